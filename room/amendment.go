@@ -10,21 +10,21 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Amendment is what an organizer may change while a room lives; fields that
-// are nil stay as they are. Title and settings are no matter of the transcript.
+// Amendment is a change of a live room; nil fields stay as they are. Title and settings are not recorded in
+// the transcript.
 type Amendment struct {
 	Title   *string
 	Outflow *OutflowChange
 	Message *MessageChange
-	Windows []WindowRule // hold from the first one's moment on
+	Windows []WindowRule // apply from the From of the first one
 	Closes  *time.Time
 	SettingsChange
 }
 
-// OutflowChange is a change of the outflow; a member that is nil stays as it is.
+// OutflowChange is a change of the outflow; nil members stay as they are.
 type OutflowChange struct{ PerMinute, MaxActive *uint32 }
 
-// on returns the outflow with the change.
+// on returns the outflow after the change.
 func (c *OutflowChange) on(o fairness.Outflow) fairness.Outflow {
 	if c.PerMinute != nil {
 		o.PerMinute = *c.PerMinute
@@ -35,9 +35,8 @@ func (c *OutflowChange) on(o fairness.Outflow) fairness.Outflow {
 	return o
 }
 
-// ParseAmendment reads the JSON of a change. The error is an [*InvalidError]
-// that lists every field that is unknown, cannot be read or is wrong in any
-// room.
+// ParseAmendment parses the JSON of a change. The error is an [*InvalidError] that lists every field that is
+// unknown, malformed, or invalid in any room.
 func ParseAmendment(data []byte) (Amendment, error) {
 	var a Amendment
 	d := newFields(data, "title", "outflow", "message", "windows", "closes", "targets", "signed_return", "brand", "max_waiting", "time_zone")
@@ -62,8 +61,8 @@ func ParseAmendment(data []byte) (Amendment, error) {
 	return a, d.err()
 }
 
-// problems lists what is wrong in any room. With none of them, the first of
-// the entries is the only one that the rules may refuse.
+// problems lists what is invalid in any room. If it is empty, the rules may refuse only the first of the
+// entries.
 func (a Amendment) problems() []fairness.Problem {
 	var list []fairness.Problem
 	if a.Title != nil {
@@ -79,7 +78,7 @@ func (a Amendment) problems() []fairness.Problem {
 	return append(list, a.on(Settings{}).problems()...)
 }
 
-// windowProblems lets the rules for new rooms say what is wrong with windows.
+// windowProblems checks windows with the rules for new rooms.
 func (a Amendment) windowProblems() []fairness.Problem {
 	var list []fairness.Problem
 	for i, w := range a.Windows {
@@ -99,8 +98,7 @@ func (a Amendment) windowProblems() []fairness.Problem {
 	return list
 }
 
-// Check returns the [*InvalidError] that [Room.Amend] would return now, nil for
-// none. Nothing is changed.
+// Check returns the [*InvalidError] that [Room.Amend] would return now, or nil. It changes nothing.
 func (r *Room) Check(a Amendment) error {
 	if problems := append(a.problems(), a.Message.untimely(r.Now())...); len(problems) > 0 {
 		return &InvalidError{problems}
@@ -109,13 +107,13 @@ func (r *Room) Check(a Amendment) error {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.live.Ended() {
-		return nil // Amend says so
+		return nil // Amend reports that
 	}
 	policy := *r.live.Policy()
 	policy.Windows, policy.Closes = r.live.Schedule().Rules(), r.live.Schedule().Closes()
-	var trial fairness.State // a room with the schedule of this one, and no visitors
+	var trial fairness.State // a room with this schedule and no visitors
 	if trial.Apply(&fairness.Room{Policy: policy}, nil) != nil {
-		return nil // more rules than a new room may have: Amend decides
+		return nil // more window rules than a new room may have: Amend decides
 	}
 	for _, e := range a.entries(max(now, r.live.Now()), r.live.State, [fairness.HashSize]byte{}) {
 		if v, ok := errors.AsType[*fairness.Violation](trial.Apply(e, nil)); ok {
@@ -125,14 +123,14 @@ func (r *Room) Check(a Amendment) error {
 	return nil
 }
 
-// entries returns the amendments as entries of the transcript, the one that
-// the rules may refuse first. The message is given by its hash.
+// entries returns the transcript entries of the amendment; the one that the rules may refuse comes first.
+// message is the hash of the message.
 func (a Amendment) entries(now fairness.Time, s *fairness.State, message [fairness.HashSize]byte) []fairness.Entry {
 	var list []fairness.Entry
 	if len(a.Windows) > 0 || a.Closes != nil {
 		list = append(list, a.schedule(now, s))
 	}
-	if a.Outflow != nil && a.Outflow.on(s.Outflow()) != s.Outflow() { // what is so already is no entry
+	if a.Outflow != nil && a.Outflow.on(s.Outflow()) != s.Outflow() { // unchanged: no entry
 		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeOutflow, Outflow: a.Outflow.on(s.Outflow())})
 	}
 	if a.Message != nil && message != s.Message() {
@@ -141,8 +139,8 @@ func (a Amendment) entries(now fairness.Time, s *fairness.State, message [fairne
 	return list
 }
 
-// schedule is the change of windows and close. A later close must not make
-// the open window longer, so the rule in force begins anew where it ends.
+// schedule returns the change of windows and close. Closing later must not extend the open window, so the
+// current rule starts again where that window ends.
 func (a Amendment) schedule(now fairness.Time, s *fairness.State) *fairness.Amend {
 	e := &fairness.Amend{Time: now, Change: fairness.ChangeWindows, Closes: s.Schedule().Closes(), Windows: windowRules(a.Windows)}
 	if a.Closes != nil {
@@ -158,7 +156,7 @@ func (a Amendment) schedule(now fairness.Time, s *fairness.State) *fairness.Amen
 	return e
 }
 
-// refusal says which field of an amendment the rules refuse.
+// refusal names the field of an amendment that the rules refuse.
 func refusal(v *fairness.Violation) fairness.Problem {
 	for _, field := range []string{"windows", "closes"} {
 		if name, detail, ok := strings.Cut(v.Detail, " "); ok && strings.HasPrefix(name, field) {

@@ -18,33 +18,29 @@ import (
 )
 
 const (
-	// attendEvery is how often a room with a beacon looks for evidence that it
-	// lacks.
+	// attendEvery is how often a room with a beacon looks for missing evidence.
 	attendEvery = 200 * time.Millisecond
-	// witnessEvery is how often a witness is asked to cosign the published
-	// checkpoint, as long as that grows. Freezes go first.
+	// witnessEvery is how often a witness is asked to cosign a published checkpoint that has grown. Freezes
+	// go first.
 	witnessEvery = 2 * time.Second
-	// witnessPatience is how long one request to a witness may take. A freeze
-	// does not wait long.
+	// witnessPatience limits one request to a witness: a freeze does not wait long.
 	witnessPatience = 5 * time.Second
-	// witnessRest is how long a witness that fails is left alone, the first
-	// time; then twice as long, up to witnessLongRest.
+	// witnessRest is the pause after a witness's first failure. It doubles with each further failure, up to
+	// witnessLongRest.
 	witnessRest     = 500 * time.Millisecond
 	witnessLongRest = 10 * time.Second
-	// gatherMost is for how many draws at most evidence is looked for at once.
+	// gatherMost is the number of draws for which evidence is gathered at once.
 	gatherMost = 16
-	// awaitAgain is when a round is asked for again that could not be had.
+	// awaitAgain is the pause before a round that could not be fetched is requested again.
 	awaitAgain = 15 * time.Second
-	// strangerPatience is how long a round that somebody sends waits to be
-	// verified, and strangerRest how long the next one waits after a wrong one.
-	// To verify takes 3 ms, so a flood of them takes a quarter of a core.
+	// strangerPatience is how long a round sent by anyone waits to be verified, and strangerRest is the pause
+	// after one that does not verify. Verifying takes 3 ms, so a flood of rounds uses a quarter of a core.
 	strangerPatience = time.Second
 	strangerRest     = 10 * time.Millisecond
 )
 
-// attend looks after the evidence of a room with a beacon, until the room stops
-// or ctx ends: one goroutine for the beacon, and one for each witness, so that
-// one that is slow holds up nobody.
+// attend gathers the evidence of a room with a beacon until the room stops or ctx ends. The beacon and each
+// witness have a goroutine of their own, so that a slow one does not delay the others.
 func (r *Room) attend(ctx context.Context, o *Options) {
 	if r.policy.Beacon == nil {
 		return
@@ -72,7 +68,7 @@ func (r *Room) attend(ctx context.Context, o *Options) {
 	}
 }
 
-// durablePending returns the pending draws whose freezes are stored.
+// durablePending returns the pending draws whose freezes are durable.
 func (r *Room) durablePending() []fairness.Pending {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -85,9 +81,8 @@ func (r *Room) durablePending() []fairness.Pending {
 	return pending
 }
 
-// gatherEvidence gets the rounds that are waited for, and takes what other
-// nodes got. After an outage many draws may wait: they go in order, and so do
-// their rounds.
+// gatherEvidence fetches the rounds of pending draws, and reads the evidence that other nodes stored. After
+// an outage many draws may be pending: they are drawn in order, and so the earliest rounds are fetched first.
 func (r *Room) gatherEvidence(ctx context.Context, rounds Rounds) {
 	var mu sync.Mutex
 	awaited := map[uint64]bool{} // guarded by mu
@@ -116,8 +111,8 @@ func (r *Room) gatherEvidence(ctx context.Context, rounds Rounds) {
 	})
 }
 
-// readEvidence takes what is stored of the evidence that is lacking: the
-// cosignatures before the rounds, with which a draw may go on.
+// readEvidence reads missing evidence from the database, cosignatures before rounds, because a draw may go
+// ahead as soon as its round is known.
 func (r *Room) readEvidence(ctx context.Context, pending []fairness.Pending) error {
 	ctx, cancel := context.WithTimeout(ctx, tickTimeout)
 	defer cancel()
@@ -145,15 +140,15 @@ func (r *Room) readEvidence(ctx context.Context, pending []fairness.Pending) err
 	signatures, err := r.evidence.store.Rounds(ctx, r.policy.Beacon.Hash(), rounds)
 	for round, signature := range signatures {
 		if err := r.policy.Beacon.Verify(round, signature); err != nil {
-			r.log.Error("stored beacon round is none", "room", r.Slug, "round", round, "err", err)
-			continue // the relays have it
+			r.log.Error("stored beacon round does not verify", "room", r.Slug, "round", round, "err", err)
+			continue // the relays have the right one
 		}
 		r.evidence.takeRound(round, signature)
 	}
 	return err
 }
 
-// awaitRound waits for a round, however long that takes.
+// awaitRound fetches a round, however long that takes.
 func (r *Room) awaitRound(ctx context.Context, rounds Rounds, round uint64) {
 	signature, err := rounds.Wait(ctx, round)
 	if err == nil {
@@ -163,15 +158,14 @@ func (r *Room) awaitRound(ctx context.Context, rounds Rounds, round uint64) {
 		err = r.keepRound(ctx, round, signature)
 	}
 	if err != nil && ctx.Err() == nil {
-		r.log.Error("beacon round cannot be had", "room", r.Slug, "round", round, "err", err)
+		r.log.Error("cannot fetch beacon round", "room", r.Slug, "round", round, "err", err)
 		sleep(ctx, awaitAgain)
 	}
 }
 
-// TakeRound takes a round of the room's beacon from anybody, for it proves
-// itself. Errors: [ErrRound], when no draw waits for it or it does not verify,
-// [ErrBusy], when too many are sent to look at them all, and those of the
-// database.
+// TakeRound accepts a round of the room's beacon from anyone, because a round proves itself. Errors:
+// [ErrRound] when no draw waits for it or it does not verify, [ErrBusy] when too many rounds arrive to verify
+// them all, and those of the database.
 func (r *Room) TakeRound(ctx context.Context, round uint64, signature []byte) error {
 	b := r.policy.Beacon
 	waits := func(p fairness.Pending) bool { return p.Round == round }
@@ -191,20 +185,20 @@ func (r *Room) TakeRound(ctx context.Context, round uint64, signature []byte) er
 	return r.keepRound(ctx, round, slices.Clone(signature))
 }
 
-// keepRound keeps a round that was verified, for the draw and for other nodes.
+// keepRound keeps a verified round for the draw, and stores it for other nodes.
 func (r *Room) keepRound(ctx context.Context, round uint64, signature []byte) error {
 	r.evidence.takeRound(round, signature)
 	r.queue.duties()
 	return r.evidence.store.AddRound(ctx, r.policy.Beacon.Hash(), round, signature)
 }
 
-// strangers bounds what the rounds that strangers send cost a node: one is
-// verified at a time, and a wrong one holds up the next.
+// strangers limits the cost of verifying rounds that anyone may send: it verifies one at a time, and pauses
+// after one that is wrong.
 type strangers struct{ turn chan struct{} }
 
 func newStrangers() strangers { return strangers{make(chan struct{}, 1)} }
 
-// check verifies a round as soon as it may. Errors: [ErrRound] and [ErrBusy].
+// check verifies a round when its turn comes. Errors: [ErrRound] and [ErrBusy].
 func (s strangers) check(ctx context.Context, verify func() error) error {
 	ctx, cancel := context.WithTimeout(ctx, strangerPatience)
 	defer cancel()
@@ -221,22 +215,22 @@ func (s strangers) check(ctx context.Context, verify func() error) error {
 	return nil
 }
 
-// submitter asks one witness of one room.
+// submitter submits checkpoints of one room to one witness.
 type submitter struct {
 	room     *Room
 	key      audit.Witness
 	vkey     string
 	cosigner Cosigner
 
-	seen  uint64    // size of the checkpoint that the witness has, as far as known
-	asked time.Time // for the published checkpoint
-	rests time.Time // until then it is left alone
+	seen  uint64    // size of the witness's checkpoint, as far as known
+	asked time.Time // when the published checkpoint was last submitted
+	rests time.Time // end of the pause after a failure
 	fails int
 }
 
 func (s *submitter) run(ctx context.Context) {
 	every(ctx, attendEvery, func(ctx context.Context) {
-		// There may be more freezes than looks, so it goes on while it gets on.
+		// Several freezes may be pending, so continue as long as the witness answers.
 		for on := true; on && ctx.Err() == nil && !time.Now().Before(s.rests); {
 			answered, err := s.submit(ctx)
 			on = answered && err == nil
@@ -245,11 +239,10 @@ func (s *submitter) run(ctx context.Context) {
 	})
 }
 
-// note logs how the witness does, when that is news, and lets one that fails
-// rest.
+// note logs when the witness begins or stops to fail, and starts the pause after a failure.
 func (s *submitter) note(ctx context.Context, answered bool, err error) {
 	switch {
-	case err == nil && !answered: // there was nothing to ask, so nothing is known
+	case err == nil && !answered: // nothing was submitted, so nothing is known
 	case err == nil:
 		if s.fails > 0 {
 			s.room.log.Info("witness cosigns again", "room", s.room.Slug, "witness", s.key.Name())
@@ -265,18 +258,16 @@ func (s *submitter) note(ctx context.Context, answered bool, err error) {
 	}
 }
 
-// submit asks for what is most urgent: the first freeze that can still be
-// cosigned before its round, else the published checkpoint. A size is never
-// skipped that a draw waits for, so that all nodes ask for the same: a
-// checkpoint is left alone as long as this node has not read all of it, for
-// there may be a freeze in it. Without an error it tells whether the witness
-// was asked, and answered.
+// submit submits the most urgent checkpoint: that of the first freeze that can still be cosigned before its
+// round, else the published one. A size that a draw waits for is never skipped, so that all nodes submit the
+// same ones: a published checkpoint waits until this node has read all of it, because it may contain a
+// freeze. answered reports, if there is no error, whether the witness was asked and answered.
 func (s *submitter) submit(ctx context.Context) (answered bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, witnessPatience)
 	defer cancel()
 	r := s.room
 	if r.regression.Load() != nil {
-		return false, nil // nothing is signed
+		return false, nil // a held room signs nothing
 	}
 	published := uint64(0)
 	if time.Since(s.asked) >= witnessEvery {
@@ -285,7 +276,7 @@ func (s *submitter) submit(ctx context.Context) (answered bool, err error) {
 			return false, err
 		}
 	}
-	isKnown := published <= r.durableSize() // before the freezes in it are looked at
+	isKnown := published <= r.durableSize() // before its freezes are checked
 	now := fromTime(r.Now())
 	for _, p := range r.durablePending() {
 		if p.Size <= s.seen || now >= p.Due || r.evidence.hasCosigned(p, s.vkey, false) {
@@ -303,7 +294,7 @@ func (s *submitter) submit(ctx context.Context) (answered bool, err error) {
 	return true, r.store.Cosign(ctx, r.ID, published, c.Line(s.key.Name()))
 }
 
-// submitFreeze asks for the checkpoint that ends with a freeze.
+// submitFreeze submits the checkpoint that ends with a freeze.
 func (s *submitter) submitFreeze(ctx context.Context, p fairness.Pending) (answered bool, err error) {
 	c, err := s.ask(ctx, p.Size)
 	if err != nil || s.seen != p.Size {
@@ -321,29 +312,28 @@ func (s *submitter) submitFreeze(ctx context.Context, p fairness.Pending) (answe
 	return true, r.store.Cosign(ctx, r.ID, p.Size, c.Line(s.key.Name()))
 }
 
-// ask submits the checkpoint of a size. Without an error seen tells whether the
-// witness cosigned it, or has a larger one.
+// ask submits the checkpoint of a size. If there is no error, s.seen is the size that the witness has: this
+// one, which it cosigned, or a larger one.
 func (s *submitter) ask(ctx context.Context, size uint64) (c audit.Cosignature, err error) {
 	conflict := (*witness.ConflictError)(nil)
-	for range 3 { // again with the size that the witness has, which other nodes may have moved on meanwhile
+	for range 3 { // retry with the witness's size, which other nodes may have increased meanwhile
 		c, err = s.offer(ctx, s.seen, size)
 		isConflict := errors.As(err, &conflict)
 		switch {
 		case err == nil:
 			s.seen = size
 			return c, nil
-		case !isConflict, conflict.Size == s.seen: // in which case it has another checkpoint of that size
+		case !isConflict, conflict.Size == s.seen: // the witness has another checkpoint of that size
 			return c, err
 		case conflict.Size > size:
 			return c, s.outrun(ctx, conflict)
 		}
 		s.seen = conflict.Size
 	}
-	return c, conflict // it cannot decide
+	return c, conflict // the witness's size keeps changing
 }
 
-// offer sends the checkpoint of a size to a witness that is taken to have the one
-// of the old size.
+// offer sends the checkpoint of a size to a witness that is believed to have the one of size old.
 func (s *submitter) offer(ctx context.Context, old, size uint64) (none audit.Cosignature, err error) {
 	r := s.room
 	root, proof, err := r.store.Growth(ctx, r.ID, old, size)
@@ -357,8 +347,8 @@ func (s *submitter) offer(ctx context.Context, old, size uint64) (none audit.Cos
 	return s.cosigner.AddCheckpoint(ctx, old, proof, signed)
 }
 
-// outrun takes it that the witness has a larger checkpoint, unless the log was
-// never so large: then it says nothing, and is to be asked again.
+// outrun accepts that the witness has a larger checkpoint, unless the log was never that large: then it
+// returns [errOutgrown].
 func (s *submitter) outrun(ctx context.Context, conflict *witness.ConflictError) error {
 	has, hold, err := s.room.store.State(ctx, s.room.ID) // this node may be behind the others
 	switch {
@@ -371,8 +361,8 @@ func (s *submitter) outrun(ctx context.Context, conflict *witness.ConflictError)
 	return nil
 }
 
-// hold holds the room if the error of its witness says that it has seen another
-// log, unless the operator has overruled it.
+// hold holds the room if the witness's error shows that it has seen another log, unless the operator has
+// overruled it.
 func (s *submitter) hold(ctx context.Context, err error) {
 	had := pglog.Mark{Size: max(s.seen, 1), Root: pglog.OtherRoot}
 	conflict := (*witness.ConflictError)(nil)
@@ -390,14 +380,14 @@ func (s *submitter) hold(ctx context.Context, err error) {
 	_ = r.regress(ctx, Regression{Has: has, Had: had, By: witnessPrefix + s.key.Name()}) // logged
 }
 
-// durableSize returns how many entries this node knows to be stored.
+// durableSize returns the number of entries that this node knows to be stored.
 func (r *Room) durableSize() uint64 {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.stored
 }
 
-// publishedSize returns the size of the published checkpoint, 0 for none.
+// publishedSize returns the size of the published checkpoint; 0: none.
 func (r *Room) publishedSize(ctx context.Context) (uint64, error) {
 	signed, err := r.store.Checkpoint(ctx, r.ID)
 	if errors.Is(err, pglog.ErrNotFound) {

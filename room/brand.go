@@ -16,48 +16,48 @@ import (
 // Languages are the languages of the pages, the fallback first.
 var Languages = locale.Tags()
 
-// Brand is what a room's pages look like; empty members leave them as they are.
+// Brand is the look of a room's pages; empty members keep the default.
 type Brand struct {
 	Scheme
-	// Dark is what is different in the dark; what it leaves out is made of the
-	// light scheme.
+	// Dark overrides the light scheme in dark mode. Members that it leaves out are derived from the light
+	// scheme.
 	Dark Scheme `json:"dark,omitzero"`
-	// Texts are by language. One that is missing in a visitor's language is
-	// shown in the first of Languages, or not at all.
+	// Texts are the organizer's texts by language. A text that is missing in a visitor's language is shown in
+	// the first of Languages, or not at all.
 	Texts map[string]Texts `json:"texts,omitempty"`
-	// Languages are those that visitors may choose from, the first unless they
-	// prefer another. None: all, English first.
+	// Languages are those that visitors may choose from; they get the first unless they prefer another.
+	// Empty: all, English first.
 	Languages []string `json:"languages,omitempty"`
 	Font      string   `json:"font,omitempty"`    // one of [Fonts]
 	Corners   string   `json:"corners,omitempty"` // one of [Corners]
-	CSS       string   `json:"css,omitempty"`     // own CSS, in the subset of [style.Parse]
+	CSS       string   `json:"css,omitempty"`     // custom CSS, in the subset of [style.Parse]
 }
 
-// Scheme is logo and colours, as in light or in dark surroundings.
+// Scheme is the logo and colours of light or dark mode.
 type Scheme struct {
 	Logo       string `json:"logo,omitempty"`       // data URL of an image: PNG, JPEG or WebP
 	Color      string `json:"color,omitempty"`      // #rrggbb, of buttons and links
 	Background string `json:"background,omitempty"` // #rrggbb
 }
 
-// Texts are an organizer's words in one language.
+// Texts are the organizer's texts in one language.
 type Texts struct {
 	Headline   string `json:"headline,omitempty"`    // below the title, on every page
-	Intro      string `json:"intro,omitempty"`       // for those without a place
-	Help       string `json:"help,omitempty"`        // where to turn to with questions
+	Intro      string `json:"intro,omitempty"`       // for visitors without a place
+	Help       string `json:"help,omitempty"`        // where to ask questions
 	HelpURL    string `json:"help_url,omitempty"`    // https or mailto
-	Footer     string `json:"footer,omitempty"`      // below everything
+	Footer     string `json:"footer,omitempty"`      // at the bottom of the page
 	PrivacyURL string `json:"privacy_url,omitempty"` // https or mailto
 	ImprintURL string `json:"imprint_url,omitempty"` // https or mailto
 }
 
-// What a brand's members may be; the first of each is ours.
+// Allowed values of a brand's members; the first is the default.
 var (
 	Fonts   = []string{"system", "serif", "rounded", "mono"}
 	Corners = []string{"round", "square"}
 )
 
-// Bounds of texts, in characters.
+// Limits of texts, in characters.
 const (
 	maxHeadline = 120
 	maxIntro    = 1_000
@@ -65,19 +65,19 @@ const (
 	maxLink     = 2_000
 )
 
-// IsZero tells whether nothing is said.
+// IsZero reports whether the brand is empty.
 func (b Brand) IsZero() bool {
 	return b.Scheme == Scheme{} && b.Dark == Scheme{} && len(b.Texts) == 0 && len(b.Languages) == 0 && b.Font == "" && b.Corners == "" && b.CSS == ""
 }
 
-// Image returns the logo without its metadata, and false when there is none.
+// Image returns the logo without its metadata, if there is one.
 func (s Scheme) Image() (mediaType string, image []byte, ok bool) {
 	mediaType, image, err := readLogo(s.Logo)
 	return mediaType, image, err == nil
 }
 
-// Text returns an organizer's text in a language, and in which it is: that, or
-// the first that the room offers. Empty when there is none.
+// Text returns an organizer's text in the given language, or in the first that the room offers, and the
+// language that it is in. Empty: there is none.
 func (b Brand) Text(lang string, of func(Texts) string) (text, in string) {
 	first := Languages[0]
 	if len(b.Languages) > 0 {
@@ -91,8 +91,7 @@ func (b Brand) Text(lang string, of func(Texts) string) (text, in string) {
 	return "", ""
 }
 
-// stored returns the brand as it is kept: logos without their metadata, and
-// CSS as it was understood.
+// stored returns the brand as it is stored: logos without their metadata, and CSS as it was parsed.
 func (b Brand) stored() Brand {
 	for _, s := range []*Scheme{&b.Scheme, &b.Dark} {
 		if mediaType, image, ok := s.Image(); ok {
@@ -109,7 +108,7 @@ const wantColor = "must be a colour such as #1a2b3c"
 
 var colorForm = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
-// Problems lists what is wrong with the brand, by field: "brand.color".
+// Problems lists what is invalid in the brand, by field, such as "brand.color".
 func (b Brand) Problems() []fairness.Problem {
 	list := b.Scheme.problems("brand.")
 	list = append(list, b.Dark.problems("brand.dark.")...)
@@ -166,11 +165,11 @@ func (t Texts) problems(prefix string) []fairness.Problem {
 	return list
 }
 
-// addressForm is what a link for e-mail leads to; more than one address, and
-// what browsers make of subjects and bodies, are left out.
+// addressForm is the address of a mailto link: a single one, without the subjects and bodies that browsers
+// support.
 var addressForm = regexp.MustCompile(`^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+$`)
 
-// isLink tells whether a visitor may be led there.
+// isLink reports whether a page may link to a URL.
 func isLink(text string) bool {
 	if address, ok := strings.CutPrefix(text, "mailto:"); ok {
 		return len(text) <= maxLink && addressForm.MatchString(address)
@@ -204,7 +203,7 @@ var (
 	textFields   = []string{"headline", "intro", "help", "help_url", "footer", "privacy_url", "imprint_url"}
 )
 
-// brand reads a brand.
+// brand parses a brand.
 func (d *fields) brand() *Brand {
 	b := &Brand{}
 	in := d.inner("brand", d.raw["brand"], append(slices.Clone(schemeFields), "dark", "texts", "languages", "font", "corners", "css")...)

@@ -12,45 +12,44 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 )
 
-// How far the database's clock may be from where this machine's own count of the
-// seconds expects it, and what is done about one that is further off.
+// Limits of the difference between the database's clock and the time that this machine expects, and of the
+// handling of larger steps.
 const (
 	maxClockStep = 5 * time.Second
-	viewEvery    = time.Second            // other servers are told what this one sees
-	judgeEvery   = 200 * time.Millisecond // while a step is pending
-	viewFresh    = 3 * time.Second        // what another server saw then counts
-	viewPatience = 1500 * time.Millisecond
-	stepConfirms = 30 * time.Second // a step that lasts so long is taken if all machines' clocks agree with it
+	viewEvery    = time.Second             // how often this server publishes its view of the clock
+	judgeEvery   = 200 * time.Millisecond  // the same while a step is pending
+	viewFresh    = 3 * time.Second         // maximum age of another server's view
+	viewPatience = 1500 * time.Millisecond // how long the other servers may take to report the step
+	stepConfirms = 30 * time.Second        // a step that lasts this long is accepted if the clocks of all machines agree with it
 )
 
-// AnyClockStep is an Options.MaxClockStep that takes the database's clock as it is.
+// AnyClockStep is an Options.MaxClockStep that follows the database's clock wherever it jumps.
 const AnyClockStep = time.Duration(-1)
 
-// clock is the time that rooms go by: the database's, which is the same for all
-// servers, unless it jumps. Between two answers, and after a jump, it goes on by
-// this machine's monotonic clock. The zero value tells this machine's time until
-// the database has told its own.
+// clock is the time that rooms follow: the database's clock, which all servers share, unless it jumps.
+// Between two answers, and after a jump, it continues by this machine's monotonic clock. The zero value shows
+// this machine's time until the database has answered.
 type clock struct {
-	most  time.Duration // a larger step is a jump; 0: maxClockStep, negative: none is
+	most  time.Duration // largest step that is followed at once; 0: maxClockStep, negative: no limit
 	fix   atomic.Pointer[fix]
 	ahead atomic.Int64 // of this machine's wall clock, in nanoseconds
 
-	mu   sync.Mutex // guards step; fix changes under it
+	mu   sync.Mutex // guards step, and changes of fix
 	step step
 }
 
-// fix is what the time was at a moment of this machine.
+// fix pairs a time with the moment of this machine's clock at which it was true.
 type fix struct{ at, ref time.Time }
 
-// step is a jump of the database's clock that is not taken. The zero value is none.
+// step is a jump of the database's clock that rooms do not follow. The zero value means none.
 type step struct {
-	by      time.Duration // beyond the time that rooms go by
-	raw     time.Time     // what the database's clock said at last
+	by      time.Duration // relative to the time that rooms follow
+	raw     time.Time     // latest reading of the database's clock
 	since   time.Time     // by this machine's clock
-	refused bool          // it is known not to be this machine that stood still
+	refused bool          // the database's clock jumped, rather than this machine standing still
 }
 
-// Now returns the time that rooms go by.
+// Now returns the time that rooms follow.
 func (c *clock) Now() time.Time {
 	f := c.fix.Load()
 	if f == nil {
@@ -66,7 +65,7 @@ func (c *clock) limit() time.Duration {
 	return c.most
 }
 
-// accept goes by a time that was true at a moment of this machine.
+// accept follows a time that was true at ref, and drops the step.
 func (c *clock) accept(at, ref time.Time) {
 	c.step = step{}
 	c.put(at, ref)
@@ -77,8 +76,8 @@ func (c *clock) put(at, ref time.Time) {
 	c.ahead.Store(int64(at.Sub(ref.Round(0))))
 }
 
-// observe takes what the database's clock said between two moments of this
-// machine, and returns the time that rooms go by then.
+// observe takes a reading of the database's clock between two moments of this machine, and returns the time
+// that rooms follow then.
 func (c *clock) observe(raw, asked, answered time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -102,8 +101,8 @@ func (c *clock) observe(raw, asked, answered time.Time) time.Time {
 	return expected
 }
 
-// stamp returns the time of an append while the database's clock says raw.
-// [ErrClock] until it is known whose clock jumped.
+// stamp returns the time of an append when the database's clock reads raw, or [ErrClock] until it is known
+// which clock jumped.
 func (c *clock) stamp(raw time.Time) (time.Time, error) {
 	now := time.Now()
 	at := c.observe(raw, now, now)
@@ -113,14 +112,14 @@ func (c *clock) stamp(raw time.Time) (time.Time, error) {
 	return at, nil
 }
 
-// pending returns the step that is not taken.
+// pending returns the step that rooms do not follow.
 func (c *clock) pending() step {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.step
 }
 
-// take goes by the database's clock after all.
+// take follows the database's clock after its step.
 func (c *clock) take() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,14 +127,14 @@ func (c *clock) take() {
 	c.accept(f.at.Add(c.step.by), f.ref)
 }
 
-// refuse goes on without the step.
+// refuse continues without the step.
 func (c *clock) refuse() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.step.refused = c.step.by != 0
 }
 
-// join takes over the step that other servers refuse, at the start.
+// join adopts, at the start, the step that the other servers refuse.
 func (c *clock) join(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -144,17 +143,17 @@ func (c *clock) join(by time.Duration) {
 	c.put(f.at.Add(-by), f.ref)
 }
 
-// watcher decides about jumps of the database's clock, with the other servers.
-// The ticker alone uses it.
+// watcher decides, together with the other servers, whether to follow a jump of the database's clock. Only
+// the ticker uses it.
 type watcher struct {
 	node      uuid.UUID
-	known     map[uuid.UUID]bool // servers that saw the clock before the step
-	told      time.Time          // the other servers, at last
-	confirmed int64              // the latest confirmation before the step
-	isLogged  bool               // that a step is refused
+	known     map[uuid.UUID]bool // servers that published a view before the step
+	told      time.Time          // when this server last published its view
+	confirmed int64              // latest confirmation before the step
+	isLogged  bool               // the refusal of a step is logged
 }
 
-// watchClock exchanges views of the database's clock, and decides about a step.
+// watchClock exchanges views of the database's clock with the other servers, and decides about a step.
 func (rs *Rooms) watchClock(ctx context.Context, raw time.Time) error {
 	w, s := &rs.watcher, rs.clock.pending()
 	isFirst := w.told.IsZero()
@@ -179,7 +178,7 @@ func (rs *Rooms) watchClock(ctx context.Context, raw time.Time) error {
 		rs.judge(s, own, others, confirmed)
 	case w.isLogged:
 		w.isLogged = false
-		rs.Log.Info("database's clock is back where rooms expect it")
+		rs.Log.Info("database's clock agrees with the rooms' time again")
 	}
 	if rs.clock.pending().by == 0 {
 		w.confirmed, w.known = confirmed, map[uuid.UUID]bool{}
@@ -190,7 +189,7 @@ func (rs *Rooms) watchClock(ctx context.Context, raw time.Time) error {
 	return nil
 }
 
-// sharedStep returns the step that all other servers refuse, if there are some.
+// sharedStep returns the step that all other servers refuse, if there are any servers and all refuse one.
 func sharedStep(others []pglog.ClockView, most time.Duration) (by time.Duration, ok bool) {
 	for _, o := range others {
 		if o.Step.Abs() <= most {
@@ -201,11 +200,11 @@ func sharedStep(others []pglog.ClockView, most time.Duration) (by time.Duration,
 	return by, ok
 }
 
-// judge takes a step or refuses it.
+// judge follows a step or refuses it.
 func (rs *Rooms) judge(s step, own pglog.ClockView, others []pglog.ClockView, confirmed int64) {
 	w, waited := &rs.watcher, time.Since(s.since)
 	witnesses := slices.DeleteFunc(slices.Clone(others), func(o pglog.ClockView) bool {
-		return !w.known[o.Node] || s.raw.Sub(o.Raw).Abs() > viewFresh // one that has just started has nothing to compare with
+		return !w.known[o.Node] || s.raw.Sub(o.Raw).Abs() > viewFresh // a server that has just started has nothing to compare with
 	})
 	_, isShared := sharedStep(witnesses, rs.clock.limit())
 	agrees := own.Agrees
@@ -215,7 +214,7 @@ func (rs *Rooms) judge(s step, own pglog.ClockView, others []pglog.ClockView, co
 	take := func(why string) {
 		rs.clock.take()
 		w.isLogged = false
-		rs.Log.Warn("jump of the database's clock is taken", "by", s.by.Round(time.Millisecond), "after", waited.Round(time.Millisecond), "why", why)
+		rs.Log.Warn("following the jump of the database's clock", "by", s.by.Round(time.Millisecond), "after", waited.Round(time.Millisecond), "why", why)
 	}
 	switch {
 	case len(witnesses) > 0 && !isShared:
@@ -228,11 +227,10 @@ func (rs *Rooms) judge(s step, own pglog.ClockView, others []pglog.ClockView, co
 		rs.clock.refuse()
 		if !w.isLogged {
 			w.isLogged = true
-			rs.Log.Error("database's clock has jumped: rooms go on by the time before; set it right, or confirm it", "by", s.by.Round(time.Millisecond))
+			rs.Log.Error("database's clock has jumped: rooms keep the time from before; correct the clock, or confirm it", "by", s.by.Round(time.Millisecond))
 		}
 	}
 }
 
-// ConfirmClock has all servers take the jump of the database's clock that they
-// refuse.
+// ConfirmClock makes all servers follow the jump of the database's clock that they refuse.
 func (rs *Rooms) ConfirmClock(ctx context.Context) error { return rs.Logs.ConfirmClock(ctx) }

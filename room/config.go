@@ -23,20 +23,20 @@ const (
 	DefaultSession   = 15 * time.Minute
 	DefaultWindow    = time.Minute
 	DefaultPerMinute = 60
-	// DefaultMaxWaiting is the largest line that the benchmarks measure. Without
-	// a limit a flood of joins would end only with the server's memory.
+	// DefaultMaxWaiting is the longest line that the benchmarks measure. Without a limit only the server's
+	// memory would stop a flood of joins.
 	DefaultMaxWaiting = 1_000_000
 )
 
 const maxTitle = 200 // characters
 
-// Duration is a time.Duration that is written "1m30s" in JSON.
+// Duration is a time.Duration that JSON writes as "1m30s".
 type Duration time.Duration
 
-// MarshalText writes the duration as time.Duration does.
+// MarshalText formats the duration as time.Duration does.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText reads what time.ParseDuration reads, in whole milliseconds.
+// UnmarshalText parses what time.ParseDuration accepts, in whole milliseconds.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil || v%time.Millisecond != 0 {
@@ -50,8 +50,7 @@ func (d Duration) millis() fairness.Millis {
 	return fairness.Millis(time.Duration(d).Milliseconds())
 }
 
-// Config is what an organizer says about a room. Times that are not given
-// get good defaults in [Config.withDefaults].
+// Config is an organizer's configuration of a room. [Config.withDefaults] fills in what is not given.
 type Config struct {
 	Slug    string       `json:"slug"`
 	Title   string       `json:"title"`
@@ -65,29 +64,28 @@ type Config struct {
 	// Beacon is "none" or the name of a chain that the server knows, such as
 	// "drand:quicknet". Default: the server's first chain, if it has one.
 	Beacon string `json:"beacon"`
-	// Margin is how long the beacon's round comes after the freeze at least.
+	// Margin is the minimum time between a freeze and its beacon round.
 	Margin *Duration `json:"margin,omitempty"` // default 3s, with a beacon
-	// Quorum is how many of the server's witnesses should cosign each freeze,
-	// 0 for no witnesses. Default: more than half, with a beacon.
+	// Quorum is how many of the server's witnesses should cosign each freeze; 0: no witnesses. Default: more
+	// than half, with a beacon.
 	Quorum *uint32 `json:"quorum,omitempty"`
 	Settings
 }
 
-// WindowRule opens windows of one length from a moment on.
+// WindowRule opens windows of one length from a given time on.
 type WindowRule struct {
 	From   *time.Time `json:"from"` // default of the first: opens
 	Length Duration   `json:"length"`
 }
 
-// Outflow is how fast people are let in.
+// Outflow is the pace at which visitors are admitted.
 type Outflow struct {
 	PerMinute uint32 `json:"per_minute"` // default 60
 	MaxActive uint32 `json:"max_active"` // 0: no limit
 }
 
-// ParseConfig reads a room's JSON. The error is an [*InvalidError] that lists
-// every field that is unknown or cannot be read, and what is wrong with the
-// others as far as that does not depend on the time.
+// ParseConfig parses a room's JSON. The error is an [*InvalidError] that lists every field that is unknown or
+// malformed, and problems of the others that do not depend on the time.
 func ParseConfig(data []byte) (Config, error) {
 	var c Config
 	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session", "beacon", "margin", "quorum", "targets", "signed_return", "brand", "max_waiting", "time_zone")
@@ -107,12 +105,12 @@ func ParseConfig(data []byte) (Config, error) {
 		read(in, "per_minute", &c.Outflow.PerMinute, wantRate)
 		read(in, "max_active", &c.Outflow.MaxActive, wantCount)
 		if in.has("per_minute") && c.Outflow.PerMinute == 0 {
-			in.problem("per_minute", wantRate) // only what is missing gets the default
+			in.problem("per_minute", wantRate) // only a missing value gets the default
 		}
 	}
 	c.MaxWaiting = DefaultMaxWaiting
 	c.Settings = d.settings().on(c.Settings)
-	if d.raw != nil && d.err() != nil { // without a problem here, those below are found when the room is made
+	if d.raw != nil && d.err() != nil { // if there is no problem so far, creating the room reports those below
 		if wrong, ok := errors.AsType[*InvalidError](c.check(time.UnixMilli(0))); ok {
 			d.add(wrong.Problems)
 		}
@@ -130,8 +128,7 @@ const (
 
 var wantRate = fmt.Sprintf("must be a whole number from 1 to %d", fairness.MaxRate)
 
-// fields reads the members of a JSON object one by one, so that every
-// problem is found and not only the first.
+// fields reads the members of a JSON object one by one, so that all problems are found, not only the first.
 type fields struct {
 	raw      map[string]json.RawMessage
 	prefix   string
@@ -167,15 +164,14 @@ func (d *fields) problem(name, detail string) {
 	d.add([]fairness.Problem{{Field: strings.Trim(d.prefix+name, "."), Detail: detail}})
 }
 
-// maxNested is how many lists and objects of a room's JSON may be within each
-// other.
+// maxNested is the maximum nesting of lists and objects in a room's JSON.
 const maxNested = 32
 
-// maxProblems is how many problems are listed: enough for people, and few enough
-// that an input made of nothing else costs no time.
+// maxProblems is the maximum number of listed problems: enough for a reader, and few enough that an input
+// made of nothing but problems stays cheap.
 const maxProblems = 100
 
-// add notes problems, one a field. Of what cannot be read nothing else is said.
+// add adds problems, at most one per field. A field that could not be parsed gets no further problems.
 func (d *fields) add(problems []fairness.Problem) {
 	for _, p := range problems {
 		if len(*d.problems) >= maxProblems {
@@ -188,14 +184,13 @@ func (d *fields) add(problems []fairness.Problem) {
 	}
 }
 
-// has tells whether a member is there and not null.
+// has reports whether a member is present and not null.
 func (d *fields) has(name string) bool {
 	raw, ok := d.raw[name]
 	return ok && !bytes.Equal(raw, []byte("null"))
 }
 
-// read decodes one member, if it is there; what cannot be read leaves into
-// alone.
+// read decodes a member if it is present. It leaves into alone if the member is malformed.
 func read[T any](d *fields, name string, into *T, want string) {
 	if !d.has(name) {
 		return
@@ -208,7 +203,7 @@ func read[T any](d *fields, name string, into *T, want string) {
 	*into = value
 }
 
-// inner returns the fields of a member that is an object itself.
+// inner returns the fields of a member that is itself an object.
 func (d *fields) inner(name string, raw json.RawMessage, known ...string) *fields {
 	in := &fields{prefix: d.prefix + name + ".", problems: d.problems}
 	in.object(raw, known)
@@ -239,7 +234,7 @@ func (d *fields) err() error {
 	return &InvalidError{*d.problems}
 }
 
-// withDefaults returns the configuration with everything said, as of now.
+// withDefaults returns the configuration with all defaults filled in, as of now.
 func (c Config) withDefaults(now time.Time) Config {
 	if c.Opens == nil && len(c.Windows) > 0 {
 		c.Opens = c.Windows[0].From
@@ -274,8 +269,8 @@ func (c Config) withDefaults(now time.Time) Config {
 
 func (c Config) title() string { return cmp.Or(c.Title, c.Slug) }
 
-// defaultWindows is one window from opening to start, whose arrivals are all
-// equal, and first come first served by the minute after it.
+// defaultWindows returns one window from opening to start, whose arrivals are all equal, and after it first
+// come, first served by the minute.
 func defaultWindows(opens, starts time.Time) []WindowRule {
 	before := Duration(starts.Truncate(time.Millisecond).Sub(opens.Truncate(time.Millisecond)))
 	if before.millis() < fairness.MinWindow {
@@ -289,7 +284,7 @@ func defaultWindows(opens, starts time.Time) []WindowRule {
 
 var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// problems lists what is wrong beside the policy.
+// problems lists what is invalid apart from the policy.
 func (c Config) problems() []fairness.Problem {
 	var list []fairness.Problem
 	if !slugForm.MatchString(c.Slug) {
@@ -307,8 +302,7 @@ func (c Config) problems() []fairness.Problem {
 	return append(list, c.Settings.problems()...)
 }
 
-// textProblems checks a text that people read and the database stores, which
-// it could not with a NUL.
+// textProblems checks a text for users, which the database must be able to store: it does not accept NUL.
 func textProblems(field, text string, most int) []fairness.Problem {
 	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > most || strings.ContainsRune(text, 0) {
 		return []fairness.Problem{{Field: field, Detail: fmt.Sprintf("must be at most %d characters of UTF-8, none of them NUL", most)}}
@@ -316,8 +310,7 @@ func textProblems(field, text string, most int) []fairness.Problem {
 	return nil
 }
 
-// policy returns the rules to publish: identity comes from the room, the
-// rest from the configuration.
+// policy returns the policy to publish: identity comes from id, the rest from the configuration.
 func (c Config) policy(id fairness.Policy) (*fairness.Policy, error) {
 	p := id
 	p.Lanes = []fairness.Lane{fairness.General}
@@ -356,7 +349,7 @@ func fromTime(t time.Time) fairness.Time { return fairness.Time(t.UnixMilli()) }
 // timeOf converts the transcript's milliseconds to a time in UTC.
 func timeOf(t fairness.Time) time.Time { return time.UnixMilli(int64(t)).UTC() }
 
-// configOf says a policy the way an organizer would, with amendments.
+// configOf returns the configuration that a policy with its amendments corresponds to.
 func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
 	opens, starts := timeOf(p.Opens), timeOf(p.Starts)
 	claim, session := duration(p.Claim), duration(p.Session)

@@ -10,24 +10,23 @@ import (
 )
 
 const (
-	// consultPatience is how long witnesses may take to say what they have seen
-	// of a room.
+	// consultPatience limits how long witnesses may take to say what they have seen of a room.
 	consultPatience = 3 * time.Second
-	// consultRest is how long a witness that did not is not asked about other
-	// rooms: a start with many rooms would take forever.
+	// consultRest is the time for which a witness that did not answer is not asked about other rooms:
+	// otherwise starting with many rooms would take very long.
 	consultRest = time.Minute
 )
 
-// counsel asks witnesses about rooms that this node has no mark of: it is new,
-// or its marks were lost, and the database may have gone back meanwhile.
+// counsel asks witnesses about rooms for which this node has no mark: the node is new, or its marks were
+// lost, and the database may have lost entries meanwhile.
 type counsel struct {
 	witnesses []Witness
 
 	mu     sync.Mutex           // guards silent
-	silent map[string]time.Time // when a witness did not answer, by its key
+	silent map[string]time.Time // when a witness last failed to answer, by key
 }
 
-// find returns the witness with a key, and whether it may be asked.
+// find returns the witness with a key. ok reports whether it is configured and may be asked.
 func (c *counsel) find(key string) (w Witness, ok bool) {
 	for _, w = range c.witnesses {
 		if w.Key.String() == key {
@@ -48,9 +47,8 @@ func (c *counsel) note(key string) {
 	c.silent[key] = time.Now()
 }
 
-// consult asks the room's witnesses whether they have seen more than the
-// database has, or something else, and holds the room if one has. Witnesses that
-// do not answer are not waited for.
+// consult asks the room's witnesses whether they have seen more entries than the database has, or others, and
+// holds the room if one has. It does not wait for witnesses that do not answer.
 func (r *Room) consult(ctx context.Context, l *live) error {
 	if l.log.Size() == 0 || l.Ended() {
 		return nil
@@ -61,7 +59,7 @@ func (r *Room) consult(ctx context.Context, l *live) error {
 	for _, key := range l.Policy().Witnesses {
 		w, ok := r.counsel.find(key)
 		if !ok {
-			r.log.Warn("witness is not asked what it has seen of a room that this server does not know", "room", r.Slug, "witness", key)
+			r.log.Warn("cannot ask a witness about a room new to this server: it is not configured, or did not answer lately", "room", r.Slug, "witness", key)
 			continue
 		}
 		s := &submitter{room: r, key: w.Key, vkey: key, cosigner: w.Cosigner}
@@ -69,7 +67,7 @@ func (r *Room) consult(ctx context.Context, l *live) error {
 			err := s.compare(bounded, l.log.Size())
 			switch {
 			case err == nil:
-				r.log.Info("witness has seen nothing of the room that the database lacks", "room", r.Slug, "witness", w.Key.Name())
+				r.log.Info("witness has seen no entries that the database lacks", "room", r.Slug, "witness", w.Key.Name())
 			case errors.Is(err, witness.ErrInconsistent) || errors.Is(err, errOutgrown):
 				r.forks.note(w.Key.Name(), r.clock.Now(), err)
 				s.hold(ctx, err)
@@ -77,7 +75,7 @@ func (r *Room) consult(ctx context.Context, l *live) error {
 				if errors.Is(err, witness.ErrUnavailable) || bounded.Err() != nil {
 					r.counsel.note(key)
 				}
-				r.log.Warn("witness does not say what it has seen of a room that this server does not know; the room goes on with what the database has",
+				r.log.Warn("cannot learn from a witness what it has seen of a room new to this server; the room continues with the database's log",
 					"room", r.Slug, "witness", w.Key.Name(), "err", err)
 			}
 		})
@@ -86,20 +84,19 @@ func (r *Room) consult(ctx context.Context, l *live) error {
 	return r.complete()
 }
 
-// compare offers the checkpoint that the witness has, once it has said of which
-// size that is: so it learns of no larger one, which would keep it from
-// cosigning a freeze before that. Without an error all that the witness has seen
-// is in the log.
+// compare first learns the size of the witness's checkpoint and then offers that very size. The witness so
+// never learns of a larger one, which would keep it from cosigning an earlier freeze. If there is no error,
+// the log contains all that the witness has seen.
 func (s *submitter) compare(ctx context.Context, size uint64) error {
 	conflict := (*witness.ConflictError)(nil)
-	for range 3 { // again when other nodes have moved it on meanwhile
+	for range 3 { // retry if other nodes have increased it meanwhile
 		s.seen = size
 		_, err := s.offer(ctx, size, size)
 		switch {
 		case !errors.As(err, &conflict):
 			return err
 		case conflict.Size == 0:
-			return nil // it has seen nothing
+			return nil // the witness does not know the room
 		case conflict.Size > size:
 			if err := s.outrun(ctx, conflict); err != nil {
 				return err

@@ -14,13 +14,13 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// Create makes a room of the first organization; see [Rooms.CreateFor].
+// Create creates a room of the first organization; see [Rooms.CreateFor].
 func (rs *Rooms) Create(ctx context.Context, c Config) (*Room, error) {
 	return rs.CreateFor(ctx, pgroom.Owner{Org: pgroom.MainOrg}, c)
 }
 
-// CreateFor makes a room: its keys, its log, and the policy as first entry.
-// Errors: [*InvalidError] with everything wrong, [ErrExists].
+// CreateFor creates a room: its keys, its log, and the policy as the first entry. Errors: [*InvalidError]
+// with all problems, [ErrExists].
 func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*Room, error) {
 	rs.askRelays(ctx, c)
 	others, problems := rs.problems(c)
@@ -38,7 +38,7 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 	if err := r.publish(ctx, c, others); err != nil {
 		return nil, fmt.Errorf("create room %s: %w", c.Slug, err)
 	}
-	if title := c.title(); title != record.Title { // of an earlier attempt
+	if title := c.title(); title != record.Title { // from an earlier attempt
 		if err := rs.Options.Rooms.SetTitle(ctx, r.ID, title); err != nil {
 			return nil, err
 		}
@@ -48,22 +48,22 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 			return nil, err
 		}
 	}
-	rs.group.Forget(c.Slug) // whoever asked too early is told that there is no room
+	rs.group.Forget(c.Slug) // requests that came too early share the answer that the room does not exist
 	loaded, err := rs.load(ctx, c.Slug)
 	if err != nil {
 		return nil, err
 	}
-	return loaded, loaded.readSettings(ctx, r.settings.Load().version) // it may have been loaded in between
+	return loaded, loaded.readSettings(ctx, r.settings.Load().version) // another request may have loaded it in between
 }
 
-// Problems lists what keeps a room from being made of a configuration now; that
-// its slug is taken is not looked at.
+// Problems lists what prevents a room with this configuration now. It does not check whether the slug is
+// taken.
 func (rs *Rooms) Problems(c Config) []fairness.Problem {
 	_, problems := rs.problems(c)
 	return problems
 }
 
-// problems also returns those whom the room would rely on, in a policy.
+// problems also returns a policy with the beacon and witnesses that the room would rely on.
 func (rs *Rooms) problems(c Config) (others fairness.Policy, problems []fairness.Problem) {
 	problems = rs.others(c, &others)
 	if wrong, ok := errors.AsType[*InvalidError](c.checkWith(others, rs.clock.Now())); ok {
@@ -72,8 +72,8 @@ func (rs *Rooms) problems(c Config) (others fairness.Policy, problems []fairness
 	return others, problems
 }
 
-// Problems lists what is wrong with a configuration of a new room, whatever the
-// server: see [Rooms.Problems] for what depends on it.
+// Problems lists what is invalid in the configuration of a new room on any server; see [Rooms.Problems] for
+// what depends on the server.
 func (c Config) Problems(now time.Time) []fairness.Problem {
 	if wrong, ok := errors.AsType[*InvalidError](c.check(now)); ok {
 		return wrong.Problems
@@ -81,19 +81,18 @@ func (c Config) Problems(now time.Time) []fairness.Problem {
 	return nil
 }
 
-// check finds the problems that do not depend on the room's identity, which
-// does not exist yet.
+// check finds the problems that do not depend on the room's identity, which does not exist yet.
 func (c Config) check(now time.Time) error { return c.checkWith(fairness.Policy{}, now) }
 
-// checkWith is check with those whom the room relies on, in a policy.
+// checkWith is check with a policy that names beacon and witnesses.
 func (c Config) checkWith(p fairness.Policy, now time.Time) error {
 	p.Created, p.Origin, p.LogKey, p.VRFKey = fromTime(now), "x", "x+", [fairness.PublicKeySize]byte{2}
 	_, err := c.withDefaults(now).policy(p)
 	return err
 }
 
-// register stores slug, title and keys. A room that was registered before but
-// whose policy was never published is taken up again.
+// register stores slug, title and keys. It resumes a room that was registered but whose policy was never
+// published.
 func (rs *Rooms) register(ctx context.Context, owner pgroom.Owner, c Config) (pgroom.Room, error) {
 	id := pgroom.RoomID(c.Slug)
 	record := pgroom.Room{ID: id, Slug: c.Slug, Title: c.title(), Owner: owner}
@@ -113,7 +112,7 @@ func (rs *Rooms) register(ctx context.Context, owner pgroom.Owner, c Config) (pg
 	return record, err
 }
 
-// publish appends the policy to the empty log; [ErrExists] when it is not.
+// publish appends the policy to the empty log, or returns [ErrExists] if the log is not empty.
 func (r *Room) publish(ctx context.Context, c Config, identity fairness.Policy) error {
 	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log)}
 	identity.Origin, identity.LogKey, identity.VRFKey = r.Origin, r.VKey, [fairness.PublicKeySize]byte(r.keys.vrf.PublicKey().Bytes())
@@ -130,7 +129,7 @@ func (r *Room) publish(ctx context.Context, c Config, identity fairness.Policy) 
 		return ErrExists
 	}
 	if err == nil {
-		_ = r.marks.Put(r.markOf(), Mark{Size: l.log.Size(), Root: l.log.Root()}) // the next one says what is wrong
+		_ = r.marks.Put(r.markOf(), Mark{Size: l.log.Size(), Root: l.log.Root()}) // the next Put reports the error
 	}
 	return err
 }

@@ -8,27 +8,27 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// staleAfter is how long a node may be without news of a room before it no
-// longer says what may have changed meanwhile.
+// staleAfter is how long a node may hear nothing from the database before it stops giving answers that may be
+// out of date.
 const staleAfter = 2 * time.Second
 
-// Bounds of the time after which a visitor asks again who was told that the node
-// is out of date, and how many of a line ask in a second then.
+// Limits of the time after which a visitor asks again, having been told that the node is out of date, and how
+// many visitors of a line then ask in a second.
 const (
 	leastStaleWait = 2 * time.Second
 	mostStaleWait  = 15 * time.Second
 	staleRate      = 10_000
 )
 
-// currency is up to when a node knows a room: everything that was stored by then
-// it has read. It goes by this machine's clock. The zero value knows nothing.
+// currency tracks up to when a node has read everything that was stored for a room, by this machine's clock.
+// The zero value knows nothing.
 type currency struct {
 	mu   sync.Mutex // guards all below
 	at   time.Time
-	news chan struct{} // closed when at moves on; nil: nobody waits
+	news chan struct{} // closed when at advances; nil: no reader waits
 }
 
-// note moves on to a moment before which the room's size was asked for.
+// note advances to a moment before which the room's size was queried.
 func (c *currency) note(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,15 +42,15 @@ func (c *currency) note(at time.Time) {
 	}
 }
 
-// age returns for how long nothing has been known.
+// age returns the time since the latest note.
 func (c *currency) age() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Since(c.at)
 }
 
-// reaches waits until everything is known that was stored by a moment; false
-// when there is no news for [staleAfter], or ctx ends.
+// reaches waits until everything stored by a moment is known. It returns false when there is no news for
+// [staleAfter], or ctx ends.
 func (c *currency) reaches(ctx context.Context, moment time.Time) bool {
 	tooLong := time.NewTimer(staleAfter - min(c.age(), staleAfter))
 	defer tooLong.Stop()
@@ -75,11 +75,11 @@ func (c *currency) reaches(ctx context.Context, moment time.Time) bool {
 	}
 }
 
-// isStale reports whether other nodes may have changed the room without this one
-// knowing. Nothing follows an end.
+// isStale reports whether other nodes may have changed the room without this node's knowledge. A room that
+// has ended does not change.
 func (r *Room) isStale() bool { return r.current.age() > staleAfter && !r.Snapshot().Ended }
 
-// stale says when to ask again: the more people are in line, the later.
+// stale returns a [*StaleError] with the time to wait: the longer the line, the longer.
 func (r *Room) stale() error {
 	n := r.Snapshot().Counts
 	inLine := n.Arrivals - n.Admitted - n.NoShows - n.Left - n.Revoked
@@ -87,15 +87,14 @@ func (r *Room) stale() error {
 	return &StaleError{min(max(wait, leastStaleWait), mostStaleWait)}
 }
 
-// Place returns where a ticket stands, as far as this node can vouch for it: a
-// ticket that it does not know may have joined through another node a moment ago,
-// so it first reads what is stored by now. Errors: [ErrTicketUnknown], and
-// [*StaleError] when the database has been silent.
+// Place returns a ticket's standing if this node can vouch for it. An unknown ticket may just have joined
+// through another node, so Place first reads everything stored by now. Errors: [ErrTicketUnknown], and
+// [*StaleError] when the database does not answer.
 func (r *Room) Place(ctx context.Context, t fairness.Ticket) (fairness.Standing, error) {
 	asked := time.Now()
 	st, ok := r.Standing(t)
 	switch {
-	case ok && (!isPending(st) || !r.isStale()): // what is settled stays so
+	case ok && (!isPending(st) || !r.isStale()): // a settled ticket does not change
 		return st, nil
 	case ok, !r.Snapshot().Ended && !r.current.reaches(ctx, asked):
 		return st, r.stale()

@@ -1,37 +1,31 @@
-// Package room runs live rooms: it collects joins into batches, does what the
-// clock demands (freeze, draw, assign, call, skip), issues passes, and keeps
-// each room's state in memory as a projection of its transcript.
+// Package room runs live rooms: it collects joins into batches, appends the entries that fall due (freeze,
+// draw, assign, call, skip), issues passes, and keeps each room's state in memory as a projection of its
+// transcript.
 //
-// How a join goes:
+// The path of a join:
 //
 //	Join ─► queue ─► sequencer ─► pglog.Append{ lock; catch up; State.Apply; store; commit } ─► receipt
 //
-// Each loaded room has one sequencer goroutine, which alone appends and alone
-// changes the [fairness.State]. While it commits one batch the next collects,
-// so batches grow with the load and nobody waits at low load. Several nodes
-// may run the same room: the database's row lock decides who appends, and what
-// another node appended is read before anything is built.
+// Each loaded room has one sequencer goroutine. Only that goroutine appends and changes the [fairness.State].
+// The next batch collects while one commits, so batches grow with the load, and a join at low load does not
+// wait. Several nodes may run the same room: the database's row lock decides which node appends, and a node
+// reads the entries of other nodes before it builds its own.
 //
-// Readers see the state as of the entries that are durable, never more. When
-// an append fails, what was applied in memory may not be stored: the room is
-// read again from its log, and joins that were under way are looked up in it
-// or joined again. A visitor notices nothing but the time it takes.
+// Readers see the state as of the latest durable entry. When an append fails, the entries applied in memory
+// may not be stored: the node reloads the room from its log, looks up the joins that were in progress, and
+// repeats those that are missing. A visitor notices only the delay.
 //
-// Trying again is for a database that is away. What the rules refuse fails
-// alone: the request that asked for it, or the duty, which is logged while
-// everything else goes on. A log that does not match its own root is answered
-// as the fault it is, and looked at again at most once a second.
+// Only database outages are retried. When the rules refuse an entry, only the request or duty behind it
+// fails; a failed duty is logged, and everything else goes on. A log that does not match its own root is
+// reported as an error, and checked again at most once a second.
 //
 // # The gate
 //
-// A site may let people in without waiting as long as nobody is in line, within
-// the same outflow. Its connectors report the sessions that begin so, and learn
-// how many more may; the database counts them, for any number of nodes. The gate
-// opens and shuts by an entry each, which is a duty as calls are: two nodes that
-// decide at once append one after the other, and the second finds it done. Counts
-// of other nodes are a quarter of a second old, and what connectors begin is told
-// within a second, so limits may be exceeded by what comes in that time.
+// A site may let visitors in without waiting as long as the line is empty, within the same outflow. Its
+// connectors report these unqueued sessions and learn how many more may begin; the database counts them for
+// all nodes. Entries open and shut the gate; appending one is a duty, as calls are: if two nodes decide at
+// once, the second finds it done. Counts of other nodes are up to a quarter of a second old, and connectors
+// report once a second, so the sessions of that time may exceed the limits.
 //
-// The package knows neither HTTP nor SQL: web is in front of it, audit/pglog
-// and room/pgroom are behind it.
+// The package knows neither HTTP nor SQL: web is in front of it, audit/pglog and room/pgroom are behind it.
 package room

@@ -7,10 +7,9 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// ReadEntries passes the room's transcript, entry by entry from the first on, to
-// read. An entry is valid during the call alone. It reads from the database and
-// not from memory, compares the whole with the log's root, and stops with the
-// first error of read.
+// ReadEntries passes the entries of the room's transcript to read, in order; an entry is valid only during
+// the call. It reads them from the database, not from memory, compares the result with the log's root, and
+// stops at the first error of read.
 func (r *Room) ReadEntries(ctx context.Context, read func(fairness.Entry) error) error {
 	var parser fairness.Parser
 	err := r.store.Open(r.ID, r.Origin, r.keys.log).Tail(ctx, func(text []byte) error {

@@ -16,39 +16,37 @@ import (
 	"github.com/proofline/proofline/fairness/beacon"
 )
 
-// DefaultMargin is how long a beacon's round comes after the freeze at least.
+// DefaultMargin is the minimum time between a freeze and its beacon round.
 const DefaultMargin = 3 * time.Second
 
-// cosignGrace is how long after its round a draw waits for cosignatures that
-// are on their way.
+// cosignGrace is how long after its round a draw waits for cosignatures that are on their way.
 const cosignGrace fairness.Millis = 2_000
 
-// Rounds gets the rounds of a drand chain.
+// Rounds fetches the rounds of a drand chain.
 type Rounds interface {
-	// Wait returns the signature of a round, verified, however late it is.
+	// Wait returns the verified signature of a round, and waits for a round that is late.
 	Wait(ctx context.Context, round uint64) ([]byte, error)
 }
 
-// Chain is a beacon that rooms may use, and the way to its rounds.
+// Chain is a beacon that rooms may use, with access to its rounds.
 type Chain struct {
 	beacon.Chain
 	Rounds Rounds
 	Reach  Reach // nil: always reachable
 }
 
-// Reach knows whether the relays of a chain serve it at present.
+// Reach reports whether the relays of a chain serve it at present.
 type Reach interface {
-	// Check asks the relays, unless they were asked a moment ago.
+	// Check queries the relays, unless they were queried a moment ago.
 	Check(ctx context.Context) error
-	// Err returns what was wrong when they were last asked, nil for nothing.
+	// Err returns the result of the latest query; nil: the relays serve the chain.
 	Err() error
 }
 
-// Name is what rooms call the chain.
+// Name returns the chain's name in configurations, such as drand:quicknet.
 func (c Chain) Name() string { return chainName(c.Chain) }
 
-// Trouble returns why the relays of the chain cannot be reached, nil if they
-// can.
+// Trouble returns why the relays of the chain are unreachable; nil if they can be reached.
 func (c Chain) Trouble() error {
 	if c.Reach == nil {
 		return nil
@@ -56,8 +54,7 @@ func (c Chain) Trouble() error {
 	return c.Reach.Err()
 }
 
-// BeaconTrouble returns the default chain's [Chain.Name] and its
-// [Chain.Trouble]; nil without chains.
+// BeaconTrouble returns the default chain's [Chain.Name] and [Chain.Trouble]; nil without chains.
 func (o *Options) BeaconTrouble() (name string, err error) {
 	if len(o.Chains) == 0 {
 		return "", nil
@@ -65,22 +62,21 @@ func (o *Options) BeaconTrouble() (name string, err error) {
 	return o.Chains[0].Name(), o.Chains[0].Trouble()
 }
 
-// askRelays asks the relays of the default chain whether they serve it, if a
-// new room would get that chain without naming it.
+// askRelays checks the relays of the default chain if a new room would use that chain without naming it.
 func (o *Options) askRelays(ctx context.Context, c Config) {
 	if c.Beacon == "" && len(o.Chains) > 0 && o.Chains[0].Reach != nil {
-		_ = o.Chains[0].Reach.Check(ctx) // [Options.others] reads what it finds
+		_ = o.Chains[0].Reach.Check(ctx) // [Options.others] reads the result
 	}
 }
 
-// Cosigner asks one witness.
+// Cosigner submits checkpoints to one witness.
 type Cosigner interface {
-	// AddCheckpoint returns the witness's cosignature, verified, of a signed
-	// checkpoint that continues the one of the old size.
+	// AddCheckpoint submits a signed checkpoint that continues the one of the old size, and returns the
+	// witness's verified cosignature.
 	AddCheckpoint(ctx context.Context, old uint64, proof []audit.Hash, signed []byte) (audit.Cosignature, error)
 }
 
-// Witness is somebody who cosigns checkpoints, and the way there.
+// Witness is a third party that cosigns checkpoints, with access to it.
 type Witness struct {
 	Key      audit.Witness
 	Cosigner Cosigner
@@ -90,8 +86,7 @@ const chainPrefix = "drand:"
 
 func chainName(c beacon.Chain) string { return chainPrefix + c.ID }
 
-// others puts into the policy of a new room whom it relies on beside its
-// operator, and lists what is wrong.
+// others adds to the policy of a new room the beacon and witnesses that it relies on, and lists problems.
 func (o *Options) others(c Config, p *fairness.Policy) []fairness.Problem {
 	refuse := func(field, detail string) []fairness.Problem {
 		return []fairness.Problem{{Field: field, Detail: detail}}
@@ -106,7 +101,7 @@ func (o *Options) others(c Config, p *fairness.Policy) []fairness.Problem {
 		return nil
 	}
 	if c.Beacon != "" && !strings.HasPrefix(c.Beacon, chainPrefix) {
-		return nil // its form is wrong, which is said elsewhere
+		return nil // malformed, which Config.problems reports
 	}
 	at := slices.IndexFunc(o.Chains, func(known Chain) bool { return c.Beacon == "" || chainName(known.Chain) == c.Beacon })
 	if at < 0 {
@@ -144,21 +139,20 @@ func (o *Options) others(c Config, p *fairness.Policy) []fairness.Problem {
 	return nil
 }
 
-// evidence is what pending draws wait for, as far as this node has it: rounds
-// of the beacon, and cosignatures of the freezes. Every node stores what it gets,
-// and looks for what others got. The zero value of a room without a beacon has
-// none.
+// evidence holds what pending draws need, as far as this node has it: beacon rounds, and cosignatures of the
+// freezes. Every node stores what it gets, and reads what others stored. The zero value, of a room without a
+// beacon, is empty.
 type evidence struct {
 	store evidenceStore
 
 	mu           sync.Mutex // guards all below
 	rounds       map[uint64][]byte
 	cosignatures map[uint64]map[string]fairness.Cosignature // by size, by witness
-	looked       map[uint64]bool                            // by size: what other nodes got is known
+	looked       map[uint64]bool                            // by size: cosignatures stored by other nodes were read
 	refused      map[uint64]bool                            // by size: the rules refused the cosignatures
 }
 
-// evidenceStore keeps evidence for all nodes.
+// evidenceStore stores evidence for all nodes.
 type evidenceStore interface {
 	AddRound(ctx context.Context, chain [32]byte, round uint64, signature []byte) error
 	Rounds(ctx context.Context, chain [32]byte, rounds []uint64) (map[uint64][]byte, error)
@@ -166,9 +160,9 @@ type evidenceStore interface {
 	Cosignatures(ctx context.Context, room uuid.UUID, sizes []uint64) (map[uint64]map[string][76]byte, error)
 }
 
-// of returns the evidence for a draw, and whether it may go on with it: with
-// the round, and with the quorum or when it is too late to wait for more and
-// nothing is stored that this node, perhaps just started, does not know of.
+// of returns the evidence for a draw. ok reports whether the draw may go ahead: the round is known, and
+// either the quorum is reached, or it is too late to wait for more and this node, which may have just
+// started, has read the stored cosignatures.
 func (e *evidence) of(p fairness.Pending, policy *fairness.Policy, now fairness.Time) (signature []byte, list []fairness.Cosignature, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -183,21 +177,21 @@ func (e *evidence) of(p fairness.Pending, policy *fairness.Policy, now fairness.
 	return signature, list, signature != nil && enough
 }
 
-// inTime tells whether a cosignature is from before the round.
+// inTime reports whether a cosignature was made before the round.
 func inTime(c fairness.Cosignature, p fairness.Pending) bool {
 	return audit.Cosignature(c).Time() <= (int64(p.Due)-1)/1000
 }
 
-// Awaited is a draw that waits for its evidence.
+// Awaited is a draw that waits for evidence.
 type Awaited struct {
 	Window   fairness.WindowIndex
-	Round    uint64    // of the beacon, 0 for none
-	Due      time.Time // when that appears
-	HasRound bool      // it is here
-	Cosigned []string  // names of the witnesses who have signed the freeze in time
+	Round    uint64    // round of the beacon; 0: none
+	Due      time.Time // when the round is published
+	HasRound bool      // this node has the round
+	Cosigned []string  // names of the witnesses that cosigned the freeze in time
 }
 
-// Awaited returns the draws that wait, the next one first.
+// Awaited returns the draws that wait for evidence, the next one first.
 func (r *Room) Awaited() []Awaited { return r.awaited(r.durablePending()) }
 
 func (r *Room) awaited(pending []fairness.Pending) (list []Awaited) {
@@ -217,15 +211,14 @@ func (r *Room) awaited(pending []fairness.Pending) (list []Awaited) {
 	return list
 }
 
-// lacks tells whether the round, or a cosignature that may still come, is
-// missing.
+// lacks reports whether the round, and any of the cosignatures, is missing.
 func (e *evidence) lacks(p fairness.Pending, policy *fairness.Policy) (round, cosignature bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.rounds[p.Round] == nil, len(e.cosignatures[p.Size]) < len(policy.Witnesses)
 }
 
-// hasCosigned tells whether a witness has, perhaps too late to count.
+// hasCosigned reports whether a witness has cosigned; mustCount leaves out cosignatures that came too late.
 func (e *evidence) hasCosigned(p fairness.Pending, witness string, mustCount bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -233,9 +226,8 @@ func (e *evidence) hasCosigned(p fairness.Pending, witness string, mustCount boo
 	return ok && (!mustCount || inTime(c, p))
 }
 
-// refuse notes that the rules refuse the draw of a window for its
-// cosignatures: the log is not the one that was cosigned, as after a database
-// has lost its last entries. The draw goes on without them.
+// refuse notes that the rules refuse a draw because of its cosignatures: the witnesses cosigned another log,
+// for example because the database has lost its last entries. The draw goes ahead without them.
 func (e *evidence) refuse(p fairness.Pending) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -245,7 +237,7 @@ func (e *evidence) refuse(p fairness.Pending) {
 	e.refused[p.Size] = true
 }
 
-// round returns a round's signature, nil when it is not here.
+// round returns the signature of a round; nil: unknown.
 func (e *evidence) round(round uint64) []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -276,7 +268,7 @@ func (e *evidence) takeCosignature(size uint64, witness string, c fairness.Cosig
 	}
 }
 
-// take takes cosignatures that are stored.
+// take adds stored cosignatures.
 func (e *evidence) take(by map[uint64]map[string][76]byte) {
 	for size, cosignatures := range by {
 		for w, c := range cosignatures {
@@ -285,7 +277,7 @@ func (e *evidence) take(by map[uint64]map[string][76]byte) {
 	}
 }
 
-// look notes that all is known that is stored for some draws.
+// look notes that the stored cosignatures of these draws were read.
 func (e *evidence) look(pending []fairness.Pending) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -297,7 +289,7 @@ func (e *evidence) look(pending []fairness.Pending) {
 	}
 }
 
-// forget drops what no pending draw needs.
+// forget drops evidence that no pending draw needs.
 func (e *evidence) forget(pending []fairness.Pending) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

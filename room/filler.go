@@ -10,18 +10,16 @@ import (
 	"github.com/proofline/proofline/vrf"
 )
 
-// Bounds of what one append does for the clock, so that joins get through.
+// Limits of the clock's work in one append, so that joins are not delayed.
 const (
 	maxFreezes = 32
 	maxDraws   = 32 // each verifies a round, which takes 3 ms
 	maxSkips   = 1_000
 )
 
-// filler builds one batch under the room's lock. Everything it writes went
-// through State.Apply. What that refuses is left out, and everything else
-// goes on: a request that the rules refuse is answered so, and a duty that
-// they refuse, which would be a fault of this program or of the room's keys,
-// keeps nobody from joining.
+// filler builds one batch under the room's lock. Every entry passes State.Apply; those that it refuses are
+// left out, and the rest continues. A request gets the refusal as its error. A refused duty means a bug, or
+// wrong room keys, and must not keep visitors from joining.
 type filler struct {
 	room  *Room
 	live  *live
@@ -35,10 +33,9 @@ func newFiller(r *Room, l *live, b *pglog.Batch) *filler {
 	return &filler{room: r, live: l, batch: b, root: b.Root, now: fairness.Time(b.Now)}
 }
 
-// fill appends what the clock demands and what w asks for, in an order that
-// lets each see the other: windows that are over freeze before anybody joins
-// the next, no-shows make room for calls, assignments fill up the batch. The
-// error is about duties that were not done.
+// fill appends the entries that are due and those that w asks for. The order matters: windows that are over
+// are frozen before joins enter the next one, no-shows make room for calls, and assignments fill up the
+// batch. The error is about failed duties.
 func (f *filler) fill(w *work) error {
 	if w.publish {
 		f.batch.Publish()
@@ -56,7 +53,7 @@ func (f *filler) fill(w *work) error {
 	return errors.Join(undone, f.assigns())
 }
 
-// emit applies an entry and adds it to the batch, or neither.
+// emit applies an entry and adds it to the batch, or does neither.
 func (f *filler) emit(e fairness.Entry) error {
 	f.text = e.AppendEntry(f.text[:0])
 	if len(f.text) > audit.MaxEntrySize {
@@ -101,7 +98,7 @@ func (f *filler) draws() error {
 func (f *filler) join(j *join) {
 	j.result, j.err = Joined{}, j.ctx.Err()
 	if j.err != nil {
-		return // nobody waits for it any more
+		return // the request has ended
 	}
 	j.result.Again = f.live.Knows(j.ticket) && !j.tried
 	if !f.live.Knows(j.ticket) {
@@ -131,8 +128,8 @@ func (f *filler) arrive(t fairness.Ticket) error {
 	return nil
 }
 
-// act appends a request's entries until the rules refuse one; the refusal is
-// the requester's, not the batch's.
+// act appends a request's entries until the rules refuse one; the refusal becomes the error of the request,
+// not of the batch.
 func (f *filler) act(a *act) {
 	a.err = a.ctx.Err()
 	if a.err != nil {
@@ -147,7 +144,7 @@ func (f *filler) act(a *act) {
 	a.err = err
 }
 
-// serve skips no-shows, calls the next people and ends a room that is done.
+// serve skips no-shows, calls the next visitors, switches the gate, and ends a finished room.
 func (f *filler) serve() (undone error) {
 	if f.live.Ended() {
 		return nil
@@ -173,7 +170,7 @@ func (f *filler) serve() (undone error) {
 	return undone
 }
 
-// assigns states drawn places up to the room's chunk.
+// assigns records drawn positions, up to the room's chunk.
 func (f *filler) assigns() error {
 	for range f.room.chunk {
 		assign, ok := f.live.NextAssign()
@@ -184,7 +181,7 @@ func (f *filler) assigns() error {
 			return fmt.Errorf("assign %d: %w", assign.Position, err)
 		}
 	}
-	f.room.queue.duties() // more to do, after whoever waits by now
+	f.room.queue.duties() // more to do, after the requests that wait by now
 	return nil
 }
 

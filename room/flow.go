@@ -12,39 +12,38 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// How often a node reads what changed beside the transcripts, and how long after
-// its pass a session keeps its place: a touch of the last moment, on whatever
-// node, is read before anybody else gets it.
+// How often a node reads changes outside of the transcripts, and how long a session keeps its place after it
+// ends: all nodes must read a touch made at the last moment before the place goes to another visitor.
 const (
 	surveyEvery = 250 * time.Millisecond
 	sessionLag  = fairness.Time(500) // milliseconds
 )
 
-// flow is what decides beside the transcript who is let in: the keys of
-// passes, who calls, and the sessions that are not as long as their passes.
-// The zero flow has the room's first pass key, and the clock calls.
+// flow holds the parts of a room's admission control that are not in the transcript: pass keys, whether a
+// backend makes the calls, and sessions that end before or after their passes. The zero value has the room's
+// first pass key and calls by the clock.
 type flow struct {
 	store  *pgroom.Store
 	master *MasterKey
 
-	mu    sync.Mutex  // locked to change pull and turns
-	pull  atomic.Bool // everybody may read it
-	turns int         // how often pull was changed here
+	mu    sync.Mutex  // guards changes of pull and turns
+	pull  atomic.Bool // a backend makes the calls; readable without the lock
+	turns int         // number of changes of pull made on this node
 
-	guests guests // free sessions
+	guests guests // unqueued sessions
 
-	shift  atomic.Int64 // people at the site beyond those whose pass is valid; may be negative
-	read   atomic.Int64 // the latest time for which shift is known, in milliseconds
+	shift  atomic.Int64 // visitors at the site minus valid passes; may be negative
+	read   atomic.Int64 // latest time for which shift is known, in Unix milliseconds
 	added  atomic.Pointer[[]passKey]
-	reread atomic.Int64 // Unix time in nanoseconds of the latest reading of keys for an unknown one
+	reread atomic.Int64 // when the keys were last read because of an unknown key, in Unix nanoseconds
 
-	failing bool // keys cannot be read, and that is logged; the ticker alone uses it
+	failing bool // keys could not be read, and this is logged; only the ticker uses it
 }
 
-// isPull tells whether people are called only when a backend asks for them.
+// isPull reports whether visitors are called only when a backend asks for them.
 func (f *flow) isPull() bool { return f != nil && f.pull.Load() }
 
-// free returns how many free sessions go on.
+// free returns the number of live unqueued sessions.
 func (f *flow) free() uint64 {
 	if f == nil {
 		return 0
@@ -52,12 +51,13 @@ func (f *flow) free() uint64 {
 	return f.guests.active()
 }
 
-// isKnown tells whether it is known who is there.
+// isKnown reports whether the unqueued sessions have been counted; until then a room with max_active calls
+// nobody.
 func (f *flow) isKnown() bool { return f == nil || f.guests.areCounted() }
 
-// until returns the time up to which it is known whose session goes on. On a
-// node that is slow, or has lost the database, that may be a while ago: a session
-// that would be over since then may have been touched, and keeps its place.
+// until returns the time up to which this node knows which sessions are live. On a node that is slow or has
+// lost the database, that may be a while ago. Sessions that would have ended since then may have been
+// touched, so they keep their places.
 func (f *flow) until(now fairness.Time) fairness.Time {
 	if f == nil {
 		return now
@@ -65,8 +65,7 @@ func (f *flow) until(now fairness.Time) fairness.Time {
 	return min(now, fairness.Time(f.read.Load())+sessionLag)
 }
 
-// present corrects the number of people whose pass is valid to that of people
-// whose session goes on.
+// present returns the number of visitors with a live session, given the number of those with a valid pass.
 func (f *flow) present(valid uint64) uint64 {
 	if f == nil {
 		return valid
@@ -74,8 +73,7 @@ func (f *flow) present(valid uint64) uint64 {
 	return uint64(max(int64(valid)+f.shift.Load(), 0)) //nolint:gosec // counts of people
 }
 
-// openFlow reads the flow of a room that is being loaded: before anybody is
-// called, it must be known who is there.
+// openFlow reads the flow of a room that is being loaded: the sessions must be known before the first call.
 func (r *Room) openFlow(ctx context.Context) error {
 	now := fromTime(r.clock.Now())
 	flows, err := r.flow.store.Flows(ctx, []uuid.UUID{r.ID})
@@ -85,8 +83,8 @@ func (r *Room) openFlow(ctx context.Context) error {
 	return r.setFlow(ctx, flows[r.ID], now, 0)
 }
 
-// setFlow takes what was read about the room, not before that time, when its
-// pull had made so many turns: what somebody has changed here since then stays.
+// setFlow applies what was read from the database at or after now. Pull is ignored if this node has changed
+// it since, which turns, the number of changes before the read, shows.
 func (r *Room) setFlow(ctx context.Context, stored pgroom.Flow, now fairness.Time, turns int) error {
 	r.flow.shift.Store(stored.Shift)
 	r.flow.read.Store(int64(now))
@@ -97,7 +95,7 @@ func (r *Room) setFlow(ctx context.Context, stored pgroom.Flow, now fairness.Tim
 	return r.readPassKeys(ctx)
 }
 
-// takePull takes pull, as it is stored, if that is news.
+// takePull applies the stored value of pull if isNews allows it.
 func (r *Room) takePull(stored bool, isNews func() bool) {
 	r.flow.mu.Lock()
 	defer r.flow.mu.Unlock()
@@ -106,20 +104,20 @@ func (r *Room) takePull(stored bool, isNews func() bool) {
 	}
 }
 
-// change counts a change that is made here, under the lock.
+// change counts a change made on this node; the caller holds mu.
 func (f *flow) change() bool { f.turns++; return true }
 
-// turn returns how often pull was changed here.
+// turn returns how often this node has changed pull.
 func (f *flow) turn() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.turns
 }
 
-// survey reads the flows of all rooms that are loaded, now and then: what
-// other nodes did is known here within half a second.
+// survey refreshes the flows of all loaded rooms every surveyEvery, so that changes of other nodes arrive
+// within half a second.
 func (rs *Rooms) survey(ctx context.Context, rooms map[uuid.UUID]*Room, now time.Time) error {
-	if len(rooms) == 0 || time.Since(rs.surveyed) < surveyEvery || rs.clock.pending().by != 0 { // whose session goes on says the database's clock
+	if len(rooms) == 0 || time.Since(rs.surveyed) < surveyEvery || rs.clock.pending().by != 0 {
 		return nil
 	}
 	ids, turns := make([]uuid.UUID, 0, len(rooms)), make([]int, 0, len(rooms))
@@ -138,7 +136,7 @@ func (rs *Rooms) survey(ctx context.Context, rooms map[uuid.UUID]*Room, now time
 		r := rooms[id]
 		err := r.setFlow(ctx, flows[id], fromTime(now), turns[i])
 		if err != nil && !r.flow.failing {
-			rs.Log.Error("pass keys cannot be read", "room", r.Slug, "err", err)
+			rs.Log.Error("cannot read pass keys", "room", r.Slug, "err", err)
 		}
 		r.flow.failing = err != nil
 	}

@@ -10,26 +10,23 @@ import (
 	"github.com/proofline/proofline/audit/witness"
 )
 
-// errOutgrown is returned when a witness has a checkpoint that is larger than
-// the log ever was.
+// errOutgrown is returned when a witness has a checkpoint larger than the log ever was.
 var errOutgrown = errors.New("the witness has a checkpoint that the log never had")
 
-// Fork is what a witness or a server holds against a room: it has seen another
-// history than the one that the database has.
+// Fork is a report of a witness or a server that it has seen another history of a room than the database has.
 type Fork struct {
-	Witness string    // its name
-	Latest  time.Time // when it said so the last time, to this node
-	Detail  string    // what it said
+	Witness string    // name of the witness or server
+	Latest  time.Time // when this node last got the report
+	Detail  string    // the error's text
 }
 
-// forks are what the witnesses of a room hold against it. The zero value is
-// ready.
+// forks holds the fork reports of a room's witnesses. The zero value is ready to use.
 type forks struct {
 	mu        sync.Mutex // guards byWitness
 	byWitness map[string]Fork
 }
 
-// note keeps the error of a witness if it tells of another history.
+// note keeps the error of a witness if it reports another history.
 func (f *forks) note(name string, now time.Time, err error) {
 	if !errors.Is(err, witness.ErrInconsistent) && !errors.Is(err, errOutgrown) {
 		return
@@ -42,8 +39,8 @@ func (f *forks) note(name string, now time.Time, err error) {
 	f.byWitness[name] = Fork{name, now, err.Error()}
 }
 
-// Forks returns what witnesses have held against the room since this node loaded
-// it, and what a server holds against its database, by name.
+// Forks returns the fork reports of witnesses since this node loaded the room, and that of a server, sorted
+// by name.
 func (r *Room) Forks() []Fork {
 	r.forks.mu.Lock()
 	defer r.forks.mu.Unlock()

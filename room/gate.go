@@ -11,70 +11,68 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// Gate is whether the site of a room lets visitors in who are not in line.
+// Gate is the state of a room's safety net: whether visitors enter the site without waiting.
 type Gate string
 
 // The states of a gate.
 const (
-	GateNone Gate = ""     // the room never had one
-	GateOpen Gate = "open" // visitors pass without waiting, within the outflow
-	GateShut Gate = "shut" // they wait in line
+	GateNone Gate = ""     // the room never opened its gate
+	GateOpen Gate = "open" // visitors enter without waiting, within the outflow
+	GateShut Gate = "shut" // visitors wait in line
 )
 
-// A gate that was open before opens again when nobody has waited for that long,
-// and that long at most four fifths of the outflow were used.
+// A gate that was open before opens again after calmFor without anyone in line, and with at most calmParts of
+// ofParts of the outflow in use.
 const (
 	calmFor   = fairness.Time(60_000) // milliseconds
-	calmParts = 4                     // of
+	calmParts = 4
 	ofParts   = 5
 )
 
-// freeFresh is how old the counts of free sessions may be that open a gate, in
-// milliseconds.
+// freeFresh is the maximum age of the counts of unqueued sessions by which a gate may open, in milliseconds.
 const freeFresh = fairness.Time(15_000)
 
-// guests are what a node knows of a room's free sessions. The zero value knows
-// nothing. Safe for concurrent use.
+// guests is what a node knows of a room's unqueued sessions. The zero value knows nothing. It is safe for
+// concurrent use.
 type guests struct {
 	mu     sync.Mutex // guards all below
-	isUsed bool       // there may be free sessions
-	turns  int        // how often counts were taken
+	isUsed bool       // there may be unqueued sessions
+	turns  int        // number of times that counts were taken
 	counts pgroom.Free
-	at     fairness.Time // of the counts; 0: there are none
-	hot    fairness.Time // when more than the calm part of the outflow was used, at last
-	turned bool          // visitors were led to the line while the gate was open, and not every node had a share left
+	at     fairness.Time // time of the counts; 0: never counted
+	hot    fairness.Time // latest time at which more than calmParts of ofParts of the outflow was in use
+	turned bool          // visitors were sent to the line while the gate was open, because the nodes' shares were used up
 }
 
-// active returns how many free sessions go on.
+// active returns the number of live unqueued sessions.
 func (g *guests) active() uint64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.counts.Active
 }
 
-// use notes that there may be free sessions, so that they are counted.
+// use notes that there may be unqueued sessions, so that they are counted.
 func (g *guests) use() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.isUsed = true
 }
 
-// areCounted tells whether it is known how many free sessions go on, if there may
-// be some.
+// areCounted reports whether the unqueued sessions have been counted, or there cannot be any.
 func (g *guests) areCounted() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return !g.isUsed || g.at > 0
 }
 
-// turn returns whether free sessions are to be counted, and how often they were.
+// turn returns how often counts were taken, and whether unqueued sessions must be counted.
 func (g *guests) turn() (turns int, isUsed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.turns, g.isUsed
 }
 
-// take takes counts, those of a survey only if no others came meanwhile.
+// take stores counts if isNews approves of the number of times that counts were taken before.
 func (g *guests) take(f pgroom.Free, at fairness.Time, isNews func(turns int) bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -84,12 +82,11 @@ func (g *guests) take(f pgroom.Free, at fairness.Time, isNews func(turns int) bo
 	g.turns++
 	g.counts, g.at = f, at
 	if g.hot == 0 {
-		g.hot = at // of what was before nothing is known
+		g.hot = at // nothing is known of the time before
 	}
 }
 
-// note notes that the outflow is much used at a moment, and that visitors were
-// turned away.
+// note records that the outflow is busy, and that visitors were sent to the line.
 func (g *guests) note(at fairness.Time, isHot, turned bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -99,46 +96,44 @@ func (g *guests) note(at fairness.Time, isHot, turned bool) {
 	g.turned = g.turned || turned
 }
 
-// look returns what is known.
+// look returns the latest counts and notes.
 func (g *guests) look() (counts pgroom.Free, at, hot fairness.Time, turned bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.counts, g.at, g.hot, g.turned
 }
 
-// passed is what the projection keeps of the gate beside the state.
+// passed is the part of the gate that the state does not keep: recent switches and fail-open intervals.
 type passed struct {
-	used      bool          // there was a switch
-	since     fairness.Time // of the latest switch
-	isLined   bool          // somebody is in line and not called
-	lined     fairness.Time // when the last one was
+	used      bool          // the gate was switched at least once
+	since     fairness.Time // time of the latest switch
+	isLined   bool          // visitors wait in line, not yet called
+	lined     fairness.Time // when the line last became empty
 	switches  []GateSwitch  // the latest, oldest first
-	unguarded []Unguarded   // the latest, oldest first
+	unguarded []Unguarded   // the latest fail-open intervals, oldest first
 }
 
-// GateSwitch is a switch of the gate.
+// GateSwitch is one opening or shutting of the gate.
 type GateSwitch struct {
 	At    time.Time
 	To    Gate   // open or shut
-	Entry uint64 // of the transcript
+	Entry uint64 // index in the transcript
 }
 
-// keptSwitches is how many switches a projection keeps.
+// keptSwitches is the number of switches that a projection keeps.
 const keptSwitches = 100
 
-// Unguarded is a time in which a connector let everybody in, as the transcript
-// has it.
+// Unguarded is a fail-open interval, as the transcript records it.
 type Unguarded struct {
 	At          time.Time // when it was recorded
 	From, Until time.Time
-	Requests    uint64 // that were let in
+	Requests    uint64 // let in during the interval
 }
 
-// keptUnguarded is how many unguarded times a projection keeps: more than an
-// hour can have.
+// keptUnguarded is the number of fail-open intervals that a projection keeps: more than one hour can have.
 const keptUnguarded = unguardedMost + 4
 
-// note takes an entry that was applied.
+// note records an entry that was applied.
 func (p *passed) note(e fairness.Entry, s *fairness.State) {
 	if s.Counts().InLine > 0 {
 		p.isLined = true
@@ -162,13 +157,13 @@ func (p *passed) note(e fairness.Entry, s *fairness.State) {
 	}
 }
 
-// keep adds to a list of the latest, anew, for readers may hold the one before.
+// keep appends to a list of the latest items. It copies the list, because readers may hold the one before.
 func keep[T any](list []T, most int, latest T) []T {
 	kept := list[max(0, len(list)-(most-1)):]
 	return append(kept[:len(kept):len(kept)], latest)
 }
 
-// gateOf returns the gate as of the projection.
+// gateOf returns the state of the gate.
 func (l *live) gateOf() Gate {
 	switch {
 	case !l.passed.used:
@@ -179,15 +174,14 @@ func (l *live) gateOf() Gate {
 	return GateShut
 }
 
-// maxFree is how many free sessions a room may have at once, and begin in a
-// minute, whatever its outflow: they are counted four times a second.
+// maxFree limits the unqueued sessions of a room, both live ones and those that begin in a minute, whatever
+// its outflow: they are counted four times a second.
 const maxFree = 1_000_000
 
-// isOverfull tells whether no more can be counted: whoever has a token can make
-// them up.
+// isOverfull reports whether a room has reached maxFree: anyone who holds a token could make sessions up.
 func isOverfull(f pgroom.Free) bool { return max(f.Active, f.Started) >= maxFree }
 
-// left returns how many free sessions may begin now by counts of them.
+// left returns how many more unqueued sessions may begin, given the counts f.
 func (l *live) left(f pgroom.Free, now fairness.Time) uint64 {
 	if isOverfull(f) {
 		return 0
@@ -196,13 +190,13 @@ func (l *live) left(f pgroom.Free, now fairness.Time) uint64 {
 	return min(rate-min(rate, f.Started), l.capacity(now))
 }
 
-// isHot tells whether more than the calm part of the outflow is used.
+// isHot reports whether more than calmParts of ofParts of the outflow is in use.
 func (l *live) isHot(f pgroom.Free, now fairness.Time) bool {
 	rate, most := uint64(l.Outflow().PerMinute), uint64(l.Outflow().MaxActive)
 	return f.Started*ofParts > rate*calmParts || most > 0 && l.active(now)*ofParts > most*calmParts
 }
 
-// nextSwitch returns how the gate is to be switched now, if it is.
+// nextSwitch returns the switch of the gate that is due, if one is.
 func (l *live) nextSwitch(now fairness.Time) (fairness.Change, bool) {
 	if l.flow == nil || l.Ended() {
 		return "", false
@@ -212,7 +206,7 @@ func (l *live) nextSwitch(now fairness.Time) (fairness.Change, bool) {
 		return "", false
 	}
 	left := l.left(counts, now)
-	still := l.Paused() || l.flow.isPull() // nobody is called by the clock, so nobody passes by it
+	still := l.Paused() || l.flow.isPull() // the clock calls nobody, so visitors cannot pass without a call either
 	if l.IsOpen() {
 		return fairness.ChangeShut, left == 0 || turned || still
 	}
@@ -225,7 +219,7 @@ func (l *live) nextSwitch(now fairness.Time) (fairness.Change, bool) {
 	return fairness.ChangeOpen, now >= max(l.passed.lined, l.passed.since, hot)+calmFor
 }
 
-// switches appends the switch of the gate that is due.
+// switches appends the gate switch that is due.
 func (f *filler) switches() error {
 	change, ok := f.live.nextSwitch(f.now)
 	if !ok {
@@ -238,31 +232,30 @@ func (f *filler) switches() error {
 	return err
 }
 
-// switched forgets that visitors were turned away.
+// switched forgets that visitors were sent to the line.
 func (g *guests) switched() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.turned = false
 }
 
-// openGate counts the free sessions of a room that is being loaded, if it may
-// have some: before anybody is called, it must be known who is there.
+// openGate counts the unqueued sessions of a room that is being loaded: they must be known before the first
+// call.
 func (r *Room) openGate(ctx context.Context) error {
 	return surveyFree(ctx, r.flow.store, map[uuid.UUID]*Room{r.ID: r})
 }
 
-// counting is when something was counted, and how long that took.
+// counting is the time and duration of a count.
 type counting struct {
 	at   time.Time
 	took time.Duration
 }
 
-// countShare is the part of its time that the database may spend on counting for
-// one node: the more sessions there are, the longer it takes.
+// countShare limits counting to one part in countShare of the time: the more sessions there are, the longer a
+// count takes.
 const countShare = 5
 
-// surveyGuests counts the free sessions of all rooms, unless that was done just
-// now.
+// surveyGuests counts the unqueued sessions of all rooms, unless the latest count was too recent for its duration.
 func (rs *Rooms) surveyGuests(ctx context.Context, rooms map[uuid.UUID]*Room) error {
 	began := time.Now()
 	if began.Sub(rs.counted.at) < countShare*rs.counted.took {
@@ -273,7 +266,7 @@ func (rs *Rooms) surveyGuests(ctx context.Context, rooms map[uuid.UUID]*Room) er
 	return err
 }
 
-// surveyFree counts the free sessions of rooms that may have some.
+// surveyFree counts the unqueued sessions of the rooms that may have some.
 func surveyFree(ctx context.Context, store *pgroom.Store, rooms map[uuid.UUID]*Room) error {
 	var ids []uuid.UUID
 	var turns []int
@@ -292,8 +285,8 @@ func surveyFree(ctx context.Context, store *pgroom.Store, rooms map[uuid.UUID]*R
 	return nil
 }
 
-// takeFree takes counts of free sessions, and has the gate switched if that is
-// due by them.
+// takeFree stores counts of unqueued sessions, and triggers the gate switch if one is due. It returns how
+// many more sessions may begin.
 func (r *Room) takeFree(f pgroom.Free, turned bool, isNews func(int) bool) (left uint64) {
 	r.mu.RLock()
 	now := max(fromTime(r.clock.Now()), r.live.Now())

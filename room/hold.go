@@ -6,12 +6,12 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Pause stops calls; joins and claims go on. In a room that is held it lets
-// claims go on. Pausing again is no error.
+// Pause stops calls; joins and claims go on. If claims are frozen, it unfreezes them. Pausing again is no
+// error.
 func (r *Room) Pause(ctx context.Context) error { return r.pause(ctx, false) }
 
-// Hold stops calls and claims: called visitors wait outside, and their time to
-// go in stands still. Holding again is no error.
+// Hold stops calls and freezes claims: called visitors cannot enter, and their time to claim stands still.
+// Holding again is no error.
 func (r *Room) Hold(ctx context.Context) error { return r.pause(ctx, true) }
 
 func (r *Room) pause(ctx context.Context, claims bool) error {
@@ -33,6 +33,5 @@ func (r *Room) Resume(ctx context.Context) error {
 	})
 }
 
-// IsHeld reports whether called visitors wait outside, which is so only in a
-// pause of claims as well as calls.
+// IsHeld reports whether claims are frozen; calls are then paused, too.
 func (r *Room) IsHeld() bool { return r.Snapshot().Held }

@@ -21,22 +21,20 @@ import (
 // MasterKeySize is the length of the key that seals the rooms' keys, in bytes.
 const MasterKeySize = 32
 
-// ErrMasterKey is returned when a master key is malformed, or is not the one
-// that sealed a room's keys.
+// ErrMasterKey is returned when a master key is malformed, or did not seal a room's keys.
 var ErrMasterKey = errors.New("wrong master key")
 
 // MasterKey seals the private keys of rooms at rest (AES-256-GCM).
 type MasterKey struct{ aead cipher.AEAD }
 
-// NewMasterKey makes a random master key in the text form that
-// [ParseMasterKey] reads: base64 of 32 bytes.
+// NewMasterKey returns a random master key in the text form that [ParseMasterKey] reads: base64 of 32 bytes.
 func NewMasterKey() string {
 	b := make([]byte, MasterKeySize)
 	_, _ = rand.Read(b) // never fails
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// ParseMasterKey reads a master key; white space around it is ignored.
+// ParseMasterKey parses a master key, ignoring surrounding white space.
 func ParseMasterKey(text string) (*MasterKey, error) {
 	b, err := base64.StdEncoding.Strict().DecodeString(strings.TrimSpace(text))
 	if err != nil || len(b) != MasterKeySize {
@@ -76,26 +74,25 @@ func (m *MasterKey) open(id uuid.UUID, k pgroom.Key) ([]byte, error) {
 	return key, nil
 }
 
-// sealLabel binds what [MasterKey.Seal] sealed to its purpose.
+// sealLabel binds a secret of [MasterKey.Seal] to its purpose.
 func sealLabel(purpose string) []byte { return []byte("proofline/seal/v1\x00\x00" + purpose) }
 
-// Seal seals a secret that belongs to no room, for one purpose such as
-// "totp/" and an id.
+// Seal seals a secret that belongs to no room, for a purpose such as "totp/" and an id.
 func (m *MasterKey) Seal(purpose string, secret []byte) []byte {
 	nonce := make([]byte, m.aead.NonceSize(), m.aead.NonceSize()+len(secret)+m.aead.Overhead())
 	_, _ = rand.Read(nonce) // never fails
 	return m.aead.Seal(nonce, nonce, secret, sealLabel(purpose))
 }
 
-// Open opens what was sealed for that purpose; [ErrMasterKey].
+// Open opens a secret that was sealed for the purpose; else [ErrMasterKey].
 func (m *MasterKey) Open(purpose string, sealed []byte) ([]byte, error) {
 	n := m.aead.NonceSize()
 	if len(sealed) < n {
-		return nil, fmt.Errorf("%w: what is sealed for %s is too short", ErrMasterKey, purpose)
+		return nil, fmt.Errorf("%w: the secret sealed for %s is too short", ErrMasterKey, purpose)
 	}
 	secret, err := m.aead.Open(nil, sealed[:n], sealed[n:], sealLabel(purpose))
 	if err != nil {
-		return nil, fmt.Errorf("%w: what is sealed for %s does not open", ErrMasterKey, purpose)
+		return nil, fmt.Errorf("%w: the secret sealed for %s does not open", ErrMasterKey, purpose)
 	}
 	return secret, nil
 }
@@ -103,12 +100,12 @@ func (m *MasterKey) Open(purpose string, sealed []byte) ([]byte, error) {
 // keys are the private keys of one room.
 type keys struct {
 	log  note.Signer
-	vkey string // verifies log
+	vkey string // verifies signatures of log
 	vrf  *vrf.PrivateKey
 	pass ed25519.PrivateKey
 }
 
-// newKeys makes and seals the keys of a new room.
+// newKeys generates and seals the keys of a new room.
 func newKeys(m *MasterKey, id uuid.UUID) ([]pgroom.Key, error) {
 	k, err := vrf.GenerateKey(rand.Reader)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Leave gives the place of a ticket up, for whoever shows its secret. Leaving
-// again is no error. Errors: [ErrSecret], [ErrTicketUnknown], [ErrSettled],
-// [ErrBusy], [ErrStopping], [*StaleError], and that of ctx.
+// Leave gives up the place of a ticket for a caller that knows its secret. Leaving again is no error. Errors:
+// [ErrSecret], [ErrTicketUnknown], [ErrSettled], [ErrBusy], [ErrStopping], [*StaleError], and that of ctx.
 func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte) error {
 	r.touch()
 	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
@@ -19,10 +18,9 @@ func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 	return r.skip(ctx, t, fairness.Left)
 }
 
-// Revoke takes the place of a ticket away, by the organizer's decision, for a
-// reason that [fairness.Reason.IsRevoked]. Again is no error, whatever the reason
-// was then. Errors: [ErrTicketUnknown], [ErrSettled], [ErrBusy], [ErrStopping],
-// [*StaleError], [*InvalidError] for another reason, and that of ctx.
+// Revoke withdraws a ticket by the organizer's decision; the reason must satisfy [fairness.Reason.IsRevoked].
+// Revoking again is no error, even for another reason. Errors: [ErrTicketUnknown], [ErrSettled], [ErrBusy],
+// [ErrStopping], [*StaleError], [*InvalidError] for another reason, and that of ctx.
 func (r *Room) Revoke(ctx context.Context, t fairness.Ticket, reason fairness.Reason) error {
 	r.touch()
 	if !reason.IsRevoked() {
@@ -33,7 +31,7 @@ func (r *Room) Revoke(ctx context.Context, t fairness.Ticket, reason fairness.Re
 
 const wantReason = "must be revoked, revoked-bot, revoked-duplicate, revoked-fraud or revoked-request"
 
-// skip passes a ticket over that can still be called or claimed.
+// skip skips a ticket that can still be called or claimed.
 func (r *Room) skip(ctx context.Context, t fairness.Ticket, reason fairness.Reason) error {
 	st, err := r.Place(ctx, t)
 	if err != nil {
@@ -43,8 +41,8 @@ func (r *Room) skip(ctx context.Context, t fairness.Ticket, reason fairness.Reas
 		err := r.act(ctx, func(_ *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
 			return []fairness.Entry{&fairness.Skip{Time: now, Ticket: t, Reason: reason}}, nil
 		})
-		// A refusal is another request for the same ticket that was quicker, or
-		// the end of the room: the standing says which.
+		// The rules refuse it after a quicker request for the same ticket, or after the end of the room: the
+		// standing says which.
 		if _, refused := errors.AsType[*fairness.Violation](err); err != nil && !refused {
 			return err
 		}
@@ -56,7 +54,7 @@ func (r *Room) skip(ctx context.Context, t fairness.Ticket, reason fairness.Reas
 	return ErrSettled
 }
 
-// isPending tells whether a ticket can still be called or claimed.
+// isPending reports whether a ticket can still be called or claimed.
 func isPending(st fairness.Standing) bool {
 	return st.Status != fairness.StatusAdmitted && st.Status != fairness.StatusSkipped
 }

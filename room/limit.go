@@ -7,17 +7,17 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Limit is what max_active means for the line: so many people may be called at
-// once, and others as places at the site become free.
+// Limit is what max_active means for the line: how many visitors may be called now, and how fast places at
+// the site become free.
 type Limit struct {
-	Free      uint64    // people who may be called before max_active is reached
-	First     time.Time // when the next place becomes free after that, at the latest
-	PerMinute float64   // places that become free a minute from then on, at least; above 0
+	Free      uint64    // visitors who may be called before max_active is reached
+	First     time.Time // latest time at which the next place after these becomes free
+	PerMinute float64   // minimum rate at which places become free from then on; above 0
 }
 
-// limit returns what max_active means now, when places were seen to become free
-// at that rate a minute. Where that says less it goes by the policy: nobody
-// keeps a place for longer than a claim and a session, unless it is touched.
+// limit returns the current limit, given the observed rate at which places become free. If the policy
+// guarantees a higher rate, that counts: a place is kept for at most the time to claim plus a session, unless
+// the session is touched.
 func (l *live) limit(seen float64) *Limit {
 	most := uint64(l.Outflow().MaxActive)
 	if most == 0 {
@@ -33,23 +33,22 @@ func (l *live) limit(seen float64) *Limit {
 		first = there[0] + session
 	}
 	if seen >= sure {
-		first = now // they become free all the time
+		first = now // places become free continuously
 	}
 	limit.First = timeOf(first)
 	return limit
 }
 
-// How long, and how often, the places that become free are looked at.
+// Sampling of the places that become free.
 const (
 	freedEvery fairness.Time = 10_000
-	freedLeast fairness.Time = 60_000 // a rate says something after that
+	freedLeast fairness.Time = 60_000 // minimum span of a rate
 	freedMost                = 30
 )
 
-// freed remembers how many places at the site had become free, every ten seconds
-// of the last five minutes. Another node, or one that has just started, may know
-// less: then the line seems slower there, and never faster. The zero value is
-// ready.
+// freed samples how many places at the site have become free, every ten seconds for the last five minutes. A
+// node that has just started knows less; the line then seems slower there, never faster. The zero value is
+// ready to use.
 type freed struct {
 	mu    sync.Mutex // guards looks
 	looks []freedLook
@@ -60,7 +59,7 @@ type freedLook struct {
 	people int64
 }
 
-// note takes what a room is like now, if it is time.
+// note takes a sample if one is due.
 func (f *freed) note(now fairness.Time, l *live) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,7 +72,7 @@ func (f *freed) note(now fairness.Time, l *live) {
 	f.looks = f.looks[max(0, len(f.looks)-freedMost-1):]
 }
 
-// perMinute returns at which rate places became free, 0 when that is not known.
+// perMinute returns the rate at which places became free; 0: unknown.
 func (f *freed) perMinute() float64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()

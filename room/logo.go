@@ -12,26 +12,24 @@ import (
 	"strings"
 )
 
-// Bounds of a logo.
+// Limits of a logo.
 const (
 	maxLogo   = 64 << 10 // bytes
-	maxPixels = 2_000    // a side
+	maxPixels = 2_000    // on each side
 )
 
 var (
-	// errNoImage is returned when an image is none of the kinds, or damaged.
+	// errNoImage is returned when an image has another format, or is damaged.
 	errNoImage = errors.New("is not a PNG, JPEG or WebP image, or damaged")
-	// errAnimated is returned when a WebP image moves.
+	// errAnimated is returned for an animated WebP image.
 	errAnimated = errors.New("is animated: give an image that stands still")
 )
 
-// imageKind is a kind of image that every browser shows and that holds no
-// script.
+// imageKind is an image format that every browser shows and that cannot contain scripts.
 type imageKind struct {
 	mediaType string
 	begins    string
-	// clean returns the image without what is not seen, such as where a photo
-	// was taken, and its size.
+	// clean returns the image without metadata, such as where a photo was taken, and its size.
 	clean func([]byte) (image []byte, width, height int, err error)
 }
 
@@ -41,7 +39,7 @@ var imageKinds = []imageKind{
 	{"image/webp", "RIFF", cleanWebP},
 }
 
-// cleanImage finds the kind of an image, and takes out of it what is not seen.
+// cleanImage detects the format of an image, and removes its metadata.
 func cleanImage(content []byte) (mediaType string, image []byte, err error) {
 	if len(content) > maxLogo {
 		return "", nil, fmt.Errorf("has %d KiB: at most %d are allowed", (len(content)+1023)>>10, maxLogo>>10)
@@ -62,8 +60,7 @@ func cleanImage(content []byte) (mediaType string, image []byte, err error) {
 	return "", nil, errNoImage
 }
 
-// ReadLogo makes a logo of a file: a data URL, without the file's metadata. The
-// error says for people what is wrong.
+// ReadLogo converts an image file to a data URL without the file's metadata. The error is written for users.
 func ReadLogo(file []byte) (string, error) {
 	mediaType, image, err := cleanImage(file)
 	if err != nil {
@@ -77,8 +74,8 @@ func DataURL(mediaType string, image []byte) string {
 	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(image)
 }
 
-// ImageOf returns the image of a logo that is a data URL, without its metadata;
-// nothing for the empty URL. The error says what is wrong.
+// ImageOf decodes a logo's data URL, and returns the image without its metadata; nil for an empty URL. The
+// error is written for users.
 func ImageOf(logo string) (mediaType string, image []byte, err error) {
 	if logo == "" {
 		return "", nil, nil
@@ -86,7 +83,7 @@ func ImageOf(logo string) (mediaType string, image []byte, err error) {
 	return readLogo(logo)
 }
 
-// readLogo reads the data URL of a logo.
+// readLogo decodes the data URL of a logo.
 func readLogo(logo string) (mediaType string, image []byte, err error) {
 	head, text, ok := strings.Cut(logo, ";base64,")
 	named, isData := strings.CutPrefix(head, "data:")
@@ -109,7 +106,7 @@ func readLogo(logo string) (mediaType string, image []byte, err error) {
 // cleanPNG keeps the chunks that are drawn (https://www.w3.org/TR/png-3/#4Concepts.FormatChunks).
 // Colours are taken for sRGB, and animations for their first image.
 func cleanPNG(content []byte) ([]byte, int, int, error) {
-	const head, crc = 8, 4 // bytes around what a chunk holds
+	const head, crc = 8, 4 // bytes around a chunk's data
 	out, rest := slices.Clone(content[:8]), content[8:]
 	for {
 		if len(rest) < head+crc {
@@ -145,8 +142,8 @@ const (
 	markerCOM   = 0xfe
 )
 
-// cleanJPEG keeps the segments that are drawn: of the applications', JFIF
-// without its thumbnail, and Adobe's, which says how colours are stored.
+// cleanJPEG keeps the segments needed for drawing. Of the application segments these are JFIF, without its
+// thumbnail, and Adobe, which gives the colour encoding.
 func cleanJPEG(content []byte) ([]byte, int, int, error) {
 	out, rest, frames := slices.Clone(content[:2]), content[2:], 0
 	for {
@@ -185,14 +182,14 @@ func cleanJPEG(content []byte) ([]byte, int, int, error) {
 	return out, c.Width, c.Height, nil
 }
 
-// isFrame tells whether a segment says how large the image is.
+// isFrame reports whether a segment contains the image's size.
 func isFrame(marker byte) bool {
 	return marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc
 }
 
-// seen returns what is drawn of a segment.
+// seen returns the part of a segment that is needed for drawing.
 func seen(marker byte, segment []byte) []byte {
-	const jfif = 18 // bytes of that segment, without a thumbnail
+	const jfif = 18 // bytes of the segment without a thumbnail
 	switch {
 	case marker == markerAPP0 && len(segment) >= jfif && string(segment[4:9]) == "JFIF\x00":
 		s := slices.Clone(segment[:jfif])
@@ -207,8 +204,8 @@ func seen(marker byte, segment []byte) []byte {
 	return segment
 }
 
-// scanLength is how long the pixels of a scan are: up to a marker that is none
-// of theirs.
+// scanLength returns the length of a scan's pixels, which end at the first marker that does not belong to
+// them.
 func scanLength(rest []byte) int {
 	for i := 0; i+1 < len(rest); i++ {
 		if next := rest[i+1]; rest[i] == 0xff && next != 0 && next != 0xff && (next < 0xd0 || next > 0xd7) {
@@ -264,13 +261,13 @@ func cleanWebP(content []byte) ([]byte, int, int, error) {
 	if images != 1 {
 		return nil, 0, 0, errNoImage
 	}
-	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-head)) //nolint:gosec // not more than it was
+	binary.LittleEndian.PutUint32(out[4:], uint32(len(out)-head)) //nolint:gosec // not longer than the input
 	return out, width, height, nil
 }
 
 func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 
-// webpSize reads the size out of a bitstream (https://www.rfc-editor.org/rfc/rfc6386#section-9.1,
+// webpSize reads the size from a bitstream (https://www.rfc-editor.org/rfc/rfc6386#section-9.1,
 // https://www.rfc-editor.org/rfc/rfc9649#section-3.4).
 func webpSize(name string, data []byte) (width, height int, ok bool) {
 	const bits = 1<<14 - 1

@@ -14,31 +14,30 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Bounds of a message to visitors.
+// Limits of a message to visitors.
 const (
 	maxMessage          = 1000 // characters in each language
 	MaxMessageLanguages = 12
 )
 
-// Message is what the organizer tells everyone in line: one text a language,
-// shown until a moment or until it is taken back. fairness/RULES.md has the
-// canonical form, whose hash the transcript records.
+// Message is the organizer's message to everyone in line: one text per language, shown until a given time or
+// until it is withdrawn. fairness/RULES.md has the canonical form, whose hash the transcript records.
 type Message struct {
 	Default string            `json:"default" doc:"Language of the text for visitors who read none of the others. Optional with one text."`
 	Texts   map[string]string `json:"texts" doc:"By BCP 47 language tag."`
 	Until   *time.Time        `json:"until,omitempty" doc:"When the message vanishes by itself. Absent: it stays until it is taken back."`
 }
 
-// MessageChange is a new message. One without texts takes the message away.
+// MessageChange is a new message. Without texts it withdraws the message.
 type MessageChange struct {
 	Message
 	For Duration `json:"for" doc:"How long the message is shown, in the place of until."`
 }
 
-// IsNone reports whether the change takes the message away.
+// IsNone reports whether the change withdraws the message.
 func (c *MessageChange) IsNone() bool { return len(c.Texts) == 0 }
 
-// At returns the message that is shown from a moment on.
+// At returns the message as it is shown from now on.
 func (c *MessageChange) At(now time.Time) Message {
 	m := c.Message
 	if m.Default == "" && len(m.Texts) == 1 {
@@ -55,7 +54,7 @@ func (c *MessageChange) At(now time.Time) Message {
 	return m
 }
 
-// isLive reports whether the message is shown at a moment.
+// isLive reports whether the message is shown at now.
 func (m *Message) isLive(now time.Time) bool {
 	return m != nil && (m.Until == nil || now.Before(*m.Until))
 }
@@ -66,10 +65,9 @@ func (m *Message) Tags() []string {
 	return append([]string{m.Default}, rest...)
 }
 
-// For returns the text for a visitor who reads these languages, best first, and
-// its language. A language takes its own text, that of a more general tag, or
-// the first of its kin: de-AT reads de-AT, de or de-CH. The pages' script
-// chooses in the same way (web/ui/src/page/room.ts).
+// For returns the text and its language for a visitor who reads the wanted languages, best first. A language
+// matches its own text, that of a more general tag, or the first of a related one: de-AT matches de-AT, de or
+// de-CH. The pages' script chooses in the same way (web/ui/src/page/room.ts).
 func (m *Message) For(wanted []string) (words, tag string) {
 	tags := slices.Sorted(maps.Keys(m.Texts))
 	for _, want := range wanted {
@@ -87,10 +85,10 @@ func (m *Message) For(wanted []string) (words, tag string) {
 	return m.Texts[m.Default], m.Default
 }
 
-// messageTime is how the canonical form writes a moment.
+// messageTime is the time format of the canonical form.
 const messageTime = "2006-01-02T15:04:05.000Z"
 
-// escapes are all that JSON needs in texts without control characters.
+// escapes covers all that JSON escapes in texts without control characters.
 var escapes = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 
 // Canonical returns the canonical form (RFC 8785).
@@ -111,7 +109,7 @@ func (m *Message) Canonical() string {
 	return b.String()
 }
 
-// problems lists what is wrong at any time.
+// problems lists what is invalid at any time.
 func (c *MessageChange) problems() []fairness.Problem {
 	var list []fairness.Problem
 	wrong := func(field, detail string, args ...any) {
@@ -146,7 +144,7 @@ func (c *MessageChange) problems() []fairness.Problem {
 	return list
 }
 
-// tagProblem says what is wrong with a language tag, empty for nothing.
+// tagProblem describes what is wrong with a language tag; "": nothing.
 func tagProblem(tag string) string {
 	const longest = 35 // RFC 5646, section 4.4.1
 	parsed, err := language.Parse(tag)
@@ -159,7 +157,7 @@ func tagProblem(tag string) string {
 	return ""
 }
 
-// messageProblem says what is wrong with a text, empty for nothing.
+// messageProblem describes what is wrong with a text; "": nothing.
 func messageProblem(text string) string {
 	odd := func(r rune) bool { return unicode.IsControl(r) && r != '\n' }
 	switch n := utf8.RuneCountInString(text); {
@@ -173,7 +171,7 @@ func messageProblem(text string) string {
 	return ""
 }
 
-// untimely lists what is wrong at a moment.
+// untimely lists what is invalid at now.
 func (c *MessageChange) untimely(now time.Time) []fairness.Problem {
 	if c == nil || c.IsNone() || c.Until == nil || c.Until.Truncate(time.Millisecond).After(now) {
 		return nil
@@ -181,7 +179,7 @@ func (c *MessageChange) untimely(now time.Time) []fairness.Problem {
 	return []fairness.Problem{{Field: "message.until", Detail: "must be later than now, " + now.UTC().Format(messageTime)}}
 }
 
-// message reads the member "message": null takes the message away.
+// message reads the member "message"; null withdraws the message.
 func (d *fields) message() *MessageChange {
 	raw, ok := d.raw["message"]
 	if !ok {

@@ -8,23 +8,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// What connectors are told of sessions that a site ended.
+// Limits of the list of ended sessions that connectors get.
 const (
-	overSince = 30 * time.Second // as long as an answer to a report may be lost
-	overAgain = time.Second      // between readings
+	overSince = 30 * time.Second // as long as the response to a report may be lost
+	overAgain = time.Second      // between reads
 )
 
-// overs are the sessions that a site ended lately, by whatever server node that
-// heard of them. The zero value is ready.
+// overs caches the sessions that a site ended lately, on any node. The zero value is ready to use.
 type overs struct {
-	mu   sync.Mutex // guards all below; held while they are read
+	mu   sync.Mutex // guards all below; held during a read
 	list []uuid.UUID
 	err  error
 	at   time.Time
 }
 
-// over returns the sessions that a site ended lately, the latest first. They are
-// read once a second however many reports come. Errors: those of the database.
+// over returns the sessions that a site ended lately, latest first. It queries the database at most once a
+// second. Errors: those of the database.
 func (r *Room) over(ctx context.Context) ([]uuid.UUID, error) {
 	o := &r.overs
 	o.mu.Lock()

@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// stuckAfter is how long a room may have had something to store before it counts
-// as one that cannot store anything.
+// stuckAfter is how long a room may fail to store something before it counts as stuck.
 const stuckAfter = 4 * time.Second
 
-// owed is since when a room has had something to store that is not stored. The
-// zero value is ready, and safe for concurrent use.
+// owed tracks since when a room has had something to store. The zero value is ready to use. It is safe for
+// concurrent use.
 type owed struct {
 	mu    sync.Mutex // guards all below
-	since time.Time  // zero: nothing is owed
-	done  time.Time  // the latest append or look at the lock that succeeded
+	since time.Time  // zero: nothing to store
+	done  time.Time  // latest append, or check that nothing was due, that succeeded
 }
 
 // owe notes that there is something to store.
@@ -27,15 +26,15 @@ func (o *owed) owe() {
 	}
 }
 
-// pay notes that all that there was is stored.
+// pay notes that everything is stored.
 func (o *owed) pay() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.since, o.done = time.Time{}, time.Now()
 }
 
-// look returns for how long something has been owed, 0 for nothing, and how long
-// ago something was stored, which is false for never.
+// look returns how long something has been waiting to be stored (0: nothing is), and how long ago something
+// was stored, if ever.
 func (o *owed) look() (stuck, ago time.Duration, ever bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -45,8 +44,8 @@ func (o *owed) look() (stuck, ago time.Duration, ever bool) {
 	return stuck, time.Since(o.done), !o.done.IsZero()
 }
 
-// Stuck returns for how long the room has had something to store that this node
-// could not, 0 when there is nothing or it has not been long.
+// Stuck returns how long this node has failed to store what the room has to store; 0 if it has not, or not
+// for long.
 func (r *Room) Stuck() time.Duration {
 	if stuck, _, _ := r.pulse.owed.look(); stuck >= stuckAfter {
 		return stuck
@@ -54,7 +53,7 @@ func (r *Room) Stuck() time.Duration {
 	return 0
 }
 
-// StuckRooms returns the rooms that cannot store anything at this node, by slug.
+// StuckRooms returns the rooms that are stuck on this node, sorted by slug.
 func (rs *Rooms) StuckRooms() (list []*Room) {
 	for _, r := range rs.Loaded() {
 		if r.Stuck() > 0 {
@@ -70,7 +69,7 @@ func (rs *Rooms) StuckRooms() (list []*Room) {
 	return list
 }
 
-// reportStuck logs when a room gets stuck, and when it is not any more.
+// reportStuck logs when a room gets stuck, and when it recovers.
 func (r *Room) reportStuck() {
 	stuck := r.Stuck()
 	switch was := r.wasStuck; {

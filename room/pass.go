@@ -30,8 +30,8 @@ type passClaims struct {
 	Lane     string `json:"lane"`
 }
 
-// newPass signs the pass of an admitted ticket. The same ticket always gets
-// the same claims, so asking twice does not give a second pass.
+// newPass signs the pass of an admitted ticket. The claims of a ticket never change, so asking twice does not
+// give a second pass.
 func (r *Room) newPass(st fairness.Standing) (Pass, error) {
 	claims, key := r.claims(st), r.signingKey()
 	token := jwt.NewWithClaims(jwt.SigningMethodEdDSA, claims)
@@ -43,7 +43,7 @@ func (r *Room) newPass(st fairness.Standing) (Pass, error) {
 	return Pass{Token: text, ID: fairness.NewPassID(r.Origin, st.Ticket), Expires: claims.ExpiresAt.Time}, nil
 }
 
-// claims says what the transcript says of an admission.
+// claims returns the claims for an admission in the transcript.
 func (r *Room) claims(st fairness.Standing) passClaims {
 	admitted := timeOf(st.Settled)
 	return passClaims{
@@ -61,10 +61,9 @@ func (r *Room) claims(st fairness.Standing) passClaims {
 	}
 }
 
-// admission returns whose pass a token is. It must be signed by a key that
-// signed at most life before the pass was made, and say what the transcript
-// says; that it has expired is not looked at. Errors: [ErrPass], and those of
-// the database.
+// admission returns the admission of a pass. The token must be signed by a key that was in use at most life
+// before now, and its claims must match the transcript; its expiry is not checked. Errors: [ErrPass], and
+// those of the database.
 func (r *Room) admission(ctx context.Context, token string, life time.Duration) (fairness.Standing, error) {
 	s, err := r.readPass(ctx, token, life)
 	if err != nil {
@@ -77,13 +76,13 @@ func (r *Room) admission(ctx context.Context, token string, life time.Duration) 
 	return st, r.compare(s, st)
 }
 
-// shown is a pass whose signature was checked, and nothing else.
+// shown is a pass whose signature is valid; nothing else is checked yet.
 type shown struct {
 	claims passClaims
 	ticket fairness.Ticket
 }
 
-// readPass checks the signature of a pass. Errors: those of admission.
+// readPass verifies the signature of a pass. Errors: those of admission.
 func (r *Room) readPass(ctx context.Context, token string, life time.Duration) (s shown, err error) {
 	_, err = passParser.ParseWithClaims(token, &s.claims, func(t *jwt.Token) (any, error) {
 		id, _ := t.Header["kid"].(string)
@@ -101,7 +100,7 @@ func (r *Room) readPass(ctx context.Context, token string, life time.Duration) (
 	return s, nil
 }
 
-// compare tells whether a pass says what the transcript says; else [ErrPass].
+// compare returns [ErrPass] unless the claims of a pass match the transcript.
 func (r *Room) compare(s shown, st fairness.Standing) error {
 	told, _ := json.Marshal(s.claims)
 	want, _ := json.Marshal(r.claims(st))
@@ -111,11 +110,11 @@ func (r *Room) compare(s shown, st fairness.Standing) error {
 	return nil
 }
 
-// passParser leaves the times alone, which admission and the callers look at.
+// passParser does not check the times: admission and its callers do.
 var passParser = jwt.NewParser(jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding())
 
-// admitted returns the standing of an admitted ticket. One that another node
-// admitted just now is looked up in the log.
+// admitted returns the standing of an admitted ticket. It reads the log if another node may have admitted the
+// ticket just now.
 func (r *Room) admitted(ctx context.Context, t fairness.Ticket) (fairness.Standing, error) {
 	if st, ok := r.Standing(t); ok && st.Status == fairness.StatusAdmitted {
 		return st, nil
@@ -129,13 +128,13 @@ func (r *Room) admitted(ctx context.Context, t fairness.Ticket) (fairness.Standi
 	return fairness.Standing{}, ErrPass
 }
 
-// readLatest waits until all that other nodes appended by now is known here.
+// readLatest waits until this node has read everything that other nodes have appended by now.
 func (r *Room) readLatest(ctx context.Context) error {
 	return r.act(ctx, func(*fairness.State, fairness.Time) ([]fairness.Entry, error) { return nil, nil })
 }
 
-// expiry returns the end of a pass in whole seconds, as tokens say it: rounded
-// up, for a pass is not to be shorter than promised.
+// expiry returns the end of a pass in whole seconds, as tokens contain it. It rounds up, so that no pass is
+// shorter than promised.
 func (r *Room) expiry(admitted time.Time) time.Time {
 	within := time.Duration(redeemWithin(r.policy)) * time.Millisecond
 	return admitted.Add(within + time.Second - 1).Truncate(time.Second)

@@ -7,19 +7,19 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// MaxPull is how many people may be pulled at once.
+// MaxPull is the largest number of visitors in one pull.
 const MaxPull = 10_000
 
-// Pulled is what came of a pull.
+// Pulled is the result of a pull.
 type Pulled struct {
-	Called  uint64            // people, by this pull
-	UpTo    fairness.Position // the serving pointer now
-	Waiting uint64            // people called, not admitted yet and expected
-	Active  uint64            // these, and those whose session goes on
+	Called  uint64            // visitors called by this pull
+	UpTo    fairness.Position // the new serving pointer
+	Waiting uint64            // called visitors whose claim is still open
+	Active  uint64            // Waiting, plus live sessions
 }
 
-// SetPull says who calls from now on: a backend that pulls, or again the clock
-// at the pace of the outflow. Other nodes know within half a second.
+// SetPull selects who calls visitors from now on: a backend that pulls, or the clock at the pace of the
+// outflow. Other nodes follow within half a second.
 func (r *Room) SetPull(ctx context.Context, pull bool) error {
 	if err := r.flow.store.SetPull(ctx, r.ID, pull); err != nil {
 		return err
@@ -28,14 +28,12 @@ func (r *Room) SetPull(ctx context.Context, pull bool) error {
 	return nil
 }
 
-// IsPull tells whether people are called only when a backend pulls them.
+// IsPull reports whether visitors are called only when a backend pulls them.
 func (r *Room) IsPull() bool { return r.flow.isPull() }
 
-// Pull calls n people, from 1 to [MaxPull], or as many as there are places
-// drawn, as max_active leaves, and as the published outflow has credit for:
-// pulled or not, a call keeps to the rules. Before the start, in a pause and
-// after the end that is nobody. Errors: [ErrNotPull], [ErrBusy],
-// [ErrStopping], and that of ctx.
+// Pull calls n visitors, from 1 to [MaxPull], or as many as drawn places, max_active and the credit of the
+// published outflow allow: the rules apply to pulls, too. Before the start, in a pause and after the end it
+// calls nobody. Errors: [ErrNotPull], [ErrBusy], [ErrStopping], and that of ctx.
 func (r *Room) Pull(ctx context.Context, n uint64) (Pulled, error) {
 	r.touch()
 	if !r.IsPull() {
@@ -58,8 +56,8 @@ func (r *Room) Pull(ctx context.Context, n uint64) (Pulled, error) {
 	return p, nil
 }
 
-// pull returns how far the serving pointer goes for at most n people, and how
-// many that is: places whose tickets are given up are passed over.
+// pull returns the serving pointer after calling at most n visitors, and their number: places that were given
+// up are skipped.
 func (l *live) pull(now fairness.Time, n uint64) (upTo fairness.Position, people uint64, ok bool) {
 	n = min(n, l.capacity(now))
 	if n == 0 {

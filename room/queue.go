@@ -8,45 +8,43 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Bounds of what waits for the sequencer and of what one append takes.
+// Limits of the sequencer's queue and of one append.
 const (
-	maxQueued = 100_000 // joins, and acts; at 30,000 a second a wait of about three seconds
-	maxBatch  = 4_096   // joins, and acts, an append, so that a batch stays some tens of milliseconds
+	maxQueued = 100_000 // joins, and as many other requests; about three seconds of work at 30,000 a second
+	maxBatch  = 4_096   // joins, and as many other requests, in one append, which then takes some tens of milliseconds
 )
 
-// join is one request to join on its way through the sequencer, which sets
-// result or err and closes done.
+// join is a request to join on its way through the sequencer, which sets result or err and closes done.
 type join struct {
 	ctx    context.Context
 	ticket fairness.Ticket
 	done   chan struct{}
-	tried  bool // its entry was in an append before
+	tried  bool // its entry was in an earlier append
 	result Joined
 	err    error
 }
 
-// act is any other request to append: a claim, or an organizer's change. What
-// entries returns is appended whole or not at all.
+// act is any other request to append: a claim, or an organizer's change. The entries that it returns are
+// appended together or not at all.
 type act struct {
 	ctx     context.Context
 	entries func(*fairness.State, fairness.Time) ([]fairness.Entry, error)
 	done    chan error // buffered
-	err     error      // of the rules
+	err     error      // from the rules
 }
 
-// work is what one append is asked to do.
+// work is the input of one append.
 type work struct {
 	joins   []*join
 	acts    []*act
-	duties  bool // look for what the clock demands
-	publish bool // the published checkpoint has waited
+	duties  bool // append the entries that are due
+	publish bool // the published checkpoint has fallen behind
 }
 
-// isEmpty tells whether there is nothing to append.
+// isEmpty reports whether there is nothing to append.
 func (w *work) isEmpty() bool { return len(w.joins) == 0 && len(w.acts) == 0 && !w.duties }
 
-// answer tells everybody in w that the batch is durable. Without a batch
-// nothing had to be stored.
+// answer reports to all requests in w that the batch is durable; appended is nil if nothing had to be stored.
 func (w *work) answer(appended *pglog.Appended) {
 	for _, j := range w.joins {
 		j.result.batch = appended
@@ -57,7 +55,7 @@ func (w *work) answer(appended *pglog.Appended) {
 	}
 }
 
-// fail tells everybody in w that it did not happen.
+// fail reports an error to all requests in w.
 func (w *work) fail(err error) {
 	for _, j := range w.joins {
 		j.err = err
@@ -79,7 +77,7 @@ type queue struct {
 
 func newQueue() queue { return queue{wake: make(chan struct{}, 1)} }
 
-// signal wakes the sequencer if it sleeps.
+// signal wakes the sequencer.
 func (q *queue) signal() {
 	select {
 	case q.wake <- struct{}{}:
@@ -121,12 +119,11 @@ func (q *queue) act(a *act) error {
 	})
 }
 
-// duties asks for what the clock demands, publish for a checkpoint; of a
-// stopped room nobody demands anything.
+// duties requests the entries that are due, and publish a new checkpoint. A stopped room needs neither.
 func (q *queue) duties()  { _ = q.put(func(w *work) error { w.duties = true; return nil }) }
 func (q *queue) publish() { _ = q.put(func(w *work) error { w.publish = true; return nil }) }
 
-// take takes one batch off the queue.
+// take removes one batch from the queue.
 func (q *queue) take() work {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -138,8 +135,8 @@ func (q *queue) take() work {
 	return w
 }
 
-// cut takes a batch off the front of a list. What is left shares its memory
-// with the batch, so neither may reach into the other's part.
+// cut removes a batch from the front of a list. The rest shares its memory with the batch, whose capacity is
+// therefore limited.
 func cut[T any](list *[]T) []T {
 	n := min(len(*list), maxBatch)
 	batch := (*list)[:n:n]
@@ -157,14 +154,14 @@ func (q *queue) stop() {
 	q.signal()
 }
 
-// isDone tells whether the queue is stopped and everything in it taken.
+// isDone reports whether the queue is stopped and empty.
 func (q *queue) isDone() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.stopped && len(q.work.joins) == 0 && len(q.work.acts) == 0
 }
 
-// abandon stops the queue and fails what is in it.
+// abandon stops the queue and fails all requests in it.
 func (q *queue) abandon(err error) {
 	q.stop()
 	q.mu.Lock()

@@ -14,32 +14,29 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// QueueIt has admitted visitors of a room shown to a site whose connector is
-// one of queue-it (KnownUser V3): they come with a queueittoken that the site's
-// unchanged connector takes. It is no matter of the transcript.
+// QueueIt configures a room for sites with a queue-it connector (KnownUser V3): admitted visitors return with
+// a queueittoken that the unchanged connector accepts. It is not recorded in the transcript.
 type QueueIt struct {
-	// CustomerID is the customer whose links lead to the room: 1 to 63 of A-Z,
-	// a-z, 0-9 and -.
+	// CustomerID is the queue-it customer whose links point to the room: 1 to 63 of A-Z, a-z, 0-9 and -.
 	CustomerID string `json:"customer_id"`
-	// Extend leaves it to the site's configuration how long visitors stay. Else
-	// they stay as long as a session lasts, as the room counts them.
+	// Extend lets the site's configuration decide how long visitors stay. Otherwise they stay as long as the
+	// room's session lasts.
 	Extend bool `json:"extend"`
-	// WithPass gives them a pass as well, for a site that moves to a connector of
-	// ours.
+	// WithPass also gives visitors a pass, for a site that is migrating to our connector.
 	WithPass bool `json:"with_pass"`
 }
 
 const (
-	// MinQueueItKey is the least length of the secret key that a site shares with
-	// its room, in visible characters of ASCII.
+	// MinQueueItKey is the minimum length of the secret key that a site shares with its room, in visible
+	// ASCII characters.
 	MinQueueItKey = 32
-	// MaxQueueItKey is the most.
+	// MaxQueueItKey is the maximum length.
 	MaxQueueItKey = 200
-	// queueItLife is how long a token can be shown to the site at most. Whoever
-	// is later, or has lost it, claims again.
+	// queueItLife is how long a token is valid at most. A visitor who comes later, or has lost it, claims
+	// again.
 	queueItLife = 5 * time.Minute
 
-	queueItPurpose = "queue-it" // of the sealed key
+	queueItPurpose = "queue-it" // purpose of the sealed key
 )
 
 var (
@@ -47,18 +44,17 @@ var (
 	queueItKeyForm = regexp.MustCompile(fmt.Sprintf(`^[!-~]{%d,%d}$`, MinQueueItKey, MaxQueueItKey))
 )
 
-// storedQueueIt is what the settings have of it: the key is sealed, and a
-// member of its own, so that it stays when the others change.
+// storedQueueIt is how the settings store it. The sealed key is a member of its own, so that it stays when
+// the others change.
 type storedQueueIt struct {
 	QueueIt *QueueIt `json:"queue_it"`
 	Key     []byte   `json:"queue_it_key,omitempty"`
 }
 
-// isSet tells whether tokens can be made.
+// isSet reports whether tokens can be made.
 func (s *storedQueueIt) isSet() bool { return s.QueueIt != nil && len(s.Key) > 0 }
 
-// QueueIt returns how the room speaks to connectors of queue-it; false: it does
-// not.
+// QueueIt returns the room's queue-it configuration, if it has one.
 func (r *Room) QueueIt() (QueueIt, bool) {
 	s := &r.settings.Load().queueIt
 	if !s.isSet() {
@@ -67,9 +63,8 @@ func (r *Room) QueueIt() (QueueIt, bool) {
 	return *s.QueueIt, true
 }
 
-// SetQueueIt has the room speak to connectors of queue-it. The secret key is
-// sealed and never shown; an empty one leaves that of before. Error:
-// [*InvalidError].
+// SetQueueIt configures the room for queue-it connectors. The secret key is sealed and never shown; an empty
+// one keeps the previous key. Error: [*InvalidError].
 func (r *Room) SetQueueIt(ctx context.Context, q QueueIt, secretKey string) error {
 	if secretKey == "" {
 		if err := r.rereadSettings(ctx); err != nil {
@@ -86,7 +81,7 @@ func (r *Room) SetQueueIt(ctx context.Context, q QueueIt, secretKey string) erro
 	return r.mergeSettings(ctx, next)
 }
 
-// ClearQueueIt ends that, and forgets the secret key.
+// ClearQueueIt removes the queue-it configuration and its secret key.
 func (r *Room) ClearQueueIt(ctx context.Context) error {
 	return r.mergeSettings(ctx, map[string]any{"queue_it": nil, "queue_it_key": nil})
 }
@@ -106,7 +101,7 @@ func (q *QueueIt) problems(secretKey string, hasKey bool) []fairness.Problem {
 	return list
 }
 
-// rereadSettings reads the settings, whatever is known of them.
+// rereadSettings reads the settings from the database, whatever version is cached.
 func (r *Room) rereadSettings(ctx context.Context) error {
 	stored, err := r.texts.Settings(ctx, r.ID)
 	if err != nil || stored.Version == 0 {
@@ -115,15 +110,13 @@ func (r *Room) rereadSettings(ctx context.Context) error {
 	return r.takeSettings(stored)
 }
 
-// QueueItToken returns the queueittoken of an admitted ticket: "" when the room
-// speaks to no connector of queue-it. It can be shown for five minutes, at most as
-// long as the session lasts, and more than once: those connectors ask nobody. As
-// they redeem nothing, the place is kept for the session from here on. Errors:
-// [ErrMasterKey], and those of the database.
+// QueueItToken returns the queueittoken of an admitted ticket, or "" when the room is not configured for
+// queue-it. The token is valid for five minutes, but not beyond the session, and may be used more than once,
+// because those connectors do not redeem it. For the same reason the place is kept for the session from now
+// on. Errors: [ErrMasterKey], and those of the database.
 //
-// The form is that of KnownUser V3, fields name_value with ~ in between, of
-// which the last is the HMAC-SHA-256 of those before it, in hexadecimal
-// (https://github.com/queueit/KnownUser.V3.Javascript, src/QueueITHelpers.ts
+// The form is that of KnownUser V3: fields name_value, separated by ~, the last one being the HMAC-SHA-256 of
+// those before it, in hexadecimal (https://github.com/queueit/KnownUser.V3.Javascript, src/QueueITHelpers.ts
 // and src/UserInQueueService.ts).
 func (r *Room) QueueItToken(ctx context.Context, st fairness.Standing) (string, error) {
 	s := &r.settings.Load().queueIt
@@ -141,8 +134,7 @@ func (r *Room) QueueItToken(ctx context.Context, st fairness.Standing) (string, 
 	return queueItToken(key, r.Slug, st.Ticket, *s.QueueIt, r.Now(), time.UnixMilli(kept.Until)), nil
 }
 
-// queueItToken makes a token: the event, until when it can be shown, how long
-// the visitor stays, and whose it is.
+// queueItToken returns a token with the event, the token's expiry, the length of the stay, and the ticket.
 func queueItToken(key []byte, event string, t fairness.Ticket, q QueueIt, now, ends time.Time) string {
 	until := now.Add(queueItLife)
 	if until.After(ends) {

@@ -14,46 +14,46 @@ import (
 )
 
 var (
-	// ErrOtherHistory is returned for a copy that is not of the room's transcript.
+	// ErrOtherHistory is returned for a copy that is not a copy of the room's transcript.
 	ErrOtherHistory = errors.New("the copy is of another history")
-	// ErrTooShort is returned for a copy that lacks entries that were shown, too.
+	// ErrTooShort is returned for a copy that also lacks published entries.
 	ErrTooShort = errors.New("the copy lacks entries, too")
-	// ErrComplete is returned when a room that is not held is ended as lost.
+	// ErrComplete is returned when the operator ends a room as lost that is not held.
 	ErrComplete = errors.New("the room is not held: nothing is known to be missing")
 )
 
-// recoverChunk is how many entries are stored at once.
+// recoverChunk is the number of entries stored at once.
 const recoverChunk = 8_192
 
-// Recovery is what an operator does about a room that is held.
+// Recovery is an operator's work on a held room.
 type Recovery struct {
-	Regression // what is missing, as far as is known here; By is empty for nothing
+	Regression // what is missing, as far as known here; By is empty if nothing is known to be missing
 
 	rooms  *Rooms
 	record pgroom.Room
 	keys   *keys
 	hold   pglog.Hold
-	live   *live  // of what the database has
-	lacks  []Mark // what the log must continue
+	live   *live  // of the database's log
+	lacks  []Mark // marks that the log must continue
 }
 
-// Mark is a log that was seen.
+// Mark is the size and root of a log that was seen.
 type Mark = pglog.Mark
 
-// Copy passes the entries of a transcript to read, from the first on, having
-// checked that they are what its checkpoint says.
+// Copy passes the entries of a transcript to read, in order, after checking them against the copy's
+// checkpoint.
 type Copy func(ctx context.Context, read func(entry []byte) error) error
 
-// Loss is what the database lacks of a copy.
+// Loss is the part of a copy that the database lacks.
 type Loss struct {
-	From, To uint64 // the entries from the first to before the second
+	From, To uint64 // entries from From to before To
 	Kinds    map[fairness.Kind]int
-	Tickets  []fairness.Ticket // that joined
-	Admitted []fairness.Ticket // whose claims were answered
+	Tickets  []fairness.Ticket // tickets that joined
+	Admitted []fairness.Ticket // tickets whose claims were answered
 	entries  [][]byte
 }
 
-// Recover looks at a room whose servers hold it. It changes nothing.
+// Recover examines a held room. It changes nothing.
 func (rs *Rooms) Recover(ctx context.Context, slug string) (*Recovery, error) {
 	record, err := rs.Options.Rooms.Get(ctx, slug)
 	if err != nil {
@@ -90,11 +90,11 @@ func (rs *Rooms) Recover(ctx context.Context, slug string) (*Recovery, error) {
 	return rec, nil
 }
 
-// VKey verifies the room's checkpoints.
+// VKey returns the key that verifies the room's checkpoints.
 func (rec *Recovery) VKey() string { return rec.keys.vkey }
 
-// Compare reads a copy and returns what the database lacks of it. Errors:
-// [ErrOtherHistory], [ErrTooShort], and those of the copy.
+// Compare reads a copy and returns the part that the database lacks. Errors: [ErrOtherHistory],
+// [ErrTooShort], and those of the copy.
 func (rec *Recovery) Compare(ctx context.Context, read Copy) (*Loss, error) {
 	loss := &Loss{From: rec.Has.Size, Kinds: map[fairness.Kind]int{}}
 	tree := &audit.Tree{}
@@ -130,7 +130,7 @@ func (rec *Recovery) Compare(ctx context.Context, read Copy) (*Loss, error) {
 	loss.To = tree.Size()
 	for _, m := range append(rec.lacks, rec.Has) {
 		if tree.Size() < m.Size {
-			return loss, fmt.Errorf("%w: it has %d, and %d were shown", ErrTooShort, tree.Size(), m.Size)
+			return loss, fmt.Errorf("%w: it has %d of %d published entries", ErrTooShort, tree.Size(), m.Size)
 		}
 	}
 	return loss, nil
@@ -147,8 +147,7 @@ func (l *Loss) add(e fairness.Entry, text []byte) {
 	}
 }
 
-// Continue stores what the database lacks, entry by entry as it was, and lets the
-// servers go on.
+// Continue stores the missing entries unchanged and releases the room, so that the servers continue it.
 func (rec *Recovery) Continue(ctx context.Context, loss *Loss) error {
 	for entries := loss.entries; len(entries) > 0; {
 		n := min(len(entries), recoverChunk)
@@ -179,18 +178,17 @@ func (rec *Recovery) Continue(ctx context.Context, loss *Loss) error {
 	return rec.rooms.Logs.Release(ctx, rec.record.ID, 0)
 }
 
-// Overrule lets the room go on although a witness says that it has seen another
-// log: what that says about sizes up to the one it named does not count.
+// Overrule lets the room continue although a witness claims to have seen another log: its claims about sizes
+// up to the one that it named no longer count.
 func (rec *Recovery) Overrule(ctx context.Context) error {
 	return rec.rooms.Logs.Release(ctx, rec.record.ID, rec.hold.Size)
 }
 
-// statementHead is how many lines of a statement come before the operator's words.
+// statementHead is the number of lines in a statement before the operator's words.
 const statementHead = 4
 
-// End ends the room for good with a statement, signed with the key of its log, and
-// returns it. The log itself stays as it is: to continue it would be a second
-// history.
+// End ends the room for good and returns a statement signed with the key of its log. The log itself stays as
+// it is: continuing it would create a second history.
 func (rec *Recovery) End(ctx context.Context, words string) (string, error) {
 	if rec.By == "" {
 		return "", ErrComplete

@@ -10,24 +10,22 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// remindTimeout bounds how long the database may take for all redemptions that
-// this node remembers.
+// remindTimeout limits how long the database may take to store all redemptions that this node remembers.
 const remindTimeout = time.Minute
 
-// remember notes outside of the database that a pass was redeemed, before the
-// site hears it. A database that goes back forgets redemptions even where its
-// transcript is complete.
+// remember writes a redemption to the marks before the site gets the answer, because a database that goes
+// back loses redemptions even where its transcript is complete.
 func (r *Room) remember(st fairness.Standing) {
 	err := r.marks.Redeemed(mark.Redemption(r.record(st)))
 	if err == nil {
 		r.forgetful.Store(false)
 	} else if !r.forgetful.Swap(true) {
-		r.log.Error("redemption is not remembered: should the database go back, the pass can be used once more", "room", r.Slug, "err", err)
+		r.log.Error("cannot remember a redemption: if the database goes back, the pass can be used again", "room", r.Slug, "err", err)
 	}
 }
 
-// remind tells the database which passes were redeemed, as far as the nodes of
-// this directory remember, and it does not.
+// remind stores redemptions in the database again that it lacks, as far as the nodes of this directory
+// remember them.
 func remind(ctx context.Context, marks *mark.Store, store *pgroom.Store, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, remindTimeout)
 	defer cancel()
@@ -42,7 +40,7 @@ func remind(ctx context.Context, marks *mark.Store, store *pgroom.Store, log *sl
 		return err
 	})
 	if forgotten > 0 {
-		log.Warn("database forgot that passes were redeemed, and knows it again", "passes", forgotten)
+		log.Warn("restored redemptions that the database had lost", "passes", forgotten)
 	}
 	return err
 }

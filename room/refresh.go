@@ -6,8 +6,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Refresh reads what other nodes changed in a room, so that its configuration is
-// at least as new as the moment of the call.
+// Refresh reads other nodes' changes of a room, so that its configuration is at least as recent as the call.
 func (rs *Rooms) Refresh(ctx context.Context, r *Room) error {
 	before := r.title.Load()
 	record, err := rs.Options.Rooms.Get(ctx, r.Slug)

@@ -12,26 +12,24 @@ import (
 	"github.com/proofline/proofline/room/mark"
 )
 
-// ErrRegressed is returned by a room whose transcript lacks entries that were
-// shown: nothing is signed or answered before they are back.
+// ErrRegressed is returned by a room whose transcript lacks published entries. It signs and answers nothing
+// until they are back.
 var ErrRegressed = errors.New("part of this room's transcript is missing; the room waits until it is back")
 
-// ErrAbandoned is returned by a room that its operator has ended because part of
-// its transcript is lost.
+// ErrAbandoned is returned by a room that its operator ended because part of its transcript is lost.
 var ErrAbandoned = errors.New("the room has ended: part of its transcript is lost")
 
-// Regression is how the transcript in the database differs from the one that was
-// shown.
+// Regression is the difference between the transcript in the database and the published one.
 type Regression struct {
 	Since     time.Time // by this machine's clock
 	Has       pglog.Mark
-	Had       pglog.Mark // what was shown; its root is zero where only the size is known
-	By        string     // who saw it: this node, another one, or a witness
-	Statement string     // of the operator, who has ended the room; empty: it can be recovered
-	isStored  bool       // in the database, where recover may have released it meanwhile
+	Had       pglog.Mark // what was published; its root is zero where only the size is known
+	By        string     // where it was seen: on this node, on another one, or by a witness
+	Statement string     // statement of the operator, who has ended the room; empty: the room can be recovered
+	isStored  bool       // the database has it, and recover may have released it meanwhile
 }
 
-// Error names both transcripts.
+// Error describes both transcripts.
 func (g *Regression) Error() string {
 	if g.Statement != "" {
 		return ErrAbandoned.Error()
@@ -47,7 +45,7 @@ func (g *Regression) Unwrap() error {
 	return ErrRegressed
 }
 
-// HasRoot reports whether it is known what was shown, and not only how much.
+// HasRoot reports whether the root of the published log is known, not only its size.
 func (g *Regression) HasRoot() bool {
 	return g.Had.Root != (audit.Hash{}) && g.Had.Root != pglog.OtherRoot
 }
@@ -55,8 +53,8 @@ func (g *Regression) HasRoot() bool {
 // ByWitness reports whether a witness has seen more, rather than a server.
 func (g *Regression) ByWitness() bool { return strings.HasPrefix(g.By, witnessPrefix) }
 
-// Words returns what the operator says in the statement: all but the lines that
-// [Recovery.End] puts before it, and the signature.
+// Words returns the operator's words in the statement: without the lines that [Recovery.End] puts before
+// them, and without the signature.
 func (g *Regression) Words() string {
 	text := g.Statement[:max(strings.LastIndex(g.Statement, "\n\n"), 0)]
 	for range statementHead {
@@ -65,25 +63,24 @@ func (g *Regression) Words() string {
 	return text
 }
 
-// Regression returns how the room's transcript differs from what was shown; nil
-// when it does not.
+// Regression returns the difference between the room's transcript and the published one; nil: there is none.
 func (r *Room) Regression() *Regression { return r.regression.Load() }
 
 // witnessPrefix begins the name of a witness that saw another log.
 const witnessPrefix = "witness "
 
-// recheckEvery is how often a room looks whether its missing entries are back.
+// recheckEvery is how often a held room checks whether its missing entries are back.
 const recheckEvery = time.Second
 
-// markOf names the room's log among the marks.
+// markOf returns the name of the room's log among the marks.
 func (r *Room) markOf() mark.Log { return mark.Log{Slug: r.Slug, Key: r.keys.log.KeyHash()} }
 
-// expose lets readers see a log as far as it was read or stored. What they may
-// see is marked first, and was confirmed before.
+// expose shows readers a log as far as it was read or stored. The caller has confirmed it; expose marks it
+// first.
 func (r *Room) expose(l *live) {
 	size := l.Size()
 	if err := r.marks.Put(r.markOf(), pglog.Mark{Size: size, Root: l.log.Root()}); err != nil && !r.unmarked.Swap(true) {
-		r.log.Error("mark cannot be written: should the server restart, it may not notice that its database went back", "room", r.Slug, "err", err)
+		r.log.Error("cannot write mark: after a restart this server may not notice that its database went back", "room", r.Slug, "err", err)
 	} else if err == nil {
 		r.unmarked.Store(false)
 	}
@@ -92,7 +89,7 @@ func (r *Room) expose(l *live) {
 	r.mu.Unlock()
 }
 
-// wanted returns the logs that the one in the database must continue.
+// wanted returns the marks that the log in the database must continue.
 func (r *Room) wanted(ctx context.Context) (list []wantedMark, err error) {
 	if m := r.marks.Get(r.markOf()); !m.IsZero() {
 		list = append(list, wantedMark{m, r.marks.Name(), false})
@@ -111,39 +108,38 @@ func (r *Room) wanted(ctx context.Context) (list []wantedMark, err error) {
 	return list, nil
 }
 
-// wantedMark is a log that the one in the database must continue.
+// wantedMark is a mark that the log in the database must continue.
 type wantedMark struct {
 	pglog.Mark
 	by     string
-	isHeld bool // in the database
+	isHeld bool // the hold is in the database
 }
 
-// isMissed reports whether a log that has been read to its size is not the one of
-// the mark; root is the log's at that size.
+// isMissed reports whether a log, read up to size, differs from the mark; root is the log's root at that
+// size.
 func (w *wantedMark) isMissed(size uint64, root audit.Hash) bool {
 	return size == w.Size && w.Root != audit.Hash{} && root != w.Root
 }
 
-// regress holds the room, here and on all other nodes, and returns the error for
-// whoever waits.
+// regress holds the room on all nodes, and returns the error for waiting requests.
 func (r *Room) regress(ctx context.Context, g Regression) error {
 	g.Since = time.Now()
 	if was := r.regression.Load(); was != nil {
 		g.Since = was.Since
 	} else {
-		r.log.Error("room is held: its transcript lacks entries that were shown; run proofline recover",
+		r.log.Error("room is held: its transcript lacks published entries; run proofline recover",
 			"room", r.Slug, "size", g.Has.Size, "root", g.Has.Root, "shown_size", g.Had.Size, "shown_root", g.Had.Root, "shown_to", g.By, "ended", g.Statement != "")
 	}
 	r.regression.Store(&g)
 	if g.Statement == "" && !g.isStored {
 		if err := r.store.Hold(ctx, r.ID, g.Had, g.By); err != nil {
-			r.log.Error("room cannot be held on other servers", "room", r.Slug, "err", err)
+			r.log.Error("cannot hold room on other servers", "room", r.Slug, "err", err)
 		}
 	}
 	return &g
 }
 
-// lift ends what the database holds against a log that has all that is wanted.
+// lift releases the hold in the database once the log continues all wanted marks.
 func (r *Room) lift(ctx context.Context, wanted []wantedMark) error {
 	for i := range wanted {
 		if wanted[i].isHeld {
@@ -153,8 +149,8 @@ func (r *Room) lift(ctx context.Context, wanted []wantedMark) error {
 	return nil
 }
 
-// covers returns once this node has marked a log of a size that it is about to
-// show. Errors: [*Regression], [ErrBusy], and that of ctx.
+// covers waits until this node has marked the log up to size, which it is about to show. Errors:
+// [*Regression], [ErrBusy], and that of ctx.
 func (r *Room) covers(ctx context.Context, size uint64) error {
 	for end := time.Now().Add(coverTimeout); ; {
 		if g := r.regression.Load(); g != nil {
@@ -183,21 +179,21 @@ func (r *Room) shows(ctx context.Context, signed []byte) error {
 	return r.covers(ctx, c.Size)
 }
 
-// How long a reader waits for this node to have read what it is to show, and how
-// often it looks. A node lags behind the others by a tick.
+// How long a reader waits until this node has read what it is to show, and how often it checks. A node is at
+// most one tick behind the others.
 const (
 	coverTimeout = 3 * time.Second
 	coverPoll    = 10 * time.Millisecond
 )
 
-// heal lets a room go on whose transcript is complete again.
+// heal releases a room whose transcript is complete again.
 func (r *Room) heal() {
 	if was := r.regression.Swap(nil); was != nil {
-		r.log.Warn("room goes on: its transcript has all entries that were shown", "room", r.Slug, "size", r.durableSize(), "held_for", time.Since(was.Since).Round(time.Millisecond))
+		r.log.Warn("room continues: its transcript has all published entries again", "room", r.Slug, "size", r.durableSize(), "held_for", time.Since(was.Since).Round(time.Millisecond))
 	}
 }
 
-// recheck looks whether the entries are back that a held room waits for.
+// recheck checks whether the missing entries of a held room are back.
 func (r *Room) recheck(ctx context.Context) error {
 	if time.Since(r.rechecked) < recheckEvery {
 		return nil
@@ -205,7 +201,7 @@ func (r *Room) recheck(ctx context.Context) error {
 	r.rechecked = time.Now()
 	has, hold, err := r.store.State(ctx, r.ID)
 	if err != nil || hold.Ended == "" && has.Size < max(hold.Size, r.marks.Get(r.markOf()).Size) {
-		return err // reading it all would say no more
+		return err // reading the log would not tell more
 	}
 	if err := r.reload(ctx); err != nil {
 		return err

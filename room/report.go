@@ -12,44 +12,42 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// Bounds of what connectors tell.
+// Limits of connectors' reports.
 const (
-	MaxTold      = 2_000   // free sessions of a kind in a report
-	MaxUnguarded = 100     // unguarded times in a report
-	toldMost     = 20_000  // sessions that are stored at once, about
-	heardMost    = 5_000   // reports that wait
-	waitMost     = 400_000 // sessions in them, about
+	MaxTold      = 2_000   // unqueued sessions of a kind in one report
+	MaxUnguarded = 100     // fail-open intervals in one report
+	toldMost     = 20_000  // sessions stored in one batch, approximately
+	heardMost    = 5_000   // reports in the queue
+	waitMost     = 400_000 // sessions in the queued reports, approximately
 	tellTimeout  = 5 * time.Second
-	tellPause    = 3                      // times as long as the database took, before it is told more
-	tellRest     = 250 * time.Millisecond // at most
+	tellPause    = 3                      // the pause between batches, as a multiple of the time that the database took
+	tellRest     = 250 * time.Millisecond // maximum pause
 )
 
-// Report is what one node of a site tells of a room. A report that had no answer
-// may come again, whole or with more.
+// Report is what one node of a site reports to a room. A report without a response may be sent again, also
+// with additions.
 type Report struct {
-	Node   uuid.UUID // random, made by the process
-	Shares bool      // the room is in mode safety-net there: the node takes part of what may begin
-	// Started, Active and Ended are free sessions that began, in which somebody was
-	// active, and that the site ended.
+	Node   uuid.UUID // random, chosen by the connector's process
+	Shares bool      // the room is in mode safety-net at this site: the node takes its share of the sessions that may begin
+	// Unqueued sessions that began, had activity, or were ended by the site.
 	Started, Active, Ended []uuid.UUID
-	Turned                 uint64 // visitors led to the line because the node's share was used up
+	Turned                 uint64 // visitors sent to the line because the node's share was used up
 	Unguarded              []pgroom.Unguarded
 }
 
-// Reported is what a node goes by until its next report.
+// Reported is what a node follows until its next report.
 type Reported struct {
 	Gate     Gate // open or shut
 	Share    uint64
 	Outflow  fairness.Outflow
-	Nodes    uint64        // among which what is left is shared
-	Session  time.Duration // how long a free session lasts from each activity on
-	Recorded []uuid.UUID   // unguarded times that the transcript has
-	Over     []uuid.UUID   // sessions that a site ended in the last 30 s, the latest first, at most MaxTold; not to be changed
+	Nodes    uint64        // number of nodes that share the rest of the outflow
+	Session  time.Duration // how long an unqueued session lasts after each activity
+	Recorded []uuid.UUID   // fail-open intervals that are in the transcript
+	Over     []uuid.UUID   // sessions that a site ended in the last 30 s, latest first, at most MaxTold; read-only
 }
 
-// Report takes a report and says how many free sessions may begin on the node
-// until the next one. Errors: [*InvalidError] for too much at once, [ErrBusy],
-// [ErrStopping], and those of the database.
+// Report stores a report and returns how many unqueued sessions may begin on the node until its next one.
+// Errors: [*InvalidError] for a report over the limits, [ErrBusy], [ErrStopping], and those of the database.
 func (r *Room) Report(ctx context.Context, in Report) (Reported, error) {
 	r.touch()
 	if err := in.check(); err != nil {
@@ -82,7 +80,7 @@ func (r *Room) Report(ctx context.Context, in Report) (Reported, error) {
 	return out, nil
 }
 
-// size is how many sessions are told of.
+// size returns the number of sessions in the report.
 func (in *Report) size() int { return len(in.Started) + len(in.Active) + len(in.Ended) }
 
 func (in *Report) check() error {
@@ -95,29 +93,29 @@ func (in *Report) check() error {
 	return nil
 }
 
-// heard is what is known once a report is stored.
+// heard is the result of storing a report.
 type heard struct {
 	left, nodes uint64
 	err         error
 }
 
-// ear gathers the reports of a room that come while the database stores those
-// before: the more there are, the less each costs. The zero value is ready.
+// ear collects the reports of a room while the database stores a batch: the more reports there are, the less
+// each costs. The zero value is ready to use.
 type ear struct {
 	mu       sync.Mutex // guards all below
 	waiting  []telling
-	told     int // sessions in them
+	told     int // sessions in the waiting reports
 	isAtWork bool
 }
 
-// telling is a report that is being stored.
+// telling is a report in the queue.
 type telling struct {
 	*Report
 	done chan heard // buffered
 }
 
-// tell has a report stored and counts what is left. Errors: those of the
-// database, and of ctx; a report is stored even if nobody waits for it any more.
+// tell stores a report and returns what is left of the outflow. Errors: [ErrBusy], those of the database, and
+// that of ctx; the report is stored even if ctx ends first.
 func (e *ear) tell(ctx context.Context, r *Room, in *Report) (heard, error) {
 	t := telling{in, make(chan heard, 1)}
 	e.mu.Lock()
@@ -139,7 +137,7 @@ func (e *ear) tell(ctx context.Context, r *Room, in *Report) (heard, error) {
 	}
 }
 
-// work stores reports until none waits.
+// work stores batches until no report waits.
 func (e *ear) work(ctx context.Context, r *Room) {
 	for {
 		batch := e.next()
@@ -151,11 +149,11 @@ func (e *ear) work(ctx context.Context, r *Room) {
 		for _, t := range batch {
 			t.done <- h
 		}
-		time.Sleep(min(tellPause*time.Since(began), tellRest)) // to count takes longer the more sessions there are
+		time.Sleep(min(tellPause*time.Since(began), tellRest)) // a count takes longer the more sessions there are
 	}
 }
 
-// next takes reports of a bounded number of sessions; none: the work is done.
+// next removes a batch from the queue. An empty batch ends the work.
 func (e *ear) next() []telling {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -173,7 +171,7 @@ func (e *ear) next() []telling {
 	return batch
 }
 
-// hear stores what was told, as one.
+// hear stores a batch in one statement.
 func (r *Room) hear(ctx context.Context, batch []telling) heard {
 	ctx, cancel := context.WithTimeout(ctx, tellTimeout)
 	defer cancel()
@@ -189,9 +187,8 @@ func (r *Room) hear(ctx context.Context, batch []telling) heard {
 	return heard{left: left, nodes: counts.Nodes}
 }
 
-// newsOf returns what was told, and whether visitors were turned away. Of a room
-// that has more sessions than can be counted none begin: its gate is shut, or is
-// about to be.
+// newsOf merges a batch, and reports whether visitors were sent to the line. It drops new sessions of a room
+// that has reached maxFree: its gate is shut, or about to be.
 func newsOf(batch []telling, known pgroom.Free) (news pgroom.News, turned bool) {
 	for _, t := range batch {
 		if t.Shares {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Connectors sign where visitors want to go back to, with a key that the room
-// shares with them: see "The way back" of connector/rules/FORMAT.md.
+// Connectors sign the return URL of a visitor with a key that the room shares with them: see "The way back"
+// in connector/rules/FORMAT.md.
 const (
 	// ReturnKeySize is the length of that key, in bytes.
 	ReturnKeySize = 32
@@ -18,20 +18,19 @@ const (
 	returnSize     = 16 // bytes of a signature
 	returnLabel    = "proofline-to/v1\n"
 	returnKeyLabel = "proofline return key 1"
-	// returnGrace is how long after a rotation what the key before has signed is
-	// taken: whoever was led here by it may be in line.
+	// returnGrace is how long after a rotation signatures of the previous key are accepted: visitors who came
+	// with one may be in line.
 	returnGrace = 24 * time.Hour
 )
 
-// Wanted is where a visitor wants to go in the end.
+// Wanted is the URL that a visitor wants to return to.
 type Wanted struct {
-	To  string // a URL; empty for nowhere in particular
-	Sig string // of the connector that takes a pass there; empty for none
+	To  string // empty: no particular URL
+	Sig string // signature of the connector that accepts a pass there; empty: none
 }
 
-// ReturnKey is what the connectors of the room's site sign with. It follows from
-// the key of passes, so that it is sealed with it and followed by another one when
-// that is rotated: a minute later, when all nodes know.
+// ReturnKey returns the key with which the connectors of the room's site sign. It is derived from the pass
+// key, so it is sealed and rotated with it, a minute after the pass key, when all nodes know the new one.
 func (r *Room) ReturnKey() [ReturnKeySize]byte {
 	all, now := r.passKeys(), r.clock.Now()
 	for _, k := range all[:len(all)-1] {
@@ -48,14 +47,14 @@ func returnKeyOf(private ed25519.PrivateKey) [ReturnKeySize]byte {
 	return [ReturnKeySize]byte(mac.Sum(nil))
 }
 
-// signReturn signs that a URL is one at which a pass of the room is taken.
+// signReturn signs a URL at which a pass of the room is accepted.
 func signReturn(key [ReturnKeySize]byte, room, to string) []byte {
 	mac := hmac.New(sha256.New, key[:])
 	_, _ = mac.Write([]byte(returnLabel + room + "\n" + to)) // never fails
 	return mac.Sum(nil)[:returnSize]
 }
 
-// isSigned tells whether a connector has signed what is wanted.
+// isSigned reports whether a connector has signed the wanted URL.
 func (r *Room) isSigned(w Wanted) bool {
 	sig, err := base64.RawURLEncoding.Strict().DecodeString(w.Sig)
 	if err != nil || len(sig) != returnSize || len(w.Sig) != base64.RawURLEncoding.EncodedLen(returnSize) { // the decoder skips line breaks
@@ -69,8 +68,8 @@ func (r *Room) isSigned(w Wanted) bool {
 	return false
 }
 
-// Takes tells whether the room leads admitted visitors to what is wanted: the
-// targets allow it, and a connector has signed it if the room wants that.
+// Takes reports whether the room sends admitted visitors to the wanted URL: the targets must allow it, and a
+// connector must have signed it if the room requires that.
 func (r *Room) Takes(w Wanted) bool {
 	if w.To == "" {
 		return false
@@ -80,10 +79,9 @@ func (r *Room) Takes(w Wanted) bool {
 	return ok && (!settings.SignedReturn || r.isSigned(w))
 }
 
-// Target returns the URL that an admitted visitor is sent to: the wanted one if
-// the room takes it, and the first target when none is wanted, or only the
-// signature is missing or wrong. False when the room has no target, or its targets
-// do not allow the wanted one.
+// Target returns the URL that an admitted visitor is sent to: the wanted one if the room takes it, and the
+// first target when none is wanted or its signature is missing or wrong. It returns false when the room has
+// no targets, or they do not allow the wanted URL.
 func (r *Room) Target(w Wanted) (*url.URL, bool) {
 	settings, _ := r.Settings()
 	u, ok := settings.Target(w.To)

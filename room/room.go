@@ -25,7 +25,7 @@ import (
 type Room struct {
 	ID     uuid.UUID
 	Slug   string
-	Owner  pgroom.Owner // whose it is, and the custom host that it is under
+	Owner  pgroom.Owner // owning organization, and the room's custom host
 	Origin string       // name of the log: host and path
 	URL    string       // where the room is published: the log's prefix
 	VKey   string       // verifies the log's checkpoints, C2SP signed-note form
@@ -37,24 +37,24 @@ type Room struct {
 	keys   *keys
 	policy *fairness.Policy // as published, never changes
 	flow   flow
-	ear    ear // what connectors tell
+	ear    ear // batches the reports of connectors
 	overs  overs
 
 	current currency // how much of the transcript this node knows
 
-	changing sync.Mutex // held while many sessions are changed
+	changing sync.Mutex // held while a bulk change of sessions runs
 
-	evidence  evidence  // that pending draws wait for
-	strangers strangers // who bring some; of all rooms
-	counsel   *counsel  // of witnesses, at the start
-	forks     forks     // what witnesses hold against the room
+	evidence  evidence  // for pending draws
+	strangers strangers // verifies rounds that anyone may send; shared by all rooms
+	counsel   *counsel  // asks witnesses while the room is loaded
+	forks     forks     // witnesses' claims of a fork
 	marks     *mark.Store
-	unmarked  atomic.Bool // a mark could not be written, and that is logged
-	forgetful atomic.Bool // a redemption could not be remembered, and that is logged
-	adrift    atomic.Bool // the database's log differs, or another node holds it: the sequencer must look
+	unmarked  atomic.Bool // a mark could not be written, and this is logged
+	forgetful atomic.Bool // a redemption could not be kept, and this is logged
+	adrift    atomic.Bool // the database's log differs, or another node holds the room: the sequencer must check
 
 	regression atomic.Pointer[Regression] // nil: the transcript is complete
-	pulse      pulse                      // what vitals show beside the state
+	pulse      pulse                      // what Vitals needs besides the state
 
 	mu     sync.RWMutex // guards live and stored; the sequencer alone writes
 	live   *live
@@ -63,27 +63,27 @@ type Room struct {
 	snapshot atomic.Pointer[Snapshot]
 	title    atomic.Pointer[string]
 	settings atomic.Pointer[storedSettings]
-	message  atomic.Pointer[storedMessage] // the latest that was read
+	message  atomic.Pointer[storedMessage] // the latest that this node read
 	lastUse  atomic.Int64                  // Unix seconds
 
 	queue queue
 	done  chan struct{} // closed when the sequencer has stopped
 
 	// The sequencer alone uses these.
-	chunk  int  // assignments an append
-	lost   bool // the log is not what live holds
-	undone bool // a duty is not done, and that is logged
+	chunk  int  // assignments per append
+	lost   bool // live differs from the stored log
+	undone bool // a duty failed, and this is logged
 
-	rechecked time.Time // when a held room last looked for its entries
+	rechecked time.Time // when a held room last checked for its missing entries
 
 	// The ticker alone uses these.
-	unpublished time.Time // since when the published checkpoint lacks entries
-	marked      bool      // as ended
-	wasStuck    bool      // and that is logged
+	unpublished time.Time // when the published checkpoint fell behind; zero: it is current
+	marked      bool      // the room is marked as ended in the database
+	wasStuck    bool      // the room was stuck at the latest tick
 }
 
-// texts keeps what the transcript does not: title and settings, and the
-// messages whose hashes it has.
+// texts stores what the transcript does not contain: title, settings, and the messages that the transcript
+// has as hashes.
 type texts interface {
 	SetTitle(ctx context.Context, room uuid.UUID, title string) error
 	Settings(ctx context.Context, room uuid.UUID) (pgroom.Settings, error)
@@ -96,20 +96,20 @@ type texts interface {
 type live struct {
 	*fairness.State
 	log        *pglog.Log
-	flow       *flow // of the room; nil is the zero flow
+	flow       *flow // of the room; nil acts as the zero value
 	evidence   *evidence
 	parser     fairness.Parser
-	outside    outside           // kept, as is logRoot, for an entry costs no allocation then
+	outside    outside           // reused, as is logRoot, to save an allocation per entry
 	logRoot    func() audit.Hash // of log
-	admissions []fairness.Time   // of the people within their session, oldest first; some may be over
-	noShows    fairness.Position // all before it are settled
+	admissions []fairness.Time   // admissions that may have a live session, oldest first; some may have ended
+	noShows    fairness.Position // all positions before it are settled
 	lastCall   fairness.Time
-	cosigned   [][]uint32 // of the latest draws, the key hashes of their witnesses
-	passed     passed     // the gate
-	withdrawn  []string   // the latest, see [Snapshot.Withdrawn]
+	cosigned   [][]uint32 // key hashes of the witnesses of each of the latest draws
+	passed     passed     // gate history
+	withdrawn  []string   // latest withdrawn tickets, see [Snapshot.Withdrawn]
 }
 
-// apply takes one entry; root is the tree before it.
+// apply applies one entry; root returns the root of the tree before it.
 func (l *live) apply(e fairness.Entry, root func() audit.Hash) error {
 	l.outside.root, l.outside.state = root, l.State
 	if err := l.Apply(e, &l.outside); err != nil {
@@ -133,7 +133,7 @@ func (l *live) apply(e fairness.Entry, root func() audit.Hash) error {
 	return nil
 }
 
-// read takes one entry that is in the log already.
+// read applies one entry that is already in the log.
 func (l *live) read(text []byte) error {
 	e, err := l.parser.Parse(text)
 	if err != nil {
@@ -145,25 +145,24 @@ func (l *live) read(text []byte) error {
 	return l.apply(e, l.logRoot)
 }
 
-// within returns the admissions that are no older than that, oldest first.
+// within returns the admissions that are at most age old, oldest first.
 func (l *live) within(now, age fairness.Time) []fairness.Time {
 	over := sort.Search(len(l.admissions), func(i int) bool { return l.admissions[i]+age+sessionLag > now })
 	return l.admissions[over:]
 }
 
-// active returns how many people are admitted and their sessions neither over
-// nor released, or called and expected, and how many passed an open gate and
-// are there.
+// active returns the number of visitors who count against max_active: called visitors whose claim is still
+// open, admitted visitors with a live session, and unqueued sessions.
 func (l *live) active(now fairness.Time) uint64 { return l.called(now) + l.flow.free() }
 
-// called is active without those who passed an open gate.
+// called is active without the unqueued sessions.
 func (l *live) called(now fairness.Time) uint64 {
 	valid := l.within(l.flow.until(now), redeemWithin(l.Policy()))
 	return l.flow.present(uint64(len(valid))) + l.Counts().Waiting
 }
 
-// reload reads the room from its log into a new projection. It takes as long
-// as it takes, but gives up when the database falls silent.
+// reload reads the room from its log into a new projection. It has no deadline, but gives up when the
+// database stops responding.
 func (r *Room) reload(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -200,7 +199,7 @@ func (r *Room) reload(ctx context.Context) error {
 		}
 	}
 	if lacks != nil {
-		if r.live == nil { // nobody sees it
+		if r.live == nil { // not published: the caller keeps it to itself
 			r.live, r.stored = l, l.Size()
 		}
 		return r.regress(ctx, Regression{Has: pglog.Mark{Size: l.log.Size(), Root: l.log.Root()}, Had: lacks.Mark, By: lacks.by, isStored: lacks.isHeld})
@@ -208,7 +207,7 @@ func (r *Room) reload(ctx context.Context) error {
 	silence.Stop()
 	if r.live == nil && r.marks.Get(r.markOf()).IsZero() {
 		if err := r.consult(ctx, l); err != nil {
-			r.live, r.stored = l, l.Size() // nobody sees it
+			r.live, r.stored = l, l.Size() // not published, as above
 			return err
 		}
 	}
@@ -222,9 +221,9 @@ func (r *Room) reload(ctx context.Context) error {
 // Joined is the answer to a join.
 type Joined struct {
 	fairness.Standing
-	Again bool // the ticket had joined before
+	Again bool // the ticket had already joined
 
-	batch *pglog.Appended // holds the entry; nil when it was in the log before
+	batch *pglog.Appended // holds the entry; nil when it was already in the log
 	room  *Room
 }
 
@@ -262,9 +261,8 @@ func (r *Room) receipt(ctx context.Context, index uint64) ([]byte, error) {
 	return receipt, err
 }
 
-// Join records a request to join, durably, and returns once it is. The same
-// ticket again gets the same arrival. Errors: [*EarlyError], [ErrClosed],
-// [ErrFull], [ErrBusy], [ErrStopping], and that of ctx.
+// Join appends a join and returns once it is durable. The same ticket gets the same arrival again. Errors:
+// [*EarlyError], [ErrClosed], [ErrFull], [ErrBusy], [ErrStopping], and that of ctx.
 func (r *Room) Join(ctx context.Context, t fairness.Ticket) (Joined, error) {
 	r.touch()
 	if st, ok := r.Standing(t); ok {
@@ -286,9 +284,9 @@ func (r *Room) Join(ctx context.Context, t fairness.Ticket) (Joined, error) {
 	}
 }
 
-// openFor refuses joins that the rules will refuse, without asking the
-// database, unless the moment is so close to a border that only its clock can
-// tell, or this node is out of date.
+// openFor refuses joins that the rules would refuse, without a query to the database. It lets a join through
+// when the time is so close to a limit that only the database's clock can decide, or when this node is out of
+// date.
 func (r *Room) openFor(now time.Time) error {
 	const slack = 50 * time.Millisecond
 	if r.isStale() {
@@ -307,8 +305,8 @@ func (r *Room) openFor(now time.Time) error {
 	return nil
 }
 
-// IsFull reports whether no visitor may join for now, by the organizer's limit. A
-// node that is out of date does not say so.
+// IsFull reports whether the organizer's limit stops visitors from joining for now. On a node that is out of
+// date it is false.
 func (r *Room) IsFull() bool { return r.isFull(&r.Snapshot().Counts) && !r.isStale() }
 
 func (r *Room) isFull(n *fairness.Counts) bool {
@@ -317,17 +315,17 @@ func (r *Room) isFull(n *fairness.Counts) bool {
 	return settings.MaxWaiting > 0 && inLine >= uint64(settings.MaxWaiting)
 }
 
-// Standing returns where a ticket stands as of the durable transcript.
+// Standing returns a ticket's standing as of the durable transcript.
 func (r *Room) Standing(t fairness.Ticket) (fairness.Standing, bool) {
 	now := fromTime(r.Now())
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.live.Standing(t, r.stored, max(now, r.live.Now())) // this node's idea of the time may lag behind
+	return r.live.Standing(t, r.stored, max(now, r.live.Now())) // this node's clock may lag behind
 }
 
-// Claim gives a called ticket its pass to whoever shows its secret. Claiming
-// again gives the same pass, until the visit is over. Errors: [ErrSecret], [ErrTicketUnknown],
-// [ErrNotCalled], [ErrHeld], [ErrExpired], [ErrStopping], [*StaleError], and that of ctx.
+// Claim issues the pass of a called ticket to the caller that knows its secret. Claiming again returns the
+// same pass until the session ends. Errors: [ErrSecret], [ErrTicketUnknown], [ErrNotCalled], [ErrHeld],
+// [ErrExpired], [ErrStopping], [*StaleError], and that of ctx.
 func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte) (Pass, error) {
 	r.touch()
 	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
@@ -347,8 +345,8 @@ func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 		err := r.act(ctx, func(_ *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
 			return []fairness.Entry{&fairness.Admit{Time: now, Ticket: t, Pass: fairness.NewPassID(r.Origin, t)}}, nil
 		})
-		// A refusal is another claim of the same ticket, or the last moment
-		// gone by: the standing says which.
+		// The rules refuse it after another claim of the same ticket, or when the time to claim has just
+		// ended: the standing says which.
 		if _, refused := errors.AsType[*fairness.Violation](err); err != nil && !refused {
 			return Pass{}, err
 		}
@@ -359,9 +357,9 @@ func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 		return r.passOf(st)
 	case st.Status == fairness.StatusSkipped, called && st.Left <= 0, r.Snapshot().Ended:
 		return Pass{}, ErrExpired
-	case called && r.IsHeld(): // since this node looked
+	case called && r.IsHeld(): // frozen since the check above
 		return Pass{}, ErrHeld
-	case called: // too late by the database's clock, and soon by this node's
+	case called: // expired by the database's clock, and about to by this node's
 		return Pass{}, ErrBusy
 	}
 	return Pass{}, ErrNotCalled
@@ -375,7 +373,7 @@ func (r *Room) passOf(st fairness.Standing) (Pass, error) {
 	return p, err
 }
 
-// End closes the room for good. Ending it again is no error.
+// End ends the room for good. Ending it again is no error.
 func (r *Room) End(ctx context.Context) error {
 	return r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
 		if s.Ended() {
@@ -412,7 +410,7 @@ func (r *Room) Amend(ctx context.Context, a Amendment) error {
 	return r.amendTexts(ctx, a)
 }
 
-// amendTexts changes what is no matter of the transcript.
+// amendTexts changes title and settings, which are not in the transcript.
 func (r *Room) amendTexts(ctx context.Context, a Amendment) error {
 	if a.Title != nil {
 		if err := r.texts.SetTitle(ctx, r.ID, *a.Title); err != nil {
@@ -426,15 +424,15 @@ func (r *Room) amendTexts(ctx context.Context, a Amendment) error {
 	return r.changeSettings(ctx, a.SettingsChange)
 }
 
-// setTitle takes a title that is stored.
+// setTitle shows a title that is stored.
 func (r *Room) setTitle(title string) {
 	if was := r.title.Swap(&title); *was != title {
 		r.queue.signal() // for a new snapshot
 	}
 }
 
-// takeTitle takes a title that was read, unless it was changed here since it
-// was that of before, which is nil for a room that was just loaded.
+// takeTitle shows a title that was read from the database, unless this node has changed the title since
+// before was loaded. before is nil for a room that was just loaded.
 func (r *Room) takeTitle(before *string, title string) {
 	if before != nil && *before != title && r.title.CompareAndSwap(before, &title) {
 		r.queue.signal() // for a new snapshot
@@ -447,7 +445,7 @@ func (r *Room) Policy() fairness.Policy { return *r.policy }
 // Created returns when the room's policy was published.
 func (r *Room) Created() time.Time { return timeOf(r.policy.Created) }
 
-// Config returns the room as it is set up now.
+// Config returns the room's current configuration.
 func (r *Room) Config() Config {
 	c := configOf(r.Slug, *r.title.Load(), r.policy, r.Snapshot())
 	c.Settings = r.settings.Load().Settings
@@ -463,8 +461,7 @@ func (r *Room) Checkpoint(ctx context.Context) ([]byte, error) {
 	return signed, err
 }
 
-// Tile returns a tile or entry bundle; [ErrNotFound] when the log does not
-// have all of it.
+// Tile returns a tile or entry bundle, or [ErrNotFound] when the log does not contain all of it.
 func (r *Room) Tile(ctx context.Context, t audit.Tile) ([]byte, error) {
 	b, err := r.store.Tile(ctx, r.ID, t)
 	if errors.Is(err, pglog.ErrNotFound) {
@@ -473,15 +470,14 @@ func (r *Room) Tile(ctx context.Context, t audit.Tile) ([]byte, error) {
 	return b, err
 }
 
-// touch notes that the room is in use, without contention for every use.
+// touch notes that the room is in use, at most once a second, so that requests do not contend for it.
 func (r *Room) touch() {
 	if now := time.Now().Unix(); r.lastUse.Load() != now {
 		r.lastUse.Store(now)
 	}
 }
 
-// outside answers the rules' questions: the tree from the log, proofs from
-// the VRF.
+// outside is the rules' oracle: it takes the tree from the log, and verifies proofs.
 type outside struct {
 	root  func() audit.Hash
 	state *fairness.State

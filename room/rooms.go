@@ -21,46 +21,45 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// Options is what [New] needs.
+// Options configures [New].
 type Options struct {
 	Logs      *pglog.Store
 	Rooms     *pgroom.Store
 	MasterKey *MasterKey
-	PublicURL string // scheme, host and path below which the rooms are published, no slash at the end
+	PublicURL string // scheme, host and path below which the rooms are published, without a trailing slash
 	Log       *slog.Logger
-	// Chains are the beacons that rooms may use, the default first; Witnesses
-	// are asked to cosign the rooms that name them, and new rooms name all.
+	// Chains are the beacons that rooms may use, the default first. Witnesses cosign the rooms that name
+	// them; new rooms name all.
 	Chains    []Chain
 	Witnesses []Witness
-	// MaxClockStep is by how much the database's clock may jump and be followed at
-	// once; 0: five seconds. [AnyClockStep] suits tests with clocks of their own.
+	// MaxClockStep is the largest jump of the database's clock that is followed at once; 0: five seconds.
+	// [AnyClockStep] suits tests with their own clocks.
 	MaxClockStep time.Duration
-	// Marks is how far this node has seen each log; nil: remembered by this process
-	// alone.
+	// Marks records how far this node has seen each log; nil: in this process only.
 	Marks *mark.Store
 }
 
-// Rooms are all rooms of a server. Safe for concurrent use.
+// Rooms manages all rooms of a server. It is safe for concurrent use.
 type Rooms struct {
 	Options
 	clock clock
 
 	ctx    context.Context // ends the sequencers
 	cancel context.CancelFunc
-	group  singleflight.Group // loads a room once
+	group  singleflight.Group // loads a room only once
 
-	strangers strangers // bring rounds
+	strangers strangers // verifies rounds that anyone may send
 	counsel   counsel
 
-	adopted  atomic.Bool            // the rooms that were there are loaded
-	troubled atomic.Bool            // the database did not answer at the latest tick
-	answered atomic.Pointer[answer] // the latest one of the database
+	adopted  atomic.Bool            // the rooms that existed at the start are loaded
+	troubled atomic.Bool            // the database did not answer the latest tick
+	answered atomic.Pointer[answer] // latest answer of the database
 	watcher  watcher
-	skewed   bool            // its clock is off, and that is logged; tick alone uses it
-	surveyed time.Time       // the flows; tick alone uses it
-	counted  counting        // the free sessions; tick alone uses it
-	failing  map[string]bool // slugs of rooms that did not load; adopt alone uses it
-	settling settling        // tick alone uses it
+	skewed   bool            // the database's clock is off, and this is logged; only tick uses it
+	surveyed time.Time       // when the flows were last read; only tick uses it
+	counted  counting        // latest count of unqueued sessions; only tick uses it
+	failing  map[string]bool // slugs of rooms that did not load; only adopt uses it
+	settling settling        // only tick uses it
 
 	mu     sync.RWMutex // guards all below
 	loaded map[string]*Room
@@ -68,7 +67,7 @@ type Rooms struct {
 	closed bool
 }
 
-// New returns the rooms of a server. Run must be called for the clock's work.
+// New returns the rooms of a server. Call Run for the work that depends on the clock.
 func New(o Options) *Rooms {
 	ctx, cancel := context.WithCancel(context.Background())
 	if o.Marks == nil {
@@ -91,10 +90,10 @@ func New(o Options) *Rooms {
 	return rs
 }
 
-// loadWait is how long a visitor waits for a room that is not loaded.
+// loadWait limits how long a visitor waits for a room that is not loaded.
 const loadWait = 15 * time.Second
 
-// Get returns the room with that slug, loading it if need be; [ErrNotFound].
+// Get returns the room with the slug, and loads it if necessary; else [ErrNotFound].
 func (rs *Rooms) Get(ctx context.Context, slug string) (*Room, error) {
 	if r, ok := rs.find(slug); ok {
 		return r, r.complete()
@@ -111,8 +110,8 @@ func (rs *Rooms) Get(ctx context.Context, slug string) (*Room, error) {
 	return r, r.complete()
 }
 
-// find returns a room that is loaded. It is in use from now on: under the lock,
-// so that it is not unloaded before the caller gets to it.
+// find returns a loaded room. It marks the room as used while it holds the lock, so that the room is not
+// unloaded before the caller uses it.
 func (rs *Rooms) find(slug string) (*Room, bool) {
 	rs.mu.RLock()
 	defer rs.mu.RUnlock()
@@ -123,7 +122,7 @@ func (rs *Rooms) find(slug string) (*Room, bool) {
 	return r, ok
 }
 
-// load returns a room, and opens it once, however many ask for it.
+// load returns a room. It opens the room only once for any number of concurrent callers.
 func (rs *Rooms) load(ctx context.Context, slug string) (*Room, error) {
 	select {
 	case result := <-rs.group.DoChan(slug, func() (any, error) { return rs.open(slug) }):
@@ -134,8 +133,7 @@ func (rs *Rooms) load(ctx context.Context, slug string) (*Room, error) {
 	}
 }
 
-// open reads a room from its log and starts its sequencer, unless it is loaded
-// already.
+// open reads a room from its log and starts its sequencer, unless it is already loaded.
 func (rs *Rooms) open(slug string) (*Room, error) {
 	rs.mu.RLock()
 	r, ok := rs.loaded[slug]
@@ -165,7 +163,7 @@ func (rs *Rooms) open(slug string) (*Room, error) {
 	}
 	r.current.note(began)
 	if r.live.Size() == 0 {
-		return nil, ErrNotFound // its creation did not finish
+		return nil, ErrNotFound // its creation was interrupted
 	}
 	if err := r.openGate(ctx); err != nil {
 		return nil, fmt.Errorf("open room %s: %w", slug, err)
@@ -173,7 +171,7 @@ func (rs *Rooms) open(slug string) (*Room, error) {
 	return rs.start(r)
 }
 
-// prepare makes the room without its projection.
+// prepare builds the room without its projection.
 func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error) {
 	sealed, err := rs.Options.Rooms.Keys(ctx, record.ID)
 	if err != nil {
@@ -198,9 +196,9 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	return r, r.readSettings(ctx, record.SettingsVersion)
 }
 
-// start makes a loaded room known and lets its sequencer run.
+// start registers a loaded room and starts its sequencer.
 func (rs *Rooms) start(r *Room) (*Room, error) {
-	policy := *r.live.Policy() // a copy: a pointer into the state would keep it when it is read anew
+	policy := *r.live.Policy() // a copy: a pointer would keep the old state alive after a reload
 	r.policy = &policy
 	r.refresh(rs.ctx)
 	r.touch()
@@ -219,8 +217,8 @@ func (rs *Rooms) start(r *Room) (*Room, error) {
 	return r, nil
 }
 
-// URL returns where a room is published: below the server's own address, or
-// below that with the room's custom host in place of the host's name.
+// URL returns the URL of a room: below the server's own address, with the room's custom host in place of the
+// server's, if it has one.
 func (rs *Rooms) URL(record pgroom.Room) string {
 	base := rs.PublicURL
 	if u, err := url.Parse(base); err == nil && record.Host != nil {
@@ -236,8 +234,8 @@ func (rs *Rooms) URL(record pgroom.Room) string {
 // List returns all rooms, newest first.
 func (rs *Rooms) List(ctx context.Context) ([]pgroom.Room, error) { return rs.Options.Rooms.List(ctx) }
 
-// Abandon stops all rooms at once: what waits for the database is refused with
-// [ErrStopping]. It may be stored or not.
+// Abandon stops all rooms at once: requests that wait for the database fail with [ErrStopping], and may or
+// may not be stored.
 func (rs *Rooms) Abandon() {
 	rs.mu.Lock()
 	rs.closed = true
@@ -245,8 +243,8 @@ func (rs *Rooms) Abandon() {
 	rs.cancel()
 }
 
-// Close stops all rooms: what is queued is finished first, as long as ctx
-// lasts. Rooms refuse further work with [ErrStopping].
+// Close stops all rooms after finishing their queued work, as long as ctx lasts. Rooms refuse further work
+// with [ErrStopping].
 func (rs *Rooms) Close(ctx context.Context) error {
 	rs.mu.Lock()
 	rs.closed = true

@@ -11,24 +11,24 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// A key that another one followed goes on for as long as passes live, and the
-// time in which nodes may not have noticed.
+// rotationGrace is the time in which nodes may not have noticed a new key. A replaced key stays valid for
+// that time plus the life of a pass.
 const rotationGrace = time.Minute
 
-// passPurpose is what pass keys are sealed for.
+// passPurpose is the purpose for which pass keys are sealed.
 const passPurpose = "pass"
 
-// passKey is one key of passes.
+// passKey is a key that signs passes.
 type passKey struct {
 	private ed25519.PrivateKey
 	id      string    // RFC 7638 thumbprint
-	from    time.Time // it signs from then on, until the next one does; zero for the room's first
+	from    time.Time // signs from then until the next key does; zero: the room's first key
 }
 
-// keyError is returned when the database did not say which keys there are.
+// keyError is returned when the keys could not be read from the database.
 type keyError struct{ err error }
 
-// Error says what the database said.
+// Error implements error.
 func (e *keyError) Error() string { return e.err.Error() }
 
 // addedKeys returns the keys made by rotation, oldest first.
@@ -52,8 +52,7 @@ func (r *Room) passKeys() []passKey {
 // signingKey returns the newest key.
 func (r *Room) signingKey() passKey { return r.passKeys()[0] }
 
-// usedWithin returns the keys that may have signed a pass less than life ago,
-// newest first.
+// usedWithin returns the keys that may have signed a pass less than life ago, newest first.
 func (r *Room) usedWithin(life time.Duration) []passKey {
 	keys := r.passKeys()
 	for i := 1; i < len(keys); i++ {
@@ -64,9 +63,8 @@ func (r *Room) usedWithin(life time.Duration) []passKey {
 	return keys
 }
 
-// PassKeys returns the keys that verify the room's passes, newest first: one
-// that was followed by another is among them until every pass that it signed
-// has expired.
+// PassKeys returns the keys that verify the room's passes, newest first. A replaced key is included until all
+// passes that it signed have expired.
 func (r *Room) PassKeys() []PassKey {
 	var life time.Duration
 	if r.policy != nil {
@@ -79,9 +77,8 @@ func (r *Room) PassKeys() []PassKey {
 	return list
 }
 
-// passKey finds the public key with that id among those that may have signed
-// less than life ago. One that another node made is read when it is first seen,
-// though not more often than once a second, whatever strangers send.
+// passKey returns the public key with that id, if it may have signed less than life ago. An unknown key may
+// be new on another node: the keys are then read again, at most once a second, whatever tokens arrive.
 func (r *Room) passKey(ctx context.Context, id string, life time.Duration) (crypto.PublicKey, error) {
 	if k, ok := r.findPassKey(id, life); ok {
 		return k, nil
@@ -107,8 +104,8 @@ func (r *Room) findPassKey(id string, life time.Duration) (crypto.PublicKey, boo
 	return nil, false
 }
 
-// RotatePassKey makes a new key for passes, which signs from now on, and
-// returns its id. Passes that are out stay valid.
+// RotatePassKey generates a new pass key, which signs from now on, and returns its id. Passes signed before
+// stay valid.
 func (r *Room) RotatePassKey(ctx context.Context) (string, error) {
 	seed := make([]byte, ed25519.SeedSize)
 	_, _ = rand.Read(seed) // never fails
@@ -133,7 +130,7 @@ func (r *Room) readPassKeys(ctx context.Context) error {
 		}
 		private := ed25519.NewKeyFromSeed(seed)
 		if keyID(private) != s.ID {
-			return fmt.Errorf("%w: pass key %s is another one", ErrMasterKey, s.ID)
+			return fmt.Errorf("%w: pass key %s does not match its id", ErrMasterKey, s.ID)
 		}
 		added[i] = passKey{private, s.ID, s.Created}
 	}
@@ -141,8 +138,7 @@ func (r *Room) readPassKeys(ctx context.Context) error {
 	return nil
 }
 
-// keepPassKeys takes keys that were read, unless somebody read more meanwhile:
-// there are never fewer.
+// keepPassKeys stores keys that were read, unless a concurrent read returned more: keys are never removed.
 func (r *Room) keepPassKeys(added []passKey) {
 	for {
 		was := r.flow.added.Load()

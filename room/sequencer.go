@@ -9,25 +9,25 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// appendTimeout bounds one look at the database; one that takes longer is treated
-// as being away. An append has bounds of its own.
+// appendTimeout limits one query; a database that takes longer is treated as unavailable. An append has its
+// own limits.
 const appendTimeout = 10 * time.Second
 
-// Bounds of the assignments that one append states.
+// Limits of the assignments in one append.
 const (
 	leastChunk = 256
 	mostChunk  = 8_192
 	slowAppend = 40 * time.Millisecond
 )
 
-// Bounds of the waits between attempts while the database is away.
+// Limits of the pauses between attempts while the database is unavailable.
 const (
 	firstRetry = 20 * time.Millisecond
 	lastRetry  = time.Second
 )
 
-// sequence is the room's one goroutine that appends. It returns when the
-// queue is stopped and empty, or ctx ends.
+// sequence runs the room's only goroutine that appends. It returns when the queue is stopped and empty, or
+// ctx ends.
 func (r *Room) sequence(ctx context.Context) {
 	defer close(r.done)
 	for !r.queue.isDone() {
@@ -47,9 +47,8 @@ func (r *Room) sequence(ctx context.Context) {
 	}
 }
 
-// perform appends w and answers everybody who waits for it. While the database
-// is away it tries again and again. A log that is broken it leaves alone:
-// whoever waits had better know.
+// perform appends w and answers its requests. It retries while the database is unavailable, but not when the
+// log is broken: then it reports the error to the requests.
 func (r *Room) perform(ctx context.Context, w work) {
 	r.pulse.owed.owe()
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
@@ -66,13 +65,13 @@ func (r *Room) perform(ctx context.Context, w work) {
 		case r.regression.Load() != nil:
 			w.fail(r.regression.Load())
 			return
-		case errors.Is(err, ErrClock): // decided in a moment
+		case errors.Is(err, ErrClock): // decided shortly
 		case wait == firstRetry:
-			r.log.Warn("append is tried again: it may be stored or not", "room", r.Slug, "err", err)
-		case isBroken(err): // read anew
+			r.log.Warn("append failed and may or may not be stored; retrying", "room", r.Slug, "err", err)
+		case isBroken(err): // even after a reload
 			r.log.Error("room does not match its transcript", "room", r.Slug, "err", err)
 			w.fail(err)
-			sleep(ctx, lastRetry) // to read it all is work, and may not help the next time
+			sleep(ctx, lastRetry) // a reload is expensive, and may fail again
 			return
 		}
 		if !sleep(ctx, wait) {
@@ -82,13 +81,12 @@ func (r *Room) perform(ctx context.Context, w work) {
 	}
 }
 
-// isBroken tells whether an error is about what the log holds, which trying
-// again does not mend.
+// isBroken reports whether an error concerns the contents of the log, so that retrying does not help.
 func isBroken(err error) bool {
 	return errors.Is(err, pglog.ErrCorrupt) || errors.Is(err, pglog.ErrNotFound) || errors.Is(err, pglog.ErrHeld)
 }
 
-// append stores what w asks for and what the clock demands.
+// append stores what w asks for, and the entries that are due.
 func (r *Room) append(ctx context.Context, w *work) (*pglog.Appended, error) {
 	if g := r.regression.Load(); g != nil {
 		return nil, g
@@ -98,7 +96,7 @@ func (r *Room) append(ctx context.Context, w *work) (*pglog.Appended, error) {
 	}
 	began := time.Now()
 	var undone error
-	var before *liveMark // the build
+	var before *liveMark // the batch
 	appended, err := r.live.log.Append(ctx, r.readLocked, func(b *pglog.Batch) error {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -123,15 +121,15 @@ func (r *Room) append(ctx context.Context, w *work) (*pglog.Appended, error) {
 	return appended, err
 }
 
-// report logs that duties are not done, once and not at every tick.
+// report logs failed duties, once rather than at every tick.
 func (r *Room) report(undone error) {
 	if undone != nil && !r.undone {
-		r.log.Error("room cannot do what is due", "room", r.Slug, "err", undone)
+		r.log.Error("cannot append the entries that are due", "room", r.Slug, "err", undone)
 	}
 	r.undone = undone != nil
 }
 
-// restore reads the room again after its log was not what this node has read.
+// restore reloads the room after its log turned out to differ from what this node has read.
 func (r *Room) restore(ctx context.Context) error {
 	if !r.lost {
 		return nil
@@ -141,8 +139,7 @@ func (r *Room) restore(ctx context.Context) error {
 	return err
 }
 
-// confirm waits until entries that other nodes appended, and this one has read,
-// are as durable as its own.
+// confirm waits until the entries that this node has read from other nodes are as durable as its own.
 func (r *Room) confirm(ctx context.Context) error {
 	if r.live.Size() == r.durableSize() {
 		return nil
@@ -150,8 +147,7 @@ func (r *Room) confirm(ctx context.Context) error {
 	return r.store.Confirm(ctx)
 }
 
-// look reads what other nodes appended, and publishes the checkpoint if that
-// has waited.
+// look reads what other nodes appended, and publishes the checkpoint if that has fallen behind.
 func (r *Room) look(ctx context.Context, publish bool) {
 	if r.regression.Load() != nil {
 		if err := r.recheck(ctx); err != nil && !errors.Is(err, ErrRegressed) && !errors.Is(err, ErrAbandoned) {
@@ -162,7 +158,7 @@ func (r *Room) look(ctx context.Context, publish bool) {
 	r.lost = r.adrift.Swap(false) || r.lost
 	err := r.tail(ctx)
 	if errors.Is(err, pglog.ErrCorrupt) {
-		err = r.tail(ctx) // read anew, which says what is missing
+		err = r.tail(ctx) // the reload finds what is missing
 	}
 	if r.regression.Load() != nil {
 		return
@@ -185,7 +181,7 @@ func (r *Room) tail(ctx context.Context) error {
 	began := time.Now()
 	err := r.live.log.Tail(bounded, r.readLocked)
 	switch {
-	case err == nil && r.live.log.IsHeld(): // by another node: what it misses, and whether that is back
+	case err == nil && r.live.log.IsHeld(): // another node holds it: see what is missing, and whether it is back
 		err = r.reload(ctx)
 	case err == nil:
 		err = r.confirm(ctx)
@@ -203,15 +199,15 @@ func (r *Room) publishNewest(ctx context.Context) error {
 	return r.store.Publish(ctx, r.ID)
 }
 
-// readLocked takes an entry of the log while readers may look.
+// readLocked applies an entry of the log under the readers' lock.
 func (r *Room) readLocked(text []byte) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.live.read(text)
 }
 
-// resize fits the chunk of assignments to what the database takes in the time
-// that a join may have to wait for one append.
+// resize adapts the chunk of assignments to the speed of the database, so that joins do not wait long for one
+// append.
 func (r *Room) resize(took time.Duration) {
 	switch {
 	case took > slowAppend:
@@ -221,7 +217,7 @@ func (r *Room) resize(took time.Duration) {
 	}
 }
 
-// sleep waits; false when ctx ended before.
+// sleep waits for d. It returns false when ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -231,8 +227,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// settle lets readers see everything the log handle has read or stored, which is
-// all that was stored when it began, and takes a new snapshot.
+// settle shows readers everything that the log handle has read or stored, which is all that was stored at
+// began, and takes a new snapshot.
 func (r *Room) settle(ctx context.Context, began time.Time) {
 	r.expose(r.live)
 	r.refresh(ctx)

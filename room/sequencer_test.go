@@ -298,7 +298,7 @@ func TestRefusedDuty(t *testing.T) {
 	right := r.keys.vrf
 	r.keys.vrf = other
 	r.mu.Unlock()
-	said := func() int { return strings.Count(out.String(), "room cannot do what is due") }
+	said := func() int { return strings.Count(out.String(), "cannot append the entries that are due") }
 	for r.Snapshot().Counts.Windows < 10 || said() == 0 {
 		if _, err := r.Join(t.Context(), newVisitor(r).ticket); err != nil {
 			t.Fatal(err)

@@ -11,42 +11,39 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// SessionsMost is how many times the policy's session one may last, however
-// often it is touched.
+// SessionsMost limits a touched session to this multiple of the policy's session.
 const SessionsMost = 4
 
-// RedeemWithin is how long after the admission a pass can be redeemed, unless the
-// policy's session is shorter. Then the place is free for the next visitor.
+// RedeemWithin is how long after the admission a pass can be redeemed, unless the policy's session is
+// shorter. After that the place goes to the next visitor.
 const RedeemWithin = 5 * time.Minute
 
 func redeemWithin(p *fairness.Policy) fairness.Time {
 	return min(fairness.Time(p.Session), fairness.Time(RedeemWithin.Milliseconds()))
 }
 
-// maxRounding is by how much an expiry is rounded up at most.
+// maxRounding is how far an expiry may be rounded up.
 const maxRounding = time.Second
 
-// Session is an admitted visitor's time at the protected site. It begins with
-// the admission and counts against max_active until it ends. It ends with the
-// pass, unless that is redeemed.
+// Session is an admitted visitor's time at the protected site. It begins with the admission and counts
+// against max_active until it ends. A session whose pass is not redeemed ends with the pass.
 type Session struct {
 	Pass     fairness.PassID
 	Ticket   fairness.Ticket
 	Position fairness.Position
 	Lane     fairness.Lane
-	Ends     time.Time // unless it is touched, or since it was released
-	Most     time.Time // beyond which no touch helps
+	Ends     time.Time // when it ends unless it is touched, or when it was released
+	Most     time.Time // latest end that touches can reach
 }
 
-// session is how long the policy lets a session last from the latest touch on.
+// session returns how long a session lasts after its latest touch.
 func (r *Room) session() time.Duration { return time.Duration(r.policy.Session) * time.Millisecond }
 
-// Redeem uses a pass up, given by its id and token: of all who try, on whatever
-// node, one succeeds. The client says in 22 base64url characters for whom; the
-// same one may redeem the pass again for 30 s, for an answer may be lost. Empty:
-// nobody may. Errors: [ErrPass], [ErrPassUnknown] when the token is that of
-// another pass, [ErrPassUsed], [ErrSessionOver] when it was released,
-// [ErrStopping], [*InvalidError] for another client, and those of the database.
+// Redeem uses up a pass, given by its id and token; of concurrent attempts on all nodes one succeeds. client
+// identifies the redeeming client, in 22 base64url characters: it may redeem the pass again for 30 s, in case
+// the response was lost. If it is empty, a second attempt fails. Errors: [ErrPass], [ErrPassUnknown] when the
+// token belongs to another pass, [ErrPassUsed], [ErrSessionOver] when the session was released,
+// [ErrStopping], [*InvalidError] for a malformed client, and those of the database.
 func (r *Room) Redeem(ctx context.Context, id, token, client string) (Session, error) {
 	r.touch()
 	by, err := parseClient(client)
@@ -75,10 +72,10 @@ func (r *Room) Redeem(ctx context.Context, id, token, client string) (Session, e
 	case s.Redeemed:
 		return Session{}, ErrPassUsed
 	}
-	return Session{}, ErrPass // it has expired
+	return Session{}, ErrPass // expired
 }
 
-// parseClient reads for whom a pass is redeemed.
+// parseClient decodes the identifier of the redeeming client.
 func parseClient(text string) (pgroom.Client, error) {
 	if text == "" {
 		return nil, nil
@@ -90,11 +87,9 @@ func parseClient(text string) (pgroom.Client, error) {
 	return b, nil
 }
 
-// Touch says that an admitted visitor is still there: the session lasts the
-// policy's length from now on, and at most [SessionsMost] times that length
-// altogether. Its pass must have been redeemed, and is good for this even when it
-// has expired. Errors: [ErrPass], [ErrPassUnredeemed], [ErrSessionOver],
-// [ErrStopping], and those of the database.
+// Touch extends an admitted visitor's session to the policy's length from now, and to at most [SessionsMost]
+// times that length in total. The pass must have been redeemed; it may have expired. Errors: [ErrPass],
+// [ErrPassUnredeemed], [ErrSessionOver], [ErrStopping], and those of the database.
 func (r *Room) Touch(ctx context.Context, token string) (Session, error) {
 	return r.onSession(ctx, token, func(a pgroom.Admission) (pgroom.Session, error) {
 		length := r.session().Milliseconds()
@@ -102,9 +97,8 @@ func (r *Room) Touch(ctx context.Context, token string) (Session, error) {
 	})
 }
 
-// Release ends a session, so that its place is free for the next call.
-// Releasing again is no error. Errors: [ErrPass], [ErrSessionOver],
-// [ErrStopping], and those of the database.
+// Release ends a session, so that its place is free for the next call. Releasing again is no error. Errors:
+// [ErrPass], [ErrSessionOver], [ErrStopping], and those of the database.
 func (r *Room) Release(ctx context.Context, token string) (Session, error) {
 	return r.onSession(ctx, token, func(a pgroom.Admission) (pgroom.Session, error) {
 		s, err := r.flow.store.Release(ctx, a)
@@ -113,13 +107,11 @@ func (r *Room) Release(ctx context.Context, token string) (Session, error) {
 	})
 }
 
-// visitTimeout is how long somebody waits for the database to say whether a visit
-// goes on.
+// visitTimeout limits the query whether a session goes on.
 const visitTimeout = time.Second
 
-// IsIn tells whether the visit of an admitted ticket goes on: until then nobody
-// gets another place for it. While the database is away that is as long as the
-// pass is valid.
+// IsIn reports whether the session of an admitted ticket goes on; until it ends, the ticket's place is not
+// given away. While the database does not answer, it is true as long as the pass is valid.
 func (r *Room) IsIn(ctx context.Context, st fairness.Standing) bool {
 	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
 	defer cancel()
@@ -154,7 +146,7 @@ func (r *Room) onSession(ctx context.Context, token string, change func(pgroom.A
 	return r.sessionOf(st, s), nil
 }
 
-// record is an admission as the database knows it.
+// record returns the database's form of an admission.
 func (r *Room) record(st fairness.Standing) pgroom.Admission {
 	return pgroom.Admission{
 		Room: r.ID, Pass: uuid.UUID(fairness.NewPassID(r.Origin, st.Ticket)),

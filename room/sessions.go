@@ -11,13 +11,13 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// MaxChanges is how many sessions may be changed at once.
+// MaxChanges is the maximum number of sessions in one request.
 const MaxChanges = 500
 
-// Outcome is what came of the change of one session.
+// Outcome is the result of the change of one session.
 type Outcome string
 
-// The outcomes of changes.
+// Outcomes of changes.
 const (
 	OutcomeOK         Outcome = "ok"
 	OutcomeOver       Outcome = "over"       // the session ran out or was released
@@ -25,10 +25,9 @@ const (
 	OutcomeInvalid    Outcome = "invalid"    // not a pass of the room
 )
 
-// ChangeSessions touches sessions and then releases others, given by their
-// passes, together at most [MaxChanges]: what [Room.Touch] and [Room.Release] do
-// to one. The outcomes are in the order of the passes. Errors: [*InvalidError]
-// for too many, [ErrBusy], [ErrStopping], and those of the database.
+// ChangeSessions touches some sessions and releases others, given by their passes, at most [MaxChanges] in
+// total, as [Room.Touch] and [Room.Release] do for one. The outcomes are in the order of the passes. Errors:
+// [*InvalidError] for too many, [ErrBusy], [ErrStopping], and those of the database.
 func (r *Room) ChangeSessions(ctx context.Context, touch, release []string) (touched, released []Outcome, err error) {
 	r.touch()
 	if n := len(touch) + len(release); n > MaxChanges {
@@ -46,9 +45,8 @@ func (r *Room) ChangeSessions(ctx context.Context, touch, release []string) (tou
 	return outcomes(toTouch, done.Touched, done.Unredeemed), outcomes(toRelease, done.Released, nil), nil
 }
 
-// changeAll has the database change sessions, for one caller after the other:
-// anybody may send batches, and those of a room wait for each other there, each
-// with a connection that others need.
+// changeAll changes sessions in the database, one batch per room at a time: the batches of a room would wait
+// for each other in the database, each using up a connection that others need.
 func (r *Room) changeAll(ctx context.Context, touch, release []pgroom.Admission) (pgroom.Changed, error) {
 	if len(touch)+len(release) == 0 {
 		return pgroom.Changed{}, nil
@@ -63,7 +61,7 @@ func (r *Room) changeAll(ctx context.Context, touch, release []pgroom.Admission)
 	return r.flow.store.ChangeAll(ctx, r.ID, pgroom.Changes{Touch: touch, Release: release, Length: length, More: most})
 }
 
-// known returns the admissions that there are.
+// known returns the admissions that were found.
 func known(found []*pgroom.Admission) (list []pgroom.Admission) {
 	for _, a := range found {
 		if a != nil {
@@ -90,13 +88,13 @@ func outcomes(found []*pgroom.Admission, done, unredeemed map[uuid.UUID]bool) []
 	return list
 }
 
-// admissions returns whose passes these are, nil for what is none. The log is
-// read at most once for people whom another node admitted just now.
+// admissions returns the admissions of passes, nil for what is not a valid pass. It reads the log at most
+// once, for visitors whom another node admitted just now.
 func (r *Room) admissions(ctx context.Context, tokens []string) ([]*pgroom.Admission, error) {
 	passes, found := make([]*shown, len(tokens)), make([]*pgroom.Admission, len(tokens))
 	isBehind, verified := false, make(map[string]*shown, len(tokens))
 	for i, token := range tokens {
-		if s, ok := verified[token]; ok { // one pass, many times, is verified once
+		if s, ok := verified[token]; ok { // a repeated pass is verified once
 			passes[i] = s
 			continue
 		}

@@ -16,41 +16,40 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// Bounds of the settings.
+// Limits of the settings.
 const (
 	maxTargets = 20
 	maxTarget  = 2_000 // characters
 )
 
-// Settings is what a room's pages show and where they lead. It is no matter of
-// the transcript.
+// Settings is the part of a room's configuration that is not recorded in the transcript: its look, targets
+// and limits.
 type Settings struct {
-	// Targets are the URLs that admitted visitors may be sent to, the first
-	// unless they came with another. Each allows what is below it, too.
+	// Targets are the URLs that admitted visitors may be sent to, including all URLs below them. Visitors who
+	// came without a URL are sent to the first.
 	Targets []string `json:"targets,omitempty"`
-	// SignedReturn has visitors come back only where a connector has signed that
-	// it takes a pass; others are sent to the first target.
+	// SignedReturn sends visitors back only to URLs that a connector has signed, because it accepts a pass
+	// there. Others are sent to the first target.
 	SignedReturn bool  `json:"signed_return,omitempty"`
 	Brand        Brand `json:"brand,omitzero"`
-	// MaxWaiting is how many people may be in line at once, about; 0 for no
-	// limit. Visitors that are turned away get no receipt.
+	// MaxWaiting is the approximate limit of the line's length; 0: no limit. Visitors who are turned away get
+	// no receipt.
 	MaxWaiting uint32 `json:"max_waiting"`
-	// TimeZone is where the event is, such as "Europe/Vienna"; empty for UTC.
-	// Reports and pages without scripts give times in it.
+	// TimeZone is the event's time zone, such as "Europe/Vienna"; empty: UTC. Reports and pages without
+	// scripts use it.
 	TimeZone string `json:"time_zone,omitempty"`
 }
 
-// SettingsChange is what is said about the settings: members that are there
-// replace what was.
+// SettingsChange is a change of the settings; nil members stay as they are.
 type SettingsChange struct {
 	Targets      *[]string `json:"targets,omitempty"`
 	SignedReturn *bool     `json:"signed_return,omitempty"`
-	Brand        *Brand    `json:"brand,omitempty"` // all members are new
+	Brand        *Brand    `json:"brand,omitempty"` // replaced as a whole
 	MaxWaiting   *uint32   `json:"max_waiting,omitempty"`
 	TimeZone     *string   `json:"time_zone,omitempty"`
 }
 
-// on returns the settings with the change.
+// on returns the settings after the change.
 func (c SettingsChange) on(s Settings) Settings {
 	if c.Targets != nil {
 		s.Targets = *c.Targets
@@ -70,7 +69,7 @@ func (c SettingsChange) on(s Settings) Settings {
 	return s
 }
 
-// asChange returns the change that makes settings of nothing.
+// asChange returns the change that turns empty settings into s.
 func (s Settings) asChange() SettingsChange {
 	return SettingsChange{&s.Targets, &s.SignedReturn, &s.Brand, &s.MaxWaiting, &s.TimeZone}
 }
@@ -82,7 +81,7 @@ const (
 	wantTarget  = "must be a URL of https, or of http on localhost or 127.0.0.1, with a plain host name in lower case, without user, fragment or dot segments, at most 2000 characters"
 )
 
-// problems lists what is wrong with the settings.
+// problems lists what is invalid in the settings.
 func (s Settings) problems() []fairness.Problem {
 	var list []fairness.Problem
 	if len(s.Targets) > maxTargets {
@@ -99,14 +98,14 @@ func (s Settings) problems() []fairness.Problem {
 	return append(list, s.Brand.Problems()...)
 }
 
-// hostForm is what may stand in a Content-Security-Policy: a name or an IPv4
-// address, with a port or without. Names of other scripts are written in Punycode.
+// hostForm matches the hosts that a Content-Security-Policy may contain: a name or an IPv4 address, with or
+// without a port. International names are written in Punycode.
 var hostForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$`)
 
-// loopback are the hosts that browsers take for secure without TLS.
+// loopback matches the hosts that browsers treat as secure without TLS.
 var loopback = regexp.MustCompile(`^(localhost|127\.[0-9]+\.[0-9]+\.[0-9]+)$`)
 
-// parseTarget reads a URL that visitors may be sent to.
+// parseTarget parses a URL that visitors may be sent to.
 func parseTarget(text string) (*url.URL, bool) {
 	u, err := url.Parse(text)
 	if err != nil || len(text) > maxTarget || strings.ContainsAny(text, "#\\") || u.User != nil || !hostForm.MatchString(u.Host) {
@@ -116,8 +115,8 @@ func parseTarget(text string) (*url.URL, bool) {
 	return u, safe && isPlainPath(u)
 }
 
-// isPlainPath tells whether everybody reads the same folders out of a path: it
-// has no dot segments and no separators in disguise.
+// isPlainPath reports whether all programs read the same folders from a path: it has no dot segments and no
+// encoded separators.
 func isPlainPath(u *url.URL) bool {
 	for segment := range strings.SplitSeq(u.Path, "/") {
 		if segment == "." || segment == ".." {
@@ -128,9 +127,9 @@ func isPlainPath(u *url.URL) bool {
 	return !strings.Contains(escaped, "%2f") && !strings.Contains(escaped, "%5c")
 }
 
-// Target returns a URL that the targets allow: the wanted one, if it is one of
-// them or below one, and the first when none is wanted. False when there is none,
-// or the wanted one is not allowed. [Room.Target] also looks at its signature.
+// Target returns the wanted URL if it is one of the targets or below one, or the first target when none is
+// wanted. It returns false when there are no targets, or they do not allow the wanted URL. [Room.Target] also
+// checks its signature.
 func (s *Settings) Target(wanted string) (*url.URL, bool) {
 	if wanted == "" {
 		if len(s.Targets) == 0 {
@@ -145,8 +144,7 @@ func (s *Settings) Target(wanted string) (*url.URL, bool) {
 	})
 }
 
-// isBelow tells whether a URL has the origin and the path of a target, or a
-// path in the folder that the target's path names.
+// isBelow reports whether a URL has the origin and path of a target, or a path below it.
 func isBelow(u, target *url.URL) bool {
 	if u.Scheme != target.Scheme || u.Host != target.Host {
 		return false
@@ -155,17 +153,16 @@ func isBelow(u, target *url.URL) bool {
 	return path == target.EscapedPath() || path == "" && folder == "" || strings.HasPrefix(path, folder+"/")
 }
 
-// Zone returns where the event is.
+// Zone returns the event's time zone.
 func (s *Settings) Zone() *time.Location {
 	found, err := zone.Parse(s.TimeZone)
-	if err != nil { // it was one when it was stored
+	if err != nil { // it was valid when it was stored
 		return time.UTC
 	}
 	return found
 }
 
-// Origins returns the origins of all targets, such as "https://shop.example.com",
-// each once.
+// Origins returns the origins of all targets without duplicates, such as "https://shop.example.com".
 func (s *Settings) Origins() []string {
 	var list []string
 	for _, target := range s.Targets {
@@ -177,7 +174,7 @@ func (s *Settings) Origins() []string {
 	return slices.Compact(list)
 }
 
-// settings reads the settings among a room's members.
+// settings parses the settings among a room's members.
 func (d *fields) settings() (c SettingsChange) {
 	if d.has("targets") {
 		c.Targets = new([]string)
@@ -201,21 +198,20 @@ func (d *fields) settings() (c SettingsChange) {
 	return c
 }
 
-// storedSettings are the settings as they were read from the database.
+// storedSettings are the settings as read from the database.
 type storedSettings struct {
 	Settings
 	queueIt storedQueueIt
 	version int64
 }
 
-// Settings returns the room's settings, which never change: a change makes new
-// ones, of a higher version.
+// Settings returns the room's settings, which are immutable: a change creates new ones with a higher version.
 func (r *Room) Settings() (settings *Settings, version int64) {
 	s := r.settings.Load()
 	return &s.Settings, s.version
 }
 
-// changeSettings stores a change and takes what comes out of it.
+// changeSettings stores a change and applies the result.
 func (r *Room) changeSettings(ctx context.Context, c SettingsChange) error {
 	if c.Brand != nil {
 		brand := c.Brand.stored()
@@ -224,7 +220,7 @@ func (r *Room) changeSettings(ctx context.Context, c SettingsChange) error {
 	return r.mergeSettings(ctx, c)
 }
 
-// mergeSettings stores members of the settings, and takes what comes out of it.
+// mergeSettings stores members of the settings and applies the result.
 func (r *Room) mergeSettings(ctx context.Context, members any) error {
 	change, err := json.Marshal(members)
 	if err != nil {
@@ -237,7 +233,7 @@ func (r *Room) mergeSettings(ctx context.Context, members any) error {
 	return r.takeSettings(stored)
 }
 
-// readSettings reads the settings if that version is newer than what is known.
+// readSettings reads the settings if version is newer than the cached one.
 func (r *Room) readSettings(ctx context.Context, version int64) error {
 	if version <= r.settings.Load().version {
 		return nil
@@ -249,7 +245,7 @@ func (r *Room) readSettings(ctx context.Context, version int64) error {
 	return r.takeSettings(stored)
 }
 
-// takeSettings takes stored settings unless newer ones are known.
+// takeSettings applies stored settings, unless newer ones are known.
 func (r *Room) takeSettings(stored pgroom.Settings) error {
 	next := &storedSettings{version: stored.Version}
 	if err := errors.Join(json.Unmarshal(stored.JSON, &next.Settings), json.Unmarshal(stored.JSON, &next.queueIt)); err != nil {

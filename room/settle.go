@@ -14,26 +14,26 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// How long a node waits for the others to compare a database that was restored or
-// replaced, before it appends: for those that the database names, and for others
-// that it may have forgotten when it has forgotten this one.
+// How long a node waits until the others have compared a restored or replaced database, before it appends:
+// peersPatience for nodes that the database names, forgotPatience for nodes that it may have lost, if it has
+// lost this one.
 const (
 	peersPatience  = 5 * time.Second
 	forgotPatience = time.Second
 )
 
-// settling is how far this node is with a database that it has not appended to.
+// settling is this node's progress with a database that it has not appended to yet.
 type settling struct {
 	incarnation pglog.Incarnation
 	began       time.Time
-	compared    bool // with the marks of this node
-	refused     bool // it is an old primary, and that is logged
+	compared    bool // compared with the marks of this node
+	refused     bool // the database is an old primary, and this is logged
 }
 
-// settle compares a database that was restarted, restored or replaced with what
-// this node has seen, and waits until the other nodes have done so. Until then no
-// node appends: one that is a moment behind another would not notice that entries
-// are missing which the other has shown. Without an error rooms may go on.
+// settle compares a database that was restarted, restored or replaced with what this node has seen, and waits
+// until the other nodes have done so. Until then no node appends: a node that is slightly behind another
+// would not notice that entries are missing which the other has published. If there is no error, rooms may
+// continue.
 func (rs *Rooms) settle(ctx context.Context) error {
 	found, err := rs.Logs.Incarnation(ctx)
 	if err != nil {
@@ -46,7 +46,7 @@ func (rs *Rooms) settle(ctx context.Context) error {
 	accepted, hasAccepted := rs.Logs.Accepted()
 	if hasAccepted && found.IsBehind(accepted) {
 		if !s.refused {
-			rs.Log.Error("database is an old primary: nothing is appended to it", "timeline", found.Timeline, "newer", accepted.Timeline)
+			rs.Log.Error("database is an old primary: not appending to it", "timeline", found.Timeline, "newer", accepted.Timeline)
 		}
 		s.refused = true
 		return pglog.ErrUnsettled
@@ -55,7 +55,7 @@ func (rs *Rooms) settle(ctx context.Context) error {
 		if err := rs.compare(ctx); err != nil {
 			return err
 		}
-		if err := remind(rs.ctx, rs.Marks, rs.Options.Rooms, rs.Log); err != nil { // may take longer than a tick
+		if err := remind(rs.ctx, rs.Marks, rs.Options.Rooms, rs.Log); err != nil { // not under ctx: it may take longer than a tick
 			return err
 		}
 		s.compared = true
@@ -70,23 +70,22 @@ func (rs *Rooms) settle(ctx context.Context) error {
 		return pglog.ErrUnsettled
 	}
 	if peers.Settled {
-		peers.Silent = nil // they find a database that was compared
+		peers.Silent = nil // they will find the database compared
 	}
 	if len(peers.Silent) > 0 {
-		rs.Log.Warn("servers did not compare the database in time; rooms go on without them", "servers", peers.Silent, "waited", waited.Round(time.Millisecond))
+		rs.Log.Warn("servers did not compare the database in time; rooms continue without them", "servers", peers.Silent, "waited", waited.Round(time.Millisecond))
 	}
 	if err := rs.Logs.Settle(ctx, rs.Marks.Node(), peers.Silent); err != nil {
 		return err
 	}
 	rs.Logs.Accept(found)
 	if hasAccepted {
-		rs.Log.Info("database was compared with what this server has seen", "timeline", found.Timeline, "took", waited.Round(time.Millisecond))
+		rs.Log.Info("compared the database with the marks of this server", "timeline", found.Timeline, "took", waited.Round(time.Millisecond))
 	}
 	return nil
 }
 
-// compare holds every room whose log in the database is not the one that this
-// node has seen.
+// compare holds every room whose log in the database does not continue this node's mark.
 func (rs *Rooms) compare(ctx context.Context) error {
 	seen := rs.Marks.All()
 	ids := make([]uuid.UUID, 0, len(seen))
@@ -111,13 +110,13 @@ func (rs *Rooms) compare(ctx context.Context) error {
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		rs.Log.Error("database lacks rooms that this server has seen: is it the right one? If it is meant to be new, remove the directory of marks",
+		rs.Log.Error("database lacks rooms that this server has seen: check that it is the right one; if it is meant to be new, remove the directory of marks",
 			"rooms", len(missing), "first", missing[:min(len(missing), 5)])
 	}
 	return nil
 }
 
-// compareOne holds a room if its log does not continue what was seen of it.
+// compareOne holds a room if its log does not continue the mark.
 func (rs *Rooms) compareOne(ctx context.Context, log mark.Log, seen, has pglog.Mark) error {
 	id := pgroom.RoomID(log.Slug)
 	root := has.Root
@@ -142,7 +141,7 @@ func (rs *Rooms) compareOne(ctx context.Context, log mark.Log, seen, has pglog.M
 	if err != nil || k.log.KeyHash() != log.Key {
 		return nil //nolint:nilerr // another room of this name; a wrong master key is reported when it is loaded
 	}
-	rs.Log.Error("database went back: a room lacks entries that this server has shown", "room", log.Slug,
+	rs.Log.Error("database went back: a room lacks entries that this server has published", "room", log.Slug,
 		"size", has.Size, "root", has.Root, "shown_size", seen.Size, "shown_root", seen.Root)
 	if err := rs.Logs.Hold(ctx, id, seen, rs.Marks.Name()); err != nil {
 		return err
@@ -156,7 +155,7 @@ func (rs *Rooms) compareOne(ctx context.Context, log mark.Log, seen, has pglog.M
 	return nil
 }
 
-// missing is the error for a room that the database does not have.
+// missing returns the error for a room that the database does not have.
 func (rs *Rooms) missing(slug string) error {
 	if !rs.Marks.Knows(slug) {
 		return ErrNotFound
@@ -171,7 +170,7 @@ func (rs *Rooms) missing(slug string) error {
 	return g
 }
 
-// complete returns why nothing may be answered about the room; nil when all may.
+// complete returns an error if the room is held; then no request about it may be answered.
 func (r *Room) complete() error {
 	if g := r.regression.Load(); g != nil {
 		return g
@@ -179,15 +178,15 @@ func (r *Room) complete() error {
 	return nil
 }
 
-// leaveTimeout bounds how long a stop waits for a database that may be away.
+// leaveTimeout limits how long a stop waits for the database.
 const leaveTimeout = time.Second
 
-// Leave tells the other nodes that this one has stopped. If the database does not
-// take it, they wait a moment for this node when the database changes next.
+// Leave tells the other nodes that this one has stopped. If the database does not store that, they wait a
+// moment for this node at the next change of the database.
 func (rs *Rooms) Leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
 	defer cancel()
 	if err := rs.Logs.Leave(ctx, rs.Marks.Node()); err != nil {
-		rs.Log.Warn("the other servers do not know that this one has stopped", "err", err)
+		rs.Log.Warn("cannot tell the other servers that this one has stopped", "err", err)
 	}
 }

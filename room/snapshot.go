@@ -10,53 +10,52 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Phase is what a room is doing, in one word.
+// Phase is the state of a room in one word.
 type Phase string
 
 // The phases of a room.
 const (
 	PhaseUpcoming Phase = "upcoming" // not open yet
-	PhaseOpen     Phase = "open"     // people join, nobody is called yet
-	PhaseServing  Phase = "serving"  // people are called, and may join
-	PhasePaused   Phase = "paused"   // nobody is called
-	PhaseHeld     Phase = "held"     // nobody is called, and called visitors cannot go in
-	PhaseClosed   Phase = "closed"   // nobody can join any more, people are called
-	PhaseEnded    Phase = "ended"    // over
-	PhaseStopped  Phase = "stopped"  // records are missing: nothing happens before they are back; never of a snapshot
+	PhaseOpen     Phase = "open"     // visitors join; calls have not started
+	PhaseServing  Phase = "serving"  // visitors are called, and may join
+	PhasePaused   Phase = "paused"   // calls are paused
+	PhaseHeld     Phase = "held"     // calls are paused, and claims are frozen
+	PhaseClosed   Phase = "closed"   // no more joins; visitors are called
+	PhaseEnded    Phase = "ended"
+	PhaseStopped  Phase = "stopped" // held because entries are missing; never the phase of a snapshot
 )
 
-// shownWindows is how many of the latest windows a snapshot lists.
+// shownWindows is the number of latest windows in a snapshot.
 const shownWindows = 12
 
-// Snapshot is what everybody may know about a room, as of the durable
-// transcript. It never changes.
+// Snapshot is the public state of a room as of the durable transcript. It is immutable.
 type Snapshot struct {
 	Size    uint64 // entries of the transcript
 	Title   string
 	Opens   time.Time
 	Starts  time.Time
 	Closes  *time.Time // nil: never
-	Paused  bool       // calls stop
-	Held    bool       // and so do claims; only in a pause
+	Paused  bool       // calls are paused
+	Held    bool       // claims are frozen, too; only in a pause
 	Ended   bool
 	Outflow fairness.Outflow
-	Claim   time.Duration // that a called visitor has to go in
-	Pull    bool          // people are called only when a backend asks for them
+	Claim   time.Duration // time that a called visitor has to claim
+	Pull    bool          // visitors are called only when a backend asks for them
 	Counts  fairness.Counts
-	Windows []fairness.WindowSum // the latest with arrivals, oldest first
-	Limit   *Limit               // what max_active means for the line; nil without one
-	Gate    Gate                 // whether the site lets people in who are not in line
-	// Withdrawn are the latest tickets that the organizer took away, oldest first:
-	// each by its first [withdrawnDigits] digits, so that pages notice.
+	Windows []fairness.WindowSum // latest windows with arrivals, oldest first
+	Limit   *Limit               // what max_active means for the line; nil: max_active is not set
+	Gate    Gate                 // whether visitors enter the site without waiting
+	// Withdrawn are the latest tickets that the organizer withdrew, oldest first. Each is given by its first
+	// [withdrawnDigits] digits, by which pages notice.
 	Withdrawn []string
 
-	message    *Message  // the latest to visitors, nil for none
-	latest     time.Time // of the entries
+	message    *Message  // latest message to visitors; nil: none
+	latest     time.Time // time of the latest entry
 	schedule   *fairness.Schedule
 	incomplete bool // the message could not be read yet
 }
 
-// Message returns what visitors are told at a moment, nil for nothing.
+// Message returns the message that visitors see at now; nil: none.
 func (s *Snapshot) Message(now time.Time) *Message {
 	if !s.message.isLive(now) {
 		return nil
@@ -64,7 +63,7 @@ func (s *Snapshot) Message(now time.Time) *Message {
 	return s.message
 }
 
-// Phase returns the phase at a moment.
+// Phase returns the phase at now.
 func (s *Snapshot) Phase(now time.Time) Phase {
 	switch {
 	case s.Ended:
@@ -83,7 +82,7 @@ func (s *Snapshot) Phase(now time.Time) Phase {
 	return PhaseServing
 }
 
-// Window returns the window that is open at a moment and its arrivals so far.
+// Window returns the window that is open at now, and its arrivals so far.
 func (s *Snapshot) Window(now time.Time) (fairness.WindowSum, bool) {
 	w, ok := s.schedule.At(fromTime(now))
 	if !ok || s.Ended {
@@ -95,8 +94,8 @@ func (s *Snapshot) Window(now time.Time) (fairness.WindowSum, bool) {
 	return fairness.WindowSum{Window: w}, true
 }
 
-// Draws returns when the places of a window are drawn, if all goes well: when it
-// is over, or with the beacon's round. A beacon that is late is not foreseen.
+// Draws returns when the positions of a window are expected to be drawn: at its end, or with the beacon's
+// round. A late beacon is not foreseen.
 func (s *Snapshot) Draws(w fairness.Window) time.Time {
 	for _, sum := range s.Windows {
 		if sum.Index == w.Index {
@@ -106,14 +105,13 @@ func (s *Snapshot) Draws(w fairness.Window) time.Time {
 	return timeOf(w.To)
 }
 
-// Span is a range of moments.
+// Span is a time range.
 type Span struct{ Earliest, Latest time.Time }
 
-// Expected returns when a waiting ticket will be called if the outflow stays
-// as it is: not before everybody ahead, and at the latest when a fifth of the
-// rate is lost, and when places at the site become free no faster than in
-// [Limit]. False in a pause, after the end, once called, and when a backend
-// says when.
+// Expected returns when a waiting ticket will be called if the outflow stays as it is. The earliest time
+// assumes the full rate; the latest assumes that a fifth of the rate is lost, and that places at the site
+// become free no faster than in [Limit]. It returns false in a pause, after the end, for a called ticket, and
+// when a backend makes the calls.
 func (s *Snapshot) Expected(st fairness.Standing, now time.Time) (Span, bool) {
 	if s.Paused || s.Ended || s.Pull || st.Status != fairness.StatusWaiting && st.Status != fairness.StatusDrawn {
 		return Span{}, false
@@ -129,18 +127,18 @@ func (s *Snapshot) Expected(st fairness.Standing, now time.Time) (Span, bool) {
 	return Span{earliest, s.lastCall(from, st.AheadMax+1)}, true
 }
 
-// Grows reports whether people can still join the group of a waiting ticket:
-// then an expectation has no upper bound, because the group has none.
+// Grows reports whether visitors can still join the window of a waiting ticket: then the latest time of an
+// expectation is not a bound.
 func (s *Snapshot) Grows(st fairness.Standing, now time.Time) bool {
 	return st.Status == fairness.StatusWaiting && !s.Ended && now.Before(timeOf(st.Window.To))
 }
 
-// calls returns how long it takes to call so many people.
+// calls returns the time it takes to call a number of visitors.
 func (s *Snapshot) calls(people uint64) time.Duration {
 	return lasts(people, float64(max(s.Outflow.PerMinute, 1)))
 }
 
-// lastCall returns when so many people are called at the latest, from a moment on.
+// lastCall returns the latest time by which a number of visitors are called, starting at from.
 func (s *Snapshot) lastCall(from time.Time, people uint64) time.Time {
 	at := from.Add(s.calls(people) * 5 / 4)
 	l := s.Limit
@@ -157,8 +155,7 @@ func (s *Snapshot) lastCall(from time.Time, people uint64) time.Time {
 	return at
 }
 
-// lasts returns how long so many people take at a rate a minute, at most a
-// decade.
+// lasts returns how long a number of visitors take at a rate per minute, at most a decade.
 func lasts(people uint64, perMinute float64) time.Duration {
 	const decade = 10 * 365 * 24 * time.Hour
 	return time.Duration(min(float64(people)/perMinute*float64(time.Minute), float64(decade)))
@@ -167,8 +164,8 @@ func lasts(people uint64, perMinute float64) time.Duration {
 // Snapshot returns the room as of the durable transcript.
 func (r *Room) Snapshot() *Snapshot { return r.snapshot.Load() }
 
-// Now returns the time by the database's clock, as well as this node knows it:
-// not before the latest entry, however far behind the node's clock is.
+// Now returns the time of the database's clock as far as this node knows it, but never before the latest
+// entry.
 func (r *Room) Now() time.Time {
 	now := r.clock.Now()
 	if latest := r.snapshot.Load().latest; now.Before(latest) {
@@ -195,7 +192,7 @@ func (r *Room) refresh(ctx context.Context) {
 	}
 	var err error
 	if s.message, err = r.readMessage(ctx, hash); err != nil {
-		r.log.Warn("message of the room cannot be read", "room", r.Slug, "err", err)
+		r.log.Warn("cannot read the room's message", "room", r.Slug, "err", err)
 		s.incomplete = true
 	}
 	r.snapshot.Store(s)
@@ -207,11 +204,11 @@ type storedMessage struct {
 	Message
 }
 
-// messageTimeout bounds how long a message may hold up the room.
+// messageTimeout limits how long reading a message may delay the room.
 const messageTimeout = 2 * time.Second
 
-// readMessage returns the message whose hash is in the transcript, nil for
-// none. It is read once.
+// readMessage returns the message whose hash is in the transcript; nil: none. It reads each message only
+// once.
 func (r *Room) readMessage(ctx context.Context, hash [fairness.HashSize]byte) (*Message, error) {
 	if hash == [fairness.HashSize]byte{} {
 		return nil, nil //nolint:nilnil // no message

@@ -12,24 +12,23 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// How often a node looks after its rooms, and when it lets one go.
+// How often a node checks its rooms, and when it unloads one.
 const (
 	tickEvery   = 100 * time.Millisecond
 	tickTimeout = 5 * time.Second
-	callEvery   = fairness.Time(250)     // milliseconds between calls, so that each is worth an entry
-	publishAge  = 500 * time.Millisecond // of entries that the published checkpoint lacks
-	adoptEvery  = 5 * time.Second        // look for rooms that another node made
-	unloadAfter = 10 * time.Minute       // without a visitor, once nothing is left to do
-	clockSkew   = 2 * time.Second        // of the database, that is worth a warning
+	callEvery   = fairness.Time(250)     // minimum milliseconds between calls, so that each is worth an entry
+	publishAge  = 500 * time.Millisecond // age of entries that the published checkpoint lacks
+	adoptEvery  = 5 * time.Second        // how often to look for rooms created on other nodes
+	unloadAfter = 10 * time.Minute       // time without a visitor, once nothing is left to do
+	clockSkew   = 2 * time.Second        // difference to the database's clock that is worth a warning
 )
 
-// Run does the clock's work for all rooms until ctx ends: it learns the
-// database's time and what other nodes appended, wakes rooms that have
-// something to do or to publish, finds rooms that other nodes made, and tends to
-// what connectors told.
+// Run does the clock's work for all rooms until ctx ends: it reads the database's time and what other nodes
+// appended, wakes rooms with something due or to publish, loads rooms that other nodes created, and processes
+// connector reports.
 func (rs *Rooms) Run(ctx context.Context) {
 	rs.Logs.Guard()
-	rs.tick(ctx) // before any room is loaded, its time must be known
+	rs.tick(ctx) // the time must be known before any room is loaded
 	var beside sync.WaitGroup
 	beside.Go(func() { rs.adoptAll(ctx) })
 	beside.Go(func() { every(ctx, tendEvery, rs.tend) })
@@ -37,7 +36,7 @@ func (rs *Rooms) Run(ctx context.Context) {
 	beside.Wait()
 }
 
-// adoptAll loads rooms apart from the ticks, which a large room would hold up.
+// adoptAll loads rooms outside of the ticks, which a large room would delay.
 func (rs *Rooms) adoptAll(ctx context.Context) {
 	rs.adopt(ctx)
 	every(ctx, adoptEvery, func(ctx context.Context) {
@@ -59,9 +58,9 @@ func every(ctx context.Context, d time.Duration, do func(context.Context)) {
 	}
 }
 
-// adopt loads every room that has not ended and was not put aside.
+// adopt loads every room that has not ended and is not set aside.
 func (rs *Rooms) adopt(ctx context.Context) {
-	titles := map[*Room]*string{} // from before the records are read
+	titles := map[*Room]*string{} // as of before the records are read
 	rooms, _ := rs.watched()
 	for _, r := range rooms {
 		titles[r] = r.title.Load()
@@ -88,32 +87,29 @@ func (rs *Rooms) adopt(ctx context.Context) {
 	rs.adopted.Store(true)
 }
 
-// reportLoad logs that a room cannot be loaded, once. A room whose creation is
-// not finished is no trouble.
+// reportLoad logs once that a room cannot be loaded. A room whose creation is not finished is not an error.
 func (rs *Rooms) reportLoad(slug string, err error) {
 	if err == nil || errors.Is(err, ErrNotFound) || errors.Is(err, ErrStopping) {
 		delete(rs.failing, slug)
 		return
 	}
 	if !rs.failing[slug] {
-		rs.Log.Error("room cannot be loaded", "room", slug, "err", err)
+		rs.Log.Error("cannot load room", "room", slug, "err", err)
 	}
 	rs.failing[slug] = true
 }
 
-// Ready reports whether the rooms that were there at the start are loaded and the
-// database answers.
+// Ready reports whether the rooms that existed at the start are loaded and the database answers.
 func (rs *Rooms) Ready() bool { return rs.adopted.Load() && rs.Answers() }
 
-// Answers reports whether the database answered the latest tick, and answered one
-// that is not older than [staleAfter]: a database that is frozen refuses nothing.
+// Answers reports whether the database answered the latest tick, and answered within [staleAfter]: a frozen
+// database does not return errors.
 func (rs *Rooms) Answers() bool {
 	a := rs.answered.Load()
 	return a != nil && !rs.troubled.Load() && time.Since(a.asked) <= staleAfter
 }
 
-// tick looks after every room once. It waits for no room's lock, so that one
-// that is stuck holds up no other.
+// tick checks every room once. It waits for no room's lock, so that a stuck room does not delay the others.
 func (rs *Rooms) tick(running context.Context) {
 	ctx, cancel := context.WithTimeout(running, tickTimeout)
 	defer cancel()
@@ -152,7 +148,7 @@ func (rs *Rooms) tick(running context.Context) {
 			if h.Size < stored[h.Room] || h.Held || r.regression.Load() != nil {
 				r.adrift.Store(true)
 				r.queue.signal()
-				continue // nothing is known of the room
+				continue // the room's state is unknown
 			}
 			r.beat(h, asked, fromTime(now))
 			rs.markEnded(ctx, r)
@@ -162,10 +158,9 @@ func (rs *Rooms) tick(running context.Context) {
 	}
 }
 
-// compareClocks logs when the database's clock and this machine's begin to
-// differ by more than a beacon's margin usually is. Freezes follow the
-// database's: if that is behind, the rounds that they name are out already,
-// which only witnesses tell.
+// compareClocks logs when the clocks of the database and this machine begin to differ by more than a usual
+// beacon margin. Freezes follow the database's clock: if it is slow, the rounds that they name are already
+// public, and only witnesses can tell.
 func (rs *Rooms) compareClocks() {
 	ahead := time.Duration(rs.clock.ahead.Load())
 	if was := rs.skewed; ahead.Abs() > clockSkew {
@@ -177,8 +172,7 @@ func (rs *Rooms) compareClocks() {
 	}
 }
 
-// watched returns the loaded rooms, and the ids of these and of those put
-// aside.
+// watched returns the loaded rooms, and the ids of those and of the rooms set aside.
 func (rs *Rooms) watched() (map[uuid.UUID]*Room, []uuid.UUID) {
 	rs.mu.RLock()
 	defer rs.mu.RUnlock()
@@ -194,8 +188,8 @@ func (rs *Rooms) watched() (map[uuid.UUID]*Room, []uuid.UUID) {
 	return rooms, ids
 }
 
-// trouble notes that the database does not answer; it is logged once. The context
-// is that of all work, which ends when the server stops.
+// trouble notes that the database does not answer, and logs that once. running is the context of all work,
+// which ends when the server stops.
 func (rs *Rooms) trouble(running context.Context, err error) {
 	if running.Err() == nil && !rs.troubled.Swap(true) {
 		rs.Log.Error("database does not answer", "err", err)
@@ -213,14 +207,14 @@ func (rs *Rooms) markEnded(ctx context.Context, r *Room) {
 		return
 	}
 	if err := rs.Options.Rooms.MarkEnded(ctx, r.ID); err != nil {
-		rs.Log.Error("room cannot be marked as ended", "room", r.Slug, "err", err)
+		rs.Log.Error("cannot mark room as ended", "room", r.Slug, "err", err)
 		return
 	}
 	r.marked = true
 }
 
-// aside is a room that was unloaded: nothing can become due in it until its
-// log grows or somebody asks for it.
+// aside is a room that was unloaded: nothing can become due in it until its log grows or a request comes for
+// it.
 type aside struct {
 	slug string
 	size uint64
@@ -233,8 +227,7 @@ func (rs *Rooms) isAside(id uuid.UUID) bool {
 	return ok
 }
 
-// unload lets rooms go that nobody has used for a while and that have nothing
-// left to do.
+// unload unloads rooms that have not been used for a while and have nothing left to do.
 func (rs *Rooms) unload() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -243,14 +236,14 @@ func (rs *Rooms) unload() {
 			continue
 		}
 		delete(rs.loaded, slug)
-		if s := r.Snapshot(); !s.Ended { // nothing follows an end
+		if s := r.Snapshot(); !s.Ended { // an ended room does not change
 			rs.aside[r.ID] = aside{slug, s.Size}
 		}
 		r.queue.stop()
 	}
 }
 
-// recall has a room loaded again whose log has grown on another node.
+// recall loads a room again whose log has grown on another node.
 func (rs *Rooms) recall(h pglog.Head) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
@@ -259,11 +252,11 @@ func (rs *Rooms) recall(h pglog.Head) {
 		return
 	}
 	delete(rs.aside, h.Room)
-	rs.group.DoChan(a.slug, func() (any, error) { return rs.open(a.slug) }) // what fails, adopt does again
+	rs.group.DoChan(a.slug, func() (any, error) { return rs.open(a.slug) }) // adopt retries a failure
 }
 
-// beat wakes the room's sequencer if there is something to read, to do, or to
-// publish. The head was asked for at a moment of this machine's clock.
+// beat wakes the room's sequencer if there is something to read, to do, or to publish. asked is when the head
+// was queried, by this machine's clock.
 func (r *Room) beat(h pglog.Head, asked time.Time, now fairness.Time) {
 	r.pulse.see(h)
 	r.mu.RLock()
@@ -292,7 +285,7 @@ func (r *Room) beat(h pglog.Head, asked time.Time, now fairness.Time) {
 	}
 }
 
-// isDue tells whether the clock demands an entry.
+// isDue reports whether an entry is due.
 func (l *live) isDue(now fairness.Time) bool {
 	if l.Ended() {
 		return false
@@ -316,7 +309,7 @@ func (l *live) isDue(now fairness.Time) bool {
 	return call || isSwitched || l.finished(now)
 }
 
-// nextCall returns how far the clock should move the serving pointer now.
+// nextCall returns how far the clock should advance the serving pointer now.
 func (l *live) nextCall(now fairness.Time) (fairness.Position, bool) {
 	if l.flow.isPull() || now < l.lastCall+callEvery {
 		return 0, false
@@ -324,32 +317,30 @@ func (l *live) nextCall(now fairness.Time) (fairness.Position, bool) {
 	return l.CallLimit(now, l.capacity(now))
 }
 
-// capacity returns how many more people may come before max_active is reached.
+// capacity returns how many more visitors may enter before max_active is reached.
 func (l *live) capacity(now fairness.Time) uint64 {
 	most := uint64(l.Outflow().MaxActive)
 	if most == 0 {
 		return fairness.MaxArrivals
 	}
 	if !l.flow.isKnown() {
-		return 0 // it will be at the next survey
+		return 0 // the next survey counts them
 	}
 	return most - min(most, l.active(now))
 }
 
-// finished tells whether the last window is over and everybody has been
-// admitted or skipped.
+// finished reports whether the last window is over and all visitors have been admitted or skipped.
 func (l *live) finished(now fairness.Time) bool {
 	return now >= l.Schedule().Closes() && l.settled()
 }
 
-// settled tells whether everybody who joined has been admitted or skipped,
-// and every place stated.
+// settled reports whether all visitors who joined have been admitted or skipped, and all positions recorded.
 func (l *live) settled() bool {
 	c := l.Counts()
 	return c.Assigned == c.Arrivals && c.Admitted+c.NoShows+c.Left+c.Revoked == c.Arrivals
 }
 
-// isQuiet tells whether nothing can become due before somebody joins.
+// isQuiet reports whether nothing can become due before a visitor joins.
 func (r *Room) isQuiet() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -16,17 +16,16 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// TransferLasts is how long the code of a [Room.Transfer] is good.
+// TransferLasts is how long a transfer code is valid.
 const TransferLasts = 10 * time.Minute
 
-// transferSize is that of a code, in bytes.
+// transferSize is the length of a code, in bytes.
 const transferSize = 16
 
-// Transfer prepares a place to be taken over by another device of its visitor: it
-// returns a code that [Room.TakeOver] gives the secret for, once, and within
-// [TransferLasts]. An earlier code of the ticket is good no more. The database
-// keeps neither the code nor the secret, but the secret sealed with the code.
-// Errors: those of [Room.Place], and [ErrSecret].
+// Transfer lets another device of the visitor take over a place: it returns a code for which [Room.TakeOver]
+// returns the secret, once, within [TransferLasts]. An earlier code of the ticket becomes invalid. The
+// database stores neither the code nor the secret, only the secret sealed with the code. Errors: those of
+// [Room.Place], and [ErrSecret].
 func (r *Room) Transfer(ctx context.Context, ticket fairness.Ticket, secret [fairness.SecretSize]byte) (code string, err error) {
 	if fairness.NewTicket(r.Origin, secret) != ticket {
 		return "", ErrSecret
@@ -47,8 +46,7 @@ func (r *Room) Transfer(ctx context.Context, ticket fairness.Ticket, secret [fai
 	return base64.RawURLEncoding.EncodeToString(raw[:]), nil
 }
 
-// TakeOver returns the secret of the place that a code is for, which is then good
-// no more. Error: [ErrTransfer].
+// TakeOver returns the secret of a code's place, and invalidates the code. Error: [ErrTransfer].
 func (r *Room) TakeOver(ctx context.Context, code string) (secret [fairness.SecretSize]byte, err error) {
 	text, err := base64.RawURLEncoding.Strict().DecodeString(code)
 	if err != nil || len(text) != transferSize {
@@ -70,7 +68,7 @@ func (r *Room) TakeOver(ctx context.Context, code string) (secret [fairness.Secr
 	return [fairness.SecretSize]byte(plain), nil
 }
 
-// transferHash is what the database knows a code by.
+// transferHash returns the hash under which the database stores a code.
 func (r *Room) transferHash(code [transferSize]byte) [32]byte {
 	return sha256.Sum256(append([]byte("proofline transfer code\n"+r.Origin+"\n"), code[:]...))
 }

@@ -16,8 +16,8 @@ func (l *live) mark() *liveMark {
 	return &liveMark{l.Mark(), l.admissions, l.noShows, l.lastCall, l.cosigned, l.passed}
 }
 
-// undo takes the projection back to what is stored. To read millions of entries
-// anew would be a load that a database in trouble does not need.
+// undo takes the projection back to what is stored. Reloading millions of entries would burden a database
+// that is already in trouble.
 func (l *live) undo(m *liveMark) {
 	l.Undo(m.state)
 	l.admissions, l.noShows, l.lastCall, l.cosigned, l.passed = m.admissions, m.noShows, m.lastCall, m.cosigned, m.passed

@@ -12,17 +12,16 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// Bounds of what is said about times in which a site was unguarded.
+// Limits of fail-open reports.
 const (
-	unguardedMost    = 60 // entries in an hour
+	unguardedMost    = 60 // entries an hour
 	unguardedJoined  = 10_000
-	mostRequests     = 1<<53 - 1        // in an entry, a number that every reader can hold
-	unguardedTimeout = 20 * time.Second // well before somebody else takes the reports on
+	mostRequests     = 1<<53 - 1        // in one entry; the largest integer that every JSON reader can represent
+	unguardedTimeout = 20 * time.Second // shorter than the time after which another node takes the reports over
 )
 
-// takeUnguarded stores unguarded times and has them recorded, and returns those
-// that are. After the end of a room nothing can be: then they are kept, and
-// count as recorded.
+// takeUnguarded stores fail-open intervals, has them recorded in the transcript, and returns the ids of those
+// recorded. A room that has ended only stores them, and counts them as recorded.
 func (r *Room) takeUnguarded(ctx context.Context, list []pgroom.Unguarded) ([]uuid.UUID, error) {
 	recorded, err := r.flow.store.AddUnguarded(ctx, r.ID, list)
 	if err == nil && len(recorded) < len(list) {
@@ -42,9 +41,9 @@ func (r *Room) takeUnguarded(ctx context.Context, list []pgroom.Unguarded) ([]uu
 	return ids, nil
 }
 
-// recordUnguarded puts reports that wait into the transcript, as many as an hour
-// may have: each as one entry, and what is too much for the hour together as the
-// last one. Several nodes may do so at once: who has claimed reports has them.
+// recordUnguarded records stored reports in the transcript, within the hour's limit: each as one entry, and
+// the surplus of the hour joined in the last one. Several nodes may do so at once: each claims its reports
+// first.
 func (r *Room) recordUnguarded(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, unguardedTimeout)
 	defer cancel()
@@ -66,11 +65,10 @@ func (r *Room) recordUnguarded(ctx context.Context) error {
 	}
 }
 
-// errUnguardedMost is returned when an hour has as many entries as it may.
-var errUnguardedMost = errors.New("the hour has as many entries about unguarded times as it may")
+// errUnguardedMost is returned when the hour's limit of entries is reached.
+var errUnguardedMost = errors.New("limit of fail-open entries in an hour reached")
 
-// recordClaim puts one claim into the transcript. What was done before, as far
-// as the transcript says, is not done again.
+// recordClaim records one claim in the transcript, unless the transcript already has it.
 func (r *Room) recordClaim(ctx context.Context, c pgroom.Claim) error {
 	e, again := joined(c.Reports), c.IsAgain
 	err := r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
@@ -81,7 +79,7 @@ func (r *Room) recordClaim(ctx context.Context, c pgroom.Claim) error {
 		case l.passed.lately(now) >= unguardedMost:
 			return nil, errUnguardedMost
 		}
-		again = true // the batch may be stored though it seems to have failed
+		again = true // the append may be stored although it seems to have failed
 		e.Time = now
 		return []fairness.Entry{&e}, nil
 	})
@@ -91,10 +89,10 @@ func (r *Room) recordClaim(ctx context.Context, c pgroom.Claim) error {
 	case errors.Is(err, errUnguardedMost):
 		return r.flow.store.Unclaim(ctx, r.ID, c.ID)
 	}
-	return err // somebody else takes them on, if it was not done
+	return err // if it was not recorded, another node takes the claim over
 }
 
-// joined returns the entry of reports: from the first moment until the last.
+// joined returns one entry for several reports, from the earliest start to the latest end.
 func joined(list []pgroom.Unguarded) fairness.Amend {
 	e := fairness.Amend{Change: fairness.ChangeUnguarded}
 	for i, u := range list {
@@ -108,7 +106,7 @@ func joined(list []pgroom.Unguarded) fairness.Amend {
 	return e
 }
 
-// has tells whether the latest entries have one of the same content.
+// has reports whether a recent entry has the same content.
 func (p *passed) has(e fairness.Amend) bool {
 	want := Unguarded{From: timeOf(e.From), Until: timeOf(e.Until), Requests: e.Requests}
 	return slices.ContainsFunc(p.unguarded, func(u Unguarded) bool {
@@ -116,7 +114,7 @@ func (p *passed) has(e fairness.Amend) bool {
 	})
 }
 
-// lately returns how many entries the last hour has.
+// lately returns the number of entries in the last hour.
 func (p *passed) lately(now fairness.Time) (n int) {
 	for _, u := range p.unguarded {
 		if fromTime(u.At)+fairness.Time(time.Hour.Milliseconds()) > now {
@@ -126,22 +124,22 @@ func (p *passed) lately(now fairness.Time) (n int) {
 	return n
 }
 
-// unguardedLeft returns how many entries the hour may still have.
+// unguardedLeft returns how many more entries the hour may have.
 func (r *Room) unguardedLeft() int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return unguardedMost - r.live.passed.lately(max(fromTime(r.clock.Now()), r.live.Now()))
 }
 
-// How often what waits is looked at, what is over is deleted, and how long that
-// was kept: sessions for reports that come again.
+// How often waiting reports are recorded and expired rows deleted, and how long rows are kept: sessions in
+// case reports are repeated.
 const (
 	tendEvery       = time.Minute
 	forgetFree      = 10 * time.Minute
 	forgetUnguarded = 7 * 24 * time.Hour
 )
 
-// tend records unguarded times that wait, and deletes what is over.
+// tend records waiting fail-open reports, and deletes expired rows.
 func (rs *Rooms) tend(ctx context.Context) {
 	rooms, _ := rs.watched()
 	ids := make([]uuid.UUID, 0, len(rooms))
@@ -154,6 +152,6 @@ func (rs *Rooms) tend(ctx context.Context) {
 	}
 	err = errors.Join(err, rs.Options.Rooms.ForgetFree(ctx, forgetFree, forgetUnguarded))
 	if err != nil && ctx.Err() == nil {
-		rs.Log.Warn("what connectors told is not tended to", "err", err)
+		rs.Log.Warn("cannot process connector reports", "err", err)
 	}
 }

@@ -13,71 +13,69 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// Bounds of what vitals look at, so that they cost the same in any room.
+// Limits that keep the cost of Vitals the same in every room.
 const (
-	watchedDraws = 10 // the latest, for how witnesses do
-	shownAwaited = 16 // the draws that wait, the next ones
+	watchedDraws = 10 // latest draws whose cosignatures are counted
+	shownAwaited = 16 // pending draws that are listed
 )
 
-// Vitals is how a room does, for its organizer: what a [Snapshot] does not say
-// to everybody. Taking it costs the same however many people are in line.
+// Vitals are a room's figures for its organizer, in addition to the public [Snapshot]. Reading them costs the
+// same however many visitors are in line.
 type Vitals struct {
 	Now       time.Time // by the database's clock
 	Snapshot  *Snapshot
-	Active    uint64        // people called and expected, and sessions that go on
-	Queued    int           // joins and other requests that wait for an append
-	Appended  time.Duration // what the latest append of this node took; 0 before the first
-	Stored    time.Duration // how long ago this node stored something, or found that nothing was due; negative before the first
-	Stuck     time.Duration // for how long it has not stored what was due; 0: it does
+	Active    uint64        // called visitors whose claim is open, plus live sessions
+	Queued    int           // joins and other requests waiting for an append
+	Appended  time.Duration // duration of this node's latest append; 0 before the first
+	Stored    time.Duration // time since this node last stored something, or found nothing due; negative before the first
+	Stuck     time.Duration // how long it has failed to store what was due; 0: it does not fail
 	HasBeacon bool
-	Pending   int       // draws that wait for a round of the beacon
-	Awaited   []Awaited // these, the next one first, at most 16
+	Pending   int       // draws waiting for a beacon round
+	Awaited   []Awaited // the next of them, at most 16
 	Witnesses []WitnessVitals
 	Published Published
 	Gate      GateVitals
 }
 
-// GateVitals is how the gate of a room does, whose state is in the snapshot, and
-// when its site was unguarded.
+// GateVitals are the figures of a room's gate, and the latest fail-open intervals.
 type GateVitals struct {
-	Since     time.Time    // of the state
-	Started   uint64       // free sessions that began in the last minute
-	Active    uint64       // free sessions that go on
+	Since     time.Time    // time of the latest switch
+	Started   uint64       // unqueued sessions that began in the last minute
+	Active    uint64       // live unqueued sessions
 	Nodes     uint64       // connectors that share what may begin
 	Switches  []GateSwitch // the latest, oldest first, at most 100
 	Unguarded []Unguarded  // the latest, oldest first, at most 64
 }
 
-// WitnessVitals is how one witness of the room does.
+// WitnessVitals are the figures of one witness of the room.
 type WitnessVitals struct {
 	Name     string
-	Cosigned int // of the latest draws, those whose freeze it signed in time
-	Draws    int // how many these are, at most 10
+	Cosigned int // of Draws, those whose freeze it cosigned in time
+	Draws    int // the latest draws, at most 10
 }
 
-// Published is the published checkpoint; the zero value before the first tick
-// that saw the room.
+// Published is the published checkpoint; zero before the first tick that saw the room.
 type Published struct {
 	Size uint64
 	At   time.Time // by the database's clock
 }
 
-// pulse is what a room notes for its vitals.
+// pulse collects the values that Vitals needs besides the state.
 type pulse struct {
-	took      atomic.Int64 // the latest append, in nanoseconds
+	took      atomic.Int64 // duration of the latest append, in nanoseconds
 	published atomic.Pointer[Published]
 	freed     freed
 	owed      owed
 }
 
-// see takes the head that a tick read, without memory for every tick.
+// see stores the head that a tick read. It allocates only when the head has changed.
 func (p *pulse) see(h pglog.Head) {
 	if was := p.published.Load(); was == nil || was.Size != h.Published || !was.At.Equal(h.PublishedAt) {
 		p.published.Store(&Published{h.Published, h.PublishedAt})
 	}
 }
 
-// Vitals returns how the room does, as of the durable transcript.
+// Vitals returns the room's figures as of the durable transcript.
 func (r *Room) Vitals() Vitals {
 	v := Vitals{Now: r.Now(), Snapshot: r.Snapshot(), Queued: r.queue.length(), Appended: time.Duration(r.pulse.took.Load()), HasBeacon: r.policy.Beacon != nil}
 	v.Stored = -1
@@ -106,7 +104,7 @@ func (r *Room) Vitals() Vitals {
 	return v
 }
 
-// vitals returns what the projection knows.
+// vitals returns the part of the figures that the projection has.
 func (p *passed) vitals() GateVitals {
 	v := GateVitals{Switches: p.switches, Unguarded: p.unguarded}
 	if p.used {
@@ -121,7 +119,7 @@ func vitalsOf(key string, cosigned [][]uint32) WitnessVitals {
 	v := WitnessVitals{Name: name, Draws: len(cosigned)}
 	w, err := audit.ParseWitness(key)
 	if err != nil {
-		return v // the rules let none such into a policy
+		return v // cannot happen: the rules refuse such a policy
 	}
 	hash := w.KeyHash()
 	for _, draw := range cosigned {
@@ -132,8 +130,8 @@ func vitalsOf(key string, cosigned [][]uint32) WitnessVitals {
 	return v
 }
 
-// noteCosigned remembers who cosigned the freeze of a draw. The list is made
-// anew, for readers may hold the one before.
+// noteCosigned records the witnesses that cosigned the freeze of a draw. It copies the list, because readers
+// may hold the one before.
 func (l *live) noteCosigned(e *fairness.Draw) {
 	if len(l.Policy().Witnesses) == 0 {
 		return
@@ -146,36 +144,36 @@ func (l *live) noteCosigned(e *fairness.Draw) {
 	l.cosigned = append(slices.Clone(kept), hashes)
 }
 
-// length returns how many requests wait.
+// length returns the number of waiting requests.
 func (q *queue) length() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.work.joins) + len(q.work.acts)
 }
 
-// Health is how this node and its database do.
+// Health is the condition of this node and its database.
 type Health struct {
 	Ready    bool          // see [Rooms.Ready]
-	Answers  bool          // the database does, as far as known for at most two seconds
-	Answered time.Time     // when that was asked which it answered last, by this machine's clock
-	Took     time.Duration // that answer
-	Ahead    time.Duration // the time that rooms go by, of this machine's clock
-	Step     time.Duration // by which the database's clock has jumped, which rooms do not follow; 0: it has not
-	Rooms    int           // loaded
-	Stuck    int           // of these, those that cannot store anything
-	Held     int           // of these, those that lack entries that were shown
-	Marked   bool          // marks are kept, and the latest one was written
-	Longest  time.Duration // for how long the first of them has not
+	Answers  bool          // the database answers, as of at most two seconds ago
+	Answered time.Time     // when the latest answered query was sent, by this machine's clock
+	Took     time.Duration // how long that answer took
+	Ahead    time.Duration // how far the rooms' time is ahead of this machine's clock
+	Step     time.Duration // jump of the database's clock that rooms do not follow; 0: none
+	Rooms    int           // loaded rooms
+	Stuck    int           // of Rooms, those that cannot store anything
+	Held     int           // of Rooms, those that lack published entries
+	Marked   bool          // marks are kept on disk, and the latest write succeeded
+	Longest  time.Duration // how long the longest stuck room has been stuck
 	Pool     pglog.PoolUse
 }
 
-// answer is when the database was asked, and how long it took to answer.
+// answer is when the database was queried, and how long the answer took.
 type answer struct {
 	asked time.Time
 	took  time.Duration
 }
 
-// Health returns how this node and its database do.
+// Health returns the condition of this node and its database.
 func (rs *Rooms) Health() Health {
 	h := Health{
 		Ready: rs.Ready(), Answers: rs.Answers(), Ahead: time.Duration(rs.clock.ahead.Load()),
@@ -196,8 +194,7 @@ func (rs *Rooms) Health() Health {
 	return h
 }
 
-// Loaded returns the rooms that are in memory, in no order. To look at them so
-// does not keep them there.
+// Loaded returns the rooms in memory, in no order. Listing does not keep them there.
 func (rs *Rooms) Loaded() []*Room {
 	rs.mu.RLock()
 	defer rs.mu.RUnlock()

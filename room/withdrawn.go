@@ -3,14 +3,14 @@ package room
 import "github.com/proofline/proofline/fairness"
 
 const (
-	// keptWithdrawn is how many of the latest withdrawn tickets a room names.
+	// keptWithdrawn is the number of latest withdrawn tickets that a room publishes.
 	keptWithdrawn = 32
-	// withdrawnDigits is how much of each it names: two visitors rarely share it,
-	// and one who does only asks once more often.
+	// withdrawnDigits is the length of the published prefix of each: visitors rarely share it, and one who
+	// does only asks once more often.
 	withdrawnDigits = 8
 )
 
-// noteWithdrawn remembers a ticket that the organizer took away.
+// noteWithdrawn records a ticket that the organizer withdrew.
 func (l *live) noteWithdrawn(e *fairness.Skip) {
 	if !e.Reason.IsRevoked() {
 		return

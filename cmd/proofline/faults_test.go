@@ -138,7 +138,7 @@ func TestNodesClockStep(t *testing.T) {
 		t.Errorf("the server is ready: %d", ready)
 	}
 	set(0)
-	waitFor(t, "the clock is back", func() bool { return strings.Contains(one.said(), "back where rooms expect it") })
+	waitFor(t, "the clock is back", func() bool { return strings.Contains(one.said(), "agrees with the rooms' time again") })
 	before := c.count()
 	waitFor(t, "people join", func() bool { return c.count() > before+50 })
 	t.Logf("the longest pauses of joins: %s and %s", c.pause(one.url), c.pause(two.url))

@@ -286,7 +286,7 @@ func TestNodesWitnessRefuses(t *testing.T) {
 	node := r.serve("new")
 	r.joined = r.joined[:3] // those in the database
 	r.join(node, 3)
-	if !strings.Contains(node.said(), "witness does not say what it has seen of a room") {
+	if !strings.Contains(node.said(), "cannot learn from a witness what it has seen of a room") {
 		t.Errorf("no warning that the witness is away:\n%s", node.said())
 	}
 	r.attend()

@@ -1,16 +1,16 @@
-// Package locale names the languages that visitors' pages speak: whoever renders
-// pages has words in each of them, and whoever makes a room chooses from them.
+// Package locale lists the languages of the visitors' pages. Pages have texts in each of them, and organizers
+// choose from them.
 package locale
 
-// language is one of them, by its tag (https://www.rfc-editor.org/rfc/rfc5646).
+// language is a language and its tag (https://www.rfc-editor.org/rfc/rfc5646).
 type language struct{ tag, name string }
 
-// languages are all, the fallback first.
+// languages are all languages, the fallback first.
 var languages = []language{
 	{"en", "English"}, {"de", "German"}, {"es", "Spanish"}, {"fr", "French"}, {"it", "Italian"}, {"pt", "Portuguese"}, {"ja", "Japanese"}, {"ar", "Arabic"},
 }
 
-// Tags returns the tags of the languages, such as "en", the fallback first.
+// Tags returns the language tags, such as "en", the fallback first.
 func Tags() []string {
 	tags := make([]string, len(languages))
 	for i, l := range languages {
@@ -19,7 +19,7 @@ func Tags() []string {
 	return tags
 }
 
-// Name returns the English name of a language, empty for another.
+// Name returns the English name of a language; empty if the tag is unknown.
 func Name(tag string) string {
 	for _, l := range languages {
 		if l.tag == tag {
