@@ -39,7 +39,8 @@ func (c *OutflowChange) on(o fairness.Outflow) fairness.Outflow {
 // unknown, malformed, or invalid in any room.
 func ParseAmendment(data []byte) (Amendment, error) {
 	var a Amendment
-	d := newFields(data, "title", "outflow", "message", "windows", "closes", "targets", "signed_return", "brand", "max_waiting", "time_zone")
+	d := newFields(data, "title", "outflow", "message", "windows", "closes", "targets", "signed_return", "brand",
+		"max_waiting", "time_zone")
 	read(d, "title", &a.Title, wantText)
 	a.Message = d.message()
 	read(d, "closes", &a.Closes, wantTime)
@@ -56,7 +57,8 @@ func ParseAmendment(data []byte) (Amendment, error) {
 	a.SettingsChange = d.settings()
 	d.add(a.problems())
 	if len(d.raw) == 0 {
-		d.problem("", "changes nothing: give title, outflow, message, windows, closes, targets, signed_return, brand, max_waiting or time_zone")
+		d.problem("", "changes nothing: give title, outflow, message, windows, closes, targets, "+
+			"signed_return, brand, max_waiting or time_zone")
 	}
 	return a, d.err()
 }
@@ -89,7 +91,8 @@ func (a Amendment) windowProblems() []fairness.Problem {
 	if len(list) > 0 || len(a.Windows) == 0 {
 		return list
 	}
-	p := fairness.Policy{Windows: windowRules(a.Windows), Opens: fromTime(*a.Windows[0].From), Closes: closing(a.Closes)}
+	p := fairness.Policy{Windows: windowRules(a.Windows), Opens: fromTime(*a.Windows[0].From),
+		Closes: closing(a.Closes)}
 	for _, problem := range p.Problems() {
 		if strings.HasPrefix(problem.Field, "windows") {
 			list = append(list, problem)
@@ -131,7 +134,8 @@ func (a Amendment) entries(now fairness.Time, s *fairness.State, message [fairne
 		list = append(list, a.schedule(now, s))
 	}
 	if a.Outflow != nil && a.Outflow.on(s.Outflow()) != s.Outflow() { // unchanged: no entry
-		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeOutflow, Outflow: a.Outflow.on(s.Outflow())})
+		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeOutflow,
+			Outflow: a.Outflow.on(s.Outflow())})
 	}
 	if a.Message != nil && message != s.Message() {
 		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeMessage, Message: message})
@@ -142,7 +146,8 @@ func (a Amendment) entries(now fairness.Time, s *fairness.State, message [fairne
 // schedule returns the change of windows and close. Closing later must not extend the open window, so the
 // current rule starts again where that window ends.
 func (a Amendment) schedule(now fairness.Time, s *fairness.State) *fairness.Amend {
-	e := &fairness.Amend{Time: now, Change: fairness.ChangeWindows, Closes: s.Schedule().Closes(), Windows: windowRules(a.Windows)}
+	e := &fairness.Amend{Time: now, Change: fairness.ChangeWindows, Closes: s.Schedule().Closes(),
+		Windows: windowRules(a.Windows)}
 	if a.Closes != nil {
 		e.Closes = fromTime(*a.Closes)
 	}

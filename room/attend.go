@@ -55,7 +55,8 @@ func (r *Room) attend(ctx context.Context, o *Options) {
 	if at := slices.IndexFunc(o.Chains, func(c Chain) bool { return c.Hash() == chain }); at >= 0 {
 		rounds = o.Chains[at].Rounds
 	} else {
-		r.log.Error("room waits for a beacon that no relay is configured for", "room", r.Slug, "beacon", fmt.Sprintf("%x", chain))
+		r.log.Error("room waits for a beacon that no relay is configured for", "room", r.Slug,
+			"beacon", fmt.Sprintf("%x", chain))
 	}
 	go r.gatherEvidence(ctx, rounds)
 	for _, key := range r.policy.Witnesses {
@@ -307,7 +308,8 @@ func (s *submitter) submitFreeze(ctx context.Context, p fairness.Pending) (answe
 		return true, err
 	}
 	if !inTime(fairness.Cosignature(c), p) {
-		r.log.Warn("witness cosigned too late to count", "room", r.Slug, "witness", s.key.Name(), "window", p.Window, "time", c.Time())
+		r.log.Warn("witness cosigned too late to count", "room", r.Slug, "witness", s.key.Name(),
+			"window", p.Window, "time", c.Time())
 	}
 	return true, r.store.Cosign(ctx, r.ID, p.Size, c.Line(s.key.Name()))
 }

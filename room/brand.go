@@ -67,7 +67,8 @@ const (
 
 // IsZero reports whether the brand is empty.
 func (b Brand) IsZero() bool {
-	return b.Scheme == Scheme{} && b.Dark == Scheme{} && len(b.Texts) == 0 && len(b.Languages) == 0 && b.Font == "" && b.Corners == "" && b.CSS == ""
+	return b.Scheme == Scheme{} && b.Dark == Scheme{} && len(b.Texts) == 0 && len(b.Languages) == 0 &&
+		b.Font == "" && b.Corners == "" && b.CSS == ""
 }
 
 // Image returns the logo without its metadata, if there is one.
@@ -115,7 +116,8 @@ func (b Brand) Problems() []fairness.Problem {
 	for _, lang := range slices.Sorted(maps.Keys(b.Texts)) {
 		field := "brand.texts." + lang
 		if !slices.Contains(Languages, lang) {
-			list = append(list, fairness.Problem{Field: field, Detail: "is not known; known are " + strings.Join(Languages, ", ")})
+			list = append(list, fairness.Problem{Field: field,
+				Detail: "is not known; known are " + strings.Join(Languages, ", ")})
 			continue
 		}
 		list = append(list, b.Texts[lang].problems(field+".")...)
@@ -154,12 +156,15 @@ func (t Texts) problems(prefix string) []fairness.Problem {
 	for _, text := range []struct {
 		name, text string
 		most       int
-	}{{"headline", t.Headline, maxHeadline}, {"intro", t.Intro, maxIntro}, {"help", t.Help, maxWords}, {"footer", t.Footer, maxWords}} {
+	}{{"headline", t.Headline, maxHeadline}, {"intro", t.Intro, maxIntro}, {"help", t.Help, maxWords},
+		{"footer", t.Footer, maxWords}} {
 		list = append(list, textProblems(prefix+text.name, text.text, text.most)...)
 	}
-	for _, link := range []struct{ name, url string }{{"help_url", t.HelpURL}, {"privacy_url", t.PrivacyURL}, {"imprint_url", t.ImprintURL}} {
+	for _, link := range []struct{ name, url string }{{"help_url", t.HelpURL}, {"privacy_url", t.PrivacyURL},
+		{"imprint_url", t.ImprintURL}} {
 		if link.url != "" && !isLink(link.url) {
-			list = append(list, fairness.Problem{Field: prefix + link.name, Detail: "must be a URL of https without user, or mailto: and an address, at most 2000 characters"})
+			list = append(list, fairness.Problem{Field: prefix + link.name,
+				Detail: "must be a URL of https without user, or mailto: and an address, at most 2000 characters"})
 		}
 	}
 	return list
@@ -175,13 +180,15 @@ func isLink(text string) bool {
 		return len(text) <= maxLink && addressForm.MatchString(address)
 	}
 	u, err := url.Parse(text)
-	return err == nil && len(text) <= maxLink && u.Scheme == "https" && u.User == nil && !strings.ContainsAny(text, "\\ ") && hostForm.MatchString(u.Host)
+	return err == nil && len(text) <= maxLink && u.Scheme == "https" && u.User == nil &&
+		!strings.ContainsAny(text, "\\ ") && hostForm.MatchString(u.Host)
 }
 
 func (b Brand) languageProblems() []fairness.Problem {
 	for i, lang := range b.Languages {
 		if !slices.Contains(Languages, lang) {
-			return []fairness.Problem{{Field: "brand.languages", Detail: fmt.Sprintf("has %q; known are %s", lang, strings.Join(Languages, ", "))}}
+			return []fairness.Problem{{Field: "brand.languages",
+				Detail: fmt.Sprintf("has %q; known are %s", lang, strings.Join(Languages, ", "))}}
 		}
 		if slices.Contains(b.Languages[:i], lang) {
 			return []fairness.Problem{{Field: "brand.languages", Detail: "has " + lang + " twice"}}
@@ -206,7 +213,8 @@ var (
 // brand parses a brand.
 func (d *fields) brand() *Brand {
 	b := &Brand{}
-	in := d.inner("brand", d.raw["brand"], append(slices.Clone(schemeFields), "dark", "texts", "languages", "font", "corners", "css")...)
+	in := d.inner("brand", d.raw["brand"], append(slices.Clone(schemeFields), "dark", "texts", "languages", "font",
+		"corners", "css")...)
 	in.scheme(&b.Scheme)
 	if in.has("dark") {
 		in.inner("dark", in.raw["dark"], schemeFields...).scheme(&b.Dark)

@@ -20,7 +20,7 @@ const (
 	judgeEvery   = 200 * time.Millisecond  // the same while a step is pending
 	viewFresh    = 3 * time.Second         // maximum age of another server's view
 	viewPatience = 1500 * time.Millisecond // how long the other servers may take to report the step
-	stepConfirms = 30 * time.Second        // a step that lasts this long is accepted if the clocks of all machines agree with it
+	stepConfirms = 30 * time.Second        // a longer step is followed if all machines' clocks agree with it
 )
 
 // AnyClockStep is an Options.MaxClockStep that follows the database's clock wherever it jumps.
@@ -157,7 +157,8 @@ type watcher struct {
 func (rs *Rooms) watchClock(ctx context.Context, raw time.Time) error {
 	w, s := &rs.watcher, rs.clock.pending()
 	isFirst := w.told.IsZero()
-	if rs.clock.most < 0 || time.Since(w.told) < judgeEvery || s.by == 0 && !w.isLogged && time.Since(w.told) < viewEvery {
+	if rs.clock.most < 0 || time.Since(w.told) < judgeEvery || s.by == 0 && !w.isLogged &&
+		time.Since(w.told) < viewEvery {
 		return nil
 	}
 	own := pglog.ClockView{Node: w.node, Raw: raw, Step: s.by, Agrees: time.Until(raw).Abs() <= rs.clock.limit()}
@@ -204,7 +205,8 @@ func sharedStep(others []pglog.ClockView, most time.Duration) (by time.Duration,
 func (rs *Rooms) judge(s step, own pglog.ClockView, others []pglog.ClockView, confirmed int64) {
 	w, waited := &rs.watcher, time.Since(s.since)
 	witnesses := slices.DeleteFunc(slices.Clone(others), func(o pglog.ClockView) bool {
-		return !w.known[o.Node] || s.raw.Sub(o.Raw).Abs() > viewFresh // a server that has just started has nothing to compare with
+		// A server that has just started has nothing to compare with.
+		return !w.known[o.Node] || s.raw.Sub(o.Raw).Abs() > viewFresh
 	})
 	_, isShared := sharedStep(witnesses, rs.clock.limit())
 	agrees := own.Agrees
@@ -214,7 +216,8 @@ func (rs *Rooms) judge(s step, own pglog.ClockView, others []pglog.ClockView, co
 	take := func(why string) {
 		rs.clock.take()
 		w.isLogged = false
-		rs.Log.Warn("following the jump of the database's clock", "by", s.by.Round(time.Millisecond), "after", waited.Round(time.Millisecond), "why", why)
+		rs.Log.Warn("following the jump of the database's clock", "by", s.by.Round(time.Millisecond),
+			"after", waited.Round(time.Millisecond), "why", why)
 	}
 	switch {
 	case len(witnesses) > 0 && !isShared:
@@ -227,7 +230,8 @@ func (rs *Rooms) judge(s step, own pglog.ClockView, others []pglog.ClockView, co
 		rs.clock.refuse()
 		if !w.isLogged {
 			w.isLogged = true
-			rs.Log.Error("database's clock has jumped: rooms keep the time from before; correct the clock, or confirm it", "by", s.by.Round(time.Millisecond))
+			rs.Log.Error("database's clock has jumped: rooms keep the time from before; correct the clock, or confirm it",
+				"by", s.by.Round(time.Millisecond))
 		}
 	}
 }

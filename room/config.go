@@ -88,7 +88,8 @@ type Outflow struct {
 // malformed, and problems of the others that do not depend on the time.
 func ParseConfig(data []byte) (Config, error) {
 	var c Config
-	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session", "beacon", "margin", "quorum", "targets", "signed_return", "brand", "max_waiting", "time_zone")
+	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session",
+		"beacon", "margin", "quorum", "targets", "signed_return", "brand", "max_waiting", "time_zone")
 	read(d, "slug", &c.Slug, wantText)
 	read(d, "title", &c.Title, wantText)
 	read(d, "opens", &c.Opens, wantTime)
@@ -288,7 +289,8 @@ var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 func (c Config) problems() []fairness.Problem {
 	var list []fairness.Problem
 	if !slugForm.MatchString(c.Slug) {
-		list = append(list, fairness.Problem{Field: "slug", Detail: "must be 1 to 63 of a-z, 0-9 and '-', not beginning or ending with '-'"})
+		list = append(list, fairness.Problem{Field: "slug",
+			Detail: "must be 1 to 63 of a-z, 0-9 and '-', not beginning or ending with '-'"})
 	}
 	list = append(list, textProblems("title", c.Title, maxTitle)...)
 	if c.Beacon != "" && c.Beacon != fairness.NoBeacon && !strings.HasPrefix(c.Beacon, chainPrefix) {
@@ -296,7 +298,8 @@ func (c Config) problems() []fairness.Problem {
 	}
 	for i, w := range c.Windows {
 		if i > 0 && w.From == nil {
-			list = append(list, fairness.Problem{Field: fmt.Sprintf("windows[%d].from", i), Detail: "is needed for every rule but the first"})
+			list = append(list, fairness.Problem{Field: fmt.Sprintf("windows[%d].from", i),
+				Detail: "is needed for every rule but the first"})
 		}
 	}
 	return append(list, c.Settings.problems()...)
@@ -305,7 +308,8 @@ func (c Config) problems() []fairness.Problem {
 // textProblems checks a text for users, which the database must be able to store: it does not accept NUL.
 func textProblems(field, text string, most int) []fairness.Problem {
 	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > most || strings.ContainsRune(text, 0) {
-		return []fairness.Problem{{Field: field, Detail: fmt.Sprintf("must be at most %d characters of UTF-8, none of them NUL", most)}}
+		return []fairness.Problem{{Field: field,
+			Detail: fmt.Sprintf("must be at most %d characters of UTF-8, none of them NUL", most)}}
 	}
 	return nil
 }

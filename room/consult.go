@@ -59,7 +59,8 @@ func (r *Room) consult(ctx context.Context, l *live) error {
 	for _, key := range l.Policy().Witnesses {
 		w, ok := r.counsel.find(key)
 		if !ok {
-			r.log.Warn("cannot ask a witness about a room new to this server: it is not configured, or did not answer lately", "room", r.Slug, "witness", key)
+			r.log.Warn("cannot ask a witness about a room new to this server: it is not configured, or did not answer lately",
+				"room", r.Slug, "witness", key)
 			continue
 		}
 		s := &submitter{room: r, key: w.Key, vkey: key, cosigner: w.Cosigner}
@@ -67,7 +68,8 @@ func (r *Room) consult(ctx context.Context, l *live) error {
 			err := s.compare(bounded, l.log.Size())
 			switch {
 			case err == nil:
-				r.log.Info("witness has seen no entries that the database lacks", "room", r.Slug, "witness", w.Key.Name())
+				r.log.Info("witness has seen no entries that the database lacks", "room", r.Slug,
+					"witness", w.Key.Name())
 			case errors.Is(err, witness.ErrInconsistent) || errors.Is(err, errOutgrown):
 				r.forks.note(w.Key.Name(), r.clock.Now(), err)
 				s.hold(ctx, err)
@@ -75,7 +77,8 @@ func (r *Room) consult(ctx context.Context, l *live) error {
 				if errors.Is(err, witness.ErrUnavailable) || bounded.Err() != nil {
 					r.counsel.note(key)
 				}
-				r.log.Warn("cannot learn from a witness what it has seen of a room new to this server; the room continues with the database's log",
+				r.log.Warn("cannot learn from a witness what it has seen of a room new to this server; "+
+					"the room continues with the database's log",
 					"room", r.Slug, "witness", w.Key.Name(), "err", err)
 			}
 		})

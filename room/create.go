@@ -43,7 +43,8 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 			return nil, err
 		}
 	}
-	if s := c.Settings; s.Targets != nil || s.SignedReturn || !s.Brand.IsZero() || s.MaxWaiting > 0 || s.TimeZone != "" {
+	if s := c.Settings; s.Targets != nil || s.SignedReturn || !s.Brand.IsZero() || s.MaxWaiting > 0 ||
+		s.TimeZone != "" {
 		if err := r.changeSettings(ctx, s.asChange()); err != nil {
 			return nil, err
 		}
@@ -101,7 +102,8 @@ func (rs *Rooms) register(ctx context.Context, owner pgroom.Owner, c Config) (pg
 	if err != nil {
 		return record, err
 	}
-	isNew, err := rs.Options.Rooms.Insert(ctx, record, sealed, func(tx pgx.Tx) error { return rs.Logs.Create(ctx, tx, id) })
+	isNew, err := rs.Options.Rooms.Insert(ctx, record, sealed,
+		func(tx pgx.Tx) error { return rs.Logs.Create(ctx, tx, id) })
 	if err == nil && !isNew {
 		record, err = rs.Options.Rooms.Get(ctx, c.Slug)
 		if err == nil && record.Org != owner.Org {

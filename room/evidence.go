@@ -103,13 +103,15 @@ func (o *Options) others(c Config, p *fairness.Policy) []fairness.Problem {
 	if c.Beacon != "" && !strings.HasPrefix(c.Beacon, chainPrefix) {
 		return nil // malformed, which Config.problems reports
 	}
-	at := slices.IndexFunc(o.Chains, func(known Chain) bool { return c.Beacon == "" || chainName(known.Chain) == c.Beacon })
+	at := slices.IndexFunc(o.Chains,
+		func(known Chain) bool { return c.Beacon == "" || chainName(known.Chain) == c.Beacon })
 	if at < 0 {
 		var names []string
 		for _, known := range o.Chains {
 			names = append(names, chainName(known.Chain))
 		}
-		return refuse("beacon", "must be one that the server has relays of: "+strings.Join(append(names, fairness.NoBeacon), ", "))
+		return refuse("beacon", "must be one that the server has relays of: "+strings.Join(append(names,
+			fairness.NoBeacon), ", "))
 	}
 	if c.Beacon == "" && o.Chains[at].Trouble() != nil {
 		name := o.Chains[at].Name()
@@ -163,7 +165,8 @@ type evidenceStore interface {
 // of returns the evidence for a draw. ok reports whether the draw may go ahead: the round is known, and
 // either the quorum is reached, or it is too late to wait for more and this node, which may have just
 // started, has read the stored cosignatures.
-func (e *evidence) of(p fairness.Pending, policy *fairness.Policy, now fairness.Time) (signature []byte, list []fairness.Cosignature, ok bool) {
+func (e *evidence) of(p fairness.Pending, policy *fairness.Policy, now fairness.Time) (signature []byte,
+	list []fairness.Cosignature, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, w := range policy.Witnesses { // in the order that the rules ask for

@@ -185,7 +185,8 @@ func (f *filler) assigns() error {
 	return nil
 }
 
-func verifyVRF(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
+func verifyVRF(key [fairness.PublicKeySize]byte, alpha []byte,
+	proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
 	k, err := vrf.NewPublicKey(key[:])
 	if err != nil {
 		return [fairness.BetaSize]byte{}, err

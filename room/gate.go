@@ -153,7 +153,8 @@ func (p *passed) note(e fairness.Entry, s *fairness.State) {
 		}
 		p.switches = keep(p.switches, keptSwitches, GateSwitch{timeOf(a.Time), to, s.Size() - 1})
 	case fairness.ChangeUnguarded:
-		p.unguarded = keep(p.unguarded, keptUnguarded, Unguarded{timeOf(a.Time), timeOf(a.From), timeOf(a.Until), a.Requests})
+		p.unguarded = keep(p.unguarded, keptUnguarded,
+			Unguarded{timeOf(a.Time), timeOf(a.From), timeOf(a.Until), a.Requests})
 	}
 }
 
@@ -210,7 +211,8 @@ func (l *live) nextSwitch(now fairness.Time) (fairness.Change, bool) {
 	if l.IsOpen() {
 		return fairness.ChangeShut, left == 0 || turned || still
 	}
-	if still || now < l.Policy().Starts || left == 0 || counts.Nodes == 0 || now > at+freeFresh || l.Counts().InLine > 0 {
+	if still || now < l.Policy().Starts || left == 0 || counts.Nodes == 0 || now > at+freeFresh ||
+		l.Counts().InLine > 0 {
 		return "", false
 	}
 	if !l.passed.used {

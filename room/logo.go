@@ -87,7 +87,8 @@ func ImageOf(logo string) (mediaType string, image []byte, err error) {
 func readLogo(logo string) (mediaType string, image []byte, err error) {
 	head, text, ok := strings.Cut(logo, ";base64,")
 	named, isData := strings.CutPrefix(head, "data:")
-	if !ok || !isData || strings.ContainsAny(text, "\r\n") || !slices.ContainsFunc(imageKinds, func(k imageKind) bool { return k.mediaType == named }) {
+	if !ok || !isData || strings.ContainsAny(text, "\r\n") ||
+		!slices.ContainsFunc(imageKinds, func(k imageKind) bool { return k.mediaType == named }) {
 		return "", nil, errors.New("must be a data URL in base64 of a PNG, JPEG or WebP image, such as data:image/png;base64,...")
 	}
 	if len(text) > base64.StdEncoding.EncodedLen(maxLogo) {

@@ -78,7 +78,8 @@ func (m *Message) For(wanted []string) (words, tag string) {
 			}
 		}
 		base, _, _ := strings.Cut(want, "-")
-		if i := slices.IndexFunc(tags, func(tag string) bool { return strings.HasPrefix(strings.ToLower(tag), base+"-") }); i >= 0 {
+		if i := slices.IndexFunc(tags,
+			func(tag string) bool { return strings.HasPrefix(strings.ToLower(tag), base+"-") }); i >= 0 {
 			return m.Texts[tags[i]], tags[i]
 		}
 	}
@@ -176,7 +177,8 @@ func (c *MessageChange) untimely(now time.Time) []fairness.Problem {
 	if c == nil || c.IsNone() || c.Until == nil || c.Until.Truncate(time.Millisecond).After(now) {
 		return nil
 	}
-	return []fairness.Problem{{Field: "message.until", Detail: "must be later than now, " + now.UTC().Format(messageTime)}}
+	return []fairness.Problem{{Field: "message.until",
+		Detail: "must be later than now, " + now.UTC().Format(messageTime)}}
 }
 
 // message reads the member "message"; null withdraws the message.

@@ -74,7 +74,8 @@ func (r *Room) reportStuck() {
 	stuck := r.Stuck()
 	switch was := r.wasStuck; {
 	case stuck > 0 && !was:
-		r.log.Error("room cannot store anything: joins, claims and calls wait", "room", r.Slug, "for", stuck.Round(time.Second))
+		r.log.Error("room cannot store anything: joins, claims and calls wait", "room", r.Slug,
+			"for", stuck.Round(time.Second))
 	case stuck == 0 && was:
 		r.log.Info("room stores again", "room", r.Slug)
 	}

@@ -111,7 +111,8 @@ func (r *Room) compare(s shown, st fairness.Standing) error {
 }
 
 // passParser does not check the times: admission and its callers do.
-var passParser = jwt.NewParser(jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding())
+var passParser = jwt.NewParser(jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithoutClaimsValidation(),
+	jwt.WithStrictDecoding())
 
 // admitted returns the standing of an admitted ticket. It reads the log if another node may have admitted the
 // ticket just now.

@@ -44,7 +44,8 @@ func (r *Room) Pull(ctx context.Context, n uint64) (Pulled, error) {
 		l := r.live // by the sequencer, under its lock
 		upTo, people, ok := l.pull(now, min(n, MaxPull))
 		counts := l.Counts()
-		p = Pulled{Called: people, UpTo: max(upTo, fairness.Position(counts.Called)), Waiting: counts.Waiting + people, Active: l.active(now) + people}
+		p = Pulled{Called: people, UpTo: max(upTo, fairness.Position(counts.Called)),
+			Waiting: counts.Waiting + people, Active: l.active(now) + people}
 		if !ok {
 			return nil, nil
 		}

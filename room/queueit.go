@@ -95,7 +95,8 @@ func (q *QueueIt) problems(secretKey string, hasKey bool) []fairness.Problem {
 	case secretKey == "" && !hasKey:
 		list = append(list, fairness.Problem{Field: "secret_key", Detail: "is needed"})
 	case secretKey != "" && !queueItKeyForm.MatchString(secretKey):
-		detail := fmt.Sprintf("must be %d to %d visible characters of ASCII, without spaces", MinQueueItKey, MaxQueueItKey)
+		detail := fmt.Sprintf("must be %d to %d visible characters of ASCII, without spaces", MinQueueItKey,
+			MaxQueueItKey)
 		list = append(list, fairness.Problem{Field: "secret_key", Detail: detail})
 	}
 	return list

@@ -197,7 +197,8 @@ func (rec *Recovery) End(ctx context.Context, words string) (string, error) {
 	if rec.HasRoot() {
 		shown = rec.Had.Root.String()
 	}
-	text := fmt.Sprintf("proofline.dev/ended-with-loss\n%s\n%d %v\n%d %s\n%s\n", rec.record.Origin, rec.Has.Size, rec.Has.Root, rec.Had.Size, shown, words)
+	text := fmt.Sprintf("proofline.dev/ended-with-loss\n%s\n%d %v\n%d %s\n%s\n", rec.record.Origin, rec.Has.Size,
+		rec.Has.Root, rec.Had.Size, shown, words)
 	signed, err := note.Sign(&note.Note{Text: text}, rec.keys.log)
 	if err != nil {
 		return "", fmt.Errorf("sign statement: %w", err)

@@ -20,7 +20,8 @@ func (r *Room) remember(st fairness.Standing) {
 	if err == nil {
 		r.forgetful.Store(false)
 	} else if !r.forgetful.Swap(true) {
-		r.log.Error("cannot remember a redemption: if the database goes back, the pass can be used again", "room", r.Slug, "err", err)
+		r.log.Error("cannot remember a redemption: if the database goes back, the pass can be used again",
+			"room", r.Slug, "err", err)
 	}
 }
 

@@ -34,7 +34,8 @@ func (g *Regression) Error() string {
 	if g.Statement != "" {
 		return ErrAbandoned.Error()
 	}
-	return fmt.Sprintf("%v: the database has %d entries with root %v, %s saw %d with root %v", ErrRegressed, g.Has.Size, g.Has.Root, g.By, g.Had.Size, g.Had.Root)
+	return fmt.Sprintf("%v: the database has %d entries with root %v, %s saw %d with root %v", ErrRegressed,
+		g.Has.Size, g.Has.Root, g.By, g.Had.Size, g.Had.Root)
 }
 
 // Unwrap returns [ErrRegressed] or [ErrAbandoned].
@@ -79,8 +80,10 @@ func (r *Room) markOf() mark.Log { return mark.Log{Slug: r.Slug, Key: r.keys.log
 // first.
 func (r *Room) expose(l *live) {
 	size := l.Size()
-	if err := r.marks.Put(r.markOf(), pglog.Mark{Size: size, Root: l.log.Root()}); err != nil && !r.unmarked.Swap(true) {
-		r.log.Error("cannot write mark: after a restart this server may not notice that its database went back", "room", r.Slug, "err", err)
+	if err := r.marks.Put(r.markOf(), pglog.Mark{Size: size, Root: l.log.Root()}); err != nil &&
+		!r.unmarked.Swap(true) {
+		r.log.Error("cannot write mark: after a restart this server may not notice that its database went back",
+			"room", r.Slug, "err", err)
 	} else if err == nil {
 		r.unmarked.Store(false)
 	}
@@ -128,7 +131,8 @@ func (r *Room) regress(ctx context.Context, g Regression) error {
 		g.Since = was.Since
 	} else {
 		r.log.Error("room is held: its transcript lacks published entries; run proofline recover",
-			"room", r.Slug, "size", g.Has.Size, "root", g.Has.Root, "shown_size", g.Had.Size, "shown_root", g.Had.Root, "shown_to", g.By, "ended", g.Statement != "")
+			"room", r.Slug, "size", g.Has.Size, "root", g.Has.Root, "shown_size", g.Had.Size,
+			"shown_root", g.Had.Root, "shown_to", g.By, "ended", g.Statement != "")
 	}
 	r.regression.Store(&g)
 	if g.Statement == "" && !g.isStored {
@@ -189,7 +193,8 @@ const (
 // heal releases a room whose transcript is complete again.
 func (r *Room) heal() {
 	if was := r.regression.Swap(nil); was != nil {
-		r.log.Warn("room continues: its transcript has all published entries again", "room", r.Slug, "size", r.durableSize(), "held_for", time.Since(was.Since).Round(time.Millisecond))
+		r.log.Warn("room continues: its transcript has all published entries again", "room", r.Slug,
+			"size", r.durableSize(), "held_for", time.Since(was.Since).Round(time.Millisecond))
 	}
 }
 

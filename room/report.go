@@ -85,10 +85,12 @@ func (in *Report) size() int { return len(in.Started) + len(in.Active) + len(in.
 
 func (in *Report) check() error {
 	if most := max(len(in.Started), len(in.Active), len(in.Ended)); most > MaxTold {
-		return &InvalidError{[]fairness.Problem{{Detail: fmt.Sprintf("names %d sessions, and at most %d of a kind are taken at once", most, MaxTold)}}}
+		return &InvalidError{[]fairness.Problem{{
+			Detail: fmt.Sprintf("names %d sessions, and at most %d of a kind are taken at once", most, MaxTold)}}}
 	}
 	if n := len(in.Unguarded); n > MaxUnguarded {
-		return &InvalidError{[]fairness.Problem{{Field: "unguarded", Detail: fmt.Sprintf("has %d times, and at most %d are taken at once", n, MaxUnguarded)}}}
+		return &InvalidError{[]fairness.Problem{{Field: "unguarded",
+			Detail: fmt.Sprintf("has %d times, and at most %d are taken at once", n, MaxUnguarded)}}}
 	}
 	return nil
 }

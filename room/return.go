@@ -57,7 +57,8 @@ func signReturn(key [ReturnKeySize]byte, room, to string) []byte {
 // isSigned reports whether a connector has signed the wanted URL.
 func (r *Room) isSigned(w Wanted) bool {
 	sig, err := base64.RawURLEncoding.Strict().DecodeString(w.Sig)
-	if err != nil || len(sig) != returnSize || len(w.Sig) != base64.RawURLEncoding.EncodedLen(returnSize) { // the decoder skips line breaks
+	// The decoder skips line breaks.
+	if err != nil || len(sig) != returnSize || len(w.Sig) != base64.RawURLEncoding.EncodedLen(returnSize) {
 		return false
 	}
 	for _, k := range r.usedWithin(returnGrace) {

@@ -172,7 +172,8 @@ func (r *Room) reload(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("load room %s: %w", r.Slug, err)
 	}
-	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log), flow: &r.flow, evidence: &r.evidence}
+	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log), flow: &r.flow,
+		evidence: &r.evidence}
 	missed := func(size uint64) *wantedMark {
 		for i := range wanted {
 			if wanted[i].Size == size && wanted[i].isMissed(size, l.log.Root()) {
@@ -202,7 +203,8 @@ func (r *Room) reload(ctx context.Context) error {
 		if r.live == nil { // not published: the caller keeps it to itself
 			r.live, r.stored = l, l.Size()
 		}
-		return r.regress(ctx, Regression{Has: pglog.Mark{Size: l.log.Size(), Root: l.log.Root()}, Had: lacks.Mark, By: lacks.by, isStored: lacks.isHeld})
+		return r.regress(ctx, Regression{Has: pglog.Mark{Size: l.log.Size(), Root: l.log.Root()}, Had: lacks.Mark,
+			By: lacks.by, isStored: lacks.isHeld})
 	}
 	silence.Stop()
 	if r.live == nil && r.marks.Get(r.markOf()).IsZero() {
@@ -487,12 +489,15 @@ type outside struct {
 func (o *outside) Root() [fairness.HashSize]byte { return o.root() }
 
 // VerifyProof implements fairness.Oracle.
-func (o *outside) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
+func (o *outside) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte,
+	proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
 	return verifyVRF(key, alpha, proof)
 }
 
 // VerifyCosignature implements fairness.Oracle.
-func (o *outside) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte, c fairness.Cosignature) (fairness.Time, error) {
-	seconds, err := audit.Checkpoint{Origin: o.state.Policy().Origin, Size: size, Root: root}.CosignedAt(witness, audit.Cosignature(c))
+func (o *outside) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte,
+	c fairness.Cosignature) (fairness.Time, error) {
+	seconds, err := audit.Checkpoint{Origin: o.state.Policy().Origin, Size: size, Root: root}.CosignedAt(witness,
+		audit.Cosignature(c))
 	return fairness.Time(seconds * 1000), err
 }

@@ -82,7 +82,8 @@ func parseClient(text string) (pgroom.Client, error) {
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) != pgroom.ClientSize || len(text) != base64.RawURLEncoding.EncodedLen(pgroom.ClientSize) {
-		return nil, &InvalidError{[]fairness.Problem{{Field: "Proofline-Client", Detail: "must be 22 characters of base64url"}}}
+		return nil, &InvalidError{[]fairness.Problem{{Field: "Proofline-Client",
+			Detail: "must be 22 characters of base64url"}}}
 	}
 	return b, nil
 }
@@ -123,7 +124,8 @@ func (r *Room) IsIn(ctx context.Context, st fairness.Standing) bool {
 }
 
 // onSession changes the session of a pass.
-func (r *Room) onSession(ctx context.Context, token string, change func(pgroom.Admission) (pgroom.Session, error)) (Session, error) {
+func (r *Room) onSession(ctx context.Context, token string,
+	change func(pgroom.Admission) (pgroom.Session, error)) (Session, error) {
 	r.touch()
 	if r.clock.pending().by != 0 {
 		return Session{}, ErrClock

@@ -31,7 +31,8 @@ const (
 func (r *Room) ChangeSessions(ctx context.Context, touch, release []string) (touched, released []Outcome, err error) {
 	r.touch()
 	if n := len(touch) + len(release); n > MaxChanges {
-		return nil, nil, &InvalidError{[]fairness.Problem{{Detail: fmt.Sprintf("has %d passes, and at most %d are taken at once", n, MaxChanges)}}}
+		return nil, nil, &InvalidError{[]fairness.Problem{{
+			Detail: fmt.Sprintf("has %d passes, and at most %d are taken at once", n, MaxChanges)}}}
 	}
 	found, err := r.admissions(ctx, append(touch[:len(touch):len(touch)], release...))
 	if err != nil {

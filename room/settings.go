@@ -78,7 +78,8 @@ const (
 	wantTargets = "must be a list of URLs"
 	wantFlag    = "must be true or false"
 	wantZone    = `must be a name of the IANA time zone database, such as "Europe/Vienna"`
-	wantTarget  = "must be a URL of https, or of http on localhost or 127.0.0.1, with a plain host name in lower case, without user, fragment or dot segments, at most 2000 characters"
+	wantTarget  = "must be a URL of https, or of http on localhost or 127.0.0.1, with a plain host name in lower case, " +
+		"without user, fragment or dot segments, at most 2000 characters"
 )
 
 // problems lists what is invalid in the settings.
@@ -108,7 +109,8 @@ var loopback = regexp.MustCompile(`^(localhost|127\.[0-9]+\.[0-9]+\.[0-9]+)$`)
 // parseTarget parses a URL that visitors may be sent to.
 func parseTarget(text string) (*url.URL, bool) {
 	u, err := url.Parse(text)
-	if err != nil || len(text) > maxTarget || strings.ContainsAny(text, "#\\") || u.User != nil || !hostForm.MatchString(u.Host) {
+	if err != nil || len(text) > maxTarget || strings.ContainsAny(text, "#\\") || u.User != nil ||
+		!hostForm.MatchString(u.Host) {
 		return nil, false
 	}
 	safe := u.Scheme == "https" || u.Scheme == "http" && loopback.MatchString(u.Hostname())
@@ -248,7 +250,8 @@ func (r *Room) readSettings(ctx context.Context, version int64) error {
 // takeSettings applies stored settings, unless newer ones are known.
 func (r *Room) takeSettings(stored pgroom.Settings) error {
 	next := &storedSettings{version: stored.Version}
-	if err := errors.Join(json.Unmarshal(stored.JSON, &next.Settings), json.Unmarshal(stored.JSON, &next.queueIt)); err != nil {
+	if err := errors.Join(json.Unmarshal(stored.JSON, &next.Settings),
+		json.Unmarshal(stored.JSON, &next.queueIt)); err != nil {
 		return fmt.Errorf("read settings: %w", err)
 	}
 	for {

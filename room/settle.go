@@ -46,7 +46,8 @@ func (rs *Rooms) settle(ctx context.Context) error {
 	accepted, hasAccepted := rs.Logs.Accepted()
 	if hasAccepted && found.IsBehind(accepted) {
 		if !s.refused {
-			rs.Log.Error("database is an old primary: not appending to it", "timeline", found.Timeline, "newer", accepted.Timeline)
+			rs.Log.Error("database is an old primary: not appending to it", "timeline", found.Timeline,
+				"newer", accepted.Timeline)
 		}
 		s.refused = true
 		return pglog.ErrUnsettled
@@ -55,7 +56,8 @@ func (rs *Rooms) settle(ctx context.Context) error {
 		if err := rs.compare(ctx); err != nil {
 			return err
 		}
-		if err := remind(rs.ctx, rs.Marks, rs.Options.Rooms, rs.Log); err != nil { // not under ctx: it may take longer than a tick
+		// Not under ctx, because it may take longer than a tick.
+		if err := remind(rs.ctx, rs.Marks, rs.Options.Rooms, rs.Log); err != nil {
 			return err
 		}
 		s.compared = true
@@ -73,14 +75,16 @@ func (rs *Rooms) settle(ctx context.Context) error {
 		peers.Silent = nil // they will find the database compared
 	}
 	if len(peers.Silent) > 0 {
-		rs.Log.Warn("servers did not compare the database in time; rooms continue without them", "servers", peers.Silent, "waited", waited.Round(time.Millisecond))
+		rs.Log.Warn("servers did not compare the database in time; rooms continue without them",
+			"servers", peers.Silent, "waited", waited.Round(time.Millisecond))
 	}
 	if err := rs.Logs.Settle(ctx, rs.Marks.Node(), peers.Silent); err != nil {
 		return err
 	}
 	rs.Logs.Accept(found)
 	if hasAccepted {
-		rs.Log.Info("compared the database with the marks of this server", "timeline", found.Timeline, "took", waited.Round(time.Millisecond))
+		rs.Log.Info("compared the database with the marks of this server", "timeline", found.Timeline,
+			"took", waited.Round(time.Millisecond))
 	}
 	return nil
 }
@@ -110,7 +114,8 @@ func (rs *Rooms) compare(ctx context.Context) error {
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		rs.Log.Error("database lacks rooms that this server has seen: check that it is the right one; if it is meant to be new, remove the directory of marks",
+		rs.Log.Error("database lacks rooms that this server has seen: "+
+			"check that it is the right one; if it is meant to be new, remove the directory of marks",
 			"rooms", len(missing), "first", missing[:min(len(missing), 5)])
 	}
 	return nil

@@ -181,8 +181,11 @@ func (r *Room) refresh(ctx context.Context) {
 	s := &Snapshot{
 		Size: r.stored, Title: *r.title.Load(),
 		Opens: timeOf(l.Schedule().Opens()), Starts: timeOf(r.policy.Starts),
-		Paused: l.Paused(), Held: l.ClaimsPaused(), Ended: l.Ended(), Outflow: l.Outflow(), Claim: time.Duration(r.policy.Claim) * time.Millisecond, Pull: l.flow.isPull(), Counts: l.Counts(), Gate: l.gateOf(),
-		Windows: l.Windows(shownWindows), Limit: l.limit(r.pulse.freed.perMinute()), Withdrawn: slices.Clone(l.withdrawn), latest: timeOf(l.Now()), schedule: l.Schedule(),
+		Paused: l.Paused(), Held: l.ClaimsPaused(), Ended: l.Ended(),
+		Outflow: l.Outflow(), Claim: time.Duration(r.policy.Claim) * time.Millisecond, Pull: l.flow.isPull(),
+		Counts: l.Counts(), Gate: l.gateOf(),
+		Windows: l.Windows(shownWindows), Limit: l.limit(r.pulse.freed.perMinute()),
+		Withdrawn: slices.Clone(l.withdrawn), latest: timeOf(l.Now()), schedule: l.Schedule(),
 	}
 	hash := l.Message()
 	r.mu.RUnlock()

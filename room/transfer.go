@@ -26,7 +26,8 @@ const transferSize = 16
 // returns the secret, once, within [TransferLasts]. An earlier code of the ticket becomes invalid. The
 // database stores neither the code nor the secret, only the secret sealed with the code. Errors: those of
 // [Room.Place], and [ErrSecret].
-func (r *Room) Transfer(ctx context.Context, ticket fairness.Ticket, secret [fairness.SecretSize]byte) (code string, err error) {
+func (r *Room) Transfer(ctx context.Context, ticket fairness.Ticket,
+	secret [fairness.SecretSize]byte) (code string, err error) {
 	if fairness.NewTicket(r.Origin, secret) != ticket {
 		return "", ErrSecret
 	}
@@ -40,7 +41,8 @@ func (r *Room) Transfer(ctx context.Context, ticket fairness.Ticket, secret [fai
 		return "", err
 	}
 	sealed := seal.Seal(nil, make([]byte, seal.NonceSize()), secret[:], nil) //nolint:gosec // each code seals once
-	if err := r.flow.store.AddTransfer(ctx, r.ID, uuid.UUID(ticket), r.transferHash(raw), sealed, TransferLasts); err != nil {
+	if err := r.flow.store.AddTransfer(ctx, r.ID, uuid.UUID(ticket), r.transferHash(raw), sealed,
+		TransferLasts); err != nil {
 		return "", err
 	}
 	return base64.RawURLEncoding.EncodeToString(raw[:]), nil

@@ -77,7 +77,8 @@ func (p *pulse) see(h pglog.Head) {
 
 // Vitals returns the room's figures as of the durable transcript.
 func (r *Room) Vitals() Vitals {
-	v := Vitals{Now: r.Now(), Snapshot: r.Snapshot(), Queued: r.queue.length(), Appended: time.Duration(r.pulse.took.Load()), HasBeacon: r.policy.Beacon != nil}
+	v := Vitals{Now: r.Now(), Snapshot: r.Snapshot(), Queued: r.queue.length(),
+		Appended: time.Duration(r.pulse.took.Load()), HasBeacon: r.policy.Beacon != nil}
 	v.Stored = -1
 	if _, ago, ever := r.pulse.owed.look(); ever {
 		v.Stored = ago

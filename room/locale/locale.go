@@ -7,7 +7,8 @@ type language struct{ tag, name string }
 
 // languages are all languages, the fallback first.
 var languages = []language{
-	{"en", "English"}, {"de", "German"}, {"es", "Spanish"}, {"fr", "French"}, {"it", "Italian"}, {"pt", "Portuguese"}, {"ja", "Japanese"}, {"ar", "Arabic"},
+	{"en", "English"}, {"de", "German"}, {"es", "Spanish"}, {"fr", "French"},
+	{"it", "Italian"}, {"pt", "Portuguese"}, {"ja", "Japanese"}, {"ar", "Arabic"},
 }
 
 // Tags returns the language tags, such as "en", the fallback first.
