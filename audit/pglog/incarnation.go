@@ -13,21 +13,20 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ErrUnsettled is returned while the database is not the one that
-// [Store.Accept] was called for: it may have gone back.
+// ErrUnsettled is returned while connections lead to another database than the one accepted by
+// [Store.Accept]: it may lack committed data.
 var ErrUnsettled = errors.New("the database was restored, restarted or replaced, and is being compared")
 
-// Incarnation names one life of one database. A restart, a restored backup, a
-// failover and a return to an old primary each make another one; within one, a
-// database forgets nothing that it committed. The zero value stands for a
-// connection of which nothing is known.
+// Incarnation identifies one life of one database. A restart, a restored backup, a failover and a return to
+// an old primary each start a new one; within one, a database loses nothing that it committed. The zero value
+// belongs to a connection about which nothing is known.
 type Incarnation struct {
-	System   int64  // of the cluster, kept by its copies
-	Timeline int64  // grows with each promotion and each recovery from an archive
-	Life     string // start of the process, database and tables
+	System   int64  // system identifier of the cluster, which its copies share
+	Timeline int64  // increases with each promotion and each recovery from an archive
+	Life     string // start time of the process, and ids of database and tables
 }
 
-// String returns the incarnation as log_nodes has it.
+// String returns the incarnation as log_nodes stores it.
 func (i Incarnation) String() string {
 	return strconv.FormatInt(i.System, 10) + " " + strconv.FormatInt(i.Timeline, 10) + " " + i.Life
 }
@@ -44,14 +43,14 @@ const (
 		lifeQuery + ` from pg_control_system()`
 )
 
-// incarnationKey and unsureKey are what connections remember.
+// incarnationKey and unsureKey are the keys of the data attached to connections.
 const (
 	incarnationKey = "proofline incarnation"
 	unsureKey      = "proofline unsure"
 )
 
-// identify remembers which incarnation a new connection leads to. A database that
-// does not tell system and timeline, as some hosted ones, is known by its life.
+// identify attaches the database's incarnation to a new connection. Some hosted databases do not reveal
+// system and timeline; these are identified by their life only.
 func identify(ctx context.Context, conn *pgx.Conn) error {
 	var i Incarnation
 	err := conn.QueryRow(ctx, incarnationQuery).Scan(&i.System, &i.Timeline, &i.Life)
@@ -71,18 +70,17 @@ func incarnationOf(conn *pgxpool.Conn) Incarnation {
 	return i
 }
 
-// noticeUnsure remembers that a commit of the connection gave up waiting for a
-// synchronous standby: PostgreSQL keeps such a commit, reports success, and may
-// forget it at a failover. The text of the warning is translated, the name of the
-// routine is not.
+// noticeUnsure records that a commit of the connection gave up waiting for a synchronous standby: PostgreSQL
+// keeps such a commit, reports success, and may lose it at a failover. It checks the name of the routine,
+// because the text of the warning is translated.
 func noticeUnsure(conn *pgconn.PgConn, n *pgconn.Notice) {
 	if n.Routine == "SyncRepWaitForLSN" {
 		conn.CustomData()[unsureKey] = true
 	}
 }
 
-// sure returns [ErrUnconfirmed] when a commit of the connection was kept without
-// its standby since the last call.
+// sure returns [ErrUnconfirmed] if, since the last call, a commit of the connection was kept without its
+// standby.
 func sure(conn *pgx.Conn) error {
 	data := conn.PgConn().CustomData()
 	if data[unsureKey] == nil {
@@ -92,11 +90,11 @@ func sure(conn *pgx.Conn) error {
 	return ErrUnconfirmed
 }
 
-// Guard has the store refuse to append until [Store.Accept] is called, and
-// whenever connections lead to another incarnation than that.
+// Guard makes the store refuse appends until [Store.Accept] is called, and whenever connections lead to
+// another incarnation than the accepted one.
 func (s *Store) Guard() { s.guarded.Store(true) }
 
-// Accept lets appends go on in an incarnation. Connections to others are closed.
+// Accept allows appends in an incarnation, and closes connections to others.
 func (s *Store) Accept(i Incarnation) {
 	was := s.accepted.Swap(&i)
 	if was == nil {
@@ -122,7 +120,7 @@ func (s *Store) await(ctx context.Context) error {
 	}
 }
 
-// Accepted returns the incarnation that was accepted last; false for none yet.
+// Accepted returns the incarnation accepted last, if any.
 func (s *Store) Accepted() (Incarnation, bool) {
 	if i := s.accepted.Load(); i != nil {
 		return *i, true
@@ -130,8 +128,8 @@ func (s *Store) Accepted() (Incarnation, bool) {
 	return Incarnation{}, false
 }
 
-// acquire returns a connection to the accepted incarnation. Before the first one
-// a log can be read, but not appended to.
+// acquire returns a connection to the accepted incarnation. Before the first one is accepted, a log can be
+// read but not appended to.
 func (s *Store) acquire(ctx context.Context, append bool) (*pgxpool.Conn, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil || !s.guarded.Load() {
@@ -145,35 +143,36 @@ func (s *Store) acquire(ctx context.Context, append bool) (*pgxpool.Conn, error)
 	return nil, ErrUnsettled
 }
 
-// Acquire returns a connection to the accepted incarnation, which forgets nothing
-// that was committed there. Errors: [ErrUnsettled], and those of the pool.
+// Acquire returns a connection to the accepted incarnation, which loses nothing that was committed there.
+// Errors: [ErrUnsettled], and those of the pool.
 func (s *Store) Acquire(ctx context.Context) (*pgxpool.Conn, error) { return s.acquire(ctx, true) }
 
-// Incarnation returns which database connections lead to now.
+// Incarnation returns the incarnation that connections lead to now.
 func (s *Store) Incarnation(ctx context.Context) (Incarnation, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return Incarnation{}, fmt.Errorf("identify database: %w", err)
 	}
 	defer conn.Release()
-	if err := conn.Ping(ctx); err != nil { // it may have led to one that is gone
+	if err := conn.Ping(ctx); err != nil { // the connection may belong to a server that is gone
 		return Incarnation{}, fmt.Errorf("identify database: %w", err)
 	}
 	return incarnationOf(conn), nil
 }
 
-// Peers are the other servers of the database.
+// Peers describes the other servers of the database.
 type Peers struct {
-	Known   bool        // the database knew this one
-	Settled bool        // one of them appends in this incarnation already
-	Silent  []uuid.UUID // those that have not compared this incarnation
+	Known   bool        // the database has this server's record
+	Settled bool        // one of them already appends in this incarnation
+	Silent  []uuid.UUID // servers that have not compared this incarnation
 }
 
-// Compared notes that a node has compared an incarnation with all that it
-// remembers, and returns how far the others are.
+// Compared records that a node has compared an incarnation with all its marks, and returns the state of the
+// others.
 func (s *Store) Compared(ctx context.Context, node uuid.UUID, i Incarnation) (p Peers, err error) {
 	batch := &pgx.Batch{}
-	batch.Queue(`select exists (select from log_nodes where node_id = $1)`, node).QueryRow(func(row pgx.Row) error { return row.Scan(&p.Known) })
+	batch.Queue(`select exists (select from log_nodes where node_id = $1)`,
+		node).QueryRow(func(row pgx.Row) error { return row.Scan(&p.Known) })
 	batch.Queue(`insert into log_nodes (node_id, compared) values ($1, $2)
 		on conflict (node_id) do update set compared = excluded.compared, settled = false where log_nodes.compared <> excluded.compared`, node, i.String())
 	batch.Queue(`select coalesce(bool_or(settled and compared = $2), false), coalesce(array_agg(node_id) filter (where compared <> $2), '{}')
@@ -184,7 +183,7 @@ func (s *Store) Compared(ctx context.Context, node uuid.UUID, i Incarnation) (p 
 	return p, nil
 }
 
-// Settle notes that a node appends, and that silent ones are waited for no more.
+// Settle records that a node appends, and that silent nodes are no longer waited for.
 func (s *Store) Settle(ctx context.Context, node uuid.UUID, silent []uuid.UUID) error {
 	batch := &pgx.Batch{}
 	batch.Queue(`update log_nodes set settled = true where node_id = $1`, node)
@@ -195,7 +194,7 @@ func (s *Store) Settle(ctx context.Context, node uuid.UUID, silent []uuid.UUID) 
 	return nil
 }
 
-// Leave notes that a node has stopped: others need not wait for it.
+// Leave records that a node has stopped, so that others do not wait for it.
 func (s *Store) Leave(ctx context.Context, node uuid.UUID) error {
 	if _, err := s.pool.Exec(ctx, `delete from log_nodes where node_id = $1`, node); err != nil {
 		return fmt.Errorf("leave database: %w", err)
@@ -203,9 +202,8 @@ func (s *Store) Leave(ctx context.Context, node uuid.UUID) error {
 	return nil
 }
 
-// confirmTimeout bounds how long a commit waits for a synchronous standby.
-// PostgreSQL keeps a commit that gives up, so giving up early gains nothing: the
-// room would go on no sooner.
+// confirmTimeout limits how long a commit waits for a synchronous standby. PostgreSQL keeps a commit that
+// gives up, so the room would not continue sooner with a shorter limit.
 const confirmTimeout = time.Minute
 
 func (s *Store) commitTimeout() time.Duration {
@@ -215,10 +213,9 @@ func (s *Store) commitTimeout() time.Duration {
 	return appendTimeout
 }
 
-// Confirm returns once all that was read before the call is as durable as a
-// commit of this moment. What a node commits itself is. What it reads may be a
-// commit of another node, or of its own, that gave up waiting for a standby.
-// Without synchronous standbys there is nothing to wait for.
+// Confirm waits until everything that was read before the call is as durable as a commit made now. A node's
+// own commits are; what it reads may be a commit that gave up waiting for a standby. Without synchronous
+// standbys it does not wait.
 func (s *Store) Confirm(ctx context.Context) error {
 	if !s.synchronous.Load() {
 		return nil

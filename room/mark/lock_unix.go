@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// tryLock takes a lock that ends with the process; nil when another has it.
+// tryLock takes a lock that ends with the process; nil: another process holds it.
 func tryLock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // in the operator's directory
 	if err != nil {

@@ -1,24 +1,21 @@
-// Package mark keeps, outside of the database, how far this node has seen each
-// log: its size and root. A database that forgets what it committed, because it
-// was restored from a backup or because a standby that lagged behind took over,
-// is recognized by it.
+// Package mark records, outside of the database, how far this node has seen each log: its size and root. By
+// these marks the node recognizes a database that has lost committed entries, because it was restored from a
+// backup, or a standby that lagged behind took over.
 //
-// A directory holds a file for each node that uses it, marks-1, marks-2, ...: lines
-// of text, one for each batch, written with one write(2) before anything of the
-// batch is shown, and synced once a second. So a mark survives the process and the
-// database, and may miss the last second before a power cut. A second file,
-// marks-1.lock, is held with flock(2) by the process that writes the first.
+// A directory has a file for each node that uses it: marks-1, marks-2, and so on. A line of text for each
+// batch is written with one write(2) before anything of the batch is shown, and synced once a second. So a
+// mark survives the process and the database, but may miss the last second before a power cut. The process
+// that writes marks-1 holds marks-1.lock with flock(2).
 //
 //	node 0b3e4d8e-...                    the node's name, kept for its next start
 //	SLUG KEY SIZE ROOT CRC               room, id of the log's key, entries, root hash
 //
-// Beside them are the passes that this node redeemed, in redeemed-1.1,
-// redeemed-1.2 and so on, written and synced in the same way. A file is removed
-// once all its sessions are over.
+// The passes that this node redeemed are in redeemed-1.1, redeemed-1.2 and so on, written and synced in the
+// same way. A file is removed once all its sessions have ended.
 //
 //	ROOM PASS EXPIRES ENDS CRC           ids in base64url, milliseconds since the Unix epoch
 //
-// A line that is cut short or whose checksum is wrong counts for nothing.
+// A line that is incomplete or has a wrong checksum is ignored.
 package mark
 
 import (
@@ -45,33 +42,33 @@ import (
 
 const (
 	prefix    = "marks-"
-	mostNodes = 64      // of one directory
-	mostBytes = 8 << 20 // of a file, before it is written anew
+	mostNodes = 64      // nodes in one directory
+	mostBytes = 8 << 20 // size at which a file is rewritten
 	syncEvery = time.Second
 )
 
 // ErrTaken is returned when too many nodes use a directory.
 var ErrTaken = errors.New("the directory of marks is used by too many servers")
 
-// Log names one log: a room that is made again under the same slug has another key.
+// Log identifies a log: a room that is created again under the same slug has another key.
 type Log struct {
 	Slug string
 	Key  uint32
 }
 
-// Store keeps marks. Safe for concurrent use.
+// Store stores marks. It is safe for concurrent use.
 type Store struct {
 	node uuid.UUID
-	path string // empty: in memory alone
+	path string // empty: in memory only
 	lock *os.File
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	marks   map[Log]pglog.Mark
 	file    *os.File
 	written int64
-	dirty   bool  // written since the latest sync
+	dirty   bool  // written to since the latest sync
 	torn    bool  // the latest line may be incomplete
-	err     error // of the latest write
+	err     error // result of the latest write
 	line    []byte
 
 	redeemed redeemed
@@ -80,11 +77,11 @@ type Store struct {
 	synced chan struct{} // closed when the syncing goroutine has ended
 }
 
-// Memory returns a store that forgets everything when the process ends.
+// Memory returns a store that keeps marks only until the process ends.
 func Memory() *Store { return &Store{node: uuid.New(), marks: map[Log]pglog.Mark{}} }
 
-// Open returns the store of a directory, which is made if it does not exist, with
-// all marks of the nodes that use it or did.
+// Open returns the store of a directory, with the marks of all nodes that use it or have used it. It creates
+// the directory if necessary.
 func Open(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open marks: %w", err)
@@ -118,7 +115,7 @@ func Read(dir string) (*Store, error) {
 	return s, nil
 }
 
-// claim takes the first file that no living process has.
+// claim takes the first file that no running process uses.
 func (s *Store) claim(dir string) error {
 	for n := 1; n <= mostNodes; n++ {
 		path := filepath.Join(dir, prefix+strconv.Itoa(n))
@@ -134,7 +131,7 @@ func (s *Store) claim(dir string) error {
 	return ErrTaken
 }
 
-// load reads the files of all nodes, and this node's name in its own.
+// load reads the files of all nodes, and this node's name from its own.
 func (s *Store) load(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, prefix+"*"))
 	if err != nil {
@@ -162,37 +159,37 @@ func (s *Store) load(dir string) error {
 	return nil
 }
 
-// Node returns the name of this node among the servers of its database.
+// Node returns this node's name among the servers of the database.
 func (s *Store) Node() uuid.UUID { return s.node }
 
-// Name names this node to people.
+// Name returns this node's name for logs and users.
 func (s *Store) Name() string { return "server " + s.node.String()[:8] }
 
 // IsKept reports whether marks survive the process.
 func (s *Store) IsKept() bool { return s.path != "" }
 
-// Err returns why the latest mark could not be written; nil when it was.
+// Err returns the error of the latest write; nil: it succeeded.
 func (s *Store) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Get returns how far a log was seen; the zero mark for not at all.
+// Get returns the mark of a log; zero: never seen.
 func (s *Store) Get(log Log) pglog.Mark {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.marks[log]
 }
 
-// All returns how far every log was seen.
+// All returns all marks.
 func (s *Store) All() map[Log]pglog.Mark {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.marks)
 }
 
-// Knows reports whether a log of a room was seen.
+// Knows reports whether a log of the room was seen.
 func (s *Store) Knows(slug string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,8 +201,8 @@ func (s *Store) Knows(slug string) bool {
 	return false
 }
 
-// Put notes how far a log is seen now, with one write. A mark that cannot be
-// written counts as long as the process lives; the error is that of the write.
+// Put stores the mark of a log with one write. If the write fails, Put returns the error, and the mark counts
+// until the process ends.
 func (s *Store) Put(log Log, m pglog.Mark) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,7 +229,7 @@ func (s *Store) Put(log Log, m pglog.Mark) error {
 	return err
 }
 
-// Forget drops what was seen of a room, for good.
+// Forget deletes the marks of a room.
 func (s *Store) Forget(slug string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,7 +240,7 @@ func (s *Store) Forget(slug string) error {
 	return s.rewrite()
 }
 
-// rewrite makes the file anew, with a line for each log.
+// rewrite replaces the file by one with a line for each log.
 func (s *Store) rewrite() error {
 	text := []byte("node " + s.node.String() + "\n")
 	for log, m := range s.marks {
@@ -264,13 +261,13 @@ func (s *Store) rewrite() error {
 		return errors.Join(err, file.Close())
 	}
 	if s.file != nil {
-		_ = s.file.Close() // all of it is in the new one
+		_ = s.file.Close() // the new file has everything
 	}
 	s.file, s.written, s.dirty, s.torn = file, int64(len(text)), false, false
 	return nil
 }
 
-// sync has marks and redemptions on the disk, once a second.
+// sync syncs marks and redemptions to disk once a second.
 func (s *Store) sync() {
 	defer close(s.synced)
 	ticker := time.NewTicker(syncEvery)
@@ -278,7 +275,7 @@ func (s *Store) sync() {
 	for {
 		select {
 		case <-ticker.C:
-			_ = errors.Join(s.flush(), s.redeemed.flush()) // the next write says what is wrong
+			_ = errors.Join(s.flush(), s.redeemed.flush()) // the next write reports the error
 		case <-s.closed:
 			return
 		}
@@ -293,13 +290,13 @@ func (s *Store) flush() error {
 	if !dirty {
 		return nil
 	}
-	if err := file.Sync(); err != nil && !errors.Is(err, os.ErrClosed) { // closed: made anew, and synced
+	if err := file.Sync(); err != nil && !errors.Is(err, os.ErrClosed) { // closed: replaced by a synced file
 		return err
 	}
 	return nil
 }
 
-// Close has all marks on the disk and gives the file free.
+// Close syncs all marks to disk and releases the file.
 func (s *Store) Close() error {
 	if s.path == "" {
 		return nil
@@ -325,7 +322,7 @@ func appendLine(dst []byte, log Log, m pglog.Mark) []byte {
 
 func sum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// parse reads a line; false when it is not one.
+// parse parses a line. ok is false for an invalid one.
 func parse(line []byte) (log Log, m pglog.Mark, ok bool) {
 	fields, ok := checked(line, 5)
 	if !ok {

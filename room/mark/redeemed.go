@@ -19,32 +19,31 @@ import (
 
 const (
 	redeemedPrefix = "redeemed-"
-	partBytes      = 4 << 20 // of a file of redemptions, before the next one is begun: some 45,000
+	partBytes      = 4 << 20 // size at which the next file of redemptions begins: some 45,000 redemptions
 	mostParts      = 32
-	partSlack      = time.Hour // between this machine's clock and the database's
+	partSlack      = time.Hour // tolerance between the clocks of this machine and the database
 )
 
-// ErrCrowded is returned when redemptions had to be dropped whose sessions last:
-// more sessions last at once than a node remembers.
-var ErrCrowded = errors.New("the oldest redemptions were dropped, and their sessions last")
+// ErrCrowded is returned when redemptions of live sessions had to be dropped: there are more live sessions
+// than a node remembers.
+var ErrCrowded = errors.New("dropped the oldest redemptions, although their sessions are live")
 
-// Redemption is a pass that was used up. Times are milliseconds since the Unix
-// epoch by the database's clock.
+// Redemption is a redeemed pass. Times are milliseconds since the Unix epoch by the database's clock.
 type Redemption struct {
 	Room, Pass uuid.UUID
-	Expires    int64 // the pass
-	Ends       int64 // the session, without touch or release
+	Expires    int64 // when the pass expires
+	Ends       int64 // when the session ends without touch or release
 }
 
-// redeemed are the redemptions of one node. They are in files alone, which are
-// only read when the database may have forgotten them.
+// redeemed stores the redemptions of one node. They are kept only in files, which are read when the database
+// may have lost redemptions.
 type redeemed struct {
-	mu      sync.Mutex // guards all below
-	path    string     // of the files, without their number; empty: nothing is kept
-	parts   []part     // in the order they were begun; the last one may be open
+	mu      sync.Mutex // guards the fields below
+	path    string     // path of the files without their number; empty: nothing is stored
+	parts   []part     // in order of creation; the last one may be open
 	file    *os.File   // nil before the first redemption
 	written int
-	dirty   bool // written since the latest sync
+	dirty   bool // written to since the latest sync
 	torn    bool // the latest line may be incomplete
 	line    []byte
 }
@@ -52,12 +51,12 @@ type redeemed struct {
 // part is a file of redemptions.
 type part struct {
 	number int
-	until  int64 // the latest end in it
+	until  int64 // latest end of a session in it
 }
 
 func (r *redeemed) name(p part) string { return r.path + strconv.Itoa(p.number) }
 
-// open finds what the node's file number left. Nothing is appended to old files.
+// open reads the earlier files of the node. Nothing is appended to them.
 func (r *redeemed) open(marks string) error {
 	r.path = filepath.Join(filepath.Dir(marks), redeemedPrefix+strings.TrimPrefix(filepath.Base(marks), prefix)+".")
 	files, err := filepath.Glob(r.path + "*")
@@ -83,8 +82,7 @@ func (r *redeemed) open(marks string) error {
 	return nil
 }
 
-// prune removes files that hold nothing but sessions that are over, and the oldest ones
-// beyond mostParts.
+// prune removes files whose sessions have all ended, and the oldest ones beyond mostParts.
 func (r *redeemed) prune() (err error) {
 	now := time.Now().Add(-partSlack).UnixMilli()
 	r.parts = slices.DeleteFunc(r.parts, func(p part) bool {
@@ -126,7 +124,7 @@ func (r *redeemed) put(e Redemption) (err error) {
 	return errors.Join(err, failed)
 }
 
-// turn begins the next file. When that fails the open one goes on.
+// turn begins the next file. If that fails, the current one continues.
 func (r *redeemed) turn() error {
 	err := r.prune()
 	next := part{number: 1}
@@ -153,13 +151,13 @@ func (r *redeemed) flush() error {
 	if !dirty {
 		return nil
 	}
-	if err := file.Sync(); err != nil && !errors.Is(err, os.ErrClosed) { // closed: synced before
+	if err := file.Sync(); err != nil && !errors.Is(err, os.ErrClosed) { // closed: already synced
 		return err
 	}
 	return nil
 }
 
-// close returns after everything is on the disk.
+// close syncs everything to disk and closes the file.
 func (r *redeemed) close() error {
 	err := r.flush()
 	if r.file != nil {
@@ -168,11 +166,11 @@ func (r *redeemed) close() error {
 	return err
 }
 
-// Redeemed notes that a pass was used up, before the site hears that it was.
+// Redeemed stores a redemption. Call it before the site gets the answer.
 func (s *Store) Redeemed(r Redemption) error { return s.redeemed.put(r) }
 
-// Redemptions passes what the nodes of the directory remember of passes that were
-// used up, file by file. Some are over, and some are there twice.
+// Redemptions passes the redemptions of all nodes of the directory to do, file by file. Some sessions may
+// have ended, and some redemptions appear twice.
 func (s *Store) Redemptions(do func([]Redemption) error) error {
 	if s.path == "" {
 		return nil
@@ -183,7 +181,7 @@ func (s *Store) Redemptions(do func([]Redemption) error) error {
 	}
 	for _, file := range files {
 		list, err := readRedeemed(file)
-		if errors.Is(err, os.ErrNotExist) { // all of it is over
+		if errors.Is(err, os.ErrNotExist) { // pruned: its sessions have ended
 			continue
 		}
 		if err == nil && len(list) > 0 {
@@ -221,7 +219,7 @@ func appendRedemption(dst []byte, r Redemption) []byte {
 	return appendSum(dst, start)
 }
 
-// parseRedemption reads a line; false when it is not one.
+// parseRedemption parses a line. ok is false for an invalid one.
 func parseRedemption(line []byte) (r Redemption, ok bool) {
 	fields, ok := checked(line, 5)
 	if !ok {
@@ -232,17 +230,18 @@ func parseRedemption(line []byte) (r Redemption, ok bool) {
 	var errExpires, errEnds error
 	r.Expires, errExpires = strconv.ParseInt(fields[2], 10, 64)
 	r.Ends, errEnds = strconv.ParseInt(fields[3], 10, 64)
-	if err := errors.Join(errRoom, errPass, errExpires, errEnds); err != nil || len(room) != len(r.Room) || len(pass) != len(r.Pass) {
+	if err := errors.Join(errRoom, errPass, errExpires, errEnds); err != nil || len(room) != len(r.Room) ||
+		len(pass) != len(r.Pass) {
 		return r, false
 	}
 	r.Room, r.Pass = uuid.UUID(room), uuid.UUID(pass)
 	return r, true
 }
 
-// appendSum ends a line that began at start with its checksum.
+// appendSum ends a line, which began at start, with its checksum.
 func appendSum(dst []byte, start int) []byte { return fmt.Appendf(dst, " %08x\n", sum(dst[start:])) }
 
-// checked returns the fields of a complete line whose checksum is right.
+// checked returns the n fields of a line that is complete and has the right checksum.
 func checked(line []byte, n int) ([]string, bool) {
 	at := bytes.LastIndexByte(line, ' ')
 	fields := strings.Fields(string(line))

@@ -9,9 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// AddRound stores the signature of a beacon's round, which was verified.
+// AddRound stores the verified signature of a beacon round.
 func (s *Store) AddRound(ctx context.Context, chain [32]byte, round uint64, signature []byte) error {
-	_, err := s.pool.Exec(ctx, `insert into beacon_rounds (chain, round, signature) values ($1, $2, $3) on conflict do nothing`,
+	_, err := s.pool.Exec(ctx,
+		`insert into beacon_rounds (chain, round, signature) values ($1, $2, $3) on conflict do nothing`,
 		chain[:], int64(round), signature) //nolint:gosec // below 2^63 by the grammar
 	if err != nil {
 		return fmt.Errorf("store round: %w", err)
@@ -19,9 +20,10 @@ func (s *Store) AddRound(ctx context.Context, chain [32]byte, round uint64, sign
 	return nil
 }
 
-// Rounds returns the signatures of those of a beacon's rounds that are stored.
+// Rounds returns the signatures of those of the rounds that are stored.
 func (s *Store) Rounds(ctx context.Context, chain [32]byte, rounds []uint64) (map[uint64][]byte, error) {
-	rows, _ := s.pool.Query(ctx, `select round, signature from beacon_rounds where chain = $1 and round = any($2)`, chain[:], bigints(rounds))
+	rows, _ := s.pool.Query(ctx, `select round, signature from beacon_rounds where chain = $1 and round = any($2)`,
+		chain[:], bigints(rounds))
 	signatures := map[uint64][]byte{}
 	var round int64
 	var signature []byte
@@ -35,7 +37,7 @@ func (s *Store) Rounds(ctx context.Context, chain [32]byte, rounds []uint64) (ma
 	return signatures, nil
 }
 
-// bigints are numbers below 2^63 as the database has them.
+// bigints converts numbers below 2^63 to the database's type.
 func bigints(numbers []uint64) []int64 {
 	list := make([]int64, len(numbers))
 	for i, n := range numbers {
@@ -44,10 +46,11 @@ func bigints(numbers []uint64) []int64 {
 	return list
 }
 
-// AddCosignature stores what a witness said of the checkpoint of a size, which
-// was verified. The first one counts.
-func (s *Store) AddCosignature(ctx context.Context, room uuid.UUID, size uint64, witness string, cosignature [76]byte) error {
-	_, err := s.pool.Exec(ctx, `insert into freeze_cosignatures (room_id, size, witness, cosignature) values ($1, $2, $3, $4) on conflict do nothing`,
+// AddCosignature stores a witness's verified cosignature of the checkpoint of a size. The first one counts.
+func (s *Store) AddCosignature(ctx context.Context, room uuid.UUID, size uint64, witness string,
+	cosignature [76]byte) error {
+	_, err := s.pool.Exec(ctx,
+		`insert into freeze_cosignatures (room_id, size, witness, cosignature) values ($1, $2, $3, $4) on conflict do nothing`,
 		room, int64(size), witness, cosignature[:]) //nolint:gosec // at most 2^60
 	if err != nil {
 		return fmt.Errorf("store cosignature: %w", err)
@@ -55,10 +58,11 @@ func (s *Store) AddCosignature(ctx context.Context, room uuid.UUID, size uint64,
 	return nil
 }
 
-// Cosignatures returns what witnesses said of the checkpoints of some sizes, by
-// size and witness.
-func (s *Store) Cosignatures(ctx context.Context, room uuid.UUID, sizes []uint64) (map[uint64]map[string][76]byte, error) {
-	rows, _ := s.pool.Query(ctx, `select size, witness, cosignature from freeze_cosignatures where room_id = $1 and size = any($2)`, room, bigints(sizes))
+// Cosignatures returns the cosignatures of the checkpoints of some sizes, by size and witness.
+func (s *Store) Cosignatures(ctx context.Context, room uuid.UUID,
+	sizes []uint64) (map[uint64]map[string][76]byte, error) {
+	rows, _ := s.pool.Query(ctx,
+		`select size, witness, cosignature from freeze_cosignatures where room_id = $1 and size = any($2)`, room, bigints(sizes))
 	by := map[uint64]map[string][76]byte{}
 	var size int64
 	var witness string

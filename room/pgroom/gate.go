@@ -9,31 +9,29 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// News is what connectors told of a room's free sessions since their reports
-// before.
+// News is what connectors reported about a room's unqueued sessions since the previous batch.
 type News struct {
-	Nodes                  []uuid.UUID // who told
+	Nodes                  []uuid.UUID // nodes that reported
 	Started, Active, Ended []uuid.UUID // sessions
-	Length                 int64       // how long one lasts from each activity on, in ms
-	Most                   int64       // how long one lasts at most, in ms
+	Length                 int64       // duration of a session after each activity, in ms
+	Most                   int64       // maximum duration of a session, in ms
 }
 
-// Free is what is known of a room's free sessions at a moment.
+// Free has the counts of a room's unqueued sessions at one moment.
 type Free struct {
-	Started uint64 // in the last minute
-	Active  uint64 // they go on
-	Nodes   uint64 // that told something in the last ten seconds
+	Started uint64 // sessions that began in the last minute
+	Active  uint64 // live sessions
+	Nodes   uint64 // nodes that reported in the last ten seconds
 }
 
-// nodesMost is about how many nodes of a room are known: whoever has a token can
-// make up more.
+// nodesMost is the approximate maximum of a room's nodes: anyone with a token could make up more.
 const nodesMost = 20_000
 
-// clock is a table of the database's clock, which is read once.
+// clock is a table with the database's clock, which is read once.
 const clock = `(select ` + clockMS + ` as now_ms offset 0) as clock`
 
-// AddNews stores what was told, all of it or nothing, and returns what is known
-// then. A session that was told of before is not begun again.
+// AddNews stores a batch of reports, all or nothing, and returns the counts after that. A session that was
+// already reported does not begin again.
 func (s *Store) AddNews(ctx context.Context, room uuid.UUID, n News) (Free, error) {
 	batch := &pgx.Batch{}
 	queueTurn(batch, room)
@@ -45,7 +43,8 @@ func (s *Store) AddNews(ctx context.Context, room uuid.UUID, n News) (Free, erro
 	}
 	if len(n.Started) > 0 {
 		batch.Queue(`insert into room_free_sessions (room_id, session_id, began_ms, until_ms)
-			select distinct $1::uuid, session, now_ms, now_ms + $3::bigint from unnest($2::uuid[]) as session, `+clock+` order by session
+			select distinct $1::uuid, session, now_ms, now_ms + $3::bigint
+			from unnest($2::uuid[]) as session, `+clock+` order by session
 			on conflict do nothing`, room, texts(n.Started), n.Length)
 	}
 	const those = ` where room_id = $1 and session_id = any($2::uuid[]) and until_ms > ` + clockMS
@@ -53,27 +52,26 @@ func (s *Store) AddNews(ctx context.Context, room uuid.UUID, n News) (Free, erro
 		batch.Queue(`update room_free_sessions set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, began_ms + $4::bigint))`+those, room, texts(n.Active), n.Length, n.Most)
 	}
 	if len(n.Ended) > 0 {
-		batch.Queue(`update room_free_sessions set until_ms = `+clockMS+`, ended_ms = `+clockMS+those, room, texts(n.Ended))
+		batch.Queue(`update room_free_sessions set until_ms = `+clockMS+`, ended_ms = `+clockMS+those, room,
+			texts(n.Ended))
 	}
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return Free{}, fmt.Errorf("store what connectors told: %w", err)
+		return Free{}, fmt.Errorf("store connector reports: %w", err)
 	}
-	all, err := s.Free(ctx, []uuid.UUID{room}) // when nobody waits for it any more
+	all, err := s.Free(ctx, []uuid.UUID{room}) // outside of the transaction
 	return all[room], err
 }
 
-// queueTurn has those who change many sessions of a room do it one after the
-// other: so none of them holds what another waits for, in whatever order the
-// database finds the rows. Plans are made for the lists as they are: one that was
-// made for any list, when the table was small, would compare each session with
-// each of a list.
+// queueTurn makes transactions that change many sessions of a room run one after the other, so that they
+// cannot deadlock, whatever the order in which the database finds the rows. It also forces custom plans: a
+// generic plan, made when the table was small, would compare each session with each element of a list.
 func queueTurn(batch *pgx.Batch, room uuid.UUID) {
 	batch.Queue(`select pg_advisory_xact_lock(hashtextextended('proofline sessions ' || $1::text, 0)), set_config('plan_cache_mode', 'force_custom_plan', true)`, room.String())
 }
 
 func texts(ids []uuid.UUID) []string { return uuid.UUIDs(ids).Strings() }
 
-// Free returns what is known of the free sessions of rooms.
+// Free counts the unqueued sessions of rooms.
 func (s *Store) Free(ctx context.Context, rooms []uuid.UUID) (map[uuid.UUID]Free, error) {
 	if len(rooms) == 0 {
 		return nil, nil
@@ -82,12 +80,12 @@ func (s *Store) Free(ctx context.Context, rooms []uuid.UUID) (map[uuid.UUID]Free
 	batch := &pgx.Batch{}
 	queueFree(batch, rooms, func(id uuid.UUID, f Free) { all[id] = f })
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("count free sessions: %w", err)
+		return nil, fmt.Errorf("count unqueued sessions: %w", err)
 	}
 	return all, nil
 }
 
-// queueFree asks for what is known: of every room, for its indices have all of it.
+// queueFree queues the counts of all given rooms; the indices cover them.
 func queueFree(batch *pgx.Batch, rooms []uuid.UUID, take func(uuid.UUID, Free)) {
 	batch.Queue(`select id,
 			(select count(*) from room_free_sessions where room_id = id and began_ms > now_ms - 60000),
@@ -96,21 +94,21 @@ func queueFree(batch *pgx.Batch, rooms []uuid.UUID, take func(uuid.UUID, Free)) 
 		from unnest($1::uuid[]) as id, `+clock, texts(rooms)).Query(func(rows pgx.Rows) error {
 		var id uuid.UUID
 		var f Free
-		_, err := pgx.ForEachRow(rows, []any{&id, &f.Started, &f.Active, &f.Nodes}, func() error { take(id, f); return nil })
+		_, err := pgx.ForEachRow(rows, []any{&id, &f.Started, &f.Active, &f.Nodes},
+			func() error { take(id, f); return nil })
 		return err
 	})
 }
 
-// ForgetFree deletes free sessions that are over, and connectors that were not
-// heard of, for that long, and the reports of unguarded times that were recorded
-// by then.
+// ForgetFree deletes sessions that ended, and connectors that last reported, more than over ago, and
+// fail-open reports that were recorded more than recorded ago.
 func (s *Store) ForgetFree(ctx context.Context, over, recorded time.Duration) error {
 	batch := &pgx.Batch{}
 	batch.Queue(`delete from room_free_sessions where until_ms < `+clockMS+` - $1::bigint`, over.Milliseconds())
 	batch.Queue(`delete from room_connectors where seen_ms < `+clockMS+` - $1::bigint`, over.Milliseconds())
 	batch.Queue(`delete from room_unguarded where recorded_at < clock_timestamp() - $1::interval`, recorded)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return fmt.Errorf("forget free sessions: %w", err)
+		return fmt.Errorf("delete ended sessions and reports: %w", err)
 	}
 	return nil
 }

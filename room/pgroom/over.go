@@ -9,9 +9,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Over returns the sessions of a room, with passes and free ones, that a site
-// ended since so long ago: at most so many, the latest first. The time is that of
-// the statement, so that the indices are read from there on.
+// Over returns the sessions of a room, queued and unqueued, that a site has ended within since, at most most,
+// the latest first. The time is that of the statement, so that the indices are scanned from there on.
 func (s *Store) Over(ctx context.Context, room uuid.UUID, since time.Duration, most int) ([]uuid.UUID, error) {
 	rows, _ := s.pool.Query(ctx, `select id from (
 			(select pass_id as id, floor(extract(epoch from released_at) * 1000)::bigint as at_ms from room_sessions
@@ -22,7 +21,7 @@ func (s *Store) Over(ctx context.Context, room uuid.UUID, since time.Duration, m
 		) as over order by at_ms desc limit $3`, room, since, most)
 	list, err := pgx.AppendRows([]uuid.UUID(nil), rows, pgx.RowTo[uuid.UUID])
 	if err != nil {
-		return nil, fmt.Errorf("read sessions that ended: %w", err)
+		return nil, fmt.Errorf("read ended sessions: %w", err)
 	}
 	return list, nil
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// PassKey is a key of passes made by rotation, sealed.
+// PassKey is a sealed pass key made by rotation.
 type PassKey struct {
 	ID      string // RFC 7638 thumbprint
 	Sealed  []byte
@@ -18,7 +18,8 @@ type PassKey struct {
 
 // AddPassKey stores a key.
 func (s *Store) AddPassKey(ctx context.Context, id uuid.UUID, kid string, sealed []byte) error {
-	if _, err := s.pool.Exec(ctx, `insert into room_pass_keys (room_id, key_id, sealed) values ($1, $2, $3)`, id, kid, sealed); err != nil {
+	if _, err := s.pool.Exec(ctx, `insert into room_pass_keys (room_id, key_id, sealed) values ($1, $2, $3)`, id,
+		kid, sealed); err != nil {
 		return fmt.Errorf("store pass key: %w", err)
 	}
 	return nil
@@ -26,7 +27,8 @@ func (s *Store) AddPassKey(ctx context.Context, id uuid.UUID, kid string, sealed
 
 // PassKeys returns the keys made by rotation, oldest first.
 func (s *Store) PassKeys(ctx context.Context, id uuid.UUID) ([]PassKey, error) {
-	rows, _ := s.pool.Query(ctx, `select key_id, sealed, created_at from room_pass_keys where room_id = $1 order by created_at, key_id`, id)
+	rows, _ := s.pool.Query(ctx,
+		`select key_id, sealed, created_at from room_pass_keys where room_id = $1 order by created_at, key_id`, id)
 	keys, err := pgx.CollectRows(rows, pgx.RowToStructByPos[PassKey])
 	if err != nil {
 		return nil, fmt.Errorf("read pass keys: %w", err)
@@ -34,7 +36,7 @@ func (s *Store) PassKeys(ctx context.Context, id uuid.UUID) ([]PassKey, error) {
 	return keys, nil
 }
 
-// SetPull notes whether people are called only when a backend asks for them.
+// SetPull stores whether visitors are called only when a backend asks for them.
 func (s *Store) SetPull(ctx context.Context, id uuid.UUID, pull bool) error {
 	const upsert = `insert into room_flow (room_id, pull) values ($1, $2) on conflict (room_id) do update set pull = excluded.pull`
 	if _, err := s.pool.Exec(ctx, upsert, id, pull); err != nil {
@@ -43,15 +45,14 @@ func (s *Store) SetPull(ctx context.Context, id uuid.UUID, pull bool) error {
 	return nil
 }
 
-// Flow is what may change about a room without its transcript growing.
+// Flow is the part of a room that may change while its transcript does not grow.
 type Flow struct {
-	PassKeys int   // made by rotation
-	Pull     bool  // people are called only when a backend asks for them
-	Shift    int64 // sessions that go on, less those whose pass has not expired
+	PassKeys int   // number of keys made by rotation
+	Pull     bool  // visitors are called only when a backend asks for them
+	Shift    int64 // live sessions minus unexpired passes
 }
 
-// Flows returns what may have changed about rooms, in one round trip. Rooms
-// about which nothing is stored are not in the result.
+// Flows reads the flows of rooms in one round trip. Rooms without stored values are missing from the result.
 func (s *Store) Flows(ctx context.Context, rooms []uuid.UUID) (map[uuid.UUID]Flow, error) {
 	flows := map[uuid.UUID]Flow{}
 	ids := uuid.UUIDs(rooms).Strings()
@@ -73,7 +74,7 @@ func (s *Store) Flows(ctx context.Context, rooms []uuid.UUID) (map[uuid.UUID]Flo
 	return flows, nil
 }
 
-// gather asks for one value a room.
+// gather queues a query for one value per room.
 func gather[T any](batch *pgx.Batch, query string, rooms []string, take func(uuid.UUID, T)) {
 	batch.Queue(query, rooms).Query(func(rows pgx.Rows) error {
 		var id uuid.UUID

@@ -1,7 +1,6 @@
-// Package pgroom keeps in PostgreSQL what a room is beside its transcript:
-// slug, title, settings, sealed keys, sessions and its messages to visitors.
-// It is the only package that knows the tables of migrations/0002_rooms.sql,
-// 0004_sessions.sql and 0012_gate.sql.
+// Package pgroom stores in PostgreSQL the parts of a room that are not in its transcript: slug, title,
+// settings, sealed keys, sessions, and messages to visitors. No other package uses the tables of
+// migrations/0002_rooms.sql, 0004_sessions.sql and 0012_gate.sql.
 package pgroom
 
 import (
@@ -16,13 +15,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ErrNotFound is returned when there is no such room, key or message.
+// ErrNotFound is returned when the room, key or message does not exist.
 var ErrNotFound = errors.New("no such room")
 
-// slugs is the name space in which a slug is a room id (RFC 9562 section 6.5).
+// slugs is the name space that maps slugs to room ids (RFC 9562 section 6.5).
 var slugs = uuid.MustParse("6f1c2f6e-41f0-5bb9-9d2c-7a3c3f5a9b10")
 
-// RoomID returns the id of the room with that slug.
+// RoomID returns the id of the room with the slug.
 func RoomID(slug string) uuid.UUID { return uuid.NewSHA1(slugs, []byte(slug)) }
 
 // Room is one row of the rooms table.
@@ -33,29 +32,29 @@ type Room struct {
 	Title   string
 	Created time.Time
 	Ended   *time.Time
-	// SettingsVersion counts the changes of [Settings].
+	// SettingsVersion is the number of changes of [Settings].
 	SettingsVersion int64
 	Owner
-	Archived *time.Time // left out of lists since
+	Archived *time.Time // when it was left out of lists; nil: it is listed
 }
 
-// Owner is whose a room is and where it belongs.
+// Owner is the organization of a room, and its place in it.
 type Owner struct {
 	Org         uuid.UUID
-	Host        *string    // custom host that it is published under
-	RehearsalOf *uuid.UUID // the room or draft that it rehearses
+	Host        *string    // custom host that the room is published under; nil: none
+	RehearsalOf *uuid.UUID // room or draft that this room rehearses; nil: none
 }
 
-// MainOrg is the organization of rooms that nobody assigned.
+// MainOrg is the organization of rooms that were not assigned to another one.
 var MainOrg = uuid.MustParse("00000000-0000-8000-8000-000000000001")
 
-// Key is one private key, sealed.
+// Key is a sealed private key.
 type Key struct {
 	Purpose string // "log", "vrf" or "pass"
 	Sealed  []byte
 }
 
-// Store reads and writes rooms. Safe for concurrent use.
+// Store reads and writes rooms. It is safe for concurrent use.
 type Store struct {
 	pool    *pgxpool.Pool
 	acquire func(context.Context) (*pgxpool.Conn, error) // for sessions
@@ -64,13 +63,12 @@ type Store struct {
 // NewStore returns a store on a migrated database.
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool, pool.Acquire} }
 
-// Through has sessions read and changed on connections that acquire returns. It
-// must be called before the first use.
+// Through makes the store read and change sessions on connections that acquire returns. It must be called
+// before the first use.
 func (s *Store) Through(acquire func(context.Context) (*pgxpool.Conn, error)) { s.acquire = acquire }
 
-// Insert stores a room and its keys, and runs also in the same transaction.
-// A room that exists already stays as it is, and also does not run: the
-// result tells whether the room is new.
+// Insert stores a room and its keys, and runs also in the same transaction. If the room exists, Insert
+// changes nothing and does not run also. isNew reports whether the room is new.
 func (s *Store) Insert(ctx context.Context, r Room, keys []Key, also func(pgx.Tx) error) (isNew bool, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `insert into rooms (room_id, slug, origin, title, org_id, host, rehearsal_of) values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
@@ -80,7 +78,8 @@ func (s *Store) Insert(ctx context.Context, r Room, keys []Key, also func(pgx.Tx
 		}
 		isNew = true
 		for _, k := range keys {
-			if _, err := tx.Exec(ctx, `insert into room_keys (room_id, purpose, sealed) values ($1, $2, $3)`, r.ID, k.Purpose, k.Sealed); err != nil {
+			if _, err := tx.Exec(ctx, `insert into room_keys (room_id, purpose, sealed) values ($1, $2, $3)`, r.ID,
+				k.Purpose, k.Sealed); err != nil {
 				return err
 			}
 		}
@@ -94,7 +93,7 @@ func (s *Store) Insert(ctx context.Context, r Room, keys []Key, also func(pgx.Tx
 
 const columns = `room_id, slug, origin, title, created_at, ended_at, settings_version, org_id, host, rehearsal_of, archived_at`
 
-// Get returns the room with that slug, or [ErrNotFound].
+// Get returns the room with the slug, or [ErrNotFound].
 func (s *Store) Get(ctx context.Context, slug string) (Room, error) {
 	rows, _ := s.pool.Query(ctx, `select `+columns+` from rooms where room_id = $1`, RoomID(slug))
 	r, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Room])
@@ -117,12 +116,12 @@ func (s *Store) ListOpen(ctx context.Context) ([]Room, error) {
 	return s.list(ctx, `select `+columns+` from rooms where ended_at is null order by created_at desc, slug`)
 }
 
-// Selection is which rooms of an organization a list has.
+// Selection selects rooms of an organization for a list.
 type Selection struct {
 	Org      uuid.UUID
-	Search   string // in slug or title, without regard to case; empty for all
-	Archived bool   // those that are archived, and rehearsals that are over, rather than the others
-	Before   *Room  // those that come after this one in the list; nil for the first
+	Search   string // part of the slug or title, ignoring case; empty: all
+	Archived bool   // only archived rooms and finished rehearsals; false: only the others
+	Before   *Room  // last room of the previous page; nil: the first page
 	Most     int
 }
 
@@ -139,7 +138,7 @@ func (s *Store) ListOf(ctx context.Context, sel Selection) ([]Room, error) {
 		order by created_at desc, slug limit $6`, sel.Org, sel.Archived, sel.Search, before, slug, sel.Most)
 }
 
-// SetArchived leaves a room out of lists, or takes it in again.
+// SetArchived removes a room from lists, or adds it again.
 func (s *Store) SetArchived(ctx context.Context, id uuid.UUID, archived bool) error {
 	const update = `update rooms set archived_at = case when $2 then coalesce(archived_at, clock_timestamp()) end where room_id = $1`
 	if _, err := s.pool.Exec(ctx, update, id, archived); err != nil {
@@ -175,27 +174,30 @@ func (s *Store) SetTitle(ctx context.Context, id uuid.UUID, title string) error 
 	return nil
 }
 
-// MarkEnded notes that a room needs no node any more.
+// MarkEnded notes that no node needs to load the room any more.
 func (s *Store) MarkEnded(ctx context.Context, id uuid.UUID) error {
-	if _, err := s.pool.Exec(ctx, `update rooms set ended_at = clock_timestamp() where room_id = $1 and ended_at is null`, id); err != nil {
+	if _, err := s.pool.Exec(ctx,
+		`update rooms set ended_at = clock_timestamp() where room_id = $1 and ended_at is null`, id); err != nil {
 		return fmt.Errorf("mark room ended: %w", err)
 	}
 	return nil
 }
 
-// AddMessage stores a text under its SHA-256, which it returns.
+// AddMessage stores a text under its SHA-256, and returns that.
 func (s *Store) AddMessage(ctx context.Context, id uuid.UUID, text string) ([32]byte, error) {
 	hash := sha256.Sum256([]byte(text))
-	if _, err := s.pool.Exec(ctx, `insert into room_messages (room_id, hash, text) values ($1, $2, $3) on conflict do nothing`, id, hash[:], text); err != nil {
+	if _, err := s.pool.Exec(ctx,
+		`insert into room_messages (room_id, hash, text) values ($1, $2, $3) on conflict do nothing`, id, hash[:], text); err != nil {
 		return hash, fmt.Errorf("store message: %w", err)
 	}
 	return hash, nil
 }
 
-// Message returns the text with that SHA-256, or [ErrNotFound].
+// Message returns the text with the SHA-256, or [ErrNotFound].
 func (s *Store) Message(ctx context.Context, id uuid.UUID, hash [32]byte) (string, error) {
 	var text string
-	err := s.pool.QueryRow(ctx, `select text from room_messages where room_id = $1 and hash = $2`, id, hash[:]).Scan(&text)
+	err := s.pool.QueryRow(ctx, `select text from room_messages where room_id = $1 and hash = $2`, id,
+		hash[:]).Scan(&text)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", ErrNotFound
 	}

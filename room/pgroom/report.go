@@ -13,14 +13,15 @@ import (
 // Report is the organizer's audit report of a room.
 type Report struct {
 	Made    time.Time
-	Entries uint64 // of the transcript that was audited
-	Level   int    // assurance, 0: a check failed
-	HTML    []byte // compressed with gzip
+	Entries uint64 // entries of the audited transcript
+	Level   int    // assurance level; 0: a check failed
+	HTML    []byte // gzip-compressed
 }
 
-// SetReport stores the report of a room, in place of an earlier one.
+// SetReport stores the report of a room, and replaces an earlier one.
 func (s *Store) SetReport(ctx context.Context, id uuid.UUID, r Report) error {
-	_, err := s.pool.Exec(ctx, `insert into room_reports (room_id, made_at, entries, level, html) values ($1, $2, $3, $4, $5)
+	_, err := s.pool.Exec(ctx,
+		`insert into room_reports (room_id, made_at, entries, level, html) values ($1, $2, $3, $4, $5)
 		on conflict (room_id) do update set made_at = excluded.made_at, entries = excluded.entries, level = excluded.level, html = excluded.html`,
 		id, r.Made, int64(r.Entries), r.Level, r.HTML) //nolint:gosec // entries are numbered by the same type
 	if err != nil {
@@ -34,7 +35,7 @@ func (s *Store) Report(ctx context.Context, id uuid.UUID) (Report, error) {
 	return s.report(ctx, `select made_at, entries, level, html from room_reports where room_id = $1`, id)
 }
 
-// ReportHead is Report without HTML.
+// ReportHead returns the report of a room without its HTML.
 func (s *Store) ReportHead(ctx context.Context, id uuid.UUID) (Report, error) {
 	return s.report(ctx, `select made_at, entries, level, null::bytea from room_reports where room_id = $1`, id)
 }

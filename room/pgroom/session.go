@@ -10,14 +10,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Admission is a pass with its times in milliseconds since the Unix epoch.
+// Admission is a pass with its times, in milliseconds since the Unix epoch.
 type Admission struct {
 	Room, Pass uuid.UUID
-	Expires    int64 // the pass, and the session unless it is redeemed
-	Ends       int64 // the session of a redeemed pass, without touch or release
+	Expires    int64 // when the pass expires, and the session if the pass is not redeemed
+	Ends       int64 // when the session ends if the pass is redeemed, without touch or release
 }
 
-// Session is what became of an admission.
+// Session is the state of an admission's session.
 type Session struct {
 	Until    int64 // milliseconds since the Unix epoch
 	Redeemed bool
@@ -26,23 +26,21 @@ type Session struct {
 	Changed bool // by this request
 }
 
-// ClientSize is how many bytes say for whom a pass is redeemed.
+// ClientSize is the length of a [Client], in bytes.
 const ClientSize = 16
 
-// Client says for whom a pass is redeemed; empty when that is not said.
+// Client identifies the client that redeems a pass; empty: not given.
 type Client []byte
 
-// redeemAgain is how long after a pass was redeemed the same client may do so
-// again: an answer was lost.
+// redeemAgain is how long the same client may redeem a pass again, in case the response was lost.
 const redeemAgain = `interval '30 seconds'`
 
-// clockMS is the database's clock in milliseconds, as it is and not as it was
-// when the transaction began: one that waited for another may come too late.
+// clockMS is the database's clock in milliseconds: the current time, not the start of the transaction,
+// because a transaction that waited for another may come too late.
 const clockMS = `floor(extract(epoch from clock_timestamp()) * 1000)::bigint`
 
-// Redeem uses a pass up. Of all requests, on whatever node, one changes the
-// session, and those of the same client within 30 s after it, which count as
-// the same; none does once the pass has expired or its session was released.
+// Redeem uses up a pass. Of concurrent requests on all nodes one changes the session; so do requests of the
+// same client within 30 s after it. No request does once the pass has expired or its session was released.
 func (s *Store) Redeem(ctx context.Context, a Admission, c Client) (Session, error) {
 	var by []byte
 	if len(c) > 0 {
@@ -55,7 +53,7 @@ func (s *Store) Redeem(ctx context.Context, a Admission, c Client) (Session, err
 	batch.Queue(`select until_ms, redeemed_at is not null, released_at is not null,
 			case when redeemed_at > clock_timestamp() - `+redeemAgain+` and released_at is null then redeemed_by end
 		from room_sessions where room_id = $1 and pass_id = $2`, a.Room, a.Pass)
-	var lately []byte // who redeemed it
+	var lately []byte // the client that redeemed it
 	session, err := s.send(ctx, batch, &lately)
 	if len(by) > 0 && subtle.ConstantTimeCompare(by, lately) == 1 {
 		session.Changed = true
@@ -63,18 +61,18 @@ func (s *Store) Redeem(ctx context.Context, a Admission, c Client) (Session, err
 	return session, err
 }
 
-// Touch lets a session last length milliseconds from now on, but not beyond
-// most, unless it is over or its pass was never redeemed.
+// Touch extends a session to length milliseconds from now, but not beyond most, unless it has ended or its
+// pass was never redeemed.
 func (s *Store) Touch(ctx context.Context, a Admission, length, most int64) (Session, error) {
 	return s.change(ctx, a, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, $4::bigint)) where redeemed_at is not null and until_ms > `+clockMS, length, most)
 }
 
-// Keep lets a session last as if its pass were redeemed, which it still can be.
+// Keep extends a session as if its pass were redeemed; the pass can still be redeemed.
 func (s *Store) Keep(ctx context.Context, a Admission) (Session, error) {
 	return s.change(ctx, a, `set until_ms = greatest(until_ms, $3::bigint) where until_ms > `+clockMS, a.Ends)
 }
 
-// Session reads a session. One without a row ends with its pass.
+// Session reads a session. A session without a row ends with its pass.
 func (s *Store) Session(ctx context.Context, a Admission) (Session, error) {
 	session := Session{Until: a.Expires}
 	conn, err := s.acquire(ctx)
@@ -90,7 +88,7 @@ func (s *Store) Session(ctx context.Context, a Admission) (Session, error) {
 	return session, nil
 }
 
-// Release ends a session now, unless it is over.
+// Release ends a session now, unless it has ended.
 func (s *Store) Release(ctx context.Context, a Admission) (Session, error) {
 	return s.change(ctx, a, `set released_at = clock_timestamp(), until_ms = `+clockMS+` where until_ms > `+clockMS)
 }
@@ -99,19 +97,18 @@ func insertSession(batch *pgx.Batch, a Admission) {
 	batch.Queue(`insert into room_sessions (room_id, pass_id, expires_ms, until_ms) values ($1, $2, $3, $3) on conflict do nothing`, a.Room, a.Pass, a.Expires)
 }
 
-// change makes sure that the session has a row, updates it unless it was
-// released, and reads it. The update waits for that of another request, and
-// then sees what it did.
+// change makes sure that the session has a row, updates it unless it was released, and reads it. The update
+// waits for that of a concurrent request, and then sees its result.
 func (s *Store) change(ctx context.Context, a Admission, update string, args ...any) (session Session, err error) {
 	batch := &pgx.Batch{}
 	insertSession(batch, a)
-	batch.Queue(`update room_sessions `+update+` and room_id = $1 and pass_id = $2 and released_at is null`, append([]any{a.Room, a.Pass}, args...)...)
+	batch.Queue(`update room_sessions `+update+` and room_id = $1 and pass_id = $2 and released_at is null`,
+		append([]any{a.Room, a.Pass}, args...)...)
 	batch.Queue(`select until_ms, redeemed_at is not null, released_at is not null from room_sessions where room_id = $1 and pass_id = $2`, a.Room, a.Pass)
 	return s.send(ctx, batch)
 }
 
-// send runs a batch of one insert, one update and one query of a session, which
-// may have more columns.
+// send runs a batch of one insert, one update and one query of a session, which may have additional columns.
 func (s *Store) send(ctx context.Context, batch *pgx.Batch, more ...any) (session Session, err error) {
 	conn, err := s.acquire(ctx)
 	if err != nil {
@@ -132,25 +129,26 @@ func (s *Store) send(ctx context.Context, batch *pgx.Batch, more ...any) (sessio
 		return session, err
 	}
 	session.Changed = tag.RowsAffected() == 1
-	return session, results.QueryRow().Scan(append([]any{&session.Until, &session.Redeemed, &session.Released}, more...)...)
+	return session, results.QueryRow().Scan(append([]any{&session.Until, &session.Redeemed, &session.Released},
+		more...)...)
 }
 
 // Changes are touches and releases of many sessions of a room.
 type Changes struct {
 	Touch, Release []Admission
-	Length         int64 // how long a session lasts from a touch on, in ms
-	More           int64 // how long touches help after the pass has expired, in ms
+	Length         int64 // duration of a session after a touch, in ms
+	More           int64 // how long after the pass has expired touches may extend a session, in ms
 }
 
-// Changed are the passes by what became of their sessions. A session that ran
-// out or was released before is in none, as with one.
+// Changed lists passes by the result for their sessions. A session that had already ended is in none of the
+// lists.
 type Changed struct {
-	Touched    map[uuid.UUID]bool // go on by a touch
-	Unredeemed map[uuid.UUID]bool // were not touched because the pass was never redeemed
-	Released   map[uuid.UUID]bool // are released by now
+	Touched    map[uuid.UUID]bool // extended by a touch
+	Unredeemed map[uuid.UUID]bool // not touched, because the pass was never redeemed
+	Released   map[uuid.UUID]bool // released, now or before
 }
 
-// ChangeAll does changes in one transaction, the touches first.
+// ChangeAll makes the changes in one transaction, touches first.
 func (s *Store) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (Changed, error) {
 	batch := &pgx.Batch{}
 	queueTurn(batch, room)
@@ -179,13 +177,14 @@ func (s *Store) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (Chang
 	return done, nil
 }
 
-// RedeemAgain stores redemptions that the database has forgotten, of sessions that
-// would go on without touch or release, and returns how many those are.
+// RedeemAgain stores redemptions that the database has lost, if their sessions would still be live without
+// touch or release, and returns their number.
 func (s *Store) RedeemAgain(ctx context.Context, list []Admission) (int64, error) {
 	var rooms, passes []string
 	var expire, ends []int64
 	for _, a := range list {
-		rooms, passes, expire, ends = append(rooms, a.Room.String()), append(passes, a.Pass.String()), append(expire, a.Expires), append(ends, a.Ends)
+		rooms, passes, expire, ends = append(rooms, a.Room.String()), append(passes,
+			a.Pass.String()), append(expire, a.Expires), append(ends, a.Ends)
 	}
 	tag, err := s.pool.Exec(ctx, `insert into room_sessions as s (room_id, pass_id, expires_ms, until_ms, redeemed_at)
 		select distinct on (room, pass) room, pass, expires, ends, clock_timestamp()
@@ -201,7 +200,7 @@ func (s *Store) RedeemAgain(ctx context.Context, list []Admission) (int64, error
 	return tag.RowsAffected(), nil
 }
 
-// listed returns passes and when they expire as lists.
+// listed returns the passes and their expiry times as lists.
 func listed(list []Admission) (passes []string, expire []int64) {
 	for _, a := range list {
 		passes, expire = append(passes, a.Pass.String()), append(expire, a.Expires)
@@ -211,18 +210,20 @@ func listed(list []Admission) (passes []string, expire []int64) {
 
 func insertSessions(batch *pgx.Batch, room uuid.UUID, passes []string, expire []int64) {
 	batch.Queue(`insert into room_sessions (room_id, pass_id, expires_ms, until_ms)
-		select $1, pass, at, at from unnest($2::uuid[], $3::bigint[]) as all_of (pass, at) on conflict do nothing`, room, passes, expire)
+		select $1, pass, at, at from unnest($2::uuid[], $3::bigint[]) as all_of (pass, at)
+		on conflict do nothing`, room, passes, expire)
 }
 
-// queueAll queues an update of those sessions that are not over and meet a
-// condition, and notes which these were.
-func queueAll(batch *pgx.Batch, update, condition string, changed map[uuid.UUID]bool, room uuid.UUID, passes []string, args ...any) {
+// queueAll queues an update of those sessions that have not ended and meet a condition, and collects their
+// passes.
+func queueAll(batch *pgx.Batch, update, condition string, changed map[uuid.UUID]bool, room uuid.UUID,
+	passes []string, args ...any) {
 	batch.Queue(`update room_sessions `+update+`
 		where room_id = $1 and pass_id = any($2::uuid[]) and released_at is null and `+condition+` and until_ms > `+clockMS+` returning pass_id`,
 		append([]any{room, passes}, args...)...).Query(collect(changed))
 }
 
-// collect notes the ids that a query returns.
+// collect adds the ids that a query returns to a set.
 func collect(ids map[uuid.UUID]bool) func(pgx.Rows) error {
 	return func(rows pgx.Rows) error {
 		var id uuid.UUID

@@ -10,9 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// AddTransfer keeps a sealed secret of a ticket under the hash of a code until it
-// is taken or lasts no longer, in place of an earlier one. Those that are over go.
-func (s *Store) AddTransfer(ctx context.Context, room, ticket uuid.UUID, hash [32]byte, sealed []byte, lasts time.Duration) error {
+// AddTransfer stores a ticket's sealed secret under the hash of a code until it is taken or expires, and
+// replaces an earlier one. It also deletes expired ones.
+func (s *Store) AddTransfer(ctx context.Context, room, ticket uuid.UUID, hash [32]byte, sealed []byte,
+	lasts time.Duration) error {
 	b := new(pgx.Batch)
 	b.Queue("delete from room_transfers where expires_at < now()")
 	b.Queue(`insert into room_transfers (room_id, ticket, code_hash, sealed, expires_at) values ($1, $2, $3, $4, now() + $5::interval)
@@ -23,10 +24,10 @@ func (s *Store) AddTransfer(ctx context.Context, room, ticket uuid.UUID, hash [3
 	return nil
 }
 
-// TakeTransfer returns the sealed secret that is kept under the hash of a code,
-// and forgets it. nil: there is none.
+// TakeTransfer returns and deletes the sealed secret stored under the hash of a code; nil: there is none.
 func (s *Store) TakeTransfer(ctx context.Context, room uuid.UUID, hash [32]byte) (sealed []byte, err error) {
-	err = s.pool.QueryRow(ctx, "delete from room_transfers where room_id = $1 and code_hash = $2 and expires_at >= now() returning sealed", room, hash[:]).Scan(&sealed)
+	err = s.pool.QueryRow(ctx,
+		"delete from room_transfers where room_id = $1 and code_hash = $2 and expires_at >= now() returning sealed", room, hash[:]).Scan(&sealed)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}

@@ -8,25 +8,26 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Unguarded is a time in which a connector let everybody in, in milliseconds
-// since the Unix epoch.
+// Unguarded is a fail-open interval, in milliseconds since the Unix epoch.
 type Unguarded struct {
-	ID          uuid.UUID // random, made by the connector
+	ID          uuid.UUID // random, chosen by the connector
 	From, Until int64
-	Requests    int64 // that were let in
+	Requests    int64 // requests let in during the interval
 }
 
-// waitingMost is how many reports of a room wait for its transcript at most.
+// waitingMost is the maximum number of a room's reports that wait to be recorded.
 const waitingMost = 1_000
 
-// claimed is how long whoever took reports on has, before somebody else does.
+// claimed is how long a node may hold claimed reports before another node takes them over.
 const claimed = `interval '1 minute'`
 
-// AddUnguarded stores reports that are not known and returns those that are in
-// the transcript. One whose end is to come, by a connector whose clock is ahead,
-// is moved back. A room for which too many wait takes no more for now.
-func (s *Store) AddUnguarded(ctx context.Context, room uuid.UUID, list []Unguarded) (recorded map[uuid.UUID]bool, err error) {
-	ids, from, until, requests := make([]string, len(list)), make([]int64, len(list)), make([]int64, len(list)), make([]int64, len(list))
+// AddUnguarded stores new reports, and returns those that are already in the transcript. A report that ends
+// in the future, because the connector's clock is fast, is moved back. A room with too many waiting reports
+// accepts no more for now.
+func (s *Store) AddUnguarded(ctx context.Context, room uuid.UUID,
+	list []Unguarded) (recorded map[uuid.UUID]bool, err error) {
+	ids, from, until, requests := make([]string, len(list)), make([]int64, len(list)), make([]int64,
+		len(list)), make([]int64, len(list))
 	for i, u := range list {
 		ids[i], from[i], until[i], requests[i] = u.ID.String(), u.From, u.Until, u.Requests
 	}
@@ -34,26 +35,26 @@ func (s *Store) AddUnguarded(ctx context.Context, room uuid.UUID, list []Unguard
 	batch := &pgx.Batch{}
 	batch.Queue(`insert into room_unguarded (room_id, report_id, from_ms, until_ms, requests)
 		select $1, report, greatest(from_ms - greatest(until_ms - now_ms, 0), 1), least(until_ms, now_ms), requests
-		from unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[]) as told (report, from_ms, until_ms, requests), `+clock+`
+		from unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[]) as told (report, from_ms, until_ms,
+			requests), `+clock+`
 		where (select count(*) from room_unguarded where room_id = $1 and recorded_at is null) < $6 order by report on conflict do nothing`,
 		room, ids, from, until, requests, waitingMost)
 	batch.Queue(`select report_id from room_unguarded where room_id = $1 and report_id = any($2::uuid[]) and recorded_at is not null`, room, ids).Query(collect(recorded))
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return nil, fmt.Errorf("store unguarded times: %w", err)
+		return nil, fmt.Errorf("store fail-open reports: %w", err)
 	}
 	return recorded, nil
 }
 
-// Claim is reports that one node puts into the transcript, as one entry.
+// Claim is a set of reports that one node records in the transcript as one entry.
 type Claim struct {
 	ID      uuid.UUID
-	IsAgain bool // another node had taken them on, and may have done it
+	IsAgain bool // another node had claimed the reports, and may have recorded them
 	Reports []Unguarded
 }
 
-// ClaimUnguarded takes reports on that wait: those of an earlier claim that was
-// not finished within a minute, or else at most so many that nobody took on,
-// oldest first. Without any the claim has no reports.
+// ClaimUnguarded claims waiting reports: those of an earlier claim that was not finished within a minute, or
+// else at most most unclaimed ones, oldest first. If none wait, the claim is empty.
 func (s *Store) ClaimUnguarded(ctx context.Context, room uuid.UUID, most int) (c Claim, err error) {
 	const returning = ` returning report_id, from_ms, until_ms, requests, claim`
 	c.Reports, c.ID, err = s.claim(ctx, `update room_unguarded set claimed_at = clock_timestamp()
@@ -73,36 +74,39 @@ func (s *Store) ClaimUnguarded(ctx context.Context, room uuid.UUID, most int) (c
 func (s *Store) claim(ctx context.Context, query string, args ...any) (list []Unguarded, claim uuid.UUID, err error) {
 	rows, _ := s.pool.Query(ctx, query, args...)
 	var u Unguarded
-	_, err = pgx.ForEachRow(rows, []any{&u.ID, &u.From, &u.Until, &u.Requests, &claim}, func() error { list = append(list, u); return nil })
+	_, err = pgx.ForEachRow(rows, []any{&u.ID, &u.From, &u.Until, &u.Requests, &claim},
+		func() error { list = append(list, u); return nil })
 	if err != nil {
-		return nil, uuid.Nil, fmt.Errorf("claim unguarded times: %w", err)
+		return nil, uuid.Nil, fmt.Errorf("claim fail-open reports: %w", err)
 	}
 	return list, claim, nil
 }
 
 // MarkRecorded notes that the reports of a claim are in the transcript.
 func (s *Store) MarkRecorded(ctx context.Context, room, claim uuid.UUID) error {
-	if _, err := s.pool.Exec(ctx, `update room_unguarded set recorded_at = clock_timestamp() where room_id = $1 and claim = $2 and recorded_at is null`, room, claim); err != nil {
-		return fmt.Errorf("mark unguarded times: %w", err)
+	if _, err := s.pool.Exec(ctx,
+		`update room_unguarded set recorded_at = clock_timestamp() where room_id = $1 and claim = $2 and recorded_at is null`, room, claim); err != nil {
+		return fmt.Errorf("mark fail-open reports: %w", err)
 	}
 	return nil
 }
 
-// Unclaim gives reports back that were not put into the transcript.
+// Unclaim releases reports that were not recorded.
 func (s *Store) Unclaim(ctx context.Context, room, claim uuid.UUID) error {
-	if _, err := s.pool.Exec(ctx, `update room_unguarded set claim = null, claimed_at = null where room_id = $1 and claim = $2 and recorded_at is null`, room, claim); err != nil {
-		return fmt.Errorf("give unguarded times back: %w", err)
+	if _, err := s.pool.Exec(ctx,
+		`update room_unguarded set claim = null, claimed_at = null where room_id = $1 and claim = $2 and recorded_at is null`, room, claim); err != nil {
+		return fmt.Errorf("release fail-open reports: %w", err)
 	}
 	return nil
 }
 
-// WaitingUnguarded returns which of these rooms have reports that wait for their
-// transcripts.
+// WaitingUnguarded returns those of the rooms that have reports to record.
 func (s *Store) WaitingUnguarded(ctx context.Context, rooms []uuid.UUID) ([]uuid.UUID, error) {
-	rows, _ := s.pool.Query(ctx, `select distinct room_id from room_unguarded where room_id = any($1::uuid[]) and recorded_at is null`, texts(rooms))
+	rows, _ := s.pool.Query(ctx,
+		`select distinct room_id from room_unguarded where room_id = any($1::uuid[]) and recorded_at is null`, texts(rooms))
 	list, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	if err != nil {
-		return nil, fmt.Errorf("list unguarded times: %w", err)
+		return nil, fmt.Errorf("list fail-open reports: %w", err)
 	}
 	return list, nil
 }

@@ -11,14 +11,14 @@ import (
 // ErrColor is returned for a colour that is not of the form #rrggbb.
 var ErrColor = errors.New("colour must be #rrggbb")
 
-// What text and what parts of the page need
-// (https://www.w3.org/TR/WCAG22/#contrast-minimum, #non-text-contrast).
+// Contrast that text and other parts of the page need (https://www.w3.org/TR/WCAG22/#contrast-minimum,
+// #non-text-contrast).
 const (
 	TextContrast = 4.5
 	PartContrast = 3.0
 )
 
-// Color is an opaque colour in sRGB, each part from 0 to 1.
+// Color is an opaque sRGB colour with channels from 0 to 1.
 type Color [3]float64
 
 var (
@@ -26,12 +26,12 @@ var (
 	black = Color{0, 0, 0}
 )
 
-// RGB returns a colour by its parts of 8 bits.
+// RGB returns the colour of three 8-bit channels.
 func RGB(r, g, b uint8) Color { return Color{float64(r) / 255, float64(g) / 255, float64(b) / 255} }
 
 var colorForm = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
-// ParseColor reads #rrggbb. Error: [ErrColor].
+// ParseColor parses #rrggbb. Error: [ErrColor].
 func ParseColor(text string) (Color, error) {
 	if !colorForm.MatchString(text) {
 		return Color{}, fmt.Errorf("%w: %q", ErrColor, text)
@@ -50,7 +50,7 @@ func (c Color) String() string {
 
 func channel(v float64) int { return int(math.Round(v * 255)) }
 
-// Luminance is the relative luminance (https://www.w3.org/TR/WCAG22/#dfn-relative-luminance).
+// Luminance returns the relative luminance (https://www.w3.org/TR/WCAG22/#dfn-relative-luminance).
 func (c Color) Luminance() float64 {
 	linear := func(v float64) float64 {
 		if v <= 0.04045 {
@@ -61,15 +61,15 @@ func (c Color) Luminance() float64 {
 	return 0.2126*linear(c[0]) + 0.7152*linear(c[1]) + 0.0722*linear(c[2])
 }
 
-// Contrast is the contrast ratio, from 1 to 21 (https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio).
+// Contrast returns the contrast ratio, from 1 to 21 (https://www.w3.org/TR/WCAG22/#dfn-contrast-ratio).
 func (c Color) Contrast(d Color) float64 { return contrast(c.Luminance(), d.Luminance()) }
 
 func contrast(a, b float64) float64 { return (max(a, b) + 0.05) / (min(a, b) + 0.05) }
 
-// Opposite is black or white, whichever contrasts more. It is never below 4.58.
+// Opposite returns black or white, whichever contrasts more: at least 4.58.
 func (c Color) Opposite() Color { return newGrounds(c).opposite() }
 
-// grounds are the luminances of what a text stands on.
+// grounds are the luminances of a text's backgrounds.
 type grounds []float64
 
 func newGrounds(colors ...Color) grounds {
@@ -80,7 +80,7 @@ func newGrounds(colors ...Color) grounds {
 	return g
 }
 
-// opposite is black or white, whichever contrasts more with all of them.
+// opposite returns black or white, whichever contrasts more with all backgrounds.
 func (g grounds) opposite() Color {
 	if g.least(white) >= g.least(black) {
 		return white
@@ -88,7 +88,7 @@ func (g grounds) opposite() Color {
 	return black
 }
 
-// least is the lowest contrast of a colour with any of them.
+// least returns the lowest contrast of a colour with any of the backgrounds.
 func (g grounds) least(c Color) float64 {
 	least, luminance := 21.0, c.Luminance()
 	for _, ground := range g {
@@ -97,7 +97,7 @@ func (g grounds) least(c Color) float64 {
 	return least
 }
 
-// Mix is the colour on the way to another, part of it.
+// Mix returns the colour that is part of the way from c to d.
 func (c Color) Mix(d Color, part float64) Color {
 	for i := range c {
 		c[i] += (d[i] - c[i]) * part
@@ -105,10 +105,9 @@ func (c Color) Mix(d Color, part float64) Color {
 	return c
 }
 
-// move returns a colour, moved as little as it takes towards ink to be
-// readable on all grounds.
+// move returns c, moved towards ink as little as is needed to be readable on all backgrounds.
 func (g grounds) move(c, ink Color) Color {
-	const enough = TextContrast + 0.05 // for rounding to 8 bits
+	const enough = TextContrast + 0.05 // margin for rounding to 8 bits
 	for part := 0.0; part < 1; part += 0.04 {
 		if moved := c.Mix(ink, part); g.least(moved) >= enough {
 			return moved

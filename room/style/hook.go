@@ -7,11 +7,11 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// Hook is an element or a class of the visitor's page that selectors may name.
+// Hook is an element or class of the visitors' pages that selectors may name.
 type Hook struct {
 	Name  string
-	About string // what it is
-	// Honest tells that it says place, time or check, or holds what does.
+	About string // description
+	// Honest: the element shows place, time or check, or contains one that does.
 	Honest bool
 }
 
@@ -86,19 +86,19 @@ var Classes = []Hook{
 // Pseudos are the pseudo-classes that selectors may name.
 var Pseudos = []string{"hover", "active", "focus-visible", "first-child", "last-child"}
 
-// decorative are hooks around what is never honest.
-var decorative = []string{"header", "footer", "nav", ".headline", ".intro", ".message", ".help", ".own", ".links", ".languages"}
+// decorative are hooks of parts that contain nothing honest.
+var decorative = []string{"header", "footer", "nav", ".headline", ".intro", ".message", ".help", ".own", ".links",
+	".languages"}
 
-// signals are hooks whose colours say what a check found, or that time is
-// short.
+// signals are hooks whose colours show the result of a check, or that time is short.
 var signals = []string{".lines", ".status", ".verdict", ".urgent"}
 
-// maxDepth is how many parts a selector has at most.
+// maxDepth is the maximum number of parts in a selector.
 const maxDepth = 4
 
 // compound is one part of a selector: p.lead:hover.
 type compound struct {
-	child   bool // directly below the part before
+	child   bool // directly below the previous part
 	element string
 	classes []string
 	pseudos []string
@@ -116,7 +116,7 @@ func (c compound) String() string {
 	return b.String()
 }
 
-// hooks are element and classes, these with a dot.
+// hooks returns the element, and the classes with a dot.
 func (c compound) hooks() []string {
 	list := []string{c.element}
 	for _, class := range c.classes {
@@ -125,7 +125,7 @@ func (c compound) hooks() []string {
 	return list
 }
 
-// selector is parts below one another; the last is what it selects.
+// selector is a list of nested parts; the last one is selected.
 type selector []compound
 
 func (s selector) String() string {
@@ -139,20 +139,20 @@ func (s selector) String() string {
 	return b.String()
 }
 
-// names tells whether the selected element is named by one of these hooks.
+// names reports whether the selected element has one of the hooks.
 func (s selector) names(hooks ...string) bool {
 	return slices.ContainsFunc(s[len(s)-1].hooks(), func(hook string) bool { return slices.Contains(hooks, hook) })
 }
 
-// passes tells whether one of the parts is named by one of these hooks.
+// passes reports whether one of the parts has one of the hooks.
 func (s selector) passes(hooks []string) bool {
 	return slices.ContainsFunc(s, func(c compound) bool {
 		return slices.ContainsFunc(c.hooks(), func(hook string) bool { return slices.Contains(hooks, hook) })
 	})
 }
 
-// honest tells whether the selected element may say place, time or check. A
-// part that is decorative settles that it does not.
+// honest reports whether the selected element may show place, time or check. Below a decorative part it never
+// does.
 func (s selector) honest() bool {
 	if s.passes(decorative) {
 		return false
@@ -173,7 +173,7 @@ func find(hooks []Hook, name string) Hook {
 	return Hook{}
 }
 
-// selectors reads a list of selectors up to the brace.
+// selectors parses a list of selectors up to the brace.
 func (p *parser) selectors() ([]selector, bool) {
 	var list []selector
 	for {
@@ -223,7 +223,7 @@ func (p *parser) selector() (selector, bool) {
 	}
 }
 
-// compound reads one part of a selector.
+// compound parses one part of a selector.
 func (p *parser) compound() (compound, bool) {
 	var c compound
 	for {
@@ -252,7 +252,8 @@ func (p *parser) compound() (compound, bool) {
 			}
 			c.pseudos = append(c.pseudos, pseudo.text)
 		case c.element == "" && c.classes == nil && c.pseudos == nil:
-			p.refuse(t.at, "%s is not allowed in a selector: name elements, classes and pseudo-classes of the page", t.name())
+			p.refuse(t.at, "%s is not allowed in a selector: name elements, classes and pseudo-classes of the page",
+				t.name())
 			return c, false
 		default:
 			return c, true

@@ -7,8 +7,7 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// Features are the features of @media, and their values; nil stands for a
-// length.
+// Features are the features of @media and their values; nil: a length.
 var Features = map[string][]string{
 	"prefers-color-scheme":   {"dark", "light"},
 	"prefers-reduced-motion": {"reduce", "no-preference"},
@@ -16,7 +15,7 @@ var Features = map[string][]string{
 	"max-width":              nil,
 }
 
-// maxWidth bounds the lengths of features, in rem.
+// maxWidth limits the lengths of features, in rem.
 const maxWidth = 200
 
 // feature is one condition of @media.
@@ -24,7 +23,7 @@ type feature struct{ name, value string }
 
 func (f feature) String() string { return "(" + f.name + ": " + f.value + ")" }
 
-// features reads the conditions of @media, up to the brace.
+// features parses the conditions of @media up to the brace.
 func (p *parser) features() ([]feature, bool) {
 	var list []feature
 	for {
@@ -57,7 +56,8 @@ func (p *parser) feature() (feature, bool) {
 	p.space()
 	value := p.next()
 	p.space()
-	if open.kind != css.LeftParenthesisToken || name.kind != css.IdentToken || colon.kind != css.ColonToken || p.peek().kind != css.RightParenthesisToken {
+	if open.kind != css.LeftParenthesisToken || name.kind != css.IdentToken || colon.kind != css.ColonToken ||
+		p.peek().kind != css.RightParenthesisToken {
 		p.refuse(open.at, "@media takes (prefers-color-scheme: dark), (prefers-reduced-motion: reduce), (min-width: 40rem) and (max-width: 40rem)")
 		return f, false
 	}

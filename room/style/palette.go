@@ -17,29 +17,28 @@ var (
 	darkAccent  = RGB(0x8f, 0xb0, 0xff)
 )
 
-// night is the luminance below which a page is dark enough for the eyes at night.
+// night is the luminance below which a page counts as dark.
 const night = 0.18
 
-// IsNight tells whether a page of this colour is dark.
+// IsNight reports whether a page of this colour is dark.
 func (c Color) IsNight() bool { return c.Luminance() < night }
 
-// signals are the colours of page.css that say right, open and wrong, in its
-// light scheme.
+// signals are the colours of page.css for good, open and bad results, in its light scheme.
 var (
 	good = RGB(0x17, 0x70, 0x3c)
 	open = RGB(0x8a, 0x5a, 0x00)
 	bad  = RGB(0xb3, 0x26, 0x1e)
 )
 
-// Palette is every colour of a page. Ink, Soft, AccentInk, Good, Open and Bad
-// are texts, readable on Page and on Card; OnAccent is readable on Accent.
+// Palette has all colours of a page. Ink, Soft, AccentInk, Good, Open and Bad are text colours, readable on
+// Page and Card; OnAccent is readable on Accent.
 type Palette struct {
 	Page, Ink, Soft, Card, Rule Color
 	Accent, OnAccent, AccentInk Color
 	Good, Open, Bad             Color
 }
 
-// NewPalette makes the colours of a page. Without an accent it is ours.
+// NewPalette returns the colours of a page. A nil accent selects the default.
 func NewPalette(page Color, accent *Color) Palette {
 	p, _ := paletteOn(page)
 	p.Accent = lightAccent
@@ -54,14 +53,13 @@ func NewPalette(page Color, accent *Color) Palette {
 	return p
 }
 
-// paletteOn makes the colours of what stands on all of these, the first before
-// all others; false when nothing can be read on all of them. It has no accent
-// but the ink.
+// paletteOn returns the colours for elements on all of these backgrounds, of which the first matters most, or
+// false when no text is readable on all of them. Its only accent is the ink.
 func paletteOn(colors ...Color) (Palette, bool) {
 	on := newGrounds(colors...)
 	page, ink := colors[0], on.opposite()
 	card := page.Mix(ink, .04)
-	if on.least(ink) < 7 { // no room: the card goes the other way
+	if on.least(ink) < 7 { // too little contrast: the card moves the other way
 		card = page.Mix(ink.Opposite(), .04)
 	}
 	on = append(on, card.Luminance())
@@ -79,14 +77,15 @@ func (p Palette) Colors() string {
 	return p.local() + fmt.Sprintf(";--accent:%v;--on-accent:%v", p.Accent, p.OnAccent)
 }
 
-// local is the palette without what buttons look like.
+// local returns the palette without the colours of buttons.
 func (p Palette) local() string {
 	var b strings.Builder
 	for i, c := range []struct {
 		name  string
 		color Color
 	}{
-		{"page", p.Page}, {"ink", p.Ink}, {"soft", p.Soft}, {"card", p.Card}, {"rule", p.Rule}, {"accent-ink", p.AccentInk},
+		{"page", p.Page}, {"ink", p.Ink}, {"soft", p.Soft}, {"card", p.Card}, {"rule", p.Rule}, {"accent-ink",
+			p.AccentInk},
 		{"good", p.Good}, {"open", p.Open}, {"bad", p.Bad},
 	} {
 		if i > 0 {

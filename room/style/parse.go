@@ -6,24 +6,24 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// Bounds of own CSS.
+// Limits of custom CSS.
 const (
 	MaxSource    = 16 << 10 // bytes
 	maxProblems  = 20
-	maxSelectors = 20 // of a rule
+	maxSelectors = 20 // per rule
 	maxRules     = 300
 )
 
-// parser reads a sheet. Every problem is noted, and reading goes on after it.
+// parser parses a sheet. It records every problem and continues.
 type parser struct {
 	source   string
 	all      []token
-	at       int // in all
+	at       int // index in all
 	rules    int
 	problems []Problem
 }
 
-// Parse reads own CSS. With problems there is no sheet.
+// Parse parses custom CSS. If there are problems, it returns no sheet.
 func Parse(source string) (*Sheet, []Problem) {
 	p := &parser{source: source}
 	if len(source) > MaxSource {
@@ -65,7 +65,7 @@ func (p *parser) sheet() []block {
 	}
 }
 
-// media reads a block of rules that hold on some screens.
+// media parses an @media block.
 func (p *parser) media() (block, bool) {
 	var b block
 	if t := p.next(); t.text != "@media" {
@@ -78,7 +78,7 @@ func (p *parser) media() (block, bool) {
 		p.skipBlock()
 		return b, false
 	}
-	opened := p.next() // the brace
+	opened := p.next() // the opening brace
 	for {
 		p.space()
 		switch t := p.peek(); t.kind {
@@ -100,8 +100,7 @@ func (p *parser) media() (block, bool) {
 	}
 }
 
-// rule reads selectors and their declarations. False for one that is refused
-// or says nothing.
+// rule parses selectors and their declarations. It returns false for a rule that is refused or empty.
 func (p *parser) rule() (rule, bool) {
 	start := p.peek()
 	selectors, ok := p.selectors()
@@ -140,7 +139,7 @@ func (p *parser) rule() (rule, bool) {
 	}
 }
 
-// declaration reads one declaration, up to its end.
+// declaration parses one declaration up to its end.
 func (p *parser) declaration(r *rule) (declaration, bool) {
 	name := p.next()
 	d := declaration{property: strings.ToLower(name.text), at: name.at}
@@ -166,13 +165,13 @@ func (p *parser) declaration(r *rule) (declaration, bool) {
 	for _, s := range r.selectors {
 		if reason := property.refuses(s, &d); reason != "" {
 			p.refuse(name.at, "%s: %s", d.property, reason)
-			return d, true // it ended here
+			return d, true // the declaration has ended
 		}
 	}
 	return d, true
 }
 
-// skipDeclaration moves on to the end of a declaration.
+// skipDeclaration skips the rest of a declaration.
 func (p *parser) skipDeclaration() {
 	for depth := 0; ; p.at++ {
 		switch p.peek().kind {
@@ -193,7 +192,7 @@ func (p *parser) skipDeclaration() {
 	}
 }
 
-// skipBlock moves on past the next block, or past a semicolon before it.
+// skipBlock skips the next block, or everything up to a semicolon before it.
 func (p *parser) skipBlock() {
 	for depth := 0; ; {
 		t := p.next()

@@ -6,33 +6,35 @@ import (
 	"strings"
 )
 
-// Property is a property that may be set.
+// Property is a property that custom CSS may set.
 type Property struct {
 	Name   string
-	Values string // that it takes
-	// Honest says what is different on what says place, time and check; empty
-	// for nothing.
+	Values string // description of the values that it takes
+	// Honest describes the restrictions on elements that show place, time and check; empty: none.
 	Honest string
-	// Only are the hooks that it may be set on; nil for all.
+	// Only lists the hooks that it may be set on; nil: all.
 	Only []string
 
-	inherited bool // what holds what is honest hands it on, so it is as honest
+	inherited bool // elements inside inherit it, so honest bounds apply to everything that contains an honest element
 	check     func(values []value, honest bool) bool
 }
 
-// Bounds of lengths, in rem. Sideways there is less room on a phone.
+// Limits of lengths, in rem. Horizontal space is scarcer on a phone.
 const (
 	mostBlock, mostInline     = 8, 2
 	honestBlock, honestInline = 2, 1
 )
 
-// Properties are the properties that may be set.
+// Properties are the properties that custom CSS may set.
 var Properties = slices.Concat(
 	[]Property{
-		{Name: "color", Values: "a colour of the page, or with a background of its own in the same rule #rrggbb", check: one(isTextColor)},
+		{Name: "color", Values: "a colour of the page, or with a background of its own in the same rule #rrggbb",
+			check: one(isTextColor)},
 		{Name: "background-color", Values: "#rrggbb, var(--page), var(--card) or var(--accent)", check: one(isGround)},
-		{Name: "background-image", Values: "a linear-gradient() or radial-gradient() of #rrggbb", check: one(isGradient)},
-		{Name: "background", Values: "what the two above take", check: one(func(v value) bool { return isGround(v) || isGradient(v) })},
+		{Name: "background-image", Values: "a linear-gradient() or radial-gradient() of #rrggbb",
+			check: one(isGradient)},
+		{Name: "background", Values: "what the two above take",
+			check: one(func(v value) bool { return isGround(v) || isGradient(v) })},
 	},
 	spaces("margin", true), spaces("padding", false),
 	[]Property{{Name: "gap", Values: "0 to 2rem", check: one(between(0, mostInline, "px", "rem"))}},
@@ -52,9 +54,11 @@ var Properties = slices.Concat(
 		{
 			Name:   "font-family",
 			Values: "system-ui, sans-serif, serif, monospace, ui-sans-serif, ui-serif, ui-rounded, ui-monospace",
-			check:  one(is("system-ui", "sans-serif", "serif", "monospace", "ui-sans-serif", "ui-serif", "ui-rounded", "ui-monospace")),
+			check: one(is("system-ui", "sans-serif", "serif", "monospace", "ui-sans-serif", "ui-serif",
+				"ui-rounded", "ui-monospace")),
 		},
-		{Name: "line-height", Values: "a number from 1 to 2", check: one(func(v value) bool { return v.kind == number && v.number >= 1 && v.number <= 2 })},
+		{Name: "line-height", Values: "a number from 1 to 2",
+			check: one(func(v value) bool { return v.kind == number && v.number >= 1 && v.number <= 2 })},
 		{
 			Name: "letter-spacing", Values: "normal, -0.05em to 0.2em", Honest: "normal, -0.05em to 0.05em; so does what holds it", inherited: true,
 			check: func(values []value, honest bool) bool {
@@ -62,14 +66,21 @@ var Properties = slices.Concat(
 			},
 		},
 		{Name: "text-align", Values: "start, center, end", check: one(is("start", "center", "end"))},
-		{Name: "text-transform", Values: "none, uppercase, capitalize", check: one(is("none", "uppercase", "capitalize"))},
-		{Name: "text-decoration-style", Values: "solid, dotted, dashed, wavy", check: one(is("solid", "dotted", "dashed", "wavy"))},
-		{Name: "text-decoration-thickness", Values: "from-font, 0.05em to 0.25em", check: one(func(v value) bool { return is("from-font")(v) || between(.05, .25, "em")(v) })},
+		{Name: "text-transform", Values: "none, uppercase, capitalize",
+			check: one(is("none", "uppercase", "capitalize"))},
+		{Name: "text-decoration-style", Values: "solid, dotted, dashed, wavy",
+			check: one(is("solid", "dotted", "dashed", "wavy"))},
+		{Name: "text-decoration-thickness", Values: "from-font, 0.05em to 0.25em",
+			check: one(func(v value) bool { return is("from-font")(v) || between(.05, .25, "em")(v) })},
 		{Name: "text-underline-offset", Values: "0 to 0.5em", check: one(between(0, .5, "em"))},
-		{Name: "justify-content", Values: "start, center, end, space-between", check: one(is("start", "center", "end", "space-between"))},
-		{Name: "align-items", Values: "start, center, end, baseline", Only: []string{"header", ".choices", ".links", ".languages"}, check: one(is("start", "center", "end", "baseline"))},
+		{Name: "justify-content", Values: "start, center, end, space-between",
+			check: one(is("start", "center", "end", "space-between"))},
+		{Name: "align-items", Values: "start, center, end, baseline",
+			Only: []string{"header", ".choices", ".links",
+				".languages"}, check: one(is("start", "center", "end", "baseline"))},
 		{Name: "flex-direction", Values: "row, column", Only: []string{"header"}, check: one(is("row", "column"))},
-		{Name: "max-width", Values: "of body 24rem to 60rem, of img 1rem to 20rem", Only: []string{"body", "img"}, check: one(between(1, 60, "px", "rem"))},
+		{Name: "max-width", Values: "of body 24rem to 60rem, of img 1rem to 20rem", Only: []string{"body", "img"},
+			check: one(between(1, 60, "px", "rem"))},
 		{Name: "max-height", Values: "1rem to 8rem", Only: []string{"img"}, check: one(between(1, 8, "px", "rem"))},
 	},
 )
@@ -85,8 +96,7 @@ func byName(list []Property) map[string]Property {
 	return all
 }
 
-// refuses says why a declaration is not allowed for what a selector selects;
-// empty when it is.
+// refuses returns why a declaration is not allowed for the selected element; "": it is allowed.
 func (p Property) refuses(s selector, d *declaration) string {
 	honest := s.honest() || p.inherited && !s.passes(decorative)
 	switch {
@@ -104,13 +114,14 @@ func (p Property) refuses(s selector, d *declaration) string {
 	return "takes " + p.Values
 }
 
-// isColor tells whether the property changes what colours say.
+// isColor reports whether the property changes the meaning of colours.
 func (p Property) isColor() bool {
-	return p.Name == "color" || strings.HasPrefix(p.Name, "background") || strings.HasPrefix(p.Name, "border") && p.Name != "border-radius"
+	return p.Name == "color" || strings.HasPrefix(p.Name, "background") || strings.HasPrefix(p.Name, "border") &&
+		p.Name != "border-radius"
 }
 
-// largest is the largest text, in rem, that leaves room on a phone for what
-// is not broken into lines: times and places.
+// largest returns the largest text size, in rem, at which times and places, which do not wrap, fit on a
+// phone.
 func (s selector) largest() float64 {
 	last := s[len(s)-1]
 	switch {
@@ -133,22 +144,22 @@ func isWidth(values []value, image bool) bool {
 	return one(between(24, 60, "px", "rem"))(values, false)
 }
 
-// one is the check of a property with one value.
+// one returns a check for a property with a single value.
 func one(check func(value) bool) func([]value, bool) bool {
 	return func(values []value, _ bool) bool { return len(values) == 1 && check(values[0]) }
 }
 
-// is tells whether a value is one of the keywords.
+// is returns a check for keywords.
 func is(keywords ...string) func(value) bool {
 	return func(v value) bool { return v.kind == keyword && slices.Contains(keywords, v.text) }
 }
 
-// between tells whether a value is a length within bounds, in rem or em.
+// between returns a check for a length within bounds, in rem or em.
 func between(least, most float64, units ...string) func(value) bool {
 	return func(v value) bool { return v.isLength(units...) && v.rem() >= least && v.rem() <= most }
 }
 
-// bounds is the check of a length that has other bounds where it is honest.
+// bounds returns a check for a length with separate bounds on honest elements.
 func bounds(least, most, honestLeast, honestMost float64, units ...string) func([]value, bool) bool {
 	return func(values []value, honest bool) bool {
 		if honest {
@@ -166,12 +177,13 @@ func isTextColor(v value) bool {
 }
 
 func isGround(v value) bool {
-	return v.kind == color && v.alpha == 1 || v.kind == role && slices.Contains([]string{"page", "card", "accent"}, v.text)
+	return v.kind == color && v.alpha == 1 || v.kind == role &&
+		slices.Contains([]string{"page", "card", "accent"}, v.text)
 }
 
 func isGradient(v value) bool { return v.kind == gradient }
 
-// spaces are the properties of margin or padding.
+// spaces returns the properties of margin or padding.
 func spaces(name string, auto bool) []Property {
 	const values, honest = "0 to 8rem, sideways 0 to 2rem; px too", "0 to 2rem, sideways 0 to 1rem"
 	side := func(isInline bool) func(value, bool) bool {
@@ -197,16 +209,20 @@ func spaces(name string, auto bool) []Property {
 	if auto {
 		said += "; sideways auto"
 	}
-	all := []Property{{Name: name, Values: said, Honest: honest, check: sides(4, func(i, n int) bool { return i%2 == 1 || n == 1 })}}
+	all := []Property{{Name: name, Values: said, Honest: honest,
+		check: sides(4, func(i, n int) bool { return i%2 == 1 || n == 1 })}}
 	for _, s := range []struct {
 		name   string
 		most   int
 		inline bool
 	}{
-		{"-block", 2, false}, {"-block-start", 1, false}, {"-block-end", 1, false}, {"-top", 1, false}, {"-bottom", 1, false},
-		{"-inline", 2, true}, {"-inline-start", 1, true}, {"-inline-end", 1, true}, {"-left", 1, true}, {"-right", 1, true},
+		{"-block", 2, false}, {"-block-start", 1, false}, {"-block-end", 1, false}, {"-top", 1, false}, {"-bottom",
+			1, false},
+		{"-inline", 2, true}, {"-inline-start", 1, true}, {"-inline-end", 1, true}, {"-left", 1, true}, {"-right",
+			1, true},
 	} {
-		p := Property{Name: name + s.name, Values: "0 to 8rem; px too", Honest: "0 to 2rem", check: sides(s.most, func(int, int) bool { return s.inline })}
+		p := Property{Name: name + s.name, Values: "0 to 8rem; px too", Honest: "0 to 2rem",
+			check: sides(s.most, func(int, int) bool { return s.inline })}
 		if s.inline {
 			p.Values, p.Honest = "0 to 2rem; px too", "0 to 1rem"
 			if auto {
@@ -218,11 +234,13 @@ func spaces(name string, auto bool) []Property {
 	return all
 }
 
-// borders are the properties of borders.
+// borders returns the border properties.
 func borders() []Property {
 	var all []Property
-	for _, side := range []string{"", "-top", "-bottom", "-left", "-right", "-block-start", "-block-end", "-inline-start", "-inline-end"} {
-		all = append(all, Property{Name: "border" + side, Values: "a width up to 0.5rem, a style and a colour", check: isBorder})
+	for _, side := range []string{"", "-top", "-bottom", "-left", "-right", "-block-start", "-block-end",
+		"-inline-start", "-inline-end"} {
+		all = append(all, Property{Name: "border" + side, Values: "a width up to 0.5rem, a style and a colour",
+			check: isBorder})
 	}
 	return append(all,
 		Property{Name: "border-width", Values: "0 to 0.5rem", check: one(isLine)},
@@ -238,7 +256,7 @@ var (
 
 func isAnyColor(v value) bool { return v.kind == color && v.alpha == 1 || v.kind == role }
 
-// isBorder tells whether values are width, style and colour, each once at most.
+// isBorder reports whether the values are width, style and colour, each at most once.
 func isBorder(values []value, _ bool) bool {
 	seen := map[string]bool{}
 	for _, v := range values {
@@ -264,14 +282,14 @@ func isRadius(v value) bool {
 }
 
 func isWeight(v value) bool {
-	return is("normal", "bold")(v) || v.kind == number && v.number >= 300 && v.number <= 900 && v.number == float64(int(v.number))
+	return is("normal", "bold")(v) || v.kind == number && v.number >= 300 && v.number <= 900 &&
+		v.number == float64(int(v.number))
 }
 
-// faintest is how much of a shadow's colour may be seen, of 255.
+// faintest is the maximum alpha of a shadow's colour, of 255.
 const faintest = 0x40
 
-// isShadow tells whether a shadow falls outside and leaves readable what it
-// falls on.
+// isShadow reports whether a shadow falls outside the element and leaves the text below it readable.
 func isShadow(values []value, honest bool) bool {
 	if one(is("none"))(values, honest) {
 		return true

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Sheet is own CSS that was understood.
+// Sheet is parsed custom CSS.
 type Sheet struct{ blocks []block }
 
-// block is rules that hold on some screens; on all without media.
+// block is a group of rules for some screens; without media, for all.
 type block struct {
 	media []feature
 	rules []rule
@@ -25,7 +25,7 @@ type rule struct {
 type declaration struct {
 	property string
 	values   []value
-	at       int // byte of the source
+	at       int // offset in the source
 }
 
 func (d declaration) String() string {
@@ -36,12 +36,13 @@ func (d declaration) String() string {
 	return d.property + ": " + strings.Join(parts, " ")
 }
 
-// set adds a declaration in the place of one of the same property.
+// set adds a declaration, or replaces the one of the same property.
 func (r *rule) set(d declaration) {
-	r.declarations = append(slices.DeleteFunc(r.declarations, func(other declaration) bool { return other.property == d.property }), d)
+	r.declarations = append(slices.DeleteFunc(r.declarations,
+		func(other declaration) bool { return other.property == d.property }), d)
 }
 
-// colors finds the colours of a rule and holds them to what text needs.
+// colors finds the colours of a rule and checks that text is readable.
 func (p *parser) colors(at int, r *rule) {
 	for i := range r.declarations {
 		d := &r.declarations[i]
@@ -64,17 +65,16 @@ func (p *parser) colors(at int, r *rule) {
 	}
 }
 
-// buttons are hooks with a background of their own.
+// buttons are hooks with their own background.
 var buttons = []string{"button", "summary", ".main", ".button", ".plain"}
 
-// onButton tells whether a selector may select something with a background of
-// its own.
+// onButton reports whether a selector may select an element with its own background.
 func (s selector) onButton() bool {
 	last := s[len(s)-1]
 	return s.names(buttons...) || last.element == "" && last.classes == nil
 }
 
-// unreadable says why text could not be read; empty when it can be.
+// unreadable returns why text would be unreadable; "": it is readable.
 func (r *rule) unreadable() string {
 	if r.text == nil && r.ground == nil {
 		return ""
@@ -103,7 +103,7 @@ func (r *rule) unreadable() string {
 	return ""
 }
 
-// only is the value of a declaration, unknown without one.
+// only returns the value of a declaration, or unknown if d is nil.
 func only(d *declaration) value {
 	if d == nil || len(d.values) != 1 {
 		return value{}
@@ -111,8 +111,7 @@ func only(d *declaration) value {
 	return d.values[0]
 }
 
-// Source returns what was understood, in the language; [Parse] reads it to the
-// same sheet.
+// Source returns the sheet in the language; [Parse] returns an equal sheet for it.
 func (s *Sheet) Source() string {
 	var b strings.Builder
 	for i, block := range s.blocks {
@@ -148,18 +147,17 @@ func list[T any](all []T, between string, text func(T) string) string {
 	return strings.Join(parts, between)
 }
 
-// Scheme is how a page is shown.
+// Scheme is a colour scheme of a page.
 type Scheme string
 
-// The schemes. Any leaves it to the visitor's device.
+// The schemes. Any follows the visitor's device.
 const (
 	Any   Scheme = ""
 	Light Scheme = "light"
 	Dark  Scheme = "dark"
 )
 
-// CSS returns the stylesheet for browsers, below body; in one scheme alone, if
-// one is given.
+// CSS returns the stylesheet for browsers, scoped to body, for one scheme or any.
 func (s *Sheet) CSS(scheme Scheme) string {
 	var b strings.Builder
 	for _, block := range s.blocks {
@@ -181,8 +179,7 @@ func (s *Sheet) CSS(scheme Scheme) string {
 	return b.String()
 }
 
-// in returns the conditions that are left when the scheme is settled; false
-// when they cannot hold.
+// in returns the conditions that remain when the scheme is known, or false when they cannot hold.
 func in(media []feature, scheme Scheme) ([]feature, bool) {
 	if scheme == Any {
 		return media, true
@@ -199,8 +196,8 @@ func in(media []feature, scheme Scheme) ([]feature, bool) {
 	return left, true
 }
 
-// css returns the selector for browsers. A link that looks like a button has
-// the colours of a button, and the result of a check its own.
+// css returns the selector for browsers. It leaves out links that look like buttons and results of a check,
+// which have their own colours.
 func (s selector) css() string {
 	text := s.String()
 	switch last := s[len(s)-1]; {
@@ -216,8 +213,8 @@ func (s selector) css() string {
 	return text
 }
 
-// css returns the declarations for browsers. Colours of a background come with
-// those of everything on it, and nothing of the page goes between.
+// css returns the declarations for browsers. A background's colours come together with those of everything on
+// it, so that no colour of the page comes between them.
 func (r *rule) css() []string {
 	var parts []string
 	for _, d := range r.declarations {
@@ -235,7 +232,7 @@ func (r *rule) css() []string {
 	return append(parts, colorsOn(ground, text)...)
 }
 
-// colorsOn are the declarations of a background and of what stands on it.
+// colorsOn returns the declarations of a background and of the text colours on it.
 func colorsOn(ground, text value) []string {
 	const image = "background-image:%s!important"
 	said := "var(--ink)"
@@ -261,5 +258,6 @@ func colorsOn(ground, text value) []string {
 	if ground.kind == gradient {
 		drawn = ground.text
 	}
-	return []string{p.local(), "background-color:" + p.Page.String() + "!important", fmt.Sprintf(image, drawn), "color:" + said + "!important"}
+	return []string{p.local(), "background-color:" + p.Page.String() + "!important", fmt.Sprintf(image, drawn),
+		"color:" + said + "!important"}
 }

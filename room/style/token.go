@@ -9,31 +9,30 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// Problem is what is refused, and where it begins.
+// Problem is a refused part of the source, and where it begins.
 type Problem struct {
 	Line   int    `json:"line"`   // from 1
 	Column int    `json:"column"` // from 1, in characters
 	Detail string `json:"detail"`
 }
 
-// String says where and what.
+// String returns the position and the problem.
 func (p Problem) String() string {
 	return fmt.Sprintf("line %d, column %d: %s", p.Line, p.Column, p.Detail)
 }
 
-// token is a token of CSS (https://www.w3.org/TR/css-syntax-3/#tokenization).
-// Comments are white space.
+// token is a CSS token (https://www.w3.org/TR/css-syntax-3/#tokenization). Comments count as white space.
 type token struct {
 	kind css.TokenType
 	text string
-	at   int // byte
+	at   int // offset in bytes
 }
 
-// end is the kind of the token after the last.
+// end is the kind of the token after the last one.
 const end = css.ErrorToken
 
-// forbidden are characters that nothing of the language needs, and with which
-// text could mean one thing here and another in a browser.
+// forbidden reports whether the language does not need a character that could make browsers read a text
+// differently from this parser.
 func forbidden(r rune) bool {
 	switch r {
 	case '\\', '<', utf8.RuneError, '\uFEFF':
@@ -44,8 +43,7 @@ func forbidden(r rune) bool {
 	return r < ' ' || r == 0x7f
 }
 
-// tokens reads the tokens of a source; false, with a problem, when it has
-// characters that are not allowed anywhere.
+// tokens splits the source into tokens. It returns false, with a problem, if there are forbidden characters.
 func (p *parser) tokens() bool {
 	if i := strings.IndexFunc(p.source, forbidden); i >= 0 {
 		p.refuse(i, "this character is not allowed")
@@ -70,7 +68,7 @@ func (p *parser) tokens() bool {
 	}
 }
 
-// refuse notes a problem.
+// refuse records a problem.
 func (p *parser) refuse(at int, format string, args ...any) {
 	if len(p.problems) >= maxProblems {
 		return
@@ -78,11 +76,12 @@ func (p *parser) refuse(at int, format string, args ...any) {
 	before := p.source[:min(at, len(p.source))]
 	line := strings.LastIndexByte(before, '\n') + 1
 	p.problems = append(p.problems, Problem{
-		Line: 1 + strings.Count(before, "\n"), Column: 1 + utf8.RuneCountInString(before[line:]), Detail: fmt.Sprintf(format, args...),
+		Line: 1 + strings.Count(before, "\n"), Column: 1 +
+			utf8.RuneCountInString(before[line:]), Detail: fmt.Sprintf(format, args...),
 	})
 }
 
-// peek is the token at the place, next the same and moves on.
+// peek returns the current token; next returns it and advances.
 func (p *parser) peek() token { return p.all[min(p.at, len(p.all)-1)] }
 
 func (p *parser) next() token {
@@ -91,7 +90,7 @@ func (p *parser) next() token {
 	return t
 }
 
-// space moves on past white space, and tells whether there was any.
+// space skips white space, and reports whether there was any.
 func (p *parser) space() bool {
 	was := p.at
 	for p.peek().kind == css.WhitespaceToken {
@@ -100,10 +99,10 @@ func (p *parser) space() bool {
 	return p.at > was
 }
 
-// is tells whether the token is this delimiter.
+// is reports whether the token is the delimiter.
 func (t token) is(delim string) bool { return t.kind == css.DelimToken && t.text == delim }
 
-// name is the token as a message names it.
+// name returns the token's name in messages.
 func (t token) name() string {
 	if t.kind == end {
 		return "the end"

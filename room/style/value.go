@@ -10,7 +10,7 @@ import (
 	"github.com/tdewolff/parse/v2/css"
 )
 
-// kind is what a value is.
+// kind is the kind of a value.
 type kind uint8
 
 const (
@@ -23,7 +23,7 @@ const (
 	gradient      // text, and stops
 )
 
-// value is one part of what a declaration says.
+// value is one part of a declaration's value.
 type value struct {
 	kind   kind
 	text   string
@@ -34,8 +34,7 @@ type value struct {
 	stops  []Color
 }
 
-// String returns the value in the language. Numbers have four digits behind
-// the point at most.
+// String formats the value in the language, with at most four decimal places.
 func (v value) String() string {
 	switch v.kind {
 	case number, length:
@@ -51,10 +50,10 @@ func (v value) String() string {
 	return v.text
 }
 
-// pixels is the pixels of a rem, unless a visitor chose another size of text.
+// pixels is the number of pixels in a rem, unless a visitor has chosen another text size.
 const pixels = 16
 
-// rem is a length in rem; one in em or % as if the text around had 1rem.
+// rem returns a length in rem; em and % are taken as if the surrounding text had 1rem.
 func (v value) rem() float64 {
 	switch v.unit {
 	case "px":
@@ -65,7 +64,7 @@ func (v value) rem() float64 {
 	return v.number
 }
 
-// isLength tells whether the value is a length, or zero.
+// isLength reports whether the value is zero, or a length in one of the units.
 func (v value) isLength(units ...string) bool {
 	return v.kind == length && slices.Contains(units, v.unit) || v.kind == number && v.number == 0
 }
@@ -74,7 +73,7 @@ var numberForm = regexp.MustCompile(`^([+-]?(?:[0-9]{1,6}(?:\.[0-9]{1,4})?|\.[0-
 
 var hashForm = regexp.MustCompile(`^#(?:[0-9a-f]{3}|[0-9a-f]{6}|[0-9a-f]{8})$`)
 
-// read reads a value of one token; unknown when there is none.
+// read returns the value of a single token, or unknown.
 func read(t token) value {
 	text := strings.ToLower(t.text)
 	switch t.kind {
@@ -88,7 +87,7 @@ func read(t token) value {
 			if err != nil {
 				return value{}
 			}
-			v := value{kind: number, number: n + 0, unit: m[2]} // + 0: no minus zero
+			v := value{kind: number, number: n + 0, unit: m[2]} // + 0 turns minus zero into zero
 			if v.unit != "" {
 				v.kind = length
 			}
@@ -102,12 +101,13 @@ func read(t token) value {
 	return value{}
 }
 
-// isPlain tells whether a text has letters, digits and hyphens alone.
+// isPlain reports whether a text consists of letters, digits and hyphens.
 func isPlain(text string) bool {
-	return !strings.ContainsFunc(text, func(r rune) bool { return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') })
+	return !strings.ContainsFunc(text,
+		func(r rune) bool { return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') })
 }
 
-// readColor reads #rgb, #rrggbb or #rrggbbaa.
+// readColor parses #rgb, #rrggbb or #rrggbbaa.
 func readColor(text string) value {
 	if len(text) == 4 {
 		text = string([]byte{'#', text[1], text[1], text[2], text[2], text[3], text[3]})
@@ -128,7 +128,7 @@ func readColor(text string) value {
 	return v
 }
 
-// values reads what a declaration says, up to its end.
+// values parses the value of a declaration up to its end.
 func (p *parser) values() ([]value, bool) {
 	var list []value
 	for {
@@ -161,7 +161,7 @@ func (p *parser) values() ([]value, bool) {
 // Roles are the colours of the page, for var(--name).
 var Roles = []string{"ink", "soft", "accent-ink", "page", "card", "rule", "accent", "on-accent"}
 
-// function reads var() or a gradient.
+// function parses var() or a gradient.
 func (p *parser) function() (value, bool) {
 	t := p.next()
 	switch name := strings.ToLower(t.text); name {
@@ -182,10 +182,10 @@ func (p *parser) function() (value, bool) {
 	return value{}, false
 }
 
-// maxStops is how many colours a gradient has at most.
+// maxStops is the maximum number of colours in a gradient.
 const maxStops = 6
 
-// gradient reads the arguments of a gradient: a direction, and colours.
+// gradient parses the arguments of a gradient: a direction, and colours.
 func (p *parser) gradient(name string, at int) (value, bool) {
 	v := value{kind: gradient}
 	var parts []string
@@ -216,8 +216,7 @@ var degreeForm = regexp.MustCompile(`^-?[0-9]{1,3}deg$`)
 
 var sides = []string{"top", "right", "bottom", "left"}
 
-// gradientPart reads one argument of a gradient: a colour, or the direction,
-// which may come first.
+// gradientPart parses one argument of a gradient: a colour, or the direction, which must come first.
 func (p *parser) gradientPart(first bool) (string, *Color, bool) {
 	t := p.next()
 	text := strings.ToLower(t.text)
@@ -251,7 +250,7 @@ func (p *parser) gradientPart(first bool) (string, *Color, bool) {
 	return text, &v.color, true
 }
 
-// grounds are the colours that text stands on.
+// grounds returns the background colours of text on the value.
 func (v value) grounds() []Color {
 	if v.kind != gradient {
 		return []Color{v.color}
