@@ -30,7 +30,7 @@ type lineJSON struct {
 	Kept bool `json:"kept"`
 }
 
-// TestWithoutScripts goes from the link to the shop with nothing but links and forms.
+// TestWithoutScripts goes from the link to the shop using only links and forms.
 func TestWithoutScripts(t *testing.T) {
 	t.Parallel()
 	s, pass := newTimed(t)
@@ -52,7 +52,7 @@ func TestWithoutScripts(t *testing.T) {
 		t.Fatalf("no place with cookies %v", b.cookies)
 	}
 	b.post("/r/plain/line", "").redirected()
-	b.post("/r/plain/line", "again=1").redirected() // the place is still good
+	b.post("/r/plain/line", "again=1").redirected() // the place is still valid
 	if got := b.cookies["__Host-proofline-plain"]; got != secret || s.entries("plain") != 2 {
 		t.Errorf("joined again: secret %t, %d entries", got == secret, s.entries("plain"))
 	}
@@ -86,7 +86,7 @@ func TestWithoutScripts(t *testing.T) {
 	}
 }
 
-// keyOf finds the public key of a room's passes.
+// keyOf returns the public key of a room's passes.
 func (s *site) keyOf(slug string) jwt.Keyfunc {
 	return func(t *jwt.Token) (any, error) {
 		for _, k := range decode[struct{ Keys []room.PassKey }](s.get("/r/" + slug + "/jwks.json").want(http.StatusOK)).Keys {
@@ -99,7 +99,7 @@ func (s *site) keyOf(slug string) jwt.Keyfunc {
 	}
 }
 
-// TestLine joins by script: from two tabs, with a link, and anew.
+// TestLine joins by script: from two tabs, with a link, and again.
 func TestLine(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -118,7 +118,7 @@ func TestLine(t *testing.T) {
 	}
 	b.post("/r/tabs/link", "").errorPage(http.StatusUnsupportedMediaType, "refused")
 	elsewhere := s.browser()
-	elsewhere.cookies["__Host-proofline-tabs"] = newVisitor("tabs").secret // of a join that never came to be
+	elsewhere.cookies["__Host-proofline-tabs"] = newVisitor("tabs").secret // of a join that was never recorded
 	if resumed := decode[lineJSON](elsewhere.post("/r/tabs/line", first.claimBody()).want(http.StatusOK)); resumed.Ticket != first.ticket || resumed.Kept || elsewhere.cookies["__Host-proofline-tabs"] != first.secret {
 		t.Errorf("resumed as %+v", resumed)
 	}
@@ -141,11 +141,11 @@ func TestLine(t *testing.T) {
 		t.Errorf("%d entries, want 4: policy, arrival, skip, arrival", size)
 	}
 	if kept := s.browser().post("/r/tabs/line", `{}`).want(http.StatusCreated); decode[lineJSON](kept).Ticket == second.ticket {
-		t.Error("somebody else has the same ticket")
+		t.Error("another visitor has the same ticket")
 	}
 }
 
-// TestCookiesBlocked goes through the line with the secret in the script's hands.
+// TestCookiesBlocked goes through the line with the secret kept by the script.
 func TestCookiesBlocked(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -170,7 +170,7 @@ func TestCookiesBlocked(t *testing.T) {
 	s.codeOf("none", s.browser().post("/r/none/link", v.claimBody()))
 }
 
-// TestNoTrace sends what should never work, and looks for traces in the transcript.
+// TestNoTrace sends invalid requests and checks that they leave no entries in the transcript.
 func TestNoTrace(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -196,7 +196,7 @@ func TestNoTrace(t *testing.T) {
 	} {
 		b := s.browser()
 		b.cookies["__Host-proofline-trace"] = c.secret
-		b.cookies["__Host-proofline-other"] = v.secret // the wrong room's cookie is nobody's
+		b.cookies["__Host-proofline-other"] = v.secret // the cookie of another room does not count
 		for _, action := range []string{"claim", "leave", "link"} {
 			b.post("/r/trace/"+action, `{}`).problem(c.status, c.name)
 		}
@@ -226,8 +226,7 @@ func TestNoTrace(t *testing.T) {
 	}
 }
 
-// TestCrossSite sends what a page of another site could make a visitor's
-// browser send.
+// TestCrossSite sends requests that a page of another site could make a visitor's browser send.
 func TestCrossSite(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -262,7 +261,7 @@ func TestCrossSite(t *testing.T) {
 	}
 }
 
-// TestOpenRedirect asks to be led elsewhere, in every way there is.
+// TestOpenRedirect checks that no kind of link redirects to foreign sites.
 func TestOpenRedirect(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -288,17 +287,17 @@ func TestOpenRedirect(t *testing.T) {
 	for _, to := range evil {
 		b.cookies["__Host-proofline.to.lead"] = base64.RawURLEncoding.EncodeToString([]byte(to))
 		if got := b.post("/r/lead/claim?to="+url.QueryEscape(to), "").redirected(); !strings.HasPrefix(got, home) {
-			t.Errorf("to %q: led to %q", to, got)
+			t.Errorf("to %q: redirected to %q", to, got)
 		}
 	}
 	delete(b.cookies, "__Host-proofline.to.lead")
 	got := decode[map[string]string](b.post("/r/lead/claim", `{"to":"https://shop.example.com/sale/7?size=L&proofline_pass=forged"}`).want(http.StatusOK))["location"]
 	if !strings.HasPrefix(got, "https://shop.example.com/sale/7?size=L&proofline_pass=ey") || strings.Contains(got, "forged") {
-		t.Errorf("led to %q", got)
+		t.Errorf("redirected to %q", got)
 	}
 }
 
-// TestLooks shows the organizer's colours and logo, and nothing that is hidden in them.
+// TestLooks checks the organizer's colours and logo, and that hidden data in them is not published.
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -350,7 +349,7 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// dot is a PNG of one dot, with a text in its metadata unless that is empty.
+// dot returns a PNG of one pixel, with the text in its metadata unless it is empty.
 func dot(t *testing.T, text string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -366,8 +365,8 @@ func dot(t *testing.T, text string) string {
 	return b.String()[:head] + string(chunk) + b.String()[head:]
 }
 
-// TestTexts shows an organizer's texts as texts, in the visitor's language or
-// the room's, and offers the room's languages alone.
+// TestTexts checks that an organizer's texts are escaped and in the visitor's language or the room's, and
+// that only the room's languages are offered.
 func TestTexts(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -425,7 +424,7 @@ func TestTexts(t *testing.T) {
 	}
 }
 
-// TestNotBuilt serves pages without scripts and styles, and says so at once.
+// TestNotBuilt checks that pages without built assets work, and that the log says so at once.
 func TestNotBuilt(t *testing.T) {
 	t.Parallel()
 	for name, assets := range map[string]fstest.MapFS{
@@ -446,7 +445,7 @@ func TestNotBuilt(t *testing.T) {
 	}
 }
 
-// TestPageSize keeps pages small, in the language that takes most bytes a letter.
+// TestPageSize limits the size of pages, in the language with the most bytes per letter.
 func TestPageSize(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -459,8 +458,7 @@ func TestPageSize(t *testing.T) {
 	}
 }
 
-// TestWithParameter: there is one pass in the URL, ours, whatever a link had there
-// before; the rest stays as it is.
+// TestWithParameter checks that our pass replaces any in the URL, and that the rest stays unchanged.
 func TestWithParameter(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
@@ -470,7 +468,7 @@ func TestWithParameter(t *testing.T) {
 		"a=1&proofline_pass=x&b=;%zz": "a=1&b=;%zz&proofline_pass=our+own",
 		"a&proofline_pass":            "a&proofline_pass=our+own",
 		"proofline%5fpass=x&":         "proofline_pass=our+own",
-		"proofline_pass=%zz&a=1":      "a=1&proofline_pass=our+own", // which net/url leaves out, and connectors do not
+		"proofline_pass=%zz&a=1":      "a=1&proofline_pass=our+own", // net/url ignores it, but connectors do not
 		"proofline_pass=x;y":          "proofline_pass=our+own",     // likewise
 		"%zz=1&proofline_pass2=x":     "%zz=1&proofline_pass2=x&proofline_pass=our+own",
 	} {
@@ -481,7 +479,7 @@ func TestWithParameter(t *testing.T) {
 	}
 }
 
-// codeOf returns the code in the link of an answer.
+// codeOf returns the transfer code in the answer's link.
 func (s *site) codeOf(slug string, a answer) string {
 	s.Helper()
 	var made struct {
@@ -498,7 +496,7 @@ func (s *site) codeOf(slug string, a answer) string {
 	return code
 }
 
-// TestTake takes a place to another browser: once, and only to one without a place.
+// TestTake moves a place to another browser, once, and only if that has no place.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

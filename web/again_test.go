@@ -12,7 +12,7 @@ import (
 
 const keyed = "Idempotency-Key: "
 
-// TestAgain sends requests twice.
+// TestAgain repeats requests with idempotency keys.
 func TestAgain(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -29,20 +29,20 @@ func TestAgain(t *testing.T) {
 		s.post("/v1/rooms/sale/pause", "", keyed+key).problem(http.StatusBadRequest, "invalid")
 	}
 
-	// What was refused did nothing, so its key is good for another try.
+	// A refused request releases its key.
 	s.post("/v1/rooms/late/pause", "", keyed+"three").problem(http.StatusNotFound, "not-found")
 	s.create(`{"slug":"late"}`)
 	s.post("/v1/rooms/late/pause", "", keyed+"three").want(http.StatusOK)
 
-	// Keys are an organization's own.
+	// Keys belong to an organization.
 	s.post("/v1/rooms", `{"slug":"theirs"}`, keyed+"one", "Proofline-Organization: other").want(http.StatusCreated)
 
-	// A route that can be repeated takes no notice of keys.
+	// Routes that can be repeated safely ignore keys.
 	s.get("/v1/rooms/sale", keyed+"one").want(http.StatusOK)
 	s.do("PATCH", "/v1/rooms/sale", `{"title":"x"}`, keyed+"one").want(http.StatusOK)
 }
 
-// TestPullAgain: a pull whose answer was lost calls nobody twice.
+// TestPullAgain checks that repeating a pull whose answer was lost calls no further visitors.
 func TestPullAgain(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -62,7 +62,7 @@ func TestPullAgain(t *testing.T) {
 	s.post("/v1/rooms/shop/pull?n=2", "", keyed+"p").problem(http.StatusUnprocessableEntity, "key-reused")
 }
 
-// TestAgainAtOnce sends one request many times at once: it is done once.
+// TestAgainAtOnce checks that one of many concurrent copies of a request is performed.
 func TestAgainAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -84,8 +84,8 @@ func TestAgainAtOnce(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotKept: the answer with a token is given once, and is nowhere
-// in the database.
+// TestSecretsAreNotKept checks that an answer with a token is sent once and is not stored in the
+// database.
 func TestSecretsAreNotKept(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -108,10 +108,10 @@ func TestSecretsAreNotKept(t *testing.T) {
 	s.post("/v1/webhooks", `{"url":"https://shop.example.org/hook"}`, keyed+"w").problem(http.StatusConflict, "key-done")
 }
 
-// loose is an answer that may have more members than the test looks at.
+// loose marks an answer that may have members which the test does not decode.
 func loose(a answer) answer { a.isLoose = true; return a }
 
-// TestLostUpdates: a change on top of somebody else's is refused.
+// TestLostUpdates checks that a change of an outdated version is refused.
 func TestLostUpdates(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -130,7 +130,7 @@ func TestLostUpdates(t *testing.T) {
 	}
 	for _, condition := range []string{read, "W/" + changed, `"other"`, ""} {
 		a := s.do("PATCH", "/v1/rooms/sale", `{"outflow":{"per_minute":7}}`, "If-Match: "+condition)
-		if condition == "" { // the header is left out
+		if condition == "" { // no header
 			a.want(http.StatusOK)
 			continue
 		}
@@ -145,7 +145,7 @@ func TestLostUpdates(t *testing.T) {
 	}
 }
 
-// TestLostUpdatesAtOnce: of changes on top of the same state one is made.
+// TestLostUpdatesAtOnce checks that one of several concurrent changes to the same version succeeds.
 func TestLostUpdatesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -195,7 +195,7 @@ func TestDrafts(t *testing.T) {
 		t.Errorf("Location %q", got)
 	}
 	s.get(path).problem(http.StatusNotFound, "not-found")
-	s.post(path+"/publish", "", `If-Match: "2"`, keyed+"k").want(http.StatusCreated) // the answer from before
+	s.post(path+"/publish", "", `If-Match: "2"`, keyed+"k").want(http.StatusCreated) // the stored answer
 	for _, body := range []string{``, `[]`, `{"config":7}`, `{"config":{},"hosts":""}`, `{"config":{}} {}`} {
 		s.post("/v1/drafts", body, "Content-Type: application/json").problem(http.StatusBadRequest, "invalid")
 	}
@@ -238,7 +238,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestSimulate tries a sale out, within bounds.
+// TestSimulate simulates sales, within limits.
 func TestSimulate(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -269,7 +269,7 @@ func TestSimulate(t *testing.T) {
 	}
 }
 
-// TestFigures shows a room now, by the minute, and when it is over.
+// TestFigures checks a room's current metrics, its history and its summary.
 func TestFigures(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -299,7 +299,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestBrandCheck says what becomes of colours, and stores nothing.
+// TestBrandCheck checks the contrast of colours, and that nothing is stored.
 func TestBrandCheck(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)

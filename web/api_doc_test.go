@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of routes into API.md")
 
-// TestRoutesDocumented compares the table of API.md with that of the program.
+// TestRoutesDocumented compares the table in API.md with the program's routes.
 func TestRoutesDocumented(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -50,8 +50,8 @@ func TestRoutesDocumented(t *testing.T) {
 	}
 }
 
-// TestExamples runs the commands of API.md in a shell, and compares what they
-// print with what it shows: that has to be a part of it.
+// TestExamples runs the commands of API.md in a shell. Each shown answer must be a part of the real
+// one.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"sh", "curl"} {
@@ -95,7 +95,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// contains compares the last line that an example prints with what is shown.
+// contains compares the last line of an example's output with the shown answer.
 func contains(t *testing.T, commands, printed, shown string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(printed), "\n")
@@ -111,8 +111,8 @@ func contains(t *testing.T, commands, printed, shown string) {
 	}
 }
 
-// isPart tells whether a value that is shown is a part of one that is real. Ids,
-// addresses and secrets are another each time.
+// isPart reports whether a shown value is a part of the real one. IDs, addresses and secrets differ each
+// time.
 func isPart(shown, real any) bool {
 	switch shown := shown.(type) {
 	case map[string]any:

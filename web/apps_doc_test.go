@@ -39,12 +39,12 @@ func readDoc(t *testing.T, name string) string {
 	return string(text)
 }
 
-// towards sends what is for the server's public address to where it is.
+// towards redirects connections for the server's public address to the test server.
 type towards struct{ address string }
 
 func (to towards) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !strings.HasPrefix(r.URL.String(), publicURL) {
-		return nil, fmt.Errorf("nobody asks %s", r.URL)
+		return nil, fmt.Errorf("unexpected request to %s", r.URL)
 	}
 	u, err := url.Parse(to.address + strings.TrimPrefix(r.URL.String(), publicURL))
 	if err != nil {
@@ -79,8 +79,8 @@ func newShop(t *testing.T, s *site, slug string) (address, certificate string) {
 	return shop.URL, certificate
 }
 
-// TestAppsExamples runs the commands of APPS.md in one shell, and compares what
-// they print with what it shows. The shop is behind a real connector.
+// TestAppsExamples runs the commands of APPS.md in one shell and compares their output with the shown
+// answers. The shop is behind a real connector.
 func TestAppsExamples(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"sh", "curl", "openssl"} {
@@ -115,7 +115,7 @@ func TestAppsExamples(t *testing.T) {
 	}
 }
 
-// code returns the blocks of a language, as one text.
+// code returns all code blocks of a language as one text.
 func code(t *testing.T, doc, language string) string {
 	t.Helper()
 	var all strings.Builder
@@ -128,8 +128,8 @@ func code(t *testing.T, doc, language string) string {
 	return all.String()
 }
 
-// TestAppsTicket makes tickets with the constants that each program has, and
-// compares them with the server's and with the one in the text.
+// TestAppsTicket computes tickets with each program's constants, and compares them with the server's and
+// with the one in the text.
 func TestAppsTicket(t *testing.T) {
 	t.Parallel()
 	doc := readDoc(t, "APPS.md")
@@ -165,7 +165,7 @@ func TestAppsTicket(t *testing.T) {
 	}
 }
 
-// TestAppsRoutes: what the programs ask for are routes of a room.
+// TestAppsRoutes checks that the programs request existing routes of a room.
 func TestAppsRoutes(t *testing.T) {
 	t.Parallel()
 	s, doc := newSite(t), readDoc(t, "APPS.md")
@@ -187,8 +187,8 @@ func TestAppsRoutes(t *testing.T) {
 	}
 }
 
-// TestAppsMembers: what the programs read is in the answers, and the entry that
-// the text says a receipt proves is the one.
+// TestAppsMembers checks that the answers have the members that the programs read, and that a receipt
+// proves the entry given in the text.
 func TestAppsMembers(t *testing.T) {
 	t.Parallel()
 	doc := readDoc(t, "APPS.md")
@@ -217,7 +217,7 @@ func TestAppsMembers(t *testing.T) {
 	learn(s.post("/r/read/tickets/"+other.ticket+"/leave", other.claimBody()).want(http.StatusOK))
 
 	for _, m := range regexp.MustCompile(`(?:get[A-Z]\w+|opt[A-Z]\w+|longOrNull|isNull)\("([a-z_]+)"\)`).FindAllStringSubmatch(code(t, doc, "kotlin"), -1) {
-		if name := m[1]; !known[name] && name != "secret" { // which the app keeps itself
+		if name := m[1]; !known[name] && name != "secret" { // stored by the app itself
 			t.Errorf("Kotlin reads %s, which is in no answer", name)
 		}
 	}
@@ -248,7 +248,7 @@ func TestAppsMembers(t *testing.T) {
 	}
 }
 
-// membersOf notes the names of all members of a JSON value.
+// membersOf collects the names of all members of a JSON value.
 func membersOf(value any, names map[string]bool) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -263,7 +263,7 @@ func membersOf(value any, names map[string]bool) {
 	}
 }
 
-// snake writes a name of Swift as JSON has it.
+// snake converts a Swift name to the name in JSON.
 func snake(name string) string {
 	var b strings.Builder
 	for _, r := range name {

@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// noRelays is the way to rounds that never come.
+// noRelays is a source of rounds that never arrive.
 type noRelays struct{}
 
 // Wait implements [room.Rounds].
@@ -23,8 +23,7 @@ func (noRelays) Wait(ctx context.Context, _ uint64) ([]byte, error) {
 	return nil, ctx.Err()
 }
 
-// TestBeaconRound has strangers send rubbish, a flood of it, and in the end the
-// round that a draw waits for.
+// TestBeaconRound sends invalid rounds, a flood of them, and finally the round that a draw waits for.
 func TestBeaconRound(t *testing.T) {
 	t.Parallel()
 	genesis := time.Now().Unix() - 1000
@@ -101,11 +100,11 @@ func TestBeaconRound(t *testing.T) {
 	}
 	flood.Wait()
 	if refused.Load()+busy.Load() != 150 || busy.Load() == 0 {
-		t.Errorf("of a flood %d were verified, and %d told to come again", refused.Load(), busy.Load())
+		t.Errorf("of a flood %d were verified, and %d were told to retry", refused.Load(), busy.Load())
 	}
 	send("sale", round, signature).want(http.StatusOK)
 	eventually(t, "the window is drawn", func() bool { return strings.Contains(s.get("/r/sale/state").body, `"drawn":1,`) })
-	send("sale", round, signature).problem(http.StatusConflict, "round") // replayed, nobody waits any more
+	send("sale", round, signature).problem(http.StatusConflict, "round") // replayed: no draw waits for it any more
 }
 
 func awaitedOf(s *site) string {

@@ -22,8 +22,8 @@ import (
 	"github.com/proofline/proofline/web/limit"
 )
 
-// The benchmarks ask over loopback connections that are kept, and each stands
-// beside a bare Echo handler that answers the same bytes to the same requests.
+// The benchmarks send requests over kept loopback connections. Each has a counterpart: a bare Echo
+// handler that sends the same bytes for the same requests.
 
 func BenchmarkState(b *testing.B) {
 	s := newSite(b)
@@ -58,7 +58,7 @@ func BenchmarkJoin(b *testing.B) {
 	})
 }
 
-// bareEcho serves one body with nothing but Echo.
+// bareEcho serves one body with Echo alone.
 func bareEcho(b *testing.B, body string) string {
 	e := echo.New()
 	answer := []byte(body)
@@ -93,8 +93,8 @@ func ask(b *testing.B, url string, connections int, next func() []byte) {
 	b.ReportMetric(float64((cpuTime(b)-busy).Nanoseconds())/float64(b.N), "cpu-ns/op")
 }
 
-// cpuTime is what this process has used, generator included. Unlike the
-// elapsed time it does not depend on what else the machine does.
+// cpuTime returns the CPU time used by this process, including the load generator. Unlike the elapsed time
+// it does not depend on the load of the machine.
 func cpuTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -103,7 +103,7 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// converse asks until none are left.
+// converse sends requests until none are left.
 func converse(address string, left *atomic.Int64, next func() []byte) error {
 	c, err := net.Dial("tcp", address)
 	if err != nil {
@@ -122,7 +122,7 @@ func converse(address string, left *atomic.Int64, next func() []byte) error {
 	return nil
 }
 
-// skipAnswer reads a successful answer with as little work as can be.
+// skipAnswer reads a successful answer with as little work as possible.
 func skipAnswer(r *bufio.Reader) error {
 	length := -1
 	for first := true; ; first = false {
@@ -146,8 +146,8 @@ func skipAnswer(r *bufio.Reader) error {
 	return err
 }
 
-// BenchmarkReport is reports of 20 connectors, each with 17 sessions that began;
-// and of as many that ended besides, of which every connector is told.
+// BenchmarkReport measures reports of 20 connectors, each with 17 started sessions, and optionally as
+// many ended ones, which are sent to every connector.
 func BenchmarkReport(b *testing.B) {
 	for name, ends := range map[string]bool{"begin": false, "end": true} {
 		b.Run(name, func(b *testing.B) { benchReport(b, ends) })

@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// checkRefusal fails unless an error is a refusal that says what is wrong.
+// checkRefusal fails unless the error is a refusal with a reason.
 func checkRefusal(t *testing.T, err error) {
 	t.Helper()
 	var wrong *room.InvalidError
@@ -33,7 +33,7 @@ func encodeSecret(secret [32]byte) []byte {
 	return base64.RawURLEncoding.AppendEncode(nil, secret[:])
 }
 
-// FuzzMembers: whatever the short parser takes, the complete one reads alike.
+// FuzzMembers checks that the complete parser agrees with the fast one.
 func FuzzMembers(f *testing.F) {
 	for _, seed := range []string{`{"ticket":"x"}`, `{"ticket":""}`, `{"ticket":"a\"}`, `{"ticket":"a"}"}`, `{"ticket": "x"}`, `{"ticket":"x","y":"z"}`} {
 		f.Add([]byte(seed))
@@ -67,7 +67,7 @@ func FuzzTicketOf(f *testing.F) {
 	})
 }
 
-// FuzzReadClaim does the same for the claim's.
+// FuzzReadClaim does the same for the parser of claims.
 func FuzzReadClaim(f *testing.F) {
 	v := newVisitor("fuzz")
 	for _, seed := range []string{v.claimBody(), "", "{}", `{"secret":"` + v.secret + `="}`, `{"secret":"` + v.secret[:40] + `\r\n"}`, `{"to":"https://x","secret":"` + v.secret + `"}`, `{"secret":"` + v.secret + `","to":null}`, `{"secret":"` + v.secret + `","to":"https://x","to_sig":"y"}`} {

@@ -61,7 +61,7 @@ func (b *browser) post(path, body string, headers ...string) answer {
 	return b.do("POST", path, body, headers...)
 }
 
-// redirected returns where an answer leads to, which must be a 303 that nobody keeps.
+// redirected returns the target of a redirect, which must be an uncacheable 303.
 func (a answer) redirected() string {
 	a.Helper()
 	a.want(http.StatusSeeOther)
@@ -73,7 +73,7 @@ func (a answer) redirected() string {
 
 var stateForm = regexp.MustCompile(`<main id="line" [^>]*data-state="([a-z]+)"`)
 
-// state returns what a page is about, and checks what every page has.
+// state returns the state of a page, and checks the common properties of pages.
 func (a answer) state() string {
 	a.Helper()
 	a.want(http.StatusOK).isPage()
@@ -84,7 +84,7 @@ func (a answer) state() string {
 	return found[1]
 }
 
-// isPage checks what every page has, errors too.
+// isPage checks the common properties of pages, including error pages.
 func (a answer) isPage() {
 	a.Helper()
 	for name, want := range map[string]string{
@@ -110,7 +110,7 @@ func (a answer) isPage() {
 	}
 }
 
-// errorPage checks a page that says what went wrong.
+// errorPage checks an error page.
 func (a answer) errorPage(status int, kind string) {
 	a.Helper()
 	a.want(status).isPage()
@@ -129,10 +129,10 @@ func (s *site) entries(slug string) uint64 {
 	return r.Snapshot().Size
 }
 
-// inFuture is a moment in JSON.
+// inFuture returns a future time in JSON.
 func inFuture(d time.Duration) string { return time.Now().Add(d).UTC().Format(time.RFC3339Nano) }
 
-// TestStates walks the page through every state that a room can be brought to.
+// TestStates checks the page in every state that a test can bring a room to.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	s, pass := newTimed(t)
@@ -219,7 +219,7 @@ func TestFragmentByTicket(t *testing.T) {
 func TestLanguage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.create(`{"slug":"lang"}`) // its cookie must not be that of the language
+	s.create(`{"slug":"lang"}`) // its cookie must differ from the language cookie
 	b := s.browser()
 	expect := func(path, want string, headers ...string) answer {
 		t.Helper()
@@ -258,7 +258,7 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestRefresh lets visitors choose how often the page loads itself anew.
+// TestRefresh checks that visitors can choose the reload interval of the page.
 func TestRefresh(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -271,7 +271,7 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestErrorPages shows errors to people, and tells them to scripts.
+// TestErrorPages checks that browsers get error pages, and scripts get problem documents.
 func TestErrorPages(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -307,7 +307,7 @@ func TestErrorPages(t *testing.T) {
 	s.get("/r/over/nothing").problem(http.StatusNotFound, "")
 }
 
-// TestPageMethods asks for pages with HEAD and OPTIONS, and from other origins.
+// TestPageMethods requests pages with HEAD and OPTIONS, and from other origins.
 func TestPageMethods(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -333,7 +333,7 @@ func TestPageMethods(t *testing.T) {
 	}
 }
 
-// TestAssets serves what npm built, for good, and nothing else.
+// TestAssets checks that built files are served as immutable, and no other files are.
 func TestAssets(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

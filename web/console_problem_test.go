@@ -8,8 +8,7 @@ import (
 	"github.com/proofline/proofline/web/console"
 )
 
-// TestConsoleProblems: what the organizer's pages refuse is no fault of the
-// server, to people and to scripts.
+// TestConsoleProblems checks that refusals by the organizers' pages are not reported as server errors.
 func TestConsoleProblems(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)

@@ -59,7 +59,7 @@ func contractOf(t testing.TB, api *manage.API) *contract {
 	return c
 }
 
-// check compares a JSON text with the schema at a place of the document.
+// check validates a JSON text against the schema at a pointer into the document.
 func (c *contract) check(t testing.TB, what, text string, place ...string) {
 	t.Helper()
 	pointer := ""
@@ -89,7 +89,7 @@ func (c *contract) check(t testing.TB, what, text string, place ...string) {
 
 var pathParameter = regexp.MustCompile(`\{\w+\}`)
 
-// route finds the path of the document that a path fits.
+// route returns the path template in the document that matches a path.
 func (c *contract) route(path string) string {
 	path, _, _ = strings.Cut(path, "?")
 	for known := range c.document.Paths {
@@ -101,7 +101,7 @@ func (c *contract) route(path string) string {
 	return ""
 }
 
-// conforms compares an answer of the management with the document.
+// conforms validates an answer of the management API against the document.
 func (s *site) conforms(method, path string, a answer) {
 	s.Helper()
 	if s.api == nil || !strings.HasPrefix(path, manage.Prefix) || method == http.MethodOptions || method == http.MethodHead {
@@ -129,8 +129,8 @@ func (s *site) conforms(method, path string, a answer) {
 	}
 }
 
-// TestDocument: the document has every route and no other, and its examples
-// are what their schemas want.
+// TestDocument checks that the document has exactly the existing routes, and that its examples match their
+// schemas.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -167,12 +167,12 @@ func TestDocument(t *testing.T) {
 		t.Errorf("documented %q\nrouted %q", documented, routed)
 	}
 	if len(slices.Compact(names)) != len(documented) || names[0] == "" {
-		t.Errorf("operations are not told apart by their names: %q", names)
+		t.Errorf("operation names are not unique: %q", names)
 	}
 	c.check(t, "a room with too much", `{"slug":"a"}`, "paths", "/v1/rooms", "post", "requestBody", "content", "application/json", "schema")
 }
 
-// TestContractBites: the comparison finds what does not fit.
+// TestContractBites checks that the validation finds violations.
 func TestContractBites(t *testing.T) {
 	t.Parallel()
 	c := contractOf(t, newTenants(t).api)
@@ -189,7 +189,7 @@ func TestContractBites(t *testing.T) {
 	}
 }
 
-// silent notes a failure, and does not fail.
+// silent records a failure without failing the test.
 type silent struct {
 	testing.TB
 	failed bool

@@ -11,15 +11,14 @@ import (
 	"time"
 )
 
-// listen opens a stream of a room's events, and returns its answer and the
-// data that come.
+// listen opens an event stream of a room, and returns its answer and a channel of its data.
 func listen(t *testing.T, base, slug string) (*http.Response, <-chan string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/r/"+slug+"/events", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no spare connection, which would hold up the server's end
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // an idle connection would delay the server's shutdown
 	answer, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -61,8 +60,7 @@ func serve(t *testing.T, s *site) (base string, stop func()) {
 	return "http://" + l.Addr().String(), stop
 }
 
-// TestEvents listens to a room while it changes, one stream more than may be,
-// and through the server's end.
+// TestEvents reads streams while a room changes, opens one stream too many, and stops the server.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(o *Options) { o.MaxStreams = 2 })
@@ -95,8 +93,8 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestEventsBody: who announces a body and sends none would be waited for
-// without end, on a stream that others need.
+// TestEventsBody checks that a request that announces a body is refused, since waiting for the body
+// would block the stream.
 func TestEventsBody(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(o *Options) { o.MaxStreams = 2 })
@@ -123,7 +121,7 @@ func TestEventsBody(t *testing.T) {
 	stop()
 }
 
-// TestNoEvents has a server without streams send everybody to the state.
+// TestNoEvents checks that a server without streams refers clients to the state.
 func TestNoEvents(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// narrow is a listener whose connections hold little back.
+// narrow is a listener whose connections have small buffers.
 type narrow struct{ net.Listener }
 
 // Accept implements [net.Listener].
@@ -25,8 +25,8 @@ func (n narrow) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// TestEventsUnread: listeners who do not read hold up neither the server's end
-// nor those who do, and lose their streams.
+// TestEventsUnread checks that clients that do not read their streams lose them, and delay neither other
+// clients nor the server's shutdown.
 func TestEventsUnread(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(o *Options) { o.MaxStreams = 20 })

@@ -11,8 +11,8 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// TestFair leads from a room's address to a verdict: a page that is linked from
-// the line says what is proven, and how to check it, in every language.
+// TestFair checks that a page linked from the line says, in every language, what is proven and how to
+// check it.
 func TestFair(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

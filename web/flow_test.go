@@ -51,7 +51,7 @@ func TestVisit(t *testing.T) {
 	s.post("/r/visit/join", own.joinBody()).want(http.StatusOK)
 }
 
-// checkWaiting looks at a ticket whose window is open.
+// checkWaiting checks a ticket whose window is open.
 func (s *site) checkWaiting(v visitor) {
 	s.Helper()
 	got := decode[ticketJSON](s.get("/r/visit/tickets/" + v.ticket).want(http.StatusOK))
@@ -157,7 +157,7 @@ func (s *site) entry(slug string, index uint64) (found []byte) {
 	return found
 }
 
-// TestTooEarly asks before the room opens.
+// TestTooEarly joins before the room opens.
 func TestTooEarly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -192,7 +192,7 @@ func TestNoShow(t *testing.T) {
 	s.post("/r/late/tickets/"+v.ticket+"/claim", v.claimBody()).problem(http.StatusGone, "expired")
 }
 
-// TestPaused looks at a called and a drawn ticket in a pause.
+// TestPaused checks a called and a drawn ticket in a pause.
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -255,7 +255,7 @@ func TestCrowd(t *testing.T) {
 	}
 }
 
-// TestNoSecretsInLog runs a visit with the most talkative log.
+// TestNoSecretsInLog runs a visit with the log at debug level.
 func TestNoSecretsInLog(t *testing.T) {
 	t.Parallel()
 	var log safeBuffer

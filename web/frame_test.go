@@ -22,7 +22,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// bare is a server without rooms, with one handler more.
+// bare returns a server without rooms, with one additional handler.
 func bare(t *testing.T, handle echo.HandlerFunc) (*site, *safeBuffer) {
 	t.Helper()
 	log := &safeBuffer{}
@@ -33,7 +33,7 @@ func bare(t *testing.T, handle echo.HandlerFunc) (*site, *safeBuffer) {
 	return &site{t, s, nil, listener.URL}, log
 }
 
-// TestProblems answers each error that the rooms have.
+// TestProblems checks the answer to each error.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	var err error
@@ -80,7 +80,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestProblemsDocumented finds each type where it points to.
+// TestProblemsDocumented checks that each type is documented at its URL.
 func TestProblemsDocumented(t *testing.T) {
 	text, err := os.ReadFile("PROBLEMS.md")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestProblemsDocumented(t *testing.T) {
 	}
 }
 
-// TestPanic: a panic is this request's alone.
+// TestPanic checks that a panic affects only its own request.
 func TestPanic(t *testing.T) {
 	t.Parallel()
 	s, log := bare(t, func(echo.Context) error { panic("the ceiling fell down") })
@@ -107,7 +107,7 @@ func TestPanic(t *testing.T) {
 	s.get("/livez").want(http.StatusOK)
 }
 
-// TestAbort: a handler may still give up a connection.
+// TestAbort checks that a handler can still abort a connection.
 func TestAbort(t *testing.T) {
 	t.Parallel()
 	s, _ := bare(t, func(echo.Context) error { panic(http.ErrAbortHandler) })
@@ -121,7 +121,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestLateError: an error after the answer has begun changes nothing in it.
+// TestLateError checks that an error after the start of the answer does not change the answer.
 func TestLateError(t *testing.T) {
 	t.Parallel()
 	s, log := bare(t, func(c echo.Context) error {
@@ -132,7 +132,7 @@ func TestLateError(t *testing.T) {
 	}
 }
 
-// TestHealth asks a server that is not ready, and one that is.
+// TestHealth checks the health of a server before and after it is ready.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	var ready atomic.Bool
@@ -152,8 +152,7 @@ func TestHealth(t *testing.T) {
 	eventually(t, "the rooms are ready", func() bool { return own.get("/readyz").status == http.StatusOK })
 }
 
-// TestDatabaseAway: what fails because the database is away is not an
-// internal error.
+// TestDatabaseAway checks that errors of an unreachable database are not internal errors.
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 	s, log := bare(t, func(echo.Context) error { return errors.New("connection refused") })
@@ -176,8 +175,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestRequestIDs gives every answer an id of its own, and keeps those that a
-// proxy gave.
+// TestRequestIDs checks that every answer has its own ID, or the one set by a proxy.
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	s, _ := bare(t, nil)
@@ -197,7 +195,7 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// TestAddress believes only proxies that are trusted.
+// TestAddress checks that only trusted proxies can set a client's address.
 func TestAddress(t *testing.T) {
 	t.Parallel()
 	proxies := netip.MustParsePrefix("192.0.2.0/24")
@@ -232,7 +230,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// TestServe stops a server while a request is under way.
+// TestServe stops a server during a request.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	entered, release := make(chan struct{}), make(chan struct{})
@@ -279,7 +277,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestServeGivesUp: a request that never ends cannot keep the server.
+// TestServeGivesUp checks that a request that never ends does not keep the server from stopping.
 func TestServeGivesUp(t *testing.T) {
 	t.Parallel()
 	entered, gone := make(chan struct{}), make(chan struct{})
@@ -310,7 +308,7 @@ func TestServeGivesUp(t *testing.T) {
 	<-gone
 }
 
-// TestLongHeader is refused before a handler sees it.
+// TestLongHeader checks that a header that is too long is refused before the handler.
 func TestLongHeader(t *testing.T) {
 	t.Parallel()
 	s, _ := bare(t, nil)
