@@ -46,8 +46,8 @@ func headOf(t testing.TB, page string) head {
 	return h
 }
 
-// TestHeads walks the head of every public page: each has a title and icons that
-// are there, and each that people pass on has what messengers show.
+// TestHeads checks the head of every public page: each has a title and existing icons, and pages that
+// people share have a preview for messengers.
 func TestHeads(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)

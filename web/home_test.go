@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestHome wants pages for people where they used to be led to a sign-in or
-// shown JSON: at the server's own address, and wherever they mistype one.
+// TestHome checks that browsers get a page, not a sign-in or JSON, at the server's own address and at
+// mistyped ones.
 func TestHome(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

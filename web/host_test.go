@@ -16,7 +16,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// dns answers with the TXT records that it has.
+// dns is a resolver with fixed TXT records.
 type dns map[string]string
 
 // LookupTXT implements account.Resolver.
@@ -24,8 +24,8 @@ func (d dns) LookupTXT(_ context.Context, name string) ([]string, error) {
 	return []string{d[strings.TrimSuffix(name, ".")]}, nil
 }
 
-// TestCustomHosts: under an organization's own host there are its rooms and
-// nothing else, and pages lead there.
+// TestCustomHosts checks that an organization's host serves only its rooms, and that pages redirect
+// to it.
 func TestCustomHosts(t *testing.T) {
 	t.Parallel()
 	rooms, pool := newRooms(t)

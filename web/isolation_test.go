@@ -15,16 +15,16 @@ import (
 	"github.com/proofline/proofline/web/manage"
 )
 
-// caller is somebody who tries a route.
+// caller is an actor that tries a route.
 type caller struct {
 	name   string
 	token  string
 	scopes account.Scope
-	kind   account.Kind // zero: nobody
+	kind   account.Kind // zero: no token
 	other  bool         // of another organization
 }
 
-// callers are one of each sort.
+// callers returns one caller of each kind.
 func (s *tenants) callers() []caller {
 	list := []caller{{name: "nobody"}, {name: "an expired token"}, {name: "a revoked token"}}
 	list[1].token, _ = s.token(s.main, account.Admin, time.Minute)
@@ -46,17 +46,17 @@ func (s *tenants) callers() []caller {
 		caller{name: "the server", token: token, scopes: account.Admin, kind: account.Server})
 }
 
-// outcome is what a caller is to get.
+// outcome is the expected result of a request.
 type outcome int
 
 const (
 	unauthorized outcome = iota
 	forbidden
-	absent // as if what the path names did not exist
+	absent // as if the object in the path did not exist
 	allowed
 )
 
-// expected is derived from the table of routes alone.
+// expected derives the outcome from the route table alone.
 func (c caller) expected(n manage.Needs) outcome {
 	switch {
 	case c.kind == 0:
@@ -69,12 +69,11 @@ func (c caller) expected(n manage.Needs) outcome {
 	return allowed
 }
 
-// fill names what the path of a route names: things of an organization, or
-// nothing that there is.
+// fill replaces the path's parameters by objects of an organization, or by ones that do not exist.
 func (s *tenants) fill(n manage.Needs, in account.Actor, exists bool) string {
 	s.Helper()
 	slug := ""
-	if exists && strings.Contains(n.Path, "rehears") { // there is one at a time
+	if exists && strings.Contains(n.Path, "rehears") { // only one can run at a time
 		s.stopRehearsals(in)
 	}
 	return pathParameter.ReplaceAllStringFunc(n.Path, func(parameter string) string {
@@ -133,11 +132,11 @@ func (s *tenants) try(c caller, n manage.Needs, path string) answer {
 	return a
 }
 
-// ofRequest is what differs between two requests in any case.
+// ofRequest matches what differs between any two requests.
 var ofRequest = regexp.MustCompile(`"(request_id|instance)":"[^"]*"`)
 
-// TestIsolation walks every route as everybody: who lacks a scope is refused,
-// and what another organization has is answered exactly as what does not exist.
+// TestIsolation tries every route with every kind of caller. Callers without the scope are refused, and
+// objects of another organization get the same answer as ones that do not exist.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -179,7 +178,7 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// anonymous is an answer without what is of one request alone.
+// anonymous returns an answer without the parts that differ between requests.
 func anonymous(a answer) []string {
 	list := []string{ofRequest.ReplaceAllString(a.body, "")}
 	for name, values := range a.header {
@@ -191,7 +190,7 @@ func anonymous(a answer) []string {
 	return list
 }
 
-// acts returns the latest act of an organization.
+// acts returns the latest activity log entry of an organization.
 func (s *tenants) acts(in account.Actor) uuid.UUID {
 	s.Helper()
 	page, err := s.Desk().Acts(s.Context(), in, "", uuid.Nil, 1)
@@ -204,8 +203,8 @@ func (s *tenants) acts(in account.Actor) uuid.UUID {
 	return page.List[0].ID
 }
 
-// TestOrganizationHeader: only the server's token has a choice, and what it
-// makes belongs to the organization that it names.
+// TestOrganizationHeader checks that only the server's token can choose an organization, and that its
+// objects belong to that organization.
 func TestOrganizationHeader(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -223,8 +222,8 @@ func TestOrganizationHeader(t *testing.T) {
 	s.get("/v1/rooms/theirs", authorized(own), header+"nobody").problem(http.StatusNotFound, "unknown-organization")
 }
 
-// TestNoText sends to every route, in path and query, what no text column holds:
-// that is wrong input, and no fault of the server.
+// TestNoText sends text that the database cannot store, in path and query, to every route: each must
+// refuse it as invalid input.
 func TestNoText(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

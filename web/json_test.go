@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// FuzzAppendText: what is written is read back by encoding/json.
+// FuzzAppendText checks that encoding/json reads back what was written.
 func FuzzAppendText(f *testing.F) {
 	for _, seed := range []string{"", "a", "\"\\\n\x00\x1f\x7f", "é\u2028😀", "\xff\xc3", "\ufffd", "— example.com/r/x AbC+/=\n"} {
 		f.Add(seed)

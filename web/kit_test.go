@@ -30,7 +30,7 @@ const (
 	publicURL = "https://example.com"
 )
 
-// built is what npm might have built.
+// built is an example of npm's output.
 var built = fstest.MapFS{
 	"manifest.json":  {Data: []byte(`{"page.js": "page.A1.js", "checker.js": "checker.B2.js", "page.css": "page.C3.css", "icon.svg": "icon.D4.svg"}`)},
 	"page.A1.js":     {Data: []byte(strings.Repeat("go(on);", 100))},
@@ -40,7 +40,7 @@ var built = fstest.MapFS{
 	"page.A1.js.map": {Data: []byte("{}")},
 }
 
-// site is a server on a database of its own, reached over loopback.
+// site is a server with its own database, reached over loopback.
 type site struct {
 	testing.TB
 	*Server
@@ -74,7 +74,7 @@ func startSite(t testing.TB, o Options) *site {
 	return &site{t, s, o.Rooms, listener.URL}
 }
 
-// newTimed starts a site whose time a test lets pass.
+// newTimed starts a site with a clock that the test controls.
 func newTimed(t testing.TB) (s *site, pass func(time.Duration)) {
 	t.Helper()
 	c := pgtest.NewClock(t)
@@ -103,7 +103,7 @@ type answer struct {
 	isLoose bool // may have more members than a test looks at
 }
 
-// client does not decompress or follow by itself, so that tests see what is sent.
+// client neither decompresses nor follows redirects, so that tests see the original answers.
 var client = &http.Client{
 	Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}, Timeout: time.Minute,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -157,13 +157,13 @@ func (s *site) post(path, body string, headers ...string) answer {
 	return s.do("POST", path, body, headers...)
 }
 
-// create makes a room from JSON.
+// create creates a room from JSON.
 func (s *site) create(config string) {
 	s.Helper()
 	s.post("/v1/rooms", config).want(http.StatusCreated)
 }
 
-// want ends the test unless the answer has that status.
+// want fails the test unless the answer has the given status.
 func (a answer) want(status int) answer {
 	a.Helper()
 	if a.status != status {
@@ -260,7 +260,7 @@ type (
 		Closes    *time.Time `json:"closes"`
 		Paused    bool       `json:"paused"`
 		Held      bool       `json:"held"`
-		Withdrawn *struct {  // absent: no place was taken away
+		Withdrawn *struct {  // absent: no ticket was revoked
 			Count  uint64   `json:"count"`
 			Latest []string `json:"latest"`
 		} `json:"withdrawn"`
@@ -302,7 +302,7 @@ type (
 	}
 )
 
-// visitor is somebody with a secret of their own.
+// visitor is a visitor with a secret.
 type visitor struct{ ticket, secret string }
 
 func newVisitor(slug string) visitor {
@@ -314,7 +314,7 @@ func newVisitor(slug string) visitor {
 func (v visitor) joinBody() string  { return `{"ticket":"` + v.ticket + `"}` }
 func (v visitor) claimBody() string { return `{"secret":"` + v.secret + `"}` }
 
-// eventually waits until ok.
+// eventually waits until ok returns true.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {

@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// organizerJSON is a room as the management shows it; decode refuses more.
+// organizerJSON is a room in the management API; decode refuses other members.
 type organizerJSON struct {
 	Slug    string     `json:"slug"`
 	Title   string     `json:"title"`
@@ -70,7 +70,7 @@ type roomListJSON struct {
 	Next *string `json:"next"`
 }
 
-// standingJSON is where a ticket stands, as the management shows it.
+// standingJSON is the state of a ticket in the management API.
 type standingJSON struct {
 	Ticket     string                                `json:"ticket"`
 	Index      uint64                                `json:"index"`
@@ -90,7 +90,7 @@ type standingJSON struct {
 	SettledAt  *uint64                               `json:"settled_index"`
 }
 
-// TestManage takes a room through everything an organizer can do.
+// TestManage performs all operations of an organizer on a room.
 func TestManage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -131,7 +131,7 @@ func TestManage(t *testing.T) {
 	s.do("PATCH", "/v1/rooms/other", `{"title":"x"}`).problem(http.StatusNotFound, "not-found")
 }
 
-// TestList lists rooms that live and rooms that have ended.
+// TestList lists running and ended rooms.
 func TestList(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -153,7 +153,7 @@ func TestList(t *testing.T) {
 	})
 }
 
-// TestInvalidRooms sends configurations with everything wrong.
+// TestInvalidRooms sends configurations with invalid fields.
 func TestInvalidRooms(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -200,8 +200,8 @@ func TestInvalidRooms(t *testing.T) {
 	s.do("PATCH", "/v1/rooms/fine", `{"title":"x"}`, "Content-Type: ").problem(http.StatusUnsupportedMediaType, "media-type")
 }
 
-// TestToken walks every route of the management, those that do not exist too,
-// without the token and with wrong ones.
+// TestToken tries every route of the management API, and nonexistent ones, without a token and with
+// invalid ones.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -238,8 +238,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestNoToken: a server without a token has no management, rather than an
-// open one.
+// TestNoToken checks that a server without a token has no management API, rather than an open one.
 func TestNoToken(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(o *Options) { o.AdminToken = "" })
@@ -248,7 +247,7 @@ func TestNoToken(t *testing.T) {
 	}
 }
 
-// TestRevoke takes places away, in the transcript, and shows it to the visitor.
+// TestRevoke revokes tickets and checks the transcript and the visitor's page.
 func TestRevoke(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -261,7 +260,7 @@ func TestRevoke(t *testing.T) {
 		s.post(path, body).problem(http.StatusBadRequest, "invalid")
 	}
 	s.post("/r/sale/join", v.joinBody()).want(http.StatusCreated)
-	for _, body := range []string{`{"reason":"revoked-bot"}`, ""} { // again is no error, and no second entry
+	for _, body := range []string{`{"reason":"revoked-bot"}`, ""} { // repeating succeeds without a second entry
 		if got := decode[standingJSON](s.post(path, body).want(http.StatusOK)); got.Status != "skipped" || got.Reason != "revoked-bot" {
 			t.Errorf("revoked: %+v", got)
 		}
@@ -275,7 +274,7 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
-// TestFull lets only so many be in line at once.
+// TestFull checks the limit of visitors in line.
 func TestFull(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -32,7 +32,7 @@ func newLimited(t *testing.T, o limit.Options, change ...func(*Options)) *site {
 
 func from(address string) string { return "X-Forwarded-For: " + address }
 
-// refusedFor checks the problem of a network that has used a budget up.
+// refusedFor checks the problem for a network that has used up a budget.
 func (a answer) refusedFor(kind limit.Kind) {
 	a.Helper()
 	p := a.problem(http.StatusTooManyRequests, crowded)
@@ -42,8 +42,8 @@ func (a answer) refusedFor(kind limit.Kind) {
 	}
 }
 
-// TestJoinsOfOneNetwork: one address takes no more tickets than its network may,
-// however it joins, and another network does not notice.
+// TestJoinsOfOneNetwork checks that one address gets no more tickets than its network's budget, however it
+// joins, and that other networks are not affected.
 func TestJoinsOfOneNetwork(t *testing.T) {
 	t.Parallel()
 	s := newLimited(t, limit.Options{Joins: 10, Tickets: 1000})
@@ -66,7 +66,7 @@ func TestJoinsOfOneNetwork(t *testing.T) {
 	if most := 20 + int(10*time.Since(began).Minutes()); taken < 20 || taken > most {
 		t.Errorf("%d tickets at once, want 20 to %d", taken, most)
 	}
-	s.post("/r/sale/join", "", from("203.0.113.5, "+attacker)).refusedFor(limit.Joins) // what a client adds changes nothing
+	s.post("/r/sale/join", "", from("203.0.113.5, "+attacker)).refusedFor(limit.Joins) // forged header entries change nothing
 	s.post("/r/sale/join", "", from("::ffff:"+attacker)).refusedFor(limit.Joins)
 	for _, other := range []string{"192.0.3.66", "2001:db8::1"} {
 		s.post("/r/sale/join", "", from(other)).want(http.StatusCreated)
@@ -76,7 +76,7 @@ func TestJoinsOfOneNetwork(t *testing.T) {
 	}
 }
 
-// TestTicketsOfOneNetwork counts tickets, and not what recorded none.
+// TestTicketsOfOneNetwork checks that only recorded tickets count.
 func TestTicketsOfOneNetwork(t *testing.T) {
 	t.Parallel()
 	s := newLimited(t, limit.Options{Tickets: 3})
@@ -97,8 +97,8 @@ func TestTicketsOfOneNetwork(t *testing.T) {
 	s.post("/r/sale/join", "", from("2001:db8:78::1")).want(http.StatusCreated)
 }
 
-// TestPagesOfOneNetwork: a page that is refused is shown in each language, and
-// costs less than one that is not.
+// TestPagesOfOneNetwork checks that the refusal page exists in each language, and costs less than the
+// refused page.
 func TestPagesOfOneNetwork(t *testing.T) {
 	t.Parallel()
 	s := newLimited(t, limit.Options{Pages: 1, Joins: 1})
@@ -129,7 +129,7 @@ func TestPagesOfOneNetwork(t *testing.T) {
 	if len(headings) != len(page.Languages()) {
 		t.Errorf("%d headings in %d languages", len(headings), len(page.Languages()))
 	}
-	for _, path := range []string{"/", "/r/sale", "/r/sale/check", "/r/sale/fair", "/r/sale/report"} { // nothing is rendered for free
+	for _, path := range []string{"/", "/r/sale", "/r/sale/check", "/r/sale/fair", "/r/sale/report"} { // every page is charged
 		s.get(path, network, html).want(http.StatusTooManyRequests)
 	}
 	s.get("/r/sale?fragment=1", network, html).refusedFor(limit.Pages)
@@ -138,8 +138,8 @@ func TestPagesOfOneNetwork(t *testing.T) {
 	s.get("/r/sale/state", network).want(http.StatusOK)
 }
 
-// TestForgedBatches: passes that nobody signed are verified until the network's
-// budget is used up; those of an honest connector cost it nothing.
+// TestForgedBatches checks that forged passes are verified only until the network's budget is used up, and
+// that valid passes cost a connector nothing.
 func TestForgedBatches(t *testing.T) {
 	t.Parallel()
 	s := newLimited(t, limit.Options{Passes: 100})
@@ -171,8 +171,7 @@ func TestForgedBatches(t *testing.T) {
 	s.post("/r/shop/sessions/batch", batchBody(t, honest, nil), from("192.0.2.1")).want(http.StatusOK)
 }
 
-// TestForgedAndGone: who sends forged passes beside a valid one, and does not wait
-// for the answer, pays for them as well.
+// TestForgedAndGone checks that a client that sends forged passes and disconnects pays for them.
 func TestForgedAndGone(t *testing.T) {
 	t.Parallel()
 	s := newLimited(t, limit.Options{Passes: 100})
@@ -194,8 +193,7 @@ func TestForgedAndGone(t *testing.T) {
 	s.post("/r/shop/sessions/batch", batchBody(t, passes, nil), from("198.51.100.1")).refusedFor(limit.Passes)
 }
 
-// TestFloodOfOneNetwork: requests about sessions wait for those of their own
-// network, and for no other's.
+// TestFloodOfOneNetwork checks that session requests wait only for others of the same network.
 func TestFloodOfOneNetwork(t *testing.T) {
 	t.Parallel()
 	s := newLimited(t, limit.Options{})
@@ -235,7 +233,7 @@ func TestFloodOfOneNetwork(t *testing.T) {
 	waiting.Wait()
 }
 
-// TestStreamsOfOneNetwork: one address does not take all streams.
+// TestStreamsOfOneNetwork checks that one address cannot occupy all streams.
 func TestStreamsOfOneNetwork(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(o *Options) {
@@ -256,8 +254,8 @@ func TestStreamsOfOneNetwork(t *testing.T) {
 	}
 }
 
-// TestUnknownProxy: the log says that a proxy is not trusted, once, and clients
-// from the Internet cannot use that line up.
+// TestUnknownProxy checks that an untrusted proxy is logged once, and that clients from the Internet
+// cannot suppress that line.
 func TestUnknownProxy(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer

@@ -13,8 +13,8 @@ import (
 	"github.com/proofline/proofline/console/account"
 )
 
-// TestOrganizer wants visitors to know who runs a line: the pages, the link
-// previews and the published report name the room's own organization, escaped.
+// TestOrganizer checks that pages, link previews and the published report name the room's organization,
+// escaped.
 func TestOrganizer(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -46,8 +46,7 @@ func TestOrganizer(t *testing.T) {
 	}
 }
 
-// TestOrganizationLogo wants rooms without a logo of their own to show that of
-// their organization, and only theirs.
+// TestOrganizationLogo checks that rooms without a logo show that of their own organization.
 func TestOrganizationLogo(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -107,7 +106,7 @@ func TestOrganizationLogo(t *testing.T) {
 	}
 }
 
-// TestReportOrganizer wants the published report to name who ran the line.
+// TestReportOrganizer checks that the published report names the organizer.
 func TestReportOrganizer(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// sessionJSON is the answer to everything that shows a pass.
+// sessionJSON is the answer to requests with a pass.
 type sessionJSON struct {
 	PassID     string    `json:"pass_id"`
 	Ticket     string    `json:"ticket"`
@@ -21,10 +21,10 @@ type sessionJSON struct {
 	EndsAtMost time.Time `json:"ends_at_most"`
 }
 
-// quick is the configuration of a room in which people are called at once.
+// quick is the configuration of a room that calls visitors at once.
 const quick = `"windows":[{"length":"200ms"}],"outflow":{"per_minute":600000}`
 
-// admit lets somebody join and claim.
+// admit has a visitor join and claim.
 func (s *site) admit(slug string) passJSON {
 	s.Helper()
 	v := newVisitor(slug)
@@ -37,7 +37,7 @@ func (s *site) admit(slug string) passJSON {
 	return decode[passJSON](a.want(http.StatusOK))
 }
 
-// enter has a visitor admitted whose pass the site redeems.
+// enter admits a visitor and redeems the pass.
 func (s *site) enter(slug string) passJSON {
 	s.Helper()
 	p := s.admit(slug)
@@ -47,7 +47,7 @@ func (s *site) enter(slug string) passJSON {
 
 func authorized(pass string) string { return "Authorization: Bearer " + pass }
 
-// TestSession walks an admitted visitor's time at the protected site.
+// TestSession follows an admitted visitor's session at the protected site.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -83,8 +83,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestPassRefusals shows what is no pass, or not the right one, to every route
-// that takes one.
+// TestPassRefusals sends invalid and wrong passes to every route that accepts one.
 func TestPassRefusals(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -133,8 +132,8 @@ func TestDiscovery(t *testing.T) {
 	s.get("/r/none/.well-known/openid-configuration").problem(http.StatusNotFound, "not-found")
 }
 
-// TestRotateKeys: a new key is published at once, beside the old one, whose
-// passes stay good.
+// TestRotateKeys checks that a new key is published at once, next to the old one, whose passes stay
+// valid.
 func TestRotateKeys(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

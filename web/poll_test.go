@@ -8,8 +8,8 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// TestPollBeforeClaim: whoever is called right after an answer asks again in
-// the first half of the time to go in, whatever was expected and the jitter.
+// TestPollBeforeClaim checks that a visitor called right after an answer polls again in the first half of
+// the claim time, whatever the expected time and the jitter.
 func TestPollBeforeClaim(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -23,8 +23,8 @@ func TestPollBeforeClaim(t *testing.T) {
 	}
 }
 
-// TestRestPoll: pages whose visitors wait for nothing make a thousand requests a
-// second together, or fewer, however many they are.
+// TestRestPoll checks that all pages whose visitors wait for nothing send at most a thousand requests a
+// second together, however many there are.
 func TestRestPoll(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)

@@ -20,7 +20,7 @@ import (
 	"github.com/proofline/proofline/audit"
 )
 
-// open makes a room that stays open and has one arrival.
+// open creates a room that stays open and has one arrival.
 func (s *site) open(slug string) visitor {
 	s.Helper()
 	s.create(`{"slug":"` + slug + `","title":"Open \"room\"","windows":[{"length":"24h"}]}`)
@@ -29,7 +29,7 @@ func (s *site) open(slug string) visitor {
 	return v
 }
 
-// TestMalformed sends what is no join and no claim.
+// TestMalformed sends malformed joins and claims.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -91,7 +91,7 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
-// TestWellFormed sends joins in forms that are unusual but right.
+// TestWellFormed sends joins in unusual but valid forms.
 func TestWellFormed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -145,8 +145,7 @@ func TestChunkedBody(t *testing.T) {
 	}
 }
 
-// TestBrokenBody loses the connection before the ticket has arrived: that is
-// not a join without one.
+// TestBrokenBody checks that a connection lost before the ticket arrives is not a join without a ticket.
 func TestBrokenBody(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -177,7 +176,7 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
-// TestNotThere asks for what does not exist.
+// TestNotThere requests resources that do not exist.
 func TestNotThere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -260,7 +259,7 @@ func TestPublic(t *testing.T) {
 	s.checkLog("read")
 }
 
-// checkLog checks the tree that is published, as any tile reader does.
+// checkLog checks the published tree, like any tile reader.
 func (s *site) checkLog(slug string) {
 	s.Helper()
 	state := decode[stateJSON](s.get("/r/" + slug + "/state"))
@@ -324,7 +323,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestPreflight asks like a browser before a page of another origin joins.
+// TestPreflight sends a browser's preflight request for a join from another origin.
 func TestPreflight(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -355,7 +354,7 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// TestCompression asks for an entry bundle in gzip.
+// TestCompression requests an entry bundle in gzip.
 func TestCompression(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -436,7 +435,7 @@ func TestState(t *testing.T) {
 		m := decode[stateJSON](with).Message
 		return m != nil && m.Texts["en"] == words && m.Texts["de"] == "Bald" && with.header.Get("ETag") != tag
 	})
-	// What the state says is what the transcript has the hash of.
+	// The transcript has the hash of the message in the state.
 	r, err := s.rooms.Get(t.Context(), "state")
 	if err != nil {
 		t.Fatal(err)
@@ -465,7 +464,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestStateShared renders seldom however many ask.
+// TestStateShared checks that the document is rendered rarely, however many clients ask.
 func TestStateShared(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -503,8 +502,8 @@ func TestStateShared(t *testing.T) {
 	}
 }
 
-// TestStateAge: while one renders, the others get the document before, but not
-// one that is too old.
+// TestStateAge checks that during rendering, other callers get the previous document unless it is too
+// old.
 func TestStateAge(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -516,7 +515,7 @@ func TestStateAge(t *testing.T) {
 	s.documents.of(r)
 	found, _ := s.documents.bySlug.Load("age")
 	g := found.(*rendering)
-	g.mu.Lock() // somebody renders
+	g.mu.Lock() // as during rendering
 	aged := func(by time.Duration) *document {
 		d := &document{rendered: time.Now().Add(-by)}
 		g.latest.Store(d)

@@ -27,7 +27,7 @@ import (
 
 const queueItKey = "4e1db821-a825-49da-acd0-5d376f2068db4e1db821"
 
-// knownUser takes a token as KnownUser V3 does (src/QueueITHelpers.ts,
+// knownUser validates a token like KnownUser V3 (src/QueueITHelpers.ts,
 // extractQueueParams, and src/UserInQueueService.ts, validateToken, of
 // https://github.com/queueit/KnownUser.V3.Javascript): fields with exactly one
 // _, all but the hash are signed, and event and time must be right.
@@ -53,8 +53,8 @@ func knownUser(t *testing.T, token, event string, now time.Time) map[string]stri
 	return fields
 }
 
-// TestQueueItVisit comes by a link of an unchanged site, waits, and goes back
-// with what its connector takes.
+// TestQueueItVisit follows a link of an unmodified site, waits, and returns with a token that its connector
+// accepts.
 func TestQueueItVisit(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -103,7 +103,7 @@ func TestQueueItVisit(t *testing.T) {
 	}
 }
 
-// follows returns where a link leads: nobody keeps that, and no other site hears of it.
+// follows returns the target of a link's redirect, which must be uncacheable and private.
 func (a answer) follows() string {
 	a.Helper()
 	a.want(http.StatusSeeOther)
@@ -113,7 +113,7 @@ func (a answer) follows() string {
 	return a.header.Get("Location")
 }
 
-// TestQueueItLinks follows links of all forms, and some that want to lead elsewhere.
+// TestQueueItLinks follows links of all forms, and some with foreign targets.
 func TestQueueItLinks(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -178,8 +178,8 @@ func TestQueueItLinks(t *testing.T) {
 	}
 }
 
-// TestQueueItTenants: under the host of an organization, links lead to its rooms
-// alone, and nobody sees or sets how another's speak to queue-it.
+// TestQueueItTenants checks that links on an organization's host open only its rooms, and that its Queue-it
+// settings are not accessible to others.
 func TestQueueItTenants(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -214,7 +214,7 @@ func TestQueueItTenants(t *testing.T) {
 	}
 }
 
-// TestQueueItRefusals warns of a site that refuses tokens, and is not flooded.
+// TestQueueItRefusals checks that a site's refusals are logged, at a limited rate.
 func TestQueueItRefusals(t *testing.T) {
 	t.Parallel()
 	var written safeBuffer
