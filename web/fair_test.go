@@ -63,7 +63,7 @@ func TestAuditReport(t *testing.T) {
 	if !strings.Contains(a.body, "Level 1 of 3") || !strings.Contains(a.body, "the waiting room “sale”") || !strings.Contains(a.header.Get("Content-Security-Policy"), "default-src 'none'") {
 		t.Errorf("report: %v %.500s", a.header, a.body)
 	}
-	for _, known := range []string{"nobody who was called could go in, for ", "1 group was never drawn", "<dd>Those of Asia/Tokyo, where the event is", " JST ("} {
+	for _, known := range []string{"called visitors could not go in, for ", "1 group was never drawn", "<dd>In the time zone of the event, Asia/Tokyo, with UTC", " JST ("} {
 		if !strings.Contains(a.body, known) {
 			t.Errorf("the report does not say %q", known)
 		}

@@ -43,8 +43,7 @@ func (s *Store) Hold(ctx context.Context, room uuid.UUID, m Mark, by string) err
 		root = m.Root[:]
 	}
 	_, err := s.pool.Exec(ctx, `update log_heads set held_size = $2, held_root = $3, held_by = $4
-		// At most MaxSize.
-		where room_id = $1 and (held_size is null or held_size < $2)`, room, int64(m.Size), root, by) //nolint:gosec
+		where room_id = $1 and (held_size is null or held_size < $2)`, room, int64(m.Size), root, by) //nolint:gosec // at most MaxSize
 	if err != nil {
 		return fmt.Errorf("hold log: %w", err)
 	}

@@ -160,7 +160,7 @@ func TestNodesClockStep(t *testing.T) {
 	}
 	for _, p := range []*process{one, two} {
 		waitFor(t, "the jump is taken", func() bool {
-			return strings.Contains(p.said(), "is taken") && strings.Contains(p.said(), "why=confirmed")
+			return strings.Contains(p.said(), "following the jump") && strings.Contains(p.said(), "why=confirmed")
 		})
 	}
 	if err := c.join(t.Context(), c.nodes[1], ""); err != nil {
