@@ -67,8 +67,8 @@ func (f *Figures) alarms() []Alarm {
 			f.Rates.latest()*100)
 		list = append(list, Alarm{level, text})
 	}
-	if b := f.Beacon; b != nil && b.LateMS > lateBeacon.Milliseconds() {
-		late := (time.Duration(b.LateMS) * time.Millisecond).Round(time.Second)
+	if f.Beacon.isLate() {
+		late := (time.Duration(f.Beacon.LateMS) * time.Millisecond).Round(time.Second)
 		list = append(list, Alarm{LevelWarn, fmt.Sprintf("The public randomness is %s late, so draws wait. No visitor loses a place.", late)})
 	}
 	var away []string

@@ -241,8 +241,12 @@ func (l *Live) figures(t *track, v *room.Vitals) Figures {
 	f.Transcript = transcriptOf(v)
 	f.Rates.Overall = share(n.NoShows, n.Admitted)
 	f.Inside = v.Active - min(v.Active, n.Waiting)
-	f.Joining = joining(s, v.Now)
 	f.Next = nextOf(v)
+	if f.Beacon.isLate() { // nobody knows when calls go on
+		f.Next.Called = nil
+	} else {
+		f.Joining = joining(s, v.Now)
+	}
 	f.gate(v)
 	for _, w := range v.Witnesses {
 		f.Witnesses = append(f.Witnesses, Witness(w))
@@ -420,6 +424,9 @@ func beaconOf(v *room.Vitals) *Beacon {
 	}
 	return b
 }
+
+// isLate reports whether draws wait for a round that is overdue.
+func (b *Beacon) isLate() bool { return b != nil && b.LateMS > lateBeacon.Milliseconds() }
 
 func (l *Live) database() Database {
 	h := l.Rooms.Health()

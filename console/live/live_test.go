@@ -121,6 +121,14 @@ func TestJoining(t *testing.T) {
 	if got := joining(r.Snapshot(), r.Created().Add(-time.Hour)); got != nil {
 		t.Errorf("before the opening: %+v", got)
 	}
+	v := r.Vitals()
+	v.HasBeacon = true
+	for late, want := range map[time.Duration]bool{0: true, lateBeacon: true, lateBeacon + time.Second: false} {
+		v.Awaited = []room.Awaited{{Due: v.Now.Add(-late)}}
+		if f := s.live.figures(s.live.track(r), &v); (f.Joining != nil) != want || (f.Next.Called != nil) != want {
+			t.Errorf("with randomness %s late: joining %v, next %+v", late, f.Joining, f.Next)
+		}
+	}
 }
 
 // TestMinutes collects samples at simulated times: one row per minute, none for a minute without
