@@ -13,7 +13,16 @@ async function store(mode) {
 async function renew() {
   for (const kept of await request((await store("readonly")).getAll())) await prove(kept);
 }
+var ended = 0;
+function cancel() {
+  ended++;
+}
+async function forget() {
+  cancel();
+  await request((await store("readwrite")).clear());
+}
 async function prove({ name, subject, ahead, keys }) {
+  const begun = ended;
   const at = Math.round(Date.now() + ahead);
   const signed = new TextEncoder().encode(`proofline proof 1
 ${subject}
@@ -23,6 +32,7 @@ ${at}`);
   const parts = [time.buffer, await crypto.subtle.exportKey("raw", keys.publicKey), await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, keys.privateKey, signed)];
   const text = parts.flatMap((part) => Array.from(new Uint8Array(part), (byte) => String.fromCharCode(byte))).join("");
   const value = btoa(text).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
+  if (begun !== ended) return;
   document.cookie = `__Host-proofline-proof.${name}=${value}; Path=/; Secure; SameSite=Lax`;
 }
 
@@ -96,8 +106,11 @@ function watch({ mode, hosts = [] } = {}) {
   });
 }
 async function leave() {
+  cancel();
   const answer = await fetch("/.proofline/release", { method: "POST", keepalive: true }).catch(() => void 0);
-  return answer?.status === 204;
+  if (answer?.status !== 204) return false;
+  await forget().catch(() => void 0);
+  return true;
 }
 var page = () => location.href.replace(/#.*/, "");
 function joinURL(address, members) {
@@ -183,4 +196,4 @@ export {
   leave,
   watch
 };
-// 5447973fead89b5b
+// 34c1874a778a5502

@@ -55,7 +55,21 @@ export async function renew(): Promise<void> {
   for (const kept of await request<Kept[]>((await store("readonly")).getAll())) await prove(kept);
 }
 
+let ended = 0; // how often sessions have ended here: a proof begun before that is not stored
+
+/** cancel keeps proofs in progress from being stored. */
+export function cancel(): void {
+  ended++;
+}
+
+/** forget deletes all keys, and with them the proofs in progress. */
+export async function forget(): Promise<void> {
+  cancel();
+  await request((await store("readwrite")).clear());
+}
+
 async function prove({ name, subject, ahead, keys }: Kept): Promise<void> {
+  const begun = ended;
   const at = Math.round(Date.now() + ahead);
   const signed = new TextEncoder().encode(`proofline proof 1\n${subject}\n${at}`);
   const time = new DataView(new ArrayBuffer(8));
@@ -63,5 +77,6 @@ async function prove({ name, subject, ahead, keys }: Kept): Promise<void> {
   const parts = [time.buffer, await crypto.subtle.exportKey("raw", keys.publicKey), await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, keys.privateKey, signed)];
   const text = parts.flatMap((part) => Array.from(new Uint8Array(part), (byte) => String.fromCharCode(byte))).join("");
   const value = btoa(text).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
+  if (begun !== ended) return;
   document.cookie = `__Host-proofline-proof.${name}=${value}; Path=/; Secure; SameSite=Lax`;
 }

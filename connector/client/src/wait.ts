@@ -1,7 +1,7 @@
 // Sends a page to its waiting room when something that it fetches has to wait: see
 // README.md.
 import type { Options, Queue } from "../wait.mjs";
-import { renew } from "./proof.ts";
+import { cancel, forget, renew } from "./proof.ts";
 import { wordsFor } from "./words.ts";
 
 /** Memory is what a tab remembers across page loads: the page that was left, or when the visitor came back. */
@@ -72,8 +72,11 @@ export function watch({ mode, hosts = [] }: Options = {}): void {
  * False: the connector did not respond, or refused.
  */
 export async function leave(): Promise<boolean> {
+  cancel();
   const answer = await fetch("/.proofline/release", { method: "POST", keepalive: true }).catch(() => undefined);
-  return answer?.status === 204;
+  if (answer?.status !== 204) return false;
+  await forget().catch(() => undefined); // without the browser's store there are no keys
+  return true;
 }
 
 /** page returns the address to return to, without its fragment, which rooms do not accept. */
