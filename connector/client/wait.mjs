@@ -19,7 +19,11 @@ function cancel() {
 }
 async function forget() {
   cancel();
+  for (const name of await request((await store("readonly")).getAllKeys())) setProof(String(name), "", "; Max-Age=0");
   await request((await store("readwrite")).clear());
+}
+function setProof(name, value, attributes = "") {
+  document.cookie = `__Host-proofline-proof.${name}=${value}; Path=/; Secure; SameSite=Lax${attributes}`;
 }
 async function prove({ name, subject, ahead, keys }) {
   const begun = ended;
@@ -32,8 +36,7 @@ ${at}`);
   const parts = [time.buffer, await crypto.subtle.exportKey("raw", keys.publicKey), await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, keys.privateKey, signed)];
   const text = parts.flatMap((part) => Array.from(new Uint8Array(part), (byte) => String.fromCharCode(byte))).join("");
   const value = btoa(text).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
-  if (begun !== ended) return;
-  document.cookie = `__Host-proofline-proof.${name}=${value}; Path=/; Secure; SameSite=Lax`;
+  if (begun === ended) setProof(name, value);
 }
 
 // src/words.ts
@@ -196,4 +199,4 @@ export {
   leave,
   watch
 };
-// 34c1874a778a5502
+// 162874f670b70fbf

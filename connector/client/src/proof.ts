@@ -62,10 +62,15 @@ export function cancel(): void {
   ended++;
 }
 
-/** forget deletes all keys, and with them the proofs in progress. */
+/** forget deletes all keys and their proofs. */
 export async function forget(): Promise<void> {
   cancel();
+  for (const name of await request((await store("readonly")).getAllKeys())) setProof(String(name), "", "; Max-Age=0");
   await request((await store("readwrite")).clear());
+}
+
+function setProof(name: string, value: string, attributes = ""): void {
+  document.cookie = `__Host-proofline-proof.${name}=${value}; Path=/; Secure; SameSite=Lax${attributes}`;
 }
 
 async function prove({ name, subject, ahead, keys }: Kept): Promise<void> {
@@ -77,6 +82,5 @@ async function prove({ name, subject, ahead, keys }: Kept): Promise<void> {
   const parts = [time.buffer, await crypto.subtle.exportKey("raw", keys.publicKey), await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, keys.privateKey, signed)];
   const text = parts.flatMap((part) => Array.from(new Uint8Array(part), (byte) => String.fromCharCode(byte))).join("");
   const value = btoa(text).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
-  if (begun !== ended) return;
-  document.cookie = `__Host-proofline-proof.${name}=${value}; Path=/; Secure; SameSite=Lax`;
+  if (begun === ended) setProof(name, value);
 }
