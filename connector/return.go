@@ -10,8 +10,8 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// ReturnHeader, in responses to scripts, says how to return to the page that asked:
-// the signature of its URL, or [ReturnByEnter].
+// ReturnHeader is the header that says, in responses to scripts, how to return to the
+// page that asked: the signature of its URL, or [ReturnByEnter].
 const ReturnHeader = "Proofline-Return"
 
 // ReturnByEnter is the value of [ReturnHeader] for a page without a signature of

@@ -13,5 +13,5 @@ func files() int {
 	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
 		return mostFiles
 	}
-	return int(min(uint64(limit.Cur), mostFiles)) //nolint:gosec // at most mostFiles
+	return int(min(uint64(limit.Cur), mostFiles)) //nolint:gosec,unconvert // at most mostFiles; an int64 on FreeBSD
 }

@@ -1,29 +1,14 @@
 // The dashboard is a cockpit: what matters and the controls are on one screen,
 // and a room whose entry is stopped says so on every page.
 import assert from "node:assert/strict";
-import { after, before } from "node:test";
 
 import { accessible } from "../stage/axe.mjs";
-import { Organizer } from "../stage/organizer.mjs";
+import { ownServer } from "../stage/office.mjs";
 import { inSeconds, Room, until } from "../stage/room.mjs";
 import { scene } from "../stage/scene.mjs";
-import { Server } from "../stage/server.mjs";
 
-let server;
-let kept; // the owner's cookies
-
-before(async () => (server = await Server.start()));
-after(() => server?.stop());
-
-async function owner(stage, options) {
-  stage.origins = [server.url];
-  const organizer = await Organizer.at(stage, server, "owner@example.com", { storageState: kept, ...options });
-  if (!kept) {
-    await organizer.setUp("Concert hall", "Box office");
-    kept = await organizer.context.storageState();
-  }
-  return organizer;
-}
+const own = ownServer();
+const { owner } = own;
 
 /** How far down an element ends, in a window that was not scrolled. */
 const bottom = (page, selector) => page.locator(selector).first().evaluate((one) => Math.round(one.getBoundingClientRect().bottom));
@@ -32,7 +17,7 @@ const bottom = (page, selector) => page.locator(selector).first().evaluate((one)
 async function sale(stage, slug) {
   const room = await Room.create(
     { slug, opens: inSeconds(2), starts: inSeconds(4), closes: inSeconds(7200), windows: [{ length: "2s" }], claim: "1s", outflow: { per_minute: 6000, max_active: 500 } },
-    server,
+    own.server,
   );
   stage.rooms.push(room);
   await room.open();

@@ -1,29 +1,14 @@
 // The organizer's message to everyone in line: in several languages, with an
 // end at which it vanishes by itself, from the console to visitors' pages.
 import assert from "node:assert/strict";
-import { after, before } from "node:test";
 
 import { accessible } from "../stage/axe.mjs";
-import { Organizer } from "../stage/organizer.mjs";
+import { ownServer } from "../stage/office.mjs";
 import { Room, until } from "../stage/room.mjs";
 import { scene } from "../stage/scene.mjs";
-import { Server } from "../stage/server.mjs";
 
-let server;
-let kept; // the owner's cookies
-
-before(async () => (server = await Server.start()));
-after(() => server?.stop());
-
-async function owner(stage, options) {
-  stage.origins = [server.url];
-  const organizer = await Organizer.at(stage, server, "owner@example.com", { storageState: kept, ...options });
-  if (!kept) {
-    await organizer.setUp("Concert hall", "Box office");
-    kept = await organizer.context.storageState();
-  }
-  return organizer;
-}
+const own = ownServer();
+const { owner } = own;
 
 /** What a visitor is told, and in which language; null for nothing. */
 const told = ({ page }) =>
@@ -33,8 +18,8 @@ const told = ({ page }) =>
   });
 
 scene("visitors read a message in their language, and it vanishes by itself", async (stage) => {
-  stage.origins = [server.url];
-  const room = await Room.create({ slug: "told", windows: [{ length: "1h" }], claim: "10s" }, server);
+  stage.origins = [own.server.url];
+  const room = await Room.create({ slug: "told", windows: [{ length: "1h" }], claim: "10s" }, own.server);
   stage.rooms.push(room);
   const readers = {
     "de-AT": await stage.visitor({ locale: "de-AT", size: "phone" }),
@@ -68,7 +53,7 @@ scene("visitors read a message in their language, and it vanishes by itself", as
 
 scene("the console shows a message in two languages, what is live, and takes it back", async (stage) => {
   const organizer = await owner(stage);
-  const room = await Room.create({ slug: "say", windows: [{ length: "1h" }], claim: "10s" }, server);
+  const room = await Room.create({ slug: "say", windows: [{ length: "1h" }], claim: "10s" }, own.server);
   stage.rooms.push(room);
   const german = await stage.visitor({ locale: "de", size: "phone" });
   await german.join(room);
@@ -113,7 +98,7 @@ scene("the console shows a message in two languages, what is live, and takes it 
 
 scene("without JavaScript a language is added and removed", async (stage) => {
   const organizer = await owner(stage, { javaScriptEnabled: false });
-  const room = await Room.create({ slug: "plainly", windows: [{ length: "1h" }] }, server);
+  const room = await Room.create({ slug: "plainly", windows: [{ length: "1h" }] }, own.server);
   const { page } = organizer;
   const field = (name) => page.locator(`[id="f-${name}"]`);
   await organizer.go("/rooms/plainly/message");

@@ -1,0 +1,26 @@
+import { after, before } from "node:test";
+
+import { Organizer } from "./organizer.mjs";
+import { Server } from "./server.mjs";
+
+/**
+ * Starts a server of the test file's own, and returns a way to be its owner in a new
+ * browser: the first call creates the account, later ones are signed in with its cookies.
+ */
+export function ownServer() {
+  let kept;
+  const own = { server: undefined, owner };
+  before(async () => (own.server = await Server.start()));
+  after(() => own.server?.stop());
+  return own;
+
+  async function owner(stage, options) {
+    stage.origins = [own.server.url];
+    const organizer = await Organizer.at(stage, own.server, "owner@example.com", { storageState: kept, ...options });
+    if (!kept) {
+      await organizer.setUp("Concert hall", "Box office");
+      kept = await organizer.context.storageState();
+    }
+    return organizer;
+  }
+}
