@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -357,21 +356,5 @@ func TestFullInCrowd(t *testing.T) {
 	crowd.Wait()
 	if in.Load() != 5 || full.Load() != 195 {
 		t.Errorf("%d got in and %d found it full", in.Load(), full.Load())
-	}
-}
-
-// TestClocksDiffer logs once that the database's clock is off, and once that it
-// is right again.
-func TestClocksDiffer(t *testing.T) {
-	t.Parallel()
-	logged := new(safeBuffer)
-	rs := New(Options{Log: slog.New(slog.NewTextHandler(logged, nil))})
-	for _, ahead := range []time.Duration{0, time.Second, -3 * time.Second, -2 * time.Second, 4 * time.Second, 1500 * time.Millisecond, 0, time.Second} {
-		rs.clock.accept(time.Now().Add(ahead), time.Now())
-		rs.compareClocks()
-	}
-	off, on := strings.Count(logged.String(), "clocks differ"), strings.Count(logged.String(), "clocks agree again")
-	if off != 1 || on != 1 || !strings.Contains(logged.String(), "database_ahead=-3s") {
-		t.Errorf("logged %d times that they differ, %d times that they agree:\n%s", off, on, logged.String())
 	}
 }

@@ -342,7 +342,7 @@ func (s *submitter) offer(ctx context.Context, old, size uint64) (none audit.Cos
 	if err != nil {
 		return none, err
 	}
-	signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: r.Origin, Size: size, Root: root}, r.keys.log)
+	signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: r.Origin, Size: size, Root: root}, r.keys.Log)
 	if err != nil {
 		return none, err
 	}

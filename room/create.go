@@ -11,6 +11,7 @@ import (
 
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -98,7 +99,7 @@ func (rs *Rooms) register(ctx context.Context, owner pgroom.Owner, c Config) (pg
 	id := pgroom.RoomID(c.Slug)
 	record := pgroom.Room{ID: id, Slug: c.Slug, Title: c.title(), Owner: owner}
 	_, record.Origin, _ = strings.Cut(rs.URL(record), "://")
-	sealed, err := newKeys(rs.MasterKey, id)
+	sealed, err := keys.Generate(rs.MasterKey, id)
 	if err != nil {
 		return record, err
 	}
@@ -116,8 +117,8 @@ func (rs *Rooms) register(ctx context.Context, owner pgroom.Owner, c Config) (pg
 
 // publish appends the policy to the empty log, or returns [ErrExists] if the log is not empty.
 func (r *Room) publish(ctx context.Context, c Config, identity fairness.Policy) error {
-	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log)}
-	identity.Origin, identity.LogKey, identity.VRFKey = r.Origin, r.VKey, [fairness.PublicKeySize]byte(r.keys.vrf.PublicKey().Bytes())
+	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.Log)}
+	identity.Origin, identity.LogKey, identity.VRFKey = r.Origin, r.VKey, [fairness.PublicKeySize]byte(r.keys.VRF.PublicKey().Bytes())
 	_, err := l.log.Append(ctx, func([]byte) error { return ErrExists }, func(b *pglog.Batch) error {
 		identity.Created = fairness.Time(b.Now)
 		p, err := c.withDefaults(timeOf(identity.Created)).policy(identity)

@@ -12,7 +12,7 @@ import (
 // stops at the first error of read.
 func (r *Room) ReadEntries(ctx context.Context, read func(fairness.Entry) error) error {
 	var parser fairness.Parser
-	err := r.store.Open(r.ID, r.Origin, r.keys.log).Tail(ctx, func(text []byte) error {
+	err := r.store.Open(r.ID, r.Origin, r.keys.Log).Tail(ctx, func(text []byte) error {
 		e, err := parser.Parse(text)
 		if err != nil {
 			return err

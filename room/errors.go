@@ -8,6 +8,7 @@ import (
 
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/clock"
 )
 
 var (
@@ -53,7 +54,7 @@ var (
 	// ErrBusy is returned when the queue of joins is full.
 	ErrBusy = errors.New("too many visitors at this moment")
 	// ErrClock is returned for requests that depend on the database's clock, after that has jumped.
-	ErrClock = errors.New("the database's clock has jumped, and it is not known yet which time is right")
+	ErrClock = clock.ErrStep
 	// ErrStopping is returned while the server shuts down.
 	ErrStopping = errors.New("the server is stopping")
 

@@ -72,7 +72,7 @@ func (f *filler) draws() error {
 			break
 		}
 		freeze, alpha, _ := f.live.NextFreeze(f.now, f.batch.Root())
-		proof, _ := f.room.keys.vrf.Prove(alpha)
+		proof, _ := f.room.keys.VRF.Prove(alpha)
 		copy(freeze.Proof[:], proof)
 		if err := f.emit(freeze); err != nil {
 			return fmt.Errorf("freeze window %d: %w", freeze.Window, err)

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -24,7 +25,7 @@ const (
 // first pass key and calls by the clock.
 type flow struct {
 	store  *pgroom.Store
-	master *MasterKey
+	master *keys.MasterKey
 
 	mu    sync.Mutex  // guards changes of pull and turns
 	pull  atomic.Bool // a backend makes the calls; readable without the lock
@@ -117,7 +118,7 @@ func (f *flow) turn() int {
 // survey refreshes the flows of all loaded rooms every surveyEvery, so that changes of other nodes arrive
 // within half a second.
 func (rs *Rooms) survey(ctx context.Context, rooms map[uuid.UUID]*Room, now time.Time) error {
-	if len(rooms) == 0 || time.Since(rs.surveyed) < surveyEvery || rs.clock.pending().by != 0 {
+	if len(rooms) == 0 || time.Since(rs.surveyed) < surveyEvery || rs.clock.Step() != 0 {
 		return nil
 	}
 	ids, turns := make([]uuid.UUID, 0, len(rooms)), make([]int, 0, len(rooms))

@@ -16,6 +16,8 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/verifier"
 )
@@ -25,7 +27,7 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 const publicURL = "https://example.com"
 
 // node starts one server's rooms on a database, as the role the server has.
-func node(t testing.TB, url string, master *MasterKey, change ...func(*pgxpool.Config)) *Rooms {
+func node(t testing.TB, url string, master *keys.MasterKey, change ...func(*pgxpool.Config)) *Rooms {
 	t.Helper()
 	return start(t, connect(t, url, change...), Options{MasterKey: master})
 }
@@ -35,7 +37,7 @@ func start(t testing.TB, pool *pgxpool.Pool, o Options) *Rooms {
 	t.Helper()
 	o.Logs, o.Rooms, o.PublicURL = pglog.NewStore(pool), pgroom.NewStore(pool), publicURL
 	if o.MaxClockStep == 0 {
-		o.MaxClockStep = AnyClockStep
+		o.MaxClockStep = clock.AnyStep
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
@@ -95,7 +97,7 @@ func (d *dial) pass(by time.Duration, nodes ...*Rooms) {
 	d.t.Helper()
 	d.Pass(by)
 	for _, rs := range nodes {
-		eventually(d.t, "the node follows the clock", func() bool { return (time.Duration(rs.clock.ahead.Load()) - d.Ahead).Abs() < 30*time.Second })
+		eventually(d.t, "the node follows the clock", func() bool { return (rs.clock.Ahead() - d.Ahead).Abs() < 30*time.Second })
 	}
 }
 
@@ -188,7 +190,7 @@ func auditRoom(t testing.TB, r *Room) *verifier.Report {
 // replay reads the room's log into a new state.
 func replay(t testing.TB, r *Room) *live {
 	t.Helper()
-	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log)}
+	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.Log)}
 	if err := l.log.Tail(t.Context(), l.read); err != nil {
 		t.Fatal(err)
 	}
@@ -205,9 +207,9 @@ func count(t testing.TB, url string, r *Room, kind fairness.Kind) (n int) {
 	return n
 }
 
-func newMaster(t testing.TB) *MasterKey {
+func newMaster(t testing.TB) *keys.MasterKey {
 	t.Helper()
-	m, err := ParseMasterKey(NewMasterKey())
+	m, err := keys.ParseMasterKey(keys.NewMasterKey())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/keys"
 )
 
 // TestKeyID checks the thumbprint of the one key that has a published one
@@ -20,7 +22,7 @@ func TestKeyID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Room{keys: &keys{pass: ed25519.NewKeyFromSeed(seed)}}
+	r := &Room{keys: &keys.Keys{Pass: ed25519.NewKeyFromSeed(seed)}}
 	want := []PassKey{{
 		Type: "OKP", Curve: "Ed25519", Algorithm: "EdDSA", Use: "sig",
 		ID: "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k", X: "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo",
@@ -39,7 +41,7 @@ func TestPass(t *testing.T) {
 	}
 	r := &Room{
 		Origin: "example.com/r/a", URL: "https://example.com/r/a",
-		keys: &keys{pass: private}, policy: &fairness.Policy{Session: 90_500}, clock: &clock{},
+		keys: &keys.Keys{Pass: private}, policy: &fairness.Policy{Session: 90_500}, clock: clock.New(0),
 	}
 	admitted := time.Now().Truncate(time.Second).Add(123 * time.Millisecond)
 	st := fairness.Standing{

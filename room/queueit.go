@@ -76,7 +76,7 @@ func (r *Room) SetQueueIt(ctx context.Context, q QueueIt, secretKey string) erro
 	}
 	next := storedQueueIt{QueueIt: &q}
 	if secretKey != "" {
-		next.Key = r.flow.master.seal(r.ID, queueItPurpose, []byte(secretKey)).Sealed
+		next.Key = r.flow.master.SealFor(r.ID, queueItPurpose, []byte(secretKey)).Sealed
 	}
 	return r.mergeSettings(ctx, next)
 }
@@ -114,7 +114,7 @@ func (r *Room) rereadSettings(ctx context.Context) error {
 // QueueItToken returns the queueittoken of an admitted ticket, or "" when the room is not configured for
 // queue-it. The token is valid for five minutes, but not beyond the session, and may be used more than once,
 // because those connectors do not redeem it. For the same reason the place is kept for the session from now
-// on. Errors: [ErrMasterKey], and those of the database.
+// on. Errors: [keys.ErrMasterKey], and those of the database.
 //
 // The form is that of KnownUser V3: fields name_value, separated by ~, the last one being the HMAC-SHA-256 of
 // those before it, in hexadecimal (https://github.com/queueit/KnownUser.V3.Javascript, src/QueueITHelpers.ts
@@ -124,7 +124,7 @@ func (r *Room) QueueItToken(ctx context.Context, st fairness.Standing) (string, 
 	if !s.isSet() {
 		return "", nil
 	}
-	key, err := r.flow.master.open(r.ID, pgroom.Key{Purpose: queueItPurpose, Sealed: s.Key})
+	key, err := r.flow.master.OpenFor(r.ID, pgroom.Key{Purpose: queueItPurpose, Sealed: s.Key})
 	if err != nil {
 		return "", fmt.Errorf("queue-it key of room %s: %w", r.Slug, err)
 	}

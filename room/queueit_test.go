@@ -8,6 +8,7 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/keys"
 )
 
 const queueItKey = "4e1db821-a825-49da-acd0-5d376f2068db" // of KnownUser's own tests
@@ -135,7 +136,7 @@ func TestQueueItOtherMaster(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.flow.master = newMaster(t)
-	if token, err := r.QueueItToken(t.Context(), fairness.Standing{Ticket: newVisitor(r).ticket}); token != "" || !errors.Is(err, ErrMasterKey) {
+	if token, err := r.QueueItToken(t.Context(), fairness.Standing{Ticket: newVisitor(r).ticket}); token != "" || !errors.Is(err, keys.ErrMasterKey) {
 		t.Errorf("token %q, %v", token, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -31,7 +32,7 @@ type Recovery struct {
 
 	rooms  *Rooms
 	record pgroom.Room
-	keys   *keys
+	keys   *keys.Keys
 	hold   pglog.Hold
 	live   *live  // of the database's log
 	lacks  []Mark // marks that the log must continue
@@ -64,13 +65,13 @@ func (rs *Rooms) Recover(ctx context.Context, slug string) (*Recovery, error) {
 		return nil, err
 	}
 	rec := &Recovery{rooms: rs, record: record}
-	if rec.keys, err = openKeys(rs.MasterKey, record, sealed); err != nil {
+	if rec.keys, err = keys.Open(rs.MasterKey, record, sealed); err != nil {
 		return nil, err
 	}
 	if _, rec.hold, err = rs.Logs.State(ctx, record.ID); err != nil {
 		return nil, err
 	}
-	rec.live = &live{State: &fairness.State{}, log: rs.Logs.Recover(record.ID, record.Origin, rec.keys.log)}
+	rec.live = &live{State: &fairness.State{}, log: rs.Logs.Recover(record.ID, record.Origin, rec.keys.Log)}
 	if err := rec.live.log.Tail(ctx, rec.live.read); err != nil {
 		return nil, err
 	}
@@ -80,7 +81,7 @@ func (rs *Rooms) Recover(ctx context.Context, slug string) (*Recovery, error) {
 		rec.lacks, rec.Had, rec.By = append(rec.lacks, rec.hold.Mark), rec.hold.Mark, rec.hold.By
 	}
 	for log, m := range rs.Marks.All() {
-		if log.Slug == slug && log.Key == rec.keys.log.KeyHash() {
+		if log.Slug == slug && log.Key == rec.keys.Log.KeyHash() {
 			rec.lacks = append(rec.lacks, m)
 			if m.Size > rec.Has.Size && m.Size > rec.Had.Size {
 				rec.Had, rec.By = m, "this directory's marks"
@@ -91,7 +92,7 @@ func (rs *Rooms) Recover(ctx context.Context, slug string) (*Recovery, error) {
 }
 
 // VKey returns the key that verifies the room's checkpoints.
-func (rec *Recovery) VKey() string { return rec.keys.vkey }
+func (rec *Recovery) VKey() string { return rec.keys.VKey }
 
 // Compare reads a copy and returns the part that the database lacks. Errors: [ErrOtherHistory],
 // [ErrTooShort], and those of the copy.
@@ -199,7 +200,7 @@ func (rec *Recovery) End(ctx context.Context, words string) (string, error) {
 	}
 	text := fmt.Sprintf("proofline.dev/ended-with-loss\n%s\n%d %v\n%d %s\n%s\n", rec.record.Origin, rec.Has.Size,
 		rec.Has.Root, rec.Had.Size, shown, words)
-	signed, err := note.Sign(&note.Note{Text: text}, rec.keys.log)
+	signed, err := note.Sign(&note.Note{Text: text}, rec.keys.Log)
 	if err != nil {
 		return "", fmt.Errorf("sign statement: %w", err)
 	}

@@ -17,6 +17,8 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/keys"
 )
 
 // quick is a room in which people are called at once.
@@ -128,7 +130,7 @@ func TestForgedPasses(t *testing.T) {
 	_, p := enter(t, r)
 	_, foreign := admit(t, other)
 	waiting := newVisitor(r)
-	own, stranger := r.keys.pass, ed25519.NewKeyFromSeed(make([]byte, 32))
+	own, stranger := r.keys.Pass, ed25519.NewKeyFromSeed(make([]byte, 32))
 	none := func(_, _ map[string]any) {}
 	claim := func(name string, value any) func(_, _ map[string]any) {
 		return func(_, claims map[string]any) { claims[name] = value }
@@ -287,7 +289,7 @@ func TestKeysRetire(t *testing.T) {
 	t.Parallel()
 	const session = 10 * time.Minute
 	key := func(n byte) ed25519.PrivateKey { return ed25519.NewKeyFromSeed(append(make([]byte, 31), n)) }
-	r := &Room{keys: &keys{pass: key(0)}, clock: &clock{}, policy: &fairness.Policy{Session: fairness.Millis(session.Milliseconds())}}
+	r := &Room{keys: &keys.Keys{Pass: key(0)}, clock: clock.New(0), policy: &fairness.Policy{Session: fairness.Millis(session.Milliseconds())}}
 	edge := time.Second + rotationGrace
 	for _, c := range []struct {
 		followed []time.Duration // how long ago each but the last

@@ -74,7 +74,7 @@ const witnessPrefix = "witness "
 const recheckEvery = time.Second
 
 // markOf returns the name of the room's log among the marks.
-func (r *Room) markOf() mark.Log { return mark.Log{Slug: r.Slug, Key: r.keys.log.KeyHash()} }
+func (r *Room) markOf() mark.Log { return mark.Log{Slug: r.Slug, Key: r.keys.Log.KeyHash()} }
 
 // expose shows readers a log as far as it was read or stored. The caller has confirmed it; expose marks it
 // first.

@@ -38,7 +38,7 @@ func (r *Room) ReturnKey() [ReturnKeySize]byte {
 			return returnKeyOf(k.private)
 		}
 	}
-	return returnKeyOf(r.keys.pass)
+	return returnKeyOf(r.keys.Pass)
 }
 
 func returnKeyOf(private ed25519.PrivateKey) [ReturnKeySize]byte {

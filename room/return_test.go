@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/keys"
 )
 
 // TestSignReturn goes by the vectors that connectors go by, too.
@@ -36,7 +38,7 @@ func TestSignReturn(t *testing.T) {
 
 // bareRoom is a room without a log.
 func bareRoom(s Settings) *Room {
-	r := &Room{URL: "https://queue.example.com/r/sale", keys: &keys{pass: ed25519.NewKeyFromSeed(make([]byte, 32))}, policy: &fairness.Policy{}, clock: &clock{}}
+	r := &Room{URL: "https://queue.example.com/r/sale", keys: &keys.Keys{Pass: ed25519.NewKeyFromSeed(make([]byte, 32))}, policy: &fairness.Policy{}, clock: clock.New(0)}
 	r.settings.Store(&storedSettings{Settings: s})
 	return r
 }
@@ -59,7 +61,7 @@ func TestTakes(t *testing.T) {
 	sign := func(to string) string { return signedBy(key, r.URL, to) }
 	good := sign(page)
 	otherRoom := bareRoom(Settings{})
-	otherRoom.keys.pass = ed25519.NewKeyFromSeed([]byte(strings.Repeat("x", 32)))
+	otherRoom.keys.Pass = ed25519.NewKeyFromSeed([]byte(strings.Repeat("x", 32)))
 	for _, c := range []struct {
 		name string
 		Wanted
@@ -136,7 +138,7 @@ func TestReturnKeyRotates(t *testing.T) {
 	const page = "https://shop.example.com/cart"
 	r := bareRoom(Settings{Targets: []string{"https://shop.example.com/"}, SignedReturn: true})
 	first := r.ReturnKey()
-	if first == [ReturnKeySize]byte{} || first == [ReturnKeySize]byte(r.keys.pass.Seed()) {
+	if first == [ReturnKeySize]byte{} || first == [ReturnKeySize]byte(r.keys.Pass.Seed()) {
 		t.Fatalf("key %x", first)
 	}
 	next := ed25519.NewKeyFromSeed([]byte(strings.Repeat("n", 32)))

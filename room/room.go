@@ -17,6 +17,8 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -33,8 +35,8 @@ type Room struct {
 	log    *slog.Logger
 	store  *pglog.Store
 	texts  texts
-	clock  *clock
-	keys   *keys
+	clock  *clock.Clock
+	keys   *keys.Keys
 	policy *fairness.Policy // as published, never changes
 	flow   flow
 	ear    ear // batches the reports of connectors
@@ -172,7 +174,7 @@ func (r *Room) reload(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("load room %s: %w", r.Slug, err)
 	}
-	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log), flow: &r.flow,
+	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.Log), flow: &r.flow,
 		evidence: &r.evidence}
 	missed := func(size uint64) *wantedMark {
 		for i := range wanted {

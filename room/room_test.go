@@ -121,7 +121,7 @@ func claimHalf(t *testing.T, r *Room, visitors []visitor) {
 		if err != nil || second.Token != first.Token {
 			t.Errorf("second claim: %v, the same pass: %t", err, second.Token == first.Token)
 		}
-		token, err := jwt.Parse(first.Token, func(*jwt.Token) (any, error) { return r.keys.pass.Public(), nil },
+		token, err := jwt.Parse(first.Token, func(*jwt.Token) (any, error) { return r.keys.Pass.Public(), nil },
 			jwt.WithAudience(r.Origin), jwt.WithIssuer(r.URL), jwt.WithSubject(v.ticket.String()), jwt.WithTimeFunc(r.Now))
 		if err != nil || !token.Valid {
 			t.Errorf("pass: %v", err)

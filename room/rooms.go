@@ -17,6 +17,8 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -25,7 +27,7 @@ import (
 type Options struct {
 	Logs      *pglog.Store
 	Rooms     *pgroom.Store
-	MasterKey *MasterKey
+	MasterKey *keys.MasterKey
 	PublicURL string // scheme, host and path below which the rooms are published, without a trailing slash
 	Log       *slog.Logger
 	// Chains are the beacons that rooms may use, the default first. Witnesses cosign the rooms that name
@@ -33,7 +35,7 @@ type Options struct {
 	Chains    []Chain
 	Witnesses []Witness
 	// MaxClockStep is the largest jump of the database's clock that is followed at once; 0: five seconds.
-	// [AnyClockStep] suits tests with their own clocks.
+	// [clock.AnyStep] suits tests with their own clocks.
 	MaxClockStep time.Duration
 	// Marks records how far this node has seen each log; nil: in this process only.
 	Marks *mark.Store
@@ -42,7 +44,7 @@ type Options struct {
 // Rooms manages all rooms of a server. It is safe for concurrent use.
 type Rooms struct {
 	Options
-	clock clock
+	clock *clock.Clock
 
 	ctx    context.Context // ends the sequencers
 	cancel context.CancelFunc
@@ -54,12 +56,11 @@ type Rooms struct {
 	adopted  atomic.Bool            // the rooms that existed at the start are loaded
 	troubled atomic.Bool            // the database did not answer the latest tick
 	answered atomic.Pointer[answer] // latest answer of the database
-	watcher  watcher
-	skewed   bool            // the database's clock is off, and this is logged; only tick uses it
-	surveyed time.Time       // when the flows were last read; only tick uses it
-	counted  counting        // latest count of unqueued sessions; only tick uses it
-	failing  map[string]bool // slugs of rooms that did not load; only adopt uses it
-	settling settling        // only tick uses it
+	watcher  *clock.Watcher         // only tick uses it
+	surveyed time.Time              // when the flows were last read; only tick uses it
+	counted  counting               // latest count of unqueued sessions; only tick uses it
+	failing  map[string]bool        // slugs of rooms that did not load; only adopt uses it
+	settling settling               // only tick uses it
 
 	mu     sync.RWMutex // guards all below
 	loaded map[string]*Room
@@ -77,12 +78,12 @@ func New(o Options) *Rooms {
 		o.Logs.LogTo(o.Log)
 	}
 	rs := &Rooms{
-		Options: o, ctx: ctx, cancel: cancel, strangers: newStrangers(), watcher: watcher{node: uuid.New()},
+		Options: o, ctx: ctx, cancel: cancel, clock: clock.New(o.MaxClockStep), strangers: newStrangers(),
 		failing: map[string]bool{}, loaded: map[string]*Room{}, aside: map[uuid.UUID]aside{},
 	}
-	rs.clock.most, rs.counsel.witnesses = o.MaxClockStep, o.Witnesses
+	rs.watcher, rs.counsel.witnesses = clock.NewWatcher(rs.clock, o.Logs, o.Log), o.Witnesses
 	if o.Logs != nil {
-		o.Logs.Stamp(rs.clock.stamp)
+		o.Logs.Stamp(rs.clock.Stamp)
 	}
 	if o.Logs != nil && o.Rooms != nil {
 		o.Rooms.Through(o.Logs.Acquire)
@@ -177,13 +178,13 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	if err != nil {
 		return nil, err
 	}
-	k, err := openKeys(rs.MasterKey, record, sealed)
+	k, err := keys.Open(rs.MasterKey, record, sealed)
 	if err != nil {
 		return nil, fmt.Errorf("open room %s: %w", record.Slug, err)
 	}
 	r := &Room{
-		ID: record.ID, Slug: record.Slug, Owner: record.Owner, Origin: record.Origin, URL: rs.URL(record), VKey: k.vkey,
-		log: rs.Log, store: rs.Logs, texts: rs.Options.Rooms, clock: &rs.clock, keys: k,
+		ID: record.ID, Slug: record.Slug, Owner: record.Owner, Origin: record.Origin, URL: rs.URL(record), VKey: k.VKey,
+		log: rs.Log, store: rs.Logs, texts: rs.Options.Rooms, clock: rs.clock, keys: k,
 		evidence: evidence{store: rs.Options.Rooms}, strangers: rs.strangers, counsel: &rs.counsel, marks: rs.Marks,
 		chunk: leastChunk, queue: newQueue(), done: make(chan struct{}),
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -42,11 +43,11 @@ func (r *Room) addedKeys() []passKey {
 // passKeys returns all keys, newest first.
 func (r *Room) passKeys() []passKey {
 	added := r.addedKeys()
-	keys := make([]passKey, 0, len(added)+1)
+	all := make([]passKey, 0, len(added)+1)
 	for i := range added {
-		keys = append(keys, added[len(added)-1-i])
+		all = append(all, added[len(added)-1-i])
 	}
-	return append(keys, passKey{private: r.keys.pass, id: keyID(r.keys.pass)})
+	return append(all, passKey{private: r.keys.Pass, id: keyID(r.keys.Pass)})
 }
 
 // signingKey returns the newest key.
@@ -54,13 +55,13 @@ func (r *Room) signingKey() passKey { return r.passKeys()[0] }
 
 // usedWithin returns the keys that may have signed a pass less than life ago, newest first.
 func (r *Room) usedWithin(life time.Duration) []passKey {
-	keys := r.passKeys()
-	for i := 1; i < len(keys); i++ {
-		if followed := keys[i-1].from; r.clock.Now().Sub(followed) > life+rotationGrace {
-			return keys[:i]
+	all := r.passKeys()
+	for i := 1; i < len(all); i++ {
+		if followed := all[i-1].from; r.clock.Now().Sub(followed) > life+rotationGrace {
+			return all[:i]
 		}
 	}
-	return keys
+	return all
 }
 
 // PassKeys returns the keys that verify the room's passes, newest first. A replaced key is included until all
@@ -110,7 +111,7 @@ func (r *Room) RotatePassKey(ctx context.Context) (string, error) {
 	seed := make([]byte, ed25519.SeedSize)
 	_, _ = rand.Read(seed) // never fails
 	id := keyID(ed25519.NewKeyFromSeed(seed))
-	if err := r.flow.store.AddPassKey(ctx, r.ID, id, r.flow.master.seal(r.ID, passPurpose, seed).Sealed); err != nil {
+	if err := r.flow.store.AddPassKey(ctx, r.ID, id, r.flow.master.SealFor(r.ID, passPurpose, seed).Sealed); err != nil {
 		return "", err
 	}
 	return id, r.readPassKeys(ctx)
@@ -124,13 +125,13 @@ func (r *Room) readPassKeys(ctx context.Context) error {
 	}
 	added := make([]passKey, len(sealed))
 	for i, s := range sealed {
-		seed, err := r.flow.master.open(r.ID, pgroom.Key{Purpose: passPurpose, Sealed: s.Sealed})
+		seed, err := r.flow.master.OpenFor(r.ID, pgroom.Key{Purpose: passPurpose, Sealed: s.Sealed})
 		if err != nil {
 			return err
 		}
 		private := ed25519.NewKeyFromSeed(seed)
 		if keyID(private) != s.ID {
-			return fmt.Errorf("%w: pass key %s does not match its id", ErrMasterKey, s.ID)
+			return fmt.Errorf("%w: pass key %s does not match its id", keys.ErrMasterKey, s.ID)
 		}
 		added[i] = passKey{private, s.ID, s.Created}
 	}

@@ -295,8 +295,8 @@ func TestRefusedDuty(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.mu.Lock()
-	right := r.keys.vrf
-	r.keys.vrf = other
+	right := r.keys.VRF
+	r.keys.VRF = other
 	r.mu.Unlock()
 	said := func() int { return strings.Count(out.String(), "cannot append the entries that are due") }
 	for r.Snapshot().Counts.Windows < 10 || said() == 0 {
@@ -312,7 +312,7 @@ func TestRefusedDuty(t *testing.T) {
 		t.Errorf("logged %d times:\n%s", n, out.String())
 	}
 	r.mu.Lock()
-	r.keys.vrf = right
+	r.keys.VRF = right
 	r.mu.Unlock()
 	eventually(t, "all windows are drawn", func() bool { c := r.Snapshot().Counts; return c.Drawn == c.Arrivals })
 	auditRoom(t, r)

@@ -49,7 +49,7 @@ func inLine(t *testing.T, r *Room, visitors map[fairness.Ticket]visitor) []visit
 // transcript returns all entries of a room.
 func transcript(t *testing.T, r *Room) (entries []fairness.Entry) {
 	t.Helper()
-	err := r.store.Open(r.ID, r.Origin, r.keys.log).Tail(t.Context(), func(text []byte) error {
+	err := r.store.Open(r.ID, r.Origin, r.keys.Log).Tail(t.Context(), func(text []byte) error {
 		e, err := fairness.ParseEntry(text)
 		entries = append(entries, e)
 		return err
@@ -141,7 +141,7 @@ func TestMaxActive(t *testing.T) {
 	eventually(t, "everybody is called", func() bool { return r.Snapshot().Counts.Called == people })
 	all.Wait()
 	auditRoom(t, r)
-	l, fullest := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.log)}, uint64(0)
+	l, fullest := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.Log)}, uint64(0)
 	err := l.log.Tail(t.Context(), func(text []byte) error {
 		if err := l.read(text); err != nil {
 			return err

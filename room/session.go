@@ -50,7 +50,7 @@ func (r *Room) Redeem(ctx context.Context, id, token, client string) (Session, e
 	if err != nil {
 		return Session{}, err
 	}
-	if r.clock.pending().by != 0 {
+	if r.clock.Step() != 0 {
 		return Session{}, ErrClock
 	}
 	st, err := r.admission(ctx, token, r.session()+maxRounding)
@@ -117,7 +117,7 @@ func (r *Room) IsIn(ctx context.Context, st fairness.Standing) bool {
 	ctx, cancel := context.WithTimeout(ctx, visitTimeout)
 	defer cancel()
 	s, err := r.flow.store.Session(ctx, r.record(st))
-	if err != nil || r.clock.pending().by != 0 {
+	if err != nil || r.clock.Step() != 0 {
 		return r.expiry(timeOf(st.Settled)).After(r.clock.Now())
 	}
 	return !s.Released && s.Until > r.clock.Now().UnixMilli()
@@ -127,7 +127,7 @@ func (r *Room) IsIn(ctx context.Context, st fairness.Standing) bool {
 func (r *Room) onSession(ctx context.Context, token string,
 	change func(pgroom.Admission) (pgroom.Session, error)) (Session, error) {
 	r.touch()
-	if r.clock.pending().by != 0 {
+	if r.clock.Step() != 0 {
 		return Session{}, ErrClock
 	}
 	st, err := r.admission(ctx, token, SessionsMost*r.session()+maxRounding)

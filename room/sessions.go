@@ -52,7 +52,7 @@ func (r *Room) changeAll(ctx context.Context, touch, release []pgroom.Admission)
 	if len(touch)+len(release) == 0 {
 		return pgroom.Changed{}, nil
 	}
-	if r.clock.pending().by != 0 {
+	if r.clock.Step() != 0 {
 		return pgroom.Changed{}, ErrClock
 	}
 	r.changing.Lock()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -142,8 +143,8 @@ func (rs *Rooms) compareOne(ctx context.Context, log mark.Log, seen, has pglog.M
 	if err != nil {
 		return err
 	}
-	k, err := openKeys(rs.MasterKey, record, sealed)
-	if err != nil || k.log.KeyHash() != log.Key {
+	k, err := keys.Open(rs.MasterKey, record, sealed)
+	if err != nil || k.Log.KeyHash() != log.Key {
 		return nil //nolint:nilerr // another room of this name; a wrong master key is reported when it is loaded
 	}
 	rs.Log.Error("database went back: a room lacks entries that this server has published", "room", log.Slug,
@@ -195,3 +196,6 @@ func (rs *Rooms) Leave(ctx context.Context) {
 		rs.Log.Warn("cannot tell the other servers that this one has stopped", "err", err)
 	}
 }
+
+// ConfirmClock makes all servers follow the jump of the database's clock that they refuse.
+func (rs *Rooms) ConfirmClock(ctx context.Context) error { return rs.Logs.ConfirmClock(ctx) }

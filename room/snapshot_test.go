@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/clock"
 )
 
 func TestPhase(t *testing.T) {
@@ -137,12 +138,12 @@ func TestExpectedOrder(t *testing.T) {
 func TestNowAfterEntries(t *testing.T) {
 	t.Parallel()
 	latest := time.Now().Add(time.Hour)
-	r := &Room{clock: &clock{}}
+	r := &Room{clock: clock.New(0)}
 	r.snapshot.Store(&Snapshot{latest: latest})
 	if now := r.Now(); !now.Equal(latest) {
 		t.Errorf("now is %v, and the latest entry is of %v", now, latest)
 	}
-	r.clock.accept(time.Now().Add(2*time.Hour), time.Now())
+	r.clock.Observe(time.Now().Add(2*time.Hour), time.Now(), time.Now())
 	if now := r.Now(); !now.After(latest.Add(59 * time.Minute)) {
 		t.Errorf("now is %v, want the clock's", now)
 	}

@@ -20,7 +20,6 @@ const (
 	publishAge  = 500 * time.Millisecond // age of entries that the published checkpoint lacks
 	adoptEvery  = 5 * time.Second        // how often to look for rooms created on other nodes
 	unloadAfter = 10 * time.Minute       // time without a visitor, once nothing is left to do
-	clockSkew   = 2 * time.Second        // difference to the database's clock that is worth a warning
 )
 
 // Run does the clock's work for all rooms until ctx ends: it reads the database's time and what other nodes
@@ -131,10 +130,10 @@ func (rs *Rooms) tick(running context.Context) {
 		rs.trouble(running, err)
 		return
 	}
-	now := rs.clock.observe(raw, asked, time.Now())
+	now := rs.clock.Observe(raw, asked, time.Now())
 	rs.answered.Store(&answer{asked, time.Since(asked)})
-	rs.compareClocks()
-	if err := rs.watchClock(ctx, raw); err != nil {
+	rs.watcher.ReportSkew()
+	if err := rs.watcher.Exchange(ctx, raw); err != nil {
 		rs.trouble(running, err)
 		return
 	}
@@ -155,20 +154,6 @@ func (rs *Rooms) tick(running context.Context) {
 		} else {
 			rs.recall(h)
 		}
-	}
-}
-
-// compareClocks logs when the clocks of the database and this machine begin to differ by more than a usual
-// beacon margin. Freezes follow the database's clock: if it is slow, the rounds that they name are already
-// public, and only witnesses can tell.
-func (rs *Rooms) compareClocks() {
-	ahead := time.Duration(rs.clock.ahead.Load())
-	if was := rs.skewed; ahead.Abs() > clockSkew {
-		if rs.skewed = true; !was {
-			rs.Log.Warn("clocks differ: is the database's right?", "database_ahead", ahead.Round(time.Millisecond))
-		}
-	} else if rs.skewed = ahead.Abs() > clockSkew/2; was && !rs.skewed {
-		rs.Log.Info("clocks agree again")
 	}
 }
 

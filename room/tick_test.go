@@ -12,6 +12,7 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -120,11 +121,11 @@ func TestWrongMasterKey(t *testing.T) {
 	create(t, node(t, url, newMaster(t)), Config{Slug: "key"})
 	rs := node(t, url, newMaster(t))
 	rs.Log = slog.New(slog.NewTextHandler(&out, nil))
-	if _, err := rs.Get(t.Context(), "key"); !errors.Is(err, ErrMasterKey) {
-		t.Errorf("get: %v, want ErrMasterKey", err)
+	if _, err := rs.Get(t.Context(), "key"); !errors.Is(err, keys.ErrMasterKey) {
+		t.Errorf("get: %v, want keys.ErrMasterKey", err)
 	}
-	if _, err := rs.Create(t.Context(), Config{Slug: "key"}); !errors.Is(err, ErrMasterKey) {
-		t.Errorf("create: %v, want ErrMasterKey", err)
+	if _, err := rs.Create(t.Context(), Config{Slug: "key"}); !errors.Is(err, keys.ErrMasterKey) {
+		t.Errorf("create: %v, want keys.ErrMasterKey", err)
 	}
 	other := New(Options{Logs: rs.Logs, Rooms: rs.Options.Rooms, MasterKey: rs.MasterKey, PublicURL: publicURL, Log: rs.Log})
 	for range 3 {

@@ -177,8 +177,8 @@ type answer struct {
 // Health returns the condition of this node and its database.
 func (rs *Rooms) Health() Health {
 	h := Health{
-		Ready: rs.Ready(), Answers: rs.Answers(), Ahead: time.Duration(rs.clock.ahead.Load()),
-		Step: rs.clock.pending().by, Rooms: len(rs.Loaded()), Pool: rs.Logs.PoolUse(),
+		Ready: rs.Ready(), Answers: rs.Answers(), Ahead: rs.clock.Ahead(),
+		Step: rs.clock.Step(), Rooms: len(rs.Loaded()), Pool: rs.Logs.PoolUse(),
 	}
 	if a := rs.answered.Load(); a != nil {
 		h.Answered, h.Took = a.asked, a.took

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/keys"
 )
 
 func masterKeyCommand(t *terminal) *cobra.Command {
@@ -22,9 +22,9 @@ cannot open the rooms of its database.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: runs(func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return t.printf("%s\n", room.NewMasterKey())
+				return t.printf("%s\n", keys.NewMasterKey())
 			}
-			err := secret.Create(args[0], room.NewMasterKey())
+			err := secret.Create(args[0], keys.NewMasterKey())
 			if errors.Is(err, fs.ErrExist) {
 				return failed(err, "replacing a key would lose it, and the rooms with it: choose another file")
 			}

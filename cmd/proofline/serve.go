@@ -29,6 +29,7 @@ import (
 	"github.com/proofline/proofline/fairness/beacon/relay"
 	"github.com/proofline/proofline/migrations"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/web"
 )
 
@@ -320,7 +321,7 @@ func explain(err error) error {
 		return usage(err, "also give --database-url, the URL for the server's own role")
 	case errors.Is(err, migrations.ErrOwner):
 		return failed(err, "start once with --owner-database-url, the URL of the schema's owner")
-	case errors.Is(err, room.ErrMasterKey) || errors.Is(err, server.ErrKeyLost):
+	case errors.Is(err, keys.ErrMasterKey) || errors.Is(err, server.ErrKeyLost):
 		return failed(err, "rooms open only with the key they were created with: restore it from your backup")
 	case errors.Is(err, secret.ErrExposed):
 		return failed(err, "restrict that file to its owner with chmod 600")

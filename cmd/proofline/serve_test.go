@@ -17,7 +17,7 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/keys"
 )
 
 // TestServeTwice starts a server on a new directory, and then again on the same one.
@@ -26,7 +26,7 @@ func TestServeTwice(t *testing.T) {
 	dir := filepath.Join(tempDir(t), "data") // does not exist yet
 	p := serve(t, []string{"PROOFLINE_DATA=" + dir, "PROOFLINE_LOG_FORMAT=json"}, "--addr", "127.0.0.1:0")
 	secrets := readSecrets(t, dir)
-	if _, err := room.ParseMasterKey(secrets[server.MasterKeyFile]); err != nil {
+	if _, err := keys.ParseMasterKey(secrets[server.MasterKeyFile]); err != nil {
 		t.Errorf("%s: %v", server.MasterKeyFile, err)
 	}
 	visitor := joinOnce(t, createRoom(t, manager(t, p, dir), "kept").URL)
@@ -160,8 +160,8 @@ func TestServeLostKey(t *testing.T) {
 	if _, err := os.Stat(key); !os.IsNotExist(err) {
 		t.Errorf("the server created a new key: %v", err)
 	}
-	refused(t, dir, 1, "wrong master key", "PROOFLINE_MASTER_KEY="+room.NewMasterKey())
-	refused(t, dir, 1, "neither a key nor the name of a file", "PROOFLINE_MASTER_KEY=mistyped-"+room.NewMasterKey())
+	refused(t, dir, 1, "wrong master key", "PROOFLINE_MASTER_KEY="+keys.NewMasterKey())
+	refused(t, dir, 1, "neither a key nor the name of a file", "PROOFLINE_MASTER_KEY=mistyped-"+keys.NewMasterKey())
 }
 
 // refused checks that a server does not start, prints why, and does not print its key.

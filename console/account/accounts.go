@@ -19,7 +19,7 @@ import (
 	"github.com/proofline/proofline/console/account/pgaccount"
 )
 
-// Sealer encrypts secrets at rest, each for one purpose. [room.MasterKey] implements it.
+// Sealer encrypts secrets at rest, each for one purpose. [keys.MasterKey] implements it.
 type Sealer interface {
 	Seal(purpose string, secret []byte) []byte
 	Open(purpose string, sealed []byte) ([]byte, error)

@@ -23,6 +23,8 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -83,7 +85,7 @@ type bench struct {
 	pool  *pgxpool.Pool
 	clock *clockwork
 	acts  *activityLog
-	key   *room.MasterKey
+	key   *keys.MasterKey
 }
 
 // newBench returns hooks that are not running. Rooms do not run either unless a test runs them.
@@ -102,7 +104,7 @@ func (b *bench) node(change ...func(*Options)) *Hooks {
 	log := slog.New(slog.NewTextHandler(b.t.Output(), nil))
 	rooms := room.New(room.Options{
 		Logs: pglog.NewStore(b.pool), Rooms: pgroom.NewStore(b.pool), MasterKey: b.key,
-		PublicURL: "https://example.com", Log: log, MaxClockStep: room.AnyClockStep,
+		PublicURL: "https://example.com", Log: log, MaxClockStep: clock.AnyStep,
 	})
 	o := Options{
 		Store: pghook.NewStore(b.pool), Rooms: rooms, Sealer: b.key, ActivityLog: b.acts, Log: log, Allowed: loopback,

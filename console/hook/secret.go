@@ -18,7 +18,7 @@ const (
 	rotationOverlap = 24 * time.Hour
 )
 
-// Sealer encrypts secrets for the database. [room.MasterKey] implements it.
+// Sealer encrypts secrets for the database. [keys.MasterKey] implements it.
 type Sealer interface {
 	Seal(purpose string, secret []byte) []byte
 	Open(purpose string, sealed []byte) ([]byte, error)

@@ -16,6 +16,8 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -25,7 +27,7 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 // test, or once it calls run.
 type server struct {
 	url    string
-	master *room.MasterKey
+	master *keys.MasterKey
 	pool   *pgxpool.Pool
 	rooms  *room.Rooms
 	live   *Live
@@ -43,7 +45,7 @@ func (s *server) node(t testing.TB, name string) *server {
 	pool := servertest.Pool(t, s.url)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	rooms := room.New(room.Options{Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: s.master,
-		PublicURL: "https://example.com", Log: log, MaxClockStep: room.AnyClockStep})
+		PublicURL: "https://example.com", Log: log, MaxClockStep: clock.AnyStep})
 	run(t, rooms.Run)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)

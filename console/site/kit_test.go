@@ -18,6 +18,7 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/keys"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
@@ -39,7 +40,7 @@ type server struct {
 	*site.Sites
 	desk *desk.Desk
 	pool *pgxpool.Pool
-	key  *room.MasterKey
+	key  *keys.MasterKey
 }
 
 func newServer(t testing.TB) *server {

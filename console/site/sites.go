@@ -25,7 +25,7 @@ const (
 	MaxVersions = 100  // kept rules of a site
 )
 
-// Sealer seals secrets for the database, such as [room.MasterKey].
+// Sealer seals secrets for the database, such as [keys.MasterKey].
 type Sealer interface {
 	Seal(purpose string, secret []byte) []byte
 	Open(purpose string, sealed []byte) ([]byte, error)

@@ -24,6 +24,7 @@ import (
 	"github.com/proofline/proofline/internal/roomtest"
 	"github.com/proofline/proofline/migrations"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/verifier"
 )
@@ -36,7 +37,7 @@ type node struct {
 }
 
 // masterKey seals the keys of the rooms in one run.
-var masterKey = room.NewMasterKey()
+var masterKey = keys.NewMasterKey()
 
 func (b *bench) node(name string) (*node, error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -55,7 +56,7 @@ func (b *bench) node(name string) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	key, err := room.ParseMasterKey(masterKey)
+	key, err := keys.ParseMasterKey(masterKey)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/web"
 )
 
@@ -44,7 +45,7 @@ type server struct {
 	address string
 	clock   *pgtest.Clock // of the rooms
 	pool    *pgxpool.Pool
-	key     *room.MasterKey
+	key     *keys.MasterKey
 	rooms   *room.Rooms // of the latest start
 	stop    func()
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -38,9 +40,9 @@ func Pool(t testing.TB, url string) *pgxpool.Pool {
 }
 
 // MasterKey returns a new master key.
-func MasterKey(t testing.TB) *room.MasterKey {
+func MasterKey(t testing.TB) *keys.MasterKey {
 	t.Helper()
-	key, err := room.ParseMasterKey(room.NewMasterKey())
+	key, err := keys.ParseMasterKey(keys.NewMasterKey())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func Rooms(t testing.TB, pool *pgxpool.Pool, change ...func(*room.Options)) *roo
 	t.Helper()
 	o := room.Options{
 		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), PublicURL: "https://example.com", Log: Log(t),
-		MaxClockStep: room.AnyClockStep,
+		MaxClockStep: clock.AnyStep,
 	}
 	for _, f := range change {
 		f(&o)

@@ -19,14 +19,14 @@ import (
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/console/hook/pghook"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/keys"
 )
 
 // newHooks makes webhooks that may lead to this machine, and are not sent unless
 // a test runs them.
 func newHooks(t testing.TB, d *desk.Desk, pool *pgxpool.Pool) *hook.Hooks {
 	t.Helper()
-	key, err := room.ParseMasterKey(room.NewMasterKey())
+	key, err := keys.ParseMasterKey(keys.NewMasterKey())
 	if err != nil {
 		t.Fatal(err)
 	}

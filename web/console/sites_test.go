@@ -19,12 +19,13 @@ import (
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/site/pgsite"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/keys"
 )
 
 // newSites makes sites on the rooms of a desk.
 func newSites(t testing.TB, d *desk.Desk, pool *pgxpool.Pool) *sites.Sites {
 	t.Helper()
-	key, err := room.ParseMasterKey(room.NewMasterKey())
+	key, err := keys.ParseMasterKey(keys.NewMasterKey())
 	if err != nil {
 		t.Fatal(err)
 	}

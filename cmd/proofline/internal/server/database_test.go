@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/internal/pgtest"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/keys"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
@@ -107,7 +107,7 @@ func TestSetupLink(t *testing.T) {
 	}
 }
 
-var masterKey = room.NewMasterKey()
+var masterKey = keys.NewMasterKey()
 
 // TestOwnDatabase: the server warns about a login role that can change the log, but
 // not about one that cannot and leaves migrations to the owner.
@@ -124,7 +124,7 @@ func TestOwnDatabase(t *testing.T) {
 		var log bytes.Buffer
 		s, err := Start(t.Context(), Config{
 			Addr: "127.0.0.1:0", Data: t.TempDir(), DatabaseURL: test.login, OwnerURL: test.owner,
-			MasterKey: room.NewMasterKey(), Log: slog.New(slog.NewTextHandler(&log, nil)),
+			MasterKey: keys.NewMasterKey(), Log: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -8,17 +8,17 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/internal/localpg"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/verifier/source"
-
-	"golang.org/x/mod/sumdb/note"
 )
 
 // Recover opens a server's database to recover its rooms. The server may be
@@ -41,7 +41,7 @@ func Recover(ctx context.Context, cfg Config) (rooms *room.Rooms, closeAll func(
 	}
 	text, err := s.masterKeyText(ctx)
 	if err == nil {
-		s.masterKey, err = room.ParseMasterKey(text)
+		s.masterKey, err = keys.ParseMasterKey(text)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("master key: %w", err)

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -27,7 +27,7 @@ func (s *Server) openSecrets(ctx context.Context) error {
 	}
 	text, err := s.masterKeyText(ctx)
 	if err == nil {
-		s.masterKey, err = room.ParseMasterKey(text)
+		s.masterKey, err = keys.ParseMasterKey(text)
 	}
 	if err != nil {
 		return fmt.Errorf("master key: %w", err)
@@ -41,12 +41,12 @@ func (s *Server) masterKeyText(ctx context.Context) (string, error) {
 		file := filepath.Join(s.cfg.Data, MasterKeyFile)
 		return secret.Ensure(file, func() (string, error) { return s.newMasterKey(ctx) })
 	}
-	if _, err := room.ParseMasterKey(given); err == nil {
+	if _, err := keys.ParseMasterKey(given); err == nil {
 		return given, nil
 	}
 	text, err := secret.Read(given)
 	if errors.Is(err, fs.ErrNotExist) { // it may be a mistyped key, so the error must not quote it
-		return "", fmt.Errorf("%w: the given value is neither a key nor the name of a file", room.ErrMasterKey)
+		return "", fmt.Errorf("%w: the given value is neither a key nor the name of a file", keys.ErrMasterKey)
 	}
 	return text, err
 }
@@ -61,5 +61,5 @@ func (s *Server) newMasterKey(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return room.NewMasterKey(), nil
+	return keys.NewMasterKey(), nil
 }

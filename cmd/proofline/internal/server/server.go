@@ -23,6 +23,7 @@ import (
 	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/internal/localpg"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/web"
@@ -129,7 +130,7 @@ type Server struct {
 	metrics   net.Listener    // nil without a MetricsAddr
 	local     *localpg.Server // nil with a DatabaseURL
 	pool      *pgxpool.Pool
-	masterKey *room.MasterKey
+	masterKey *keys.MasterKey
 	rooms     *room.Rooms
 	limits    *limit.Limits
 	served    chan error // receives the HTTP server's result
@@ -303,7 +304,7 @@ func (s *Server) tryKey(ctx context.Context) error {
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	if _, err = s.rooms.Get(ctx, list[0].Slug); errors.Is(err, room.ErrMasterKey) {
+	if _, err = s.rooms.Get(ctx, list[0].Slug); errors.Is(err, keys.ErrMasterKey) {
 		return err
 	}
 	return nil

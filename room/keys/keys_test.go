@@ -1,4 +1,4 @@
-package room
+package keys
 
 import (
 	"bytes"
@@ -43,26 +43,26 @@ func TestParseMasterKey(t *testing.T) {
 func TestSeal(t *testing.T) {
 	t.Parallel()
 	m, id, secret := newMaster(t), uuid.New(), bytes.Repeat([]byte{7}, 32)
-	sealed := m.seal(id, "log", secret)
-	if key, err := m.open(id, sealed); err != nil || !bytes.Equal(key, secret) {
+	sealed := m.SealFor(id, "log", secret)
+	if key, err := m.OpenFor(id, sealed); err != nil || !bytes.Equal(key, secret) {
 		t.Fatalf("opened %x, %v", key, err)
 	}
-	if bytes.Contains(sealed.Sealed, secret[:8]) || bytes.Equal(sealed.Sealed, m.seal(id, "log", secret).Sealed) {
+	if bytes.Contains(sealed.Sealed, secret[:8]) || bytes.Equal(sealed.Sealed, m.SealFor(id, "log", secret).Sealed) {
 		t.Error("the key shows, or is sealed twice alike")
 	}
 	for i := range sealed.Sealed {
 		changed := pgroom.Key{Purpose: "log", Sealed: bytes.Clone(sealed.Sealed)}
 		changed.Sealed[i] ^= 1
-		if _, err := m.open(id, changed); !errors.Is(err, ErrMasterKey) {
+		if _, err := m.OpenFor(id, changed); !errors.Is(err, ErrMasterKey) {
 			t.Fatalf("opened with byte %d changed: %v", i, err)
 		}
 	}
 	for name, open := range map[string]func() ([]byte, error){
-		"another room":       func() ([]byte, error) { return m.open(uuid.New(), sealed) },
-		"another purpose":    func() ([]byte, error) { return m.open(id, pgroom.Key{Purpose: "pass", Sealed: sealed.Sealed}) },
-		"another master key": func() ([]byte, error) { return newMaster(t).open(id, sealed) },
-		"cut":                func() ([]byte, error) { return m.open(id, pgroom.Key{Purpose: "log", Sealed: sealed.Sealed[:11]}) },
-		"nothing":            func() ([]byte, error) { return m.open(id, pgroom.Key{Purpose: "log"}) },
+		"another room":       func() ([]byte, error) { return m.OpenFor(uuid.New(), sealed) },
+		"another purpose":    func() ([]byte, error) { return m.OpenFor(id, pgroom.Key{Purpose: "pass", Sealed: sealed.Sealed}) },
+		"another master key": func() ([]byte, error) { return newMaster(t).OpenFor(id, sealed) },
+		"cut":                func() ([]byte, error) { return m.OpenFor(id, pgroom.Key{Purpose: "log", Sealed: sealed.Sealed[:11]}) },
+		"nothing":            func() ([]byte, error) { return m.OpenFor(id, pgroom.Key{Purpose: "log"}) },
 	} {
 		if _, err := open(); !errors.Is(err, ErrMasterKey) {
 			t.Errorf("%s: %v, want ErrMasterKey", name, err)
@@ -73,25 +73,25 @@ func TestSeal(t *testing.T) {
 func TestOpenKeys(t *testing.T) {
 	t.Parallel()
 	m, record := newMaster(t), pgroom.Room{ID: uuid.New(), Slug: "a", Origin: "example.com/r/a"}
-	sealed, err := newKeys(m, record.ID)
+	sealed, err := Generate(m, record.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := openKeys(m, record, sealed)
-	if err != nil || k.log.Name() != record.Origin || !strings.HasPrefix(k.vkey, record.Origin+"+") || k.pass == nil || k.vrf == nil {
+	k, err := Open(m, record, sealed)
+	if err != nil || k.Log.Name() != record.Origin || !strings.HasPrefix(k.VKey, record.Origin+"+") || k.Pass == nil || k.VRF == nil {
 		t.Fatalf("keys %+v, %v", k, err)
 	}
 	for i := range sealed {
-		if _, err := openKeys(m, record, append(append([]pgroom.Key{}, sealed[:i]...), sealed[i+1:]...)); !errors.Is(err, ErrMasterKey) {
+		if _, err := Open(m, record, append(append([]pgroom.Key{}, sealed[:i]...), sealed[i+1:]...)); !errors.Is(err, ErrMasterKey) {
 			t.Errorf("without the %s key: %v, want ErrMasterKey", sealed[i].Purpose, err)
 		}
 		swapped := append([]pgroom.Key{}, sealed...)
 		swapped[i].Sealed = sealed[(i+1)%len(sealed)].Sealed
-		if _, err := openKeys(m, record, swapped); !errors.Is(err, ErrMasterKey) {
+		if _, err := Open(m, record, swapped); !errors.Is(err, ErrMasterKey) {
 			t.Errorf("with another key for %s: %v, want ErrMasterKey", sealed[i].Purpose, err)
 		}
 	}
-	if _, err := openKeys(newMaster(t), record, sealed); !errors.Is(err, ErrMasterKey) {
+	if _, err := Open(newMaster(t), record, sealed); !errors.Is(err, ErrMasterKey) {
 		t.Errorf("another master key: %v, want ErrMasterKey", err)
 	}
 }
@@ -115,4 +115,13 @@ func TestSealSecret(t *testing.T) {
 			t.Errorf("%s: opened %q, %v", name, got, err)
 		}
 	}
+}
+
+func newMaster(t testing.TB) *MasterKey {
+	t.Helper()
+	m, err := ParseMasterKey(NewMasterKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }

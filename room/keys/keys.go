@@ -1,4 +1,5 @@
-package room
+// Package keys generates, seals and opens the private keys of rooms.
+package keys
 
 import (
 	"crypto/aes"
@@ -56,13 +57,15 @@ func label(id uuid.UUID, purpose string) []byte {
 	return []byte("proofline/seal/v1\x00" + id.String() + "\x00" + purpose)
 }
 
-func (m *MasterKey) seal(id uuid.UUID, purpose string, key []byte) pgroom.Key {
+// SealFor seals a private key of a room for a purpose, such as "pass".
+func (m *MasterKey) SealFor(id uuid.UUID, purpose string, key []byte) pgroom.Key {
 	nonce := make([]byte, m.aead.NonceSize(), m.aead.NonceSize()+len(key)+m.aead.Overhead())
 	_, _ = rand.Read(nonce) // never fails
 	return pgroom.Key{Purpose: purpose, Sealed: m.aead.Seal(nonce, nonce, key, label(id, purpose))}
 }
 
-func (m *MasterKey) open(id uuid.UUID, k pgroom.Key) ([]byte, error) {
+// OpenFor opens a sealed private key of a room; else [ErrMasterKey].
+func (m *MasterKey) OpenFor(id uuid.UUID, k pgroom.Key) ([]byte, error) {
 	n := m.aead.NonceSize()
 	if len(k.Sealed) < n {
 		return nil, fmt.Errorf("%w: sealed %s key is too short", ErrMasterKey, k.Purpose)
@@ -97,16 +100,16 @@ func (m *MasterKey) Open(purpose string, sealed []byte) ([]byte, error) {
 	return secret, nil
 }
 
-// keys are the private keys of one room.
-type keys struct {
-	log  note.Signer
-	vkey string // verifies signatures of log
-	vrf  *vrf.PrivateKey
-	pass ed25519.PrivateKey
+// Keys are the private keys of one room.
+type Keys struct {
+	Log  note.Signer
+	VKey string // verifies signatures of Log
+	VRF  *vrf.PrivateKey
+	Pass ed25519.PrivateKey // the room's first pass key; rotation adds others
 }
 
-// newKeys generates and seals the keys of a new room.
-func newKeys(m *MasterKey, id uuid.UUID) ([]pgroom.Key, error) {
+// Generate generates and seals the keys of a new room.
+func Generate(m *MasterKey, id uuid.UUID) ([]pgroom.Key, error) {
 	k, err := vrf.GenerateKey(rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("make room keys: %w", err)
@@ -114,30 +117,32 @@ func newKeys(m *MasterKey, id uuid.UUID) ([]pgroom.Key, error) {
 	logSeed, passSeed := make([]byte, ed25519.SeedSize), make([]byte, ed25519.SeedSize)
 	_, _ = rand.Read(logSeed)  // never fails
 	_, _ = rand.Read(passSeed) // never fails
-	return []pgroom.Key{m.seal(id, "log", logSeed), m.seal(id, "vrf", k.Bytes()), m.seal(id, "pass", passSeed)}, nil
+	return []pgroom.Key{
+		m.SealFor(id, "log", logSeed), m.SealFor(id, "vrf", k.Bytes()), m.SealFor(id, "pass", passSeed),
+	}, nil
 }
 
-// openKeys opens the sealed keys of a room.
-func openKeys(m *MasterKey, r pgroom.Room, sealed []pgroom.Key) (*keys, error) {
-	k := &keys{}
+// Open opens the sealed keys of a room.
+func Open(m *MasterKey, r pgroom.Room, sealed []pgroom.Key) (*Keys, error) {
+	k := &Keys{}
 	for _, s := range sealed {
-		key, err := m.open(r.ID, s)
+		key, err := m.OpenFor(r.ID, s)
 		if err != nil {
 			return nil, err
 		}
 		switch s.Purpose {
 		case "log":
-			k.log, k.vkey, err = audit.NewSigner(r.Origin, key)
+			k.Log, k.VKey, err = audit.NewSigner(r.Origin, key)
 		case "vrf":
-			k.vrf, err = vrf.NewPrivateKey(key)
+			k.VRF, err = vrf.NewPrivateKey(key)
 		case "pass":
-			k.pass = ed25519.NewKeyFromSeed(key)
+			k.Pass = ed25519.NewKeyFromSeed(key)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("open %s key: %w", s.Purpose, err)
 		}
 	}
-	if k.log == nil || k.vrf == nil || k.pass == nil {
+	if k.Log == nil || k.VRF == nil || k.Pass == nil {
 		return nil, fmt.Errorf("%w: a key of room %s is missing", ErrMasterKey, r.Slug)
 	}
 	return k, nil
