@@ -40,7 +40,7 @@ func newDocumented(t *testing.T) *documented {
 	t.Helper()
 	dir := tempDir(t)
 	data := filepath.Join(dir, "data")
-	d := &documented{T: t, dir: dir, queue: serve(t, nil, "--data", data, "--addr", "127.0.0.1:0")}
+	d := &documented{T: t, dir: dir, queue: startServer(t, nil, "--data", data, "--addr", "127.0.0.1:0")}
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, "shop")
 	}))

@@ -35,7 +35,7 @@ func rounds(t *testing.T) int {
 func TestCrashServer(t *testing.T) {
 	t.Parallel()
 	dir, addr := tempDir(t), "127.0.0.1:"+freePort(t)
-	start := func() *process { return serve(t, nil, "--data", dir, "--addr", addr) }
+	start := func() *process { return startServer(t, nil, "--data", dir, "--addr", addr) }
 	p := start()
 	organizer := manager(t, p, dir)
 	room := createRoom(t, organizer, "crash")
@@ -61,7 +61,7 @@ func TestCrashServer(t *testing.T) {
 func TestCrashPostgres(t *testing.T) {
 	t.Parallel()
 	database, dir := pgtest.Start(t), tempDir(t)
-	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--database-url", database.URL(), "--master-key",
+	p := startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--database-url", database.URL(), "--master-key",
 		newKeyFile(t, dir))
 	organizer := manager(t, p, dir)
 	room := createRoom(t, organizer, "crash")

@@ -22,7 +22,7 @@ import (
 func TestE2E(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
-	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
+	p := startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
 	at := []string{"--server", p.url, "--token-file", filepath.Join(dir, server.TokenFile), "--json"}
 	var made, ended api.Room
 	var crowd load.Report

@@ -32,7 +32,7 @@ func twoNodes(t *testing.T, slug string) (one, two *process, l *link, c *crowd, 
 	key := newKeyFile(t, dir)
 	l = newLink(t, database.URL())
 	start := func(url string) *process {
-		return serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--public-url", "https://queue.example.com",
+		return startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--public-url", "https://queue.example.com",
 			"--database-url", url, "--master-key", key)
 	}
 	one, two = start(database.URL()), start(l.URL)
@@ -119,7 +119,7 @@ func TestNodesClockStep(t *testing.T) {
 	set := steppedClock(t, database.URL())
 	key := newKeyFile(t, dir)
 	start := func() *process {
-		return serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--public-url", "https://queue.example.com",
+		return startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--public-url", "https://queue.example.com",
 			"--database-url", database.URL()+"&search_path=public,pg_catalog", "--master-key", key)
 	}
 	one, two := start(), start()
@@ -208,7 +208,7 @@ func steppedClock(t *testing.T, url string) (set func(ahead time.Duration)) {
 func TestCrashFrozen(t *testing.T) {
 	t.Parallel()
 	database, dir := pgtest.Start(t), tempDir(t)
-	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--database-url", database.URL(), "--master-key",
+	p := startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--database-url", database.URL(), "--master-key",
 		newKeyFile(t, dir))
 	organizer := manager(t, p, dir)
 	c := gather(t, createRoom(t, organizer, "frozen"), p.url)

@@ -11,7 +11,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,6 +18,17 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/account"
+	"github.com/proofline/proofline/cmd/proofline/internal/beacon"
+	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/cmd/proofline/internal/demo"
+	"github.com/proofline/proofline/cmd/proofline/internal/load"
+	"github.com/proofline/proofline/cmd/proofline/internal/proxy"
+	"github.com/proofline/proofline/cmd/proofline/internal/room"
+	"github.com/proofline/proofline/cmd/proofline/internal/serve"
+	"github.com/proofline/proofline/cmd/proofline/internal/simulate"
+	"github.com/proofline/proofline/cmd/proofline/internal/site"
 )
 
 func main() {
@@ -30,7 +40,7 @@ func main() {
 		cancel()
 		<-signals
 		fmt.Fprintln(os.Stderr, "proofline: second signal, exiting at once")
-		os.Exit(exitFailed)
+		os.Exit(cli.ExitFailed)
 	}()
 	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
 }
@@ -38,7 +48,17 @@ func main() {
 // run runs a command line and returns the exit code. When ctx ends it stops the
 // command gracefully.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) string) int {
-	t := &terminal{in: stdin, out: stdout, err: stderr, env: env}
+	t := &cli.Terminal{In: stdin, Out: stdout, Err: stderr, Env: env, Version: versionText()}
+	root := rootCommand(t)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	command, err := root.ExecuteContextC(ctx)
+	return t.ExitCode(err, command.CommandPath())
+}
+
+func rootCommand(t *cli.Terminal) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "proofline",
 		Short: "A virtual waiting room that can prove it was fair",
@@ -48,19 +68,15 @@ place, call and admission is an entry in a public, signed transcript.`,
   proofline serve                     run a server on this machine
   proofline room create sale.json     create a room on it`,
 		Args:          cobra.NoArgs,
-		RunE:          func(*cobra.Command, []string) error { return errors.New("a command is missing") },
+		RunE:          cli.CommandMissing,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(
-		serveCommand(t), recoverCommand(t), roomCommand(t), organizationCommand(t), tokenCommand(t), accountCommand(t),
-		clockCommand(t), siteCommand(t), connectorCommand(t), proxyCommand(t), demoCommand(t), loadCommand(t),
-		simulateCommand(t), beaconCommand(t), masterKeyCommand(t), versionCommand(t),
+		serve.Command(t), serve.RecoverCommand(t), room.Command(t), account.OrganizationCommand(t),
+		account.TokenCommand(t), account.Command(t), account.ClockCommand(t), site.Command(t), site.ConnectorCommand(t),
+		proxy.Command(t), demo.Command(t), load.Command(t), simulate.Command(t), beacon.Command(t),
+		serve.MasterKeyCommand(t), versionCommand(t),
 	)
-	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	command, err := root.ExecuteContextC(ctx)
-	return t.exitCode(err, command.CommandPath())
+	return root
 }

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/cmd/proofline/internal/serve"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 )
 
@@ -44,7 +45,7 @@ func withBinaries(m *testing.M) int {
 			_ = os.Unsetenv(name)
 		}
 	}
-	_ = os.Setenv("PROOFLINE_BEACON_RELAYS", noRelays)             // so that no test sends requests to other machines
+	_ = os.Setenv("PROOFLINE_BEACON_RELAYS", serve.NoRelays)       // so that no test sends requests to other machines
 	_ = os.Setenv("PROOFLINE_LIMIT_EXEMPT", "127.0.0.0/8,::1/128") // the tests' crowds come from this machine
 	_ = os.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	return m.Run()
@@ -136,8 +137,8 @@ func (p *process) until(line string, limit time.Duration) string {
 	return ""
 }
 
-// serve starts a server and waits until it prints that it listens.
-func serve(t testing.TB, env []string, args ...string) *process {
+// startServer starts a server and waits until it prints that it listens.
+func startServer(t testing.TB, env []string, args ...string) *process {
 	t.Helper()
 	p := launch(t, env, append([]string{"serve"}, args...)...)
 	p.listens()

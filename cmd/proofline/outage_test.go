@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
@@ -32,11 +33,11 @@ func TestE2EPooler(t *testing.T) {
 	key := newKeyFile(t, dir)
 	_, stderr, code := proofline(t, "", "serve", "--data", dir, "--addr", "127.0.0.1:0", "--master-key", key,
 		"--database-url", poolerOf(t, database.URL(), "transaction"))
-	if code != exitFailed || !strings.Contains(stderr, "connection pooler") ||
+	if code != cli.ExitFailed || !strings.Contains(stderr, "connection pooler") ||
 		!strings.Contains(stderr, "pool_mode = session") {
 		t.Errorf("behind a transaction pooler serve exits with %d and says %q", code, stderr)
 	}
-	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--master-key", key, "--database-url",
+	p := startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--master-key", key, "--database-url",
 		poolerOf(t, database.URL(), "session"))
 	joinOnce(t, createRoom(t, manager(t, p, dir), "pooled").URL)
 	p.stop()
@@ -108,7 +109,7 @@ func TestE2EStartWithoutDatabase(t *testing.T) {
 func TestE2EStopWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	database, dir := pgtest.Start(t), tempDir(t)
-	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--database-url", database.URL(), "--master-key",
+	p := startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--database-url", database.URL(), "--master-key",
 		newKeyFile(t, dir))
 	room := createRoom(t, manager(t, p, dir), "stopped")
 	kept := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{}}
@@ -192,7 +193,7 @@ func TestCrashDiskFull(t *testing.T) {
 		t.Skipf("no small disk can be made here: %s", out)
 	}
 	t.Cleanup(func() { _ = exec.Command("umount", "-l", data).Run() })
-	p := serve(t, nil, "--data", data, "--addr", "127.0.0.1:0")
+	p := startServer(t, nil, "--data", data, "--addr", "127.0.0.1:0")
 	organizer := manager(t, p, data)
 	c := gather(t, createRoom(t, organizer, "full"), p.url)
 	waitFor(t, "visitors join", func() bool { return c.count() > 50 })

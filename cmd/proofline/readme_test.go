@@ -26,7 +26,7 @@ func TestReadme(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "sale.json"), []byte(sale), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := serve(t, nil, "--data", data, "--addr", "127.0.0.1:0")
+	p := startServer(t, nil, "--data", data, "--addr", "127.0.0.1:0")
 	here := strings.NewReplacer("bin/proofline", "proofline", "http://127.0.0.1:8080", p.url, "./proofline-data", data,
 		"--visitors 1000 --rate 50", "--visitors 50 --rate 50")
 	ran := 0
@@ -68,7 +68,7 @@ func TestOrganizersReadme(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "sale.json"), []byte(sale), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := serve(t, nil, "--data", data, "--addr", "127.0.0.1:0")
+	p := startServer(t, nil, "--data", data, "--addr", "127.0.0.1:0")
 	shell(t, dir, p.url, "proofline room create sale.json --data "+data)
 	shell(t, dir, p.url, "proofline room end evening-concert --yes --data "+data)
 	makeOwner(t, p.url, data)

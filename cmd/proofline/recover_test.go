@@ -94,7 +94,7 @@ func TestNodesRecoverPrivate(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
 	data, backup, newer := filepath.Join(dir, "data"), filepath.Join(dir, "backup"), filepath.Join(dir, "newer")
-	run := func(data string) *process { return serve(t, nil, "--data", data, "--addr", "127.0.0.1:0") }
+	run := func(data string) *process { return startServer(t, nil, "--data", data, "--addr", "127.0.0.1:0") }
 	p := run(data)
 	rooms := map[string]*guests{}
 	for _, slug := range []string{"copied", "shown", "lost"} {
@@ -206,7 +206,7 @@ func newWitnessedRoom(t *testing.T, slug string) *witnessedRoom {
 		"--admin-token-file", filepath.Join(r.dir, server.TokenFile),
 		"--beacon-relays", beacon.url, "--beacon-chain", beacon.until(`chain +([0-9a-f]{64})`,
 			startTime), "--witnesses", key + "=" + address}, r.key...)
-	first := r.serve("first")
+	first := r.startServer("first")
 	if _, err := manager(t, first, r.dir).Call(t.Context(), http.MethodPost, "/v1/rooms",
 		[]byte(`{"slug": "`+slug+`", "windows": [{"length": "500ms"}], "outflow": {"per_minute": 60000}, "margin": "2s", "quorum": 1}`), &r.room); err != nil {
 		t.Fatal(err)
@@ -227,10 +227,10 @@ func newWitnessedRoom(t *testing.T, slug string) *witnessedRoom {
 	return r
 }
 
-// serve starts a server with its own data directory.
-func (r *witnessedRoom) serve(name string) *process {
+// startServer starts a server with its own data directory.
+func (r *witnessedRoom) startServer(name string) *process {
 	r.t.Helper()
-	return serve(r.t, nil, append([]string{"--data", filepath.Join(r.dir, name)}, r.args...)...)
+	return startServer(r.t, nil, append([]string{"--data", filepath.Join(r.dir, name)}, r.args...)...)
 }
 
 // attend starts the witness.
@@ -256,7 +256,7 @@ func TestNodesNewServer(t *testing.T) {
 	slow(t)
 	t.Parallel()
 	r := newWitnessedRoom(t, "unmarked")
-	node := r.serve("new")
+	node := r.startServer("new")
 	if j, err := r.at(node).Join(t.Context(), ""); err == nil {
 		t.Errorf("a visitor joins a second history: %+v", j)
 	}
@@ -283,7 +283,7 @@ func TestNodesWitnessRefuses(t *testing.T) {
 	t.Parallel()
 	r := newWitnessedRoom(t, "refused")
 	r.witness.stop()
-	node := r.serve("new")
+	node := r.startServer("new")
 	r.joined = r.joined[:3] // those in the database
 	r.join(node, 3)
 	if !strings.Contains(node.said(), "cannot learn from a witness what it has seen of a room") {
@@ -294,14 +294,14 @@ func TestNodesWitnessRefuses(t *testing.T) {
 	if !strings.Contains(node.said(), `shown_to="witness one.example.org"`) {
 		t.Errorf("no log line names the witness with more entries:\n%s", node.said())
 	}
-	again := r.serve("another")
+	again := r.startServer("another")
 	r.refused(again, "Records missing")
 	r.recovers("new", "--overrule-witness")
 	r.refused(node, "Records missing")
 	r.recovers("new", "--overrule-witness", "--yes")
 	r.goOn(node)
 	r.goOn(again)
-	third := r.serve("third") // asks the witness, which has been overruled
+	third := r.startServer("third") // asks the witness, which has been overruled
 	r.goOn(third)
 	for _, p := range []*process{node, again, third} {
 		p.stop()

@@ -42,7 +42,7 @@ func newFleet(t *testing.T, database *pgtest.Server, slug string) *fleet {
 	f.key = newKeyFile(t, f.dir)
 	for i, name := range []string{"one", "two"} { // each with its own data directory
 		f.dirs[i] = f.dir + "/" + name
-		f.nodes[i] = serve(t, nil, "--data", f.dirs[i], "--addr", "127.0.0.1:0", "--public-url",
+		f.nodes[i] = startServer(t, nil, "--data", f.dirs[i], "--addr", "127.0.0.1:0", "--public-url",
 			"https://queue.example.com",
 			"--admin-token-file", f.dir+"/token", "--database-url", f.at.URL(), "--master-key", f.key)
 	}
@@ -212,7 +212,7 @@ func TestNodesRestoredBackup(t *testing.T) {
 	f.isHeld(database)
 	addr := strings.TrimPrefix(f.nodes[1].url, "http://")
 	f.nodes[1].kill()
-	f.nodes[1] = serve(t, nil, "--data", f.dirs[1], "--addr", addr, "--public-url", "https://queue.example.com",
+	f.nodes[1] = startServer(t, nil, "--data", f.dirs[1], "--addr", addr, "--public-url", "https://queue.example.com",
 		"--admin-token-file", f.dir+"/token", "--database-url", f.at.URL(), "--master-key", f.key)
 	f.isHeld(database)
 	if said := f.recovers(); !strings.Contains(said, "missing: the entries ") {

@@ -18,7 +18,7 @@ import (
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
-	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
+	p := startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
 	t.Run("all", func(t *testing.T) {
 		testscript.Run(t, testscript.Params{
 			Dir:                 "testdata/scripts",

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/room/keys"
 )
@@ -24,7 +25,7 @@ import (
 func TestServeTwice(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(tempDir(t), "data") // does not exist yet
-	p := serve(t, []string{"PROOFLINE_DATA=" + dir, "PROOFLINE_LOG_FORMAT=json"}, "--addr", "127.0.0.1:0")
+	p := startServer(t, []string{"PROOFLINE_DATA=" + dir, "PROOFLINE_LOG_FORMAT=json"}, "--addr", "127.0.0.1:0")
 	secrets := readSecrets(t, dir)
 	if _, err := keys.ParseMasterKey(secrets[server.MasterKeyFile]); err != nil {
 		t.Errorf("%s: %v", server.MasterKeyFile, err)
@@ -33,7 +34,7 @@ func TestServeTwice(t *testing.T) {
 	p.stop()
 	checkStopped(t, p, dir)
 
-	again := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
+	again := startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
 	for name, secret := range readSecrets(t, dir) {
 		if secrets[name] != secret {
 			t.Errorf("%s changed", name)
@@ -54,7 +55,7 @@ func TestServeTwice(t *testing.T) {
 func TestServeLimits(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
-	p := serve(t, []string{"PROOFLINE_LIMIT_EXEMPT="}, "--data", dir, "--addr", "127.0.0.1:0", "--limit-tickets", "5")
+	p := startServer(t, []string{"PROOFLINE_LIMIT_EXEMPT="}, "--data", dir, "--addr", "127.0.0.1:0", "--limit-tickets", "5")
 	url := createRoom(t, manager(t, p, dir), "limited").URL
 	var statuses []int
 	for range 7 {
@@ -144,7 +145,7 @@ func checkStopped(t *testing.T, p *process, dir string) {
 func TestServeLostKey(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
-	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
+	p := startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
 	createRoom(t, manager(t, p, dir), "locked")
 	p.stop()
 
@@ -203,7 +204,7 @@ func TestServeAddressTaken(t *testing.T) {
 func TestServeMetrics(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
-	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0")
+	p := startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0")
 	metrics := p.until(`metrics on (http://\S+/metrics)`, time.Minute)
 	joinOnce(t, createRoom(t, manager(t, p, dir), "measured").URL)
 	read := func(url string) string {
@@ -249,7 +250,7 @@ func TestServeMetrics(t *testing.T) {
 func TestServeSecondSignal(t *testing.T) {
 	t.Parallel()
 	dir := tempDir(t)
-	p := serve(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
+	p := startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
 	createRoom(t, manager(t, p, dir), "slow")
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
 	if err != nil {
@@ -273,7 +274,7 @@ func TestServeSecondSignal(t *testing.T) {
 	select {
 	case err := <-p.exited:
 		p.exited <- err
-		if p.cmd.ProcessState.ExitCode() != exitFailed || !strings.Contains(p.said(), "second signal") {
+		if p.cmd.ProcessState.ExitCode() != cli.ExitFailed || !strings.Contains(p.said(), "second signal") {
 			t.Errorf("the server exits with %v and says %q", err, p.said())
 		}
 	case <-time.After(time.Minute):

@@ -6,18 +6,20 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 )
 
 // version is set by the linker; empty: use the version that Go recorded.
 var version string
 
-func versionCommand(t *terminal) *cobra.Command {
+func versionCommand(t *cli.Terminal) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this program",
 		Args:  cobra.NoArgs,
-		RunE: runs(func(*cobra.Command, []string) error {
-			return t.printf("proofline %s %s\n", versionText(), runtime.Version())
+		RunE: cli.Runs(func(*cobra.Command, []string) error {
+			return t.Printf("proofline %s %s\n", t.Version, runtime.Version())
 		}),
 	}
 }

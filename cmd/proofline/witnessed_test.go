@@ -38,7 +38,7 @@ func TestE2EWitnessed(t *testing.T) {
 		p.stop()
 		keys, dirs, witnesses = append(keys, key), append(dirs, state), append(witnesses, key+"="+address)
 	}
-	p := serve(t, nil, "--data", filepath.Join(dir, "data"), "--addr", "127.0.0.1:0",
+	p := startServer(t, nil, "--data", filepath.Join(dir, "data"), "--addr", "127.0.0.1:0",
 		"--beacon-relays", beacon.url, "--beacon-chain", chain, "--witnesses", strings.Join(witnesses, ","))
 	at := []string{"--server", p.url, "--token-file", filepath.Join(dir, "data", server.TokenFile), "--json"}
 	var made, ended api.Room

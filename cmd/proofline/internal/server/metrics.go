@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/limit"
 )
@@ -29,7 +30,7 @@ func (s *Server) listenForMetrics(ctx context.Context) (err error) {
 	if s.metrics, err = lc.Listen(ctx, "tcp", s.cfg.MetricsAddr); err != nil {
 		return fmt.Errorf("%w on %s: %w", ErrMetricsAddr, s.cfg.MetricsAddr, err)
 	}
-	s.MetricsURL = "http://" + address(s.metrics.Addr()) + "/metrics"
+	s.MetricsURL = "http://" + listen.Address(s.metrics.Addr()) + "/metrics"
 	s.atStop(func(context.Context) error { return closed(s.metrics.Close()) })
 	return nil
 }
@@ -62,7 +63,8 @@ func (s *Server) serveMetrics(context.Context) error {
 func metricsHandler(rooms *room.Rooms, limits *limit.Limits) (http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{
-		metrics{rooms, limits}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		metrics{rooms, limits}, collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := registry.Register(c); err != nil {
 			return nil, fmt.Errorf("register metrics: %w", err)

@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/internal/localpg"
@@ -200,7 +201,7 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		return fmt.Errorf("listen on %s: %w", s.cfg.Addr, err)
 	}
 	s.atStop(func(context.Context) error { return closed(s.listener.Close()) })
-	s.URL = "http://" + address(s.listener.Addr())
+	s.URL = "http://" + listen.Address(s.listener.Addr())
 	if s.cfg.PublicURL == "" {
 		s.cfg.PublicURL = s.URL
 	}
@@ -227,19 +228,6 @@ func (s *Server) keepAddress(context.Context) error {
 		return fmt.Errorf("write the server's address: %w", err)
 	}
 	return nil
-}
-
-// address returns the host:port at which programs on this machine reach a listener
-// on a.
-func address(a net.Addr) string {
-	host, port, err := net.SplitHostPort(a.String())
-	if err != nil {
-		return a.String()
-	}
-	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
-		host = "localhost"
-	}
-	return net.JoinHostPort(host, port)
 }
 
 // ParsePublicURL checks a URL that rooms are to be published under, and returns it

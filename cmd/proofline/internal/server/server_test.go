@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"net"
 	"testing"
 )
 
@@ -28,21 +27,6 @@ func TestParsePublicURL(t *testing.T) {
 		got, err := ParsePublicURL(text)
 		if got != want || (want == "") != errors.Is(err, ErrPublicURL) {
 			t.Errorf("%q: %q, %v, want %q", text, got, err, want)
-		}
-	}
-}
-
-func TestAddress(t *testing.T) {
-	for text, want := range map[string]string{
-		"127.0.0.1:8080": "127.0.0.1:8080", "0.0.0.0:8080": "localhost:8080", "[::]:8080": "localhost:8080",
-		"[::1]:8080": "[::1]:8080", "192.0.2.1:80": "192.0.2.1:80",
-	} {
-		a, err := net.ResolveTCPAddr("tcp", text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := address(a); got != want {
-			t.Errorf("%s: %s, want %s", text, got, want)
 		}
 	}
 }

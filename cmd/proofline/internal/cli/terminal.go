@@ -1,0 +1,113 @@
+// Package cli has what all commands share: the program's streams, flags from the environment,
+// tables and JSON for output, and errors with exit codes.
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/term"
+)
+
+// Terminal has the program's streams, environment and version.
+type Terminal struct {
+	In       io.Reader
+	Out, Err io.Writer
+	Env      func(string) string
+	Version  string
+}
+
+// Interactive reports whether a stream is a terminal.
+func (t *Terminal) Interactive(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && t.Env("TERM") != "dumb" && term.IsTerminal(int(f.Fd()))
+}
+
+// Printf prints to standard output.
+func (t *Terminal) Printf(format string, args ...any) error {
+	_, err := fmt.Fprintf(t.Out, format, args...)
+	return err
+}
+
+// PrintJSON prints a value as indented JSON.
+func (t *Terminal) PrintJSON(v any) error {
+	e := json.NewEncoder(t.Out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// PrintTable prints rows in aligned columns.
+func (t *Terminal) PrintTable(rows ...[]string) error {
+	w := tabwriter.NewWriter(t.Out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		for i, cell := range row {
+			row[i] = Printable(cell)
+		}
+		_, _ = fmt.Fprintln(w, strings.Join(row, "\t")) // Flush returns the error
+	}
+	return w.Flush()
+}
+
+// Printable replaces control characters, which a terminal might obey.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !strconv.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, s)
+}
+
+// Warn prints a warning.
+func (t *Terminal) Warn(text string) {
+	_, _ = fmt.Fprintf(t.Err, "proofline: warning: %s\n", text)
+}
+
+// Note prints additional information to standard error.
+func (t *Terminal) Note(text string) {
+	_, _ = fmt.Fprintln(t.Err, Printable(text))
+}
+
+// Logger returns a logger that writes to standard error.
+func (t *Terminal) Logger(format, level string) (*slog.Logger, error) {
+	var options slog.HandlerOptions
+	var parsed slog.Level
+	if err := parsed.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("--log-level: %q is not one of debug, info, warn, error", level)
+	}
+	options.Level = parsed
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(t.Err, &options)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(t.Err, &options)), nil
+	}
+	return nil, fmt.Errorf("--log-format: %q is neither text nor json", format)
+}
+
+// Live is a line on standard error that changes in place. It is only shown on a
+// terminal.
+type Live struct{ w io.Writer }
+
+// Live returns a live line.
+func (t *Terminal) Live() Live {
+	if t.Interactive(t.Err) {
+		return Live{t.Err}
+	}
+	return Live{io.Discard}
+}
+
+// Show changes the line.
+func (l Live) Show(format string, args ...any) {
+	_, _ = fmt.Fprintf(l.w, "\r\x1b[K"+format, args...)
+}
+
+// Clear removes the line.
+func (l Live) Clear() { l.Show("") }

@@ -1,0 +1,67 @@
+package room
+
+import (
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+)
+
+func duplicateCommand(m *remote.Manager) *cobra.Command {
+	return &cobra.Command{
+		Use:   "duplicate SLUG",
+		Short: "Copy a room into a draft",
+		Long: `Copy a room into a draft. Its times move by whole weeks, so that the draft opens
+in the future, at the same time on the same weekday. Use the console to edit and
+publish drafts.`,
+		Example: "  proofline room duplicate sale",
+		Args:    cobra.ExactArgs(1),
+		RunE: cli.Runs(func(c *cobra.Command, args []string) error {
+			var draft api.Draft
+			raw, err := m.Ask(c, http.MethodPost, roomPath(args[0], "/duplicate"), nil, &draft)
+			if err != nil {
+				return err
+			}
+			return m.Print(raw, func() error {
+				return m.Printf("draft %s is a copy of %s\n", draft.ID, cli.Printable(args[0]))
+			})
+		}),
+	}
+}
+
+func draftsCommand(m *remote.Manager) *cobra.Command {
+	return &cobra.Command{
+		Use:     "drafts",
+		Short:   "List the drafts, latest change first",
+		Example: "  proofline room drafts\n  proofline room drafts --json",
+		Args:    cobra.NoArgs,
+		RunE: cli.Runs(func(c *cobra.Command, _ []string) error {
+			var list struct{ Drafts []api.Draft }
+			raw, err := m.Ask(c, http.MethodGet, "/v1/drafts", nil, &list)
+			if err != nil {
+				return err
+			}
+			return m.Print(raw, func() error { return printDrafts(m, list.Drafts) })
+		}),
+	}
+}
+
+func printDrafts(m *remote.Manager, drafts []api.Draft) error {
+	if len(drafts) == 0 {
+		return m.Printf("no drafts: make one with proofline room duplicate\n")
+	}
+	rows := [][]string{{"DRAFT", "ROOM", "CHANGED", "BY", "PROBLEMS", "TITLE"}}
+	for _, d := range drafts {
+		problems := "-"
+		if n := len(d.Problems); n > 0 {
+			problems = strconv.Itoa(n)
+		}
+		rows = append(rows, []string{d.ID, d.Slug, d.Changed.Local().Format(time.DateTime), d.By, problems, d.Title})
+	}
+	return m.PrintTable(rows...)
+}

@@ -1,0 +1,331 @@
+// Package simulate has "proofline simulate", which simulates a sale before its room exists.
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/console/rehearse"
+	"github.com/proofline/proofline/console/simulate"
+	"github.com/proofline/proofline/console/simulate/chart"
+	"github.com/proofline/proofline/room"
+)
+
+const maxPlan = 64 << 20 // of a plan, which may contain a recording, in bytes
+
+type simulateFlags struct {
+	file, room         string
+	arrivals, html     string
+	bots, shape        string
+	window             time.Duration
+	starts, halfLife   time.Duration
+	visitors, tickets  int
+	outflow, maxActive uint32
+	seed               uint64
+	compare, json      bool
+}
+
+// Command returns "proofline simulate".
+func Command(t *cli.Terminal) *cobra.Command {
+	var f simulateFlags
+	c := &cobra.Command{
+		Use:   "simulate",
+		Short: "Simulate a sale: when visitors are called, and what bots gain",
+		Long: `Simulate a sale before its room is published. A crowd, generated or recorded, goes
+through the real rules of a room. The result shows how long people wait, and how
+much it helps to be early, to be fast, or to be a bot.
+
+A plan has more options than the flags: console/simulate/README.md lists its
+fields, and --json prints the simulated plan. Flags override the plan.`,
+		Example: `  proofline simulate --visitors 50000 --tickets 5000 --bots 10% --window 1m --compare
+  proofline simulate --starts 30m --shape early --outflow 300 --html sale.html
+  proofline simulate --room sale.json --visitors 20000 --tickets 2000 --compare
+  proofline simulate -f plan.yaml --compare --json
+  proofline simulate --arrivals https://example.com/r/last-year --tickets 5000`,
+		Args: cobra.NoArgs,
+		RunE: cli.Runs(func(c *cobra.Command, _ []string) error { return f.run(c, t) }),
+	}
+	flags := c.Flags()
+	flags.StringVarP(&f.file, "file", "f", "", "`FILE` with the plan, JSON or YAML; - for standard input")
+	d := simulate.Default()
+	flags.StringVar(&f.room, "room", "", "`FILE` with the JSON of a room whose rules are used")
+	flags.IntVar(&f.visitors, "visitors", d.Visitors, "`N` visitors, bots included")
+	flags.IntVar(&f.tickets, "tickets", d.Tickets, "`N` tickets on sale; 0: enough for all")
+	flags.StringVar(&f.bots, "bots", "10%", "`N` bots among the visitors, or a share such as 10%")
+	flags.DurationVar(&f.window, "window", 0,
+		"`TIME` that every window lasts (default 1m, and one window until --starts)")
+	flags.DurationVar(&f.starts, "starts", 0, "`TIME` from the opening until calls begin")
+	flags.Uint32Var(&f.outflow, "outflow", d.Room.Outflow.PerMinute, "`N` admissions a minute")
+	flags.Uint32Var(&f.maxActive, "max-active", 0, "`N` visitors at the site at once; 0: no limit")
+	flags.StringVar(&f.shape, "shape", string(simulate.Burst),
+		"`SHAPE` of the arrivals: burst, steady or early, the default if calls begin after the opening")
+	flags.DurationVar(&f.halfLife, "half-life", time.Duration(d.Arrivals.HalfLife), "`TIME` in which a burst halves")
+	flags.StringVar(&f.arrivals, "arrivals", "",
+		"`FILE` with recorded arrivals (CSV: time,count), or the URL or directory of a transcript")
+	flags.Uint64Var(&f.seed, "seed", 1, "`N` that determines crowd and draws")
+	flags.BoolVar(&f.compare, "compare", false, "also simulate windows of other lengths with the same crowd")
+	flags.StringVar(&f.html, "html", "", "write a page with charts to `FILE`")
+	flags.BoolVar(&f.json, "json", false, "print plan, result and findings as JSON")
+	return c
+}
+
+// simulated is the output of --json.
+type simulated struct {
+	Plan     simulate.Plan    `json:"plan"`
+	Result   *simulate.Result `json:"result"`
+	Rows     []simulate.Row   `json:"comparison,omitempty"`
+	Findings []string         `json:"findings"`
+}
+
+func (f *simulateFlags) run(c *cobra.Command, t *cli.Terminal) error {
+	p, err := f.plan(c, t)
+	if err != nil {
+		return err
+	}
+	s := simulated{Plan: p}
+	live := t.Live()
+	progress := func(label string) simulate.Progress {
+		return func(joined, settled, visitors int) {
+			live.Show("%s: %d of %d joined, %d done", label, joined, visitors, settled)
+		}
+	}
+	if f.compare {
+		perRow := func(_, _ int, label string) simulate.Progress { return progress(label) }
+		s.Rows, err = simulate.Compare(c.Context(), p, simulate.Lengths(), perRow)
+	} else {
+		s.Result, err = simulate.Run(c.Context(), p, progress("simulating"))
+	}
+	live.Clear()
+	if err != nil {
+		return asUsage(err)
+	}
+	if f.compare {
+		s.Result = s.Rows[0].Result
+	}
+	s.Findings = simulate.Findings(&s.Plan, s.Result, s.Rows)
+	if f.html != "" {
+		if err := s.writePage(t, f.html); err != nil {
+			return err
+		}
+	}
+	if f.json {
+		return t.PrintJSON(s)
+	}
+	return printSimulated(t, &s)
+}
+
+// asUsage turns an invalid plan into a usage error, with one field a line.
+func asUsage(err error) error {
+	wrong := (*simulate.InvalidError)(nil)
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	lines := []string{"the plan is invalid:"}
+	for _, p := range wrong.Problems {
+		lines = append(lines, "  "+strings.TrimSpace(p.Field+" "+p.Detail))
+	}
+	return cli.Usage(errors.New(strings.Join(lines, "\n")), "console/simulate/README.md lists the fields of a plan")
+}
+
+// plan reads the plan's file, and applies the flags to it.
+func (f *simulateFlags) plan(c *cobra.Command, t *cli.Terminal) (simulate.Plan, error) {
+	p := simulate.Default()
+	if f.file != "" {
+		var err error
+		if p, err = f.read(t); err != nil {
+			return p, err
+		}
+	}
+	if f.room != "" {
+		c, err := f.readRoom(t)
+		if err != nil {
+			return p, err
+		}
+		p.Room = rehearse.SimulatedRoom(c)
+	}
+	if f.arrivals != "" {
+		list, err := recording(c.Context(), f.arrivals)
+		if err != nil {
+			return p, err
+		}
+		p.Record(list, 0)
+	}
+	f.change(&p, c.Flags())
+	if err := f.changeBots(&p, c.Flags()); err != nil {
+		return p, err
+	}
+	if problems := p.Problems(); len(problems) > 0 {
+		return p, asUsage(&simulate.InvalidError{Problems: problems})
+	}
+	return p, nil
+}
+
+func (f *simulateFlags) read(t *cli.Terminal) (p simulate.Plan, err error) {
+	text, err := readPlan(t, f.file)
+	if err != nil {
+		return p, err
+	}
+	if text, err = yaml.YAMLToJSONStrict(text); err != nil { // JSON is YAML
+		return p, cli.Usage(fmt.Errorf("%s is neither JSON nor YAML: %w", f.file, err),
+			"console/simulate/README.md has an example")
+	}
+	p, err = simulate.ParsePlan(text)
+	return p, asUsage(err)
+}
+
+// readRoom reads a file for "proofline room create".
+func (f *simulateFlags) readRoom(t *cli.Terminal) (c room.Config, err error) {
+	text, err := readPlan(t, f.room)
+	if err != nil {
+		return c, err
+	}
+	if c, err = room.ParseConfig(text); err != nil {
+		return c, cli.Usage(fmt.Errorf("%s: %w", f.room, err), "see an example with proofline room create --help")
+	}
+	return c, nil
+}
+
+// readPlan reads a file, or standard input for "-".
+func readPlan(t *cli.Terminal, name string) ([]byte, error) {
+	in := t.In
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, cli.Usage(err, "give a file, or - for standard input")
+		}
+		defer func() { _ = file.Close() }() // only read from
+		in = file
+	}
+	text, err := io.ReadAll(io.LimitReader(in, maxPlan))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return text, nil
+}
+
+// change applies the flags on the command line to the plan.
+func (f *simulateFlags) change(p *simulate.Plan, flags *pflag.FlagSet) {
+	for name, take := range map[string]func(){
+		"visitors":   func() { p.Visitors = f.visitors },
+		"tickets":    func() { p.Tickets = f.tickets },
+		"outflow":    func() { p.Room.Outflow.PerMinute = f.outflow },
+		"max-active": func() { p.Room.Outflow.MaxActive = f.maxActive },
+		"starts":     func() { p.Room.Starts = simulate.Duration(f.starts) },
+		"shape":      func() { p.Arrivals.Shape = simulate.Shape(f.shape) },
+		"half-life":  func() { p.Arrivals.HalfLife = simulate.Duration(f.halfLife) },
+		"seed":       func() { p.Seed = f.seed },
+		"window":     func() { p.Room.Windows = []simulate.WindowRule{{Length: simulate.Duration(f.window)}} },
+	} {
+		if flags.Changed(name) {
+			take()
+		}
+	}
+	if p.Room.Starts > 0 && p.Arrivals.Shape == simulate.Burst && f.file == "" && !flags.Changed("shape") {
+		p.Arrivals.Shape = simulate.Early
+	}
+}
+
+// changeBots sets the number of bots. Without the flag it is that of the plan's file
+// or recording, else a tenth of the visitors. Bots are added to a recording.
+func (f *simulateFlags) changeBots(p *simulate.Plan, flags *pflag.FlagSet) error {
+	recorded := f.arrivals != ""
+	switch {
+	case flags.Changed("bots"):
+	case f.file != "" || recorded:
+		return nil
+	}
+	n, err := strconv.Atoi(f.bots)
+	if share, isShare := strings.CutSuffix(f.bots, "%"); isShare {
+		percent, wrong := strconv.ParseFloat(share, 64)
+		if err = wrong; err == nil && !(percent >= 0 && percent <= 100) {
+			err = strconv.ErrRange
+		}
+		n = int(percent / 100 * float64(p.Visitors))
+	}
+	if err != nil {
+		return cli.Usage(fmt.Errorf("--bots: %q is not a number", f.bots), "give one such as 500, or a share such as 10%")
+	}
+	if p.Bots.Count = n; recorded && !flags.Changed("visitors") {
+		p.Visitors += n
+	}
+	return nil
+}
+
+func (s *simulated) writePage(t *cli.Terminal, name string) error {
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return cli.Usage(err, "give a file to write the page to")
+	}
+	report := &chart.Report{Plan: s.Plan, Result: s.Result, Rows: s.Rows, Program: "proofline " + t.Version}
+	return errors.Join(chart.WritePage(file, report), file.Close())
+}
+
+var groupTitles = map[simulate.Name]string{
+	simulate.Humans: "people", simulate.Slow: "  slow", simulate.Fast: "  fast", simulate.First: "  first third",
+	simulate.Middle: "  middle third", simulate.Last: "  last third", simulate.Machines: "bots",
+}
+
+func printSimulated(t *cli.Terminal, s *simulated) error {
+	verdict, findings := s.Findings[0], s.Findings[1:]
+	rows := [][]string{{"GROUP", "VISITORS", "CALLED IN TIME", "TICKETS", "OVER FAIR SHARE", "MEDIAN WAIT"}}
+	for _, g := range s.Result.Groups {
+		if g.Visitors > 0 {
+			rows = append(rows, []string{
+				groupTitles[g.Name], simulate.Count(g.Visitors), simulate.Percent(g.Turn), simulate.Count(g.Sold),
+				simulate.Figure(g.Advantage), waited(g.Wait),
+			})
+		}
+	}
+	err := errors.Join(t.Printf("%s\n\n", verdict), t.PrintTable(rows...))
+	if len(s.Rows) > 0 {
+		err = errors.Join(err, t.Printf("\n"), t.PrintTable(comparison(s.Rows)...))
+	}
+	err = errors.Join(err, t.Printf("\n"))
+	for _, finding := range findings {
+		err = errors.Join(err, t.Printf("- %s\n", finding))
+	}
+	return err
+}
+
+// comparison returns a table with a row for each window length.
+func comparison(rows []simulate.Row) [][]string {
+	table := [][]string{{
+		"WINDOWS", "BOT : PERSON", "FAST : SLOW", "FIRST : LAST THIRD", "IN ORDER", "MEDIAN WAIT", "ENDS AFTER",
+	}}
+	for _, row := range rows {
+		r := row.Result
+		table = append(table, []string{
+			row.Label, edge(r, simulate.Machines, simulate.Humans), edge(r, simulate.Fast, simulate.Slow),
+			edge(r, simulate.First, simulate.Last), simulate.Percent(r.Order), waited(r.Wait), r.Ends.Words(),
+		})
+	}
+	return table
+}
+
+// edge returns how many times as likely group a is called in time as group b.
+func edge(r *simulate.Result, a, b simulate.Name) string {
+	if x, ok := r.Edge(a, b); ok {
+		return simulate.Figure(x)
+	}
+	if x, ok := r.Edge(b, a); ok && x == 0 {
+		return "never the latter"
+	}
+	return "-"
+}
+
+func waited(w simulate.Wait) string {
+	if w.Called == 0 {
+		return "-"
+	}
+	return w.Median.Words()
+}
