@@ -11,6 +11,7 @@ import (
 
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console"
+	"github.com/proofline/proofline/web/console/shell"
 )
 
 // openConsole adds the organizers' pages if the server has accounts.
@@ -33,12 +34,12 @@ func (s *Server) openConsole(o Options) {
 }
 
 // explain describes an error for the organizers' pages.
-func (s *Server) explain(err error) console.Problem {
+func (s *Server) explain(err error) shell.Problem {
 	p := s.describe(err)
 	if p.Title == "" {
 		p.Title = http.StatusText(p.Status)
 	}
-	return console.Problem{Status: p.Status, Title: p.Title, Detail: p.Detail, Retry: p.retry}
+	return shell.Problem{Status: p.Status, Title: p.Title, Detail: p.Detail, Retry: p.retry}
 }
 
 // hostname returns the request's host in the form of custom hosts: lower case, without port.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/proofline/proofline/web/console"
+	"github.com/proofline/proofline/web/console/shell"
 )
 
 // TestConsoleProblems checks that refusals by the organizers' pages are not reported as server errors.
@@ -17,7 +17,7 @@ func TestConsoleProblems(t *testing.T) {
 	s.do(http.MethodPost, "/console/sign-in", "email="+strings.Repeat("a", 300<<10), form).want(http.StatusRequestEntityTooLarge)
 	s.get("/console/rooms/sale/live", "Accept: text/event-stream").problem(http.StatusUnauthorized, "unauthorized")
 	s.do(http.MethodPost, "/console/rooms/sale/brand/check", "", "Accept: application/json", "Origin: https://example.org").problem(http.StatusForbidden, "cross-origin")
-	if p := s.describe(console.ErrConfirm); p.Status != http.StatusForbidden {
+	if p := s.describe(shell.ErrConfirm); p.Status != http.StatusForbidden {
 		t.Errorf("to confirm first: %d", p.Status)
 	}
 }

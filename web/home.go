@@ -9,7 +9,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/proofline/proofline/web/console"
+	"github.com/proofline/proofline/web/console/shell"
 	"github.com/proofline/proofline/web/page"
 	"github.com/proofline/proofline/web/picture"
 )
@@ -25,7 +25,7 @@ func (s *Server) home(c echo.Context) error {
 	}
 	v := page.HomeView{Lang: language(c), Site: s.site}
 	if s.accounts != nil && !s.isForeign(c.Request()) {
-		v.Console = console.Path
+		v.Console = shell.Path
 	}
 	shelter(c.Response().Header())
 	return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Home(w, v) })

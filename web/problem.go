@@ -17,7 +17,7 @@ import (
 	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
-	"github.com/proofline/proofline/web/console"
+	"github.com/proofline/proofline/web/console/shell"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
 )
@@ -54,11 +54,11 @@ type kind struct {
 // kinds maps all errors to their answers.
 var kinds = []kind{
 	{as[*room.InvalidError], http.StatusBadRequest, "invalid", "Invalid input", 0},
-	{is(manage.ErrToken, console.ErrSignIn), http.StatusUnauthorized, "unauthorized", "Not authorized", 0},
+	{is(manage.ErrToken, shell.ErrSignIn), http.StatusUnauthorized, "unauthorized", "Not authorized", 0},
 	{is(room.ErrPass), http.StatusUnauthorized, "invalid-pass", "Invalid pass", 0},
-	{is(account.ErrForbidden, console.ErrConfirm), http.StatusForbidden, "forbidden", "Not allowed", 0},
+	{is(account.ErrForbidden, shell.ErrConfirm), http.StatusForbidden, "forbidden", "Not allowed", 0},
 	{is(room.ErrSecret), http.StatusForbidden, "wrong-secret", "Wrong secret", 0},
-	{is(errCrossOrigin, console.ErrCrossOrigin), http.StatusForbidden, "cross-origin", "Cross-origin request", 0},
+	{is(errCrossOrigin, shell.ErrCrossOrigin), http.StatusForbidden, "cross-origin", "Cross-origin request", 0},
 	{is(errNoPlace), http.StatusForbidden, "no-place", "No place", 0},
 	{is(room.ErrNotFound, account.ErrNotFound, desk.ErrDraftUnknown, rehearse.ErrUnknown), http.StatusNotFound, "not-found", "Not found", 0},
 	{is(manage.ErrOrganization), http.StatusNotFound, "unknown-organization", "Unknown organization", 0},
@@ -84,14 +84,14 @@ var kinds = []kind{
 	{is(room.ErrPassUnredeemed), http.StatusConflict, "pass-unredeemed", "Pass not redeemed", 0},
 	{is(room.ErrRound), http.StatusConflict, "round", "Wrong round", 0},
 	{is(room.ErrNotPull), http.StatusConflict, "not-pull", "Not called by pull", 0},
-	{is(console.ErrSwitched), http.StatusConflict, "switched", "Another organization", 0},
+	{is(shell.ErrSwitched), http.StatusConflict, "switched", "Another organization", 0},
 	{as[*fairness.Violation], http.StatusConflict, "against-the-rules", "Against the rules of the room", 0},
 	{is(room.ErrClosed), http.StatusGone, "closed", "Closed", 0},
 	{is(room.ErrExpired), http.StatusGone, "expired", "Ticket expired", 0},
 	{is(room.ErrSettled), http.StatusGone, "settled", "Place settled", 0},
 	{is(room.ErrSessionOver), http.StatusGone, "session-over", "Session over", 0},
 	{is(desk.ErrChanged), http.StatusPreconditionFailed, "changed", "Changed in the meantime", 0},
-	{is(errTooLarge, console.ErrTooLarge), http.StatusRequestEntityTooLarge, "too-large", "Body too large", 0},
+	{is(errTooLarge, shell.ErrTooLarge), http.StatusRequestEntityTooLarge, "too-large", "Body too large", 0},
 	{is(errMediaType), http.StatusUnsupportedMediaType, "media-type", "Unsupported media type", 0},
 	{is(manage.ErrKeyReused), http.StatusUnprocessableEntity, "key-reused", "Key used for another request", 0},
 	{as[*account.RateError], http.StatusTooManyRequests, "rate-limited", "Too many attempts", time.Second},

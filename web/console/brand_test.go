@@ -22,6 +22,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/style"
+	"github.com/proofline/proofline/web/console/shell"
 )
 
 // file is a file of a form.
@@ -147,7 +148,7 @@ func TestBrandLanguages(t *testing.T) {
 		}
 		q := httptest.NewRequest(POST, "/", nil)
 		q.PostForm = fields
-		x := &request{Context: echo.New().NewContext(q, nil)}
+		x := &request{shellRequest: &shell.Request{Context: echo.New().NewContext(q, nil)}}
 		got, err := json.Marshal(x.languages())
 		if err != nil || string(got) != want {
 			t.Errorf("%q: %s, want %s", form, got, want)

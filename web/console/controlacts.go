@@ -10,6 +10,7 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console/shell"
 )
 
 // recorded is a note of every control that the transcript shows.
@@ -28,8 +29,8 @@ func (c *Console) askPause(_ *request, r *room.Room) (question, error) {
 	return question{
 		Title: "Pause calls?", Button: "Pause",
 		Changes: []change{
-			{"Calls", perMinute(s.Outflow.PerMinute), "none until you resume"},
-			{"Waiting in line", nil, people(uncalled(s.Counts))},
+			shell.Changed("Calls", perMinute(s.Outflow.PerMinute), "none until you resume"),
+			shell.Shown("Waiting in line", people(uncalled(s.Counts))),
 		},
 		Notes: []string{
 			"Visitors who were called (" + number(s.Counts.Waiting) + " now) can still enter, and their time to enter runs on.",
@@ -52,9 +53,9 @@ func (c *Console) askHold(_ *request, r *room.Room) (question, error) {
 	return question{
 		Title: "Stop entry?", Button: "Stop entry", IsDanger: true,
 		Changes: []change{
-			{"Calls", calls, "none until you resume"},
-			{"Entry of called visitors", "open", "stopped until you resume"},
-			{"Called, not entered yet", nil, people(s.Counts.Waiting)},
+			shell.Changed("Calls", calls, "none until you resume"),
+			shell.Changed("Entry of called visitors", "open", "stopped until you resume"),
+			shell.Shown("Called, not entered yet", people(s.Counts.Waiting)),
 		},
 		Notes: []string{
 			"Use this when the shop itself is in trouble. \"Pause\" is the gentler way: it lets called visitors enter.",
@@ -72,11 +73,11 @@ func (c *Console) askResume(_ *request, r *room.Room) (question, error) {
 	s := r.Snapshot()
 	q := question{
 		Title: "Resume?", Button: "Resume",
-		Changes: []change{{"Calls", "none", perMinute(s.Outflow.PerMinute)}},
+		Changes: []change{shell.Changed("Calls", "none", perMinute(s.Outflow.PerMinute))},
 		Notes:   []string{recorded},
 	}
 	if s.Held {
-		q.Changes = append(q.Changes, change{"Entry of called visitors", "stopped", "open"})
+		q.Changes = append(q.Changes, shell.Changed("Entry of called visitors", "stopped", "open"))
 		q.Notes = append([]string{people(s.Counts.Waiting) + " may enter at once. Check that the shop is ready."}, q.Notes...)
 	}
 	return q, nil
@@ -131,13 +132,13 @@ func (c *Console) askOutflow(x *request, r *room.Room) (question, error) {
 	}
 	q := question{Title: "Change the outflow?", Button: "Change the outflow"}
 	if now.PerMinute != was.PerMinute {
-		q.Changes = append(q.Changes, change{"People per minute", number(was.PerMinute), number(now.PerMinute)})
+		q.Changes = append(q.Changes, shell.Changed("People per minute", number(was.PerMinute), number(now.PerMinute)))
 		if n := uncalled(s.Counts); n > 0 {
-			q.Changes = append(q.Changes, change{"To call the " + people(n) + " in line", atLeast(n, was.PerMinute), atLeast(n, now.PerMinute)})
+			q.Changes = append(q.Changes, shell.Changed("To call the "+people(n)+" in line", atLeast(n, was.PerMinute), atLeast(n, now.PerMinute)))
 		}
 	}
 	if now.MaxActive != was.MaxActive {
-		q.Changes = append(q.Changes, change{"In the shop at once", limitWords(was.MaxActive), limitWords(now.MaxActive)})
+		q.Changes = append(q.Changes, shell.Changed("In the shop at once", limitWords(was.MaxActive), limitWords(now.MaxActive)))
 	}
 	q.Notes = []string{"The waiting times that visitors see change within seconds.", recorded}
 	return q, nil
@@ -194,9 +195,9 @@ func (c *Console) askRevoke(x *request, r *room.Room) (question, error) {
 	return question{
 		Title: "Take this place away?", Button: "Take the place away", IsDanger: true,
 		Changes: []change{
-			{"Ticket", nil, t.String()},
-			{"Place", standingWords(st), "taken away"},
-			{"Reason, public", nil, reason},
+			shell.Shown("Ticket", t.String()),
+			shell.Changed("Place", standingWords(st), "taken away"),
+			shell.Shown("Reason, public", reason),
 		},
 		Notes: []string{"A place that was taken away cannot be given back.", "The ticket and the class of reason are recorded in the public transcript."},
 	}, nil
@@ -223,14 +224,14 @@ func (c *Console) askEnd(x *request, r *room.Room) (question, error) {
 	n := r.Snapshot().Counts
 	q := question{
 		Title: "End the room for good?", Button: "End the room", IsDanger: true,
-		Changes: []change{{"Waiting in line", people(uncalled(n)), "sent away"}},
+		Changes: []change{shell.Changed("Waiting in line", people(uncalled(n)), "sent away")},
 		Notes: []string{
 			"Visitors who are in the shop stay there until their time is over.",
 			"An ended room cannot be opened again. Its transcript stays public.", recorded,
 		},
 	}
 	if n.Waiting > 0 {
-		q.Changes = append(q.Changes, change{"Called, not entered yet", people(n.Waiting), "can no longer enter"})
+		q.Changes = append(q.Changes, shell.Changed("Called, not entered yet", people(n.Waiting), "can no longer enter"))
 	}
 	if len(found.Names) == 0 {
 		q.Warnings = []string{shopOf(r) + " is not managed here: no site in this console uses the room. After the end, a connector or shop of your own that asks for passes shuts out everyone without one. Change it there if the sale goes on without a line."}
@@ -238,8 +239,8 @@ func (c *Console) askEnd(x *request, r *room.Room) (question, error) {
 	}
 	names := strings.Join(found.Names, ", ")
 	q.Choices = []option{
-		{"shop", "shut", "Shut the shop", "New visitors of " + names + " find the room ended and cannot reach the protected pages. You can change this under Sites.", true},
-		{"shop", "open", "Open the shop", "Everyone reaches the protected pages of " + names + " without a line, at any pace.", false},
+		{Name: "shop", Value: "shut", Label: "Shut the shop", Hint: "New visitors of " + names + " find the room ended and cannot reach the protected pages. You can change this under Sites.", IsChosen: true},
+		{Name: "shop", Value: "open", Label: "Open the shop", Hint: "Everyone reaches the protected pages of " + names + " without a line, at any pace."},
 	}
 	return q, nil
 }

@@ -357,7 +357,7 @@ func (e *edit) remove(ctx context.Context) error {
 		return e.done("/rooms", "")
 	}
 	if !e.isConfirmed() {
-		return e.confirm(plainQuestion("Delete this draft?", "Delete draft", "A deleted draft cannot be restored.").dangerous(), "/drafts/"+e.stored.ID.String())
+		return e.confirm(plainQuestion("Delete this draft?", "Delete draft", "A deleted draft cannot be restored.").Dangerous(), "/drafts/"+e.stored.ID.String())
 	}
 	if err := e.Desk.DeleteDraft(ctx, e.Actor, e.stored.ID); err != nil {
 		return err

@@ -233,7 +233,7 @@ func (c *Console) testWebhook(x *request) error {
 
 func (c *Console) deleteWebhook(x *request) error {
 	if !x.isConfirmed() {
-		return x.confirm(plainQuestion("Delete this webhook?", "Delete", "Events that wait for delivery are dropped. The delivery log stays for 30 days.").dangerous(), "/webhooks/"+x.Param("id"))
+		return x.confirm(plainQuestion("Delete this webhook?", "Delete", "Events that wait for delivery are dropped. The delivery log stays for 30 days.").Dangerous(), "/webhooks/"+x.Param("id"))
 	}
 	return x.onWebhook(func(ctx context.Context, id uuid.UUID) error {
 		if err := c.Hooks.DeleteEndpoint(ctx, x.Actor, id); err != nil {

@@ -36,7 +36,7 @@ func (c *Console) takeLink(x *request) error {
 		token = after
 	}
 	if known, err := c.Accounts.Unlock(ctx, token); err == nil {
-		x.keep(knownCookie, known, account.KnownLife)
+		x.SetKnown(known)
 		return x.done("/sign-in", "browser-known")
 	} else if !errors.Is(err, account.ErrLink) {
 		return err

@@ -27,6 +27,8 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console/format"
+	"github.com/proofline/proofline/web/console/shell"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
@@ -112,29 +114,29 @@ func newConsole(t testing.TB, change ...func(*Options)) *site {
 }
 
 // describe says errors as the server does, as far as tests look.
-func describe(err error) Problem {
+func describe(err error) shell.Problem {
 	for target, status := range map[error]int{
 		room.ErrRegressed: http.StatusServiceUnavailable, room.ErrAbandoned: http.StatusGone,
 		room.ErrNotFound: http.StatusNotFound, desk.ErrDraftUnknown: http.StatusNotFound, account.ErrForbidden: http.StatusForbidden,
 		room.ErrExists: http.StatusConflict, desk.ErrChanged: http.StatusConflict, desk.ErrNotEnded: http.StatusConflict, live.ErrNotEnded: http.StatusConflict,
-		account.ErrNotFound: http.StatusNotFound, ErrCrossOrigin: http.StatusForbidden, ErrSwitched: http.StatusConflict, ErrTooLarge: http.StatusRequestEntityTooLarge, ErrSignIn: http.StatusUnauthorized,
+		account.ErrNotFound: http.StatusNotFound, shell.ErrCrossOrigin: http.StatusForbidden, ErrSwitched: http.StatusConflict, ErrTooLarge: http.StatusRequestEntityTooLarge, ErrSignIn: http.StatusUnauthorized,
 	} {
 		if errors.Is(err, target) {
-			return Problem{Status: status, Title: http.StatusText(status), Detail: target.Error()}
+			return shell.Problem{Status: status, Title: http.StatusText(status), Detail: target.Error()}
 		}
 	}
 	if routing, ok := errors.AsType[*echo.HTTPError](err); ok {
-		return Problem{Status: routing.Code, Title: http.StatusText(routing.Code)}
+		return shell.Problem{Status: routing.Code, Title: http.StatusText(routing.Code)}
 	}
 	_, invalid := errors.AsType[*room.InvalidError](err)
 	_, refused := errors.AsType[*fairness.Violation](err)
 	switch {
 	case invalid:
-		return Problem{Status: http.StatusBadRequest, Title: "Invalid input", Detail: err.Error()}
+		return shell.Problem{Status: http.StatusBadRequest, Title: "Invalid input", Detail: err.Error()}
 	case refused:
-		return Problem{Status: http.StatusConflict, Title: "Against the rules of the room", Detail: err.Error()}
+		return shell.Problem{Status: http.StatusConflict, Title: "Against the rules of the room", Detail: err.Error()}
 	}
-	return Problem{Status: http.StatusInternalServerError, Title: "Internal error", Detail: err.Error()}
+	return shell.Problem{Status: http.StatusInternalServerError, Title: "Internal error", Detail: err.Error()}
 }
 
 // newDesk runs rooms on a database; the first organization owns queue.example.org.
@@ -273,3 +275,11 @@ func (a answer) leadsTo(path string) answer {
 	}
 	return a
 }
+
+// Names of the shell that tests look at.
+const (
+	knownCookie       = "__Host-proofline.known"
+	organizationField = "in_organization"
+)
+
+var bytesize = format.Bytes

@@ -10,14 +10,12 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/live"
-	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/qrcode"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/sse"
@@ -95,7 +93,7 @@ func (c *Console) watchLive(x *request) error {
 	defer w.Close()
 	out, err := sse.Open(x.Context)
 	if err != nil {
-		return invalidInput("", err.Error())
+		return problemAt("", err.Error())
 	}
 	figures, past := w.Now()
 	if err := errors.Join(out.Send("past", past), out.Send("", figures)); err != nil {
@@ -136,7 +134,7 @@ func (c *Console) stream(ctx context.Context, x *request, w *live.Watch, out *ss
 func (c *Console) mayWatch(x *request, slug string, org uuid.UUID) error {
 	ctx, cancel := x.wait()
 	defer cancel()
-	if err := c.identify(x, route{scope: account.Read}); err != nil {
+	if err := x.Identify(account.Read); err != nil {
 		return err
 	}
 	if x.Actor.Org != org {
@@ -211,12 +209,12 @@ func (c *Console) historyTable(ctx context.Context, x *request, r *room.Room) er
 			err = writeSummary(&b, name, r.Snapshot().Title, s)
 		}
 	default:
-		err = invalidInput("table", "must be minutes, windows or summary")
+		err = problemAt("table", "must be minutes, windows or summary")
 	}
 	if err != nil {
 		return err
 	}
-	return x.file(fmt.Sprintf("%s-%s.csv", r.Slug, name), "text/csv; charset=utf-8", b.Bytes())
+	return x.Download(fmt.Sprintf("%s-%s.csv", r.Slug, name), "text/csv; charset=utf-8", b.Bytes())
 }
 
 func writeSummary(w io.Writer, name, title string, s live.Summary) error {
@@ -236,73 +234,7 @@ func (c *Console) historyDocument(ctx context.Context, x *request, r *room.Room)
 	if err != nil {
 		return fmt.Errorf("write history: %w", err)
 	}
-	return x.file(r.Slug+"-history.json", "application/json", append(text, '\n'))
-}
-
-func invalidInput(field, detail string) error {
-	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
-}
-
-// file answers with something to keep. The name is made of a slug.
-func (x *request) file(name, contentType string, content []byte) error {
-	x.Response().Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
-	return x.Blob(http.StatusOK, contentType, content)
-}
-
-// dash is in place of what cannot be said.
-const dash = "\u2013"
-
-// decimal writes a figure with one decimal, without if it is large: 12.5, 1,234.
-func decimal(f *float64) string {
-	switch {
-	case f == nil:
-		return dash
-	case math.Abs(*f) >= 99.95:
-		return number(int64(math.Round(*f)))
-	}
-	return strconv.FormatFloat(*f, 'f', 1, 64)
-}
-
-// percent writes a share of one: 12.5 %.
-func percent(f *float64) string {
-	if f == nil {
-		return dash
-	}
-	return strconv.FormatFloat(*f*100, 'f', 1, 64) + " %"
-}
-
-// bytesize writes a number of bytes in MiB.
-func bytesize(n int64) string { return number((n+1<<19)>>20) + " MiB" }
-
-// span writes a number of milliseconds, or seconds if it is a float, as people
-// say it: 0.4 s, 12 s, 3 min, 2 h.
-func span(v any) string {
-	var seconds float64
-	switch v := v.(type) {
-	case int64:
-		seconds = float64(v) / 1000
-	case *int64:
-		if v == nil {
-			return dash
-		}
-		seconds = float64(*v) / 1000
-	case float64:
-		seconds = v
-	case *float64:
-		if v == nil {
-			return dash
-		}
-		seconds = *v
-	}
-	switch {
-	case seconds < 9.95:
-		return strconv.FormatFloat(seconds, 'f', 1, 64) + " s"
-	case seconds < 119.5:
-		return strconv.FormatFloat(seconds, 'f', 0, 64) + " s"
-	case seconds < 2*3600-30:
-		return strconv.FormatFloat(seconds/60, 'f', 0, 64) + " min"
-	}
-	return strconv.FormatFloat(seconds/3600, 'f', 1, 64) + " h"
+	return x.Download(r.Slug+"-history.json", "application/json", append(text, '\n'))
 }
 
 // turn says when a visitor who joins now is called.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console/shell"
 )
 
 // messageView is what the control of the message shows.
@@ -41,8 +42,8 @@ const endsAt = "at"
 
 // messageEnds are how long a message may be shown.
 var messageEnds = []option{
-	{"ends", "10m", "For 10 minutes", "", false}, {"ends", "30m", "For 30 minutes", "", false}, {"ends", "1h", "For 1 hour", "", false},
-	{"ends", "", "Until you take it back", "", false}, {"ends", endsAt, "Until a time", "", false},
+	{Name: "ends", Value: "10m", Label: "For 10 minutes"}, {Name: "ends", Value: "30m", Label: "For 30 minutes"}, {Name: "ends", Value: "1h", Label: "For 1 hour"},
+	{Name: "ends", Value: "", Label: "Until you take it back"}, {Name: "ends", Value: endsAt, Label: "Until a time"},
 }
 
 // messageLanguages are the languages that the form suggests, those of the
@@ -200,7 +201,7 @@ func (c *Console) askMessage(x *request, r *room.Room) (question, error) {
 			"The public transcript records its hash, so you cannot deny it later.",
 		},
 	}
-	ends := change{"Shown until", nil, messageEnd(&is)}
+	ends := shell.Shown("Shown until", messageEnd(&is))
 	if a.Message.For != 0 {
 		ends.Is = duration(a.Message.For) + " from now, then it vanishes by itself"
 	}
@@ -227,7 +228,7 @@ func messageChanges(was, is *room.Message) []change {
 		if is != nil && tag == is.Default && len(is.Texts) > 1 {
 			label += ", main language"
 		}
-		list = append(list, change{label, lines(before), lines(after)})
+		list = append(list, shell.Changed(label, lines(before), lines(after)))
 	}
 	if is != nil {
 		for _, tag := range is.Tags() {

@@ -99,7 +99,7 @@ func (c *Console) changeLogo(x *request) error {
 	if err := x.readUpload(); err != nil {
 		return err
 	}
-	if meant := x.form(organizationField); meant != "" && meant != x.Organization.Slug {
+	if x.IsElsewhere() {
 		return ErrSwitched // other forms are checked before they come here
 	}
 	return x.onOrganization("logo", "organization-changed", func(ctx context.Context) error {
@@ -155,7 +155,7 @@ func (c *Console) removeMember(x *request) error {
 		if err != nil {
 			return err
 		}
-		return x.confirm(plainQuestion("Remove "+who+"?", "Remove", "This person loses access to the rooms of your organization at once.", "Tokens that this person has made keep working until you revoke them.").dangerous(), "/organization")
+		return x.confirm(plainQuestion("Remove "+who+"?", "Remove", "This person loses access to the rooms of your organization at once.", "Tokens that this person has made keep working until you revoke them.").Dangerous(), "/organization")
 	}
 	return x.onOrganization("", "member-removed", func(ctx context.Context) error {
 		id, err := x.id()
@@ -188,7 +188,7 @@ func (c *Console) memberName(x *request) (string, error) {
 
 func (c *Console) leaveOrganization(x *request) error {
 	if !x.isConfirmed() {
-		return x.confirm(plainQuestion("Leave "+x.Organization.Name+"?", "Leave", "Only an owner can invite you again.").dangerous(), "/account")
+		return x.confirm(plainQuestion("Leave "+x.Organization.Name+"?", "Leave", "Only an owner can invite you again.").Dangerous(), "/account")
 	}
 	ctx, stop := x.wait()
 	defer stop()
@@ -250,7 +250,7 @@ func (c *Console) verifyHost(x *request) error {
 
 func (c *Console) removeHost(x *request) error {
 	if !x.isConfirmed() {
-		return x.confirm(plainQuestion("Give up "+x.form("claimed")+"?", "Give up", "No new room can be published under this host until you verify it again.").dangerous(), "/organization")
+		return x.confirm(plainQuestion("Give up "+x.form("claimed")+"?", "Give up", "No new room can be published under this host until you verify it again.").Dangerous(), "/organization")
 	}
 	return x.onOrganization("", "host-removed", func(ctx context.Context) error {
 		return c.Accounts.RemoveHost(ctx, x.Actor, x.form("claimed"))

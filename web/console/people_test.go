@@ -23,6 +23,7 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console/shell"
 )
 
 const goodPassword = "correct battery horse"
@@ -52,9 +53,9 @@ func newTown(t testing.TB, change ...func(*account.Options)) *town {
 	t.Cleanup(w.accounts.Close)
 	w.site = newConsole(t, func(o *Options) {
 		o.Accounts, o.Identify, o.Now = w.accounts, IdentifyBy(w.accounts), w.clock
-		o.Describe = func(err error) Problem {
+		o.Describe = func(err error) shell.Problem {
 			if errors.Is(err, account.ErrNotFound) {
-				return Problem{Status: http.StatusNotFound, Title: "Not found"}
+				return shell.Problem{Status: http.StatusNotFound, Title: "Not found"}
 			}
 			return describe(err)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console/shell"
 )
 
 // publishQuestion shows what a draft becomes, before it does. The configuration
@@ -28,18 +29,18 @@ func (c *Console) publishQuestion(config room.Config, f roomForm) question {
 		Title: "Publish this room?", Button: "Publish", Saved: true,
 		Warnings: append(publishWarnings(config, f, c.beacons()), c.beaconWarnings(config)...),
 		Changes: []change{
-			{"Title", nil, config.Title},
-			{"Address", nil, c.baseURL(f.Host) + config.Slug},
-			{"Opens", nil, opens},
-			{"Starts", nil, starts},
-			{"Closes", nil, closes},
-			{"Time zone", nil, zoneWords(cmp.Or(config.TimeZone, "UTC"))},
-			{"Windows", nil, scheduleWords(config.Windows)},
-			{"Pace", nil, perMinute(cmp.Or(config.Outflow.PerMinute, room.DefaultPerMinute))},
-			{"In the shop at once", nil, limitWords(config.Outflow.MaxActive)},
-			{"Time to enter", nil, lengthOr(config.Claim, room.DefaultClaim)},
-			{"Shop", nil, shopWords(config.Targets)},
-			{"Beacon", nil, cmp.Or(config.Beacon, c.defaultBeacon())},
+			shell.Shown("Title", config.Title),
+			shell.Shown("Address", c.baseURL(f.Host)+config.Slug),
+			shell.Shown("Opens", opens),
+			shell.Shown("Starts", starts),
+			shell.Shown("Closes", closes),
+			shell.Shown("Time zone", zoneWords(cmp.Or(config.TimeZone, "UTC"))),
+			shell.Shown("Windows", scheduleWords(config.Windows)),
+			shell.Shown("Pace", perMinute(cmp.Or(config.Outflow.PerMinute, room.DefaultPerMinute))),
+			shell.Shown("In the shop at once", limitWords(config.Outflow.MaxActive)),
+			shell.Shown("Time to enter", lengthOr(config.Claim, room.DefaultClaim)),
+			shell.Shown("Shop", shopWords(config.Targets)),
+			shell.Shown("Beacon", cmp.Or(config.Beacon, c.defaultBeacon())),
 		},
 		Notes: []string{
 			"Publishing is for good: these rules become the first entry of the public transcript, and opening and start cannot be moved.",

@@ -54,7 +54,7 @@ func (c *Console) saveQueueIt(ctx context.Context, x *request, r *room.Room) err
 
 func (c *Console) clearQueueIt(ctx context.Context, x *request, r *room.Room) error {
 	if !x.isConfirmed() {
-		return x.confirm(plainQuestion("Stop serving queue-it connectors?", "Stop", "Visitors reach the shop with a Proofline pass only, and the secret key is deleted.").dangerous(), "/rooms/"+r.Slug+"/queue-it")
+		return x.confirm(plainQuestion("Stop serving queue-it connectors?", "Stop", "Visitors reach the shop with a Proofline pass only, and the secret key is deleted.").Dangerous(), "/rooms/"+r.Slug+"/queue-it")
 	}
 	if err := c.Desk.ClearQueueIt(ctx, x.Actor, r.Slug); err != nil {
 		return err

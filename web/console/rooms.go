@@ -8,6 +8,7 @@ import (
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console/format"
 )
 
 // roomRoutes are the list of rooms and what is done from it.
@@ -43,26 +44,8 @@ type roomRow struct {
 	Over   bool
 }
 
-// badge is a word with a colour.
-type badge struct{ Word, Class string }
-
-// badges are the states of rooms in words.
-// The script has the same (web/ui/src/console/live/words.ts).
-var badges = map[room.Phase]badge{
-	room.PhaseUpcoming: {"not open yet", ""},
-	room.PhaseOpen:     {"open to join", "good"},
-	room.PhaseServing:  {"calling visitors", "good"},
-	room.PhasePaused:   {"calls paused", "warn"},
-	room.PhaseHeld:     {"entry stopped", "bad"},
-	room.PhaseClosed:   {"closed to new visitors", "good"},
-	room.PhaseEnded:    {"ended", ""},
-	room.PhaseStopped:  {"records missing", "bad"},
-}
-
-func stateBadge(phase room.Phase) badge { return badges[phase] }
-
 func newRoomRow(s desk.Summary) roomRow {
-	row := roomRow{Summary: s, State: badges[s.Phase], Over: s.Phase == room.PhaseEnded}
+	row := roomRow{Summary: s, State: format.Phase(s.Phase), Over: s.Phase == room.PhaseEnded}
 	if s.Snapshot != nil {
 		row.InLine = inLine(s.Snapshot.Counts)
 	}

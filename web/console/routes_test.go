@@ -7,6 +7,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console/shell"
 )
 
 // roleScopes are what the people of tests may do.
@@ -15,7 +16,7 @@ var roleScopes = map[string]account.Scope{
 }
 
 // pathOf fills in the parameters of a route.
-func pathOf(route Route, slug string) string {
+func pathOf(route shell.Listed, slug string) string {
 	path := strings.NewReplacer(":slug", slug, ":site", slug, ":serial", "1").Replace(route.Path)
 	for _, parameter := range []string{":id", ":host", ":endpoint", ":delivery", ":ticket", ":format"} {
 		path = strings.ReplaceAll(path, parameter, "00000000-0000-8000-8000-0000000000ff")

@@ -449,7 +449,7 @@ func (c *Console) saveSettings(ctx context.Context, x *request, r *room.Room, p 
 func settingsQuestion(was, now settingsForm) question {
 	q := question{Title: "Save these changes?", Button: "Save changes"}
 	for _, row := range differences(was.lines(), now.lines()) {
-		q.Changes = append(q.Changes, change{row.Label, lines(row.Theirs), lines(row.Yours)})
+		q.Changes = append(q.Changes, change{Label: row.Label, Was: lines(row.Theirs), Is: lines(row.Yours)})
 	}
 	q.Notes = []string{"Changes of the outflow, the windows and the close are recorded in the public transcript."}
 	return q

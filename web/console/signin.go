@@ -10,19 +10,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
-)
-
-var (
-	// errMustEnrol is returned to people who lack the second factor that their
-	// organization requires.
-	errMustEnrol = fmt.Errorf("%w: your organization requires a second factor, set one up first", account.ErrForbidden)
-	// errNoOrganization is returned to people who belong to none.
-	errNoOrganization = fmt.Errorf("%w: you belong to no organization", account.ErrForbidden)
+	"github.com/proofline/proofline/web/console/shell"
 )
 
 // accountsRoutes are those of all pages about people and organizations.
@@ -31,18 +22,6 @@ func (c *Console) accountsRoutes() []route {
 		return nil
 	}
 	return slices.Concat(c.signInRoutes(), c.invitationRoutes(), c.accountRoutes(), c.organizationRoutes(), c.tokenRoutes())
-}
-
-// whyForbidden says why the person may not do something, so that the page can
-// lead to what helps.
-func (x *request) whyForbidden() error {
-	switch {
-	case x.Identity.MustEnrol:
-		return errMustEnrol
-	case x.Actor.Kind == account.Person && x.Actor.Org == uuid.Nil:
-		return errNoOrganization
-	}
-	return account.ErrForbidden
 }
 
 // signInRoutes are those by which people come and go.
@@ -77,11 +56,11 @@ func IdentifyBy(a *account.Accounts) func(context.Context, string) (Identity, er
 			return Identity{}, err
 		}
 		who := Identity{
-			Actor: s.Actor(), Name: s.Name, Organization: Organization{s.Org.Slug, s.Org.Name},
+			Actor: s.Actor(), Name: s.Name, Organization: shell.Organization{Slug: s.Org.Slug, Name: s.Org.Name},
 			Confirmed: s.Confirmed, MustEnrol: s.MustEnrol(),
 		}
 		for _, m := range memberships {
-			who.Organizations = append(who.Organizations, Organization{m.Slug, m.Name})
+			who.Organizations = append(who.Organizations, shell.Organization{Slug: m.Slug, Name: m.Name})
 		}
 		return who, nil
 	}
@@ -230,7 +209,7 @@ func (c *Console) mailSignInLink(x *request) error {
 // nobody else's goes on under a new name.
 func (x *request) enter(in account.SignedIn, next string) error {
 	if in.Known != "" {
-		x.keep(knownCookie, in.Known, account.KnownLife)
+		x.SetKnown(in.Known)
 	}
 	if in.Pending != "" {
 		x.keep(pendingCookie, in.Pending, account.PendingLife)

@@ -13,6 +13,7 @@ import (
 	"github.com/proofline/proofline/console/desk"
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console/format"
 )
 
 // siteRoutes are those of sites: what rooms stand in front of.
@@ -144,9 +145,9 @@ func withSlugs(warnings []sites.Warning, rooms []siteRoom) (list []siteWarning) 
 
 // gateBadges are the states of gates in words.
 var gateBadges = map[room.Gate]badge{
-	room.GateNone: {"no connector has reported", "warn"},
-	room.GateOpen: {"gate open", "good"},
-	room.GateShut: {"gate shut", "warn"},
+	room.GateNone: format.Warn("no connector has reported"),
+	room.GateOpen: format.Good("gate open"),
+	room.GateShut: format.Warn("gate shut"),
 }
 
 // roomsIn are the rooms of rules, as they are now.
@@ -157,14 +158,14 @@ func (c *Console) roomsIn(ctx context.Context, x *request, s *rules.Site) (list 
 		switch {
 		case errors.Is(err, room.ErrNotFound):
 		case errors.Is(err, room.ErrRegressed), errors.Is(err, room.ErrAbandoned):
-			view.Slug, view.Title, view.State, view.IsOver = roomName(r.URL), roomName(r.URL), badges[room.PhaseStopped], errors.Is(err, room.ErrAbandoned)
+			view.Slug, view.Title, view.State, view.IsOver = roomName(r.URL), roomName(r.URL), format.Phase(room.PhaseStopped), errors.Is(err, room.ErrAbandoned)
 		case err != nil:
 			return nil, err
 		case found.URL == r.URL:
 			snapshot := found.Snapshot()
 			phase := snapshot.Phase(found.Now())
 			view.Gate, view.Present = gateBadges[snapshot.Gate], presentOf(r, snapshot, found.IsFull(), found.Now())
-			view.Slug, view.Title, view.State, view.InLine, view.IsOver = found.Slug, snapshot.Title, badges[phase], inLine(snapshot.Counts), snapshot.Ended
+			view.Slug, view.Title, view.State, view.InLine, view.IsOver = found.Slug, snapshot.Title, format.Phase(phase), inLine(snapshot.Counts), snapshot.Ended
 		}
 		list = append(list, view)
 	}
@@ -185,7 +186,7 @@ func (c *Console) roomChoices(ctx context.Context, x *request, named string) (li
 			continue
 		}
 		isThere = isThere || r.URL == named
-		list = append(list, siteRoom{URL: r.URL, Slug: r.Slug, Title: r.Title, State: badges[r.Phase]})
+		list = append(list, siteRoom{URL: r.URL, Slug: r.Slug, Title: r.Title, State: format.Phase(r.Phase)})
 	}
 	if !isThere {
 		list = append(list, siteRoom{URL: named, Title: named})
@@ -331,7 +332,7 @@ func (c *Console) deleteSite(x *request) error {
 		return err
 	}
 	if !x.isConfirmed() {
-		return x.confirm(plainQuestion("Delete the site "+s.Name+"?", "Delete the site", "Its rules and their history are deleted.", "Connectors that run keep their rules. A connector that starts again needs the rules it has stored.").dangerous(), "/sites/"+s.Name)
+		return x.confirm(plainQuestion("Delete the site "+s.Name+"?", "Delete the site", "Its rules and their history are deleted.", "Connectors that run keep their rules. A connector that starts again needs the rules it has stored.").Dangerous(), "/sites/"+s.Name)
 	}
 	if err := c.Sites.Delete(ctx, x.Actor, name); err != nil {
 		return err

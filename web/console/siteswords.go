@@ -9,6 +9,7 @@ import (
 
 	"github.com/proofline/proofline/connector/rules"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console/format"
 )
 
 // word is a part of a phrase.
@@ -64,10 +65,10 @@ type ruleLine struct {
 
 // Marks of what happens.
 var (
-	marksQueue  = badge{"waits", "good"}
-	marksBypass = badge{"passes", ""}
-	marksShut   = badge{"closed", "bad"}
-	marksBlock  = badge{"blocked", "bad"}
+	marksQueue  = format.Good("waits")
+	marksBypass = format.Plain("passes")
+	marksShut   = format.Bad("closed")
+	marksBlock  = format.Bad("blocked")
 )
 
 // ruleLines say what rules do, in the order they are looked at.
@@ -240,11 +241,11 @@ func testWords(t rules.Test, isNot bool) phrase {
 
 // modeWords say what a room's mode in the rules means.
 var modeWords = map[rules.Mode]badge{
-	rules.Always:    {"always", "good"},
-	rules.SafetyNet: {"safety net", "good"},
-	rules.Scheduled: {"scheduled", "good"},
-	rules.Off:       {"off", "warn"},
-	rules.Closed:    {"closed", "bad"},
+	rules.Always:    format.Good("always"),
+	rules.SafetyNet: format.Good("safety net"),
+	rules.Scheduled: format.Good("scheduled"),
+	rules.Off:       format.Warn("off"),
+	rules.Closed:    format.Bad("closed"),
 }
 
 // failureWords say what visitors see while a room is out of reach.
@@ -296,7 +297,7 @@ type present struct {
 // presentOf says what they get where rules have them wait for a room, which is
 // nil where it is not this server's.
 func presentOf(r rules.Room, s *room.Snapshot, isFull bool, now time.Time) present {
-	passes := badge{"open", ""}
+	passes := format.Plain("open")
 	switch r.Mode {
 	case rules.Off:
 		return present{passes, say("they pass without waiting, as the rules say off")}
@@ -334,7 +335,7 @@ func netOf(s *room.Snapshot, isFull bool, now time.Time) present {
 		if s.Outflow.MaxActive > 0 {
 			words += fmt.Sprintf(" and %s are there at once", number(s.Outflow.MaxActive))
 		}
-		return present{badge{"open", "good"}, say(words)}
+		return present{format.Good("open"), say(words)}
 	case room.GateNone:
 		line.Words = line.Words.and(say("; the gate is shut until a connector reports"))
 	default:
@@ -345,7 +346,7 @@ func netOf(s *room.Snapshot, isFull bool, now time.Time) present {
 
 // lineOf says what they get when they are led to a room.
 func lineOf(s *room.Snapshot, isFull bool, now time.Time) present {
-	line, held := badge{"line", "good"}, badge{"line", "warn"}
+	line, held := format.Good("line"), format.Warn("line")
 	if s == nil {
 		return present{line, say("they are led to the room, which is not here")}
 	}

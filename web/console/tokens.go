@@ -11,6 +11,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/web/console/format"
 )
 
 // tokenRoutes are those of API tokens.
@@ -46,9 +47,9 @@ func (c *Console) viewTokens(list []account.TokenInfo) (views []tokenView) {
 		left := t.Expires.Sub(now)
 		switch notice := t.Notice(now); {
 		case left <= 0:
-			v.Mark = badge{"expired", "bad"}
+			v.Mark = format.Bad("expired")
 		case notice != account.NoNotice:
-			v.Mark = badge{"ends " + account.InDays(left), "warn"}
+			v.Mark = format.Warn("ends " + account.InDays(left))
 		}
 		if v.Mark.Word != "" {
 			v.Next = nextToken(t)
@@ -197,7 +198,7 @@ func (c *Console) revokeToken(x *request) error {
 		if err != nil || at < 0 {
 			return cmp.Or(err, account.ErrNotFound)
 		}
-		return x.confirm(plainQuestion("Revoke the token "+list[at].Name+"?", "Revoke", "Programs that use it are refused within five seconds.").dangerous(), "/tokens")
+		return x.confirm(plainQuestion("Revoke the token "+list[at].Name+"?", "Revoke", "Programs that use it are refused within five seconds.").Dangerous(), "/tokens")
 	}
 	if err := c.Accounts.RevokeToken(ctx, x.Actor, id); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -283,18 +282,4 @@ func (c *Console) trial(ctx context.Context, who uuid.UUID, p *editorPage) (*tri
 		return nil, []fairness.Problem{{Field: "simulation", Detail: "did not work; the server's log says why"}}
 	}
 	return result, nil
-}
-
-// renderPart answers with one part of a page, without the frame.
-func (x *request) renderPart(status int, page, part string, v view) error {
-	t, ok := x.console.templates[page]
-	if !ok {
-		return fmt.Errorf("no template %s", page)
-	}
-	v.Identity, v.Path, v.Version, v.Now = x.Identity, x.Request().URL.Path, x.console.Version, x.console.Now()
-	var b bytes.Buffer
-	if err := t.ExecuteTemplate(&b, part, v); err != nil {
-		return fmt.Errorf("render %s: %w", part, err)
-	}
-	return x.HTMLBlob(status, b.Bytes())
 }

@@ -1,14 +1,14 @@
-package console
+package shell
 
 import "github.com/proofline/proofline/room"
 
-// stoppedPage is a room whose transcript lacks entries that were shown.
+// stoppedPage is the page of a room whose transcript lacks entries that visitors have seen.
 type stoppedPage struct {
 	Slug string
 	*room.Regression
 }
 
-// Title is what the page is about.
+// Title returns the heading of the page.
 func (p stoppedPage) Title() string {
 	if p.Statement != "" {
 		return "This room has ended: its records are lost"
@@ -16,12 +16,11 @@ func (p stoppedPage) Title() string {
 	return "This room is stopped: records are missing"
 }
 
-// IsOther tells whether the database has other entries than were shown, rather
-// than fewer.
+// IsOther reports whether the database has different entries, rather than fewer.
 func (p stoppedPage) IsOther() bool { return p.Had.Size <= p.Has.Size }
 
-// Missing is how many entries that were shown the database lacks.
+// Missing returns the number of entries that the database lacks.
 func (p stoppedPage) Missing() uint64 { return p.Had.Size - p.Has.Size }
 
-// Last is the last entry that is missing.
+// Last returns the last entry that is missing.
 func (p stoppedPage) Last() uint64 { return p.Had.Size - 1 }

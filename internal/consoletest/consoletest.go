@@ -1,0 +1,224 @@
+// Package consoletest runs the whole console on a database of its own, for the tests of its parts.
+package consoletest
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/hook/pghook"
+	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/console/live/pglive"
+	"github.com/proofline/proofline/console/rehearse"
+	sites "github.com/proofline/proofline/console/site"
+	"github.com/proofline/proofline/console/site/pgsite"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console"
+	"github.com/proofline/proofline/web/console/shell"
+)
+
+// The people of tests. The token of their session is their name.
+const (
+	Owner    = "owner"    // of the first organization
+	Operator = "operator" // in it
+	Viewer   = "viewer"   // in it
+	Stranger = "stranger" // owner of another organization
+	Nobody   = ""         // not signed in
+)
+
+// otherOrg is the organization of the stranger.
+var otherOrg = uuid.MustParse("00000000-0000-8000-8000-0000000000bb")
+
+// Identities returns the people by their session tokens. Tests may change the map.
+func Identities() map[string]shell.Identity {
+	person := func(name string, org uuid.UUID, role account.Role) shell.Identity {
+		at := shell.Organization{Slug: "main", Name: "My organization"}
+		if org == otherOrg {
+			at = shell.Organization{Slug: "other", Name: "Another organization"}
+		}
+		return shell.Identity{
+			Actor: account.Actor{
+				Kind: account.Person, ID: uuid.NewSHA1(uuid.NameSpaceURL, []byte(name)), Name: name + "@example.com",
+				Org: org, Scopes: role.Scopes(),
+			},
+			Name: name, Organization: at, Organizations: []shell.Organization{at}, Confirmed: time.Now(),
+		}
+	}
+	return map[string]shell.Identity{
+		Owner:    person(Owner, account.MainOrg, account.Owner),
+		Operator: person(Operator, account.MainOrg, account.Operator),
+		Viewer:   person(Viewer, account.MainOrg, account.Viewer),
+		Stranger: person(Stranger, otherOrg, account.Owner),
+	}
+}
+
+// Actor returns one of the people as an actor.
+func Actor(who string) account.Actor { return Identities()[who].Actor }
+
+// Site is a console that listens on loopback.
+type Site struct {
+	testing.TB
+	*console.Console
+	Desk  *desk.Desk
+	Live  *live.Live
+	Hooks *hook.Hooks
+	Sites *sites.Sites
+	Pool  *pgxpool.Pool
+	URL   string
+}
+
+// New starts a console. Tests may change its options.
+func New(t testing.TB, change ...func(*console.Options)) *Site {
+	t.Helper()
+	pool, log := servertest.Pool(t, pgtest.URL(t)), servertest.Log(t)
+	d := newDesk(t, pool)
+	known := Identities()
+	o := console.Options{
+		Identify: func(_ context.Context, token string) (shell.Identity, error) {
+			who, ok := known[token]
+			if !ok {
+				return shell.Identity{}, shell.ErrSignIn
+			}
+			return who, nil
+		},
+		Live: live.New(live.Options{
+			Rooms: d.Rooms, Store: pglive.NewStore(pool), Name: "here", Version: "test", Log: log,
+		}),
+		Hooks: newHooks(t, d, pool), Sites: newSites(t, d, pool), Describe: Describe, Desk: d,
+		CrossOrigin: http.NewCrossOriginProtection(), Version: "test", PublicURL: d.Rooms.PublicURL, Log: log,
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	c, err := console.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := echo.New()
+	e.HTTPErrorHandler = func(err error, x echo.Context) {
+		p := Describe(err)
+		_ = x.String(p.Status, p.Title+": "+p.Detail)
+	}
+	c.Register(e)
+	listener := httptest.NewServer(e)
+	t.Cleanup(listener.Close)
+	return &Site{t, c, o.Desk, o.Live, o.Hooks, o.Sites, pool, listener.URL}
+}
+
+// Describe describes the errors that tests look at as the server does.
+func Describe(err error) shell.Problem {
+	for target, status := range map[error]int{
+		room.ErrRegressed: http.StatusServiceUnavailable, room.ErrAbandoned: http.StatusGone,
+		room.ErrNotFound: http.StatusNotFound, desk.ErrDraftUnknown: http.StatusNotFound,
+		account.ErrNotFound: http.StatusNotFound, account.ErrForbidden: http.StatusForbidden,
+		room.ErrExists: http.StatusConflict, desk.ErrChanged: http.StatusConflict,
+		desk.ErrNotEnded: http.StatusConflict, live.ErrNotEnded: http.StatusConflict,
+		shell.ErrCrossOrigin: http.StatusForbidden, shell.ErrSwitched: http.StatusConflict,
+		shell.ErrTooLarge: http.StatusRequestEntityTooLarge, shell.ErrSignIn: http.StatusUnauthorized,
+	} {
+		if errors.Is(err, target) {
+			return shell.Problem{Status: status, Title: http.StatusText(status), Detail: target.Error()}
+		}
+	}
+	if routing, ok := errors.AsType[*echo.HTTPError](err); ok {
+		return shell.Problem{Status: routing.Code, Title: http.StatusText(routing.Code)}
+	}
+	_, invalid := errors.AsType[*room.InvalidError](err)
+	_, refused := errors.AsType[*fairness.Violation](err)
+	switch {
+	case invalid:
+		return shell.Problem{Status: http.StatusBadRequest, Title: "Invalid input", Detail: err.Error()}
+	case refused:
+		return shell.Problem{Status: http.StatusConflict, Title: "Against the rules of the room", Detail: err.Error()}
+	}
+	return shell.Problem{Status: http.StatusInternalServerError, Title: "Internal error", Detail: err.Error()}
+}
+
+// newDesk runs rooms on a database. The first organization owns queue.example.org.
+func newDesk(t testing.TB, pool *pgxpool.Pool) *desk.Desk {
+	t.Helper()
+	rooms, log := servertest.Rooms(t, pool), servertest.Log(t)
+	owns := func(_ context.Context, org uuid.UUID, host string) (bool, error) {
+		return org == account.MainOrg && host == "queue.example.org", nil
+	}
+	rehearsals := rehearse.New(rooms, log)
+	t.Cleanup(func() {
+		if err := rehearsals.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return desk.New(desk.Options{
+		Rooms: rooms, Store: pgdesk.NewStore(pool), OwnsHost: owns, Rehearsals: rehearsals, Log: log,
+	})
+}
+
+// newHooks returns webhooks that may lead to this machine. They are sent only if the test runs them.
+func newHooks(t testing.TB, d *desk.Desk, pool *pgxpool.Pool) *hook.Hooks {
+	t.Helper()
+	return hook.New(hook.Options{
+		Store: pghook.NewStore(pool), Rooms: d.Rooms, Sealer: servertest.MasterKey(t), ActivityLog: d,
+		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: servertest.Log(t),
+	})
+}
+
+func newSites(t testing.TB, d *desk.Desk, pool *pgxpool.Pool) *sites.Sites {
+	t.Helper()
+	return sites.New(sites.Options{
+		Store: pgsite.NewStore(pool), Rooms: d.Rooms, Sealer: servertest.MasterKey(t), Acts: d,
+		Slug: func(_ context.Context, org uuid.UUID) (string, error) {
+			return map[uuid.UUID]string{account.MainOrg: "main", otherOrg: "other"}[org], nil
+		},
+	})
+}
+
+// Create publishes a room of a person's organization.
+func (s *Site) Create(who string, c room.Config) *room.Room {
+	s.Helper()
+	r, err := s.Desk.Create(s.Context(), Actor(who), c, desk.Place{})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return r
+}
+
+// Join adds visitors to a room.
+func (s *Site) Join(r *room.Room, visitors int) {
+	s.Helper()
+	for range visitors {
+		var secret [fairness.SecretSize]byte
+		_, _ = rand.Read(secret[:])
+		if _, err := r.Join(s.Context(), fairness.NewTicket(r.Origin, secret)); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// AddSite adds a site of a person's organization whose rules name a room.
+func (s *Site) AddSite(who, name string, r *room.Room) sites.Site {
+	s.Helper()
+	document := fmt.Sprintf(`{"version": 1, "hosts": ["shop.example.com"], "rooms": {"sale": {"url": %q}}, "rules": [
+  {"name": "tickets", "when": {"path": {"prefix": "/tickets"}}, "action": "queue sale"}
+]}`, r.URL)
+	made, err := s.Sites.Create(s.Context(), Actor(who), name, []byte(document))
+	if err != nil {
+		s.Fatal(err)
+	}
+	return made
+}
