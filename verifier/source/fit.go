@@ -116,9 +116,7 @@ func mismatchedTiles(ctx context.Context, read func(t audit.Tile) ([]byte, error
 		if err != nil {
 			return nil, err
 		}
-		for i := range t.Width {
-			f.push(0, audit.Hash(b[i*hashSize:]))
-		}
+		f.add(t, b, b)
 	}
 	return f.finish(head)
 }
@@ -150,39 +148,45 @@ func (f *treeCheck) finish(head audit.Checkpoint) ([]audit.Tile, error) {
 // push adds the next hash of a level.
 func (f *treeCheck) push(level int8, h audit.Hash) {
 	f.rows[level] = append(f.rows[level], h[:]...)
-	if len(f.rows[level]) < audit.TileWidth*hashSize {
-		return
+	if len(f.rows[level]) == audit.TileWidth*hashSize {
+		f.compare(level)
 	}
-	root := f.compare(level)
-	f.rows[level] = f.rows[level][:0]
-	f.next[level]++
-	f.push(level+1, root)
 }
 
-// compare compares a tile with its file and returns its root. Below a hash that differs, files may
-// be wrong too.
-func (f *treeCheck) compare(level int8) audit.Hash {
+// compare adds the tile of the hashes pushed to a level, and compares it with its file.
+func (f *treeCheck) compare(level int8) {
 	row := f.rows[level]
 	t := audit.Tile{Level: level, Index: f.next[level], Width: len(row) / hashSize}
 	there, err := f.read(t)
 	if err != nil || !bytes.Equal(there, row) {
 		f.suspect(t)
 	}
+	f.rows[level] = row[:0]
+	f.add(t, row, there)
+}
+
+// add adds a tile with the given hashes to the tree, and the root of a full one to the level above.
+// Below a hash that differs from the tile's file, files may be wrong too.
+func (f *treeCheck) add(t audit.Tile, row, there []byte) {
 	var sub audit.Tree
 	for i := range t.Width {
 		h := audit.Hash(row[i*hashSize:])
 		sub.Append(h)
-		if level == 0 && t.Width < audit.TileWidth {
+		if t.Level == 0 && t.Width < audit.TileWidth {
 			f.tree.Append(h)
-		} else if level > 0 && len(there) == len(row) && audit.Hash(there[i*hashSize:]) != h {
-			f.suspect(audit.Tile{Level: level - 1, Index: t.Index*audit.TileWidth + uint64(i), Width: audit.TileWidth})
+		} else if t.Level > 0 && len(there) == len(row) && audit.Hash(there[i*hashSize:]) != h {
+			f.suspect(audit.Tile{Level: t.Level - 1, Index: t.Index*audit.TileWidth + uint64(i), Width: audit.TileWidth})
 		}
 	}
+	if t.Width < audit.TileWidth {
+		return
+	}
 	root := sub.Root()
-	if level == 0 && t.Width == audit.TileWidth {
+	if t.Level == 0 {
 		_ = f.tree.AppendSubtree(8, root) // all earlier tiles are full
 	}
-	return root
+	f.next[t.Level]++
+	f.push(t.Level+1, root)
 }
 
 // suspect records that a tile may be wrong, and so may its entries.
