@@ -52,7 +52,8 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 	}
 	s.place(&st, w, a.position, size, now)
 	if a.settled != 0 && uint64(a.settled) < size {
-		st.Status, st.Reason, st.Settled, st.SettledIndex = a.outcome.status(), reasons[a.outcome], a.settledAt, a.settled
+		st.Status, st.Reason, st.Settled, st.SettledIndex = a.outcome.status(), reasons[a.outcome], a.settledAt,
+			a.settled
 		st.AheadMin, st.AheadMax, st.Left = 0, 0, 0
 	}
 	return st, true

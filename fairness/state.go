@@ -202,7 +202,8 @@ func (e *Arrive) apply(s *State, _ Oracle) error {
 	}
 	s.windows[len(s.windows)-1].count++
 	s.tickets[e.Ticket] = s.arrivals.count
-	s.arrivals.add(arrival{ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time, window: uint32(len(s.windows) - 1)})
+	s.arrivals.add(arrival{ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time,
+		window: uint32(len(s.windows) - 1)})
 	return nil
 }
 

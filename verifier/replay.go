@@ -223,7 +223,8 @@ func (a *auditor) rootAfter(n uint64) audit.Hash {
 }
 
 // VerifyProof implements [fairness.Oracle].
-func (a *auditor) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
+func (a *auditor) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte,
+	proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
 	public, err := vrf.NewPublicKey(key[:])
 	if err != nil {
 		return [fairness.BetaSize]byte{}, err
@@ -232,8 +233,10 @@ func (a *auditor) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, pr
 }
 
 // VerifyCosignature implements [fairness.Oracle].
-func (a *auditor) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte, c fairness.Cosignature) (fairness.Time, error) {
-	seconds, err := audit.Checkpoint{Origin: a.state.Policy().Origin, Size: size, Root: root}.CosignedAt(witness, audit.Cosignature(c))
+func (a *auditor) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte,
+	c fairness.Cosignature) (fairness.Time, error) {
+	seconds, err := audit.Checkpoint{Origin: a.state.Policy().Origin, Size: size,
+		Root: root}.CosignedAt(witness, audit.Cosignature(c))
 	if err == nil {
 		a.cosigners = append(a.cosigners, witness)
 	}

@@ -38,7 +38,8 @@ const (
 	LevelConsistent        // the history is intact and follows the published policy
 	// and every draw uses a round of a beacon that the auditor trusts, fixed before it existed if the freeze came first
 	LevelUnpredictable
-	// and witnesses that the auditor knows cosigned every freeze before its round: it did come first, and all saw one history
+	// and witnesses that the auditor knows cosigned every freeze before its round: it did come first, and all
+	// saw one history
 	LevelWitnessed
 )
 
@@ -200,11 +201,14 @@ func (a *auditor) notProven() []string {
 		"That each freeze came before its beacon round: for %d of %d draws too few witnesses that you know had cosigned it, so its time is only the operator's claim.", r.Draws-r.Vouched, r.Draws)
 	add(r.Draws > r.Vouched || r.Draws == 0,
 		"That others are shown the same history: too few witnesses that you know have signed all of it. Compare checkpoints with other people.")
-	add(r.Level >= LevelUnpredictable, "That beacon and witnesses are independent of the operator, and of each other: only you can judge that.")
+	add(r.Level >= LevelUnpredictable,
+		"That beacon and witnesses are independent of the operator, and of each other: only you can judge that.")
 	add(n.Amends > 0, "That the policy stayed the same: it was amended, and the findings list each of the %d changes with its time and effect.", n.Amends)
 	add(n.Left > 0, "That those who left (%d) did so themselves: leaving needs no proof.", n.Left)
 	add(n.Revoked > 0, "Why the organizer took places away (%d).", n.Revoked)
-	add(s.Outflow().MaxActive > 0, "That never more than %d visitors were at the site at once: visits end outside of the transcript.", s.Outflow().MaxActive)
+	add(s.Outflow().MaxActive > 0,
+		"That never more than %d visitors were at the site at once: visits end outside of the transcript.",
+		s.Outflow().MaxActive)
 	add(s.Ended() && n.Called < n.Drawn, "Why the room ended before %d visitors with a place were called.",
 		n.Drawn-n.Called)
 	due, over := s.FreezeDue()

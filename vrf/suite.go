@@ -9,8 +9,7 @@ import (
 	"github.com/cloudflare/circl/group"
 )
 
-// Parameters of the suite.
-// https://www.rfc-editor.org/rfc/rfc9381.html#section-5.5
+// Parameters of the suite. https://www.rfc-editor.org/rfc/rfc9381.html#section-5.5
 const (
 	suiteString   = "\x02"
 	pointSize     = 33 // ptLen

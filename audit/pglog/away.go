@@ -27,7 +27,8 @@ func IsAway(err error) bool {
 	}
 	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
 	_, broken := errors.AsType[net.Error](err)
-	return unreachable || broken || errors.Is(err, ErrUnsettled) || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+	return unreachable || broken || errors.Is(err, ErrUnsettled) || pgconn.SafeToRetry(err) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, net.ErrClosed)
 }
 

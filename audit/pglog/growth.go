@@ -13,7 +13,9 @@ import (
 
 // Growth returns the root of the first size entries of a log, and the consistency proof from size
 // old. It returns [ErrNotFound] if the log has fewer entries or old is larger than size.
-func (s *Store) Growth(ctx context.Context, room uuid.UUID, old, size uint64) (root audit.Hash, proof []audit.Hash, err error) {
+func (s *Store) Growth(
+	ctx context.Context, room uuid.UUID, old, size uint64,
+) (root audit.Hash, proof []audit.Hash, err error) {
 	if old > size || size > audit.MaxSize {
 		return root, nil, ErrNotFound
 	}

@@ -163,7 +163,8 @@ func (l *Log) Append(ctx context.Context, read Reader, build func(*Batch) error)
 	return appended, nil
 }
 
-func (l *Log) append(ctx context.Context, conn *pgxpool.Conn, read Reader, build func(*Batch) error) (*Appended, error) {
+func (l *Log) append(ctx context.Context, conn *pgxpool.Conn, read Reader,
+	build func(*Batch) error) (*Appended, error) {
 	working, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
 	h, err := l.lock(working, conn)
@@ -191,7 +192,8 @@ func (l *Log) append(ctx context.Context, conn *pgxpool.Conn, read Reader, build
 	}
 	tree := l.tree.Clone()
 	ext := tree.Extend(b.leaves)
-	signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: l.origin, Size: ext.Size(), Root: ext.Root()}, l.signer)
+	signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: l.origin, Size: ext.Size(), Root: ext.Root()},
+		l.signer)
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +268,8 @@ func (l *Log) catchUp(ctx context.Context, conn *pgx.Conn, h head, read Reader) 
 }
 
 func (l *Log) readEntries(ctx context.Context, conn *pgx.Conn, to uint64, read Reader) error {
-	rows, err := conn.Query(ctx, `select entry from log_entries where room_id = $1 and index >= $2 and index < $3 order by index`,
+	rows, err := conn.Query(ctx,
+		`select entry from log_entries where room_id = $1 and index >= $2 and index < $3 order by index`,
 		l.room, int64(l.tree.Size()), int64(to)) //nolint:gosec // both below MaxSize
 	if err != nil {
 		return fmt.Errorf("read entries: %w", err)
@@ -306,7 +309,8 @@ func (l *Log) copy(ctx context.Context, conn *pgx.Conn, b *Batch, start uint64) 
 }
 
 // commit stores tile roots and the new head and commits, in one round trip.
-func (l *Log) commit(ctx context.Context, conn *pgxpool.Conn, now int64, ext *audit.Extension, signed []byte, publish bool) error {
+func (l *Log) commit(ctx context.Context, conn *pgxpool.Conn, now int64, ext *audit.Extension, signed []byte,
+	publish bool) error {
 	batch := &pgx.Batch{}
 	ext.TileRoots(func(level uint8, index uint64, h audit.Hash) {
 		batch.Queue(`insert into log_tile_roots (room_id, level, index, hash) values ($1, $2, $3, $4)`,

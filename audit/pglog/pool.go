@@ -39,7 +39,8 @@ const silence = `set idle_in_transaction_session_timeout = '5s';
 	set tcp_user_timeout = '10s'`
 
 // dialer detects just as fast that the database's machine is gone.
-var dialer = net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second, Interval: 2 * time.Second, Count: 3}}
+var dialer = net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second,
+	Interval: 2 * time.Second, Count: 3}}
 
 // PoolConfig returns the configuration for connecting to the database at url: as [Role], losing the
 // room's lock when stalled, with durable commits. A pool_max_conns in the URL is respected.

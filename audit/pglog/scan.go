@@ -21,7 +21,8 @@ type Entry struct {
 // Scan returns at most limit entries from an index on, except those whose first word is in without.
 // It also returns the index to continue from, which is from itself at the end of the log. A log
 // that does not exist is empty. The entries are not checked against the log's root.
-func (s *Store) Scan(ctx context.Context, room uuid.UUID, from uint64, limit int, without ...string) (entries []Entry, next uint64, err error) {
+func (s *Store) Scan(ctx context.Context, room uuid.UUID, from uint64, limit int,
+	without ...string) (entries []Entry, next uint64, err error) {
 	var size int64
 	err = s.pool.QueryRow(ctx, `select size from log_heads where room_id = $1`, room).Scan(&size)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && uint64(size) <= from { //nolint:gosec // never negative

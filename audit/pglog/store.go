@@ -59,7 +59,8 @@ type Store struct {
 
 // NewStore returns a store on a migrated database. It logs nothing until [Store.LogTo] is called.
 func NewStore(pool *pgxpool.Pool) *Store {
-	return &Store{pool: pool, begun: make(chan struct{}), stalls: &stalls{pool: pool, log: slog.New(slog.DiscardHandler), waiting: map[uint32]struct{}{}}}
+	return &Store{pool: pool, begun: make(chan struct{}),
+		stalls: &stalls{pool: pool, log: slog.New(slog.DiscardHandler), waiting: map[uint32]struct{}{}}}
 }
 
 // LogTo sets the logger for what the store does to other nodes' connections. It must be called
@@ -70,7 +71,8 @@ func (s *Store) LogTo(log *slog.Logger) { s.stalls.log = log }
 // already exists.
 func (s *Store) Create(ctx context.Context, tx pgx.Tx, room uuid.UUID) error {
 	root := new(audit.Tree).Root()
-	tag, err := tx.Exec(ctx, `insert into log_heads (room_id, root) values ($1, $2) on conflict do nothing`, room, root[:])
+	tag, err := tx.Exec(ctx, `insert into log_heads (room_id, root) values ($1, $2) on conflict do nothing`, room,
+		root[:])
 	if err != nil {
 		return fmt.Errorf("create log: %w", err)
 	}
@@ -84,7 +86,8 @@ func (s *Store) Create(ctx context.Context, tx pgx.Tx, room uuid.UUID) error {
 // entry.
 func (s *Store) Checkpoint(ctx context.Context, room uuid.UUID) ([]byte, error) {
 	var note string
-	err := s.pool.QueryRow(ctx, `select published from log_heads where room_id = $1 and published <> ''`, room).Scan(&note)
+	err := s.pool.QueryRow(ctx, `select published from log_heads where room_id = $1 and published <> ''`,
+		room).Scan(&note)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrNotFound
 	}
@@ -181,7 +184,8 @@ func (s *Store) Receipt(ctx context.Context, room uuid.UUID, index uint64) ([]by
 	var size int64
 	var root []byte
 	var note string
-	err := s.pool.QueryRow(ctx, `select size, root, checkpoint from log_heads where room_id = $1`, room).Scan(&size, &root, &note)
+	err := s.pool.QueryRow(ctx, `select size, root, checkpoint from log_heads where room_id = $1`,
+		room).Scan(&size, &root, &note)
 	if errors.Is(err, pgx.ErrNoRows) || err == nil && uint64(size) <= index { //nolint:gosec // never negative
 		return nil, ErrNotFound
 	}

@@ -52,7 +52,8 @@ type Client struct {
 // ErrAnswer that its answer is invalid. If ctx is done, its error is returned unchanged.
 //
 // https://c2sp.org/tlog-witness#add-checkpoint
-func (c *Client) AddCheckpoint(ctx context.Context, old uint64, proof []audit.Hash, signed []byte) (audit.Cosignature, error) {
+func (c *Client) AddCheckpoint(ctx context.Context, old uint64, proof []audit.Hash,
+	signed []byte) (audit.Cosignature, error) {
 	cosignature, err := c.addCheckpoint(ctx, Request{old, proof, signed})
 	if err != nil {
 		return audit.Cosignature{}, fmt.Errorf("ask witness %s: %w", c.Key.Name(), err)
@@ -107,7 +108,8 @@ func (c *Client) post(ctx context.Context, body []byte) (*response, error) {
 	}
 	timed, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(timed, http.MethodPost, strings.TrimRight(c.URL, "/")+"/add-checkpoint", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(timed, http.MethodPost, strings.TrimRight(c.URL, "/")+"/add-checkpoint",
+		bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}

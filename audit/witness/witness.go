@@ -165,7 +165,8 @@ func (w *Witness) cosign(latest, offered head) (audit.Cosignature, error) {
 			ErrUnavailable, ErrClock, now, latest.time)
 	}
 	c := w.key.cosign(offered.text, max(now, latest.time))
-	if err := w.store.Swap(offered.Origin, latest.signed, append(bytes.Clone(offered.signed), c.Line(w.key.Name())...)); err != nil {
+	if err := w.store.Swap(offered.Origin, latest.signed,
+		append(bytes.Clone(offered.signed), c.Line(w.key.Name())...)); err != nil {
 		return audit.Cosignature{}, fmt.Errorf("cosign %s at %d: %w", offered.Origin, offered.Size, err)
 	}
 	w.log.Debug("cosigned", "log", offered.Origin, "size", offered.Size, "old", latest.Size)

@@ -239,7 +239,8 @@ Contents of this archive
                 that the record names)
 `, printable(a.Report.Origin), numeral.Group(a.Report.Entries), a.Time.UTC().Format("2006-01-02 15:04:05 UTC"), a.Program, head)
 	if a.Trust.Kept != nil {
-		fmt.Fprintf(&b, "  %s\n                the checkpoint of an earlier audit, with which this one was compared\n", archiveKept)
+		fmt.Fprintf(&b, "  %s\n                the checkpoint of an earlier audit, with which this one was compared\n",
+			archiveKept)
 	}
 	fmt.Fprintf(&b, `
 Check it offline

@@ -319,7 +319,8 @@ func checkCopy(ctx context.Context, src verifier.Source) func(*verifier.Report) 
 	}()
 	return func(r *verifier.Report) error {
 		<-done
-		c := verifier.Check{ID: "copy", Title: "Every file of the copy is as the room published it", Status: verifier.Pass}
+		c := verifier.Check{ID: "copy", Title: "Every file of the copy is as the room published it",
+			Status: verifier.Pass}
 		switch {
 		case err != nil && !errors.Is(err, source.ErrMismatch):
 			return err

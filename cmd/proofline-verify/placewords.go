@@ -25,7 +25,8 @@ func placeHead(status ticket.Status, draw ticket.Line) (title, text string) {
 		return "✓ CONSISTENT, level 1: the place follows the rules of the room",
 			"  Not proven: that the operator did not choose the outcome of the draw.\n"
 	}
-	return "– NOT FULLY SHOWN: no error was found, but one point could not be checked", "  The line below with – says which.\n"
+	return "– NOT FULLY SHOWN: no error was found, but one point could not be checked",
+		"  The line below with – says which.\n"
 }
 
 var placeTitles = map[ticket.LineID]string{

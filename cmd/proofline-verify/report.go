@@ -22,7 +22,8 @@ const (
 
 // levels names the assurance levels.
 var levels = map[int]string{
-	verifier.LevelConsistent: "consistent", verifier.LevelUnpredictable: "unpredictable", verifier.LevelWitnessed: "witnessed",
+	verifier.LevelConsistent: "consistent", verifier.LevelUnpredictable: "unpredictable",
+	verifier.LevelWitnessed: "witnessed",
 }
 
 // meanings describes what each level adds to those below.

@@ -60,7 +60,8 @@ func (r NoShowRate) latest() float64 {
 func (f *Figures) alarms() []Alarm {
 	list := []Alarm{}
 	if !f.Database.Answers {
-		list = append(list, Alarm{LevelBad, "The database does not answer. Visitors keep their places, but joins and calls wait."})
+		list = append(list, Alarm{LevelBad,
+			"The database does not answer. Visitors keep their places, but joins and calls wait."})
 	}
 	if level := f.Rates.Level(); level != LevelNone && f.Phase != room.PhaseEnded {
 		text := fmt.Sprintf("%.0f %% of the visitors who are called do not come. Check that the shop opens for them.",
@@ -69,7 +70,8 @@ func (f *Figures) alarms() []Alarm {
 	}
 	if f.Beacon.isLate() {
 		late := (time.Duration(f.Beacon.LateMS) * time.Millisecond).Round(time.Second)
-		list = append(list, Alarm{LevelWarn, fmt.Sprintf("The public randomness is %s late, so draws wait. No visitor loses a place.", late)})
+		list = append(list, Alarm{LevelWarn,
+			fmt.Sprintf("The public randomness is %s late, so draws wait. No visitor loses a place.", late)})
 	}
 	var away []string
 	for _, n := range f.Nodes {

@@ -64,7 +64,8 @@ func WriteWindows(w io.Writer, list []WindowSummary) error {
 	for i := range list {
 		s := &list[i]
 		t.row(uint64(s.Index), s.From, s.To, s.Arrivals, s.Admitted, s.NoShows, s.Left, s.Revoked,
-			int64(s.ToCall.People), s.ToCall.P50, s.ToCall.P90, s.ToCall.P99, s.ToAdmission.P50, s.ToAdmission.P90, s.ToAdmission.P99)
+			int64(s.ToCall.People), s.ToCall.P50, s.ToCall.P90, s.ToCall.P99, s.ToAdmission.P50, s.ToAdmission.P90,
+			s.ToAdmission.P99)
 	}
 	return t.finish()
 }

@@ -26,7 +26,8 @@ type Row struct {
 // Compare simulates the plan as it is, with windows of each length from the opening on, and with one
 // draw for all visitors. The same people come each time. Progress, which may be nil, returns the
 // callback for a row. Errors: those of [Run].
-func Compare(ctx context.Context, p Plan, lengths []Duration, progress func(row, rows int, label string) Progress) ([]Row, error) {
+func Compare(ctx context.Context, p Plan, lengths []Duration,
+	progress func(row, rows int, label string) Progress) ([]Row, error) {
 	rows := p.rows(lengths)
 	if problems := p.Problems(); len(problems) > 0 {
 		return nil, &InvalidError{problems}

@@ -69,7 +69,8 @@ func newCrowd(p *Plan) []visitor {
 		v := d.person(p)
 		v.arrives = moments(d, n, people, v.kind)
 		if v.patience < forever {
-			v.patience += fairness.Millis(max(p.Room.Starts.after()-v.arrives, 0)) // patience counts from the first calls
+			// patience counts from the first calls
+			v.patience += fairness.Millis(max(p.Room.Starts.after()-v.arrives, 0))
 		}
 		crowd = append(crowd, v)
 	}
@@ -97,7 +98,8 @@ func (p *Plan) Guests() []Guest {
 	crowd := newCrowd(p)
 	list := make([]Guest, len(crowd))
 	for i, v := range crowd {
-		list[i] = Guest{since(v.arrives), min(since(fairness.Time(v.patience)), Forever), since(fairness.Time(v.claims)), since(fairness.Time(v.stay)), v.kind == bot}
+		list[i] = Guest{since(v.arrives), min(since(fairness.Time(v.patience)), Forever),
+			since(fairness.Time(v.claims)), since(fairness.Time(v.stay)), v.kind == bot}
 	}
 	return list
 }

@@ -83,7 +83,8 @@ func outcome(r *Result) string {
 		if r.Late > 0 {
 			late = fmt.Sprintf("; %s came later", Count(r.Late))
 		}
-		return fmt.Sprintf("The %s tickets are sold %s after the opening: %s, and %s were still in line%s.", Count(r.Sold), r.Ends.Words(), in, Count(r.InVain), late)
+		return fmt.Sprintf("The %s tickets are sold %s after the opening: %s, and %s were still in line%s.",
+			Count(r.Sold), r.Ends.Words(), in, Count(r.InVain), late)
 	case r.Tickets > 0:
 		return fmt.Sprintf("%s of %s tickets are sold: there were no more buyers, and the line was empty %s after the opening.", Count(r.Sold), Count(r.Tickets), r.Ends.Words())
 	}
@@ -156,7 +157,8 @@ func bots(p *Plan, r *Result) []string {
 	if gainsNothing(robots, people) && robots.Advantage > robots.Head {
 		why = ", because they always come and buy when called, and people do not"
 	}
-	list := []string{fmt.Sprintf("%s. Bots are %s of the visitors and get %s of the tickets%s.", sentence(likely("a bot", "a person", robots, people)),
+	list := []string{fmt.Sprintf("%s. Bots are %s of the visitors and get %s of the tickets%s.",
+		sentence(likely("a bot", "a person", robots, people)),
 		Percent(float64(robots.Visitors)/float64(r.Visitors)), Percent(float64(robots.Sold)/float64(r.Sold)), why)}
 	if n := p.Bots.PerOperator; n > 1 && robots.Visitors >= n {
 		list = append(list, fmt.Sprintf("No window can see who is behind a visitor: an operator with %s bots gets %s tickets on average, and a person %s. Limit tickets by account or payment card at the shop.",
@@ -169,7 +171,8 @@ func bots(p *Plan, r *Result) []string {
 func hurry(r *Result) []string {
 	var list []string
 	if early, late, ok := both(r, First, Last); ok {
-		list = append(list, sentence(likely("a person in the first third to arrive", "one in the last third", early, late))+".")
+		list = append(list, sentence(likely("a person in the first third to arrive", "one in the last third", early,
+			late))+".")
 	}
 	if quick, others, ok := both(r, Fast, Slow); ok {
 		list = append(list, sentence(likely("a person with a fast connection", "one without", quick, others))+".")
@@ -200,7 +203,8 @@ func tradeOff(r *Result, rows []Row) []string {
 		if !ok || row.Length == 0 { // the plan's own windows are described above
 			continue
 		}
-		list = append(list, fmt.Sprintf("%s: %s%s.", sentence(row.Label), likely("a bot", "a person", robots, people), later(row.Result.Ends-r.Ends)))
+		list = append(list, fmt.Sprintf("%s: %s%s.", sentence(row.Label), likely("a bot", "a person", robots, people),
+			later(row.Result.Ends-r.Ends)))
 	}
 	return list
 }

@@ -92,7 +92,8 @@ type People struct {
 	NoShow       float64  `json:"no_show"`       // share that never claims
 	Leave        float64  `json:"leave"`         // share of people in line who give up their place per hour
 	Buys         float64  `json:"buys"`          // share of admitted people who buy
-	Stay         Duration `json:"stay"`          // time from admission until the site releases the pass; 0: lifetime of the pass
+	// time from admission until the site releases the pass; 0: lifetime of the pass
+	Stay Duration `json:"stay"`
 }
 
 // Bots describes the bots, which join at the opening, claim at once, and always buy.
@@ -111,7 +112,8 @@ func Default() Plan {
 			Claim:   Duration(5 * time.Minute), Session: Duration(15 * time.Minute), Draw: Duration(6 * time.Second),
 		},
 		Visitors: 50_000, Tickets: 5_000,
-		Arrivals: Arrivals{Shape: Burst, HalfLife: Duration(time.Minute), Ready: 0.4, Over: Duration(time.Hour), Early: 0.5},
+		Arrivals: Arrivals{Shape: Burst, HalfLife: Duration(time.Minute), Ready: 0.4, Over: Duration(time.Hour),
+			Early: 0.5},
 		People: People{
 			Reaction: Duration(2 * time.Second), Fast: 0.1, FastReaction: Duration(400 * time.Millisecond),
 			Claims: Duration(15 * time.Second), NoShow: 0.1, Leave: 0.1, Buys: 0.9, Stay: Duration(4 * time.Minute),
@@ -167,7 +169,8 @@ func (e *InvalidError) Error() string {
 func (p *Plan) Problems() []fairness.Problem {
 	var c complaints
 	c.room(&p.Room)
-	c.check(p.Visitors >= 1 && p.Visitors <= MaxVisitors, "visitors", fmt.Sprintf("must be between 1 and %d", MaxVisitors))
+	c.check(p.Visitors >= 1 && p.Visitors <= MaxVisitors, "visitors",
+		fmt.Sprintf("must be between 1 and %d", MaxVisitors))
 	c.check(p.Tickets >= 0, "tickets", "must be 0 or more; 0 means no limit")
 	c.arrivals(&p.Arrivals)
 	c.share(p.People.Fast, "people.fast")
@@ -178,7 +181,8 @@ func (p *Plan) Problems() []fairness.Problem {
 	c.within(p.People.FastReaction, 0, time.Hour, "people.fast_reaction")
 	c.within(p.People.Claims, 0, 24*time.Hour, "people.claims")
 	c.within(p.People.Stay, 0, 24*time.Hour, "people.stay")
-	c.check(p.Bots.Count >= 0 && p.Bots.Count <= p.Visitors, "bots.count", "must be between 0 and the number of visitors")
+	c.check(p.Bots.Count >= 0 && p.Bots.Count <= p.Visitors, "bots.count",
+		"must be between 0 and the number of visitors")
 	c.within(p.Bots.Latency, 0, time.Minute, "bots.latency")
 	c.check(p.Bots.PerOperator >= 1, "bots.per_operator", "must be 1 or more")
 	return c
@@ -197,7 +201,8 @@ func (c *complaints) share(x float64, field string) {
 }
 
 func (c *complaints) within(d Duration, lo, hi time.Duration, field string) {
-	c.check(time.Duration(d) >= lo && time.Duration(d) <= hi, field, fmt.Sprintf("must be between %s and %s", Duration(lo), Duration(hi)))
+	c.check(time.Duration(d) >= lo && time.Duration(d) <= hi, field,
+		fmt.Sprintf("must be between %s and %s", Duration(lo), Duration(hi)))
 }
 
 // room validates the policy with the rules of package fairness. Since a plan has no field for the
@@ -231,7 +236,8 @@ func (c *complaints) arrivals(a *Arrivals) {
 	c.check(len(a.Buckets) > 0, "arrivals.buckets", `must be a list of {"at": duration, "count": number}`)
 	for i, b := range a.Buckets {
 		at := fmt.Sprintf("arrivals.buckets[%d]", i)
-		ok := b.Count >= 0 && b.Count <= MaxVisitors && b.At >= 0 && b.At <= longest && (i == 0 || b.At > a.Buckets[i-1].At)
+		ok := b.Count >= 0 && b.Count <= MaxVisitors && b.At >= 0 && b.At <= longest &&
+			(i == 0 || b.At > a.Buckets[i-1].At)
 		c.check(ok, at, fmt.Sprintf("must be later than the one before, at most %s after the opening, with a count from 0 to %d", longest, MaxVisitors))
 		if !ok {
 			return

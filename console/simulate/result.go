@@ -116,8 +116,9 @@ func (s *sale) result() *Result {
 	c := s.state.Counts()
 	r := &Result{
 		Visitors: len(s.crowd) - s.away, Away: s.away, Tickets: s.plan.Tickets, Sold: s.sold,
-		Called: int(c.Called), Admitted: int(c.Admitted), NoShows: int(c.NoShows), Left: int(c.Left), Windows: int(c.Windows),
-		Ends: since(s.now), SoldOut: s.soldOut, Peak: s.peak,
+		Called: int(c.Called), Admitted: int(c.Admitted), NoShows: int(c.NoShows), Left: int(c.Left),
+		Windows: int(c.Windows),
+		Ends:    since(s.now), SoldOut: s.soldOut, Peak: s.peak,
 	}
 	unsettled := int(c.Arrivals - c.Admitted - c.NoShows - c.Left)
 	if r.Finished = s.soldOut || unsettled == 0; s.soldOut {
@@ -280,8 +281,10 @@ const (
 // steps are the widths that read well.
 var steps = []Duration{
 	Duration(100 * time.Millisecond), Duration(200 * time.Millisecond), Duration(500 * time.Millisecond),
-	Duration(time.Second), Duration(2 * time.Second), Duration(5 * time.Second), Duration(10 * time.Second), Duration(15 * time.Second), Duration(30 * time.Second),
-	Duration(time.Minute), Duration(2 * time.Minute), Duration(5 * time.Minute), Duration(10 * time.Minute), Duration(15 * time.Minute), Duration(30 * time.Minute),
+	Duration(time.Second), Duration(2 * time.Second), Duration(5 * time.Second), Duration(10 * time.Second),
+	Duration(15 * time.Second), Duration(30 * time.Second),
+	Duration(time.Minute), Duration(2 * time.Minute), Duration(5 * time.Minute), Duration(10 * time.Minute),
+	Duration(15 * time.Minute), Duration(30 * time.Minute),
 	Duration(time.Hour), Duration(2 * time.Hour), Duration(6 * time.Hour), Duration(12 * time.Hour),
 	Duration(24 * time.Hour), Duration(48 * time.Hour), Duration(7 * 24 * time.Hour),
 }

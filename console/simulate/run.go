@@ -39,7 +39,8 @@ func Run(ctx context.Context, p Plan, progress Progress) (*Result, error) {
 }
 
 // run simulates a plan with a crowd, which it modifies. It passes every entry to observe.
-func run(ctx context.Context, p *Plan, crowd []visitor, progress Progress, observe func(fairness.Entry)) (*Result, error) {
+func run(ctx context.Context, p *Plan, crowd []visitor, progress Progress,
+	observe func(fairness.Entry)) (*Result, error) {
 	s := &sale{plan: p, crowd: crowd, oracle: oracle{seed: p.Seed}, observe: observe, served: -callInterval}
 	s.line = make([]uint32, 0, len(crowd))
 	last := crowd[len(crowd)-1].arrives + patience.after()
@@ -340,7 +341,8 @@ func (o *oracle) prove(alpha []byte) (proof [fairness.ProofSize]byte) {
 }
 
 // VerifyProof implements [fairness.Oracle].
-func (o *oracle) VerifyProof(_ [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) (beta [fairness.BetaSize]byte, err error) {
+func (o *oracle) VerifyProof(_ [fairness.PublicKeySize]byte, alpha []byte,
+	proof [fairness.ProofSize]byte) (beta [fairness.BetaSize]byte, err error) {
 	if proof != o.prove(alpha) {
 		return beta, errors.New("proof does not match this window")
 	}
@@ -348,6 +350,7 @@ func (o *oracle) VerifyProof(_ [fairness.PublicKeySize]byte, alpha []byte, proof
 }
 
 // VerifyCosignature implements [fairness.Oracle].
-func (o *oracle) VerifyCosignature(string, uint64, [fairness.HashSize]byte, fairness.Cosignature) (fairness.Time, error) {
+func (o *oracle) VerifyCosignature(string, uint64, [fairness.HashSize]byte,
+	fairness.Cosignature) (fairness.Time, error) {
 	return 0, errors.New("a simulated room has no witnesses")
 }

@@ -120,7 +120,8 @@ func (b *bench) proxies(bare, subject func() (round, error)) error {
 	ratio := median(ratios)
 	b.add(ratio >= 0.8, "a visitor's requests through the connector's proxy",
 		fmt.Sprintf("%.0f/s, %.2f (%.2f to %.2f) of a bare reverse proxy's %.0f/s; %.0f us of CPU, %.0f us",
-			median(subjects), ratio, slices.Min(ratios), slices.Max(ratios), median(bares), 1e6*median(costs), 1e6*median(bareCosts)), "0.80 or more")
+			median(subjects), ratio, slices.Min(ratios), slices.Max(ratios), median(bares), 1e6*median(costs),
+			1e6*median(bareCosts)), "0.80 or more")
 	return nil
 }
 

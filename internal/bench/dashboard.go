@@ -82,7 +82,8 @@ func (b *bench) dashboard() error {
 	b.add(cost < 0.05 && events >= dashboards*lookRounds*int64(roundLength/time.Second)/2,
 		fmt.Sprintf("CPU of a join with %d dashboards open, %d waiting", dashboards, lookingOn),
 		fmt.Sprintf("%+.1f %%: %.1f us (%.1f to %.1f), without %.1f us (%.1f to %.1f)", 100*cost,
-			1e6*median(watched), 1e6*slices.Min(watched), 1e6*slices.Max(watched), 1e6*median(alone), 1e6*slices.Min(alone), 1e6*slices.Max(alone)), "under 5 % more")
+			1e6*median(watched), 1e6*slices.Min(watched), 1e6*slices.Max(watched), 1e6*median(alone),
+			1e6*slices.Min(alone), 1e6*slices.Max(alone)), "under 5 % more")
 	return b.restingDashboard(s, session)
 }
 

@@ -85,7 +85,8 @@ func run(ctx context.Context, visitors int, only []string) (kept bool, err error
 		return false, err
 	}
 	steps := map[string]func() error{"joins": b.joins, "reads": b.reads, "dashboard": b.dashboard,
-		"connector": b.connector, "window": b.window, "replay": b.replay, "audit": b.audit, "page": b.firstLoad, "polls": b.polls, "check": b.check}
+		"connector": b.connector, "window": b.window, "replay": b.replay, "audit": b.audit, "page": b.firstLoad,
+		"polls": b.polls, "check": b.check}
 	for _, name := range only {
 		step, ok := steps[name]
 		if !ok {

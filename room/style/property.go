@@ -42,11 +42,13 @@ var Properties = slices.Concat(
 	[]Property{
 		{Name: "border-radius", Values: "0 to 999px, or 0 to 50%", check: one(isRadius)},
 		{
-			Name: "box-shadow", Values: "none, or x, y and blur up to 0.5rem, 0.5rem and 1.5rem and a colour of at most 25%: #rrggbb40",
+			Name:   "box-shadow",
+			Values: "none, or x, y and blur up to 0.5rem, 0.5rem and 1.5rem and a colour of at most 25%: #rrggbb40",
 			Honest: "none alone", check: isShadow,
 		},
 		{
-			Name: "font-size", Values: "0.75rem to 3rem, px too", Honest: "0.875rem to 1.5rem, h2 to 2rem, h1 to 3.75rem, b to 4.5rem; so does what holds it",
+			Name: "font-size", Values: "0.75rem to 3rem, px too",
+			Honest:    "0.875rem to 1.5rem, h2 to 2rem, h1 to 3.75rem, b to 4.5rem; so does what holds it",
 			inherited: true, check: bounds(.75, 3, .875, 4.5, "px", "rem"),
 		},
 		{Name: "font-weight", Values: "normal, bold, 300 to 900", check: one(isWeight)},
@@ -60,7 +62,8 @@ var Properties = slices.Concat(
 		{Name: "line-height", Values: "a number from 1 to 2",
 			check: one(func(v value) bool { return v.kind == number && v.number >= 1 && v.number <= 2 })},
 		{
-			Name: "letter-spacing", Values: "normal, -0.05em to 0.2em", Honest: "normal, -0.05em to 0.05em; so does what holds it", inherited: true,
+			Name: "letter-spacing", Values: "normal, -0.05em to 0.2em",
+			Honest: "normal, -0.05em to 0.05em; so does what holds it", inherited: true,
 			check: func(values []value, honest bool) bool {
 				return one(is("normal"))(values, honest) || bounds(-.05, .2, -.05, .05, "em")(values, honest)
 			},

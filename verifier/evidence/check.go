@@ -158,7 +158,8 @@ func (e *Evidence) shrink(f *Finding, key note.Verifier) error {
 		return errors.New("the second checkpoint is not the smaller one, or the observation is missing")
 	}
 	f.show("The key %s signed a history of %d entries, and one of %d.", key.Name(), f.First.Size, head.Size)
-	f.NotShown = append(f.NotShown, "That the two contradict each other: the smaller may be a prefix of the larger, shown late.")
+	f.NotShown = append(f.NotShown,
+		"That the two contradict each other: the smaller may be a prefix of the larger, shown late.")
 	return nil
 }
 

@@ -48,7 +48,8 @@ func Contradict(ctx context.Context, fetch audit.TileFetcher, vkey string, first
 // Dropped returns evidence that a proven entry of the first checkpoint is not in the second, which
 // has a different entry in its place. It returns nil if the entries are the same or the second tree
 // is too small to tell.
-func Dropped(ctx context.Context, fetch audit.TileFetcher, vkey string, first []byte, entry *ticket.Proven, second []byte) (*Evidence, error) {
+func Dropped(ctx context.Context, fetch audit.TileFetcher, vkey string, first []byte, entry *ticket.Proven,
+	second []byte) (*Evidence, error) {
 	key, err := audit.ParseKey(vkey)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnfounded, err)
@@ -86,7 +87,8 @@ func Dropped(ctx context.Context, fetch audit.TileFetcher, vkey string, first []
 	if string(instead.Entry) == string(entry.Entry) {
 		return nil, nil
 	}
-	e := &Evidence{Version: version, Kind: Receipt, VKey: ticket.Text(vkey), First: first, Second: second, Entry: entry, Instead: instead}
+	e := &Evidence{Version: version, Kind: Receipt, VKey: ticket.Text(vkey), First: first, Second: second, Entry: entry,
+		Instead: instead}
 	if _, err := e.Check(""); err != nil {
 		return nil, err
 	}
@@ -116,7 +118,8 @@ func open(vkey string, first, second []byte) (p pair, err error) {
 
 // rootAt returns the root of the first size entries of a tree, 0 < size < head.Size, with its
 // consistency proof.
-func rootAt(ctx context.Context, fetch audit.TileFetcher, head audit.Checkpoint, size uint64) (audit.Hash, []audit.Hash, error) {
+func rootAt(ctx context.Context, fetch audit.TileFetcher, head audit.Checkpoint,
+	size uint64) (audit.Hash, []audit.Hash, error) {
 	reader := tlog.TileHashReader(tlog.Tree{N: int64(head.Size), Hash: head.Root}, tiles{ctx, fetch})
 	root, err := tlog.TreeHash(int64(size), reader)
 	if err != nil {
@@ -143,7 +146,8 @@ func (t tiles) ReadTiles(list []tlog.Tile) ([][]byte, error) {
 	data := make([][]byte, len(list))
 	for i, one := range list {
 		var err error
-		if data[i], err = t.fetch(t.ctx, audit.Tile{Level: int8(one.L), Index: uint64(one.N), Width: one.W}); err != nil {
+		if data[i], err = t.fetch(t.ctx, audit.Tile{Level: int8(one.L), Index: uint64(one.N),
+			Width: one.W}); err != nil {
 			return nil, err
 		}
 	}

@@ -70,7 +70,8 @@ func (f *Finder) words(of *Finding) string {
 var kindWords = []struct{ kind, one, many string }{
 	{"outflow", "change of the pace", "changes of the pace"}, {"windows", "change of the schedule",
 		"changes of the schedule"},
-	{"pause", "pause", "pauses"}, {"hold", "hold", "holds"}, {"resume", "resumption", "resumptions"}, {"message", "message", "messages"},
+	{"pause", "pause", "pauses"}, {"hold", "hold", "holds"}, {"resume", "resumption", "resumptions"},
+	{"message", "message", "messages"},
 	{"open", "opening past the line", "openings past the line"}, {"shut", "end of one", "ends of one"},
 	{"unguarded", "time without the room", "times without the room"},
 }

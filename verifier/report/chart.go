@@ -62,7 +62,8 @@ func arrivalChart(s *Story, m moments) *chart {
 		if b[arrived] == 0 {
 			continue
 		}
-		from, to := scale(uint64(i), uint64(len(t.bins)), chartWidth), scale(uint64(i+1), uint64(len(t.bins)), chartWidth)
+		from, to := scale(uint64(i), uint64(len(t.bins)), chartWidth),
+			scale(uint64(i+1), uint64(len(t.bins)), chartWidth)
 		height := max(scale(b[arrived], most, chartHeight), 2) // at least visible
 		fmt.Fprintf(&path, "M%d %dV%dH%dV%dz", from, chartHeight, chartHeight-height, to, chartHeight)
 	}
@@ -100,7 +101,8 @@ func stairs(t *Times, what series, most uint64) string {
 	for i, b := range t.bins {
 		sum += b[what]
 		if b[what] > 0 {
-			fmt.Fprintf(&path, "H%dV%d", scale(uint64(i), uint64(len(t.bins)), chartWidth), chartHeight-scale(sum, most, chartHeight))
+			fmt.Fprintf(&path, "H%dV%d", scale(uint64(i), uint64(len(t.bins)), chartWidth),
+				chartHeight-scale(sum, most, chartHeight))
 		}
 	}
 	fmt.Fprintf(&path, "H%d", chartWidth)
@@ -160,7 +162,8 @@ func positionChart(s *Story) *chart {
 		}
 	}
 	for _, p := range s.Points {
-		fmt.Fprintf(&dots, "M%d %dh0", scale(2*p.Arrival-1, 2*s.Arrivals, side), scale(2*uint64(min(p.Position, 1<<50))-1, 2*s.Arrivals, side))
+		fmt.Fprintf(&dots, "M%d %dh0", scale(2*p.Arrival-1, 2*s.Arrivals, side),
+			scale(2*uint64(min(p.Position, 1<<50))-1, 2*s.Arrivals, side))
 	}
 	class := "dot"
 	if len(s.Points) <= fewPoints {

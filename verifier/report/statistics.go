@@ -45,7 +45,8 @@ func newStatsView(r *stats.Result) *statsView {
 		v.Words = fmt.Sprintf("As far as the tests below can detect, places are random. A fair room looks unusual to any of them in at most %g of 100 cases.", 100*r.Level)
 	case stats.Unusual:
 		v.Verdict = "Unusual"
-		v.Words = fmt.Sprintf("Chance does this to at most %g of 100 fair rooms. It is a reason to ask, not a proof.", 100*r.Level)
+		v.Words = fmt.Sprintf("Chance does this to at most %g of 100 fair rooms. It is a reason to ask, not a proof.",
+			100*r.Level)
 	default:
 		v.Verdict = "Too few arrivals to tell"
 		v.Words = "No test was possible."

@@ -95,7 +95,8 @@ type bundle struct {
 func Record(src verifier.Source) *Recorder {
 	return &Recorder{
 		Source: src, waiting: map[uint64]bundle{}, sample: map[fairness.Ticket]*Point{}, highest: 1<<48 - 1,
-		story: Story{Skips: map[fairness.Reason]uint64{}, Lanes: map[fairness.Lane]*Lane{}, Cosigned: map[uint32]uint64{}},
+		story: Story{Skips: map[fairness.Reason]uint64{}, Lanes: map[fairness.Lane]*Lane{},
+			Cosigned: map[uint32]uint64{}},
 	}
 }
 

@@ -147,7 +147,8 @@ func newPage(a *Audit) *page {
 	}
 	r, s := a.Report, a.Story
 	m := moments{a.Zone}
-	p := &page{Audit: a, moments: m, base: base(a.Source, r.Origin), When: m.beside(a.Time.Truncate(time.Second)), Room: clip(r.Origin, 300)}
+	p := &page{Audit: a, moments: m, base: base(a.Source, r.Origin), When: m.beside(a.Time.Truncate(time.Second)),
+		Room: clip(r.Origin, 300)}
 	for i, c := range r.Checks {
 		if c.Status == verifier.Fail {
 			p.Failed++
@@ -219,7 +220,8 @@ func (p *page) tables() {
 	p.MoreWindows = more(uint64(len(s.Windows)-len(p.Windows)) + s.Untold)
 	for _, name := range slices.Sorted(maps.Keys(s.Lanes)) {
 		l := s.Lanes[name]
-		p.Lanes = append(p.Lanes, laneView{string(name), numeral.Group(l.Arrivals), numeral.Group(l.Places), numeral.Group(uint64(l.Called))})
+		p.Lanes = append(p.Lanes, laneView{string(name), numeral.Group(l.Arrivals), numeral.Group(l.Places),
+			numeral.Group(uint64(l.Called))})
 	}
 	p.Skips = []fact{
 		{"no-show: called, but not claimed in time", numeral.Group(s.Skips[fairness.NoShow])},

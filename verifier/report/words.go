@@ -14,7 +14,8 @@ import (
 
 // levelNames names the assurance levels.
 var levelNames = map[int]string{
-	verifier.LevelConsistent: "consistent", verifier.LevelUnpredictable: "unpredictable", verifier.LevelWitnessed: "witnessed",
+	verifier.LevelConsistent: "consistent", verifier.LevelUnpredictable: "unpredictable",
+	verifier.LevelWitnessed: "witnessed",
 }
 
 // levelWords describes what each level adds to those below.

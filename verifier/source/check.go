@@ -70,7 +70,8 @@ func CheckCopy(ctx context.Context, src verifier.Source) (fit uint64, unchecked 
 	}
 	others, err := checkLines(signed, policy.LogKey, policy.Witnesses)
 	if others > 0 {
-		unchecked = append(unchecked, fmt.Sprintf("%d signature lines of the checkpoint are by keys that the room does not name", others))
+		unchecked = append(unchecked,
+			fmt.Sprintf("%d signature lines of the checkpoint are by keys that the room does not name", others))
 	}
 	return fit, unchecked, err
 }

@@ -75,7 +75,8 @@ type treeCheck struct {
 
 // mismatches fails with ErrMismatch if files do not match a checkpoint, and returns those that may
 // be wrong.
-func mismatches(ctx context.Context, read func(t audit.Tile) ([]byte, error), head audit.Checkpoint) ([]audit.Tile, error) {
+func mismatches(ctx context.Context, read func(t audit.Tile) ([]byte, error),
+	head audit.Checkpoint) ([]audit.Tile, error) {
 	f := &treeCheck{read: read}
 	for t := range audit.Tiles(head.Size) {
 		if t.Level >= 0 {
@@ -100,7 +101,8 @@ func mismatches(ctx context.Context, read func(t audit.Tile) ([]byte, error), he
 
 // mismatchedTiles is like mismatches, but does not read the entries, which an audit has already
 // checked.
-func mismatchedTiles(ctx context.Context, read func(t audit.Tile) ([]byte, error), head audit.Checkpoint) ([]audit.Tile, error) {
+func mismatchedTiles(ctx context.Context, read func(t audit.Tile) ([]byte, error),
+	head audit.Checkpoint) ([]audit.Tile, error) {
 	f := &treeCheck{read: read}
 	for t := range audit.Tiles(head.Size) {
 		if t.Level != 0 {
@@ -175,7 +177,8 @@ func (f *treeCheck) add(t audit.Tile, row, there []byte) {
 		if t.Level == 0 && t.Width < audit.TileWidth {
 			f.tree.Append(h)
 		} else if t.Level > 0 && len(there) == len(row) && audit.Hash(there[i*hashSize:]) != h {
-			f.suspect(audit.Tile{Level: t.Level - 1, Index: t.Index*audit.TileWidth + uint64(i), Width: audit.TileWidth})
+			f.suspect(audit.Tile{Level: t.Level - 1, Index: t.Index*audit.TileWidth + uint64(i),
+				Width: audit.TileWidth})
 		}
 	}
 	if t.Width < audit.TileWidth {

@@ -49,7 +49,8 @@ func Open(arg string) (verifier.Source, error) {
 	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
 		return HTTP(arg, nil)
 	}
-	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() && strings.EqualFold(filepath.Ext(arg), ".zip") {
+	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() &&
+		strings.EqualFold(filepath.Ext(arg), ".zip") {
 		return Zip(arg)
 	}
 	return Dir(arg)

@@ -29,7 +29,8 @@ const VKeyPath = "vkey"
 // ones again. The checkpoint is written last. ErrMismatch means that the source's own files do not
 // match its checkpoint; an earlier checkpoint is then kept. Whether the transcript follows the
 // rules is for [verifier.Audit] to decide. The progress counts tiles and may be nil.
-func Store(ctx context.Context, src verifier.Source, dir string, progress func(done, total uint64)) (audit.Checkpoint, error) {
+func Store(ctx context.Context, src verifier.Source, dir string,
+	progress func(done, total uint64)) (audit.Checkpoint, error) {
 	signed, err := src.Checkpoint(ctx)
 	if err != nil {
 		return audit.Checkpoint{}, fmt.Errorf("store transcript: %w", err)
@@ -83,7 +84,8 @@ func checkStored(dir string, head audit.Checkpoint) (*audit.Checkpoint, error) {
 	return &stored, nil
 }
 
-func storeTiles(ctx context.Context, src verifier.Source, dir string, size uint64, progress func(done, total uint64)) error {
+func storeTiles(ctx context.Context, src verifier.Source, dir string, size uint64,
+	progress func(done, total uint64)) error {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(storers)
 	total := tiles(size)

@@ -16,7 +16,8 @@ type grid struct {
 
 func newGrid(side int) grid {
 	cells := side * side
-	return grid{side: side, counts: make([]uint64, cells), expected: make([]float64, cells), variance: make([]float64, cells)}
+	return grid{side: side, counts: make([]uint64, cells), expected: make([]float64, cells),
+		variance: make([]float64, cells)}
 }
 
 // add adds a window with at least as many arrivals as a side has parts.

@@ -57,7 +57,8 @@ func (s *scores) power(m *scan, tests int) (list []Power) {
 			seen(m, s.labels.variance, level), byRanks})
 		windows := s.spread / math.Sqrt(s.labels.variance) // square root of the equivalent number of equal windows
 		list = append(list, Power{cheatRedraw,
-			fmt.Sprintf("every window was drawn %d times, and the draw that was best for the people of the list kept", redraws),
+			fmt.Sprintf("every window was drawn %d times, and the draw that was best for the people of the list kept",
+				redraws),
 			below((bestMean*windows - limit(level)) / bestDeviation),
 			"formula: normal approximation of the best of 100 rank sums"})
 	}

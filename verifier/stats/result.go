@@ -93,7 +93,8 @@ func (c *Collector) Result() (*Result, error) {
 	r := &Result{Verdict: TooFew, Level: Level, Room: c.room.finish(s)}
 	r.Own, r.Group = list(len(c.own), s.own), list(len(c.group), s.group)
 	g, m := s.grid(), s.scan()
-	r.Tests = []Test{gridTest(g), momentsTest(m), s.windowsTest(), s.orderTest(), s.neighboursTest(), s.worstTest(), s.ownTest(r.Own), s.groupTest(r.Group)}
+	r.Tests = []Test{gridTest(g), momentsTest(m), s.windowsTest(), s.orderTest(), s.neighboursTest(), s.worstTest(),
+		s.ownTest(r.Own), s.groupTest(r.Group)}
 	made := holm(r.Tests)
 	for _, t := range r.Tests {
 		switch {
@@ -182,7 +183,8 @@ func gridTest(g *grid) Test {
 	at := row*g.side + column
 	return made(testGrid, title, tail(x, df),
 		"What stands out most: part %d of %d by arrival has %s in part %d by place, and chance gives %s. Chi-square %.1f, %.0f degrees of freedom.",
-		row+1, g.side, numeral.Count(g.counts[at], "person", "people"), column+1, numeral.Group(uint64(math.Round(g.expected[at]))), x, df)
+		row+1, g.side, numeral.Count(g.counts[at], "person", "people"), column+1,
+		numeral.Group(uint64(math.Round(g.expected[at]))), x, df)
 }
 
 // momentsTest compares the arrivals of each part with all others, with the rank sum of
@@ -271,7 +273,8 @@ func (s *scores) groupTest(l *List) Test {
 	m := float64(s.labels.tickets)
 	return made(testGroup, title, twoSided(s.labels.z()),
 		"%s of the list stand at %.1f %% of their window on average, 0 %% being the front; chance gives 50 %%, and in 99 of 100 rooms at most %.1f more or less.",
-		numeral.Count(l.Placed, "ticket", "tickets"), 100*s.labels.sum/m, 100*limit(0.01)*math.Sqrt(s.labels.variance)/m)
+		numeral.Count(l.Placed, "ticket", "tickets"), 100*s.labels.sum/m,
+		100*limit(0.01)*math.Sqrt(s.labels.variance)/m)
 }
 
 func listMissing(id, title string, l *List) (Test, bool) {
@@ -305,7 +308,8 @@ func cannotSee(r *Result) []string {
 		l = append(l, "Whether a list was made before the places were known: one made from the places finds what it was made from.")
 	}
 	if waiting := r.Room.Arrivals - r.Room.Tested; waiting > 0 {
-		l = append(l, fmt.Sprintf("Anything about %s: not all places of their windows are stated at this checkpoint.", numeral.Count(waiting, "arrival", "arrivals")))
+		l = append(l, fmt.Sprintf("Anything about %s: not all places of their windows are stated at this checkpoint.",
+			numeral.Count(waiting, "arrival", "arrivals")))
 	}
 	if r.Verdict == TooFew {
 		l = append(l, "Anything at all about this room: it has too few arrivals with places.")

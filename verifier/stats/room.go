@@ -209,7 +209,8 @@ func (d *description) finish(s *scores) Room {
 	// [] instead of null in JSON
 	after.Bursts, after.LateFreezes = append([]Moment{}, after.Bursts...), append([]Window{}, after.LateFreezes...)
 	after.Many, after.Few = append([]Window{}, after.Many...), append([]Window{}, after.Few...)
-	after.Amendments, after.Series.Counts = append([]Amendment{}, after.Amendments...), append([]uint64{}, after.Series.Counts...)
+	after.Amendments, after.Series.Counts = append([]Amendment{}, after.Amendments...),
+		append([]uint64{}, after.Series.Counts...)
 	return after.Room
 }
 
@@ -225,7 +226,8 @@ func (d *description) odd() {
 	slices.Sort(paces)
 	median := paces[len(paces)/2]
 	for _, p := range d.all {
-		w := Window{Index: p.index, From: p.from, To: p.from + fairness.Time(p.length), Arrivals: uint64(p.arrivals), Usual: median * float64(p.length) / 1000}
+		w := Window{Index: p.index, From: p.from, To: p.from + fairness.Time(p.length), Arrivals: uint64(p.arrivals),
+			Usual: median * float64(p.length) / 1000}
 		switch times := p.perSecond() / median; {
 		case times > oddTimes && p.arrivals >= burstArrivals:
 			d.Many = keep(d.Many, w, func(w Window) float64 { return float64(w.Arrivals) / w.Usual })

@@ -84,7 +84,8 @@ func (j *judge) chance(draw *fairness.Draw, facts Facts) Reason {
 	switch {
 	case int64(draw.Time) < appears:
 		return TooSoon
-	case room.Beacon == nil && len(draw.Signature) > 0, room.Beacon != nil && room.Beacon.Verify(round, draw.Signature) != nil:
+	case room.Beacon == nil && len(draw.Signature) > 0, room.Beacon != nil &&
+		room.Beacon.Verify(round, draw.Signature) != nil:
 		return BadBeacon
 	}
 	signers, ok := j.cosigners(draw.Cosignatures, appears/1000)
@@ -109,7 +110,8 @@ func (j *judge) chance(draw *fairness.Draw, facts Facts) Reason {
 // cosignatures are by different witnesses of the room, in their order, and from before a time in
 // seconds.
 func (j *judge) cosigners(list []fairness.Cosignature, before int64) (signers []string, ok bool) {
-	sealed := audit.Checkpoint{Origin: j.room.Origin, Size: uint64(j.b.Freeze.Index) + 1, Root: j.b.Freeze.rootEnding(j.head.Size)}
+	sealed := audit.Checkpoint{Origin: j.room.Origin, Size: uint64(j.b.Freeze.Index) + 1,
+		Root: j.b.Freeze.rootEnding(j.head.Size)}
 	rest := j.room.Witnesses
 	for _, c := range list {
 		by := slices.IndexFunc(rest, func(witness string) bool {

@@ -78,8 +78,10 @@ func (w *Watcher) forget() { w.replay, w.caughtUp = replay{}, false }
 // readSome replays the next bundles.
 func (w *Watcher) readSome(ctx context.Context) error {
 	var list []audit.Tile
-	for next := w.replay.tree.Size() / audit.TileWidth; len(list) < together && next*audit.TileWidth < w.head.Size; next++ {
-		list = append(list, audit.Tile{Level: -1, Index: next, Width: int(min(audit.TileWidth, w.head.Size-next*audit.TileWidth))})
+	for next := w.replay.tree.Size() / audit.TileWidth; len(list) < together &&
+		next*audit.TileWidth < w.head.Size; next++ {
+		list = append(list, audit.Tile{Level: -1, Index: next,
+			Width: int(min(audit.TileWidth, w.head.Size-next*audit.TileWidth))})
 	}
 	for i, b := range fetch(ctx, w.src, list) {
 		if b.err != nil {
@@ -164,7 +166,8 @@ func (r *replay) mark(e fairness.Entry, text []byte) {
 func (r *replay) Root() [fairness.HashSize]byte { return r.tree.Root() }
 
 // VerifyProof implements [fairness.Oracle].
-func (r *replay) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
+func (r *replay) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte,
+	proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
 	public, err := vrf.NewPublicKey(key[:])
 	if err != nil {
 		return [fairness.BetaSize]byte{}, err
@@ -173,8 +176,10 @@ func (r *replay) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte, pro
 }
 
 // VerifyCosignature implements [fairness.Oracle].
-func (r *replay) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte, c fairness.Cosignature) (fairness.Time, error) {
-	seconds, err := audit.Checkpoint{Origin: r.state.Policy().Origin, Size: size, Root: root}.CosignedAt(witness, audit.Cosignature(c))
+func (r *replay) VerifyCosignature(witness string, size uint64, root [fairness.HashSize]byte,
+	c fairness.Cosignature) (fairness.Time, error) {
+	seconds, err := audit.Checkpoint{Origin: r.state.Policy().Origin, Size: size,
+		Root: root}.CosignedAt(witness, audit.Cosignature(c))
 	if err == nil {
 		r.signers++
 	}

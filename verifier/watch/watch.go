@@ -208,7 +208,8 @@ func (w *Watcher) suspect(kind evidence.Kind, signed []byte, now fairness.Time, 
 }
 
 func observation(now, since fairness.Time, detail string) *evidence.Observation {
-	return &evidence.Observation{Time: ticket.Number(max(now, 0)), Since: ticket.Number(max(since, 0)), Detail: ticket.Text(strings.ToValidUTF8(detail, "?"))}
+	return &evidence.Observation{Time: ticket.Number(max(now, 0)), Since: ticket.Number(max(since, 0)),
+		Detail: ticket.Text(strings.ToValidUTF8(detail, "?"))}
 }
 
 // judge looks for broken rules, and for freezes and draws that are overdue.

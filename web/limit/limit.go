@@ -98,8 +98,10 @@ func perMinute(n int, minutes float64) budget {
 
 // New returns Limits with full budgets.
 func New(o Options) *Limits {
-	l := &Limits{streams: o.Streams, exempt: o.Exempt, log: o.Log, began: time.Now(), table: newTable(), open: newOpenStreams(), queues: queues{of: map[uint64]*queue{}}}
-	l.budgets[Joins], l.budgets[Pages], l.budgets[Passes] = perMinute(o.Joins, 2), perMinute(o.Pages, 2), perMinute(o.Passes, passBurst)
+	l := &Limits{streams: o.Streams, exempt: o.Exempt, log: o.Log, began: time.Now(), table: newTable(),
+		open: newOpenStreams(), queues: queues{of: map[uint64]*queue{}}}
+	l.budgets[Joins], l.budgets[Pages], l.budgets[Passes] = perMinute(o.Joins, 2), perMinute(o.Pages, 2),
+		perMinute(o.Passes, passBurst)
 	if o.Tickets > 0 {
 		l.budgets[Tickets] = budget{24 * time.Hour / time.Duration(o.Tickets), 24 * time.Hour}
 	}

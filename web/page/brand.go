@@ -146,14 +146,16 @@ func (b Brand) Contrast() ([]Finding, error) {
 		text("links on the page", "links, numbers that stand out", s.Accent, s.AccentInk, s.Page)
 		text("links on a card", "links in notices", s.Accent, s.AccentInk, s.Card)
 		text("text of a button", "join, go in", s.OnAccent, s.OnAccent, s.Accent)
-		list = append(list, finding(s.scheme, "a button on the page", "join, go in", s.Accent, s.Accent, s.Page, style.PartContrast))
+		list = append(list, finding(s.scheme, "a button on the page", "join, go in", s.Accent, s.Accent, s.Page,
+			style.PartContrast))
 	}
 	return list, nil
 }
 
 func finding(scheme style.Scheme, pair, where string, given, shown, ground style.Color, required float64) Finding {
 	return Finding{
-		Scheme: scheme, Pair: pair, Where: where, Given: given.String(), Ground: ground.String(), Ratio: given.Contrast(ground), Required: required,
+		Scheme: scheme, Pair: pair, Where: where, Given: given.String(), Ground: ground.String(),
+		Ratio: given.Contrast(ground), Required: required,
 		Shown: shown.String(), Then: shown.Contrast(ground), Repaired: given != shown,
 	}
 }

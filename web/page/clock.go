@@ -54,7 +54,8 @@ func (c clock) words(t time.Time) string {
 }
 
 func (c clock) element(attribute string, t time.Time) template.HTML {
-	return trusted(`<time dir="auto"` + attribute + ` datetime="` + t.UTC().Format(isoMillis) + `">` + c.words(t) + `</time>`)
+	return trusted(`<time dir="auto"` + attribute + ` datetime="` + t.UTC().Format(isoMillis) + `">` + c.words(t) +
+		`</time>`)
 }
 
 func sameDay(a, b time.Time) bool { return a.YearDay() == b.YearDay() && a.Year() == b.Year() }

@@ -87,7 +87,8 @@ func (p *linePage) Countdown() string {
 // because
 // the draw is late.
 func (p *linePage) Expected() *Span {
-	if p.View.Ticket == nil || p.View.Ticket.Expected == nil || p.View.Ticket.Grows || p.In(Waiting) && !p.View.Now.Before(p.Late()) {
+	if p.View.Ticket == nil || p.View.Ticket.Expected == nil || p.View.Ticket.Grows || p.In(Waiting) &&
+		!p.View.Now.Before(p.Late()) {
 		return nil
 	}
 	s := p.round(*p.View.Ticket.Expected)

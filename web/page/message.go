@@ -128,7 +128,8 @@ func (s *speaker) Count(key, live string, n uint64) (template.HTML, error) {
 }
 
 var categories = map[plural.Form]string{
-	plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many", plural.Other: "other",
+	plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many",
+	plural.Other: "other",
 }
 
 // form returns the form of a message for a number.

@@ -63,8 +63,9 @@ func Previews(s Sample) []Example {
 	now := s.Now.Truncate(time.Minute).Add(20 * time.Second)
 	bare := func(state State) View {
 		return View{
-			Room: s.Room, Lang: s.Lang, State: state, Now: now, Opens: now.Add(-time.Hour), Starts: now.Add(-30 * time.Minute),
-			Claim: s.Claim, Target: s.Target, Without: Joinable, Poll: time.Minute,
+			Room: s.Room, Lang: s.Lang, State: state, Now: now, Opens: now.Add(-time.Hour),
+			Starts: now.Add(-30 * time.Minute),
+			Claim:  s.Claim, Target: s.Target, Without: Joinable, Poll: time.Minute,
 		}
 	}
 	upcoming := bare(Upcoming)
@@ -123,7 +124,8 @@ func sampleWaiting(v View) View {
 	from := v.Now.Truncate(time.Minute)
 	v.Ticket = &Ticket{
 		ID: sampleTicket, Joined: v.Now.Add(-13 * time.Second),
-		Window: Window{Index: 60, From: from, To: from.Add(time.Minute), Draws: from.Add(66 * time.Second), Arrivals: sampleGroup},
+		Window: Window{Index: 60, From: from, To: from.Add(time.Minute), Draws: from.Add(66 * time.Second),
+			Arrivals: sampleGroup},
 		Called: sampleCalled, AheadMin: sampleEarlier, AheadMax: sampleEarlier + sampleGroup - 1,
 		Expected: &Span{v.Now.Add(14 * time.Minute), v.Now.Add(25 * time.Minute)},
 	}
@@ -133,7 +135,8 @@ func sampleWaiting(v View) View {
 func sampleDrawn(v View) View {
 	v = sampleWaiting(v)
 	t, from := v.Ticket, v.Now.Truncate(time.Minute).Add(-11*time.Minute)
-	t.Joined, t.Window.From, t.Window.To, t.Window.Draws = from.Add(40*time.Second), from, from.Add(time.Minute), from.Add(66*time.Second)
+	t.Joined, t.Window.From, t.Window.To, t.Window.Draws = from.Add(40*time.Second), from, from.Add(time.Minute),
+		from.Add(66*time.Second)
 	t.Position, t.AheadMin, t.AheadMax = samplePlace, samplePlace-sampleCalled-1, samplePlace-sampleCalled-1
 	return v
 }

@@ -104,7 +104,9 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int64, err 
 
 // AddSummary stores the summary of a room, a JSON document. The first one stays.
 func (s *Store) AddSummary(ctx context.Context, room uuid.UUID, summary []byte) error {
-	if _, err := s.pool.Exec(ctx, `insert into room_summaries (room_id, summary) values ($1, $2) on conflict do nothing`, room, summary); err != nil {
+	if _, err := s.pool.Exec(ctx,
+		`insert into room_summaries (room_id, summary) values ($1, $2) on conflict do nothing`, room,
+		summary); err != nil {
 		return fmt.Errorf("store summary: %w", err)
 	}
 	return nil

@@ -150,7 +150,8 @@ func Turns(id string, r *simulate.Result) template.HTML {
 	for i, b := range r.Buckets {
 		shares[i] = float64(b.Wait.Called) / float64(max(b.Visitors, 1))
 		most = max(most, shares[i])
-		f.Rows = append(f.Rows, []string{b.From.Words(), simulate.Count(b.Visitors), simulate.Count(b.Wait.Called), simulate.Percent(shares[i]), simulate.Count(b.Sold)})
+		f.Rows = append(f.Rows, []string{b.From.Words(), simulate.Count(b.Visitors), simulate.Count(b.Wait.Called),
+			simulate.Percent(shares[i]), simulate.Count(b.Sold)})
 	}
 	if most == 0 {
 		return f.html()
@@ -179,7 +180,8 @@ func Line(id string, r *simulate.Result) template.HTML {
 	most, last := 0, simulate.Duration(0)
 	for _, m := range r.Line {
 		most, last = max(most, m.Waiting, m.Called), m.At
-		f.Rows = append(f.Rows, []string{m.At.Words(), simulate.Count(m.Waiting), simulate.Count(m.Called), simulate.Count(m.Admitted)})
+		f.Rows = append(f.Rows, []string{m.At.Words(), simulate.Count(m.Waiting), simulate.Count(m.Called),
+			simulate.Count(m.Admitted)})
 	}
 	if most == 0 || last == 0 {
 		return f.html()
@@ -194,7 +196,8 @@ func Line(id string, r *simulate.Result) template.HTML {
 	} {
 		var path strings.Builder
 		for i, m := range r.Line {
-			fmt.Fprintf(&path, "%c%d %d", "ML"[min(i, 1)], scale(float64(m.At), float64(last), width), height-scale(float64(line.of(m)), float64(most), height))
+			fmt.Fprintf(&path, "%c%d %d", "ML"[min(i, 1)], scale(float64(m.At), float64(last), width),
+				height-scale(float64(line.of(m)), float64(most), height))
 		}
 		f.Shapes = append(f.Shapes, shape{"chart-line " + line.class, path.String(), line.name})
 	}
@@ -216,7 +219,8 @@ func Advantage(id string, rows []simulate.Row) template.HTML {
 		group       simulate.Name
 	}{
 		{"chart-1", "slow people", simulate.Slow}, {"chart-1", "fast people", simulate.Fast},
-		{"chart-2", "first third", simulate.First}, {"chart-2", "last third", simulate.Last}, {"chart-3", "bots", simulate.Machines},
+		{"chart-2", "first third", simulate.First}, {"chart-2", "last third", simulate.Last},
+		{"chart-3", "bots", simulate.Machines},
 	}
 	most := 1.0
 	for _, s := range series {
@@ -237,7 +241,8 @@ func Advantage(id string, rows []simulate.Row) template.HTML {
 			}
 			value := simulate.Figure(g.Head)
 			cells = append(cells, value)
-			group.Bars = append(group.Bars, bar{s.class, s.name, value, max(scale(g.Head, most, width), 2), scale(1, most, width)})
+			group.Bars = append(group.Bars, bar{s.class, s.name, value, max(scale(g.Head, most, width), 2),
+				scale(1, most, width)})
 		}
 		f.Rows = append(f.Rows, append(cells, simulate.Percent(row.Result.Order), row.Result.Ends.Words()))
 		if row.Result.SoldOut {

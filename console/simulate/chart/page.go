@@ -77,7 +77,8 @@ func facts(p *simulate.Plan) [][2]string {
 		list[1][1] = "unlimited"
 	}
 	for _, w := range p.Room.Rules() {
-		list = append(list, [2]string{"Windows", fmt.Sprintf("of %s, from %s after the opening on", w.Length.Words(), w.From.Words())})
+		list = append(list, [2]string{"Windows", fmt.Sprintf("of %s, from %s after the opening on", w.Length.Words(),
+			w.From.Words())})
 	}
 	outflow := fmt.Sprintf("%s a minute", simulate.Count(int(p.Room.Outflow.PerMinute)))
 	if most := p.Room.Outflow.MaxActive; most > 0 {
@@ -88,8 +89,10 @@ func facts(p *simulate.Plan) [][2]string {
 		{"Outflow", outflow},
 		{"Claim within", p.Room.Claim.Words()},
 		{"Arrivals", arrivals(p)},
-		{"People", fmt.Sprintf("%s do not come when called, %s leave within an hour, %s of those let in buy", simulate.Percent(p.People.NoShow), simulate.Percent(p.People.Leave), simulate.Percent(p.People.Buys))},
-		{"Reaction", fmt.Sprintf("%s; %s for the fast %s", p.People.Reaction.Words(), p.People.FastReaction.Words(), simulate.Percent(p.People.Fast))},
+		{"People", fmt.Sprintf("%s do not come when called, %s leave within an hour, %s of those let in buy",
+			simulate.Percent(p.People.NoShow), simulate.Percent(p.People.Leave), simulate.Percent(p.People.Buys))},
+		{"Reaction", fmt.Sprintf("%s; %s for the fast %s", p.People.Reaction.Words(), p.People.FastReaction.Words(),
+			simulate.Percent(p.People.Fast))},
 		{"Seed", fmt.Sprint(p.Seed)},
 	}...)
 }

@@ -44,7 +44,8 @@ type round struct {
 // EncodeInfo returns drand's JSON for a chain.
 func EncodeInfo(c beacon.Chain) []byte {
 	hash := c.Hash()
-	i := info{PublicKey: c.PublicKey[:], Period: c.Period, Genesis: c.Genesis, Hash: hash[:], GroupHash: c.GroupHash[:], Scheme: beacon.Scheme}
+	i := info{PublicKey: c.PublicKey[:], Period: c.Period, Genesis: c.Genesis, Hash: hash[:], GroupHash: c.GroupHash[:],
+		Scheme: beacon.Scheme}
 	i.Metadata.ID = c.ID
 	return encode(i)
 }

@@ -32,7 +32,8 @@ func (f failures) Unwrap() []error { return f }
 // race asks the relays one after the other, beginning with the one that answered last, and returns
 // the first valid answer. It asks the next relay when one fails or takes longer than hedgeAfter. It
 // needs at least one relay.
-func race[T any](ctx context.Context, c *Client, fetch func(ctx context.Context, base string) (T, error)) (answer T, err error) {
+func race[T any](ctx context.Context, c *Client, fetch func(ctx context.Context,
+	base string) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithCancel(ctx) // stops the requests that lost
 	defer cancel()
 	c.mu.Lock()

@@ -39,7 +39,8 @@ var (
 // Public returns the public relays of the chain [beacon.Quicknet] named in drand's documentation,
 // alternating between operators.
 func Public() []string {
-	return []string{"https://api.drand.sh", "https://drand.cloudflare.com", "https://api2.drand.sh", "https://api3.drand.sh"}
+	return []string{"https://api.drand.sh", "https://drand.cloudflare.com", "https://api2.drand.sh",
+		"https://api3.drand.sh"}
 }
 
 // ParseURL checks a relay's address and returns it without a trailing slash, or [ErrRelay]. It may
