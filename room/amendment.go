@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // Amendment is a change of a live room; nil fields stay as they are. Title and settings are not recorded in
@@ -35,7 +36,7 @@ func (c *OutflowChange) on(o fairness.Outflow) fairness.Outflow {
 	return o
 }
 
-// ParseAmendment parses the JSON of a change. The error is an [*InvalidError] that lists every field that is
+// ParseAmendment parses the JSON of a change. The error is an [*invalid.Error] that lists every field that is
 // unknown, malformed, or invalid in any room.
 func ParseAmendment(data []byte) (Amendment, error) {
 	var a Amendment
@@ -65,8 +66,8 @@ func ParseAmendment(data []byte) (Amendment, error) {
 
 // problems lists what is invalid in any room. If it is empty, the rules may refuse only the first of the
 // entries.
-func (a Amendment) problems() []fairness.Problem {
-	var list []fairness.Problem
+func (a Amendment) problems() invalid.List {
+	var list invalid.List
 	if a.Title != nil {
 		list = append(list, textProblems("title", *a.Title, maxTitle)...)
 	}
@@ -74,18 +75,18 @@ func (a Amendment) problems() []fairness.Problem {
 		list = append(list, a.Message.problems()...)
 	}
 	if o := a.Outflow; o != nil && o.PerMinute != nil && (*o.PerMinute < 1 || *o.PerMinute > fairness.MaxRate) {
-		list = append(list, fairness.Problem{Field: "outflow.per_minute", Detail: wantRate})
+		list.Add("outflow.per_minute", wantRate)
 	}
 	list = append(list, a.windowProblems()...)
 	return append(list, a.on(Settings{}).problems()...)
 }
 
 // windowProblems checks windows with the rules for new rooms.
-func (a Amendment) windowProblems() []fairness.Problem {
-	var list []fairness.Problem
+func (a Amendment) windowProblems() invalid.List {
+	var list invalid.List
 	for i, w := range a.Windows {
 		if w.From == nil {
-			list = append(list, fairness.Problem{Field: fmt.Sprintf("windows[%d].from", i), Detail: "is needed"})
+			list.Add(fmt.Sprintf("windows[%d].from", i), "is needed")
 		}
 	}
 	if len(list) > 0 || len(a.Windows) == 0 {
@@ -95,16 +96,16 @@ func (a Amendment) windowProblems() []fairness.Problem {
 		Closes: closing(a.Closes)}
 	for _, problem := range p.Problems() {
 		if strings.HasPrefix(problem.Field, "windows") {
-			list = append(list, problem)
+			list.Add(problem.Field, problem.Detail)
 		}
 	}
 	return list
 }
 
-// Check returns the [*InvalidError] that [Room.Amend] would return now, or nil. It changes nothing.
+// Check returns the [*invalid.Error] that [Room.Amend] would return now, or nil. It changes nothing.
 func (r *Room) Check(a Amendment) error {
-	if problems := append(a.problems(), a.Message.untimely(r.Now())...); len(problems) > 0 {
-		return &InvalidError{problems}
+	if err := append(a.problems(), a.Message.untimely(r.Now())...).Err(); err != nil {
+		return err
 	}
 	now := fromTime(r.Now())
 	r.mu.RLock()
@@ -120,7 +121,7 @@ func (r *Room) Check(a Amendment) error {
 	}
 	for _, e := range a.entries(max(now, r.live.Now()), r.live.State, [fairness.HashSize]byte{}) {
 		if v, ok := errors.AsType[*fairness.Violation](trial.Apply(e, nil)); ok {
-			return &InvalidError{[]fairness.Problem{refusal(v)}}
+			return refusal(v)
 		}
 	}
 	return nil
@@ -161,12 +162,12 @@ func (a Amendment) schedule(now fairness.Time, s *fairness.State) *fairness.Amen
 	return e
 }
 
-// refusal names the field of an amendment that the rules refuse.
-func refusal(v *fairness.Violation) fairness.Problem {
+// refusal returns the [*invalid.Error] for an amendment that the rules refuse, with the field that they name.
+func refusal(v *fairness.Violation) error {
 	for _, field := range []string{"windows", "closes"} {
 		if name, detail, ok := strings.Cut(v.Detail, " "); ok && strings.HasPrefix(name, field) {
-			return fairness.Problem{Field: name, Detail: detail}
+			return invalid.Field(name, detail)
 		}
 	}
-	return fairness.Problem{Field: string(v.Rule), Detail: v.Detail}
+	return invalid.Field(string(v.Rule), v.Detail)
 }

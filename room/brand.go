@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room/locale"
 	"github.com/proofline/proofline/room/style"
 )
@@ -110,14 +110,13 @@ const wantColor = "must be a colour such as #1a2b3c"
 var colorForm = regexp.MustCompile(`^#[0-9a-fA-F]{6}$`)
 
 // Problems lists what is invalid in the brand, by field, such as "brand.color".
-func (b Brand) Problems() []fairness.Problem {
+func (b Brand) Problems() invalid.List {
 	list := b.Scheme.problems("brand.")
 	list = append(list, b.Dark.problems("brand.dark.")...)
 	for _, lang := range slices.Sorted(maps.Keys(b.Texts)) {
 		field := "brand.texts." + lang
 		if !slices.Contains(Languages, lang) {
-			list = append(list, fairness.Problem{Field: field,
-				Detail: "is not known; known are " + strings.Join(Languages, ", ")})
+			list.Add(field, "is not known; known are "+strings.Join(Languages, ", "))
 			continue
 		}
 		list = append(list, b.Texts[lang].problems(field+".")...)
@@ -130,29 +129,29 @@ func (b Brand) Problems() []fairness.Problem {
 		for i, p := range problems {
 			details[i] = p.String()
 		}
-		list = append(list, fairness.Problem{Field: "brand.css", Detail: strings.Join(details, "; ")})
+		list.Add("brand.css", strings.Join(details, "; "))
 	}
 	return list
 }
 
-func (s Scheme) problems(prefix string) []fairness.Problem {
-	var list []fairness.Problem
+func (s Scheme) problems(prefix string) invalid.List {
+	var list invalid.List
 	if s.Logo != "" {
 		if _, _, err := readLogo(s.Logo); err != nil {
-			list = append(list, fairness.Problem{Field: prefix + "logo", Detail: err.Error()})
+			list.Add(prefix+"logo", err.Error())
 		}
 	}
 	if s.Color != "" && !colorForm.MatchString(s.Color) {
-		list = append(list, fairness.Problem{Field: prefix + "color", Detail: wantColor})
+		list.Add(prefix+"color", wantColor)
 	}
 	if s.Background != "" && !colorForm.MatchString(s.Background) {
-		list = append(list, fairness.Problem{Field: prefix + "background", Detail: wantColor})
+		list.Add(prefix+"background", wantColor)
 	}
 	return list
 }
 
-func (t Texts) problems(prefix string) []fairness.Problem {
-	var list []fairness.Problem
+func (t Texts) problems(prefix string) invalid.List {
+	var list invalid.List
 	for _, text := range []struct {
 		name, text string
 		most       int
@@ -163,8 +162,7 @@ func (t Texts) problems(prefix string) []fairness.Problem {
 	for _, link := range []struct{ name, url string }{{"help_url", t.HelpURL}, {"privacy_url", t.PrivacyURL},
 		{"imprint_url", t.ImprintURL}} {
 		if link.url != "" && !isLink(link.url) {
-			list = append(list, fairness.Problem{Field: prefix + link.name,
-				Detail: "must be a URL of https without user, or mailto: and an address, at most 2000 characters"})
+			list.Add(prefix+link.name, "must be a URL of https without user, or mailto: and an address, at most 2000 characters")
 		}
 	}
 	return list
@@ -184,24 +182,24 @@ func isLink(text string) bool {
 		!strings.ContainsAny(text, "\\ ") && hostForm.MatchString(u.Host)
 }
 
-func (b Brand) languageProblems() []fairness.Problem {
+func (b Brand) languageProblems() invalid.List {
 	for i, lang := range b.Languages {
 		if !slices.Contains(Languages, lang) {
-			return []fairness.Problem{{Field: "brand.languages",
+			return invalid.List{{Field: "brand.languages",
 				Detail: fmt.Sprintf("has %q; known are %s", lang, strings.Join(Languages, ", "))}}
 		}
 		if slices.Contains(b.Languages[:i], lang) {
-			return []fairness.Problem{{Field: "brand.languages", Detail: "has " + lang + " twice"}}
+			return invalid.List{{Field: "brand.languages", Detail: "has " + lang + " twice"}}
 		}
 	}
 	return nil
 }
 
-func choiceProblems(field, chosen string, from []string) []fairness.Problem {
+func choiceProblems(field, chosen string, from []string) invalid.List {
 	if chosen == "" || slices.Contains(from, chosen) {
 		return nil
 	}
-	return []fairness.Problem{{Field: field, Detail: "must be one of " + strings.Join(from, ", ")}}
+	return invalid.List{{Field: field, Detail: "must be one of " + strings.Join(from, ", ")}}
 }
 
 // schemeFields are the members of a scheme, textFields those of texts.

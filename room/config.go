@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/jsontext"
 )
 
@@ -84,7 +85,7 @@ type Outflow struct {
 	MaxActive uint32 `json:"max_active"` // 0: no limit
 }
 
-// ParseConfig parses a room's JSON. The error is an [*InvalidError] that lists every field that is unknown or
+// ParseConfig parses a room's JSON. The error is an [*invalid.Error] that lists every field that is unknown or
 // malformed, and problems of the others that do not depend on the time.
 func ParseConfig(data []byte) (Config, error) {
 	var c Config
@@ -112,9 +113,7 @@ func ParseConfig(data []byte) (Config, error) {
 	c.MaxWaiting = DefaultMaxWaiting
 	c.Settings = d.settings().on(c.Settings)
 	if d.raw != nil && d.err() != nil { // if there is no problem so far, creating the room reports those below
-		if wrong, ok := errors.AsType[*InvalidError](c.check(time.UnixMilli(0))); ok {
-			d.add(wrong.Problems)
-		}
+		d.add(invalid.Problems(c.check(time.UnixMilli(0))))
 	}
 	return c, d.err()
 }
@@ -133,11 +132,11 @@ var wantRate = fmt.Sprintf("must be a whole number from 1 to %d", fairness.MaxRa
 type fields struct {
 	raw      map[string]json.RawMessage
 	prefix   string
-	problems *[]fairness.Problem
+	problems *invalid.List
 }
 
 func newFields(data []byte, known ...string) *fields {
-	d := &fields{problems: &[]fairness.Problem{}}
+	d := &fields{problems: &invalid.List{}}
 	if wrong := (jsontext.Form{Depth: maxNested}).Check(data); wrong != nil {
 		d.problem(wrong.Field, wrong.Detail)
 	}
@@ -155,30 +154,26 @@ func (d *fields) object(data []byte, known []string) {
 		d.problem("", detail)
 	}
 	for _, name := range slices.Sorted(maps.Keys(d.raw)) {
-		if !slices.Contains(known, name) && len(*d.problems) < maxProblems {
+		if !slices.Contains(known, name) && len(*d.problems) < invalid.Max {
 			d.problem(name, "is not known; known are "+strings.Join(known, ", "))
 		}
 	}
 }
 
 func (d *fields) problem(name, detail string) {
-	d.add([]fairness.Problem{{Field: strings.Trim(d.prefix+name, "."), Detail: detail}})
+	d.add(invalid.List{{Field: strings.Trim(d.prefix+name, "."), Detail: detail}})
 }
 
 // maxNested is the maximum nesting of lists and objects in a room's JSON.
 const maxNested = 32
 
-// maxProblems is the maximum number of listed problems: enough for a reader, and few enough that an input
-// made of nothing but problems stays cheap.
-const maxProblems = 100
-
 // add adds problems, at most one per field. A field that could not be parsed gets no further problems.
-func (d *fields) add(problems []fairness.Problem) {
+func (d *fields) add(problems invalid.List) {
 	for _, p := range problems {
-		if len(*d.problems) >= maxProblems {
+		if len(*d.problems) >= invalid.Max {
 			return
 		}
-		known := func(k fairness.Problem) bool { return p.Field == k.Field || strings.HasPrefix(p.Field, k.Field+".") }
+		known := func(k invalid.Problem) bool { return p.Field == k.Field || strings.HasPrefix(p.Field, k.Field+".") }
 		if !slices.ContainsFunc(*d.problems, known) {
 			*d.problems = append(*d.problems, p)
 		}
@@ -229,10 +224,7 @@ func (d *fields) outflow() *fields {
 }
 
 func (d *fields) err() error {
-	if len(*d.problems) == 0 {
-		return nil
-	}
-	return &InvalidError{*d.problems}
+	return d.problems.Err()
 }
 
 // withDefaults returns the configuration with all defaults filled in, as of now.
@@ -286,29 +278,27 @@ func defaultWindows(opens, starts time.Time) []WindowRule {
 var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // problems lists what is invalid apart from the policy.
-func (c Config) problems() []fairness.Problem {
-	var list []fairness.Problem
+func (c Config) problems() invalid.List {
+	var list invalid.List
 	if !slugForm.MatchString(c.Slug) {
-		list = append(list, fairness.Problem{Field: "slug",
-			Detail: "must be 1 to 63 of a-z, 0-9 and '-', not beginning or ending with '-'"})
+		list.Add("slug", "must be 1 to 63 of a-z, 0-9 and '-', not beginning or ending with '-'")
 	}
 	list = append(list, textProblems("title", c.Title, maxTitle)...)
 	if c.Beacon != "" && c.Beacon != fairness.NoBeacon && !strings.HasPrefix(c.Beacon, chainPrefix) {
-		list = append(list, fairness.Problem{Field: "beacon", Detail: wantBeacon})
+		list.Add("beacon", wantBeacon)
 	}
 	for i, w := range c.Windows {
 		if i > 0 && w.From == nil {
-			list = append(list, fairness.Problem{Field: fmt.Sprintf("windows[%d].from", i),
-				Detail: "is needed for every rule but the first"})
+			list.Add(fmt.Sprintf("windows[%d].from", i), "is needed for every rule but the first")
 		}
 	}
 	return append(list, c.Settings.problems()...)
 }
 
 // textProblems checks a text for users, which the database must be able to store: it does not accept NUL.
-func textProblems(field, text string, most int) []fairness.Problem {
+func textProblems(field, text string, most int) invalid.List {
 	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > most || strings.ContainsRune(text, 0) {
-		return []fairness.Problem{{Field: field,
+		return invalid.List{{Field: field,
 			Detail: fmt.Sprintf("must be at most %d characters of UTF-8, none of them NUL", most)}}
 	}
 	return nil
@@ -322,9 +312,9 @@ func (c Config) policy(id fairness.Policy) (*fairness.Policy, error) {
 	p.Windows = windowRules(c.Windows)
 	p.Outflow = fairness.Outflow(c.Outflow)
 	p.Claim, p.Session = c.Claim.millis(), c.Session.millis()
-	problems := append(c.problems(), p.Problems()...)
-	if len(problems) > 0 {
-		return nil, &InvalidError{problems}
+	problems := append(c.problems(), invalid.From(p.Problems())...)
+	if err := problems.Err(); err != nil {
+		return nil, err
 	}
 	return &p, nil
 }

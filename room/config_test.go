@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // moment is when the rooms of the pure tests are made.
@@ -22,9 +23,9 @@ func fieldsOf(t *testing.T, err error) []string {
 	if err == nil {
 		return nil
 	}
-	wrong, ok := errors.AsType[*InvalidError](err)
+	wrong, ok := errors.AsType[*invalid.Error](err)
 	if !ok || len(wrong.Problems) == 0 {
-		t.Fatalf("error %v, want InvalidError", err)
+		t.Fatalf("error %v, want invalid.Error", err)
 	}
 	var list []string
 	for _, p := range wrong.Problems {
@@ -390,8 +391,6 @@ func TestErrors(t *testing.T) {
 		want string
 	}{
 		{&EarlyError{90*time.Second + 400*time.Millisecond}, "the room opens in 1m30s"},
-		{&InvalidError{[]fairness.Problem{{Field: "a", Detail: "is b"}, {Field: "c", Detail: "is d"}}}, "a is b; c is d"},
-		{fmt.Errorf("x: %w", &InvalidError{[]fairness.Problem{{Detail: "must be"}}}), "x: must be"},
 	} {
 		if test.err.Error() != test.want {
 			t.Errorf("%q, want %q", test.err, test.want)
@@ -427,7 +426,7 @@ func TestManyProblems(t *testing.T) {
 		_, err := ParseConfig([]byte(text))
 		_, amendErr := ParseAmendment([]byte(text))
 		for _, err := range []error{err, amendErr} {
-			if wrong, ok := errors.AsType[*InvalidError](err); !ok || len(wrong.Problems) > 100 || len(err.Error()) > 40_000 {
+			if wrong, ok := errors.AsType[*invalid.Error](err); !ok || len(wrong.Problems) > 100 || len(err.Error()) > 40_000 {
 				t.Errorf("%.30s: %.100v", text, err)
 			}
 		}

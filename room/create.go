@@ -11,6 +11,7 @@ import (
 
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -20,13 +21,13 @@ func (rs *Rooms) Create(ctx context.Context, c Config) (*Room, error) {
 	return rs.CreateFor(ctx, pgroom.Owner{Org: pgroom.MainOrg}, c)
 }
 
-// CreateFor creates a room: its keys, its log, and the policy as the first entry. Errors: [*InvalidError]
+// CreateFor creates a room: its keys, its log, and the policy as the first entry. Errors: [*invalid.Error]
 // with all problems, [ErrExists].
 func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*Room, error) {
 	rs.askRelays(ctx, c)
 	others, problems := rs.problems(c)
-	if len(problems) > 0 {
-		return nil, &InvalidError{problems}
+	if err := problems.Err(); err != nil {
+		return nil, err
 	}
 	record, err := rs.register(ctx, owner, c)
 	if err != nil {
@@ -60,27 +61,22 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 
 // Problems lists what prevents a room with this configuration now. It does not check whether the slug is
 // taken.
-func (rs *Rooms) Problems(c Config) []fairness.Problem {
+func (rs *Rooms) Problems(c Config) invalid.List {
 	_, problems := rs.problems(c)
 	return problems
 }
 
 // problems also returns a policy with the beacon and witnesses that the room would rely on.
-func (rs *Rooms) problems(c Config) (others fairness.Policy, problems []fairness.Problem) {
+func (rs *Rooms) problems(c Config) (others fairness.Policy, problems invalid.List) {
 	problems = rs.others(c, &others)
-	if wrong, ok := errors.AsType[*InvalidError](c.checkWith(others, rs.clock.Now())); ok {
-		problems = append(problems, wrong.Problems...)
-	}
+	problems = append(problems, invalid.Problems(c.checkWith(others, rs.clock.Now()))...)
 	return others, problems
 }
 
 // Problems lists what is invalid in the configuration of a new room on any server; see [Rooms.Problems] for
 // what depends on the server.
-func (c Config) Problems(now time.Time) []fairness.Problem {
-	if wrong, ok := errors.AsType[*InvalidError](c.check(now)); ok {
-		return wrong.Problems
-	}
-	return nil
+func (c Config) Problems(now time.Time) invalid.List {
+	return invalid.Problems(c.check(now))
 }
 
 // check finds the problems that do not depend on the room's identity, which does not exist yet.

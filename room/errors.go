@@ -3,11 +3,9 @@ package room
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/proofline/proofline/audit/pglog"
-	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room/clock"
 )
 
@@ -82,16 +80,4 @@ type StaleError struct{ Wait time.Duration }
 // Error implements error. Its text leaves out the time to wait.
 func (e *StaleError) Error() string {
 	return "this server has lost sight of the line for a moment"
-}
-
-// InvalidError lists all problems of a room's configuration.
-type InvalidError struct{ Problems []fairness.Problem }
-
-// Error lists up to 100 problems, each with its field, if it has one.
-func (e *InvalidError) Error() string {
-	parts := make([]string, min(len(e.Problems), maxProblems))
-	for i, p := range e.Problems[:len(parts)] {
-		parts[i] = strings.TrimSpace(p.Field + " " + p.Detail)
-	}
-	return strings.Join(parts, "; ")
 }

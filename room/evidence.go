@@ -14,6 +14,7 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // DefaultMargin is the minimum time between a freeze and its beacon round.
@@ -87,9 +88,9 @@ const chainPrefix = "drand:"
 func chainName(c beacon.Chain) string { return chainPrefix + c.ID }
 
 // others adds to the policy of a new room the beacon and witnesses that it relies on, and lists problems.
-func (o *Options) others(c Config, p *fairness.Policy) []fairness.Problem {
-	refuse := func(field, detail string) []fairness.Problem {
-		return []fairness.Problem{{Field: field, Detail: detail}}
+func (o *Options) others(c Config, p *fairness.Policy) invalid.List {
+	refuse := func(field, detail string) invalid.List {
+		return invalid.List{{Field: field, Detail: detail}}
 	}
 	if c.Beacon == fairness.NoBeacon || c.Beacon == "" && len(o.Chains) == 0 {
 		switch {

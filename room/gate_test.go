@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -516,9 +517,9 @@ func TestReportLimits(t *testing.T) {
 	for name, in := range map[string]Report{
 		"started": {Started: many}, "active": {Active: many}, "ended": {Ended: many}, "unguarded": {Unguarded: unguarded(MaxUnguarded + 1)},
 	} {
-		wrong := (*InvalidError)(nil)
+		wrong := (*invalid.Error)(nil)
 		if _, err := r.Report(t.Context(), in); !errors.As(err, &wrong) {
-			t.Errorf("%s: %v, want *InvalidError", name, err)
+			t.Errorf("%s: %v, want *invalid.Error", name, err)
 		}
 	}
 	n := openGate(t, r)

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // Leave gives up the place of a ticket for a caller that knows its secret. Leaving again is no error. Errors:
@@ -20,11 +21,11 @@ func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 
 // Revoke withdraws a ticket by the organizer's decision; the reason must satisfy [fairness.Reason.IsRevoked].
 // Revoking again is no error, even for another reason. Errors: [ErrTicketUnknown], [ErrSettled], [ErrBusy],
-// [ErrStopping], [*StaleError], [*InvalidError] for another reason, and that of ctx.
+// [ErrStopping], [*StaleError], [*invalid.Error] for another reason, and that of ctx.
 func (r *Room) Revoke(ctx context.Context, t fairness.Ticket, reason fairness.Reason) error {
 	r.touch()
 	if !reason.IsRevoked() {
-		return &InvalidError{[]fairness.Problem{{Field: "reason", Detail: wantReason}}}
+		return invalid.Field("reason", wantReason)
 	}
 	return r.skip(ctx, t, reason)
 }

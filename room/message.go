@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/text/language"
 
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // Limits of a message to visitors.
@@ -111,10 +111,10 @@ func (m *Message) Canonical() string {
 }
 
 // problems lists what is invalid at any time.
-func (c *MessageChange) problems() []fairness.Problem {
-	var list []fairness.Problem
+func (c *MessageChange) problems() invalid.List {
+	var list invalid.List
 	wrong := func(field, detail string, args ...any) {
-		list = append(list, fairness.Problem{Field: "message" + field, Detail: fmt.Sprintf(detail, args...)})
+		list.Add("message"+field, fmt.Sprintf(detail, args...))
 	}
 	if c.IsNone() {
 		if c.Default != "" || c.Until != nil || c.For != 0 {
@@ -173,11 +173,11 @@ func messageProblem(text string) string {
 }
 
 // untimely lists what is invalid at now.
-func (c *MessageChange) untimely(now time.Time) []fairness.Problem {
+func (c *MessageChange) untimely(now time.Time) invalid.List {
 	if c == nil || c.IsNone() || c.Until == nil || c.Until.Truncate(time.Millisecond).After(now) {
 		return nil
 	}
-	return []fairness.Problem{{Field: "message.until",
+	return invalid.List{{Field: "message.until",
 		Detail: "must be later than now, " + now.UTC().Format(messageTime)}}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -64,7 +65,7 @@ func (r *Room) QueueIt() (QueueIt, bool) {
 }
 
 // SetQueueIt configures the room for queue-it connectors. The secret key is sealed and never shown; an empty
-// one keeps the previous key. Error: [*InvalidError].
+// one keeps the previous key. Error: [*invalid.Error].
 func (r *Room) SetQueueIt(ctx context.Context, q QueueIt, secretKey string) error {
 	if secretKey == "" {
 		if err := r.rereadSettings(ctx); err != nil {
@@ -72,7 +73,7 @@ func (r *Room) SetQueueIt(ctx context.Context, q QueueIt, secretKey string) erro
 		}
 	}
 	if list := q.problems(secretKey, r.settings.Load().queueIt.isSet()); len(list) > 0 {
-		return &InvalidError{list}
+		return list.Err()
 	}
 	next := storedQueueIt{QueueIt: &q}
 	if secretKey != "" {
@@ -86,18 +87,18 @@ func (r *Room) ClearQueueIt(ctx context.Context) error {
 	return r.mergeSettings(ctx, map[string]any{"queue_it": nil, "queue_it_key": nil})
 }
 
-func (q *QueueIt) problems(secretKey string, hasKey bool) []fairness.Problem {
-	var list []fairness.Problem
+func (q *QueueIt) problems(secretKey string, hasKey bool) invalid.List {
+	var list invalid.List
 	if !customerForm.MatchString(q.CustomerID) {
-		list = append(list, fairness.Problem{Field: "customer_id", Detail: "must be 1 to 63 of A-Z, a-z, 0-9 and -"})
+		list.Add("customer_id", "must be 1 to 63 of A-Z, a-z, 0-9 and -")
 	}
 	switch {
 	case secretKey == "" && !hasKey:
-		list = append(list, fairness.Problem{Field: "secret_key", Detail: "is needed"})
+		list.Add("secret_key", "is needed")
 	case secretKey != "" && !queueItKeyForm.MatchString(secretKey):
 		detail := fmt.Sprintf("must be %d to %d visible characters of ASCII, without spaces", MinQueueItKey,
 			MaxQueueItKey)
-		list = append(list, fairness.Problem{Field: "secret_key", Detail: detail})
+		list.Add("secret_key", detail)
 	}
 	return list
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room/keys"
 )
@@ -89,7 +90,7 @@ func TestQueueIt(t *testing.T) {
 	if token, err := r.QueueItToken(t.Context(), st); token != "" || err != nil {
 		t.Errorf("token %q afterwards, %v", token, err)
 	}
-	if _, ok := errors.AsType[*InvalidError](r.SetQueueIt(t.Context(), QueueIt{CustomerID: "arena"}, "")); !ok {
+	if _, ok := errors.AsType[*invalid.Error](r.SetQueueIt(t.Context(), QueueIt{CustomerID: "arena"}, "")); !ok {
 		t.Error("the key of before is still there")
 	}
 }

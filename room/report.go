@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -47,7 +48,7 @@ type Reported struct {
 }
 
 // Report stores a report and returns how many unqueued sessions may begin on the node until its next one.
-// Errors: [*InvalidError] for a report over the limits, [ErrBusy], [ErrStopping], and those of the database.
+// Errors: [*invalid.Error] for a report over the limits, [ErrBusy], [ErrStopping], and those of the database.
 func (r *Room) Report(ctx context.Context, in Report) (Reported, error) {
 	r.touch()
 	if err := in.check(); err != nil {
@@ -85,12 +86,10 @@ func (in *Report) size() int { return len(in.Started) + len(in.Active) + len(in.
 
 func (in *Report) check() error {
 	if most := max(len(in.Started), len(in.Active), len(in.Ended)); most > MaxTold {
-		return &InvalidError{[]fairness.Problem{{
-			Detail: fmt.Sprintf("names %d sessions, and at most %d of a kind are taken at once", most, MaxTold)}}}
+		return invalid.Field("", fmt.Sprintf("names %d sessions, and at most %d of a kind are taken at once", most, MaxTold))
 	}
 	if n := len(in.Unguarded); n > MaxUnguarded {
-		return &InvalidError{[]fairness.Problem{{Field: "unguarded",
-			Detail: fmt.Sprintf("has %d times, and at most %d are taken at once", n, MaxUnguarded)}}}
+		return invalid.Field("unguarded", fmt.Sprintf("has %d times, and at most %d are taken at once", n, MaxUnguarded))
 	}
 	return nil
 }

@@ -388,11 +388,11 @@ func (r *Room) End(ctx context.Context) error {
 }
 
 // Amend applies an amendment. Invalid or refused changes return an
-// [*InvalidError] and have no effect.
+// [*invalid.Error] and have no effect.
 func (r *Room) Amend(ctx context.Context, a Amendment) error {
 	now := r.Now()
-	if problems := append(a.problems(), a.Message.untimely(now)...); len(problems) > 0 {
-		return &InvalidError{problems}
+	if err := append(a.problems(), a.Message.untimely(now)...).Err(); err != nil {
+		return err
 	}
 	var hash [fairness.HashSize]byte
 	if a.Message != nil && !a.Message.IsNone() {
@@ -406,7 +406,7 @@ func (r *Room) Amend(ctx context.Context, a Amendment) error {
 		return a.entries(now, s, hash), nil
 	})
 	if v, ok := errors.AsType[*fairness.Violation](err); ok {
-		return &InvalidError{[]fairness.Problem{refusal(v)}}
+		return refusal(v)
 	}
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -43,7 +44,7 @@ func (r *Room) session() time.Duration { return time.Duration(r.policy.Session) 
 // identifies the redeeming client, in 22 base64url characters: it may redeem the pass again for 30 s, in case
 // the response was lost. If it is empty, a second attempt fails. Errors: [ErrPass], [ErrPassUnknown] when the
 // token belongs to another pass, [ErrPassUsed], [ErrSessionOver] when the session was released,
-// [ErrStopping], [*InvalidError] for a malformed client, and those of the database.
+// [ErrStopping], [*invalid.Error] for a malformed client, and those of the database.
 func (r *Room) Redeem(ctx context.Context, id, token, client string) (Session, error) {
 	r.touch()
 	by, err := parseClient(client)
@@ -82,8 +83,7 @@ func parseClient(text string) (pgroom.Client, error) {
 	}
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) != pgroom.ClientSize || len(text) != base64.RawURLEncoding.EncodedLen(pgroom.ClientSize) {
-		return nil, &InvalidError{[]fairness.Problem{{Field: "Proofline-Client",
-			Detail: "must be 22 characters of base64url"}}}
+		return nil, invalid.Field("Proofline-Client", "must be 22 characters of base64url")
 	}
 	return b, nil
 }

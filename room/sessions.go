@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -27,12 +28,11 @@ const (
 
 // ChangeSessions touches some sessions and releases others, given by their passes, at most [MaxChanges] in
 // total, as [Room.Touch] and [Room.Release] do for one. The outcomes are in the order of the passes. Errors:
-// [*InvalidError] for too many, [ErrBusy], [ErrStopping], and those of the database.
+// [*invalid.Error] for too many, [ErrBusy], [ErrStopping], and those of the database.
 func (r *Room) ChangeSessions(ctx context.Context, touch, release []string) (touched, released []Outcome, err error) {
 	r.touch()
 	if n := len(touch) + len(release); n > MaxChanges {
-		return nil, nil, &InvalidError{[]fairness.Problem{{
-			Detail: fmt.Sprintf("has %d passes, and at most %d are taken at once", n, MaxChanges)}}}
+		return nil, nil, invalid.Field("", fmt.Sprintf("has %d passes, and at most %d are taken at once", n, MaxChanges))
 	}
 	found, err := r.admissions(ctx, append(touch[:len(touch):len(touch)], release...))
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
@@ -59,8 +60,8 @@ func TestChangeSessions(t *testing.T) {
 	}
 	if _, _, err := rooms[0].ChangeSessions(t.Context(), make([]string, MaxChanges), make([]string, 1)); err == nil || !strings.Contains(err.Error(), "at most 500") {
 		t.Errorf("too many: %v", err)
-	} else if wrong := (*InvalidError)(nil); !errors.As(err, &wrong) {
-		t.Errorf("too many: %v, want *InvalidError", err)
+	} else if wrong := (*invalid.Error)(nil); !errors.As(err, &wrong) {
+		t.Errorf("too many: %v, want *invalid.Error", err)
 	}
 	auditRoom(t, rooms[0])
 }

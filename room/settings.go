@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/zone"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -83,18 +83,18 @@ const (
 )
 
 // problems lists what is invalid in the settings.
-func (s Settings) problems() []fairness.Problem {
-	var list []fairness.Problem
+func (s Settings) problems() invalid.List {
+	var list invalid.List
 	if len(s.Targets) > maxTargets {
-		list = append(list, fairness.Problem{Field: "targets", Detail: fmt.Sprintf("must be at most %d", maxTargets)})
+		list.Add("targets", fmt.Sprintf("must be at most %d", maxTargets))
 	}
 	for i, target := range s.Targets {
 		if _, ok := parseTarget(target); !ok {
-			list = append(list, fairness.Problem{Field: fmt.Sprintf("targets[%d]", i), Detail: wantTarget})
+			list.Add(fmt.Sprintf("targets[%d]", i), wantTarget)
 		}
 	}
 	if _, err := zone.Parse(s.TimeZone); err != nil {
-		list = append(list, fairness.Problem{Field: "time_zone", Detail: wantZone})
+		list.Add("time_zone", wantZone)
 	}
 	return append(list, s.Brand.Problems()...)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
@@ -154,9 +155,9 @@ func TestParseSettings(t *testing.T) {
 
 func problemFields(t *testing.T, err error) string {
 	t.Helper()
-	wrong, ok := errors.AsType[*InvalidError](err)
+	wrong, ok := errors.AsType[*invalid.Error](err)
 	if !ok {
-		t.Fatalf("%v, want InvalidError", err)
+		t.Fatalf("%v, want invalid.Error", err)
 	}
 	var fields []string
 	for _, p := range wrong.Problems {

@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -71,7 +72,7 @@ func readSubmission(r *http.Request) (*submission, error) {
 	case media == "application/x-www-form-urlencoded", len(body) == 0:
 		form, err := url.ParseQuery(string(body))
 		if err != nil {
-			return nil, invalid("", "must be a form")
+			return nil, invalid.Field("", "must be a form")
 		}
 		return &submission{again: form.Get("again") == "1", to: room.Wanted{To: form.Get("to"), Sig: form.Get("to_sig")}}, nil
 	}
@@ -89,7 +90,7 @@ func parseSubmission(body []byte) (*submission, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if len(body) > 0 && (d.Decode(&in) != nil || d.Decode(new(any)) != io.EOF) { //nolint:errorlint // never wrapped
-		return nil, invalid("", `must be a JSON object with only "secret", "code", "to" and "to_sig", strings, and "again", true or false`)
+		return nil, invalid.Field("", `must be a JSON object with only "secret", "code", "to" and "to_sig", strings, and "again", true or false`)
 	}
 	out := &submission{isJSON: true, again: in.Again, code: in.Code, to: room.Wanted{To: in.To, Sig: in.Sig}}
 	if in.Secret != nil {
@@ -179,7 +180,7 @@ func (s *Server) enter(c echo.Context, r *room.Room, in *submission) error {
 	}
 	target, ok := r.Target(in.to)
 	if !ok && in.to.To != "" {
-		return invalid("to", wantTo)
+		return invalid.Field("to", wantTo)
 	}
 	location := ""
 	pass, err := r.Claim(c.Request().Context(), own.ticket, own.secret)

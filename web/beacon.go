@@ -7,6 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -26,7 +27,7 @@ func (s *Server) beaconRound(c echo.Context, r *room.Room) error {
 		signature, err = hex.DecodeString(in.Signature)
 	}
 	if err != nil || in.Round == 0 || len(signature) == 0 {
-		return invalid("", `must be a JSON object of "round", a number, and "signature", in hex`)
+		return invalid.Field("", `must be a JSON object of "round", a number, and "signature", in hex`)
 	}
 	if err := r.TakeRound(c.Request().Context(), in.Round, signature); err != nil {
 		return err

@@ -15,8 +15,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // visitorBody is the maximum size of a visitor's request body, in bytes.
@@ -50,7 +49,7 @@ func readBody(r *http.Request, dst []byte, limit int) ([]byte, error) {
 }
 
 // readAll appends a request's body to dst, whatever its declared type. Errors: errTooLarge, and
-// *room.InvalidError if the body ends early.
+// *invalid.Error if the body ends early.
 func readAll(r *http.Request, dst []byte, limit int) ([]byte, error) {
 	if r.ContentLength > int64(limit) {
 		return dst, errTooLarge
@@ -67,7 +66,7 @@ func readAll(r *http.Request, dst []byte, limit int) ([]byte, error) {
 		case errors.Is(err, io.EOF):
 			return dst, nil
 		case err != nil:
-			return dst, invalid("", "could not be read to its end")
+			return dst, invalid.Field("", "could not be read to its end")
 		}
 	}
 }
@@ -81,7 +80,7 @@ func isJSON(contentType string) bool {
 }
 
 // readText parses a JSON object with at most one member, a string. It returns "" if the member is
-// missing or null. The error is an [*room.InvalidError] that lists all problems.
+// missing or null. The error is an [*invalid.Error] that lists all problems.
 func readText(body []byte, name string) (string, error) {
 	if text, ok := plainMember(body, name); ok {
 		return text, nil
@@ -111,9 +110,9 @@ func plainMember(body []byte, name string) (string, bool) {
 func anyMembers(body []byte, names ...string) (map[string]string, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if start, _ := d.Token(); !json.Valid(body) || start != json.Delim('{') {
-		return nil, invalid("", "must be a JSON object")
+		return nil, invalid.Field("", "must be a JSON object")
 	}
-	wrong := &room.InvalidError{}
+	var wrong invalid.List
 	texts := map[string]string{}
 	for d.More() {
 		key, _ := d.Token() // no error, since the body is valid JSON
@@ -124,16 +123,16 @@ func anyMembers(body []byte, names ...string) (map[string]string, error) {
 		_, seen := texts[name]
 		switch {
 		case !slices.Contains(names, name):
-			wrong.Problems = append(wrong.Problems, fairness.Problem{Field: name, Detail: "is unknown; known fields are " + strings.Join(names, ", ")})
+			wrong.Add(name, "is unknown; known fields are "+strings.Join(names, ", "))
 		case seen:
-			wrong.Problems = append(wrong.Problems, fairness.Problem{Field: name, Detail: "is given twice"})
+			wrong.Add(name, "is given twice")
 		case !isText && value != nil:
-			wrong.Problems = append(wrong.Problems, fairness.Problem{Field: name, Detail: "must be a text"})
+			wrong.Add(name, "must be a text")
 		}
 		texts[name] = text
 	}
-	if len(wrong.Problems) > 0 {
-		return nil, wrong
+	if err := wrong.Err(); err != nil {
+		return nil, err
 	}
 	return texts, nil
 }

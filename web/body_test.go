@@ -7,13 +7,13 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // checkRefusal fails unless the error is a refusal with a reason.
 func checkRefusal(t *testing.T, err error) {
 	t.Helper()
-	var wrong *room.InvalidError
+	var wrong *invalid.Error
 	if err != nil && (!errors.As(err, &wrong) || len(wrong.Problems) == 0) {
 		t.Errorf("error %v, want what is wrong", err)
 	}

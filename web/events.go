@@ -6,6 +6,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/sse"
 )
@@ -38,7 +39,7 @@ func (s *Server) events(c echo.Context, r *room.Room) error {
 	defer s.streams.Add(-1)
 	out, err := sse.Open(c)
 	if err != nil {
-		return invalid("", err.Error())
+		return invalid.Field("", err.Error())
 	}
 	look, end := time.NewTicker(streamLook), time.NewTimer(sse.Life)
 	defer look.Stop()

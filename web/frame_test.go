@@ -19,6 +19,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -46,7 +47,7 @@ func TestProblems(t *testing.T) {
 		retry  string
 		detail string
 	}{
-		{&room.InvalidError{Problems: []fairness.Problem{{Field: "a", Detail: "is wrong"}, {Field: "b", Detail: "too"}}}, 400, "invalid", "", "a is wrong; b too"},
+		{&invalid.Error{Problems: invalid.List{{Field: "a", Detail: "is wrong"}, {Field: "b", Detail: "too"}}}, 400, "invalid", "", "a is wrong; b too"},
 		{room.ErrSecret, 403, "wrong-secret", "", ""},
 		{room.ErrNotFound, 404, "not-found", "", ""},
 		{room.ErrTicketUnknown, 404, "unknown-ticket", "", ""},

@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -85,7 +86,7 @@ func ticketOf(body []byte, origin string) (t fairness.Ticket, secret string, err
 func parseTicket(text string) (fairness.Ticket, error) {
 	t, err := fairness.ParseTicket(text)
 	if err != nil {
-		return t, invalid("ticket", "must be a lower-case UUID of version 8")
+		return t, invalid.Field("ticket", "must be a lower-case UUID of version 8")
 	}
 	return t, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console/shell"
 	"github.com/proofline/proofline/web/limit"
@@ -53,7 +54,7 @@ type kind struct {
 
 // kinds maps all errors to their answers.
 var kinds = []kind{
-	{as[*room.InvalidError], http.StatusBadRequest, "invalid", "Invalid input", 0},
+	{as[*invalid.Error], http.StatusBadRequest, "invalid", "Invalid input", 0},
 	{is(manage.ErrToken, shell.ErrSignIn), http.StatusUnauthorized, "unauthorized", "Not authorized", 0},
 	{is(room.ErrPass), http.StatusUnauthorized, "invalid-pass", "Invalid pass", 0},
 	{is(account.ErrForbidden, shell.ErrConfirm), http.StatusForbidden, "forbidden", "Not allowed", 0},
@@ -166,11 +167,6 @@ type fieldError struct {
 	Detail string `json:"detail"`
 }
 
-// invalid returns an error for one field.
-func invalid(field, detail string) error {
-	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
-}
-
 // describe converts an error to its public form; errors that are not in the table are internal.
 func (s *Server) describe(err error) problem {
 	if routing := (*echo.HTTPError)(nil); errors.As(err, &routing) { // from echo's router
@@ -189,9 +185,6 @@ func (s *Server) describe(err error) problem {
 	return s.describe(errInternal)
 }
 
-// maxErrors is the maximum number of listed input errors.
-const maxErrors = 100
-
 // add copies the details that an error carries besides its text.
 func (p *problem) add(err error) {
 	if early := (*room.EarlyError)(nil); errors.As(err, &early) {
@@ -209,10 +202,9 @@ func (p *problem) add(err error) {
 	if lost := (*room.Regression)(nil); errors.As(err, &lost) && lost.Statement != "" {
 		p.Statement, p.words = lost.Statement, lost.Words()
 	}
-	if wrong := (*room.InvalidError)(nil); errors.As(err, &wrong) {
-		for _, field := range wrong.Problems[:min(len(wrong.Problems), maxErrors)] {
-			p.Errors = append(p.Errors, fieldError(field))
-		}
+	wrong := invalid.Problems(err)
+	for _, field := range wrong[:min(len(wrong), invalid.Max)] {
+		p.Errors = append(p.Errors, fieldError(field))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/limit"
 )
@@ -77,16 +78,16 @@ func invalidPasses(lists ...[]room.Outcome) (n int) {
 	return n
 }
 
-// parseSessionChanges parses a body. The error is an [*room.InvalidError] that does not repeat
+// parseSessionChanges parses a body. The error is an [*invalid.Error] that does not repeat
 // passes.
 func parseSessionChanges(body []byte) (in sessionChanges, err error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if d.Decode(&in) != nil || !errors.Is(d.Decode(new(any)), io.EOF) {
-		return in, invalid("", `must be a JSON object of "touch" and "release", lists of passes`)
+		return in, invalid.Field("", `must be a JSON object of "touch" and "release", lists of passes`)
 	}
 	if n := len(in.Touch) + len(in.Release); n > room.MaxChanges {
-		return in, invalid("", fmt.Sprintf("has %d passes: send at most %d at once", n, room.MaxChanges))
+		return in, invalid.Field("", fmt.Sprintf("has %d passes: send at most %d at once", n, room.MaxChanges))
 	}
 	return in, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -128,7 +129,7 @@ func (s *Server) claim(c echo.Context, r *room.Room) (err error) {
 	}
 	target, ok := r.Target(to)
 	if !ok && to.To != "" {
-		return invalid("to", wantTo)
+		return invalid.Field("to", wantTo)
 	}
 	pass, err := r.Claim(c.Request().Context(), t, secret)
 	if errors.Is(err, room.ErrNotCalled) {
@@ -213,7 +214,7 @@ func readClaim(body []byte) (secret [fairness.SecretSize]byte, to room.Wanted, e
 func parseSecret(text string) (secret [fairness.SecretSize]byte, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) != len(secret) || len(text) != base64.RawURLEncoding.EncodedLen(len(b)) {
-		return secret, invalid("secret", "must be 32 bytes in base64url, 43 characters")
+		return secret, invalid.Field("secret", "must be 32 bytes in base64url, 43 characters")
 	}
 	return [fairness.SecretSize]byte(b), nil
 }

@@ -34,6 +34,6 @@
 // Invitations, the first owner's setup and new owner links are one-time 256-bit tokens. They are in
 // the fragment of a URL, which browsers do not send, so they appear in no log.
 //
-// Operations return the errors of the var block, *[InvalidError] for invalid input and *[RateError]
+// Operations return the errors of the var block, [*invalid.Error] for invalid input and *[RateError]
 // for attempts made too soon.
 package account

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/account/pgaccount"
-	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/room"
 )
 
 var (
@@ -44,9 +42,6 @@ var (
 	ErrNoAccount = errors.New("no account has this e-mail address: ask an owner for an invitation")
 )
 
-// InvalidError lists all problems with an input.
-type InvalidError = room.InvalidError
-
 // RateError is returned for an attempt made too soon after others.
 type RateError struct{ Wait time.Duration }
 
@@ -60,25 +55,6 @@ func (e *RateError) Error() string {
 		unit += "s"
 	}
 	return fmt.Sprintf("too many attempts: wait %d %s", n, unit)
-}
-
-// complaints collects the problems with an input.
-type complaints []fairness.Problem
-
-func (c *complaints) add(field, detail string) {
-	*c = append(*c, fairness.Problem{Field: field, Detail: detail})
-}
-
-// err returns the collected problems as one error, or nil if there are none.
-func (c complaints) err() error {
-	if len(c) == 0 {
-		return nil
-	}
-	return &InvalidError{Problems: c}
-}
-
-func invalid(field, detail string) error {
-	return &InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
 }
 
 // mapError maps pgaccount's sentinel errors to those of this package.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/net/idna"
 
 	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // maxHosts is the number of custom hosts that an organization may claim.
@@ -72,10 +73,10 @@ func (a *Accounts) AddHost(ctx context.Context, by Actor, text string) (Host, er
 	}
 	host, ok := NormalHost(text)
 	if !ok {
-		return Host{}, invalid("host", wantHost)
+		return Host{}, invalid.Field("host", wantHost)
 	}
 	if host == a.ownHost() {
-		return Host{}, invalid("host", "is this server's own address, where every room is available already")
+		return Host{}, invalid.Field("host", "is this server's own address, where every room is available already")
 	}
 	hosts, err := a.Store.Hosts(ctx, by.Org)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // Lifetimes of links.
@@ -47,7 +48,7 @@ func (a *Accounts) OwnerLink(ctx context.Context, by Actor, slug, email string) 
 	if email != "" {
 		normal, ok := NormalEmail(email)
 		if !ok {
-			return "", invalid("email", wantEmail)
+			return "", invalid.Field("email", wantEmail)
 		}
 		email = normal
 	}
@@ -72,15 +73,15 @@ func (a *Accounts) Invite(ctx context.Context, by Actor, email string, role Role
 	if !by.May(Admin) {
 		return "", false, ErrForbidden
 	}
-	var wrong complaints
+	var wrong invalid.List
 	email, ok := NormalEmail(email)
 	if !ok {
-		wrong.add("email", wantEmail)
+		wrong.Add("email", wantEmail)
 	}
 	if _, err := ParseRole(string(role)); err != nil {
-		wrong.add("role", "must be owner, operator or viewer")
+		wrong.Add("role", "must be owner, operator or viewer")
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return "", false, err
 	}
 	if n, err := a.Store.CountInvitations(ctx, by.Org, a.Now()); err != nil || n >= maxInvitations {
@@ -197,7 +198,7 @@ type NewPerson struct {
 }
 
 // Accept creates an account from a link, adds it to the organization and signs in. It returns
-// [ErrLink], [ErrExists] if the address has an account, or an *[InvalidError].
+// [ErrLink], [ErrExists] if the address has an account, or an [*invalid.Error].
 func (a *Accounts) Accept(ctx context.Context, token string, n NewPerson, c Client) (SignedIn, error) {
 	offer, err := a.Offer(ctx, token)
 	if err != nil {
@@ -219,25 +220,25 @@ func (a *Accounts) Accept(ctx context.Context, token string, n NewPerson, c Clie
 
 // checkNewPerson validates the form of a person without an account, or of one who recovers theirs.
 func (a *Accounts) checkNewPerson(ctx context.Context, offer Offer, n NewPerson) (j pgaccount.Joining, err error) {
-	var wrong complaints
+	var wrong invalid.List
 	var ok bool
 	if j.Name, ok = normalName(n.Name); !ok {
-		wrong.add("name", wantName)
+		wrong.Add("name", wantName)
 	}
 	if j.Email = offer.Email; j.Email == "" {
 		if j.Email, ok = NormalEmail(n.Email); !ok {
-			wrong.add("email", wantEmail)
+			wrong.Add("email", wantEmail)
 		}
 	}
 	if offer.Setup {
 		if j.OrgName, ok = normalName(n.OrgName); !ok {
-			wrong.add("organization", wantName)
+			wrong.Add("organization", wantName)
 		}
 	}
 	if problem := passwordProblem(n.Password, j.Email); problem != "" {
-		wrong.add("password", problem)
+		wrong.Add("password", problem)
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return j, err
 	}
 	j.Created, j.New = a.Now(), true

@@ -15,6 +15,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 )
@@ -198,7 +199,7 @@ func wantError(t *testing.T, what string, got, want error) {
 // wantInvalid checks that a field was rejected.
 func wantInvalid(t *testing.T, what string, err error, field string) {
 	t.Helper()
-	wrong := (*account.InvalidError)(nil)
+	wrong := (*invalid.Error)(nil)
 	if !errors.As(err, &wrong) {
 		t.Errorf("%s: %v, want a problem with %s", what, err, field)
 		return

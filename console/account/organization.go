@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
@@ -21,15 +22,15 @@ func (a *Accounts) CreateOrganization(ctx context.Context, by Actor, slug, name 
 	if by.Kind != Server {
 		return Organization{}, ErrForbidden
 	}
-	var wrong complaints
+	var wrong invalid.List
 	if !slugForm.MatchString(slug) {
-		wrong.add("slug", wantSlug)
+		wrong.Add("slug", wantSlug)
 	}
 	name, ok := normalName(name)
 	if !ok {
-		wrong.add("name", wantName)
+		wrong.Add("name", wantName)
 	}
-	if err := wrong.err(); err != nil {
+	if err := wrong.Err(); err != nil {
 		return Organization{}, err
 	}
 	id, err := a.newID()
@@ -157,7 +158,7 @@ type OrganizationChange struct {
 }
 
 // ChangeOrganization changes the actor's organization. Only an owner with a second factor may
-// require one of all members; otherwise it returns an *[InvalidError].
+// require one of all members; otherwise it returns an [*invalid.Error].
 func (a *Accounts) ChangeOrganization(ctx context.Context, by Actor, c OrganizationChange) (Organization, error) {
 	if !by.May(Admin) {
 		return Organization{}, ErrForbidden
@@ -170,7 +171,7 @@ func (a *Accounts) ChangeOrganization(ctx context.Context, by Actor, c Organizat
 	if c.Name != nil {
 		name, ok := normalName(*c.Name)
 		if !ok {
-			return Organization{}, invalid("name", wantName)
+			return Organization{}, invalid.Field("name", wantName)
 		}
 		o.Name, detail["name"] = name, name
 	}
@@ -207,7 +208,7 @@ func (a *Accounts) mayRequire(ctx context.Context, by Actor, require bool) error
 		return mapError(err)
 	}
 	if p.Factor == nil {
-		return invalid("require_second_factor", "needs one of your own first: set it up in your account")
+		return invalid.Field("require_second_factor", "needs one of your own first: set it up in your account")
 	}
 	return nil
 }
@@ -230,7 +231,7 @@ func (a *Accounts) SetRole(ctx context.Context, by Actor, person uuid.UUID, role
 		return ErrForbidden
 	}
 	if _, err := ParseRole(string(role)); err != nil {
-		return invalid("role", "must be owner, operator or viewer")
+		return invalid.Field("role", "must be owner, operator or viewer")
 	}
 	m, err := a.Store.Member(ctx, by.Org, person)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // Lifetimes of sessions and of confirmations.
@@ -202,7 +203,7 @@ func (a *Accounts) Switch(ctx context.Context, s Session, org uuid.UUID) error {
 func (a *Accounts) Rename(ctx context.Context, s Session, name string) error {
 	name, ok := normalName(name)
 	if !ok {
-		return invalid("name", wantName)
+		return invalid.Field("name", wantName)
 	}
 	return mapError(a.Store.SetName(ctx, s.Person, name))
 }
@@ -211,7 +212,7 @@ func (a *Accounts) Rename(ctx context.Context, s Session, name string) error {
 // if there is one, otherwise a recent confirmation. It returns the session's new token.
 func (a *Accounts) ChangePassword(ctx context.Context, s Session, current, next string) (token string, err error) {
 	if problem := passwordProblem(next, s.Email); problem != "" {
-		return "", invalid("password", problem)
+		return "", invalid.Field("password", problem)
 	}
 	if s.HasPassword {
 		if err := a.checkOwnPassword(ctx, s, current); err != nil {

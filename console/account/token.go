@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // TokenPrefix begins every API token, so that scanners can find leaked ones.
@@ -90,22 +91,22 @@ func (a *Accounts) MakeToken(ctx context.Context, by Actor, n NewToken) (text st
 
 // checkToken fills in defaults and validates n.
 func checkToken(n NewToken) (NewToken, error) {
-	var wrong complaints
+	var wrong invalid.List
 	name, ok := normalName(n.Name)
 	if !ok {
-		wrong.add("name", wantName)
+		wrong.Add("name", wantName)
 	}
 	n.Name = name
 	if n.Scopes&allScopes == 0 || n.Scopes&^allScopes != 0 {
-		wrong.add("scopes", "must be one or more of read, pull, connect, operate and admin")
+		wrong.Add("scopes", "must be one or more of read, pull, connect, operate and admin")
 	}
 	if n.Life == 0 {
 		n.Life = TokenLife
 	}
 	if n.Life < time.Minute || n.Life > MaxTokenLife {
-		wrong.add("expires", "must be a minute to a year from now")
+		wrong.Add("expires", "must be a minute to a year from now")
 	}
-	return n, wrong.err()
+	return n, wrong.Err()
 }
 
 // Tokens returns the tokens of the actor's organization, newest first.

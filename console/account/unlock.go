@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // SignInLinkLife is how long a sign-in link is valid.
@@ -30,7 +31,7 @@ func (a *Accounts) SignInLink(ctx context.Context, by Actor, email string) (stri
 	}
 	normal, ok := NormalEmail(email)
 	if !ok {
-		return "", invalid("email", wantEmail)
+		return "", invalid.Field("email", wantEmail)
 	}
 	p, err := a.Store.PersonByEmail(ctx, normal)
 	if err != nil {
@@ -48,7 +49,7 @@ func (a *Accounts) SignInLink(ctx context.Context, by Actor, email string) (stri
 func (a *Accounts) MailSignInLink(ctx context.Context, email string, c Client) error {
 	email, ok := NormalEmail(email)
 	if !ok {
-		return invalid("email", wantEmail)
+		return invalid.Field("email", wantEmail)
 	}
 	if a.Mailer == nil {
 		return ErrForbidden

@@ -29,6 +29,7 @@ import (
 	"github.com/proofline/proofline/console/desk/pgdesk"
 	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -131,9 +132,9 @@ func outcomeOf(err error) pgdesk.Outcome {
 	if err == nil {
 		return pgdesk.Done
 	}
-	_, invalid := errors.AsType[*room.InvalidError](err)
+	_, malformed := errors.AsType[*invalid.Error](err)
 	_, refused := errors.AsType[*fairness.Violation](err)
-	if invalid || refused {
+	if malformed || refused {
 		return pgdesk.Refused
 	}
 	for _, target := range []error{ErrChanged, ErrDraftUnknown, ErrNotEnded, account.ErrForbidden, account.ErrNotFound, account.ErrExists, account.ErrTooMany, room.ErrNotFound, room.ErrExists, room.ErrTicketUnknown, room.ErrSettled, room.ErrNotPull, room.ErrClosed, rehearse.ErrRunning, rehearse.ErrBusy, rehearse.ErrUnknown, ErrNotOver, ErrAuditing, ErrTooLong} {

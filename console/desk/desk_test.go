@@ -16,6 +16,7 @@ import (
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/desk/pgdesk"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
@@ -431,7 +432,7 @@ func TestActsOfAnything(t *testing.T) {
 }
 
 func isInvalid(err error) bool {
-	_, ok := errors.AsType[*room.InvalidError](err)
+	_, ok := errors.AsType[*invalid.Error](err)
 	return ok
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk/pgdesk"
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -25,7 +25,7 @@ type Draft struct {
 	Slug, Title string
 	Host        string
 	// Problems prevent the draft from being published now.
-	Problems []fairness.Problem
+	Problems invalid.List
 }
 
 // draftJSON is the stored form of a draft.
@@ -48,7 +48,7 @@ func (d *Desk) draft(stored pgdesk.Draft) Draft {
 	out.Draft.Config = in.Config
 	c, err := room.ParseConfig(in.Config)
 	out.Slug, out.Title = c.Slug, c.Title
-	if wrong, ok := errors.AsType[*room.InvalidError](err); ok {
+	if wrong, ok := errors.AsType[*invalid.Error](err); ok {
 		out.Problems = wrong.Problems
 	} else {
 		out.Problems = d.Rooms.Problems(c)
@@ -58,11 +58,11 @@ func (d *Desk) draft(stored pgdesk.Draft) Draft {
 
 func (in draftJSON) encode() (json.RawMessage, error) {
 	if len(in.Config) > maxDraft {
-		return nil, invalid("", "must be at most 256 KiB")
+		return nil, invalid.Field("", "must be at most 256 KiB")
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(in.Config, &object); err != nil || object == nil {
-		return nil, invalid("", "must be a JSON object")
+		return nil, invalid.Field("", "must be a JSON object")
 	}
 	return json.Marshal(in)
 }
@@ -100,7 +100,7 @@ func (d *Desk) asDraft(stored pgdesk.Draft, err error) (Draft, error) {
 	case errors.Is(err, pgdesk.ErrTooMany):
 		return Draft{}, account.ErrTooMany
 	case errors.Is(err, pgdesk.ErrUnstorable):
-		return Draft{}, invalid("", "has text that is not Unicode, or a number that is too large")
+		return Draft{}, invalid.Field("", "has text that is not Unicode, or a number that is too large")
 	case err != nil:
 		return Draft{}, err
 	}
@@ -108,7 +108,7 @@ func (d *Desk) asDraft(stored pgdesk.Draft, err error) (Draft, error) {
 }
 
 // SaveDraft stores a configuration as it is, complete or not. A zero id creates a draft; otherwise
-// version is that of the draft that the actor has read. Errors: [*room.InvalidError] if config is
+// version is that of the draft that the actor has read. Errors: [*invalid.Error] if config is
 // not a JSON object, [ErrDraftUnknown], [ErrChanged], [account.ErrTooMany], [account.ErrForbidden].
 func (d *Desk) SaveDraft(ctx context.Context, actor account.Actor, id uuid.UUID, version int64, host string, config json.RawMessage) (Draft, error) {
 	if !actor.May(account.Operate) {
@@ -145,18 +145,18 @@ func (d *Desk) DeleteDraft(ctx context.Context, actor account.Actor, id uuid.UUI
 // SlugTaken is the problem of a slug that another room has.
 const SlugTaken = "is taken: another room has this address"
 
-// Publishable returns nil if the draft could be published now, else an [*room.InvalidError].
+// Publishable returns nil if the draft could be published now, else an [*invalid.Error].
 func (d *Desk) Publishable(ctx context.Context, actor account.Actor, draft Draft) error {
 	problems := draft.Problems
 	switch _, err := d.Rooms.Options.Rooms.Get(ctx, draft.Slug); {
 	case err == nil:
-		problems = append(problems, fairness.Problem{Field: "slug", Detail: SlugTaken})
+		problems.Add("slug", SlugTaken)
 	case !errors.Is(err, pgroom.ErrNotFound):
 		return err
 	}
 	if draft.Host != "" {
 		err := d.checkHost(ctx, actor.Org, draft.Host)
-		wrong, ok := errors.AsType[*room.InvalidError](err)
+		wrong, ok := errors.AsType[*invalid.Error](err)
 		if err != nil && !ok {
 			return err
 		}
@@ -164,10 +164,7 @@ func (d *Desk) Publishable(ctx context.Context, actor account.Actor, draft Draft
 			problems = append(problems, wrong.Problems...)
 		}
 	}
-	if len(problems) > 0 {
-		return &room.InvalidError{Problems: problems}
-	}
-	return nil
+	return problems.Err()
 }
 
 // Publish turns a draft into a room and deletes the draft. After any error the draft stays. Errors:

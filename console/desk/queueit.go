@@ -9,7 +9,7 @@ import (
 
 // SetQueueIt makes a room compatible with Queue-it connectors; see [room.Room.SetQueueIt]. The secret
 // key is not recorded in the activity log. Errors: [account.ErrForbidden], [room.ErrNotFound],
-// [*room.InvalidError].
+// [*invalid.Error].
 func (d *Desk) SetQueueIt(ctx context.Context, actor account.Actor, slug string, q room.QueueIt, secretKey string) (*room.Room, error) {
 	detail := map[string]any{"customer_id": q.CustomerID, "extend": q.Extend, "with_pass": q.WithPass}
 	if secretKey != "" {

@@ -22,7 +22,7 @@ func (d *Desk) Rehearse(ctx context.Context, actor account.Actor, slug string, p
 }
 
 // RehearseDraft starts a rehearsal of an unpublished room. Errors: also [ErrDraftUnknown], and
-// [*room.InvalidError] if the draft has problems.
+// [*invalid.Error] if the draft has problems.
 func (d *Desk) RehearseDraft(ctx context.Context, actor account.Actor, id uuid.UUID, p rehearse.Plan) (rehearse.Rehearsal, error) {
 	if !actor.May(account.Operate) {
 		return rehearse.Rehearsal{}, account.ErrForbidden

@@ -13,6 +13,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -106,13 +107,9 @@ func parseCursor(text string) (*pgroom.Room, error) {
 	micros, slug, _ := strings.Cut(string(b), " ")
 	at, numberErr := strconv.ParseInt(micros, 10, 64)
 	if err != nil || numberErr != nil || slug == "" || strings.ContainsRune(slug, 0) || !utf8.ValidString(slug) {
-		return nil, invalid("cursor", "must be the next cursor of a page of this list")
+		return nil, invalid.Field("cursor", "must be the next cursor of a page of this list")
 	}
 	return &pgroom.Room{Created: time.UnixMicro(at), Slug: slug}, nil
-}
-
-func invalid(field, detail string) error {
-	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
 }
 
 // Place describes where a new room belongs.
@@ -121,7 +118,7 @@ type Place struct {
 	RehearsalOf *uuid.UUID // room or draft that it rehearses; nil: it is not a rehearsal
 }
 
-// Create publishes a room. Errors: [account.ErrForbidden], [*room.InvalidError],
+// Create publishes a room. Errors: [account.ErrForbidden], [*invalid.Error],
 // [room.ErrExists].
 func (d *Desk) Create(ctx context.Context, actor account.Actor, c room.Config, p Place) (r *room.Room, err error) {
 	if !actor.May(account.Operate) {
@@ -148,12 +145,12 @@ func (d *Desk) checkHost(ctx context.Context, org uuid.UUID, host string) error 
 			return err
 		}
 	}
-	return invalid("host", "must be a host that the organization has shown to be its own")
+	return invalid.Field("host", "must be a host that the organization has shown to be its own")
 }
 
 // Amend applies an amendment to a room. If match is not nil, it must hold for the room's latest
 // configuration in the database, so that concurrent changes are not lost. Errors:
-// [account.ErrForbidden], [room.ErrNotFound], [ErrChanged], [*room.InvalidError].
+// [account.ErrForbidden], [room.ErrNotFound], [ErrChanged], [*invalid.Error].
 func (d *Desk) Amend(ctx context.Context, actor account.Actor, slug string, a room.Amendment, match func(room.Config) bool) (*room.Room, error) {
 	r, err := d.room(ctx, actor, account.Operate, slug)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/hook/pghook"
-	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 const (
@@ -53,31 +52,30 @@ func (s AlertSettings) normal() AlertSettings {
 }
 
 // problems lists the problems with the settings; endpoints are the organization's.
-func (s AlertSettings) problems(endpoints []pghook.Endpoint, hasMail bool) (list []fairness.Problem) {
-	refuse := func(field, detail string) { list = append(list, fairness.Problem{Field: field, Detail: detail}) }
+func (s AlertSettings) problems(endpoints []pghook.Endpoint, hasMail bool) (list invalid.List) {
 	if len(s.Emails) > 0 && !hasMail {
-		refuse("emails", "cannot be used: this server cannot send mail until its operator sets --smtp")
+		list.Add("emails", "cannot be used: this server cannot send mail until its operator sets --smtp")
 	}
 	if len(s.Emails) > maxEmails {
-		refuse("emails", fmt.Sprintf("must be at most %d", maxEmails))
+		list.Add("emails", fmt.Sprintf("must be at most %d", maxEmails))
 	}
 	for _, email := range s.Emails {
 		if !isEmail(email) {
-			refuse("emails", fmt.Sprintf("%.60q is not an e-mail address", email))
+			list.Add("emails", fmt.Sprintf("%.60q is not an e-mail address", email))
 		}
 	}
 	for _, id := range s.Endpoints {
 		if !slices.ContainsFunc(endpoints, func(e pghook.Endpoint) bool { return e.ID == id }) {
-			refuse("endpoints", "unknown webhook "+id.String())
+			list.Add("endpoints", "unknown webhook "+id.String())
 		}
 	}
 	for _, k := range s.Kinds {
 		if !isAlert(k) {
-			refuse("kinds", fmt.Sprintf("%.40q is not a kind of alert", k))
+			list.Add("kinds", fmt.Sprintf("%.40q is not a kind of alert", k))
 		}
 	}
 	if s.NoShowPercent < 1 || s.NoShowPercent > 100 {
-		refuse("no_show_percent", "must be from 1 to 100")
+		list.Add("no_show_percent", "must be from 1 to 100")
 	}
 	return list
 }
@@ -109,7 +107,7 @@ func (h *Hooks) Alerts(ctx context.Context, a account.Actor) (AlertSettings, err
 	return s, nil
 }
 
-// SetAlerts stores the alert settings. It returns account.ErrForbidden or an [*room.InvalidError].
+// SetAlerts stores the alert settings. It returns account.ErrForbidden or an [*invalid.Error].
 func (h *Hooks) SetAlerts(ctx context.Context, a account.Actor, s AlertSettings) error {
 	if err := mayOperate(a); err != nil {
 		return err
@@ -119,8 +117,8 @@ func (h *Hooks) SetAlerts(ctx context.Context, a account.Actor, s AlertSettings)
 		return err
 	}
 	s = s.normal()
-	if problems := s.problems(endpoints, h.Mail != nil); len(problems) > 0 {
-		return &room.InvalidError{Problems: problems}
+	if err := s.problems(endpoints, h.Mail != nil).Err(); err != nil {
+		return err
 	}
 	row := pghook.Alerts{Org: a.Org, Emails: append([]string{}, s.Emails...),
 		Endpoints: append([]uuid.UUID{}, s.Endpoints...), Kinds: []string{}, NoShows: s.NoShowPercent, Since: h.Now()}

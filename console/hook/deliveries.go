@@ -11,8 +11,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/hook/pghook"
-	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // DeliveryState is the state of a delivery.
@@ -78,21 +77,18 @@ const (
 
 // store converts the filter for the store. It asks for one delivery more than fits on the page.
 func (f DeliveryFilter) store() (pghook.Filter, error) {
-	invalid := func(field, detail string) error {
-		return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
-	}
 	p := pghook.Filter{Target: f.Endpoint, State: string(f.State), Type: string(f.Type), Room: f.Room,
 		Limit: defaultPage + 1}
 	switch {
 	case f.Limit < 0 || f.Limit > maxPage:
-		return p, invalid("limit", fmt.Sprintf("must be from 1 to %d", maxPage))
+		return p, invalid.Field("limit", fmt.Sprintf("must be from 1 to %d", maxPage))
 	case f.Limit > 0:
 		p.Limit = f.Limit + 1
 	}
 	if f.After != "" {
 		before, err := uuid.Parse(f.After)
 		if err != nil || before == uuid.Nil {
-			return p, invalid("after", "must be the value of next from another page")
+			return p, invalid.Field("after", "must be the value of next from another page")
 		}
 		p.Before = before
 	}
@@ -100,7 +96,7 @@ func (f DeliveryFilter) store() (pghook.Filter, error) {
 }
 
 // Deliveries returns the delivery log of the actor's organization, newest first. It returns
-// account.ErrForbidden or an [*room.InvalidError].
+// account.ErrForbidden or an [*invalid.Error].
 func (h *Hooks) Deliveries(ctx context.Context, a account.Actor, f DeliveryFilter) (DeliveryPage, error) {
 	if err := mayOperate(a); err != nil {
 		return DeliveryPage{}, err

@@ -13,8 +13,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/hook/pghook"
-	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // Limits on endpoints.
@@ -82,26 +81,25 @@ func (c EndpointConfig) normal() EndpointConfig {
 }
 
 // problems lists the problems with a configuration.
-func (c EndpointConfig) problems(g guard) (list []fairness.Problem) {
-	refuse := func(field, detail string) { list = append(list, fairness.Problem{Field: field, Detail: detail}) }
+func (c EndpointConfig) problems(g guard) (list invalid.List) {
 	if wrong := g.checkURL(c.URL); wrong != "" {
-		refuse("url", wrong)
+		list.Add("url", wrong)
 	}
 	for _, k := range c.Events {
 		if !isEvent(k) {
-			refuse("events", fmt.Sprintf("%.40q is not an event", k))
+			list.Add("events", fmt.Sprintf("%.40q is not an event", k))
 		}
 	}
 	if len(c.Rooms) > maxRooms {
-		refuse("rooms", fmt.Sprintf("must be at most %d, or empty for all rooms", maxRooms))
+		list.Add("rooms", fmt.Sprintf("must be at most %d, or empty for all rooms", maxRooms))
 	}
 	for _, slug := range c.Rooms {
 		if !slugForm.MatchString(slug) {
-			refuse("rooms", fmt.Sprintf("%.40q is not the slug of a room", slug))
+			list.Add("rooms", fmt.Sprintf("%.40q is not the slug of a room", slug))
 		}
 	}
 	if utf8.RuneCountInString(c.Description) > maxDescription || !isText(c.Description) {
-		refuse("description", fmt.Sprintf("must be one line of at most %d characters", maxDescription))
+		list.Add("description", fmt.Sprintf("must be one line of at most %d characters", maxDescription))
 	}
 	return list
 }
@@ -112,15 +110,12 @@ func isText(s string) bool {
 }
 
 func (c EndpointConfig) check(g guard) error {
-	if problems := c.problems(g); len(problems) > 0 {
-		return &room.InvalidError{Problems: problems}
-	}
-	return nil
+	return c.problems(g).Err()
 }
 
 // CreateEndpoint adds an endpoint and returns the secret that signs its deliveries, which is shown
 // only once. The endpoint gets events from now on. It returns account.ErrForbidden, an
-// [*room.InvalidError] or [ErrTooMany].
+// [*invalid.Error] or [ErrTooMany].
 func (h *Hooks) CreateEndpoint(ctx context.Context, a account.Actor, c EndpointConfig) (Endpoint, string, error) {
 	if err := mayOperate(a); err != nil {
 		return Endpoint{}, "", err
@@ -201,7 +196,7 @@ func (h *Hooks) Endpoint(ctx context.Context, a account.Actor, id uuid.UUID) (En
 
 // UpdateEndpoint changes an endpoint. A disabled endpoint gets no events, and its waiting
 // deliveries are given up. An endpoint that is enabled again gets events from now on. It returns
-// account.ErrForbidden, account.ErrNotFound or an [*room.InvalidError].
+// account.ErrForbidden, account.ErrNotFound or an [*invalid.Error].
 func (h *Hooks) UpdateEndpoint(ctx context.Context, a account.Actor, id uuid.UUID, c EndpointChange) (Endpoint, error) {
 	if err := mayOperate(a); err != nil {
 		return Endpoint{}, err

@@ -9,22 +9,22 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 func isInvalid(err error) bool {
-	_, ok := errors.AsType[*room.InvalidError](err)
+	_, ok := errors.AsType[*invalid.Error](err)
 	return ok
 }
 
 // fields returns the names of the fields with problems.
 func fields(err error) string {
-	invalid, ok := errors.AsType[*room.InvalidError](err)
+	wrong, ok := errors.AsType[*invalid.Error](err)
 	if !ok {
 		return fmt.Sprint(err)
 	}
 	var names []string
-	for _, p := range invalid.Problems {
+	for _, p := range wrong.Problems {
 		names = append(names, p.Field)
 	}
 	return strings.Join(names, " ")

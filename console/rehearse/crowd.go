@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/simulate"
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -43,19 +43,19 @@ func (p Plan) withDefaults() Plan {
 }
 
 // problems lists the problems with a plan.
-func (p Plan) problems() (list []fairness.Problem) {
+func (p Plan) problems() (list invalid.List) {
 	if p.Visitors < MinVisitors || p.Visitors > MaxVisitors {
-		list = append(list, fairness.Problem{Field: "visitors", Detail: "must be between 10 and 2000"})
+		list.Add("visitors", "must be between 10 and 2000")
 	}
 	if p.Before < 0 || p.Before > lasts/2 {
-		list = append(list, fairness.Problem{Field: "before", Detail: "must be between 0s and 15m"})
+		list.Add("before", "must be between 0s and 15m")
 	}
 	if p.Window < minWindow || p.Window > lasts/2 {
-		list = append(list, fairness.Problem{Field: "window", Detail: "must be between 100ms and 15m"})
+		list.Add("window", "must be between 100ms and 15m")
 	}
 	if p.Crowd != nil {
 		for _, problem := range p.Crowd.Problems() {
-			list = append(list, fairness.Problem{Field: "crowd." + problem.Field, Detail: problem.Detail})
+			list.Add("crowd."+problem.Field, problem.Detail)
 		}
 	}
 	return list

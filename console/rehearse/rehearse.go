@@ -96,11 +96,11 @@ func New(rooms *room.Rooms, log *slog.Logger) *Rehearsals {
 
 // Start makes a copy of a room and sends it the visitors of a plan. owner names the organization
 // and the rehearsed room. It returns [ErrRunning], [ErrBusy], [ErrStopping], an
-// [*room.InvalidError] or an error of the database.
+// [*invalid.Error] or an error of the database.
 func (rs *Rehearsals) Start(ctx context.Context, owner pgroom.Owner, base room.Config, p Plan) (Rehearsal, error) {
 	p = p.withDefaults()
-	if problems := p.problems(); len(problems) > 0 {
-		return Rehearsal{}, &room.InvalidError{Problems: problems}
+	if err := p.problems().Err(); err != nil {
+		return Rehearsal{}, err
 	}
 	one, err := rs.reserve(owner)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/simulate"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -218,8 +219,8 @@ func TestPlanProblems(t *testing.T) {
 		"crowd.people.no_show": {Crowd: &wrong},
 	} {
 		_, err := New(nil, nil).Start(t.Context(), owner(1), sale("sale"), p)
-		invalid, ok := errors.AsType[*room.InvalidError](err)
-		if !ok || len(invalid.Problems) != 1 || invalid.Problems[0].Field != field {
+		wrong, ok := errors.AsType[*invalid.Error](err)
+		if !ok || len(wrong.Problems) != 1 || wrong.Problems[0].Field != field {
 			t.Errorf("%s: got %v", field, err)
 		}
 	}

@@ -29,8 +29,8 @@ type Row struct {
 func Compare(ctx context.Context, p Plan, lengths []Duration,
 	progress func(row, rows int, label string) Progress) ([]Row, error) {
 	rows := p.rows(lengths)
-	if problems := p.Problems(); len(problems) > 0 {
-		return nil, &InvalidError{problems}
+	if err := p.Problems().Err(); err != nil {
+		return nil, err
 	}
 	crowd := newCrowd(&p)
 	for i := range rows {
@@ -38,8 +38,8 @@ func Compare(ctx context.Context, p Plan, lengths []Duration,
 		if rows[i].Length > 0 {
 			one.Room.Windows = []WindowRule{{0, rows[i].Length}}
 		}
-		if problems := one.Problems(); len(problems) > 0 {
-			return nil, &InvalidError{problems}
+		if err := one.Problems().Err(); err != nil {
+			return nil, err
 		}
 		var told Progress
 		if progress != nil {

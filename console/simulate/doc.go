@@ -13,6 +13,6 @@
 // from 0 to 1; a ticket, here, is an item on sale. The same plan and seed give the same result on
 // every machine.
 //
-// Errors: an [*InvalidError] lists all problems of a plan, [ErrArrivals] means that a recording is
+// Errors: an [*invalid.Error] lists all problems of a plan, [ErrArrivals] means that a recording is
 // invalid. The package is pure: no clock, no I/O, and no randomness except the plan's seed.
 package simulate

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 const (
@@ -25,20 +25,20 @@ const unsaid = math.MinInt
 
 // ParsePlan parses the JSON of a plan. Missing fields have the values of [Default], except that a
 // tenth of the visitors are bots, whatever their number, and that a recording brings as many visitors
-// as it has, and no bots. The error is an [*InvalidError] that lists every field that is unknown,
+// as it has, and no bots. The error is an [*invalid.Error] that lists every field that is unknown,
 // unreadable or invalid.
 func ParsePlan(data []byte) (Plan, error) {
 	p := Default()
 	p.Visitors, p.Bots.Count = unsaid, unsaid
-	o := &object{problems: &[]fairness.Problem{}}
+	o := &object{problems: &invalid.List{}}
 	o.open(data)
 	o.plan(&p)
 	p.fill()
-	if len(*o.problems) > 0 {
-		return Plan{}, &InvalidError{*o.problems}
+	if err := o.problems.Err(); err != nil {
+		return Plan{}, err
 	}
-	if problems := p.Problems(); len(problems) > 0 {
-		return Plan{}, &InvalidError{problems}
+	if err := p.Problems().Err(); err != nil {
+		return Plan{}, err
 	}
 	return p, nil
 }
@@ -70,7 +70,7 @@ type object struct {
 	prefix   string
 	raw      map[string]json.RawMessage
 	known    []string // names of the members read so far
-	problems *[]fairness.Problem
+	problems *invalid.List
 }
 
 func (o *object) open(data []byte) {
@@ -84,14 +84,10 @@ func (o *object) open(data []byte) {
 	}
 }
 
-// maxProblems is the maximum number of reported problems.
-const maxProblems = 100
-
 func (o *object) problem(name, detail string) {
-	if len(*o.problems) >= maxProblems {
-		return
+	if len(*o.problems) < invalid.Max {
+		o.problems.Add(strings.Trim(o.prefix+name, "."), detail)
 	}
-	*o.problems = append(*o.problems, fairness.Problem{Field: strings.Trim(o.prefix+name, "."), Detail: detail})
 }
 
 // has reports whether a member is present and not null.

@@ -3,10 +3,10 @@ package simulate
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // MaxVisitors is the maximum number of visitors of a simulated sale. Each takes about 250 bytes of
@@ -153,25 +153,13 @@ func (r *Room) policy() fairness.Policy {
 	return p
 }
 
-// InvalidError lists all problems of a plan.
-type InvalidError struct{ Problems []fairness.Problem }
-
-// Error joins all problems, each with its field, if it concerns one.
-func (e *InvalidError) Error() string {
-	parts := make([]string, len(e.Problems))
-	for i, p := range e.Problems {
-		parts[i] = strings.TrimSpace(p.Field + " " + p.Detail)
-	}
-	return strings.Join(parts, "; ")
-}
-
 // Problems returns all problems of the plan, or nil.
-func (p *Plan) Problems() []fairness.Problem {
-	var c complaints
+func (p *Plan) Problems() invalid.List {
+	var c checks
 	c.room(&p.Room)
-	c.check(p.Visitors >= 1 && p.Visitors <= MaxVisitors, "visitors",
+	c.Check(p.Visitors >= 1 && p.Visitors <= MaxVisitors, "visitors",
 		fmt.Sprintf("must be between 1 and %d", MaxVisitors))
-	c.check(p.Tickets >= 0, "tickets", "must be 0 or more; 0 means no limit")
+	c.Check(p.Tickets >= 0, "tickets", "must be 0 or more; 0 means no limit")
 	c.arrivals(&p.Arrivals)
 	c.share(p.People.Fast, "people.fast")
 	c.share(p.People.NoShow, "people.no_show")
@@ -181,33 +169,33 @@ func (p *Plan) Problems() []fairness.Problem {
 	c.within(p.People.FastReaction, 0, time.Hour, "people.fast_reaction")
 	c.within(p.People.Claims, 0, 24*time.Hour, "people.claims")
 	c.within(p.People.Stay, 0, 24*time.Hour, "people.stay")
-	c.check(p.Bots.Count >= 0 && p.Bots.Count <= p.Visitors, "bots.count",
+	c.Check(p.Bots.Count >= 0 && p.Bots.Count <= p.Visitors, "bots.count",
 		"must be between 0 and the number of visitors")
 	c.within(p.Bots.Latency, 0, time.Minute, "bots.latency")
-	c.check(p.Bots.PerOperator >= 1, "bots.per_operator", "must be 1 or more")
-	return c
+	c.Check(p.Bots.PerOperator >= 1, "bots.per_operator", "must be 1 or more")
+	return c.List
 }
 
-type complaints []fairness.Problem
+// checks collects the problems of a plan.
+type checks struct{ invalid.List }
 
-func (c *complaints) check(ok bool, field, detail string) {
-	if !ok {
-		*c = append(*c, fairness.Problem{Field: field, Detail: detail})
-	}
+func (c *checks) share(x float64, field string) {
+	c.Check(x >= 0 && x <= 1, field, "must be a share from 0 to 1, such as 0.1 for 10%")
 }
 
-func (c *complaints) share(x float64, field string) {
-	c.check(x >= 0 && x <= 1, field, "must be a share from 0 to 1, such as 0.1 for 10%")
-}
-
-func (c *complaints) within(d Duration, lo, hi time.Duration, field string) {
-	c.check(time.Duration(d) >= lo && time.Duration(d) <= hi, field,
+func (c *checks) within(d Duration, lo, hi time.Duration, field string) {
+	c.Check(time.Duration(d) >= lo && time.Duration(d) <= hi, field,
 		fmt.Sprintf("must be between %s and %s", Duration(lo), Duration(hi)))
+}
+
+// names reports whether a problem of the field has been found.
+func (c *checks) names(field string) bool {
+	return slices.ContainsFunc(c.List, func(p invalid.Problem) bool { return p.Field == field })
 }
 
 // room validates the policy with the rules of package fairness. Since a plan has no field for the
 // opening, problems with times before it are reported for other fields.
-func (c *complaints) room(r *Room) {
+func (c *checks) room(r *Room) {
 	c.within(r.Starts, 0, time.Duration(longest), "room.starts")
 	c.within(r.Draw, 0, time.Hour, "room.draw")
 	p := r.policy()
@@ -218,30 +206,31 @@ func (c *complaints) room(r *Room) {
 		case "starts":
 			continue // reported by the check of room.starts
 		}
-		c.check(slices.ContainsFunc(*c, func(k fairness.Problem) bool { return k.Field == "room."+problem.Field }), "room."+problem.Field, problem.Detail)
+		field := "room." + problem.Field
+		c.Check(c.names(field), field, problem.Detail)
 	}
 }
 
-func (c *complaints) arrivals(a *Arrivals) {
+func (c *checks) arrivals(a *Arrivals) {
 	shapes := []Shape{Burst, Steady, Early, Recorded}
-	c.check(slices.Contains(shapes, a.Shape), "arrivals.shape", "must be burst, steady, early or recorded")
+	c.Check(slices.Contains(shapes, a.Shape), "arrivals.shape", "must be burst, steady, early or recorded")
 	c.within(a.HalfLife, time.Millisecond, 24*time.Hour, "arrivals.half_life")
 	c.within(a.Over, time.Second, time.Duration(longest), "arrivals.over")
 	c.share(a.Ready, "arrivals.ready")
 	c.share(a.Early, "arrivals.early")
 	if a.Shape != Recorded {
-		c.check(len(a.Buckets) == 0, "arrivals.buckets", `must be empty unless the shape is "recorded"`)
+		c.Check(len(a.Buckets) == 0, "arrivals.buckets", `must be empty unless the shape is "recorded"`)
 		return
 	}
-	c.check(len(a.Buckets) > 0, "arrivals.buckets", `must be a list of {"at": duration, "count": number}`)
+	c.Check(len(a.Buckets) > 0, "arrivals.buckets", `must be a list of {"at": duration, "count": number}`)
 	for i, b := range a.Buckets {
 		at := fmt.Sprintf("arrivals.buckets[%d]", i)
-		ok := b.Count >= 0 && b.Count <= MaxVisitors && b.At >= 0 && b.At <= longest &&
-			(i == 0 || b.At > a.Buckets[i-1].At)
-		c.check(ok, at, fmt.Sprintf("must be later than the one before, at most %s after the opening, with a count from 0 to %d", longest, MaxVisitors))
+		ok := b.Count >= 0 && b.Count <= MaxVisitors && b.At >= 0 && b.At <= longest && (i == 0 || b.At > a.Buckets[i-1].At)
+		c.Check(ok, at, fmt.Sprintf("must be later than the one before, at most %s after the opening, "+
+			"with a count from 0 to %d", longest, MaxVisitors))
 		if !ok {
 			return
 		}
 	}
-	c.check(len(a.Buckets) == 0 || total(a.Buckets) > 0, "arrivals.buckets", "must have arrivals")
+	c.Check(len(a.Buckets) == 0 || total(a.Buckets) > 0, "arrivals.buckets", "must have arrivals")
 }

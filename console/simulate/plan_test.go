@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 func TestPlanRoundTrip(t *testing.T) {
@@ -98,7 +99,7 @@ func TestPlanProblems(t *testing.T) {
 		`{"arrivals": {"shape": "recorded", "buckets": [{"at": "1s", "count": "many"}]}}`:                      {"arrivals.buckets[0].count"},
 	} {
 		_, err := ParsePlan([]byte(text))
-		wrong, ok := errors.AsType[*InvalidError](err)
+		wrong, ok := errors.AsType[*invalid.Error](err)
 		if !ok {
 			t.Errorf("%s: got %v", text, err)
 			continue
@@ -129,7 +130,7 @@ func FuzzParsePlan(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := ParsePlan(text)
 		if err != nil {
-			if _, ok := errors.AsType[*InvalidError](err); !ok {
+			if _, ok := errors.AsType[*invalid.Error](err); !ok {
 				t.Fatal(err)
 			}
 			return

@@ -30,10 +30,10 @@ type Progress func(joined, settled, visitors int)
 
 // Run simulates a plan until the tickets are sold out or all visitors are settled. Progress may be
 // nil.
-// Errors: [*InvalidError], and that of ctx.
+// Errors: [*invalid.Error], and that of ctx.
 func Run(ctx context.Context, p Plan, progress Progress) (*Result, error) {
-	if problems := p.Problems(); len(problems) > 0 {
-		return nil, &InvalidError{problems}
+	if err := p.Problems().Err(); err != nil {
+		return nil, err
 	}
 	return run(ctx, &p, newCrowd(&p), progress, nil)
 }

@@ -12,8 +12,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/site/pgsite"
-	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 const (
@@ -42,37 +41,30 @@ var (
 	printed   = regexp.MustCompile(`^[ -~]*$`)
 )
 
-// check returns a [room.InvalidError] that lists all invalid fields.
+// check returns an [*invalid.Error] that lists all invalid fields.
 func (n *Node) check() error {
-	var wrong []fairness.Problem
-	add := func(isWrong bool, field, detail string) {
-		if isWrong {
-			wrong = append(wrong, fairness.Problem{Field: field, Detail: detail})
-		}
-	}
+	var wrong invalid.List
 	id, err := base64.RawURLEncoding.Strict().DecodeString(n.ID)
-	add(err != nil || len(id) != nodeSize, "node", "must be 22 characters of base64url")
-	add(n.Site != "" && !nameForm.MatchString(n.Site), "site", wantName)
-	add(n.Serial > math.MaxInt64, "serial", "must be less than 2^63")
-	add(!kindForm.MatchString(n.Kind), "kind", "must be middleware, proxy, nginx or edge")
-	add(len(n.Version) > maxVersion || !printed.MatchString(n.Version), "version", "must be at most 100 printable ASCII characters")
-	add(len(n.Counts) > maxCounts, "counts", "must be at most 100")
+	wrong.Check(err == nil && len(id) == nodeSize, "node", "must be 22 characters of base64url")
+	wrong.Check(n.Site == "" || nameForm.MatchString(n.Site), "site", wantName)
+	wrong.Check(n.Serial <= math.MaxInt64, "serial", "must be less than 2^63")
+	wrong.Check(kindForm.MatchString(n.Kind), "kind", "must be middleware, proxy, nginx or edge")
+	wrong.Check(len(n.Version) <= maxVersion && printed.MatchString(n.Version), "version",
+		"must be at most 100 printable ASCII characters")
+	wrong.Check(len(n.Counts) <= maxCounts, "counts", "must be at most 100")
 	for name := range n.Counts {
 		if !countForm.MatchString(name) {
-			add(true, "counts", "must be named with 1 to 50 characters: a-z, 0-9 and _")
+			wrong.Add("counts", "must be named with 1 to 50 characters: a-z, 0-9 and _")
 			break
 		}
 	}
-	if len(wrong) > 0 {
-		return &room.InvalidError{Problems: wrong}
-	}
-	return nil
+	return wrong.Err()
 }
 
 // wantName is the error text for an invalid site name.
 const wantName = "must be 1 to 63 of a-z, 0-9 and -, and neither begin nor end with -"
 
-// Seen records a report from a connector. Errors: [*room.InvalidError], [account.ErrTooMany].
+// Seen records a report from a connector. Errors: [*invalid.Error], [account.ErrTooMany].
 func (s *Sites) Seen(ctx context.Context, org uuid.UUID, n Node) error {
 	if err := n.check(); err != nil {
 		return err

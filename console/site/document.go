@@ -16,8 +16,7 @@ import (
 
 	"github.com/proofline/proofline/connector/rules"
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // maxDocument is the maximum size of a document in bytes. With the header and the signature its
@@ -48,14 +47,14 @@ type document struct {
 }
 
 // parse parses a document the way connectors do. It parses the original text, because [normal] would
-// hide an invalid tab inside a string. The error is a *[room.InvalidError].
+// hide an invalid tab inside a string. The error is an [*invalid.Error].
 func parse(text []byte) (document, error) {
 	kept := normal(text)
 	if len(kept) > maxDocument || len(text) > rules.MaxSize {
-		return document{}, invalid("rules", "must be at most %d bytes", maxDocument)
+		return document{}, invalid.Field("rules", fmt.Sprintf("must be at most %d bytes", maxDocument))
 	}
 	if !utf8.Valid(text) {
-		return document{}, invalid("rules", "must be UTF-8")
+		return document{}, invalid.Field("rules", "must be UTF-8")
 	}
 	read, err := rules.Parse(text)
 	if err != nil {
@@ -66,25 +65,26 @@ func parse(text []byte) (document, error) {
 		size += len(host)
 	}
 	if size > maxHosts {
-		return document{}, invalid("hosts", "must have at most %d bytes in total; * matches any characters", maxHosts)
+		return document{}, invalid.Field("hosts",
+			fmt.Sprintf("must have at most %d bytes in total; * matches any characters", maxHosts))
 	}
 	return document{read, kept}, nil
 }
 
-// asInvalid converts errors of the rules package to a [room.InvalidError].
+// asInvalid converts errors of the rules package to an [*invalid.Error].
 func asInvalid(err error) error {
 	wrong, ok := errors.AsType[*rules.InvalidError](err)
 	if !ok {
 		return err
 	}
-	out := &room.InvalidError{}
+	var list invalid.List
 	for _, p := range wrong.Problems {
 		if p.Field == "" {
 			p.Field = "rules" // the document as a whole
 		}
-		out.Problems = append(out.Problems, fairness.Problem(p))
+		list.Add(p.Field, p.Detail)
 	}
-	return out
+	return list.Err()
 }
 
 // read parses a document and checks the rooms that it names.
@@ -93,7 +93,7 @@ func (s *Sites) read(ctx context.Context, org uuid.UUID, text []byte) (document,
 	if err != nil {
 		return d, err
 	}
-	var wrong []fairness.Problem
+	var wrong invalid.List
 	for _, name := range d.names() {
 		named := d.Rooms[name]
 		place, err := s.locate(ctx, org, named.URL)
@@ -102,15 +102,12 @@ func (s *Sites) read(ctx context.Context, org uuid.UUID, text []byte) (document,
 		}
 		switch {
 		case place.refusal != "":
-			wrong = append(wrong, fairness.Problem{Field: "rooms." + name + ".url", Detail: place.refusal})
+			wrong.Add("rooms."+name+".url", place.refusal)
 		case place.isHere && named.Origin != place.record.Origin: // otherwise every pass would be refused
-			wrong = append(wrong, fairness.Problem{Field: "rooms." + name + ".origin", Detail: "must be the room's origin: " + place.record.Origin})
+			wrong.Add("rooms."+name+".origin", "must be the room's origin: "+place.record.Origin)
 		}
 	}
-	if len(wrong) > 0 {
-		return d, &room.InvalidError{Problems: wrong}
-	}
-	return d, nil
+	return d, wrong.Err()
 }
 
 // names returns the names of the rooms, sorted.
@@ -150,20 +147,21 @@ const (
 )
 
 // Check is [Sites.Check] for a document that belongs to no site yet. The error is a
-// *[room.InvalidError].
+// [*invalid.Error].
 func Check(document []byte, urls []string, at time.Time) ([]rules.Finding, error) {
 	d, err := parse(document)
 	if err != nil {
 		return nil, err
 	}
 	if most := min(MaxURLs, maxMatching/max(1, len(d.Site.Rules))); len(urls) == 0 || len(urls) > most {
-		return nil, invalid("urls", "must be 1 to %d URLs for this number of rules", most)
+		return nil, invalid.Field("urls", fmt.Sprintf("must be 1 to %d URLs for this number of rules", most))
 	}
 	var list []rules.Finding
 	for i, one := range urls {
 		found, err := rules.Check(d.Site, []string{one}, at)
 		if err != nil || len(one) > maxURL {
-			return nil, invalid(fmt.Sprintf("urls[%d]", i), "must be a URL that begins with https:// or http://, of at most %d bytes", maxURL)
+			return nil, invalid.Field(fmt.Sprintf("urls[%d]", i),
+				fmt.Sprintf("must be a URL that begins with https:// or http://, of at most %d bytes", maxURL))
 		}
 		list = append(list, found...)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/site"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 var when = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -169,7 +169,7 @@ func TestOthersRooms(t *testing.T) {
 		t.Errorf("another organization's site: %v", err)
 	}
 	_, err = s.Create(t.Context(), another, "shop", made.Rules)
-	if _, ok := errors.AsType[*room.InvalidError](err); !ok {
+	if _, ok := errors.AsType[*invalid.Error](err); !ok {
 		t.Errorf("another organization's room: %v", err)
 	}
 }

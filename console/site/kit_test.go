@@ -15,6 +15,7 @@ import (
 	"github.com/proofline/proofline/console/desk/pgdesk"
 	"github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/site/pgsite"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
@@ -113,7 +114,7 @@ func want(t testing.TB, what string, got []string, want ...string) {
 // refused fails the test unless the error reports this detail for this field.
 func refused(t testing.TB, err error, field, detail string) {
 	t.Helper()
-	wrong, ok := errors.AsType[*room.InvalidError](err)
+	wrong, ok := errors.AsType[*invalid.Error](err)
 	if !ok {
 		t.Fatalf("error %v, want %s: %s", err, field, detail)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/connector/rules"
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -73,13 +73,13 @@ func portOf(u *url.URL) string {
 }
 
 // Warning describes a likely mistake in the rules.
-type Warning = fairness.Problem
+type Warning = invalid.Problem
 
 // Warnings checks the rules of a site against the current state of its rooms.
 func (s *Sites) Warnings(ctx context.Context, site Site) ([]Warning, error) {
 	d, err := parse(site.Rules)
 	if err != nil { // written for an earlier version of the format
-		wrong, ok := errors.AsType[*room.InvalidError](err)
+		wrong, ok := errors.AsType[*invalid.Error](err)
 		if !ok {
 			return nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
 	"time"
@@ -14,7 +13,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/site/pgsite"
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -150,7 +149,7 @@ func (s *Sites) Create(ctx context.Context, by account.Actor, name string, docum
 		return Site{}, account.ErrForbidden
 	}
 	if !nameForm.MatchString(name) {
-		return Site{}, invalid("name", wantName)
+		return Site{}, invalid.Field("name", wantName)
 	}
 	err = s.Acts.Do(ctx, by, "site.create", object(name), fingerprint(document), func() error {
 		change, err := s.change(ctx, by, name, document)
@@ -272,8 +271,4 @@ func (s *Sites) Restore(ctx context.Context, by account.Actor, name string, seen
 	}
 	detail := map[string]any{"serial": before.Serial, "restores": serial}
 	return s.update(ctx, by, "site.restore", name, seen, detail, former.Rules)
-}
-
-func invalid(field, format string, args ...any) error {
-	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: fmt.Sprintf(format, args...)}}}
 }

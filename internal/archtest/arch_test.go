@@ -84,6 +84,7 @@ func TestImports(t *testing.T) {
 		"verifier/report": {module + "fairness", module + "fairness/beacon", module + "audit", module +
 			"verifier", module + "verifier/findings", module + "verifier/numeral", module + "verifier/stats"},
 		"verifier/findings": {module + "fairness", module + "audit", module + "verifier/numeral"},
+		"internal/invalid":  {},
 		"connector/rules":   {module + "internal/jsontext", "golang.org/x/text/unicode/norm"},
 		"connector": {module + "connector/rules", "github.com/golang-jwt/jwt/v5",
 			"golang.org/x/mod/sumdb/note"},
@@ -91,7 +92,7 @@ func TestImports(t *testing.T) {
 		"connector/proxy": {module + "connector", module + "internal/conns",
 			"github.com/prometheus/client_golang/prometheus"},
 		"connector/conformance":  {"github.com/golang-jwt/jwt/v5", "golang.org/x/mod/sumdb/note"},
-		"console/simulate":       {module + "fairness"},
+		"console/simulate":       {module + "fairness", module + "internal/invalid"},
 		"console/simulate/chart": {module + "console/simulate"},
 		"room/style":             {"github.com/tdewolff/parse/v2", "github.com/tdewolff/parse/v2/css"},
 		"room/locale":            {},

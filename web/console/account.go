@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // accountRoutes are those of a person's own account.
@@ -175,7 +176,7 @@ func (c *Console) confirmFactor(x *request) error {
 // wrongNewCode says what to do about a wrong code where nothing else was typed.
 func wrongNewCode(err error) error {
 	if errors.Is(err, account.ErrCredentials) {
-		return problemAt("code", "is not what the app shows now: type the next one, and if that is wrong, too, look whether the phone's clock is right")
+		return invalid.Field("code", "is not what the app shows now: type the next one, and if that is wrong, too, look whether the phone's clock is right")
 	}
 	return err
 }

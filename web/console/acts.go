@@ -12,6 +12,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -60,7 +61,7 @@ func (c *Console) listActs(x *request) error {
 	if text := x.QueryParam("before"); text != "" {
 		var err error
 		if before, err = uuid.Parse(text); err != nil {
-			return problemAt("before", "must be that of another page of this list")
+			return invalid.Field("before", "must be that of another page of this list")
 		}
 	}
 	object := x.QueryParam("object")

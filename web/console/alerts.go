@@ -11,8 +11,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/hook"
-	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // alertRoutes are those of who is told when something needs a person.
@@ -89,7 +88,7 @@ func (c *Console) showAlerts(x *request) error {
 }
 
 // alerts reads the form.
-func (x *request) alerts() (s hook.AlertSettings, problems []fairness.Problem) {
+func (x *request) alerts() (s hook.AlertSettings, problems invalid.List) {
 	for line := range strings.Lines(strings.ReplaceAll(x.form("emails"), ",", "\n")) {
 		if line = strings.TrimSpace(line); line != "" {
 			s.Emails = append(s.Emails, line)
@@ -98,7 +97,7 @@ func (x *request) alerts() (s hook.AlertSettings, problems []fairness.Problem) {
 	for _, text := range x.Request().PostForm["endpoint"] {
 		id, err := uuid.Parse(text)
 		if err != nil {
-			problems = append(problems, fairness.Problem{Field: "endpoints", Detail: "must be webhooks of the list"})
+			problems.Add("endpoints", "must be webhooks of the list")
 			continue
 		}
 		s.Endpoints = append(s.Endpoints, id)
@@ -108,7 +107,7 @@ func (x *request) alerts() (s hook.AlertSettings, problems []fairness.Problem) {
 	}
 	var err error
 	if s.NoShowPercent, err = strconv.Atoi(x.form("no_show_percent")); err != nil || s.NoShowPercent == 0 {
-		problems = append(problems, fairness.Problem{Field: "no_show_percent", Detail: "must be a whole number from 1 to 100"})
+		problems.Add("no_show_percent", "must be a whole number from 1 to 100")
 	}
 	return s, problems
 }
@@ -119,7 +118,7 @@ func (c *Console) saveAlerts(x *request) error {
 	s, problems := x.alerts()
 	err := error(nil)
 	if len(problems) > 0 {
-		err = &room.InvalidError{Problems: problems}
+		err = problems.Err()
 	} else {
 		err = c.Hooks.SetAlerts(ctx, x.Actor, s)
 	}

@@ -19,7 +19,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/locale"
 	"github.com/proofline/proofline/room/style"
@@ -267,7 +267,7 @@ func (b *brands) save(x *request) error {
 		}
 		return x.render(http.StatusConflict, "room-brand", view{
 			Data:     newBrandView(now, sent, brandTag(now.config.Brand)),
-			Problems: []fairness.Problem{{Detail: "Somebody else has changed the brand since you loaded this page. Nothing is saved yet: saving again puts what you see here in the place of theirs."}},
+			Problems: invalid.List{{Detail: "Somebody else has changed the brand since you loaded this page. Nothing is saved yet: saving again puts what you see here in the place of theirs."}},
 		})
 	}
 	if err != nil {
@@ -325,7 +325,7 @@ func (b *brands) check(x *request) error {
 }
 
 // read reads a brand out of a form, and lists everything wrong with it.
-func (b *brands) read(ctx context.Context, x *request) (subject, room.Brand, []fairness.Problem, error) {
+func (b *brands) read(ctx context.Context, x *request) (subject, room.Brand, invalid.List, error) {
 	of, err := b.subject(ctx, x)
 	if err != nil {
 		return of, room.Brand{}, nil, err
@@ -334,14 +334,14 @@ func (b *brands) read(ctx context.Context, x *request) (subject, room.Brand, []f
 		return of, room.Brand{}, nil, err
 	}
 	sent := x.brand()
-	var problems []fairness.Problem
+	var problems invalid.List
 	for _, logo := range []struct {
 		name, field string
 		into        *string
 	}{{"logo", "brand.logo", &sent.Logo}, {"dark_logo", "brand.dark.logo", &sent.Dark.Logo}} {
 		url, err := x.logo(logo.name)
 		if err != nil {
-			problems = append(problems, fairness.Problem{Field: logo.field, Detail: "The new image " + err.Error()})
+			problems.Add(logo.field, "The new image "+err.Error())
 			url = x.form(logo.name) // what there was stays
 		}
 		*logo.into = url
@@ -361,7 +361,7 @@ func (x *request) readUpload() error {
 		return ErrTooLarge
 	}
 	if err != nil {
-		return &room.InvalidError{Problems: []fairness.Problem{{Detail: "must be a form"}}}
+		return invalid.Field("", "must be a form")
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/style"
 	"github.com/proofline/proofline/web/console/shell"
@@ -220,7 +220,7 @@ func TestBrandCheck(t *testing.T) {
 	r := s.create(owner, room.Config{Slug: "looks"})
 	a := s.upload(operator, "/console/rooms/looks/brand/check", nil, "color", "#ffee00", "css", "h2{x:y}\r\nh1{z:1}", "text.en.imprint_url", "x").want(http.StatusOK)
 	var got struct {
-		Problems []fairness.Problem
+		Problems invalid.List
 		CSS      []style.Problem
 		Contrast []struct {
 			Scheme, Pair, Given, Shown string

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console/shell"
 )
@@ -98,7 +99,7 @@ func outflow(x *request) (room.Amendment, error) {
 		}
 		value, ok := jsonNumber(typed).(json.Number)
 		if _, err := strconv.ParseUint(value.String(), 10, 32); !ok || err != nil {
-			return room.Amendment{}, problemAt("outflow."+name, "Type a whole number, such as 300.")
+			return room.Amendment{}, invalid.Field("outflow."+name, "Type a whole number, such as 300.")
 		}
 		members[name] = json.RawMessage(value)
 	}
@@ -128,7 +129,7 @@ func (c *Console) askOutflow(x *request, r *room.Room) (question, error) {
 		now.MaxActive = *a.Outflow.MaxActive
 	}
 	if now == was {
-		return question{}, problemAt("outflow.per_minute", "This is the pace and the limit already. Type another number.")
+		return question{}, invalid.Field("outflow.per_minute", "This is the pace and the limit already. Type another number.")
 	}
 	q := question{Title: "Change the outflow?", Button: "Change the outflow"}
 	if now.PerMinute != was.PerMinute {
@@ -180,7 +181,7 @@ const wantTicket = `Type a ticket, such as cda3f665-387e-8031-a3d9-8534adbd7fa3.
 func (c *Console) askRevoke(x *request, r *room.Room) (question, error) {
 	t, err := fairness.ParseTicket(strings.TrimSpace(x.form("ticket")))
 	if err != nil {
-		return question{}, problemAt("ticket", wantTicket)
+		return question{}, invalid.Field("ticket", wantTicket)
 	}
 	st, err := r.Place(x.Request().Context(), t)
 	if err != nil {
@@ -206,7 +207,7 @@ func (c *Console) askRevoke(x *request, r *room.Room) (question, error) {
 func (c *Console) revokeTicket(x *request, r *room.Room) error {
 	t, err := fairness.ParseTicket(strings.TrimSpace(x.form("ticket")))
 	if err != nil {
-		return problemAt("ticket", wantTicket)
+		return invalid.Field("ticket", wantTicket)
 	}
 	_, err = c.Desk.Revoke(x.Request().Context(), x.Actor, r.Slug, t, fairness.Reason(x.form("reason")))
 	return err
@@ -215,7 +216,7 @@ func (c *Console) revokeTicket(x *request, r *room.Room) error {
 // askEnd wants the name in the room's address typed, because an end is for good.
 func (c *Console) askEnd(x *request, r *room.Room) (question, error) {
 	if strings.TrimSpace(x.form("slug")) != r.Slug {
-		return question{}, problemAt("slug", "Type "+r.Slug+" to confirm that you mean this room.")
+		return question{}, invalid.Field("slug", "Type "+r.Slug+" to confirm that you mean this room.")
 	}
 	found, err := c.sitesOf(x.Request().Context(), x.Actor, r)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -134,9 +135,9 @@ func (c *Console) doControl(name string, control control) func(*request) error {
 func (c *Console) refuseControl(x *request, name string, err error) error {
 	switch {
 	case errors.Is(err, room.ErrTicketUnknown):
-		err = problemAt("ticket", "This room has no such ticket.")
+		err = invalid.Field("ticket", "This room has no such ticket.")
 	case errors.Is(err, room.ErrSettled):
-		err = problemAt("ticket", "This visitor has already entered the shop or lost the place.")
+		err = invalid.Field("ticket", "This visitor has already entered the shop or lost the place.")
 	}
 	v, failed := c.controlView(x, name)
 	if failed != nil {
@@ -151,11 +152,6 @@ func (c *Console) refuseControl(x *request, name string, err error) error {
 		v.Message.Form = readMessageForm(x.Request().PostForm)
 	}
 	return x.invalid("room-control", v, err)
-}
-
-// problemAt says what is wrong with one field.
-func problemAt(field, detail string) error {
-	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
 }
 
 // standingWords says where a ticket stands.
@@ -194,7 +190,7 @@ func (c *Console) showTicket(x *request) error {
 	}
 	t, err := fairness.ParseTicket(page.Wanted)
 	if err != nil {
-		return x.invalid("room-ticket", page, problemAt("id", "must be a ticket, such as cda3f665-387e-8031-a3d9-8534adbd7fa3"))
+		return x.invalid("room-ticket", page, invalid.Field("id", "must be a ticket, such as cda3f665-387e-8031-a3d9-8534adbd7fa3"))
 	}
 	r, err := c.Desk.Room(x.Request().Context(), x.Actor, v.Slug)
 	if err != nil {

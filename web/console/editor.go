@@ -14,6 +14,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -35,7 +36,7 @@ type editorPage struct {
 	ID       uuid.UUID // zero: not saved yet
 	Version  int64
 	Form     roomForm
-	Problems []fairness.Problem
+	Problems invalid.List
 
 	Hosts     []string
 	Beacons   []string
@@ -87,8 +88,8 @@ func (p editorPage) Blocking() int {
 var helperFields = []string{"capacity", "simulation", "sim_visitors", "sim_tickets", "sim_bots", "sim_no_show"}
 
 // Rest are the problems of members that the form has no field for.
-func (p editorPage) Rest() []fairness.Problem {
-	return slices.DeleteFunc(slices.Clone(p.Problems), func(problem fairness.Problem) bool { return problem.Field == "" || p.Form.shows(problem.Field) })
+func (p editorPage) Rest() invalid.List {
+	return slices.DeleteFunc(slices.Clone(p.Problems), func(problem invalid.Problem) bool { return problem.Field == "" || p.Form.shows(problem.Field) })
 }
 
 // formFields are the members that the editor has fields for, beside those of
@@ -167,7 +168,7 @@ func (c *Console) showEditor(ctx context.Context, x *request, status int, p edit
 
 // byLine names the lines of targets that a problem is about, and says once what
 // is wrong with several.
-func byLine(problems []fairness.Problem) (list []fairness.Problem) {
+func byLine(problems invalid.List) (list invalid.List) {
 	lines := map[string][]string{}
 	for _, p := range problems {
 		if at, ok := targetLine(p.Field); ok {
@@ -248,7 +249,7 @@ func (c *Console) editDraft(x *request) error {
 		return e.remove(ctx)
 	}
 	if !e.editor.change(verb, argument) {
-		return &room.InvalidError{Problems: []fairness.Problem{{Detail: "the form has no such button: load the page again"}}}
+		return invalid.Field("", "the form has no such button: load the page again")
 	}
 	return c.showEditor(ctx, x, http.StatusOK, e.editor)
 }
@@ -278,7 +279,7 @@ func (p *editorPage) change(verb, argument string) bool {
 	case "calculate", "use-capacity":
 		f, ok := p.Capacity.flow()
 		if !ok {
-			p.Problems = []fairness.Problem{{Field: "capacity", Detail: "give a number of people, and how long each of them stays"}}
+			p.Problems = invalid.List{{Field: "capacity", Detail: "give a number of people, and how long each of them stays"}}
 			return true
 		}
 		p.Flow = &f
@@ -344,7 +345,7 @@ func (e *edit) create(ctx context.Context) error {
 		return err // between saving and publishing: what is saved now is on the draft's page
 	}
 	if errors.Is(err, room.ErrExists) {
-		err = problemAt("slug", desk.SlugTaken)
+		err = invalid.Field("slug", desk.SlugTaken)
 	}
 	if err != nil {
 		return e.refused(ctx, err)
@@ -371,7 +372,7 @@ func (e *edit) refused(ctx context.Context, err error) error {
 	if errors.Is(err, desk.ErrChanged) {
 		return e.conflict(ctx)
 	}
-	wrong, ok := errors.AsType[*room.InvalidError](err)
+	wrong, ok := errors.AsType[*invalid.Error](err)
 	if !ok {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/hook"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // hookRoutes are those of webhooks and of the log of deliveries.
@@ -105,7 +105,7 @@ func (c *Console) createWebhook(x *request) error {
 	config := x.webhook()
 	e, secret, err := c.Hooks.CreateEndpoint(ctx, x.Actor, config)
 	if errors.Is(err, hook.ErrTooMany) {
-		err = problemAt("", sentence(hook.ErrTooMany))
+		err = invalid.Field("", sentence(hook.ErrTooMany))
 	}
 	if err != nil {
 		return x.invalid("webhook-new", formOf(config), err)
@@ -169,7 +169,7 @@ func (c *Console) changeWebhook(x *request) error {
 		if err == nil {
 			return x.done("/webhooks/"+id.String(), "webhook-saved")
 		}
-		if _, ok := errors.AsType[*room.InvalidError](err); !ok {
+		if _, ok := errors.AsType[*invalid.Error](err); !ok {
 			return err
 		}
 		page, wrong := x.webhookPage(ctx, id)

@@ -24,6 +24,7 @@ import (
 	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
@@ -128,10 +129,10 @@ func describe(err error) shell.Problem {
 	if routing, ok := errors.AsType[*echo.HTTPError](err); ok {
 		return shell.Problem{Status: routing.Code, Title: http.StatusText(routing.Code)}
 	}
-	_, invalid := errors.AsType[*room.InvalidError](err)
+	_, malformed := errors.AsType[*invalid.Error](err)
 	_, refused := errors.AsType[*fairness.Violation](err)
 	switch {
-	case invalid:
+	case malformed:
 		return shell.Problem{Status: http.StatusBadRequest, Title: "Invalid input", Detail: err.Error()}
 	case refused:
 		return shell.Problem{Status: http.StatusConflict, Title: "Against the rules of the room", Detail: err.Error()}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/qrcode"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/sse"
@@ -93,7 +94,7 @@ func (c *Console) watchLive(x *request) error {
 	defer w.Close()
 	out, err := sse.Open(x.Context)
 	if err != nil {
-		return problemAt("", err.Error())
+		return invalid.Field("", err.Error())
 	}
 	figures, past := w.Now()
 	if err := errors.Join(out.Send("past", past), out.Send("", figures)); err != nil {
@@ -209,7 +210,7 @@ func (c *Console) historyTable(ctx context.Context, x *request, r *room.Room) er
 			err = writeSummary(&b, name, r.Snapshot().Title, s)
 		}
 	default:
-		err = problemAt("table", "must be minutes, windows or summary")
+		err = invalid.Field("table", "must be minutes, windows or summary")
 	}
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
 
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console/shell"
 )
@@ -135,42 +135,42 @@ func (v *messageView) edit(x *request) bool {
 
 // amendment reads the message that was typed. The error names the form's fields.
 func (f *messageForm) amendment(r *room.Room) (room.Amendment, error) {
-	texts, rows, problems := map[string]string{}, map[string]int{}, []fairness.Problem(nil)
+	texts, rows, problems := map[string]string{}, map[string]int{}, invalid.List(nil)
 	for i, row := range f.Rows {
 		tag := languageTag(row.Language)
 		_, isThere := texts[tag]
 		switch _, err := language.Parse(tag); {
 		case err != nil:
-			problems = append(problems, fairness.Problem{Field: rowField(i, "language"), Detail: "Choose a language, or type a tag such as nl or pt-BR."})
+			problems.Add(rowField(i, "language"), "Choose a language, or type a tag such as nl or pt-BR.")
 		case isThere:
-			problems = append(problems, fairness.Problem{Field: rowField(i, "language"), Detail: "This language is there already."})
+			problems.Add(rowField(i, "language"), "This language is there already.")
 		}
 		texts[tag], rows[tag] = row.Text, i
 	}
 	message := map[string]any{"default": languageTag(f.Rows[0].Language), "texts": texts}
 	switch {
 	case f.Ends == endsAt && f.Until == "":
-		problems = append(problems, fairness.Problem{Field: "until", Detail: "Type when the message ends."})
+		problems.Add("until", "Type when the message ends.")
 	case f.Ends == endsAt:
 		message["until"] = f.Until
 	case f.Ends != "":
 		message["for"] = f.Ends
 	}
 	if len(problems) > 0 {
-		return room.Amendment{}, &room.InvalidError{Problems: problems}
+		return room.Amendment{}, problems.Err()
 	}
 	a, err := amendment(map[string]any{"message": message})
 	if err == nil {
 		err = r.Check(a)
 	}
-	if wrong, ok := errors.AsType[*room.InvalidError](err); ok {
-		err = &room.InvalidError{Problems: inMessageForm(wrong.Problems, rows)}
+	if wrong, ok := errors.AsType[*invalid.Error](err); ok {
+		err = inMessageForm(wrong.Problems, rows).Err()
 	}
 	return a, err
 }
 
 // inMessageForm names the fields of the form in problems of the message.
-func inMessageForm(problems []fairness.Problem, rows map[string]int) []fairness.Problem {
+func inMessageForm(problems invalid.List, rows map[string]int) invalid.List {
 	list := slices.Clone(problems)
 	for i, p := range list {
 		if tag, ok := strings.CutPrefix(p.Field, "message.texts."); ok {
@@ -192,7 +192,7 @@ func (c *Console) askMessage(x *request, r *room.Room) (question, error) {
 	}
 	was, is := r.Snapshot().Message(r.Now()), a.Message.At(r.Now())
 	if was != nil && was.Canonical() == is.Canonical() {
-		return question{}, problemAt("message[0].text", "Visitors see this message already.")
+		return question{}, invalid.Field("message[0].text", "Visitors see this message already.")
 	}
 	q := question{
 		Title: "Show this message?", Button: "Show the message", Changes: messageChanges(was, &is),
@@ -274,7 +274,7 @@ func (c *Console) broadcast(x *request, r *room.Room) error {
 func (c *Console) askTakeBack(_ *request, r *room.Room) (question, error) {
 	m := r.Snapshot().Message(r.Now())
 	if m == nil {
-		return question{}, problemAt("message", "Visitors see no message.")
+		return question{}, invalid.Field("message", "Visitors see no message.")
 	}
 	return question{
 		Title: "Take the message back?", Button: "Take it back", Changes: messageChanges(m, nil),

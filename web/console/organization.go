@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -105,14 +106,14 @@ func (c *Console) changeLogo(x *request) error {
 	return x.onOrganization("logo", "organization-changed", func(ctx context.Context) error {
 		url, err := x.logo("logo")
 		if err != nil {
-			return problemAt("logo", "The image "+err.Error())
+			return invalid.Field("logo", "The image "+err.Error())
 		}
 		if url == "" && x.form("logo_remove") == "" {
-			return problemAt("logo", "Choose an image first.")
+			return invalid.Field("logo", "Choose an image first.")
 		}
 		mediaType, image, err := room.ImageOf(url)
 		if err != nil {
-			return problemAt("logo", "The image "+err.Error())
+			return invalid.Field("logo", "The image "+err.Error())
 		}
 		_, err = c.Accounts.ChangeOrganization(ctx, x.Actor, account.OrganizationChange{Logo: &account.Logo{MediaType: mediaType, Image: image}})
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/rehearse"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // rehearsalRoutes are those of rehearsals with synthetic visitors.
@@ -108,7 +109,7 @@ func readRehearsal(x *request) (rehearse.Plan, error) {
 		}
 		n, err := strconv.Atoi(text)
 		if err != nil || n <= 0 || n > 1_000_000 {
-			return p, problemAt(name, "must be a whole number above 0")
+			return p, invalid.Field(name, "must be a whole number above 0")
 		}
 		numbers[name] = n
 	}
@@ -143,7 +144,7 @@ func (c *Console) startRehearsal(x *request) error {
 		}
 	}
 	if errors.Is(err, rehearse.ErrRunning) || errors.Is(err, rehearse.ErrBusy) {
-		err = problemAt("", err.Error())
+		err = invalid.Field("", err.Error())
 	}
 	return x.invalid("room-rehearsal", v, err)
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -458,11 +458,11 @@ func ownHosts(_ context.Context, actor account.Actor) ([]string, error) {
 
 func TestByLine(t *testing.T) {
 	t.Parallel()
-	got := byLine([]fairness.Problem{
+	got := byLine(invalid.List{
 		{Field: "title", Detail: "is too long"}, {Field: "targets[0]", Detail: "must be a URL"}, {Field: "targets[2]", Detail: "is too long"},
 		{Field: "targets[11]", Detail: "must be a URL"}, {Field: "targets", Detail: "must be at most 20"},
 	})
-	want := []fairness.Problem{
+	want := invalid.List{
 		{Field: "title", Detail: "is too long"}, {Field: "targets[0]", Detail: "lines 1, 12 must be a URL"}, {Field: "targets[2]", Detail: "line 3 is too long"},
 		{Field: "targets", Detail: "must be at most 20"},
 	}

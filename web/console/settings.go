@@ -18,7 +18,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
 	sites "github.com/proofline/proofline/console/site"
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -159,19 +159,15 @@ func (f *settingsForm) amendment(p *published) (settingsChange, error) {
 	if f.Title == "" {
 		err = withProblem(err, "title", "is needed")
 	}
-	if wrong, ok := errors.AsType[*room.InvalidError](err); ok {
-		return a, &room.InvalidError{Problems: a.inForm(wrong.Problems)}
+	if wrong, ok := errors.AsType[*invalid.Error](err); ok {
+		return a, a.inForm(wrong.Problems).Err()
 	}
 	return a, err
 }
 
 // withProblem adds a problem to those of an error.
 func withProblem(err error, field, detail string) error {
-	wrong, _ := errors.AsType[*room.InvalidError](err)
-	if wrong == nil {
-		wrong = &room.InvalidError{}
-	}
-	return &room.InvalidError{Problems: append([]fairness.Problem{{Field: field, Detail: detail}}, wrong.Problems...)}
+	return append(invalid.List{{Field: field, Detail: detail}}, invalid.Problems(err)...).Err()
 }
 
 func orZero(v any) any {
@@ -253,8 +249,8 @@ func (f *settingsForm) continued(p *published, same int) (from string, length ro
 }
 
 // inForm names the rows of the form in problems of the amendment's windows.
-func (a *settingsChange) inForm(problems []fairness.Problem) []fairness.Problem {
-	list := make([]fairness.Problem, len(problems))
+func (a *settingsChange) inForm(problems invalid.List) invalid.List {
+	list := make(invalid.List, len(problems))
 	for i, problem := range problems {
 		list[i] = problem
 		rest, ok := strings.CutPrefix(problem.Field, "windows[")
@@ -280,7 +276,7 @@ type settingsPage struct {
 	Fixed      []fixedRule
 	Opens      string // of the room, for the timeline
 	Outline    []string
-	Problems   []fairness.Problem
+	Problems   invalid.List
 	Focus      int
 	NoSigner   bool // no connector was heard of that could sign where people come back to
 }
@@ -316,9 +312,9 @@ func (p settingsPage) Wrong(field string) string {
 }
 
 // Rest are the problems of members that the form has no field for.
-func (p settingsPage) Rest() []fairness.Problem {
+func (p settingsPage) Rest() invalid.List {
 	form := roomForm{Windows: p.Form.Windows}
-	var list []fairness.Problem
+	var list invalid.List
 	for _, problem := range p.Problems {
 		if problem.Field != "" && !form.shows(problem.Field) {
 			list = append(list, problem)
@@ -389,7 +385,7 @@ func (c *Console) changeSettings(ctx context.Context, x *request, r *room.Room) 
 		page.changeRows(verb, argument, &p)
 		return x.settings(http.StatusOK, &p, page)
 	}
-	return &room.InvalidError{Problems: []fairness.Problem{{Detail: "the form has no such button: load the page again"}}}
+	return invalid.Field("", "the form has no such button: load the page again")
 }
 
 // changeRows adds a row to the windows or removes one. Once the room is open
@@ -422,8 +418,8 @@ func (c *Console) saveSettings(ctx context.Context, x *request, r *room.Room, p 
 	same := func(now room.Config) bool {
 		return subtle.ConstantTimeCompare([]byte(settingsVersion(now)), []byte(page.Base)) == 1
 	}
-	if wrong, ok := errors.AsType[*room.InvalidError](r.Check(a.Amendment)); ok && page.Base == p.version() {
-		return page.refused(x, p, &room.InvalidError{Problems: a.inForm(wrong.Problems)})
+	if wrong, ok := errors.AsType[*invalid.Error](r.Check(a.Amendment)); ok && page.Base == p.version() {
+		return page.refused(x, p, a.inForm(wrong.Problems).Err())
 	}
 	if page.Base == p.version() && !x.isConfirmed() {
 		return x.confirm(settingsQuestion(p.form(), page.Form), "/rooms/"+r.Slug+"/settings")
@@ -436,8 +432,8 @@ func (c *Console) saveSettings(ctx context.Context, x *request, r *room.Room, p 
 	if errors.Is(err, desk.ErrChanged) {
 		return x.settingsConflict(r, page)
 	}
-	if wrong, ok := errors.AsType[*room.InvalidError](err); ok {
-		err = &room.InvalidError{Problems: a.inForm(wrong.Problems)}
+	if wrong, ok := errors.AsType[*invalid.Error](err); ok {
+		err = a.inForm(wrong.Problems).Err()
 	}
 	if err != nil {
 		return page.refused(x, p, err)
@@ -457,7 +453,7 @@ func settingsQuestion(was, now settingsForm) question {
 
 // refused shows the form again with what is wrong.
 func (p settingsPage) refused(x *request, r *published, err error) error {
-	wrong, ok := errors.AsType[*room.InvalidError](err)
+	wrong, ok := errors.AsType[*invalid.Error](err)
 	if !ok {
 		return err
 	}

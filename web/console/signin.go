@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/web/console/shell"
 )
 
@@ -95,7 +94,7 @@ func (x *request) isFresh() bool {
 // sent that people can act on: field is where the page shows it, "" for its
 // head. Any other error is returned.
 func (x *request) refused(page, field string, data any, err error) error {
-	if wrong := (*room.InvalidError)(nil); errors.As(err, &wrong) {
+	if wrong := (*invalid.Error)(nil); errors.As(err, &wrong) {
 		return x.invalid(page, data, err)
 	}
 	if errors.Is(err, account.ErrSignedOut) {
@@ -115,7 +114,7 @@ func (x *request) refused(page, field string, data any, err error) error {
 	if status == 0 {
 		return err
 	}
-	return x.render(status, page, view{Data: data, Problems: []fairness.Problem{{Field: field, Detail: sentence(err)}}})
+	return x.render(status, page, view{Data: data, Problems: invalid.List{{Field: field, Detail: sentence(err)}}})
 }
 
 // refusals are errors that pages say, and their status.

@@ -12,6 +12,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
 	sites "github.com/proofline/proofline/console/site"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console/format"
 )
@@ -294,7 +295,7 @@ func newSiteCheck(document []byte, urls string, now time.Time) siteCheck {
 		}
 	}
 	found, err := sites.Check(document, list, now)
-	if wrong, ok := errors.AsType[*room.InvalidError](err); ok {
+	if wrong, ok := errors.AsType[*invalid.Error](err); ok {
 		c.Problem = wrong.Problems[0].Detail
 		for i, one := range list {
 			if wrong.Problems[0].Field == fmt.Sprintf("urls[%d]", i) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/proofline/proofline/connector/rules"
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // diffLine is a line of one text, of the other, or of both.
@@ -132,11 +132,11 @@ func shorten(all []diffLine) (list []diffLine) {
 type misplaced struct {
 	Line    int // from 1; 0: nobody knows
 	Excerpt string
-	fairness.Problem
+	invalid.Problem
 }
 
 // misplace finds the lines of what is wrong with a document.
-func misplace(document string, problems []fairness.Problem) []misplaced {
+func misplace(document string, problems invalid.List) []misplaced {
 	at := placesOf(document)
 	lines := strings.Split(document, "\n")
 	var list []misplaced

@@ -12,7 +12,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
 	sites "github.com/proofline/proofline/console/site"
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -31,7 +31,7 @@ type rulesPage struct {
 	Form     siteForm
 	Document string
 	Wrong    []misplaced // with the document
-	Rest     []fairness.Problem
+	Rest     invalid.List
 	Check    siteCheck
 	Choices  []siteRoom
 	Lines    []ruleLine
@@ -123,7 +123,7 @@ func (c *Console) rulesPage(ctx context.Context, x *request, status int, p rules
 			return err
 		}
 	}
-	var shown []fairness.Problem
+	var shown invalid.List
 	shown, p.Rest = p.split()
 	if p.As == asJSON && len(p.Rest) > 0 {
 		p.Wrong, p.Rest = misplace(p.Document, p.Rest), nil
@@ -137,7 +137,7 @@ var siteFields = map[string]bool{
 }
 
 // split tells what stands beside a field from what does not.
-func (p *rulesPage) split() (shown, rest []fairness.Problem) {
+func (p *rulesPage) split() (shown, rest invalid.List) {
 	for _, problem := range p.Rest {
 		if isMeta := problem.Field == "" || problem.Field == "name"; isMeta || p.As == asForm && siteFields[problem.Field] {
 			shown = append(shown, problem)
@@ -157,9 +157,9 @@ func (c *Console) createSite(x *request) error {
 		made, err := c.Sites.Create(ctx, x.Actor, p.Name, document)
 		switch {
 		case errors.Is(err, account.ErrExists):
-			err = problemAt("name", "is taken: your organization has a site of that name")
+			err = invalid.Field("name", "is taken: your organization has a site of that name")
 		case errors.Is(err, account.ErrTooMany):
-			err = problemAt("", "There are as many sites as an organization can have: delete one first.")
+			err = invalid.Field("", "There are as many sites as an organization can have: delete one first.")
 		}
 		return "/sites/" + made.Name + "/install?done=site-made", err
 	})
@@ -176,7 +176,7 @@ func (c *Console) changeRules(x *request) error {
 	p.Site = s.Name
 	p.Serial, err = strconv.ParseUint(x.form("serial"), 10, 63)
 	if err != nil || p.Serial == 0 {
-		return problemAt("serial", "must be that of the rules which the page began with: load it again")
+		return invalid.Field("serial", "must be that of the rules which the page began with: load it again")
 	}
 	err = c.write(ctx, x, p, func(document []byte) (string, error) {
 		_, err := c.Sites.Update(ctx, x.Actor, s.Name, p.Serial, document)
@@ -226,7 +226,7 @@ func (c *Console) write(ctx context.Context, x *request, p rulesPage, save func(
 			}
 		}
 	}
-	wrong, ok := errors.AsType[*room.InvalidError](err)
+	wrong, ok := errors.AsType[*invalid.Error](err)
 	if err != nil && !ok {
 		return err
 	}
@@ -244,22 +244,21 @@ func (p *rulesPage) turn() error {
 	}
 	form, ok := siteFormOf([]byte(p.Document))
 	if !ok {
-		return problemAt("", "These rules say more than the form can: go on with the JSON.")
+		return invalid.Field("", "These rules say more than the form can: go on with the JSON.")
 	}
 	p.As, p.Form = asForm, form
 	return nil
 }
 
-// readDocument reads a document; the error is a *[room.InvalidError].
+// readDocument reads a document; the error is an [*invalid.Error].
 func readDocument(document string) (*rules.Site, error) {
 	read, err := rules.Parse([]byte(document))
 	if wrong, ok := errors.AsType[*rules.InvalidError](err); ok {
-		list := &room.InvalidError{}
+		var list invalid.List
 		for _, p := range wrong.Problems {
-			p.Field = cmp.Or(p.Field, "rules") // the document as a whole
-			list.Problems = append(list.Problems, fairness.Problem(p))
+			list.Add(cmp.Or(p.Field, "rules"), p.Detail) // the document as a whole
 		}
-		return nil, list
+		return nil, list.Err()
 	}
 	return read, err
 }

@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/connector/rules"
-	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // siteForm are rules as most sites need them: some paths that wait for one room.
@@ -92,14 +91,14 @@ type drafted struct {
 	spoken map[string]string // what was typed there, by the same
 }
 
-// document makes a document of the form. Error: *[room.InvalidError], by the
+// document makes a document of the form. Error: [*invalid.Error], by the
 // form's own fields.
 func (f *siteForm) document() (drafted, error) {
 	d := drafted{fields: map[string]string{}, spoken: map[string]string{}}
-	var wrong []fairness.Problem
+	var wrong invalid.List
 	add := func(isWrong bool, field, detail string) {
 		if isWrong {
-			wrong = append(wrong, fairness.Problem{Field: field, Detail: detail})
+			wrong.Add(field, detail)
 		}
 	}
 	hosts := lined(f.Hosts, asHost)
@@ -139,7 +138,7 @@ func (f *siteForm) document() (drafted, error) {
 		add(slices.Contains(passing, path), "exceptions", path+" cannot both wait and never wait")
 	}
 	if len(wrong) > 0 {
-		return d, &room.InvalidError{Problems: wrong}
+		return d, wrong.Err()
 	}
 	d.text = writeDocument(siteDocument{rules.Version, hosts, map[string]rules.Room{name: r}, list})
 	return d, nil
@@ -252,7 +251,7 @@ func spaced(text string) string {
 }
 
 // place gives problems of the document the fields of the form.
-func (d *drafted) place(problems []fairness.Problem) (list []fairness.Problem) {
+func (d *drafted) place(problems invalid.List) (list invalid.List) {
 	for _, p := range problems {
 		for field := p.Field; field != ""; field = field[:max(strings.LastIndexByte(field, '.'), strings.LastIndexByte(field, '['), 0)] {
 			to, ok := d.fields[field]

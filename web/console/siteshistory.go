@@ -5,6 +5,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	sites "github.com/proofline/proofline/console/site"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // siteHistoryPage is what a site's history shows.
@@ -98,7 +99,7 @@ func (c *Console) restoreRules(x *request) error {
 	}
 	seen, err := strconv.ParseUint(x.form("seen"), 10, 63)
 	if err != nil || seen == 0 {
-		return problemAt("seen", "must be the serial of the rules in force: load the page again")
+		return invalid.Field("seen", "must be the serial of the rules in force: load the page again")
 	}
 	if _, err := c.Sites.Restore(ctx, x.Actor, name, seen, serial); err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 
 	"github.com/proofline/proofline/connector/rules"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -204,7 +205,7 @@ func TestMisplaceLongLines(t *testing.T) {
 	t.Parallel()
 	document := `{"version":1,"hosts":["` + strings.Repeat(`\u00e4!","`, 20_000) + `a"]}`
 	_, err := readDocument(document)
-	wrong, ok := errors.AsType[*room.InvalidError](err)
+	wrong, ok := errors.AsType[*invalid.Error](err)
 	if !ok || len(wrong.Problems) != 100 {
 		t.Fatalf("%d problems, %v", len(wrong.Problems), err)
 	}
@@ -221,9 +222,9 @@ func FuzzMisplace(f *testing.F) {
 		f.Add(text, "rules[1].when", "must be")
 	}
 	f.Fuzz(func(t *testing.T, document, field, detail string) {
-		problems := []fairness.Problem{{Field: field, Detail: detail}}
+		problems := invalid.List{{Field: field, Detail: detail}}
 		if _, err := readDocument(document); err != nil {
-			problems = append(problems, fairness.Problem{Field: "rules", Detail: strings.TrimPrefix(err.Error(), "invalid rules: ")})
+			problems.Add("rules", strings.TrimPrefix(err.Error(), "invalid rules: "))
 		}
 		for _, m := range misplace(document, problems) {
 			if m.Line < 0 || m.Line > strings.Count(document, "\n")+1 {

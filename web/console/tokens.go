@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/web/console/format"
 )
 
@@ -169,7 +169,7 @@ func (c *Console) makeToken(x *request) error {
 	for _, name := range x.Request().PostForm["scope"] {
 		s, err := account.ParseScope(name)
 		if err != nil {
-			return x.invalid("tokens", page, &account.InvalidError{Problems: []fairness.Problem{{Field: "scopes", Detail: "must be read, pull, connect, operate or admin"}}})
+			return x.invalid("tokens", page, invalid.Field("scopes", "must be read, pull, connect, operate or admin"))
 		}
 		n.Scopes |= s
 	}

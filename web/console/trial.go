@@ -21,6 +21,7 @@ import (
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/console/simulate/chart"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -150,11 +151,11 @@ func throttle(on bool) simulate.Progress {
 
 // plan is the sale that the form describes. Problems are those of the form's
 // fields.
-func (p *editorPage) plan(most int) (simulate.Plan, []fairness.Problem) {
+func (p *editorPage) plan(most int) (simulate.Plan, invalid.List) {
 	starts, closes, rules := p.Form.schedule()
 	plan := simulate.Default()
 	if !isSchedule(starts, closes, rules) {
-		return plan, []fairness.Problem{{Field: "simulation", Detail: "needs windows that can be read: see above"}}
+		return plan, invalid.List{{Field: "simulation", Detail: "needs windows that can be read: see above"}}
 	}
 	opens := rules[0].From
 	after := func(t fairness.Time) simulate.Duration {
@@ -176,35 +177,32 @@ func (p *editorPage) plan(most int) (simulate.Plan, []fairness.Problem) {
 		return plan, problems
 	}
 	for _, problem := range plan.Problems() {
-		problems = append(problems, fairness.Problem{Field: "simulation", Detail: fieldName(strings.TrimPrefix(problem.Field, "room.")) + ": " + problem.Detail})
+		problems.Add("simulation", fieldName(strings.TrimPrefix(problem.Field, "room."))+": "+problem.Detail)
 	}
 	return plan, problems
 }
 
 // planFigures takes the figures of the form.
-func (p *editorPage) planFigures(plan *simulate.Plan, most int) (problems []fairness.Problem) {
-	wrong := func(field, detail string) {
-		problems = append(problems, fairness.Problem{Field: field, Detail: detail})
-	}
+func (p *editorPage) planFigures(plan *simulate.Plan, most int) (problems invalid.List) {
 	visitors, ok := countOf(p.Trial.Visitors)
 	if !ok || visitors < 1 || int64(visitors) > int64(most) {
-		wrong("sim_visitors", fmt.Sprintf("must be a whole number from 1 to %s", number(most)))
+		problems.Add("sim_visitors", fmt.Sprintf("must be a whole number from 1 to %s", number(most)))
 	}
 	tickets, ok := countOf(p.Trial.Tickets)
 	if !ok || tickets > trialVisitors {
-		wrong("sim_tickets", fmt.Sprintf("must be a whole number from 0 to %s; 0 is enough for everybody", number(trialVisitors)))
+		problems.Add("sim_tickets", fmt.Sprintf("must be a whole number from 0 to %s; 0 is enough for everybody", number(trialVisitors)))
 	}
 	bots, ok := share(p.Trial.Bots)
 	if !ok {
-		wrong("sim_bots", "must be a share from 0 to 90 percent")
+		problems.Add("sim_bots", "must be a share from 0 to 90 percent")
 	}
 	noShow, ok := share(p.Trial.NoShow)
 	if !ok {
-		wrong("sim_no_show", "must be a share from 0 to 90 percent")
+		problems.Add("sim_no_show", "must be a share from 0 to 90 percent")
 	}
 	perMinute, ok := countOf(p.Form.PerMinute)
 	if !ok && p.Form.PerMinute != "" {
-		wrong("simulation", "needs the people per minute: see above")
+		problems.Add("simulation", "needs the people per minute: see above")
 	} else if p.Form.PerMinute == "" {
 		perMinute = room.DefaultPerMinute
 	}
@@ -258,7 +256,7 @@ func (c *Console) trySale(x *request) error {
 }
 
 // trial simulates what a form says.
-func (c *Console) trial(ctx context.Context, who uuid.UUID, p *editorPage) (*trialResult, []fairness.Problem) {
+func (c *Console) trial(ctx context.Context, who uuid.UUID, p *editorPage) (*trialResult, invalid.List) {
 	busy := c.Desk.IsServing()
 	most := trialVisitors
 	if busy {
@@ -269,17 +267,17 @@ func (c *Console) trial(ctx context.Context, who uuid.UUID, p *editorPage) (*tri
 		return nil, problems
 	}
 	result, err := c.trials.run(ctx, who, plan, busy)
-	var invalid *simulate.InvalidError
+	wrong, isWrong := errors.AsType[*invalid.Error](err)
 	switch {
-	case errors.As(err, &invalid):
-		return nil, invalid.Problems
+	case isWrong:
+		return nil, wrong.Problems
 	case errors.Is(err, errTrialBusy):
-		return nil, []fairness.Problem{{Field: "simulation", Detail: errTrialBusy.Error()}}
+		return nil, invalid.List{{Field: "simulation", Detail: errTrialBusy.Error()}}
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
-		return nil, []fairness.Problem{{Field: "simulation", Detail: "took too long: try fewer visitors"}}
+		return nil, invalid.List{{Field: "simulation", Detail: "took too long: try fewer visitors"}}
 	case err != nil:
 		c.Log.Error("a sale could not be simulated", "err", err)
-		return nil, []fairness.Problem{{Field: "simulation", Detail: "did not work; the server's log says why"}}
+		return nil, invalid.List{{Field: "simulation", Detail: "did not work; the server's log says why"}}
 	}
 	return result, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // actJSON is one entry of the activity log.
@@ -52,7 +53,7 @@ func (a *API) listActs(c *call) (reply, error) {
 	var before uuid.UUID
 	if cursor := c.query("cursor"); cursor != "" {
 		if before, err = uuid.Parse(cursor); err != nil {
-			return reply{}, invalid("cursor", "must be the next cursor of a page of this list")
+			return reply{}, invalid.Field("cursor", "must be the next cursor of a page of this list")
 		}
 	}
 	page, err := a.Desk.Acts(c, c.actor, c.query("object"), before, most)

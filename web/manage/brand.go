@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/style"
 	looks "github.com/proofline/proofline/web/brand"
@@ -51,11 +52,11 @@ func checkBrand(c *call) (reply, error) {
 	}
 	for name := range members {
 		if name != "brand" {
-			return reply{}, invalid(name, "is unknown")
+			return reply{}, invalid.Field(name, "is unknown")
 		}
 	}
 	amendment, err := room.ParseAmendment(c.body)
-	wrong, isInvalid := errors.AsType[*room.InvalidError](err)
+	wrong, isInvalid := errors.AsType[*invalid.Error](err)
 	if amendment.Brand == nil || err != nil && !isInvalid {
 		return reply{}, err
 	}

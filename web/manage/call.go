@@ -23,9 +23,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/jsontext"
-	"github.com/proofline/proofline/room"
 )
 
 // maxBody is the default maximum size of a body in bytes. It fits a room with two logos and texts in
@@ -64,33 +63,28 @@ func readBody(r *http.Request, most int) ([]byte, error) {
 		return nil, ErrTooLarge
 	}
 	if err != nil {
-		return nil, invalid("", "could not be read to its end")
+		return nil, invalid.Field("", "could not be read to its end")
 	}
 	media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if len(body) > 0 && (err != nil || media != "application/json") {
 		return nil, ErrMediaType
 	}
 	if wrong := (jsontext.Form{Depth: maxNested}).Check(body); wrong != nil {
-		return nil, invalid(wrong.Field, wrong.Detail)
+		return nil, invalid.Field(wrong.Field, wrong.Detail)
 	}
 	return body, nil
-}
-
-// invalid returns an error for one field.
-func invalid(field, detail string) error {
-	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
 }
 
 // checkText rejects parameters that are not valid text, since the database cannot store them.
 func (c *call) checkText() error {
 	for i, name := range c.echo.ParamNames() {
 		if !isText(c.echo.ParamValues()[i]) {
-			return invalid(name, wantText)
+			return invalid.Field(name, wantText)
 		}
 	}
 	for name, values := range c.echo.QueryParams() {
 		if !isText(name) || slices.ContainsFunc(values, func(value string) bool { return !isText(value) }) {
-			return invalid(strings.ToValidUTF8(name, ""), wantText)
+			return invalid.Field(strings.ToValidUTF8(name, ""), wantText)
 		}
 	}
 	return nil
@@ -121,7 +115,7 @@ func (c *call) limit(most int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > most {
-		return 0, invalid("limit", fmt.Sprintf("must be a whole number from 1 to %d", most))
+		return 0, invalid.Field("limit", fmt.Sprintf("must be a whole number from 1 to %d", most))
 	}
 	return n, nil
 }
@@ -134,7 +128,7 @@ func (c *call) flag(name string) (bool, error) {
 	case "true":
 		return true, nil
 	}
-	return false, invalid(name, "must be true or false")
+	return false, invalid.Field(name, "must be true or false")
 }
 
 // time parses an optional time parameter; the zero time if it is missing.
@@ -145,15 +139,15 @@ func (c *call) time(name string) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return t, invalid(name, "must be an RFC 3339 time such as 2030-05-01T12:00:00Z")
+		return t, invalid.Field(name, "must be an RFC 3339 time such as 2030-05-01T12:00:00Z")
 	}
 	return t, nil
 }
 
-// decode parses the request's body. The error is an [*room.InvalidError].
+// decode parses the request's body. The error is an [*invalid.Error].
 func decode[T any](c *call) (in T, err error) {
 	if wrong := (jsontext.Form{Depth: maxNested, Name: misnamed(reflect.TypeFor[T]())}).Check(c.body); wrong != nil {
-		return in, invalid(wrong.Field, wrong.Detail)
+		return in, invalid.Field(wrong.Field, wrong.Detail)
 	}
 	d := json.NewDecoder(bytes.NewReader(c.body))
 	d.DisallowUnknownFields()
@@ -219,18 +213,18 @@ func readMembers(t reflect.Type) map[string]reflect.Type {
 	return list
 }
 
-// unreadable converts a decoding error to an [*room.InvalidError].
+// unreadable converts a decoding error to an [*invalid.Error].
 func unreadable(err error) error {
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		return invalid(wrong.Field, "cannot be a "+wrong.Value)
+		return invalid.Field(wrong.Field, "cannot be a "+wrong.Value)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return invalid(strings.Trim(name, `"`), "is unknown")
+		return invalid.Field(strings.Trim(name, `"`), "is unknown")
 	}
 	if wrong, ok := errors.AsType[*json.SyntaxError](err); ok {
-		return invalid("", fmt.Sprintf("must be a JSON object; after %d bytes: %v", wrong.Offset, wrong))
+		return invalid.Field("", fmt.Sprintf("must be a JSON object; after %d bytes: %v", wrong.Offset, wrong))
 	}
-	return invalid("", "must be a JSON object as described in the OpenAPI document")
+	return invalid.Field("", "must be a JSON object as described in the OpenAPI document")
 }
 
 // encode encodes the body of an answer.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -100,7 +101,7 @@ func (a *API) setCalls(c *call) (reply, error) {
 		return reply{}, err
 	}
 	if in.By != ByRate && in.By != ByPull {
-		return reply{}, invalid("by", `must be "rate" or "pull"`)
+		return reply{}, invalid.Field("by", `must be "rate" or "pull"`)
 	}
 	return callsOf(a.Desk.SetPull(c, c.actor, c.param("slug"), in.By == ByPull))
 }
@@ -108,7 +109,7 @@ func (a *API) setCalls(c *call) (reply, error) {
 func (a *API) pull(c *call) (reply, error) {
 	n, err := strconv.ParseUint(c.query("n"), 10, 32)
 	if err != nil || n < 1 || n > room.MaxPull {
-		return reply{}, invalid("n", "must be a query parameter, a whole number from 1 to "+strconv.Itoa(room.MaxPull))
+		return reply{}, invalid.Field("n", "must be a query parameter, a whole number from 1 to "+strconv.Itoa(room.MaxPull))
 	}
 	p, err := a.Desk.Pull(c, c.actor, c.param("slug"), n)
 	if err != nil {

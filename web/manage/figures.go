@@ -8,6 +8,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 type historyJSON struct {
@@ -86,7 +87,7 @@ func (c *call) wantsCSV() (bool, error) {
 	case "csv":
 		return true, nil
 	}
-	return false, invalid("format", "must be json or csv")
+	return false, invalid.Field("format", "must be json or csv")
 }
 
 func (a *API) showHistory(c *call) (reply, error) {
@@ -104,7 +105,7 @@ func (a *API) showHistory(c *call) (reply, error) {
 	var step time.Duration
 	if text := c.query("step"); text != "" {
 		if step, err = time.ParseDuration(text); err != nil {
-			return reply{}, invalid("step", "must be whole minutes, such as 5m")
+			return reply{}, invalid.Field("step", "must be whole minutes, such as 5m")
 		}
 	}
 	csv, err := c.wantsCSV()
@@ -113,7 +114,7 @@ func (a *API) showHistory(c *call) (reply, error) {
 	}
 	list, err := a.Live.History(c, c.param("slug"), from, to, step)
 	if errors.Is(err, live.ErrSpan) {
-		return reply{}, invalid("from", "must be before to, and step whole minutes")
+		return reply{}, invalid.Field("from", "must be before to, and step whole minutes")
 	}
 	if err != nil || !csv {
 		return reply{body: historyJSON{list}}, err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -38,7 +39,7 @@ func (a *API) once(r *route, c *call, do func() (reply, error)) (reply, error) {
 	}
 	form := keyForm.FindStringSubmatch(header)
 	if form == nil {
-		return reply{}, invalid(KeyHeader, "must be 1 to 200 printable ASCII characters without spaces, preferably a UUID")
+		return reply{}, invalid.Field(KeyHeader, "must be 1 to 200 printable ASCII characters without spaces, preferably a UUID")
 	}
 	key := form[1] + form[2]
 	a.prune(c)

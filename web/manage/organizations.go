@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -105,7 +106,7 @@ func (a *API) changeOrganization(c *call) (reply, error) {
 	if in.Logo != nil {
 		mediaType, image, err := room.ImageOf(*in.Logo)
 		if err != nil {
-			return reply{}, invalid("logo", err.Error())
+			return reply{}, invalid.Field("logo", err.Error())
 		}
 		change.Logo = &account.Logo{MediaType: mediaType, Image: image}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/hook"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // TestMatches reads If-Match headers.
@@ -40,11 +40,11 @@ func FuzzDecode(f *testing.F) {
 	f.Add(`{"url":7} {}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		_, err := decode[hook.EndpointConfig](&call{body: []byte(body)})
-		if wrong, ok := err.(*room.InvalidError); err != nil && (!ok || len(wrong.Problems) == 0 || wrong.Problems[0].Detail == "") { //nolint:errorlint // as it is
+		if wrong, ok := err.(*invalid.Error); err != nil && (!ok || len(wrong.Problems) == 0 || wrong.Problems[0].Detail == "") { //nolint:errorlint // as it is
 			t.Errorf("%q: %v", body, err)
 		}
 		if _, _, err := splitHost([]byte(body)); err != nil {
-			if _, ok := err.(*room.InvalidError); !ok { //nolint:errorlint // as it is
+			if _, ok := err.(*invalid.Error); !ok { //nolint:errorlint // as it is
 				t.Errorf("%q: %v", body, err)
 			}
 		}
@@ -72,7 +72,7 @@ func TestNames(t *testing.T) {
 		"a document within, and twice": {decoded[siteInput], `{"name":"shop","rules":{"version":1,"version":2}}`, "rules.version"},
 	} {
 		err := c.decode(&call{body: []byte(c.body)})
-		wrong, ok := errors.AsType[*room.InvalidError](err)
+		wrong, ok := errors.AsType[*invalid.Error](err)
 		if c.field == "" && err != nil || c.field != "" && (!ok || len(wrong.Problems) != 1 || wrong.Problems[0].Field != c.field) {
 			t.Errorf("%s: %v, want a problem of %q", name, err, c.field)
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/site"
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -162,11 +162,11 @@ func (a *API) roomAt(ctx context.Context, by account.Actor, address string) (*ro
 	return r, err
 }
 
-// reports parses the rooms of the report. The error is an [*room.InvalidError] that lists all
+// reports parses the rooms of the report. The error is an [*invalid.Error] that lists all
 // problems.
 func (in *reportInput) reports() ([]room.Report, error) {
 	if n := len(in.Rooms); n > maxReportRooms {
-		return nil, invalid("rooms", fmt.Sprintf("has %d elements: send at most %d", n, maxReportRooms))
+		return nil, invalid.Field("rooms", fmt.Sprintf("has %d elements: send at most %d", n, maxReportRooms))
 	}
 	p := reportParser{}
 	node := p.id("node", in.Node)
@@ -175,37 +175,33 @@ func (in *reportInput) reports() ([]room.Report, error) {
 		list[i] = p.room(fmt.Sprintf("rooms[%d].", i), &in.Rooms[i])
 		list[i].Node = node
 	}
-	if len(p.wrong) > 0 {
-		return nil, &room.InvalidError{Problems: p.wrong}
+	if err := p.wrong.Err(); err != nil {
+		return nil, err
 	}
 	return list, nil
 }
 
 // reportParser collects the problems of a report.
-type reportParser struct{ wrong []fairness.Problem }
-
-func (p *reportParser) add(field, detail string) {
-	p.wrong = append(p.wrong, fairness.Problem{Field: field, Detail: detail})
-}
+type reportParser struct{ wrong invalid.List }
 
 func (p *reportParser) room(field string, in *roomReportInput) room.Report {
 	switch in.Mode {
 	case "", "always", "scheduled", "off", "closed", "safety-net":
 	default:
-		p.add(field+"mode", "must be always, scheduled, off, closed or safety-net")
+		p.wrong.Add(field+"mode", "must be always, scheduled, off, closed or safety-net")
 	}
 	out := room.Report{
 		Shares: in.Mode == "safety-net", Turned: in.Turned,
 		Started: p.ids(field+"started", in.Started), Active: p.ids(field+"active", in.Active), Ended: p.ids(field+"ended", in.Ended),
 	}
 	if len(in.Unguarded) > room.MaxUnguarded {
-		p.add(field+"unguarded", fmt.Sprintf("has %d elements: send at most %d", len(in.Unguarded), room.MaxUnguarded))
+		p.wrong.Add(field+"unguarded", fmt.Sprintf("has %d elements: send at most %d", len(in.Unguarded), room.MaxUnguarded))
 		return out
 	}
 	for i, u := range in.Unguarded {
 		field := fmt.Sprintf("%sunguarded[%d]", field, i)
 		if u.From < 1 || u.From >= u.Until || u.Until > maxReportedCount || u.Requests < 0 || u.Requests > maxReportedCount {
-			p.add(field, "must have from, a later until, both in milliseconds since 1970, and the number of requests")
+			p.wrong.Add(field, "must have from, a later until, both in milliseconds since 1970, and the number of requests")
 		}
 		out.Unguarded = append(out.Unguarded, pgroom.Unguarded{ID: p.id(field+".id", u.ID), From: u.From, Until: u.Until, Requests: u.Requests})
 	}
@@ -214,7 +210,7 @@ func (p *reportParser) room(field string, in *roomReportInput) room.Report {
 
 func (p *reportParser) ids(field string, list []string) []uuid.UUID {
 	if len(list) > room.MaxTold {
-		p.add(field, fmt.Sprintf("has %d elements: send at most %d", len(list), room.MaxTold))
+		p.wrong.Add(field, fmt.Sprintf("has %d elements: send at most %d", len(list), room.MaxTold))
 		return nil
 	}
 	ids := make([]uuid.UUID, len(list))
@@ -230,7 +226,7 @@ func (p *reportParser) ids(field string, list []string) []uuid.UUID {
 func (p *reportParser) id(field, text string) (id uuid.UUID) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || len(b) != len(id) || len(text) != base64.RawURLEncoding.EncodedLen(len(id)) { // the decoder skips line breaks
-		p.add(field, "must be 22 characters of base64url")
+		p.wrong.Add(field, "must be 22 characters of base64url")
 		return id
 	}
 	return uuid.UUID(b)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -45,7 +46,7 @@ func TestReportRefusals(t *testing.T) {
 		if err == nil {
 			_, err = in.reports()
 		}
-		wrong, ok := errors.AsType[*room.InvalidError](err)
+		wrong, ok := errors.AsType[*invalid.Error](err)
 		if !ok || len(wrong.Problems) != 1 || wrong.Problems[0].Field != c.field {
 			t.Errorf("%s: %v, want one problem of %q", name, err, c.field)
 		}
@@ -81,7 +82,7 @@ func FuzzReport(f *testing.F) {
 		if err == nil {
 			list, err = in.reports()
 		}
-		if wrong, ok := errors.AsType[*room.InvalidError](err); err != nil && (!ok || len(wrong.Problems) == 0) {
+		if wrong, ok := errors.AsType[*invalid.Error](err); err != nil && (!ok || len(wrong.Problems) == 0) {
 			t.Errorf("%q: %v", body, err)
 		}
 		for i, r := range list {

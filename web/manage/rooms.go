@@ -9,6 +9,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -206,7 +207,7 @@ func splitHost(body []byte) (host string, config []byte, err error) {
 	}
 	var text *string
 	if json.Unmarshal(members["host"], &text) != nil {
-		return "", nil, invalid("host", "must be a string")
+		return "", nil, invalid.Field("host", "must be a string")
 	}
 	delete(members, "host")
 	config, err = json.Marshal(members)
@@ -255,7 +256,7 @@ func (a *API) duplicate(c *call) (reply, error) {
 func (c *call) ticketOf() (fairness.Ticket, error) {
 	t, err := fairness.ParseTicket(c.param("ticket"))
 	if err != nil {
-		return t, invalid("ticket", "must be a lower-case UUID of version 8")
+		return t, invalid.Field("ticket", "must be a lower-case UUID of version 8")
 	}
 	return t, nil
 }

@@ -2,7 +2,6 @@ package manage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -10,7 +9,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/desk"
 	"github.com/proofline/proofline/console/simulate"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 // Limits of simulations, which run on the machine that serves visitors.
@@ -42,7 +41,7 @@ func (a *API) simulationRoutes() []route {
 func (a *API) simulate(c *call) (reply, error) {
 	plan, err := simulate.ParsePlan(c.body)
 	if err != nil {
-		return reply{}, planProblems(err)
+		return reply{}, err
 	}
 	compare, err := c.flag("compare")
 	if err != nil {
@@ -53,7 +52,7 @@ func (a *API) simulate(c *call) (reply, error) {
 		runs += len(simulate.Lengths()) + 1
 	}
 	if plan.Visitors*runs > maxCrowd {
-		return reply{}, invalid("visitors", fmt.Sprintf("must be at most %d here: run larger plans with proofline simulate", maxCrowd/runs))
+		return reply{}, invalid.Field("visitors", fmt.Sprintf("must be at most %d here: run larger plans with proofline simulate", maxCrowd/runs))
 	}
 	select {
 	case a.simulating <- struct{}{}:
@@ -70,20 +69,12 @@ func (a *API) simulate(c *call) (reply, error) {
 	}
 	if compare {
 		if out.Comparison, err = simulate.Compare(ctx, plan, simulate.Lengths(), func(int, int, string) simulate.Progress { return rest }); err != nil {
-			return reply{}, planProblems(err)
+			return reply{}, err
 		}
 		out.Result = out.Comparison[0].Result
 	} else if out.Result, err = simulate.Run(ctx, plan, rest); err != nil {
-		return reply{}, planProblems(err)
+		return reply{}, err
 	}
 	out.Findings = simulate.Findings(&plan, out.Result, out.Comparison)
 	return answer(out)
-}
-
-// planProblems converts the errors of a plan to a [room.InvalidError].
-func planProblems(err error) error {
-	if wrong, ok := errors.AsType[*simulate.InvalidError](err); ok {
-		return &room.InvalidError{Problems: wrong.Problems}
-	}
-	return err
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -87,13 +88,13 @@ func (a *API) createToken(c *call) (reply, error) {
 	for _, name := range in.Scopes {
 		scope, err := account.ParseScope(name)
 		if err != nil {
-			return reply{}, invalid("scopes", "must be of read, pull, connect, operate and admin")
+			return reply{}, invalid.Field("scopes", "must be of read, pull, connect, operate and admin")
 		}
 		n.Scopes |= scope
 	}
 	if in.Life != nil {
 		if n.Life = time.Duration(*in.Life); n.Life == 0 {
-			return reply{}, invalid("life", "must be a minute to a year")
+			return reply{}, invalid.Field("life", "must be a minute to a year")
 		}
 	}
 	text, info, err := a.Accounts.MakeToken(c, c.actor, n)

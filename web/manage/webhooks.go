@@ -7,6 +7,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/internal/invalid"
 )
 
 type endpointList struct {
@@ -170,7 +171,7 @@ func (a *API) listDeliveries(c *call) (reply, error) {
 	if text := c.query("webhook"); text != "" {
 		id, err := uuid.Parse(text)
 		if err != nil {
-			return reply{}, invalid("webhook", "must be the id of a webhook")
+			return reply{}, invalid.Field("webhook", "must be the id of a webhook")
 		}
 		f.Endpoint = &id
 	}

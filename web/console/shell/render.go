@@ -14,8 +14,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/web/console/format"
 )
 
@@ -103,11 +102,11 @@ func (set templates) parsePages(shared *template.Template, source fs.FS) error {
 // View is the data of a template. Handlers set Problems, Beacon and Data; the shell sets the rest.
 type View struct {
 	Identity Identity
-	Path     string             // of the request
-	Notice   string             // about the latest action, or ""
-	Problems []fairness.Problem // of the form that was sent
-	Held     *heldRoom          // the page's room while its entry is stopped
-	Beacon   string             // warning about the public randomness, or ""
+	Path     string       // of the request
+	Notice   string       // about the latest action, or ""
+	Problems invalid.List // of the form that was sent
+	Held     *heldRoom    // the page's room while its entry is stopped
+	Beacon   string       // warning about the public randomness, or ""
 	Version  string
 	Now      time.Time
 	Data     any
@@ -124,7 +123,7 @@ func (x *Request) Page(name string, data any) error {
 // Invalid answers with the page of a form again if err describes invalid input. Other errors are
 // returned.
 func (x *Request) Invalid(name string, data any, err error) error {
-	wrong := (*room.InvalidError)(nil)
+	wrong := (*invalid.Error)(nil)
 	if !errors.As(err, &wrong) {
 		return err
 	}

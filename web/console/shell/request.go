@@ -16,7 +16,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -133,7 +133,7 @@ func (x *Request) Download(name, contentType string, content []byte) error {
 // ProblemAt returns an error that names the problem of one field of the form; field "" is the form as
 // a whole.
 func ProblemAt(field, detail string) error {
-	return &room.InvalidError{Problems: []fairness.Problem{{Field: field, Detail: detail}}}
+	return invalid.Field(field, detail)
 }
 
 // Cookies that only this host can set, because of their prefix

@@ -18,6 +18,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -116,10 +117,8 @@ func readRoom(n *yaml.Node) (Wanted, error) {
 		return w, fmt.Errorf("line %d: %w", n.Line, err)
 	}
 	w.Config, err = room.ParseConfig(text)
-	if invalid, ok := errors.AsType[*room.InvalidError](err); ok {
-		for _, p := range invalid.Problems {
-			c.fail(c.lines.of(p.Field), p.Field, p.Detail)
-		}
+	for _, p := range invalid.Problems(err) {
+		c.fail(c.lines.of(p.Field), p.Field, p.Detail)
 	}
 	if w.Config.Slug == "" && len(c.wrong) == 0 {
 		c.fail(n.Line, "slug", "is required: it is the room's name in its address")

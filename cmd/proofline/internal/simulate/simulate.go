@@ -18,6 +18,7 @@ import (
 	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/console/simulate/chart"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -126,7 +127,7 @@ func (f *simulateFlags) run(c *cobra.Command, t *cli.Terminal) error {
 
 // asUsage turns an invalid plan into a usage error, with one field a line.
 func asUsage(err error) error {
-	wrong := (*simulate.InvalidError)(nil)
+	wrong := (*invalid.Error)(nil)
 	if !errors.As(err, &wrong) {
 		return err
 	}
@@ -164,10 +165,7 @@ func (f *simulateFlags) plan(c *cobra.Command, t *cli.Terminal) (simulate.Plan, 
 	if err := f.changeBots(&p, c.Flags()); err != nil {
 		return p, err
 	}
-	if problems := p.Problems(); len(problems) > 0 {
-		return p, asUsage(&simulate.InvalidError{Problems: problems})
-	}
-	return p, nil
+	return p, asUsage(p.Problems().Err())
 }
 
 func (f *simulateFlags) read(t *cli.Terminal) (p simulate.Plan, err error) {
