@@ -269,14 +269,14 @@ func TestTokenAlerts(t *testing.T) {
 	conn := connect(t, url)
 	const all = "{fork_seen,beacon_late,database,room_paused,room_ended,outflow_behind,no_shows,line_full,endpoint_disabled}"
 	for i, kinds := range []string{all, "{line_full,room_ended}", "{}"} {
-		run(t, conn, fmt.Sprintf(`insert into hook_alerts (org_id, emails, endpoints, kinds, no_shows, since)
+		run(t, conn, fmt.Sprintf(`insert into alert_settings (org_id, emails, endpoints, kinds, no_shows, since)
 			values ('00000000-0000-8000-8000-00000000000%d', '{}', '{}', '%s', 30, now())`, i, kinds))
 	}
 	if err := migrations.Up(t.Context(), url); err != nil {
 		t.Fatal(err)
 	}
 	want := all[:len(all)-1] + ",token_ends} {line_full,room_ended} {}"
-	if got := value(t, conn, "select string_agg(kinds::text, ' ' order by org_id) from hook_alerts"); got != want {
+	if got := value(t, conn, "select string_agg(kinds::text, ' ' order by org_id) from alert_settings"); got != want {
 		t.Errorf("kinds %s, want %s", got, want)
 	}
 }

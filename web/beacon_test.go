@@ -37,7 +37,7 @@ func TestBeaconRound(t *testing.T) {
 	}
 	s := newSite(t, func(o *Options) {
 		rooms, pool := newRooms(t, room.Chain{Chain: b.Chain(), Rounds: noRelays{}})
-		o.Rooms, o.Desk = rooms, newDesk(t, rooms, pool)
+		o.Rooms, o.Control = rooms, newControl(t, rooms, pool)
 	})
 	s.create(`{"slug":"sale","windows":[{"length":"300ms"}],"margin":"1s"}`)
 	s.create(`{"slug":"plain","windows":[{"length":"300ms"}],"beacon":"none"}`)

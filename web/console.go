@@ -24,7 +24,7 @@ func (s *Server) openConsole(o Options) {
 		manifest = nil // pages without scripts and styles; openPages has logged it
 	}
 	c, err := console.New(console.Options{
-		Identify: console.IdentifyBy(o.Accounts), Accounts: o.Accounts, Describe: s.explain, Desk: o.Desk, Hosts: console.VerifiedHosts(o.Accounts), Live: o.Live, Hooks: o.Hooks, Sites: o.Sites, Closing: s.closing,
+		Identify: console.IdentifyBy(o.Accounts), Accounts: o.Accounts, Describe: s.explain, Control: o.Control, Activity: o.Activity, Hosts: console.VerifiedHosts(o.Accounts), Live: o.Live, Webhooks: o.Webhooks, Sites: o.Sites, Closing: s.closing,
 		CrossOrigin: s.crossOrigin, Manifest: manifest, Version: o.Version, PublicURL: o.Rooms.PublicURL, Foreign: s.isForeign, Log: o.Log,
 	})
 	if err != nil {

@@ -11,8 +11,10 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/account/pgaccount"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/activity"
+	"github.com/proofline/proofline/console/activity/pgactivity"
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/room"
 )
 
@@ -36,8 +38,12 @@ func TestCustomHosts(t *testing.T) {
 		owner, ok, err := accounts.HostOwner(ctx, host)
 		return ok && owner == org, err
 	}
-	d := desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), OwnsHost: owns, Log: log})
-	s := newSite(t, func(o *Options) { o.Rooms, o.Desk, o.Accounts = rooms, d, accounts })
+	d := control.New(control.Options{Rooms: rooms, Store: pgcontrol.NewStore(pool), OwnsHost: owns, Log: log,
+		Activity: activity.New(activity.Options{
+			Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
+		}),
+	})
+	s := newSite(t, func(o *Options) { o.Rooms, o.Control, o.Accounts = rooms, d, accounts })
 
 	server := account.ServerActor(account.MainOrg)
 	other, err := accounts.CreateOrganization(t.Context(), server, "other", "Other")
@@ -54,12 +60,12 @@ func TestCustomHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for slug, place := range map[string]desk.Place{"plain": {}, "own": {Host: "queue.first.example"}} {
+	for slug, place := range map[string]control.Place{"plain": {}, "own": {Host: "queue.first.example"}} {
 		if _, err := d.Create(t.Context(), server, room.Config{Slug: slug}, place); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := d.Create(t.Context(), account.ServerActor(other.ID), room.Config{Slug: "stolen"}, desk.Place{Host: "queue.first.example"}); err == nil {
+	if _, err := d.Create(t.Context(), account.ServerActor(other.ID), room.Config{Slug: "stolen"}, control.Place{Host: "queue.first.example"}); err == nil {
 		t.Error("a room is published under the host of another organization")
 	}
 	for _, test := range []struct {

@@ -97,7 +97,7 @@ func (s *tenants) fill(n manage.Needs, in account.Actor, exists bool) string {
 			slug = name
 		}
 		if strings.HasSuffix(n.Path, "/pull") {
-			if _, err := s.Desk().SetPull(s.Context(), in, name, true); err != nil {
+			if _, err := s.Control().SetPull(s.Context(), in, name, true); err != nil {
 				s.Fatal(err)
 			}
 		}
@@ -193,14 +193,14 @@ func anonymous(a answer) []string {
 // acts returns the latest activity log entry of an organization.
 func (s *tenants) acts(in account.Actor) uuid.UUID {
 	s.Helper()
-	page, err := s.Desk().Acts(s.Context(), in, "", uuid.Nil, 1)
+	page, err := s.api.Activity.Entries(s.Context(), in, "", uuid.Nil, 1)
 	if err != nil {
 		s.Fatal(err)
 	}
-	if len(page.List) == 0 {
+	if len(page.Entries) == 0 {
 		return uuid.Nil
 	}
-	return page.List[0].ID
+	return page.Entries[0].ID
 }
 
 // TestOrganizationHeader checks that only the server's token can choose an organization, and that its

@@ -15,8 +15,10 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/activity"
+	"github.com/proofline/proofline/console/activity/pgactivity"
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
@@ -52,7 +54,7 @@ type site struct {
 func newSite(t testing.TB, change ...func(*Options)) *site {
 	t.Helper()
 	rooms, pool := newRooms(t)
-	o := Options{Rooms: rooms, Desk: newDesk(t, rooms, pool), AdminToken: token}
+	o := Options{Rooms: rooms, Control: newControl(t, rooms, pool), AdminToken: token}
 	for _, f := range change {
 		f(&o)
 	}
@@ -64,6 +66,9 @@ func startSite(t testing.TB, o Options) *site {
 	t.Helper()
 	if o.Assets == nil {
 		o.Assets = built
+	}
+	if o.Control != nil {
+		o.Activity = o.Control.Activity
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -80,7 +85,7 @@ func newTimed(t testing.TB) (s *site, pass func(time.Duration)) {
 	c := pgtest.NewClock(t)
 	pool := servertest.Pool(t, c.URL)
 	rooms := servertest.Rooms(t, pool, func(o *room.Options) { o.PublicURL = publicURL })
-	s = startSite(t, Options{Rooms: rooms, Desk: newDesk(t, rooms, pool), AdminToken: token})
+	s = startSite(t, Options{Rooms: rooms, Control: newControl(t, rooms, pool), AdminToken: token})
 	return s, func(by time.Duration) { t.Helper(); servertest.Pass(t, c, by, rooms) }
 }
 
@@ -90,8 +95,14 @@ func newRooms(t testing.TB, chains ...room.Chain) (*room.Rooms, *pgxpool.Pool) {
 	return servertest.Rooms(t, pool, func(o *room.Options) { o.PublicURL, o.Chains = publicURL, chains }), pool
 }
 
-func newDesk(t testing.TB, rooms *room.Rooms, pool *pgxpool.Pool) *desk.Desk {
-	return desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+func newControl(t testing.TB, rooms *room.Rooms, pool *pgxpool.Pool) *control.Rooms {
+	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	return control.New(control.Options{
+		Rooms: rooms, Store: pgcontrol.NewStore(pool), Log: log,
+		Activity: activity.New(activity.Options{
+			Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
+		}),
+	})
 }
 
 // answer is a response that has been read.

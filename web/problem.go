@@ -11,10 +11,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/rehearse"
+	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
@@ -61,7 +61,7 @@ var kinds = []kind{
 	{is(room.ErrSecret), http.StatusForbidden, "wrong-secret", "Wrong secret", 0},
 	{is(errCrossOrigin, shell.ErrCrossOrigin), http.StatusForbidden, "cross-origin", "Cross-origin request", 0},
 	{is(errNoPlace), http.StatusForbidden, "no-place", "No place", 0},
-	{is(room.ErrNotFound, account.ErrNotFound, desk.ErrDraftUnknown, rehearse.ErrUnknown), http.StatusNotFound, "not-found", "Not found", 0},
+	{is(room.ErrNotFound, account.ErrNotFound, control.ErrDraftUnknown, rehearse.ErrUnknown), http.StatusNotFound, "not-found", "Not found", 0},
 	{is(manage.ErrOrganization), http.StatusNotFound, "unknown-organization", "Unknown organization", 0},
 	{is(room.ErrTicketUnknown), http.StatusNotFound, "unknown-ticket", "Unknown ticket", 0},
 	{is(room.ErrTransfer), http.StatusGone, "transfer-over", "Link used or too old", 0},
@@ -73,11 +73,11 @@ var kinds = []kind{
 	{is(room.ErrExists), http.StatusConflict, "room-exists", "Room exists", 0},
 	{is(account.ErrExists), http.StatusConflict, "exists", "Already taken", 0},
 	{is(account.ErrLastOwner), http.StatusConflict, "last-owner", "Last owner", 0},
-	{is(account.ErrTooMany, hook.ErrTooMany), http.StatusConflict, "too-many", "Too many", 0},
+	{is(account.ErrTooMany, webhook.ErrTooMany), http.StatusConflict, "too-many", "Too many", 0},
 	{is(account.ErrInUse), http.StatusConflict, "in-use", "In use", 0},
 	{is(account.ErrUnverified), http.StatusConflict, "unverified", "Not verified", 0},
-	{is(desk.ErrNotEnded, desk.ErrNotOver, live.ErrNotEnded), http.StatusConflict, "not-ended", "Not ended", 0},
-	{is(hook.ErrDisabled), http.StatusConflict, "webhook-disabled", "Webhook disabled", 0},
+	{is(control.ErrNotEnded, control.ErrNotOver, live.ErrNotEnded), http.StatusConflict, "not-ended", "Not ended", 0},
+	{is(webhook.ErrDisabled), http.StatusConflict, "webhook-disabled", "Webhook disabled", 0},
 	{is(rehearse.ErrRunning), http.StatusConflict, "rehearsing", "Rehearsing already", 0},
 	{is(manage.ErrKeyUnderWay), http.StatusConflict, "key-under-way", "Request under way", 0},
 	{is(manage.ErrKeyDone), http.StatusConflict, "key-done", "Request done", 0},
@@ -91,7 +91,7 @@ var kinds = []kind{
 	{is(room.ErrExpired), http.StatusGone, "expired", "Ticket expired", 0},
 	{is(room.ErrSettled), http.StatusGone, "settled", "Place settled", 0},
 	{is(room.ErrSessionOver), http.StatusGone, "session-over", "Session over", 0},
-	{is(desk.ErrChanged), http.StatusPreconditionFailed, "changed", "Changed in the meantime", 0},
+	{is(control.ErrChanged), http.StatusPreconditionFailed, "changed", "Changed in the meantime", 0},
 	{is(errTooLarge, shell.ErrTooLarge), http.StatusRequestEntityTooLarge, "too-large", "Body too large", 0},
 	{is(errMediaType), http.StatusUnsupportedMediaType, "media-type", "Unsupported media type", 0},
 	{is(manage.ErrKeyReused), http.StatusUnprocessableEntity, "key-reused", "Key used for another request", 0},
@@ -99,8 +99,8 @@ var kinds = []kind{
 	{as[*limit.Error], http.StatusTooManyRequests, crowded, "Network limit reached", time.Second},
 	{is(manage.ErrSimulating), http.StatusServiceUnavailable, "simulating", "Simulating already", 2 * time.Second},
 	{is(live.ErrComputing), http.StatusServiceUnavailable, "computing", "Being computed", time.Second},
-	{is(desk.ErrTooLong), http.StatusConflict, "too-long", "Too long", 0},
-	{is(room.ErrBusy, rehearse.ErrBusy, desk.ErrAuditing), http.StatusServiceUnavailable, "busy", "Busy", time.Second},
+	{is(control.ErrTooLong), http.StatusConflict, "too-long", "Too long", 0},
+	{is(room.ErrBusy, rehearse.ErrBusy, control.ErrAuditing), http.StatusServiceUnavailable, "busy", "Busy", time.Second},
 	{is(errStreams, live.ErrStreams), http.StatusServiceUnavailable, "too-many-streams", "Too many streams", maxPoll},
 	{as[*room.StaleError], http.StatusServiceUnavailable, "stale", "Out of date", 2 * time.Second},
 	{is(room.ErrClock), http.StatusServiceUnavailable, "clock", "Clock jumped", 5 * time.Second},

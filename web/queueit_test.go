@@ -21,7 +21,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/room"
 )
 
@@ -184,7 +184,7 @@ func TestQueueItTenants(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
 	s.make("slug", s.main)
-	if _, err := s.Desk().Create(t.Context(), s.main, room.Config{Slug: "ours", Beacon: "none"}, desk.Place{}); err != nil {
+	if _, err := s.Control().Create(t.Context(), s.main, room.Config{Slug: "ours", Beacon: "none"}, control.Place{}); err != nil {
 		t.Fatal(err)
 	}
 	theirs, _ := s.token(s.other, account.Admin, time.Hour)

@@ -16,15 +16,17 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/account/pgaccount"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/desk/pgdesk"
-	"github.com/proofline/proofline/console/hook"
-	"github.com/proofline/proofline/console/hook/pghook"
+	"github.com/proofline/proofline/console/activity"
+	"github.com/proofline/proofline/console/activity/pgactivity"
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/console/rehearse"
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/site/pgsite"
+	"github.com/proofline/proofline/console/webhook"
+	"github.com/proofline/proofline/console/webhook/pgwebhook"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 )
@@ -34,7 +36,7 @@ import (
 type tenants struct {
 	*site
 	accounts    *account.Accounts
-	hooks       *hook.Hooks // which send nothing: nobody runs them
+	webhooks    *webhook.Service // which send nothing: nobody runs them
 	sites       *sites.Sites
 	names       *names
 	clock       *movable
@@ -101,25 +103,28 @@ func newTenants(t testing.TB) *tenants {
 			t.Error(err)
 		}
 	})
-	counter := desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), Rehearsals: rehearsals, Log: log, OwnsHost: func(ctx context.Context, org uuid.UUID, host string) (bool, error) {
+	record := activity.New(activity.Options{
+		Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
+	})
+	counter := control.New(control.Options{Rooms: rooms, Store: pgcontrol.NewStore(pool), Activity: record, Rehearsals: rehearsals, Log: log, OwnsHost: func(ctx context.Context, org uuid.UUID, host string) (bool, error) {
 		owner, ok, err := out.accounts.HostOwner(ctx, host)
 		return ok && owner == org, err
 	}, OrganizerName: func(ctx context.Context, org uuid.UUID) string { return out.accounts.PublicName(ctx, org) }})
 	out.accounts = account.New(account.Options{
-		Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, ActivityLog: counter, URL: publicURL, Host: "example.com", Resolver: out.names, Now: out.clock.now, Log: log,
+		Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, ActivityLog: record, URL: publicURL, Host: "example.com", Resolver: out.names, Now: out.clock.now, Log: log,
 		Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},
 	})
 	figures := live.New(live.Options{Rooms: rooms, Store: pglive.NewStore(pool), Name: "node", Version: "test", Log: log})
 	run(t, figures.Run)
-	out.hooks = hook.New(hook.Options{Store: pghook.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, ActivityLog: counter, Log: log})
+	out.webhooks = webhook.New(webhook.Options{Store: pgwebhook.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, ActivityLog: record, Log: log})
 	out.sites = sites.New(sites.Options{
-		Store: pgsite.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, Acts: counter, HostOwner: out.accounts.HostOwner,
+		Store: pgsite.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, Activity: record, HostOwner: out.accounts.HostOwner,
 		Slug: func(ctx context.Context, org uuid.UUID) (string, error) {
 			o, err := out.accounts.Organization(ctx, account.ServerActor(org))
 			return o.Slug, err
 		},
 	})
-	out.site = startSite(t, Options{Rooms: rooms, Desk: counter, Accounts: out.accounts, Live: figures, Hooks: out.hooks, Sites: out.sites, AdminToken: token})
+	out.site = startSite(t, Options{Rooms: rooms, Control: counter, Accounts: out.accounts, Live: figures, Webhooks: out.webhooks, Sites: out.sites, AdminToken: token})
 	out.main = account.ServerActor(account.MainOrg)
 	o, err := out.accounts.CreateOrganization(t.Context(), out.main, "other", "The others")
 	if err != nil {
@@ -179,17 +184,17 @@ func (s *tenants) make(what string, in account.Actor) string {
 	short := "x" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
 	switch what {
 	case "slug":
-		_, err := s.Desk().Create(ctx, in, room.Config{Slug: short, Beacon: "none"}, desk.Place{})
+		_, err := s.Control().Create(ctx, in, room.Config{Slug: short, Beacon: "none"}, control.Place{})
 		fail(err)
 		return short
 	case "ended":
-		_, err := s.Desk().Create(ctx, in, room.Config{Slug: short, Beacon: "none"}, desk.Place{})
+		_, err := s.Control().Create(ctx, in, room.Config{Slug: short, Beacon: "none"}, control.Place{})
 		fail(err)
-		_, err = s.Desk().End(ctx, in, short)
+		_, err = s.Control().End(ctx, in, short)
 		fail(err)
 		return short
 	case "draft":
-		d, err := s.Desk().SaveDraft(ctx, in, uuid.Nil, 0, "", json.RawMessage(`{"slug":"`+short+`"}`))
+		d, err := s.Control().SaveDraft(ctx, in, uuid.Nil, 0, "", json.RawMessage(`{"slug":"`+short+`"}`))
 		fail(err)
 		return d.ID.String()
 	case "member":
@@ -213,17 +218,17 @@ func (s *tenants) make(what string, in account.Actor) string {
 		s.names.set(h.Record, h.Token)
 		return h.Host
 	case "webhook", "delivery":
-		list, err := s.hooks.Endpoints(ctx, in)
+		list, err := s.webhooks.Endpoints(ctx, in)
 		fail(err)
-		for _, old := range list[:max(0, len(list)-hook.MaxEndpoints/2)] { // there is a most
-			fail(s.hooks.DeleteEndpoint(ctx, in, old.ID))
+		for _, old := range list[:max(0, len(list)-webhook.MaxEndpoints/2)] { // there is a most
+			fail(s.webhooks.DeleteEndpoint(ctx, in, old.ID))
 		}
-		e, _, err := s.hooks.CreateEndpoint(ctx, in, hook.EndpointConfig{URL: "https://" + short + ".example.org/hook"})
+		e, _, err := s.webhooks.CreateEndpoint(ctx, in, webhook.EndpointConfig{URL: "https://" + short + ".example.org/hook"})
 		fail(err)
 		if what == "webhook" {
 			return e.ID.String()
 		}
-		d, err := s.hooks.Ping(ctx, in, e.ID)
+		d, err := s.webhooks.Ping(ctx, in, e.ID)
 		fail(err)
 		return d.ID.String()
 	case "site":
@@ -233,7 +238,7 @@ func (s *tenants) make(what string, in account.Actor) string {
 	case "serial":
 		return "1" // of the site that was made before
 	case "rehearsal":
-		r, err := s.Desk().Rehearse(ctx, in, s.make("slug", in), rehearse.Plan{Visitors: rehearse.MinVisitors})
+		r, err := s.Control().Rehearse(ctx, in, s.make("slug", in), rehearse.Plan{Visitors: rehearse.MinVisitors})
 		fail(err)
 		return r.Slug
 	case "organization":
@@ -264,7 +269,7 @@ func (s *tenants) join(slug string) string {
 // stopRehearsals stops those of an organization.
 func (s *tenants) stopRehearsals(in account.Actor) {
 	s.Helper()
-	list, err := s.Desk().ListRehearsals(in)
+	list, err := s.Control().ListRehearsals(in)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -272,11 +277,11 @@ func (s *tenants) stopRehearsals(in account.Actor) {
 		if r.Over {
 			continue
 		}
-		if err := s.Desk().StopRehearsal(s.Context(), in, r.Slug); err != nil {
+		if err := s.Control().StopRehearsal(s.Context(), in, r.Slug); err != nil {
 			s.Fatal(err)
 		}
 	}
 }
 
-// Desk returns the desk of the site.
-func (s *tenants) Desk() *desk.Desk { return s.api.Desk }
+// Control returns the operations on rooms of the site.
+func (s *tenants) Control() *control.Rooms { return s.api.Control }

@@ -52,7 +52,7 @@ func TestVisitOver(t *testing.T) {
 func TestVisitLongerThanPass(t *testing.T) {
 	t.Parallel()
 	rooms, pool := newRooms(t)
-	s := startSite(t, Options{Rooms: rooms, Desk: newDesk(t, rooms, pool), AdminToken: token})
+	s := startSite(t, Options{Rooms: rooms, Control: newControl(t, rooms, pool), AdminToken: token})
 	s.create(`{"slug":"shop","session":"1s","targets":["https://shop.example.com/"],` + quick + `}`)
 	b := s.browser()
 	pass := b.atShop("shop")

@@ -44,10 +44,11 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/activity"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/live"
 	sites "github.com/proofline/proofline/console/site"
+	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
@@ -69,8 +70,10 @@ const (
 // Options configures [New]. Rooms, AdminToken and Log are required.
 type Options struct {
 	Rooms *room.Rooms
-	// Desk serves the management API; nil: there is none.
-	Desk *desk.Desk
+	// Control serves the management API; nil: there is none.
+	Control *control.Rooms
+	// Activity is the activity log; nil: the management API does not show it.
+	Activity *activity.Log
 	// AdminToken is the server's own bearer token for the management API, valid in every
 	// organization.
 	// Empty: no token has this role.
@@ -79,8 +82,8 @@ type Options struct {
 	Accounts *account.Accounts
 	// Live serves the rooms' metrics; nil: there are none.
 	Live *live.Live
-	// Hooks serves webhooks and alerts; nil: there are none.
-	Hooks *hook.Hooks
+	// Webhooks sends webhooks and alerts; nil: there are none.
+	Webhooks *webhook.Service
 	// Sites serves the organizations' sites; nil: there are none.
 	Sites *sites.Sites
 	// Version is the program's version, shown on pages.
@@ -164,7 +167,8 @@ func New(o Options) *Server {
 // openAPI sets up the management API.
 func (s *Server) openAPI(o Options) {
 	m := manage.Options{
-		Desk: o.Desk, Accounts: o.Accounts, Live: o.Live, Hooks: o.Hooks, Sites: o.Sites, ServerToken: o.AdminToken,
+		Control: o.Control, Activity: o.Activity, Accounts: o.Accounts, Live: o.Live, Webhooks: o.Webhooks,
+		Sites: o.Sites, ServerToken: o.AdminToken,
 		Status: func(err error) int { return s.describe(err).Status },
 	}
 	if o.Rooms != nil {

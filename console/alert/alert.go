@@ -1,8 +1,8 @@
-// Package alert watches the rooms of a node and sends alerts through package hook: when the line is
+// Package alert watches the rooms of a node and sends alerts through package webhook: when the line is
 // full, when many called visitors do not come, when admissions fall behind the outflow, and when the
 // database's clock jumps or a room cannot be stored. It also warns before an API token in use expires.
 //
-// Package hook itself sends the alerts that follow from a single event.
+// Package webhook itself sends the alerts that follow from a single event.
 package alert
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/room"
 )
 
@@ -29,16 +29,16 @@ const (
 	minSettled = 20
 )
 
-// Sender sends alerts to an organization's recipients. [hook.Hooks] implements it.
+// Sender sends alerts to an organization's recipients. [webhook.Service] implements it.
 type Sender interface {
 	// Wants reports whether an organization has recipients for a kind of alert.
-	Wants(org uuid.UUID, kind hook.AlertKind) bool
+	Wants(org uuid.UUID, kind webhook.AlertKind) bool
 	// NoShowPercent returns the no-show rate from which an organization wants an alert, in percent.
 	NoShowPercent(org uuid.UUID) int
-	// Alert sends an alert about a room, unless one was sent within [hook.AlertQuiet].
-	Alert(ctx context.Context, org uuid.UUID, kind hook.AlertKind, room, text string) error
+	// Alert sends an alert about a room, unless one was sent within [webhook.AlertQuiet].
+	Alert(ctx context.Context, org uuid.UUID, kind webhook.AlertKind, room, text string) error
 	// AlertOnce sends an alert that is not about a room, once for each value of about.
-	AlertOnce(ctx context.Context, org uuid.UUID, kind hook.AlertKind, about, text string) error
+	AlertOnce(ctx context.Context, org uuid.UUID, kind webhook.AlertKind, about, text string) error
 }
 
 // Options configures [New]. All fields are required.
@@ -77,7 +77,7 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 }
 
-var kinds = []hook.AlertKind{hook.AlertLineFull, hook.AlertNoShows, hook.AlertOutflowBehind}
+var kinds = []webhook.AlertKind{webhook.AlertLineFull, webhook.AlertNoShows, webhook.AlertOutflowBehind}
 
 // check checks all loaded rooms whose organizations want alerts. Ended rooms are checked for problems
 // with the database only.
@@ -85,10 +85,10 @@ func (w *Watcher) check(ctx context.Context) {
 	step := w.Rooms.Health().Step
 	for _, r := range w.Rooms.Loaded() {
 		if step != 0 {
-			w.send(ctx, r, hook.AlertDatabase, stepText(step))
+			w.send(ctx, r, webhook.AlertDatabase, stepText(step))
 		}
 		if stuck := r.Stuck(); stuck > 0 {
-			w.send(ctx, r, hook.AlertDatabase, stuckText(stuck))
+			w.send(ctx, r, webhook.AlertDatabase, stuckText(stuck))
 		}
 		if r.Snapshot().Ended {
 			delete(w.behind, r.ID)
@@ -119,23 +119,23 @@ func (w *Watcher) isWanted(org uuid.UUID) bool {
 
 // checkFigures sends the alerts that follow from a room's figures.
 func (w *Watcher) checkFigures(ctx context.Context, r *room.Room, f live.Figures) {
-	send := func(kind hook.AlertKind, text string) { w.send(ctx, r, kind, text) }
+	send := func(kind webhook.AlertKind, text string) { w.send(ctx, r, kind, text) }
 	if r.IsFull() {
 		settings, _ := r.Settings()
-		send(hook.AlertLineFull, fmt.Sprintf("The line is full: %d people are waiting, and the limit is %d. "+
+		send(webhook.AlertLineFull, fmt.Sprintf("The line is full: %d people are waiting, and the limit is %d. "+
 			"New visitors are turned away without a place. To let more in, raise the limit in the room's settings.",
 			f.Waiting, settings.MaxWaiting))
 	}
-	send(hook.AlertNoShows, noShows(f, w.Sender.NoShowPercent(r.Owner.Org)))
+	send(webhook.AlertNoShows, noShows(f, w.Sender.NoShowPercent(r.Owner.Org)))
 	if since, ok := w.behindSince(r.ID, f); ok && f.At.Sub(since) >= minBehind {
-		send(hook.AlertOutflowBehind, fmt.Sprintf("%.0f people a minute are admitted, but the outflow is %d a minute, since %s. "+
+		send(webhook.AlertOutflowBehind, fmt.Sprintf("%.0f people a minute are admitted, but the outflow is %d a minute, since %s. "+
 			"Check that visitors can reach the site and that it lets them in.",
-			*f.Outflow.Minute, f.Outflow.PerMinute, hook.Moment(since)))
+			*f.Outflow.Minute, f.Outflow.PerMinute, webhook.Moment(since)))
 	}
 }
 
 // send sends an alert about a room, unless text is empty or the organization does not want it.
-func (w *Watcher) send(ctx context.Context, r *room.Room, kind hook.AlertKind, text string) {
+func (w *Watcher) send(ctx context.Context, r *room.Room, kind webhook.AlertKind, text string) {
 	if text == "" || !w.Sender.Wants(r.Owner.Org, kind) {
 		return
 	}

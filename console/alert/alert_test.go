@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/proofline/proofline/console/hook"
 	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
@@ -23,18 +23,18 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
 // sent records alerts.
 type sent struct {
-	wants []hook.AlertKind
-	texts map[hook.AlertKind]string
+	wants []webhook.AlertKind
+	texts map[webhook.AlertKind]string
 }
 
-func (s *sent) Wants(_ uuid.UUID, kind hook.AlertKind) bool { return slices.Contains(s.wants, kind) }
-func (s *sent) NoShowPercent(uuid.UUID) int                 { return 30 }
-func (s *sent) Alert(_ context.Context, org uuid.UUID, kind hook.AlertKind, slug, text string) error {
+func (s *sent) Wants(_ uuid.UUID, kind webhook.AlertKind) bool { return slices.Contains(s.wants, kind) }
+func (s *sent) NoShowPercent(uuid.UUID) int                    { return 30 }
+func (s *sent) Alert(_ context.Context, org uuid.UUID, kind webhook.AlertKind, slug, text string) error {
 	s.texts[kind] = org.String() + " " + slug + " " + text
 	return nil
 }
 
-func (s *sent) AlertOnce(context.Context, uuid.UUID, hook.AlertKind, string, string) error {
+func (s *sent) AlertOnce(context.Context, uuid.UUID, webhook.AlertKind, string, string) error {
 	panic("no token is checked")
 }
 
@@ -52,13 +52,13 @@ func TestRooms(t *testing.T) {
 		Outflow: live.Outflow{PerMinute: 60, Minute: share(59)}}
 	good.Rates.Recent = share(0.1)
 	var now live.Figures
-	alerts := &sent{texts: map[hook.AlertKind]string{}}
+	alerts := &sent{texts: map[webhook.AlertKind]string{}}
 	computed := 0
 	w := New(Options{
 		Rooms: rooms, Sender: alerts, Log: slog.New(slog.DiscardHandler),
 		Figures: func(context.Context, string) (live.Figures, error) { computed++; return now, nil },
 	})
-	check := func(f live.Figures, want ...hook.AlertKind) {
+	check := func(f live.Figures, want ...webhook.AlertKind) {
 		t.Helper()
 		now = f
 		clear(alerts.texts)
@@ -79,8 +79,8 @@ func TestRooms(t *testing.T) {
 	check(good)
 	check(few)
 	check(at(few, time.Minute))
-	check(at(few, 3*time.Minute), hook.AlertOutflowBehind)
-	if text := alerts.texts[hook.AlertOutflowBehind]; !strings.Contains(text,
+	check(at(few, 3*time.Minute), webhook.AlertOutflowBehind)
+	if text := alerts.texts[webhook.AlertOutflowBehind]; !strings.Contains(text,
 		"sale 20 people a minute are admitted, but the outflow is 60 a minute, since 1 Jan 2030, 12:00 UTC") {
 		t.Errorf("alert %q", text)
 	}
@@ -104,10 +104,10 @@ func TestRooms(t *testing.T) {
 	}
 	none := good
 	none.Rates.Recent = share(0.31)
-	check(none, hook.AlertNoShows)
+	check(none, webhook.AlertNoShows)
 	none.Admitted, none.NoShows = 5, 5
 	check(none)
-	alerts.wants = []hook.AlertKind{hook.AlertOutflowBehind}
+	alerts.wants = []webhook.AlertKind{webhook.AlertOutflowBehind}
 	none.Admitted = 100
 	check(none)
 
@@ -118,7 +118,7 @@ func TestRooms(t *testing.T) {
 	for !r.IsFull() {
 		time.Sleep(10 * time.Millisecond)
 	}
-	check(good, hook.AlertLineFull)
+	check(good, webhook.AlertLineFull)
 	if err := r.End(t.Context()); err != nil {
 		t.Fatal(err)
 	}

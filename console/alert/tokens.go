@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/webhook"
 )
 
 // checksPerTokenCheck is the number of checks of rooms per check of tokens: one every ten minutes.
@@ -22,13 +22,13 @@ func (w *Watcher) checkTokens(ctx context.Context) {
 		return
 	}
 	for _, e := range tokens {
-		if !w.Sender.Wants(e.Org, hook.AlertTokenEnds) {
+		if !w.Sender.Wants(e.Org, webhook.AlertTokenEnds) {
 			continue
 		}
 		about := fmt.Sprintf("token %s %s", e.ID, e.Notice)
-		if err := w.Sender.AlertOnce(ctx, e.Org, hook.AlertTokenEnds, about, w.tokenText(&e)); err != nil &&
+		if err := w.Sender.AlertOnce(ctx, e.Org, webhook.AlertTokenEnds, about, w.tokenText(&e)); err != nil &&
 			ctx.Err() == nil {
-			w.Log.Error("cannot send alert", "kind", hook.AlertTokenEnds, "err", err)
+			w.Log.Error("cannot send alert", "kind", webhook.AlertTokenEnds, "err", err)
 		}
 	}
 }
@@ -39,11 +39,11 @@ func (w *Watcher) tokenText(e *account.ExpiringToken) string {
 	if e.Left <= 0 {
 		verb, then = "expired", "Since then,"
 	}
-	text := fmt.Sprintf("The token %q (%s) %s on %s", e.Name, e.Scopes, verb, hook.Moment(e.Expires.Truncate(time.Minute)))
+	text := fmt.Sprintf("The token %q (%s) %s on %s", e.Name, e.Scopes, verb, webhook.Moment(e.Expires.Truncate(time.Minute)))
 	if e.Left > 0 {
 		text += ", " + account.InDays(e.Left)
 	}
-	text += fmt.Sprintf(". It was last used on %s. ", hook.Moment(e.Used.Truncate(time.Minute)))
+	text += fmt.Sprintf(". It was last used on %s. ", webhook.Moment(e.Used.Truncate(time.Minute)))
 	switch {
 	case e.Scopes&^account.Connect == 0 && e.Left > 0:
 		text += then + " connectors will keep their current rules, without updates, " +

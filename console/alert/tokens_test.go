@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/room"
 )
 
@@ -24,11 +24,11 @@ type sentOnce struct {
 	fail error
 }
 
-func (s *sentOnce) Wants(org uuid.UUID, kind hook.AlertKind) bool {
-	return org == s.org && kind == hook.AlertTokenEnds
+func (s *sentOnce) Wants(org uuid.UUID, kind webhook.AlertKind) bool {
+	return org == s.org && kind == webhook.AlertTokenEnds
 }
 
-func (s *sentOnce) AlertOnce(_ context.Context, org uuid.UUID, kind hook.AlertKind, about, text string) error {
+func (s *sentOnce) AlertOnce(_ context.Context, org uuid.UUID, kind webhook.AlertKind, about, text string) error {
 	s.list = append(s.list, strings.Join([]string{org.String(), string(kind), about, text}, "|"))
 	return s.fail
 }

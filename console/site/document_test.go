@@ -72,11 +72,11 @@ func TestWarnings(t *testing.T) {
 	s.room(owner, "sale", "", "https://shop.example.com/", "https://www.shop.example.com/tickets")
 	s.room(owner, "nowhere", "")
 	s.room(owner, "over", "", "https://shop.example.com/")
-	if _, err := s.desk.End(t.Context(), owner, "over"); err != nil {
+	if _, err := s.control.End(t.Context(), owner, "over"); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // the end is stored asynchronously
-		page, err := s.desk.Rooms.Options.Rooms.Get(t.Context(), "over")
+		page, err := s.control.Rooms.Options.Rooms.Get(t.Context(), "over")
 		if err != nil || time.Now().After(deadline) {
 			t.Fatal("the room does not end", err)
 		}

@@ -11,8 +11,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/activity"
+	"github.com/proofline/proofline/console/activity/pgactivity"
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/site/pgsite"
 	"github.com/proofline/proofline/internal/invalid"
@@ -39,9 +41,9 @@ const tickets = "tickets.example.com"
 type server struct {
 	testing.TB
 	*site.Sites
-	desk *desk.Desk
-	pool *pgxpool.Pool
-	key  *keys.MasterKey
+	control *control.Rooms
+	pool    *pgxpool.Pool
+	key     *keys.MasterKey
 }
 
 func newServer(t testing.TB) *server {
@@ -51,7 +53,13 @@ func newServer(t testing.TB) *server {
 	owns := func(_ context.Context, org uuid.UUID, host string) (bool, error) {
 		return org == owner.Org && host == tickets, nil
 	}
-	d := desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), OwnsHost: owns, Log: servertest.Log(t)})
+	log := servertest.Log(t)
+	d := control.New(control.Options{
+		Rooms: rooms, Store: pgcontrol.NewStore(pool), OwnsHost: owns, Log: log,
+		Activity: activity.New(activity.Options{
+			Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
+		}),
+	})
 	s := &server{t, nil, d, pool, key}
 	s.Sites = s.again()
 	return s
@@ -60,7 +68,7 @@ func newServer(t testing.TB) *server {
 // again returns the sites as seen by another node of the server.
 func (s *server) again() *site.Sites {
 	return site.New(site.Options{
-		Store: pgsite.NewStore(s.pool), Rooms: s.desk.Rooms, Sealer: s.key, Acts: s.desk,
+		Store: pgsite.NewStore(s.pool), Rooms: s.control.Rooms, Sealer: s.key, Activity: s.control.Activity,
 		Slug: func(_ context.Context, org uuid.UUID) (string, error) {
 			return map[uuid.UUID]string{owner.Org: "main", another.Org: "another"}[org], nil
 		},
@@ -73,7 +81,7 @@ func (s *server) again() *site.Sites {
 // room creates a room with the given targets.
 func (s *server) room(by account.Actor, slug, host string, targets ...string) {
 	s.Helper()
-	_, err := s.desk.Create(s.Context(), by, room.Config{Slug: slug, Beacon: "none", Settings: room.Settings{Targets: targets}}, desk.Place{Host: host})
+	_, err := s.control.Create(s.Context(), by, room.Config{Slug: slug, Beacon: "none", Settings: room.Settings{Targets: targets}}, control.Place{Host: host})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -92,12 +100,12 @@ func (s *server) create(by account.Actor, name, document string) site.Site {
 // verbs returns the verbs and outcomes of a site's activity log, latest first.
 func (s *server) verbs(by account.Actor, name string) []string {
 	s.Helper()
-	page, err := s.desk.Acts(s.Context(), by, "site/"+name, uuid.Nil, 0)
+	page, err := s.control.Activity.Entries(s.Context(), by, "site/"+name, uuid.Nil, 0)
 	if err != nil {
 		s.Fatal(err)
 	}
 	var list []string
-	for _, a := range page.List {
+	for _, a := range page.Entries {
 		list = append(list, a.Verb+" "+string(a.Outcome))
 	}
 	return list

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/site/pgsite"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
@@ -30,18 +30,18 @@ type Sealer interface {
 	Open(purpose string, sealed []byte) ([]byte, error)
 }
 
-// Acts records an operation in the activity log, before and after it runs. Implemented by
-// [desk.Desk].
-type Acts interface {
+// Activity records an operation in the activity log, before and after it runs.
+// [activity.Log] implements it.
+type Activity interface {
 	Do(ctx context.Context, by account.Actor, verb, object string, detail map[string]any, do func() error) error
 }
 
 // Options configures [New]. Every field is required unless its comment says otherwise.
 type Options struct {
-	Store  *pgsite.Store
-	Rooms  *room.Rooms
-	Sealer Sealer
-	Acts   Acts
+	Store    *pgsite.Store
+	Rooms    *room.Rooms
+	Sealer   Sealer
+	Activity Activity
 	// Slug returns the slug of an organization, which becomes part of its key's name.
 	Slug func(ctx context.Context, org uuid.UUID) (string, error)
 	// HostOwner returns the organization that has proved that it owns a custom host; nil: the server
@@ -130,7 +130,7 @@ func known(org uuid.UUID) func(pgsite.Site, error) (Site, error) {
 			pgsite.ErrNotFound: account.ErrNotFound,
 			pgsite.ErrExists:   account.ErrExists,
 			pgsite.ErrTooMany:  account.ErrTooMany,
-			pgsite.ErrChanged:  desk.ErrChanged,
+			pgsite.ErrChanged:  control.ErrChanged,
 		} {
 			if errors.Is(err, from) {
 				return Site{}, to
@@ -151,7 +151,7 @@ func (s *Sites) Create(ctx context.Context, by account.Actor, name string, docum
 	if !nameForm.MatchString(name) {
 		return Site{}, invalid.Field("name", wantName)
 	}
-	err = s.Acts.Do(ctx, by, "site.create", object(name), fingerprint(document), func() error {
+	err = s.Activity.Do(ctx, by, "site.create", object(name), fingerprint(document), func() error {
 		change, err := s.change(ctx, by, name, document)
 		if err != nil {
 			return err
@@ -175,7 +175,7 @@ func (s *Sites) change(ctx context.Context, by account.Actor, name string, docum
 }
 
 // Update replaces the rules of a site. A serial other than 0 must be that of the current rules,
-// else Update returns [desk.ErrChanged]. If the document equals the current rules, nothing changes.
+// else Update returns [control.ErrChanged]. If the document equals the current rules, nothing changes.
 func (s *Sites) Update(ctx context.Context, by account.Actor, name string, serial uint64, document []byte) (Site, error) {
 	before, err := s.changeable(ctx, by, name, serial)
 	if err != nil {
@@ -197,13 +197,13 @@ func (s *Sites) changeable(ctx context.Context, by account.Actor, name string, s
 	}
 	before, err := s.site(ctx, by.Org, name)
 	if err == nil && serial != 0 && serial != before.Serial {
-		err = desk.ErrChanged
+		err = control.ErrChanged
 	}
 	return before, err
 }
 
 func (s *Sites) update(ctx context.Context, by account.Actor, verb, name string, serial uint64, detail map[string]any, document []byte) (after Site, err error) {
-	err = s.Acts.Do(ctx, by, verb, object(name), detail, func() error {
+	err = s.Activity.Do(ctx, by, verb, object(name), detail, func() error {
 		change, err := s.change(ctx, by, name, document)
 		if err != nil {
 			return err
@@ -220,7 +220,7 @@ func (s *Sites) Delete(ctx context.Context, by account.Actor, name string) error
 	if err != nil {
 		return err
 	}
-	return s.Acts.Do(ctx, by, "site.delete", object(name), map[string]any{"serial": before.Serial}, func() error {
+	return s.Activity.Do(ctx, by, "site.delete", object(name), map[string]any{"serial": before.Serial}, func() error {
 		_, err := known(by.Org)(pgsite.Site{}, s.Store.Delete(ctx, by.Org, name))
 		return err
 	})

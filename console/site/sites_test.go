@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/site"
 )
 
@@ -41,7 +41,7 @@ func TestLife(t *testing.T) {
 	if same, err := s.Update(ctx, owner, "shop", 0, []byte("{  \"version\": 1}\r\n")); err != nil || same.Serial != 2 {
 		t.Errorf("the same again %+v, %v", same, err)
 	}
-	if _, err := s.Update(ctx, owner, "shop", 1, []byte(open)); !errors.Is(err, desk.ErrChanged) {
+	if _, err := s.Update(ctx, owner, "shop", 1, []byte(open)); !errors.Is(err, control.ErrChanged) {
 		t.Errorf("update of an old serial: %v", err)
 	}
 	if _, err := s.Update(ctx, owner, "other", 0, []byte(open)); !errors.Is(err, account.ErrNotFound) {
@@ -54,7 +54,7 @@ func TestLife(t *testing.T) {
 	if back, err := s.Restore(ctx, owner, "shop", 2, 1); err != nil || back.Serial != 3 || string(back.Rules) != string(made.Rules) {
 		t.Errorf("restored %+v, %v", back, err)
 	}
-	if _, err := s.Restore(ctx, owner, "shop", 2, 1); !errors.Is(err, desk.ErrChanged) {
+	if _, err := s.Restore(ctx, owner, "shop", 2, 1); !errors.Is(err, control.ErrChanged) {
 		t.Errorf("restore over an old serial: %v", err)
 	}
 	if _, err := s.Restore(ctx, owner, "shop", 0, 9); !errors.Is(err, account.ErrNotFound) {
@@ -105,7 +105,7 @@ func TestLostUpdate(t *testing.T) {
 			got, err := s.Update(t.Context(), owner, "shop", 1, fmt.Appendf(nil, `{"version": 1, "hosts": ["h%d.example.com"]}`, i))
 			if err == nil {
 				done <- got.Serial
-			} else if !errors.Is(err, desk.ErrChanged) {
+			} else if !errors.Is(err, control.ErrChanged) {
 				t.Error(err)
 			}
 		})

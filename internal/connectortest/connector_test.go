@@ -23,8 +23,10 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/account/pgaccount"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/activity"
+	"github.com/proofline/proofline/console/activity/pgactivity"
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/site/pgsite"
 	"github.com/proofline/proofline/fairness"
@@ -77,19 +79,24 @@ func (s *server) run(l net.Listener) {
 	log := servertest.Log(s)
 	rooms := servertest.Rooms(s, s.pool, func(o *room.Options) { o.PublicURL, o.MasterKey = s.address, s.key })
 	s.rooms = rooms
-	counter := desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(s.pool), Log: log})
+	record := activity.New(activity.Options{
+		Store: pgactivity.NewStore(s.pool), IsRefusal: control.IsRefusal, Log: log,
+	})
+	counter := control.New(control.Options{
+		Rooms: rooms, Store: pgcontrol.NewStore(s.pool), Activity: record, Log: log,
+	})
 	accounts := account.New(account.Options{
-		Store: pgaccount.NewStore(s.pool), Sealer: s.key, ActivityLog: counter, URL: s.address, Host: l.Addr().String(),
+		Store: pgaccount.NewStore(s.pool), Sealer: s.key, ActivityLog: record, URL: s.address, Host: l.Addr().String(),
 		Log: log, Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},
 	})
 	sites := site.New(site.Options{
-		Store: pgsite.NewStore(s.pool), Rooms: rooms, Sealer: s.key, Acts: counter, HostOwner: accounts.HostOwner,
+		Store: pgsite.NewStore(s.pool), Rooms: rooms, Sealer: s.key, Activity: record, HostOwner: accounts.HostOwner,
 		Slug: func(ctx context.Context, org uuid.UUID) (string, error) {
 			o, err := accounts.Organization(ctx, account.ServerActor(org))
 			return o.Slug, err
 		},
 	})
-	running := web.New(web.Options{Rooms: rooms, Desk: counter, Accounts: accounts, Sites: sites, AdminToken: token,
+	running := web.New(web.Options{Rooms: rooms, Control: counter, Activity: record, Accounts: accounts, Sites: sites, AdminToken: token,
 		Log: log})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)

@@ -17,15 +17,17 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/desk/pgdesk"
-	"github.com/proofline/proofline/console/hook"
-	"github.com/proofline/proofline/console/hook/pghook"
+	"github.com/proofline/proofline/console/activity"
+	"github.com/proofline/proofline/console/activity/pgactivity"
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/console/rehearse"
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/site/pgsite"
+	"github.com/proofline/proofline/console/webhook"
+	"github.com/proofline/proofline/console/webhook/pgwebhook"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/pgtest"
@@ -77,19 +79,19 @@ func Actor(who string) account.Actor { return Identities()[who].Actor }
 type Site struct {
 	testing.TB
 	*console.Console
-	Desk  *desk.Desk
-	Live  *live.Live
-	Hooks *hook.Hooks
-	Sites *sites.Sites
-	Pool  *pgxpool.Pool
-	URL   string
+	Control  *control.Rooms
+	Live     *live.Live
+	Webhooks *webhook.Service
+	Sites    *sites.Sites
+	Pool     *pgxpool.Pool
+	URL      string
 }
 
 // New starts a console. Tests may change its options.
 func New(t testing.TB, change ...func(*console.Options)) *Site {
 	t.Helper()
 	pool, log := servertest.Pool(t, pgtest.URL(t)), servertest.Log(t)
-	d := newDesk(t, pool)
+	d := newControl(t, pool)
 	known := Identities()
 	o := console.Options{
 		Identify: func(_ context.Context, token string) (shell.Identity, error) {
@@ -102,7 +104,8 @@ func New(t testing.TB, change ...func(*console.Options)) *Site {
 		Live: live.New(live.Options{
 			Rooms: d.Rooms, Store: pglive.NewStore(pool), Name: "here", Version: "test", Log: log,
 		}),
-		Hooks: newHooks(t, d, pool), Sites: newSites(t, d, pool), Describe: Describe, Desk: d,
+		Webhooks: newWebhooks(t, d, pool), Sites: newSites(t, d, pool), Describe: Describe, Control: d,
+		Activity:    d.Activity,
 		CrossOrigin: http.NewCrossOriginProtection(), Version: "test", PublicURL: d.Rooms.PublicURL, Log: log,
 	}
 	for _, f := range change {
@@ -120,17 +123,17 @@ func New(t testing.TB, change ...func(*console.Options)) *Site {
 	c.Register(e)
 	listener := httptest.NewServer(e)
 	t.Cleanup(listener.Close)
-	return &Site{t, c, o.Desk, o.Live, o.Hooks, o.Sites, pool, listener.URL}
+	return &Site{t, c, o.Control, o.Live, o.Webhooks, o.Sites, pool, listener.URL}
 }
 
 // Describe describes the errors that tests look at as the server does.
 func Describe(err error) shell.Problem {
 	for target, status := range map[error]int{
 		room.ErrRegressed: http.StatusServiceUnavailable, room.ErrAbandoned: http.StatusGone,
-		room.ErrNotFound: http.StatusNotFound, desk.ErrDraftUnknown: http.StatusNotFound,
+		room.ErrNotFound: http.StatusNotFound, control.ErrDraftUnknown: http.StatusNotFound,
 		account.ErrNotFound: http.StatusNotFound, account.ErrForbidden: http.StatusForbidden,
-		room.ErrExists: http.StatusConflict, desk.ErrChanged: http.StatusConflict,
-		desk.ErrNotEnded: http.StatusConflict, live.ErrNotEnded: http.StatusConflict,
+		room.ErrExists: http.StatusConflict, control.ErrChanged: http.StatusConflict,
+		control.ErrNotEnded: http.StatusConflict, live.ErrNotEnded: http.StatusConflict,
 		shell.ErrCrossOrigin: http.StatusForbidden, shell.ErrSwitched: http.StatusConflict,
 		shell.ErrTooLarge: http.StatusRequestEntityTooLarge, shell.ErrSignIn: http.StatusUnauthorized,
 	} {
@@ -152,8 +155,8 @@ func Describe(err error) shell.Problem {
 	return shell.Problem{Status: http.StatusInternalServerError, Title: "Internal error", Detail: err.Error()}
 }
 
-// newDesk runs rooms on a database. The first organization owns queue.example.org.
-func newDesk(t testing.TB, pool *pgxpool.Pool) *desk.Desk {
+// newControl runs rooms on a database. The first organization owns queue.example.org.
+func newControl(t testing.TB, pool *pgxpool.Pool) *control.Rooms {
 	t.Helper()
 	rooms, log := servertest.Rooms(t, pool), servertest.Log(t)
 	owns := func(_ context.Context, org uuid.UUID, host string) (bool, error) {
@@ -165,24 +168,27 @@ func newDesk(t testing.TB, pool *pgxpool.Pool) *desk.Desk {
 			t.Error(err)
 		}
 	})
-	return desk.New(desk.Options{
-		Rooms: rooms, Store: pgdesk.NewStore(pool), OwnsHost: owns, Rehearsals: rehearsals, Log: log,
+	return control.New(control.Options{
+		Rooms: rooms, Store: pgcontrol.NewStore(pool), OwnsHost: owns, Rehearsals: rehearsals, Log: log,
+		Activity: activity.New(activity.Options{
+			Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
+		}),
 	})
 }
 
-// newHooks returns webhooks that may lead to this machine. They are sent only if the test runs them.
-func newHooks(t testing.TB, d *desk.Desk, pool *pgxpool.Pool) *hook.Hooks {
+// newWebhooks returns webhooks that may lead to this machine. They are sent only if the test runs them.
+func newWebhooks(t testing.TB, d *control.Rooms, pool *pgxpool.Pool) *webhook.Service {
 	t.Helper()
-	return hook.New(hook.Options{
-		Store: pghook.NewStore(pool), Rooms: d.Rooms, Sealer: servertest.MasterKey(t), ActivityLog: d,
+	return webhook.New(webhook.Options{
+		Store: pgwebhook.NewStore(pool), Rooms: d.Rooms, Sealer: servertest.MasterKey(t), ActivityLog: d.Activity,
 		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: servertest.Log(t),
 	})
 }
 
-func newSites(t testing.TB, d *desk.Desk, pool *pgxpool.Pool) *sites.Sites {
+func newSites(t testing.TB, d *control.Rooms, pool *pgxpool.Pool) *sites.Sites {
 	t.Helper()
 	return sites.New(sites.Options{
-		Store: pgsite.NewStore(pool), Rooms: d.Rooms, Sealer: servertest.MasterKey(t), Acts: d,
+		Store: pgsite.NewStore(pool), Rooms: d.Rooms, Sealer: servertest.MasterKey(t), Activity: d.Activity,
 		Slug: func(_ context.Context, org uuid.UUID) (string, error) {
 			return map[uuid.UUID]string{account.MainOrg: "main", otherOrg: "other"}[org], nil
 		},
@@ -192,7 +198,7 @@ func newSites(t testing.TB, d *desk.Desk, pool *pgxpool.Pool) *sites.Sites {
 // Create publishes a room of a person's organization.
 func (s *Site) Create(who string, c room.Config) *room.Room {
 	s.Helper()
-	r, err := s.Desk.Create(s.Context(), Actor(who), c, desk.Place{})
+	r, err := s.Control.Create(s.Context(), Actor(who), c, control.Place{})
 	if err != nil {
 		s.Fatal(err)
 	}

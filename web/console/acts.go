@@ -11,18 +11,18 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/activity"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
-// actRoutes are those of the log of what was done.
-func (c *Console) actRoutes() []route {
-	return []route{{GET, "/acts", account.Read, c.listActs}}
+// activityRoutes returns the routes of the activity log.
+func (c *Console) activityRoutes() []route {
+	return []route{{GET, "/acts", account.Read, c.listActivity}}
 }
 
-// actView is one deed in a list.
-type actView struct {
+// activityView is an entry of the activity log in a list.
+type activityView struct {
 	At      time.Time
 	Actor   string
 	Kind    string
@@ -34,8 +34,8 @@ type actView struct {
 	Outcome string // in words, empty when it was done
 }
 
-// actWords say what was done; the verb itself where there are none.
-var actWords = map[string]string{
+// verbWords describes the verbs of the activity log.
+var verbWords = map[string]string{
 	"room.create": "published the room", "room.amend": "changed the room", "room.pause": "paused calls", "room.hold": "stopped entry",
 	"room.resume": "resumed", "room.end": "ended the room", "room.report": "audited the room and published the report", "room.revoke": "took a place away", "room.rotate-keys": "made a new key for passes",
 	"room.calls": "changed who calls", "room.queue-it": "changed how the room speaks to queue-it's connectors", "room.archive": "archived the room", "room.unarchive": "took the room out of the archive",
@@ -51,12 +51,12 @@ var actWords = map[string]string{
 	"draft.create": "began a draft", "draft.delete": "deleted a draft", "rehearsal.start": "began a rehearsal", "rehearsal.stop": "stopped a rehearsal",
 }
 
-var outcomeWords = map[pgdesk.Outcome]string{
-	pgdesk.Refused: "was refused", pgdesk.Failed: "failed", "": "nobody knows whether it was done: the server stopped in between",
+var outcomeWords = map[activity.Outcome]string{
+	activity.Refused: "was refused", activity.Failed: "failed", "": "nobody knows whether it was done: the server stopped in between",
 }
 
-// listActs answers with the log, of everything or of one room.
-func (c *Console) listActs(x *request) error {
+// listActivity shows the activity log, of the organization or of one object.
+func (c *Console) listActivity(x *request) error {
 	before := uuid.Nil
 	if text := x.QueryParam("before"); text != "" {
 		var err error
@@ -65,17 +65,17 @@ func (c *Console) listActs(x *request) error {
 		}
 	}
 	object := x.QueryParam("object")
-	page, err := c.Desk.Acts(x.Request().Context(), x.Actor, object, before, 0)
+	page, err := c.Activity.Entries(x.Request().Context(), x.Actor, object, before, 0)
 	if err != nil {
 		return err
 	}
 	v := struct {
 		Object string
-		List   []actView
+		List   []activityView
 		Next   string
 	}{Object: object}
-	for _, a := range page.List {
-		v.List = append(v.List, newActView(a))
+	for _, a := range page.Entries {
+		v.List = append(v.List, newActivityView(a))
 	}
 	if page.Next != uuid.Nil {
 		v.Next = page.Next.String()
@@ -83,8 +83,8 @@ func (c *Console) listActs(x *request) error {
 	return x.page("acts", v)
 }
 
-func newActView(a pgdesk.Act) actView {
-	v := actView{At: a.At, Actor: a.Actor, Kind: a.ActorKind, Words: actWords[a.Verb], Object: a.Object, IsRoom: isRoomAct(a), Outcome: outcomeWords[a.Outcome]}
+func newActivityView(a activity.Entry) activityView {
+	v := activityView{At: a.At, Actor: a.Actor, Kind: a.ActorKind, Words: verbWords[a.Verb], Object: a.Object, IsRoom: isAboutRoom(a), Outcome: outcomeWords[a.Outcome]}
 	if name, ok := strings.CutPrefix(a.Object, "site/"); ok {
 		v.Site = name
 	}
@@ -92,7 +92,7 @@ func newActView(a pgdesk.Act) actView {
 		v.Words = strings.ReplaceAll(a.Verb, ".", " ")
 	}
 	detail := map[string]any{}
-	_ = json.Unmarshal(a.Detail, &detail) // written by the desk
+	_ = json.Unmarshal(a.Detail, &detail) // written by package control
 	for _, name := range slices.Sorted(maps.Keys(detail)) {
 		if text := detailWords(name, detail[name]); text != "" {
 			v.Details = append(v.Details, text)
@@ -101,9 +101,9 @@ func newActView(a pgdesk.Act) actView {
 	return v
 }
 
-// isRoomAct tells whether an act is of a room with a page: a draft has an id for
-// an object, and a room that could not be made may have no slug.
-func isRoomAct(a pgdesk.Act) bool {
+// isAboutRoom reports whether an entry is about a room with a page: the object of a draft is an id,
+// and a room that could not be created may have no slug.
+func isAboutRoom(a activity.Entry) bool {
 	if kind, _, _ := strings.Cut(a.Verb, "."); kind != "room" && kind != "rehearsal" {
 		return false
 	}
@@ -114,7 +114,7 @@ func isRoomAct(a pgdesk.Act) bool {
 func messageDetail(value map[string]any) string {
 	var m room.Message
 	text, _ := json.Marshal(value)
-	_ = json.Unmarshal(text, &m) // written by the desk
+	_ = json.Unmarshal(text, &m) // written by package control
 	var parts []string
 	for _, tag := range m.Tags() {
 		parts = append(parts, fmt.Sprintf("%s: %s", languageName(tag), m.Texts[tag]))

@@ -6,11 +6,11 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/activity"
 )
 
-// TestActWords: whatever packages note as an act has words for people.
-func TestActWords(t *testing.T) {
+// TestVerbWords checks that every verb of the activity log has words for people.
+func TestVerbWords(t *testing.T) {
 	t.Parallel()
 	verb := regexp.MustCompile(`(?:[rR]ecord|recordEverywhere|factorChanged|\.Do|\.update|\.control)\([^"\n]*"([a-z]+(?:[.-][a-z-]+)+)"`)
 	found := 0
@@ -26,7 +26,7 @@ func TestActWords(t *testing.T) {
 			}
 			for _, match := range verb.FindAllSubmatch(text, -1) {
 				found++
-				if actWords[string(match[1])] == "" {
+				if verbWords[string(match[1])] == "" {
 					t.Errorf("%s: no words for %s", file, match[1])
 				}
 			}
@@ -37,7 +37,7 @@ func TestActWords(t *testing.T) {
 	}
 }
 
-func TestActsOfRooms(t *testing.T) {
+func TestAboutRoom(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		verb, object string
@@ -50,7 +50,7 @@ func TestActsOfRooms(t *testing.T) {
 		{"roommate.create", "sale", false},
 		{"draft.create", "01a1ffe7-daaa-7e3b-9bcc-5679d9614d4c", false},
 	} {
-		if got := isRoomAct(pgdesk.Act{Verb: test.verb, Object: test.object}); got != test.want {
+		if got := isAboutRoom(activity.Entry{Verb: test.verb, Object: test.object}); got != test.want {
 			t.Errorf("%s of %q: %t, want %t", test.verb, test.object, got, test.want)
 		}
 	}

@@ -10,13 +10,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/internal/invalid"
 )
 
 // alertRoutes are those of who is told when something needs a person.
 func (c *Console) alertRoutes() []route {
-	if c.Hooks == nil {
+	if c.Webhooks == nil {
 		return nil
 	}
 	return []route{
@@ -27,17 +27,17 @@ func (c *Console) alertRoutes() []route {
 }
 
 // alertWords say when an alert comes.
-var alertWords = map[hook.AlertKind]string{
-	hook.AlertForkSeen:         "a server or a witness has seen another history of the room, which is held",
-	hook.AlertBeaconLate:       "a draw has waited for its round for 30 seconds",
-	hook.AlertDatabase:         "the database has not answered for 30 seconds",
-	hook.AlertPaused:           "the room is paused or held",
-	hook.AlertEnded:            "a room is over",
-	hook.AlertOutflowBehind:    "the outflow is behind what is planned for two minutes",
-	hook.AlertNoShows:          "more of the people called do not come than the share below",
-	hook.AlertLineFull:         "as many people are in line as the room lets in",
-	hook.AlertTokenEnds:        "a token in use ends in two weeks, in three days, or has ended",
-	hook.AlertEndpointDisabled: "nothing is sent to a webhook any more",
+var alertWords = map[webhook.AlertKind]string{
+	webhook.AlertForkSeen:         "a server or a witness has seen another history of the room, which is held",
+	webhook.AlertBeaconLate:       "a draw has waited for its round for 30 seconds",
+	webhook.AlertDatabase:         "the database has not answered for 30 seconds",
+	webhook.AlertPaused:           "the room is paused or held",
+	webhook.AlertEnded:            "a room is over",
+	webhook.AlertOutflowBehind:    "the outflow is behind what is planned for two minutes",
+	webhook.AlertNoShows:          "more of the people called do not come than the share below",
+	webhook.AlertLineFull:         "as many people are in line as the room lets in",
+	webhook.AlertTokenEnds:        "a token in use ends in two weeks, in three days, or has ended",
+	webhook.AlertEndpointDisabled: "nothing is sent to a webhook any more",
 }
 
 // alertsPage is what the page of alerts shows.
@@ -56,16 +56,16 @@ type alertChoice struct {
 }
 
 type endpointChoice struct {
-	hook.Endpoint
+	webhook.Endpoint
 	Chosen bool
 }
 
-func (x *request) alertsPage(ctx context.Context, s hook.AlertSettings) (alertsPage, error) {
-	p := alertsPage{HasMail: x.console.Hooks.Mail != nil, Emails: strings.Join(s.Emails, "\n"), NoShows: s.NoShowPercent}
-	for _, k := range hook.AlertKinds() {
+func (x *request) alertsPage(ctx context.Context, s webhook.AlertSettings) (alertsPage, error) {
+	p := alertsPage{HasMail: x.console.Webhooks.Mail != nil, Emails: strings.Join(s.Emails, "\n"), NoShows: s.NoShowPercent}
+	for _, k := range webhook.AlertKinds() {
 		p.Kinds = append(p.Kinds, alertChoice{choice{string(k), alertWords[k], slices.Contains(s.Kinds, k)}, k.Title()})
 	}
-	list, err := x.console.Hooks.Endpoints(ctx, x.Actor)
+	list, err := x.console.Webhooks.Endpoints(ctx, x.Actor)
 	for _, e := range list {
 		p.Endpoints = append(p.Endpoints, endpointChoice{e, slices.Contains(s.Endpoints, e.ID)})
 	}
@@ -76,7 +76,7 @@ func (x *request) alertsPage(ctx context.Context, s hook.AlertSettings) (alertsP
 func (c *Console) showAlerts(x *request) error {
 	ctx, stop := x.wait()
 	defer stop()
-	s, err := c.Hooks.Alerts(ctx, x.Actor)
+	s, err := c.Webhooks.Alerts(ctx, x.Actor)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (c *Console) showAlerts(x *request) error {
 }
 
 // alerts reads the form.
-func (x *request) alerts() (s hook.AlertSettings, problems invalid.List) {
+func (x *request) alerts() (s webhook.AlertSettings, problems invalid.List) {
 	for line := range strings.Lines(strings.ReplaceAll(x.form("emails"), ",", "\n")) {
 		if line = strings.TrimSpace(line); line != "" {
 			s.Emails = append(s.Emails, line)
@@ -103,7 +103,7 @@ func (x *request) alerts() (s hook.AlertSettings, problems invalid.List) {
 		s.Endpoints = append(s.Endpoints, id)
 	}
 	for _, name := range x.Request().PostForm["kind"] {
-		s.Kinds = append(s.Kinds, hook.AlertKind(name))
+		s.Kinds = append(s.Kinds, webhook.AlertKind(name))
 	}
 	var err error
 	if s.NoShowPercent, err = strconv.Atoi(x.form("no_show_percent")); err != nil || s.NoShowPercent == 0 {
@@ -120,7 +120,7 @@ func (c *Console) saveAlerts(x *request) error {
 	if len(problems) > 0 {
 		err = problems.Err()
 	} else {
-		err = c.Hooks.SetAlerts(ctx, x.Actor, s)
+		err = c.Webhooks.SetAlerts(ctx, x.Actor, s)
 	}
 	if err == nil {
 		return x.done("/alerts", "alerts-saved")
@@ -135,7 +135,7 @@ func (c *Console) saveAlerts(x *request) error {
 func (c *Console) testAlerts(x *request) error {
 	ctx, stop := x.wait()
 	defer stop()
-	switch err := c.Hooks.TestAlert(ctx, x.Actor); {
+	switch err := c.Webhooks.TestAlert(ctx, x.Actor); {
 	case errors.Is(err, account.ErrNotFound):
 		return x.done("/alerts", "alerts-nobody")
 	case err != nil:

@@ -24,10 +24,10 @@ var beaconPages = []string{"rooms", "room-new", "room-editor"}
 // beaconTrouble says that the relays of public randomness cannot be reached, and
 // what the organizer can choose between; empty when nothing is wrong.
 func (c *Console) beaconTrouble() string {
-	if c.Desk == nil {
+	if c.Control == nil {
 		return ""
 	}
-	name, err := c.Desk.Rooms.BeaconTrouble()
+	name, err := c.Control.Rooms.BeaconTrouble()
 	if err != nil {
 		return fmt.Sprintf("This server cannot reach the public randomness of %s at the moment. Draws that use it wait until it can; nobody loses a place. "+
 			"For a new room you can choose: publish it with %[1]s, and its draws wait if this lasts; "+

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/room"
 )
@@ -23,7 +23,7 @@ func TestBeaconTrouble(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{nil, errors.New("no route")} {
 		chain := room.Chain{Chain: beacon.Quicknet(), Reach: unreachable{err}}
-		c := &Console{Options: Options{Desk: &desk.Desk{Options: desk.Options{Rooms: &room.Rooms{Options: room.Options{Chains: []room.Chain{chain}}}}}}}
+		c := &Console{Options: Options{Control: &control.Rooms{Options: control.Options{Rooms: &room.Rooms{Options: room.Options{Chains: []room.Chain{chain}}}}}}}
 		text := c.beaconTrouble()
 		if got := c.beaconWarnings(room.Config{}); (len(got) == 1) != (err != nil) {
 			t.Errorf("relays fail with %v: publishing warns %q", err, got)
@@ -44,7 +44,7 @@ func TestBeaconTrouble(t *testing.T) {
 func TestBeaconPages(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t, func(o *Options) {
-		o.Desk.Rooms.Chains = []room.Chain{{Chain: beacon.Quicknet(), Reach: unreachable{errors.New("no route")}}}
+		o.Control.Rooms.Chains = []room.Chain{{Chain: beacon.Quicknet(), Reach: unreachable{errors.New("no route")}}}
 	})
 	s.create(owner, room.Config{Slug: "sale", Beacon: "none"})
 	for _, path := range []string{"/console/rooms", "/console/rooms/new", "/console/rooms/new?preset=queue"} {

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/locale"
@@ -66,7 +66,7 @@ type subject struct {
 	// inherited is the logo of the organization, as a data URL: the room's without one of its own.
 	inherited string
 	// save stores a brand unless another than that of the tag is there;
-	// [desk.ErrChanged].
+	// [control.ErrChanged].
 	save  func(ctx context.Context, b room.Brand, base string) error
 	saved string // the notice
 }
@@ -77,7 +77,7 @@ func (b *brands) subject(ctx context.Context, x *request) (subject, error) {
 		d, err := b.draft(ctx, x)
 		return b.draftSubject(ctx, x, d), err
 	}
-	r, err := b.Desk.Room(ctx, x.Actor, x.Param("slug"))
+	r, err := b.Control.Room(ctx, x.Actor, x.Param("slug"))
 	if err != nil {
 		return subject{}, err
 	}
@@ -89,7 +89,7 @@ func (b *brands) subject(ctx context.Context, x *request) (subject, error) {
 		},
 		inherited: b.inherited(ctx, x),
 		save: func(ctx context.Context, sent room.Brand, base string) error {
-			_, err := b.Desk.Amend(ctx, x.Actor, r.Slug, room.Amendment{SettingsChange: room.SettingsChange{Brand: &sent}},
+			_, err := b.Control.Amend(ctx, x.Actor, r.Slug, room.Amendment{SettingsChange: room.SettingsChange{Brand: &sent}},
 				func(c room.Config) bool { return brandTag(c.Brand) == base })
 			return err
 		},
@@ -126,7 +126,7 @@ func (b *brands) inherited(ctx context.Context, x *request) string {
 }
 
 // draftSubject is the same of a draft, which is not published.
-func (b *brands) draftSubject(ctx context.Context, x *request, d desk.Draft) subject {
+func (b *brands) draftSubject(ctx context.Context, x *request, d control.Draft) subject {
 	c := d.Config()
 	title := cmp.Or(c.Title, c.Slug, "New room")
 	return subject{
@@ -135,11 +135,11 @@ func (b *brands) draftSubject(ctx context.Context, x *request, d desk.Draft) sub
 		inherited: b.inherited(ctx, x),
 		save: func(ctx context.Context, sent room.Brand, base string) error {
 			if brandTag(c.Brand) != base {
-				return desk.ErrChanged
+				return control.ErrChanged
 			}
 			config, err := withBrand(d.Draft.Config, sent)
 			if err == nil {
-				_, err = b.Desk.SaveDraft(ctx, x.Actor, d.ID, d.Version, d.Host, config)
+				_, err = b.Control.SaveDraft(ctx, x.Actor, d.ID, d.Version, d.Host, config)
 			}
 			return err
 		},
@@ -260,7 +260,7 @@ func (b *brands) save(x *request) error {
 		return x.render(http.StatusBadRequest, "room-brand", view{Data: newBrandView(of, sent, base), Problems: problems})
 	}
 	err = of.save(ctx, sent, base)
-	if errors.Is(err, desk.ErrChanged) {
+	if errors.Is(err, control.ErrChanged) {
 		now, err := b.subject(ctx, x)
 		if err != nil {
 			return err

@@ -340,7 +340,7 @@ func TestDraftBrand(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
 	actor := identities()[operator].Actor
-	d, err := s.desk.SaveDraft(s.Context(), actor, uuid.Nil, 0, "", json.RawMessage(`{"slug":"Not a slug","title":"Autumn tour","claim":"7m","targets":["https://shop.example.com"],"opens":"one day"}`))
+	d, err := s.control.SaveDraft(s.Context(), actor, uuid.Nil, 0, "", json.RawMessage(`{"slug":"Not a slug","title":"Autumn tour","claim":"7m","targets":["https://shop.example.com"],"opens":"one day"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func TestDraftBrand(t *testing.T) {
 	s.upload(operator, path+"/brand", []file{{"logo_file", logo}}, "base", base, "color", "#7a1fa2", "text.en.headline", "Hello").leadsTo(path + "/brand?done=draft-saved")
 	s.post(operator, path+"/brand", "base", base, "color", "#000000").want(http.StatusConflict).has("Somebody else has changed the brand")
 	s.post(operator, path+"/brand", "base", base, "color", "red").want(http.StatusBadRequest).has("must be a colour")
-	stored, err := s.desk.Draft(s.Context(), actor, d.ID)
+	stored, err := s.control.Draft(s.Context(), actor, d.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

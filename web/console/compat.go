@@ -74,7 +74,7 @@ func (c *Console) shellRoutes() (list []shell.Route) {
 
 func (c *Console) ofRoom(answer func(context.Context, *request, *room.Room) error) func(*request) error {
 	return func(x *request) error {
-		return shell.OfRoom(c.Desk, func(ctx context.Context, _ *shell.Request, r *room.Room) error {
+		return shell.OfRoom(c.Control, func(ctx context.Context, _ *shell.Request, r *room.Room) error {
 			return answer(ctx, x, r)
 		})(x.shellRequest)
 	}

@@ -11,10 +11,11 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/activity"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/live"
 	sites "github.com/proofline/proofline/console/site"
+	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/web/console/shell"
 )
 
@@ -26,14 +27,16 @@ type Options struct {
 	Describe func(error) shell.Problem
 	// Accounts has people, organizations and tokens.
 	Accounts *account.Accounts
-	// Desk has rooms, drafts and the activity log.
-	Desk *desk.Desk
+	// Control performs the operations of organizers on their rooms.
+	Control *control.Rooms
+	// Activity is the activity log.
+	Activity *activity.Log
 	// Hosts lists the custom hosts under which an organization may publish rooms; nil: none.
 	Hosts func(ctx context.Context, actor account.Actor) ([]string, error)
 	// Live has the figures of rooms.
 	Live *live.Live
-	// Hooks has webhooks and alerts.
-	Hooks *hook.Hooks
+	// Webhooks sends webhooks and alerts.
+	Webhooks *webhook.Service
 	// Sites has the sites that rooms protect.
 	Sites *sites.Sites
 	// Closing is closed when the server stops, so that streams end; nil: never.
@@ -78,8 +81,8 @@ func New(o Options) (*Console, error) {
 		Identify: o.Identify, Describe: o.Describe, CrossOrigin: o.CrossOrigin, Manifest: o.Manifest,
 		Version: o.Version, PublicURL: o.PublicURL, Foreign: o.Foreign, Now: o.Now, Log: o.Log,
 	}
-	if o.Desk != nil {
-		base.Rooms = o.Desk
+	if o.Control != nil {
+		base.Rooms = o.Control
 	}
 	c.shell, err = shell.New(base, shell.Part{
 		Name: "console", Routes: c.shellRoutes(), Templates: templates, Notices: notices,
@@ -111,8 +114,8 @@ func (c *Console) allRoutes() []route {
 		c.liveRoutes(),
 		c.controlRoutes(),
 		c.reportRoutes(),
-		c.actRoutes(),
-		c.hookRoutes(),
+		c.activityRoutes(),
+		c.webhookRoutes(),
 		c.alertRoutes(),
 		c.rehearsalRoutes(),
 		c.siteRoutes(),

@@ -41,7 +41,7 @@ func (c *Console) askPause(_ *request, r *room.Room) (question, error) {
 }
 
 func (c *Console) pause(x *request, r *room.Room) error {
-	_, err := c.Desk.Pause(x.Request().Context(), x.Actor, r.Slug)
+	_, err := c.Control.Pause(x.Request().Context(), x.Actor, r.Slug)
 	return err
 }
 
@@ -66,7 +66,7 @@ func (c *Console) askHold(_ *request, r *room.Room) (question, error) {
 }
 
 func (c *Console) hold(x *request, r *room.Room) error {
-	_, err := c.Desk.Hold(x.Request().Context(), x.Actor, r.Slug)
+	_, err := c.Control.Hold(x.Request().Context(), x.Actor, r.Slug)
 	return err
 }
 
@@ -85,7 +85,7 @@ func (c *Console) askResume(_ *request, r *room.Room) (question, error) {
 }
 
 func (c *Console) resume(x *request, r *room.Room) error {
-	_, err := c.Desk.Resume(x.Request().Context(), x.Actor, r.Slug)
+	_, err := c.Control.Resume(x.Request().Context(), x.Actor, r.Slug)
 	return err
 }
 
@@ -171,7 +171,7 @@ func (c *Console) changeOutflow(x *request, r *room.Room) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.Desk.Amend(x.Request().Context(), x.Actor, r.Slug, a, nil)
+	_, err = c.Control.Amend(x.Request().Context(), x.Actor, r.Slug, a, nil)
 	return err
 }
 
@@ -209,7 +209,7 @@ func (c *Console) revokeTicket(x *request, r *room.Room) error {
 	if err != nil {
 		return invalid.Field("ticket", wantTicket)
 	}
-	_, err = c.Desk.Revoke(x.Request().Context(), x.Actor, r.Slug, t, fairness.Reason(x.form("reason")))
+	_, err = c.Control.Revoke(x.Request().Context(), x.Actor, r.Slug, t, fairness.Reason(x.form("reason")))
 	return err
 }
 
@@ -258,7 +258,7 @@ func shopOf(r *room.Room) string {
 
 func (c *Console) endRoom(x *request, r *room.Room) error {
 	ctx := x.Request().Context()
-	if _, err := c.Desk.End(ctx, x.Actor, r.Slug); err != nil || x.form("shop") != "open" {
+	if _, err := c.Control.End(ctx, x.Actor, r.Slug); err != nil || x.form("shop") != "open" {
 		return err
 	}
 	return c.openShop(ctx, x.Actor, r)

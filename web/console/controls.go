@@ -19,23 +19,23 @@ func (c *Console) controlRoutes() []route {
 	list := []route{
 		{GET, "/rooms/:slug/ticket", account.Read, c.showTicket},
 	}
-	for name, control := range controls {
+	for name, each := range controls {
 		list = append(list,
 			route{GET, "/rooms/:slug/" + name, account.Operate, c.showControl(name)},
-			route{POST, "/rooms/:slug/" + name, account.Operate, c.doControl(name, control)},
+			route{POST, "/rooms/:slug/" + name, account.Operate, c.doControl(name, each)},
 		)
 	}
 	return list
 }
 
-// control is one thing that can be done to a room that lives.
-type control struct {
+// roomControl is one thing that can be done to a room that lives.
+type roomControl struct {
 	ask    func(*Console, *request, *room.Room) (question, error) // checks what was sent
 	do     func(*Console, *request, *room.Room) error
 	notice string // once it is done
 }
 
-var controls = map[string]control{
+var controls = map[string]roomControl{
 	"pause":        {(*Console).askPause, (*Console).pause, "paused"},
 	"hold":         {(*Console).askHold, (*Console).hold, "held"},
 	"resume":       {(*Console).askResume, (*Console).resume, "resumed"},
@@ -97,7 +97,7 @@ func (c *Console) showControl(name string) func(*request) error {
 }
 
 func (c *Console) controlView(x *request, name string) (controlView, error) {
-	r, err := c.Desk.Room(x.Request().Context(), x.Actor, x.Param("slug"))
+	r, err := c.Control.Room(x.Request().Context(), x.Actor, x.Param("slug"))
 	if err != nil {
 		return controlView{}, err
 	}
@@ -107,9 +107,9 @@ func (c *Console) controlView(x *request, name string) (controlView, error) {
 }
 
 // doControl checks what was sent, asks, and then does it.
-func (c *Console) doControl(name string, control control) func(*request) error {
+func (c *Console) doControl(name string, each roomControl) func(*request) error {
 	return func(x *request) error {
-		r, err := c.Desk.Room(x.Request().Context(), x.Actor, x.Param("slug"))
+		r, err := c.Control.Room(x.Request().Context(), x.Actor, x.Param("slug"))
 		if err != nil {
 			return err
 		}
@@ -117,15 +117,15 @@ func (c *Console) doControl(name string, control control) func(*request) error {
 			v.Only = name
 			return x.page("room-control", v)
 		}
-		q, err := control.ask(c, x, r)
+		q, err := each.ask(c, x, r)
 		if err == nil && !x.isConfirmed() {
 			return x.confirm(q, "/rooms/"+r.Slug)
 		}
 		if err == nil {
-			err = control.do(c, x, r)
+			err = each.do(c, x, r)
 		}
 		if err == nil {
-			return x.done("/rooms/"+r.Slug, control.notice)
+			return x.done("/rooms/"+r.Slug, each.notice)
 		}
 		return c.refuseControl(x, name, err)
 	}
@@ -192,7 +192,7 @@ func (c *Console) showTicket(x *request) error {
 	if err != nil {
 		return x.invalid("room-ticket", page, invalid.Field("id", "must be a ticket, such as cda3f665-387e-8031-a3d9-8534adbd7fa3"))
 	}
-	r, err := c.Desk.Room(x.Request().Context(), x.Actor, v.Slug)
+	r, err := c.Control.Room(x.Request().Context(), x.Actor, v.Slug)
 	if err != nil {
 		return err
 	}

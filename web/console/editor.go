@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
@@ -134,12 +134,12 @@ func (c *Console) showDraft(x *request) error {
 }
 
 // draft finds the draft that the path names.
-func (c *Console) draft(ctx context.Context, x *request) (desk.Draft, error) {
+func (c *Console) draft(ctx context.Context, x *request) (control.Draft, error) {
 	id, err := uuid.Parse(x.Param("id"))
 	if err != nil {
-		return desk.Draft{}, desk.ErrDraftUnknown
+		return control.Draft{}, control.ErrDraftUnknown
 	}
-	return c.Desk.Draft(ctx, x.Actor, id)
+	return c.Control.Draft(ctx, x.Actor, id)
 }
 
 // showEditor fills in what does not depend on the draft.
@@ -157,7 +157,7 @@ func (c *Console) showEditor(ctx context.Context, x *request, status int, p edit
 	if b := p.Form.Beacon; b != "" && !slices.Contains(p.Beacons, b) {
 		p.Beacons = append(p.Beacons, b)
 	}
-	p.Witnesses = len(c.Desk.Rooms.Witnesses)
+	p.Witnesses = len(c.Control.Rooms.Witnesses)
 	p.BaseURL = c.baseURL(p.Form.Host)
 	if p.Outline = p.Form.outline(); p.Form.Opens == "" {
 		p.Outline = []string{atOnce}
@@ -206,13 +206,13 @@ func (c *Console) baseURL(host string) string {
 	if host != "" {
 		record.Host = &host
 	}
-	return c.Desk.Rooms.URL(record)
+	return c.Control.Rooms.URL(record)
 }
 
 // beacons are those that rooms may use, the server's default first.
 func (c *Console) beacons() []string {
 	var list []string
-	for _, chain := range c.Desk.Rooms.Chains {
+	for _, chain := range c.Control.Rooms.Chains {
 		list = append(list, "drand:"+chain.ID)
 	}
 	return append(list, fairness.NoBeacon)
@@ -224,7 +224,7 @@ func (c *Console) defaultBeacon() string { return c.beacons()[0] }
 func (c *Console) editDraft(x *request) error {
 	ctx, cancel := x.wait()
 	defer cancel()
-	var d desk.Draft
+	var d control.Draft
 	var err error
 	if x.Param("id") != "" {
 		if d, err = c.draft(ctx, x); err != nil {
@@ -255,7 +255,7 @@ func (c *Console) editDraft(x *request) error {
 }
 
 // readEditor takes the whole form.
-func readEditor(x *request, d desk.Draft) editorPage {
+func readEditor(x *request, d control.Draft) editorPage {
 	v := x.Request().PostForm
 	version, err := strconv.ParseInt(v.Get("version"), 10, 64)
 	if err != nil {
@@ -296,17 +296,17 @@ func (p *editorPage) change(verb, argument string) bool {
 type edit struct {
 	*Console
 	*request
-	stored desk.Draft
+	stored control.Draft
 	editor editorPage
 }
 
 // store saves the draft as it is typed.
-func (e *edit) store(ctx context.Context) (desk.Draft, error) {
+func (e *edit) store(ctx context.Context) (control.Draft, error) {
 	config, err := e.editor.Form.config(e.stored.Draft.Config)
 	if err != nil {
-		return desk.Draft{}, fmt.Errorf("write draft: %w", err)
+		return control.Draft{}, fmt.Errorf("write draft: %w", err)
 	}
-	return e.Desk.SaveDraft(ctx, e.Actor, e.stored.ID, e.editor.Version, e.editor.Form.Host, config)
+	return e.Control.SaveDraft(ctx, e.Actor, e.stored.ID, e.editor.Version, e.editor.Form.Host, config)
 }
 
 func (e *edit) save(ctx context.Context) error {
@@ -325,7 +325,7 @@ func (e *edit) publish(ctx context.Context) error {
 		return e.refused(ctx, err)
 	}
 	e.stored, e.editor.ID, e.editor.Version = d, d.ID, d.Version
-	if err := e.Desk.Publishable(ctx, e.Actor, d); err != nil {
+	if err := e.Control.Publishable(ctx, e.Actor, d); err != nil {
 		return e.refused(ctx, err)
 	}
 	if !e.isConfirmed() {
@@ -340,12 +340,12 @@ func (e *edit) publish(ctx context.Context) error {
 // create makes the room of the draft as it is saved.
 func (e *edit) create(ctx context.Context) error {
 	d := e.stored
-	r, err := e.Desk.Publish(ctx, e.Actor, d.ID, d.Version)
-	if errors.Is(err, desk.ErrChanged) {
+	r, err := e.Control.Publish(ctx, e.Actor, d.ID, d.Version)
+	if errors.Is(err, control.ErrChanged) {
 		return err // between saving and publishing: what is saved now is on the draft's page
 	}
 	if errors.Is(err, room.ErrExists) {
-		err = invalid.Field("slug", desk.SlugTaken)
+		err = invalid.Field("slug", control.SlugTaken)
 	}
 	if err != nil {
 		return e.refused(ctx, err)
@@ -360,7 +360,7 @@ func (e *edit) remove(ctx context.Context) error {
 	if !e.isConfirmed() {
 		return e.confirm(plainQuestion("Delete this draft?", "Delete draft", "A deleted draft cannot be restored.").Dangerous(), "/drafts/"+e.stored.ID.String())
 	}
-	if err := e.Desk.DeleteDraft(ctx, e.Actor, e.stored.ID); err != nil {
+	if err := e.Control.DeleteDraft(ctx, e.Actor, e.stored.ID); err != nil {
 		return err
 	}
 	return e.done("/rooms", "draft-deleted")
@@ -369,7 +369,7 @@ func (e *edit) remove(ctx context.Context) error {
 // refused shows the form again with what is wrong, or beside what somebody else
 // has saved.
 func (e *edit) refused(ctx context.Context, err error) error {
-	if errors.Is(err, desk.ErrChanged) {
+	if errors.Is(err, control.ErrChanged) {
 		return e.conflict(ctx)
 	}
 	wrong, ok := errors.AsType[*invalid.Error](err)

@@ -29,7 +29,7 @@ func TestFieldName(t *testing.T) {
 func TestProblemsElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
-	d, err := s.desk.SaveDraft(t.Context(), identities()[operator].Actor, uuid.Nil, 0, "", []byte(`{"title":"Later","claim":"1ms","windows":[{"length":"1ms"}]}`))
+	d, err := s.control.SaveDraft(t.Context(), identities()[operator].Actor, uuid.Nil, 0, "", []byte(`{"title":"Later","claim":"1ms","windows":[{"length":"1ms"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

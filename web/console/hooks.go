@@ -11,13 +11,13 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/internal/invalid"
 )
 
-// hookRoutes are those of webhooks and of the log of deliveries.
-func (c *Console) hookRoutes() []route {
-	if c.Hooks == nil {
+// webhookRoutes are those of webhooks and of the log of deliveries.
+func (c *Console) webhookRoutes() []route {
+	if c.Webhooks == nil {
 		return nil
 	}
 	return []route{
@@ -38,20 +38,20 @@ func (c *Console) hookRoutes() []route {
 }
 
 // eventWords say when an event comes.
-var eventWords = map[hook.EventKind]string{
-	hook.RoomOpened: "people can join", hook.WindowDrawn: "places are drawn", hook.RoomCalled: "people may go in",
-	hook.Admitted: "people went in, with their tickets", hook.RoomPaused: "a pause or a hold begins", hook.RoomResumed: "calls go on",
-	hook.RoomAmended: "outflow, message or windows changed", hook.Revoked: "places were taken away", hook.RoomEnded: "the room is over",
-	hook.GateOpened: "the site lets people in without waiting", hook.GateShut: "they wait in line again", hook.Unguarded: "a connector could not reach the room, and let everybody in",
-	hook.BeaconLate: "a draw has waited for 30 seconds", hook.ForkSeen: "a server or a witness has seen another history",
+var eventWords = map[webhook.EventKind]string{
+	webhook.RoomOpened: "people can join", webhook.WindowDrawn: "places are drawn", webhook.RoomCalled: "people may go in",
+	webhook.Admitted: "people went in, with their tickets", webhook.RoomPaused: "a pause or a hold begins", webhook.RoomResumed: "calls go on",
+	webhook.RoomAmended: "outflow, message or windows changed", webhook.Revoked: "places were taken away", webhook.RoomEnded: "the room is over",
+	webhook.GateOpened: "the site lets people in without waiting", webhook.GateShut: "they wait in line again", webhook.Unguarded: "a connector could not reach the room, and let everybody in",
+	webhook.BeaconLate: "a draw has waited for 30 seconds", webhook.ForkSeen: "a server or a witness has seen another history",
 }
 
 // disabledWords say why nothing is sent.
-var disabledWords = map[hook.Disabled]string{
-	hook.DisabledByHand:   "It was disabled by hand.",
-	hook.DisabledGone:     "It answered that it is gone (410).",
-	hook.DisabledFailing:  "Nothing that was sent to it succeeded for three days.",
-	hook.DisabledOverfull: "50,000 deliveries waited for it.",
+var disabledWords = map[webhook.Disabled]string{
+	webhook.DisabledByHand:   "It was disabled by hand.",
+	webhook.DisabledGone:     "It answered that it is gone (410).",
+	webhook.DisabledFailing:  "Nothing that was sent to it succeeded for three days.",
+	webhook.DisabledOverfull: "50,000 deliveries waited for it.",
 }
 
 // choice is a box that can be ticked.
@@ -67,19 +67,19 @@ type webhookForm struct {
 }
 
 // formOf shows a webhook in a form.
-func formOf(e hook.EndpointConfig) webhookForm {
+func formOf(e webhook.EndpointConfig) webhookForm {
 	f := webhookForm{URL: e.URL, Description: e.Description, Rooms: strings.Join(e.Rooms, ", ")}
-	for _, k := range hook.EventKinds() {
+	for _, k := range webhook.EventKinds() {
 		f.Events = append(f.Events, choice{string(k), eventWords[k], slices.Contains(e.Events, k)})
 	}
 	return f
 }
 
 // webhook reads the form.
-func (x *request) webhook() hook.EndpointConfig {
-	c := hook.EndpointConfig{URL: x.form("url"), Description: x.form("description"), Events: []hook.EventKind{}}
+func (x *request) webhook() webhook.EndpointConfig {
+	c := webhook.EndpointConfig{URL: x.form("url"), Description: x.form("description"), Events: []webhook.EventKind{}}
 	for _, name := range x.Request().PostForm["event"] {
-		c.Events = append(c.Events, hook.EventKind(name))
+		c.Events = append(c.Events, webhook.EventKind(name))
 	}
 	c.Rooms = strings.FieldsFunc(x.form("rooms"), func(r rune) bool { return r == ',' || r == ' ' || r == '\n' || r == '\r' })
 	return c
@@ -88,7 +88,7 @@ func (x *request) webhook() hook.EndpointConfig {
 func (c *Console) listWebhooks(x *request) error {
 	ctx, stop := x.wait()
 	defer stop()
-	list, err := c.Hooks.Endpoints(ctx, x.Actor)
+	list, err := c.Webhooks.Endpoints(ctx, x.Actor)
 	if err != nil {
 		return err
 	}
@@ -96,16 +96,16 @@ func (c *Console) listWebhooks(x *request) error {
 }
 
 func (c *Console) newWebhook(x *request) error {
-	return x.page("webhook-new", formOf(hook.EndpointConfig{}))
+	return x.page("webhook-new", formOf(webhook.EndpointConfig{}))
 }
 
 func (c *Console) createWebhook(x *request) error {
 	ctx, stop := x.wait()
 	defer stop()
 	config := x.webhook()
-	e, secret, err := c.Hooks.CreateEndpoint(ctx, x.Actor, config)
-	if errors.Is(err, hook.ErrTooMany) {
-		err = invalid.Field("", sentence(hook.ErrTooMany))
+	e, secret, err := c.Webhooks.CreateEndpoint(ctx, x.Actor, config)
+	if errors.Is(err, webhook.ErrTooMany) {
+		err = invalid.Field("", sentence(webhook.ErrTooMany))
 	}
 	if err != nil {
 		return x.invalid("webhook-new", formOf(config), err)
@@ -115,29 +115,29 @@ func (c *Console) createWebhook(x *request) error {
 
 // shownSecret shows a secret, this once.
 type shownSecret struct {
-	hook.Endpoint
+	webhook.Endpoint
 	Secret  string
 	Rotated bool
 }
 
 // webhookPage is what the page of a webhook shows.
 type webhookPage struct {
-	hook.Endpoint
+	webhook.Endpoint
 	Why    string // nothing is sent
 	Form   webhookForm
-	Latest []hook.Delivery
+	Latest []webhook.Delivery
 }
 
 // latestShown is how many deliveries the page of a webhook shows.
 const latestShown = 10
 
 func (x *request) webhookPage(ctx context.Context, id uuid.UUID) (p webhookPage, err error) {
-	if p.Endpoint, err = x.console.Hooks.Endpoint(ctx, x.Actor, id); err != nil {
+	if p.Endpoint, err = x.console.Webhooks.Endpoint(ctx, x.Actor, id); err != nil {
 		return p, err
 	}
-	latest, err := x.console.Hooks.Deliveries(ctx, x.Actor, hook.DeliveryFilter{Endpoint: &id, Limit: latestShown})
+	latest, err := x.console.Webhooks.Deliveries(ctx, x.Actor, webhook.DeliveryFilter{Endpoint: &id, Limit: latestShown})
 	p.Latest, p.Why = latest.Deliveries, disabledWords[p.Disabled]
-	p.Form = formOf(hook.EndpointConfig{URL: p.URL, Events: p.Events, Rooms: p.Rooms, Description: p.Description})
+	p.Form = formOf(webhook.EndpointConfig{URL: p.URL, Events: p.Events, Rooms: p.Rooms, Description: p.Description})
 	return p, err
 }
 
@@ -165,7 +165,7 @@ func (c *Console) showWebhook(x *request) error {
 func (c *Console) changeWebhook(x *request) error {
 	return x.onWebhook(func(ctx context.Context, id uuid.UUID) error {
 		f := x.webhook()
-		_, err := c.Hooks.UpdateEndpoint(ctx, x.Actor, id, hook.EndpointChange{URL: &f.URL, Events: &f.Events, Rooms: &f.Rooms, Description: &f.Description})
+		_, err := c.Webhooks.UpdateEndpoint(ctx, x.Actor, id, webhook.EndpointChange{URL: &f.URL, Events: &f.Events, Rooms: &f.Rooms, Description: &f.Description})
 		if err == nil {
 			return x.done("/webhooks/"+id.String(), "webhook-saved")
 		}
@@ -194,7 +194,7 @@ func (c *Console) disableWebhook(x *request) error {
 
 func (x *request) setWebhook(enabled bool, notice string) error {
 	return x.onWebhook(func(ctx context.Context, id uuid.UUID) error {
-		if _, err := x.console.Hooks.UpdateEndpoint(ctx, x.Actor, id, hook.EndpointChange{Enabled: &enabled}); err != nil {
+		if _, err := x.console.Webhooks.UpdateEndpoint(ctx, x.Actor, id, webhook.EndpointChange{Enabled: &enabled}); err != nil {
 			return err
 		}
 		return x.done("/webhooks/"+id.String(), notice)
@@ -206,11 +206,11 @@ func (c *Console) rotateWebhook(x *request) error {
 		return x.confirm(plainQuestion("Make a new secret?", "New secret", "For 24 hours deliveries carry two signatures, with the old and the new secret. Then only the new one counts."), "/webhooks/"+x.Param("id"))
 	}
 	return x.onWebhook(func(ctx context.Context, id uuid.UUID) error {
-		secret, err := c.Hooks.RotateSecret(ctx, x.Actor, id)
+		secret, err := c.Webhooks.RotateSecret(ctx, x.Actor, id)
 		if err != nil {
 			return err
 		}
-		e, err := c.Hooks.Endpoint(ctx, x.Actor, id)
+		e, err := c.Webhooks.Endpoint(ctx, x.Actor, id)
 		if err != nil {
 			return err
 		}
@@ -220,8 +220,8 @@ func (c *Console) rotateWebhook(x *request) error {
 
 func (c *Console) testWebhook(x *request) error {
 	return x.onWebhook(func(ctx context.Context, id uuid.UUID) error {
-		d, err := c.Hooks.Ping(ctx, x.Actor, id)
-		if errors.Is(err, hook.ErrDisabled) {
+		d, err := c.Webhooks.Ping(ctx, x.Actor, id)
+		if errors.Is(err, webhook.ErrDisabled) {
 			return x.done("/webhooks/"+id.String(), "webhook-is-disabled")
 		}
 		if err != nil {
@@ -236,7 +236,7 @@ func (c *Console) deleteWebhook(x *request) error {
 		return x.confirm(plainQuestion("Delete this webhook?", "Delete", "Events that wait for delivery are dropped. The delivery log stays for 30 days.").Dangerous(), "/webhooks/"+x.Param("id"))
 	}
 	return x.onWebhook(func(ctx context.Context, id uuid.UUID) error {
-		if err := c.Hooks.DeleteEndpoint(ctx, x.Actor, id); err != nil {
+		if err := c.Webhooks.DeleteEndpoint(ctx, x.Actor, id); err != nil {
 			return err
 		}
 		return x.done("/webhooks", "webhook-deleted")
@@ -245,8 +245,8 @@ func (c *Console) deleteWebhook(x *request) error {
 
 // deliveriesPage is what the log of deliveries shows.
 type deliveriesPage struct {
-	hook.DeliveryPage
-	Endpoints []hook.Endpoint
+	webhook.DeliveryPage
+	Endpoints []webhook.Endpoint
 	Endpoint  string // chosen: an id, "mail" or ""
 	State     string
 	Room      string
@@ -259,7 +259,7 @@ func (c *Console) listDeliveries(x *request) error {
 	ctx, stop := x.wait()
 	defer stop()
 	p := deliveriesPage{Endpoint: x.QueryParam("endpoint"), State: x.QueryParam("state"), Room: strings.TrimSpace(x.QueryParam("room"))}
-	f := hook.DeliveryFilter{State: hook.DeliveryState(p.State), Room: p.Room, After: x.QueryParam("after")}
+	f := webhook.DeliveryFilter{State: webhook.DeliveryState(p.State), Room: p.Room, After: x.QueryParam("after")}
 	switch {
 	case p.Endpoint == mailTarget:
 		f.Endpoint = &uuid.UUID{}
@@ -271,10 +271,10 @@ func (c *Console) listDeliveries(x *request) error {
 		f.Endpoint = &id
 	}
 	var err error
-	if p.Endpoints, err = c.Hooks.Endpoints(ctx, x.Actor); err != nil {
+	if p.Endpoints, err = c.Webhooks.Endpoints(ctx, x.Actor); err != nil {
 		return err
 	}
-	if p.DeliveryPage, err = c.Hooks.Deliveries(ctx, x.Actor, f); err != nil {
+	if p.DeliveryPage, err = c.Webhooks.Deliveries(ctx, x.Actor, f); err != nil {
 		return err
 	}
 	return x.page("deliveries", p)
@@ -291,7 +291,7 @@ func (x *request) deliveryID() (uuid.UUID, error) {
 
 // deliveryView is a delivery as its page shows it.
 type deliveryView struct {
-	hook.DeliveryDetail
+	webhook.DeliveryDetail
 	Sent string // the payload, indented
 }
 
@@ -302,7 +302,7 @@ func (c *Console) showDelivery(x *request) error {
 	if err != nil {
 		return err
 	}
-	d, err := c.Hooks.Delivery(ctx, x.Actor, id)
+	d, err := c.Webhooks.Delivery(ctx, x.Actor, id)
 	if err != nil {
 		return err
 	}
@@ -321,8 +321,8 @@ func (c *Console) redeliver(x *request) error {
 		return err
 	}
 	page := "/webhooks/deliveries/" + id.String()
-	switch err := c.Hooks.Redeliver(ctx, x.Actor, id); {
-	case errors.Is(err, hook.ErrDisabled):
+	switch err := c.Webhooks.Redeliver(ctx, x.Actor, id); {
+	case errors.Is(err, webhook.ErrDisabled):
 		return x.done(page, "webhook-is-disabled")
 	case err != nil:
 		return err

@@ -16,32 +16,32 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/hook"
-	"github.com/proofline/proofline/console/hook/pghook"
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/webhook"
+	"github.com/proofline/proofline/console/webhook/pgwebhook"
 	"github.com/proofline/proofline/room/keys"
 )
 
-// newHooks makes webhooks that may lead to this machine, and are not sent unless
+// newWebhooks makes webhooks that may lead to this machine, and are not sent unless
 // a test runs them.
-func newHooks(t testing.TB, d *desk.Desk, pool *pgxpool.Pool) *hook.Hooks {
+func newWebhooks(t testing.TB, d *control.Rooms, pool *pgxpool.Pool) *webhook.Service {
 	t.Helper()
 	key, err := keys.ParseMasterKey(keys.NewMasterKey())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return hook.New(hook.Options{
-		Store: pghook.NewStore(pool), Rooms: d.Rooms, Sealer: key, ActivityLog: d,
+	return webhook.New(webhook.Options{
+		Store: pgwebhook.NewStore(pool), Rooms: d.Rooms, Sealer: key, ActivityLog: d.Activity,
 		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 }
 
-// runHooks sends until the test ends.
-func (s *site) runHooks() {
+// runWebhooks sends until the test ends.
+func (s *site) runWebhooks() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(s.Context())
 	stopped := make(chan struct{})
-	go func() { defer close(stopped); s.Hooks.Run(ctx) }()
+	go func() { defer close(stopped); s.Webhooks.Run(ctx) }()
 	s.Cleanup(func() { cancel(); <-stopped })
 }
 
@@ -89,7 +89,7 @@ func (s *site) until(who, path, text string) answer {
 func TestWebhookPages(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
-	s.runHooks()
+	s.runWebhooks()
 	url, got := receiver(t, http.StatusOK)
 	s.get(operator, "/console/webhooks").want(http.StatusOK).has("No webhooks yet")
 	s.get(operator, "/console/webhooks/new").want(http.StatusOK).has(`value="room.admitted"`, `name="url"`)
@@ -169,7 +169,7 @@ func TestAlertPages(t *testing.T) {
 	s.get(operator, "/console/alerts").want(http.StatusOK).has("Nobody is told yet.", "sends no mail", "There is no webhook yet.", `value="30"`).lacks(`name="emails"`)
 	s.post(operator, "/console/alerts/test").leadsTo("/console/alerts?done=alerts-nobody")
 	s.post(operator, "/console/alerts", "emails", "a@example.com", "no_show_percent", "30").want(http.StatusBadRequest).has("cannot be used: this server cannot send mail")
-	s.Hooks.Mail = &hook.SMTP{Host: "127.0.0.1", Port: 1}
+	s.Webhooks.Mail = &webhook.SMTP{Host: "127.0.0.1", Port: 1}
 	id := strings.TrimPrefix(s.post(operator, "/console/webhooks/new", "url", url, "description", "Shop").want(http.StatusOK).found(webhookPath), "/console/webhooks/")
 	s.post(operator, "/console/alerts", "emails", "a@example.com\nnobody", "kind", "line_full", "kind", "boredom", "endpoint", id, "no_show_percent", "200").want(http.StatusBadRequest).
 		has("is not an e-mail address", "is not a kind of alert", "must be from 1 to 100", "a@example.com\nnobody", `value="line_full" checked`, `value="`+id+`" checked`)
@@ -179,12 +179,12 @@ func TestAlertPages(t *testing.T) {
 		lacks(`value="no_shows" checked`, "Nobody is told yet.")
 	s.post(operator, "/console/alerts/test").leadsTo("/console/alerts?done=alerts-tested")
 	s.get(operator, "/console/webhooks/deliveries?endpoint=mail").want(http.StatusOK).has("a@example.com", "b@example.com", "waiting").lacks(url)
-	for _, k := range hook.AlertKinds() {
+	for _, k := range webhook.AlertKinds() {
 		if alertWords[k] == "" {
 			t.Errorf("no words for %s", k)
 		}
 	}
-	for _, k := range hook.EventKinds() {
+	for _, k := range webhook.EventKinds() {
 		if eventWords[k] == "" {
 			t.Errorf("no words for %s", k)
 		}

@@ -18,8 +18,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/activity"
+	"github.com/proofline/proofline/console/activity/pgactivity"
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/console/rehearse"
@@ -70,16 +72,16 @@ func identities() map[string]Identity {
 type site struct {
 	testing.TB
 	*Console
-	desk *desk.Desk
-	pool *pgxpool.Pool
-	url  string
+	control *control.Rooms
+	pool    *pgxpool.Pool
+	url     string
 }
 
 // newConsole starts a site; options may be changed before it starts.
 func newConsole(t testing.TB, change ...func(*Options)) *site {
 	t.Helper()
 	pool := servertest.Pool(t, pgtest.URL(t))
-	d := newDesk(t, pool)
+	d := newControl(t, pool)
 	known := identities()
 	o := Options{
 		Identify: func(_ context.Context, token string) (Identity, error) {
@@ -90,9 +92,9 @@ func newConsole(t testing.TB, change ...func(*Options)) *site {
 			return who, nil
 		},
 		Live:     live.New(live.Options{Rooms: d.Rooms, Store: pglive.NewStore(pool), Name: "here", Version: "test", Log: slog.New(slog.NewTextHandler(t.Output(), nil))}),
-		Hooks:    newHooks(t, d, pool),
+		Webhooks: newWebhooks(t, d, pool),
 		Sites:    newSites(t, d, pool),
-		Describe: describe, Desk: d, CrossOrigin: http.NewCrossOriginProtection(),
+		Describe: describe, Control: d, Activity: d.Activity, CrossOrigin: http.NewCrossOriginProtection(),
 		Version: "test", PublicURL: d.Rooms.PublicURL,
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
@@ -118,8 +120,8 @@ func newConsole(t testing.TB, change ...func(*Options)) *site {
 func describe(err error) shell.Problem {
 	for target, status := range map[error]int{
 		room.ErrRegressed: http.StatusServiceUnavailable, room.ErrAbandoned: http.StatusGone,
-		room.ErrNotFound: http.StatusNotFound, desk.ErrDraftUnknown: http.StatusNotFound, account.ErrForbidden: http.StatusForbidden,
-		room.ErrExists: http.StatusConflict, desk.ErrChanged: http.StatusConflict, desk.ErrNotEnded: http.StatusConflict, live.ErrNotEnded: http.StatusConflict,
+		room.ErrNotFound: http.StatusNotFound, control.ErrDraftUnknown: http.StatusNotFound, account.ErrForbidden: http.StatusForbidden,
+		room.ErrExists: http.StatusConflict, control.ErrChanged: http.StatusConflict, control.ErrNotEnded: http.StatusConflict, live.ErrNotEnded: http.StatusConflict,
 		account.ErrNotFound: http.StatusNotFound, shell.ErrCrossOrigin: http.StatusForbidden, ErrSwitched: http.StatusConflict, ErrTooLarge: http.StatusRequestEntityTooLarge, ErrSignIn: http.StatusUnauthorized,
 	} {
 		if errors.Is(err, target) {
@@ -140,8 +142,8 @@ func describe(err error) shell.Problem {
 	return shell.Problem{Status: http.StatusInternalServerError, Title: "Internal error", Detail: err.Error()}
 }
 
-// newDesk runs rooms on a database; the first organization owns queue.example.org.
-func newDesk(t testing.TB, pool *pgxpool.Pool) *desk.Desk {
+// newControl runs rooms on a database; the first organization owns queue.example.org.
+func newControl(t testing.TB, pool *pgxpool.Pool) *control.Rooms {
 	t.Helper()
 	rooms, log := servertest.Rooms(t, pool), servertest.Log(t)
 	owns := func(_ context.Context, org uuid.UUID, host string) (bool, error) {
@@ -153,13 +155,18 @@ func newDesk(t testing.TB, pool *pgxpool.Pool) *desk.Desk {
 			t.Error(err)
 		}
 	})
-	return desk.New(desk.Options{Rooms: rooms, Store: pgdesk.NewStore(pool), OwnsHost: owns, Rehearsals: rehearsals, Log: log})
+	return control.New(control.Options{
+		Rooms: rooms, Store: pgcontrol.NewStore(pool), OwnsHost: owns, Rehearsals: rehearsals, Log: log,
+		Activity: activity.New(activity.Options{
+			Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
+		}),
+	})
 }
 
 // create publishes a room of somebody's organization.
 func (s *site) create(who string, c room.Config) *room.Room {
 	s.Helper()
-	r, err := s.desk.Create(s.Context(), identities()[who].Actor, c, desk.Place{})
+	r, err := s.control.Create(s.Context(), identities()[who].Actor, c, control.Place{})
 	if err != nil {
 		s.Fatal(err)
 	}

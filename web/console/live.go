@@ -141,7 +141,7 @@ func (c *Console) mayWatch(x *request, slug string, org uuid.UUID) error {
 	if x.Actor.Org != org {
 		return ErrSignIn
 	}
-	_, err := c.Desk.Room(ctx, x.Actor, slug)
+	_, err := c.Control.Room(ctx, x.Actor, slug)
 	return err
 }
 

@@ -267,7 +267,7 @@ func (c *Console) broadcast(x *request, r *room.Room) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.Desk.Amend(x.Request().Context(), x.Actor, r.Slug, a, nil)
+	_, err = c.Control.Amend(x.Request().Context(), x.Actor, r.Slug, a, nil)
 	return err
 }
 
@@ -283,6 +283,6 @@ func (c *Console) askTakeBack(_ *request, r *room.Room) (question, error) {
 }
 
 func (c *Console) takeBack(x *request, r *room.Room) error {
-	_, err := c.Desk.Amend(x.Request().Context(), x.Actor, r.Slug, room.Amendment{Message: &room.MessageChange{}}, nil)
+	_, err := c.Control.Amend(x.Request().Context(), x.Actor, r.Slug, room.Amendment{Message: &room.MessageChange{}}, nil)
 	return err
 }

@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/rehearse"
 	sites "github.com/proofline/proofline/console/site"
+	"github.com/proofline/proofline/console/webhook"
 )
 
 // TestPagesAreLookedAt wants the browser tests to know of every page: each is
@@ -26,8 +26,8 @@ func TestPagesAreLookedAt(t *testing.T) {
 		t.Fatal(err)
 	}
 	everything := Options{
-		Accounts: &account.Accounts{}, Live: &live.Live{}, Hooks: &hook.Hooks{}, Sites: &sites.Sites{},
-		Desk: &desk.Desk{Options: desk.Options{Rehearsals: &rehearse.Rehearsals{}}},
+		Accounts: &account.Accounts{}, Live: &live.Live{}, Webhooks: &webhook.Service{}, Sites: &sites.Sites{},
+		Control: &control.Rooms{Options: control.Options{Rehearsals: &rehearse.Rehearsals{}}},
 	}
 	c, err := New(everything) // nobody asks it anything
 	if err != nil {

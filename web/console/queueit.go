@@ -46,7 +46,7 @@ func (c *Console) showQueueIt(_ context.Context, x *request, r *room.Room) error
 func (c *Console) saveQueueIt(ctx context.Context, x *request, r *room.Room) error {
 	page := newQueueItPage(r)
 	page.Form = room.QueueIt{CustomerID: x.word("customer_id"), Extend: x.form("extend") == "1", WithPass: x.form("with_pass") == "1"}
-	if _, err := c.Desk.SetQueueIt(ctx, x.Actor, r.Slug, page.Form, x.word("secret_key")); err != nil {
+	if _, err := c.Control.SetQueueIt(ctx, x.Actor, r.Slug, page.Form, x.word("secret_key")); err != nil {
 		return x.invalid("room-queue-it", page, err)
 	}
 	return x.done("/rooms/"+r.Slug+"/queue-it", "queue-it-saved")
@@ -56,7 +56,7 @@ func (c *Console) clearQueueIt(ctx context.Context, x *request, r *room.Room) er
 	if !x.isConfirmed() {
 		return x.confirm(plainQuestion("Stop serving queue-it connectors?", "Stop", "Visitors reach the shop with a Proofline pass only, and the secret key is deleted.").Dangerous(), "/rooms/"+r.Slug+"/queue-it")
 	}
-	if err := c.Desk.ClearQueueIt(ctx, x.Actor, r.Slug); err != nil {
+	if err := c.Control.ClearQueueIt(ctx, x.Actor, r.Slug); err != nil {
 		return err
 	}
 	return x.done("/rooms/"+r.Slug+"/queue-it", "queue-it-cleared")

@@ -11,14 +11,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/internal/invalid"
 )
 
 // rehearsalRoutes are those of rehearsals with synthetic visitors.
 func (c *Console) rehearsalRoutes() []route {
-	if c.Desk == nil || c.Desk.Rehearsals == nil {
+	if c.Control == nil || c.Control.Rehearsals == nil {
 		return nil
 	}
 	return []route{
@@ -45,12 +45,12 @@ func (c *Console) rehearsed(x *request) (rehearsed, error) {
 	if text := x.Param("id"); text != "" {
 		id, err := uuid.Parse(text)
 		if err != nil {
-			return rehearsed{}, desk.ErrDraftUnknown
+			return rehearsed{}, control.ErrDraftUnknown
 		}
-		draft, err := c.Desk.Draft(ctx, x.Actor, id)
+		draft, err := c.Control.Draft(ctx, x.Actor, id)
 		return rehearsed{draft.Slug, cmp.Or(draft.Title, draft.Slug, "New room"), "/drafts/" + id.String(), id, true}, err
 	}
-	r, err := c.Desk.Room(ctx, x.Actor, x.Param("slug"))
+	r, err := c.Control.Room(ctx, x.Actor, x.Param("slug"))
 	if err != nil {
 		return rehearsed{}, err
 	}
@@ -73,7 +73,7 @@ func (c *Console) rehearsalPage(x *request) (rehearsalPage, error) {
 	if err != nil {
 		return rehearsalPage{}, err
 	}
-	list, err := c.Desk.ListRehearsals(x.Actor)
+	list, err := c.Control.ListRehearsals(x.Actor)
 	if err != nil {
 		return rehearsalPage{}, err
 	}
@@ -127,9 +127,9 @@ func (c *Console) startRehearsal(x *request) error {
 	switch {
 	case err != nil:
 	case of.Draft:
-		_, err = c.Desk.RehearseDraft(x.Request().Context(), x.Actor, of.ID, p)
+		_, err = c.Control.RehearseDraft(x.Request().Context(), x.Actor, of.ID, p)
 	default:
-		_, err = c.Desk.Rehearse(x.Request().Context(), x.Actor, of.Slug, p)
+		_, err = c.Control.Rehearse(x.Request().Context(), x.Actor, of.Slug, p)
 	}
 	if err == nil {
 		return x.done(of.Path+"/rehearsal", "rehearsal-started")
@@ -154,7 +154,7 @@ func (c *Console) stopRehearsal(x *request) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Desk.StopRehearsal(x.Request().Context(), x.Actor, x.form("rehearsal")); err != nil {
+	if err := c.Control.StopRehearsal(x.Request().Context(), x.Actor, x.form("rehearsal")); err != nil {
 		return err
 	}
 	return x.done(of.Path+"/rehearsal", "rehearsal-stopped")

@@ -30,7 +30,7 @@ func TestRehearsal(t *testing.T) {
 	s.post(operator, path, "visitors", "10", "before", "1", "window", "1").leadsTo(path + "?done=rehearsal-started")
 	s.get(operator, path).want(http.StatusOK).has("under way", "Rehearsal: Sale").lacks("Begin the rehearsal")
 	s.post(operator, path, "visitors", "10").want(http.StatusBadRequest).has("already has a running rehearsal")
-	running := s.desk.Rehearsals.List(r.Owner.Org)[0]
+	running := s.control.Rehearsals.List(r.Owner.Org)[0]
 	if running.Of == nil || *running.Of != pgroom.RoomID("sale") || !strings.HasPrefix(running.Slug, "sale-rehearsal-") {
 		t.Errorf("rehearsal %+v", running)
 	}
@@ -38,14 +38,14 @@ func TestRehearsal(t *testing.T) {
 	s.post(stranger, path+"/stop", "rehearsal", running.Slug).want(http.StatusNotFound)
 	s.post(operator, path+"/stop", "rehearsal", running.Slug).leadsTo(path + "?done=rehearsal-stopped")
 	deadline := time.Now().Add(time.Minute)
-	for !s.desk.Rehearsals.List(r.Owner.Org)[0].Over {
+	for !s.control.Rehearsals.List(r.Owner.Org)[0].Over {
 		if time.Now().After(deadline) {
 			t.Fatal("the rehearsal goes on")
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	s.get(operator, path).want(http.StatusOK).has("over", "Begin the rehearsal")
-	copied, err := s.desk.Rooms.Get(t.Context(), running.Slug)
+	copied, err := s.control.Rooms.Get(t.Context(), running.Slug)
 	if err != nil || !copied.Snapshot().Ended || r.Snapshot().Size != 1 {
 		t.Errorf("the copy ended: %v; the room has %d entries", err, r.Snapshot().Size)
 	}
@@ -58,7 +58,7 @@ func TestRehearseDraft(t *testing.T) {
 	s := newConsole(t)
 	actor := identities()[operator].Actor
 	save := func(config string) string {
-		draft, err := s.desk.SaveDraft(t.Context(), actor, uuid.Nil, 0, "", json.RawMessage(config))
+		draft, err := s.control.SaveDraft(t.Context(), actor, uuid.Nil, 0, "", json.RawMessage(config))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestRehearseDraft(t *testing.T) {
 	s.get(stranger, path).want(http.StatusNotFound)
 	s.post(stranger, path, "visitors", "10").want(http.StatusNotFound)
 	s.post(operator, path, "visitors", "10").leadsTo(path + "?done=rehearsal-started")
-	running := s.desk.Rehearsals.List(actor.Org)[0]
+	running := s.control.Rehearsals.List(actor.Org)[0]
 	s.get(operator, path).want(http.StatusOK).has("under way", "Rehearsal: Planned")
 	s.post(operator, path+"/stop", "rehearsal", running.Slug).leadsTo(path + "?done=rehearsal-stopped")
 }

@@ -17,7 +17,7 @@ func (c *Console) reportRoutes() []route {
 
 func (c *Console) publishReport(x *request) error {
 	slug := x.Param("slug")
-	done, err := c.Desk.PublishReport(x.Request().Context(), x.Actor, slug)
+	done, err := c.Control.PublishReport(x.Request().Context(), x.Actor, slug)
 	if err != nil {
 		return err
 	}

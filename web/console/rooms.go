@@ -5,7 +5,7 @@ import (
 	"net/url"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console/format"
@@ -23,7 +23,7 @@ func (c *Console) roomRoutes() []route {
 
 // roomsPage is what the list shows.
 type roomsPage struct {
-	Drafts   []desk.Draft // on the first page, without a search
+	Drafts   []control.Draft // on the first page, without a search
 	Rooms    []roomRow
 	Search   string
 	Archived bool
@@ -38,13 +38,13 @@ func (p roomsPage) Empty() bool {
 
 // roomRow is one room of the list. Of rooms that have ended there are no figures.
 type roomRow struct {
-	desk.Summary
+	control.Summary
 	State  badge
 	InLine uint64 // neither let in, nor passed over, nor gone
 	Over   bool
 }
 
-func newRoomRow(s desk.Summary) roomRow {
+func newRoomRow(s control.Summary) roomRow {
 	row := roomRow{Summary: s, State: format.Phase(s.Phase), Over: s.Phase == room.PhaseEnded}
 	if s.Snapshot != nil {
 		row.InLine = inLine(s.Snapshot.Counts)
@@ -61,8 +61,8 @@ func inLine(n fairness.Counts) uint64 {
 func (c *Console) listRooms(x *request) error {
 	ctx, cancel := x.wait()
 	defer cancel()
-	f := desk.Filter{Search: cleanText(x.QueryParam("q")), Archived: x.QueryParam("archived") == "1", Cursor: x.QueryParam("after")}
-	list, err := c.Desk.List(ctx, x.Actor, f)
+	f := control.Filter{Search: cleanText(x.QueryParam("q")), Archived: x.QueryParam("archived") == "1", Cursor: x.QueryParam("after")}
+	list, err := c.Control.List(ctx, x.Actor, f)
 	if err != nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (c *Console) listRooms(x *request) error {
 		p.Next = Path + "/rooms?" + listQuery(f, list.Next)
 	}
 	if f.Search == "" && !f.Archived && f.Cursor == "" {
-		if p.Drafts, err = c.Desk.Drafts(ctx, x.Actor); err != nil {
+		if p.Drafts, err = c.Control.Drafts(ctx, x.Actor); err != nil {
 			return err
 		}
 	}
@@ -82,7 +82,7 @@ func (c *Console) listRooms(x *request) error {
 }
 
 // listQuery leads to another page of the same list.
-func listQuery(f desk.Filter, cursor string) string {
+func listQuery(f control.Filter, cursor string) string {
 	q := url.Values{"after": {cursor}}
 	if f.Search != "" {
 		q.Set("q", f.Search)
@@ -96,7 +96,7 @@ func listQuery(f desk.Filter, cursor string) string {
 func (c *Console) duplicateRoom(x *request) error {
 	ctx, cancel := x.wait()
 	defer cancel()
-	d, err := c.Desk.Duplicate(ctx, x.Actor, x.Param("slug"))
+	d, err := c.Control.Duplicate(ctx, x.Actor, x.Param("slug"))
 	if err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (c *Console) archiveRoom(archived bool) func(*request) error {
 	return func(x *request) error {
 		ctx, cancel := x.wait()
 		defer cancel()
-		if _, err := c.Desk.Archive(ctx, x.Actor, x.Param("slug"), archived); err != nil {
+		if _, err := c.Control.Archive(ctx, x.Actor, x.Param("slug"), archived); err != nil {
 			return err
 		}
 		return x.done("/rooms", notice)

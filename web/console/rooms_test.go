@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
@@ -62,7 +62,7 @@ func TestRoomsList(t *testing.T) {
 func TestRoomsPages(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
-	for i := range desk.DefaultPage + 1 {
+	for i := range control.DefaultPage + 1 {
 		s.create(owner, room.Config{Slug: fmt.Sprintf("room-%02d", i)})
 	}
 	first := s.get(owner, "/console/rooms?q=room").want(http.StatusOK).has("room-50", "Older").lacks(">room-00<")
@@ -133,7 +133,7 @@ func TestPresets(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", p.Name, err)
 		}
-		if problems := s.desk.Rooms.Problems(c); len(problems) > 0 {
+		if problems := s.control.Rooms.Problems(c); len(problems) > 0 {
 			t.Errorf("%s: %v", p.Name, problems)
 		}
 		if len(form.outline()) < 3 && !p.IsNet() { // that begins when it is published
@@ -198,7 +198,7 @@ func TestDraft(t *testing.T) {
 	s.post(operator, path, "do", "publish-saved", "version", "2", "confirmed", "1").want(http.StatusConflict)
 	s.post(operator, path, "do", "publish-saved", "version", "3", "confirmed", "1").leadsTo("/console/rooms/sale?done=room-published")
 	s.get(operator, path).want(http.StatusNotFound)
-	r, err := s.desk.Room(t.Context(), identities()[owner].Actor, "sale")
+	r, err := s.control.Room(t.Context(), identities()[owner].Actor, "sale")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +221,7 @@ func TestPublishNew(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
 	s.post(owner, "/console/rooms/new", someForm("do", "publish", "confirmed", "1")...).leadsTo("/console/rooms/sale?done=room-published")
-	if drafts, err := s.desk.Drafts(t.Context(), identities()[owner].Actor); err != nil || len(drafts) != 0 {
+	if drafts, err := s.control.Drafts(t.Context(), identities()[owner].Actor); err != nil || len(drafts) != 0 {
 		t.Errorf("drafts %v, %v", drafts, err)
 	}
 }
@@ -251,7 +251,7 @@ func TestDraftProblems(t *testing.T) {
 		s.post(owner, path, someForm(field, wrong, "version", "1", "do", "publish", "confirmed", "1")...).want(http.StatusBadRequest).has(`id="e-`+field+`"`, shown)
 		s.post(owner, path, "do", "delete", "confirmed", "1").want(http.StatusSeeOther)
 	}
-	if list, err := s.desk.List(t.Context(), identities()[owner].Actor, desk.Filter{}); err != nil || len(list.List) != 0 {
+	if list, err := s.control.List(t.Context(), identities()[owner].Actor, control.Filter{}); err != nil || len(list.List) != 0 {
 		t.Errorf("rooms %v, %v", list.List, err)
 	}
 }
@@ -265,7 +265,7 @@ func TestDraftHosts(t *testing.T) {
 	s.get(owner, path).want(http.StatusOK).has("<option selected>queue.example.org</option>", "https://queue.example.org/r/sale")
 	s.post(owner, path, someForm("host", "queue.example.net", "version", "1", "do", "publish", "confirmed", "1")...).want(http.StatusBadRequest).has(`id="e-host"`)
 	s.post(owner, path, someForm("host", "queue.example.org", "version", "2", "do", "publish", "confirmed", "1")...).want(http.StatusSeeOther)
-	r, err := s.desk.Room(t.Context(), identities()[owner].Actor, "sale")
+	r, err := s.control.Room(t.Context(), identities()[owner].Actor, "sale")
 	if err != nil || r.URL != "https://queue.example.org/r/sale" {
 		t.Errorf("%v, %v", r, err)
 	}
@@ -330,14 +330,14 @@ func TestBrandStays(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
 	who := identities()[owner].Actor
-	d, err := s.desk.SaveDraft(t.Context(), who, [16]byte{}, 0, "", []byte(`{"slug":"sale","brand":{"color":"#123456"},"windows":[{"from":"2130-05-01T10:00:00Z","length":"1m"}],"strange":1}`))
+	d, err := s.control.SaveDraft(t.Context(), who, [16]byte{}, 0, "", []byte(`{"slug":"sale","brand":{"color":"#123456"},"windows":[{"from":"2130-05-01T10:00:00Z","length":"1m"}],"strange":1}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := "/console/drafts/" + d.ID.String()
 	s.get(owner, path).want(http.StatusOK).has("<strong>strange</strong>: is not known", `name="opens" type="datetime-local" value="2130-05-01T10:00:00"`)
 	s.post(owner, path, someForm("version", "1")...).leadsTo(path + "?done=draft-saved")
-	d, err = s.desk.Draft(t.Context(), who, d.ID)
+	d, err = s.control.Draft(t.Context(), who, d.ID)
 	if err != nil || !strings.Contains(string(d.Draft.Config), "#123456") {
 		t.Errorf("%s, %v", d.Draft.Config, err)
 	}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
@@ -425,11 +425,11 @@ func (c *Console) saveSettings(ctx context.Context, x *request, r *room.Room, p 
 		return x.confirm(settingsQuestion(p.form(), page.Form), "/rooms/"+r.Slug+"/settings")
 	}
 	if page.Base != p.version() {
-		err = desk.ErrChanged
+		err = control.ErrChanged
 	} else {
-		_, err = c.Desk.Amend(ctx, x.Actor, r.Slug, a.Amendment, same)
+		_, err = c.Control.Amend(ctx, x.Actor, r.Slug, a.Amendment, same)
 	}
-	if errors.Is(err, desk.ErrChanged) {
+	if errors.Is(err, control.ErrChanged) {
 		return x.settingsConflict(r, page)
 	}
 	if wrong, ok := errors.AsType[*invalid.Error](err); ok {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/proofline/proofline/connector/rules"
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
@@ -155,7 +155,7 @@ var gateBadges = map[room.Gate]badge{
 func (c *Console) roomsIn(ctx context.Context, x *request, s *rules.Site) (list []siteRoom, err error) {
 	for name, r := range s.Rooms {
 		view := siteRoom{Name: name, URL: r.URL, Mode: modeWords[r.Mode], IsGated: r.Mode == rules.SafetyNet, Failure: failureWords(r.Failure), Present: presentOf(r, nil, false, c.Now())}
-		found, err := c.Desk.Room(ctx, x.Actor, roomName(r.URL))
+		found, err := c.Control.Room(ctx, x.Actor, roomName(r.URL))
 		switch {
 		case errors.Is(err, room.ErrNotFound):
 		case errors.Is(err, room.ErrRegressed), errors.Is(err, room.ErrAbandoned):
@@ -177,7 +177,7 @@ func (c *Console) roomsIn(ctx context.Context, x *request, s *rules.Site) (list 
 // roomChoices are the rooms that rules can name, the newest first, and one that
 // they name already.
 func (c *Console) roomChoices(ctx context.Context, x *request, named string) (list []siteRoom, err error) {
-	page, err := c.Desk.List(ctx, x.Actor, desk.Filter{Max: desk.MaxPage})
+	page, err := c.Control.List(ctx, x.Actor, control.Filter{Max: control.MaxPage})
 	if err != nil {
 		return nil, err
 	}

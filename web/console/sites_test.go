@@ -15,22 +15,22 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/site/pgsite"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/keys"
 )
 
-// newSites makes sites on the rooms of a desk.
-func newSites(t testing.TB, d *desk.Desk, pool *pgxpool.Pool) *sites.Sites {
+// newSites returns sites whose rooms are those of d.
+func newSites(t testing.TB, d *control.Rooms, pool *pgxpool.Pool) *sites.Sites {
 	t.Helper()
 	key, err := keys.ParseMasterKey(keys.NewMasterKey())
 	if err != nil {
 		t.Fatal(err)
 	}
 	return sites.New(sites.Options{
-		Store: pgsite.NewStore(pool), Rooms: d.Rooms, Sealer: key, Acts: d,
+		Store: pgsite.NewStore(pool), Rooms: d.Rooms, Sealer: key, Activity: d.Activity,
 		Slug: func(_ context.Context, org uuid.UUID) (string, error) {
 			return map[uuid.UUID]string{account.MainOrg: "main", otherOrg: "other"}[org], nil
 		},

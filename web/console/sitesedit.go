@@ -10,7 +10,7 @@ import (
 
 	"github.com/proofline/proofline/connector/rules"
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
@@ -90,7 +90,7 @@ func (c *Console) firstForm(ctx context.Context, x *request) (siteForm, error) {
 		}
 		slug = choices[0].Slug
 	}
-	r, err := c.Desk.Room(ctx, x.Actor, slug)
+	r, err := c.Control.Room(ctx, x.Actor, slug)
 	if errors.Is(err, room.ErrNotFound) {
 		return newSiteForm("", nil), nil
 	}
@@ -182,7 +182,7 @@ func (c *Console) changeRules(x *request) error {
 		_, err := c.Sites.Update(ctx, x.Actor, s.Name, p.Serial, document)
 		return "/sites/" + s.Name + "?done=site-saved", err
 	})
-	if errors.Is(err, desk.ErrChanged) {
+	if errors.Is(err, control.ErrChanged) {
 		return c.rulesConflict(ctx, x, p)
 	}
 	return err

@@ -22,11 +22,11 @@ func TestStopped(t *testing.T) {
 	s.addSite(owner, "shop", r)
 	hold := func(m pglog.Mark, by string) {
 		t.Helper()
-		if err := s.desk.Rooms.Logs.Release(t.Context(), r.ID, 0); err != nil {
+		if err := s.control.Rooms.Logs.Release(t.Context(), r.ID, 0); err != nil {
 			t.Fatal(err)
 		}
 		s.isWith(nil)
-		if err := s.desk.Rooms.Logs.Hold(t.Context(), r.ID, m, by); err != nil {
+		if err := s.control.Rooms.Logs.Hold(t.Context(), r.ID, m, by); err != nil {
 			t.Fatal(err)
 		}
 		s.isWith(room.ErrRegressed)
@@ -50,7 +50,7 @@ func TestStopped(t *testing.T) {
 	hold(pglog.Mark{Size: 1, Root: pglog.OtherRoot}, "witness one.example.org")
 	s.get(owner, "/console/rooms/stopped").want(http.StatusServiceUnavailable).has("another history").lacks("//////", "Missing</dt>")
 
-	recovery, err := s.desk.Rooms.Recover(t.Context(), "stopped")
+	recovery, err := s.control.Rooms.Recover(t.Context(), "stopped")
 	if err == nil {
 		_, err = recovery.End(t.Context(), "All <b>tickets</b> are refunded.")
 	}
@@ -66,7 +66,7 @@ func TestStopped(t *testing.T) {
 func (s *site) isWith(want error) {
 	s.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		_, err := s.desk.Rooms.Get(s.Context(), "stopped")
+		_, err := s.control.Rooms.Get(s.Context(), "stopped")
 		if want == nil && err == nil || want != nil && errors.Is(err, want) {
 			return
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/room"
 )
 
@@ -26,10 +26,10 @@ func TestSwitchedElsewhere(t *testing.T) {
 	for _, path := range []string{"/console/webhooks/new", "/console/alerts", "/console/rooms/new", "/console/rooms/sale/pause"} {
 		s.post(owner, path, append(fields, "in_organization", "other")...).want(http.StatusConflict).has("nothing was done")
 	}
-	if list, err := s.Hooks.Endpoints(t.Context(), identities()[owner].Actor); err != nil || len(list) != 0 {
+	if list, err := s.Webhooks.Endpoints(t.Context(), identities()[owner].Actor); err != nil || len(list) != 0 {
 		t.Errorf("%d webhooks, %v", len(list), err)
 	}
-	if page, err := s.desk.List(t.Context(), identities()[owner].Actor, desk.Filter{}); err != nil || len(page.List) != 1 || page.List[0].Snapshot.Paused {
+	if page, err := s.control.List(t.Context(), identities()[owner].Actor, control.Filter{}); err != nil || len(page.List) != 1 || page.List[0].Snapshot.Paused {
 		t.Errorf("rooms %+v, %v", page.List, err)
 	}
 	s.post(owner, "/console/webhooks/new", append(fields, "in_organization", "main")...).want(http.StatusOK)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/console/simulate/chart"
 	"github.com/proofline/proofline/fairness"
@@ -144,7 +144,7 @@ func simulateSale(ctx context.Context, p simulate.Plan, throttled bool) (*trialR
 // throttle lets a simulation rest, if it is to.
 func throttle(on bool) simulate.Progress {
 	if on {
-		return desk.Rests()
+		return control.Rests()
 	}
 	return nil
 }
@@ -237,7 +237,7 @@ func (editorPage) Names() map[string]string {
 func (c *Console) trySale(x *request) error {
 	ctx, cancel := context.WithTimeout(x.Request().Context(), trialTimeout)
 	defer cancel()
-	var d desk.Draft
+	var d control.Draft
 	var err error
 	if x.Param("id") != "new" {
 		if d, err = c.draft(ctx, x); err != nil {
@@ -257,7 +257,7 @@ func (c *Console) trySale(x *request) error {
 
 // trial simulates what a form says.
 func (c *Console) trial(ctx context.Context, who uuid.UUID, p *editorPage) (*trialResult, invalid.List) {
-	busy := c.Desk.IsServing()
+	busy := c.Control.IsServing()
 	most := trialVisitors
 	if busy {
 		most = trialVisitorsBusy

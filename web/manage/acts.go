@@ -8,20 +8,19 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/activity"
 	"github.com/proofline/proofline/internal/invalid"
 )
 
-// actJSON is one entry of the activity log.
-type actJSON struct {
-	ID      uuid.UUID       `json:"id"`
-	At      time.Time       `json:"at"`
-	By      actorJSON       `json:"by"`
-	Verb    string          `json:"verb" doc:"Operation, such as room.pause."`
-	Object  string          `json:"object" doc:"Object of the operation, such as a room's slug."`
-	Detail  json.RawMessage `json:"detail" doc:"Details, depending on the verb."`
-	Outcome pgdesk.Outcome  `json:"outcome" doc:"Empty: unknown, because the server stopped in between."`
+// entryJSON is one entry of the activity log.
+type entryJSON struct {
+	ID      uuid.UUID        `json:"id"`
+	At      time.Time        `json:"at"`
+	By      actorJSON        `json:"by"`
+	Verb    string           `json:"verb" doc:"Operation, such as room.pause."`
+	Object  string           `json:"object" doc:"Object of the operation, such as a room's slug."`
+	Detail  json.RawMessage  `json:"detail" doc:"Details, depending on the verb."`
+	Outcome activity.Outcome `json:"outcome" doc:"Empty: unknown, because the server stopped in between."`
 }
 
 type actorJSON struct {
@@ -30,23 +29,23 @@ type actorJSON struct {
 	Name string    `json:"name" doc:"E-mail address, or name of the token, at that time."`
 }
 
-type actList struct {
-	Acts []actJSON `json:"acts"`
-	Next *string   `json:"next" doc:"Cursor of the next page; null on the last page."`
+type entryList struct {
+	Entries []entryJSON `json:"acts"`
+	Next    *string     `json:"next" doc:"Cursor of the next page; null on the last page."`
 }
 
-func (a *API) actRoutes() []route {
+func (a *API) activityRoutes() []route {
 	return []route{{
 		method: http.MethodGet, path: "acts", scope: account.Read, name: "listActs", tag: "acts",
 		summary: "List the activity log, newest first",
-		query: append(paged(desk.MaxPage),
+		query: append(paged(activity.MaxPage),
 			parameter{name: "object", about: "Only entries about this object, such as a room's slug.", schema: schema{"type": "string"}}),
-		out: actList{}, do: a.listActs,
+		out: entryList{}, do: a.listActivity,
 	}}
 }
 
-func (a *API) listActs(c *call) (reply, error) {
-	most, err := c.limit(desk.MaxPage)
+func (a *API) listActivity(c *call) (reply, error) {
+	most, err := c.limit(activity.MaxPage)
 	if err != nil {
 		return reply{}, err
 	}
@@ -56,13 +55,13 @@ func (a *API) listActs(c *call) (reply, error) {
 			return reply{}, invalid.Field("cursor", "must be the next cursor of a page of this list")
 		}
 	}
-	page, err := a.Desk.Acts(c, c.actor, c.query("object"), before, most)
+	page, err := a.Activity.Entries(c, c.actor, c.query("object"), before, most)
 	if err != nil {
 		return reply{}, err
 	}
-	out := actList{Acts: make([]actJSON, len(page.List))}
-	for i, act := range page.List {
-		out.Acts[i] = actJSON{act.ID, act.At.UTC(), actorJSON{act.ActorKind, act.ActorID, act.Actor}, act.Verb, act.Object, act.Detail, act.Outcome}
+	out := entryList{Entries: make([]entryJSON, len(page.Entries))}
+	for i, e := range page.Entries {
+		out.Entries[i] = entryJSON{e.ID, e.At.UTC(), actorJSON{e.ActorKind, e.ActorID, e.Actor}, e.Verb, e.Object, e.Detail, e.Outcome}
 	}
 	if page.Next != uuid.Nil {
 		out.Next = cursorOf(page.Next.String())

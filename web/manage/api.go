@@ -14,10 +14,11 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/activity"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/site"
+	"github.com/proofline/proofline/console/webhook"
 )
 
 // Prefix is the path prefix of all routes.
@@ -46,10 +47,11 @@ var (
 
 // Options configures [New]. Services that are nil have no routes.
 type Options struct {
-	Desk     *desk.Desk
+	Control  *control.Rooms
+	Activity *activity.Log
 	Accounts *account.Accounts
 	Live     *live.Live
-	Hooks    *hook.Hooks
+	Webhooks *webhook.Service
 	Sites    *site.Sites
 	// ServerToken is the server's own bearer token, valid in every organization; empty: none.
 	ServerToken string
@@ -72,28 +74,34 @@ type API struct {
 // New returns the management API.
 func New(o Options) *API {
 	a := &API{Options: o, token: sha256.Sum256([]byte(o.ServerToken)), simulating: make(chan struct{}, maxSimulating)}
-	if o.Desk != nil {
-		a.routes = slices.Concat(a.routes, a.roomRoutes(), a.queueItRoutes(), a.brandRoutes(), a.controlRoutes(), a.ticketRoutes(), a.draftRoutes(), a.actRoutes(), a.simulationRoutes())
+	if o.Control != nil {
+		a.routes = slices.Concat(a.routes, a.roomRoutes(), a.queueItRoutes(), a.brandRoutes(), a.controlRoutes(), a.ticketRoutes(), a.draftRoutes())
 	}
-	if o.Desk != nil && o.Desk.Rehearsals != nil {
+	if o.Activity != nil {
+		a.routes = append(a.routes, a.activityRoutes()...)
+	}
+	if o.Control != nil {
+		a.routes = append(a.routes, a.simulationRoutes()...)
+	}
+	if o.Control != nil && o.Control.Rehearsals != nil {
 		a.routes = append(a.routes, a.rehearsalRoutes()...)
 	}
-	if o.Desk != nil && o.Live != nil {
+	if o.Control != nil && o.Live != nil {
 		a.routes = append(a.routes, a.figureRoutes()...)
 	}
 	if o.Accounts != nil {
 		a.routes = slices.Concat(a.routes, a.organizationRoutes(), a.memberRoutes(), a.tokenRoutes(), a.hostRoutes())
 	}
-	if o.Desk != nil {
+	if o.Control != nil {
 		a.routes = append(a.routes, a.clockRoutes()...)
 	}
-	if o.Hooks != nil {
-		a.routes = slices.Concat(a.routes, a.hookRoutes(), a.alertRoutes())
+	if o.Webhooks != nil {
+		a.routes = slices.Concat(a.routes, a.webhookRoutes(), a.alertRoutes())
 	}
 	if o.Sites != nil {
 		a.routes = append(a.routes, a.siteRoutes()...)
 	}
-	if o.Sites != nil && o.Desk != nil {
+	if o.Sites != nil && o.Control != nil {
 		a.routes = append(a.routes, a.reportRoutes()...)
 	}
 	a.document = sync.OnceValue(func() []byte { return a.describe(false) })

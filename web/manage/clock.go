@@ -12,6 +12,6 @@ func (a *API) clockRoutes() []route {
 		summary: "Confirm the database's clock after a jump",
 		more:    "Only with the server's token. All servers of the database follow that clock within a second; without a jump nothing happens.",
 		status:  http.StatusNoContent, key: keyKept,
-		do: func(c *call) (reply, error) { return reply{}, a.Desk.Rooms.ConfirmClock(c) },
+		do: func(c *call) (reply, error) { return reply{}, a.Control.Rooms.ConfirmClock(c) },
 	}}
 }

@@ -38,10 +38,10 @@ type pulledJSON struct {
 func (a *API) controlRoutes() []route {
 	const tag = "control"
 	return []route{
-		a.control("pause", "pauseRoom", "Stop calling people; they can still join, and called people can still go in", "The time to claim a call stands still. In a held room this lets called people in again. The pause is an entry of the transcript.", a.Desk.Pause),
-		a.control("hold", "holdRoom", "Stop calling people and letting called people in", "The time to claim a call stands still. The hold is an entry of the transcript, and another one than a pause.", a.Desk.Hold),
-		a.control("resume", "resumeRoom", "End a pause or a hold", "", a.Desk.Resume),
-		a.control("end", "endRoom", "End a room for good", "Nobody can join any more, nobody is called, and nothing can follow in the transcript.", a.Desk.End),
+		a.control("pause", "pauseRoom", "Stop calling people; they can still join, and called people can still go in", "The time to claim a call stands still. In a held room this lets called people in again. The pause is an entry of the transcript.", a.Control.Pause),
+		a.control("hold", "holdRoom", "Stop calling people and letting called people in", "The time to claim a call stands still. The hold is an entry of the transcript, and another one than a pause.", a.Control.Hold),
+		a.control("resume", "resumeRoom", "End a pause or a hold", "", a.Control.Resume),
+		a.control("end", "endRoom", "End a room for good", "Nobody can join any more, nobody is called, and nothing can follow in the transcript.", a.Control.End),
 		{
 			method: http.MethodPost, path: "rooms/{slug}/rotate-keys", scope: account.Operate, name: "rotateKeys", tag: tag,
 			summary: "Create a new signing key for passes",
@@ -51,7 +51,7 @@ func (a *API) controlRoutes() []route {
 		{
 			method: http.MethodGet, path: "rooms/{slug}/calls", scope: account.Pull, name: "showCalls", tag: tag,
 			summary: "Show whether the clock or a backend calls visitors", out: callsJSON{},
-			do: func(c *call) (reply, error) { return callsOf(a.Desk.Puller(c, c.actor, c.param("slug"))) },
+			do: func(c *call) (reply, error) { return callsOf(a.Control.Puller(c, c.actor, c.param("slug"))) },
 		},
 		{
 			method: http.MethodPut, path: "rooms/{slug}/calls", scope: account.Pull, name: "setCalls", tag: tag,
@@ -77,7 +77,7 @@ func (a *API) control(verb, name, summary, more string, do func(context.Context,
 }
 
 func (a *API) rotateKeys(c *call) (reply, error) {
-	r, id, err := a.Desk.RotateKeys(c, c.actor, c.param("slug"))
+	r, id, err := a.Control.RotateKeys(c, c.actor, c.param("slug"))
 	if err != nil {
 		return reply{}, err
 	}
@@ -103,7 +103,7 @@ func (a *API) setCalls(c *call) (reply, error) {
 	if in.By != ByRate && in.By != ByPull {
 		return reply{}, invalid.Field("by", `must be "rate" or "pull"`)
 	}
-	return callsOf(a.Desk.SetPull(c, c.actor, c.param("slug"), in.By == ByPull))
+	return callsOf(a.Control.SetPull(c, c.actor, c.param("slug"), in.By == ByPull))
 }
 
 func (a *API) pull(c *call) (reply, error) {
@@ -111,7 +111,7 @@ func (a *API) pull(c *call) (reply, error) {
 	if err != nil || n < 1 || n > room.MaxPull {
 		return reply{}, invalid.Field("n", "must be a query parameter, a whole number from 1 to "+strconv.Itoa(room.MaxPull))
 	}
-	p, err := a.Desk.Pull(c, c.actor, c.param("slug"), n)
+	p, err := a.Control.Pull(c, c.actor, c.param("slug"), n)
 	if err != nil {
 		return reply{}, err
 	}

@@ -8,7 +8,7 @@
 //
 //	Guard: token -> actor      serve: scope, body, Idempotency-Key -> handler -> reply
 //
-// Handlers call [desk.Desk], [account.Accounts] and similar services, which check the actor's
+// Handlers call [control.Rooms], [account.Accounts] and similar services, which check the actor's
 // organization and write the activity log. Requests for anything of another organization get the same
 // answer as for something that does not exist.
 //

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 )
 
 // draftJSON is an unpublished room.
@@ -30,7 +30,7 @@ type draftProblem struct {
 	Detail string `json:"detail"`
 }
 
-func newDraftJSON(d desk.Draft) draftJSON {
+func newDraftJSON(d control.Draft) draftJSON {
 	out := draftJSON{
 		ID: d.ID, Slug: d.Slug, Title: d.Title, Host: d.Host, Config: d.Draft.Config, Version: d.Version,
 		Created: d.Created.UTC(), Changed: d.Changed.UTC(), By: d.By, Problems: []draftProblem{},
@@ -85,7 +85,7 @@ func (a *API) draftRoutes() []route {
 }
 
 func (a *API) listDrafts(c *call) (reply, error) {
-	list, err := a.Desk.Drafts(c, c.actor)
+	list, err := a.Control.Drafts(c, c.actor)
 	if err != nil {
 		return reply{}, err
 	}
@@ -96,14 +96,14 @@ func (a *API) listDrafts(c *call) (reply, error) {
 	return answer(out)
 }
 
-func shownDraft(d desk.Draft, err error) (reply, error) {
+func shownDraft(d control.Draft, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
 	return reply{body: newDraftJSON(d), etag: draftTag(d)}, nil
 }
 
-func (a *API) madeDraft(d desk.Draft, err error) (reply, error) {
+func (a *API) madeDraft(d control.Draft, err error) (reply, error) {
 	out, err := shownDraft(d, err)
 	out.location = a.location("drafts", d.ID.String())
 	return out, err
@@ -114,23 +114,23 @@ func (a *API) createDraft(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return a.madeDraft(a.Desk.SaveDraft(c, c.actor, uuid.Nil, 0, in.Host, in.Config))
+	return a.madeDraft(a.Control.SaveDraft(c, c.actor, uuid.Nil, 0, in.Host, in.Config))
 }
 
 // draft returns the draft in the path.
-func (a *API) draft(c *call) (desk.Draft, error) {
+func (a *API) draft(c *call) (control.Draft, error) {
 	id, err := c.id("draft")
 	if err != nil {
-		return desk.Draft{}, desk.ErrDraftUnknown
+		return control.Draft{}, control.ErrDraftUnknown
 	}
-	return a.Desk.Draft(c, c.actor, id)
+	return a.Control.Draft(c, c.actor, id)
 }
 
 func (a *API) showDraft(c *call) (reply, error) { return shownDraft(a.draft(c)) }
 
 // expectedVersion returns the version of a draft that a request expects: the current one, or one that
 // cannot exist.
-func (c *call) expectedVersion(d desk.Draft) int64 {
+func (c *call) expectedVersion(d control.Draft) int64 {
 	if condition, ok := c.ifMatch(); ok && !matches(condition, draftTag(d)) {
 		return 0
 	}
@@ -146,15 +146,15 @@ func (a *API) changeDraft(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return shownDraft(a.Desk.SaveDraft(c, c.actor, d.ID, c.expectedVersion(d), in.Host, in.Config))
+	return shownDraft(a.Control.SaveDraft(c, c.actor, d.ID, c.expectedVersion(d), in.Host, in.Config))
 }
 
 func (a *API) deleteDraft(c *call) (reply, error) {
 	id, err := c.id("draft")
 	if err != nil {
-		return reply{}, desk.ErrDraftUnknown
+		return reply{}, control.ErrDraftUnknown
 	}
-	return reply{}, a.Desk.DeleteDraft(c, c.actor, id)
+	return reply{}, a.Control.DeleteDraft(c, c.actor, id)
 }
 
 func (a *API) publish(c *call) (reply, error) {
@@ -162,7 +162,7 @@ func (a *API) publish(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	r, err := a.Desk.Publish(c, c.actor, d.ID, c.expectedVersion(d))
+	r, err := a.Control.Publish(c, c.actor, d.ID, c.expectedVersion(d))
 	out, err := shown(r, err)
 	if err == nil {
 		out.location = a.location("rooms", r.Slug)

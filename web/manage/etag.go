@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/room"
 )
 
@@ -52,4 +52,4 @@ func roomTag(r *room.Room) string {
 	return `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`
 }
 
-func draftTag(d desk.Draft) string { return `"` + strconv.FormatInt(d.Version, 10) + `"` }
+func draftTag(d control.Draft) string { return `"` + strconv.FormatInt(d.Version, 10) + `"` }

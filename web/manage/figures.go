@@ -53,7 +53,7 @@ func (a *API) figureRoutes() []route {
 
 // mayLook checks that the room is the actor's, which package live does not do.
 func (a *API) mayLook(c *call) error {
-	_, err := a.Desk.Room(c, c.actor, c.param("slug"))
+	_, err := a.Control.Room(c, c.actor, c.param("slug"))
 	return err
 }
 
@@ -129,7 +129,7 @@ func table(b *bytes.Buffer, err error) (reply, error) {
 }
 
 func (a *API) showSummary(c *call) (reply, error) {
-	r, err := a.Desk.Room(c, c.actor, c.param("slug"))
+	r, err := a.Control.Room(c, c.actor, c.param("slug"))
 	if err != nil {
 		return reply{}, err
 	}

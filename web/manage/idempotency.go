@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
@@ -43,11 +43,11 @@ func (a *API) once(r *route, c *call, do func() (reply, error)) (reply, error) {
 	}
 	key := form[1] + form[2]
 	a.prune(c)
-	before, err := a.Desk.Store.ClaimKey(c, c.actor.Org, key, requestHash(c))
+	before, err := a.Control.Store.ClaimKey(c, c.actor.Org, key, requestHash(c))
 	switch {
-	case errors.Is(err, pgdesk.ErrKeyReused):
+	case errors.Is(err, pgcontrol.ErrKeyReused):
 		return reply{}, ErrKeyReused
-	case errors.Is(err, pgdesk.ErrKeyUnderWay):
+	case errors.Is(err, pgcontrol.ErrKeyUnderWay):
 		return reply{}, ErrKeyUnderWay
 	case err != nil:
 		return reply{}, err
@@ -60,14 +60,14 @@ func (a *API) once(r *route, c *call, do func() (reply, error)) (reply, error) {
 	late, cancel := context.WithTimeout(context.WithoutCancel(c), keepTimeout)
 	defer cancel()
 	if err != nil && a.didNothing(err) {
-		return out, errors.Join(err, a.Desk.Store.ReleaseKey(late, c.actor.Org, key))
+		return out, errors.Join(err, a.Control.Store.ReleaseKey(late, c.actor.Org, key))
 	}
 	if err != nil {
 		return out, err
 	}
 	kept, err := out.kept(r)
 	if err == nil { // if storing fails, a retry is told that the outcome is unknown
-		_ = a.Desk.Store.KeepAnswer(late, c.actor.Org, key, kept)
+		_ = a.Control.Store.KeepAnswer(late, c.actor.Org, key, kept)
 	}
 	return out, err
 }
@@ -89,8 +89,8 @@ func (a *API) didNothing(err error) bool {
 }
 
 // kept returns the stored form of an answer.
-func (r reply) kept(to *route) (pgdesk.Answer, error) {
-	out := pgdesk.Answer{Status: r.statusOf(to), Headers: map[string]string{}}
+func (r reply) kept(to *route) (pgcontrol.Answer, error) {
+	out := pgcontrol.Answer{Status: r.statusOf(to), Headers: map[string]string{}}
 	if to.key == keySecret {
 		return out, nil
 	}
@@ -105,7 +105,7 @@ func (r reply) kept(to *route) (pgdesk.Answer, error) {
 }
 
 // replayed returns the reply for a stored answer.
-func replayed(c *call, a *pgdesk.Answer) reply {
+func replayed(c *call, a *pgcontrol.Answer) reply {
 	c.echo.Response().Header().Set(ReplayedHeader, "true")
 	out := reply{status: a.Status, location: a.Headers["Location"], etag: a.Headers["ETag"]}
 	if len(a.Body) > 0 {
@@ -138,6 +138,6 @@ func (c *clock) due(now time.Time, interval time.Duration) bool {
 // prune tries again.
 func (a *API) prune(ctx context.Context) {
 	if a.pruned.due(time.Now(), pruneInterval) {
-		_ = a.Desk.Store.PruneKeys(ctx)
+		_ = a.Control.Store.PruneKeys(ctx)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
@@ -31,7 +31,7 @@ func TestUnknownOutcome(t *testing.T) {
 		}
 		return http.StatusInternalServerError
 	}})
-	a.Desk = desk.New(desk.Options{Store: pgdesk.NewStore(pool)})
+	a.Control = control.New(control.Options{Store: pgcontrol.NewStore(pool)})
 	send := func(ctx context.Context, key string, do func() (reply, error)) (reply, error) {
 		r := httptest.NewRequest(http.MethodPost, "/v1/rooms", nil)
 		r.Header.Set(KeyHeader, key)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/internal/invalid"
 )
 
@@ -39,7 +39,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(`{"url":"https://example.com","events":["room.ended"]}`)
 	f.Add(`{"url":7} {}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		_, err := decode[hook.EndpointConfig](&call{body: []byte(body)})
+		_, err := decode[webhook.EndpointConfig](&call{body: []byte(body)})
 		if wrong, ok := err.(*invalid.Error); err != nil && (!ok || len(wrong.Problems) == 0 || wrong.Problems[0].Detail == "") { //nolint:errorlint // as it is
 			t.Errorf("%q: %v", body, err)
 		}

@@ -29,7 +29,7 @@ func (a *API) queueItRoutes() []route {
 		{
 			method: http.MethodGet, path: path, scope: account.Read, name: "showQueueIt", tag: tag,
 			summary: "Show a room's settings for Queue-it connectors", out: queueItJSON{},
-			do: func(c *call) (reply, error) { return queueItOf(a.Desk.Room(c, c.actor, c.param("slug"))) },
+			do: func(c *call) (reply, error) { return queueItOf(a.Control.Room(c, c.actor, c.param("slug"))) },
 		},
 		{
 			method: http.MethodPut, path: path, scope: account.Operate, name: "setQueueIt", tag: tag,
@@ -41,7 +41,7 @@ func (a *API) queueItRoutes() []route {
 		{
 			method: http.MethodDelete, path: path, scope: account.Operate, name: "clearQueueIt", tag: tag,
 			summary: "End the compatibility with Queue-it connectors, and delete the secret key", status: http.StatusNoContent,
-			do: func(c *call) (reply, error) { return reply{}, a.Desk.ClearQueueIt(c, c.actor, c.param("slug")) },
+			do: func(c *call) (reply, error) { return reply{}, a.Control.ClearQueueIt(c, c.actor, c.param("slug")) },
 		},
 	}
 }
@@ -60,5 +60,5 @@ func (a *API) setQueueIt(c *call) (reply, error) {
 		return reply{}, err
 	}
 	q := room.QueueIt{CustomerID: in.CustomerID, Extend: in.Extend, WithPass: in.WithPass}
-	return queueItOf(a.Desk.SetQueueIt(c, c.actor, c.param("slug"), q, in.SecretKey))
+	return queueItOf(a.Control.SetQueueIt(c, c.actor, c.param("slug"), q, in.SecretKey))
 }

@@ -63,13 +63,15 @@ func (a *API) rehearsalRoutes() []route {
 		{
 			method: http.MethodPost, path: "rehearsals/{rehearsal}/stop", scope: account.Operate, name: "stopRehearsal", tag: tag,
 			summary: "End a rehearsal and its room", status: http.StatusNoContent,
-			do: func(c *call) (reply, error) { return reply{}, a.Desk.StopRehearsal(c, c.actor, c.param("rehearsal")) },
+			do: func(c *call) (reply, error) {
+				return reply{}, a.Control.StopRehearsal(c, c.actor, c.param("rehearsal"))
+			},
 		},
 	}
 }
 
 func (a *API) listRehearsals(c *call) (reply, error) {
-	list, err := a.Desk.ListRehearsals(c.actor)
+	list, err := a.Control.ListRehearsals(c.actor)
 	if err != nil {
 		return reply{}, err
 	}
@@ -94,7 +96,7 @@ func (a *API) rehearseRoom(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return begun(a.Desk.Rehearse(c, c.actor, c.param("slug"), plan))
+	return begun(a.Control.Rehearse(c, c.actor, c.param("slug"), plan))
 }
 
 func (a *API) rehearseDraft(c *call) (reply, error) {
@@ -106,7 +108,7 @@ func (a *API) rehearseDraft(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return begun(a.Desk.RehearseDraft(c, c.actor, d.ID, plan))
+	return begun(a.Control.RehearseDraft(c, c.actor, d.ID, plan))
 }
 
 func begun(r rehearse.Rehearsal, err error) (reply, error) {

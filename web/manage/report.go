@@ -155,7 +155,7 @@ func (a *API) roomAt(ctx context.Context, by account.Actor, address string) (*ro
 	if err != nil {
 		return nil, room.ErrNotFound
 	}
-	r, err := a.Desk.Rooms.Get(ctx, u.Path[strings.LastIndexByte(u.Path, '/')+1:])
+	r, err := a.Control.Rooms.Get(ctx, u.Path[strings.LastIndexByte(u.Path, '/')+1:])
 	if err == nil && (r.Owner.Org != by.Org || r.URL != address) {
 		err = room.ErrNotFound
 	}

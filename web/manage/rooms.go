@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
@@ -85,7 +85,7 @@ type summaryJSON struct {
 	Counts   *countsJSON `json:"counts,omitempty" doc:"Missing for rooms that have ended or stopped."`
 }
 
-func newSummary(s desk.Summary) summaryJSON {
+func newSummary(s control.Summary) summaryJSON {
 	out := summaryJSON{Slug: s.Slug, Title: s.Title, URL: s.URL, Host: s.Host, Phase: s.Phase, Created: s.Created, Ended: s.Ended, Archived: s.Archived}
 	if s.Snapshot != nil {
 		counts := countsJSON(s.Snapshot.Counts)
@@ -121,7 +121,7 @@ func (a *API) roomRoutes() []route {
 		{
 			method: http.MethodGet, path: "rooms", scope: account.Read, name: "listRooms", tag: tag,
 			summary: "List the rooms of the organization, newest first",
-			query: append(paged(desk.MaxPage),
+			query: append(paged(control.MaxPage),
 				parameter{name: "search", about: "Only rooms with this text in slug or title.", schema: schema{"type": "string"}},
 				parameter{name: "archived", about: "true: only archived rooms; false: only the others.", schema: schema{"type": "boolean"}}),
 			out: roomList{}, do: a.listRooms,
@@ -136,7 +136,7 @@ func (a *API) roomRoutes() []route {
 		{
 			method: http.MethodGet, path: "rooms/{slug}", scope: account.Read, name: "showRoom", tag: tag,
 			summary: "Show the settings and the state of a room",
-			out:     roomJSON{}, tagged: true, do: func(c *call) (reply, error) { return shown(a.Desk.Room(c, c.actor, c.param("slug"))) },
+			out:     roomJSON{}, tagged: true, do: func(c *call) (reply, error) { return shown(a.Control.Room(c, c.actor, c.param("slug"))) },
 		},
 		{
 			method: http.MethodPatch, path: "rooms/{slug}", scope: account.Operate, name: "amendRoom", tag: tag,
@@ -156,7 +156,7 @@ func (a *API) roomRoutes() []route {
 }
 
 func (a *API) listRooms(c *call) (reply, error) {
-	most, err := c.limit(desk.MaxPage)
+	most, err := c.limit(control.MaxPage)
 	if err != nil {
 		return reply{}, err
 	}
@@ -164,7 +164,7 @@ func (a *API) listRooms(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	page, err := a.Desk.List(c, c.actor, desk.Filter{Search: c.query("search"), Archived: archived, Cursor: c.query("cursor"), Max: most})
+	page, err := a.Control.List(c, c.actor, control.Filter{Search: c.query("search"), Archived: archived, Cursor: c.query("cursor"), Max: most})
 	if err != nil {
 		return reply{}, err
 	}
@@ -184,7 +184,7 @@ func (a *API) createRoom(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	r, err := a.Desk.Create(c, c.actor, parsed, desk.Place{Host: host})
+	r, err := a.Control.Create(c, c.actor, parsed, control.Place{Host: host})
 	out, err := shown(r, err)
 	if err == nil {
 		out.location = a.location("rooms", r.Slug)
@@ -219,7 +219,7 @@ func splitHost(body []byte) (host string, config []byte, err error) {
 
 func (a *API) amendRoom(c *call) (reply, error) {
 	slug := c.param("slug")
-	r, err := a.Desk.Room(c, c.actor, slug)
+	r, err := a.Control.Room(c, c.actor, slug)
 	if err != nil {
 		return reply{}, err
 	}
@@ -231,7 +231,7 @@ func (a *API) amendRoom(c *call) (reply, error) {
 	if condition, ok := c.ifMatch(); ok {
 		match = func(room.Config) bool { return matches(condition, roomTag(r)) }
 	}
-	return shown(a.Desk.Amend(c, c.actor, slug, amendment, match))
+	return shown(a.Control.Amend(c, c.actor, slug, amendment, match))
 }
 
 func (a *API) archiveRoute(archived bool) route {
@@ -243,12 +243,12 @@ func (a *API) archiveRoute(archived bool) route {
 	if !archived {
 		r.path, r.name, r.summary, r.more = "rooms/{slug}/unarchive", "unarchiveRoom", "Show an archived room in lists again", ""
 	}
-	r.do = func(c *call) (reply, error) { return shown(a.Desk.Archive(c, c.actor, c.param("slug"), archived)) }
+	r.do = func(c *call) (reply, error) { return shown(a.Control.Archive(c, c.actor, c.param("slug"), archived)) }
 	return r
 }
 
 func (a *API) duplicate(c *call) (reply, error) {
-	d, err := a.Desk.Duplicate(c, c.actor, c.param("slug"))
+	d, err := a.Control.Duplicate(c, c.actor, c.param("slug"))
 	return a.madeDraft(d, err)
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk/pgdesk"
+	"github.com/proofline/proofline/console/activity"
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
@@ -48,7 +48,7 @@ var known = map[reflect.Type]schema{
 	reflect.TypeFor[room.Duration]():     {"type": "string", "description": wantDuration},
 	reflect.TypeFor[simulate.Duration](): {"type": "string", "description": wantDuration},
 	reflect.TypeFor[room.Phase]():        enum(room.PhaseUpcoming, room.PhaseOpen, room.PhaseServing, room.PhasePaused, room.PhaseHeld, room.PhaseClosed, room.PhaseEnded, room.PhaseStopped),
-	reflect.TypeFor[pgdesk.Outcome]():    enum("", pgdesk.Done, pgdesk.Refused, pgdesk.Failed),
+	reflect.TypeFor[activity.Outcome]():  enum("", activity.Done, activity.Refused, activity.Failed),
 	reflect.TypeFor[account.Role]():      enum(account.Owner, account.Operator, account.Viewer),
 	reflect.TypeFor[fairness.Reason]():   enum(fairness.NoShow, fairness.Left, fairness.Revoked, fairness.RevokedBot, fairness.RevokedDuplicate, fairness.RevokedFraud, fairness.RevokedRequest),
 	reflect.TypeFor[simulate.Shape]():    enum(simulate.Burst, simulate.Steady, simulate.Early, simulate.Recorded),

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/internal/invalid"
 )
@@ -64,8 +64,8 @@ func (a *API) simulate(c *call) (reply, error) {
 	defer cancel()
 	out := simulationJSON{Comparison: []simulate.Row{}}
 	var rest simulate.Progress
-	if a.Desk.IsServing() {
-		rest = desk.Rests()
+	if a.Control.IsServing() {
+		rest = control.Rests()
 	}
 	if compare {
 		if out.Comparison, err = simulate.Compare(ctx, plan, simulate.Lengths(), func(int, int, string) simulate.Progress { return rest }); err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/proofline/proofline/connector/rules"
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/desk"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/site"
 )
 
@@ -250,7 +250,7 @@ func (a *API) showSite(c *call) (reply, error) {
 }
 
 // seenSerial returns the serial that a change expects, or 0 without If-Match. It returns
-// [desk.ErrChanged] if If-Match names another one.
+// [control.ErrChanged] if If-Match names another one.
 func (a *API) seenSerial(c *call) (uint64, error) {
 	s, err := a.Sites.Site(c, c.actor, c.param("site"))
 	if err != nil {
@@ -261,7 +261,7 @@ func (a *API) seenSerial(c *call) (uint64, error) {
 	case !ok:
 		return 0, nil
 	case !matches(condition, siteTag(s.Serial)):
-		return 0, desk.ErrChanged
+		return 0, control.ErrChanged
 	}
 	return s.Serial, nil
 }

@@ -90,7 +90,7 @@ func (a *API) ticketRoutes() []route {
 }
 
 func (a *API) showTicket(c *call) (reply, error) {
-	r, err := a.Desk.Room(c, c.actor, c.param("slug"))
+	r, err := a.Control.Room(c, c.actor, c.param("slug"))
 	if err != nil {
 		return reply{}, err
 	}
@@ -120,14 +120,14 @@ func (a *API) revoke(c *call) (reply, error) {
 			in = said
 		}
 	}
-	if _, err := a.Desk.Room(c, c.actor, c.param("slug")); err != nil {
+	if _, err := a.Control.Room(c, c.actor, c.param("slug")); err != nil {
 		return reply{}, err
 	}
 	t, err := c.ticketOf()
 	if err != nil {
 		return reply{}, err
 	}
-	r, err := a.Desk.Revoke(c, c.actor, c.param("slug"), t, in.Reason)
+	r, err := a.Control.Revoke(c, c.actor, c.param("slug"), t, in.Reason)
 	if err != nil {
 		return reply{}, err
 	}

@@ -11,16 +11,16 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
-	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/webhook"
 )
 
-// hookFlags are the flags for webhooks and mail.
-type hookFlags struct {
+// webhookFlags are the flags for webhooks and mail.
+type webhookFlags struct {
 	networks []string
 	smtp     string
 }
 
-func (f *hookFlags) add(flags *pflag.FlagSet) {
+func (f *webhookFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.networks, "webhook-networks", nil,
 		"`NETWORKS` that webhooks may call besides public addresses, such as 10.0.0.0/8; only these also without TLS")
 	flags.StringVar(&f.smtp, "smtp", "",
@@ -29,7 +29,7 @@ func (f *hookFlags) add(flags *pflag.FlagSet) {
 }
 
 // check parses the flags into the configuration.
-func (f *hookFlags) check(c *server.Config) error {
+func (f *webhookFlags) check(c *server.Config) error {
 	for _, text := range f.networks {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
@@ -49,7 +49,7 @@ func (f *hookFlags) check(c *server.Config) error {
 				"give a URL such as smtps://user:password@mail.example.com?from=alerts@example.com")
 		}
 	}
-	mail, err := hook.ParseSMTP(strings.TrimSpace(text))
+	mail, err := webhook.ParseSMTP(strings.TrimSpace(text))
 	if err != nil {
 		return cli.Usage(fmt.Errorf("--smtp: %w", err), "check the URL")
 	}

@@ -35,7 +35,7 @@ type serveFlags struct {
 	witnesses []string
 	limits    limitFlags
 	oidc      oidcFlags
-	hooks     hookFlags
+	webhooks  webhookFlags
 	logFormat string
 	logLevel  string
 }
@@ -97,7 +97,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet, t *cli.Terminal) {
 			"such as mailto:security@example.com (default no file)")
 	f.limits.add(flags, &f.Limits)
 	f.oidc.add(flags)
-	f.hooks.add(flags)
+	f.webhooks.add(flags)
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
 	cli.InEnv(flags, "addr", "metrics-addr", "data", "public-url", "database-url", "owner-database-url", "database-wait",
@@ -173,7 +173,7 @@ func (f *serveFlags) check(t *cli.Terminal) (err error) {
 	if f.OIDC, err = f.oidc.config(); err != nil {
 		return err
 	}
-	if err := f.hooks.check(&f.Config); err != nil {
+	if err := f.webhooks.check(&f.Config); err != nil {
 		return err
 	}
 	f.Version = t.Version

@@ -16,16 +16,18 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/account/pgaccount"
+	"github.com/proofline/proofline/console/activity"
+	"github.com/proofline/proofline/console/activity/pgactivity"
 	"github.com/proofline/proofline/console/alert"
-	"github.com/proofline/proofline/console/desk"
-	"github.com/proofline/proofline/console/desk/pgdesk"
-	"github.com/proofline/proofline/console/hook"
-	"github.com/proofline/proofline/console/hook/pghook"
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/site/pgsite"
+	"github.com/proofline/proofline/console/webhook"
+	"github.com/proofline/proofline/console/webhook/pgwebhook"
 )
 
 // cleanupInterval is the time between two deletions of expired rows and files.
@@ -33,10 +35,11 @@ const cleanupInterval = 10 * time.Minute
 
 // organizers holds the services behind the console and the management API.
 type organizers struct {
-	desk     *desk.Desk
+	control  *control.Rooms
+	activity *activity.Log
 	accounts *account.Accounts
 	live     *live.Live
-	hooks    *hook.Hooks
+	webhooks *webhook.Service
 	sites    *site.Sites
 }
 
@@ -50,12 +53,15 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	o := &s.organizers
 	rehearsals := rehearse.New(s.rooms, s.cfg.Log)
 	s.atStop(rehearsals.Close)
-	o.desk = desk.New(desk.Options{
-		Rooms: s.rooms, Store: pgdesk.NewStore(s.pool), OwnsHost: s.ownsHost, OrganizerName: s.organizerName,
-		Rehearsals: rehearsals, Log: s.cfg.Log,
+	o.activity = activity.New(activity.Options{
+		Store: pgactivity.NewStore(s.pool), IsRefusal: control.IsRefusal, Log: s.cfg.Log,
+	})
+	o.control = control.New(control.Options{
+		Rooms: s.rooms, Store: pgcontrol.NewStore(s.pool), Activity: o.activity, OwnsHost: s.ownsHost,
+		OrganizerName: s.organizerName, Rehearsals: rehearsals, Log: s.cfg.Log,
 	})
 	o.accounts = account.New(account.Options{
-		Store: pgaccount.NewStore(s.pool), Sealer: s.masterKey, ActivityLog: o.desk, URL: s.cfg.PublicURL,
+		Store: pgaccount.NewStore(s.pool), Sealer: s.masterKey, ActivityLog: o.activity, URL: s.cfg.PublicURL,
 		Host:   public.Host,
 		Mailer: s.mailer(), OIDC: s.cfg.OIDC, Log: s.cfg.Log, OnSetup: s.removeSetupLink,
 	})
@@ -71,19 +77,19 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	if err := s.keepSetupLink(ctx); err != nil {
 		return fmt.Errorf("link for the first owner: %w", err)
 	}
-	o.hooks = hook.New(hook.Options{
-		Store: pghook.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, ActivityLog: o.desk, Log: s.cfg.Log,
+	o.webhooks = webhook.New(webhook.Options{
+		Store: pgwebhook.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, ActivityLog: o.activity, Log: s.cfg.Log,
 		Mail: s.cfg.Mail, Allowed: s.cfg.WebhookNetworks,
 	})
 	o.sites = site.New(site.Options{
-		Store: pgsite.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, Acts: o.desk,
+		Store: pgsite.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, Activity: o.activity,
 		HostOwner: o.accounts.HostOwner, Slug: s.slugOf,
 	})
 	alerts := alert.New(alert.Options{
-		Rooms: s.rooms, Figures: o.live.Figures, ExpiringTokens: o.accounts.AllExpiringTokens, Sender: o.hooks,
+		Rooms: s.rooms, Figures: o.live.Figures, ExpiringTokens: o.accounts.AllExpiringTokens, Sender: o.webhooks,
 		Log: s.cfg.Log,
 	})
-	s.inBackground(o.live.Run, o.hooks.Run, alerts.Run, s.cleanUp)
+	s.inBackground(o.live.Run, o.webhooks.Run, alerts.Run, s.cleanUp)
 	return nil
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/hook"
+	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/internal/localpg"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/keys"
@@ -91,7 +91,7 @@ type Config struct {
 	// call.
 	WebhookNetworks []netip.Prefix
 	// Mail sends alerts and invitations; nil: no mail.
-	Mail *hook.SMTP
+	Mail *webhook.SMTP
 	// Version is the program's version.
 	Version string
 	// Log must not be nil.
@@ -305,8 +305,8 @@ func (s *Server) serve(ctx context.Context) error {
 	o := &s.organizers
 	handler := web.New(web.Options{
 		Limits: s.limits,
-		Rooms:  s.rooms, Desk: o.desk, Accounts: o.accounts, Live: o.live, Hooks: o.hooks, Sites: o.sites,
-		AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, Contacts: s.cfg.Contacts,
+		Rooms:  s.rooms, Control: o.control, Activity: o.activity, Accounts: o.accounts, Live: o.live,
+		Webhooks: o.webhooks, Sites: o.sites, AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, Contacts: s.cfg.Contacts,
 		TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
 	})
 	go func() {

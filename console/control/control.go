@@ -1,0 +1,115 @@
+// Package control is the control plane of rooms: the operations that organizers perform on their
+// rooms in the console and the management API. Each operation takes an [account.Actor], checks its
+// scopes and its organization, records the operation in the activity log, and performs it.
+//
+// A room of another organization does not exist for the actor.
+//
+// # Activity log and transcript
+//
+// Every change is recorded in the activity log, with actor and time, before it is made; so no change
+// goes unrecorded. Changes that concern fairness are in the room's public transcript as well, without
+// the actor: outflow, pause, windows, message, revoked tickets and the end. The log entry has the
+// sizes of the transcript before and after, and so locates the transcript's entry.
+package control
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/activity"
+	"github.com/proofline/proofline/console/control/pgcontrol"
+	"github.com/proofline/proofline/console/rehearse"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/room"
+)
+
+var (
+	// ErrChanged means that something has changed since the caller read it.
+	ErrChanged = errors.New("it was changed in the meantime: load it again")
+	// ErrDraftUnknown means that there is no such draft.
+	ErrDraftUnknown = errors.New("no such draft")
+	// ErrNotEnded means that the room to archive has not ended.
+	ErrNotEnded = errors.New("only a room that has ended can be archived")
+)
+
+// Options configures [New].
+type Options struct {
+	Rooms    *room.Rooms
+	Store    *pgcontrol.Store
+	Activity *activity.Log
+	// OwnsHost reports whether an organization may publish rooms under a custom host; nil: no
+	// organization may.
+	OwnsHost func(ctx context.Context, org uuid.UUID, host string) (bool, error)
+	// OrganizerName returns the public name of an organization, or ""; nil: reports name no
+	// organizer.
+	OrganizerName func(ctx context.Context, org uuid.UUID) string
+	// Rehearsals runs the rehearsals of this server; nil: there are none, and they cannot be started.
+	Rehearsals *rehearse.Rehearsals
+	Log        *slog.Logger
+}
+
+// Rooms performs operations on rooms. It is safe for concurrent use.
+type Rooms struct {
+	Options
+	auditing atomic.Bool // whether an audit for a report is running
+}
+
+// New returns the operations on the rooms of a server.
+func New(o Options) *Rooms { return &Rooms{Options: o} }
+
+// IsRefusal reports whether an operation's error means that it was refused, for the activity log.
+func IsRefusal(err error) bool {
+	_, invalid := errors.AsType[*invalid.Error](err)
+	_, refused := errors.AsType[*fairness.Violation](err)
+	return invalid || refused ||
+		slices.ContainsFunc(refusals, func(target error) bool { return errors.Is(err, target) })
+}
+
+var refusals = []error{
+	ErrChanged, ErrDraftUnknown, ErrNotEnded, ErrNotOver, ErrAuditing, ErrTooLong,
+	account.ErrForbidden, account.ErrNotFound, account.ErrExists, account.ErrTooMany,
+	room.ErrNotFound, room.ErrExists, room.ErrTicketUnknown, room.ErrSettled, room.ErrNotPull, room.ErrClosed,
+	rehearse.ErrRunning, rehearse.ErrBusy, rehearse.ErrUnknown,
+}
+
+// Room returns a room of the actor's organization. Errors:
+// [account.ErrForbidden], [room.ErrNotFound].
+func (d *Rooms) Room(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
+	return d.room(ctx, actor, account.Read, slug)
+}
+
+// room returns a room after checking that the actor has the scope for it.
+func (d *Rooms) room(ctx context.Context, actor account.Actor, scope account.Scope, slug string) (*room.Room, error) {
+	r, err := d.Rooms.Get(ctx, slug)
+	if r != nil && r.Owner.Org != actor.Org {
+		return nil, room.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !actor.May(scope) {
+		return nil, account.ErrForbidden
+	}
+	return r, nil
+}
+
+// Page sizes of lists.
+const (
+	DefaultPage = 50
+	MaxPage     = 200
+)
+
+// pageSize returns the page size for a requested maximum; 0 or less requests the default.
+func pageSize(most int) int {
+	if most <= 0 {
+		return DefaultPage
+	}
+	return min(most, MaxPage)
+}

@@ -1,0 +1,84 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/proofline/proofline/console/webhook/pgwebhook"
+)
+
+const (
+	// databaseTimeout bounds a query of the database before it counts as unavailable.
+	databaseTimeout = 5 * time.Second
+	// minOutage is how long the database may be unavailable before an alert.
+	minOutage = 30 * time.Second
+)
+
+// outage is the state of a database outage as seen by this node.
+type outage struct {
+	since time.Time // zero: the database responds
+	told  time.Time // time of the latest alert; zero: none
+}
+
+// noteDatabase records whether the database responded, and sends alerts when an outage lasts and
+// when it ends.
+func (h *Service) noteDatabase(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	now, t := h.Now(), &h.outage
+	if err == nil {
+		if !t.told.IsZero() {
+			h.tellAll(ctx, fmt.Sprintf("The database responds again. It was unavailable from %s until %s.",
+				Moment(t.since), Moment(now)))
+		}
+		*t = outage{}
+		return
+	}
+	if t.since.IsZero() {
+		t.since = now
+	}
+	if now.Sub(t.since) < minOutage || !t.told.IsZero() && now.Sub(t.told) < AlertQuiet {
+		return
+	}
+	t.told = now
+	text := fmt.Sprintf("The database has not responded to this server since %s. Until it does, no visitor can join or is called. "+
+		"No confirmed entry is lost.", Moment(t.since))
+	for _, o := range h.listening.Load().byOrg {
+		h.sending.Go(func() { h.tellDirectly(ctx, o, text) })
+	}
+}
+
+// tellAll sends an alert to every organization that wants alerts about the database.
+func (h *Service) tellAll(ctx context.Context, text string) {
+	for org, o := range h.listening.Load().byOrg {
+		if !o.wants(AlertDatabase) {
+			continue
+		}
+		if err := h.Alert(ctx, org, AlertDatabase, "", text); err != nil {
+			h.Log.Error("cannot store alert", "err", err)
+		}
+	}
+}
+
+// tellDirectly sends an alert without the outbox, which is in the database. It tries each recipient
+// once.
+func (h *Service) tellDirectly(ctx context.Context, o *listener, text string) {
+	alert, err := h.alert(o, AlertDatabase, where{}, text)
+	for _, d := range alert.Deliveries {
+		taken := &pgwebhook.Taken{Delivery: d}
+		for _, e := range o.endpoints {
+			if e.ID == d.Target {
+				taken.Secret, taken.Former, taken.FormerUntil = e.Secret, e.Former, e.FormerUntil
+			}
+		}
+		if r := h.attempt(ctx, taken); r.failure != "" {
+			err = errors.Join(err, fmt.Errorf("to %s: %s", d.Recipient, r.failure))
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		h.Log.Error("cannot send alert", "err", err)
+	}
+}

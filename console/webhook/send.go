@@ -1,0 +1,249 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/proofline/proofline/console/webhook/pgwebhook"
+)
+
+const (
+	attemptTimeout = 10 * time.Second
+	// lease is how long a delivery is reserved for a node. It is longer than an attempt.
+	lease = time.Minute
+
+	perEndpoint       = 4  // concurrent deliveries to one endpoint, on all nodes
+	maxSending        = 32 // concurrent deliveries on this node
+	maxSendingFailing = 16 // of these, to endpoints whose latest attempt failed
+
+	maxRead   = 4 << 10 // bytes read of a response
+	maxKept   = 512     // characters of a response kept in the log
+	userAgent = "proofline (+https://github.com/proofline/proofline)"
+
+	// An endpoint is disabled when no attempt has succeeded for minFailing and at least
+	// minFailures have failed. The minimum protects endpoints with few events.
+	minFailing  = 3 * 24 * time.Hour
+	minFailures = 10
+)
+
+// retries are the delays after failed attempts. After the last one the delivery is given up.
+var retries = []time.Duration{
+	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute,
+	time.Hour, 3 * time.Hour, 8 * time.Hour, 24 * time.Hour,
+}
+
+// client returns the HTTP client for one scheme.
+func (h *Service) client(scheme string) *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{
+			Proxy: nil, DialContext: h.guard.dialer(scheme == "http"), TLSClientConfig: h.TLS, ForceAttemptHTTP2: true,
+			TLSHandshakeTimeout: attemptTimeout, ResponseHeaderTimeout: attemptTimeout,
+			MaxResponseHeaderBytes: 64 << 10,
+			MaxIdleConns:           2 * maxSending, MaxIdleConnsPerHost: perEndpoint, IdleConnTimeout: 30 * time.Second,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// slots counts the deliveries in progress on this node.
+type slots struct {
+	mu             sync.Mutex // guards the fields below
+	healthy, wrong int
+}
+
+// free returns how many more deliveries may start.
+func (s *slots) free() (healthy, wrong int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maxSending - s.healthy - s.wrong, min(maxSendingFailing-s.wrong, maxSending-s.healthy-s.wrong)
+}
+
+func (s *slots) add(isRetry bool, n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if isRetry {
+		s.wrong += n
+	} else {
+		s.healthy += n
+	}
+}
+
+// dispatch takes due deliveries and sends them.
+func (h *Service) dispatch(ctx context.Context) error {
+	healthy, wrong := h.slots.free()
+	if healthy <= 0 {
+		return nil // the next delivery to end wakes the dispatcher
+	}
+	// During shutdown, deliveries already taken are released, not left until their lease ends.
+	store, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
+	defer cancel()
+	now := h.Now()
+	taken, err := h.Store.Take(store, pgwebhook.Limits{Now: now, Until: now.Add(lease), Lane: perEndpoint,
+		Healthy: healthy, Failing: max(wrong, 0)})
+	if err != nil {
+		return err
+	}
+	for i := range taken {
+		t := &taken[i]
+		h.slots.add(t.Failing, 1)
+		h.sending.Go(func() {
+			defer h.signal()
+			defer h.slots.add(t.Failing, -1)
+			h.send(ctx, t)
+		})
+	}
+	return nil
+}
+
+// send makes one attempt and stores the result.
+func (h *Service) send(ctx context.Context, t *pgwebhook.Taken) {
+	began := h.Now()
+	r := h.attempt(ctx, t)
+	store, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
+	defer cancel()
+	if ctx.Err() != nil && r.failure != "" { // shutting down: another node or the next start sends it
+		h.logError("cannot release delivery", t, h.Store.Release(store, t.Delivery))
+		return
+	}
+	a := pgwebhook.Attempt{Number: t.Attempts, At: began, Took: h.Now().Sub(began), Status: r.status, Error: r.failure,
+		Response: r.response}
+	health, err := h.Store.Finish(store, t.Delivery, a, h.next(t, r))
+	if err != nil { // due again when the lease ends
+		h.logError("cannot store attempt", t, err)
+		return
+	}
+	switch {
+	case r.isGone:
+		err = h.disable(store, t.Org, t.Target, DisabledGone)
+	case health.Failures >= minFailures && h.Now().Sub(health.Since) >= minFailing:
+		err = h.disable(store, t.Org, t.Target, DisabledFailing)
+	}
+	h.logError("cannot disable endpoint", t, err)
+}
+
+func (h *Service) logError(what string, t *pgwebhook.Taken, err error) {
+	if err != nil {
+		h.Log.Error(what, "delivery", t.ID, "err", err)
+	}
+}
+
+// next returns the time of the next attempt; nil if there is none.
+func (h *Service) next(t *pgwebhook.Taken, r result) *time.Time {
+	if r.failure == "" || r.isFinal || t.Tries > len(retries) || t.Tries < 1 {
+		return nil
+	}
+	wait := retries[t.Tries-1]
+	due := h.Now().Add(time.Duration(float64(wait) * (0.9 + 0.2*h.Jitter())))
+	return &due
+}
+
+// result is the result of an attempt.
+type result struct {
+	status   int
+	failure  string // "": success
+	response string
+	isGone   bool // the endpoint responded with 410
+	isFinal  bool // retrying is pointless
+}
+
+// attempt sends a delivery once.
+func (h *Service) attempt(ctx context.Context, t *pgwebhook.Taken) result {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	if t.Target == pgwebhook.Mail {
+		return h.mail(ctx, &t.Delivery)
+	}
+	r, err := h.post(ctx, t)
+	if err != nil {
+		r.failure = failureText(ctx, err)
+	}
+	return r
+}
+
+// post sends a delivery to its endpoint.
+func (h *Service) post(ctx context.Context, t *pgwebhook.Taken) (r result, err error) {
+	id, now := "msg_"+t.ID.String(), h.Now()
+	signature, err := h.sign(t, id, now)
+	if err != nil {
+		return r, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Recipient, strings.NewReader(t.Payload))
+	if err != nil {
+		return r, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("User-Agent", userAgent)
+	req.Header.Set(standardwebhooks.HeaderWebhookID, id)
+	req.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
+	req.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
+	client := h.clients[req.URL.Scheme]
+	if client == nil {
+		return r, ErrAddress
+	}
+	resp, err := client.Do(req) //nolint:gosec // the dialer checks the address
+	if err != nil {
+		return r, err
+	}
+	defer func() { _ = resp.Body.Close() }() // only read from
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRead))
+	r = result{status: resp.StatusCode, response: printable(string(body)), isGone: resp.StatusCode == http.StatusGone}
+	r.isFinal = r.isGone
+	if resp.StatusCode/100 != 2 {
+		r.failure = "responded with " + strings.TrimSpace(fmt.Sprintf("%d %s", resp.StatusCode,
+			http.StatusText(resp.StatusCode)))
+	}
+	return r, nil
+}
+
+// failureText describes why an attempt failed, without revealing resolved addresses of the server's
+// network.
+func failureText(ctx context.Context, err error) string {
+	var dns *net.DNSError
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.Is(err, ErrAddress):
+		return ErrAddress.Error()
+	case errors.Is(ctx.Err(), context.DeadlineExceeded), isTimeout(err):
+		return "no response within 10 seconds"
+	case errors.As(err, &dns):
+		return "the host name cannot be resolved"
+	case errors.As(err, &certificate):
+		return "the host's certificate is not trusted"
+	}
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return "the connection failed"
+	}
+	return err.Error()
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout()
+}
+
+// printable returns the beginning of a response in printable form, for the log.
+func printable(s string) string {
+	clean := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) && r != unicode.ReplacementChar {
+			return r
+		}
+		return ' '
+	}, strings.ToValidUTF8(s, " "))
+	if runes := []rune(clean); len(runes) > maxKept {
+		clean = string(runes[:maxKept])
+	}
+	return strings.TrimSpace(clean)
+}
