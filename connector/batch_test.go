@@ -164,7 +164,7 @@ func TestFailOpenReports(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateShut, 0)
-	s := n.shop(`,"failure":"open-after 30s"`)
+	s := n.shop(`,"failure":"fail-open-after 30s"`)
 	began := s.clock.now()
 	open := func() {
 		s.failed()
@@ -175,8 +175,8 @@ func TestFailOpenReports(t *testing.T) {
 	open()
 	s.queue.isDown.Store(false)
 	s.report()
-	if said := n.latest(); len(said.Unguarded) != 0 {
-		t.Errorf("reported %+v although it goes on", said.Unguarded)
+	if said := n.latest(); len(said.FailOpen) != 0 {
+		t.Errorf("reported %+v although it goes on", said.FailOpen)
 	}
 	s.clock.pass(time.Minute)
 	s.enter(s.queue.pass())
@@ -186,18 +186,18 @@ func TestFailOpenReports(t *testing.T) {
 			t.Fatal("answered")
 		}
 	}
-	first := n.latest().Unguarded
+	first := n.latest().FailOpen
 	if len(first) != 1 || first[0].From != began.Add(31*time.Second).UnixMilli() || first[0].Until < first[0].From ||
 		first[0].Until > began.Add(91*time.Second).UnixMilli() || first[0].Requests != 2 || len(first[0].ID) != 22 {
 		t.Fatalf("reported %+v", first)
 	}
 	n.says(GateShut, 0)
 	s.report()
-	if again := n.latest().Unguarded; len(again) != 1 || again[0] != first[0] {
+	if again := n.latest().FailOpen; len(again) != 1 || again[0] != first[0] {
 		t.Errorf("reported %+v", again)
 	}
 	s.report()
-	if again := n.latest().Unguarded; len(again) != 0 {
+	if again := n.latest().FailOpen; len(again) != 0 {
 		t.Errorf("reported %+v although it is recorded", again)
 	}
 	open()
@@ -206,8 +206,8 @@ func TestFailOpenReports(t *testing.T) {
 	}
 	s.queue.isDown.Store(false)
 	s.report()
-	if said := n.latest(); said.Room != s.queue.url() || len(said.Unguarded) != 1 ||
-		said.Unguarded[0].ID == first[0].ID || said.Unguarded[0].Until <= said.Unguarded[0].From {
+	if said := n.latest(); said.Room != s.queue.url() || len(said.FailOpen) != 1 ||
+		said.FailOpen[0].ID == first[0].ID || said.FailOpen[0].Until <= said.FailOpen[0].From {
 		t.Errorf("of a room that the rules do not name any more: %+v", said)
 	}
 	s.report()
@@ -231,7 +231,7 @@ func TestReport(t *testing.T) {
 	defer n.mu.Unlock()
 	last := n.reports[len(n.reports)-1]
 	if _, ok := parseID(last.Node); !ok || last.Node != n.reports[0].Node || last.Kind != "proxy" ||
-		last.Version != "1.2.3" || last.Site != "" || last.Serial != 0 || last.Counts["started"] != 1 ||
+		last.Version != "1.2.3" || last.Site != "" || last.RulesVersion != 0 || last.Counts["started"] != 1 ||
 		last.Counts["bypassed"] != 1 {
 		t.Errorf("report %+v", last)
 	}
@@ -254,7 +254,7 @@ func TestLargestReport(t *testing.T) {
 	s := n.shop("")
 	s.free("of a room that the rules do not name any more")
 	if err := s.use(&loadedRules{site: mustSite(t, `{"version":1,"rooms":{`+strings.Join(rooms, ",")+`}}`),
-		name: strings.Repeat("s", 63), serial: 1 << 62}); err != nil {
+		name: strings.Repeat("s", 63), version: 1 << 62}); err != nil {
 		t.Fatal(err)
 	}
 	for _, rm := range s.current.Load().rooms {

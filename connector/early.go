@@ -46,7 +46,7 @@ var earlyRules = sync.OnceValue(func() *loadedRules {
 })
 
 // HasRules reports whether there are rules. False: their server has not responded
-// since the start, and requests are held unless the default rules let them pass.
+// since the start, and requests get the retry page unless the default rules let them pass.
 func (c *Connector) HasRules() bool { return !c.current.Load().isEarly }
 
 // guardWithoutRules is guard while there are no rules.

@@ -85,7 +85,7 @@ func TestEarly(t *testing.T) {
 	}
 	server.has(s.rules("shop", 7, "one"))
 	eventually(t, "rules are asked for again", c.HasRules)
-	if n := c.Stats(); !n.HasRules || n.Serial != 7 || !isBlocked(c, "/one") ||
+	if n := c.Stats(); !n.HasRules || n.RulesVersion != 7 || !isBlocked(c, "/one") ||
 		ask(shop, "GET", "/tickets").Code != http.StatusOK {
 		t.Errorf("rules are not in force: %+v", n)
 	}

@@ -27,7 +27,7 @@ func (s *shop) failed() *http.Response {
 	return r
 }
 
-func TestHold(t *testing.T) {
+func TestRetryPage(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
 	cookie := s.enter(s.queue.pass())
@@ -52,7 +52,7 @@ func TestHold(t *testing.T) {
 	s.queue.isDown.Store(false)
 	s.enter(s.queue.pass())
 	s.isQueued("there again", s.get("/tickets"))
-	if n := s.Stats(); n.Held != 4 || n.FailedOpen != 0 || !n.Rooms["sale"].DownSince.IsZero() {
+	if n := s.Stats(); n.Unavailable != 4 || n.FailedOpen != 0 || !n.Rooms["sale"].DownSince.IsZero() {
 		t.Errorf("counts %+v", n)
 	}
 }
@@ -70,9 +70,9 @@ func TestOwnPage(t *testing.T) {
 	}
 }
 
-func TestOpenAfter(t *testing.T) {
+func TestFailOpenAfter(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, `,"failure":"open-after 30s"`)
+	s := newShop(t, `,"failure":"fail-open-after 30s"`)
 	began := s.clock.now()
 	if r := s.failed(); r.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("at once: %d", r.StatusCode)
@@ -87,7 +87,7 @@ func TestOpenAfter(t *testing.T) {
 	}
 	r := s.send("POST", "/tickets", "X-Proofline-Ticket: forged")
 	if got := s.isThrough("open", r); got.Header.Get(TicketHeader) != "" || len(r.Cookies()) != 0 {
-		t.Errorf("let through with %v, cookies %v", got.Header, r.Cookies())
+		t.Errorf("admitted with %v, cookies %v", got.Header, r.Cookies())
 	}
 	if n := s.Stats(); n.FailedOpen != 2 || !n.Rooms["sale"].DownSince.Equal(began) || len(n.Rooms["sale"].FailOpen) != 1 {
 		t.Errorf("counts %+v", n)
@@ -106,7 +106,7 @@ func TestOpenAfter(t *testing.T) {
 // while the room is up.
 func TestVisitorsOpenNothing(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, `,"failure":"open-after 1s"`)
+	s := newShop(t, `,"failure":"fail-open-after 1s"`)
 	rm := s.current.Load().rooms["sale"]
 	if s.probeRoom(t.Context(), rm) { // and has the keys
 		t.Fatal("the room is away")
@@ -124,7 +124,7 @@ func TestVisitorsOpenNothing(t *testing.T) {
 	}
 	s.isQueued("once the room has answered", s.get("/tickets"))
 	if n := s.Stats(); n.FailedOpen != 0 || len(n.Rooms["sale"].FailOpen) != 0 {
-		t.Errorf("opened: %+v", n)
+		t.Errorf("failed open: %+v", n)
 	}
 }
 
@@ -132,8 +132,8 @@ func TestVisitorsOpenNothing(t *testing.T) {
 // pages of another room.
 func TestFailOpenOfAnotherRoom(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, `,"failure":"open-after 1s"`)
-	rooms := fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q,"failure":"open-after 1s"},"drop":{"url":"%s/r/drop"},"again":{"url":%[1]q}},"rules":[
+	s := newShop(t, `,"failure":"fail-open-after 1s"`)
+	rooms := fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q,"failure":"fail-open-after 1s"},"drop":{"url":"%s/r/drop"},"again":{"url":%[1]q}},"rules":[
 		{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"drop","when":{"path":{"prefix":"/drop"}},"action":"queue drop"},
 		{"name":"again","when":{"path":{"prefix":"/again"}},"action":"queue again"}]}`, s.queue.url(), s.queue.URL)
 	if err := s.use(&loadedRules{site: mustSite(t, rooms)}); err != nil {
@@ -155,7 +155,7 @@ func TestFailOpenOfAnotherRoom(t *testing.T) {
 // TestRefusalsNeverOpen tests that a refusal counts as a response.
 func TestRefusalsNeverOpen(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, `,"failure":"open-after 1s"`)
+	s := newShop(t, `,"failure":"fail-open-after 1s"`)
 	for _, status := range []int{400, 401, 403, 404, 409, 410, 418, 302} {
 		s.queue.answers(status)
 		for range 3 {
@@ -180,7 +180,7 @@ func TestRefusalsNeverOpen(t *testing.T) {
 // the room.
 func TestImpatientVisitor(t *testing.T) {
 	t.Parallel()
-	s := newShop(t, `,"failure":"open-after 1s"`)
+	s := newShop(t, `,"failure":"fail-open-after 1s"`)
 	r := httptest.NewRequest(http.MethodGet, "/tickets?proofline_pass="+s.queue.pass(), nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -203,7 +203,7 @@ func TestFault(t *testing.T) {
 	}
 	s.isThrough("a free page", s.get("/free"))
 	s.current.Store(before)
-	if n := s.Stats(); n.Panics != 1 || n.Held != 1 {
+	if n := s.Stats(); n.Panics != 1 || n.Unavailable != 1 {
 		t.Errorf("counts %+v", n)
 	}
 }

@@ -36,7 +36,7 @@ func newNetted(t testing.TB) *netted {
 		for _, r := range said.Rooms {
 			answer := *n.said
 			answer.Room = r.Room
-			for _, o := range r.Unguarded {
+			for _, o := range r.FailOpen {
 				answer.Recorded = append(answer.Recorded, o.ID)
 			}
 			re.Rooms = append(re.Rooms, answer)
@@ -519,7 +519,7 @@ func TestNodePart(t *testing.T) {
 func TestNoReply(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
-	s := n.shop(`,"failure":"open-after 30s"`)
+	s := n.shop(`,"failure":"fail-open-after 30s"`)
 	s.isQueued("never answered", s.get("/tickets"))
 	if st := s.Stats().Rooms["sale"]; st.Gate != "" || !st.HeardAt.IsZero() {
 		t.Errorf("stats %+v", st)
@@ -686,7 +686,7 @@ func TestAllowsUnqueued(t *testing.T) {
 		t.Errorf("header %v", h)
 	}
 	if s.Allows(http.Header{}, httptest.NewRequest(http.MethodGet, "/tickets", nil)) {
-		t.Error("two are let through")
+		t.Error("two are admitted")
 	}
 	s.isQueued("then", s.get("/tickets"))
 	s.report()

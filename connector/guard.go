@@ -64,7 +64,7 @@ func (c *Connector) Allows(h http.Header, r *http.Request) bool {
 	c.counts.observed.Add(own.observed.Load())
 	c.counts.passed.Add(own.passed.Load())
 	c.counts.started.Add(own.started.Load())
-	c.counts.opened.Add(own.opened.Load())
+	c.counts.failedOpen.Add(own.failedOpen.Load())
 	if who, ok := VisitorOf(v.request.Context()); ok {
 		if who.Ticket != "" {
 			h.Set(TicketHeader, who.Ticket)
@@ -228,7 +228,7 @@ func (q *requestCheck) withoutPass(rm *room) *admittedRequest {
 // fail applies the room's failure mode.
 func (q *requestCheck) fail(rm *room) *admittedRequest {
 	if q.failsOpen(rm) {
-		q.counts.opened.Add(1)
+		q.counts.failedOpen.Add(1)
 		return &admittedRequest{request: withoutClaims(q.r)}
 	}
 	if rm.Failure == rules.Page && isNavigation(q.r) {

@@ -29,7 +29,7 @@ func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestFaultyClient(t *testing.T) {
 	t.Parallel()
 	f := &faulty{}
-	s := newShop(t, `,"mode":"safety-net","failure":"open-after 30s"`, func(o *Options) {
+	s := newShop(t, `,"mode":"safety-net","failure":"fail-open-after 30s"`, func(o *Options) {
 		o.Client, o.Token, o.Probe, o.reportInterval = &http.Client{Transport: f}, testToken, 5*time.Millisecond, 5*time.Millisecond
 		o.Server = originOf(o.Site.Rooms["sale"].URL)
 	})

@@ -112,14 +112,14 @@ func (q *requestCheck) refuse(status int, said map[string]string) *admittedReque
 
 // retryLater sends the retry page. The delay is random, to spread the retries.
 func (q *requestCheck) retryLater() *admittedRequest {
-	q.counts.held.Add(1)
+	q.counts.unavailable.Add(1)
 	q.prepare().Set("Retry-After", strconv.Itoa(10+rand.IntN(10)))
 	return q.refuse(http.StatusServiceUnavailable, map[string]string{"error": "unavailable"})
 }
 
 // sendOwnerPage sends the site owner's page.
 func (q *requestCheck) sendOwnerPage() *admittedRequest {
-	q.counts.held.Add(1)
+	q.counts.unavailable.Add(1)
 	h := q.prepare()
 	h.Set("Retry-After", "30")
 	h.Set("Content-Type", "text/html; charset=utf-8")

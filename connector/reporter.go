@@ -25,23 +25,23 @@ const (
 
 // report is the body of a report: see rules/FORMAT.md.
 type report struct {
-	Node    string            `json:"node"`
-	Site    string            `json:"site"`
-	Serial  uint64            `json:"serial"`
-	Kind    string            `json:"kind"`
-	Version string            `json:"version"`
-	Counts  map[string]uint64 `json:"counts"`
-	Rooms   []roomReport      `json:"rooms"`
+	Node         string            `json:"node"`
+	Site         string            `json:"site"`
+	RulesVersion uint64            `json:"rules_version"`
+	Kind         string            `json:"kind"`
+	Version      string            `json:"version"`
+	Counts       map[string]uint64 `json:"counts"`
+	Rooms        []roomReport      `json:"rooms"`
 }
 
 type roomReport struct {
-	Room      string           `json:"room"`
-	Mode      rules.Mode       `json:"mode"`
-	Started   []string         `json:"started,omitempty"`
-	Active    []string         `json:"active,omitempty"`
-	Ended     []string         `json:"ended,omitempty"`
-	Turned    uint64           `json:"turned,omitempty"`
-	Unguarded []failOpenReport `json:"unguarded,omitempty"`
+	Room     string           `json:"room"`
+	Mode     rules.Mode       `json:"mode"`
+	Started  []string         `json:"started,omitempty"`
+	Active   []string         `json:"active,omitempty"`
+	Ended    []string         `json:"ended,omitempty"`
+	Turned   uint64           `json:"turned,omitempty"`
+	FailOpen []failOpenReport `json:"fail_open,omitempty"`
 
 	state      *roomState // nil: only past fail-open intervals
 	news       gateNews   // source of Started, Active, Ended and Turned
@@ -262,7 +262,7 @@ func (r *roomReply) gateReply() (gateReply, bool) {
 func (c *Connector) newReport(turn int) *report {
 	now := c.current.Load()
 	s := &report{
-		Node: c.node, Site: now.name, Serial: now.serial, Kind: c.options.Kind, Version: c.options.Version,
+		Node: c.node, Site: now.name, RulesVersion: now.version, Kind: c.options.Kind, Version: c.options.Version,
 		Counts: c.counts.byName(), Rooms: []roomReport{},
 	}
 	now.addObserved(s.Counts, c.options.Now())
@@ -276,7 +276,7 @@ func (c *Connector) newReport(turn int) *report {
 	left := maxReported
 	for i := range min(len(now.states), maxRooms) { // later reports start with the rooms left out
 		st := now.states[(i+turn)%len(now.states)]
-		r := roomReport{Room: st.url, Mode: modes[st], state: st, Unguarded: failOpenReports(past[st.url])}
+		r := roomReport{Room: st.url, Mode: modes[st], state: st, FailOpen: failOpenReports(past[st.url])}
 		delete(past, st.url)
 		r.news = st.gate.take(min(maxReportIDs, left/3))
 		r.Started, r.Active, r.Ended, r.Turned = ids(r.news.started), ids(r.news.active), ids(r.news.ended), r.news.turned
@@ -289,7 +289,7 @@ func (c *Connector) newReport(turn int) *report {
 		if len(s.Rooms) >= maxRooms {
 			break
 		}
-		s.Rooms = append(s.Rooms, roomReport{Room: room, Mode: rules.Off, Unguarded: failOpenReports(list)})
+		s.Rooms = append(s.Rooms, roomReport{Room: room, Mode: rules.Off, FailOpen: failOpenReports(list)})
 	}
 	return s
 }

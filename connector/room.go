@@ -69,12 +69,12 @@ type roomState struct {
 	observed observed // has its own lock
 }
 
-// FailOpen is an interval in which requests were let through without a pass,
+// FailOpen is an interval in which requests were admitted without a pass,
 // because the room was out of reach.
 type FailOpen struct {
 	From     time.Time
 	Until    time.Time // zero: still open
-	Requests uint64    // let through without a pass
+	Requests uint64    // admitted without a pass
 
 	id [16]byte // in reports and the state file
 }
@@ -121,19 +121,19 @@ func (c *Connector) endFailOpen(st *roomState, now time.Time, why string) {
 	}
 	o := &st.failOpen[n-1]
 	o.Until = now
-	c.options.Log.Warn(why, "room", st.url, "from", o.From, "let_through", o.Requests)
+	c.options.Log.Warn(why, "room", st.url, "from", o.From, "requests", o.Requests)
 	if c.options.Token != "" && !c.unrecorded.add(pastFailOpen{st.url, *o}) {
 		c.options.Log.Error("cannot record a fail-open interval: too many are unreported", "room", st.url, "from", o.From)
 	}
 	notify(c.saved.changed)
 }
 
-// failsOpen reports whether requests are let through by now, and counts this one.
+// failsOpen reports whether the connector fails open for the room, and counts the request.
 // The room must have failed at the beginning and at the end of the delay, the
 // second time on a request that no visitor shaped. One failure does not open
 // anything, and neither can a visitor.
 func (c *Connector) failsOpen(rm *room) bool {
-	after, ok := rm.Failure.OpenAfter()
+	after, ok := rm.Failure.FailOpenAfter()
 	st, now := rm.state, c.options.Now()
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -145,7 +145,7 @@ func (c *Connector) failsOpen(rm *room) bool {
 		if len(st.failOpen) > maxFailOpen {
 			st.failOpen = st.failOpen[1:]
 		}
-		c.options.Log.Error("room is out of reach: letting requests through without a pass",
+		c.options.Log.Error("room is out of reach: failing open",
 			"room", rm.name, "since", st.downSince)
 		notify(c.saved.changed)
 	}

@@ -22,7 +22,7 @@ var (
 	// ErrOtherSite is returned when signed rules belong to another site.
 	ErrOtherSite = errors.New("the rules are signed for another site")
 	// ErrOlder is returned when signed rules are older than rules already seen, or
-	// have the same serial and another text.
+	// have the same version and another text.
 	ErrOlder = errors.New("the rules are signed, but newer ones were seen")
 	// ErrNeedsKey is returned when rules are signed, and there is no site key.
 	ErrNeedsKey = errors.New("the rules are signed: give the site key, as the console shows it")
@@ -35,8 +35,8 @@ const signedLine = "proofline-rules/v1"
 const maxNote = 1_000_000
 
 var (
-	sitePath   = regexp.MustCompile(`^/v1/sites/([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)/rules$`)
-	serialForm = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
+	sitePath    = regexp.MustCompile(`^/v1/sites/([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)/rules$`)
+	versionForm = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
 )
 
 // siteOf returns the site's name in the URL of its rules.
@@ -54,10 +54,10 @@ func siteOf(address string) (name string, ok bool) {
 
 // rulesVerifier verifies the signed rules of one site, and refuses older ones.
 type rulesVerifier struct {
-	key    note.Verifier
-	name   string
-	serial uint64 // largest serial seen
-	text   string // of the rules with that serial
+	key     note.Verifier
+	name    string
+	version uint64 // largest version seen
+	text    string // of the rules with that version
 }
 
 // newRulesVerifier returns a verifier for the rules at a URL. Error: ErrSiteKey.
@@ -73,9 +73,9 @@ func newRulesVerifier(key, address string) (*rulesVerifier, error) {
 	return &rulesVerifier{key: v, name: name}, nil
 }
 
-// open returns the rules document and its serial. Errors: ErrUnsigned,
+// open returns the rules document and its version. Errors: ErrUnsigned,
 // ErrOtherSite, ErrOlder.
-func (s *rulesVerifier) open(text []byte) (document string, serial uint64, err error) {
+func (s *rulesVerifier) open(text []byte) (document string, version uint64, err error) {
 	if len(text) > maxNote {
 		return "", 0, fmt.Errorf("%w: they have more than %d bytes", ErrUnsigned, maxNote)
 	}
@@ -84,22 +84,22 @@ func (s *rulesVerifier) open(text []byte) (document string, serial uint64, err e
 		return "", 0, fmt.Errorf("%w: %w", ErrUnsigned, err)
 	}
 	lines := strings.SplitN(n.Text, "\n", 4)
-	if len(lines) != 4 || lines[0] != signedLine || !serialForm.MatchString(lines[2]) {
+	if len(lines) != 4 || lines[0] != signedLine || !versionForm.MatchString(lines[2]) {
 		return "", 0, fmt.Errorf("%w: the signed text is not a rules document", ErrUnsigned)
 	}
 	if lines[1] != s.name {
 		return "", 0, fmt.Errorf("%w: %q, not %q", ErrOtherSite, lines[1], s.name)
 	}
-	serial, err = strconv.ParseUint(lines[2], 10, 63)
+	version, err = strconv.ParseUint(lines[2], 10, 63)
 	if err != nil {
-		return "", 0, fmt.Errorf("%w: serial %s", ErrUnsigned, lines[2])
+		return "", 0, fmt.Errorf("%w: version %s", ErrUnsigned, lines[2])
 	}
-	if serial < s.serial {
-		return "", 0, fmt.Errorf("%w: serial %d after %d", ErrOlder, serial, s.serial)
+	if version < s.version {
+		return "", 0, fmt.Errorf("%w: version %d after %d", ErrOlder, version, s.version)
 	}
-	if serial == s.serial && n.Text != s.text {
-		return "", 0, fmt.Errorf("%w: serial %d twice", ErrOlder, serial)
+	if version == s.version && n.Text != s.text {
+		return "", 0, fmt.Errorf("%w: version %d twice", ErrOlder, version)
 	}
-	s.serial, s.text = serial, n.Text
-	return lines[3], serial, nil
+	s.version, s.text = version, n.Text
+	return lines[3], version, nil
 }

@@ -50,8 +50,8 @@ func (s *signatory) sign(text string) string {
 }
 
 // rules returns signed rules that block one path.
-func (s *signatory) rules(name string, serial int, path string) string {
-	return s.sign(fmt.Sprintf("proofline-rules/v1\n%s\n%d\n%s\n", name, serial,
+func (s *signatory) rules(name string, version int, path string) string {
+	return s.sign(fmt.Sprintf("proofline-rules/v1\n%s\n%d\n%s\n", name, version,
 		strings.Replace(smallRules, "PATH", path, 1)))
 }
 
@@ -109,8 +109,8 @@ func TestSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if n := c.Stats(); !isBlocked(c, "/one") || n.Serial != 7 || h.heard()[0].Get("Authorization") != "Bearer "+testToken {
-		t.Errorf("serial %d, asked with %v", n.Serial, h.heard())
+	if n := c.Stats(); !isBlocked(c, "/one") || n.RulesVersion != 7 || h.heard()[0].Get("Authorization") != "Bearer "+testToken {
+		t.Errorf("version %d, asked with %v", n.RulesVersion, h.heard())
 	}
 	other := newSignatory(t)
 	good := s.rules("shop", 8, "two")
@@ -119,38 +119,38 @@ func TestSigned(t *testing.T) {
 		text string
 		want error
 	}{
-		"another key":            {other.rules("shop", 8, "two"), ErrUnsigned},
-		"no signature":           {good[:strings.Index(good, "\n\n")+1], ErrUnsigned},
-		"plain rules":            {document, ErrUnsigned},
-		"a changed path":         {strings.Replace(good, "/two", "/tw0", 1), ErrUnsigned},
-		"a changed serial":       {strings.Replace(good, "\n8\n", "\n9\n", 1), ErrUnsigned},
-		"cut":                    {good[:len(good)-1], ErrUnsigned},
-		"empty":                  {"", ErrUnsigned},
-		"another site":           {s.rules("shop2", 8, "two"), ErrOtherSite},
-		"no site":                {s.rules("", 8, "two"), ErrOtherSite},
-		"an older serial":        {s.rules("shop", 6, "two"), ErrOlder},
-		"the same serial":        {s.rules("shop", 7, "two"), ErrOlder},
-		"another first line":     {s.sign("proofline-rules/v2\nshop\n8\n" + document + "\n"), ErrUnsigned},
-		"something else signed":  {s.sign("queue.example.com/r/sale\n8\nabc\n"), ErrUnsigned},
-		"a serial with zeros":    {s.sign("proofline-rules/v1\nshop\n08\n" + document + "\n"), ErrUnsigned},
-		"serial zero":            {s.sign("proofline-rules/v1\nshop\n0\n" + document + "\n"), ErrUnsigned},
-		"a negative serial":      {s.sign("proofline-rules/v1\nshop\n-8\n" + document + "\n"), ErrUnsigned},
-		"a serial that is large": {s.sign("proofline-rules/v1\nshop\n9999999999999999999\n" + document + "\n"), ErrUnsigned},
-		"beyond the largest":     {s.sign("proofline-rules/v1\nshop\n9223372036854775808\n" + document + "\n"), ErrUnsigned},
-		"long":                   {s.sign("proofline-rules/v1\nshop\n8\n" + document + strings.Repeat(" ", maxNote) + "\n"), ErrUnsigned},
+		"another key":             {other.rules("shop", 8, "two"), ErrUnsigned},
+		"no signature":            {good[:strings.Index(good, "\n\n")+1], ErrUnsigned},
+		"plain rules":             {document, ErrUnsigned},
+		"a changed path":          {strings.Replace(good, "/two", "/tw0", 1), ErrUnsigned},
+		"a changed version":       {strings.Replace(good, "\n8\n", "\n9\n", 1), ErrUnsigned},
+		"cut":                     {good[:len(good)-1], ErrUnsigned},
+		"empty":                   {"", ErrUnsigned},
+		"another site":            {s.rules("shop2", 8, "two"), ErrOtherSite},
+		"no site":                 {s.rules("", 8, "two"), ErrOtherSite},
+		"an older version":        {s.rules("shop", 6, "two"), ErrOlder},
+		"the same version":        {s.rules("shop", 7, "two"), ErrOlder},
+		"another first line":      {s.sign("proofline-rules/v2\nshop\n8\n" + document + "\n"), ErrUnsigned},
+		"something else signed":   {s.sign("queue.example.com/r/sale\n8\nabc\n"), ErrUnsigned},
+		"a version with zeros":    {s.sign("proofline-rules/v1\nshop\n08\n" + document + "\n"), ErrUnsigned},
+		"version zero":            {s.sign("proofline-rules/v1\nshop\n0\n" + document + "\n"), ErrUnsigned},
+		"a negative version":      {s.sign("proofline-rules/v1\nshop\n-8\n" + document + "\n"), ErrUnsigned},
+		"a version that is large": {s.sign("proofline-rules/v1\nshop\n9999999999999999999\n" + document + "\n"), ErrUnsigned},
+		"beyond the largest":      {s.sign("proofline-rules/v1\nshop\n9223372036854775808\n" + document + "\n"), ErrUnsigned},
+		"long":                    {s.sign("proofline-rules/v1\nshop\n8\n" + document + strings.Repeat(" ", maxNote) + "\n"), ErrUnsigned},
 	} {
 		h.has(c2.text)
 		if _, err := c.loading.next(t.Context()); !errors.Is(err, c2.want) {
 			t.Errorf("%s: %v, want %v", name, err, c2.want)
 		}
 		c.loading.reload(t.Context(), c)
-		if !isBlocked(c, "/one") || isBlocked(c, "/two") || c.Stats().Serial != 7 {
+		if !isBlocked(c, "/one") || isBlocked(c, "/two") || c.Stats().RulesVersion != 7 {
 			t.Fatalf("%s: is in force", name)
 		}
 	}
 	h.has(good)
 	c.loading.reload(t.Context(), c)
-	if !isBlocked(c, "/two") || isBlocked(c, "/one") || c.Stats().Serial != 8 {
+	if !isBlocked(c, "/two") || isBlocked(c, "/one") || c.Stats().RulesVersion != 8 {
 		t.Error("newer rules are not in force")
 	}
 	h.has(s.rules("shop", 7, "one"))
@@ -195,7 +195,7 @@ func TestKeptRules(t *testing.T) {
 		t.Errorf("a start takes older rules than those kept: %v", err)
 	}
 	h.has(s.rules("shop", 7, "one"))
-	if c, err = start(); err != nil || !isBlocked(c, "/one") || c.Stats().Serial != 7 {
+	if c, err = start(); err != nil || !isBlocked(c, "/one") || c.Stats().RulesVersion != 7 {
 		t.Errorf("the same rules as those kept: %v", err)
 	}
 	h.has("", http.StatusBadGateway)
@@ -307,9 +307,9 @@ func TestEveryByte(t *testing.T) {
 			if changed[i] = b; b == text[i] {
 				continue
 			}
-			if got, serial, err := own.open(changed); err == nil &&
-				(i < strings.LastIndex(text, " ") || got != strings.Replace(smallRules, "PATH", "one", 1)+"\n" || serial != 7) {
-				t.Fatalf("byte %d may be %q: %q, %d", i, b, got, serial) // of the signature's text the last bits do not count
+			if got, version, err := own.open(changed); err == nil &&
+				(i < strings.LastIndex(text, " ") || got != strings.Replace(smallRules, "PATH", "one", 1)+"\n" || version != 7) {
+				t.Fatalf("byte %d may be %q: %q, %d", i, b, got, version) // of the signature's text the last bits do not count
 			}
 		}
 	}
@@ -328,9 +328,9 @@ func FuzzSigned(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		document, serial, err := own.open(text)
-		if err == nil && (serial != 7 || document != strings.Replace(smallRules, "PATH", "one", 1)+"\n") {
-			t.Errorf("%q is opened as %d, %q", text, serial, document)
+		document, version, err := own.open(text)
+		if err == nil && (version != 7 || document != strings.Replace(smallRules, "PATH", "one", 1)+"\n") {
+			t.Errorf("%q is opened as %d, %q", text, version, document)
 		}
 	})
 }

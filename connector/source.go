@@ -59,9 +59,9 @@ type loader struct {
 
 // loadedRules is rules with what their signature says.
 type loadedRules struct {
-	site   *rules.Site
-	name   string // of the site; empty: not signed
-	serial uint64 // 0: not signed
+	site    *rules.Site
+	name    string // of the site; empty: not signed
+	version uint64 // 0: not signed
 
 	isEarly bool // earlyRules: none have been received yet
 }
@@ -182,7 +182,7 @@ func (l *loader) reload(ctx context.Context, c *Connector) {
 		l.logFailure(c, err)
 	case f != nil:
 		l.saveCopy(c)
-		c.options.Log.Info("new rules", "rules", len(f.site.Rules), "rooms", len(f.site.Rooms), "serial", f.serial)
+		c.options.Log.Info("new rules", "rules", len(f.site.Rules), "rooms", len(f.site.Rooms), "version", f.version)
 	}
 }
 
@@ -201,7 +201,7 @@ func (l *loader) logFailure(c *Connector, err error) {
 		return
 	}
 	if mayLog(&l.logged, c.options.Now()) {
-		c.options.Log.Error("cannot load any rules: holding all requests except those that the default rules let pass",
+		c.options.Log.Error("cannot load any rules: only requests that the default rules let pass are admitted",
 			"err", err)
 	}
 }
@@ -245,12 +245,12 @@ func (l *loader) readCopy() (*loadedRules, error) {
 // open parses rules, and verifies them if there is a site key.
 func (l *loader) open(text []byte) (*loadedRules, error) {
 	if l.verifier != nil {
-		document, serial, err := l.verifier.open(text)
+		document, version, err := l.verifier.open(text)
 		if err != nil {
 			return nil, err
 		}
 		site, err := rules.Parse([]byte(document))
-		return &loadedRules{site: site, name: l.verifier.name, serial: serial}, err
+		return &loadedRules{site: site, name: l.verifier.name, version: version}, err
 	}
 	if bytes.HasPrefix(text, []byte(signedLine+"\n")) {
 		return nil, ErrNeedsKey

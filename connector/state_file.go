@@ -29,7 +29,7 @@ var errStateFile = errors.New("not a state file of a connector")
 // open is stored as ending now: if the process dies, no more requests are admitted.
 type stateFile struct {
 	Version  int              `json:"version"`
-	Openings []failOpenRecord `json:"openings"`
+	FailOpen []failOpenRecord `json:"fail_open"`
 	Gates    []gateRecord     `json:"gates,omitempty"`
 }
 
@@ -63,11 +63,11 @@ func parseState(text []byte, now time.Time) (savedState, error) {
 		return savedState{}, fmt.Errorf("%w: %w", errStateFile, err)
 	}
 	_, err := d.Token()
-	isTooLong := len(all.Openings) > maxUnrecorded || len(all.Gates) > maxGates
+	isTooLong := len(all.FailOpen) > maxUnrecorded || len(all.Gates) > maxGates
 	if !errors.Is(err, io.EOF) || all.Version != stateVersion || isTooLong {
 		return savedState{}, fmt.Errorf("%w, version %d", errStateFile, stateVersion)
 	}
-	openings, err := all.failOpen(now)
+	failOpen, err := all.failOpen(now)
 	if err != nil {
 		return savedState{}, err
 	}
@@ -75,11 +75,11 @@ func parseState(text []byte, now time.Time) (savedState, error) {
 	if err != nil {
 		return savedState{}, err
 	}
-	return savedState{openings, gates}, nil
+	return savedState{failOpen, gates}, nil
 }
 
 func (all *stateFile) failOpen(now time.Time) (list []pastFailOpen, err error) {
-	for _, o := range all.Openings {
+	for _, o := range all.FailOpen {
 		id, ok := parseID(o.ID)
 		if !ok || !isSafe(o.Room) || o.From < 1 || o.From >= o.Until || o.Until > maxExact || o.Requests > maxExact {
 			return nil, fmt.Errorf("%w: fail-open interval %.40q", errStateFile, o.ID)
@@ -94,9 +94,9 @@ func (all *stateFile) failOpen(now time.Time) (list []pastFailOpen, err error) {
 
 // formatState formats the file.
 func formatState(k savedState) []byte {
-	all := stateFile{Version: stateVersion, Openings: []failOpenRecord{}}
+	all := stateFile{Version: stateVersion, FailOpen: []failOpenRecord{}}
 	for _, o := range k.failOpen {
-		all.Openings = append(all.Openings, failOpenRecord{o.room, failOpenReports([]FailOpen{o.FailOpen})[0]})
+		all.FailOpen = append(all.FailOpen, failOpenRecord{o.room, failOpenReports([]FailOpen{o.FailOpen})[0]})
 	}
 	for _, g := range k.gates {
 		all.Gates = append(all.Gates, newGateRecord(g))

@@ -18,7 +18,7 @@ import (
 func (n *netted) recorded(file string, change ...func(*Options)) *shop {
 	n.Helper()
 	state := func(o *Options) { o.State = file }
-	return n.shop(`,"failure":"open-after 30s"`, append([]func(*Options){state}, change...)...)
+	return n.shop(`,"failure":"fail-open-after 30s"`, append([]func(*Options){state}, change...)...)
 }
 
 // open lets three requests through while the room is out of reach.
@@ -53,7 +53,7 @@ func (n *netted) reportedFailOpen() (all []failOpenReport) {
 	defer n.mu.Unlock()
 	for _, said := range n.reports {
 		for _, r := range said.Rooms {
-			all = append(all, r.Unguarded...)
+			all = append(all, r.FailOpen...)
 		}
 	}
 	return all
@@ -64,7 +64,7 @@ func TestStateAfterCrash(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateShut, 0)
-	file, crashed := filepath.Join(t.TempDir(), "unguarded"), filepath.Join(t.TempDir(), "unguarded")
+	file, crashed := filepath.Join(t.TempDir(), "fail_open"), filepath.Join(t.TempDir(), "fail_open")
 	s := n.recorded(file)
 	if got := failOpenIn(t, file, s.clock.now()); len(got) != 0 {
 		t.Errorf("at the start %+v", got)
@@ -107,7 +107,7 @@ func TestStateAfterClose(t *testing.T) {
 			t.Parallel()
 			n := newNetted(t)
 			n.says(GateShut, 0)
-			file := filepath.Join(t.TempDir(), "unguarded")
+			file := filepath.Join(t.TempDir(), "fail_open")
 			s := n.recorded(file)
 			s.open()
 			s.clock.pass(time.Second)
@@ -115,7 +115,7 @@ func TestStateAfterClose(t *testing.T) {
 			s.queue.isDown.Store(!isThere)
 			s.Close()
 			if isThere {
-				if said := n.latest().Unguarded; len(said) != 1 || len(failOpenIn(t, file, s.clock.now())) != 0 {
+				if said := n.latest().FailOpen; len(said) != 1 || len(failOpenIn(t, file, s.clock.now())) != 0 {
 					t.Errorf("reported %+v, kept %v", said, failOpenIn(t, file, s.clock.now()))
 				}
 				return
@@ -138,7 +138,7 @@ func TestStateOfFormerRooms(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateShut, 0)
-	file := filepath.Join(t.TempDir(), "unguarded")
+	file := filepath.Join(t.TempDir(), "fail_open")
 	now := n.clock.now()
 	past := func(ago time.Duration) pastFailOpen {
 		return pastFailOpen{"https://queue.example.com/r/other",
@@ -153,8 +153,8 @@ func TestStateOfFormerRooms(t *testing.T) {
 	n.mu.Lock()
 	rooms := n.reports[0].Rooms
 	n.mu.Unlock()
-	if len(rooms) != 2 || rooms[1].Room != "https://queue.example.com/r/other" || len(rooms[1].Unguarded) != 1 ||
-		rooms[1].Unguarded[0].Requests != 7 {
+	if len(rooms) != 2 || rooms[1].Room != "https://queue.example.com/r/other" || len(rooms[1].FailOpen) != 1 ||
+		rooms[1].FailOpen[0].Requests != 7 {
 		t.Errorf("reported %+v", rooms)
 	}
 }
@@ -166,7 +166,7 @@ func TestInvalidState(t *testing.T) {
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ file, text, want string }{
 		"not JSON":         {"a", "x", "not a state file of a connector"},
-		"future version":   {"b", `{"version":2,"openings":[]}`, "not a state file of a connector"},
+		"future version":   {"b", `{"version":2,"fail_open":[]}`, "not a state file of a connector"},
 		"unreadable":       {"c", "", "is a directory"},
 		"unwritable":       {"d/e", "", "will not survive a restart"},
 		"empty":            {"f", "", "not a state file of a connector"},
@@ -209,7 +209,7 @@ func TestStateLoggedOnce(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
 	n.says(GateShut, 0)
-	file := filepath.Join(t.TempDir(), "none", "unguarded")
+	file := filepath.Join(t.TempDir(), "none", "fail_open")
 	said := make(loggedLines, 1000)
 	s := n.recorded(file, func(o *Options) { o.Log = slog.New(slog.NewTextHandler(said, nil)) })
 	count := func() (lines int) {
@@ -235,8 +235,8 @@ func TestStateLoggedOnce(t *testing.T) {
 // TestStateWithoutToken tests that no file is written without a token.
 func TestStateWithoutToken(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "unguarded")
-	s := newShop(t, `,"failure":"open-after 30s"`, func(o *Options) { o.State = file })
+	file := filepath.Join(t.TempDir(), "fail_open")
+	s := newShop(t, `,"failure":"fail-open-after 30s"`, func(o *Options) { o.State = file })
 	s.open()
 	s.Close()
 	if _, err := os.Stat(file); err == nil {
@@ -252,9 +252,9 @@ func FuzzState(f *testing.F) {
 	some := []pastFailOpen{{"https://queue.example.com/r/sale", FailOpen{From: now.Add(-time.Hour), Until: now, Requests: 1 << 40, id: [16]byte{1, 2}}}}
 	f.Add(formatState(savedState{}))
 	f.Add(formatState(savedState{failOpen: some, gates: []savedGate{{"https://queue.example.com/r/sale", now, gateReply{true, 600, 0, 2, 600_000}}}}))
-	f.Add(fmt.Appendf(nil, `{"version":1,"openings":[{"room":"http://127.0.0.1","id":"AAAAAAAAAAAAAAAAAAAAAA","from":%d,"until":9007199254740991,"requests":0}]}`, now.UnixMilli()))
-	f.Add([]byte(`{"version":1,"openings":[],"gates":[{"room":"https://x","at":1,"per_minute":-1,"max_active":0,"nodes":0,"session_ms":1}]}`))
-	f.Add([]byte(`{"version":1,"openings":[{"room":"ftp://x","id":"","from":-1,"until":0,"requests":18446744073709551615}]}{}`))
+	f.Add(fmt.Appendf(nil, `{"version":1,"fail_open":[{"room":"http://127.0.0.1","id":"AAAAAAAAAAAAAAAAAAAAAA","from":%d,"until":9007199254740991,"requests":0}]}`, now.UnixMilli()))
+	f.Add([]byte(`{"version":1,"fail_open":[],"gates":[{"room":"https://x","at":1,"per_minute":-1,"max_active":0,"nodes":0,"session_ms":1}]}`))
+	f.Add([]byte(`{"version":1,"fail_open":[{"room":"ftp://x","id":"","from":-1,"until":0,"requests":18446744073709551615}]}{}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		list, err := parseState(text, now)
 		if err != nil {

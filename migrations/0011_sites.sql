@@ -11,11 +11,11 @@ create table site_keys (
 );
 
 -- Sites. The row of a deleted site stays, because a new site of the same name must continue its
--- serials: connectors refuse smaller ones.
+-- versions: connectors refuse smaller ones.
 create table sites (
   org_id     uuid   not null,
   site       text   not null check (site ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'),
-  serial     bigint not null check (serial >= 1), -- of the current rules
+  version    bigint not null check (version >= 1), -- of the current rules
   hosts      text[] not null, -- named by these rules
   rooms      text[] not null, -- URLs of rooms named by these rules
   deleted_at timestamptz,
@@ -26,11 +26,11 @@ create table sites (
 create table site_versions (
   org_id     uuid   not null,
   site       text   not null,
-  serial     bigint not null,
+  version    bigint not null,
   rules      text   not null, -- JSON, as written by the site's owner
   changed_at timestamptz not null default clock_timestamp(),
   changed_by text   not null,
-  primary key (org_id, site, serial)
+  primary key (org_id, site, version)
 );
 
 -- Reporting connectors, one row per process.
@@ -38,7 +38,7 @@ create table connectors (
   org_id  uuid   not null,
   node    text   not null, -- random, made by the process
   site    text   not null, -- '': its rules belong to no site of this server
-  serial  bigint not null, -- of the rules in use
+  rules_version bigint not null, -- of the rules in use
   kind    text   not null check (kind in ('middleware', 'proxy', 'nginx', 'edge')),
   version text   not null,
   counts  jsonb  not null, -- by name, since the start of the process

@@ -27,7 +27,7 @@ create table room_connectors (
 
 -- Fail-open intervals reported by connectors. Those with the same claim become one entry of the
 -- transcript.
-create table room_unguarded (
+create table room_fail_open (
   room_id     uuid   not null,
   report_id   uuid   not null, -- random, made by the connector
   from_ms     bigint not null,
@@ -39,6 +39,6 @@ create table room_unguarded (
   primary key (room_id, report_id)
 );
 
-create index room_unguarded_waiting on room_unguarded (room_id) where recorded_at is null;
+create index room_fail_open_waiting on room_fail_open (room_id) where recorded_at is null;
 
-grant select, insert, update, delete on room_free_sessions, room_connectors, room_unguarded to proofline_server;
+grant select, insert, update, delete on room_free_sessions, room_connectors, room_fail_open to proofline_server;

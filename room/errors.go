@@ -26,8 +26,8 @@ var (
 	ErrSecret = errors.New("the secret is not this ticket's")
 	// ErrNotCalled is returned when a ticket is claimed before its turn.
 	ErrNotCalled = errors.New("the ticket is not called yet")
-	// ErrHeld is returned when a called ticket is claimed while claims are frozen.
-	ErrHeld = errors.New("everybody is held for a moment; the time to go in stands still")
+	// ErrClaimsFrozen is returned when a called ticket is claimed while claims are frozen.
+	ErrClaimsFrozen = errors.New("claims are frozen for a moment; the time to go in stands still")
 	// ErrExpired is returned when a ticket can no longer be claimed.
 	ErrExpired = errors.New("the ticket can no longer be claimed")
 	// ErrSettled is returned when a place that is given up was already claimed, skipped or revoked, or its

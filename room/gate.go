@@ -105,12 +105,12 @@ func (g *guests) look() (counts pgroom.Free, at, hot fairness.Time, turned bool)
 
 // passed is the part of the gate that the state does not keep: recent switches and fail-open intervals.
 type passed struct {
-	used      bool          // the gate was switched at least once
-	since     fairness.Time // time of the latest switch
-	isLined   bool          // visitors wait in line, not yet called
-	lined     fairness.Time // when the line last became empty
-	switches  []GateSwitch  // the latest, oldest first
-	unguarded []Unguarded   // the latest fail-open intervals, oldest first
+	used     bool          // the gate was switched at least once
+	since    fairness.Time // time of the latest switch
+	isLined  bool          // visitors wait in line, not yet called
+	lined    fairness.Time // when the line last became empty
+	switches []GateSwitch  // the latest, oldest first
+	failOpen []FailOpen    // the latest fail-open intervals, oldest first
 }
 
 // GateSwitch is one opening or shutting of the gate.
@@ -123,15 +123,15 @@ type GateSwitch struct {
 // keptSwitches is the number of switches that a projection keeps.
 const keptSwitches = 100
 
-// Unguarded is a fail-open interval, as the transcript records it.
-type Unguarded struct {
+// FailOpen is a fail-open interval, as the transcript records it.
+type FailOpen struct {
 	At          time.Time // when it was recorded
 	From, Until time.Time
 	Requests    uint64 // let in during the interval
 }
 
-// keptUnguarded is the number of fail-open intervals that a projection keeps: more than one hour can have.
-const keptUnguarded = unguardedMost + 4
+// keptFailOpen is the number of fail-open intervals that a projection keeps: more than one hour can have.
+const keptFailOpen = failOpenMost + 4
 
 // note records an entry that was applied.
 func (p *passed) note(e fairness.Entry, s *fairness.State) {
@@ -153,8 +153,8 @@ func (p *passed) note(e fairness.Entry, s *fairness.State) {
 		}
 		p.switches = keep(p.switches, keptSwitches, GateSwitch{timeOf(a.Time), to, s.Size() - 1})
 	case fairness.ChangeUnguarded:
-		p.unguarded = keep(p.unguarded, keptUnguarded,
-			Unguarded{timeOf(a.Time), timeOf(a.From), timeOf(a.Until), a.Requests})
+		p.failOpen = keep(p.failOpen, keptFailOpen,
+			FailOpen{timeOf(a.Time), timeOf(a.From), timeOf(a.Until), a.Requests})
 	}
 }
 

@@ -45,7 +45,7 @@ func openGate(t *testing.T, rooms ...*Room) (node uuid.UUID) {
 	return node
 }
 
-// changes returns the switches and unguarded times of a room's transcript.
+// changes returns the switches and fail-open intervals of a room's transcript.
 func changes(t *testing.T, r *Room) (list []fairness.Amend) {
 	t.Helper()
 	err := r.ReadEntries(t.Context(), func(e fairness.Entry) error {
@@ -367,33 +367,33 @@ func TestPauseShutsGate(t *testing.T) {
 	auditRoom(t, rooms[0])
 }
 
-func unguarded(n int) []pgroom.Unguarded {
+func failOpen(n int) []pgroom.FailOpen {
 	now := time.Now().UnixMilli()
-	list := make([]pgroom.Unguarded, n)
+	list := make([]pgroom.FailOpen, n)
 	for i := range list {
-		list[i] = pgroom.Unguarded{ID: uuid.New(), From: now - 60_000 - int64(i), Until: now - 1_000, Requests: int64(10 + i)}
+		list[i] = pgroom.FailOpen{ID: uuid.New(), From: now - 60_000 - int64(i), Until: now - 1_000, Requests: int64(10 + i)}
 	}
 	return list
 }
 
-// TestUnguarded has the same times reported to both servers many times at once:
+// TestFailOpen has the same times reported to both servers many times at once:
 // each is recorded once.
-func TestUnguarded(t *testing.T) {
+func TestFailOpen(t *testing.T) {
 	t.Parallel()
-	_, rooms := pair(t, quick("unguarded"))
-	list := unguarded(5)
+	_, rooms := pair(t, quick("fail_open"))
+	list := failOpen(5)
 	var all sync.WaitGroup
 	for i := range 10 {
 		all.Go(func() {
 			for range 3 {
-				if _, err := rooms[i%2].Report(t.Context(), Report{Node: uuid.New(), Unguarded: list[i%5:]}); err != nil {
+				if _, err := rooms[i%2].Report(t.Context(), Report{Node: uuid.New(), FailOpen: list[i%5:]}); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	all.Wait()
-	got := report(t, rooms[0], Report{Node: uuid.New(), Unguarded: list})
+	got := report(t, rooms[0], Report{Node: uuid.New(), FailOpen: list})
 	want := make([]uuid.UUID, len(list))
 	for i, u := range list {
 		want[i] = u.ID
@@ -419,13 +419,13 @@ func TestUnguarded(t *testing.T) {
 	auditRoom(t, rooms[0])
 }
 
-// TestUnguardedMost: an hour has 60 entries, the last of which is for all the
+// TestFailOpenMost: an hour has 60 entries, the last of which is for all the
 // rest.
-func TestUnguardedMost(t *testing.T) {
+func TestFailOpenMost(t *testing.T) {
 	t.Parallel()
 	r := create(t, node(t, pgtest.URL(t), newMaster(t)), quick("most"))
-	list := unguarded(90)
-	if got := report(t, r, Report{Node: uuid.New(), Unguarded: list}); len(got.Recorded) != len(list) {
+	list := failOpen(90)
+	if got := report(t, r, Report{Node: uuid.New(), FailOpen: list}); len(got.Recorded) != len(list) {
 		t.Errorf("%d are recorded of %d", len(got.Recorded), len(list))
 	}
 	entries := changes(t, r)
@@ -436,32 +436,32 @@ func TestUnguardedMost(t *testing.T) {
 	for _, u := range list {
 		want += uint64(u.Requests)
 	}
-	if len(entries) != unguardedMost || requests != want {
-		t.Errorf("%d entries for %d requests, want %d for %d", len(entries), requests, unguardedMost, want)
+	if len(entries) != failOpenMost || requests != want {
+		t.Errorf("%d entries for %d requests, want %d for %d", len(entries), requests, failOpenMost, want)
 	}
-	late := unguarded(2)
-	if got := report(t, r, Report{Node: uuid.New(), Unguarded: late}); len(got.Recorded) != 0 {
+	late := failOpen(2)
+	if got := report(t, r, Report{Node: uuid.New(), FailOpen: late}); len(got.Recorded) != 0 {
 		t.Errorf("recorded beyond the most of an hour: %v", got.Recorded)
 	}
 	if err := r.End(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := report(t, r, Report{Node: uuid.New(), Unguarded: late}); len(got.Recorded) != len(late) {
+	if got := report(t, r, Report{Node: uuid.New(), FailOpen: late}); len(got.Recorded) != len(late) {
 		t.Errorf("after the end %v are kept", got.Recorded)
 	}
 	auditRoom(t, r)
 }
 
-// TestUnguardedAgain: a server stops between the entry and the note that it is
+// TestFailOpenAgain: a server stops between the entry and the note that it is
 // there; another one finds it.
-func TestUnguardedAgain(t *testing.T) {
+func TestFailOpenAgain(t *testing.T) {
 	t.Parallel()
 	url, rooms := pair(t, quick("again"))
-	r, list := rooms[0], unguarded(3)
-	if _, err := r.flow.store.AddUnguarded(t.Context(), r.ID, list); err != nil {
+	r, list := rooms[0], failOpen(3)
+	if _, err := r.flow.store.AddFailOpen(t.Context(), r.ID, list); err != nil {
 		t.Fatal(err)
 	}
-	claim, err := r.flow.store.ClaimUnguarded(t.Context(), r.ID, 2)
+	claim, err := r.flow.store.ClaimFailOpen(t.Context(), r.ID, 2)
 	if err != nil || len(claim.Reports) != 2 {
 		t.Fatalf("claim %+v, %v", claim, err)
 	}
@@ -473,8 +473,8 @@ func TestUnguardedAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	superuser(t, url, `update room_unguarded set claimed_at = claimed_at - interval '61 seconds' where claim is not null`)
-	if got := report(t, rooms[1], Report{Node: uuid.New(), Unguarded: list}); len(got.Recorded) != len(list) {
+	superuser(t, url, `update room_fail_open set claimed_at = claimed_at - interval '61 seconds' where claim is not null`)
+	if got := report(t, rooms[1], Report{Node: uuid.New(), FailOpen: list}); len(got.Recorded) != len(list) {
 		t.Errorf("recorded %v", got.Recorded)
 	}
 	if entries := changes(t, rooms[1]); len(entries) != 2 {
@@ -493,12 +493,12 @@ func TestTend(t *testing.T) {
 	n := openGate(t, r)
 	report(t, r, Report{Node: n, Shares: true, Started: newIDs(5)})
 	superuser(t, url, `update room_free_sessions set until_ms = until_ms - 3600000 where session_id = (select session_id from room_free_sessions limit 1)`)
-	list := unguarded(2)
-	if _, err := r.flow.store.AddUnguarded(t.Context(), r.ID, list); err != nil {
+	list := failOpen(2)
+	if _, err := r.flow.store.AddFailOpen(t.Context(), r.ID, list); err != nil {
 		t.Fatal(err)
 	}
 	rs.tend(t.Context())
-	if recorded, err := r.flow.store.AddUnguarded(t.Context(), r.ID, list); err != nil || len(recorded) != len(list) {
+	if recorded, err := r.flow.store.AddFailOpen(t.Context(), r.ID, list); err != nil || len(recorded) != len(list) {
 		t.Errorf("recorded %v, %v", recorded, err)
 	}
 	var left int
@@ -515,7 +515,7 @@ func TestReportLimits(t *testing.T) {
 	r := create(t, node(t, pgtest.URL(t), newMaster(t)), quick("limits"))
 	many := newIDs(MaxTold + 1)
 	for name, in := range map[string]Report{
-		"started": {Started: many}, "active": {Active: many}, "ended": {Ended: many}, "unguarded": {Unguarded: unguarded(MaxUnguarded + 1)},
+		"started": {Started: many}, "active": {Active: many}, "ended": {Ended: many}, "fail_open": {FailOpen: failOpen(MaxFailOpen + 1)},
 	} {
 		wrong := (*invalid.Error)(nil)
 		if _, err := r.Report(t.Context(), in); !errors.As(err, &wrong) {

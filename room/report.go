@@ -15,14 +15,14 @@ import (
 
 // Limits of connectors' reports.
 const (
-	MaxTold      = 2_000   // unqueued sessions of a kind in one report
-	MaxUnguarded = 100     // fail-open intervals in one report
-	toldMost     = 20_000  // sessions stored in one batch, approximately
-	heardMost    = 5_000   // reports in the queue
-	waitMost     = 400_000 // sessions in the queued reports, approximately
-	tellTimeout  = 5 * time.Second
-	tellPause    = 3                      // the pause between batches, as a multiple of the time that the database took
-	tellRest     = 250 * time.Millisecond // maximum pause
+	MaxTold     = 2_000   // unqueued sessions of a kind in one report
+	MaxFailOpen = 100     // fail-open intervals in one report
+	toldMost    = 20_000  // sessions stored in one batch, approximately
+	heardMost   = 5_000   // reports in the queue
+	waitMost    = 400_000 // sessions in the queued reports, approximately
+	tellTimeout = 5 * time.Second
+	tellPause   = 3                      // the pause between batches, as a multiple of the time that the database took
+	tellRest    = 250 * time.Millisecond // maximum pause
 )
 
 // Report is what one node of a site reports to a room. A report without a response may be sent again, also
@@ -33,7 +33,7 @@ type Report struct {
 	// Unqueued sessions that began, had activity, or were ended by the site.
 	Started, Active, Ended []uuid.UUID
 	Turned                 uint64 // visitors sent to the line because the node's share was used up
-	Unguarded              []pgroom.Unguarded
+	FailOpen               []pgroom.FailOpen
 }
 
 // Reported is what a node follows until its next report.
@@ -56,8 +56,8 @@ func (r *Room) Report(ctx context.Context, in Report) (Reported, error) {
 	}
 	out := Reported{Session: r.session()}
 	var err error
-	if len(in.Unguarded) > 0 {
-		if out.Recorded, err = r.takeUnguarded(ctx, in.Unguarded); err != nil {
+	if len(in.FailOpen) > 0 {
+		if out.Recorded, err = r.takeFailOpen(ctx, in.FailOpen); err != nil {
 			return Reported{}, err
 		}
 	}
@@ -88,8 +88,8 @@ func (in *Report) check() error {
 	if most := max(len(in.Started), len(in.Active), len(in.Ended)); most > MaxTold {
 		return invalid.Field("", fmt.Sprintf("names %d sessions, and at most %d of a kind are taken at once", most, MaxTold))
 	}
-	if n := len(in.Unguarded); n > MaxUnguarded {
-		return invalid.Field("unguarded", fmt.Sprintf("has %d times, and at most %d are taken at once", n, MaxUnguarded))
+	if n := len(in.FailOpen); n > MaxFailOpen {
+		return invalid.Field("fail_open", fmt.Sprintf("has %d times, and at most %d are taken at once", n, MaxFailOpen))
 	}
 	return nil
 }

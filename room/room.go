@@ -328,7 +328,7 @@ func (r *Room) Standing(t fairness.Ticket) (fairness.Standing, bool) {
 }
 
 // Claim issues the pass of a called ticket to the caller that knows its secret. Claiming again returns the
-// same pass until the session ends. Errors: [ErrSecret], [ErrTicketUnknown], [ErrNotCalled], [ErrHeld],
+// same pass until the session ends. Errors: [ErrSecret], [ErrTicketUnknown], [ErrNotCalled], [ErrClaimsFrozen],
 // [ErrExpired], [ErrStopping], [*StaleError], and that of ctx.
 func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte) (Pass, error) {
 	r.touch()
@@ -339,8 +339,8 @@ func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 	if err != nil {
 		return Pass{}, err
 	}
-	if st.Status == fairness.StatusCalled && r.IsHeld() {
-		return Pass{}, ErrHeld
+	if st.Status == fairness.StatusCalled && r.ClaimsFrozen() {
+		return Pass{}, ErrClaimsFrozen
 	}
 	if st.Status == fairness.StatusAdmitted && !r.IsIn(ctx, st) {
 		return Pass{}, ErrExpired
@@ -361,8 +361,8 @@ func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 		return r.passOf(st)
 	case st.Status == fairness.StatusSkipped, called && st.Left <= 0, r.Snapshot().Ended:
 		return Pass{}, ErrExpired
-	case called && r.IsHeld(): // frozen since the check above
-		return Pass{}, ErrHeld
+	case called && r.ClaimsFrozen(): // frozen since the check above
+		return Pass{}, ErrClaimsFrozen
 	case called: // expired by the database's clock, and about to by this node's
 		return Pass{}, ErrBusy
 	}

@@ -15,14 +15,14 @@ type Phase string
 
 // The phases of a room.
 const (
-	PhaseUpcoming Phase = "upcoming" // not open yet
-	PhaseOpen     Phase = "open"     // visitors join; calls have not started
-	PhaseServing  Phase = "serving"  // visitors are called, and may join
-	PhasePaused   Phase = "paused"   // calls are paused
-	PhaseHeld     Phase = "held"     // calls are paused, and claims are frozen
-	PhaseClosed   Phase = "closed"   // no more joins; visitors are called
-	PhaseEnded    Phase = "ended"
-	PhaseStopped  Phase = "stopped" // held because entries are missing; never the phase of a snapshot
+	PhaseUpcoming     Phase = "upcoming"      // not open yet
+	PhaseOpen         Phase = "open"          // visitors join; calls have not started
+	PhaseServing      Phase = "serving"       // visitors are called, and may join
+	PhasePaused       Phase = "paused"        // calls are paused
+	PhaseClaimsFrozen Phase = "claims-frozen" // calls are paused, and claims are frozen
+	PhaseClosed       Phase = "closed"        // no more joins; visitors are called
+	PhaseEnded        Phase = "ended"
+	PhaseStopped      Phase = "stopped" // held because entries are missing; never the phase of a snapshot
 )
 
 // shownWindows is the number of latest windows in a snapshot.
@@ -30,21 +30,21 @@ const shownWindows = 12
 
 // Snapshot is the public state of a room as of the durable transcript. It is immutable.
 type Snapshot struct {
-	Size    uint64 // entries of the transcript
-	Title   string
-	Opens   time.Time
-	Starts  time.Time
-	Closes  *time.Time // nil: never
-	Paused  bool       // calls are paused
-	Held    bool       // claims are frozen, too; only in a pause
-	Ended   bool
-	Outflow fairness.Outflow
-	Claim   time.Duration // time that a called visitor has to claim
-	Pull    bool          // visitors are called only when a backend asks for them
-	Counts  fairness.Counts
-	Windows []fairness.WindowSum // latest windows with arrivals, oldest first
-	Limit   *Limit               // what max_active means for the line; nil: max_active is not set
-	Gate    Gate                 // whether visitors enter the site without waiting
+	Size         uint64 // entries of the transcript
+	Title        string
+	Opens        time.Time
+	Starts       time.Time
+	Closes       *time.Time // nil: never
+	Paused       bool       // calls are paused
+	ClaimsFrozen bool       // claims are frozen, too; only in a pause
+	Ended        bool
+	Outflow      fairness.Outflow
+	Claim        time.Duration // time that a called visitor has to claim
+	Pull         bool          // visitors are called only when a backend asks for them
+	Counts       fairness.Counts
+	Windows      []fairness.WindowSum // latest windows with arrivals, oldest first
+	Limit        *Limit               // what max_active means for the line; nil: max_active is not set
+	Gate         Gate                 // whether visitors enter the site without waiting
 	// Withdrawn are the latest tickets that the organizer withdrew, oldest first. Each is given by its first
 	// [withdrawnDigits] digits, by which pages notice.
 	Withdrawn []string
@@ -70,8 +70,8 @@ func (s *Snapshot) Phase(now time.Time) Phase {
 		return PhaseEnded
 	case now.Before(s.Opens):
 		return PhaseUpcoming
-	case s.Held:
-		return PhaseHeld
+	case s.ClaimsFrozen:
+		return PhaseClaimsFrozen
 	case s.Paused:
 		return PhasePaused
 	case s.Closes != nil && !now.Before(*s.Closes):
@@ -181,7 +181,7 @@ func (r *Room) refresh(ctx context.Context) {
 	s := &Snapshot{
 		Size: r.stored, Title: *r.title.Load(),
 		Opens: timeOf(l.Schedule().Opens()), Starts: timeOf(r.policy.Starts),
-		Paused: l.Paused(), Held: l.ClaimsPaused(), Ended: l.Ended(),
+		Paused: l.Paused(), ClaimsFrozen: l.ClaimsPaused(), Ended: l.Ended(),
 		Outflow: l.Outflow(), Claim: time.Duration(r.policy.Claim) * time.Millisecond, Pull: l.flow.isPull(),
 		Counts: l.Counts(), Gate: l.gateOf(),
 		Windows: l.Windows(shownWindows), Limit: l.limit(r.pulse.freed.perMinute()),

@@ -39,12 +39,12 @@ type Vitals struct {
 
 // GateVitals are the figures of a room's gate, and the latest fail-open intervals.
 type GateVitals struct {
-	Since     time.Time    // time of the latest switch
-	Started   uint64       // unqueued sessions that began in the last minute
-	Active    uint64       // live unqueued sessions
-	Nodes     uint64       // connectors that share what may begin
-	Switches  []GateSwitch // the latest, oldest first, at most 100
-	Unguarded []Unguarded  // the latest, oldest first, at most 64
+	Since    time.Time    // time of the latest switch
+	Started  uint64       // unqueued sessions that began in the last minute
+	Active   uint64       // live unqueued sessions
+	Nodes    uint64       // connectors that share what may begin
+	Switches []GateSwitch // the latest, oldest first, at most 100
+	FailOpen []FailOpen   // the latest, oldest first, at most 64
 }
 
 // WitnessVitals are the figures of one witness of the room.
@@ -107,7 +107,7 @@ func (r *Room) Vitals() Vitals {
 
 // vitals returns the part of the figures that the projection has.
 func (p *passed) vitals() GateVitals {
-	v := GateVitals{Switches: p.switches, Unguarded: p.unguarded}
+	v := GateVitals{Switches: p.switches, FailOpen: p.failOpen}
 	if p.used {
 		v.Since = timeOf(p.since)
 	}

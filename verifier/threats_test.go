@@ -70,7 +70,7 @@ var threats = map[string]func(*testing.T){
 	"refused joins":             alwaysTold("leaves no receipt"),
 	"many tickets":              alwaysTold("holds only one ticket"),
 	"quiet amendments":          quietAmendments,
-	"held claims":               heldClaims,
+	"frozen claims":             frozenClaims,
 	"gone before the draw":      goneBeforeDraw,
 	"late draw":                 lateDraw,
 	"late freeze":               lateFreeze,

@@ -92,19 +92,19 @@ func quietAmendments(t *testing.T) {
 	room.End(after(70_000))
 	list := found(t, keys, room)
 	wantFound(t, list, findings.Amendments, 7, 0,
-		"7 changes of the published rules: 1 change of the pace, 1 change of the schedule, 2 pauses, 1 hold, 1 resumption, 1 message.",
+		"7 changes of the published rules: 1 change of the pace, 1 change of the schedule, 2 pauses, 1 freeze of claims, 1 resumption, 1 message.",
 		"Visitors were called more slowly: at most 30 a minute instead of 600; at the site at once: at most 7 instead of any number.",
 		"No visitors were called; called visitors could go in, for 3 s. Called visitors lost no time to claim.",
 		"No visitors were called, and called visitors could not go in, for 4 s. Called visitors lost no time to claim.",
 		"Visitors could join for longer: without an end instead of until ",
 		"No visitors were called; called visitors could go in, for 1 min up to the end of the room.")
-	if item := list[0].Items[2]; item.Kind != "hold" || item.Time != after(5000) || item.Entry != 3 {
+	if item := list[0].Items[2]; item.Kind != "freeze-claims" || item.Time != after(5000) || item.Entry != 3 {
 		t.Errorf("%+v", item)
 	}
 }
 
-// heldClaims: during a hold, an operator admits only a friend.
-func heldClaims(t *testing.T) {
+// frozenClaims: while claims are frozen, an operator admits only a friend.
+func frozenClaims(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, patient(keys))
 	room.Join(after(0), 2)
@@ -247,8 +247,8 @@ func openGate(t *testing.T) {
 	room.Join(after(40_000), 1)
 	list := found(t, keys, room)
 	wantFound(t, list, findings.Gate, 2, 20_000, "For 30 s in all, 2 times, the longest 20 s.", "for 20 s.", "for 10 s up to the latest entry.")
-	wantFound(t, list, findings.Unguarded, 1, 3000, "admitted 1,234 requests without a pass")
-	if list[0].ID != findings.Gate || list[1].ID != findings.Unguarded {
+	wantFound(t, list, findings.FailOpen, 1, 3000, "admitted 1,234 requests without a pass")
+	if list[0].ID != findings.Gate || list[1].ID != findings.FailOpen {
 		t.Errorf("on top are %s and %s", list[0].ID, list[1].ID)
 	}
 }

@@ -53,7 +53,7 @@ func TestAuditReport(t *testing.T) {
 	if _, err := s.api.Control.PublishReport(t.Context(), actor, "sale"); err != control.ErrNotOver { //nolint:errorlint // not wrapped
 		t.Errorf("a room that lives is reported on: %v", err)
 	}
-	s.post("/v1/rooms/sale/hold", "").want(http.StatusOK)
+	s.post("/v1/rooms/sale/freeze-claims", "").want(http.StatusOK)
 	s.post("/v1/rooms/sale/end", "").want(http.StatusOK)
 	eventually(t, "all is published, and the report", func() bool {
 		done, err := s.api.Control.PublishReport(t.Context(), actor, "sale")

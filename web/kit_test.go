@@ -260,18 +260,18 @@ type (
 		Location *string   `json:"location"`
 	}
 	stateJSON struct {
-		Slug      string     `json:"slug"`
-		Title     string     `json:"title"`
-		Origin    string     `json:"origin"`
-		VKey      string     `json:"vkey"`
-		Phase     string     `json:"phase"`
-		Now       time.Time  `json:"now"`
-		Opens     time.Time  `json:"opens"`
-		Starts    time.Time  `json:"starts"`
-		Closes    *time.Time `json:"closes"`
-		Paused    bool       `json:"paused"`
-		Held      bool       `json:"held"`
-		Withdrawn *struct {  // absent: no ticket was revoked
+		Slug         string     `json:"slug"`
+		Title        string     `json:"title"`
+		Origin       string     `json:"origin"`
+		VKey         string     `json:"vkey"`
+		Phase        string     `json:"phase"`
+		Now          time.Time  `json:"now"`
+		Opens        time.Time  `json:"opens"`
+		Starts       time.Time  `json:"starts"`
+		Closes       *time.Time `json:"closes"`
+		Paused       bool       `json:"paused"`
+		ClaimsFrozen bool       `json:"claims_frozen"`
+		Withdrawn    *struct {  // absent: no ticket was revoked
 			Count  uint64   `json:"count"`
 			Latest []string `json:"latest"`
 		} `json:"withdrawn"`

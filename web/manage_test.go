@@ -29,21 +29,21 @@ type organizerJSON struct {
 		PerMinute uint32 `json:"per_minute"`
 		MaxActive uint32 `json:"max_active"`
 	} `json:"outflow"`
-	MaxWaiting uint32            `json:"max_waiting"`
-	Claim      string            `json:"claim"`
-	Session    string            `json:"session"`
-	Beacon     string            `json:"beacon"`
-	Origin     string            `json:"origin"`
-	URL        string            `json:"url"`
-	VKey       string            `json:"vkey"`
-	Phase      string            `json:"phase"`
-	Created    time.Time         `json:"created"`
-	Size       uint64            `json:"size"`
-	Counts     map[string]uint64 `json:"counts"`
-	Message    *room.Message     `json:"message"`
-	Held       bool              `json:"held"`
-	Host       *string           `json:"host"`
-	Awaited    []awaitedJSON     `json:"awaited"`
+	MaxWaiting   uint32            `json:"max_waiting"`
+	Claim        string            `json:"claim"`
+	Session      string            `json:"session"`
+	Beacon       string            `json:"beacon"`
+	Origin       string            `json:"origin"`
+	URL          string            `json:"url"`
+	VKey         string            `json:"vkey"`
+	Phase        string            `json:"phase"`
+	Created      time.Time         `json:"created"`
+	Size         uint64            `json:"size"`
+	Counts       map[string]uint64 `json:"counts"`
+	Message      *room.Message     `json:"message"`
+	ClaimsFrozen bool              `json:"claims_frozen"`
+	Host         *string           `json:"host"`
+	Awaited      []awaitedJSON     `json:"awaited"`
 }
 
 type awaitedJSON struct {
@@ -119,7 +119,7 @@ func TestManage(t *testing.T) {
 		t.Errorf("amended %+v", got)
 	}
 	for _, step := range []struct{ action, phase string }{
-		{"pause", "paused"}, {"pause", "paused"}, {"resume", "serving"}, {"resume", "serving"}, {"hold", "held"}, {"pause", "paused"}, {"hold", "held"}, {"resume", "serving"}, {"end", "ended"}, {"end", "ended"},
+		{"pause", "paused"}, {"pause", "paused"}, {"resume", "serving"}, {"resume", "serving"}, {"freeze-claims", "claims-frozen"}, {"pause", "paused"}, {"freeze-claims", "claims-frozen"}, {"resume", "serving"}, {"end", "ended"}, {"end", "ended"},
 	} {
 		if got := decode[organizerJSON](s.post("/v1/rooms/sale/"+step.action, "").want(http.StatusOK)); got.Phase != step.phase {
 			t.Errorf("%s: phase %s, want %s", step.action, got.Phase, step.phase)

@@ -69,7 +69,7 @@ var kinds = []kind{
 	{as[*room.EarlyError], http.StatusConflict, "too-early", "Not open yet", time.Second},
 	{is(room.ErrFull), http.StatusConflict, "full", "Line full", 0},
 	{is(room.ErrNotCalled), http.StatusConflict, "not-called", "Not called yet", minPoll},
-	{is(room.ErrHeld), http.StatusConflict, "held", "Claims frozen", minPoll},
+	{is(room.ErrClaimsFrozen), http.StatusConflict, "claims-frozen", "Claims frozen", minPoll},
 	{is(room.ErrExists), http.StatusConflict, "room-exists", "Room exists", 0},
 	{is(account.ErrExists), http.StatusConflict, "exists", "Already taken", 0},
 	{is(account.ErrLastOwner), http.StatusConflict, "last-owner", "Last owner", 0},

@@ -50,7 +50,7 @@ type reporter struct {
 
 func (r reporter) report(rooms string) []reportedRoom {
 	r.Helper()
-	body := `{"node":"` + r.node + `","site":"shop","serial":3,"kind":"proxy","version":"1.0","counts":{"passed":5},"rooms":[` + rooms + `]}`
+	body := `{"node":"` + r.node + `","site":"shop","rules_version":3,"kind":"proxy","version":"1.0","counts":{"passed":5},"rooms":[` + rooms + `]}`
 	return decode[reportedJSON](r.post("/v1/connectors/report", body, authorized(r.token)).want(http.StatusOK)).Rooms
 }
 
@@ -89,7 +89,7 @@ func TestReport(t *testing.T) {
 
 	id := newID()
 	at := time.Now().Add(-time.Minute).UnixMilli()
-	if got := c.report(safe(fmt.Sprintf(`,"unguarded":[{"id":%q,"from":%d,"until":%d,"requests":120}]`, id, at, at+5000)))[0]; len(got.Recorded) != 1 || got.Recorded[0] != id {
+	if got := c.report(safe(fmt.Sprintf(`,"fail_open":[{"id":%q,"from":%d,"until":%d,"requests":120}]`, id, at, at+5000)))[0]; len(got.Recorded) != 1 || got.Recorded[0] != id {
 		t.Errorf("recorded %v", got.Recorded)
 	}
 	known, err := s.sites.Store.Connectors(t.Context(), account.MainOrg, "shop", time.Hour)
@@ -147,7 +147,7 @@ func TestReportIsolation(t *testing.T) {
 		{c, publicURL + "/r/sale"}, {c, publicURL + "/r/none"}, {c, ""}, {c, "%"}, {c, "https://example.com"},
 		{reporter{s, newID(), own}, "https://elsewhere.example.com/r/sale"}, {reporter{s, newID(), own}, publicURL + "/r/sale/"}, {reporter{s, newID(), own}, publicURL + "/r/x/r/sale"},
 	} {
-		got := of.by.report(`{"room":"` + of.address + `","mode":"safety-net","started":["` + newID() + `"],"unguarded":[{"id":"` + newID() + `","from":1,"until":2,"requests":1}]}`)
+		got := of.by.report(`{"room":"` + of.address + `","mode":"safety-net","started":["` + newID() + `"],"fail_open":[{"id":"` + newID() + `","from":1,"until":2,"requests":1}]}`)
 		if diff := cmp.Diff([]reportedRoom{{Room: of.address, Error: "unknown"}}, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", of.address, diff)
 		}

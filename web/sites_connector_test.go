@@ -73,18 +73,18 @@ func TestConnectorOfSite(t *testing.T) {
 	}
 
 	c := begin(s.protect(keep, token))
-	if status := open(c); status != http.StatusForbidden || c.Stats().Serial != 1 {
-		t.Errorf("status %d by serial %d", status, c.Stats().Serial)
+	if status := open(c); status != http.StatusForbidden || c.Stats().RulesVersion != 1 {
+		t.Errorf("status %d by version %d", status, c.Stats().RulesVersion)
 	}
 	eventually(t, "it is listed", func() bool {
-		return strings.Contains(s.get("/v1/sites/shop/connectors").body, `"site":"shop","kind":"proxy","version":"1.0","serial":1,"behind":false,"connected":true`)
+		return strings.Contains(s.get("/v1/sites/shop/connectors").body, `"site":"shop","kind":"proxy","version":"1.0","rules_version":1,"behind":false,"connected":true`)
 	})
 	c.Close()
 	first := s.get("/v1/sites/shop/rules").want(http.StatusOK).body
 	s.do("PUT", "/v1/sites/shop", `{"rules": `+rules("queue sale")+`}`).want(http.StatusOK)
 	c = begin(s.protect(keep, token))
-	if status := open(c); status != http.StatusSeeOther && status != http.StatusFound || c.Stats().Serial != 2 {
-		t.Errorf("status %d by serial %d", status, c.Stats().Serial)
+	if status := open(c); status != http.StatusSeeOther && status != http.StatusFound || c.Stats().RulesVersion != 2 {
+		t.Errorf("status %d by version %d", status, c.Stats().RulesVersion)
 	}
 	c.Close()
 
@@ -92,8 +92,8 @@ func TestConnectorOfSite(t *testing.T) {
 	o := s.protect(keep, token)
 	o.Client = &http.Client{Transport: tampered{towards{s.url}, func(string) string { return first }}}
 	c = begin(o)
-	if status := open(c); status != http.StatusSeeOther && status != http.StatusFound || c.Stats().Serial != 2 {
-		t.Errorf("after rules of before: status %d by serial %d", status, c.Stats().Serial)
+	if status := open(c); status != http.StatusSeeOther && status != http.StatusFound || c.Stats().RulesVersion != 2 {
+		t.Errorf("after rules of before: status %d by version %d", status, c.Stats().RulesVersion)
 	}
 	c.Close()
 

@@ -17,7 +17,7 @@ import (
 type siteJSON struct {
 	Name     string          `json:"name"`
 	URL      string          `json:"url"`
-	Serial   uint64          `json:"serial"`
+	Version  uint64          `json:"version"`
 	Changed  time.Time       `json:"changed"`
 	By       string          `json:"changed_by"`
 	Hosts    []string        `json:"hosts"`
@@ -41,7 +41,7 @@ func TestSites(t *testing.T) {
 	}
 	a := s.post("/v1/sites", `{"name": "shop", "rules": `+shopRules+`}`).want(http.StatusCreated)
 	made := decode[siteJSON](a)
-	if made.Name != "shop" || made.URL != publicURL+"/v1/sites/shop/rules" || made.Serial != 1 || made.By != account.ServerName || a.header.Get("ETag") != `"1"` ||
+	if made.Name != "shop" || made.URL != publicURL+"/v1/sites/shop/rules" || made.Version != 1 || made.By != account.ServerName || a.header.Get("ETag") != `"1"` ||
 		a.header.Get("Location") != publicURL+"/v1/sites/shop" || time.Since(made.Changed).Abs() > time.Minute {
 		t.Errorf("made %s", a.body)
 	}
@@ -64,22 +64,22 @@ func TestSites(t *testing.T) {
 
 	// A change of what was read, and one of what somebody else has changed.
 	a = s.do("PUT", "/v1/sites/shop", `{"rules": `+noRules+`}`, `If-Match: "1"`).want(http.StatusOK)
-	if got := decode[siteJSON](a); got.Serial != 2 || string(got.Rules) != noRules || a.header.Get("ETag") != `"2"` {
+	if got := decode[siteJSON](a); got.Version != 2 || string(got.Rules) != noRules || a.header.Get("ETag") != `"2"` {
 		t.Errorf("changed %s", a.body)
 	}
 	s.do("PUT", "/v1/sites/shop", `{"rules": `+shopRules+`}`, `If-Match: "1"`).problem(http.StatusPreconditionFailed, "changed")
 	s.post("/v1/sites/shop/history/1/restore", "", `If-Match: "1"`).problem(http.StatusPreconditionFailed, "changed")
-	if got := decode[siteJSON](s.post("/v1/sites/shop/history/1/restore", "").want(http.StatusOK)); got.Serial != 3 || string(got.Rules) != shopRules {
+	if got := decode[siteJSON](s.post("/v1/sites/shop/history/1/restore", "").want(http.StatusOK)); got.Version != 3 || string(got.Rules) != shopRules {
 		t.Errorf("restored %+v", got)
 	}
-	for _, serial := range []string{"0", "9", "-1", "x", "9223372036854775808"} {
-		s.get("/v1/sites/shop/history/"+serial).problem(http.StatusNotFound, "not-found")
-		s.post("/v1/sites/shop/history/"+serial+"/restore", "").problem(http.StatusNotFound, "not-found")
+	for _, version := range []string{"0", "9", "-1", "x", "9223372036854775808"} {
+		s.get("/v1/sites/shop/history/"+version).problem(http.StatusNotFound, "not-found")
+		s.post("/v1/sites/shop/history/"+version+"/restore", "").problem(http.StatusNotFound, "not-found")
 	}
 	if a := s.get("/v1/sites/shop/history/1").want(http.StatusOK); !strings.HasSuffix(a.body, `"rules":`+shopRules+"}\n") {
 		t.Errorf("version %s", a.body)
 	}
-	if a := s.get("/v1/sites/shop/history").want(http.StatusOK); strings.Count(a.body, `"serial"`) != 3 || !strings.Contains(a.body, `{"versions":[{"serial":3,`) {
+	if a := s.get("/v1/sites/shop/history").want(http.StatusOK); strings.Count(a.body, `"version"`) != 3 || !strings.Contains(a.body, `{"versions":[{"version":3,`) {
 		t.Errorf("history %s", a.body)
 	}
 
@@ -156,13 +156,13 @@ func TestConnectors(t *testing.T) {
 	if a := s.get("/v1/sites/shop/connectors").want(http.StatusOK); a.body != "{\"connectors\":[]}\n" {
 		t.Errorf("nobody: %s", a.body)
 	}
-	n := sites.Node{ID: "AAAAAAAAAAAAAAAAAAAAAA", Site: "shop", Serial: 1, Kind: "nginx", Version: "1.0", Counts: map[string]uint64{"passed": 7}}
+	n := sites.Node{ID: "AAAAAAAAAAAAAAAAAAAAAA", Site: "shop", RulesVersion: 1, Kind: "nginx", Version: "1.0", Counts: map[string]uint64{"passed": 7}}
 	if err := s.sites.Seen(t.Context(), s.main.Org, n); err != nil {
 		t.Fatal(err)
 	}
 	s.do("PUT", "/v1/sites/shop", `{"rules": `+shopRulesElsewhere+`}`).want(http.StatusOK)
 	a := s.get("/v1/sites/shop/connectors").want(http.StatusOK)
-	if !strings.HasPrefix(a.body, `{"connectors":[{"node":"AAAAAAAAAAAAAAAAAAAAAA","site":"shop","kind":"nginx","version":"1.0","serial":1,"behind":true,"connected":true,"seen":"`) || !strings.Contains(a.body, `"counts":{"passed":7}`) {
+	if !strings.HasPrefix(a.body, `{"connectors":[{"node":"AAAAAAAAAAAAAAAAAAAAAA","site":"shop","kind":"nginx","version":"1.0","rules_version":1,"behind":true,"connected":true,"seen":"`) || !strings.Contains(a.body, `"counts":{"passed":7}`) {
 		t.Errorf("connectors %s", a.body)
 	}
 	if all := s.get("/v1/connectors").want(http.StatusOK); all.body != a.body {

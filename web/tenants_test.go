@@ -235,7 +235,7 @@ func (s *tenants) make(what string, in account.Actor) string {
 		_, err := s.sites.Create(ctx, in, short, []byte(`{"version": 1}`))
 		fail(err)
 		return short
-	case "serial":
+	case "version":
 		return "1" // of the site that was made before
 	case "rehearsal":
 		r, err := s.Control().Rehearse(ctx, in, s.make("slug", in), rehearse.Plan{Visitors: rehearse.MinVisitors})

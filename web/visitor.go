@@ -208,7 +208,7 @@ func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (pag
 	v := page.View{
 		Room: s.roomView(c, r, lang), Lang: lang, State: stateWithout(r, now), Now: now,
 		Opens: snapshot.Opens, Starts: snapshot.Starts, Claim: time.Duration(policy.Claim) * time.Millisecond,
-		Paused: snapshot.Paused, Held: r.IsHeld(), Rehearsal: r.Owner.RehearsalOf != nil, Slower: snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
+		Paused: snapshot.Paused, ClaimsFrozen: r.ClaimsFrozen(), Rehearsal: r.Owner.RehearsalOf != nil, Slower: snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
 		HasGate: snapshot.Gate != room.GateNone, Open: snapshot.Gate == room.GateOpen,
 		Poll: roomPoll(snapshot, now), Refresh: refresh(c),
 	}

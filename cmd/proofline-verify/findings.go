@@ -27,7 +27,7 @@ func jsonOf(a *report.Audit) auditJSON { return auditJSON{a.Report, a.Findings} 
 
 // printGate prints at the top for how long visitors were admitted past the line.
 func printGate(b *strings.Builder, list []findings.Finding, colour func(int, string) string) {
-	for _, id := range []findings.ID{findings.Gate, findings.Unguarded} {
+	for _, id := range []findings.ID{findings.Gate, findings.FailOpen} {
 		if f := findings.Of(list, id); f != nil {
 			printItem(b, "  gate     ", f.Title+". "+f.Text, func(s string) string { return colour(yellow, s) })
 		}

@@ -29,7 +29,7 @@ func TestProxyAddressTaken(t *testing.T) {
 	dir := tempDir(t)
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	state := filepath.Join(dir, "connector-state-127.0.0.1-"+port)
-	const kept = `{"version":1,"openings":[{"room":"https://queue.example.com/r/sale","id":"AAAAAAAAAAAAAAAAAAAAAA","from":1,"until":2,"requests":3}]} `
+	const kept = `{"version":1,"fail_open":[{"room":"https://queue.example.com/r/sale","id":"AAAAAAAAAAAAAAAAAAAAAA","from":1,"until":2,"requests":3}]} `
 	for name, text := range map[string]string{"rules.json": `{"version":1}`, "token": "secret",
 		filepath.Base(state): kept} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

@@ -182,8 +182,8 @@ func answerOf(t *testing.T, text string) (want string, status int) {
 func (s *suite) ask(t *testing.T, c Case) reply {
 	t.Helper()
 	r := exchange(t, s.addr, c)
-	if strings.HasPrefix(c.Target, "/opening") && s.kind(r) == "site" && r.header.Get("X-Seen-Ticket") == "" {
-		s.opened++
+	if strings.HasPrefix(c.Target, "/fail-open") && s.kind(r) == "site" && r.header.Get("X-Seen-Ticket") == "" {
+		s.failedOpen++
 	}
 	return r
 }

@@ -12,10 +12,10 @@ const Page = "<!doctype html><html lang=\"en\"><title>The shop</title><p>Our own
 
 // failures are the ways in which rooms fail while they are down.
 var failures = map[string]func(w http.ResponseWriter){
-	"holding":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
-	"paging":   func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, // no response
-	"opening":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
-	"refusing": func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) }, // a response: not a failure
+	"retry-page": func(w http.ResponseWriter) { w.WriteHeader(http.StatusInternalServerError) },
+	"paging":     func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, // no response
+	"fail-open":  func(w http.ResponseWriter) { w.WriteHeader(http.StatusServiceUnavailable) },
+	"refusing":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) }, // a response: not a failure
 }
 
 // withFailures makes requests to rooms fail that are down.
@@ -50,18 +50,18 @@ type failOpen struct {
 // record records reported fail-open intervals, and returns their ids. The caller
 // holds the lock.
 func (r *Room) record(said roomReport) (ids []string) {
-	for _, o := range said.Unguarded {
-		if said.Room != r.room("opening") || len(o.ID) != 22 || o.Until < o.From ||
+	for _, o := range said.FailOpen {
+		if said.Room != r.room("fail-open") || len(o.ID) != 22 || o.Until < o.From ||
 			o.From < time.Now().Add(-time.Hour).UnixMilli() || o.Requests == 0 {
 			r.Errorf("fail-open interval %+v of %s", o, said.Room)
 		}
-		r.received.opened += o.Requests
+		r.received.failedOpen += o.Requests
 		ids = append(ids, o.ID)
 	}
 	return ids
 }
 
-// failureKind returns the kind of a response while a room is down: "held" (503,
+// failureKind returns the kind of a response while a room is down: "retry" (503,
 // retry page), "busy" (503, JSON for a script) or "own" (503, the owner's page).
 func failureKind(r reply) string {
 	kind := r.header.Get("Content-Type")
@@ -77,7 +77,7 @@ func failureKind(r reply) string {
 	case kind == "text/html; charset=utf-8" && strings.HasPrefix(r.header.Get("Content-Security-Policy"),
 		"default-src 'none'; ") && r.header.Get("Content-Language") != "" &&
 		strings.Contains(r.body, `http-equiv="refresh" content="`+wait+`"`) && !strings.Contains(r.body, "//"):
-		return "held"
+		return "retry"
 	}
 	return ""
 }

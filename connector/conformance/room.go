@@ -64,7 +64,7 @@ type received struct {
 	started, ended    map[string]bool // unqueued sessions
 	touched, released map[string]bool // passes
 	turned            uint64
-	opened            uint64            // requests admitted while a room was out of reach
+	failedOpen        uint64            // requests admitted while a room was out of reach
 	observed          map[string]uint64 // in the last hour, for the room that is off; by node
 }
 
@@ -173,14 +173,14 @@ type roomReport struct {
 	Room, Mode             string
 	Started, Active, Ended []string
 	Turned                 uint64
-	Unguarded              []failOpen
+	FailOpen               []failOpen `json:"fail_open"`
 }
 
 // report receives a connector's report.
 func (r *Room) report(w http.ResponseWriter, q *http.Request) {
 	var said struct {
 		Node, Site, Kind string
-		Serial           uint64
+		Version          uint64 `json:"rules_version"`
 		Counts           map[string]uint64
 		Rooms            []roomReport
 	}
@@ -188,7 +188,7 @@ func (r *Room) report(w http.ResponseWriter, q *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	if len(said.Node) != 22 || said.Site != "shop" || said.Serial != serial || said.Kind == "" {
+	if len(said.Node) != 22 || said.Site != "shop" || said.Version != version || said.Kind == "" {
 		r.Errorf("report %+v", said)
 	}
 	r.mu.Lock()
@@ -222,8 +222,8 @@ func (r *Room) answer(said roomReport) map[string]any {
 	}
 }
 
-// serial is the serial of the site's rules.
-const serial = 7
+// version is the version of the site's rules.
+const version = 7
 
 // rules serves the site's rules, or forged ones that admit every request.
 func (r *Room) rules(w http.ResponseWriter, q *http.Request) {
@@ -233,7 +233,7 @@ func (r *Room) rules(w http.ResponseWriter, q *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	text := r.note(serial, r.document(), r.signer)
+	text := r.note(version, r.document(), r.signer)
 	if r.isForged {
 		text = r.forge(r.forgedServed)
 		r.forgedServed++
@@ -243,8 +243,8 @@ func (r *Room) rules(w http.ResponseWriter, q *http.Request) {
 }
 
 // note signs rules.
-func (r *Room) note(serial uint64, document string, by note.Signer) string {
-	text, err := note.Sign(&note.Note{Text: fmt.Sprintf("proofline-rules/v1\nshop\n%d\n%s\n", serial,
+func (r *Room) note(version uint64, document string, by note.Signer) string {
+	text, err := note.Sign(&note.Note{Text: fmt.Sprintf("proofline-rules/v1\nshop\n%d\n%s\n", version,
 		strings.TrimSpace(document))}, by)
 	if err != nil {
 		r.Error(err)
@@ -258,12 +258,12 @@ const free = `{"version": 1, "defaults": "off"}`
 // forge returns the n-th of several notes that connectors must refuse.
 func (r *Room) forge(n int) string {
 	other, _ := newSigner(r.TB)
-	good := r.note(serial+1, r.document(), r.signer)
+	good := r.note(version+1, r.document(), r.signer)
 	return []string{
-		r.note(serial+1, free, other),
+		r.note(version+1, free, other),
 		strings.Replace(good, strings.TrimSpace(r.document()), free, 1),
-		r.note(serial-1, free, r.signer),
-		r.note(serial, free, r.signer),
+		r.note(version-1, free, r.signer),
+		r.note(version, free, r.signer),
 		free,
 	}[n%5]
 }

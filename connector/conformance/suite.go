@@ -31,13 +31,13 @@ import (
 //	{going} {freegoing}             cookies of sessions that the visitor ends
 //	{over} {freeover}               cookies of sessions ended at another node, once the gate was set
 //	{tied}                          cookie of a session bound to the network 127.0.0.0/24
-//	{held} {opened}                 cookies of sessions of rooms that can fail
-//	{heldpass} {openedpass}         new passes of these rooms
+//	{retry} {failopen}                 cookies of sessions of rooms that can fail
+//	{retrypass} {failopenpass}         new passes of these rooms
 //	{value} {netvalue} {freevalue}  values of these cookies
 //	{foreign}                       pass with another key; more of this kind: see forgeries
 func (s *suite) fill() func(string) string {
 	pairs := []string{"{room}", s.URL(), "{rooms}", s.room(""), "{net}", s.Net(), "{pass}", s.pass(s.URL()), "{netpass}",
-		s.pass(s.Net()), "{used}", s.used, "{heldpass}", s.pass(s.room("holding")), "{openedpass}", s.pass(s.room("opening"))}
+		s.pass(s.Net()), "{used}", s.used, "{retrypass}", s.pass(s.room("retry-page")), "{failopenpass}", s.pass(s.room("fail-open"))}
 	for name, cookie := range s.cookies {
 		_, value, _ := strings.Cut(cookie, "=")
 		pairs = append(pairs, "{"+name+"}", cookie, "{"+strings.TrimSuffix(name, "cookie")+"value}", value)
@@ -58,19 +58,19 @@ func (s *suite) fill() func(string) string {
 // suite is the test of one connector.
 type suite struct {
 	*Room
-	platform  Platform
-	addr      string
-	used      string
-	cookies   map[string]string
-	forged    map[string]string
-	gateState string            // as in Case.Gate
-	begun     map[string]bool   // ids of unqueued sessions
-	passes    map[string]string // passes of sessions, by name of the cookie
-	left      map[string]bool   // ended sessions, by kind of visitor or name
-	turned    uint64            // visitors turned away at the open gate
-	opened    uint64            // requests admitted while a room was out of reach
-	observed  uint64            // requests for the room that is off
-	brief     string            // pass of a session that was extended
+	platform   Platform
+	addr       string
+	used       string
+	cookies    map[string]string
+	forged     map[string]string
+	gateState  string            // as in Case.Gate
+	begun      map[string]bool   // ids of unqueued sessions
+	passes     map[string]string // passes of sessions, by name of the cookie
+	left       map[string]bool   // ended sessions, by kind of visitor or name
+	turned     uint64            // visitors turned away at the open gate
+	failedOpen uint64            // requests admitted while a room was out of reach
+	observed   uint64            // requests for the room that is off
+	brief      string            // pass of a session that was extended
 }
 
 // Settings of the gate. gateCrowded has the lowest possible limit for a network.
@@ -89,7 +89,7 @@ func (s *suite) enterAll(t *testing.T) {
 	t.Helper()
 	s.used, s.passes, s.left, s.forged = s.pass(s.URL()), map[string]string{}, map[string]bool{}, s.forgeries(t)
 	s.cookies = map[string]string{"cookie": enter(t, s.addr, s.used), "netcookie": enter(t, s.addr, s.pass(s.Net()))}
-	for name, room := range map[string]string{"tied": "tied", "held": "holding", "opened": "opening"} {
+	for name, room := range map[string]string{"tied": "tied", "retry": "retry-page", "failopen": "fail-open"} {
 		s.cookies[name] = enter(t, s.addr, s.pass(s.room(room)))
 	}
 	for _, name := range []string{"leaving", "going", "over"} {
@@ -245,7 +245,7 @@ func (s *suite) checkReceived(t *testing.T) {
 				return false
 			}
 		}
-		isCounted := s.received.turned >= s.turned && s.received.opened >= s.opened && s.receivedObserved() >= s.observed
+		isCounted := s.received.turned >= s.turned && s.received.failedOpen >= s.failedOpen && s.receivedObserved() >= s.observed
 		return isCounted && s.hasReceivedEnds(t) && s.received.touched[idOf(s.brief)]
 	})
 	s.mu.Lock()
@@ -254,8 +254,8 @@ func (s *suite) checkReceived(t *testing.T) {
 	if observed > s.observed {
 		t.Errorf("the server received %d observed requests, want %d", observed, s.observed)
 	}
-	if s.received.opened != s.opened {
-		t.Errorf("the server received %d fail-open requests, want %d", s.received.opened, s.opened)
+	if s.received.failedOpen != s.failedOpen {
+		t.Errorf("the server received %d fail-open requests, want %d", s.received.failedOpen, s.failedOpen)
 	}
 	if s.received.turned > s.turned {
 		t.Errorf("the server received %d turned away, want at most %d", s.received.turned, s.turned)

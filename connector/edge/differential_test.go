@@ -126,7 +126,7 @@ func (w writer) document() []byte {
 		room := map[string]any{"url": pick(w, "https://q.example.com/r/b", "http://localhost/r/b", "http://[::1]:80/r/b")}
 		for _, member := range [][2]string{
 			{"mode", pick(w, "always", "off", "closed", "scheduled", "scheduled", "safety-net")}, {"from", pick(w, times[:3]...)}, {"until", pick(w, times...)},
-			{"failure", pick(w, "hold", "page", "open-after 24h", "open-after 1441m", "open-after 1d")}, {"origin", pick(w, "a/b", "a", "")}, {"bind", pick(w, "none", "network", "")},
+			{"failure", pick(w, "retry-page", "page", "fail-open-after 24h", "fail-open-after 1441m", "fail-open-after 1d")}, {"origin", pick(w, "a/b", "a", "")}, {"bind", pick(w, "none", "network", "")},
 		} {
 			if w.IntN(2) == 0 {
 				room[member[0]] = member[1]

@@ -36,9 +36,9 @@ func (f forger) mostly(right string, others ...string) string {
 func (f forger) note(t *testing.T) []byte {
 	t.Helper()
 	document := f.mostly(`{"version":1}`, "{\n\n\"version\": 1\n}", `{"version":1,"hosts":["a"]}`, `{"version":1,"version":1}`, `{"version":2}`, "", "{\"version\":1,\n\"rules\":[{\"name\":\"\u00e9\",\"action\":\"block\"}]}", `{"version":1,"hosts":["\u0000"]}`)
-	serial := f.mostly("7", "1", "9223372036854775807", "9223372036854775808", "0", "07", "-1", "", "1e3", "7 ", "99999999999999999999")
+	version := f.mostly("7", "1", "9223372036854775807", "9223372036854775808", "0", "07", "-1", "", "1e3", "7 ", "99999999999999999999")
 	text := f.mostly("proofline-rules/v1", "proofline-rules/v2", "Proofline-rules/v1", "") + "\n" +
-		f.mostly("shop", "other", "", "shop ", "Shop") + "\n" + serial + "\n" + document + f.mostly("\n", "\n\n", "\n \n")
+		f.mostly("shop", "other", "", "shop ", "Shop") + "\n" + version + "\n" + document + f.mostly("\n", "\n\n", "\n \n")
 	signers := [][]note.Signer{{f.own}, {f.own}, {f.own}, {f.other, f.own}, {f.own, f.other}, {f.other}}[f.IntN(6)]
 	signed, err := note.Sign(&note.Note{Text: text}, signers...)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestNotes(t *testing.T) {
 			Source: &connector.Source{URL: server.URL + "/v1/sites/shop/rules", SiteKey: key}, Key: []byte(strings.Repeat("k", 32)), Log: slog.New(slog.DiscardHandler),
 		})
 		if err == nil {
-			want = fmt.Sprintf("%q", fmt.Sprint(c.Stats().Serial))
+			want = fmt.Sprintf("%q", fmt.Sprint(c.Stats().RulesVersion))
 			taken++
 			c.Close()
 		}

@@ -32,28 +32,28 @@ var (
 	cut       = describe("cut_total", "Upgraded connections closed because the session ended.")
 	faults    = describe("faults_total", "Panics of the connector that were recovered.")
 	reports   = describe("reports_total", "Reports that the server accepted.")
-	hasRules  = describe("rules_known", "1 if there are rules; 0: none received since the start, visitors are held.")
-	serial    = describe("rules_serial", "Version of the signed rules in force; 0: unsigned rules.")
+	hasRules  = describe("rules_known", "1 if there are rules; 0: none received since the start, visitors get the retry page.")
+	version   = describe("rules_version", "Version of the signed rules in force; 0: unsigned rules.")
 	tokenLeft = describe("token_left_seconds",
 		"Seconds until the server token expires, negative since then. Missing if it never does, or before the first reply.")
-	up        = describe("room_up", "1 if the room can be reached.", "room")
-	openings  = describe("room_openings", "Fail-open intervals, of those remembered.", "room")
-	unguarded = describe("room_unguarded_requests", "Requests admitted without a pass in these intervals.", "room")
-	observed  = describe("room_observed_total", "Requests that would have needed a session if the room were on.", "room")
-	open      = describe("room_gate_open", "1 if the gate of a safety-net room was open in the latest reply.", "room")
-	heard     = describe("room_gate_heard_seconds", "Time of the latest reply, in seconds since 1970.", "room")
-	free      = describe("room_free_sessions", "Active sessions known to this node that began without a pass.", "room")
-	started   = describe("room_free_sessions_started_total", "Sessions that began here without a pass.", "room")
-	turned    = describe("room_turned_total", "Visitors sent to the room because this node's share was used up.", "room")
-	crowded   = describe("room_crowded_total", "Visitors sent to the room because their network was over its limit.",
+	up                = describe("room_up", "1 if the room can be reached.", "room")
+	failOpenIntervals = describe("room_fail_open_intervals", "Fail-open intervals, of those remembered.", "room")
+	failOpenRequests  = describe("room_fail_open_requests", "Requests admitted without a pass in these intervals.", "room")
+	observed          = describe("room_observed_total", "Requests that would have needed a session if the room were on.", "room")
+	open              = describe("room_gate_open", "1 if the gate of a safety-net room was open in the latest reply.", "room")
+	heard             = describe("room_gate_heard_seconds", "Time of the latest reply, in seconds since 1970.", "room")
+	free              = describe("room_free_sessions", "Active sessions known to this node that began without a pass.", "room")
+	started           = describe("room_free_sessions_started_total", "Sessions that began here without a pass.", "room")
+	turned            = describe("room_turned_total", "Visitors sent to the room because this node's share was used up.", "room")
+	crowded           = describe("room_crowded_total", "Visitors sent to the room because their network was over its limit.",
 		"room")
 )
 
 // Describe implements [prometheus.Collector].
 func (collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		requests, passes, touches, releases, dropped, copied, sharing, cut, faults, reports, hasRules, serial, tokenLeft,
-		up, openings, unguarded, observed, open, heard, free, started, turned, crowded,
+		requests, passes, touches, releases, dropped, copied, sharing, cut, faults, reports, hasRules, version, tokenLeft,
+		up, failOpenIntervals, failOpenRequests, observed, open, heard, free, started, turned, crowded,
 	} {
 		to <- d
 	}
@@ -67,7 +67,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 	for outcome, n := range map[string]uint64{
 		"bypassed": s.Bypassed, "passed": s.Passed, "started": s.Started, "queued": s.Queued, "blocked": s.Blocked,
-		"held": s.Held, "opened": s.FailedOpen,
+		"unavailable": s.Unavailable, "failed_open": s.FailedOpen,
 	} {
 		add(requests, prometheus.CounterValue, float64(n), outcome)
 	}
@@ -82,18 +82,18 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	add(faults, prometheus.CounterValue, float64(s.Panics))
 	add(reports, prometheus.CounterValue, float64(s.Reports))
 	add(hasRules, prometheus.GaugeValue, oneIf(s.HasRules))
-	add(serial, prometheus.GaugeValue, float64(s.Serial))
+	add(version, prometheus.GaugeValue, float64(s.RulesVersion))
 	if !s.TokenEnds.IsZero() {
 		add(tokenLeft, prometheus.GaugeValue, s.TokenLeft.Seconds())
 	}
 	for name, r := range s.Rooms {
 		add(up, prometheus.GaugeValue, oneIf(r.DownSince.IsZero()), name)
-		var let uint64
+		var admitted uint64
 		for _, o := range r.FailOpen {
-			let += o.Requests
+			admitted += o.Requests
 		}
-		add(openings, prometheus.GaugeValue, float64(len(r.FailOpen)), name)
-		add(unguarded, prometheus.GaugeValue, float64(let), name)
+		add(failOpenIntervals, prometheus.GaugeValue, float64(len(r.FailOpen)), name)
+		add(failOpenRequests, prometheus.GaugeValue, float64(admitted), name)
 		add(observed, prometheus.CounterValue, float64(r.Observed), name)
 		if r.Gate == "" {
 			continue

@@ -39,8 +39,8 @@ func TestCollector(t *testing.T) {
 # TYPE proofline_connector_requests_total counter
 proofline_connector_requests_total{outcome="blocked"} 1
 proofline_connector_requests_total{outcome="bypassed"} 2
-proofline_connector_requests_total{outcome="held"} 0
-proofline_connector_requests_total{outcome="opened"} 0
+proofline_connector_requests_total{outcome="unavailable"} 0
+proofline_connector_requests_total{outcome="failed_open"} 0
 proofline_connector_requests_total{outcome="passed"} 0
 proofline_connector_requests_total{outcome="queued"} 0
 proofline_connector_requests_total{outcome="started"} 0

@@ -27,7 +27,7 @@ func TestShownRules(t *testing.T) {
 				t.Errorf("%s: %v\n%s", document, err, block)
 				continue
 			}
-			if room := site.Rooms["sale"]; room.URL != "https://queue.example.com/r/sale" || room.Failure != "open-after 5m" {
+			if room := site.Rooms["sale"]; room.URL != "https://queue.example.com/r/sale" || room.Failure != "fail-open-after 5m" {
 				t.Errorf("%s: room %+v", document, room)
 			}
 		}
@@ -42,7 +42,7 @@ func TestShownRules(t *testing.T) {
 func TestFormatMembers(t *testing.T) {
 	t.Parallel()
 	spans := doctest.Spans(doctest.Read(t, "FORMAT.md"))
-	for _, name := range []string{string(Always), string(Scheduled), string(SafetyNet), string(Off), string(Closed), string(Hold), "page", string(BindNone), string(BindNetwork)} {
+	for _, name := range []string{string(Always), string(Scheduled), string(SafetyNet), string(Off), string(Closed), string(RetryPage), "page", string(BindNone), string(BindNetwork)} {
 		if !slices.Contains(spans, name) {
 			t.Errorf("FORMAT.md does not have %s", name)
 		}

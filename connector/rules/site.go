@@ -46,7 +46,7 @@ type Room struct {
 	Mode    Mode       `json:"mode,omitempty"`    // "": [Always]
 	From    *time.Time `json:"from,omitempty"`    // with [Scheduled]
 	Until   *time.Time `json:"until,omitempty"`   // with [Scheduled]
-	Failure Failure    `json:"failure,omitempty"` // "": [Hold]
+	Failure Failure    `json:"failure,omitempty"` // "": [RetryPage]
 	Bind    Bind       `json:"bind,omitempty"`    // "": [BindBrowser]
 }
 
@@ -72,21 +72,21 @@ const (
 	BindNetwork Bind = "network" // the visitor's /24 (IPv4) or /48 (IPv6)
 )
 
-// Failure says what happens while a room cannot be reached: "hold", "page", or "open-after" and a
+// Failure says what happens while a room cannot be reached: "retry-page", "page", or "fail-open-after" and a
 // duration.
 type Failure string
 
-// Values of Failure; the third is "open-after" and a duration, such as "open-after 30s".
+// Values of Failure; the third is "fail-open-after" and a duration, such as "fail-open-after 30s".
 const (
-	Hold      Failure = "hold" // a page that retries
-	Page      Failure = "page" // the site owner's own page
-	openAfter         = "open-after "
+	RetryPage     Failure = "retry-page" // a page that retries
+	Page          Failure = "page"       // the site owner's own page
+	failOpenAfter         = "fail-open-after "
 )
 
-// OpenAfter returns how long a room may be out of reach before the connector fails open; false:
+// FailOpenAfter returns how long a room may be out of reach before the connector fails open; false:
 // never.
-func (f Failure) OpenAfter() (time.Duration, bool) {
-	text, ok := strings.CutPrefix(string(f), openAfter)
+func (f Failure) FailOpenAfter() (time.Duration, bool) {
+	text, ok := strings.CutPrefix(string(f), failOpenAfter)
 	if !ok || !durationForm.MatchString(text) {
 		return 0, false
 	}
@@ -257,7 +257,7 @@ func (c *checker) rooms() {
 			r.Mode = Always
 		}
 		if r.Failure == "" {
-			r.Failure = Hold
+			r.Failure = RetryPage
 		}
 		if r.Bind == "" {
 			r.Bind = BindBrowser
@@ -302,8 +302,8 @@ func (c *checker) mode(at string, r Room) {
 	case r.From != nil && r.Until != nil && !r.From.Before(*r.Until):
 		c.add(at+".until", "must be after from")
 	}
-	if _, opens := r.Failure.OpenAfter(); r.Failure != Hold && r.Failure != Page && !opens {
-		c.add(at+".failure", `must be "hold", "page", or "open-after" and a duration up to 24h, such as "open-after 30s"`)
+	if _, opens := r.Failure.FailOpenAfter(); r.Failure != RetryPage && r.Failure != Page && !opens {
+		c.add(at+".failure", `must be "retry-page", "page", or "fail-open-after" and a duration up to 24h, such as "fail-open-after 30s"`)
 	}
 	if r.Bind != BindBrowser && r.Bind != BindNone && r.Bind != BindNetwork {
 		c.add(at+".bind", "must be browser, network or none")

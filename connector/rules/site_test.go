@@ -29,7 +29,7 @@ var documents = []struct {
 	isLoose           bool
 }{
 	{"smallest", `{"version":1}`, "", false},
-	{"all of a room", withRoom(`"origin":"queue.example.com/r/sale","mode":"scheduled","from":"2027-01-01T10:00:00Z","until":"2027-01-02T10:00:00Z","failure":"open-after 30s","bind":"network"`), "", false},
+	{"all of a room", withRoom(`"origin":"queue.example.com/r/sale","mode":"scheduled","from":"2027-01-01T10:00:00Z","until":"2027-01-02T10:00:00Z","failure":"fail-open-after 30s","bind":"network"`), "", false},
 	{"loopback", `{"version":1,"rooms":{"a":{"url":"http://127.0.0.1:8080/r/a"},"b":{"url":"http://localhost:80/r/b"},"c":{"url":"http://[::1]:80/r/c"}}}`, "", false},
 	{"all tests", withRule(`"when":{"path":{"any":[{"equals":"/a"},{"prefix":"/b c"},{"suffix":".x"},{"glob":"/*"},{"not":{"equals":"/q"}}]},"network":{"not":{"in":["10.0.0.0/8"]}},"header":{"in":{"equals":""}},"cookie":{"any":{"prefix":"x"}}}`), "", false},
 	{"no version", `{}`, "version", false},
@@ -55,8 +55,8 @@ var documents = []struct {
 	{"from without schedule", withRoom(`"from":"2027-01-01T10:00:00Z"`), "rooms.sale.mode", true},
 	{"ends before it begins", withRoom(`"mode":"scheduled","from":"2027-01-02T10:00:00Z","until":"2027-01-02T10:00:00Z"`), "rooms.sale.until", true},
 	{"failure", withRoom(`"failure":"open"`), "rooms.sale.failure", false},
-	{"opens at once", withRoom(`"failure":"open-after 0s"`), "rooms.sale.failure", false},
-	{"opens after days", withRoom(`"failure":"open-after 25h"`), "rooms.sale.failure", true},
+	{"opens at once", withRoom(`"failure":"fail-open-after 0s"`), "rooms.sale.failure", false},
+	{"opens after days", withRoom(`"failure":"fail-open-after 25h"`), "rooms.sale.failure", true},
 	{"bind", withRoom(`"bind":"device"`), "rooms.sale.bind", false},
 	{"no name", `{"version":1,"rules":[{"action":"bypass"}]}`, "rules[0].name", false},
 	{"name of a default", `{"version":1,"rules":[{"name":"default:x","action":"bypass"}]}`, "rules[0].name", false},
@@ -162,11 +162,11 @@ func TestFilledIn(t *testing.T) {
 	t.Parallel()
 	s := mustParse(t, `{"version":1,`+oneRoom+`}`)
 	r := s.Rooms["sale"]
-	if r.Origin != "queue.example.com/r/sale" || r.Mode != Always || r.Failure != Hold || r.Bind != BindBrowser || s.Defaults != "on" {
+	if r.Origin != "queue.example.com/r/sale" || r.Mode != Always || r.Failure != RetryPage || r.Bind != BindBrowser || s.Defaults != "on" {
 		t.Errorf("room %+v, defaults %q", r, s.Defaults)
 	}
-	for text, want := range map[Failure]time.Duration{"open-after 30s": 30 * time.Second, "open-after 24h": 24 * time.Hour, "hold": 0, "page": 0, "open-after 1s30s": 0} {
-		if got, ok := text.OpenAfter(); got != want || ok != (want > 0) {
+	for text, want := range map[Failure]time.Duration{"fail-open-after 30s": 30 * time.Second, "fail-open-after 24h": 24 * time.Hour, "retry-page": 0, "page": 0, "fail-open-after 1s30s": 0} {
+		if got, ok := text.FailOpenAfter(); got != want || ok != (want > 0) {
 			t.Errorf("%s opens after %v, %t", text, got, ok)
 		}
 	}

@@ -67,10 +67,10 @@ func operations(t *testing.T, d *control.Rooms, slug string) map[string]func(acc
 		"amend": func(a account.Actor) error {
 			return second(d.Amend(ctx, a, slug, room.Amendment{Title: &title}, nil))
 		},
-		"pause":  func(a account.Actor) error { return second(d.Pause(ctx, a, slug)) },
-		"hold":   func(a account.Actor) error { return second(d.Hold(ctx, a, slug)) },
-		"resume": func(a account.Actor) error { return second(d.Resume(ctx, a, slug)) },
-		"end":    func(a account.Actor) error { return second(d.End(ctx, a, slug)) },
+		"pause":         func(a account.Actor) error { return second(d.Pause(ctx, a, slug)) },
+		"freeze-claims": func(a account.Actor) error { return second(d.FreezeClaims(ctx, a, slug)) },
+		"resume":        func(a account.Actor) error { return second(d.Resume(ctx, a, slug)) },
+		"end":           func(a account.Actor) error { return second(d.End(ctx, a, slug)) },
 		"revoke": func(a account.Actor) error {
 			return second(d.Revoke(ctx, a, slug, fairness.Ticket{}, fairness.Revoked))
 		},

@@ -236,9 +236,9 @@ func (d *Rooms) Pause(ctx context.Context, actor account.Actor, slug string) (*r
 	return d.control(ctx, actor, account.Operate, "room.pause", slug, nil, func(r *room.Room) error { return r.Pause(ctx) })
 }
 
-// Hold stops calls and freezes claims: called visitors wait, and no claim time runs out.
-func (d *Rooms) Hold(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
-	return d.control(ctx, actor, account.Operate, "room.hold", slug, nil, func(r *room.Room) error { return r.Hold(ctx) })
+// FreezeClaims stops calls and freezes claims: called visitors wait, and no claim time runs out.
+func (d *Rooms) FreezeClaims(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
+	return d.control(ctx, actor, account.Operate, "room.freeze-claims", slug, nil, func(r *room.Room) error { return r.FreezeClaims(ctx) })
 }
 
 // Resume ends a pause or a freeze.

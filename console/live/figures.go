@@ -46,8 +46,8 @@ type Figures struct {
 	Alarms   []Alarm       `json:"alarms"` // what needs the organizer's attention, worst first
 	Outflow  Outflow       `json:"outflow"`
 	Gate     *Gate         `json:"gate"` // null: the room never had one
-	// Unguarded lists the latest 5 fail-open intervals, newest first.
-	Unguarded []Unguarded `json:"unguarded"`
+	// FailOpen lists the latest 5 fail-open intervals, newest first.
+	FailOpen []FailOpen `json:"fail_open"`
 
 	Transcript Transcript `json:"transcript"`
 	Beacon     *Beacon    `json:"beacon"` // null: the room has none
@@ -65,16 +65,16 @@ type Gate struct {
 	Nodes   uint64    `json:"nodes"`   // connectors that share the quota of free sessions
 }
 
-// Unguarded is a fail-open interval: connectors could not reach the room and let visitors in.
-type Unguarded struct {
+// FailOpen is a fail-open interval: connectors could not reach the room and let visitors in.
+type FailOpen struct {
 	At       time.Time `json:"at"` // time of recording
 	From     time.Time `json:"from"`
 	Until    time.Time `json:"until"`
 	Requests uint64    `json:"requests"` // requests let in
 }
 
-// shownUnguarded is the number of fail-open intervals in the figures.
-const shownUnguarded = 5
+// shownFailOpen is the number of fail-open intervals in the figures.
+const shownFailOpen = 5
 
 // Window is a window with arrivals.
 type Window struct {
@@ -264,10 +264,10 @@ func (f *Figures) gate(v *room.Vitals) {
 	if v.Snapshot.Gate != room.GateNone {
 		f.Gate = &Gate{v.Snapshot.Gate, utc(g.Since), g.Started, g.Active, g.Nodes}
 	}
-	f.Unguarded = make([]Unguarded, 0, shownUnguarded)
-	for _, u := range slices.Backward(g.Unguarded) {
-		if len(f.Unguarded) < shownUnguarded {
-			f.Unguarded = append(f.Unguarded, Unguarded{utc(u.At), utc(u.From), utc(u.Until), u.Requests})
+	f.FailOpen = make([]FailOpen, 0, shownFailOpen)
+	for _, u := range slices.Backward(g.FailOpen) {
+		if len(f.FailOpen) < shownFailOpen {
+			f.FailOpen = append(f.FailOpen, FailOpen{utc(u.At), utc(u.From), utc(u.Until), u.Requests})
 		}
 	}
 }

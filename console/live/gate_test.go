@@ -26,8 +26,8 @@ func TestGate(t *testing.T) {
 		}
 		return f
 	}
-	if f := figures(); f.Gate != nil || f.Unguarded == nil || len(f.Unguarded) > 0 {
-		t.Errorf("of a room without a gate %+v, %+v", f.Gate, f.Unguarded)
+	if f := figures(); f.Gate != nil || f.FailOpen == nil || len(f.FailOpen) > 0 {
+		t.Errorf("of a room without a gate %+v, %+v", f.Gate, f.FailOpen)
 	}
 	node := uuid.New()
 	report := func(in room.Report) {
@@ -55,35 +55,35 @@ func TestGate(t *testing.T) {
 	})
 
 	now := time.Now().Truncate(time.Millisecond).UTC()
-	var want []Unguarded
-	for i := range shownUnguarded + 2 {
-		u := Unguarded{From: now.Add(-time.Minute), Until: now.Add(time.Duration(i-30) * time.Second),
+	var want []FailOpen
+	for i := range shownFailOpen + 2 {
+		u := FailOpen{From: now.Add(-time.Minute), Until: now.Add(time.Duration(i-30) * time.Second),
 			Requests: uint64(i)}
-		report(room.Report{Unguarded: []pgroom.Unguarded{{ID: uuid.New(), From: u.From.UnixMilli(),
+		report(room.Report{FailOpen: []pgroom.FailOpen{{ID: uuid.New(), From: u.From.UnixMilli(),
 			Until: u.Until.UnixMilli(), Requests: int64(i)}}})
-		want = append([]Unguarded{u}, want...)
+		want = append([]FailOpen{u}, want...)
 	}
-	got := figures().Unguarded
+	got := figures().FailOpen
 	for i := range got {
 		got[i].At = time.Time{}
 	}
-	if diff := cmp.Diff(want[:shownUnguarded], got); diff != "" {
-		t.Errorf("unguarded (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want[:shownFailOpen], got); diff != "" {
+		t.Errorf("fail_open (-want +got):\n%s", diff)
 	}
 	if err := r.End(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the room has ended", func() bool { return r.Snapshot().Ended })
 	sum, err := s.live.Summary(t.Context(), "sale")
-	if err != nil || len(sum.Switches) != 2 || len(sum.Unguarded) != shownUnguarded+2 ||
-		sum.Changes != 2+shownUnguarded+2 {
+	if err != nil || len(sum.Switches) != 2 || len(sum.FailOpen) != shownFailOpen+2 ||
+		sum.Changes != 2+shownFailOpen+2 {
 		t.Fatalf("summary %+v, %v", sum, err)
 	}
 	if a, b := sum.Switches[0], sum.Switches[1]; a.To != room.GateOpen || b.To != room.GateShut || a.Entry != 1 ||
 		b.Entry != 2 || b.At.Before(a.At) {
 		t.Errorf("switches %+v", sum.Switches)
 	}
-	if u := sum.Unguarded[0]; u.From != want[len(want)-1].From || u.Requests != 0 || u.At.Before(u.Until) {
-		t.Errorf("the first unguarded time %+v", u)
+	if u := sum.FailOpen[0]; u.From != want[len(want)-1].From || u.Requests != 0 || u.At.Before(u.Until) {
+		t.Errorf("the first fail-open interval %+v", u)
 	}
 }

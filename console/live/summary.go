@@ -35,8 +35,8 @@ type Summary struct {
 	Draws    uint64 `json:"draws"`
 	Changes  uint64 `json:"changes"` // number of amendments
 
-	Switches  []Switch    `json:"switches"`  // switches of the gate, the first 1,000
-	Unguarded []Unguarded `json:"unguarded"` // fail-open intervals, the first 1,000
+	Switches []Switch   `json:"switches"`  // switches of the gate, the first 1,000
+	FailOpen []FailOpen `json:"fail_open"` // fail-open intervals, the first 1,000
 
 	NoShowRate *float64 `json:"no_show_rate"` // see [NoShowRate]
 	Peak       Peak     `json:"peak"`
@@ -137,7 +137,7 @@ func (l *Live) storedSummary(ctx context.Context, id uuid.UUID) (s Summary, err 
 	if err != nil {
 		return s, err
 	}
-	s.Switches, s.Unguarded = []Switch{}, []Unguarded{} // not null if the document lacks them
+	s.Switches, s.FailOpen = []Switch{}, []FailOpen{} // not null if the document lacks them
 	if err := json.Unmarshal(text, &s); err != nil {
 		return s, fmt.Errorf("read summary of %s: %w", id, err)
 	}
@@ -207,7 +207,7 @@ type windowDigest struct {
 
 func newDigest() *digest {
 	return &digest{people: map[fairness.Ticket]person{},
-		Summary: Summary{Switches: []Switch{}, Unguarded: []Unguarded{}}}
+		Summary: Summary{Switches: []Switch{}, FailOpen: []FailOpen{}}}
 }
 
 // add processes the next entry of a valid transcript.
@@ -259,8 +259,8 @@ func (d *digest) amend(e *fairness.Amend) {
 			d.Switches = append(d.Switches, Switch{moment(e.Time), to, d.Entries - 1})
 		}
 	case fairness.ChangeUnguarded:
-		if len(d.Unguarded) < maxSwitches {
-			d.Unguarded = append(d.Unguarded, Unguarded{moment(e.Time), moment(e.From), moment(e.Until), e.Requests})
+		if len(d.FailOpen) < maxSwitches {
+			d.FailOpen = append(d.FailOpen, FailOpen{moment(e.Time), moment(e.From), moment(e.Until), e.Requests})
 		}
 	}
 }

@@ -26,12 +26,12 @@ const (
 
 // Node is a connector's description of itself.
 type Node struct {
-	ID      string            // 22 characters of base64url, chosen at random when the process starts
-	Site    string            // site whose rules it runs; empty: rules that belong to no site of this server
-	Serial  uint64            // of these rules
-	Kind    string            // middleware, proxy, nginx or edge
-	Version string            // of the program
-	Counts  map[string]uint64 // counters since the process started
+	ID           string            // 22 characters of base64url, chosen at random when the process starts
+	Site         string            // site whose rules it runs; empty: rules that belong to no site of this server
+	RulesVersion uint64            // of these rules
+	Kind         string            // middleware, proxy, nginx or edge
+	Version      string            // of the program
+	Counts       map[string]uint64 // counters since the process started
 }
 
 var (
@@ -47,7 +47,7 @@ func (n *Node) check() error {
 	id, err := base64.RawURLEncoding.Strict().DecodeString(n.ID)
 	wrong.Check(err == nil && len(id) == nodeSize, "node", "must be 22 characters of base64url")
 	wrong.Check(n.Site == "" || nameForm.MatchString(n.Site), "site", wantName)
-	wrong.Check(n.Serial <= math.MaxInt64, "serial", "must be less than 2^63")
+	wrong.Check(n.RulesVersion <= math.MaxInt64, "rules_version", "must be less than 2^63")
 	wrong.Check(kindForm.MatchString(n.Kind), "kind", "must be middleware, proxy, nginx or edge")
 	wrong.Check(len(n.Version) <= maxVersion && printed.MatchString(n.Version), "version",
 		"must be at most 100 printable ASCII characters")
@@ -72,7 +72,7 @@ func (s *Sites) Seen(ctx context.Context, org uuid.UUID, n Node) error {
 	if n.Counts == nil {
 		n.Counts = map[string]uint64{}
 	}
-	err := s.Store.Seen(ctx, org, pgsite.Connector{Node: n.ID, Site: n.Site, Serial: n.Serial, Kind: n.Kind, Version: n.Version, Counts: n.Counts}, seenInterval, maxNodes)
+	err := s.Store.Seen(ctx, org, pgsite.Connector{Node: n.ID, Site: n.Site, RulesVersion: n.RulesVersion, Kind: n.Kind, Version: n.Version, Counts: n.Counts}, seenInterval, maxNodes)
 	if errors.Is(err, pgsite.ErrTooMany) {
 		return account.ErrTooMany
 	}
@@ -118,7 +118,7 @@ func asConnectors(stored []pgsite.Connector, err error) ([]Connector, error) {
 	}
 	list := make([]Connector, len(stored))
 	for i, c := range stored {
-		list[i] = Connector{Node{c.Node, c.Site, c.Serial, c.Kind, c.Version, c.Counts}, c.Seen, c.IsRecent, c.IsBehind}
+		list[i] = Connector{Node{c.Node, c.Site, c.RulesVersion, c.Kind, c.Version, c.Counts}, c.Seen, c.IsRecent, c.IsBehind}
 	}
 	return list, nil
 }

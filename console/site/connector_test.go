@@ -41,8 +41,8 @@ func TestConnectors(t *testing.T) {
 	s := newServer(t)
 	s.create(owner, "shop", open)
 	s.create(another, "shop", open)
-	first := site.Node{ID: nodeID(1), Site: "shop", Serial: 1, Kind: "proxy", Version: "1.0", Counts: map[string]uint64{"passed": math.MaxUint64, "bypassed": 0}}
-	second := site.Node{ID: nodeID(2), Site: "shop", Kind: "edge", Serial: 1}
+	first := site.Node{ID: nodeID(1), Site: "shop", RulesVersion: 1, Kind: "proxy", Version: "1.0", Counts: map[string]uint64{"passed": math.MaxUint64, "bypassed": 0}}
+	second := site.Node{ID: nodeID(2), Site: "shop", Kind: "edge", RulesVersion: 1}
 	s.seen(owner, first)
 	s.seen(owner, second)
 	s.seen(owner, site.Node{ID: nodeID(3), Kind: "middleware"})
@@ -84,7 +84,7 @@ func TestConnectors(t *testing.T) {
 	if _, err := s.Update(t.Context(), owner, "shop", 0, []byte(`{"version": 1}`)); err != nil {
 		t.Fatal(err)
 	}
-	first.Serial = 2
+	first.RulesVersion = 2
 	s.seen(owner, first)
 	got := list(viewer, "shop")
 	if len(got) != 2 || got[0].ID != first.ID || got[0].IsBehind || !got[1].IsBehind {
@@ -149,7 +149,7 @@ func TestTooManyNodes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	if _, err := s.pool.Exec(t.Context(), `
-		insert into connectors (org_id, node, site, serial, kind, version, counts, seen_at)
+		insert into connectors (org_id, node, site, rules_version, kind, version, counts, seen_at)
 		select $1, 'node ' || n, '', 0, 'proxy', '', '{}', now() from generate_series(1, 1999) n`, owner.Org); err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestTooManyNodes(t *testing.T) {
 	if err := s.Seen(t.Context(), owner.Org, site.Node{ID: nodeID(2), Kind: "proxy"}); !errors.Is(err, account.ErrTooMany) {
 		t.Errorf("one too many: %v", err)
 	}
-	last.Serial = 1
+	last.RulesVersion = 1
 	s.seen(owner, last)
 	s.seen(another, last)
 }
@@ -171,12 +171,12 @@ func TestNodes(t *testing.T) {
 		many[fmt.Sprint("n", i)] = 1
 	}
 	for field, n := range map[string]site.Node{
-		"node":    {ID: nodeID(1) + "A", Kind: "proxy"},
-		"site":    {ID: nodeID(1), Kind: "proxy", Site: "Shop"},
-		"serial":  {ID: nodeID(1), Kind: "proxy", Serial: 1 << 63},
-		"kind":    {ID: nodeID(1)},
-		"version": {ID: nodeID(1), Kind: "proxy", Version: "1\n"},
-		"counts":  {ID: nodeID(1), Kind: "proxy", Counts: map[string]uint64{"Passed": 1}},
+		"node":          {ID: nodeID(1) + "A", Kind: "proxy"},
+		"site":          {ID: nodeID(1), Kind: "proxy", Site: "Shop"},
+		"rules_version": {ID: nodeID(1), Kind: "proxy", RulesVersion: 1 << 63},
+		"kind":          {ID: nodeID(1)},
+		"version":       {ID: nodeID(1), Kind: "proxy", Version: "1\n"},
+		"counts":        {ID: nodeID(1), Kind: "proxy", Counts: map[string]uint64{"Passed": 1}},
 	} {
 		refused(t, s.Seen(t.Context(), owner.Org, n), field, "must be")
 	}

@@ -6,7 +6,7 @@
 //
 // A site has a name and a rules document (connector/rules/FORMAT.md). The document is kept as its
 // owner wrote it, except for characters that a signed note cannot hold: carriage returns and tabs,
-// which JSON allows only between values. Each change gets the next serial, starting at 1. Serials
+// which JSON allows only between values. Each change gets the next version, starting at 1. Versions
 // survive deletion: a new site of the same name continues after them, because connectors refuse
 // smaller ones. The latest [MaxVersions] documents are kept and can be restored.
 //

@@ -49,7 +49,7 @@ func FuzzDocument(f *testing.F) {
 		if again := normal([]byte(d.text)); again != d.text {
 			t.Errorf("%q is stored as %q, and that as %q", text, d.text, again)
 		}
-		signed, err := sites.sign(t.Context(), Site{Org: org, Name: "shop", Serial: 7, Rules: []byte(d.text)})
+		signed, err := sites.sign(t.Context(), Site{Org: org, Name: "shop", Version: 7, Rules: []byte(d.text)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,9 @@ func TestNotes(t *testing.T) {
 	for i := range 200 {
 		id := noteID{name: fmt.Sprint("shop-", i)}
 		for range 3 { // repeated notes count once
-			n.put(id, Signed{Serial: uint64(i), Note: text})
+			n.put(id, Signed{Version: uint64(i), Note: text})
 		}
-		if n[id].Serial != uint64(i) {
+		if n[id].Version != uint64(i) {
 			t.Errorf("note %d is not cached", i)
 		}
 		largest = max(largest, len(n))

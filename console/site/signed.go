@@ -88,9 +88,9 @@ func (s *Sites) newKey(ctx context.Context, org uuid.UUID) (pgsite.Key, error) {
 
 // Signed is a rules document as connectors fetch it.
 type Signed struct {
-	Serial uint64
-	Note   []byte // C2SP signed note, of at most 1,000,000 bytes
-	ETag   string // changes with the note
+	Version uint64
+	Note    []byte // C2SP signed note, of at most 1,000,000 bytes
+	ETag    string // changes with the note
 }
 
 // Signed returns the rules of a site, signed.
@@ -101,7 +101,7 @@ func (s *Sites) Signed(ctx context.Context, by account.Actor, name string) (Sign
 	if !nameForm.MatchString(name) {
 		return Signed{}, account.ErrNotFound
 	}
-	serial, err := s.Store.Serial(ctx, by.Org, name)
+	version, err := s.Store.CurrentVersion(ctx, by.Org, name)
 	if err != nil {
 		_, err = known(by.Org)(pgsite.Site{}, err)
 		return Signed{}, err
@@ -110,7 +110,7 @@ func (s *Sites) Signed(ctx context.Context, by account.Actor, name string) (Sign
 	s.mu.Lock()
 	out, ok := s.notes[id]
 	s.mu.Unlock()
-	if ok && out.Serial == serial {
+	if ok && out.Version == version {
 		return out, nil
 	}
 	site, err := s.site(ctx, by.Org, name)
@@ -132,13 +132,13 @@ func (s *Sites) sign(ctx context.Context, site Site) (Signed, error) {
 	if err != nil {
 		return Signed{}, err
 	}
-	text := fmt.Sprintf("%s\n%s\n%d\n%s", noteHeader, site.Name, site.Serial, site.Rules)
+	text := fmt.Sprintf("%s\n%s\n%d\n%s", noteHeader, site.Name, site.Version, site.Rules)
 	signed, err := note.Sign(&note.Note{Text: text}, k.signer)
 	if err != nil {
 		return Signed{}, fmt.Errorf("sign rules: %w", err)
 	}
 	sum := sha256.Sum256(signed)
-	return Signed{site.Serial, signed, `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`}, nil
+	return Signed{site.Version, signed, `"` + base64.RawURLEncoding.EncodeToString(sum[:15]) + `"`}, nil
 }
 
 // maxNotes limits the total size of cached notes, in bytes.

@@ -41,7 +41,7 @@ func TestSigned(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := verify(first.Note, key)
-	if want := "proofline-rules/v1\nshop\n1\n{\n  \"version\": 1,\n\n  \"hosts\": [\"shop.example.com\"]\n}\n"; err != nil || text != want || first.Serial != 1 {
+	if want := "proofline-rules/v1\nshop\n1\n{\n  \"version\": 1,\n\n  \"hosts\": [\"shop.example.com\"]\n}\n"; err != nil || text != want || first.Version != 1 {
 		t.Errorf("text %q, %v, want %q", text, err, want)
 	}
 	passed := 0

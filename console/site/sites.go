@@ -73,7 +73,7 @@ type Site struct {
 	Org     uuid.UUID
 	Name    string // same form as a room's slug
 	Rules   []byte // JSON as its owner wrote it, ending in one newline
-	Serial  uint64 // version number of the rules, from 1
+	Version uint64 // version number of the rules, from 1
 	Changed time.Time
 	By      string // name of the actor that made the change
 	Hosts   []string
@@ -81,7 +81,7 @@ type Site struct {
 }
 
 func newSite(org uuid.UUID, s pgsite.Site) Site {
-	return Site{org, s.Name, []byte(s.Rules), s.Serial, s.Changed, s.By, s.Hosts, s.Rooms}
+	return Site{org, s.Name, []byte(s.Rules), s.Version, s.Changed, s.By, s.Hosts, s.Rooms}
 }
 
 // Summary is a site in a list, without its rules.
@@ -174,10 +174,10 @@ func (s *Sites) change(ctx context.Context, by account.Actor, name string, docum
 	return pgsite.Change{Name: name, Rules: read.text, Hosts: read.hosts(), Rooms: read.rooms(), By: by.Name}, nil
 }
 
-// Update replaces the rules of a site. A serial other than 0 must be that of the current rules,
+// Update replaces the rules of a site. A version other than 0 must be that of the current rules,
 // else Update returns [control.ErrChanged]. If the document equals the current rules, nothing changes.
-func (s *Sites) Update(ctx context.Context, by account.Actor, name string, serial uint64, document []byte) (Site, error) {
-	before, err := s.changeable(ctx, by, name, serial)
+func (s *Sites) Update(ctx context.Context, by account.Actor, name string, version uint64, document []byte) (Site, error) {
+	before, err := s.changeable(ctx, by, name, version)
 	if err != nil {
 		return Site{}, err
 	}
@@ -185,30 +185,30 @@ func (s *Sites) Update(ctx context.Context, by account.Actor, name string, seria
 		return before, nil
 	}
 	detail := fingerprint(document)
-	detail["serial"] = before.Serial
-	return s.update(ctx, by, "site.update", name, serial, detail, document)
+	detail["version"] = before.Version
+	return s.update(ctx, by, "site.update", name, version, detail, document)
 }
 
-// changeable returns a site after checking that the actor may change it and that serial, unless 0,
+// changeable returns a site after checking that the actor may change it and that version, unless 0,
 // is current.
-func (s *Sites) changeable(ctx context.Context, by account.Actor, name string, serial uint64) (Site, error) {
+func (s *Sites) changeable(ctx context.Context, by account.Actor, name string, version uint64) (Site, error) {
 	if !by.May(account.Operate) {
 		return Site{}, account.ErrForbidden
 	}
 	before, err := s.site(ctx, by.Org, name)
-	if err == nil && serial != 0 && serial != before.Serial {
+	if err == nil && version != 0 && version != before.Version {
 		err = control.ErrChanged
 	}
 	return before, err
 }
 
-func (s *Sites) update(ctx context.Context, by account.Actor, verb, name string, serial uint64, detail map[string]any, document []byte) (after Site, err error) {
+func (s *Sites) update(ctx context.Context, by account.Actor, verb, name string, version uint64, detail map[string]any, document []byte) (after Site, err error) {
 	err = s.Activity.Do(ctx, by, verb, object(name), detail, func() error {
 		change, err := s.change(ctx, by, name, document)
 		if err != nil {
 			return err
 		}
-		after, err = known(by.Org)(s.Store.Change(ctx, by.Org, serial, change, MaxVersions))
+		after, err = known(by.Org)(s.Store.Change(ctx, by.Org, version, change, MaxVersions))
 		return err
 	})
 	return after, err
@@ -220,7 +220,7 @@ func (s *Sites) Delete(ctx context.Context, by account.Actor, name string) error
 	if err != nil {
 		return err
 	}
-	return s.Activity.Do(ctx, by, "site.delete", object(name), map[string]any{"serial": before.Serial}, func() error {
+	return s.Activity.Do(ctx, by, "site.delete", object(name), map[string]any{"version": before.Version}, func() error {
 		_, err := known(by.Org)(pgsite.Site{}, s.Store.Delete(ctx, by.Org, name))
 		return err
 	})
@@ -228,7 +228,7 @@ func (s *Sites) Delete(ctx context.Context, by account.Actor, name string) error
 
 // Version describes one document in a site's history.
 type Version struct {
-	Serial  uint64
+	Number  uint64
 	Changed time.Time
 	By      string
 	Size    int // of the document, in bytes
@@ -250,25 +250,25 @@ func (s *Sites) History(ctx context.Context, by account.Actor, name string) ([]V
 	return list, nil
 }
 
-// Version returns a site with the rules of the given serial.
-func (s *Sites) Version(ctx context.Context, by account.Actor, name string, serial uint64) (Site, error) {
+// Version returns a site with the rules of the given version.
+func (s *Sites) Version(ctx context.Context, by account.Actor, name string, version uint64) (Site, error) {
 	if _, err := s.Site(ctx, by, name); err != nil {
 		return Site{}, err
 	}
-	return known(by.Org)(s.Store.Version(ctx, by.Org, name, serial))
+	return known(by.Org)(s.Store.Version(ctx, by.Org, name, version))
 }
 
-// Restore makes the rules of an earlier serial current again, under a new serial. Seen is the serial
+// Restore makes the rules of an earlier version current again, under a new version. Seen is the version
 // of the rules that the actor has read, or 0, as in [Sites.Update].
-func (s *Sites) Restore(ctx context.Context, by account.Actor, name string, seen, serial uint64) (Site, error) {
+func (s *Sites) Restore(ctx context.Context, by account.Actor, name string, seen, version uint64) (Site, error) {
 	before, err := s.changeable(ctx, by, name, seen)
 	if err != nil {
 		return Site{}, err
 	}
-	former, err := s.Version(ctx, by, name, serial)
+	former, err := s.Version(ctx, by, name, version)
 	if err != nil || string(former.Rules) == string(before.Rules) {
 		return before, err
 	}
-	detail := map[string]any{"serial": before.Serial, "restores": serial}
+	detail := map[string]any{"version": before.Version, "restores": version}
 	return s.update(ctx, by, "site.restore", name, seen, detail, former.Rules)
 }

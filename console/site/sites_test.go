@@ -21,7 +21,7 @@ func TestLife(t *testing.T) {
 	ctx := t.Context()
 	s.room(owner, "sale", "", "https://shop.example.com/")
 	made := s.create(owner, "shop", "\r\n"+strings.ReplaceAll(rulesFor(saleURL), "\n", "\r\n")+"\t \n\n")
-	if made.Name != "shop" || made.Serial != 1 || made.By != owner.Name || made.Org != owner.Org || string(made.Rules) != "\n"+rulesFor(saleURL) || made.Changed.IsZero() {
+	if made.Name != "shop" || made.Version != 1 || made.By != owner.Name || made.Org != owner.Org || string(made.Rules) != "\n"+rulesFor(saleURL) || made.Changed.IsZero() {
 		t.Errorf("made %+v", made)
 	}
 	want(t, "hosts", made.Hosts, "shop.example.com")
@@ -35,30 +35,30 @@ func TestLife(t *testing.T) {
 	}
 
 	changed, err := s.Update(ctx, owner, "shop", 1, []byte("{\t\"version\": 1}"))
-	if err != nil || changed.Serial != 2 || string(changed.Rules) != "{  \"version\": 1}\n" || len(changed.Hosts)+len(changed.Rooms) != 0 {
+	if err != nil || changed.Version != 2 || string(changed.Rules) != "{  \"version\": 1}\n" || len(changed.Hosts)+len(changed.Rooms) != 0 {
 		t.Errorf("changed %+v, %v", changed, err)
 	}
-	if same, err := s.Update(ctx, owner, "shop", 0, []byte("{  \"version\": 1}\r\n")); err != nil || same.Serial != 2 {
+	if same, err := s.Update(ctx, owner, "shop", 0, []byte("{  \"version\": 1}\r\n")); err != nil || same.Version != 2 {
 		t.Errorf("the same again %+v, %v", same, err)
 	}
 	if _, err := s.Update(ctx, owner, "shop", 1, []byte(open)); !errors.Is(err, control.ErrChanged) {
-		t.Errorf("update of an old serial: %v", err)
+		t.Errorf("update of an old version: %v", err)
 	}
 	if _, err := s.Update(ctx, owner, "other", 0, []byte(open)); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("update of an unknown site: %v", err)
 	}
 	former, err := s.Version(ctx, viewer, "shop", 1)
-	if diff := cmp.Diff(string(made.Rules), string(former.Rules)); err != nil || diff != "" || former.Serial != 1 {
+	if diff := cmp.Diff(string(made.Rules), string(former.Rules)); err != nil || diff != "" || former.Version != 1 {
 		t.Errorf("version %+v, %v", former, err)
 	}
-	if back, err := s.Restore(ctx, owner, "shop", 2, 1); err != nil || back.Serial != 3 || string(back.Rules) != string(made.Rules) {
+	if back, err := s.Restore(ctx, owner, "shop", 2, 1); err != nil || back.Version != 3 || string(back.Rules) != string(made.Rules) {
 		t.Errorf("restored %+v, %v", back, err)
 	}
 	if _, err := s.Restore(ctx, owner, "shop", 2, 1); !errors.Is(err, control.ErrChanged) {
-		t.Errorf("restore over an old serial: %v", err)
+		t.Errorf("restore over an old version: %v", err)
 	}
 	if _, err := s.Restore(ctx, owner, "shop", 0, 9); !errors.Is(err, account.ErrNotFound) {
-		t.Errorf("restored an unknown serial: %v", err)
+		t.Errorf("restored an unknown version: %v", err)
 	}
 
 	if err := s.Delete(ctx, owner, "shop"); err != nil {
@@ -81,19 +81,19 @@ func TestLife(t *testing.T) {
 	if list, err := s.List(ctx, owner); err != nil || len(list) != 0 {
 		t.Errorf("deleted and listed: %+v, %v", list, err)
 	}
-	if next := s.create(owner, "shop", open); next.Serial != 4 {
-		t.Errorf("the next site begins with serial %d", next.Serial)
+	if next := s.create(owner, "shop", open); next.Version != 4 {
+		t.Errorf("the next site begins with version %d", next.Version)
 	}
 	versions, err := s.History(ctx, viewer, "shop")
-	var serials []string
+	var lines []string
 	for _, v := range versions {
-		serials = append(serials, fmt.Sprint(v.Serial, " ", v.Size, " ", v.By))
+		lines = append(lines, fmt.Sprint(v.Number, " ", v.Size, " ", v.By))
 	}
-	want(t, fmt.Sprintf("history, %v", err), serials, "4 59 owner@example.com", fmt.Sprintf("3 %d owner@example.com", len(made.Rules)), "2 17 owner@example.com", fmt.Sprintf("1 %d owner@example.com", len(made.Rules)))
+	want(t, fmt.Sprintf("history, %v", err), lines, "4 59 owner@example.com", fmt.Sprintf("3 %d owner@example.com", len(made.Rules)), "2 17 owner@example.com", fmt.Sprintf("1 %d owner@example.com", len(made.Rules)))
 	want(t, "acts", s.verbs(viewer, "shop"), "site.create done", "site.delete done", "site.restore done", "site.update done", "site.create refused", "site.create done")
 }
 
-// TestLostUpdate checks that of concurrent changes to the same serial one succeeds.
+// TestLostUpdate checks that of concurrent changes to the same version one succeeds.
 func TestLostUpdate(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
@@ -104,7 +104,7 @@ func TestLostUpdate(t *testing.T) {
 		all.Go(func() {
 			got, err := s.Update(t.Context(), owner, "shop", 1, fmt.Appendf(nil, `{"version": 1, "hosts": ["h%d.example.com"]}`, i))
 			if err == nil {
-				done <- got.Serial
+				done <- got.Version
 			} else if !errors.Is(err, control.ErrChanged) {
 				t.Error(err)
 			}
@@ -112,11 +112,11 @@ func TestLostUpdate(t *testing.T) {
 	}
 	all.Wait()
 	close(done)
-	if serial := <-done; serial != 2 {
-		t.Errorf("serial %d", serial)
+	if version := <-done; version != 2 {
+		t.Errorf("version %d", version)
 	}
-	if serial, more := <-done; more {
-		t.Errorf("another change, serial %d", serial)
+	if version, more := <-done; more {
+		t.Errorf("another change, version %d", version)
 	}
 }
 
@@ -136,12 +136,12 @@ func TestUpdates(t *testing.T) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			seen[got.Serial] = true
+			seen[got.Version] = true
 		})
 	}
 	all.Wait()
-	if got, err := s.Site(t.Context(), owner, "shop"); err != nil || got.Serial != 9 || len(seen) != 8 {
-		t.Errorf("serial %d, %d serials, %v", got.Serial, len(seen), err)
+	if got, err := s.Site(t.Context(), owner, "shop"); err != nil || got.Version != 9 || len(seen) != 8 {
+		t.Errorf("version %d, %d versions, %v", got.Version, len(seen), err)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestScopes(t *testing.T) {
 	if _, err := s.Key(t.Context(), connector); !errors.Is(err, account.ErrForbidden) {
 		t.Errorf("a connector asks for the key: %v", err)
 	}
-	if got, err := s.Site(t.Context(), owner, "shop"); err != nil || got.Serial != made.Serial {
+	if got, err := s.Site(t.Context(), owner, "shop"); err != nil || got.Version != made.Version {
 		t.Errorf("the site was changed: %+v, %v", got, err)
 	}
 	theirs := s.create(another, "shop", open)
@@ -250,7 +250,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	list, err := s.History(t.Context(), owner, "more")
-	if err != nil || len(list) != site.MaxVersions || list[0].Serial != site.MaxVersions+1 || list[len(list)-1].Serial != 2 {
+	if err != nil || len(list) != site.MaxVersions || list[0].Number != site.MaxVersions+1 || list[len(list)-1].Number != 2 {
 		t.Errorf("%d versions, %v", len(list), err)
 	}
 }

@@ -285,7 +285,7 @@ func alertOf(e *event) (AlertKind, string) {
 			"this room on different databases. Run proofline recover on a server's machine: it shows what is missing "+
 			"and how to continue.", data.Witness, data.Detail)
 	case paused:
-		if data.Held {
+		if data.ClaimsFrozen {
 			return AlertPaused, "Calls and claims have been stopped since " + Moment(data.At) +
 				". Visitors can still join. " +
 				"Until the room is resumed, no visitor is called and called visitors cannot claim. Claim times are suspended."

@@ -92,7 +92,7 @@ func TestSale(t *testing.T) {
 	rate := uint32(1200)
 	message := room.MessageChange{Message: room.Message{Texts: map[string]string{"en": "Please wait."}}}
 	for _, err := range []error{
-		r.Hold(ctx), r.Resume(ctx), r.Amend(ctx, room.Amendment{Outflow: &room.OutflowChange{PerMinute: &rate},
+		r.FreezeClaims(ctx), r.Resume(ctx), r.Amend(ctx, room.Amendment{Outflow: &room.OutflowChange{PerMinute: &rate},
 			Message: &message}),
 		r.Revoke(ctx, people[25].ticket, fairness.Revoked), r.End(ctx),
 	} {
@@ -113,8 +113,8 @@ func TestSale(t *testing.T) {
 			t.Errorf("%s is of %v, %v", req.Type, req.Data["room"], req.Data["url"])
 		}
 	}
-	if got := all.of(RoomPaused); len(got) != 1 || got[0].Data["held"] != true {
-		t.Errorf("room.paused of a hold: %+v", got)
+	if got := all.of(RoomPaused); len(got) != 1 || got[0].Data["claims_frozen"] != true {
+		t.Errorf("room.paused with frozen claims: %+v", got)
 	}
 	for kind, want := range map[EventKind]int{RoomOpened: 1, RoomPaused: 1, RoomResumed: 1, Revoked: 1, RoomEnded: 1,
 		BeaconLate: 0, ForkSeen: 0, TestPing: 0} {

@@ -29,15 +29,15 @@ type gathering struct {
 	where  where
 	parser fairness.Parser
 
-	windows  []drawnWindow
-	call     *called
-	callTime fairness.Time
-	admitted []admittedTicket
-	revoked  []revokedTicket
-	changes  []change
-	times    []unguardedTime
-	moments  map[EventKind]moment // the latest of each kind
-	isHold   bool                 // the latest pause also stops claims
+	windows      []drawnWindow
+	call         *called
+	callTime     fairness.Time
+	admitted     []admittedTicket
+	revoked      []revokedTicket
+	changes      []change
+	times        []failOpenTime
+	moments      map[EventKind]moment // the latest of each kind
+	claimsFrozen bool                 // the latest pause also stops claims
 }
 
 // take adds the next entry. An entry that cannot be parsed is an error and has no effect.
@@ -107,7 +107,7 @@ func (g *gathering) amend(index uint64, e *fairness.Amend) {
 	switch e.Change {
 	case fairness.ChangePause:
 		g.note(RoomPaused, index, e.Time)
-		g.isHold = e.Claims
+		g.claimsFrozen = e.Claims
 		return
 	case fairness.ChangeResume:
 		g.note(RoomResumed, index, e.Time)
@@ -119,7 +119,7 @@ func (g *gathering) amend(index uint64, e *fairness.Amend) {
 		g.note(GateShut, index, e.Time)
 		return
 	case fairness.ChangeUnguarded:
-		g.times = append(g.times, unguardedTime{index, timeOf(e.Time), timeOf(e.From), timeOf(e.Until), e.Requests})
+		g.times = append(g.times, failOpenTime{index, timeOf(e.Time), timeOf(e.From), timeOf(e.Until), e.Requests})
 		return
 	case fairness.ChangeOutflow:
 		c.Outflow = &outflow{e.Outflow.PerMinute, e.Outflow.MaxActive}
@@ -152,13 +152,13 @@ func (g *gathering) events() (list []event) {
 		list = append(list, event{RoomAmended, part[len(part)-1].At, amended{g.where, part}})
 	}
 	for part := range slices.Chunk(g.times, partSize) {
-		list = append(list, event{Unguarded, part[len(part)-1].At, unguarded{g.where, part}})
+		list = append(list, event{FailOpen, part[len(part)-1].At, failOpen{g.where, part}})
 	}
 	for _, k := range []EventKind{RoomPaused, RoomResumed, GateOpened, GateShut, RoomEnded} {
 		m, ok := g.moments[k]
 		switch {
 		case ok && k == RoomPaused:
-			list = append(list, event{k, m.At, paused{m, g.isHold}})
+			list = append(list, event{k, m.At, paused{m, g.claimsFrozen}})
 		case ok:
 			list = append(list, event{k, m.At, m})
 		}

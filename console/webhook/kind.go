@@ -18,7 +18,7 @@ const (
 	RoomEnded   EventKind = "room.ended"        // the room has ended
 	GateOpened  EventKind = "gate.opened"       // the site admits visitors without waiting
 	GateShut    EventKind = "gate.shut"         // visitors wait again
-	Unguarded   EventKind = "site.unguarded"    // a connector failed open for a time
+	FailOpen    EventKind = "site.fail_open"    // a connector failed open for a time
 	BeaconLate  EventKind = "room.beacon_late"  // a draw waits for its beacon round
 	ForkSeen    EventKind = "room.fork_seen"    // a witness has seen a different history
 
@@ -31,7 +31,7 @@ const (
 // EventKinds returns the kinds that endpoints may subscribe to.
 func EventKinds() []EventKind {
 	return []EventKind{RoomOpened, WindowDrawn, RoomCalled, Admitted, RoomPaused, RoomResumed, RoomAmended, Revoked,
-		RoomEnded, GateOpened, GateShut, Unguarded, BeaconLate, ForkSeen}
+		RoomEnded, GateOpened, GateShut, FailOpen, BeaconLate, ForkSeen}
 }
 
 // AlertKind is the type of an alert.

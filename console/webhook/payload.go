@@ -96,13 +96,13 @@ type revokedTicket struct {
 	Ticket string    `json:"ticket"`
 }
 
-// unguarded is the data of site.unguarded.
-type unguarded struct {
+// failOpen is the data of site.fail_open.
+type failOpen struct {
 	where
-	Times []unguardedTime `json:"times"`
+	Times []failOpenTime `json:"times"`
 }
 
-type unguardedTime struct {
+type failOpenTime struct {
 	Entry    uint64    `json:"entry"`
 	At       time.Time `json:"at"` // time of recording
 	From     time.Time `json:"from"`
@@ -120,7 +120,7 @@ type moment struct {
 // paused is the data of room.paused.
 type paused struct {
 	moment
-	Held bool `json:"held"` // claims are stopped, too
+	ClaimsFrozen bool `json:"claims_frozen"` // claims are stopped, too
 }
 
 // amended is the data of room.amended.

@@ -99,7 +99,7 @@ func TestEdge(t *testing.T) {
 	if !ok || len(list) != 1 {
 		t.Fatalf("connectors %v", list)
 	}
-	if c, ok := list[0].(map[string]any); !ok || c["kind"] != "edge" || c["serial"] != float64(1) {
+	if c, ok := list[0].(map[string]any); !ok || c["kind"] != "edge" || c["rules_version"] != float64(1) {
 		t.Errorf("connector %v", list[0])
 	}
 }

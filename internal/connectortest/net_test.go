@@ -67,7 +67,7 @@ func (s *server) protect(t *testing.T, shop, outflow string) func() *connector.C
 	config := `{"slug":"sale","windows":[{"length":"200ms"}],"outflow":` + outflow + `,"targets":["` + shop + `/"]}`
 	s.manage(t, "POST", "rooms", config, http.StatusCreated)
 	rules := `{"version":1,"rooms":{"sale":{"url":"` + s.address +
-		`/r/sale","mode":"safety-net","failure":"open-after 1s"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`
+		`/r/sale","mode":"safety-net","failure":"fail-open-after 1s"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`
 	s.manage(t, "POST", "sites", `{"name":"shop","rules":`+rules+`}`, http.StatusCreated)
 	key := textOf(t, s.manage(t, "GET", "site-key", "", http.StatusOK), "key")
 	secret := textOf(t, s.manage(t, "POST", "tokens", `{"name":"the shop","scopes":["connect"]}`, http.StatusCreated),
@@ -175,7 +175,7 @@ func TestSafetyNet(t *testing.T) {
 	gate := func() string { return c.Stats().Rooms["sale"].Gate }
 
 	// The gate opens, and visitors get in without a ticket.
-	eventually(t, "the gate opens", func() bool { return gate() == connector.GateOpen && c.Stats().Serial == 1 })
+	eventually(t, "the gate opens", func() bool { return gate() == connector.GateOpen && c.Stats().RulesVersion == 1 })
 	first := &visitor{T: t, shop: shop.URL}
 	if r := first.get("/tickets/7"); r.StatusCode != http.StatusOK || first.cookie == "" {
 		t.Fatalf("open: %d", r.StatusCode)
@@ -262,14 +262,14 @@ func (s *server) transcript(t *testing.T) {
 		if a, ok := e.(*fairness.Amend); ok {
 			changes = append(changes, a.Change)
 			if a.Change == fairness.ChangeUnguarded && (a.Requests != 1 || a.From >= a.Until || a.Until > a.Time) {
-				t.Errorf("unguarded: %+v", a)
+				t.Errorf("fail_open: %+v", a)
 			}
 		}
 		return nil
 	})
-	open, shut, unguarded := fairness.ChangeOpen, fairness.ChangeShut, fairness.ChangeUnguarded
-	if err != nil || !slices.Equal(changes, []fairness.Change{open, unguarded, shut, open}) &&
-		!slices.Equal(changes, []fairness.Change{open, shut, unguarded, open}) {
+	open, shut, failOpen := fairness.ChangeOpen, fairness.ChangeShut, fairness.ChangeUnguarded
+	if err != nil || !slices.Equal(changes, []fairness.Change{open, failOpen, shut, open}) &&
+		!slices.Equal(changes, []fairness.Change{open, shut, failOpen, open}) {
 		t.Errorf("the transcript has %v, %v", changes, err)
 	}
 }

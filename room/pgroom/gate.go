@@ -106,7 +106,7 @@ func (s *Store) ForgetFree(ctx context.Context, over, recorded time.Duration) er
 	batch := &pgx.Batch{}
 	batch.Queue(`delete from room_free_sessions where until_ms < `+clockMS+` - $1::bigint`, over.Milliseconds())
 	batch.Queue(`delete from room_connectors where seen_ms < `+clockMS+` - $1::bigint`, over.Milliseconds())
-	batch.Queue(`delete from room_unguarded where recorded_at < clock_timestamp() - $1::interval`, recorded)
+	batch.Queue(`delete from room_fail_open where recorded_at < clock_timestamp() - $1::interval`, recorded)
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return fmt.Errorf("delete ended sessions and reports: %w", err)
 	}

@@ -127,18 +127,18 @@ func TestAddNewsTogether(t *testing.T) {
 	}
 }
 
-// TestClaimUnguarded: many take on what waits, each report once; and what was
+// TestClaimFailOpen: many take on what waits, each report once; and what was
 // not finished is taken on again, as it was.
-func TestClaimUnguarded(t *testing.T) {
+func TestClaimFailOpen(t *testing.T) {
 	t.Parallel()
 	s, pool := store(t)
 	ctx, room := t.Context(), uuid.New()
-	var list []pgroom.Unguarded
+	var list []pgroom.FailOpen
 	for i := range 20 {
-		list = append(list, pgroom.Unguarded{ID: uuid.New(), From: int64(1000 + i), Until: int64(2000 + i), Requests: int64(i)})
+		list = append(list, pgroom.FailOpen{ID: uuid.New(), From: int64(1000 + i), Until: int64(2000 + i), Requests: int64(i)})
 	}
 	for range 2 {
-		if recorded, err := s.AddUnguarded(ctx, room, list); err != nil || len(recorded) > 0 {
+		if recorded, err := s.AddFailOpen(ctx, room, list); err != nil || len(recorded) > 0 {
 			t.Fatalf("recorded %v, %v", recorded, err)
 		}
 	}
@@ -147,7 +147,7 @@ func TestClaimUnguarded(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			c, err := s.ClaimUnguarded(ctx, room, 1)
+			c, err := s.ClaimFailOpen(ctx, room, 1)
 			if err != nil || len(c.Reports) > 1 || c.IsAgain {
 				t.Errorf("claim %+v, %v", c, err)
 			}
@@ -157,7 +157,7 @@ func TestClaimUnguarded(t *testing.T) {
 		})
 	}
 	all.Wait()
-	rest, err := s.ClaimUnguarded(ctx, room, 100)
+	rest, err := s.ClaimFailOpen(ctx, room, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,42 +174,42 @@ func TestClaimUnguarded(t *testing.T) {
 			first = c
 		}
 	}
-	if _, err := pool.Exec(ctx, `update room_unguarded set claimed_at = claimed_at - interval '61 seconds' where claim = $1`, first.ID); err != nil {
+	if _, err := pool.Exec(ctx, `update room_fail_open set claimed_at = claimed_at - interval '61 seconds' where claim = $1`, first.ID); err != nil {
 		t.Fatal(err)
 	}
-	again, err := s.ClaimUnguarded(ctx, room, 100)
+	again, err := s.ClaimFailOpen(ctx, room, 100)
 	if diff := cmp.Diff(pgroom.Claim{ID: first.ID, IsAgain: true, Reports: first.Reports}, again); err != nil || diff != "" {
 		t.Errorf("claimed again (-want +got) %v:\n%s", err, diff)
 	}
 	if err := s.MarkRecorded(ctx, room, first.ID); err != nil {
 		t.Fatal(err)
 	}
-	recorded, err := s.AddUnguarded(ctx, room, list)
+	recorded, err := s.AddFailOpen(ctx, room, list)
 	if diff := cmp.Diff(map[uuid.UUID]bool{first.Reports[0].ID: true}, recorded); err != nil || diff != "" {
 		t.Errorf("recorded (-want +got) %v:\n%s", err, diff)
 	}
 	if err := s.Unclaim(ctx, room, rest.ID); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := s.ClaimUnguarded(ctx, room, 100); err != nil || len(c.Reports) != len(rest.Reports) || c.IsAgain {
+	if c, err := s.ClaimFailOpen(ctx, room, 100); err != nil || len(c.Reports) != len(rest.Reports) || c.IsAgain {
 		t.Errorf("what was given back: %+v, %v", c, err)
 	}
-	rooms, err := s.WaitingUnguarded(ctx, []uuid.UUID{room, uuid.New()})
+	rooms, err := s.WaitingFailOpen(ctx, []uuid.UUID{room, uuid.New()})
 	if diff := cmp.Diff([]uuid.UUID{room}, rooms); err != nil || diff != "" {
 		t.Errorf("rooms for which reports wait (-want +got) %v:\n%s", err, diff)
 	}
 }
 
-// TestUnguardedAhead: what a connector says whose clock is ahead is moved back,
+// TestFailOpenAhead: what a connector says whose clock is ahead is moved back,
 // and a room does not take reports without end.
-func TestUnguardedAhead(t *testing.T) {
+func TestFailOpenAhead(t *testing.T) {
 	t.Parallel()
 	s, _ := store(t)
 	room, ahead := uuid.New(), time.Now().Add(time.Hour).UnixMilli()
-	if _, err := s.AddUnguarded(t.Context(), room, []pgroom.Unguarded{{ID: uuid.New(), From: ahead - 5_000, Until: ahead, Requests: 7}}); err != nil {
+	if _, err := s.AddFailOpen(t.Context(), room, []pgroom.FailOpen{{ID: uuid.New(), From: ahead - 5_000, Until: ahead, Requests: 7}}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.ClaimUnguarded(t.Context(), room, 10)
+	c, err := s.ClaimFailOpen(t.Context(), room, 10)
 	if err != nil || len(c.Reports) != 1 {
 		t.Fatalf("claim %+v, %v", c, err)
 	}
@@ -217,15 +217,15 @@ func TestUnguardedAhead(t *testing.T) {
 		t.Errorf("moved to %+v", u)
 	}
 	for range 30 {
-		var list []pgroom.Unguarded
+		var list []pgroom.FailOpen
 		for range 50 {
-			list = append(list, pgroom.Unguarded{ID: uuid.New(), From: 1, Until: 2})
+			list = append(list, pgroom.FailOpen{ID: uuid.New(), From: 1, Until: 2})
 		}
-		if _, err := s.AddUnguarded(t.Context(), room, list); err != nil {
+		if _, err := s.AddFailOpen(t.Context(), room, list); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if c, err := s.ClaimUnguarded(t.Context(), room, 10_000); err != nil || len(c.Reports) < 900 || len(c.Reports) > 1_049 {
+	if c, err := s.ClaimFailOpen(t.Context(), room, 10_000); err != nil || len(c.Reports) < 900 || len(c.Reports) > 1_049 {
 		t.Errorf("%d reports wait, %v", len(c.Reports), err)
 	}
 }

@@ -19,9 +19,9 @@ type amended struct {
 
 // stretch is an interval that has begun, with its item in a finding.
 type stretch struct {
-	from fairness.Time
-	item *Item // nil: not listed
-	held bool
+	from         fairness.Time
+	item         *Item // nil: not listed
+	claimsFrozen bool
 }
 
 // amend adds an amendment, described by its effect on visitors.
@@ -52,24 +52,24 @@ func (f *Finder) amend(s *fairness.State, e *fairness.Amend) {
 		length := fairness.Millis(e.Until - e.From)
 		text = fmt.Sprintf("From %s, for %s, the site could not reach the room and admitted %s without a pass, as reported by its connectors.",
 			moment(e.From), span(length), numeral.Count(e.Requests, "request", "requests"))
-		f.add(Unguarded, s, kind, text, length)
+		f.add(FailOpen, s, kind, text, length)
 	}
 	f.note(s, kind, text)
 }
 
-// pause adds a pause, a hold, or the end of one.
+// pause adds a pause, a freeze of claims, or the end of one.
 func (f *Finder) pause(s *fairness.State, e *fairness.Amend) {
 	a := &f.amended
 	was := a.paused
 	a.still(e.Time, "")
 	switch {
-	case e.Change == fairness.ChangeResume && was != nil && was.held:
+	case e.Change == fairness.ChangeResume && was != nil && was.claimsFrozen:
 		f.note(s, "resume", "Calls and claims continued.")
 	case e.Change == fairness.ChangeResume:
 		f.note(s, "resume", "Calls continued.")
 	case e.Claims:
-		f.note(s, "hold", "No visitors were called, and called visitors could not go in")
-		a.paused = &stretch{from: e.Time, item: f.latest(Amendments), held: true}
+		f.note(s, "freeze-claims", "No visitors were called, and called visitors could not go in")
+		a.paused = &stretch{from: e.Time, item: f.latest(Amendments), claimsFrozen: true}
 	default:
 		f.note(s, "pause", "No visitors were called; called visitors could go in")
 		a.paused = &stretch{from: e.Time, item: f.latest(Amendments)}

@@ -40,7 +40,7 @@ type Finding struct {
 type Item struct {
 	Entry uint64        `json:"entry"` // index
 	Time  fairness.Time `json:"time"`  // time of the entry, milliseconds since the Unix epoch
-	// of an amendment: outflow, pause, hold, resume, message, windows, open, shut, unguarded
+	// of an amendment: outflow, pause, freeze-claims, resume, message, windows, open, shut, unguarded
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 }
@@ -51,7 +51,7 @@ type ID string
 // The findings, in the order in which they are listed.
 const (
 	Gate        ID = "gate"         // the site admitted visitors who were not in line
-	Unguarded   ID = "unguarded"    // its connectors could not reach the room, and admitted visitors
+	FailOpen    ID = "fail-open"    // its connectors could not reach the room, and admitted visitors
 	Gone        ID = "gone"         // tickets left or were revoked between a round and its draw
 	LateDraw    ID = "late-draw"    // a draw was late after its round
 	LateFreeze  ID = "late-freeze"  // a freeze was late after its window
@@ -62,7 +62,7 @@ const (
 	Amendments  ID = "amendments"   // the operator changed the published rules
 )
 
-var order = []ID{Gate, Unguarded, Gone, LateDraw, LateFreeze, EarlyCosign, Undrawn, Single, ShortClaim, Amendments}
+var order = []ID{Gate, FailOpen, Gone, LateDraw, LateFreeze, EarlyCosign, Undrawn, Single, ShortClaim, Amendments}
 
 // Finder collects findings during an audit. The zero value is ready to use.
 type Finder struct {

@@ -14,7 +14,7 @@ import (
 
 var titles = map[ID]string{
 	Gate:        "The site admitted visitors who were not in line",
-	Unguarded:   "The site admitted visitors while it could not reach the room",
+	FailOpen:    "The site admitted visitors while it could not reach the room",
 	Gone:        "Tickets left between the outcome and its publication",
 	LateDraw:    "Draws were published late",
 	LateFreeze:  "Groups were closed late",
@@ -32,7 +32,7 @@ func (f *Finder) words(of *Finding) string {
 	case Gate:
 		return fmt.Sprintf("For %s in all, %s, the longest %s. The rules allow it only while nobody waits at the moment of opening; people who joined during that time waited while others went in.",
 			span(of.Total), numeral.Count(n, "time", "times"), span(of.Longest))
-	case Unguarded:
+	case FailOpen:
 		return fmt.Sprintf("For %s in all, %s, the longest %s. The site's owner had decided beforehand that it opens then; how long it lasted is the operator's word.",
 			span(of.Total), numeral.Count(n, "time", "times"), span(of.Longest))
 	case Gone:
@@ -70,7 +70,7 @@ func (f *Finder) words(of *Finding) string {
 var kindWords = []struct{ kind, one, many string }{
 	{"outflow", "change of the pace", "changes of the pace"}, {"windows", "change of the schedule",
 		"changes of the schedule"},
-	{"pause", "pause", "pauses"}, {"hold", "hold", "holds"}, {"resume", "resumption", "resumptions"},
+	{"pause", "pause", "pauses"}, {"freeze-claims", "freeze of claims", "freezes of claims"}, {"resume", "resumption", "resumptions"},
 	{"message", "message", "messages"},
 	{"open", "opening past the line", "openings past the line"}, {"shut", "end of one", "ends of one"},
 	{"unguarded", "time without the room", "times without the room"},

@@ -244,7 +244,7 @@ func TestHostile(t *testing.T) {
 	s := a.Story
 	s.Policy, s.Windows = nil, nil
 	a.Findings = nil
-	for _, id := range []findings.ID{findings.Gate, findings.Unguarded, findings.Gone, findings.LateDraw, findings.Amendments} {
+	for _, id := range []findings.ID{findings.Gate, findings.FailOpen, findings.Gone, findings.LateDraw, findings.Amendments} {
 		f := findings.Finding{ID: id, Title: string(id), Text: long[:600], Count: 5_000}
 		for i := range uint64(5_000) {
 			f.Items = append(f.Items, findings.Item{Entry: i, Time: fairness.Never - 1, Text: strings.Repeat("windows of <b>", 36)})

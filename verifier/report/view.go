@@ -250,7 +250,7 @@ var revocations = []struct {
 func (p *page) findings() {
 	for i := range p.Audit.Findings {
 		f := &p.Audit.Findings[i]
-		if f.ID == findings.Gate || f.ID == findings.Unguarded {
+		if f.ID == findings.Gate || f.ID == findings.FailOpen {
 			p.OnTop = append(p.OnTop, findings.Finding{Title: f.Title, Text: p.text(f.Text)})
 		}
 		v, most := foundView{Title: f.Title, Text: p.text(f.Text)}, maxCaseRows

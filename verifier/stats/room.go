@@ -71,8 +71,8 @@ type Window struct {
 	Late     fairness.Millis      `json:"late"`  // delay of the freeze after the window's end
 }
 
-// Hold is the name used here for a pause of claims as well as calls.
-const Hold fairness.Change = "hold"
+// FreezeClaims is the name used here for a pause of claims as well as calls.
+const FreezeClaims fairness.Change = "freeze-claims"
 
 // Amendment is one amendment.
 type Amendment struct {
@@ -190,7 +190,7 @@ func (d *description) amend(e *fairness.Amend) {
 	if d.Amends++; len(d.Amendments) < maxAmendments {
 		change := e.Change
 		if e.Claims {
-			change = Hold
+			change = FreezeClaims
 		}
 		d.Amendments = append(d.Amendments, Amendment{e.Time, change})
 	}

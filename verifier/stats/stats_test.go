@@ -57,7 +57,7 @@ func TestSmallRoomIsDescribed(t *testing.T) {
 		Bursts: []Moment{}, LateFreezes: []Window{}, Many: []Window{}, Few: []Window{},
 		Amends: 5,
 		Amendments: []Amendment{
-			{opens - 60_000, fairness.ChangeMessage}, {opens + 67_000, fairness.ChangeOutflow}, {opens + 68_000, Hold},
+			{opens - 60_000, fairness.ChangeMessage}, {opens + 67_000, fairness.ChangeOutflow}, {opens + 68_000, FreezeClaims},
 			{opens + 69_000, fairness.ChangeResume}, {opens + 75_000, fairness.ChangeWindows},
 		},
 		Series: Series{From: opens, Step: 1000, Counts: make([]uint64, 108)},

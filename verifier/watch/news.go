@@ -80,7 +80,7 @@ func amended(e *fairness.Amend) string {
 		return fmt.Sprintf("schedule of windows that have not opened, %d rules", len(e.Windows))
 	case fairness.ChangePause:
 		if e.Claims {
-			return "hold: no calls, and called visitors cannot go in"
+			return "freeze of claims: no calls, and called visitors cannot go in"
 		}
 		return "pause: no calls"
 	case fairness.ChangeOpen:

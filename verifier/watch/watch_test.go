@@ -131,7 +131,7 @@ func TestHonest(t *testing.T) {
 	}
 	for _, line := range []string{
 		"1 arrival", "window 0 is frozen with 8 arrivals", "window 0 is drawn", "1 place", "called up to place 4", "1 admission",
-		"1 skipped (left)", "1 skipped (no-show)", "amended: hold: no calls, and called visitors cannot go in", "amended: outflow of 300 a minute, at most 50 at once (0 for no limit)", "the room has ended",
+		"1 skipped (left)", "1 skipped (no-show)", "amended: freeze of claims: no calls, and called visitors cannot go in", "amended: outflow of 300 a minute, at most 50 at once (0 for no limit)", "the room has ended",
 	} {
 		if !slices.Contains(told, line) {
 			t.Errorf("%q is not in %q", line, told)

@@ -36,7 +36,7 @@ type activityView struct {
 
 // verbWords describes the verbs of the activity log.
 var verbWords = map[string]string{
-	"room.create": "published the room", "room.amend": "changed the room", "room.pause": "paused calls", "room.hold": "stopped entry",
+	"room.create": "published the room", "room.amend": "changed the room", "room.pause": "paused calls", "room.freeze-claims": "stopped entry",
 	"room.resume": "resumed", "room.end": "ended the room", "room.report": "audited the room and published the report", "room.revoke": "took a place away", "room.rotate-keys": "made a new key for passes",
 	"room.calls": "changed who calls", "room.queue-it": "changed how the room speaks to queue-it's connectors", "room.archive": "archived the room", "room.unarchive": "took the room out of the archive",
 	"alerts.changed": "changed the alerts", "alerts.tested": "tested the alerts",

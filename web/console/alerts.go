@@ -31,7 +31,7 @@ var alertWords = map[webhook.AlertKind]string{
 	webhook.AlertForkSeen:         "a server or a witness has seen another history of the room, which is held",
 	webhook.AlertBeaconLate:       "a draw has waited for its round for 30 seconds",
 	webhook.AlertDatabase:         "the database has not answered for 30 seconds",
-	webhook.AlertPaused:           "the room is paused or held",
+	webhook.AlertPaused:           "the room is paused, or its claims are frozen",
 	webhook.AlertEnded:            "a room is over",
 	webhook.AlertOutflowBehind:    "the outflow is behind what is planned for two minutes",
 	webhook.AlertNoShows:          "more of the people called do not come than the share below",

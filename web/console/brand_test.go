@@ -322,7 +322,7 @@ func TestPreview(t *testing.T) {
 	if again := s.get(viewer, frame).header.Get("Content-Security-Policy"); again == policy {
 		t.Error("a nonce is used twice")
 	}
-	s.get(viewer, frame+"?state=called-held&lang=en&scheme=dark").has(`<html lang="en"`, "Going in is stopped for a moment", "color-scheme:dark;--page:#120018", "Hallo")
+	s.get(viewer, frame+"?state=called-claims-frozen&lang=en&scheme=dark").has(`<html lang="en"`, "Going in is stopped for a moment", "color-scheme:dark;--page:#120018", "Hallo")
 	s.get(viewer, frame+"?state=called&lang=fr").has(`<html lang="de"`, "shop.example.com")
 	logo := dotOf(t, 2)
 	s.upload(operator, frame, []file{{"logo_file", logo}}, "state", "drawn", "lang", "fr", "scheme", "light", "color", "#00695c", "css", "h1{font-weight:800}", "text.fr.footer", "Merci").want(http.StatusOK).has(

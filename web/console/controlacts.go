@@ -45,7 +45,7 @@ func (c *Console) pause(x *request, r *room.Room) error {
 	return err
 }
 
-func (c *Console) askHold(_ *request, r *room.Room) (question, error) {
+func (c *Console) askFreezeClaims(_ *request, r *room.Room) (question, error) {
 	s := r.Snapshot()
 	calls := perMinute(s.Outflow.PerMinute)
 	if s.Paused {
@@ -65,8 +65,8 @@ func (c *Console) askHold(_ *request, r *room.Room) (question, error) {
 	}, nil
 }
 
-func (c *Console) hold(x *request, r *room.Room) error {
-	_, err := c.Control.Hold(x.Request().Context(), x.Actor, r.Slug)
+func (c *Console) freezeClaims(x *request, r *room.Room) error {
+	_, err := c.Control.FreezeClaims(x.Request().Context(), x.Actor, r.Slug)
 	return err
 }
 
@@ -77,7 +77,7 @@ func (c *Console) askResume(_ *request, r *room.Room) (question, error) {
 		Changes: []change{shell.Changed("Calls", "none", perMinute(s.Outflow.PerMinute))},
 		Notes:   []string{recorded},
 	}
-	if s.Held {
+	if s.ClaimsFrozen {
 		q.Changes = append(q.Changes, shell.Changed("Entry of called visitors", "stopped", "open"))
 		q.Notes = append([]string{people(s.Counts.Waiting) + " may enter at once. Check that the shop is ready."}, q.Notes...)
 	}

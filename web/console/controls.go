@@ -36,28 +36,28 @@ type roomControl struct {
 }
 
 var controls = map[string]roomControl{
-	"pause":        {(*Console).askPause, (*Console).pause, "paused"},
-	"hold":         {(*Console).askHold, (*Console).hold, "held"},
-	"resume":       {(*Console).askResume, (*Console).resume, "resumed"},
-	"outflow":      {(*Console).askOutflow, (*Console).changeOutflow, "outflow-changed"},
-	"message":      {(*Console).askMessage, (*Console).broadcast, "message-shown"},
-	"message-back": {(*Console).askTakeBack, (*Console).takeBack, "message-back"},
-	"revoke":       {(*Console).askRevoke, (*Console).revokeTicket, "revoked"},
-	"end":          {(*Console).askEnd, (*Console).endRoom, "ended"},
+	"pause":         {(*Console).askPause, (*Console).pause, "paused"},
+	"freeze-claims": {(*Console).askFreezeClaims, (*Console).freezeClaims, "claims-frozen"},
+	"resume":        {(*Console).askResume, (*Console).resume, "resumed"},
+	"outflow":       {(*Console).askOutflow, (*Console).changeOutflow, "outflow-changed"},
+	"message":       {(*Console).askMessage, (*Console).broadcast, "message-shown"},
+	"message-back":  {(*Console).askTakeBack, (*Console).takeBack, "message-back"},
+	"revoke":        {(*Console).askRevoke, (*Console).revokeTicket, "revoked"},
+	"end":           {(*Console).askEnd, (*Console).endRoom, "ended"},
 }
 
 // controlView is what the forms of the controls show.
 type controlView struct {
-	Slug, Title string
-	Fair        string // address of the page that says what the room proves
-	Phase       room.Phase
-	Paused      bool
-	Held        bool
-	Ended       bool
-	PerMinute   uint32
-	MaxActive   uint32
-	Message     messageView
-	Reasons     []reasonView
+	Slug, Title  string
+	Fair         string // address of the page that says what the room proves
+	Phase        room.Phase
+	Paused       bool
+	ClaimsFrozen bool
+	Ended        bool
+	PerMinute    uint32
+	MaxActive    uint32
+	Message      messageView
+	Reasons      []reasonView
 
 	Only   string // the one control that a page of its own is about
 	Ticket string // to be revoked
@@ -80,7 +80,7 @@ var reasonViews = []reasonView{
 func controlsOf(r *room.Room) controlView {
 	s := r.Snapshot()
 	return controlView{
-		Slug: r.Slug, Title: s.Title, Fair: r.URL + "/fair", Phase: s.Phase(r.Now()), Paused: s.Paused, Held: s.Held, Ended: s.Ended,
+		Slug: r.Slug, Title: s.Title, Fair: r.URL + "/fair", Phase: s.Phase(r.Now()), Paused: s.Paused, ClaimsFrozen: s.ClaimsFrozen, Ended: s.Ended,
 		PerMinute: s.Outflow.PerMinute, MaxActive: s.Outflow.MaxActive, Message: newMessageView(r), Reasons: reasonViews,
 	}
 }

@@ -40,9 +40,9 @@ func (c *Console) webhookRoutes() []route {
 // eventWords say when an event comes.
 var eventWords = map[webhook.EventKind]string{
 	webhook.RoomOpened: "people can join", webhook.WindowDrawn: "places are drawn", webhook.RoomCalled: "people may go in",
-	webhook.Admitted: "people went in, with their tickets", webhook.RoomPaused: "a pause or a hold begins", webhook.RoomResumed: "calls go on",
+	webhook.Admitted: "people went in, with their tickets", webhook.RoomPaused: "calls are paused, or claims frozen", webhook.RoomResumed: "calls go on",
 	webhook.RoomAmended: "outflow, message or windows changed", webhook.Revoked: "places were taken away", webhook.RoomEnded: "the room is over",
-	webhook.GateOpened: "the site lets people in without waiting", webhook.GateShut: "they wait in line again", webhook.Unguarded: "a connector could not reach the room, and let everybody in",
+	webhook.GateOpened: "the site lets people in without waiting", webhook.GateShut: "they wait in line again", webhook.FailOpen: "a connector could not reach the room, and let everybody in",
 	webhook.BeaconLate: "a draw has waited for 30 seconds", webhook.ForkSeen: "a server or a witness has seen another history",
 }
 

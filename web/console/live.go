@@ -153,14 +153,14 @@ type historyPage struct {
 	Summary *live.Summary // nil as long as the room goes on, or it is not made
 	Making  bool          // it is being made
 
-	Switches  []room.GateSwitch // of the gate, the latest first
-	Unguarded []room.Unguarded  // the latest first
+	Switches []room.GateSwitch // of the gate, the latest first
+	FailOpen []room.FailOpen   // the latest first
 }
 
 func (c *Console) showHistory(ctx context.Context, x *request, r *room.Room) error {
 	s := r.Snapshot()
 	p := historyPage{Slug: r.Slug, Title: s.Title, Phase: s.Phase(r.Now())}
-	p.Switches, p.Unguarded = backward(r.Vitals().Gate)
+	p.Switches, p.FailOpen = backward(r.Vitals().Gate)
 	switch summary, err := c.Live.Summary(ctx, r.Slug); {
 	case err == nil:
 		p.Summary = &summary
@@ -172,12 +172,12 @@ func (c *Console) showHistory(ctx context.Context, x *request, r *room.Room) err
 	return x.page("room-history", p)
 }
 
-// backward returns the latest switches and unguarded times, the latest first.
-func backward(g room.GateVitals) ([]room.GateSwitch, []room.Unguarded) {
-	switches, unguarded := slices.Clone(g.Switches), slices.Clone(g.Unguarded)
+// backward returns the latest switches and fail-open intervals, the latest first.
+func backward(g room.GateVitals) ([]room.GateSwitch, []room.FailOpen) {
+	switches, failOpen := slices.Clone(g.Switches), slices.Clone(g.FailOpen)
 	slices.Reverse(switches)
-	slices.Reverse(unguarded)
-	return switches, unguarded
+	slices.Reverse(failOpen)
+	return switches, failOpen
 }
 
 // minutes answers with the history as JSON, for the charts: by default as many
@@ -320,7 +320,7 @@ func emptied(f live.Figures) string {
 	switch {
 	case f.Waiting == 0:
 		return "no line"
-	case f.Phase == room.PhasePaused || f.Phase == room.PhaseHeld:
+	case f.Phase == room.PhasePaused || f.Phase == room.PhaseClaimsFrozen:
 		return "not while stopped"
 	case f.Next.Called == nil:
 		return dash

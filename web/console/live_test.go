@@ -268,7 +268,7 @@ func TestFigureWords(t *testing.T) {
 		{bytesize(0), "0 MiB"}, {bytesize(5<<30 + 1), "5,120 MiB"},
 		{span(int64(0)), "0.0 s"}, {span(&ms), "90 s"}, {span((*int64)(nil)), dash}, {span(f(0.44)), "0.4 s"}, {span((*float64)(nil)), dash}, {span(120.0), "2 min"}, {span(7200.0), "2.0 h"}, {span(100_000.0), "27.8 h"},
 		{until(at, at.Add(-1)), "now"}, {until(at, at.Add(42*time.Second)), "0:42"}, {until(at, at.Add(41001*time.Millisecond)), "0:42"}, {until(at, at.Add(725*time.Second)), "12:05"}, {until(at, at.Add(11525*time.Second)), "3:12:05"}, {until(at, at.Add(51*time.Hour)), "2 d 03:00"}, {until(at, (*time.Time)(nil)), dash},
-		{emptied(live.Figures{At: at}), "no line"}, {emptied(live.Figures{At: at, Phase: room.PhaseHeld, Waiting: 3}), "not while stopped"},
+		{emptied(live.Figures{At: at}), "no line"}, {emptied(live.Figures{At: at, Phase: room.PhaseClaimsFrozen, Waiting: 3}), "not while stopped"},
 		{emptied(live.Figures{At: at, Phase: room.PhaseServing, Waiting: 3, Next: live.Next{Called: &live.Span{Earliest: at.Add(time.Minute), Latest: at.Add(150 * time.Second)}}}), "in 1 to 3 min"}, {emptied(live.Figures{At: at, Waiting: 3}), dash},
 		{turn(live.Figures{}), dash}, {turn(joining(0, 59*time.Second)), "within a minute"}, {turn(joining(0, time.Minute)), "in 0 to 1 min"},
 		{turn(joining(150*time.Second, 301*time.Second)), "in 2 to 6 min"}, {turn(joining(59*time.Minute, 61*time.Minute)), "in 55 to 65 min"},
@@ -281,13 +281,13 @@ func TestFigureWords(t *testing.T) {
 }
 
 // TestGatePages: dashboard and history say how the gate does, and when a site was
-// unguarded.
+// fail-open.
 func TestGatePages(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
 	r := s.create(owner, room.Config{Slug: "sale", Windows: []room.WindowRule{{Length: room.Duration(24 * time.Hour)}}, Outflow: room.Outflow{PerMinute: 5, MaxActive: 9}})
-	s.get(viewer, "/console/rooms/sale").want(http.StatusOK).has(`data-has="gate" hidden`, `data-has="unguarded" hidden`)
-	s.get(viewer, "/console/rooms/sale/history").want(http.StatusOK).lacks("h-switches", "h-unguarded")
+	s.get(viewer, "/console/rooms/sale").want(http.StatusOK).has(`data-has="gate" hidden`, `data-has="fail-open" hidden`)
+	s.get(viewer, "/console/rooms/sale/history").want(http.StatusOK).lacks("h-switches", "h-fail-open")
 	report := func(in room.Report) {
 		t.Helper()
 		in.Node, in.Shares = uuid.New(), true
@@ -302,8 +302,8 @@ func TestGatePages(t *testing.T) {
 		report(room.Report{})
 	}
 	from := time.Now().Add(-time.Hour)
-	report(room.Report{Started: []uuid.UUID{uuid.New(), uuid.New()}, Unguarded: []pgroom.Unguarded{{ID: uuid.New(), From: from.UnixMilli(), Until: from.Add(time.Minute).UnixMilli(), Requests: 1234}}})
+	report(room.Report{Started: []uuid.UUID{uuid.New(), uuid.New()}, FailOpen: []pgroom.FailOpen{{ID: uuid.New(), From: from.UnixMilli(), Until: from.Add(time.Minute).UnixMilli(), Requests: 1234}}})
 	s.get(viewer, "/console/rooms/sale").want(http.StatusOK).
-		has(`data-has="gate">`, `data-figure="gate.state">open<`, `data-figure="gate.started" data-as="number">2<`, `data-figure="gate.active" data-as="number">2<`, "at most 9", `data-has="unguarded">`, "1,234")
-	s.get(viewer, "/console/rooms/sale/history").want(http.StatusOK).has("h-switches", ">opened<", "h-unguarded", "1,234")
+		has(`data-has="gate">`, `data-figure="gate.state">open<`, `data-figure="gate.started" data-as="number">2<`, `data-figure="gate.active" data-as="number">2<`, "at most 9", `data-has="fail-open">`, "1,234")
+	s.get(viewer, "/console/rooms/sale/history").want(http.StatusOK).has("h-switches", ">opened<", "h-fail-open", "1,234")
 }

@@ -15,7 +15,7 @@ var notices = map[string]string{ //nolint:gosec // words, not secrets
 	"report-begun":         "The audit is under way. The report appears below the room's address when it is done.",
 	"report-published":     "The audit report is published. Visitors find it under “Was it fair?”.",
 	"factor-removed":       "The second factor is removed. The password alone signs you in now.",
-	"held":                 "Entry is stopped. The public transcript records it.",
+	"claims-frozen":        "Entry is stopped. The public transcript records it.",
 	"host-added":           "The host is added. Set the TXT record, then check it.",
 	"host-removed":         "The host is given up.",
 	"host-verified":        "The host is yours. Rooms can be published under it.",

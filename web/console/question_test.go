@@ -87,7 +87,7 @@ func TestControlsShowWhatChanges(t *testing.T) {
 	s.post(operator, "/console/rooms/sale/outflow", "per_minute", "1,200", "max_active", "7").want(http.StatusOK).
 		has(was("60"), is("1,200"), was("no limit"), is("at most 7"), "To call the 120 people in line", was("2 min at least"), is("6.0 s at least"))
 	s.post(operator, "/console/rooms/sale/pause").want(http.StatusOK).has(was("60 a minute"), is("none until you resume"), "120 people")
-	s.post(operator, "/console/rooms/sale/hold").want(http.StatusOK).has(was("open"), is("stopped until you resume"), "no visitor loses a place")
+	s.post(operator, "/console/rooms/sale/freeze-claims").want(http.StatusOK).has(was("open"), is("stopped until you resume"), "no visitor loses a place")
 	s.post(operator, "/console/rooms/sale/message", "message[0].language", "en", "message[0].text", "We are late.").want(http.StatusOK).has(was("nothing"), is("We are late."), "120 people in line")
 	settings := s.get(operator, "/console/rooms/sale/settings").want(http.StatusOK)
 	base := regexp.MustCompile(`name="base" value="([^"]+)"`).FindStringSubmatch(settings.body)[1]
@@ -109,7 +109,7 @@ func TestEndOpensTheShop(t *testing.T) {
 		document := `{
   "version": 1,
   "hosts": ["shop.example.com"],
-  "rooms": {"sale": {"url": "` + r.URL + `", "mode": "always", "failure": "open-after 5m"}},
+  "rooms": {"sale": {"url": "` + r.URL + `", "mode": "always", "failure": "fail-open-after 5m"}},
   "rules": [{"name": "tickets", "when": {"path": {"prefix": "/tickets"}}, "action": "queue sale"}]
 }
 `
@@ -130,7 +130,7 @@ func TestEndOpensTheShop(t *testing.T) {
 		if choice == "open" {
 			want = rules.Off
 		}
-		if got := read.Rooms["sale"]; got.Mode != want || got.Failure != "open-after 5m" || !r.Snapshot().Ended {
+		if got := read.Rooms["sale"]; got.Mode != want || got.Failure != "fail-open-after 5m" || !r.Snapshot().Ended {
 			t.Errorf("%s: the rules say %s after the end", choice, mustJSON(got))
 		}
 	}

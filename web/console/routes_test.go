@@ -17,7 +17,7 @@ var roleScopes = map[string]account.Scope{
 
 // pathOf fills in the parameters of a route.
 func pathOf(route shell.Listed, slug string) string {
-	path := strings.NewReplacer(":slug", slug, ":site", slug, ":serial", "1").Replace(route.Path)
+	path := strings.NewReplacer(":slug", slug, ":site", slug, ":version", "1").Replace(route.Path)
 	for _, parameter := range []string{":id", ":host", ":endpoint", ":delivery", ":ticket", ":format"} {
 		path = strings.ReplaceAll(path, parameter, "00000000-0000-8000-8000-0000000000ff")
 	}
@@ -90,8 +90,8 @@ func TestTenants(t *testing.T) {
 	if r.Snapshot().Size != 1 {
 		t.Error("a stranger changed the room")
 	}
-	if now, err := s.Sites.Site(t.Context(), identities()[owner].Actor, "guarded"); err != nil || now.Serial != 1 {
-		t.Errorf("a stranger changed the site: serial %d, %v", now.Serial, err)
+	if now, err := s.Sites.Site(t.Context(), identities()[owner].Actor, "guarded"); err != nil || now.Version != 1 {
+		t.Errorf("a stranger changed the site: version %d, %v", now.Version, err)
 	}
 }
 

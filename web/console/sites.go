@@ -31,8 +31,8 @@ func (c *Console) siteRoutes() []route {
 		{POST, "/sites/:site/rules", account.Operate, c.changeRules},
 		{GET, "/sites/:site/install", account.Read, c.showInstall},
 		{GET, "/sites/:site/history", account.Read, c.showSiteHistory},
-		{GET, "/sites/:site/history/:serial", account.Read, c.showVersion},
-		{POST, "/sites/:site/history/:serial/restore", account.Operate, c.restoreRules},
+		{GET, "/sites/:site/history/:version", account.Read, c.showVersion},
+		{POST, "/sites/:site/history/:version/restore", account.Operate, c.restoreRules},
 		{POST, "/sites/:site/delete", account.Operate, c.deleteSite},
 	}
 }
@@ -210,13 +210,13 @@ type countView struct {
 
 // countOrder is what connectors count, as far as it is known here, the most
 // telling first.
-var countOrder = []string{"passed", "queued", "bypassed", "observed", "started", "turned", "crowded", "redeemed", "refused", "blocked", "held", "opened", "copied", "released", "touches", "reports", "dropped", "panics"}
+var countOrder = []string{"passed", "queued", "bypassed", "observed", "started", "turned", "crowded", "redeemed", "refused", "blocked", "unavailable", "failed_open", "copied", "released", "touches", "reports", "dropped", "panics"}
 
 // countWords say what is meant, where the name does not.
 var countWords = map[string]string{
 	"passed": "passed with a session", "queued": "led to a room", "bypassed": "needed no pass", "observed": "would have waited for a room that is off", "started": "let in by an open gate",
-	"turned": "led to a room beside an open gate", "crowded": "led to a room beside an open gate, as many of their network came", "redeemed": "passes used up", "copied": "requests with a session that too many clients share", "refused": "passes refused", "held": "asked to come back",
-	"opened": "let in as a room was out of reach", "released": "sessions ended by the site", "touches": "sessions told to go on",
+	"turned": "led to a room beside an open gate", "crowded": "led to a room beside an open gate, as many of their network came", "redeemed": "passes used up", "copied": "requests with a session that too many clients share", "refused": "passes refused", "unavailable": "asked to come back",
+	"failed_open": "let in as a room was out of reach", "released": "sessions ended by the site", "touches": "sessions told to go on",
 	"dropped": "lost touches and releases", "panics": "faults of the connector", "reports": "reports",
 }
 

@@ -55,7 +55,7 @@ var shopConfig = room.Config{Slug: "sale", Title: "The sale", Settings: room.Set
 
 // typed are the fields of the form for rules.
 func typed(r *room.Room, more ...string) []string {
-	return append([]string{"as", "form", "hosts", "https://Shop.example.com/", "room", r.URL, "scope", "paths", "paths", "/tickets", "mode", "always", "failure", "open-after", "open_after", "90 s"}, more...)
+	return append([]string{"as", "form", "hosts", "https://Shop.example.com/", "room", r.URL, "scope", "paths", "paths", "/tickets", "mode", "always", "failure", "fail-open-after", "fail_open_after", "90 s"}, more...)
 }
 
 // only lists a form's fields with some of them replaced.
@@ -94,10 +94,10 @@ func TestSiteStory(t *testing.T) {
 	s.get(viewer, "/console/rooms/sale").has(`<a href="/console/sites/shop">shop</a>`).lacks("Put it in front")
 	s.get(operator, "/console/sites").has(`href="/console/sites/shop"`, "none connected")
 
-	s.get(operator, "/console/sites/shop/rules").want(http.StatusOK).has(`name="serial" value="1"`, `name="as" value="form"`, `name="open_after" type="text" value="1 min 30 s"`, ">/tickets</textarea>")
+	s.get(operator, "/console/sites/shop/rules").want(http.StatusOK).has(`name="version" value="1"`, `name="as" value="form"`, `name="fail_open_after" type="text" value="1 min 30 s"`, ">/tickets</textarea>")
 	document := s.documentOf(operator, "shop")
 	changed := strings.Replace(document, `"/tickets"`, `"/members"`, 1)
-	s.post(operator, "/console/sites/shop/rules", "as", "json", "serial", "1", "document", changed, "do", "save").leadsTo("/console/sites/shop?done=site-saved")
+	s.post(operator, "/console/sites/shop/rules", "as", "json", "version", "1", "document", changed, "do", "save").leadsTo("/console/sites/shop?done=site-saved")
 	s.get(viewer, "/console/sites/shop").has("Paths below <code>/members</code>", "Rules, version 2")
 
 	s.get(viewer, "/console/sites/shop/history").want(http.StatusOK).has("Version 2", "Version 1", "operator@example.com", "in force")
@@ -158,8 +158,8 @@ func TestSiteProblems(t *testing.T) {
 		"times turned":    {[]string{"mode", "scheduled", "from", "2030-01-02T00:00", "until", "2030-01-01T00:00"}, "until", "must be after from"},
 		"unknown mode":    {[]string{"mode", "sometimes"}, "mode", "must be always"},
 		"unknown failure": {[]string{"failure", "panic"}, "failure", "must be"},
-		"no length":       {[]string{"open_after", "a while"}, "open_after", "must be a length"},
-		"too long":        {[]string{"open_after", "25 h"}, "open_after", "must be a length"},
+		"no length":       {[]string{"fail_open_after", "a while"}, "fail_open_after", "must be a length"},
+		"too long":        {[]string{"fail_open_after", "25 h"}, "fail_open_after", "must be a length"},
 	} {
 		for _, do := range []string{"save", "check"} {
 			if do == "check" && (test.field == "name" || name == "their room") {
@@ -218,11 +218,11 @@ func TestSitePreview(t *testing.T) {
 	s.post(operator, "/console/new-site", check...).want(http.StatusOK).has(
 		"waits for sale", "Rule wait /tickets decides.", "no rule matches it", "Its host is none of the site", "https://shop.example.com/en/tickets/1 is not protected", "Paths below <code>/tickets</code>")
 	s.post(operator, "/console/new-site", only(check, "urls", "ftp://shop.example.com/")...).want(http.StatusOK).has("ftp://shop.example.com/ must be a URL")
-	s.post(operator, "/console/new-site", only(check, "do", "json")...).want(http.StatusOK).has(`name="as" value="json"`, "&#34;open-after 90s&#34;")
+	s.post(operator, "/console/new-site", only(check, "do", "json")...).want(http.StatusOK).has(`name="as" value="json"`, "&#34;fail-open-after 90s&#34;")
 	s.addSite(owner, "shop", r)
 	s.get(viewer, "/console/sites/shop?urls=shop.example.com%2Ftickets").want(http.StatusOK).has("waits for sale", "Rule tickets decides.")
-	s.post(operator, "/console/sites/shop/rules", "as", "json", "serial", "1", "do", "form", "document", `{"version": 1}`).want(http.StatusBadRequest).has("say more than the form can")
-	if list, err := s.Sites.List(t.Context(), identities()[owner].Actor); err != nil || len(list) != 1 || list[0].Serial != 1 {
+	s.post(operator, "/console/sites/shop/rules", "as", "json", "version", "1", "do", "form", "document", `{"version": 1}`).want(http.StatusBadRequest).has("say more than the form can")
+	if list, err := s.Sites.List(t.Context(), identities()[owner].Actor); err != nil || len(list) != 1 || list[0].Version != 1 {
 		t.Errorf("sites %+v, %v", list, err)
 	}
 }
@@ -235,22 +235,22 @@ func TestSiteConflict(t *testing.T) {
 	made := s.addSite(owner, "shop", s.create(owner, shopConfig))
 	mine := strings.Replace(string(made.Rules), "/tickets", "/mine", 1)
 	theirs := strings.Replace(string(made.Rules), "/tickets", "/theirs", 1)
-	save := func(document, serial string) answer {
-		return s.post(operator, "/console/sites/shop/rules", "as", "json", "do", "save", "serial", serial, "document", document)
+	save := func(document, version string) answer {
+		return s.post(operator, "/console/sites/shop/rules", "as", "json", "do", "save", "version", version, "document", document)
 	}
 	save(theirs, "1").want(http.StatusSeeOther)
-	a := save(mine, "1").want(http.StatusConflict).has("changed meanwhile", "operator@example.com", "/theirs", "/mine", `name="serial" value="2"`)
+	a := save(mine, "1").want(http.StatusConflict).has("changed meanwhile", "operator@example.com", "/theirs", "/mine", `name="version" value="2"`)
 	fields := regexp.MustCompile(`name="([a-z_]+)" value="([^"]*)"`).FindAllStringSubmatch(a.body, -1)
 	var again []string
 	for _, f := range fields {
 		again = append(again, f[1], html.UnescapeString(f[2]))
 	}
 	s.post(operator, "/console/sites/shop/rules", again...).leadsTo("/console/sites/shop?done=site-saved")
-	if now, err := s.Sites.Site(t.Context(), identities()[owner].Actor, "shop"); err != nil || now.Serial != 3 || !strings.Contains(string(now.Rules), "/mine") {
-		t.Errorf("serial %d, %v: %s", now.Serial, err, now.Rules)
+	if now, err := s.Sites.Site(t.Context(), identities()[owner].Actor, "shop"); err != nil || now.Version != 3 || !strings.Contains(string(now.Rules), "/mine") {
+		t.Errorf("version %d, %v: %s", now.Version, err, now.Rules)
 	}
-	for _, serial := range []string{"", "0", "-1", "x", "99999999999999999999"} {
-		save(mine, serial).want(http.StatusBadRequest)
+	for _, version := range []string{"", "0", "-1", "x", "99999999999999999999"} {
+		save(mine, version).want(http.StatusBadRequest)
 	}
 	save(mine, "7").want(http.StatusConflict)
 }
@@ -269,8 +269,8 @@ func TestSiteConnectors(t *testing.T) {
 		a.has(strings.ReplaceAll(key, "+", "&#43;"), s.PublicURL+"/v1/sites/shop/rules", "None has reported yet")
 	}
 	s.get(owner, "/console/sites/shop/install").has("/console/tokens?scope=connect&amp;name=connector+of+shop")
-	report := func(n byte, site string, serial uint64, counts map[string]uint64) {
-		node := sites.Node{ID: base64.RawURLEncoding.EncodeToString(append(make([]byte, 15), n)), Site: site, Serial: serial, Kind: "proxy", Version: "1.2", Counts: counts}
+	report := func(n byte, site string, version uint64, counts map[string]uint64) {
+		node := sites.Node{ID: base64.RawURLEncoding.EncodeToString(append(make([]byte, 15), n)), Site: site, RulesVersion: version, Kind: "proxy", Version: "1.2", Counts: counts}
 		if err := s.Sites.Seen(t.Context(), account.MainOrg, node); err != nil {
 			t.Fatal(err)
 		}
@@ -279,7 +279,7 @@ func TestSiteConnectors(t *testing.T) {
 	report(2, "", 0, nil)
 	changed := strings.Replace(string(made.Rules), "/tickets", "/members", 1)
 	s.get(viewer, "/console/sites/shop").has("connected", "1,234 passed with a session", "odd one", "proxy", "1.2", "in force").lacks("behind")
-	s.post(operator, "/console/sites/shop/rules", "as", "json", "serial", "1", "document", changed).want(http.StatusSeeOther)
+	s.post(operator, "/console/sites/shop/rules", "as", "json", "version", "1", "document", changed).want(http.StatusSeeOther)
 	s.get(viewer, "/console/sites/shop").has(`<span class="badge warn">behind</span> version 1`)
 	s.get(viewer, "/console/sites").has("1 connected", "1 behind", "Connectors with rules of their own")
 	s.get(viewer, "/console/sites/shop/install").has("1 reported within a day")
@@ -299,7 +299,7 @@ func TestSiteOff(t *testing.T) {
 		{"observed": 5000, "observed_hour_sale": 1230, "observed_hour_spring_drop": 1, "observed_hour_quiet": 0},
 		{"observed_hour_sale": 4},
 	} {
-		node := sites.Node{ID: base64.RawURLEncoding.EncodeToString(append(make([]byte, 15), byte(i))), Site: "shop", Serial: 1, Kind: "proxy", Version: "1.2", Counts: counts}
+		node := sites.Node{ID: base64.RawURLEncoding.EncodeToString(append(make([]byte, 15), byte(i))), Site: "shop", RulesVersion: 1, Kind: "proxy", Version: "1.2", Counts: counts}
 		if err := s.Sites.Seen(t.Context(), account.MainOrg, node); err != nil {
 			t.Fatal(err)
 		}

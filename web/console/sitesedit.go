@@ -26,7 +26,7 @@ const (
 type rulesPage struct {
 	Site     string // empty: a new one
 	Name     string // as it was typed
-	Serial   uint64 // of the rules that this began with
+	Version  uint64 // of the rules that this began with
 	As       string
 	Form     siteForm
 	Document string
@@ -108,7 +108,7 @@ func (c *Console) showRules(x *request) error {
 	if err != nil {
 		return err
 	}
-	p := rulesPage{Site: s.Name, Serial: s.Serial, As: asForm, Document: string(s.Rules)}
+	p := rulesPage{Site: s.Name, Version: s.Version, As: asForm, Document: string(s.Rules)}
 	form, ok := siteFormOf(s.Rules)
 	if p.Form = form; !ok || x.QueryParam("as") == asJSON {
 		p.As = asJSON
@@ -133,7 +133,7 @@ func (c *Console) rulesPage(ctx context.Context, x *request, status int, p rules
 
 // siteFields are those that the page has fields for.
 var siteFields = map[string]bool{
-	"": true, "name": true, "hosts": true, "room": true, "scope": true, "paths": true, "exceptions": true, "mode": true, "from": true, "until": true, "failure": true, "open_after": true,
+	"": true, "name": true, "hosts": true, "room": true, "scope": true, "paths": true, "exceptions": true, "mode": true, "from": true, "until": true, "failure": true, "fail_open_after": true,
 }
 
 // split tells what stands beside a field from what does not.
@@ -174,12 +174,12 @@ func (c *Console) changeRules(x *request) error {
 	}
 	p := readRules(x)
 	p.Site = s.Name
-	p.Serial, err = strconv.ParseUint(x.form("serial"), 10, 63)
-	if err != nil || p.Serial == 0 {
-		return invalid.Field("serial", "must be that of the rules which the page began with: load it again")
+	p.Version, err = strconv.ParseUint(x.form("version"), 10, 63)
+	if err != nil || p.Version == 0 {
+		return invalid.Field("version", "must be that of the rules which the page began with: load it again")
 	}
 	err = c.write(ctx, x, p, func(document []byte) (string, error) {
-		_, err := c.Sites.Update(ctx, x.Actor, s.Name, p.Serial, document)
+		_, err := c.Sites.Update(ctx, x.Actor, s.Name, p.Version, document)
 		return "/sites/" + s.Name + "?done=site-saved", err
 	})
 	if errors.Is(err, control.ErrChanged) {
@@ -288,7 +288,7 @@ func (c *Console) rulesConflict(ctx context.Context, x *request, p rulesPage) er
 		}
 		mine = d.text
 	}
-	x.Request().PostForm.Set("serial", strconv.FormatUint(theirs.Serial, 10))
+	x.Request().PostForm.Set("version", strconv.FormatUint(theirs.Version, 10))
 	x.Request().PostForm.Set("do", "save")
 	return x.render(http.StatusConflict, "site-conflict", view{Data: siteConflict{
 		Site: theirs, Diff: diffOf(string(theirs.Rules), mine), Action: p.Action(), Fields: x.sentAgain(), Back: Path + "/sites/" + p.Site + "/rules",

@@ -15,37 +15,37 @@ import (
 
 // siteForm are rules as most sites need them: some paths that wait for one room.
 type siteForm struct {
-	Hosts      string // one a line
-	Room       string // URL
-	Scope      string // scopeAll or scopePaths
-	Paths      string // that wait, one a line
-	Exceptions string // that never wait, one a line
-	Mode       string
-	From       string // of mode scheduled
-	Until      string
-	Failure    string // hold, page or open-after
-	OpenAfter  string // how long, such as "5 min"
+	Hosts         string // one a line
+	Room          string // URL
+	Scope         string // scopeAll or scopePaths
+	Paths         string // that wait, one a line
+	Exceptions    string // that never wait, one a line
+	Mode          string
+	From          string // of mode scheduled
+	Until         string
+	Failure       string // retry-page, page or fail-open-after
+	FailOpenAfter string // how long, such as "5 min"
 }
 
 // What waits.
 const (
-	scopeAll   = "all"
-	scopePaths = "paths"
-	openAfter  = "open-after"
+	scopeAll          = "all"
+	scopePaths        = "paths"
+	failFailOpenAfter = "fail-open-after"
 )
 
 func readSiteForm(v url.Values) siteForm {
 	text := func(name string) string { return cleanText(v.Get(name)) }
 	return siteForm{
 		Hosts: text("hosts"), Room: text("room"), Scope: text("scope"), Paths: text("paths"), Exceptions: text("exceptions"),
-		Mode: text("mode"), From: readMoment(text("from")), Until: readMoment(text("until")), Failure: text("failure"), OpenAfter: text("open_after"),
+		Mode: text("mode"), From: readMoment(text("from")), Until: readMoment(text("until")), Failure: text("failure"), FailOpenAfter: text("fail_open_after"),
 	}
 }
 
 // newSiteForm is the form of a site that is not there yet, in front of a room.
 // that leads its visitors to some addresses.
 func newSiteForm(address string, targets []string) siteForm {
-	f := siteForm{Room: address, Scope: scopePaths, Mode: string(rules.Always), Failure: openAfter, OpenAfter: "5 min"}
+	f := siteForm{Room: address, Scope: scopePaths, Mode: string(rules.Always), Failure: failFailOpenAfter, FailOpenAfter: "5 min"}
 	f.Hosts = strings.Join(lined(strings.Join(targets, "\n"), asHost), "\n")
 	return f
 }
@@ -116,10 +116,10 @@ func (f *siteForm) document() (drafted, error) {
 		r.From, r.Until, err = f.times()
 		add(err != nil, "from", "must be a time, or empty")
 	}
-	if f.Failure == openAfter {
-		length, ok := compact(f.OpenAfter)
-		add(!ok, "open_after", "must be a length of whole seconds up to 24 hours, such as 5 min")
-		r.Failure = rules.Failure(openAfter + " " + length)
+	if f.Failure == failFailOpenAfter {
+		length, ok := compact(f.FailOpenAfter)
+		add(!ok, "fail_open_after", "must be a length of whole seconds up to 24 hours, such as 5 min")
+		r.Failure = rules.Failure(failFailOpenAfter + " " + length)
 	}
 	name := roomName(f.Room)
 	for from, to := range map[string]string{"url": "room", "mode": "mode", "from": "from", "until": "until", "failure": "failure"} {
@@ -305,8 +305,8 @@ func siteFormOf(document []byte) (siteForm, bool) {
 // take shows a room in the form.
 func (f *siteForm) take(r rules.Room) {
 	f.Room, f.Mode, f.Failure = r.URL, string(r.Mode), string(r.Failure)
-	if d, ok := r.Failure.OpenAfter(); ok {
-		f.Failure, f.OpenAfter = openAfter, duration(d)
+	if d, ok := r.Failure.FailOpenAfter(); ok {
+		f.Failure, f.FailOpenAfter = failFailOpenAfter, duration(d)
 	}
 	if r.From != nil {
 		f.From = r.From.UTC().Format(momentForm)

@@ -27,20 +27,20 @@ func (c *Console) showSiteHistory(x *request) error {
 // versionPage is what the page of earlier rules shows.
 type versionPage struct {
 	sites.Site
-	InForce uint64     // the serial of the rules now
-	Before  uint64     // the serial before; 0: there is none, or it is forgotten
+	InForce uint64     // the version of the rules now
+	Before  uint64     // the version before; 0: there is none, or it is forgotten
 	Made    []diffLine // what it changed, of the one before
 	Undoes  []diffLine // what putting it back would change
 }
 
 // IsInForce tells whether these are the rules now.
-func (p versionPage) IsInForce() bool { return p.Serial == p.InForce }
+func (p versionPage) IsInForce() bool { return p.Version == p.InForce }
 
 func (c *Console) showVersion(x *request) error {
 	ctx, cancel := x.wait()
 	defer cancel()
 	name := x.Param("site")
-	serial, err := x.serial()
+	version, err := x.version()
 	if err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ func (c *Console) showVersion(x *request) error {
 	if err != nil {
 		return err
 	}
-	p := versionPage{InForce: now.Serial}
-	if p.Site, err = c.Sites.Version(ctx, x.Actor, name, serial); err != nil {
+	p := versionPage{InForce: now.Version}
+	if p.Site, err = c.Sites.Version(ctx, x.Actor, name, version); err != nil {
 		return err
 	}
 	p.Undoes = diffOf(string(now.Rules), string(p.Rules))
@@ -58,8 +58,8 @@ func (c *Console) showVersion(x *request) error {
 		return err
 	}
 	for _, v := range history { // the newest first
-		if v.Serial < serial {
-			p.Before = v.Serial
+		if v.Number < version {
+			p.Before = v.Number
 			break
 		}
 	}
@@ -73,35 +73,35 @@ func (c *Console) showVersion(x *request) error {
 	return x.page("site-version", p)
 }
 
-// serial is that of the path.
-func (x *request) serial() (uint64, error) {
-	serial, err := strconv.ParseUint(x.Param("serial"), 10, 63)
+// version is that of the path.
+func (x *request) version() (uint64, error) {
+	version, err := strconv.ParseUint(x.Param("version"), 10, 63)
 	if err != nil {
 		return 0, account.ErrNotFound
 	}
-	return serial, nil
+	return version, nil
 }
 
 func (c *Console) restoreRules(x *request) error {
 	ctx, cancel := x.wait()
 	defer cancel()
 	name := x.Param("site")
-	serial, err := x.serial()
+	version, err := x.version()
 	if err != nil {
 		return err
 	}
-	if _, err := c.Sites.Version(ctx, x.Actor, name, serial); err != nil {
+	if _, err := c.Sites.Version(ctx, x.Actor, name, version); err != nil {
 		return err
 	}
-	page := "/sites/" + name + "/history/" + strconv.FormatUint(serial, 10)
+	page := "/sites/" + name + "/history/" + strconv.FormatUint(version, 10)
 	if !x.isConfirmed() {
-		return x.confirm(plainQuestion("Restore version "+strconv.FormatUint(serial, 10)+" of the rules?", "Restore these rules", "They become a new version. Connectors take it within seconds."), page)
+		return x.confirm(plainQuestion("Restore version "+strconv.FormatUint(version, 10)+" of the rules?", "Restore these rules", "They become a new version. Connectors take it within seconds."), page)
 	}
 	seen, err := strconv.ParseUint(x.form("seen"), 10, 63)
 	if err != nil || seen == 0 {
-		return invalid.Field("seen", "must be the serial of the rules in force: load the page again")
+		return invalid.Field("seen", "must be the version of the rules in force: load the page again")
 	}
-	if _, err := c.Sites.Restore(ctx, x.Actor, name, seen, serial); err != nil {
+	if _, err := c.Sites.Restore(ctx, x.Actor, name, seen, version); err != nil {
 		return err
 	}
 	return x.done("/sites/"+name, "site-restored")

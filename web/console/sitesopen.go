@@ -31,7 +31,7 @@ func (c *Console) openShop(ctx context.Context, by account.Actor, r *room.Room) 
 		if err != nil {
 			return err
 		}
-		if _, err := c.Sites.Update(ctx, by, s.Name, s.Serial, document); err != nil {
+		if _, err := c.Sites.Update(ctx, by, s.Name, s.Version, document); err != nil {
 			return err
 		}
 	}

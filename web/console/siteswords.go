@@ -250,7 +250,7 @@ var modeWords = map[rules.Mode]badge{
 
 // failureWords say what visitors see while a room is out of reach.
 func failureWords(f rules.Failure) string {
-	if d, ok := f.OpenAfter(); ok {
+	if d, ok := f.FailOpenAfter(); ok {
 		return fmt.Sprintf("visitors are held, and after %s everybody gets in", duration(d))
 	}
 	if f == rules.Page {

@@ -237,11 +237,11 @@ func FuzzMisplace(f *testing.F) {
 // FuzzSiteForm makes documents of forms: what is not refused can be read, and
 // shows the same form.
 func FuzzSiteForm(f *testing.F) {
-	f.Add("shop.example.com", "/tickets\n/members", "/paid", "always", "hold", "5 min", "2030-01-01T00:00:00Z", false)
-	f.Add("*.example.com\nexample.com", "", "/a b\n/\"quoted\"", "scheduled", "open-after", "24 h", "2030-01-01T00:00:00Z", true)
+	f.Add("shop.example.com", "/tickets\n/members", "/paid", "always", "retry-page", "5 min", "2030-01-01T00:00:00Z", false)
+	f.Add("*.example.com\nexample.com", "", "/a b\n/\"quoted\"", "scheduled", "fail-open-after", "24 h", "2030-01-01T00:00:00Z", true)
 	f.Add("https://Shop.example.com/x", "https://shop.example.com/tickets?x", "/\u00e4", "safety-net", "page", "", "", false)
 	f.Fuzz(func(t *testing.T, hosts, paths, exceptions, mode, failure, after, from string, isAll bool) {
-		form := siteForm{Hosts: hosts, Room: "https://queue.example.com/r/sale", Scope: scopePaths, Paths: paths, Exceptions: exceptions, Mode: mode, Failure: failure, OpenAfter: after, From: from}
+		form := siteForm{Hosts: hosts, Room: "https://queue.example.com/r/sale", Scope: scopePaths, Paths: paths, Exceptions: exceptions, Mode: mode, Failure: failure, FailOpenAfter: after, From: from}
 		if isAll {
 			form.Scope = scopeAll
 		}
@@ -271,7 +271,7 @@ func FuzzSiteForm(f *testing.F) {
 func TestSiteFormOf(t *testing.T) {
 	t.Parallel()
 	const begin = `{"version": 1, "hosts": ["a.example"], `
-	const oneRoom = `"rooms": {"sale": {"url": "https://queue.example.com/r/sale", "failure": "open-after 90s"}}, `
+	const oneRoom = `"rooms": {"sale": {"url": "https://queue.example.com/r/sale", "failure": "fail-open-after 90s"}}, `
 	for text, want := range map[string]bool{
 		begin + oneRoom + `"rules": [{"name": "wait /t", "when": {"path": {"prefix": "/t"}}, "action": "queue sale"}]}`:                                                                                  true,
 		begin + oneRoom + `"rules": [{"name": "wait /", "when": {"path": {"prefix": "/"}}, "action": "queue sale"}]}`:                                                                                    true,

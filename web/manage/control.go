@@ -39,8 +39,8 @@ func (a *API) controlRoutes() []route {
 	const tag = "control"
 	return []route{
 		a.control("pause", "pauseRoom", "Stop calling people; they can still join, and called people can still go in", "The time to claim a call stands still. In a held room this lets called people in again. The pause is an entry of the transcript.", a.Control.Pause),
-		a.control("hold", "holdRoom", "Stop calling people and letting called people in", "The time to claim a call stands still. The hold is an entry of the transcript, and another one than a pause.", a.Control.Hold),
-		a.control("resume", "resumeRoom", "End a pause or a hold", "", a.Control.Resume),
+		a.control("freeze-claims", "freezeClaims", "Stop calling people and letting called people in", "The time to claim a call stands still. The freeze is an entry of the transcript, and another one than a pause.", a.Control.FreezeClaims),
+		a.control("resume", "resumeRoom", "End a pause or a freeze of claims", "", a.Control.Resume),
 		a.control("end", "endRoom", "End a room for good", "Nobody can join any more, nobody is called, and nothing can follow in the transcript.", a.Control.End),
 		{
 			method: http.MethodPost, path: "rooms/{slug}/rotate-keys", scope: account.Operate, name: "rotateKeys", tag: tag,

@@ -199,7 +199,7 @@ var pathParameters = map[string]schema{
 	"ticket":       {"description": "A ticket: a UUID of version 8.", "schema": schema{"type": "string", "format": "uuid"}},
 	"rehearsal":    {"description": "Slug of the copy.", "schema": schema{"type": "string"}},
 	"site":         {"description": "Name of the site.", "schema": schema{"type": "string"}},
-	"serial":       {"description": "Serial number of the rules.", "schema": schema{"type": "integer", "minimum": 1}},
+	"version":      {"description": "Version of the rules.", "schema": schema{"type": "integer", "minimum": 1}},
 	"host":         {"description": "A host name.", "schema": schema{"type": "string"}},
 	"organization": {"description": "Slug of the organization.", "schema": schema{"type": "string"}},
 }

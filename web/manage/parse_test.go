@@ -65,7 +65,7 @@ func TestNames(t *testing.T) {
 		"a letter that folds":          {decoded[tokenInput], `{"\u017fcopes":["admin"]}`, "\u017fcopes"},
 		"twice":                        {decoded[tokenInput], `{"life":"1h","life":"8760h"}`, "life"},
 		"unknown":                      {decoded[tokenInput], `{"lives":9}`, "lives"},
-		"another case in a list":       {decoded[reportInput], reported(`"unguarded":[{"ID":"` + sampleID + `","from":1,"until":2,"requests":0}]`), "rooms[0].unguarded[0].ID"},
+		"another case in a list":       {decoded[reportInput], reported(`"fail_open":[{"ID":"` + sampleID + `","from":1,"until":2,"requests":0}]`), "rooms[0].fail_open[0].ID"},
 		"names that are free":          {decoded[reportInput], `{"node":"` + sampleID + `","counts":{"a":1,"A":2}}`, ""},
 		"names that are free, twice":   {decoded[reportInput], `{"node":"` + sampleID + `","counts":{"a":1,"a":2}}`, "counts.a"},
 		"a document within":            {decoded[siteInput], `{"name":"shop","rules":{"Version":1,"query":{"a":{},"A":{}}}}`, ""},

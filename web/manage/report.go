@@ -30,27 +30,27 @@ const (
 
 // reportInput is a connector's report.
 type reportInput struct {
-	Node    string            `json:"node" need:"true" doc:"Random ID made when the node starts: 16 bytes as 22 characters of base64url, like every ID here."`
-	Site    string            `json:"site" doc:"Site whose rules it runs; empty if they belong to no site of this server."`
-	Serial  uint64            `json:"serial" doc:"Serial number of these rules."`
-	Kind    string            `json:"kind" need:"true" enum:"middleware,proxy,nginx,edge"`
-	Version string            `json:"version" need:"true" doc:"Version of the program."`
-	Counts  map[string]uint64 `json:"counts" doc:"Counters by name, since it started."`
-	Rooms   []roomReportInput `json:"rooms" doc:"Reports on rooms, at most 100."`
+	Node         string            `json:"node" need:"true" doc:"Random ID made when the node starts: 16 bytes as 22 characters of base64url, like every ID here."`
+	Site         string            `json:"site" doc:"Site whose rules it runs; empty if they belong to no site of this server."`
+	RulesVersion uint64            `json:"rules_version" doc:"Version of these rules."`
+	Kind         string            `json:"kind" need:"true" enum:"middleware,proxy,nginx,edge"`
+	Version      string            `json:"version" need:"true" doc:"Version of the program."`
+	Counts       map[string]uint64 `json:"counts" doc:"Counters by name, since it started."`
+	Rooms        []roomReportInput `json:"rooms" doc:"Reports on rooms, at most 100."`
 }
 
 // roomReportInput is the part of a report about one room.
 type roomReportInput struct {
-	Room      string           `json:"room" need:"true" doc:"URL of the room."`
-	Mode      string           `json:"mode" enum:"always,scheduled,off,closed,safety-net" doc:"Mode of the room in the rules."`
-	Started   []string         `json:"started" doc:"IDs of unqueued sessions that began since the latest answered report. This and the next two lists have at most 2,000 IDs each."`
-	Active    []string         `json:"active" doc:"IDs of sessions with activity."`
-	Ended     []string         `json:"ended" doc:"IDs of sessions that the site ended."`
-	Turned    uint64           `json:"turned" doc:"Number of visitors sent to the line because the share was used up, since the latest answered report."`
-	Unguarded []unguardedInput `json:"unguarded" doc:"Finished fail-open intervals, in which all visitors were let in because the room was out of reach; at most 100."`
+	Room     string          `json:"room" need:"true" doc:"URL of the room."`
+	Mode     string          `json:"mode" enum:"always,scheduled,off,closed,safety-net" doc:"Mode of the room in the rules."`
+	Started  []string        `json:"started" doc:"IDs of unqueued sessions that began since the latest answered report. This and the next two lists have at most 2,000 IDs each."`
+	Active   []string        `json:"active" doc:"IDs of sessions with activity."`
+	Ended    []string        `json:"ended" doc:"IDs of sessions that the site ended."`
+	Turned   uint64          `json:"turned" doc:"Number of visitors sent to the line because the share was used up, since the latest answered report."`
+	FailOpen []failOpenInput `json:"fail_open" doc:"Finished fail-open intervals, in which all visitors were let in because the room was out of reach; at most 100."`
 }
 
-type unguardedInput struct {
+type failOpenInput struct {
 	ID       string `json:"id" need:"true"`
 	From     int64  `json:"from" need:"true" doc:"Milliseconds since 1970."`
 	Until    int64  `json:"until" need:"true" doc:"Milliseconds since 1970."`
@@ -98,7 +98,7 @@ func (a *API) report(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	err = a.Sites.Seen(c, c.actor.Org, site.Node{ID: in.Node, Site: in.Site, Serial: in.Serial, Kind: in.Kind, Version: in.Version, Counts: in.Counts})
+	err = a.Sites.Seen(c, c.actor.Org, site.Node{ID: in.Node, Site: in.Site, RulesVersion: in.RulesVersion, Kind: in.Kind, Version: in.Version, Counts: in.Counts})
 	if err != nil && !errors.Is(err, account.ErrTooMany) { // a connector that is not listed works as well
 		return reply{}, err
 	}
@@ -194,16 +194,16 @@ func (p *reportParser) room(field string, in *roomReportInput) room.Report {
 		Shares: in.Mode == "safety-net", Turned: in.Turned,
 		Started: p.ids(field+"started", in.Started), Active: p.ids(field+"active", in.Active), Ended: p.ids(field+"ended", in.Ended),
 	}
-	if len(in.Unguarded) > room.MaxUnguarded {
-		p.wrong.Add(field+"unguarded", fmt.Sprintf("has %d elements: send at most %d", len(in.Unguarded), room.MaxUnguarded))
+	if len(in.FailOpen) > room.MaxFailOpen {
+		p.wrong.Add(field+"fail_open", fmt.Sprintf("has %d elements: send at most %d", len(in.FailOpen), room.MaxFailOpen))
 		return out
 	}
-	for i, u := range in.Unguarded {
-		field := fmt.Sprintf("%sunguarded[%d]", field, i)
+	for i, u := range in.FailOpen {
+		field := fmt.Sprintf("%sfail_open[%d]", field, i)
 		if u.From < 1 || u.From >= u.Until || u.Until > maxReportedCount || u.Requests < 0 || u.Requests > maxReportedCount {
 			p.wrong.Add(field, "must have from, a later until, both in milliseconds since 1970, and the number of requests")
 		}
-		out.Unguarded = append(out.Unguarded, pgroom.Unguarded{ID: p.id(field+".id", u.ID), From: u.From, Until: u.Until, Requests: u.Requests})
+		out.FailOpen = append(out.FailOpen, pgroom.FailOpen{ID: p.id(field+".id", u.ID), From: u.From, Until: u.Until, Requests: u.Requests})
 	}
 	return out
 }

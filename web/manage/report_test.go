@@ -30,12 +30,12 @@ func TestReportRefusals(t *testing.T) {
 		"an id with padding":       {reported(`"active":["` + sampleID + `=="]`), "rooms[0].active"},
 		"a line break in an id":    {reported(`"ended":["` + sampleID[:10] + `\n` + sampleID[10:] + `"]`), "rooms[0].ended"},
 		"too many":                 {reported(`"ended":[` + many(room.MaxTold+1, `"`+sampleID+`"`) + `]`), "rooms[0].ended"},
-		"too many unguarded":       {reported(`"unguarded":[` + many(room.MaxUnguarded+1, `{"id":"`+sampleID+`","from":1,"until":2}`) + `]`), "rooms[0].unguarded"},
-		"unguarded without id":     {reported(`"unguarded":[{"from":1,"until":2,"requests":0}]`), "rooms[0].unguarded[0].id"},
-		"unguarded for no time":    {reported(`"unguarded":[{"id":"` + sampleID + `","from":2,"until":2}]`), "rooms[0].unguarded[0]"},
-		"unguarded before 1970":    {reported(`"unguarded":[{"id":"` + sampleID + `","from":-2,"until":2}]`), "rooms[0].unguarded[0]"},
-		"unguarded for ever":       {reported(`"unguarded":[{"id":"` + sampleID + `","from":2,"until":9007199254740992}]`), "rooms[0].unguarded[0]"},
-		"fewer requests than none": {reported(`"unguarded":[{"id":"` + sampleID + `","from":1,"until":2,"requests":-1}]`), "rooms[0].unguarded[0]"},
+		"too many fail_open":       {reported(`"fail_open":[` + many(room.MaxFailOpen+1, `{"id":"`+sampleID+`","from":1,"until":2}`) + `]`), "rooms[0].fail_open"},
+		"fail_open without id":     {reported(`"fail_open":[{"from":1,"until":2,"requests":0}]`), "rooms[0].fail_open[0].id"},
+		"fail_open for no time":    {reported(`"fail_open":[{"id":"` + sampleID + `","from":2,"until":2}]`), "rooms[0].fail_open[0]"},
+		"fail_open before 1970":    {reported(`"fail_open":[{"id":"` + sampleID + `","from":-2,"until":2}]`), "rooms[0].fail_open[0]"},
+		"fail_open for ever":       {reported(`"fail_open":[{"id":"` + sampleID + `","from":2,"until":9007199254740992}]`), "rooms[0].fail_open[0]"},
+		"fewer requests than none": {reported(`"fail_open":[{"id":"` + sampleID + `","from":1,"until":2,"requests":-1}]`), "rooms[0].fail_open[0]"},
 		"too many rooms":           {`{"node":"` + sampleID + `","rooms":[` + many(maxReportRooms+1, `{}`) + `]}`, "rooms"},
 		"a negative count":         {reported(`"turned":-1`), "rooms.turned"},
 		"an unknown member":        {`{"node":"` + sampleID + `","nodes":1}`, "nodes"},
@@ -57,7 +57,7 @@ func TestReportRefusals(t *testing.T) {
 func TestReportParsed(t *testing.T) {
 	t.Parallel()
 	in, err := decode[reportInput](&call{body: []byte(reported(
-		`"mode":"safety-net","started":["` + sampleID + `"],"active":null,"turned":3,"unguarded":[{"id":"` + sampleID + `","from":5,"until":9,"requests":7}]`))})
+		`"mode":"safety-net","started":["` + sampleID + `"],"active":null,"turned":3,"fail_open":[{"id":"` + sampleID + `","from":5,"until":9,"requests":7}]`))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestReportParsed(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if r := list[0]; !r.Shares || len(r.Started) != 1 || len(r.Active) != 0 || r.Turned != 3 || len(r.Unguarded) != 1 || r.Unguarded[0].Until != 9 || r.Unguarded[0].Requests != 7 {
+	if r := list[0]; !r.Shares || len(r.Started) != 1 || len(r.Active) != 0 || r.Turned != 3 || len(r.FailOpen) != 1 || r.FailOpen[0].Until != 9 || r.FailOpen[0].Requests != 7 {
 		t.Errorf("read %+v", r)
 	}
 }
@@ -74,7 +74,7 @@ func TestReportParsed(t *testing.T) {
 // fault.
 func FuzzReport(f *testing.F) {
 	f.Add(reported(`"mode":"safety-net","started":["` + sampleID + `"]`))
-	f.Add(reported(`"unguarded":[{"id":"` + sampleID + `","from":5,"until":9,"requests":7}]`))
+	f.Add(reported(`"fail_open":[{"id":"` + sampleID + `","from":5,"until":9,"requests":7}]`))
 	f.Add(`{"node":"` + sampleID + `","counts":{"a":1}}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		in, err := decode[reportInput](&call{body: []byte(body)})
@@ -91,9 +91,9 @@ func FuzzReport(f *testing.F) {
 					t.Errorf("%q: %d ids of %d", body, ids[0], ids[1])
 				}
 			}
-			for _, u := range r.Unguarded {
+			for _, u := range r.FailOpen {
 				if u.From < 1 || u.Until <= u.From || u.Requests < 0 {
-					t.Errorf("%q: unguarded %+v", body, u)
+					t.Errorf("%q: fail_open %+v", body, u)
 				}
 			}
 			if text := base64.RawURLEncoding.EncodeToString(r.Node[:]); text != in.Node {
@@ -108,8 +108,8 @@ func FuzzReport(f *testing.F) {
 
 // BenchmarkReport reads the largest reports: of ids, and of members.
 func BenchmarkReport(b *testing.B) {
-	times := strings.TrimSuffix(strings.Repeat(`{"id":"`+sampleID+`","from":5,"until":9,"requests":7},`, room.MaxUnguarded), ",")
-	rooms := strings.TrimSuffix(strings.Repeat(`{"room":"https://example.com/r/a","unguarded":[`+times+`]},`, maxReportRooms), ",")
+	times := strings.TrimSuffix(strings.Repeat(`{"id":"`+sampleID+`","from":5,"until":9,"requests":7},`, room.MaxFailOpen), ",")
+	rooms := strings.TrimSuffix(strings.Repeat(`{"room":"https://example.com/r/a","fail_open":[`+times+`]},`, maxReportRooms), ",")
 	ids := strings.TrimSuffix(strings.Repeat(`"`+sampleID+`",`, room.MaxTold), ",")
 	for name, body := range map[string]string{
 		"members": `{"node":"` + sampleID + `","kind":"proxy","version":"1","rooms":[` + rooms + `]}`,

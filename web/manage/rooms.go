@@ -16,17 +16,17 @@ import (
 // roomJSON is a room as its organizer sees it.
 type roomJSON struct {
 	room.Config
-	Host    *string       `json:"host" doc:"Custom host that the room is published under; null: the server's own host."`
-	Origin  string        `json:"origin" doc:"Name of the room's log."`
-	URL     string        `json:"url" doc:"URL of the room."`
-	VKey    string        `json:"vkey" doc:"Key that verifies the log's checkpoints (C2SP signed note)."`
-	Phase   room.Phase    `json:"phase"`
-	Created time.Time     `json:"created"`
-	Size    uint64        `json:"size" doc:"Number of entries in the transcript."`
-	Counts  countsJSON    `json:"counts"`
-	Message *room.Message `json:"message" doc:"Message shown to visitors now; null: none."`
-	Held    bool          `json:"held" doc:"Whether claims are frozen: called visitors cannot claim for now, and their claim time stands still."`
-	Awaited []awaited     `json:"awaited" doc:"Draws that wait for the beacon or for witnesses."`
+	Host         *string       `json:"host" doc:"Custom host that the room is published under; null: the server's own host."`
+	Origin       string        `json:"origin" doc:"Name of the room's log."`
+	URL          string        `json:"url" doc:"URL of the room."`
+	VKey         string        `json:"vkey" doc:"Key that verifies the log's checkpoints (C2SP signed note)."`
+	Phase        room.Phase    `json:"phase"`
+	Created      time.Time     `json:"created"`
+	Size         uint64        `json:"size" doc:"Number of entries in the transcript."`
+	Counts       countsJSON    `json:"counts"`
+	Message      *room.Message `json:"message" doc:"Message shown to visitors now; null: none."`
+	ClaimsFrozen bool          `json:"claims_frozen" doc:"Whether claims are frozen: called visitors cannot claim for now, and their claim time stands still."`
+	Awaited      []awaited     `json:"awaited" doc:"Draws that wait for the beacon or for witnesses."`
 }
 
 type awaited struct {
@@ -60,7 +60,7 @@ func newRoomJSON(r *room.Room) roomJSON {
 	return roomJSON{
 		Config: r.Config(), Host: r.Owner.Host, Origin: r.Origin, URL: r.URL, VKey: r.VKey,
 		Phase: s.Phase(r.Now()), Created: r.Created(), Size: s.Size,
-		Counts: countsJSON(s.Counts), Message: s.Message(r.Now()), Held: r.IsHeld(), Awaited: list,
+		Counts: countsJSON(s.Counts), Message: s.Message(r.Now()), ClaimsFrozen: r.ClaimsFrozen(), Awaited: list,
 	}
 }
 

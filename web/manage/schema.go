@@ -47,7 +47,7 @@ var known = map[reflect.Type]schema{
 	reflect.TypeFor[json.RawMessage]():   {"type": "object"},
 	reflect.TypeFor[room.Duration]():     {"type": "string", "description": wantDuration},
 	reflect.TypeFor[simulate.Duration](): {"type": "string", "description": wantDuration},
-	reflect.TypeFor[room.Phase]():        enum(room.PhaseUpcoming, room.PhaseOpen, room.PhaseServing, room.PhasePaused, room.PhaseHeld, room.PhaseClosed, room.PhaseEnded, room.PhaseStopped),
+	reflect.TypeFor[room.Phase]():        enum(room.PhaseUpcoming, room.PhaseOpen, room.PhaseServing, room.PhasePaused, room.PhaseClaimsFrozen, room.PhaseClosed, room.PhaseEnded, room.PhaseStopped),
 	reflect.TypeFor[activity.Outcome]():  enum("", activity.Done, activity.Refused, activity.Failed),
 	reflect.TypeFor[account.Role]():      enum(account.Owner, account.Operator, account.Viewer),
 	reflect.TypeFor[fairness.Reason]():   enum(fairness.NoShow, fairness.Left, fairness.Revoked, fairness.RevokedBot, fairness.RevokedDuplicate, fairness.RevokedFraud, fairness.RevokedRequest),

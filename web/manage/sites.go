@@ -21,7 +21,7 @@ const maxSiteBody = rules.MaxSize + 64<<10
 type siteJSON struct {
 	Name     string          `json:"name"`
 	URL      string          `json:"url" doc:"URL at which connectors fetch its rules."`
-	Serial   uint64          `json:"serial" doc:"Serial number of the rules, incremented with each change."`
+	Version  uint64          `json:"version" doc:"Version of the rules, incremented with each change."`
 	Changed  time.Time       `json:"changed"`
 	By       string          `json:"changed_by"`
 	Hosts    []string        `json:"hosts" doc:"Hosts in the rules; empty: any host."`
@@ -38,7 +38,7 @@ type warningJSON struct {
 // siteSummaryJSON is a site in a list.
 type siteSummaryJSON struct {
 	Name       string    `json:"name"`
-	Serial     uint64    `json:"serial" doc:"Serial number of the rules, incremented with each change."`
+	Version    uint64    `json:"version" doc:"Version of the rules, incremented with each change."`
 	Changed    time.Time `json:"changed"`
 	By         string    `json:"changed_by"`
 	Hosts      []string  `json:"hosts" doc:"Hosts in the rules; empty: any host."`
@@ -62,14 +62,14 @@ type siteRulesInput struct {
 
 // siteVersionJSON is one version of a site's rules. Rules must be its last member.
 type siteVersionJSON struct {
-	Serial  uint64          `json:"serial"`
+	Version uint64          `json:"version"`
 	Changed time.Time       `json:"changed"`
 	By      string          `json:"changed_by"`
 	Rules   json.RawMessage `json:"rules" doc:"The rules as they were written, including white space."`
 }
 
 type siteVersionSummary struct {
-	Serial  uint64    `json:"serial"`
+	Version uint64    `json:"version"`
 	Changed time.Time `json:"changed"`
 	By      string    `json:"changed_by"`
 	Size    int       `json:"size" doc:"Size of the rules in bytes."`
@@ -81,15 +81,15 @@ type siteHistoryJSON struct {
 
 // connectorJSON is a connector process that reports.
 type connectorJSON struct {
-	Node      string            `json:"node" doc:"Random ID made when the process started."`
-	Site      string            `json:"site" doc:"Site whose rules it runs; empty if they belong to no site of this server."`
-	Kind      string            `json:"kind" enum:"middleware,proxy,nginx,edge"`
-	Version   string            `json:"version"`
-	Serial    uint64            `json:"serial" doc:"Serial number of the rules that it runs."`
-	Behind    bool              `json:"behind" doc:"Whether there are newer rules."`
-	Connected bool              `json:"connected" doc:"Whether it reported in the last minute."`
-	Seen      time.Time         `json:"seen" doc:"Time of the latest report, accurate to 5 seconds."`
-	Counts    map[string]uint64 `json:"counts" doc:"Counters by name, since it started."`
+	Node         string            `json:"node" doc:"Random ID made when the process started."`
+	Site         string            `json:"site" doc:"Site whose rules it runs; empty if they belong to no site of this server."`
+	Kind         string            `json:"kind" enum:"middleware,proxy,nginx,edge"`
+	Version      string            `json:"version"`
+	RulesVersion uint64            `json:"rules_version" doc:"Version of the rules that it runs."`
+	Behind       bool              `json:"behind" doc:"Whether there are newer rules."`
+	Connected    bool              `json:"connected" doc:"Whether it reported in the last minute."`
+	Seen         time.Time         `json:"seen" doc:"Time of the latest report, accurate to 5 seconds."`
+	Counts       map[string]uint64 `json:"counts" doc:"Counters by name, since it started."`
 }
 
 type connectorList struct {
@@ -141,7 +141,7 @@ func (a *API) siteRoutes() []route {
 		},
 		{
 			method: http.MethodPut, path: "sites/{site}", scope: account.Operate, name: "changeSite", tag: tag,
-			summary: "Replace the rules of a site", more: "They get the next serial, unless they equal the current rules.",
+			summary: "Replace the rules of a site", more: "They get the next version, unless they equal the current rules.",
 			in: siteRulesInput{}, most: maxSiteBody, example: `{"rules": ` + rulesExample + `}`, out: siteJSON{}, tagged: true, matches: true, do: a.changeSite,
 		},
 		{
@@ -152,7 +152,7 @@ func (a *API) siteRoutes() []route {
 		{
 			method: http.MethodGet, path: "sites/{site}/rules", scope: account.Connect, name: "signedRules", tag: tag,
 			summary: "Get the signed rules of a site, as connectors do",
-			more:    "A C2SP note signed with the site key: the lines proofline-rules/v1, name and serial, and the rules as they were written.",
+			more:    "A C2SP note signed with the site key: the lines proofline-rules/v1, name and version, and the rules as they were written.",
 			text:    true, tagged: true, cached: true, do: a.signedRules,
 		},
 		{
@@ -171,12 +171,12 @@ func (a *API) siteRoutes() []route {
 			summary: "List the versions of a site's rules, newest first", more: "The latest 100 are kept.", out: siteHistoryJSON{}, do: a.listSiteHistory,
 		},
 		{
-			method: http.MethodGet, path: "sites/{site}/history/{serial}", scope: account.Read, name: "showSiteVersion", tag: tag,
+			method: http.MethodGet, path: "sites/{site}/history/{version}", scope: account.Read, name: "showSiteVersion", tag: tag,
 			summary: "Show one version of a site's rules", out: siteVersionJSON{}, do: a.showSiteVersion,
 		},
 		{
-			method: http.MethodPost, path: "sites/{site}/history/{serial}/restore", scope: account.Operate, name: "restoreSite", tag: tag,
-			summary: "Restore earlier rules, under a new serial", out: siteJSON{}, tagged: true, matches: true, do: a.restoreSite,
+			method: http.MethodPost, path: "sites/{site}/history/{version}/restore", scope: account.Operate, name: "restoreSite", tag: tag,
+			summary: "Restore earlier rules, under a new version", out: siteJSON{}, tagged: true, matches: true, do: a.restoreSite,
 		},
 		{
 			method: http.MethodGet, path: "connectors", scope: account.Read, name: "listConnectors", tag: tag,
@@ -190,7 +190,7 @@ func (a *API) siteRoutes() []route {
 	}
 }
 
-func siteTag(serial uint64) string { return `"` + strconv.FormatUint(serial, 10) + `"` }
+func siteTag(version uint64) string { return `"` + strconv.FormatUint(version, 10) + `"` }
 
 // shownSite answers with a site, unless err is set.
 func (a *API) shownSite(c *call, s site.Site, err error) (reply, error) {
@@ -201,12 +201,12 @@ func (a *API) shownSite(c *call, s site.Site, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	out := siteJSON{s.Name, a.location("sites", s.Name) + "/rules", s.Serial, s.Changed.UTC(), s.By, s.Hosts, s.Rooms, make([]warningJSON, len(warnings)), nil}
+	out := siteJSON{s.Name, a.location("sites", s.Name) + "/rules", s.Version, s.Changed.UTC(), s.By, s.Hosts, s.Rooms, make([]warningJSON, len(warnings)), nil}
 	for i, w := range warnings {
 		out.Warnings[i] = warningJSON(w)
 	}
 	r, err := withRules(out, s.Rules)
-	r.etag = siteTag(s.Serial)
+	r.etag = siteTag(s.Version)
 	return r, err
 }
 
@@ -228,7 +228,7 @@ func (a *API) listSites(c *call) (reply, error) {
 	}
 	out := siteList{Sites: make([]siteSummaryJSON, len(list))}
 	for i, s := range list {
-		out.Sites[i] = siteSummaryJSON{s.Name, s.Serial, s.Changed.UTC(), s.By, s.Hosts, s.Rooms, s.Connectors, s.Behind}
+		out.Sites[i] = siteSummaryJSON{s.Name, s.Version, s.Changed.UTC(), s.By, s.Hosts, s.Rooms, s.Connectors, s.Behind}
 	}
 	return answer(out)
 }
@@ -249,9 +249,9 @@ func (a *API) showSite(c *call) (reply, error) {
 	return a.shownSite(c, s, err)
 }
 
-// seenSerial returns the serial that a change expects, or 0 without If-Match. It returns
+// seenVersion returns the version that a change expects, or 0 without If-Match. It returns
 // [control.ErrChanged] if If-Match names another one.
-func (a *API) seenSerial(c *call) (uint64, error) {
+func (a *API) seenVersion(c *call) (uint64, error) {
 	s, err := a.Sites.Site(c, c.actor, c.param("site"))
 	if err != nil {
 		return 0, err
@@ -260,14 +260,14 @@ func (a *API) seenSerial(c *call) (uint64, error) {
 	switch {
 	case !ok:
 		return 0, nil
-	case !matches(condition, siteTag(s.Serial)):
+	case !matches(condition, siteTag(s.Version)):
 		return 0, control.ErrChanged
 	}
-	return s.Serial, nil
+	return s.Version, nil
 }
 
 func (a *API) changeSite(c *call) (reply, error) {
-	seen, err := a.seenSerial(c)
+	seen, err := a.seenVersion(c)
 	if err != nil {
 		return reply{}, err
 	}
@@ -317,7 +317,7 @@ func shownConnectors(list []site.Connector, err error) (reply, error) {
 	}
 	out := connectorList{Connectors: make([]connectorJSON, len(list))}
 	for i, n := range list {
-		out.Connectors[i] = connectorJSON{n.ID, n.Site, n.Kind, n.Version, n.Serial, n.IsBehind, n.IsConnected, n.Seen.UTC(), n.Counts}
+		out.Connectors[i] = connectorJSON{n.ID, n.Site, n.Kind, n.Version, n.RulesVersion, n.IsBehind, n.IsConnected, n.Seen.UTC(), n.Counts}
 	}
 	return answer(out)
 }
@@ -329,14 +329,14 @@ func (a *API) listSiteHistory(c *call) (reply, error) {
 	}
 	out := siteHistoryJSON{Versions: make([]siteVersionSummary, len(list))}
 	for i, v := range list {
-		out.Versions[i] = siteVersionSummary{v.Serial, v.Changed.UTC(), v.By, v.Size}
+		out.Versions[i] = siteVersionSummary{v.Number, v.Changed.UTC(), v.By, v.Size}
 	}
 	return answer(out)
 }
 
-// serial parses the serial in the path. For an invalid one it returns [account.ErrNotFound].
-func (c *call) serial() (uint64, error) {
-	n, err := strconv.ParseUint(c.param("serial"), 10, 64)
+// version parses the version in the path. For an invalid one it returns [account.ErrNotFound].
+func (c *call) version() (uint64, error) {
+	n, err := strconv.ParseUint(c.param("version"), 10, 64)
 	if err != nil || n > math.MaxInt64 {
 		return 0, account.ErrNotFound
 	}
@@ -344,27 +344,27 @@ func (c *call) serial() (uint64, error) {
 }
 
 func (a *API) showSiteVersion(c *call) (reply, error) {
-	serial, err := c.serial()
+	version, err := c.version()
 	if err != nil {
 		return reply{}, err
 	}
-	s, err := a.Sites.Version(c, c.actor, c.param("site"), serial)
+	s, err := a.Sites.Version(c, c.actor, c.param("site"), version)
 	if err != nil {
 		return reply{}, err
 	}
-	return withRules(siteVersionJSON{s.Serial, s.Changed.UTC(), s.By, nil}, s.Rules)
+	return withRules(siteVersionJSON{s.Version, s.Changed.UTC(), s.By, nil}, s.Rules)
 }
 
 func (a *API) restoreSite(c *call) (reply, error) {
-	serial, err := c.serial()
+	version, err := c.version()
 	if err != nil {
 		return reply{}, err
 	}
-	seen, err := a.seenSerial(c)
+	seen, err := a.seenVersion(c)
 	if err != nil {
 		return reply{}, err
 	}
-	s, err := a.Sites.Restore(c, c.actor, c.param("site"), seen, serial)
+	s, err := a.Sites.Restore(c, c.actor, c.param("site"), seen, version)
 	return a.shownSite(c, s, err)
 }
 

@@ -155,9 +155,9 @@ type View struct {
 	Closes time.Time     // zero: never
 	Claim  time.Duration // time that a called visitor has to claim
 	Paused bool          // no visitors are called
-	// Held is set if, in a pause, claims are frozen too.
-	Held   bool
-	Slower bool // the outflow is lower than first announced
+	// ClaimsFrozen is set if, in a pause, claims are frozen too.
+	ClaimsFrozen bool
+	Slower       bool // the outflow is lower than first announced
 	// Rehearsal is set if the room is a rehearsal, which has no target.
 	Rehearsal bool
 	// Without is the state of the page without the ticket. A visitor who missed or left a place, or

@@ -164,7 +164,7 @@ func TestStates(t *testing.T) {
 		{"called", []string{"It is your turn", "Go in by 12:07 UTC.", "Go in now", "This takes you to shop.example.com."}, []string{"Less than a minute", "paused"}},
 		{"called-late", []string{"Less than a minute left."}, nil},
 		{"called-paused", []string{"The time you have stands still.", "You have 4 minutes to go in."}, []string{"Go in by"}},
-		{"called-held", []string{"It is your turn", "Going in is stopped for a moment. You lose no time", "You have 4 minutes to go in."}, []string{"Go in now", "Go in by", "is paused"}},
+		{"called-claims-frozen", []string{"It is your turn", "Going in is stopped for a moment. You lose no time", "You have 4 minutes to go in."}, []string{"Go in now", "Go in by", "is paused"}},
 		{"rehearsal", []string{"This is a rehearsal.", "Your place is 4,211"}, nil},
 		{"joinable-branded", []string{"Everybody is welcome", "Doors open early.", "Ask us.", "Help", "Privacy", "Imprint", "All rights reserved.", "Deutsch", "English"}, []string{"Espa\u00f1ol", "rehearsal"}},
 		{"drawn-branded", []string{"Everybody is welcome", "Ask us.", "All rights reserved."}, []string{"Doors open early."}},
@@ -235,7 +235,7 @@ func TestForms(t *testing.T) {
 	for name, html := range all(t, p, "en") {
 		v, isLine := lines[name]
 		want := forms[v.State]
-		if v.Held {
+		if v.ClaimsFrozen {
 			want = nil
 		}
 		if v.Without == page.Joinable {

@@ -96,7 +96,7 @@ func Previews(s Sample) []Example {
 		{"drawn-paused", "With a place, in a pause", with(drawn, paused)},
 		{"called", "May go in", called},
 		{"called-late", "May go in, and little time is left", with(called, func(v *View) { v.Ticket.Left = 41 * time.Second })},
-		{"called-held", "May go in, and everybody is held", with(called, func(v *View) { v.Paused, v.Held = true, true })},
+		{"called-claims-frozen", "May go in, and claims are frozen", with(called, func(v *View) { v.Paused, v.ClaimsFrozen = true, true })},
 		{"admitted", "Went in", settled(Admitted)},
 		{"over", "Went in, and came back after the visit", settled(Over)},
 		{"missed", "Did not go in in time", settled(Missed)},

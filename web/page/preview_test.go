@@ -52,13 +52,13 @@ func TestPreviews(t *testing.T) {
 func TestPreviewFigures(t *testing.T) {
 	p := newPages(t, manifest)
 	for name, want := range map[string][]string{
-		"upcoming":    {"12:34", "Doors open early."},
-		"drawn":       {"Your place is 4,211", "1,020 people are ahead of you.", "Places up to 3,190 have been called."},
-		"called":      {"4:30", "Go in now"},
-		"called-late": {"0:41", "Less than a minute left."},
-		"called-held": {"4:30", "Going in is stopped for a moment"},
-		"rehearsal":   {"This is a rehearsal."},
-		"nonsense":    {"12:34"}, // falls back to the first example
+		"upcoming":             {"12:34", "Doors open early."},
+		"drawn":                {"Your place is 4,211", "1,020 people are ahead of you.", "Places up to 3,190 have been called."},
+		"called":               {"4:30", "Go in now"},
+		"called-late":          {"0:41", "Less than a minute left."},
+		"called-claims-frozen": {"4:30", "Going in is stopped for a moment"},
+		"rehearsal":            {"This is a rehearsal."},
+		"nonsense":             {"12:34"}, // falls back to the first example
 	} {
 		var b bytes.Buffer
 		if err := p.Preview(&b, page.PreviewOf(sample("en"), name).View, page.Inline{}); err != nil {

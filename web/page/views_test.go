@@ -99,11 +99,11 @@ var lines = map[string]page.View{
 	"joinable-open": change(view(page.Joinable), func(v *page.View) {
 		v.HasGate, v.Open, v.Way = true, true, "https://shop.example.com/tickets?day=1&seats=2"
 	}),
-	"waiting-shut":     change(withTicket(page.Waiting), func(v *page.View) { v.HasGate, v.Way = true, "https://shop.example.com/" }),
-	"drawn-open":       change(drawn(), func(v *page.View) { v.HasGate, v.Open, v.Target = true, true, "" }),
-	"joinable-branded": change(view(page.Joinable), func(v *page.View) { v.Room = branded }),
-	"called-held":      change(called(), func(v *page.View) { v.Paused, v.Held = true, true }),
-	"rehearsal":        change(drawn(), func(v *page.View) { v.Rehearsal = true }),
+	"waiting-shut":         change(withTicket(page.Waiting), func(v *page.View) { v.HasGate, v.Way = true, "https://shop.example.com/" }),
+	"drawn-open":           change(drawn(), func(v *page.View) { v.HasGate, v.Open, v.Target = true, true, "" }),
+	"joinable-branded":     change(view(page.Joinable), func(v *page.View) { v.Room = branded }),
+	"called-claims-frozen": change(called(), func(v *page.View) { v.Paused, v.ClaimsFrozen = true, true }),
+	"rehearsal":            change(drawn(), func(v *page.View) { v.Rehearsal = true }),
 	"joinable-closes": change(view(page.Joinable), func(v *page.View) {
 		v.Closes, v.Starts, v.Room = at(60*30), at(40), branded
 	}),

@@ -51,7 +51,7 @@ export class RequestCheck {
   async early(): Promise<Visit | Response> {
     const decision = decide(earlyRules(), this.#asked(), this.#c.now());
     if (decision.rule === malformed) return this.#block(decision);
-    if (decision.outcome !== "bypass" || this.#url.pathname.startsWith(ownPath)) return this.#c.held(this.#request);
+    if (decision.outcome !== "bypass" || this.#url.pathname.startsWith(ownPath)) return this.#c.retryPage(this.#request);
     this.#c.counts.bypassed++;
     return { request: this.#forSite() };
   }
@@ -119,10 +119,10 @@ export class RequestCheck {
   /** fail applies the room's failure mode. */
   async fail(rm: RoomClient): Promise<Visit | Response> {
     if (rm.failsOpen()) {
-      this.#c.counts.opened++;
+      this.#c.counts.failed_open++;
       return { request: this.#forSite() };
     }
-    this.#c.counts.held++;
+    this.#c.counts.unavailable++;
     return rm.room.failure === "page" && isNavigation(this.#request) ? ownPage(this.#request, this.#c.page) : retryLater(this.#request);
   }
 
@@ -146,7 +146,7 @@ export class RequestCheck {
       if (error.why === "unreachable") await this.#c.probe(rm, this.#context); // visitors cannot influence this request
       if (error.why === "unreachable" && before) return undefined; // an existing session is enough
       if (error.why === "unreachable" && this.rm?.roomState === rm.roomState) return this.fail(this.rm);
-      if (error.why !== "pass") return this.#c.held(this.#request); // another room must not trigger this one's failure mode
+      if (error.why !== "pass") return this.#c.retryPage(this.#request); // another room must not trigger this one's failure mode
     }
     this.#c.counts.refused++;
     return undefined;

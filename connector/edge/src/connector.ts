@@ -72,7 +72,7 @@ export interface Context {
   isReused?: boolean;
 }
 
-const counted = ["bypassed", "observed", "passed", "started", "queued", "turned", "crowded", "blocked", "held", "opened", "redeemed", "refused", "touches", "released", "dropped", "copied", "faults", "reports"] as const;
+const counted = ["bypassed", "observed", "passed", "started", "queued", "turned", "crowded", "blocked", "unavailable", "failed_open", "redeemed", "refused", "touches", "released", "dropped", "copied", "faults", "reports"] as const;
 
 /** RoomStats is the state and the counts of a room. */
 export interface RoomStats {
@@ -84,7 +84,7 @@ export interface RoomStats {
 }
 
 /** Stats are the counts of this isolate since its start. */
-export type Stats = Record<(typeof counted)[number], number> & { serial: string; tokenEnds?: number | undefined; rooms: Record<string, RoomStats> };
+export type Stats = Record<(typeof counted)[number], number> & { rulesVersion: string; tokenEnds?: number | undefined; rooms: Record<string, RoomStats> };
 
 /** Visit is a request on its way to the site. */
 export interface Visit {
@@ -97,7 +97,7 @@ export interface Visit {
 /** State is the rules in force, with their rooms. */
 export interface State {
   site: Site;
-  serial: bigint; // 0: rules are not signed
+  version: bigint; // 0: rules are not signed
   rooms: Map<string, RoomClient>; // by name
   byURL: Map<string, RoomClient>;
 }
@@ -154,7 +154,7 @@ export class Connector {
       const gate = reply ? { gate: reply.isOpen ? ("open" as const) : ("shut" as const) } : {};
       rooms[name] = { downSince: roomState.since, failOpen: roomState.failOpen.map((o) => ({ ...o })), free: roomState.gate.count(this.now()), observed: roomState.observed.all, ...gate };
     }
-    return { ...this.counts, serial: String(this.#state?.serial ?? 0), tokenEnds: this.#reporter?.tokenEnds, rooms };
+    return { ...this.counts, rulesVersion: String(this.#state?.version ?? 0), tokenEnds: this.#reporter?.tokenEnds, rooms };
   }
 
   /** guard returns the request for the site, or a response. An exception counts as a failure of the room. */
@@ -172,7 +172,7 @@ export class Connector {
       return outcome;
     } catch (error) {
       this.#failed(error);
-      return check.rm ? check.fail(check.rm) : this.held(request);
+      return check.rm ? check.fail(check.rm) : this.retryPage(request);
     }
   }
 
@@ -198,8 +198,8 @@ export class Connector {
     return refuse(request, 400, { error: "malformed" });
   }
 
-  async held(request: Request): Promise<Response> {
-    this.counts.held++;
+  async retryPage(request: Request): Promise<Response> {
+    this.counts.unavailable++;
     return retryLater(request);
   }
 
@@ -283,8 +283,8 @@ export class Connector {
     this.#reporter?.tick(this.#reported(state), this.#waitUntil(context), context.endsWithRequest ?? false);
   }
 
-  #reported({ serial, rooms }: State): ReportedRules {
-    return { name: this.#source.name, serial, rooms: [...rooms.values()] };
+  #reported({ version, rooms }: State): ReportedRules {
+    return { name: this.#source.name, version, rooms: [...rooms.values()] };
   }
 
   #waitUntil(context: Context): WaitUntil {
@@ -437,7 +437,7 @@ export class Connector {
     if (!found) return;
     await this.#use(found);
     this.#waitUntil(context)(this.#source.save());
-    this.#runtime.log("info", "new rules", { rules: found.site.list.filter(({ name }) => !name.startsWith("default:")).length, rooms: found.site.rooms.size, serial: String(found.serial) });
+    this.#runtime.log("info", "new rules", { rules: found.site.list.filter(({ name }) => !name.startsWith("default:")).length, rooms: found.site.rooms.size, version: String(found.version) });
   }
 
   /** check refuses rules that these options do not support. */
@@ -449,11 +449,11 @@ export class Connector {
   }
 
   /** use puts rules into force, unless newer ones are. Rooms that stay keep their state. */
-  async #use({ site, serial }: Found): Promise<void> {
+  async #use({ site, version }: Found): Promise<void> {
     this.#check(site);
     const rooms = await Promise.all([...site.rooms].map(async ([name, room]) => ({ name, room, tag: await tagOf(room.url, room.origin) })));
-    if (this.#state && this.#state.serial > serial) return;
-    const next: State = { site, serial, rooms: new Map(), byURL: new Map() };
+    if (this.#state && this.#state.version > version) return;
+    const next: State = { site, version, rooms: new Map(), byURL: new Map() };
     for (const { name, room, tag } of rooms) {
       const rm = RoomClient.make(name, room, tag, next.byURL.get(room.url) ?? this.#state?.rooms.get(name), this.#runtime);
       next.rooms.set(name, rm);

@@ -1,6 +1,6 @@
 // Rules in force until the first rules arrive, if their server does not respond.
 // Default rules for specific paths, such as health checks and webhooks of payment
-// providers, let requests pass; the rest is held.
+// providers, let requests pass; the rest gets the retry page.
 import shipped from "../../rules/defaults.json";
 import { isWide } from "./match.ts";
 import { parse, type Site } from "./rules.ts";

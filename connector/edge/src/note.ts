@@ -53,7 +53,7 @@ export async function open(note: string, { name, id, key }: SiteKey, ed25519: Ed
 
 /** SignedRules is the content of a note. */
 export interface SignedRules {
-  serial: bigint;
+  version: bigint;
   document: string;
 }
 
@@ -62,9 +62,9 @@ export const firstLine = "proofline-rules/v1\n";
 /** readRules parses the text of a note with a site's rules. It throws a NoteError. */
 export function readRules(text: string, site: string): SignedRules {
   const parts = /^proofline-rules\/v1\n([^\n]*)\n([1-9][0-9]{0,18})\n([^]*)\n$/.exec(text);
-  const [, name, serial = "0", document = ""] = parts ?? [];
+  const [, name, version = "0", document = ""] = parts ?? [];
   if (!parts) throw new NoteError("this signed note has no rules of version 1");
   if (name !== site) throw new NoteError(`these rules are of the site ${JSON.stringify(name)}, not of ${site}`);
-  if (BigInt(serial) >= 1n << 63n) throw new NoteError("the serial of these rules is too large");
-  return { serial: BigInt(serial), document };
+  if (BigInt(version) >= 1n << 63n) throw new NoteError("the version of these rules is too large");
+  return { version: BigInt(version), document };
 }

@@ -12,7 +12,7 @@ const gateInterval = 1000; // milliseconds between reports while a room is in mo
 const idleInterval = 10_000; // milliseconds between reports otherwise
 const maxLate = 5000; // milliseconds after which delayed work counts as stopped by the platform
 const maxIDs = 30_000; // in a report, to keep it below 1 MiB
-const maxUnguarded = 20; // fail-open intervals of each room
+const maxFailOpen = 20; // fail-open intervals of each room
 const maxAnswer = 1 << 20; // bytes of a reply
 const maxRooms = 100; // in a report
 const maxOver = 2000; // ended sessions of each room in a reply
@@ -31,7 +31,7 @@ export interface ReportTarget {
 /** ReportedRules is the rules in force, as reported. */
 export interface ReportedRules {
   name: string; // of the site; empty: rules are not signed
-  serial: bigint;
+  version: bigint;
   rooms: RoomClient[];
 }
 
@@ -116,17 +116,17 @@ export class Reporter {
     for (const rm of [...reported.rooms.filter((d) => !inNet(d)), ...reported.rooms.filter(inNet)]) this.#known.set(rm.room.url, rm);
     return [...this.#known.values()].slice(-maxRooms).map((rm) => {
       const news = rm.roomState.gate.take(Math.floor(maxIDs / this.#known.size));
-      const over = rm.roomState.failOpen.filter((o) => o.until !== undefined && !o.isRecorded).slice(0, maxUnguarded);
-      const unguarded = over.map(({ id, from, until = 0, let: requests }) => ({ id, from, until: Math.max(until, from + 1), requests }));
-      const all = Object.entries({ ...news, unguarded }).filter(([, value]) => (Array.isArray(value) ? value.length > 0 : value > 0));
+      const over = rm.roomState.failOpen.filter((o) => o.until !== undefined && !o.isRecorded).slice(0, maxFailOpen);
+      const failOpen = over.map(({ id, from, until = 0, requests }) => ({ id, from, until: Math.max(until, from + 1), requests }));
+      const all = Object.entries({ ...news, fail_open: failOpen }).filter(([, value]) => (Array.isArray(value) ? value.length > 0 : value > 0));
       return { rm, news, body: { room: rm.room.url, mode: rm.room.mode, ...Object.fromEntries(all) } };
     });
   }
 
-  async #ask({ name, serial, rooms }: ReportedRules, told: { body: object }[]): Promise<Record<string, unknown>> {
+  async #ask({ name, version, rooms }: ReportedRules, told: { body: object }[]): Promise<Record<string, unknown>> {
     this.#node ||= base64url(toBytes(newID()));
     const said = { node: this.#node, site: name, kind: "edge", version: buildVersion, counts: withObserved(this.#counts, rooms, this.#runtime.now()), rooms: told.map(({ body }) => body) };
-    const body = `{"serial":${serial},` + JSON.stringify(said).slice(1); // JSON.stringify does not support bigint
+    const body = `{"rules_version":${version},` + JSON.stringify(said).slice(1); // JSON.stringify does not support bigint
     const headers = { Authorization: `Bearer ${this.#to.token}`, "Content-Type": "application/json" };
     const answer = await this.#runtime.ask(outgoing(`${this.#to.server}/v1/connectors/report`, { method: "POST", headers, body }));
     const text = await read(answer, maxAnswer);

@@ -41,12 +41,12 @@ export class Refusal extends Error {
   }
 }
 
-/** FailOpen is an interval in which requests were let through without a pass, because the room was out of reach. */
+/** FailOpen is an interval in which requests were admitted without a pass, because the room was out of reach. */
 export interface FailOpen {
   id: string; // in reports
   from: number;
   until?: number; // undefined: still open
-  let: number; // requests let through
+  requests: number; // admitted without a pass
   isRecorded?: boolean; // in the room's transcript
 }
 
@@ -134,21 +134,21 @@ export class RoomClient {
   }
 
   /**
-   * failsOpen reports whether requests are let through by now, and counts this one.
+   * failsOpen reports whether the connector fails open for the room, and counts the request.
    * The room must have failed at the beginning and at the end of the delay, the
    * second time on a request that no visitor shaped. One failure does not open
    * anything, and neither can a visitor.
    */
   failsOpen(): boolean {
     const { roomState, room } = this;
-    if (room.openAfter === undefined || roomState.since === undefined || roomState.latest - roomState.since < room.openAfter) return false;
+    if (room.failOpenAfter === undefined || roomState.since === undefined || roomState.latest - roomState.since < room.failOpenAfter) return false;
     let last = roomState.failOpen[roomState.failOpen.length - 1];
     if (!last || last.until !== undefined) {
-      last = { id: base64url(toBytes(newID())), from: this.#runtime.now(), let: 0 };
+      last = { id: base64url(toBytes(newID())), from: this.#runtime.now(), requests: 0 };
       roomState.failOpen = [...roomState.failOpen, last].slice(-maxOpenings);
       this.#runtime.log("error", "room is out of reach: letting requests through without a pass", { room: this.name, since: roomState.since });
     }
-    last.let++;
+    last.requests++;
     return true;
   }
 

@@ -20,7 +20,7 @@ export interface Room {
   from?: number | undefined;
   until?: number | undefined;
   failure: string;
-  openAfter?: number | undefined; // milliseconds; undefined: never
+  failOpenAfter?: number | undefined; // milliseconds; undefined: never
   bind: "browser" | "network" | "none";
 }
 
@@ -152,14 +152,14 @@ class Checker {
     const names = ["url", "origin", "mode", "from", "until", "failure", "bind"];
     const said = this.texts(at, this.members(at, v ?? {}, names), names);
     const { url = "" } = said;
-    const [mode, bind, failure] = [said["mode"] || "always", said["bind"] || "browser", said["failure"] || "hold"];
+    const [mode, bind, failure] = [said["mode"] || "always", said["bind"] || "browser", said["failure"] || "retry-page"];
     const room: Room = { url, origin: this.origin(at, url, said["origin"]), mode: mode as Room["mode"], failure, bind: bind as Room["bind"] };
     room.from = this.time(`${at}.from`, said["from"]);
     room.until = this.time(`${at}.until`, said["until"]);
     this.mode(at, room);
-    room.openAfter = openAfter(failure);
-    if (failure !== "hold" && failure !== "page" && room.openAfter === undefined) {
-      this.report(`${at}.failure`, 'must be "hold", "page", or "open-after" and a duration up to 24h, such as "open-after 30s"');
+    room.failOpenAfter = failOpenAfter(failure);
+    if (failure !== "retry-page" && failure !== "page" && room.failOpenAfter === undefined) {
+      this.report(`${at}.failure`, 'must be "retry-page", "page", or "fail-open-after" and a duration up to 24h, such as "fail-open-after 30s"');
     }
     if (bind !== "browser" && bind !== "network" && bind !== "none") this.report(`${at}.bind`, "must be browser, network or none");
     return room;
@@ -255,8 +255,8 @@ class Checker {
   }
 }
 
-function openAfter(failure: string): number | undefined {
-  const parts = /^open-after ([1-9][0-9]{0,5})([smh])$/.exec(failure);
+function failOpenAfter(failure: string): number | undefined {
+  const parts = /^fail-open-after ([1-9][0-9]{0,5})([smh])$/.exec(failure);
   if (!parts) return undefined;
   const time = Number(parts[1]) * unit[parts[2] as keyof typeof unit];
   return time <= 24 * unit.h ? time : undefined;

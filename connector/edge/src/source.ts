@@ -26,7 +26,7 @@ export interface SourceOptions {
 /** Found is loaded rules. */
 export interface Found {
   site: Site;
-  serial: bigint; // 0: not signed
+  version: bigint; // 0: not signed
 }
 
 /** isSafe reports whether a URL is protected on its way: https, or on this machine. */
@@ -50,8 +50,8 @@ export class Source {
   readonly #runtime: Runtime;
   readonly #ed25519: Ed25519;
   #key: SiteKey | undefined;
-  #serial = 0n; // largest serial seen
-  #text = ""; // of the rules with that serial
+  #version = 0n; // largest version seen
+  #text = ""; // of the rules with that version
   #etag = "";
   #latest = ""; // latest text from the URL
   #kept: string | undefined; // stored text, if known
@@ -75,7 +75,7 @@ export class Source {
   /** first returns the stored or bound rules, the newest if they are signed; undefined: none. */
   async first(): Promise<Found | undefined> {
     const { rules } = this.#options;
-    const bound = this.bound ? { site: this.bound, serial: 0n } : await this.#tried(rules);
+    const bound = this.bound ? { site: this.bound, version: 0n } : await this.#tried(rules);
     return (await this.#tried(await this.#saved())) ?? bound;
   }
 
@@ -123,7 +123,7 @@ export class Source {
     const { siteKey } = this.#options;
     if (siteKey !== undefined) return this.#verified(text, siteKey);
     if (text.startsWith(firstLine)) throw new NoteError("these rules are signed: give the site key, as the console shows it");
-    return { site: parse(text), serial: 0n };
+    return { site: parse(text), version: 0n };
   }
 
   /** verified verifies signed rules, and refuses older ones. */
@@ -131,10 +131,10 @@ export class Source {
     this.#key ??= await parseSiteKey(siteKey);
     if (utf8(note).length > maxNote) throw new NoteError(`these rules have more than ${maxNote} bytes`);
     const text = await open(note, this.#key, this.#ed25519);
-    const { serial, document } = readRules(text, this.name);
-    if (serial < this.#serial) throw new NoteError(`these rules have the serial ${serial}, and ${this.#serial} was seen`);
-    if (serial === this.#serial && text !== this.#text) throw new NoteError(`two rules have the serial ${serial}`);
-    [this.#serial, this.#text] = [serial, text];
-    return { site: parse(document), serial };
+    const { version, document } = readRules(text, this.name);
+    if (version < this.#version) throw new NoteError(`these rules have the version ${version}, and ${this.#version} was seen`);
+    if (version === this.#version && text !== this.#text) throw new NoteError(`two rules have the version ${version}`);
+    [this.#version, this.#text] = [version, text];
+    return { site: parse(document), version };
   }
 }

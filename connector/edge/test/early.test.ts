@@ -12,7 +12,7 @@ const cases: [string, string, number][] = [
   ["GET", "/.proofline/wait.js", 200], ["GET", "/.proofline/enter?to=https%3A%2F%2Fshop.example.com%2F", 503], ["POST", "/.proofline/release", 503],
 ];
 
-test("default rules for specific paths let requests pass, and the rest is held", async () => {
+test("default rules for specific paths let requests pass, and the rest gets the retry page", async () => {
   let isDown = true;
   const connector = new Connector({
     key: new TextEncoder().encode("0123456789abcdef0123456789abcdef"), rulesURL: "https://queue.example.com/rules.json", log: () => {},

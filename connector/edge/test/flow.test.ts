@@ -227,17 +227,17 @@ withShop("open after 30 s", async (s) => {
   assert.equal(s.isThrough(answer).headers["x-proofline-ticket"], undefined);
   assert.equal(answer.headers["set-cookie"], undefined);
   const { rooms } = await s.counts();
-  assert.ok((rooms["sale"]?.failOpen[0]?.let ?? 0) >= 2);
+  assert.ok((rooms["sale"]?.failOpen[0]?.requests ?? 0) >= 2);
   s.queue.isDown = false;
   s.later(1001);
   await eventually("closed again", async () => (await s.get("/tickets")).status === 302);
   assert.ok((await s.counts()).rooms["sale"]?.failOpen[0]?.until);
-}, ',"failure":"open-after 30s"');
+}, ',"failure":"fail-open-after 30s"');
 
 test("a pass of another room does not trigger that room's failure mode", async () => {
   const queue = await new Queue().start();
   let ahead = 0;
-  const rooms = `"sale":{"url":"${queue.url}","failure":"open-after 1s"},"drop":{"url":"${queue.home}/r/drop"},"again":{"url":"${queue.url}"}`;
+  const rooms = `"sale":{"url":"${queue.url}","failure":"fail-open-after 1s"},"drop":{"url":"${queue.home}/r/drop"},"again":{"url":"${queue.url}"}`;
   const rules = ["sale", "drop", "again"].map((room) => `{"name":"${room}","when":{"path":{"prefix":"/${room}"}},"action":"queue ${room}"}`).join();
   const connector = new Connector({
     key: new Uint8Array(32).fill(7), rules: `{"version":1,"rooms":{${rooms}},"rules":[${rules}]}`,
@@ -312,7 +312,7 @@ withShop("refusals open nothing", async (s) => {
   s.isQueued(await s.get(`/tickets?proofline_pass=${s.queue.pass()}`));
   s.queue.status = 429;
   assert.equal((await s.get(`/tickets?proofline_pass=${s.queue.pass()}`)).status, 503);
-}, ',"failure":"open-after 1s"');
+}, ',"failure":"fail-open-after 1s"');
 
 withShop("a new key is used", async (s) => {
   await s.enter();

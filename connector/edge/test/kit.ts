@@ -25,11 +25,11 @@ export interface Answer {
 export interface Report {
   node: string;
   site: string;
-  serial: number;
+  rules_version: number;
   kind: string;
   version: string;
   counts: Record<string, number>;
-  rooms: { room: string; mode: string; started?: string[]; active?: string[]; ended?: string[]; turned?: number; unguarded?: { id: string; from: number; until: number; requests: number }[] }[];
+  rooms: { room: string; mode: string; started?: string[]; active?: string[]; ended?: string[]; turned?: number; fail_open?: { id: string; from: number; until: number; requests: number }[] }[];
 }
 
 /** textOf returns a request's body. */
@@ -106,7 +106,7 @@ export class Queue {
       const report = JSON.parse(body) as Report;
       this.reports.push(report);
       if (this.status) return answer(this.status);
-      const recorded = (room: Report["rooms"][0]) => ({ recorded: (room.unguarded ?? []).map(({ id }) => id) });
+      const recorded = (room: Report["rooms"][0]) => ({ recorded: (room.fail_open ?? []).map(({ id }) => id) });
       return answer(200, { rooms: report.rooms.map((room) => ({ room: room.room, ...(this.gate ? { ...this.gate, ...recorded(room) } : { error: "unknown" }) })) });
     }
     if (path !== "/sessions/batch") return answer(404);

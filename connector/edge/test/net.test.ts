@@ -54,7 +54,7 @@ withNet("visitors get in while the gate is open, and stay", async (s) => {
   assert.deepEqual(told, [session.Cookie, cookieOf(script)].map(idIn));
   const [report] = s.queue.reports;
   assert.match(report?.node ?? "", /^[A-Za-z0-9_-]{22}$/);
-  assert.deepEqual([report?.site, report?.serial, report?.kind, report?.rooms[0]?.room, report?.rooms[0]?.mode], ["", 0, "edge", s.queue.url, "safety-net"]);
+  assert.deepEqual([report?.site, report?.rules_version, report?.kind, report?.rooms[0]?.room, report?.rooms[0]?.mode], ["", 0, "edge", s.queue.url, "safety-net"]);
   assert.equal(new Set(s.queue.reports.map(({ node }) => node)).size, 1);
   assert.deepEqual(new Set(s.queue.tokens), new Set([`Bearer ${token}`]));
   const { started, rooms } = await s.counts();
@@ -337,18 +337,18 @@ withShop("fail-open intervals are reported", async (s) => {
   await eventually("closed again", async () => (await s.get("/tickets")).status === 302);
   s.later(10_001);
   await s.get("/about");
-  const unguarded = () => s.queue.reports.flatMap((report) => report.rooms[0]?.unguarded ?? []);
-  await eventually("it is told", () => unguarded().length > 0);
+  const failOpen = () => s.queue.reports.flatMap((report) => report.rooms[0]?.fail_open ?? []);
+  await eventually("it is told", () => failOpen().length > 0);
   await eventually("the answer is read, and later reports have none", async () => {
     const before = s.queue.reports.length;
     s.later(10_001);
     await s.get("/about");
     await eventually("another report", () => s.queue.reports.length > before);
-    return s.queue.reports.at(-1)?.rooms[0]?.unguarded === undefined;
+    return s.queue.reports.at(-1)?.rooms[0]?.fail_open === undefined;
   });
-  const [one, ...others] = unguarded();
+  const [one, ...others] = failOpen();
   assert.ok(others.every(({ id }) => id === one?.id), "one interval, by its id");
   assert.match(one?.id ?? "", /^[A-Za-z0-9_-]{22}$/);
   assert.ok((one?.from ?? 0) < (one?.until ?? 0) && (one?.requests ?? 0) >= 2, JSON.stringify(one));
   assert.equal(s.queue.reports[0]?.rooms[0]?.mode, "always");
-}, ',"failure":"open-after 30s"', bindings);
+}, ',"failure":"fail-open-after 30s"', bindings);

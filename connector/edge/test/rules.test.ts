@@ -60,13 +60,13 @@ test("valid documents", () => {
   const fine = [
     `{"version":1}`,
     `{"version":1,"rooms":null,"rules":null}`,
-    withRoom(`"origin":"queue.example.com/r/sale","mode":"scheduled","from":"2027-01-01T10:00:00Z","until":"2027-01-02T10:00:00.5+02:00","failure":"open-after 30s","bind":"network"`),
+    withRoom(`"origin":"queue.example.com/r/sale","mode":"scheduled","from":"2027-01-01T10:00:00Z","until":"2027-01-02T10:00:00.5+02:00","failure":"fail-open-after 30s","bind":"network"`),
     `{"version":1,"rooms":{"a":{"url":"http://127.0.0.1:8080/r/a"},"b":{"url":"http://localhost:80/r/b"},"c":{"url":"http://[::1]:80/r/c"}}}`,
     withRule(`"when":{"path":{"any":[{"equals":"/a"},{"prefix":"/b c"},{"suffix":".x"},{"glob":"/*"},{"not":{"equals":"/q"}}]},"network":{"not":{"in":["10.0.0.0/8","::/0"]}},"header":{"in":{"equals":""}},"cookie":{"any":{"prefix":"x"}}}`),
   ];
   for (const text of fine) parse(text);
   const filled = parse(`{"version":1,${room}}`).rooms.get("sale");
-  assert.deepEqual([filled?.origin, filled?.mode, filled?.failure, filled?.bind], ["queue.example.com/r/sale", "always", "hold", "browser"]);
+  assert.deepEqual([filled?.origin, filled?.mode, filled?.failure, filled?.bind], ["queue.example.com/r/sale", "always", "retry-page", "browser"]);
 });
 
 test("invalid documents, and the location of the first problem", () => {
@@ -95,8 +95,8 @@ test("invalid documents, and the location of the first problem", () => {
     [withRoom(`"from":"2027-01-01T10:00:00Z"`), "rooms.sale.mode"],
     [withRoom(`"mode":"scheduled","from":"2027-01-02T10:00:00Z","until":"2027-01-02T10:00:00Z"`), "rooms.sale.until"],
     [withRoom(`"failure":"open"`), "rooms.sale.failure"],
-    [withRoom(`"failure":"open-after 0s"`), "rooms.sale.failure"],
-    [withRoom(`"failure":"open-after 25h"`), "rooms.sale.failure"],
+    [withRoom(`"failure":"fail-open-after 0s"`), "rooms.sale.failure"],
+    [withRoom(`"failure":"fail-open-after 25h"`), "rooms.sale.failure"],
     [withRoom(`"bind":"device"`), "rooms.sale.bind"],
     [`{"version":1,"rules":[{"action":"bypass"}]}`, "rules[0].name"],
     [`{"version":1,"rules":[{"name":"default:x","action":"bypass"}]}`, "rules[0].name"],

@@ -39,7 +39,7 @@ class Signer {
 }
 
 const us = new Signer();
-const rules = (serial: number | string, document = `{"version":1}`, site = "shop") => `proofline-rules/v1\n${site}\n${serial}\n${document}\n`;
+const rules = (version: number | string, document = `{"version":1}`, site = "shop") => `proofline-rules/v1\n${site}\n${version}\n${document}\n`;
 
 test("notes", async () => {
   const key = await parseSiteKey(us.key);
@@ -69,8 +69,8 @@ test("notes", async () => {
 });
 
 test("the texts of notes", () => {
-  assert.deepEqual(readRules(rules(7, "{\n\n}"), "shop"), { serial: 7n, document: "{\n\n}" });
-  assert.equal(readRules(rules("9223372036854775807"), "shop").serial, 9223372036854775807n);
+  assert.deepEqual(readRules(rules(7, "{\n\n}"), "shop"), { version: 7n, document: "{\n\n}" });
+  assert.equal(readRules(rules("9223372036854775807"), "shop").version, 9223372036854775807n);
   for (const text of ["", "x", rules(1).slice(0, -1), rules(0), rules("01"), rules(-1), rules("9223372036854775808"), rules("1e3"), rules(1, "{}", "other"), rules(1, "{}", "SHOP"), rules(1).replace("v1", "v2"), `\n${rules(1)}`, "proofline-rules/v1\nshop\n1\n"]) {
     assert.throws(() => readRules(text, "shop"), Error, JSON.stringify(text));
   }
@@ -101,7 +101,7 @@ test("signed rules are accepted, older ones and others are refused", async () =>
   const { web, source } = sourceOf({ rulesURL: address, siteKey: us.key, token: "secret" });
   const pull = (text: string) => ((web.text = text), source.pull(address));
   web.headers = { ETag: '"7"' };
-  assert.equal((await pull(us.sign(rules(7))))?.serial, 7n);
+  assert.equal((await pull(us.sign(rules(7))))?.version, 7n);
   assert.equal(source.name, "shop");
   assert.equal(await pull(us.sign(rules(7))), undefined, "the same");
   assert.equal(web.asked[0]?.headers.get("If-None-Match"), null);
@@ -109,14 +109,14 @@ test("signed rules are accepted, older ones and others are refused", async () =>
   assert.equal(web.asked[1]?.headers.get("Authorization"), "Bearer secret");
   assert.equal(web.asked[1]?.redirect, "manual");
   const bad: [string, RegExp][] = [
-    [us.sign(rules(6)), /serial 6, and 7 was seen/], [us.sign(rules(7, `{"version":1,"hosts":[]}`)), /two rules have the serial 7/], [us.sign(rules(8, "{}", "other")), /of the site "other"/],
+    [us.sign(rules(6)), /version 6, and 7 was seen/], [us.sign(rules(7, `{"version":1,"hosts":[]}`)), /two rules have the version 7/], [us.sign(rules(8, "{}", "other")), /of the site "other"/],
     [new Signer().sign(rules(8)), /not signed by/], [us.sign(rules(8)).replace('"version"', '"hosts"'), /bad signature/], [`{"version":1}`, /no signed note/], [us.sign("hello\n"), /no rules of version 1/],
     [us.sign(rules(8, " ".repeat(1_000_000))), /more than/], [us.sign(rules(8, "\u00e9".repeat((1 << 19) + 2048))), /more than/],
   ];
   for (const [text, why] of bad) await assert.rejects(pull(text), { message: why });
   await assert.rejects(pull(us.sign(rules(9, `{"version":2}`))), { message: /^invalid rules/ });
-  await assert.rejects(pull(us.sign(rules(8))), { message: /serial 8, and 9 was seen/ }, "what cannot be used was seen all the same");
-  assert.equal((await pull(us.sign(rules(10))))?.serial, 10n);
+  await assert.rejects(pull(us.sign(rules(8))), { message: /version 8, and 9 was seen/ }, "what cannot be used was seen all the same");
+  assert.equal((await pull(us.sign(rules(10))))?.version, 10n);
   web.status = 304;
   assert.equal(await pull(""), undefined);
   for (const status of [401, 403, 404, 500, 302]) {
@@ -128,9 +128,9 @@ test("signed rules are accepted, older ones and others are refused", async () =>
 test("a bound note is verified, and older rules are refused", async () => {
   const { web, source } = sourceOf({ rulesURL: address, siteKey: us.key, rules: us.sign(rules(5)) });
   assert.equal(source.bound, undefined);
-  assert.equal((await source.first())?.serial, 5n);
+  assert.equal((await source.first())?.version, 5n);
   web.text = us.sign(rules(4));
-  await assert.rejects(source.pull(address), { message: /serial 4, and 5 was seen/ });
+  await assert.rejects(source.pull(address), { message: /version 4, and 5 was seen/ });
   for (const [text, why] of [[new Signer().sign(rules(5)), /not signed by/], [us.sign(rules(5, "{}", "other")), /of the site/]] as const) {
     const { source, logged } = sourceOf({ rulesURL: address, siteKey: us.key, rules: text });
     assert.equal(await source.first(), undefined);
@@ -162,27 +162,27 @@ test("saved rules outlive an instance", async () => {
   assert.deepEqual([keep.text, keep.puts], [us.sign(rules(5)), 1]);
 
   const two = begin();
-  assert.equal((await two.source.first())?.serial, 5n);
+  assert.equal((await two.source.first())?.version, 5n);
   two.web.text = us.sign(rules(4));
-  await assert.rejects(two.source.pull(address), { message: /serial 4, and 5 was seen/ });
+  await assert.rejects(two.source.pull(address), { message: /version 4, and 5 was seen/ });
   two.web.text = us.sign(rules(5));
   await two.source.pull(address);
   await two.source.save();
   assert.equal(keep.puts, 1, "what is kept is not kept again");
 
-  assert.equal((await begin({ rules: us.sign(rules(4)) }).source.first())?.serial, 5n, "one that is bound is older");
-  assert.equal((await begin({ rules: us.sign(rules(6)) }).source.first())?.serial, 6n, "one that is bound is newer");
+  assert.equal((await begin({ rules: us.sign(rules(4)) }).source.first())?.version, 5n, "one that is bound is older");
+  assert.equal((await begin({ rules: us.sign(rules(6)) }).source.first())?.version, 6n, "one that is bound is newer");
   for (const [text, why] of [[new Signer().sign(rules(9)), /not signed by/], [us.sign(rules(9, "{}", "other")), /of the site/], ["", /no signed note/]] as const) {
     keep.text = text;
     const three = begin({ rules: us.sign(rules(4)) });
-    assert.equal((await three.source.first())?.serial, 4n);
+    assert.equal((await three.source.first())?.version, 4n);
     assert.match(three.logged.join(), why);
   }
   keep.isBroken = true;
   const four = begin();
   assert.equal(await four.source.first(), undefined);
   four.web.text = us.sign(rules(7));
-  assert.equal((await four.source.pull(address))?.serial, 7n);
+  assert.equal((await four.source.pull(address))?.version, 7n);
   await four.source.save();
   assert.match(four.logged.join(), /cannot use.*broken.*cannot save.*broken/);
 });
@@ -206,7 +206,7 @@ test("signed rules need a key", async () => {
   web.text = us.sign(rules(1));
   await assert.rejects(source.pull(address), { message: /give the site key/ });
   web.text = `{"version":1}`;
-  assert.equal((await source.pull(address))?.serial, 0n);
+  assert.equal((await source.pull(address))?.version, 0n);
   assert.equal(source.name, "");
 });
 
@@ -258,6 +258,6 @@ test("rules with an invalid signature are never used", async () => {
       await new Promise((done) => setTimeout(done, 5));
     }
   }
-  assert.equal(connector.stats().serial, "2");
+  assert.equal(connector.stats().rulesVersion, "2");
   assert.equal(failing.filter((line) => line.startsWith("new rules are invalid")).length, 5, failing.join("\n"));
 });

@@ -33,7 +33,7 @@ func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 // Site is a site with one version of its rules.
 type Site struct {
 	Name    string
-	Serial  uint64
+	Version uint64
 	Hosts   []string // of the current rules, like Rooms
 	Rooms   []string
 	Changed time.Time
@@ -52,10 +52,10 @@ type Listed struct {
 // within the given time.
 func (s *Store) Sites(ctx context.Context, org uuid.UUID, within time.Duration) ([]Listed, error) {
 	rows, _ := s.pool.Query(ctx, `
-		select s.site, s.serial, s.hosts, s.rooms, v.changed_at, v.changed_by, '',
-		  count(k.node), count(k.node) filter (where k.serial < s.serial)
+		select s.site, s.version, s.hosts, s.rooms, v.changed_at, v.changed_by, '',
+		  count(k.node), count(k.node) filter (where k.rules_version < s.version)
 		from sites s
-		join site_versions v on v.org_id = s.org_id and v.site = s.site and v.serial = s.serial
+		join site_versions v on v.org_id = s.org_id and v.site = s.site and v.version = s.version
 		left join connectors k on k.org_id = s.org_id and k.site = s.site and k.seen_at > clock_timestamp() - $2::interval
 		where s.org_id = $1 and s.deleted_at is null
 		group by s.org_id, s.site, v.changed_at, v.changed_by
@@ -67,18 +67,18 @@ func (s *Store) Sites(ctx context.Context, org uuid.UUID, within time.Duration) 
 	return list, nil
 }
 
-const siteColumns = `s.site, v.serial, s.hosts, s.rooms, v.changed_at, v.changed_by, v.rules
+const siteColumns = `s.site, v.version, s.hosts, s.rooms, v.changed_at, v.changed_by, v.rules
 	from sites s join site_versions v on v.org_id = s.org_id and v.site = s.site
 	where s.org_id = $1 and s.site = $2 and s.deleted_at is null`
 
 // Site returns a site with its current rules; [ErrNotFound].
 func (s *Store) Site(ctx context.Context, org uuid.UUID, name string) (Site, error) {
-	return one(s.pool.Query(ctx, `select `+siteColumns+` and v.serial = s.serial`, org, name))
+	return one(s.pool.Query(ctx, `select `+siteColumns+` and v.version = s.version`, org, name))
 }
 
-// Version returns a site with the rules of the given serial; [ErrNotFound].
-func (s *Store) Version(ctx context.Context, org uuid.UUID, name string, serial uint64) (Site, error) {
-	return one(s.pool.Query(ctx, `select `+siteColumns+` and v.serial = $3`, org, name, serial))
+// Version returns a site with the rules of the given version; [ErrNotFound].
+func (s *Store) Version(ctx context.Context, org uuid.UUID, name string, version uint64) (Site, error) {
+	return one(s.pool.Query(ctx, `select `+siteColumns+` and v.version = $3`, org, name, version))
 }
 
 func one(rows pgx.Rows, _ error) (Site, error) { // the rows carry the error
@@ -92,9 +92,9 @@ func one(rows pgx.Rows, _ error) (Site, error) { // the rows carry the error
 	return site, nil
 }
 
-// Serial returns the serial of the current rules; [ErrNotFound].
-func (s *Store) Serial(ctx context.Context, org uuid.UUID, name string) (uint64, error) {
-	return serialOf(ctx, s.pool, org, name)
+// CurrentVersion returns the version of the current rules; [ErrNotFound].
+func (s *Store) CurrentVersion(ctx context.Context, org uuid.UUID, name string) (uint64, error) {
+	return currentVersion(ctx, s.pool, org, name)
 }
 
 // querier is implemented by pools and transactions.
@@ -102,15 +102,15 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-func serialOf(ctx context.Context, q querier, org uuid.UUID, name string) (serial uint64, err error) {
-	err = q.QueryRow(ctx, `select serial from sites where org_id = $1 and site = $2 and deleted_at is null`, org, name).Scan(&serial)
+func currentVersion(ctx context.Context, q querier, org uuid.UUID, name string) (version uint64, err error) {
+	err = q.QueryRow(ctx, `select version from sites where org_id = $1 and site = $2 and deleted_at is null`, org, name).Scan(&version)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, ErrNotFound
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read serial: %w", err)
+		return 0, fmt.Errorf("read version: %w", err)
 	}
-	return serial, nil
+	return version, nil
 }
 
 // Change is a new version of a site.
@@ -125,16 +125,16 @@ type Change struct {
 func (s *Store) Add(ctx context.Context, org uuid.UUID, c Change, maxSites, maxNames int) (Site, error) {
 	var out Site
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		var serial uint64
+		var version uint64
 		err := tx.QueryRow(ctx, `
-			insert into sites (org_id, site, serial, hosts, rooms)
+			insert into sites (org_id, site, version, hosts, rooms)
 			select $1, $2, 1, $3, $4
 			where (select count(*) filter (where deleted_at is null) < $5 and count(*) filter (where site <> $2) < $6 from sites where org_id = $1)
-			on conflict (org_id, site) do update set serial = sites.serial + 1, hosts = $3, rooms = $4, deleted_at = null
+			on conflict (org_id, site) do update set version = sites.version + 1, hosts = $3, rooms = $4, deleted_at = null
 			where sites.deleted_at is not null
-			returning serial`, org, c.Name, c.Hosts, c.Rooms, maxSites, maxNames).Scan(&serial)
+			returning version`, org, c.Name, c.Hosts, c.Rooms, maxSites, maxNames).Scan(&version)
 		if errors.Is(err, pgx.ErrNoRows) {
-			_, err := serialOf(ctx, tx, org, c.Name)
+			_, err := currentVersion(ctx, tx, org, c.Name)
 			if err == nil {
 				return ErrExists
 			}
@@ -146,35 +146,35 @@ func (s *Store) Add(ctx context.Context, org uuid.UUID, c Change, maxSites, maxN
 		if err != nil {
 			return fmt.Errorf("add site: %w", err)
 		}
-		out, err = keep(ctx, tx, org, serial, c)
+		out, err = keep(ctx, tx, org, version, c)
 		return err
 	})
 	return out, err //nolint:wrapcheck // already wrapped in the function
 }
 
-// keep stores the rules of one serial.
-func keep(ctx context.Context, tx pgx.Tx, org uuid.UUID, serial uint64, c Change) (Site, error) {
-	out := Site{Name: c.Name, Serial: serial, Hosts: c.Hosts, Rooms: c.Rooms, By: c.By, Rules: c.Rules}
-	err := tx.QueryRow(ctx, `insert into site_versions (org_id, site, serial, rules, changed_by) values ($1, $2, $3, $4, $5) returning changed_at`,
-		org, c.Name, serial, c.Rules, c.By).Scan(&out.Changed)
+// keep stores the rules of one version.
+func keep(ctx context.Context, tx pgx.Tx, org uuid.UUID, version uint64, c Change) (Site, error) {
+	out := Site{Name: c.Name, Version: version, Hosts: c.Hosts, Rooms: c.Rooms, By: c.By, Rules: c.Rules}
+	err := tx.QueryRow(ctx, `insert into site_versions (org_id, site, version, rules, changed_by) values ($1, $2, $3, $4, $5) returning changed_at`,
+		org, c.Name, version, c.Rules, c.By).Scan(&out.Changed)
 	if err != nil {
 		return Site{}, fmt.Errorf("keep rules: %w", err)
 	}
 	return out, nil
 }
 
-// Change stores new rules for a site and keeps the latest versions of them. A serial other than 0
+// Change stores new rules for a site and keeps the latest versions of them. A version other than 0
 // must be that of the current rules. Errors: [ErrNotFound], [ErrChanged].
-func (s *Store) Change(ctx context.Context, org uuid.UUID, serial uint64, c Change, versions int) (Site, error) {
+func (s *Store) Change(ctx context.Context, org uuid.UUID, version uint64, c Change, versions int) (Site, error) {
 	var out Site
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var next uint64
 		err := tx.QueryRow(ctx, `
-			update sites set serial = serial + 1, hosts = $3, rooms = $4
-			where org_id = $1 and site = $2 and deleted_at is null and ($5 = 0 or serial = $5)
-			returning serial`, org, c.Name, c.Hosts, c.Rooms, serial).Scan(&next)
+			update sites set version = version + 1, hosts = $3, rooms = $4
+			where org_id = $1 and site = $2 and deleted_at is null and ($5 = 0 or version = $5)
+			returning version`, org, c.Name, c.Hosts, c.Rooms, version).Scan(&next)
 		if errors.Is(err, pgx.ErrNoRows) {
-			if _, err := serialOf(ctx, tx, org, c.Name); err != nil {
+			if _, err := currentVersion(ctx, tx, org, c.Name); err != nil {
 				return err
 			}
 			return ErrChanged
@@ -185,7 +185,7 @@ func (s *Store) Change(ctx context.Context, org uuid.UUID, serial uint64, c Chan
 		if out, err = keep(ctx, tx, org, next, c); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `delete from site_versions where org_id = $1 and site = $2 and serial <= $3`, org, c.Name, int64(next)-int64(versions)); err != nil {
+		if _, err := tx.Exec(ctx, `delete from site_versions where org_id = $1 and site = $2 and version <= $3`, org, c.Name, int64(next)-int64(versions)); err != nil {
 			return fmt.Errorf("forget rules: %w", err)
 		}
 		return nil
@@ -193,7 +193,7 @@ func (s *Store) Change(ctx context.Context, org uuid.UUID, serial uint64, c Chan
 	return out, err //nolint:wrapcheck // already wrapped in the function
 }
 
-// Delete marks a site as deleted; its serials and rules stay. Error: [ErrNotFound].
+// Delete marks a site as deleted; its versions and rules stay. Error: [ErrNotFound].
 func (s *Store) Delete(ctx context.Context, org uuid.UUID, name string) error {
 	tag, err := s.pool.Exec(ctx, `update sites set deleted_at = clock_timestamp() where org_id = $1 and site = $2 and deleted_at is null`, org, name)
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *Store) Delete(ctx context.Context, org uuid.UUID, name string) error {
 
 // Version describes one document in a site's history.
 type Version struct {
-	Serial  uint64
+	Number  uint64
 	Changed time.Time
 	By      string
 	Size    int // of the document, in bytes
@@ -216,8 +216,8 @@ type Version struct {
 // Versions returns the stored versions of a site, newest first.
 func (s *Store) Versions(ctx context.Context, org uuid.UUID, name string) ([]Version, error) {
 	rows, _ := s.pool.Query(ctx, `
-		select serial, changed_at, changed_by, octet_length(rules) from site_versions
-		where org_id = $1 and site = $2 order by serial desc`, org, name) // the rows carry the error
+		select version, changed_at, changed_by, octet_length(rules) from site_versions
+		where org_id = $1 and site = $2 order by version desc`, org, name) // the rows carry the error
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Version])
 	if err != nil {
 		return nil, fmt.Errorf("list rules: %w", err)

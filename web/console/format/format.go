@@ -165,14 +165,14 @@ func Plain(word string) Badge { return Badge{Word: word} }
 // phases are the badges of the phases of a room. The dashboard's script has the same
 // (web/ui/src/console/live/words.ts).
 var phases = map[room.Phase]Badge{
-	room.PhaseUpcoming: {"not open yet", ""},
-	room.PhaseOpen:     {"open to join", "good"},
-	room.PhaseServing:  {"calling visitors", "good"},
-	room.PhasePaused:   {"calls paused", "warn"},
-	room.PhaseHeld:     {"entry stopped", "bad"},
-	room.PhaseClosed:   {"closed to new visitors", "good"},
-	room.PhaseEnded:    {"ended", ""},
-	room.PhaseStopped:  {"records missing", "bad"},
+	room.PhaseUpcoming:     {"not open yet", ""},
+	room.PhaseOpen:         {"open to join", "good"},
+	room.PhaseServing:      {"calling visitors", "good"},
+	room.PhasePaused:       {"calls paused", "warn"},
+	room.PhaseClaimsFrozen: {"entry stopped", "bad"},
+	room.PhaseClosed:       {"closed to new visitors", "good"},
+	room.PhaseEnded:        {"ended", ""},
+	room.PhaseStopped:      {"records missing", "bad"},
 }
 
 // Phase returns the badge of a room's phase.

@@ -105,7 +105,7 @@ type View struct {
 	Path     string       // of the request
 	Notice   string       // about the latest action, or ""
 	Problems invalid.List // of the form that was sent
-	Held     *heldRoom    // the page's room while its entry is stopped
+	Frozen   *frozenRoom  // the page's room while its entry is stopped
 	Beacon   string       // warning about the public randomness, or ""
 	Version  string
 	Now      time.Time
@@ -135,7 +135,7 @@ func (x *Request) Invalid(name string, data any, err error) error {
 func (x *Request) Render(status int, name string, v View) error {
 	v.Notice = x.shell.notices[x.QueryParam("done")]
 	if x.SignedIn() {
-		v.Held = x.heldRoom()
+		v.Frozen = x.frozenRoom()
 	}
 	page, err := x.execute(name, "frame.html", v)
 	if err != nil {
@@ -167,11 +167,11 @@ func (x *Request) execute(page, name string, v View) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// heldRoom is a room whose entry is stopped.
-type heldRoom struct{ Slug, Title string }
+// frozenRoom is a room whose entry is stopped.
+type frozenRoom struct{ Slug, Title string }
 
-// heldRoom returns the room of the page if its entry is stopped, or nil.
-func (x *Request) heldRoom() *heldRoom {
+// frozenRoom returns the room of the page if its entry is stopped, or nil.
+func (x *Request) frozenRoom() *frozenRoom {
 	slug := x.Param("slug")
 	if x.Path() == Path+"/acts" {
 		slug = x.QueryParam("object")
@@ -182,10 +182,10 @@ func (x *Request) heldRoom() *heldRoom {
 	ctx, cancel := x.Wait()
 	defer cancel()
 	r, err := x.shell.options.Rooms.Room(ctx, x.Actor, slug)
-	if err != nil || !r.Snapshot().Held {
+	if err != nil || !r.Snapshot().ClaimsFrozen {
 		return nil
 	}
-	return &heldRoom{r.Slug, r.Snapshot().Title}
+	return &frozenRoom{r.Slug, r.Snapshot().Title}
 }
 
 // organizationField is the form field with the organization of the page.

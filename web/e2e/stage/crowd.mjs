@@ -60,7 +60,7 @@ export class Crowd {
       if (assigned > this.#assigned) await this.#ask();
       this.#assigned = assigned;
       const ready = this.people.filter((one) => one.comes && !one.leaves && !one.in && one.position <= called);
-      if (!state.held) await each(ready, (one) => this.#enter(one));
+      if (!state.claims_frozen) await each(ready, (one) => this.#enter(one));
       await pause(300);
     }
   }
@@ -76,7 +76,7 @@ export class Crowd {
 
   async #enter(one) {
     const status = await this.#post(`/tickets/${one.ticket}/claim`, { secret: one.secret }, 200, 409, 410);
-    if (status === 409) return; // everybody is held, or the call is not there yet
+    if (status === 409) return; // claims are frozen, or the call is not there yet
     one.in = true;
     if (status === 200) this.admitted++;
   }

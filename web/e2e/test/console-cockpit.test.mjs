@@ -85,27 +85,27 @@ scene("a stopped entry is told apart from a pause on every page of the room", as
   await room.pause();
   await watching.page.locator('h1 [data-phase="paused"]').waitFor();
   await watching.page.getByRole("button", { name: "Resume", exact: true }).waitFor(); // without loading the page again
-  assert.equal(await watching.page.locator(".held-bar").count(), 0, "a pause is no stopped entry");
+  assert.equal(await watching.page.locator(".frozen-bar").count(), 0, "a pause is no stopped entry");
   await organizer.go("/rooms/stopped");
   assert.equal(await page.locator("h1 .badge").innerText(), "calls paused");
   await organizer.decide("Stop entry");
   await organizer.told("Entry is stopped.");
-  await watching.page.locator(".held-bar").waitFor();
+  await watching.page.locator(".frozen-bar").waitFor();
   assert.equal(await watching.page.locator("h1 .badge").innerText(), "entry stopped");
   for (const path of ["/rooms/stopped", "/rooms/stopped/settings", "/rooms/stopped/brand", "/rooms/stopped/preview", "/rooms/stopped/rehearsal", "/rooms/stopped/history", "/rooms/stopped/ticket", "/rooms/stopped/queue-it", "/acts?object=stopped"]) {
     await organizer.go(path);
-    const bar = page.locator(".held-bar");
+    const bar = page.locator(".frozen-bar");
     assert.equal(await bar.count(), 1, `${path} says that entry is stopped`);
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
     assert.ok((await bar.evaluate((one) => one.getBoundingClientRect().top)) >= 0, `${path}: the bar stays in sight`);
   }
   await organizer.go("/rooms/stopped");
   await accessible(page, "a room whose entry is stopped");
-  await organizer.view("held");
+  await organizer.view("claims-frozen");
   await organizer.go("/rooms");
   await page.locator(".badge.bad", { hasText: "entry stopped" }).waitFor();
   await organizer.go("/rooms/stopped/settings");
   await organizer.decide("Resume");
   await organizer.told("The line goes on.");
-  await watching.page.locator(".held-bar").waitFor({ state: "detached" });
+  await watching.page.locator(".frozen-bar").waitFor({ state: "detached" });
 });

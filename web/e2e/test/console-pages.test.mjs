@@ -109,7 +109,7 @@ describe("pages of the console", { concurrency: 1 }, () => {
   scene("full of texts that would like to be scripts", async (stage) => {
     const filler = await owner(stage);
     const ids = await fill(filler);
-    const named = (path) => path.replace(":slug", "hostile").replace("drafts/:id", `drafts/${ids.draft}`).replace("webhooks/:id", `webhooks/${ids.webhook}`).replace(":delivery", ids.delivery).replace(":site", "hostile").replace(":serial", "1");
+    const named = (path) => path.replace(":slug", "hostile").replace("drafts/:id", `drafts/${ids.draft}`).replace("webhooks/:id", `webhooks/${ids.webhook}`).replace(":delivery", ids.delivery).replace(":site", "hostile").replace(":version", "1");
     await everywhere(stage, pathsOf("plain", "empty", "draft", "webhook", "delivery", "site", "room"), "full", named);
     await literal(filler, named);
   });

@@ -30,8 +30,8 @@ async function owner(stage, options) {
 }
 
 /** A connector that reports. */
-async function report(serial, counts) {
-  const body = { node: "AAAAAAAAAAAAAAAAAAAAAA", site: "shop", serial, kind: "proxy", version: "1.0", counts, rooms: [] };
+async function report(version, counts) {
+  const body = { node: "AAAAAAAAAAAAAAAAAAAAAA", site: "shop", rules_version: version, kind: "proxy", version: "1.0", counts, rooms: [] };
   const answer = await fetch(`${server.url}/v1/connectors/report`, {
     method: "POST",
     headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
@@ -186,7 +186,7 @@ describe("sites", { concurrency: 1 }, () => {
     await first.press("Save the rules");
     await first.heading("These rules were changed meanwhile");
     await first.inspect("sites-conflict");
-    assert.match(await page.locator(".diff del").first().innerText(), /open-after|\/members|url/);
+    assert.match(await page.locator(".diff del").first().innerText(), /fail-open-after|\/members|url/);
     await first.press("Save mine over it");
     await first.told("The rules are saved.");
     await first.lists(["wait in line for sale while its gate is shut", "safety net", "no connector has reported", "Gate and figures"], "the site");

@@ -225,10 +225,10 @@ async function steer(operator, viewer, room, crowd, [watching, fan]) {
   await fan.is("called");
   await operator.decide("Stop entry");
   await operator.told("Entry is stopped.");
-  await fan.page.locator('main[data-held] [data-show="held"]').waitFor();
+  await fan.page.locator('main[data-claims-frozen] [data-show="claims-frozen"]').waitFor();
   await operator.decide("Resume");
   await operator.told("The line goes on.");
-  await fan.page.locator("main#line:not([data-held])").waitFor();
+  await fan.page.locator("main#line:not([data-claims-frozen])").waitFor();
   await fan.main();
   await fan.is("admitted");
   await operator.decide("Pause");
@@ -326,7 +326,7 @@ async function audited(stage, room, truth) {
     await page.setContent(await readFile(file, "utf8"));
     const text = await page.locator("body").innerText();
     await context.close();
-    for (const act of [/called faster: 3,000 a minute instead of 600/, /1 pause, 1 hold, 2 resumptions/, /called visitors could not go in/, /Calls continued/, /The message to visitors changed/, /arrivals of each 15 s were drawn together/, /revoked-bot: [^\n]*\s1\b/, /ended/i]) assert.match(text, act);
+    for (const act of [/called faster: 3,000 a minute instead of 600/, /1 pause, 1 freeze of claims, 2 resumptions/, /called visitors could not go in/, /Calls continued/, /The message to visitors changed/, /arrivals of each 15 s were drawn together/, /revoked-bot: [^\n]*\s1\b/, /ended/i]) assert.match(text, act);
     for (const [what, n] of [["no-show", truth.no_shows], ["left", truth.left]]) assert.match(text, new RegExp(`${what}: [^\\n]*\\s${n}\\b`));
   } finally {
     await rm(folder, { recursive: true, force: true });

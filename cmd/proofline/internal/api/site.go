@@ -8,8 +8,8 @@ import (
 // Site is a site in the management API.
 type Site struct {
 	Name     string          `json:"name"`
-	URL      string          `json:"url"`    // of the rules, for connectors
-	Serial   uint64          `json:"serial"` // version of the rules
+	URL      string          `json:"url"`     // of the rules, for connectors
+	Version  uint64          `json:"version"` // version of the rules
 	Changed  time.Time       `json:"changed"`
 	By       string          `json:"changed_by"`
 	Hosts    []string        `json:"hosts"`
@@ -30,7 +30,7 @@ type Warning struct {
 
 // SiteVersion is a current or former version of a site's rules.
 type SiteVersion struct {
-	Serial  uint64          `json:"serial"`
+	Version uint64          `json:"version"`
 	Changed time.Time       `json:"changed"`
 	By      string          `json:"changed_by"`
 	Size    int             `json:"size"`
@@ -39,12 +39,12 @@ type SiteVersion struct {
 
 // Connector is a connector process that reported to the server.
 type Connector struct {
-	Node      string    `json:"node"`
-	Site      string    `json:"site"` // empty: its rules belong to no site of this server
-	Kind      string    `json:"kind"`
-	Version   string    `json:"version"`
-	Serial    uint64    `json:"serial"`
-	Behind    bool      `json:"behind"`
-	Connected bool      `json:"connected"`
-	Seen      time.Time `json:"seen"`
+	Node         string    `json:"node"`
+	Site         string    `json:"site"` // empty: its rules belong to no site of this server
+	Kind         string    `json:"kind"`
+	Version      string    `json:"version"`
+	RulesVersion uint64    `json:"rules_version"`
+	Behind       bool      `json:"behind"`
+	Connected    bool      `json:"connected"`
+	Seen         time.Time `json:"seen"`
 }

@@ -62,7 +62,7 @@ func (d *demo) checkProxy(ctx context.Context, shoppers int) error {
 		{`proofline_connector_releases_total`, shoppers},
 		{`proofline_connector_dropped_total`, 0},
 		{`proofline_connector_faults_total`, 0},
-		{`proofline_connector_rules_serial`, 1},
+		{`proofline_connector_rules_version`, 1},
 	} {
 		got, err := d.front.metric(ctx, f.name)
 		if err != nil {

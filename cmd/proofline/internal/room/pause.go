@@ -23,17 +23,17 @@ still, and the pause is an entry in the transcript.`,
 	}
 }
 
-func holdCommand(m *remote.Manager) *cobra.Command {
+func freezeClaimsCommand(m *remote.Manager) *cobra.Command {
 	return &cobra.Command{
-		Use:   "hold SLUG",
+		Use:   "freeze-claims SLUG",
 		Short: "Pause, and freeze the claims of called visitors too",
 		Long: `Pause a room and freeze claims: called visitors cannot enter either, and their
 claim time stands still. Use it when the site behind the room is down. "room
 resume" ends it.`,
-		Example: "  proofline room hold sale",
+		Example: "  proofline room freeze-claims sale",
 		Args:    cobra.ExactArgs(1),
 		RunE: cli.Runs(func(c *cobra.Command, args []string) error {
-			return change(m, c, http.MethodPost, roomPath(args[0], "/hold"), nil)
+			return change(m, c, http.MethodPost, roomPath(args[0], "/freeze-claims"), nil)
 		}),
 	}
 }
@@ -41,7 +41,7 @@ resume" ends it.`,
 func resumeCommand(m *remote.Manager) *cobra.Command {
 	return &cobra.Command{
 		Use:     "resume SLUG",
-		Short:   "Continue after a pause or hold",
+		Short:   "Continue after a pause or a freeze of claims",
 		Example: "  proofline room resume sale",
 		Args:    cobra.ExactArgs(1),
 		RunE: cli.Runs(func(c *cobra.Command, args []string) error {

@@ -21,9 +21,9 @@ func applySiteCommand(m *remote.Manager) *cobra.Command {
 		Long: `Set a site's rules from a file, and create the site if it does not exist. Running
 it again does nothing. Possible mistakes are printed as warnings:
 
-  + site shop: created, serial 1
+  + site shop: created, version 1
     ! rooms.sale does not send visitors back to shop.example.com: ...
-  ~ site shop: serial 1 -> 2
+  ~ site shop: version 1 -> 2
   = site shop: nothing to change
 
 connector/rules/FORMAT.md describes rules. If a room in them is on this server, it
@@ -34,7 +34,7 @@ must belong to the organization.`,
   {
     "version": 1,
     "hosts": ["shop.example.com"],
-    "rooms": {"sale": {"url": "https://queue.example.com/r/sale", "failure": "open-after 5m"}},
+    "rooms": {"sale": {"url": "https://queue.example.com/r/sale", "failure": "fail-open-after 5m"}},
     "rules": [{"name": "tickets", "when": {"path": {"prefix": "/tickets"}}, "action": "queue sale"}]
   }`,
 		Args: cobra.ExactArgs(2),
@@ -82,7 +82,7 @@ func applySite(m *remote.Manager, c *cobra.Command, name, file string) error {
 	if err := json.Unmarshal(raw, &after); err != nil {
 		return cli.Failed(fmt.Errorf("%w: %w", api.ErrAnswer, err), "check --server")
 	}
-	return m.Print(raw, func() error { return printApplied(m, before.Serial, &after) })
+	return m.Print(raw, func() error { return printApplied(m, before.Version, &after) })
 }
 
 // readJSON reads a JSON file, or standard input for "-".
@@ -97,16 +97,16 @@ func readJSON(m *remote.Manager, file string) ([]byte, error) {
 	return text, nil
 }
 
-// printApplied prints the change from the serial before; 0: the site is new.
+// printApplied prints the change from the version before; 0: the site is new.
 func printApplied(m *remote.Manager, before uint64, s *api.Site) error {
 	var err error
 	switch before {
 	case 0:
-		err = m.Printf("+ site %s: created, serial %d\n", s.Name, s.Serial)
-	case s.Serial:
+		err = m.Printf("+ site %s: created, version %d\n", s.Name, s.Version)
+	case s.Version:
 		err = m.Printf("= site %s: nothing to change\n", s.Name)
 	default:
-		err = m.Printf("~ site %s: serial %d -> %d\n", s.Name, before, s.Serial)
+		err = m.Printf("~ site %s: version %d -> %d\n", s.Name, before, s.Version)
 	}
 	return errors.Join(err, printWarnings(m, s.Warnings))
 }

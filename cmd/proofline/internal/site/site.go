@@ -75,13 +75,13 @@ func printSites(m *remote.Manager, sites []api.Site) error {
 			connectors += fmt.Sprintf(", %d behind", s.Behind)
 		}
 		rows = append(rows, []string{
-			s.Name, serialWords(s.Serial), connectors, s.Changed.Local().Format(time.DateTime), s.By, hostWords(s.Hosts),
+			s.Name, versionWords(s.Version), connectors, s.Changed.Local().Format(time.DateTime), s.By, hostWords(s.Hosts),
 		})
 	}
 	return m.PrintTable(rows...)
 }
 
-func serialWords(serial uint64) string { return "serial " + strconv.FormatUint(serial, 10) }
+func versionWords(version uint64) string { return "version " + strconv.FormatUint(version, 10) }
 
 func hostWords(hosts []string) string {
 	if len(hosts) == 0 {
@@ -91,18 +91,18 @@ func hostWords(hosts []string) string {
 }
 
 func showSiteCommand(m *remote.Manager) *cobra.Command {
-	var serial uint64
+	var number uint64
 	var bare bool
 	c := &cobra.Command{
 		Use:   "show NAME",
 		Short: "Show a site, with warnings about its rules",
 		Example: `  proofline site show shop
   proofline site show shop --rules > rules.json
-  proofline site show shop --serial 3`,
+  proofline site show shop --version 3`,
 		Args: cobra.ExactArgs(1),
 		RunE: cli.Runs(func(c *cobra.Command, args []string) error {
-			if c.Flags().Changed("serial") {
-				return showSiteVersion(m, c, args[0], serial)
+			if c.Flags().Changed("version") {
+				return showSiteVersion(m, c, args[0], number)
 			}
 			var site api.Site
 			raw, err := m.Ask(c, http.MethodGet, sitePath(args[0], ""), nil, &site)
@@ -118,13 +118,13 @@ func showSiteCommand(m *remote.Manager) *cobra.Command {
 		}),
 	}
 	c.Flags().BoolVar(&bare, "rules", false, "print only the rules, as they were written")
-	c.Flags().Uint64Var(&serial, "serial", 0, "print the rules with this `SERIAL`, current or former")
+	c.Flags().Uint64Var(&number, "version", 0, "print the rules with this `VERSION`, current or former")
 	return c
 }
 
-func showSiteVersion(m *remote.Manager, c *cobra.Command, name string, serial uint64) error {
+func showSiteVersion(m *remote.Manager, c *cobra.Command, name string, number uint64) error {
 	var version api.SiteVersion
-	raw, err := m.Ask(c, http.MethodGet, sitePath(name, "/history/"+strconv.FormatUint(serial, 10)), nil, &version)
+	raw, err := m.Ask(c, http.MethodGet, sitePath(name, "/history/"+strconv.FormatUint(number, 10)), nil, &version)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func showSiteVersion(m *remote.Manager, c *cobra.Command, name string, serial ui
 
 func printSite(m *remote.Manager, s *api.Site) error {
 	rows := [][]string{
-		{"site", s.Name}, {"rules", s.URL}, {"serial", strconv.FormatUint(s.Serial, 10)},
+		{"site", s.Name}, {"rules", s.URL}, {"version", strconv.FormatUint(s.Version, 10)},
 		{"changed", s.Changed.Local().Format("2006-01-02 15:04:05 MST") + ", by " + s.By}, {"hosts",
 			hostWords(s.Hosts)},
 	}
@@ -158,7 +158,7 @@ func deleteSiteCommand(m *remote.Manager) *cobra.Command {
 		Use:   "delete NAME",
 		Short: "Delete a site",
 		Long: `Delete a site. Its connectors keep their rules. If you create a site of the same
-name later, it has this one's history, and its serials continue.`,
+name later, it has this one's history, and its versions continue.`,
 		Example: "  proofline site delete shop",
 		Args:    cobra.ExactArgs(1),
 		RunE: cli.Runs(func(c *cobra.Command, args []string) error {
@@ -220,7 +220,7 @@ func printConnectors(m *remote.Manager, list []api.Connector) error {
 	}
 	rows := [][]string{{"NODE", "SITE", "KIND", "VERSION", "RULES", "LAST REPORT"}}
 	for _, n := range list {
-		name, rules, seen := n.Site, serialWords(n.Serial), n.Seen.Local().Format(time.DateTime)
+		name, rules, seen := n.Site, versionWords(n.RulesVersion), n.Seen.Local().Format(time.DateTime)
 		if name == "" {
 			name, rules = "-", "its own"
 		}

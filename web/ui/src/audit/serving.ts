@@ -14,7 +14,7 @@ export class Serving {
   readonly #pace: Pace;
   #called = 0; // the serving pointer: all places up to it are called
   #done = 0;
-  #isHeld = false; // in a pause: nobody is admitted
+  #claimsFrozen = false; // in a pause: nobody is admitted
 
   constructor(policy: EntryOf<"room">, line: readonly Arrival[]) {
     this.#policy = policy;
@@ -50,7 +50,7 @@ export class Serving {
     must("admission", arrival !== undefined, "the ticket never arrived");
     must("admission", arrival.calledAt !== undefined, "the ticket is not called");
     must("admission", arrival.settled === "no", "the ticket is admitted or skipped already");
-    must("admission", !this.#isHeld, "claims are paused");
+    must("admission", !this.#claimsFrozen, "claims are paused");
     must("admission", this.#left(time, arrival.calledAt) > 0, "the time to claim is over");
     must("admission", pass === passOf(this.#policy.origin, ticket), "not the pass of the ticket");
     arrival.settled = "admitted";
@@ -75,15 +75,15 @@ export class Serving {
   }
 
   pause(time: number, claims: boolean): void {
-    must("amend", !this.#pace.paused || this.#isHeld !== claims, "the room is paused already");
+    must("amend", !this.#pace.paused || this.#claimsFrozen !== claims, "the room is paused already");
     if (!this.#pace.paused) this.#pace.pause(time);
-    this.#isHeld = claims;
+    this.#claimsFrozen = claims;
   }
 
   resume(time: number): void {
     must("amend", this.#pace.paused, "the room is not paused");
     this.#pace.resume(time);
-    this.#isHeld = false;
+    this.#claimsFrozen = false;
   }
 
   /** How long a ticket called at that moment of the claim clock may still be claimed; RULES.md section 8. */

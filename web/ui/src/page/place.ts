@@ -10,7 +10,7 @@ export interface Place {
   opens: number;
   starts: number;
   paused: boolean;
-  held: boolean; // in a pause: whoever is called cannot go in either
+  claimsFrozen: boolean; // in a pause: whoever is called cannot go in either
   gate: boolean; // the page has words for a site that lets people in without waiting
   without: string; // of a place that is gone: the state of the page without it
   cookie: boolean; // the secret came along as a cookie
@@ -36,7 +36,7 @@ export function readPlace(data: DOMStringMap): Place {
     opens: number(data["opens"]),
     starts: number(data["starts"]),
     paused: data["paused"] !== undefined,
-    held: data["held"] !== undefined,
+    claimsFrozen: data["claimsFrozen"] !== undefined,
     gate: data["gate"] !== undefined,
     without: data["without"] ?? "",
     cookie: data["cookie"] !== undefined,
@@ -69,7 +69,7 @@ export function hasMoved(place: Place, room: Room, now: number): boolean {
     case "drawn":
       return over || room.called >= (place.position ?? Infinity);
     case "called": // in a pause the time to go in stands still: the server knows how much is left
-      return over || room.paused !== place.paused || room.held !== place.held || (!room.paused && now >= place.now + place.left);
+      return over || room.paused !== place.paused || room.claimsFrozen !== place.claimsFrozen || (!room.paused && now >= place.now + place.left);
     case "over":
     case "missed":
     case "left":

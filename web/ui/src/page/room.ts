@@ -3,7 +3,7 @@ export interface Room {
   size: number; // of the transcript: a document with less is older
   phase: string;
   paused: boolean;
-  held: boolean; // in a pause: nobody goes in
+  claimsFrozen: boolean; // in a pause: nobody goes in
   full: boolean; // nobody more can join for now
   open: boolean; // the site lets people in without waiting
   message: Message | undefined;
@@ -46,7 +46,7 @@ export function readRoom(json: unknown): Room {
     size: doc.number("size"),
     phase: doc.text("phase"),
     paused: doc.flag("paused"),
-    held: doc.flag("held"),
+    claimsFrozen: doc.flag("claims_frozen"),
     full: doc.flag("full"),
     open: doc.text("gate", "shut") === "open",
     message: messageOf(doc),

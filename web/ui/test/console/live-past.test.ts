@@ -10,7 +10,7 @@ function second(n: number, change: Partial<Figures> = {}): Figures {
   return {
     at: new Date((noon + n) * 1000).toISOString(), phase: "serving", opens: "", starts: "", closes: null, arrivals: 10 * n, arrival_rate: 3, waiting: n, windows: [], active: 1, admitted: 0, joining: null,
     next: { window: null, draw: null, called: null }, alarms: [], no_show_rate: { recent: null, overall: null },
-    outflow: { per_minute: 60, max_active: 0, minute: 30 }, gate: null, unguarded: [], witnesses: [], nodes: [], ...change,
+    outflow: { per_minute: 60, max_active: 0, minute: 30 }, gate: null, fail_open: [], witnesses: [], nodes: [], ...change,
   };
 }
 
@@ -36,7 +36,7 @@ test("targets and limits stay as they were at the time", () => {
   past.push(second(0));
   past.push(second(1, { outflow: { per_minute: 120, max_active: 7, minute: 30 } }));
   past.push(second(2, { phase: "paused" }));
-  past.push(second(3, { phase: "held" }));
+  past.push(second(3, { phase: "claims-frozen" }));
   past.push(second(4));
   assert.deepEqual(past.target, [30, 45, 60, 120, 0, 0, 60]);
   assert.deepEqual(past.limit, [null, 9, null, 7, null, null, null]);

@@ -21,7 +21,7 @@ test("figures have the words of the server", () => {
     [joining(359 * 60, 361 * 60), "in 345 to 375 min"], [joining(50 * 3600, 61 * 3600), "in 50 to 61 h"],
     [until(-1), "now"], [until(0), "now"], [until(42_000), "0:42"], [until(41_001), "0:42"], [until(725_000), "12:05"], [until(11_525_000), "3:12:05"], [until(183_600_000), "2 d 03:00"],
     [noShowLevel({ recent: null, overall: null }), ""], [noShowLevel({ recent: 0.249, overall: 1 }), ""], [noShowLevel({ recent: 0.25, overall: 0 }), "warn"], [noShowLevel({ recent: 0.78, overall: 0 }), "bad"], [noShowLevel({ recent: null, overall: 0.5 }), "bad"],
-    [emptied({ at: after(0), phase: "serving", waiting: 0, next: line(60, 90) }), "no line"], [emptied({ at: after(0), phase: "held", waiting: 3, next: line(60, 90) }), "not while stopped"],
+    [emptied({ at: after(0), phase: "serving", waiting: 0, next: line(60, 90) }), "no line"], [emptied({ at: after(0), phase: "claims-frozen", waiting: 3, next: line(60, 90) }), "not while stopped"],
     [emptied({ at: after(0), phase: "serving", waiting: 3, next: line(60, 150) }), "in 1 to 3 min"], [emptied({ at: after(0), phase: "serving", waiting: 3, next: { window: null, draw: null, called: null } }), "\u2013"],
     [number(0), "0"], [number(999), "999"], [number(1000), "1,000"], [number(1_234_567), "1,234,567"],
   ]) assert.equal(got, want);
@@ -30,7 +30,7 @@ test("figures have the words of the server", () => {
 const figures = {
   at: after(0), phase: "serving", opens: after(-60), starts: after(0), closes: null, arrivals: 5, arrival_rate: 2.5, waiting: 200_000, windows: [], active: 7, admitted: 4, joining: null,
   next: { window: null, draw: null, called: null }, alarms: [], no_show_rate: { recent: null, overall: null },
-  outflow: { per_minute: 600, max_active: 0, minute: 598.2 }, gate: null, unguarded: [], witnesses: [], nodes: [],
+  outflow: { per_minute: 600, max_active: 0, minute: 598.2 }, gate: null, fail_open: [], witnesses: [], nodes: [],
 } satisfies Figures;
 
 test("values are found by their path, and said in a form", () => {

@@ -10,7 +10,7 @@ import { readRoom, textFor } from "../../src/page/room.ts";
 
 /** As the server writes it, without what pages do not need. */
 const document = {
-  size: 5, phase: "serving", paused: false, held: false, full: false, message: null, opens: "2030-05-01T11:00:00.000Z", starts: "2030-05-01T12:00:00.000Z",
+  size: 5, phase: "serving", paused: false, claims_frozen: false, full: false, message: null, opens: "2030-05-01T11:00:00.000Z", starts: "2030-05-01T12:00:00.000Z",
   closes: null, outflow: { per_minute: 60, max_active: 0 }, window: null,
   windows: [{ index: 3, from: "2030-05-01T11:03:00.000Z", to: "2030-05-01T11:04:00.000Z", arrivals: 7, frozen: true, drawn: true, first_position: 12 }],
   lanes: { general: { drawn: 18, called: 2 } }, poll: { after_ms: 2000, most_ms: 60_000, rest_ms: 120_000, jitter: 0.3, listen_ahead: 100 }, now: "2030-05-01T12:00:00.500Z",
@@ -18,7 +18,7 @@ const document = {
 
 test("a state document", () => {
   assert.deepEqual(readRoom(document), {
-    size: 5, phase: "serving", paused: false, held: false, full: false, open: false, message: undefined, revoked: 0, withdrawn: [], opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12), closes: Infinity,
+    size: 5, phase: "serving", paused: false, claimsFrozen: false, full: false, open: false, message: undefined, revoked: 0, withdrawn: [], opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12), closes: Infinity,
     perMinute: 60, free: Infinity, firstFree: 0, freed: Infinity, drawn: 18, called: 2, groups: new Map([[3, 7]]), after: 2000, most: 60_000, rest: 120_000, jitter: 0.3, listenAhead: 100, now: Date.UTC(2030, 4, 1, 12) + 500,
   });
 });
@@ -55,7 +55,7 @@ test("a room with a limit at its site", () => {
 test("what is not a state document is refused", () => {
   for (const broken of [
     null, [], "state", {}, { ...document, size: "5" }, { ...document, size: -1 }, { ...document, size: NaN }, { ...document, phase: 1 },
-    { ...document, paused: 0 }, { ...document, held: undefined }, { ...document, opens: "soon" }, { ...document, windows: {} }, { ...document, windows: [3] },
+    { ...document, paused: 0 }, { ...document, claims_frozen: undefined }, { ...document, opens: "soon" }, { ...document, windows: {} }, { ...document, windows: [3] },
     { ...document, lanes: {} }, { ...document, poll: null }, { ...document, message: "Soon" }, { ...document, message: { default: "en", texts: { en: 1 } } },
   ]) {
     assert.throws(() => readRoom(broken), /^Error: state/, JSON.stringify(broken));

@@ -114,7 +114,7 @@ function controlsOf(root: HTMLElement): (phase: string) => void {
   let shown = document.querySelector<HTMLElement>("h1 [data-phase]")?.dataset.phase;
   return (phase) => {
     if (phase === shown) return;
-    const matters = [shown, phase].some((one) => one === "paused" || one === "held" || one === "ended");
+    const matters = [shown, phase].some((one) => one === "paused" || one === "claims-frozen" || one === "ended");
     shown = phase;
     if (matters) void exchangeControls(root);
   };
@@ -124,10 +124,10 @@ async function exchangeControls(root: HTMLElement): Promise<void> {
   const answer = await fetch(location.pathname, { headers: { accept: "text/html" } }).catch(() => undefined);
   if (!answer?.ok || answer.redirected) return; // the feed says why
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  document.querySelector(".held-bar")?.remove();
-  const held = page.querySelector(".held-bar");
-  if (held) {
-    const bar = document.importNode(held, true);
+  document.querySelector(".frozen-bar")?.remove();
+  const frozen = page.querySelector(".frozen-bar");
+  if (frozen) {
+    const bar = document.importNode(frozen, true);
     document.querySelector("main")?.before(bar);
     confirmActs(bar);
   }
@@ -154,9 +154,9 @@ function fillTables(root: ParentNode, f: Figures): void {
   );
   root.querySelector<HTMLElement>("[data-none=windows]")?.toggleAttribute("hidden", f.windows.length > 0);
   root.querySelector("[data-rows=windows]")?.closest(".table")?.toggleAttribute("hidden", f.windows.length === 0);
-  const unguarded = f.unguarded.map((u) => [dateTime(new Date(u.from)), dateTime(new Date(u.until)), u.requests]);
-  rows(root, "unguarded", unguarded, [2], [2]);
-  root.querySelector("[data-has=unguarded]")?.toggleAttribute("hidden", unguarded.length === 0);
+  const failOpen = f.fail_open.map((u) => [dateTime(new Date(u.from)), dateTime(new Date(u.until)), u.requests]);
+  rows(root, "fail-open", failOpen, [2], [2]);
+  root.querySelector("[data-has=fail-open]")?.toggleAttribute("hidden", failOpen.length === 0);
   root.querySelector("[data-has=gate]")?.toggleAttribute("hidden", f.gate === null);
   rows(root, "witnesses", f.witnesses.map((w) => [w.name, w.cosigned, w.draws]), [1, 2], [1, 2]);
   rows(

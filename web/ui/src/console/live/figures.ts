@@ -18,7 +18,7 @@ export interface Figures {
   no_show_rate: { recent: number | null; overall: number | null };
   outflow: { per_minute: number; max_active: number; minute: number | null };
   gate: { state: string; since: string; started: number; active: number; nodes: number } | null;
-  unguarded: { at: string; from: string; until: string; requests: number }[];
+  fail_open: { at: string; from: string; until: string; requests: number }[];
   witnesses: { name: string; cosigned: number; draws: number }[];
   nodes: { name: string; version: string; self: boolean; lost: boolean; healthy: boolean; started: string; rooms: number; heap: number; refused: Record<string, number> }[];
 }

@@ -15,7 +15,7 @@ export interface Columns {
 }
 
 /** Reports whether calls are stopped in a phase. */
-const isStopped = (phase: string): boolean => phase === "paused" || phase === "held";
+const isStopped = (phase: string): boolean => phase === "paused" || phase === "claims-frozen";
 
 /** The latest 15 minutes of a room. */
 export class Past implements Columns {

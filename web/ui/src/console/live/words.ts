@@ -53,7 +53,7 @@ export function turn({ at, joining }: Pick<Figures, "at" | "joining">): string {
 /** Says when everyone now in line is called. */
 export function emptied({ at, phase, waiting, next }: Pick<Figures, "at" | "phase" | "waiting" | "next">): string {
   if (waiting === 0) return "no line";
-  if (phase === "paused" || phase === "held") return "not while stopped";
+  if (phase === "paused" || phase === "claims-frozen") return "not while stopped";
   return next.called ? spanAhead(at, next.called) : dash;
 }
 
@@ -74,7 +74,7 @@ export const states: Record<string, readonly [word: string, className: string]> 
   open: ["open to join", "good"],
   serving: ["calling visitors", "good"],
   paused: ["calls paused", "warn"],
-  held: ["entry stopped", "bad"],
+  "claims-frozen": ["entry stopped", "bad"],
   closed: ["closed to new visitors", "good"],
   ended: ["ended", ""],
 };

@@ -10,9 +10,9 @@ import (
 // error.
 func (r *Room) Pause(ctx context.Context) error { return r.pause(ctx, false) }
 
-// Hold stops calls and freezes claims: called visitors cannot enter, and their time to claim stands still.
-// Holding again is no error.
-func (r *Room) Hold(ctx context.Context) error { return r.pause(ctx, true) }
+// FreezeClaims stops calls and freezes claims: called visitors cannot enter, and their time to claim stands still.
+// Freezing again is no error.
+func (r *Room) FreezeClaims(ctx context.Context) error { return r.pause(ctx, true) }
 
 func (r *Room) pause(ctx context.Context, claims bool) error {
 	return r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
@@ -33,5 +33,5 @@ func (r *Room) Resume(ctx context.Context) error {
 	})
 }
 
-// IsHeld reports whether claims are frozen; calls are then paused, too.
-func (r *Room) IsHeld() bool { return r.Snapshot().Held }
+// ClaimsFrozen reports whether claims are frozen; calls are then paused, too.
+func (r *Room) ClaimsFrozen() bool { return r.Snapshot().ClaimsFrozen }

@@ -11,46 +11,46 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
-// TestHold keeps called visitors out on every node, costs nobody the time to
+// TestFreezeClaims keeps called visitors out on every node, costs nobody the time to
 // go in, and is over with the pause.
-func TestHold(t *testing.T) {
+func TestFreezeClaims(t *testing.T) {
 	t.Parallel()
 	url, master := pgtest.URL(t), newMaster(t)
 	rs, other := node(t, url, master), node(t, url, master)
 	r := create(t, rs, Config{
-		Slug: "hold", Windows: []WindowRule{{Length: Duration(200 * time.Millisecond)}},
+		Slug: "frozen", Windows: []WindowRule{{Length: Duration(200 * time.Millisecond)}},
 		Outflow: Outflow{PerMinute: 600}, Claim: span(time.Minute),
 	})
 	visitors := joinMany(t, r, 2)
 	called := awaitCalled(t, r, visitors)
 	before, _ := r.Standing(called.ticket)
-	if err := r.Hold(t.Context()); err != nil {
+	if err := r.FreezeClaims(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Claim(t.Context(), called.ticket, called.secret); !errors.Is(err, ErrHeld) {
-		t.Errorf("claim while held: %v, want ErrHeld", err)
+	if _, err := r.Claim(t.Context(), called.ticket, called.secret); !errors.Is(err, ErrClaimsFrozen) {
+		t.Errorf("claim while frozen: %v, want ErrClaimsFrozen", err)
 	}
-	far := get(t, other, "hold")
-	eventually(t, "the other node holds", far.IsHeld)
-	if _, err := far.Claim(t.Context(), called.ticket, called.secret); !errors.Is(err, ErrHeld) {
-		t.Errorf("claim on another node: %v, want ErrHeld", err)
+	far := get(t, other, "frozen")
+	eventually(t, "the other node freezes claims", far.ClaimsFrozen)
+	if _, err := far.Claim(t.Context(), called.ticket, called.secret); !errors.Is(err, ErrClaimsFrozen) {
+		t.Errorf("claim on another node: %v, want ErrClaimsFrozen", err)
 	}
 	first, _ := r.Standing(called.ticket)
 	time.Sleep(100 * time.Millisecond)
 	if second, _ := r.Standing(called.ticket); second.Left != first.Left || first.Left > before.Left+5000 { // a node guesses the database's clock
 		t.Errorf("time to go in: %d ms, then %d ms, then %d ms", before.Left, first.Left, second.Left)
 	}
-	if err := far.Resume(t.Context()); err != nil { // where it was not held
+	if err := far.Resume(t.Context()); err != nil { // where it was not frozen
 		t.Fatal(err)
 	}
-	eventually(t, "the hold is over", func() bool { return !r.IsHeld() })
+	eventually(t, "the freeze is over", func() bool { return !r.ClaimsFrozen() })
 	if _, err := r.Claim(t.Context(), called.ticket, called.secret); err != nil {
-		t.Errorf("claim after the hold: %v", err)
+		t.Errorf("claim after the freeze: %v", err)
 	}
 	for _, step := range []struct {
 		do   func(context.Context) error
 		want Phase
-	}{{r.Pause, PhasePaused}, {r.Hold, PhaseHeld}, {r.Hold, PhaseHeld}, {r.Pause, PhasePaused}, {r.Hold, PhaseHeld}, {r.Resume, PhaseServing}, {r.Resume, PhaseServing}} {
+	}{{r.Pause, PhasePaused}, {r.FreezeClaims, PhaseClaimsFrozen}, {r.FreezeClaims, PhaseClaimsFrozen}, {r.Pause, PhasePaused}, {r.FreezeClaims, PhaseClaimsFrozen}, {r.Resume, PhaseServing}, {r.Resume, PhaseServing}} {
 		if err := step.do(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -14,19 +14,19 @@ import (
 
 // Limits of fail-open reports.
 const (
-	unguardedMost    = 60 // entries an hour
-	unguardedJoined  = 10_000
-	mostRequests     = 1<<53 - 1        // in one entry; the largest integer that every JSON reader can represent
-	unguardedTimeout = 20 * time.Second // shorter than the time after which another node takes the reports over
+	failOpenMost    = 60 // entries an hour
+	failOpenJoined  = 10_000
+	mostRequests    = 1<<53 - 1        // in one entry; the largest integer that every JSON reader can represent
+	failOpenTimeout = 20 * time.Second // shorter than the time after which another node takes the reports over
 )
 
-// takeUnguarded stores fail-open intervals, has them recorded in the transcript, and returns the ids of those
+// takeFailOpen stores fail-open intervals, has them recorded in the transcript, and returns the ids of those
 // recorded. A room that has ended only stores them, and counts them as recorded.
-func (r *Room) takeUnguarded(ctx context.Context, list []pgroom.Unguarded) ([]uuid.UUID, error) {
-	recorded, err := r.flow.store.AddUnguarded(ctx, r.ID, list)
+func (r *Room) takeFailOpen(ctx context.Context, list []pgroom.FailOpen) ([]uuid.UUID, error) {
+	recorded, err := r.flow.store.AddFailOpen(ctx, r.ID, list)
 	if err == nil && len(recorded) < len(list) {
-		if err = r.recordUnguarded(ctx); err == nil {
-			recorded, err = r.flow.store.AddUnguarded(ctx, r.ID, list)
+		if err = r.recordFailOpen(ctx); err == nil {
+			recorded, err = r.flow.store.AddFailOpen(ctx, r.ID, list)
 		}
 	}
 	if err != nil {
@@ -41,21 +41,21 @@ func (r *Room) takeUnguarded(ctx context.Context, list []pgroom.Unguarded) ([]uu
 	return ids, nil
 }
 
-// recordUnguarded records stored reports in the transcript, within the hour's limit: each as one entry, and
+// recordFailOpen records stored reports in the transcript, within the hour's limit: each as one entry, and
 // the surplus of the hour joined in the last one. Several nodes may do so at once: each claims its reports
 // first.
-func (r *Room) recordUnguarded(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, unguardedTimeout)
+func (r *Room) recordFailOpen(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, failOpenTimeout)
 	defer cancel()
 	for {
 		most := 1
-		switch left := r.unguardedLeft(); {
+		switch left := r.failOpenLeft(); {
 		case r.Snapshot().Ended || left == 1:
-			most = unguardedJoined
+			most = failOpenJoined
 		case left <= 0:
 			return nil
 		}
-		claim, err := r.flow.store.ClaimUnguarded(ctx, r.ID, most)
+		claim, err := r.flow.store.ClaimFailOpen(ctx, r.ID, most)
 		if err != nil || len(claim.Reports) == 0 {
 			return err
 		}
@@ -65,8 +65,8 @@ func (r *Room) recordUnguarded(ctx context.Context) error {
 	}
 }
 
-// errUnguardedMost is returned when the hour's limit of entries is reached.
-var errUnguardedMost = errors.New("limit of fail-open entries in an hour reached")
+// errFailOpenMost is returned when the hour's limit of entries is reached.
+var errFailOpenMost = errors.New("limit of fail-open entries in an hour reached")
 
 // recordClaim records one claim in the transcript, unless the transcript already has it.
 func (r *Room) recordClaim(ctx context.Context, c pgroom.Claim) error {
@@ -76,8 +76,8 @@ func (r *Room) recordClaim(ctx context.Context, c pgroom.Claim) error {
 		switch {
 		case s.Ended(), again && l.passed.has(e):
 			return nil, nil
-		case l.passed.lately(now) >= unguardedMost:
-			return nil, errUnguardedMost
+		case l.passed.lately(now) >= failOpenMost:
+			return nil, errFailOpenMost
 		}
 		again = true // the append may be stored although it seems to have failed
 		e.Time = now
@@ -86,14 +86,14 @@ func (r *Room) recordClaim(ctx context.Context, c pgroom.Claim) error {
 	switch {
 	case err == nil:
 		return r.flow.store.MarkRecorded(ctx, r.ID, c.ID)
-	case errors.Is(err, errUnguardedMost):
+	case errors.Is(err, errFailOpenMost):
 		return r.flow.store.Unclaim(ctx, r.ID, c.ID)
 	}
 	return err // if it was not recorded, another node takes the claim over
 }
 
 // joined returns one entry for several reports, from the earliest start to the latest end.
-func joined(list []pgroom.Unguarded) fairness.Amend {
+func joined(list []pgroom.FailOpen) fairness.Amend {
 	e := fairness.Amend{Change: fairness.ChangeUnguarded}
 	for i, u := range list {
 		from, until := fairness.Time(u.From), fairness.Time(u.Until)
@@ -108,15 +108,15 @@ func joined(list []pgroom.Unguarded) fairness.Amend {
 
 // has reports whether a recent entry has the same content.
 func (p *passed) has(e fairness.Amend) bool {
-	want := Unguarded{From: timeOf(e.From), Until: timeOf(e.Until), Requests: e.Requests}
-	return slices.ContainsFunc(p.unguarded, func(u Unguarded) bool {
+	want := FailOpen{From: timeOf(e.From), Until: timeOf(e.Until), Requests: e.Requests}
+	return slices.ContainsFunc(p.failOpen, func(u FailOpen) bool {
 		return u.From.Equal(want.From) && u.Until.Equal(want.Until) && u.Requests == want.Requests
 	})
 }
 
 // lately returns the number of entries in the last hour.
 func (p *passed) lately(now fairness.Time) (n int) {
-	for _, u := range p.unguarded {
+	for _, u := range p.failOpen {
 		if fromTime(u.At)+fairness.Time(time.Hour.Milliseconds()) > now {
 			n++
 		}
@@ -124,19 +124,19 @@ func (p *passed) lately(now fairness.Time) (n int) {
 	return n
 }
 
-// unguardedLeft returns how many more entries the hour may have.
-func (r *Room) unguardedLeft() int {
+// failOpenLeft returns how many more entries the hour may have.
+func (r *Room) failOpenLeft() int {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return unguardedMost - r.live.passed.lately(max(fromTime(r.clock.Now()), r.live.Now()))
+	return failOpenMost - r.live.passed.lately(max(fromTime(r.clock.Now()), r.live.Now()))
 }
 
 // How often waiting reports are recorded and expired rows deleted, and how long rows are kept: sessions in
 // case reports are repeated.
 const (
-	tendEvery       = time.Minute
-	forgetFree      = 10 * time.Minute
-	forgetUnguarded = 7 * 24 * time.Hour
+	tendEvery      = time.Minute
+	forgetFree     = 10 * time.Minute
+	forgetFailOpen = 7 * 24 * time.Hour
 )
 
 // tend records waiting fail-open reports, and deletes expired rows.
@@ -146,11 +146,11 @@ func (rs *Rooms) tend(ctx context.Context) {
 	for id := range rooms {
 		ids = append(ids, id)
 	}
-	waiting, err := rs.Options.Rooms.WaitingUnguarded(ctx, ids)
+	waiting, err := rs.Options.Rooms.WaitingFailOpen(ctx, ids)
 	for _, id := range waiting {
-		err = errors.Join(err, rooms[id].recordUnguarded(ctx))
+		err = errors.Join(err, rooms[id].recordFailOpen(ctx))
 	}
-	err = errors.Join(err, rs.Options.Rooms.ForgetFree(ctx, forgetFree, forgetUnguarded))
+	err = errors.Join(err, rs.Options.Rooms.ForgetFree(ctx, forgetFree, forgetFailOpen))
 	if err != nil && ctx.Err() == nil {
 		rs.Log.Warn("cannot process connector reports", "err", err)
 	}
