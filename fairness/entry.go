@@ -322,6 +322,7 @@ func (e *Amend) AppendEntry(dst []byte) []byte {
 		}
 	case ChangeUnguarded:
 		w = w.time(e.From).time(e.Until).number(e.Requests)
+	case ChangeResume, ChangeOpen, ChangeShut:
 	}
 	return w
 }

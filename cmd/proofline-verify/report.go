@@ -126,6 +126,7 @@ func printCheck(b *strings.Builder, number int, c verifier.Check, colour func(in
 		mark, code = "✓", green
 	case verifier.Fail:
 		mark, code = "✗", red
+	case verifier.Skipped:
 	}
 	fmt.Fprintf(b, "  %2d %s %s\n", number, colour(code, mark), strings.Join(wrapped(c.Title, 7), "\n       "))
 	if c.Status != verifier.Pass || slices.Contains(detailed, c.ID) {

@@ -84,8 +84,9 @@ func statsVerdict(r *stats.Result, colour func(int, string) string) string {
 		return colour(red, fmt.Sprintf("✗ UNUSUAL at %s: %d of %s", level, unusual,
 			numeral.Count(uint64(made), "test", "tests"))) +
 			"\n  Chance does this to at most one fair room in a hundred. It is a reason to ask,\n  not a proof: no rule was broken.\n\n"
+	default:
+		return colour(grey, "– TOO FEW ARRIVALS TO TELL") + "\n  No test could be made.\n\n"
 	}
-	return colour(grey, "– TOO FEW ARRIVALS TO TELL") + "\n  No test could be made.\n\n"
 }
 
 func printTest(b *strings.Builder, number int, t stats.Test, colour func(int, string) string) {

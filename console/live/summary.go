@@ -262,6 +262,7 @@ func (d *digest) amend(e *fairness.Amend) {
 		if len(d.FailOpen) < maxSwitches {
 			d.FailOpen = append(d.FailOpen, FailOpen{moment(e.Time), moment(e.From), moment(e.Until), e.Requests})
 		}
+	default:
 	}
 }
 

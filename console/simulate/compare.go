@@ -80,8 +80,10 @@ func (p *Plan) rows(lengths []Duration) []Row {
 // if people come before it, else until the crowd has arrived.
 func (p *Plan) oneDraw() Duration {
 	a := &p.Arrivals
-	last := a.Over
+	var last Duration
 	switch a.Shape {
+	case Steady:
+		last = a.Over
 	case Burst:
 		last = 7 * a.HalfLife
 	case Early:

@@ -190,8 +190,9 @@ func newMoments(p *Plan) func(d *dice, n, of int, k kind) fairness.Time {
 		}
 	case Recorded:
 		return newTape(a.Buckets).moment
+	default:
+		return func(d *dice, _, _ int, k kind) fairness.Time { return burst(d, k) }
 	}
-	return func(d *dice, _, _ int, k kind) fairness.Time { return burst(d, k) }
 }
 
 // tape is a recording from which arrivals are drawn.

@@ -46,8 +46,9 @@ func (v value) String() string {
 		return v.color.String()
 	case role:
 		return "var(--" + v.text + ")"
+	default:
+		return v.text
 	}
-	return v.text
 }
 
 // pixels is the number of pixels in a rem, unless a visitor has chosen another text size.

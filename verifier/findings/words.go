@@ -55,7 +55,13 @@ func (f *Finder) words(of *Finding) string {
 			". There is nothing to draw in such a group: its place depends only on the time of arrival."
 	case ShortClaim:
 		return of.Items[0].Text + " A visitor who looks away for a moment loses the place, and it counts as a no-show."
+	default: // Amendments
+		return f.amendments(n)
 	}
+}
+
+// amendments counts the amendments by kind.
+func (f *Finder) amendments(n uint64) string {
 	var kinds []string
 	for _, k := range kindWords {
 		if n := f.amended.kinds[k.kind]; n > 0 {
@@ -68,9 +74,10 @@ func (f *Finder) words(of *Finding) string {
 
 // kindWords name the kinds of amendments.
 var kindWords = []struct{ kind, one, many string }{
-	{"outflow", "change of the pace", "changes of the pace"}, {"windows", "change of the schedule",
-		"changes of the schedule"},
-	{"pause", "pause", "pauses"}, {"freeze-claims", "freeze of claims", "freezes of claims"}, {"resume", "resumption", "resumptions"},
+	{"outflow", "change of the pace", "changes of the pace"},
+	{"windows", "change of the schedule", "changes of the schedule"},
+	{"pause", "pause", "pauses"}, {"freeze-claims", "freeze of claims", "freezes of claims"},
+	{"resume", "resumption", "resumptions"},
 	{"message", "message", "messages"},
 	{"open", "opening past the line", "openings past the line"}, {"shut", "end of one", "ends of one"},
 	{"unguarded", "time without the room", "times without the room"},

@@ -89,8 +89,9 @@ func amended(e *fairness.Amend) string {
 		return "shut: the site admits only visitors who waited in line"
 	case fairness.ChangeUnguarded:
 		return fmt.Sprintf("fail-open: from %s to %s the site could not reach the room, and admitted %d requests without a pass", clock(e.From), clock(e.Until), e.Requests)
+	default:
+		return string(e.Change)
 	}
-	return string(e.Change)
 }
 
 // lines returns the events of a step, with the counts first.

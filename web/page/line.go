@@ -32,8 +32,9 @@ func (p *linePage) Changes() bool {
 	switch p.View.State {
 	case Upcoming, Joinable, Full, Waiting, Drawn, Called:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // In reports whether the page is in one of these states.

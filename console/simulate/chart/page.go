@@ -107,6 +107,7 @@ func arrivals(p *simulate.Plan) string {
 		return fmt.Sprintf("%s before the start, and a burst at it: %s", simulate.Percent(a.Early), burst)
 	case simulate.Recorded:
 		return "as recorded"
+	default:
+		return "a burst at the opening: " + burst
 	}
-	return "a burst at the opening: " + burst
 }
