@@ -380,7 +380,7 @@ func failOpen(n int) []pgroom.FailOpen {
 // each is recorded once.
 func TestFailOpen(t *testing.T) {
 	t.Parallel()
-	_, rooms := pair(t, quick("fail_open"))
+	_, rooms := pair(t, quick("fail-open"))
 	list := failOpen(5)
 	var all sync.WaitGroup
 	for i := range 10 {
