@@ -1,6 +1,7 @@
 package room
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,21 +10,25 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/room/setting"
 )
 
 // Amendment is a change of a live room; nil fields stay as they are. Title and settings are not recorded in
 // the transcript.
 type Amendment struct {
-	Title   *string
-	Outflow *OutflowChange
-	Message *MessageChange
-	Windows []WindowRule // apply from the From of the first one
-	Closes  *time.Time
+	Title   *string        `json:"title,omitempty"`
+	Outflow *OutflowChange `json:"outflow,omitempty"`
+	Message *MessageChange `json:"-"`
+	Windows []WindowRule   `json:"windows,omitempty"` // apply from the From of the first one
+	Closes  *time.Time     `json:"closes,omitempty"`
 	SettingsChange
 }
 
 // OutflowChange is a change of the outflow; nil members stay as they are.
-type OutflowChange struct{ PerMinute, MaxActive *uint32 }
+type OutflowChange struct {
+	PerMinute *uint32 `json:"per_minute,omitempty"`
+	MaxActive *uint32 `json:"max_active,omitempty"`
+}
 
 // on returns the outflow after the change.
 func (c *OutflowChange) on(o fairness.Outflow) fairness.Outflow {
@@ -40,28 +45,18 @@ func (c *OutflowChange) on(o fairness.Outflow) fairness.Outflow {
 // unknown, malformed, or invalid in any room.
 func ParseAmendment(data []byte) (Amendment, error) {
 	var a Amendment
-	d := newFields(data, "title", "outflow", "message", "windows", "closes", "targets", "signed_return", "brand",
-		"max_waiting", "time_zone")
-	read(d, "title", &a.Title, wantText)
-	a.Message = d.message()
-	read(d, "closes", &a.Closes, wantTime)
-	d.windows(&a.Windows)
-	if d.has("outflow") {
-		a.Outflow = &OutflowChange{}
-		in := d.outflow()
-		if in.raw != nil && len(in.raw) == 0 {
-			in.problem("", "changes nothing: give per_minute or max_active")
-		}
-		read(in, "per_minute", &a.Outflow.PerMinute, wantRate)
-		read(in, "max_active", &a.Outflow.MaxActive, wantCount)
+	members, problems := setting.ReadAmendment(data)
+	if members == nil {
+		return a, problems.Err()
 	}
-	a.SettingsChange = d.settings()
-	d.add(a.problems())
-	if len(d.raw) == 0 {
-		d.problem("", "changes nothing: give title, outflow, message, windows, closes, targets, "+
-			"signed_return, brand, max_waiting or time_zone")
+	if err := json.Unmarshal(members, &a); err != nil {
+		return a, fmt.Errorf("read an amendment: %w", err)
 	}
-	return a, d.err()
+	var message invalid.List
+	a.Message, message = parseMessage(members)
+	setting.Merge(&problems, message)
+	setting.Merge(&problems, a.problems())
+	return a, problems.Err()
 }
 
 // problems lists what is invalid in any room. If it is empty, the rules may refuse only the first of the
@@ -69,13 +64,13 @@ func ParseAmendment(data []byte) (Amendment, error) {
 func (a Amendment) problems() invalid.List {
 	var list invalid.List
 	if a.Title != nil {
-		list = append(list, textProblems("title", *a.Title, maxTitle)...)
+		list = append(list, setting.Check("title", *a.Title)...)
 	}
 	if a.Message != nil {
 		list = append(list, a.Message.problems()...)
 	}
-	if o := a.Outflow; o != nil && o.PerMinute != nil && (*o.PerMinute < 1 || *o.PerMinute > fairness.MaxRate) {
-		list.Add("outflow.per_minute", wantRate)
+	if o := a.Outflow; o != nil && o.PerMinute != nil {
+		list = append(list, setting.Check("outflow.per_minute", *o.PerMinute)...)
 	}
 	list = append(list, a.windowProblems()...)
 	return append(list, a.on(Settings{}).problems()...)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room/locale"
+	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/room/style"
 )
 
@@ -157,7 +158,9 @@ func (t Texts) problems(prefix string) invalid.List {
 		most       int
 	}{{"headline", t.Headline, maxHeadline}, {"intro", t.Intro, maxIntro}, {"help", t.Help, maxWords},
 		{"footer", t.Footer, maxWords}} {
-		list = append(list, textProblems(prefix+text.name, text.text, text.most)...)
+		if k := (setting.Text{Max: text.most}); !k.Accepts(text.text) {
+			list = append(list, invalid.Problem{Field: prefix + text.name, Detail: k.Want()})
+		}
 	}
 	for _, link := range []struct{ name, url string }{{"help_url", t.HelpURL}, {"privacy_url", t.PrivacyURL},
 		{"imprint_url", t.ImprintURL}} {
@@ -179,7 +182,7 @@ func isLink(text string) bool {
 	}
 	u, err := url.Parse(text)
 	return err == nil && len(text) <= maxLink && u.Scheme == "https" && u.User == nil &&
-		!strings.ContainsAny(text, "\\ ") && hostForm.MatchString(u.Host)
+		!strings.ContainsAny(text, "\\ ") && setting.IsHost(u.Host)
 }
 
 func (b Brand) languageProblems() invalid.List {
@@ -200,53 +203,4 @@ func choiceProblems(field, chosen string, from []string) invalid.List {
 		return nil
 	}
 	return invalid.List{{Field: field, Detail: "must be one of " + strings.Join(from, ", ")}}
-}
-
-// schemeFields are the members of a scheme, textFields those of texts.
-var (
-	schemeFields = []string{"logo", "color", "background"}
-	textFields   = []string{"headline", "intro", "help", "help_url", "footer", "privacy_url", "imprint_url"}
-)
-
-// brand parses a brand.
-func (d *fields) brand() *Brand {
-	b := &Brand{}
-	in := d.inner("brand", d.raw["brand"], append(slices.Clone(schemeFields), "dark", "texts", "languages", "font",
-		"corners", "css")...)
-	in.scheme(&b.Scheme)
-	if in.has("dark") {
-		in.inner("dark", in.raw["dark"], schemeFields...).scheme(&b.Dark)
-	}
-	if in.has("texts") {
-		texts := in.inner("texts", in.raw["texts"], Languages...)
-		for _, lang := range Languages {
-			if texts.has(lang) {
-				if b.Texts == nil {
-					b.Texts = map[string]Texts{}
-				}
-				b.Texts[lang] = texts.inner(lang, texts.raw[lang], textFields...).texts()
-			}
-		}
-	}
-	read(in, "languages", &b.Languages, "must be a list of languages such as en")
-	read(in, "font", &b.Font, wantText)
-	read(in, "corners", &b.Corners, wantText)
-	read(in, "css", &b.CSS, wantText)
-	return b
-}
-
-func (d *fields) scheme(s *Scheme) {
-	read(d, "logo", &s.Logo, wantText)
-	read(d, "color", &s.Color, wantText)
-	read(d, "background", &s.Background, wantText)
-}
-
-func (d *fields) texts() (t Texts) {
-	for name, text := range map[string]*string{
-		"headline": &t.Headline, "intro": &t.Intro, "help": &t.Help, "help_url": &t.HelpURL, "footer": &t.Footer,
-		"privacy_url": &t.PrivacyURL, "imprint_url": &t.ImprintURL,
-	} {
-		read(d, name, text, wantText)
-	}
-	return t
 }

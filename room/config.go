@@ -1,35 +1,25 @@
 package room
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"maps"
-	"regexp"
 	"slices"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
-	"github.com/proofline/proofline/internal/jsontext"
+	"github.com/proofline/proofline/room/setting"
 )
 
 // Defaults of a configuration.
 const (
-	DefaultClaim     = 5 * time.Minute
-	DefaultSession   = 15 * time.Minute
-	DefaultWindow    = time.Minute
-	DefaultPerMinute = 60
-	// DefaultMaxWaiting is the longest line that the benchmarks measure. Without a limit only the server's
-	// memory would stop a flood of joins.
-	DefaultMaxWaiting = 1_000_000
+	DefaultClaim      = setting.DefaultClaim
+	DefaultSession    = setting.DefaultSession
+	DefaultWindow     = time.Minute
+	DefaultPerMinute  = setting.DefaultPerMinute
+	DefaultMaxWaiting = setting.DefaultMaxWaiting
 )
-
-const maxTitle = 200 // characters
 
 // Duration is a time.Duration that JSON writes as "1m30s".
 type Duration time.Duration
@@ -39,8 +29,8 @@ func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d)
 
 // UnmarshalText parses what time.ParseDuration accepts, in whole milliseconds.
 func (d *Duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(string(text))
-	if err != nil || v%time.Millisecond != 0 {
+	v, ok := setting.ParseDuration(string(text))
+	if !ok {
 		return fmt.Errorf("must be a duration such as 30s or 2m")
 	}
 	*d = Duration(v)
@@ -89,142 +79,17 @@ type Outflow struct {
 // malformed, and problems of the others that do not depend on the time.
 func ParseConfig(data []byte) (Config, error) {
 	var c Config
-	d := newFields(data, "slug", "title", "opens", "starts", "closes", "windows", "outflow", "claim", "session",
-		"beacon", "margin", "quorum", "targets", "signed_return", "brand", "max_waiting", "time_zone")
-	read(d, "slug", &c.Slug, wantText)
-	read(d, "title", &c.Title, wantText)
-	read(d, "opens", &c.Opens, wantTime)
-	read(d, "starts", &c.Starts, wantTime)
-	read(d, "closes", &c.Closes, wantTime)
-	read(d, "claim", &c.Claim, wantDuration)
-	read(d, "session", &c.Session, wantDuration)
-	read(d, "beacon", &c.Beacon, wantBeacon)
-	read(d, "margin", &c.Margin, wantDuration)
-	read(d, "quorum", &c.Quorum, wantCount)
-	d.windows(&c.Windows)
-	if d.has("outflow") {
-		in := d.outflow()
-		read(in, "per_minute", &c.Outflow.PerMinute, wantRate)
-		read(in, "max_active", &c.Outflow.MaxActive, wantCount)
-		if in.has("per_minute") && c.Outflow.PerMinute == 0 {
-			in.problem("per_minute", wantRate) // only a missing value gets the default
-		}
+	members, problems := setting.Read(data)
+	if members == nil {
+		return c, problems.Err()
 	}
-	c.MaxWaiting = DefaultMaxWaiting
-	c.Settings = d.settings().on(c.Settings)
-	if d.raw != nil && d.err() != nil { // if there is no problem so far, creating the room reports those below
-		d.add(invalid.Problems(c.check(time.UnixMilli(0))))
+	if err := json.Unmarshal(members, &c); err != nil {
+		return c, fmt.Errorf("read a room's configuration: %w", err)
 	}
-	return c, d.err()
-}
-
-const (
-	wantText     = "must be a text"
-	wantTime     = "must be an RFC 3339 time such as 2030-05-01T12:00:00Z"
-	wantDuration = `must be a duration such as "30s"`
-	wantBeacon   = `must be "none", or a drand chain such as "drand:quicknet"`
-	wantCount    = "must be a whole number from 0 to 4294967295"
-)
-
-var wantRate = fmt.Sprintf("must be a whole number from 1 to %d", fairness.MaxRate)
-
-// fields reads the members of a JSON object one by one, so that all problems are found, not only the first.
-type fields struct {
-	raw      map[string]json.RawMessage
-	prefix   string
-	problems *invalid.List
-}
-
-func newFields(data []byte, known ...string) *fields {
-	d := &fields{problems: &invalid.List{}}
-	if wrong := (jsontext.Form{Depth: maxNested}).Check(data); wrong != nil {
-		d.problem(wrong.Field, wrong.Detail)
+	if len(problems) > 0 { // without any, creating the room reports those below
+		setting.Merge(&problems, invalid.Problems(c.check(time.UnixMilli(0))))
 	}
-	d.object(data, known)
-	return d
-}
-
-func (d *fields) object(data []byte, known []string) {
-	if err := json.Unmarshal(data, &d.raw); err != nil || d.raw == nil {
-		d.raw = nil
-		detail := "must be a JSON object"
-		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-			detail += fmt.Sprintf("; after %d bytes: %v", syntax.Offset, syntax)
-		}
-		d.problem("", detail)
-	}
-	for _, name := range slices.Sorted(maps.Keys(d.raw)) {
-		if !slices.Contains(known, name) && len(*d.problems) < invalid.Max {
-			d.problem(name, "is not known; known are "+strings.Join(known, ", "))
-		}
-	}
-}
-
-func (d *fields) problem(name, detail string) {
-	d.add(invalid.List{{Field: strings.Trim(d.prefix+name, "."), Detail: detail}})
-}
-
-// maxNested is the maximum nesting of lists and objects in a room's JSON.
-const maxNested = 32
-
-// add adds problems, at most one per field. A field that could not be parsed gets no further problems.
-func (d *fields) add(problems invalid.List) {
-	for _, p := range problems {
-		if len(*d.problems) >= invalid.Max {
-			return
-		}
-		known := func(k invalid.Problem) bool { return p.Field == k.Field || strings.HasPrefix(p.Field, k.Field+".") }
-		if !slices.ContainsFunc(*d.problems, known) {
-			*d.problems = append(*d.problems, p)
-		}
-	}
-}
-
-// has reports whether a member is present and not null.
-func (d *fields) has(name string) bool {
-	raw, ok := d.raw[name]
-	return ok && !bytes.Equal(raw, []byte("null"))
-}
-
-// read decodes a member if it is present. It leaves into alone if the member is malformed.
-func read[T any](d *fields, name string, into *T, want string) {
-	if !d.has(name) {
-		return
-	}
-	var value T
-	if json.Unmarshal(d.raw[name], &value) != nil {
-		d.problem(name, want)
-		return
-	}
-	*into = value
-}
-
-// inner returns the fields of a member that is itself an object.
-func (d *fields) inner(name string, raw json.RawMessage, known ...string) *fields {
-	in := &fields{prefix: d.prefix + name + ".", problems: d.problems}
-	in.object(raw, known)
-	return in
-}
-
-func (d *fields) windows(into *[]WindowRule) {
-	var rules []json.RawMessage
-	read(d, "windows", &rules, `must be a list of {"from": time, "length": duration}`)
-	for i, raw := range rules {
-		var w WindowRule
-		in := d.inner(fmt.Sprintf("windows[%d]", i), raw, "from", "length")
-		read(in, "from", &w.From, wantTime)
-		read(in, "length", &w.Length, wantDuration)
-		*into = append(*into, w)
-	}
-}
-
-// outflow returns the members of the outflow.
-func (d *fields) outflow() *fields {
-	return d.inner("outflow", d.raw["outflow"], "per_minute", "max_active")
-}
-
-func (d *fields) err() error {
-	return d.problems.Err()
+	return c, problems.Err()
 }
 
 // withDefaults returns the configuration with all defaults filled in, as of now.
@@ -275,33 +140,17 @@ func defaultWindows(opens, starts time.Time) []WindowRule {
 	}
 }
 
-var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-
 // problems lists what is invalid apart from the policy.
 func (c Config) problems() invalid.List {
-	var list invalid.List
-	if !slugForm.MatchString(c.Slug) {
-		list.Add("slug", "must be 1 to 63 of a-z, 0-9 and '-', not beginning or ending with '-'")
-	}
-	list = append(list, textProblems("title", c.Title, maxTitle)...)
-	if c.Beacon != "" && c.Beacon != fairness.NoBeacon && !strings.HasPrefix(c.Beacon, chainPrefix) {
-		list.Add("beacon", wantBeacon)
-	}
+	list := setting.Check("slug", c.Slug)
+	list = append(list, setting.Check("title", c.Title)...)
+	list = append(list, setting.Check("beacon", c.Beacon)...)
 	for i, w := range c.Windows {
 		if i > 0 && w.From == nil {
 			list.Add(fmt.Sprintf("windows[%d].from", i), "is needed for every rule but the first")
 		}
 	}
 	return append(list, c.Settings.problems()...)
-}
-
-// textProblems checks a text for users, which the database must be able to store: it does not accept NUL.
-func textProblems(field, text string, most int) invalid.List {
-	if !utf8.ValidString(text) || utf8.RuneCountInString(text) > most || strings.ContainsRune(text, 0) {
-		return invalid.List{{Field: field,
-			Detail: fmt.Sprintf("must be at most %d characters of UTF-8, none of them NUL", most)}}
-	}
-	return nil
 }
 
 // policy returns the policy to publish: identity comes from id, the rest from the configuration.

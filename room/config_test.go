@@ -12,6 +12,7 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/room/setting"
 )
 
 // moment is when the rooms of the pure tests are made.
@@ -84,7 +85,7 @@ func TestParseConfig(t *testing.T) {
 		// One answer lists what cannot be read and what is wrong otherwise.
 		{
 			`{"slug":"-A-","title":"a\u0000","claim":"x","session":"1ms","beacon":"dice","outflow":{"per_minute":10000001},"windows":[{"length":"1ms"},{"length":"2m"}],"opens":"2030-05-01T12:00:00Z","starts":"2030-05-01T11:00:00Z","closes":"2030-05-01T12:00:00Z"}`,
-			[]string{"claim", "slug", "title", "beacon", "windows[1].from", "starts", "closes", "windows[0].length", "windows[0].from", "outflow.per_minute", "session"},
+			[]string{"slug", "title", "windows[0].length", "outflow.per_minute", "claim", "session", "beacon", "windows[1].from", "starts", "closes", "windows[0].from"},
 		},
 		{`{"opens":7,"windows":[{"from":"2030-05-01T12:00:00Z","length":"1m"}]}`, []string{"opens", "slug"}},
 	} {
@@ -109,11 +110,11 @@ func TestConfigProblems(t *testing.T) {
 		fields []string
 	}{
 		{Config{Slug: "a"}, nil},
-		{Config{Slug: strings.Repeat("a", 63), Title: strings.Repeat("é", maxTitle)}, nil},
+		{Config{Slug: strings.Repeat("a", 63), Title: strings.Repeat("é", setting.MaxTitle)}, nil},
 		{Config{}, []string{"slug"}},
 		{Config{Slug: "a\n"}, []string{"slug"}},
 		{Config{Slug: strings.Repeat("a", 64)}, []string{"slug"}},
-		{Config{Slug: "a", Title: strings.Repeat("é", maxTitle+1)}, []string{"title"}},
+		{Config{Slug: "a", Title: strings.Repeat("é", setting.MaxTitle+1)}, []string{"title"}},
 		{Config{Slug: "a", Title: "\xff"}, []string{"title"}},
 		{Config{Slug: "a", Title: "a\x00"}, []string{"title"}},
 		{Config{Slug: "a", Opens: in(-time.Millisecond)}, []string{"opens"}},
@@ -252,7 +253,7 @@ func TestParseAmendment(t *testing.T) {
 	}{
 		{`{"title":"a","message":null,"outflow":{"per_minute":1},"closes":"2030-05-01T12:00:00Z","windows":[{"from":"2030-05-01T12:00:00Z","length":"1m"}]}`, []string{"windows[0].from"}},
 		{`{"title":"","outflow":{"per_minute":10000000,"max_active":0},"windows":[{"from":"2030-05-01T12:00:00Z","length":"1m"}]}`, nil},
-		{`{"message":1,"title":"a\u0000"}`, []string{"message", "title"}},
+		{`{"message":1,"title":"a\u0000"}`, []string{"title", "message"}},
 		{`{"outflow":null,"message":null,"title":null,"windows":null,"closes":null}`, nil},
 		{`{}`, []string{""}},
 		{`null`, []string{""}},
@@ -260,13 +261,13 @@ func TestParseAmendment(t *testing.T) {
 		{`{"outflow":{}}`, []string{"outflow"}},
 		{`{"outflow":[]}`, []string{"outflow"}},
 		{`{"outflow":{"per_minute":0}}`, []string{"outflow.per_minute"}},
-		{`{"outflow":{"per_minute":10000001,"max_active":-1}}`, []string{"outflow.max_active", "outflow.per_minute"}},
+		{`{"outflow":{"per_minute":10000001,"max_active":-1}}`, []string{"outflow.per_minute", "outflow.max_active"}},
 		{`{"closes":"never"}`, []string{"closes"}},
 		{`{"closes":"2030-05-01T12:00:00Z","closes":"2031-05-01T12:00:00Z"}`, []string{"closes"}},
 		{`{"windows":[{"length":"1m"},{"from":1,"length":"1m"}]}`, []string{"windows[1].from", "windows[0].from"}},
 		{
 			`{"windows":[{"from":"2030-05-01T12:00:00Z"},{"from":"2030-05-01T11:00:00Z","length":"1ms"}]}`,
-			[]string{"windows[0].length", "windows[1].length", "windows[1].from"},
+			[]string{"windows[1].length", "windows[0].length", "windows[1].from"},
 		},
 	} {
 		_, err := ParseAmendment([]byte(test.json))

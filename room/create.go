@@ -45,11 +45,8 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 			return nil, err
 		}
 	}
-	if s := c.Settings; s.Targets != nil || s.SignedReturn || !s.Brand.IsZero() || s.MaxWaiting > 0 ||
-		s.TimeZone != "" {
-		if err := r.changeSettings(ctx, s.asChange()); err != nil {
-			return nil, err
-		}
+	if err := r.firstSettings(ctx, c.Settings); err != nil {
+		return nil, err
 	}
 	rs.group.Forget(c.Slug) // requests that came too early share the answer that the room does not exist
 	loaded, err := rs.load(ctx, c.Slug)

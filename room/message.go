@@ -1,6 +1,7 @@
 package room
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -181,23 +182,18 @@ func (c *MessageChange) untimely(now time.Time) invalid.List {
 		Detail: "must be later than now, " + now.UTC().Format(messageTime)}}
 }
 
-// message reads the member "message"; null withdraws the message.
-func (d *fields) message() *MessageChange {
-	raw, ok := d.raw["message"]
-	if !ok {
-		return nil
+// parseMessage reads the message among the well-formed members of an amendment; nil if it has none. A message
+// of null withdraws the current one.
+func parseMessage(members []byte) (*MessageChange, invalid.List) {
+	var given struct {
+		Message json.RawMessage `json:"message"`
 	}
 	c := &MessageChange{}
-	if !d.has("message") {
-		return c
+	if json.Unmarshal(members, &given) != nil || given.Message == nil {
+		return nil, nil
 	}
-	in := d.inner("message", raw, "default", "texts", "until", "for")
-	read(in, "default", &c.Default, wantText)
-	read(in, "texts", &c.Texts, `must be an object with a text for each language, such as {"en": "We are late."}`)
-	read(in, "until", &c.Until, wantTime)
-	read(in, "for", &c.For, wantDuration)
-	if in.raw != nil && len(c.Texts) == 0 {
-		in.problem("texts", "is needed; a message of null takes it away")
+	if json.Unmarshal(given.Message, c) != nil || len(c.Texts) == 0 && string(given.Message) != "null" {
+		return c, invalid.List{{Field: "message.texts", Detail: "is needed; a message of null takes it away"}}
 	}
-	return c
+	return c, nil
 }

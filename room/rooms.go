@@ -21,6 +21,7 @@ import (
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/setting"
 )
 
 // Options configures [New].
@@ -99,7 +100,7 @@ func (rs *Rooms) Get(ctx context.Context, slug string) (*Room, error) {
 	if r, ok := rs.find(slug); ok {
 		return r, r.complete()
 	}
-	if !slugForm.MatchString(slug) {
+	if !setting.IsSlug(slug) {
 		return nil, ErrNotFound
 	}
 	ctx, cancel := context.WithTimeout(ctx, loadWait)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -14,12 +14,7 @@ import (
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/zone"
 	"github.com/proofline/proofline/room/pgroom"
-)
-
-// Limits of the settings.
-const (
-	maxTargets = 20
-	maxTarget  = 2_000 // characters
+	"github.com/proofline/proofline/room/setting"
 )
 
 // Settings is the part of a room's configuration that is not recorded in the transcript: its look, targets
@@ -51,82 +46,20 @@ type SettingsChange struct {
 
 // on returns the settings after the change.
 func (c SettingsChange) on(s Settings) Settings {
-	if c.Targets != nil {
-		s.Targets = *c.Targets
-	}
-	if c.SignedReturn != nil {
-		s.SignedReturn = *c.SignedReturn
-	}
-	if c.Brand != nil {
-		s.Brand = *c.Brand
-	}
-	if c.MaxWaiting != nil {
-		s.MaxWaiting = *c.MaxWaiting
-	}
-	if c.TimeZone != nil {
-		s.TimeZone = *c.TimeZone
+	from, to := reflect.ValueOf(c), reflect.ValueOf(&s).Elem()
+	for field, value := range from.Fields() {
+		if !value.IsNil() {
+			to.FieldByName(field.Name).Set(value.Elem())
+		}
 	}
 	return s
 }
 
-// asChange returns the change that turns empty settings into s.
-func (s Settings) asChange() SettingsChange {
-	return SettingsChange{&s.Targets, &s.SignedReturn, &s.Brand, &s.MaxWaiting, &s.TimeZone}
-}
-
-const (
-	wantTargets = "must be a list of URLs"
-	wantFlag    = "must be true or false"
-	wantZone    = `must be a name of the IANA time zone database, such as "Europe/Vienna"`
-	wantTarget  = "must be a URL of https, or of http on localhost or 127.0.0.1, with a plain host name in lower case, " +
-		"without user, fragment or dot segments, at most 2000 characters"
-)
-
 // problems lists what is invalid in the settings.
 func (s Settings) problems() invalid.List {
-	var list invalid.List
-	if len(s.Targets) > maxTargets {
-		list.Add("targets", fmt.Sprintf("must be at most %d", maxTargets))
-	}
-	for i, target := range s.Targets {
-		if _, ok := parseTarget(target); !ok {
-			list.Add(fmt.Sprintf("targets[%d]", i), wantTarget)
-		}
-	}
-	if _, err := zone.Parse(s.TimeZone); err != nil {
-		list.Add("time_zone", wantZone)
-	}
-	return append(list, s.Brand.Problems()...)
-}
-
-// hostForm matches the hosts that a Content-Security-Policy may contain: a name or an IPv4 address, with or
-// without a port. International names are written in Punycode.
-var hostForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$`)
-
-// loopback matches the hosts that browsers treat as secure without TLS.
-var loopback = regexp.MustCompile(`^(localhost|127\.[0-9]+\.[0-9]+\.[0-9]+)$`)
-
-// parseTarget parses a URL that visitors may be sent to.
-func parseTarget(text string) (*url.URL, bool) {
-	u, err := url.Parse(text)
-	if err != nil || len(text) > maxTarget || strings.ContainsAny(text, "#\\") || u.User != nil ||
-		!hostForm.MatchString(u.Host) {
-		return nil, false
-	}
-	safe := u.Scheme == "https" || u.Scheme == "http" && loopback.MatchString(u.Hostname())
-	return u, safe && isPlainPath(u)
-}
-
-// isPlainPath reports whether all programs read the same folders from a path: it has no dot segments and no
-// encoded separators.
-func isPlainPath(u *url.URL) bool {
-	for segment := range strings.SplitSeq(u.Path, "/") {
-		if segment == "." || segment == ".." {
-			return false
-		}
-	}
-	escaped := strings.ToLower(u.EscapedPath())
-	return !strings.Contains(escaped, "%2f") && !strings.Contains(escaped, "%5c")
+	brand := s.Brand
+	s.Brand = Brand{} // it lists its own problems
+	return append(setting.CheckMembers(s), brand.Problems()...)
 }
 
 // Target returns the wanted URL if it is one of the targets or below one, or the first target when none is
@@ -137,11 +70,11 @@ func (s *Settings) Target(wanted string) (*url.URL, bool) {
 		if len(s.Targets) == 0 {
 			return nil, false
 		}
-		return parseTarget(s.Targets[0])
+		return setting.ParseTarget(s.Targets[0])
 	}
-	u, ok := parseTarget(wanted)
+	u, ok := setting.ParseTarget(wanted)
 	return u, ok && slices.ContainsFunc(s.Targets, func(target string) bool {
-		t, ok := parseTarget(target)
+		t, ok := setting.ParseTarget(target)
 		return ok && isBelow(u, t)
 	})
 }
@@ -168,36 +101,12 @@ func (s *Settings) Zone() *time.Location {
 func (s *Settings) Origins() []string {
 	var list []string
 	for _, target := range s.Targets {
-		if u, ok := parseTarget(target); ok {
+		if u, ok := setting.ParseTarget(target); ok {
 			list = append(list, u.Scheme+"://"+u.Host)
 		}
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-// settings parses the settings among a room's members.
-func (d *fields) settings() (c SettingsChange) {
-	if d.has("targets") {
-		c.Targets = new([]string)
-		read(d, "targets", c.Targets, wantTargets)
-	}
-	if d.has("signed_return") {
-		c.SignedReturn = new(bool)
-		read(d, "signed_return", c.SignedReturn, wantFlag)
-	}
-	if d.has("brand") {
-		c.Brand = d.brand()
-	}
-	if d.has("max_waiting") {
-		c.MaxWaiting = new(uint32)
-		read(d, "max_waiting", c.MaxWaiting, wantCount)
-	}
-	if d.has("time_zone") {
-		c.TimeZone = new(string)
-		read(d, "time_zone", c.TimeZone, wantZone)
-	}
-	return c
 }
 
 // storedSettings are the settings as read from the database.
@@ -220,6 +129,15 @@ func (r *Room) changeSettings(ctx context.Context, c SettingsChange) error {
 		c.Brand = &brand
 	}
 	return r.mergeSettings(ctx, c)
+}
+
+// firstSettings stores the settings of a new room.
+func (r *Room) firstSettings(ctx context.Context, s Settings) error {
+	if reflect.ValueOf(s).IsZero() {
+		return nil
+	}
+	s.Brand = s.Brand.stored()
+	return r.mergeSettings(ctx, s)
 }
 
 // mergeSettings stores members of the settings and applies the result.

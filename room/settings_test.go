@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/room/setting"
+
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
@@ -54,18 +56,18 @@ func TestTargets(t *testing.T) {
 		"ftp://shop.example.com":                  false,
 		"https://shop.example.com/\r\nX-Other: 1": false,
 		"": false,
-		"https://shop.example.com/" + strings.Repeat("x", maxTarget): false,
+		"https://shop.example.com/" + strings.Repeat("x", setting.MaxTarget): false,
 	} {
 		problems := Settings{Targets: []string{"https://example.com", target}}.problems()
 		if got := len(problems) == 0; got != ok || !ok && problems[0].Field != "targets[1]" {
 			t.Errorf("%q: %v, want ok %t", target, problems, ok)
 		}
 	}
-	if got := (Settings{Targets: slices.Repeat([]string{"https://example.com"}, maxTargets)}).problems(); got != nil {
-		t.Errorf("%d targets: %v", maxTargets, got)
+	if got := (Settings{Targets: slices.Repeat([]string{"https://example.com"}, setting.MaxTargets)}).problems(); got != nil {
+		t.Errorf("%d targets: %v", setting.MaxTargets, got)
 	}
-	if got := (Settings{Targets: slices.Repeat([]string{"https://example.com"}, maxTargets+1)}).problems(); len(got) != 1 || got[0].Field != "targets" {
-		t.Errorf("%d targets: %v", maxTargets+1, got)
+	if got := (Settings{Targets: slices.Repeat([]string{"https://example.com"}, setting.MaxTargets+1)}).problems(); len(got) != 1 || got[0].Field != "targets" {
+		t.Errorf("%d targets: %v", setting.MaxTargets+1, got)
 	}
 }
 
@@ -132,7 +134,7 @@ func TestParseSettings(t *testing.T) {
 		`{"slug":"a","claim":"1","time_zone":"Vienna"}`:                                           "claim time_zone",
 		`{"slug":"a","claim":"1","time_zone":"Local"}`:                                            "claim time_zone",
 		`{"slug":"a","targets":[7],"brand":{"logo":7,"color":"x","font":"y"}}`:                    "targets brand.logo brand.color brand.font",
-		`{"slug":"-","claim":"1","targets":["x","https://example.com","y"],"brand":{"color":""}}`: "claim slug targets[0] targets[2]",
+		`{"slug":"-","claim":"1","targets":["x","https://example.com","y"],"brand":{"color":""}}`: "slug claim targets[0] targets[2]",
 	} {
 		_, err := ParseConfig([]byte(text))
 		if got := problemFields(t, err); got != fields {
@@ -140,7 +142,7 @@ func TestParseSettings(t *testing.T) {
 		}
 	}
 	_, err := ParseAmendment([]byte(`{"targets":["x"],"time_zone":"CEST","brand":{"color":"red","logo":"y"},"slug":"b"}`))
-	if got, want := problemFields(t, err), "slug targets[0] time_zone brand.logo brand.color"; got != want {
+	if got, want := problemFields(t, err), "slug time_zone targets[0] brand.logo brand.color"; got != want {
 		t.Errorf("amendment: problems with %s, want %s", got, want)
 	}
 	c, err := ParseConfig([]byte(`{"slug":"a","time_zone":"Europe/Vienna"}`))

@@ -1,0 +1,248 @@
+package setting
+
+import (
+	"math"
+	"regexp"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/locale"
+)
+
+// Defaults of a new room.
+const (
+	DefaultClaim     = 5 * time.Minute
+	DefaultSession   = 15 * time.Minute
+	DefaultMargin    = 3 * time.Second
+	DefaultPerMinute = 60
+	// DefaultMaxWaiting is the longest line that the benchmarks measure. Without a limit only the server's
+	// memory would stop a flood of joins.
+	DefaultMaxWaiting = 1_000_000
+)
+
+// Names that a [Source] may have: none, or a chain's name after the prefix.
+const (
+	NoBeacon    = fairness.NoBeacon
+	ChainPrefix = "drand:"
+)
+
+// Limits of texts and lists.
+const (
+	MaxTitle   = 200 // characters
+	maxSlug    = 63
+	MaxTargets = 20
+	MaxTarget  = 2_000 // characters
+)
+
+var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// IsSlug reports whether a text can be a room's slug.
+func IsSlug(text string) bool { return slugForm.MatchString(text) }
+
+// table has all settings of a room, in the order of forms, plans and documents.
+var table = []Setting{
+	{
+		Name: "slug", Change: Never,
+		Kind: Text{Max: maxSlug, Check: IsSlug,
+			Wants: "must be 1 to 63 of a-z, 0-9 and '-', not beginning or ending with '-'"},
+		Label: "Address, last part", Help: "name in the address: 1 to 63 of a-z, 0-9 and -", Default: "required",
+		Form: Form{Group: "address", Hint: "Letters a-z, digits and '-'. It cannot change once the room is published."},
+	},
+	{
+		Name: "title", Change: Free, Kind: Text{Max: MaxTitle},
+		Label: "Title", Help: "title that visitors see", Default: "the slug",
+		Form: Form{Group: "title", Hint: "What visitors read at the top of the page."},
+	},
+	{
+		Name: "opens", Change: Never, Kind: Time{},
+		Label: "Opens", Help: "time at which joins begin", Default: "start of the first window, or at once",
+		Form: Form{Group: "times", Hint: "From then on people can join.", Empty: "when it is published"},
+		Row:  Row{Label: "opens"},
+	},
+	{
+		Name: "starts", Change: Never, Kind: Time{},
+		Label: "Starts", Help: "time at which calls begin", Default: "`opens`",
+		Form: Form{Group: "times", Hint: "From then on people are let in.", Empty: "when it opens"},
+		Row:  Row{Label: "starts"},
+	},
+	{
+		Name: "closes", Change: Recorded, Kind: Time{},
+		Label: "Closes", Help: "time at which joins end", Default: "never",
+		Note: "A closing time can be moved, but not removed.",
+		Form: Form{Group: "times", Hint: "From then on nobody can join.", Empty: "when you end it"},
+		Row:  Row{Label: "closes", None: "never"},
+	},
+	windows,
+	{
+		Name: "outflow", Change: Recorded, Label: "How fast people are let in",
+		Kind: Object{Split: true, Members: []Setting{perMinute, maxActive}},
+	},
+	{
+		Name: "claim", Change: Never, Kind: between(fairness.MinClaim, fairness.MaxClaim),
+		Label: "Time to go in", Help: "time that a called visitor has to claim",
+		Default: "5m", Initial: "5m",
+		Form: Form{Group: "turn", Hint: "Whoever is called has this long; then the next one is called.",
+			Placeholder: "5 min"},
+		Row: Row{Label: "claim", Format: "within %s"},
+	},
+	{
+		Name: "session", Change: Never, Kind: between(fairness.MinSession, fairness.MaxSession),
+		Label: "Time in the shop",
+		Help: "length of a session after the admission or its latest touch, at most four times as long altogether; " +
+			"a pass must be redeemed in this time, and within five minutes",
+		Default: "15m", Initial: "15m",
+		Form: Form{Group: "turn", Hint: "How long an admitted visitor counts for the limit. " +
+			"Visitors who do not reach the shop in five minutes lose their place.", Placeholder: "15 min"},
+		Row: Row{Label: "session"},
+	},
+	{
+		Name: "beacon", Change: Never, Kind: Source{},
+		Label: "Beacon",
+		Help: "source of public randomness for draws: a drand chain for which the server has relays, " +
+			"such as `drand:quicknet`, or `none`",
+		Default: "the server's first chain; required while no relay answers; `none` on a server without relays",
+		Form:    Form{Group: "proof"},
+		Row:     Row{Label: "beacon"},
+	},
+	{
+		Name: "quorum", Change: Never, Kind: Number{Max: fairness.MaxWitnesses},
+		Label:   "Witnesses who should sign",
+		Help:    "number of the server's witnesses that should sign each freeze before its round; 0: no witnesses",
+		Default: "more than half of them",
+		Form:    Form{Group: "proof", Empty: "more than half of them"},
+		Row:     Row{Label: "witnesses", Format: "%s or more should cosign each freeze"},
+	},
+	{
+		Name: "margin", Change: Never, Kind: between(fairness.MinMargin, fairness.MaxMargin),
+		Label:   "Margin before the beacon's round",
+		Help:    "minimum time between a freeze and the beacon's round; positions are known that much later",
+		Default: "3s", Initial: "3s",
+		Form: Form{Group: "proof", Hint: "Time for witnesses to sign.", Empty: "3 s", Placeholder: "3 s"},
+		Row:  Row{Label: "beacon", Format: "a round at least %s after the freeze"},
+	},
+	{
+		Name: "max_waiting", Change: Free, Kind: anyNumber,
+		Label: "Most people in line", Help: "approximate maximum number of visitors in line; 0: no limit",
+		Default: "1000000", Initial: DefaultMaxWaiting,
+		Form: Form{Group: "line", Placeholder: "1,000,000",
+			Hint: "When the line is full, visitors are turned away without a place. 0: no limit."},
+		Row: Row{Label: "in line", Format: "at most %s"},
+	},
+	{
+		Name: "time_zone", Change: Free, Kind: Zone{},
+		Label: "Time zone of the event",
+		Help: "time zone of the event, such as `Europe/Vienna`: " +
+			"reports, and pages without scripts, give times in it", Default: "UTC",
+		Form: Form{Group: "zone", Placeholder: "UTC", Hint: "Such as Europe/Vienna. " +
+			"The audit report gives times in it, and so do visitors' pages without scripts.", Empty: "UTC"},
+		Row: Row{Label: "time zone"},
+	},
+	{
+		Name: "targets", Change: Free,
+		Kind:  List{Each: Text{Check: isTarget, Wants: wantTarget}, Max: MaxTargets, Wants: "must be a list of URLs"},
+		Label: "Addresses of the shop",
+		Help:  "URLs that admitted visitors may be sent to; the first is the default", Default: "none",
+		Form: Form{Group: "shop", Placeholder: "https://shop.example.com/tickets",
+			Hint: "One a line. People are sent to the first, or to another of these, or to what is below one."},
+		Row: Row{Label: "target"},
+	},
+	{
+		Name: "signed_return", Change: Free, Kind: Flag{},
+		Label: "Send people back only where a connector of the site takes their pass",
+		Help: "whether admitted visitors are sent only to URLs that a connector has signed, " +
+			"otherwise to the first of `targets`", Default: "`false`",
+		Form: Form{Group: "shop", Hint: "It signs these pages, and the others lead to the first address. " +
+			"Then no link that somebody else makes brings a pass to a page that might log it, or lead on to " +
+			"another site. For sites whose connectors have a token."},
+		Row: Row{Label: "return URL", Format: "only if a connector has signed it, else the first target"},
+	},
+	{
+		Name: "brand", Change: Free, Kind: brand, Label: "Brand",
+		Help: "appearance of the pages: `logo` (data URL; without one, the organization's), `color`, `background`, " +
+			"`dark`, `texts`, `languages`, `font`, `corners` and `css` " +
+			"([THEMING.md](web/page/THEMING.md))",
+		Default: "Proofline's", Note: "A brand is replaced as a whole.",
+	},
+}
+
+var windows = Setting{
+	Name: "windows", Change: Recorded,
+	Kind: Objects{Wants: `must be a list of {"from": time, "length": duration}`, Members: []Setting{
+		{Name: "from", Kind: Time{}, Help: "time from which on windows have this length",
+			Default: "for the first one, `opens`"},
+		{Name: "length", Kind: between(fairness.MinWindow, fairness.MaxWindow), Help: "length of each window"},
+	}},
+	Label:   "Windows",
+	Help:    "list of `{\"from\": time, \"length\": duration}`: from each time on, consecutive windows of that length",
+	Default: "one window until `starts`, then one per minute",
+	Note:    "The list replaces the windows from its first time on.",
+	Row:     Row{Label: "windows"},
+}
+
+var perMinute = Setting{
+	Name: "per_minute", Change: Recorded, Kind: Number{Min: 1, Max: fairness.MaxRate},
+	Label: "People per minute", Help: "admissions per minute; no-shows are compensated for",
+	Default: "60", Initial: DefaultPerMinute,
+	Form: Form{Group: "pace", Hint: "So many are let in. Whoever does not come makes room for somebody else."},
+	Row:  Row{Label: "outflow", Format: "%s a minute"},
+}
+
+var maxActive = Setting{
+	Name: "max_active", Change: Recorded, Kind: anyNumber,
+	Label: "At most at once", Help: "visitors called or admitted at the same time; 0: no limit",
+	Default: "0", Initial: 0,
+	Form: Form{Group: "pace", Hint: "People in the shop at the same time. 0: no limit.", Placeholder: "no limit"},
+	Row:  Row{Label: "outflow", Format: "at most %s at once", None: "any number at once"},
+}
+
+// Message is the message to visitors. Only amendments have it: a new room has none.
+var Message = Setting{
+	Name: "message", Change: Recorded, Label: "Message",
+	Help: "message to visitors; null removes it",
+	Kind: Object{Null: true, Members: []Setting{
+		{Name: "default", Kind: Text{}},
+		{Name: "texts", Kind: Map{
+			Wants: `must be an object with a text for each language, such as {"en": "We are late."}`}},
+		{Name: "until", Kind: Time{}},
+		{Name: "for", Kind: Duration{}},
+	}},
+}
+
+// brand is the look of a room's pages. Package room checks the values of its members.
+var brand = Object{Members: append(scheme(),
+	Setting{Name: "dark", Kind: Object{Members: scheme()}, Help: "settings that differ in dark mode"},
+	Setting{Name: "texts", Kind: Object{Members: translated()}, Help: "texts by language"},
+	Setting{Name: "languages", Kind: List{Wants: "must be a list of languages such as en"},
+		Help: "languages that visitors can choose; the first is the default; empty: all"},
+	Setting{Name: "font", Kind: Text{}},
+	Setting{Name: "corners", Kind: Text{}},
+	Setting{Name: "css", Kind: Text{}, Help: "custom CSS, in the subset that THEMING.md describes"},
+)}
+
+func scheme() []Setting {
+	return []Setting{
+		{Name: "logo", Kind: Text{}, Help: "data URL of a PNG, JPEG or WebP image of at most 64 KiB"},
+		{Name: "color", Kind: Text{}, Help: "colour of buttons and links, #rrggbb"},
+		{Name: "background", Kind: Text{}, Help: "background colour, #rrggbb"},
+	}
+}
+
+// translated returns the organizer's texts in each language of the pages.
+func translated() []Setting {
+	var texts, languages []Setting
+	for _, name := range []string{"headline", "intro", "help", "help_url", "footer", "privacy_url", "imprint_url"} {
+		texts = append(texts, Setting{Name: name, Kind: Text{}})
+	}
+	for _, tag := range locale.Tags() {
+		languages = append(languages, Setting{Name: tag, Kind: Object{Members: texts}})
+	}
+	return languages
+}
+
+// between returns the kind of durations with bounds of the rules.
+func between(shortest, longest fairness.Millis) Duration {
+	return Duration{time.Duration(shortest) * time.Millisecond, time.Duration(longest) * time.Millisecond}
+}
+
+// anyNumber is any number that a room's JSON can have.
+var anyNumber = Number{Max: math.MaxUint32}
