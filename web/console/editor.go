@@ -17,6 +17,7 @@ import (
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/setting"
 )
 
 // editorRoutes are the editor of rooms that are not published. One form does
@@ -92,13 +93,15 @@ func (p editorPage) Rest() invalid.List {
 	return slices.DeleteFunc(slices.Clone(p.Problems), func(problem invalid.Problem) bool { return problem.Field == "" || p.Form.shows(problem.Field) })
 }
 
-// formFields are the members that the editor has fields for, beside those of
-// the windows.
-var formFields = []string{"slug", "title", "host", "opens", "starts", "closes", "outflow.per_minute", "outflow.max_active", "claim", "session", "margin", "beacon", "quorum", "max_waiting", "time_zone", "targets", "windows"}
-
-// shows tells whether a problem of a member stands beside a field of the form.
+// shows reports whether a problem of a member appears at a field of the form.
 func (f *roomForm) shows(field string) bool {
-	if slices.Contains(formFields, field) || slices.Contains(helperFields, field) || strings.HasPrefix(field, "targets[") {
+	list, _, _ := strings.Cut(field, "[")
+	isField := func(s setting.Setting) bool {
+		_, isList := s.Kind.(setting.List)
+		return s.Name == field || isList && s.Name == list
+	}
+	if field == "host" || field == "windows" || slices.Contains(helperFields, field) ||
+		slices.ContainsFunc(formSettings(), isField) {
 		return true
 	}
 	for i := range f.Windows {
@@ -108,6 +111,34 @@ func (f *roomForm) shows(field string) bool {
 		}
 	}
 	return false
+}
+
+// Fields returns the fields of a group of settings.
+func (p editorPage) Fields(group string) []formField {
+	var list []formField
+	for _, s := range formSettings() {
+		if s.Form.Group != group {
+			continue
+		}
+		f := newField(s, p.Form.Value(s.Name), true)
+		f.Autofocus = s.Name == "title" && p.Version == 0 && f.Value == ""
+		switch s.Kind.(type) {
+		case setting.Source:
+			if f.Options = p.Beacons; len(f.Options) == 1 {
+				f.Hint = "This server has no beacon. Its operator can name relays of one with --beacon-relays."
+			}
+		case setting.Zone:
+			f.Here = p.Version == 0
+		}
+		if s.Name == "quorum" {
+			if p.Witnesses == 0 && f.Value == "" && p.Wrong("quorum") == "" {
+				continue
+			}
+			f.Hint = fmt.Sprintf("This server asks %d. %s", p.Witnesses, f.Hint)
+		}
+		list = append(list, f)
+	}
+	return list
 }
 
 func (c *Console) newRoom(x *request) error {
@@ -154,12 +185,12 @@ func (c *Console) showEditor(ctx context.Context, x *request, status int, p edit
 		p.Hosts = append(p.Hosts, p.Form.Host) // it is shown, and refused when the room is published
 	}
 	p.Beacons = c.beacons()
-	if b := p.Form.Beacon; b != "" && !slices.Contains(p.Beacons, b) {
+	if b := p.Form.Value("beacon"); b != "" && !slices.Contains(p.Beacons, b) {
 		p.Beacons = append(p.Beacons, b)
 	}
 	p.Witnesses = len(c.Control.Rooms.Witnesses)
 	p.BaseURL = c.baseURL(p.Form.Host)
-	if p.Outline = p.Form.outline(); p.Form.Opens == "" {
+	if p.Outline = p.Form.outline(); p.Form.Value("opens") == "" {
 		p.Outline = []string{atOnce}
 	}
 	p.Problems = byLine(p.Problems)
@@ -232,8 +263,8 @@ func (c *Console) editDraft(x *request) error {
 		}
 	}
 	p := readEditor(x, d)
-	if p.Form.Slug == "" {
-		p.Form.Slug = slugOf(p.Form.Title)
+	if p.Form.Value("slug") == "" {
+		p.Form.set("slug", slugOf(p.Form.Value("title")))
 	}
 	e := &edit{Console: c, request: x, stored: d, editor: p}
 	verb, argument, _ := strings.Cut(x.form("do"), ":")
@@ -284,7 +315,8 @@ func (p *editorPage) change(verb, argument string) bool {
 		}
 		p.Flow = &f
 		if verb == "use-capacity" {
-			p.Form.PerMinute, p.Form.MaxActive = strconv.FormatUint(uint64(f.PerMinute), 10), strconv.FormatUint(uint64(f.Capacity), 10)
+			p.Form.set("outflow.per_minute", strconv.FormatUint(uint64(f.PerMinute), 10))
+			p.Form.set("outflow.max_active", strconv.FormatUint(uint64(f.Capacity), 10))
 		}
 	default:
 		return false
@@ -412,7 +444,7 @@ func (e *edit) conflict(ctx context.Context) error {
 	yours, other := newRoomForm(typed, e.editor.Form.Host), newRoomForm(theirs.Draft.Config, theirs.Host)
 	return e.render(http.StatusConflict, "room-conflict", view{Data: conflictPage{
 		Title: "This draft was changed meanwhile", Who: theirs.By, Changed: theirs.Changed,
-		Rows: differences(other.lines(), yours.lines()), Action: e.editor.Action(), Button: "Save mine over it", Fields: e.sentAgain(), Back: e.editor.Action(),
+		Rows: differences(other.draftLines(), yours.draftLines()), Action: e.editor.Action(), Button: "Save mine over it", Fields: e.sentAgain(), Back: e.editor.Action(),
 	}})
 }
 
@@ -428,25 +460,9 @@ func (x *request) sentAgain() []conflictField {
 	return list
 }
 
-// line is one member of a form in words.
-type line struct{ label, value string }
-
-// lines are the form's members in words, to compare two of them.
-func (f *roomForm) lines() []line {
-	var windows []string
-	for i, w := range f.Windows {
-		from := momentLine(w.From)
-		if i == 0 {
-			from = "the opening"
-		}
-		windows = append(windows, fmt.Sprintf("from %s: %s", from, w.Length))
-	}
-	return []line{
-		{"Title", f.Title}, {"Address, last part", f.Slug}, {"Host", f.Host}, {"Opens", momentLine(f.Opens)}, {"Starts", momentLine(f.Starts)}, {"Closes", momentLine(f.Closes)},
-		{"Time zone", f.TimeZone}, {"Windows", strings.Join(windows, "\n")}, {"People per minute", f.PerMinute}, {"At once", f.MaxActive},
-		{"Time to go in", f.Claim}, {"Session", f.Session}, {"Beacon", f.Beacon}, {"Margin", f.Margin}, {"Witnesses", f.Quorum},
-		{"Most in line", f.MaxWaiting}, {"Addresses of the shop", f.Targets}, {"Back to signed pages alone", yesNo(f.SignedReturn)},
-	}
+// draftLines are the members of a draft's form in words, to compare two of them.
+func (f *roomForm) draftLines() []line {
+	return append(f.lines(formSettings()), line{"Host", f.Host}, line{"Windows", f.windowLines("the opening")})
 }
 
 // yesNo is a flag in words.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/room/setting"
 )
 
 func TestFieldName(t *testing.T) {
@@ -17,9 +19,9 @@ func TestFieldName(t *testing.T) {
 			t.Errorf("%q is %q, want %q", field, got, want)
 		}
 	}
-	for _, field := range formFields {
-		if fieldName(field) == field {
-			t.Errorf("the form has no name for %s", field)
+	for _, s := range setting.All() {
+		if fieldName(s.Name) == s.Name {
+			t.Errorf("the console has no name for %s", s.Name)
 		}
 	}
 }

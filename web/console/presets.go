@@ -88,16 +88,22 @@ func findPreset(name string) (preset, bool) {
 func (p preset) form(now time.Time, beacon string) roomForm {
 	starts := now.UTC().Add(24*time.Hour + time.Hour - 1).Truncate(time.Hour)
 	opens := starts.Add(-p.early)
-	f := roomForm{
-		Opens: opens.Format(momentForm), Starts: starts.Format(momentForm),
-		PerMinute: number(room.DefaultPerMinute), Claim: duration(room.DefaultClaim), Session: duration(room.DefaultSession), Beacon: beacon,
-	}
+	var f roomForm
+	f.set("opens", opens.Format(momentForm))
+	f.set("starts", starts.Format(momentForm))
+	f.set("outflow.per_minute", number(room.DefaultPerMinute))
+	f.set("claim", duration(room.DefaultClaim))
+	f.set("session", duration(room.DefaultSession))
+	f.set("beacon", beacon)
 	if p.short {
-		f.Closes = f.Starts
+		f.set("closes", f.Value("starts"))
 	}
 	if p.net != nil { // it is there from when it is published until it is ended
-		f.Opens, f.Starts = "", ""
-		f.PerMinute, f.MaxActive, f.Session = strconv.Itoa(p.net.perMinute), strconv.Itoa(p.net.maxActive), duration(p.net.session)
+		f.set("opens", "")
+		f.set("starts", "")
+		f.set("outflow.per_minute", strconv.Itoa(p.net.perMinute))
+		f.set("outflow.max_active", strconv.Itoa(p.net.maxActive))
+		f.set("session", duration(p.net.session))
 	}
 	for i, w := range p.windows {
 		row := windowField{Length: duration(w.length)}

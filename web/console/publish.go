@@ -64,7 +64,7 @@ func publishWarnings(config room.Config, f roomForm, beacons []string) (list []s
 	if len(config.Targets) == 0 {
 		list = append(list, "No address of the shop is given: visitors who are called stay on the waiting page with a pass.")
 	}
-	if chosen := cmp.Or(f.Beacon, beacons[0]); chosen == fairness.NoBeacon {
+	if chosen := cmp.Or(f.Value("beacon"), beacons[0]); chosen == fairness.NoBeacon {
 		warning := "Without a beacon of public randomness no visitor can check that you did not choose the outcome of the draws (level 1)."
 		if len(beacons) == 1 {
 			warning += " The operator of this server can add one."

@@ -17,39 +17,44 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/setting"
 )
 
-// roomForm is a room's configuration as it is typed: what cannot be read stays
-// as it is, so that the form shows it again. Moments are as in the
-// configuration's JSON, lengths in words.
+// roomForm is a room's configuration as it is typed. Malformed values stay as they are, so that the form shows
+// them again. Times are as in the configuration's JSON, durations in words.
 type roomForm struct {
-	Slug, Title, Host      string
-	Opens, Starts, Closes  string
-	Windows                []windowField
-	PerMinute, MaxActive   string
-	Claim, Session, Margin string
-	Beacon, Quorum         string
-	MaxWaiting             string
-	Targets                string // one a line
-	SignedReturn           bool
-	TimeZone               string
+	Host    string
+	Windows []windowField
+	values  map[string]string // by the names of settings
+}
+
+// Value returns what is typed for a setting, such as "outflow.per_minute".
+func (f roomForm) Value(name string) string { return f.values[name] }
+
+func (f *roomForm) set(name, text string) {
+	if f.values == nil {
+		f.values = map[string]string{}
+	}
+	f.values[name] = text
+}
+
+// formSettings returns the settings that forms have a field for.
+func formSettings() []setting.Setting {
+	return slices.DeleteFunc(setting.All(), func(s setting.Setting) bool { return s.Form.Group == "" })
 }
 
 // windowField is one row of the windows. The first one begins when the room opens.
 type windowField struct{ From, Length string }
 
-// readRoomForm takes what was sent.
+// readRoomForm reads the form that was sent.
 func readRoomForm(v url.Values) roomForm {
-	get := func(name string) string { return cleanText(v.Get(name)) }
-	f := roomForm{
-		Slug: get("slug"), Title: get("title"), Host: get("host"),
-		Opens: readMoment(get("opens")), Starts: readMoment(get("starts")), Closes: readMoment(get("closes")),
-		PerMinute: get("outflow.per_minute"), MaxActive: get("outflow.max_active"),
-		Claim: get("claim"), Session: get("session"), Margin: get("margin"), Beacon: get("beacon"), Quorum: get("quorum"),
-		MaxWaiting: get("max_waiting"), Targets: get("targets"), SignedReturn: get("signed_return") == "1", TimeZone: get("time_zone"),
+	f := roomForm{Host: cleanText(v.Get("host"))}
+	for _, s := range formSettings() {
+		f.set(s.Name, cleanTyped(s.Kind, v.Get(s.Name)))
 	}
 	for i := 0; v.Has(lengthName(i)) && i <= fairness.MaxRules; i++ {
-		f.Windows = append(f.Windows, windowField{readMoment(get(fmt.Sprintf("windows[%d].from", i))), get(lengthName(i))})
+		from := readMoment(cleanText(v.Get(fmt.Sprintf("windows[%d].from", i))))
+		f.Windows = append(f.Windows, windowField{from, cleanText(v.Get(lengthName(i)))})
 	}
 	return f
 }
@@ -183,8 +188,8 @@ func jsonNumber(text string) any {
 	return json.Number(cmp.Or(strings.TrimLeft(digits, "0"), "0"))
 }
 
-// config returns the configuration on top of another one, whose members that
-// the form does not have stay, such as the brand.
+// config returns the configuration on top of another one. Members that the form does not have stay, such as
+// the brand.
 func (f *roomForm) config(base json.RawMessage) (json.RawMessage, error) {
 	members := map[string]any{}
 	kept := map[string]json.RawMessage{}
@@ -192,29 +197,20 @@ func (f *roomForm) config(base json.RawMessage) (json.RawMessage, error) {
 	for name, value := range kept {
 		members[name] = value
 	}
-	set := func(name string, value any) {
-		if value == nil {
-			delete(members, name)
-			return
-		}
-		members[name] = value
+	fields := formSettings()
+	for _, s := range fields {
+		outer, _, _ := strings.Cut(s.Name, ".")
+		delete(members, outer)
 	}
-	set("slug", f.Slug)
-	set("title", jsonMoment(f.Title))
-	set("opens", jsonMoment(f.Opens))
-	set("starts", jsonMoment(f.Starts))
-	set("closes", jsonMoment(f.Closes))
-	set("claim", jsonLength(f.Claim))
-	set("session", jsonLength(f.Session))
-	set("margin", jsonLength(f.Margin))
-	set("beacon", jsonMoment(f.Beacon))
-	set("quorum", jsonNumber(f.Quorum))
-	set("max_waiting", jsonNumber(f.MaxWaiting))
-	set("targets", jsonTargets(f.Targets))
-	set("signed_return", jsonFlag(f.SignedReturn))
-	set("time_zone", jsonMoment(f.TimeZone))
-	set("windows", jsonWindows(f.Windows))
-	set("outflow", jsonOutflow(f.PerMinute, f.MaxActive))
+	for _, s := range fields {
+		if value := jsonTyped(s.Kind, f.Value(s.Name)); value != nil {
+			putMember(members, s.Name, value)
+		}
+	}
+	delete(members, "windows")
+	if rules := jsonWindows(f.Windows); rules != nil {
+		members["windows"] = rules
+	}
 	return json.Marshal(members)
 }
 
@@ -226,16 +222,8 @@ func jsonFlag(is bool) any {
 	return true
 }
 
-func jsonTargets(text string) any {
-	list := targetLines(text)
-	if len(list) == 0 {
-		return nil
-	}
-	return list
-}
-
-// targetLines are the lines that are not empty.
-func targetLines(text string) []string {
+// textLines returns the lines that are not empty.
+func textLines(text string) []string {
 	list := []string{}
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
@@ -258,20 +246,6 @@ func jsonWindows(rows []windowField) any {
 		list = append(list, rule)
 	}
 	return list
-}
-
-func jsonOutflow(perMinute, maxActive string) any {
-	members := map[string]any{}
-	if v := jsonNumber(perMinute); v != nil {
-		members["per_minute"] = v
-	}
-	if v := jsonNumber(maxActive); v != nil {
-		members["max_active"] = v
-	}
-	if len(members) == 0 {
-		return nil
-	}
-	return members
 }
 
 // storedText is the text of a member that should be a text or a number, in
@@ -300,27 +274,17 @@ func storedLength(raw json.RawMessage) string {
 func newRoomForm(config json.RawMessage, host string) roomForm {
 	var c map[string]json.RawMessage
 	_ = json.Unmarshal(config, &c) // drafts are JSON objects
-	var outflow map[string]json.RawMessage
-	_ = json.Unmarshal(c["outflow"], &outflow) // what is no object is shown by its problem
-	f := roomForm{
-		Slug: storedText(c["slug"]), Title: storedText(c["title"]), Host: host,
-		Opens: storedText(c["opens"]), Starts: storedText(c["starts"]), Closes: storedText(c["closes"]),
-		PerMinute: storedText(outflow["per_minute"]), MaxActive: storedText(outflow["max_active"]),
-		Claim: storedLength(c["claim"]), Session: storedLength(c["session"]), Margin: storedLength(c["margin"]),
-		Beacon: storedText(c["beacon"]), Quorum: storedText(c["quorum"]), MaxWaiting: storedText(c["max_waiting"]), TimeZone: storedText(c["time_zone"]),
-	}
-	_ = json.Unmarshal(c["signed_return"], &f.SignedReturn) // what is no flag is shown by its problem
-	var targets []string
-	if json.Unmarshal(c["targets"], &targets) == nil {
-		f.Targets = strings.Join(targets, "\n")
+	f := roomForm{Host: host}
+	for _, s := range formSettings() {
+		f.set(s.Name, typedText(s.Kind, memberOf(c, s.Name)))
 	}
 	var windows []map[string]json.RawMessage
-	_ = json.Unmarshal(c["windows"], &windows) // as above
+	_ = json.Unmarshal(c["windows"], &windows) // a value that is no list is shown by its problem
 	for _, w := range windows {
 		f.Windows = append(f.Windows, windowField{storedText(w["from"]), storedLength(w["length"])})
 	}
 	if len(f.Windows) > 0 {
-		f.Opens = cmp.Or(f.Opens, f.Windows[0].From)
+		f.set("opens", cmp.Or(f.Value("opens"), f.Windows[0].From))
 		f.Windows[0].From = ""
 	}
 	return f
@@ -334,10 +298,10 @@ func (f *roomForm) addWindow() {
 		return
 	}
 	last := f.Windows[len(f.Windows)-1]
-	from, known := parseMoment(cmp.Or(last.From, f.Opens))
+	from, known := parseMoment(cmp.Or(last.From, f.Value("opens")))
 	next := windowField{Length: last.Length}
-	if starts, ok := parseMoment(f.Starts); ok && known && starts.After(from) {
-		next.From = f.Starts
+	if starts, ok := parseMoment(f.Value("starts")); ok && known && starts.After(from) {
+		next.From = f.Value("starts")
 	} else if length, ok := readLength(last.Length); ok && known {
 		next.From = from.Add(10 * length).Format(momentForm)
 	}
@@ -370,8 +334,8 @@ func (f *roomForm) schedule() (starts, closes fairness.Time, rules []fairness.Wi
 		}
 		return without
 	}
-	opens := moment(f.Opens, -1)
-	starts, closes = moment(f.Starts, opens), moment(f.Closes, fairness.Never)
+	opens := moment(f.Value("opens"), -1)
+	starts, closes = moment(f.Value("starts"), opens), moment(f.Value("closes"), fairness.Never)
 	for i, w := range f.Windows {
 		from := opens
 		if i > 0 {
@@ -388,3 +352,28 @@ func (f *roomForm) schedule() (starts, closes fairness.Time, rules []fairness.Wi
 
 // outline says what the form's windows mean.
 func (f *roomForm) outline() []string { return outline(f.schedule()) }
+
+// line is one member of a form in words.
+type line struct{ label, value string }
+
+// lines returns the values of settings in words, to compare two forms.
+func (f *roomForm) lines(settings []setting.Setting) []line {
+	var list []line
+	for _, s := range settings {
+		list = append(list, line{s.Label, typedWords(s.Kind, f.Value(s.Name))})
+	}
+	return list
+}
+
+// windowLines returns the windows in words. first names the time at which the first one begins; empty: its own.
+func (f *roomForm) windowLines(first string) string {
+	windows := make([]string, len(f.Windows))
+	for i, w := range f.Windows {
+		from := momentLine(w.From)
+		if i == 0 && first != "" {
+			from = first
+		}
+		windows[i] = fmt.Sprintf("from %s: %s", from, w.Length)
+	}
+	return strings.Join(windows, "\n")
+}

@@ -124,7 +124,7 @@ func TestPresets(t *testing.T) {
 	for _, p := range presets {
 		s.get(owner, "/console/rooms/new?preset="+p.Name).want(http.StatusOK).has(`name="windows[0].length"`).lacks("notice warn")
 		form := p.form(time.Now(), "none")
-		form.Slug = "sale"
+		form.set("slug", "sale")
 		config, err := form.config(nil)
 		if err != nil {
 			t.Fatal(err)
@@ -159,7 +159,8 @@ func TestSafetyNet(t *testing.T) {
 		t.Fatal("there is no such preset")
 	}
 	form := p.form(time.Now(), "none")
-	form.Slug, form.Targets = "net", "https://shop.example.com/"
+	form.set("slug", "net")
+	form.set("targets", "https://shop.example.com/")
 	config, err := form.config(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -442,8 +443,10 @@ func FuzzRoomForm(f *testing.F) {
 		if err != nil || string(again) != string(config) {
 			t.Errorf("%s becomes %s, %v", config, again, err)
 		}
-		if shown.Slug != form.Slug || shown.Title != form.Title || shown.SignedReturn != form.SignedReturn || shown.TimeZone != form.TimeZone {
-			t.Errorf("%q, %q becomes %q, %q", form.Slug, form.Title, shown.Slug, shown.Title)
+		for _, name := range []string{"slug", "title", "signed_return", "time_zone"} {
+			if form.Value(name) != shown.Value(name) {
+				t.Errorf("%s %q becomes %q", name, form.Value(name), shown.Value(name))
+			}
 		}
 	})
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/setting"
 )
 
 // settingsRoutes are what can be changed of a published room.
@@ -28,17 +28,6 @@ func (c *Console) settingsRoutes() []route {
 		{GET, "/rooms/:slug/settings", account.Operate, c.ofRoom(c.showSettings)},
 		{POST, "/rooms/:slug/settings", account.Operate, c.ofRoom(c.changeSettings)},
 	}
-}
-
-// settingsForm is what is typed.
-type settingsForm struct {
-	Title                string
-	PerMinute, MaxActive string
-	Closes               string
-	MaxWaiting, Targets  string
-	SignedReturn         bool
-	TimeZone             string
-	Windows              []windowField // that have not opened
 }
 
 // published is a room as a form of settings is made from it.
@@ -86,28 +75,28 @@ func settingsVersion(c room.Config) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// form shows the room as it is.
-func (p *published) form() settingsForm {
-	c := p.config
-	f := settingsForm{
-		Title: c.Title, PerMinute: fmt.Sprint(c.Outflow.PerMinute), MaxActive: fmt.Sprint(c.Outflow.MaxActive),
-		MaxWaiting: fmt.Sprint(c.MaxWaiting), Targets: strings.Join(c.Targets, "\n"), SignedReturn: c.SignedReturn, TimeZone: c.TimeZone,
-	}
-	if c.Closes != nil {
-		f.Closes = c.Closes.Format(momentForm)
-	}
+// form shows the room as it is, with the windows that have not opened.
+func (p *published) form() roomForm {
+	text, _ := json.Marshal(p.config) // a configuration has texts, numbers and times
+	f := newRoomForm(text, "")
+	f.Windows = nil
 	for _, rule := range p.open {
 		f.Windows = append(f.Windows, windowField{rule.From.Format(momentForm), duration(rule.Length)})
 	}
 	return f
 }
 
-func readSettingsForm(v url.Values) settingsForm {
-	f := readRoomForm(v)
-	return settingsForm{
-		Title: f.Title, PerMinute: f.PerMinute, MaxActive: f.MaxActive,
-		Closes: f.Closes, MaxWaiting: f.MaxWaiting, Targets: f.Targets, SignedReturn: f.SignedReturn, TimeZone: f.TimeZone, Windows: f.Windows,
-	}
+// settings returns the settings that the form has fields for: those that can still change.
+func (p *published) settings() []setting.Setting {
+	return slices.DeleteFunc(formSettings(), func(s setting.Setting) bool {
+		switch s.Change {
+		case setting.Never:
+			return true
+		case setting.Recorded:
+			return p.ended || s.Form.Group == "times" && p.over
+		}
+		return false
+	})
 }
 
 // settingsChange is a change of a room, and where its windows stand in the form.
@@ -117,34 +106,18 @@ type settingsChange struct {
 	shift   int // row of the form less index in the amendment
 }
 
-// amendment reads what is different from the room as it is.
-func (f *settingsForm) amendment(p *published) (settingsChange, error) {
+// amendmentOf returns the change that the form makes to the room.
+func amendmentOf(f *roomForm, p *published) (settingsChange, error) {
 	was := p.form()
 	members := map[string]any{}
-	if f.Title != was.Title {
-		members["title"] = f.Title
-	}
-	if v := jsonNumber(f.MaxWaiting); f.MaxWaiting != was.MaxWaiting {
-		members["max_waiting"] = orZero(v)
-	}
-	if list := targetLines(f.Targets); strings.Join(list, "\n") != was.Targets {
-		members["targets"] = list
-	}
-	if f.TimeZone != was.TimeZone {
-		members["time_zone"] = f.TimeZone
-	}
-	if f.SignedReturn != was.SignedReturn {
-		members["signed_return"] = f.SignedReturn
+	for _, s := range p.settings() {
+		if text := f.Value(s.Name); text != was.Value(s.Name) {
+			putMember(members, s.Name, jsonChanged(s.Kind, text))
+		}
 	}
 	var a settingsChange
-	if !p.ended {
-		f.addOutflow(&was, members)
-	}
 	if !p.over {
-		if f.Closes != was.Closes {
-			members["closes"] = f.Closes // no close at all is refused below: it cannot be taken away
-		}
-		if rules, shift := f.changedWindows(p); len(rules) > 0 {
+		if rules, shift := changedWindows(f, p); len(rules) > 0 {
 			members["windows"], a.shift = rules, shift
 		}
 	}
@@ -156,7 +129,7 @@ func (f *settingsForm) amendment(p *published) (settingsChange, error) {
 		return a, fmt.Errorf("write amendment: %w", err)
 	}
 	a.Amendment, err = room.ParseAmendment(text)
-	if f.Title == "" {
+	if f.Value("title") == "" {
 		err = withProblem(err, "title", "is needed")
 	}
 	if wrong, ok := errors.AsType[*invalid.Error](err); ok {
@@ -170,40 +143,20 @@ func withProblem(err error, field, detail string) error {
 	return append(invalid.List{{Field: field, Detail: detail}}, invalid.Problems(err)...).Err()
 }
 
-func orZero(v any) any {
-	if v == nil {
-		return 0
-	}
-	return v
-}
-
-func (f *settingsForm) addOutflow(was *settingsForm, members map[string]any) {
-	outflow := map[string]any{}
-	if f.PerMinute != was.PerMinute {
-		outflow["per_minute"] = orZero(jsonNumber(f.PerMinute))
-	}
-	if f.MaxActive != was.MaxActive {
-		outflow["max_active"] = orZero(jsonNumber(f.MaxActive))
-	}
-	if len(outflow) > 0 {
-		members["outflow"] = outflow
-	}
-}
-
 // changedWindows returns the rules that an amendment needs, none for no change.
 // Rules of an amendment hold from the first one's moment on, so those before
 // the first difference are left out; where a rule is taken away or begins
 // later, the one before it has to be said again.
-func (f *settingsForm) changedWindows(p *published) (rules []map[string]any, shift int) {
+func changedWindows(f *roomForm, p *published) (rules []map[string]any, shift int) {
 	same := 0
-	for same < len(f.Windows) && same < len(p.open) && f.isSame(same, p.open[same]) {
+	for same < len(f.Windows) && same < len(p.open) && isSameRule(f.Windows, same, p.open[same]) {
 		same++
 	}
 	if same == len(f.Windows) && same == len(p.open) {
 		return nil, 0
 	}
 	shift = same
-	if from, length, ok := f.continued(p, same); ok {
+	if from, length, ok := continued(f.Windows, p, same); ok {
 		rules = append(rules, map[string]any{"from": from, "length": length})
 		shift--
 	}
@@ -217,22 +170,22 @@ func (f *settingsForm) changedWindows(p *published) (rules []map[string]any, shi
 	return rules, shift
 }
 
-// isSame tells whether a row says a rule.
-func (f *settingsForm) isSame(i int, rule room.WindowRule) bool {
-	length, ok := readLength(f.Windows[i].Length)
-	from, known := parseMoment(f.Windows[i].From)
-	return ok && length == time.Duration(rule.Length) && (i == 0 && f.Windows[i].From == "" || known && from.Equal(*rule.From))
+// isSameRule reports whether a row has the values of a rule.
+func isSameRule(rows []windowField, i int, rule room.WindowRule) bool {
+	length, ok := readLength(rows[i].Length)
+	from, known := parseMoment(rows[i].From)
+	return ok && length == time.Duration(rule.Length) && (i == 0 && rows[i].From == "" || known && from.Equal(*rule.From))
 }
 
 // continued returns the rule before the first difference, to hold from its last
 // window before the rule that is gone; false when none is gone.
-func (f *settingsForm) continued(p *published, same int) (from string, length room.Duration, ok bool) {
+func continued(rows []windowField, p *published, same int) (from string, length room.Duration, ok bool) {
 	if same == len(p.open) {
 		return "", 0, false
 	}
 	gone := *p.open[same].From
-	if same < len(f.Windows) {
-		if next, known := parseMoment(f.Windows[same].From); !known || !next.After(gone) {
+	if same < len(rows) {
+		if next, known := parseMoment(rows[same].From); !known || !next.After(gone) {
 			return "", 0, false
 		}
 	}
@@ -270,7 +223,7 @@ func (a *settingsChange) inForm(problems invalid.List) invalid.List {
 // settingsPage is what the page shows.
 type settingsPage struct {
 	Slug, Name string
-	Form       settingsForm
+	Form       roomForm
 	Base       string // the room that the form was made from
 	Room       published
 	Fixed      []fixedRule
@@ -303,8 +256,28 @@ func (p settingsPage) From() time.Time { return p.Room.from }
 // Starts is when people are called first.
 func (p settingsPage) Starts() string { return p.Room.config.Starts.Format(momentForm) }
 
-// Kept is the room as it was published, of which some members never change.
-func (p settingsPage) Kept() room.Config { return p.Room.config }
+// Fields returns the fields of a group of settings.
+func (p settingsPage) Fields(group string) []formField {
+	var list []formField
+	for _, s := range p.Room.settings() {
+		if s.Form.Group == group {
+			list = append(list, newField(s, p.Form.Value(s.Name), false))
+		}
+	}
+	return list
+}
+
+// Kept returns the settings that were fixed when the room was published, in words. The page shows the times
+// elsewhere.
+func (p settingsPage) Kept() (list []conflictRow) {
+	f := p.Room.form()
+	for _, s := range formSettings() {
+		if text := f.Value(s.Name); s.Change == setting.Never && text != "" && s.Form.Group != "times" && s.Name != "slug" {
+			list = append(list, conflictRow{Label: s.Label, Yours: typedWords(s.Kind, text)})
+		}
+	}
+	return list
+}
 
 // Wrong is what is wrong with exactly that member.
 func (p settingsPage) Wrong(field string) string {
@@ -313,10 +286,9 @@ func (p settingsPage) Wrong(field string) string {
 
 // Rest are the problems of members that the form has no field for.
 func (p settingsPage) Rest() invalid.List {
-	form := roomForm{Windows: p.Form.Windows}
 	var list invalid.List
 	for _, problem := range p.Problems {
-		if problem.Field != "" && !form.shows(problem.Field) {
+		if problem.Field != "" && !p.Form.shows(problem.Field) {
 			list = append(list, problem)
 		}
 	}
@@ -362,7 +334,10 @@ func (x *request) settings(status int, p *published, page settingsPage) error {
 
 // outline says what the room's windows mean with the form's changes.
 func (p *settingsPage) outline() []string {
-	whole := roomForm{Opens: p.Opens, Starts: p.Starts(), Closes: p.Form.Closes}
+	var whole roomForm
+	whole.set("opens", p.Opens)
+	whole.set("starts", p.Starts())
+	whole.set("closes", p.Form.Value("closes"))
 	for _, rule := range p.Fixed {
 		whole.Windows = append(whole.Windows, windowField{rule.From.Format(momentForm), rule.Length})
 	}
@@ -376,7 +351,7 @@ func (c *Console) changeSettings(ctx context.Context, x *request, r *room.Room) 
 		return err
 	}
 	p := newPublished(r)
-	page := settingsPage{Form: readSettingsForm(x.Request().PostForm), Base: x.form("base"), Focus: -1, NoSigner: !isSigned}
+	page := settingsPage{Form: readRoomForm(x.Request().PostForm), Base: x.form("base"), Focus: -1, NoSigner: !isSigned}
 	verb, argument, _ := strings.Cut(x.form("do"), ":")
 	switch verb {
 	case "", "save":
@@ -391,7 +366,9 @@ func (c *Console) changeSettings(ctx context.Context, x *request, r *room.Room) 
 // changeRows adds a row to the windows or removes one. Once the room is open
 // there may be none: then the windows that are open go on.
 func (p *settingsPage) changeRows(verb, argument string, r *published) {
-	f := roomForm{Opens: r.config.Opens.Format(momentForm), Starts: r.config.Starts.Format(momentForm), Windows: p.Form.Windows}
+	f := roomForm{Windows: p.Form.Windows}
+	f.set("opens", r.config.Opens.Format(momentForm))
+	f.set("starts", r.config.Starts.Format(momentForm))
 	switch i, err := strconv.Atoi(argument); {
 	case verb == "add-window" && len(f.Windows) == 0:
 		f.Windows = []windowField{{From: r.from.Format(momentForm), Length: "1 min"}}
@@ -408,7 +385,7 @@ func (p *settingsPage) changeRows(verb, argument string, r *published) {
 }
 
 func (c *Console) saveSettings(ctx context.Context, x *request, r *room.Room, p *published, page settingsPage) error {
-	a, err := page.Form.amendment(p)
+	a, err := amendmentOf(&page.Form, p)
 	switch {
 	case err != nil && page.Base == p.version():
 		return page.refused(x, p, err)
@@ -422,7 +399,7 @@ func (c *Console) saveSettings(ctx context.Context, x *request, r *room.Room, p 
 		return page.refused(x, p, a.inForm(wrong.Problems).Err())
 	}
 	if page.Base == p.version() && !x.isConfirmed() {
-		return x.confirm(settingsQuestion(p.form(), page.Form), "/rooms/"+r.Slug+"/settings")
+		return x.confirm(settingsQuestion(p, page.Form), "/rooms/"+r.Slug+"/settings")
 	}
 	if page.Base != p.version() {
 		err = control.ErrChanged
@@ -442,9 +419,9 @@ func (c *Console) saveSettings(ctx context.Context, x *request, r *room.Room, p 
 }
 
 // settingsQuestion shows every setting that changes.
-func settingsQuestion(was, now settingsForm) question {
+func settingsQuestion(p *published, now roomForm) question {
 	q := question{Title: "Save these changes?", Button: "Save changes"}
-	for _, row := range differences(was.lines(), now.lines()) {
+	for _, row := range differences(p.lines(p.form()), p.lines(now)) {
 		q.Changes = append(q.Changes, change{Label: row.Label, Was: lines(row.Theirs), Is: lines(row.Yours)})
 	}
 	q.Notes = []string{"Changes of the outflow, the windows and the close are recorded in the public transcript."}
@@ -463,24 +440,16 @@ func (p settingsPage) refused(x *request, r *published, err error) error {
 
 func (x *request) settingsConflict(r *room.Room, page settingsPage) error {
 	now := newPublished(r)
-	theirs := now.form()
 	x.Request().PostForm.Set("base", now.version())
 	x.Request().PostForm.Set("do", "save")
 	path := Path + "/rooms/" + r.Slug + "/settings"
 	return x.render(http.StatusConflict, "room-conflict", view{Data: conflictPage{
-		Title: "This room was changed meanwhile", Rows: differences(theirs.lines(), page.Form.lines()),
+		Title: "This room was changed meanwhile", Rows: differences(now.lines(now.form()), now.lines(page.Form)),
 		Action: path, Button: "Save mine over it", Fields: x.sentAgain(), Back: path,
 	}})
 }
 
-// lines are the form's members in words, to compare two of them.
-func (f *settingsForm) lines() []line {
-	var windows []string
-	for _, w := range f.Windows {
-		windows = append(windows, fmt.Sprintf("from %s: %s", momentLine(w.From), w.Length))
-	}
-	return []line{
-		{"Title", f.Title}, {"People per minute", f.PerMinute}, {"At once", f.MaxActive}, {"Closes", momentLine(f.Closes)}, {"Time zone", f.TimeZone},
-		{"Windows that have not opened", strings.Join(windows, "\n")}, {"Most in line", f.MaxWaiting}, {"Addresses of the shop", f.Targets}, {"Back to signed pages alone", yesNo(f.SignedReturn)},
-	}
+// lines returns the members of a form of the room in words, to compare two of them.
+func (p *published) lines(f roomForm) []line {
+	return append(f.lines(p.settings()), line{"Windows that have not opened", f.windowLines("")})
 }

@@ -34,7 +34,7 @@ func TestSettingsSignedReturn(t *testing.T) {
 	if !r.Config().SignedReturn || r.Snapshot().Size != before {
 		t.Errorf("%+v, %d entries", r.Config().Settings, r.Snapshot().Size-before)
 	}
-	s.post(operator, settingsPath, stale...).want(http.StatusConflict).has("Most in line").lacks("Back to signed pages alone") // both want it
+	s.post(operator, settingsPath, stale...).want(http.StatusConflict).has("Most people in line").lacks("Send people back only") // both want it
 	save("max_waiting", "8")
 	if !r.Config().SignedReturn {
 		t.Error("another change turns it off")
@@ -43,7 +43,7 @@ func TestSettingsSignedReturn(t *testing.T) {
 	if r.Config().SignedReturn {
 		t.Error("it is not turned off")
 	}
-	s.post(operator, settingsPath, stale...).want(http.StatusConflict).has("Back to signed pages alone", "yes", "no")
+	s.post(operator, settingsPath, stale...).want(http.StatusConflict).has("Send people back only", "yes", "no")
 
 	heard := func(node, site string) {
 		t.Helper()

@@ -200,21 +200,21 @@ func (p *editorPage) planFigures(plan *simulate.Plan, most int) (problems invali
 	if !ok {
 		problems.Add("sim_no_show", "must be a share from 0 to 90 percent")
 	}
-	perMinute, ok := countOf(p.Form.PerMinute)
-	if !ok && p.Form.PerMinute != "" {
+	perMinute, ok := countOf(p.Form.Value("outflow.per_minute"))
+	if !ok && p.Form.Value("outflow.per_minute") != "" {
 		problems.Add("simulation", "needs the people per minute: see above")
-	} else if p.Form.PerMinute == "" {
+	} else if p.Form.Value("outflow.per_minute") == "" {
 		perMinute = room.DefaultPerMinute
 	}
-	maxActive, _ := countOf(p.Form.MaxActive)
+	maxActive, _ := countOf(p.Form.Value("outflow.max_active"))
 	plan.Visitors, plan.Tickets = int(visitors), int(tickets)
 	plan.Bots.Count = int(math.Round(float64(visitors) * bots))
 	plan.People.NoShow = noShow
 	plan.Room.Outflow = simulate.Outflow{PerMinute: perMinute, MaxActive: maxActive}
-	if d, ok := readLength(p.Form.Claim); ok && d > 0 {
+	if d, ok := readLength(p.Form.Value("claim")); ok && d > 0 {
 		plan.Room.Claim = simulate.Duration(d)
 	}
-	if d, ok := readLength(p.Form.Session); ok && d > 0 {
+	if d, ok := readLength(p.Form.Value("session")); ok && d > 0 {
 		plan.Room.Session = simulate.Duration(d)
 	}
 	return problems

@@ -1,0 +1,180 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/proofline/proofline/room/setting"
+)
+
+// formField is one setting in a form, for the template "setting".
+type formField struct {
+	Name, Label, Hint, Value string
+	Placeholder              string
+	Control                  string // "input", "choice", "check" or "lines"
+	Type, Inputmode          string // of an input
+	Maxlength                int    // characters; 0: no limit
+	List                     string // ID of the list of suggestions
+	Options                  []string
+	Autofocus                bool
+	Here                     bool // a script fills in the browser's time zone
+}
+
+// newField returns the field of a setting. isNew distinguishes the form of a new room from that of a published one.
+func newField(s setting.Setting, value string, isNew bool) formField {
+	f := formField{
+		Name: s.Name, Label: s.Label, Hint: s.Form.Hint, Value: value, Placeholder: s.Form.Placeholder,
+		Control: "input", Type: "text",
+	}
+	if s.Form.Empty != "" && (isNew || s.Change == setting.Free) {
+		f.Hint = strings.TrimSpace(f.Hint + " Empty: " + s.Form.Empty + ".")
+	}
+	if !isNew && s.Note != "" {
+		f.Hint = strings.TrimSpace(f.Hint + " " + s.Note)
+	}
+	switch k := s.Kind.(type) {
+	case setting.Text:
+		f.Maxlength = k.Max
+	case setting.Number:
+		f.Inputmode = "numeric"
+	case setting.Duration:
+		f.List = "lengths"
+	case setting.Time:
+		f.Type, f.Label = "datetime-local", s.Label+" (UTC)"
+	case setting.Source:
+		f.Control = "choice"
+	case setting.Flag:
+		f.Control = "check"
+	case setting.List:
+		f.Control = "lines"
+	}
+	return f
+}
+
+// cleanTyped returns what was sent for a setting as the form keeps it: times as in JSON, lists a line for each item.
+func cleanTyped(k setting.Kind, sent string) string {
+	text := cleanText(sent)
+	switch k.(type) {
+	case setting.Time:
+		return readMoment(text)
+	case setting.List:
+		return strings.Join(textLines(text), "\n")
+	case setting.Flag:
+		if text != flagOn {
+			return ""
+		}
+	}
+	return text
+}
+
+// jsonTyped returns the JSON value of what is typed for a setting, malformed or not; nil: nothing is typed.
+func jsonTyped(k setting.Kind, text string) any {
+	switch k.(type) {
+	case setting.Number:
+		return jsonNumber(text)
+	case setting.Duration:
+		return jsonLength(text)
+	case setting.Flag:
+		return jsonFlag(text == flagOn)
+	case setting.List:
+		if list := textLines(text); len(list) > 0 {
+			return list
+		}
+		return nil
+	}
+	return jsonMoment(text)
+}
+
+// jsonChanged is jsonTyped for a change of a room, where an empty field sets the setting to nothing. A setting
+// that cannot be nothing is refused by the parser.
+func jsonChanged(k setting.Kind, text string) any {
+	if value := jsonTyped(k, text); value != nil {
+		return value
+	}
+	if zero := k.Zero(); zero != nil {
+		return zero
+	}
+	return text
+}
+
+// flagOn is the value of a checkbox.
+const flagOn = "1"
+
+// typedText returns the text that the form has for a stored value, malformed or not.
+func typedText(k setting.Kind, raw json.RawMessage) string {
+	switch k.(type) {
+	case setting.Duration:
+		return storedLength(raw)
+	case setting.Flag:
+		var on bool
+		if json.Unmarshal(raw, &on) == nil && on {
+			return flagOn
+		}
+		return ""
+	case setting.List:
+		var items []string
+		_ = json.Unmarshal(raw, &items) // a value that is no list is shown by its problem
+		return strings.Join(items, "\n")
+	}
+	return storedText(raw)
+}
+
+// typedWords returns what is typed as a reader sees it.
+func typedWords(k setting.Kind, text string) string {
+	switch k.(type) {
+	case setting.Time:
+		return momentLine(text)
+	case setting.Flag:
+		return yesNo(text == flagOn)
+	}
+	return text
+}
+
+// putMember sets a member of a JSON object by its path.
+func putMember(members map[string]any, path string, value any) {
+	outer, name, isInner := strings.Cut(path, ".")
+	if !isInner {
+		members[path] = value
+		return
+	}
+	inner, ok := members[outer].(map[string]any)
+	if !ok {
+		inner = map[string]any{}
+		members[outer] = inner
+	}
+	inner[name] = value
+}
+
+// memberOf returns a member of a JSON object by its path; nil if it is missing.
+func memberOf(members map[string]json.RawMessage, path string) json.RawMessage {
+	outer, name, isInner := strings.Cut(path, ".")
+	if !isInner {
+		return members[path]
+	}
+	var inner map[string]json.RawMessage
+	_ = json.Unmarshal(members[outer], &inner) // a value that is no object is shown by its problem
+	return inner[name]
+}
+
+// fieldName returns the console's name of a field of a room's JSON, with rows of lists by their number from 1.
+// Fields that no form has keep their names.
+func fieldName(field string) string {
+	if s, ok := setting.Find(field); ok && s.Label != "" {
+		return s.Label
+	}
+	if field == "host" {
+		return "Host"
+	}
+	if list, rest, ok := strings.Cut(field, "["); ok {
+		index, _, closed := strings.Cut(rest, "]")
+		if i, err := strconv.Atoi(index); err == nil && closed && fieldName(list) != list {
+			return fmt.Sprintf("%s, row %d", fieldName(list), i+1)
+		}
+	}
+	if parent := field[:max(0, strings.LastIndexByte(field, '.'))]; parent != "" {
+		return fieldName(parent)
+	}
+	return field
+}
