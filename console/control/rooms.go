@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -200,20 +201,9 @@ func amended(r *room.Room, a room.Amendment) map[string]any {
 	if a.Closes != nil {
 		detail["closes"] = *a.Closes
 	}
-	if a.Targets != nil {
-		detail["targets"] = *a.Targets
-	}
-	if a.SignedReturn != nil {
-		detail["signed_return"] = *a.SignedReturn
-	}
+	maps.Copy(detail, a.SettingsChange.Members())
 	if a.Brand != nil {
 		detail["brand"] = "changed"
-	}
-	if a.MaxWaiting != nil {
-		detail["max_waiting"] = *a.MaxWaiting
-	}
-	if a.TimeZone != nil {
-		detail["time_zone"] = *a.TimeZone
 	}
 	return detail
 }

@@ -86,8 +86,11 @@ func (k Duration) Want() string {
 	if k.Max == 0 {
 		return `must be a duration such as "30s"`
 	}
-	return fmt.Sprintf(`must be a duration from %s to %s, such as "30s"`, words(k.Min), words(k.Max))
+	return fmt.Sprintf(`must be a duration %s, such as "30s"`, k.Range())
 }
+
+// Range returns the bounds in words, such as "from 1 second to 1 hour".
+func (k Duration) Range() string { return "from " + words(k.Min) + " to " + words(k.Max) }
 
 func (Time) Want() string { return "must be an RFC 3339 time such as 2030-05-01T12:00:00Z" }
 

@@ -77,14 +77,34 @@ func Amendable() []Setting {
 	return slices.DeleteFunc(All(), func(s Setting) bool { return s.Change == Never })
 }
 
-// Find returns the setting with a name, or the message.
-func Find(name string) (Setting, bool) {
-	for _, s := range append(All(), append(table, Message)...) {
-		if s.Name == name {
-			return s, true
+// Find returns the setting at a path, such as "outflow.per_minute", "brand.dark.color" or "message".
+func Find(path string) (Setting, bool) {
+	list := append(slices.Clone(table), Message)
+	outer, rest, isInner := strings.Cut(path, ".")
+	for {
+		i := slices.IndexFunc(list, func(s Setting) bool { return s.Name == strings.TrimSuffix(outer, "[]") })
+		if i < 0 {
+			return Setting{}, false
 		}
+		found := list[i]
+		if !isInner {
+			found.Name = path
+			return found, true
+		}
+		list = membersOf(found.Kind)
+		outer, rest, isInner = strings.Cut(rest, ".")
 	}
-	return Setting{}, false
+}
+
+// membersOf returns the members of an object, or of the objects of a list.
+func membersOf(k Kind) []Setting {
+	switch k := k.(type) {
+	case Object:
+		return k.Members
+	case Objects:
+		return k.Members
+	}
+	return nil
 }
 
 // flat returns settings with objects replaced by their members.

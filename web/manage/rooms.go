@@ -105,14 +105,10 @@ type createInput struct {
 	Host string `json:"host" doc:"Custom host of the organization to publish the room under. It cannot be changed later."`
 }
 
-// amendInput lists what can be changed in a published room.
+// amendInput is the body of an amendment: the settings that may change, and the message.
 type amendInput struct {
-	Title   string              `json:"title"`
-	Outflow room.Outflow        `json:"outflow"`
-	Message *room.MessageChange `json:"message" doc:"Message to visitors; null removes it."`
-	Windows []room.WindowRule   `json:"windows" doc:"Windows, which replace the old ones from the first one's start."`
-	Closes  time.Time           `json:"closes"`
-	room.Settings
+	room.Config
+	Message *room.MessageChange `json:"message"`
 }
 
 func (a *API) roomRoutes() []route {

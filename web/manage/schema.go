@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/setting"
 )
 
 // schema is a JSON Schema of dialect 2020-12, which OpenAPI 3.1 uses.
@@ -124,7 +126,7 @@ func (s *schemas) object(t reflect.Type, sent bool) schema {
 	members, needed := schema{}, []string{}
 	for _, f := range reflect.VisibleFields(t) {
 		name, optional, ok := memberOf(f)
-		if !ok {
+		if !ok || isFixed(t, f) {
 			continue
 		}
 		members[name] = s.member(f, t, sent, optional)
@@ -161,13 +163,15 @@ func (s *schemas) member(f reflect.StructField, in reflect.Type, sent, optional 
 	if f.Type.Kind() == reflect.Pointer && !optional {
 		out = schema{"anyOf": []any{out, schema{"type": "null"}}}
 	}
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 	about := f.Tag.Get("doc")
-	if about == "" {
-		about = described[nameOf(in)+"."+name]
-	}
-	if about == "" {
-		about = described[name]
+	if s, ok := settingOf(in, f); ok {
+		bounds(out, s)
+		if in == reflect.TypeFor[createInput]() && s.Initial != nil {
+			out["default"] = s.Initial
+		}
+		about = cmp.Or(about, describe(s, in, sent))
+	} else if about == "" {
+		about = aboutMember(f)
 	}
 	if about != "" {
 		out["description"] = about
@@ -175,33 +179,85 @@ func (s *schemas) member(f reflect.StructField, in reflect.Type, sent, optional 
 	return out
 }
 
-// described has descriptions of members of other packages' types, by type and member name, or by
-// member
-// name alone.
-var described = map[string]string{
-	"opens":          "Time at which joins begin. Default: start of the first window, or at once.",
-	"starts":         "Time at which calls begin. Default: opens.",
-	"closes":         "Time at which joins end. Default: never.",
-	"slug":           "Name in the address: 1 to 63 of a-z, 0-9 and -.",
-	"title":          "Title shown to visitors.",
-	"windows":        "From each time on, consecutive windows of that length. Default: one window until starts, then one per minute.",
-	"per_minute":     "Admissions per minute.",
-	"max_active":     "Visitors called or admitted at the same time; 0: no limit.",
-	"claim":          "Time that a called visitor has to claim. Default: 5m.",
-	"session":        "Length of a session after the admission or its latest touch. A pass must be redeemed in this time, and within five minutes. Default: 15m.",
-	"beacon":         "Source of public randomness for draws: a drand chain for which the server has relays, such as drand:quicknet, or none.",
-	"margin":         "Minimum time between a freeze and the beacon's round. Default: 3s.",
-	"quorum":         "Number of the server's witnesses that should sign each freeze. Default: more than half of them.",
-	"targets":        "URLs that admitted visitors may be sent to, the first is the default.",
-	"signed_return":  "Visitors are sent only to URLs that a connector of the site has signed, otherwise to the first target.",
-	"brand":          "Appearance of the pages.",
-	"max_waiting":    "Approximate maximum number of visitors in line; 0: no limit. Default for a new room: 1000000.",
-	"time_zone":      "Time zone of the event (IANA name), used by reports and by pages without scripts. Default: UTC.",
-	"logo":           "Data URL of a PNG, JPEG or WebP image of at most 64 KiB.",
-	"color":          "Colour of buttons and links, #rrggbb.",
-	"background":     "Background colour, #rrggbb.",
-	"css":            "Custom CSS, in the subset that THEMING.md describes.",
-	"texts":          "Texts by language.",
-	"languages":      "Languages that visitors can choose; the first is the default. Empty: all.",
-	"RoomBrand.dark": "Settings that differ in dark mode.",
+// settingOf returns the setting of a room that a field of a struct holds.
+func settingOf(in reflect.Type, f reflect.StructField) (setting.Setting, bool) {
+	prefix, isPart := parts[in]
+	holder := in
+	if len(f.Index) > 1 {
+		holder = in.FieldByIndex(f.Index[:len(f.Index)-1]).Type
+	}
+	isRoom := holder == reflect.TypeFor[room.Config]() || holder == reflect.TypeFor[room.Settings]() || in == amendType
+	if !isPart && !isRoom {
+		return setting.Setting{}, false
+	}
+	return setting.Find(prefix + nameOfMember(f))
+}
+
+func nameOfMember(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// aboutMember describes a field of another type that has the name of a setting, such as a list's "title".
+func aboutMember(f reflect.StructField) string {
+	for _, s := range setting.All() {
+		if s.Last() == nameOfMember(f) {
+			return s.Sentence()
+		}
+	}
+	return ""
+}
+
+// parts are types of parts of a room, with the prefixes of their settings.
+var parts = map[reflect.Type]string{
+	reflect.TypeFor[room.Outflow]():       "outflow.",
+	reflect.TypeFor[room.WindowRule]():    "windows[].",
+	reflect.TypeFor[room.Brand]():         "brand.",
+	reflect.TypeFor[room.Scheme]():        "brand.",
+	reflect.TypeFor[room.Texts]():         "brand.texts.",
+	reflect.TypeFor[room.Message]():       "message.",
+	reflect.TypeFor[room.MessageChange](): "message.",
+}
+
+// bounds adds a setting's bounds to its schema.
+func bounds(out schema, s setting.Setting) {
+	switch k := s.Kind.(type) {
+	case setting.Number:
+		out["minimum"], out["maximum"] = k.Min, k.Max
+	case setting.Text:
+		if k.Max > 0 {
+			out["maxLength"] = k.Max
+		}
+	case setting.List:
+		if k.Max > 0 {
+			out["maxItems"] = k.Max
+		}
+	}
+}
+
+// describe returns the description of a setting.
+func describe(s setting.Setting, in reflect.Type, sent bool) string {
+	if s.Help == "" {
+		return ""
+	}
+	about := s.Sentence()
+	if d, ok := s.Kind.(setting.Duration); ok && d.Max > 0 {
+		about = strings.TrimSuffix(about, ".") + ", " + d.Range() + "."
+	}
+	switch {
+	case in == amendType:
+		return strings.TrimSpace(about + " " + s.Note)
+	case sent && s.Default != "":
+		about += " Default of a new room: " + s.Default + "."
+	}
+	return about
+}
+
+// amendType is the body of an amendment, which has those settings of a room that may change.
+var amendType = reflect.TypeFor[amendInput]()
+
+// isFixed reports whether a field is a setting that an amendment cannot change.
+func isFixed(in reflect.Type, f reflect.StructField) bool {
+	s, ok := settingOf(in, f)
+	return in == amendType && ok && s.Change == setting.Never
 }
