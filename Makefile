@@ -29,7 +29,7 @@ PARALLEL ?= 8
 
 # Packages with goroutines of their own, which the race detector watches, and
 # those among them that only compute, where it would see nothing.
-PURE := audit cmd/proofline/internal/transcript console/simulate console/simulate/chart fairness/beacon room/style verifier/evidence verifier/stats verifier/ticket vrf web/brand web/console/format web/page web/sse
+PURE := audit cmd/proofline/internal/transcript console/simulate console/simulate/chart fairness/beacon room/setting room/style verifier/evidence verifier/stats verifier/ticket vrf web/brand web/console/format web/page web/sse
 RACE := ./audit/... ./connector/... ./console/... ./fairness/beacon/... ./room/... ./web/... ./verifier/... ./vrf/... ./internal/localpg ./cmd/proofline/internal/...
 
 .PHONY: help

@@ -105,20 +105,20 @@ var table = []Setting{
 		Row:     Row{Label: "beacon"},
 	},
 	{
-		Name: "quorum", Change: Never, Kind: Number{Max: fairness.MaxWitnesses},
-		Label:   "Witnesses who should sign",
-		Help:    "number of the server's witnesses that should sign each freeze before its round; 0: no witnesses",
-		Default: "more than half of them",
-		Form:    Form{Group: "proof", Empty: "more than half of them"},
-		Row:     Row{Label: "witnesses", Format: "%s or more should cosign each freeze"},
-	},
-	{
 		Name: "margin", Change: Never, Kind: between(fairness.MinMargin, fairness.MaxMargin),
 		Label:   "Margin before the beacon's round",
 		Help:    "minimum time between a freeze and the beacon's round; positions are known that much later",
 		Default: "3s", Initial: "3s",
 		Form: Form{Group: "proof", Hint: "Time for witnesses to sign.", Empty: "3 s", Placeholder: "3 s"},
 		Row:  Row{Label: "beacon", Format: "a round at least %s after the freeze"},
+	},
+	{
+		Name: "quorum", Change: Never, Kind: Number{Max: fairness.MaxWitnesses},
+		Label:   "Witnesses who should sign",
+		Help:    "number of the server's witnesses that should sign each freeze before its round; 0: no witnesses",
+		Default: "more than half of them",
+		Form:    Form{Group: "proof", Empty: "more than half of them"},
+		Row:     Row{Label: "witnesses", Format: "%s or more should cosign each freeze"},
 	},
 	{
 		Name: "max_waiting", Change: Free, Kind: anyNumber,
@@ -159,8 +159,7 @@ var table = []Setting{
 	{
 		Name: "brand", Change: Free, Kind: brand, Label: "Brand",
 		Help: "appearance of the pages: `logo` (data URL; without one, the organization's), `color`, `background`, " +
-			"`dark`, `texts`, `languages`, `font`, `corners` and `css` " +
-			"([THEMING.md](web/page/THEMING.md))",
+			"`dark`, `texts`, `languages`, `font`, `corners` and `css`; THEMING.md describes them",
 		Default: "Proofline's", Note: "A brand is replaced as a whole.",
 	},
 }

@@ -132,32 +132,6 @@ func typedWords(k setting.Kind, text string) string {
 	return text
 }
 
-// putMember sets a member of a JSON object by its path.
-func putMember(members map[string]any, path string, value any) {
-	outer, name, isInner := strings.Cut(path, ".")
-	if !isInner {
-		members[path] = value
-		return
-	}
-	inner, ok := members[outer].(map[string]any)
-	if !ok {
-		inner = map[string]any{}
-		members[outer] = inner
-	}
-	inner[name] = value
-}
-
-// memberOf returns a member of a JSON object by its path; nil if it is missing.
-func memberOf(members map[string]json.RawMessage, path string) json.RawMessage {
-	outer, name, isInner := strings.Cut(path, ".")
-	if !isInner {
-		return members[path]
-	}
-	var inner map[string]json.RawMessage
-	_ = json.Unmarshal(members[outer], &inner) // a value that is no object is shown by its problem
-	return inner[name]
-}
-
 // fieldName returns the console's name of a field of a room's JSON, with rows of lists by their number from 1.
 // Fields that no form has keep their names.
 func fieldName(field string) string {

@@ -204,7 +204,7 @@ func (f *roomForm) config(base json.RawMessage) (json.RawMessage, error) {
 	}
 	for _, s := range fields {
 		if value := jsonTyped(s.Kind, f.Value(s.Name)); value != nil {
-			putMember(members, s.Name, value)
+			setting.Put(members, s.Name, value)
 		}
 	}
 	delete(members, "windows")
@@ -272,14 +272,12 @@ func storedLength(raw json.RawMessage) string {
 
 // newRoomForm shows a stored configuration, finished or not.
 func newRoomForm(config json.RawMessage, host string) roomForm {
-	var c map[string]json.RawMessage
-	_ = json.Unmarshal(config, &c) // drafts are JSON objects
 	f := roomForm{Host: host}
 	for _, s := range formSettings() {
-		f.set(s.Name, typedText(s.Kind, memberOf(c, s.Name)))
+		f.set(s.Name, typedText(s.Kind, setting.Get(config, s.Name)))
 	}
 	var windows []map[string]json.RawMessage
-	_ = json.Unmarshal(c["windows"], &windows) // a value that is no list is shown by its problem
+	_ = json.Unmarshal(setting.Get(config, "windows"), &windows) // a value that is no list is shown by its problem
 	for _, w := range windows {
 		f.Windows = append(f.Windows, windowField{storedText(w["from"]), storedLength(w["length"])})
 	}

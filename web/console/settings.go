@@ -112,7 +112,7 @@ func amendmentOf(f *roomForm, p *published) (settingsChange, error) {
 	members := map[string]any{}
 	for _, s := range p.settings() {
 		if text := f.Value(s.Name); text != was.Value(s.Name) {
-			putMember(members, s.Name, jsonChanged(s.Kind, text))
+			setting.Put(members, s.Name, jsonChanged(s.Kind, text))
 		}
 	}
 	var a settingsChange

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/proofline/proofline/console/account"
@@ -11,6 +12,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/setting"
 )
 
 // roomJSON is a room as its organizer sees it.
@@ -111,6 +113,17 @@ type amendInput struct {
 	Message *room.MessageChange `json:"message"`
 }
 
+// listed names the settings that change in one way.
+func listed(by setting.Change) string {
+	var names []string
+	for _, s := range setting.All() {
+		if s.Change == by {
+			names = append(names, "`"+s.Name+"`")
+		}
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
 func (a *API) roomRoutes() []route {
 	const tag = "rooms"
 	return []route{
@@ -137,8 +150,9 @@ func (a *API) roomRoutes() []route {
 		{
 			method: http.MethodPatch, path: "rooms/{slug}", scope: account.Operate, name: "amendRoom", tag: tag,
 			summary: "Amend a room",
-			more:    "Missing members stay unchanged. Outflow, message, windows and closing time are recorded in the transcript; title, targets, brand and the limit of visitors in line are not. A brand is replaced as a whole.",
-			in:      amendInput{}, example: `{"outflow": {"per_minute": 120}, "message": {"default": "en", "texts": {"en": "The shop is slow, we let in fewer people.", "de": "Der Shop ist langsam, wir lassen weniger Leute ein."}, "for": "30m"}}`,
+			more: "Missing members stay unchanged. The transcript records changes of " + listed(setting.Recorded) +
+				" and of the message, but not those of " + listed(setting.Free) + ".",
+			in: amendInput{}, example: `{"outflow": {"per_minute": 120}, "message": {"default": "en", "texts": {"en": "The shop is slow, we let in fewer people.", "de": "Der Shop ist langsam, wir lassen weniger Leute ein."}, "for": "30m"}}`,
 			out: roomJSON{}, tagged: true, matches: true, do: a.amendRoom,
 		},
 		{

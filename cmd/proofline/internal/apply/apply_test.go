@@ -116,9 +116,9 @@ func TestCompare(t *testing.T) {
 		{"{slug: sale, title: Sale, opens: 2030-05-01T13:30:00+02:00, claim: 300s, beacon: none, outflow: {per_minute: 60}, targets: ['https://shop.example.com']}", Keep, "", `{}`},
 		{"{slug: sale, opens: null, host: null, host: ''}", Refuse, "", ``},
 		{"{slug: sale, title: Big sale, outflow: {max_active: 9}}", Change,
-			"~outflow.max_active: 0 -> 9 ~title: Sale -> Big sale", `{"outflow":{"max_active":9},"title":"Big sale"}`},
+			"~title: Sale -> Big sale ~outflow.max_active: 0 -> 9", `{"outflow":{"max_active":9},"title":"Big sale"}`},
 		{"{slug: sale, claim: 3m, outflow: {per_minute: 90}}", Refuse,
-			"!claim: 5m0s -> 3m0s ~outflow.per_minute: 60 -> 90", `{"outflow":{"per_minute":90}}`},
+			"~outflow.per_minute: 60 -> 90 !claim: 5m0s -> 3m0s", `{"outflow":{"per_minute":90}}`},
 		{"{slug: sale, opens: 2030-05-01T11:00:00Z, host: a.example.com}", Refuse,
 			"!host: none -> a.example.com !opens: 2030-05-01T11:30:00Z -> 2030-05-01T11:00:00Z", `{}`},
 		{"{slug: sale, closes: 2030-05-02T00:00:00Z}", Change, "~closes: none -> 2030-05-02T00:00:00Z",
@@ -126,7 +126,7 @@ func TestCompare(t *testing.T) {
 		{"{slug: sale, targets: []}", Change, `~targets: ["https://shop.example.com"] -> []`, `{"targets":[]}`},
 		{"{slug: sale, signed_return: false}", Keep, "", `{}`},
 		{"{slug: sale, signed_return: true}", Change, "~signed_return: false -> true", `{"signed_return":true}`},
-		{"{slug: sale, brand: {color: '#112233'}, max_waiting: 5}", Change, "~brand: differs ~max_waiting: 0 -> 5",
+		{"{slug: sale, brand: {color: '#112233'}, max_waiting: 5}", Change, "~max_waiting: 0 -> 5 ~brand: differs",
 			`{"brand":{"color":"#112233"},"max_waiting":5}`},
 		{"{slug: sale, windows: [{length: 30m}, {from: 2030-05-01T12:00:00Z, length: 1m}, {from: 2030-05-01T12:10:00Z, length: 60s}]}", Keep, "", `{}`},
 		{
@@ -180,12 +180,12 @@ func TestCompare(t *testing.T) {
 func TestMissing(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	list, err := Read(strings.NewReader("slug: sale\nclaim: 1ms\n---\nslug: fine"))
+	list, err := Read(strings.NewReader("slug: sale\nopens: 2030-05-01T12:00:00Z\nstarts: 2030-05-01T11:00:00Z\n---\nslug: fine"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Missing(&list[0], now); !errors.Is(err, ErrInvalid) ||
-		!strings.Contains(err.Error(), "line 2: claim: ") {
+		!strings.Contains(err.Error(), "line 3: starts: ") {
 		t.Errorf("%v", err)
 	}
 	if s, err := Missing(&list[1], now); err != nil || s.Action != Create {

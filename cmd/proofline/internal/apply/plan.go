@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/room/style"
 )
 
@@ -72,10 +73,9 @@ func Compare(w *Wanted, current Current, etag string) (Step, error) {
 		Ended: current.Phase == string(room.PhaseEnded),
 	}
 	amendment := map[string]any{}
-	s.fixed(w, current)
-	s.outflow(w, current, amendment)
-	s.settings(w, current, amendment)
-	s.windows(w, current, amendment)
+	if err := s.compare(w, current, amendment); err != nil {
+		return s, err
+	}
 	for _, d := range s.Changes {
 		switch {
 		case !d.Allowed || s.Ended:
@@ -93,33 +93,76 @@ func (s *Step) differ(field string, from, to any, allowed bool) {
 	s.Changes = append(s.Changes, Difference{field, from, to, allowed})
 }
 
-// fixed compares the members that cannot change after publication.
-func (s *Step) fixed(w *Wanted, current Current) {
+// compare adds the differences of all settings that the file sets, and their values to the amendment.
+func (s *Step) compare(w *Wanted, current Current, amendment map[string]any) error {
+	from, errFrom := json.Marshal(current.Config)
+	to, errTo := json.Marshal(w.Config)
+	if err := errors.Join(errFrom, errTo); err != nil {
+		return err
+	}
 	host := ""
 	if current.Host != nil {
 		host = *current.Host
 	}
-	for _, m := range []struct {
-		name     string
-		from, to any
-	}{
-		{"host", host, w.Host},
-		{"opens", instant(current.Opens), instant(w.Config.Opens)},
-		{"starts", instant(current.Starts), instant(w.Config.Starts)},
-		{"claim", current.Claim, w.Config.Claim},
-		{"session", current.Session, w.Config.Session},
-		{"beacon", current.Beacon, w.Config.Beacon},
-		{"margin", current.Margin, w.Config.Margin},
-		{"quorum", current.Quorum, w.Config.Quorum},
-	} {
-		if w.Sets(m.name) && !isNothing(m.to) && !same(m.from, m.to) {
-			s.differ(m.name, m.from, m.to, false)
+	if w.Host != "" && host != w.Host {
+		s.differ("host", host, w.Host, false)
+	}
+	for _, d := range setting.All() {
+		switch d.Kind.(type) {
+		case setting.Objects:
+			s.windows(w, current, amendment)
+		case setting.Object:
+			s.brand(w, current, amendment)
+		default:
+			s.value(w, d, valueOf(d, setting.Get(from, d.Name)), valueOf(d, setting.Get(to, d.Name)), amendment)
 		}
+	}
+	return nil
+}
+
+// value compares the values of one setting.
+func (s *Step) value(w *Wanted, d setting.Setting, from, to any, amendment map[string]any) {
+	if !w.Sets(d.Name) || leaves(d, to) || same(from, to) {
+		return
+	}
+	isAllowed := d.Change != setting.Never && to != nil
+	s.differ(d.Name, from, to, isAllowed)
+	if isAllowed {
+		setting.Put(amendment, d.Name, to)
 	}
 }
 
-// isNothing reports whether a value leaves the member at its default.
-func isNothing(v any) bool { return same(v, nil) || same(v, "") }
+// valueOf returns a value of a room's configuration; nil or the kind's zero if it is missing.
+func valueOf(d setting.Setting, raw json.RawMessage) any {
+	isMissing := len(raw) == 0 || string(raw) == "null"
+	if _, ok := d.Kind.(setting.Time); ok && !isMissing {
+		var t time.Time
+		if json.Unmarshal(raw, &t) == nil {
+			return instant(&t)
+		}
+	}
+	switch {
+	case isMissing && d.Change == setting.Never:
+		return nil
+	case isMissing:
+		return d.Kind.Zero()
+	}
+	return raw
+}
+
+// leaves reports whether a file's value leaves a setting as it is. No amendment removes a title or a pace; a file
+// that removes the closing time differs.
+func leaves(d setting.Setting, to any) bool {
+	switch k := d.Kind.(type) {
+	case setting.Zone:
+		return false
+	case setting.Time:
+		return to == nil && d.Change == setting.Never
+	case setting.Number:
+		return to == nil || k.Min > 0 && same(to, 0)
+	}
+	return same(to, nil) || same(to, "")
+}
 
 // instant rounds a time to the resolution of transcripts.
 func instant(t *time.Time) *time.Time {
@@ -130,54 +173,11 @@ func instant(t *time.Time) *time.Time {
 	return &cut
 }
 
-func (s *Step) outflow(w *Wanted, current Current, amendment map[string]any) {
-	change := map[string]any{}
-	compare := func(name string, from, to uint32) {
-		if w.Sets("outflow."+name) && from != to {
-			s.differ("outflow."+name, from, to, true)
-			change[name] = to
-		}
-	}
-	if w.Config.Outflow.PerMinute > 0 {
-		compare("per_minute", current.Outflow.PerMinute, w.Config.Outflow.PerMinute)
-	}
-	compare("max_active", current.Outflow.MaxActive, w.Config.Outflow.MaxActive)
-	if len(change) > 0 {
-		amendment["outflow"] = change
-	}
-}
-
-// settings compares the members that can change, but for outflow and windows.
-func (s *Step) settings(w *Wanted, current Current, amendment map[string]any) {
-	compare := func(name string, from, to, send any) {
-		if w.Sets(name) && !same(from, to) {
-			s.differ(name, from, to, true)
-			amendment[name] = send
-		}
-	}
-	if w.Config.Title != "" {
-		compare("title", current.Title, w.Config.Title, w.Config.Title)
-	}
-	if w.Sets("closes") {
-		s.closes(w, current, amendment)
-	}
-	targets := append([]string{}, w.Config.Targets...)
-	compare("targets", append([]string{}, current.Targets...), targets, targets)
-	compare("signed_return", current.SignedReturn, w.Config.SignedReturn, w.Config.SignedReturn)
-	compare("brand", stored(current.Brand), stored(w.Config.Brand), w.Config.Brand)
-	compare("max_waiting", current.MaxWaiting, w.Config.MaxWaiting, w.Config.MaxWaiting)
-	compare("time_zone", current.TimeZone, w.Config.TimeZone, w.Config.TimeZone)
-}
-
-// closes compares the closing times. A closing time can move, but not be removed.
-func (s *Step) closes(w *Wanted, current Current, amendment map[string]any) {
-	from, to := instant(current.Closes), instant(w.Config.Closes)
-	if same(from, to) {
-		return
-	}
-	s.differ("closes", from, to, to != nil)
-	if to != nil {
-		amendment["closes"] = to
+// brand compares the looks.
+func (s *Step) brand(w *Wanted, current Current, amendment map[string]any) {
+	if w.Sets("brand") && !same(stored(current.Brand), stored(w.Config.Brand)) {
+		s.differ("brand", stored(current.Brand), stored(w.Config.Brand), true)
+		amendment["brand"] = w.Config.Brand
 	}
 }
 

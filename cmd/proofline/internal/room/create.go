@@ -35,8 +35,7 @@ once: later only an amendment can change it.`,
     "targets": ["https://shop.example.com"]
   }
 
-  A room can also have "closes", "brand", "beacon", "margin", "quorum",
-  "signed_return" and "time_zone"; the README has a table of all.`,
+  The README has a table of all settings.`,
 		Args: cobra.ExactArgs(1),
 		RunE: cli.Runs(func(c *cobra.Command, args []string) error {
 			body, err := readFile(m, args[0])

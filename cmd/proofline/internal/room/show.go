@@ -10,6 +10,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+	"github.com/proofline/proofline/room/setting"
 )
 
 func showCommand(m *remote.Manager) *cobra.Command {
@@ -31,45 +32,21 @@ func change(m *remote.Manager, c *cobra.Command, method, path string, body []byt
 	if err != nil {
 		return err
 	}
-	return m.Print(raw, func() error { return printRoom(m, &room) })
+	return m.Print(raw, func() error { return printRoom(m, &room, raw) })
 }
 
 // localTime formats a time in the machine's time zone.
 func localTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
-func printRoom(m *remote.Manager, r *api.Room) error {
-	closes, maxActive := "never", "any number at once"
-	if r.Closes != nil {
-		closes = localTime(*r.Closes)
-	}
-	if r.Outflow.MaxActive > 0 {
-		maxActive = fmt.Sprintf("at most %d at once", r.Outflow.MaxActive)
-	}
+func printRoom(m *remote.Manager, r *api.Room, raw []byte) error {
 	rows := [][]string{
 		{"room", r.Slug}, {"title", r.Title}, {"phase", r.Phase}, {"published", r.URL}, {"key", r.VKey},
-		{"opens", localTime(r.Opens)}, {"starts", localTime(r.Starts)}, {"closes", closes},
 	}
-	for _, w := range r.Windows {
-		rows = append(rows, []string{"windows", fmt.Sprintf("of %s from %s", w.Length, localTime(w.From))})
-	}
-	rows = append(rows, []string{"outflow", fmt.Sprintf("%d a minute, %s", r.Outflow.PerMinute, maxActive)},
-		[]string{"claim", "within " + r.Claim}, []string{"session", r.Session}, []string{"beacon", beaconWords(r)})
-	if r.Quorum > 0 {
-		rows = append(rows, []string{"witnesses", fmt.Sprintf("%d or more should cosign each freeze", r.Quorum)})
-	}
+	isFree := func(s setting.Setting) bool { return s.Change == setting.Free }
+	inPolicy := func(s setting.Setting) bool { return s.Change != setting.Free }
+	rows = append(rows, settingRows(raw, inPolicy)...)
 	rows = append(rows, messageRows(r.Message)...)
-	if r.MaxWaiting > 0 {
-		rows = append(rows, []string{"in line", fmt.Sprintf("at most %d", r.MaxWaiting)})
-	}
-	if r.TimeZone != "" {
-		rows = append(rows, []string{"time zone", r.TimeZone})
-	}
-	for _, target := range r.Targets {
-		rows = append(rows, []string{"target", target})
-	}
-	if r.SignedReturn {
-		rows = append(rows, []string{"return URL", "only if a connector has signed it, else the first target"})
-	}
+	rows = append(rows, settingRows(raw, isFree)...)
 	if n := r.Counts; n != nil {
 		rows = append(rows,
 			[]string{"joined", fmt.Sprintf("%d, %d with a position", n.Arrivals, n.Drawn)},
@@ -84,12 +61,4 @@ func printRoom(m *remote.Manager, r *api.Room) error {
 		rows = append(rows, []string{"draw", draw})
 	}
 	return m.PrintTable(append(rows, []string{"transcript", fmt.Sprintf("%d entries", r.Size)})...)
-}
-
-// beaconWords describes the beacon of a room's draws.
-func beaconWords(r *api.Room) string {
-	if r.Beacon == "none" {
-		return "none: auditors cannot tell whether the operator chose the outcome"
-	}
-	return fmt.Sprintf("%s, a round at least %s after the freeze", r.Beacon, r.Margin)
 }
