@@ -57,7 +57,7 @@ func (s *Server) isForeign(r *http.Request) bool {
 	if s.accounts == nil || hostname(r) == s.publicHost {
 		return false
 	}
-	_, foreign, err := s.accounts.HostOwner(r.Context(), hostname(r))
+	_, foreign, err := s.accounts.Hosts.Owner(r.Context(), hostname(r))
 	return err == nil && foreign
 }
 
@@ -74,7 +74,7 @@ func (s *Server) checkHost(r *http.Request, found *room.Room) error {
 		}
 		return nil
 	}
-	_, foreign, err := s.accounts.HostOwner(r.Context(), host)
+	_, foreign, err := s.accounts.Hosts.Owner(r.Context(), host)
 	if err == nil && foreign {
 		err = room.ErrNotFound
 	}
@@ -87,7 +87,7 @@ func (s *Server) hasLost(ctx context.Context, found *room.Room) bool {
 	if s.accounts == nil || found.Owner.Host == nil {
 		return false
 	}
-	org, taken, err := s.accounts.HostOwner(ctx, *found.Owner.Host)
+	org, taken, err := s.accounts.Hosts.Owner(ctx, *found.Owner.Host)
 	return err == nil && taken && org != found.Owner.Org
 }
 

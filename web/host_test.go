@@ -35,7 +35,7 @@ func TestCustomHosts(t *testing.T) {
 	names := dns{}
 	accounts := account.New(account.Options{Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, URL: publicURL, Host: "example.com", Resolver: names, Log: log})
 	owns := func(ctx context.Context, org uuid.UUID, host string) (bool, error) {
-		owner, ok, err := accounts.HostOwner(ctx, host)
+		owner, ok, err := accounts.Hosts.Owner(ctx, host)
 		return ok && owner == org, err
 	}
 	d := control.New(control.Options{Rooms: rooms, Store: pgcontrol.NewStore(pool), OwnsHost: owns, Log: log,
@@ -46,17 +46,17 @@ func TestCustomHosts(t *testing.T) {
 	s := newSite(t, func(o *Options) { o.Rooms, o.Control, o.Accounts = rooms, d, accounts })
 
 	server := account.ServerActor(account.MainOrg)
-	other, err := accounts.CreateOrganization(t.Context(), server, "other", "Other")
+	other, err := accounts.Organizations.Create(t.Context(), server, "other", "Other")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for org, name := range map[uuid.UUID]string{account.MainOrg: "queue.first.example", other.ID: "queue.second.example"} {
-		host, err := accounts.AddHost(t.Context(), account.ServerActor(org), name)
+		host, err := accounts.Hosts.Add(t.Context(), account.ServerActor(org), name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		names[host.Record] = host.Token
-		if err := accounts.VerifyHost(t.Context(), account.ServerActor(org), name); err != nil {
+		if err := accounts.Hosts.Verify(t.Context(), account.ServerActor(org), name); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -112,12 +112,12 @@ func TestCustomHosts(t *testing.T) {
 
 	// Another organization shows that the host is its own now: rooms of before
 	// are where the server is, and nowhere else.
-	host, err := accounts.AddHost(t.Context(), account.ServerActor(other.ID), "queue.first.example")
+	host, err := accounts.Hosts.Add(t.Context(), account.ServerActor(other.ID), "queue.first.example")
 	if err != nil {
 		t.Fatal(err)
 	}
 	names[host.Record] = host.Token
-	if err := accounts.VerifyHost(t.Context(), account.ServerActor(other.ID), host.Host); err != nil {
+	if err := accounts.Hosts.Verify(t.Context(), account.ServerActor(other.ID), host.Host); err != nil {
 		t.Fatal(err)
 	}
 	for address, want := range map[string]int{"queue.first.example /r/own/state": http.StatusNotFound, "queue.first.example /r/own": http.StatusNotFound, "example.com /r/own": http.StatusOK, "example.com /r/own/checkpoint": http.StatusOK} {

@@ -32,7 +32,7 @@ func (s *tenants) callers() []caller {
 	s.clock.move(2 * time.Minute)
 	text, id := s.token(s.main, account.Admin, time.Hour)
 	s.get("/v1/organization", authorized(text)).want(http.StatusOK)
-	if err := s.accounts.RevokeToken(s.Context(), s.main, id); err != nil {
+	if err := s.accounts.Tokens.Revoke(s.Context(), s.main, id); err != nil {
 		s.Fatal(err)
 	}
 	list[2].token = text
@@ -114,7 +114,7 @@ func (s *tenants) try(c caller, n manage.Needs, path string) answer {
 		path += "?n=1"
 	}
 	if strings.HasSuffix(n.Path, "/sign-in-links") { // is for a person that exists
-		members, err := s.accounts.Members(s.Context(), s.main)
+		members, err := s.accounts.Members.List(s.Context(), s.main)
 		if err != nil {
 			s.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func TestOrganizer(t *testing.T) {
 		t.Errorf("an organization without a name of its own is shown: %s", a.body)
 	}
 	name := `<b>Fans & "friends"</b>`
-	if _, err := s.accounts.ChangeOrganization(t.Context(), s.main, account.OrganizationChange{Name: &name}); err != nil {
+	if _, err := s.accounts.Organizations.Change(t.Context(), s.main, account.OrganizationChange{Name: &name}); err != nil {
 		t.Fatal(err)
 	}
 	const escaped = `&lt;b&gt;Fans &amp; &#34;friends&#34;&lt;/b&gt;`

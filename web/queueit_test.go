@@ -202,7 +202,7 @@ func TestQueueItTenants(t *testing.T) {
 		t.Errorf("problems %+v", p.Errors)
 	}
 	host := s.make("host", s.other)
-	if err := s.accounts.VerifyHost(t.Context(), s.other, host); err != nil {
+	if err := s.accounts.Hosts.Verify(t.Context(), s.other, host); err != nil {
 		t.Fatal(err)
 	}
 	s.get("/?c=x&e=ours").follows()

@@ -204,7 +204,7 @@ func TestReportTokenEnds(t *testing.T) {
 		return decode[reportedJSON](answer).TokenEnds
 	}
 	own, id := s.token(s.main, account.Connect, time.Hour)
-	list, err := s.accounts.Tokens(t.Context(), s.main)
+	list, err := s.accounts.Tokens.List(t.Context(), s.main)
 	if err != nil || len(list) != 1 || list[0].ID != id {
 		t.Fatalf("tokens %+v, %v", list, err)
 	}

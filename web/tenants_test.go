@@ -107,9 +107,11 @@ func newTenants(t testing.TB) *tenants {
 		Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
 	})
 	counter := control.New(control.Options{Rooms: rooms, Store: pgcontrol.NewStore(pool), Activity: record, Rehearsals: rehearsals, Log: log, OwnsHost: func(ctx context.Context, org uuid.UUID, host string) (bool, error) {
-		owner, ok, err := out.accounts.HostOwner(ctx, host)
+		owner, ok, err := out.accounts.Hosts.Owner(ctx, host)
 		return ok && owner == org, err
-	}, OrganizerName: func(ctx context.Context, org uuid.UUID) string { return out.accounts.PublicName(ctx, org) }})
+	}, OrganizerName: func(ctx context.Context, org uuid.UUID) string {
+		return out.accounts.Organizations.PublicName(ctx, org)
+	}})
 	out.accounts = account.New(account.Options{
 		Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, ActivityLog: record, URL: publicURL, Host: "example.com", Resolver: out.names, Now: out.clock.now, Log: log,
 		Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},
@@ -118,15 +120,15 @@ func newTenants(t testing.TB) *tenants {
 	run(t, figures.Run)
 	out.webhooks = webhook.New(webhook.Options{Store: pgwebhook.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, ActivityLog: record, Log: log})
 	out.sites = sites.New(sites.Options{
-		Store: pgsite.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, Activity: record, HostOwner: out.accounts.HostOwner,
+		Store: pgsite.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, Activity: record, HostOwner: out.accounts.Hosts.Owner,
 		Slug: func(ctx context.Context, org uuid.UUID) (string, error) {
-			o, err := out.accounts.Organization(ctx, account.ServerActor(org))
+			o, err := out.accounts.Organizations.Get(ctx, account.ServerActor(org))
 			return o.Slug, err
 		},
 	})
 	out.site = startSite(t, Options{Rooms: rooms, Control: counter, Accounts: out.accounts, Live: figures, Webhooks: out.webhooks, Sites: out.sites, AdminToken: token})
 	out.main = account.ServerActor(account.MainOrg)
-	o, err := out.accounts.CreateOrganization(t.Context(), out.main, "other", "The others")
+	o, err := out.accounts.Organizations.Create(t.Context(), out.main, "other", "The others")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +139,7 @@ func newTenants(t testing.TB) *tenants {
 // token makes a token of an organization.
 func (s *tenants) token(in account.Actor, scopes account.Scope, life time.Duration) (text string, id uuid.UUID) {
 	s.Helper()
-	text, info, err := s.accounts.MakeToken(s.Context(), in, account.NewToken{Name: "a token", Scopes: scopes, Life: life})
+	text, info, err := s.accounts.Tokens.Make(s.Context(), in, account.NewToken{Name: "a token", Scopes: scopes, Life: life})
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -148,16 +150,16 @@ func (s *tenants) token(in account.Actor, scopes account.Scope, life time.Durati
 func (s *tenants) member(in account.Actor, role account.Role) uuid.UUID {
 	s.Helper()
 	email := strings.ToLower(uuid.NewString()) + "@example.com"
-	link, _, err := s.accounts.Invite(s.Context(), in, email, role)
+	link, _, err := s.accounts.Invitations.Invite(s.Context(), in, email, role)
 	if err != nil {
 		s.Fatal(err)
 	}
 	_, secret, _ := strings.Cut(link, "#")
 	secret = strings.TrimPrefix(secret, "t=")
-	if _, err := s.accounts.Accept(s.Context(), secret, account.NewPerson{Name: "Somebody", Email: email, Password: uuid.NewString()}, account.Client{}); err != nil {
+	if _, err := s.accounts.Invitations.Accept(s.Context(), secret, account.NewPerson{Name: "Somebody", Email: email, Password: uuid.NewString()}, account.Client{}); err != nil {
 		s.Fatal(err)
 	}
-	members, err := s.accounts.Members(s.Context(), in)
+	members, err := s.accounts.Members.List(s.Context(), in)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -200,9 +202,9 @@ func (s *tenants) make(what string, in account.Actor) string {
 	case "member":
 		return s.member(in, account.Viewer).String()
 	case "invitation":
-		_, _, err := s.accounts.Invite(ctx, in, short+"@example.com", account.Viewer)
+		_, _, err := s.accounts.Invitations.Invite(ctx, in, short+"@example.com", account.Viewer)
 		fail(err)
-		list, err := s.accounts.Invitations(ctx, in)
+		list, err := s.accounts.Invitations.List(ctx, in)
 		fail(err)
 		for _, v := range list {
 			if v.Email == short+"@example.com" {
@@ -213,7 +215,7 @@ func (s *tenants) make(what string, in account.Actor) string {
 		_, id := s.token(in, account.Read, time.Hour)
 		return id.String()
 	case "host":
-		h, err := s.accounts.AddHost(ctx, in, short+".example.org")
+		h, err := s.accounts.Hosts.Add(ctx, in, short+".example.org")
 		fail(err)
 		s.names.set(h.Record, h.Token)
 		return h.Host
@@ -242,7 +244,7 @@ func (s *tenants) make(what string, in account.Actor) string {
 		fail(err)
 		return r.Slug
 	case "organization":
-		o, err := s.accounts.CreateOrganization(ctx, in, short, "Another")
+		o, err := s.accounts.Organizations.Create(ctx, in, short, "Another")
 		fail(err)
 		return o.Slug
 	}

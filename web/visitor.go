@@ -148,7 +148,7 @@ func (s *Server) logo(c echo.Context, r *room.Room) error {
 	}
 	mediaType, image, ok := scheme.Image()
 	if !ok && s.accounts != nil && c.QueryParam("scheme") == "" {
-		logo, err := s.accounts.Logo(c.Request().Context(), r.Owner.Org)
+		logo, err := s.accounts.Organizations.Logo(c.Request().Context(), r.Owner.Org)
 		if err != nil && !errors.Is(err, account.ErrNotFound) {
 			return err
 		}
@@ -236,8 +236,8 @@ func (s *Server) roomView(c echo.Context, r *room.Room, lang page.Lang) page.Roo
 	v := page.Room{Slug: r.Slug, Title: snapshot.Title, Message: messageView(c, snapshot.Message(r.Now()), lang, brand.Languages(&settings.Brand)), Origin: r.Origin, VKey: r.VKey, URL: r.URL, Zone: settings.Zone(), Chance: chanceOf(r)}
 	if s.accounts != nil {
 		ctx := c.Request().Context()
-		v.Organizer = s.accounts.PublicName(ctx, r.Owner.Org)
-		if logo := s.accounts.PublicLogo(ctx, r.Owner.Org); logo != "" {
+		v.Organizer = s.accounts.Organizations.PublicName(ctx, r.Owner.Org)
+		if logo := s.accounts.Organizations.PublicLogo(ctx, r.Owner.Org); logo != "" {
 			v.Logo = pathOf(r) + "/logo?v=" + logo
 		}
 	}

@@ -13,7 +13,7 @@
 //	issuer   ----/              if enabled
 //
 // The first sign-in through an issuer to an account with a password removes the password and all
-// sessions: see [Accounts.FinishOIDC].
+// sessions: see [OIDC.Finish].
 //
 // Passwords are hashed with argon2id, at most three at a time. One of these places is reserved for known
 // browsers and signed-in people, so that guesses do not delay them. A failed attempt counts against the
@@ -22,12 +22,12 @@
 // not lock the account for others. Guesses from many networks share an account limit: 50 are free,
 // then ten an hour. While that limit is exhausted, the person can still sign in from a browser that
 // has signed in before, which has its own count, or from a browser that opened a sign-in link. Such a
-// link is mailed or made by the server's administrator ([Accounts.SignInLink]) and does not replace
+// link is mailed or made by the server's administrator ([SignInLinks.Make]) and does not replace
 // the password. An unknown address gets the same answer, after the same time, as a wrong password.
 //
 // A session is a random 256-bit token in a cookie; the database stores its SHA-256. It ends after
 // 12 hours without use, after 7 days at the latest, and when the password or the second factor is
-// changed in another session. Signing in and [Accounts.Confirm] issue a new token.
+// changed in another session. Signing in and [People.Confirm] issue a new token.
 //
 // # Links
 //

@@ -50,6 +50,9 @@ func (t *TokenInfo) Notice(now time.Time) Notice {
 	return NoNotice
 }
 
+// Notice returns the notice that is due now for a token.
+func (ts *Tokens) Notice(t TokenInfo) Notice { return t.Notice(ts.now()) }
+
 // isUsed reports whether the token is in use, or was until it expired.
 func (t *TokenInfo) isUsed(now time.Time) bool {
 	if t.Used == nil {
@@ -72,23 +75,23 @@ type ExpiringToken struct {
 	Left   time.Duration // until the expiry; negative afterwards
 }
 
-// ExpiringTokens returns the tokens of the actor's organization with a notice due, earliest expiry
+// Expiring returns the tokens of the actor's organization with a notice due, earliest expiry
 // first. The scope read is enough, because the result contains no secret.
-func (a *Accounts) ExpiringTokens(ctx context.Context, by Actor) ([]ExpiringToken, error) {
+func (ts *Tokens) Expiring(ctx context.Context, by Actor) ([]ExpiringToken, error) {
 	if !by.May(Read) {
 		return nil, ErrForbidden
 	}
-	return a.expiringTokens(ctx, &by.Org)
+	return ts.expiring(ctx, &by.Org)
 }
 
-// AllExpiringTokens returns the tokens of all organizations with a notice due, for the alert.
-func (a *Accounts) AllExpiringTokens(ctx context.Context) ([]ExpiringToken, error) {
-	return a.expiringTokens(ctx, nil)
+// AllExpiring returns the tokens of all organizations with a notice due, for the alert.
+func (ts *Tokens) AllExpiring(ctx context.Context) ([]ExpiringToken, error) {
+	return ts.expiring(ctx, nil)
 }
 
-func (a *Accounts) expiringTokens(ctx context.Context, org *uuid.UUID) ([]ExpiringToken, error) {
-	now := a.Now()
-	stored, err := a.Store.TokensEnding(ctx, org, now.Add(-hasEnded), now.Add(endsSoon))
+func (ts *Tokens) expiring(ctx context.Context, org *uuid.UUID) ([]ExpiringToken, error) {
+	now := ts.now()
+	stored, err := ts.store.Ending(ctx, org, now.Add(-hasEnded), now.Add(endsSoon))
 	if err != nil {
 		return nil, err
 	}

@@ -65,11 +65,11 @@ func TestExpiringTokens(t *testing.T) {
 	other := k.tenant("other")
 	use := func(by account.Session, name string, life time.Duration) {
 		t.Helper()
-		text, _, err := k.MakeToken(ctx, by.Actor(), account.NewToken{Name: name, Scopes: account.Connect, Life: life})
+		text, _, err := k.Tokens.Make(ctx, by.Actor(), account.NewToken{Name: name, Scopes: account.Connect, Life: life})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := k.Authenticate(ctx, text); err != nil {
+		if _, err := k.Tokens.Authenticate(ctx, text); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,7 +77,7 @@ func TestExpiringTokens(t *testing.T) {
 	use(owner, "soon", 21*day)
 	use(owner, "ends", 19*day+time.Second)
 	use(other, "theirs", 20*day)
-	if _, _, err := k.MakeToken(ctx, owner.Actor(),
+	if _, _, err := k.Tokens.Make(ctx, owner.Actor(),
 		account.NewToken{Name: "unused", Scopes: account.Connect, Life: 19 * day}); err != nil {
 		t.Fatal(err)
 	}
@@ -85,9 +85,9 @@ func TestExpiringTokens(t *testing.T) {
 	viewer := account.Actor{Kind: account.Person, Org: owner.Org.ID, Scopes: account.Viewer.Scopes()}
 	list := func(by *account.Actor) (names []string) {
 		t.Helper()
-		found, err := k.AllExpiringTokens(ctx)
+		found, err := k.Tokens.AllExpiring(ctx)
 		if by != nil {
-			found, err = k.ExpiringTokens(ctx, *by)
+			found, err = k.Tokens.Expiring(ctx, *by)
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -109,6 +109,6 @@ func TestExpiringTokens(t *testing.T) {
 			t.Errorf("%s sees %q, want %q", what, got, c.want)
 		}
 	}
-	_, err := k.ExpiringTokens(ctx, account.Actor{Kind: account.Token, Org: owner.Org.ID, Scopes: account.Connect})
+	_, err := k.Tokens.Expiring(ctx, account.Actor{Kind: account.Token, Org: owner.Org.ID, Scopes: account.Connect})
 	wantError(t, "a connector", err, account.ErrForbidden)
 }

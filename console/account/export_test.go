@@ -10,12 +10,12 @@ var (
 
 // Occupy takes all hashing places for unknown browsers until release is called.
 func (a *Accounts) Occupy() (release func()) {
-	for range cap(a.hashing) {
-		a.hashing <- struct{}{}
+	for range cap(a.SignIns.passwords.unknown) {
+		a.SignIns.passwords.unknown <- struct{}{}
 	}
 	return func() {
-		for range cap(a.hashing) {
-			<-a.hashing
+		for range cap(a.SignIns.passwords.unknown) {
+			<-a.SignIns.passwords.unknown
 		}
 	}
 }

@@ -43,42 +43,56 @@ type Enrolment struct {
 	QR     qrcode.Code // of the URL
 }
 
+// Factors manages the second factors of people, and their recovery codes.
+type Factors struct {
+	store         *pgaccount.Factors
+	people        *pgaccount.People
+	sessions      *Sessions
+	checkPassword func(context.Context, Session, string) error
+	limits        *limiter
+	sealer        *sealer
+	activity      *recorder
+	random        random
+	url           string
+	now           func() time.Time
+}
+
 // factorPurpose returns the purpose under which a person's TOTP secret is sealed.
 func factorPurpose(person uuid.UUID) string { return "totp/" + person.String() }
 
-// BeginFactor creates a second factor that a code must confirm. Until then the current one stays
+// Begin creates a second factor that a code must confirm. Until then the current one stays
 // valid.
-func (a *Accounts) BeginFactor(ctx context.Context, s Session) (Enrolment, error) {
+func (fs *Factors) Begin(ctx context.Context, s Session) (Enrolment, error) {
 	secret := make([]byte, factorSize)
-	if _, err := io.ReadFull(a.Rand, secret); err != nil {
+	if _, err := io.ReadFull(fs.random, secret); err != nil {
 		return Enrolment{}, fmt.Errorf("make second factor: %w", err)
 	}
-	if err := a.Store.SetPendingFactor(ctx, s.Person, a.Sealer.Seal(factorPurpose(s.Person), secret)); err != nil {
+	if err := fs.store.SetPending(ctx, s.Person, fs.sealer.Seal(factorPurpose(s.Person), secret)); err != nil {
 		return Enrolment{}, mapError(err)
 	}
-	return a.enrolment(s.Email, secret)
+	return fs.enrolment(s.Email, secret)
 }
 
-// PendingFactor returns the second factor that waits for confirmation, or [ErrNotFound].
-func (a *Accounts) PendingFactor(ctx context.Context, s Session) (Enrolment, error) {
-	p, err := a.Store.Person(ctx, s.Person)
+// Pending returns the second factor that waits for confirmation, or [ErrNotFound].
+func (fs *Factors) Pending(ctx context.Context, s Session) (Enrolment, error) {
+	p, err := fs.people.Get(ctx, s.Person)
 	if err != nil {
 		return Enrolment{}, mapError(err)
 	}
 	if p.FactorPending == nil {
 		return Enrolment{}, ErrNotFound
 	}
-	secret, err := a.Sealer.Open(factorPurpose(p.ID), p.FactorPending)
+	secret, err := fs.sealer.Open(factorPurpose(p.ID), p.FactorPending)
 	if err != nil {
 		return Enrolment{}, fmt.Errorf("open second factor: %w", err)
 	}
-	return a.enrolment(p.Email, secret)
+	return fs.enrolment(p.Email, secret)
 }
 
-func (a *Accounts) enrolment(email string, secret []byte) (Enrolment, error) {
+func (fs *Factors) enrolment(email string, secret []byte) (Enrolment, error) {
 	text := plain32.EncodeToString(secret)
 	issuer := "Proofline"
-	if u, err := url.Parse(a.URL); err == nil && u.Hostname() != "" {
+	if u, err := url.Parse(fs.url); err == nil && u.Hostname() != "" {
 		issuer += " " + u.Hostname()
 	}
 	link := "otpauth://totp/" + url.PathEscape(issuer+":"+email) + "?secret=" + text + "&issuer=" +
@@ -99,109 +113,109 @@ func groups(text string) string {
 	return strings.Join(append(parts, text), " ")
 }
 
-// ConfirmFactor replaces the person's second factor by the pending one, given a code from it, and
+// Confirm replaces the person's second factor by the pending one, given a code from it, and
 // ends all other sessions. It returns the recovery codes, which are shown only once, and the
 // session's new token. It returns [ErrCredentials] for a wrong code, [ErrNotFound] without a
 // pending factor, or a *[RateError].
-func (a *Accounts) ConfirmFactor(ctx context.Context, s Session, code string) (codes []string, token string,
+func (fs *Factors) Confirm(ctx context.Context, s Session, code string) (codes []string, token string,
 	err error) {
-	if _, err := a.attempt(ctx, codeLimit, s.Person.String()); err != nil {
+	if _, err := fs.limits.attempt(ctx, codeLimit, s.Person.String()); err != nil {
 		return nil, "", err
 	}
-	p, err := a.Store.Person(ctx, s.Person)
+	p, err := fs.people.Get(ctx, s.Person)
 	if err != nil {
 		return nil, "", mapError(err)
 	}
 	if p.FactorPending == nil {
 		return nil, "", ErrNotFound
 	}
-	step, err := a.stepOf(p.ID, p.FactorPending, code)
+	step, err := fs.stepOf(p.ID, p.FactorPending, code)
 	if err != nil {
 		return nil, "", err
 	}
-	codes, hashes, err := a.newCodes(p.ID)
+	codes, hashes, err := fs.newCodes(p.ID)
 	if err != nil {
 		return nil, "", err
 	}
-	if err := a.Store.EnableFactor(ctx, p.ID, p.FactorPending, step, hashes, s.ID); err != nil {
+	if err := fs.store.Enable(ctx, p.ID, p.FactorPending, step, hashes, s.ID); err != nil {
 		return nil, "", mapError(err)
 	}
-	if err := a.factorChanged(ctx, s, "second-factor.enable"); err != nil {
+	if err := fs.factorChanged(ctx, s, "second-factor.enable"); err != nil {
 		return nil, "", err
 	}
-	token, err = a.rotate(ctx, s.ID)
+	token, err = fs.sessions.rotate(ctx, s.ID)
 	return codes, token, err
 }
 
 // factorChanged resets the count of failed codes and logs the change.
-func (a *Accounts) factorChanged(ctx context.Context, s Session, verb string) error {
-	if err := a.Store.Forget(ctx, codeLimit.key(s.Person.String())); err != nil {
+func (fs *Factors) factorChanged(ctx context.Context, s Session, verb string) error {
+	if err := fs.limits.forget(ctx, codeLimit, s.Person.String()); err != nil {
 		return err
 	}
-	return a.record(ctx, s.Actor(), verb, s.Email, nil)
+	return fs.activity.record(ctx, s.Actor(), verb, s.Email, nil)
 }
 
-// RemoveFactor removes the second factor. It requires a code or recovery code, and the password if
+// Remove removes the second factor. It requires a code or recovery code, and the password if
 // there is one.
-func (a *Accounts) RemoveFactor(ctx context.Context, s Session, password, code string) error {
+func (fs *Factors) Remove(ctx context.Context, s Session, password, code string) error {
 	if s.HasPassword {
-		if err := a.checkOwnPassword(ctx, s, password); err != nil {
+		if err := fs.checkPassword(ctx, s, password); err != nil {
 			return err
 		}
-	} else if !s.IsConfirmed(a.Now()) {
+	} else if !s.IsConfirmed(fs.now()) {
 		return ErrForbidden
 	}
-	p, err := a.Store.Person(ctx, s.Person)
+	p, err := fs.people.Get(ctx, s.Person)
 	if err != nil {
 		return mapError(err)
 	}
 	if p.Factor == nil {
 		return ErrNotFound
 	}
-	if _, err := a.useFactor(ctx, p, code, p.ID.String()); err != nil {
+	if _, err := fs.use(ctx, p, code, p.ID.String()); err != nil {
 		return err
 	}
-	if err := a.Store.DisableFactor(ctx, p.ID); err != nil {
+	if err := fs.store.Disable(ctx, p.ID); err != nil {
 		return mapError(err)
 	}
-	return a.factorChanged(ctx, s, "second-factor.remove")
+	return fs.factorChanged(ctx, s, "second-factor.remove")
 }
 
 // NewRecoveryCodes replaces a person's recovery codes. Without a second factor it returns
 // [ErrNotFound].
-func (a *Accounts) NewRecoveryCodes(ctx context.Context, s Session) ([]string, error) {
+func (fs *Factors) NewRecoveryCodes(ctx context.Context, s Session) ([]string, error) {
 	if !s.HasFactor {
 		return nil, ErrNotFound
 	}
-	codes, hashes, err := a.newCodes(s.Person)
+	codes, hashes, err := fs.newCodes(s.Person)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.Store.SetCodes(ctx, s.Person, hashes); err != nil {
+	if err := fs.store.SetCodes(ctx, s.Person, hashes); err != nil {
 		return nil, err
 	}
-	return codes, a.record(ctx, s.Actor(), "recovery-codes.make", s.Email, nil)
+	return codes, fs.activity.record(ctx, s.Actor(), "recovery-codes.make", s.Email, nil)
 }
 
 // RecoveryCodesLeft returns the number of unused recovery codes.
-func (a *Accounts) RecoveryCodesLeft(ctx context.Context, s Session) (int, error) {
-	return a.Store.CountCodes(ctx, s.Person)
+func (fs *Factors) RecoveryCodesLeft(ctx context.Context, s Session) (int, error) {
+	return fs.store.CountCodes(ctx, s.Person)
 }
 
-// useFactor consumes a TOTP code or a recovery code, counting the attempt under the key counted. It
+// use consumes a TOTP code or a recovery code, counting the attempt under the key counted. It
 // returns [ErrCredentials] or a *[RateError].
-func (a *Accounts) useFactor(ctx context.Context, p pgaccount.Person, code, counted string) (recovery bool, err error) {
-	if _, err := a.attempt(ctx, codeLimit, counted); err != nil {
+func (fs *Factors) use(ctx context.Context, p pgaccount.Person, code, counted string) (recovery bool, err error) {
+	if _, err := fs.limits.attempt(ctx, codeLimit, counted); err != nil {
 		return false, err
 	}
 	fresh := false
-	step, err := a.stepOf(p.ID, p.Factor, code)
+	step, err := fs.stepOf(p.ID, p.Factor, code)
 	switch {
 	case err == nil:
-		fresh, err = a.Store.UseStep(ctx, p.ID, step)
+		fresh, err = fs.store.UseStep(ctx, p.ID, step)
 	case errors.Is(err, ErrCredentials):
 		recovery = true
-		fresh, err = a.Store.UseCode(ctx, p.ID, recoveryHash(p.ID, code))
+		fresh, err = fs.store.UseCode(ctx, p.ID, recoveryHash(p.ID, code))
 	}
 	if err != nil {
 		return false, err
@@ -209,17 +223,17 @@ func (a *Accounts) useFactor(ctx context.Context, p pgaccount.Person, code, coun
 	if !fresh {
 		return false, ErrCredentials
 	}
-	return recovery, a.Store.Forget(ctx, codeLimit.key(counted))
+	return recovery, fs.limits.forget(ctx, codeLimit, counted)
 }
 
 // stepOf returns the time step of a code, or [ErrCredentials] if it belongs to no step near now.
-func (a *Accounts) stepOf(person uuid.UUID, sealed []byte, code string) (int64, error) {
-	secret, err := a.Sealer.Open(factorPurpose(person), sealed)
+func (fs *Factors) stepOf(person uuid.UUID, sealed []byte, code string) (int64, error) {
+	secret, err := fs.sealer.Open(factorPurpose(person), sealed)
 	if err != nil {
 		return 0, fmt.Errorf("open second factor: %w", err)
 	}
 	code = strings.ReplaceAll(strings.TrimSpace(code), " ", "")
-	now := a.Now().Unix() / int64(factorStep/time.Second)
+	now := fs.now().Unix() / int64(factorStep/time.Second)
 	found := int64(0)
 	for step := now - factorSkew; step <= now+factorSkew; step++ {
 		want, err := hotp.GenerateCodeCustom(plain32.EncodeToString(secret), uint64(step),
@@ -238,10 +252,10 @@ func (a *Accounts) stepOf(person uuid.UUID, sealed []byte, code string) (int64, 
 }
 
 // newCodes returns new recovery codes, such as "abcd-efgh-ijkl-mnop", and their hashes.
-func (a *Accounts) newCodes(person uuid.UUID) (codes []string, hashes [][]byte, err error) {
+func (fs *Factors) newCodes(person uuid.UUID) (codes []string, hashes [][]byte, err error) {
 	for range RecoveryCodes {
 		b := make([]byte, recoverySize)
-		if _, err := io.ReadFull(a.Rand, b); err != nil {
+		if _, err := io.ReadFull(fs.random, b); err != nil {
 			return nil, nil, fmt.Errorf("make recovery codes: %w", err)
 		}
 		code := strings.ReplaceAll(groups(strings.ToLower(plain32.EncodeToString(b))), " ", "-")

@@ -65,9 +65,25 @@ func NormalHost(text string) (string, bool) {
 	return host, ok
 }
 
-// AddHost claims a host for the actor's organization. The host is used once [Accounts.VerifyHost]
+// Resolver looks up TXT records. *[net.Resolver] implements it.
+type Resolver interface {
+	LookupTXT(ctx context.Context, name string) ([]string, error)
+}
+
+// Hosts manages the custom hosts of organizations.
+type Hosts struct {
+	store    *pgaccount.Hosts
+	resolver Resolver
+	activity *recorder
+	random   random
+	own      string // the server's own host, with or without port
+	now      func() time.Time
+	owners   cache[string, uuid.UUID] // organizations by verified host
+}
+
+// Add claims a host for the actor's organization. The host is used once [Hosts.Verify]
 // has found its TXT record. It returns [ErrExists] if the organization has claimed it already.
-func (a *Accounts) AddHost(ctx context.Context, by Actor, text string) (Host, error) {
+func (hs *Hosts) Add(ctx context.Context, by Actor, text string) (Host, error) {
 	if !by.May(Admin) {
 		return Host{}, ErrForbidden
 	}
@@ -75,10 +91,10 @@ func (a *Accounts) AddHost(ctx context.Context, by Actor, text string) (Host, er
 	if !ok {
 		return Host{}, invalid.Field("host", wantHost)
 	}
-	if host == a.ownHost() {
+	if host == hs.ownHost() {
 		return Host{}, invalid.Field("host", "is this server's own address, where every room is available already")
 	}
-	hosts, err := a.Store.Hosts(ctx, by.Org)
+	hosts, err := hs.store.List(ctx, by.Org)
 	if err != nil {
 		return Host{}, err
 	}
@@ -86,32 +102,32 @@ func (a *Accounts) AddHost(ctx context.Context, by Actor, text string) (Host, er
 		return Host{}, ErrTooMany
 	}
 	b := make([]byte, 20)
-	if _, err := io.ReadFull(a.Rand, b); err != nil {
+	if _, err := io.ReadFull(hs.random, b); err != nil {
 		return Host{}, fmt.Errorf("make token: %w", err)
 	}
 	token := "proofline-" + strings.ToLower(base32.StdEncoding.EncodeToString(b))
 	h := pgaccount.Host{Org: by.Org, Host: host, Token: token}
-	if err := a.Store.AddHost(ctx, h); err != nil {
+	if err := hs.store.Add(ctx, h); err != nil {
 		return Host{}, mapError(err)
 	}
-	return newHost(h), a.record(ctx, by, "host.add", host, nil)
+	return newHost(h), hs.activity.record(ctx, by, "host.add", host, nil)
 }
 
 // ownHost returns the server's own host name without port.
-func (a *Accounts) ownHost() string {
-	host, _, err := net.SplitHostPort(a.Host)
+func (hs *Hosts) ownHost() string {
+	host, _, err := net.SplitHostPort(hs.own)
 	if err != nil {
-		host = a.Host
+		host = hs.own
 	}
 	return strings.ToLower(host)
 }
 
-// Hosts returns the hosts that the actor's organization has claimed, by name.
-func (a *Accounts) Hosts(ctx context.Context, by Actor) ([]Host, error) {
+// List returns the hosts that the actor's organization has claimed, by name.
+func (hs *Hosts) List(ctx context.Context, by Actor) ([]Host, error) {
 	if !by.May(Read) {
 		return nil, ErrForbidden
 	}
-	stored, err := a.Store.Hosts(ctx, by.Org)
+	stored, err := hs.store.List(ctx, by.Org)
 	if err != nil {
 		return nil, err
 	}
@@ -122,53 +138,53 @@ func (a *Accounts) Hosts(ctx context.Context, by Actor) ([]Host, error) {
 	return list, nil
 }
 
-// VerifyHost looks up the TXT record of a claimed host. If it contains the organization's token,
+// Verify looks up the TXT record of a claimed host. If it contains the organization's token,
 // the host becomes that organization's alone. Otherwise VerifyHost returns [ErrUnverified], or
 // [ErrNotFound] for a host that was not claimed.
-func (a *Accounts) VerifyHost(ctx context.Context, by Actor, host string) error {
+func (hs *Hosts) Verify(ctx context.Context, by Actor, host string) error {
 	if !by.May(Admin) {
 		return ErrForbidden
 	}
-	h, err := a.Store.Host(ctx, by.Org, host)
+	h, err := hs.store.Get(ctx, by.Org, host)
 	if err != nil {
 		return mapError(err)
 	}
 	asking, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	values, err := a.Resolver.LookupTXT(asking, recordOf(h.Host)+".")
+	values, err := hs.resolver.LookupTXT(asking, recordOf(h.Host)+".")
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnverified, err)
 	}
 	if !slices.ContainsFunc(values, func(v string) bool { return strings.TrimSpace(v) == h.Token }) {
 		return ErrUnverified
 	}
-	if err := a.Store.VerifyHost(ctx, by.Org, h.Host, a.Now()); err != nil {
+	if err := hs.store.Verify(ctx, by.Org, h.Host, hs.now()); err != nil {
 		return mapError(err)
 	}
-	a.hosts.forget()
-	return a.record(ctx, by, "host.verify", h.Host, nil)
+	hs.owners.forget()
+	return hs.activity.record(ctx, by, "host.verify", h.Host, nil)
 }
 
-// RemoveHost removes a claim. It returns [ErrNotFound], or [ErrInUse] while a room that has not
+// Remove removes a claim. It returns [ErrNotFound], or [ErrInUse] while a room that has not
 // ended is published under the host.
-func (a *Accounts) RemoveHost(ctx context.Context, by Actor, host string) error {
+func (hs *Hosts) Remove(ctx context.Context, by Actor, host string) error {
 	if !by.May(Admin) {
 		return ErrForbidden
 	}
-	if err := a.Store.RemoveHost(ctx, by.Org, host); err != nil {
+	if err := hs.store.Remove(ctx, by.Org, host); err != nil {
 		return mapError(err)
 	}
-	a.hosts.forget()
-	return a.record(ctx, by, "host.remove", host, nil)
+	hs.owners.forget()
+	return hs.activity.record(ctx, by, "host.remove", host, nil)
 }
 
-// HostOwner returns the organization that owns a verified host, given without port; false if there
+// Owner returns the organization that owns a verified host, given without port; false if there
 // is none. Changes take effect within five seconds.
-func (a *Accounts) HostOwner(ctx context.Context, host string) (uuid.UUID, bool, error) {
-	owners, err := a.hosts.get(a.Now, func() (map[string]uuid.UUID, error) {
+func (hs *Hosts) Owner(ctx context.Context, host string) (uuid.UUID, bool, error) {
+	owners, err := hs.owners.get(hs.now, func() (map[string]uuid.UUID, error) {
 		ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
 		defer cancel()
-		return a.Store.VerifiedHosts(ctx)
+		return hs.store.Verified(ctx)
 	})
 	org, ok := owners[strings.ToLower(strings.TrimSuffix(host, "."))]
 	return org, ok, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,24 +25,43 @@ const maxInvitations = 100
 // Invitation is an open invitation.
 type Invitation = pgaccount.Invitation
 
+// Invitations makes links for joining organizations, and adds the people who use them.
+type Invitations struct {
+	store         *pgaccount.Invitations
+	organizations *pgaccount.Organizations
+	members       *pgaccount.Members
+	people        *pgaccount.People
+	passwords     *hasher
+	sessions      *Sessions
+	starter       *starter
+	mailer        Mailer // nil: invitations are not mailed
+	limits        *limiter
+	activity      *recorder
+	random        random
+	onSetup       func() // called when the first owner has been created; may be nil
+	url           string
+	now           func() time.Time
+	log           *slog.Logger
+}
+
 // SetupLink returns a one-time link that creates the first owner; empty if any organization has an
 // owner. Earlier links stay valid until one is used.
-func (a *Accounts) SetupLink(ctx context.Context) (string, error) {
-	owned, err := a.Store.HasOwner(ctx)
+func (is *Invitations) SetupLink(ctx context.Context) (string, error) {
+	owned, err := is.members.HasOwner(ctx)
 	if err != nil || owned {
 		return "", err
 	}
 	v := Invitation{Org: MainOrg, Role: string(Owner), Setup: true, InvitedBy: "first start"}
-	return a.link(ctx, v, "/console/setup", SetupLife)
+	return is.link(ctx, v, "/console/setup", SetupLife)
 }
 
 // HasOwner reports whether some organization has an owner.
-func (a *Accounts) HasOwner(ctx context.Context) (bool, error) { return a.Store.HasOwner(ctx) }
+func (is *Invitations) HasOwner(ctx context.Context) (bool, error) { return is.members.HasOwner(ctx) }
 
 // OwnerLink returns a one-time link that creates an owner of an organization. With an address, only
 // that person can use it: a person with an account gets a new password and loses the second factor.
 // Only the server's administrator may create one.
-func (a *Accounts) OwnerLink(ctx context.Context, by Actor, slug, email string) (string, error) {
+func (is *Invitations) OwnerLink(ctx context.Context, by Actor, slug, email string) (string, error) {
 	if by.Kind != Server {
 		return "", ErrForbidden
 	}
@@ -52,23 +72,23 @@ func (a *Accounts) OwnerLink(ctx context.Context, by Actor, slug, email string) 
 		}
 		email = normal
 	}
-	o, err := a.Store.OrganizationBySlug(ctx, slug)
+	o, err := is.organizations.BySlug(ctx, slug)
 	if err != nil {
 		return "", mapError(err)
 	}
 	v := Invitation{Org: o.ID, Role: string(Owner), Email: email, Recovers: email != "", InvitedBy: by.Name}
-	link, err := a.link(ctx, v, "/console/invitation", SetupLife)
+	link, err := is.link(ctx, v, "/console/invitation", SetupLife)
 	if err != nil {
 		return "", err
 	}
 	by.Org = o.ID
-	return link, a.record(ctx, by, "owner.link", email, nil)
+	return link, is.activity.record(ctx, by, "owner.link", email, nil)
 }
 
 // Invite creates a one-time link for joining the actor's organization, and mails it if mail is
 // configured; mailed reports whether it was sent. It replaces earlier invitations to the same
 // address. It returns a *[RateError] if too many were mailed recently.
-func (a *Accounts) Invite(ctx context.Context, by Actor, email string, role Role) (link string, mailed bool,
+func (is *Invitations) Invite(ctx context.Context, by Actor, email string, role Role) (link string, mailed bool,
 	err error) {
 	if !by.May(Admin) {
 		return "", false, ErrForbidden
@@ -84,76 +104,77 @@ func (a *Accounts) Invite(ctx context.Context, by Actor, email string, role Role
 	if err := wrong.Err(); err != nil {
 		return "", false, err
 	}
-	if n, err := a.Store.CountInvitations(ctx, by.Org, a.Now()); err != nil || n >= maxInvitations {
+	if n, err := is.store.Count(ctx, by.Org, is.now()); err != nil || n >= maxInvitations {
 		return "", false, errors.Join(err, ErrTooMany)
 	}
-	o, err := a.Store.Organization(ctx, by.Org)
+	o, err := is.organizations.Get(ctx, by.Org)
 	if err != nil {
 		return "", false, mapError(err)
 	}
-	if a.Mailer != nil {
-		if _, err := a.attempt(ctx, mailLimit, by.Org.String()); err != nil {
+	if is.mailer != nil {
+		if _, err := is.limits.attempt(ctx, mailLimit, by.Org.String()); err != nil {
 			return "", false, err
 		}
 	}
-	link, err = a.link(ctx, Invitation{Org: o.ID, Role: string(role), Email: email, InvitedBy: by.Name},
+	link, err = is.link(ctx, Invitation{Org: o.ID, Role: string(role), Email: email, InvitedBy: by.Name},
 		"/console/invitation", InvitationLife)
 	if err != nil {
 		return "", false, err
 	}
-	if err := a.record(ctx, by, "member.invite", email, map[string]any{"role": string(role)}); err != nil {
+	if err := is.activity.record(ctx, by, "member.invite", email, map[string]any{"role": string(role)}); err != nil {
 		return "", false, err
 	}
-	return link, a.mail(ctx, email, o, role, link), nil
+	return link, is.mail(ctx, email, o, role, link), nil
 }
 
 // mail sends an invitation and reports whether that worked. The owner has the link in any case.
-func (a *Accounts) mail(ctx context.Context, email string, o Organization, role Role, link string) bool {
-	if a.Mailer == nil {
+func (is *Invitations) mail(ctx context.Context, email string, o Organization, role Role, link string) bool {
+	if is.mailer == nil {
 		return false
 	}
-	text := fmt.Sprintf("You are invited to %s on Proofline, as %s.\n\nOpen this link within %d hours to accept. It works once.\n\n%s\n",
+	text := fmt.Sprintf("You are invited to %s on Proofline, as %s.\n\n"+
+		"Open this link within %d hours to accept. It works once.\n\n%s\n",
 		o.Name, role, int(InvitationLife.Hours()), link)
-	if err := a.Mailer.Send(ctx, email, "Invitation to "+o.Name, text); err != nil {
-		a.Log.Warn("cannot mail invitation", "err", err)
+	if err := is.mailer.Send(ctx, email, "Invitation to "+o.Name, text); err != nil {
+		is.log.Warn("cannot mail invitation", "err", err)
 		return false
 	}
 	return true
 }
 
 // link stores an invitation and returns its URL.
-func (a *Accounts) link(ctx context.Context, v Invitation, path string, life time.Duration) (string, error) {
-	id, err := a.newID()
+func (is *Invitations) link(ctx context.Context, v Invitation, path string, life time.Duration) (string, error) {
+	id, err := is.random.id()
 	if err != nil {
 		return "", err
 	}
-	token, hash, err := a.secret("")
+	token, hash, err := is.random.secret("")
 	if err != nil {
 		return "", err
 	}
-	v.ID, v.Created = id, a.Now()
+	v.ID, v.Created = id, is.now()
 	v.Expires = v.Created.Add(life)
-	return a.URL + path + "#t=" + token, a.Store.AddInvitation(ctx, v, hash)
+	return is.url + path + "#t=" + token, is.store.Add(ctx, v, hash)
 }
 
-// Invitations returns the open invitations of the actor's organization, newest first.
-func (a *Accounts) Invitations(ctx context.Context, by Actor) ([]Invitation, error) {
+// List returns the open invitations of the actor's organization, newest first.
+func (is *Invitations) List(ctx context.Context, by Actor) ([]Invitation, error) {
 	if !by.May(Admin) {
 		return nil, ErrForbidden
 	}
-	return a.Store.Invitations(ctx, by.Org, a.Now())
+	return is.store.List(ctx, by.Org, is.now())
 }
 
-// Uninvite revokes an invitation, or returns [ErrNotFound].
-func (a *Accounts) Uninvite(ctx context.Context, by Actor, id uuid.UUID) error {
+// Revoke revokes an invitation, or returns [ErrNotFound].
+func (is *Invitations) Revoke(ctx context.Context, by Actor, id uuid.UUID) error {
 	if !by.May(Admin) {
 		return ErrForbidden
 	}
-	email, err := a.Store.RemoveInvitation(ctx, by.Org, id)
+	email, err := is.store.Remove(ctx, by.Org, id)
 	if err != nil {
 		return mapError(err)
 	}
-	return a.record(ctx, by, "member.uninvite", email, nil)
+	return is.activity.record(ctx, by, "member.uninvite", email, nil)
 }
 
 // Offer describes what a link offers.
@@ -161,26 +182,26 @@ type Offer struct {
 	Invitation
 	OrgName string
 	// HasAccount reports whether the invited address has an account. Its person signs in and calls
-	// [Accounts.Join].
+	// [Invitations.Join].
 	HasAccount bool
 }
 
 // Offer returns what the token of a link offers, or [ErrLink].
-func (a *Accounts) Offer(ctx context.Context, token string) (Offer, error) {
+func (is *Invitations) Offer(ctx context.Context, token string) (Offer, error) {
 	if isSecret("", token) != nil {
 		return Offer{}, ErrLink
 	}
-	v, err := a.Store.Invitation(ctx, hashOf(token), a.Now())
+	v, err := is.store.ByHash(ctx, hashOf(token), is.now())
 	if err != nil {
 		return Offer{}, mapNotFound(err, ErrLink)
 	}
-	o, err := a.Store.Organization(ctx, v.Org)
+	o, err := is.organizations.Get(ctx, v.Org)
 	if err != nil {
 		return Offer{}, mapNotFound(err, ErrLink)
 	}
 	offer := Offer{Invitation: v, OrgName: o.Name}
 	if v.Email != "" {
-		_, err := a.Store.PersonByEmail(ctx, v.Email)
+		_, err := is.people.ByEmail(ctx, v.Email)
 		if err != nil && !errors.Is(err, pgaccount.ErrNotFound) {
 			return Offer{}, err
 		}
@@ -199,27 +220,27 @@ type NewPerson struct {
 
 // Accept creates an account from a link, adds it to the organization and signs in. It returns
 // [ErrLink], [ErrExists] if the address has an account, or an [*invalid.Error].
-func (a *Accounts) Accept(ctx context.Context, token string, n NewPerson, c Client) (SignedIn, error) {
-	offer, err := a.Offer(ctx, token)
+func (is *Invitations) Accept(ctx context.Context, token string, n NewPerson, c Client) (SignedIn, error) {
+	offer, err := is.Offer(ctx, token)
 	if err != nil {
 		return SignedIn{}, err
 	}
-	j, err := a.checkNewPerson(ctx, offer, n)
+	j, err := is.checkNewPerson(ctx, offer, n)
 	if err != nil {
 		return SignedIn{}, err
 	}
-	j.Password, err = a.hashPassword(ctx, n.Password)
+	j.Password, err = is.passwords.hash(ctx, n.Password)
 	if err != nil {
 		return SignedIn{}, err
 	}
-	if err := a.accept(ctx, token, j); err != nil {
+	if err := is.accept(ctx, token, j); err != nil {
 		return SignedIn{}, err
 	}
-	return a.startSession(ctx, j.Person, c, byInvitation)
+	return is.starter.start(ctx, j.Person, c, byInvitation)
 }
 
 // checkNewPerson validates the form of a person without an account, or of one who recovers theirs.
-func (a *Accounts) checkNewPerson(ctx context.Context, offer Offer, n NewPerson) (j pgaccount.Joining, err error) {
+func (is *Invitations) checkNewPerson(ctx context.Context, offer Offer, n NewPerson) (j pgaccount.Joining, err error) {
 	var wrong invalid.List
 	var ok bool
 	if j.Name, ok = normalName(n.Name); !ok {
@@ -241,8 +262,8 @@ func (a *Accounts) checkNewPerson(ctx context.Context, offer Offer, n NewPerson)
 	if err := wrong.Err(); err != nil {
 		return j, err
 	}
-	j.Created, j.New = a.Now(), true
-	p, err := a.Store.PersonByEmail(ctx, j.Email)
+	j.Created, j.New = is.now(), true
+	p, err := is.people.ByEmail(ctx, j.Email)
 	switch {
 	case err == nil && offer.Recovers:
 		j.ID, j.New, j.Recovered = p.ID, false, true
@@ -252,36 +273,39 @@ func (a *Accounts) checkNewPerson(ctx context.Context, offer Offer, n NewPerson)
 	case !errors.Is(err, pgaccount.ErrNotFound):
 		return j, err
 	}
-	j.ID, err = a.newID()
+	j.ID, err = is.random.id()
 	return j, err
 }
 
 // Join adds a signed-in person to the organization of a link and switches to it. It returns
 // [ErrLink] or [ErrOtherPerson].
-func (a *Accounts) Join(ctx context.Context, s Session, token string) error {
-	offer, err := a.Offer(ctx, token)
+func (is *Invitations) Join(ctx context.Context, s Session, token string) error {
+	offer, err := is.Offer(ctx, token)
 	if err != nil {
 		return err
 	}
 	if offer.Email != "" && offer.Email != s.Email {
 		return ErrOtherPerson
 	}
-	if err := a.accept(ctx, token, pgaccount.Joining{Person: pgaccount.Person{ID: s.Person,
+	if err := is.accept(ctx, token, pgaccount.Joining{Person: pgaccount.Person{ID: s.Person,
 		Email: s.Email}}); err != nil {
 		return err
 	}
-	return a.Switch(ctx, s, offer.Org)
+	return is.sessions.Switch(ctx, s, offer.Org)
 }
 
+// tidy deletes expired invitations.
+func (is *Invitations) tidy(ctx context.Context) error { return is.store.Tidy(ctx, is.now()) }
+
 // accept consumes a link.
-func (a *Accounts) accept(ctx context.Context, token string, j pgaccount.Joining) error {
-	v, err := a.Store.Accept(ctx, hashOf(token), j, a.Now())
+func (is *Invitations) accept(ctx context.Context, token string, j pgaccount.Joining) error {
+	v, err := is.store.Accept(ctx, hashOf(token), j, is.now())
 	if err != nil {
 		return mapNotFound(err, ErrLink)
 	}
-	if v.Setup && a.OnSetup != nil {
-		a.OnSetup()
+	if v.Setup && is.onSetup != nil {
+		is.onSetup()
 	}
 	by := Actor{Kind: Person, ID: j.ID, Name: j.Email, Org: v.Org}
-	return a.record(ctx, by, "member.join", j.Email, map[string]any{"role": v.Role, "invited_by": v.InvitedBy})
+	return is.activity.record(ctx, by, "member.join", j.Email, map[string]any{"role": v.Role, "invited_by": v.InvitedBy})
 }

@@ -17,20 +17,20 @@ func TestSetup(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	ctx := t.Context()
-	first, err := k.SetupLink(ctx)
+	first, err := k.Invitations.SetupLink(ctx)
 	if err != nil || !strings.HasPrefix(first, "https://queue.example.com/console/setup#t=") {
 		t.Fatalf("link %q, %v", first, err)
 	}
-	second, _ := k.SetupLink(ctx)
-	offer, err := k.Offer(ctx, k.tokenOf(first))
+	second, _ := k.Invitations.SetupLink(ctx)
+	offer, err := k.Invitations.Offer(ctx, k.tokenOf(first))
 	if err != nil || !offer.Setup || offer.Org != account.MainOrg || offer.HasAccount || offer.Role != "owner" {
 		t.Fatalf("offer %+v, %v", offer, err)
 	}
-	_, err = k.Accept(ctx, k.tokenOf(first), account.NewPerson{Email: "x", Name: "", Password: "short"}, browser)
+	_, err = k.Invitations.Accept(ctx, k.tokenOf(first), account.NewPerson{Email: "x", Name: "", Password: "short"}, browser)
 	for _, field := range []string{"organization", "email", "name", "password"} {
 		wantInvalid(t, "nothing", err, field)
 	}
-	in, err := k.Accept(ctx, k.tokenOf(first), account.NewPerson{OrgName: "Halls", Email: " Owner@Example.COM",
+	in, err := k.Invitations.Accept(ctx, k.tokenOf(first), account.NewPerson{OrgName: "Halls", Email: " Owner@Example.COM",
 		Name: "Owner", Password: password}, browser)
 	if err != nil || in.Token == "" || in.Pending != "" {
 		t.Fatalf("accept %+v, %v", in, err)
@@ -41,11 +41,11 @@ func TestSetup(t *testing.T) {
 		t.Errorf("session %+v", s)
 	}
 	for name, link := range map[string]string{"used": first, "other": second} {
-		_, err := k.Accept(ctx, k.tokenOf(link), account.NewPerson{OrgName: "B", Email: "b@example.com", Name: "B",
+		_, err := k.Invitations.Accept(ctx, k.tokenOf(link), account.NewPerson{OrgName: "B", Email: "b@example.com", Name: "B",
 			Password: password}, browser)
 		wantError(t, name, err, account.ErrLink)
 	}
-	if link, err := k.SetupLink(ctx); link != "" || err != nil {
+	if link, err := k.Invitations.SetupLink(ctx); link != "" || err != nil {
 		t.Errorf("with an owner: %q, %v", link, err)
 	}
 	k.wantVerb(s.Org, "member.join")
@@ -59,7 +59,7 @@ func TestSetupTogether(t *testing.T) {
 	var made atomic.Int32
 	var links []string
 	for range 8 {
-		link, err := k.SetupLink(t.Context())
+		link, err := k.Invitations.SetupLink(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestSetupTogether(t *testing.T) {
 		all.Go(func() {
 			n := account.NewPerson{OrgName: "A", Email: string(rune('a'+i)) + "@example.com", Name: "A",
 				Password: password}
-			_, err := k.Accept(t.Context(), k.tokenOf(link), n, browser)
+			_, err := k.Invitations.Accept(t.Context(), k.tokenOf(link), n, browser)
 			if err == nil {
 				made.Add(1)
 			} else if !errors.Is(err, account.ErrLink) {
@@ -86,16 +86,16 @@ func TestSetupTogether(t *testing.T) {
 func TestSetupExpires(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
-	link, err := k.SetupLink(t.Context())
+	link, err := k.Invitations.SetupLink(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	k.pass(account.SetupLife - time.Second)
-	if _, err := k.Offer(t.Context(), k.tokenOf(link)); err != nil {
+	if _, err := k.Invitations.Offer(t.Context(), k.tokenOf(link)); err != nil {
 		t.Error(err)
 	}
 	k.pass(time.Second)
-	_, err = k.Offer(t.Context(), k.tokenOf(link))
+	_, err = k.Invitations.Offer(t.Context(), k.tokenOf(link))
 	wantError(t, "after a day", err, account.ErrLink)
 }
 
@@ -105,21 +105,21 @@ func TestInvitation(t *testing.T) {
 	ctx := t.Context()
 	owner, _ := k.owner()
 	by := owner.Actor()
-	_, _, err := k.Invite(ctx, by, "no address", "king")
+	_, _, err := k.Invitations.Invite(ctx, by, "no address", "king")
 	wantInvalid(t, "address", err, "email")
 	wantInvalid(t, "role", err, "role")
-	earlier, _, err := k.Invite(ctx, by, "Member@Example.com", account.Viewer)
+	earlier, _, err := k.Invitations.Invite(ctx, by, "Member@Example.com", account.Viewer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	link, mailed, err := k.Invite(ctx, by, "member@example.com", account.Operator)
+	link, mailed, err := k.Invitations.Invite(ctx, by, "member@example.com", account.Operator)
 	if err != nil || mailed {
 		t.Fatalf("invite: %t, %v", mailed, err)
 	}
-	_, err = k.Offer(ctx, k.tokenOf(earlier))
+	_, err = k.Invitations.Offer(ctx, k.tokenOf(earlier))
 	wantError(t, "a replaced link", err, account.ErrLink)
 	token := k.tokenOf(link)
-	in, err := k.Accept(ctx, token, account.NewPerson{Email: "other@example.com", Name: "Member", Password: password,
+	in, err := k.Invitations.Accept(ctx, token, account.NewPerson{Email: "other@example.com", Name: "Member", Password: password,
 		OrgName: "Taken over"}, browser)
 	if err != nil {
 		t.Fatal(err)
@@ -128,15 +128,15 @@ func TestInvitation(t *testing.T) {
 	if member.Email != "member@example.com" || member.Role != account.Operator || member.Org.Name != "Halls" {
 		t.Errorf("session %+v", member)
 	}
-	_, err = k.Accept(ctx, token, account.NewPerson{Name: "Member", Password: password}, browser)
+	_, err = k.Invitations.Accept(ctx, token, account.NewPerson{Name: "Member", Password: password}, browser)
 	wantError(t, "again", err, account.ErrLink)
 	for _, wrong := range []string{"", "x", token[:42], token + "A", strings.ToUpper(token)} {
-		_, err := k.Offer(ctx, wrong)
+		_, err := k.Invitations.Offer(ctx, wrong)
 		wantError(t, "token "+wrong, err, account.ErrLink)
 	}
-	_, _, err = k.Invite(ctx, member.Actor(), "viewer@example.com", account.Viewer)
+	_, _, err = k.Invitations.Invite(ctx, member.Actor(), "viewer@example.com", account.Viewer)
 	wantError(t, "an operator invites", err, account.ErrForbidden)
-	_, err = k.Invitations(ctx, member.Actor())
+	_, err = k.Invitations.List(ctx, member.Actor())
 	wantError(t, "an operator lists", err, account.ErrForbidden)
 }
 
@@ -147,38 +147,38 @@ func TestJoin(t *testing.T) {
 	ctx := t.Context()
 	owner, _ := k.owner()
 	other := k.tenant("other")
-	link, _, err := k.Invite(ctx, owner.Actor(), other.Email, account.Viewer)
+	link, _, err := k.Invitations.Invite(ctx, owner.Actor(), other.Email, account.Viewer)
 	if err != nil {
 		t.Fatal(err)
 	}
 	token := k.tokenOf(link)
-	if offer, err := k.Offer(ctx, token); err != nil || !offer.HasAccount || offer.OrgName != "Halls" {
+	if offer, err := k.Invitations.Offer(ctx, token); err != nil || !offer.HasAccount || offer.OrgName != "Halls" {
 		t.Errorf("offer %+v, %v", offer, err)
 	}
-	_, err = k.Accept(ctx, token, account.NewPerson{Name: "X", Password: "another password 9"}, browser)
+	_, err = k.Invitations.Accept(ctx, token, account.NewPerson{Name: "X", Password: "another password 9"}, browser)
 	wantError(t, "an account created twice", err, account.ErrExists)
-	wantError(t, "another person", k.Join(ctx, owner, token), account.ErrOtherPerson)
-	if err := k.Join(ctx, other, token); err != nil {
+	wantError(t, "another person", k.Invitations.Join(ctx, owner, token), account.ErrOtherPerson)
+	if err := k.Invitations.Join(ctx, other, token); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, "again", k.Join(ctx, other, token), account.ErrLink)
-	in, err := k.SignIn(ctx, other.Email, password, browser)
+	wantError(t, "again", k.Invitations.Join(ctx, other, token), account.ErrLink)
+	in, err := k.SignIns.SignIn(ctx, other.Email, password, browser)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := k.session(in.Token)
-	list, err := k.Memberships(ctx, s)
+	list, err := k.Members.Memberships(ctx, s)
 	if err != nil || len(list) != 2 || list[0].Name != "Halls" || list[0].Role != "viewer" || list[1].Role != "owner" {
 		t.Fatalf("memberships %+v, %v", list, err)
 	}
-	if err := k.Switch(ctx, s, list[1].ID); err != nil {
+	if err := k.Sessions.Switch(ctx, s, list[1].ID); err != nil {
 		t.Fatal(err)
 	}
 	if s = k.session(in.Token); s.Org.Slug != "other" || s.Role != account.Owner {
 		t.Errorf("after the switch %+v", s)
 	}
-	wantError(t, "switch elsewhere", k.Switch(ctx, owner, list[1].ID), account.ErrNotFound)
-	wantError(t, "switch nowhere", k.Switch(ctx, s, uuid.New()), account.ErrNotFound)
+	wantError(t, "switch elsewhere", k.Sessions.Switch(ctx, owner, list[1].ID), account.ErrNotFound)
+	wantError(t, "switch nowhere", k.Sessions.Switch(ctx, s, uuid.New()), account.ErrNotFound)
 }
 
 // TestOwnerLink creates an owner, and gives an owner who lost their password a new one.
@@ -188,36 +188,36 @@ func TestOwnerLink(t *testing.T) {
 	ctx := t.Context()
 	owner, token := k.owner()
 	server := account.ServerActor(account.MainOrg)
-	_, err := k.OwnerLink(ctx, owner.Actor(), "main", "")
+	_, err := k.Invitations.OwnerLink(ctx, owner.Actor(), "main", "")
 	wantError(t, "an owner", err, account.ErrForbidden)
-	_, err = k.OwnerLink(ctx, server, "nowhere", "")
+	_, err = k.Invitations.OwnerLink(ctx, server, "nowhere", "")
 	wantError(t, "nowhere", err, account.ErrNotFound)
-	_, err = k.OwnerLink(ctx, server, "main", "x")
+	_, err = k.Invitations.OwnerLink(ctx, server, "main", "x")
 	wantInvalid(t, "address", err, "email")
 
 	k.enrol(owner)
-	link, err := k.OwnerLink(ctx, server, "main", "OWNER@example.com")
+	link, err := k.Invitations.OwnerLink(ctx, server, "main", "OWNER@example.com")
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := k.Accept(ctx, k.tokenOf(link), account.NewPerson{Name: "Owner", Password: "quite another one"}, browser)
+	in, err := k.Invitations.Accept(ctx, k.tokenOf(link), account.NewPerson{Name: "Owner", Password: "quite another one"}, browser)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if s := k.session(in.Token); s.Person != owner.Person || s.HasFactor || s.Role != account.Owner {
 		t.Errorf("recovered %+v", s)
 	}
-	_, err = k.Session(ctx, token)
+	_, err = k.Sessions.Get(ctx, token)
 	wantError(t, "a session from before", err, account.ErrSignedOut)
-	_, err = k.SignIn(ctx, "owner@example.com", password, browser)
+	_, err = k.SignIns.SignIn(ctx, "owner@example.com", password, browser)
 	wantError(t, "the old password", err, account.ErrCredentials)
 
 	// A link without an address cannot take over an existing account.
-	link, err = k.OwnerLink(ctx, server, "main", "")
+	link, err = k.Invitations.OwnerLink(ctx, server, "main", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = k.Accept(ctx, k.tokenOf(link), account.NewPerson{Email: "owner@example.com", Name: "Somebody else",
+	_, err = k.Invitations.Accept(ctx, k.tokenOf(link), account.NewPerson{Email: "owner@example.com", Name: "Somebody else",
 		Password: password}, browser)
 	wantError(t, "another's account", err, account.ErrExists)
 	k.wantVerb(owner.Org, "owner.link")
@@ -228,27 +228,27 @@ func TestInvitationMail(t *testing.T) {
 	box := &mailbox{}
 	k := newKit(t, func(o *account.Options) { o.Mailer = box })
 	owner, _ := k.owner()
-	link, mailed, err := k.Invite(t.Context(), owner.Actor(), "member@example.com", account.Viewer)
+	link, mailed, err := k.Invitations.Invite(t.Context(), owner.Actor(), "member@example.com", account.Viewer)
 	if err != nil || !mailed || len(box.sent) != 1 || !strings.HasPrefix(box.sent[0], "member@example.com ") ||
 		!strings.Contains(box.sent[0], link) {
 		t.Errorf("mailed %t, %v: %q", mailed, err, box.sent)
 	}
 	box.fail = errors.New("no route")
-	if link, mailed, err = k.Invite(t.Context(), owner.Actor(), "viewer@example.com", account.Viewer); err != nil ||
+	if link, mailed, err = k.Invitations.Invite(t.Context(), owner.Actor(), "viewer@example.com", account.Viewer); err != nil ||
 		mailed || link == "" {
 		t.Errorf("without mail: %q, %t, %v", link, mailed, err)
 	}
-	list, err := k.Invitations(t.Context(), owner.Actor())
+	list, err := k.Invitations.List(t.Context(), owner.Actor())
 	if err != nil || len(list) != 2 || list[0].InvitedBy != "owner@example.com" {
 		t.Fatalf("invitations %+v, %v", list, err)
 	}
 	stranger := k.tenant("other")
-	wantError(t, "another tenant takes it back", k.Uninvite(t.Context(), stranger.Actor(), list[0].ID),
+	wantError(t, "another tenant takes it back", k.Invitations.Revoke(t.Context(), stranger.Actor(), list[0].ID),
 		account.ErrNotFound)
-	if err := k.Uninvite(t.Context(), owner.Actor(), list[0].ID); err != nil {
+	if err := k.Invitations.Revoke(t.Context(), owner.Actor(), list[0].ID); err != nil {
 		t.Error(err)
 	}
-	wantError(t, "again", k.Uninvite(t.Context(), owner.Actor(), list[0].ID), account.ErrNotFound)
+	wantError(t, "again", k.Invitations.Revoke(t.Context(), owner.Actor(), list[0].ID), account.ErrNotFound)
 }
 
 // TestInvitationFlood checks that repeated invitations do not flood a mailbox.
@@ -258,7 +258,7 @@ func TestInvitationFlood(t *testing.T) {
 	k := newKit(t, func(o *account.Options) { o.Mailer = box })
 	owner, _ := k.owner()
 	invite := func(by account.Session) error {
-		_, _, err := k.Invite(t.Context(), by.Actor(), "member@example.com", account.Viewer)
+		_, _, err := k.Invitations.Invite(t.Context(), by.Actor(), "member@example.com", account.Viewer)
 		return err
 	}
 	for range 20 {

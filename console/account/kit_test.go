@@ -31,10 +31,11 @@ var browser = account.Client{Addr: netip.MustParseAddr("192.0.2.7"),
 // kit holds the accounts of one test, with a clock that the test advances.
 type kit struct {
 	*account.Accounts
-	t    *testing.T
-	pool *pgxpool.Pool
-	acts *acts
-	mail *mailbox
+	options account.Options
+	t       *testing.T
+	pool    *pgxpool.Pool
+	acts    *acts
+	mail    *mailbox
 
 	mu  sync.Mutex
 	now time.Time
@@ -100,7 +101,7 @@ func newKit(t *testing.T, with ...func(*account.Options)) *kit {
 	for _, change := range with {
 		change(&o)
 	}
-	k.Accounts = account.New(o)
+	k.options, k.Accounts = o, account.New(o)
 	t.Cleanup(k.Close)
 	return k
 }
@@ -132,7 +133,7 @@ func (k *kit) tokenOf(link string) string {
 // session returns the session of a token.
 func (k *kit) session(token string) account.Session {
 	k.t.Helper()
-	s, err := k.Session(k.t.Context(), token)
+	s, err := k.Sessions.Get(k.t.Context(), token)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -142,11 +143,11 @@ func (k *kit) session(token string) account.Session {
 // owner sets up the server and returns the first owner's session and its token.
 func (k *kit) owner() (account.Session, string) {
 	k.t.Helper()
-	link, err := k.SetupLink(k.t.Context())
+	link, err := k.Invitations.SetupLink(k.t.Context())
 	if err != nil || link == "" {
 		k.t.Fatalf("setup link %q, %v", link, err)
 	}
-	in, err := k.Accept(k.t.Context(), k.tokenOf(link),
+	in, err := k.Invitations.Accept(k.t.Context(), k.tokenOf(link),
 		account.NewPerson{OrgName: "Halls", Email: "Owner@Example.com ", Name: "Owner", Password: password}, browser)
 	if err != nil {
 		k.t.Fatal(err)
@@ -157,11 +158,11 @@ func (k *kit) owner() (account.Session, string) {
 // member creates an account with a role in the actor's organization.
 func (k *kit) member(by account.Actor, email string, role account.Role) account.Session {
 	k.t.Helper()
-	link, _, err := k.Invite(k.t.Context(), by, email, role)
+	link, _, err := k.Invitations.Invite(k.t.Context(), by, email, role)
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	in, err := k.Accept(k.t.Context(), k.tokenOf(link), account.NewPerson{Name: "Somebody", Password: password},
+	in, err := k.Invitations.Accept(k.t.Context(), k.tokenOf(link), account.NewPerson{Name: "Somebody", Password: password},
 		browser)
 	if err != nil {
 		k.t.Fatal(err)
@@ -173,14 +174,14 @@ func (k *kit) member(by account.Actor, email string, role account.Role) account.
 func (k *kit) tenant(slug string) account.Session {
 	k.t.Helper()
 	server := account.ServerActor(account.MainOrg)
-	if _, err := k.CreateOrganization(k.t.Context(), server, slug, "Tenant "+slug); err != nil {
+	if _, err := k.Organizations.Create(k.t.Context(), server, slug, "Tenant "+slug); err != nil {
 		k.t.Fatal(err)
 	}
-	link, err := k.OwnerLink(k.t.Context(), server, slug, "")
+	link, err := k.Invitations.OwnerLink(k.t.Context(), server, slug, "")
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	in, err := k.Accept(k.t.Context(), k.tokenOf(link),
+	in, err := k.Invitations.Accept(k.t.Context(), k.tokenOf(link),
 		account.NewPerson{Email: "owner@" + slug + ".example", Name: "Owner", Password: password}, browser)
 	if err != nil {
 		k.t.Fatal(err)

@@ -24,7 +24,7 @@ type limit struct {
 //
 // Guesses must not lock people out. Guesses from one network therefore count against the pair of
 // account and network, which affects no other network; a browser that has signed in before has its
-// own count; and when guesses from many networks exhaust the account's count, [Accounts.SignInLink]
+// own count; and when guesses from many networks exhaust the account's count, [SignInLinks.Make]
 // still works.
 var (
 	accountLimit = limit{"account", 50, 60, time.Hour / 10}            // all unknown browsers together
@@ -68,11 +68,17 @@ func (l limit) next(before pgaccount.Attempt, now time.Time) (pgaccount.Attempt,
 	return pgaccount.Attempt{Level: level, At: now, Next: now.Add(l.wait(level))}, nil
 }
 
+// limiter counts attempts against limits.
+type limiter struct {
+	store *pgaccount.Attempts
+	now   func() time.Time
+}
+
 // attempt counts an attempt before it is made, so that concurrent ones cannot exceed the limit, and
 // returns the new level. Callers reset or refund the count when the attempt succeeds.
-func (a *Accounts) attempt(ctx context.Context, l limit, subject string) (level float64, err error) {
-	now := a.Now()
-	err = a.Store.Attempt(ctx, l.key(subject), now, func(before pgaccount.Attempt) (pgaccount.Attempt, error) {
+func (ls *limiter) attempt(ctx context.Context, l limit, subject string) (level float64, err error) {
+	now := ls.now()
+	err = ls.store.Attempt(ctx, l.key(subject), now, func(before pgaccount.Attempt) (pgaccount.Attempt, error) {
 		after, err := l.next(before, now)
 		level = after.Level
 		return after, err
@@ -81,12 +87,37 @@ func (a *Accounts) attempt(ctx context.Context, l limit, subject string) (level 
 }
 
 // refund takes one successful attempt off the count.
-func (a *Accounts) refund(ctx context.Context, l limit, subject string) error {
-	return a.Store.Attempt(ctx, l.key(subject), a.Now(), func(before pgaccount.Attempt) (pgaccount.Attempt, error) {
+func (ls *limiter) refund(ctx context.Context, l limit, subject string) error {
+	return ls.store.Attempt(ctx, l.key(subject), ls.now(), func(before pgaccount.Attempt) (pgaccount.Attempt, error) {
 		before.Level = max(0, before.Level-1)
 		before.Next = before.At.Add(l.wait(before.Level))
 		return before, nil
 	})
+}
+
+// forget resets a count.
+func (ls *limiter) forget(ctx context.Context, l limit, subject string) error {
+	return ls.store.Forget(ctx, l.key(subject))
+}
+
+// useLink marks a sign-in link as used, or returns [ErrLink] if it already was.
+func (ls *limiter) useLink(ctx context.Context, id string) error {
+	now := ls.now()
+	return ls.store.Attempt(ctx, usedLink.key(id), now, func(before pgaccount.Attempt) (pgaccount.Attempt, error) {
+		if before.Level > 0 {
+			return before, ErrLink
+		}
+		return pgaccount.Attempt{Level: 1, At: now, Next: now}, nil
+	})
+}
+
+// attemptKept is how long counts are kept after the latest attempt. It is longer than the longest
+// interval, and than a sign-in link is valid.
+const attemptKept = 24 * time.Hour
+
+// tidy deletes old counts.
+func (ls *limiter) tidy(ctx context.Context) error {
+	return ls.store.Tidy(ctx, ls.now().Add(-attemptKept))
 }
 
 // network returns the key for limits per network: the address, or for IPv6 its /48, which one

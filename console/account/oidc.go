@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -57,45 +58,60 @@ type oidcFlow struct {
 	Until    int64     `json:"until"`    // Unix time
 }
 
-// OIDCName returns the display name of the issuer; false if sign-in by OpenID Connect is not
+// OIDC signs people in by OpenID Connect.
+type OIDC struct {
+	config   *OIDCConfig // nil: not configured
+	people   *pgaccount.People
+	sessions *Sessions
+	starter  *starter
+	sealer   *sealer
+	activity *recorder
+	random   random
+	url      string
+	now      func() time.Time
+	log      *slog.Logger
+	provider provider
+}
+
+// Name returns the display name of the issuer; false if sign-in by OpenID Connect is not
 // configured.
-func (a *Accounts) OIDCName() (string, bool) {
-	if a.OIDC == nil {
+func (oi *OIDC) Name() (string, bool) {
+	if oi.config == nil {
 		return "", false
 	}
-	if a.OIDC.Name != "" {
-		return a.OIDC.Name, true
+	if oi.config.Name != "" {
+		return oi.config.Name, true
 	}
-	u, err := url.Parse(a.OIDC.Issuer)
+	u, err := url.Parse(oi.config.Issuer)
 	return u.Host, err == nil
 }
 
-// StartOIDC starts a sign-in, or the confirmation of a session unless s is nil. It returns
+// Start starts a sign-in, or the confirmation of a session unless s is nil. It returns
 // [ErrNoOIDC], or [ErrOIDC] if the issuer does not answer.
-func (a *Accounts) StartOIDC(ctx context.Context, s *Session) (OIDCStart, error) {
-	config, _, err := a.issuer(ctx)
+func (oi *OIDC) Start(ctx context.Context, s *Session) (OIDCStart, error) {
+	config, _, err := oi.issuer(ctx)
 	if err != nil {
 		return OIDCStart{}, err
 	}
-	state, _, err := a.secret("")
+	state, _, err := oi.random.secret("")
 	if err != nil {
 		return OIDCStart{}, err
 	}
-	nonce, _, err := a.secret("")
+	nonce, _, err := oi.random.secret("")
 	if err != nil {
 		return OIDCStart{}, err
 	}
-	verifier, _, err := a.secret("")
+	verifier, _, err := oi.random.secret("")
 	if err != nil {
 		return OIDCStart{}, err
 	}
-	flow := oidcFlow{State: state, Nonce: nonce, Verifier: verifier, Until: a.Now().Add(OIDCLife).Unix()}
+	flow := oidcFlow{State: state, Nonce: nonce, Verifier: verifier, Until: oi.now().Add(OIDCLife).Unix()}
 	options := []oauth2.AuthCodeOption{oidc.Nonce(nonce), oauth2.S256ChallengeOption(verifier)}
 	if s != nil {
 		flow.Session, flow.Person = s.ID, s.Person
 		options = append(options, oauth2.SetAuthURLParam("max_age", "0"), oauth2.SetAuthURLParam("prompt", "login"))
 	}
-	cookie, err := a.sealJSON(sealOIDC, flow)
+	cookie, err := oi.sealer.sealJSON(sealOIDC, flow)
 	return OIDCStart{config.AuthCodeURL(state, options...), cookie}, err
 }
 
@@ -107,13 +123,13 @@ type claims struct {
 	AuthTime int64  `json:"auth_time"`
 }
 
-// FinishOIDC completes a sign-in or confirmation from the query of the issuer's redirect and the
+// Finish completes a sign-in or confirmation from the query of the issuer's redirect and the
 // browser's cookie. If the account has not been linked to the issuer before, it loses its password
 // and sessions. FinishOIDC returns [ErrOIDC], [ErrNoAccount], or [ErrSignedOut] if the sign-in took
 // too long.
-func (a *Accounts) FinishOIDC(ctx context.Context, cookie string, query url.Values, c Client) (SignedIn, error) {
+func (oi *OIDC) Finish(ctx context.Context, cookie string, query url.Values, c Client) (SignedIn, error) {
 	var flow oidcFlow
-	if err := a.openJSON(sealOIDC, cookie, &flow); err != nil || a.Now().Unix() > flow.Until {
+	if err := oi.sealer.openJSON(sealOIDC, cookie, &flow); err != nil || oi.now().Unix() > flow.Until {
 		return SignedIn{}, ErrSignedOut
 	}
 	if query.Get("state") != flow.State {
@@ -122,32 +138,32 @@ func (a *Accounts) FinishOIDC(ctx context.Context, cookie string, query url.Valu
 	if problem := query.Get("error"); problem != "" {
 		return SignedIn{}, fmt.Errorf("%w: its answer was %.100q", ErrOIDC, problem)
 	}
-	token, said, err := a.exchange(ctx, flow, query.Get("code"))
+	token, said, err := oi.exchange(ctx, flow, query.Get("code"))
 	if err != nil {
 		return SignedIn{}, err
 	}
-	p, tookOver, err := a.identify(ctx, token, said, flow.Person)
+	p, tookOver, err := oi.identify(ctx, token, said, flow.Person)
 	if err != nil {
 		return SignedIn{}, err
 	}
 	switch {
 	case flow.Session == uuid.Nil && p.Factor != nil:
-		return a.pending(p, byOIDC)
+		return oi.starter.pending(p, byOIDC)
 	case flow.Session == uuid.Nil:
-		in, err := a.startSession(ctx, p, c, byOIDC)
+		in, err := oi.starter.start(ctx, p, c, byOIDC)
 		in.TookOver = tookOver
 		return in, err
-	case p.ID != flow.Person || a.Now().Sub(time.Unix(said.AuthTime, 0)) > maxAuthAge:
+	case p.ID != flow.Person || oi.now().Sub(time.Unix(said.AuthTime, 0)) > maxAuthAge:
 		return SignedIn{}, fmt.Errorf("%w: sign in there again, as the same person", ErrOIDC)
 	}
-	rotated, err := a.rotate(ctx, flow.Session)
+	rotated, err := oi.sessions.rotate(ctx, flow.Session)
 	return SignedIn{Token: rotated}, err
 }
 
 // exchange trades an authorization code for an ID token and verifies it.
-func (a *Accounts) exchange(ctx context.Context, flow oidcFlow, code string) (*oidc.IDToken, claims, error) {
+func (oi *OIDC) exchange(ctx context.Context, flow oidcFlow, code string) (*oidc.IDToken, claims, error) {
 	var said claims
-	config, verifier, err := a.issuer(ctx)
+	config, verifier, err := oi.issuer(ctx)
 	if err != nil {
 		return nil, said, err
 	}
@@ -180,9 +196,9 @@ func (a *Accounts) exchange(ctx context.Context, flow oidcFlow, code string) (*o
 // and all sessions, unless it started in a session of that person: an account made with another
 // person's address must not stay open to its maker. The second factor stays, so that the issuer
 // alone cannot bypass it.
-func (a *Accounts) identify(ctx context.Context, token *oidc.IDToken, said claims,
+func (oi *OIDC) identify(ctx context.Context, token *oidc.IDToken, said claims,
 	signedIn uuid.UUID) (p pgaccount.Person, tookOver bool, err error) {
-	p, err = a.Store.PersonByIdentity(ctx, token.Issuer, token.Subject)
+	p, err = oi.people.ByIdentity(ctx, token.Issuer, token.Subject)
 	if !errors.Is(err, pgaccount.ErrNotFound) {
 		return p, false, err
 	}
@@ -190,55 +206,55 @@ func (a *Accounts) identify(ctx context.Context, token *oidc.IDToken, said claim
 	if !ok || !said.Verified {
 		return p, false, fmt.Errorf("%w: no verified e-mail address", ErrOIDC)
 	}
-	p, err = a.Store.PersonByEmail(ctx, email)
+	p, err = oi.people.ByEmail(ctx, email)
 	if errors.Is(err, pgaccount.ErrNotFound) {
-		p, err = a.addIdentified(ctx, token, email, said.Name)
+		p, err = oi.addIdentified(ctx, token, email, said.Name)
 		return p, false, err
 	}
 	if err != nil {
 		return p, false, err
 	}
-	link := a.Store.TakeOver
+	link := oi.people.TakeOver
 	if p.ID == signedIn {
-		link = a.Store.AddIdentity
+		link = oi.people.AddIdentity
 	}
 	if err := link(ctx, p.ID, token.Issuer, token.Subject); errors.Is(err, pgaccount.ErrExists) {
 		return p, false, fmt.Errorf("%w: this address now belongs to another account there", ErrOIDC)
 	} else if err != nil {
 		return p, false, err
 	}
-	if err := a.recordEverywhere(ctx, p, "identity.add", map[string]any{"issuer": token.Issuer}); err != nil {
+	if err := oi.activity.recordEverywhere(ctx, p, "identity.add", map[string]any{"issuer": token.Issuer}); err != nil {
 		return p, false, err
 	}
-	now, err := a.Store.Person(ctx, p.ID)
+	now, err := oi.people.Get(ctx, p.ID)
 	return now, p.Password != now.Password, err
 }
 
 // addIdentified creates an account for a person from a configured domain.
-func (a *Accounts) addIdentified(ctx context.Context, token *oidc.IDToken,
+func (oi *OIDC) addIdentified(ctx context.Context, token *oidc.IDToken,
 	email, name string) (pgaccount.Person, error) {
 	_, domain, _ := strings.Cut(email, "@")
-	role, ok := a.OIDC.Domains[domain]
+	role, ok := oi.config.Domains[domain]
 	if !ok {
 		return pgaccount.Person{}, ErrNoAccount
 	}
-	id, err := a.newID()
+	id, err := oi.random.id()
 	if err != nil {
 		return pgaccount.Person{}, err
 	}
-	org := a.OIDC.Org
+	org := oi.config.Org
 	if org == uuid.Nil {
 		org = MainOrg
 	}
 	if name, ok = normalName(name); !ok {
 		name = email
 	}
-	p := pgaccount.Person{ID: id, Email: email, Name: name, Created: a.Now()}
-	if err := a.Store.AddIdentified(ctx, p, token.Issuer, token.Subject, org, string(role)); err != nil {
+	p := pgaccount.Person{ID: id, Email: email, Name: name, Created: oi.now()}
+	if err := oi.people.AddIdentified(ctx, p, token.Issuer, token.Subject, org, string(role)); err != nil {
 		return p, mapError(err)
 	}
 	by := Actor{Kind: Person, ID: p.ID, Name: p.Email, Org: org}
-	return p, a.record(ctx, by, "member.join", p.Email,
+	return p, oi.activity.record(ctx, by, "member.join", p.Email,
 		map[string]any{"role": string(role), "invited_by": token.Issuer})
 }
 
@@ -256,31 +272,31 @@ type provider struct {
 
 // issuer returns the issuer's configuration. It is fetched when first needed, so that the server
 // can start while the issuer is down.
-func (a *Accounts) issuer(ctx context.Context) (*oauth2.Config, *oidc.IDTokenVerifier, error) {
-	if a.OIDC == nil {
+func (oi *OIDC) issuer(ctx context.Context) (*oauth2.Config, *oidc.IDTokenVerifier, error) {
+	if oi.config == nil {
 		return nil, nil, ErrNoOIDC
 	}
-	p := &a.provider
+	p := &oi.provider
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.config != nil {
 		return p.config, p.verify, nil
 	}
-	now := a.Now()
+	now := oi.now()
 	if p.failed != nil && now.Before(p.retryAt) {
 		return nil, nil, p.failed
 	}
 	// The provider fetches keys later with this context.
-	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), issuerClient), a.OIDC.Issuer)
+	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), issuerClient), oi.config.Issuer)
 	if err != nil {
-		a.Log.Warn("cannot reach the identity provider", "issuer", a.OIDC.Issuer, "err", err)
+		oi.log.Warn("cannot reach the identity provider", "issuer", oi.config.Issuer, "err", err)
 		p.failed, p.retryAt = fmt.Errorf("%w: no response", ErrOIDC), now.Add(issuerPause)
 		return nil, nil, p.failed
 	}
 	p.config = &oauth2.Config{
-		ClientID: a.OIDC.ClientID, ClientSecret: a.OIDC.ClientSecret, Endpoint: found.Endpoint(),
-		RedirectURL: a.URL + OIDCPath, Scopes: []string{oidc.ScopeOpenID, "email", "profile"},
+		ClientID: oi.config.ClientID, ClientSecret: oi.config.ClientSecret, Endpoint: found.Endpoint(),
+		RedirectURL: oi.url + OIDCPath, Scopes: []string{oidc.ScopeOpenID, "email", "profile"},
 	}
-	p.verify = found.Verifier(&oidc.Config{ClientID: a.OIDC.ClientID, Now: a.Now})
+	p.verify = found.Verifier(&oidc.Config{ClientID: oi.config.ClientID, Now: oi.now})
 	return p.config, p.verify, nil
 }

@@ -24,11 +24,11 @@ func oidcKit(t *testing.T) (*kit, *oidctest.Issuer) {
 // through signs in through the issuer.
 func (k *kit) through(i *oidctest.Issuer, s *account.Session, claims map[string]any) (account.SignedIn, error) {
 	k.t.Helper()
-	start, err := k.StartOIDC(k.t.Context(), s)
+	start, err := k.OIDC.Start(k.t.Context(), s)
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	return k.FinishOIDC(k.t.Context(), start.Cookie, i.Authorize(start.URL, claims), browser)
+	return k.OIDC.Finish(k.t.Context(), start.Cookie, i.Authorize(start.URL, claims), browser)
 }
 
 func ownerClaims(subject string) map[string]any {
@@ -43,11 +43,11 @@ func TestOIDC(t *testing.T) {
 	if err != nil || k.session(in.Token).Person != owner.Person || !in.TookOver {
 		t.Fatalf("%+v, %v", in, err)
 	}
-	_, err = k.Session(t.Context(), before)
+	_, err = k.Sessions.Get(t.Context(), before)
 	wantError(t, "a session of the previous holder", err, account.ErrSignedOut)
-	_, err = k.SignIn(t.Context(), owner.Email, password, browser)
+	_, err = k.SignIns.SignIn(t.Context(), owner.Email, password, browser)
 	wantError(t, "the password of the previous holder", err, account.ErrCredentials)
-	if token, err := k.ChangePassword(t.Context(), k.session(in.Token), "", "a longer one than before"); err != nil {
+	if token, err := k.People.ChangePassword(t.Context(), k.session(in.Token), "", "a longer one than before"); err != nil {
 		t.Errorf("a password anew: %v", err)
 	} else {
 		in.Token = token
@@ -74,7 +74,7 @@ func TestOIDC(t *testing.T) {
 		newcomer.Name != "newcomer@staff.example" || newcomer.Org.ID != account.MainOrg {
 		t.Errorf("a new member %+v", newcomer)
 	}
-	_, err = k.SignIn(t.Context(), "newcomer@staff.example", "", browser)
+	_, err = k.SignIns.SignIn(t.Context(), "newcomer@staff.example", "", browser)
 	wantError(t, "without a password", err, account.ErrCredentials)
 	for name, claims := range map[string]map[string]any{
 		"issuer": {"iss": "https://other.example"}, "audience": {"aud": "other"}, "expired": {"exp": 2},
@@ -92,7 +92,7 @@ func TestOIDCFlow(t *testing.T) {
 	k, i := oidcKit(t)
 	ctx := t.Context()
 	_, _ = k.owner()
-	start, err := k.StartOIDC(ctx, nil)
+	start, err := k.OIDC.Start(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,26 +100,26 @@ func TestOIDCFlow(t *testing.T) {
 		"&") {
 		t.Errorf("people are redirected to %s", start.URL)
 	}
-	other, err := k.StartOIDC(ctx, nil)
+	other, err := k.OIDC.Start(ctx, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	query := i.Authorize(start.URL, ownerClaims("1"))
 	for name, cookie := range map[string]string{"none": "", "another": other.Cookie, "mangled": start.Cookie[1:]} {
-		_, err := k.FinishOIDC(ctx, cookie, query, browser)
+		_, err := k.OIDC.Finish(ctx, cookie, query, browser)
 		wantError(t, name+" cookie", err, account.ErrSignedOut)
 	}
 	forged := url.Values{"code": query["code"], "state": {""}}
-	_, err = k.FinishOIDC(ctx, start.Cookie, forged, browser)
+	_, err = k.OIDC.Finish(ctx, start.Cookie, forged, browser)
 	wantError(t, "no state", err, account.ErrSignedOut)
-	_, err = k.FinishOIDC(ctx, start.Cookie, url.Values{"state": query["state"], "error": {"access_denied"}}, browser)
+	_, err = k.OIDC.Finish(ctx, start.Cookie, url.Values{"state": query["state"], "error": {"access_denied"}}, browser)
 	wantError(t, "denied", err, account.ErrOIDC)
 	stolen := url.Values{"code": query["code"], "state": i.Authorize(other.URL, ownerClaims("1"))["state"]}
-	_, err = k.FinishOIDC(ctx, other.Cookie, stolen, browser)
+	_, err = k.OIDC.Finish(ctx, other.Cookie, stolen, browser)
 	wantError(t, "a code of another flow", err, account.ErrOIDC)
 	late := i.Authorize(start.URL, ownerClaims("1"))
 	k.pass(account.OIDCLife + time.Second)
-	_, err = k.FinishOIDC(ctx, start.Cookie, late, browser)
+	_, err = k.OIDC.Finish(ctx, start.Cookie, late, browser)
 	wantError(t, "late", err, account.ErrSignedOut)
 }
 
@@ -143,9 +143,9 @@ func TestOIDCConfirm(t *testing.T) {
 	if err != nil || !k.session(in.Token).IsConfirmed(k.clock()) || k.session(in.Token).ID != owner.ID {
 		t.Errorf("confirmed %+v, %v", in, err)
 	}
-	_, err = k.Session(t.Context(), token)
+	_, err = k.Sessions.Get(t.Context(), token)
 	wantError(t, "the token from before", err, account.ErrSignedOut)
-	if in, err = k.SignIn(t.Context(), owner.Email, password, browser); err != nil || in.Pending == "" {
+	if in, err = k.SignIns.SignIn(t.Context(), owner.Email, password, browser); err != nil || in.Pending == "" {
 		t.Errorf("the signed-in person lost the password: %+v, %v", in, err)
 	}
 	if in, err = k.through(i, nil, ownerClaims("1")); err != nil || in.Token != "" || in.Pending == "" {
@@ -158,22 +158,22 @@ func TestOIDCDown(t *testing.T) {
 	t.Parallel()
 	k, i := oidcKit(t)
 	i.SetDown(true)
-	_, err := k.StartOIDC(t.Context(), nil)
+	_, err := k.OIDC.Start(t.Context(), nil)
 	wantError(t, "down", err, account.ErrOIDC)
 	i.SetDown(false)
-	_, err = k.StartOIDC(t.Context(), nil)
+	_, err = k.OIDC.Start(t.Context(), nil)
 	wantError(t, "a moment later", err, account.ErrOIDC)
 	k.pass(10 * time.Second)
-	if _, err = k.StartOIDC(t.Context(), nil); err != nil {
+	if _, err = k.OIDC.Start(t.Context(), nil); err != nil {
 		t.Error(err)
 	}
 	none := newKit(t)
-	_, err = none.StartOIDC(t.Context(), nil)
+	_, err = none.OIDC.Start(t.Context(), nil)
 	wantError(t, "not configured", err, account.ErrNoOIDC)
-	if _, ok := none.OIDCName(); ok {
+	if _, ok := none.OIDC.Name(); ok {
 		t.Error("it has a name")
 	}
-	if name, ok := k.OIDCName(); !ok || name == "" {
+	if name, ok := k.OIDC.Name(); !ok || name == "" {
 		t.Error("no name")
 	}
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"log/slog"
 	"regexp"
+	"sync"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -16,9 +19,21 @@ var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 const wantSlug = "must be 1 to 63 of a-z, 0-9 and -, with a letter or digit at both ends"
 
-// CreateOrganization creates an organization. Only the server's administrator may do so.
-// [Accounts.OwnerLink] gives it an owner. It returns [ErrExists] if the slug is taken.
-func (a *Accounts) CreateOrganization(ctx context.Context, by Actor, slug, name string) (Organization, error) {
+// Organizations manages the names, logos and settings of organizations.
+type Organizations struct {
+	store    *pgaccount.Organizations
+	people   *pgaccount.People
+	activity *recorder
+	random   random
+	now      func() time.Time
+	log      *slog.Logger
+	shown    cache[uuid.UUID, Organization] // names and versions of logos
+	logos    sync.Map                       // Logo by version
+}
+
+// Create creates an organization. Only the server's administrator may do so.
+// [Invitations.OwnerLink] gives it an owner. It returns [ErrExists] if the slug is taken.
+func (orgs *Organizations) Create(ctx context.Context, by Actor, slug, name string) (Organization, error) {
 	if by.Kind != Server {
 		return Organization{}, ErrForbidden
 	}
@@ -33,45 +48,45 @@ func (a *Accounts) CreateOrganization(ctx context.Context, by Actor, slug, name 
 	if err := wrong.Err(); err != nil {
 		return Organization{}, err
 	}
-	id, err := a.newID()
+	id, err := orgs.random.id()
 	if err != nil {
 		return Organization{}, err
 	}
-	o := Organization{ID: id, Slug: slug, Name: name, Created: a.Now()}
-	if err := a.Store.AddOrganization(ctx, o); err != nil {
+	o := Organization{ID: id, Slug: slug, Name: name, Created: orgs.now()}
+	if err := orgs.store.Add(ctx, o); err != nil {
 		return Organization{}, mapError(err)
 	}
-	a.shown.forget()
+	orgs.shown.forget()
 	by.Org = o.ID
-	return o, a.record(ctx, by, "organization.create", slug, map[string]any{"name": name})
+	return o, orgs.activity.record(ctx, by, "organization.create", slug, map[string]any{"name": name})
 }
 
-// Organizations returns the organizations that the actor may see, by slug: all for the server's
+// List returns the organizations that the actor may see, by slug: all for the server's
 // administrator, otherwise the actor's own.
-func (a *Accounts) Organizations(ctx context.Context, by Actor) ([]Organization, error) {
+func (orgs *Organizations) List(ctx context.Context, by Actor) ([]Organization, error) {
 	if by.Kind == Server {
-		return a.Store.Organizations(ctx)
+		return orgs.store.List(ctx)
 	}
-	o, err := a.Organization(ctx, by)
+	o, err := orgs.Get(ctx, by)
 	if err != nil {
 		return nil, err
 	}
 	return []Organization{o}, nil
 }
 
-// Organization returns the actor's organization.
-func (a *Accounts) Organization(ctx context.Context, by Actor) (Organization, error) {
+// Get returns the actor's organization.
+func (orgs *Organizations) Get(ctx context.Context, by Actor) (Organization, error) {
 	if !by.May(Read) {
 		return Organization{}, ErrForbidden
 	}
-	o, err := a.Store.Organization(ctx, by.Org)
+	o, err := orgs.store.Get(ctx, by.Org)
 	return o, mapError(err)
 }
 
-// OrganizationBySlug returns the organization with that slug, or [ErrNotFound]. It checks no
+// BySlug returns the organization with that slug, or [ErrNotFound]. It checks no
 // permissions: only callers that may act in any organization use it.
-func (a *Accounts) OrganizationBySlug(ctx context.Context, slug string) (Organization, error) {
-	o, err := a.Store.OrganizationBySlug(ctx, slug)
+func (orgs *Organizations) BySlug(ctx context.Context, slug string) (Organization, error) {
+	o, err := orgs.store.BySlug(ctx, slug)
 	return o, mapError(err)
 }
 
@@ -80,25 +95,25 @@ const Unnamed = "My organization"
 
 // PublicName returns the organization's name for visitors; empty for [Unnamed] and when the
 // database cannot be read. It checks no permissions. Other nodes see a change within five seconds.
-func (a *Accounts) PublicName(ctx context.Context, org uuid.UUID) string {
-	if name := a.public(ctx, org).Name; name != Unnamed {
+func (orgs *Organizations) PublicName(ctx context.Context, org uuid.UUID) string {
+	if name := orgs.public(ctx, org).Name; name != Unnamed {
 		return name
 	}
 	return ""
 }
 
 // PublicLogo returns the version of the organization's logo, or "". Otherwise it is like
-// [Accounts.PublicName].
-func (a *Accounts) PublicLogo(ctx context.Context, org uuid.UUID) string {
-	return a.public(ctx, org).Logo
+// [Organizations.PublicName].
+func (orgs *Organizations) PublicLogo(ctx context.Context, org uuid.UUID) string {
+	return orgs.public(ctx, org).Logo
 }
 
 // public returns the public part of an organization: its name and logo.
-func (a *Accounts) public(ctx context.Context, org uuid.UUID) Organization {
-	shown, err := a.shown.get(a.Now, func() (map[uuid.UUID]Organization, error) {
+func (orgs *Organizations) public(ctx context.Context, org uuid.UUID) Organization {
+	shown, err := orgs.shown.get(orgs.now, func() (map[uuid.UUID]Organization, error) {
 		ctx, cancel := context.WithTimeout(ctx, cacheTimeout)
 		defer cancel()
-		all, err := a.Store.Organizations(ctx)
+		all, err := orgs.store.List(ctx)
 		shown := make(map[uuid.UUID]Organization, len(all))
 		for _, o := range all {
 			shown[o.ID] = o
@@ -106,7 +121,7 @@ func (a *Accounts) public(ctx context.Context, org uuid.UUID) Organization {
 		return shown, err
 	})
 	if err != nil {
-		a.Log.Warn("cannot read organizations", "err", err)
+		orgs.log.Warn("cannot read organizations", "err", err)
 	}
 	return shown[org]
 }
@@ -119,25 +134,25 @@ const maxLogos = 100
 
 // Logo returns the organization's logo, or [ErrNotFound]. It checks no permissions, because public pages
 // show the logo.
-func (a *Accounts) Logo(ctx context.Context, org uuid.UUID) (Logo, error) {
-	version := a.PublicLogo(ctx, org)
+func (orgs *Organizations) Logo(ctx context.Context, org uuid.UUID) (Logo, error) {
+	version := orgs.PublicLogo(ctx, org)
 	if version == "" {
 		return Logo{}, ErrNotFound
 	}
-	if found, ok := a.logos.Load(version); ok {
+	if found, ok := orgs.logos.Load(version); ok {
 		logo, _ := found.(Logo)
 		return logo, nil
 	}
-	logo, err := a.Store.Logo(ctx, org)
+	logo, err := orgs.store.Logo(ctx, org)
 	if err != nil {
 		return Logo{}, mapError(err)
 	}
 	kept := 0
-	a.logos.Range(func(any, any) bool { kept++; return kept < maxLogos })
+	orgs.logos.Range(func(any, any) bool { kept++; return kept < maxLogos })
 	if kept >= maxLogos {
-		a.logos.Clear()
+		orgs.logos.Clear()
 	}
-	a.logos.Store(versionOf(logo), logo)
+	orgs.logos.Store(versionOf(logo), logo)
 	return logo, nil
 }
 
@@ -157,13 +172,13 @@ type OrganizationChange struct {
 	Logo          *Logo // validated by the caller; without an image: removes the logo
 }
 
-// ChangeOrganization changes the actor's organization. Only an owner with a second factor may
+// Change changes the actor's organization. Only an owner with a second factor may
 // require one of all members; otherwise it returns an [*invalid.Error].
-func (a *Accounts) ChangeOrganization(ctx context.Context, by Actor, c OrganizationChange) (Organization, error) {
+func (orgs *Organizations) Change(ctx context.Context, by Actor, c OrganizationChange) (Organization, error) {
 	if !by.May(Admin) {
 		return Organization{}, ErrForbidden
 	}
-	o, err := a.Store.Organization(ctx, by.Org)
+	o, err := orgs.store.Get(ctx, by.Org)
 	if err != nil {
 		return Organization{}, mapError(err)
 	}
@@ -176,17 +191,17 @@ func (a *Accounts) ChangeOrganization(ctx context.Context, by Actor, c Organizat
 		o.Name, detail["name"] = name, name
 	}
 	if c.RequireFactor != nil {
-		if err := a.mayRequire(ctx, by, *c.RequireFactor); err != nil {
+		if err := orgs.mayRequire(ctx, by, *c.RequireFactor); err != nil {
 			return Organization{}, err
 		}
 		o.RequireFactor, detail["require_second_factor"] = *c.RequireFactor, *c.RequireFactor
 	}
-	if err := a.Store.SetOrganization(ctx, o.ID, o.Name, o.RequireFactor); err != nil {
+	if err := orgs.store.Set(ctx, o.ID, o.Name, o.RequireFactor); err != nil {
 		return Organization{}, mapError(err)
 	}
 	if c.Logo != nil {
 		o.Logo = versionOf(*c.Logo)
-		if err := a.Store.SetLogo(ctx, o.ID, o.Logo, *c.Logo); err != nil {
+		if err := orgs.store.SetLogo(ctx, o.ID, o.Logo, *c.Logo); err != nil {
 			return Organization{}, mapError(err)
 		}
 		detail["logo"] = "taken away"
@@ -194,16 +209,16 @@ func (a *Accounts) ChangeOrganization(ctx context.Context, by Actor, c Organizat
 			detail["logo"] = "changed"
 		}
 	}
-	a.shown.forget()
-	return o, a.record(ctx, by, "organization.change", o.Slug, detail)
+	orgs.shown.forget()
+	return o, orgs.activity.record(ctx, by, "organization.change", o.Slug, detail)
 }
 
 // mayRequire keeps owners without a second factor from locking themselves out.
-func (a *Accounts) mayRequire(ctx context.Context, by Actor, require bool) error {
+func (orgs *Organizations) mayRequire(ctx context.Context, by Actor, require bool) error {
 	if !require || by.Kind != Person {
 		return nil
 	}
-	p, err := a.Store.Person(ctx, by.ID)
+	p, err := orgs.people.Get(ctx, by.ID)
 	if err != nil {
 		return mapError(err)
 	}
@@ -211,50 +226,4 @@ func (a *Accounts) mayRequire(ctx context.Context, by Actor, require bool) error
 		return invalid.Field("require_second_factor", "needs one of your own first: set it up in your account")
 	}
 	return nil
-}
-
-// Member is a person in an organization.
-type Member = pgaccount.Member
-
-// Members returns the members of the actor's organization, owners first.
-func (a *Accounts) Members(ctx context.Context, by Actor) ([]Member, error) {
-	if !by.May(Read) {
-		return nil, ErrForbidden
-	}
-	return a.Store.Members(ctx, by.Org)
-}
-
-// SetRole changes the role of a member of the actor's organization. It returns [ErrNotFound] or
-// [ErrLastOwner].
-func (a *Accounts) SetRole(ctx context.Context, by Actor, person uuid.UUID, role Role) error {
-	if !by.May(Admin) {
-		return ErrForbidden
-	}
-	if _, err := ParseRole(string(role)); err != nil {
-		return invalid.Field("role", "must be owner, operator or viewer")
-	}
-	m, err := a.Store.Member(ctx, by.Org, person)
-	if err != nil {
-		return mapError(err)
-	}
-	if err := a.Store.SetRole(ctx, by.Org, person, string(role)); err != nil {
-		return mapError(err)
-	}
-	return a.record(ctx, by, "member.role", m.Email, map[string]any{"from": m.Role, "to": string(role)})
-}
-
-// RemoveMember removes a person from the actor's organization. Any member may leave. Tokens that
-// the person made stay valid. It returns [ErrNotFound] or [ErrLastOwner].
-func (a *Accounts) RemoveMember(ctx context.Context, by Actor, person uuid.UUID) error {
-	if leaves := by.Kind == Person && by.ID == person; !leaves && !by.May(Admin) {
-		return ErrForbidden
-	}
-	m, err := a.Store.Member(ctx, by.Org, person)
-	if err != nil {
-		return mapError(err)
-	}
-	if err := a.Store.RemoveMember(ctx, by.Org, person); err != nil {
-		return mapError(err)
-	}
-	return a.record(ctx, by, "member.remove", m.Email, nil)
 }

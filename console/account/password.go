@@ -83,22 +83,48 @@ func parseHash(phc string) (c Cost, salt, key []byte, err error) {
 // characters (NIST SP 800-63B section 5.1.1.2).
 func normalPassword(password string) string { return norm.NFKC.String(password) }
 
-// hashPassword hashes a new password, after waiting for its turn.
-func (a *Accounts) hashPassword(ctx context.Context, password string) (phc string, err error) {
+// hasher hashes and checks passwords, at most a few at a time.
+type hasher struct {
+	cost    Cost
+	random  random
+	unknown chan struct{} // semaphore for unknown browsers, of size maxHashing
+	known   chan struct{} // semaphore for known browsers and signed-in people, of size 1
+	dummy   string        // a hash that matches no password, for addresses without an account
+}
+
+func newHasher(cost Cost, random random) *hasher {
+	return &hasher{
+		cost: cost, random: random, unknown: make(chan struct{}, maxHashing), known: make(chan struct{}, 1),
+		dummy: cost.hash("", make([]byte, saltSize)),
+	}
+}
+
+// hash hashes a new password, after waiting for its turn.
+func (h *hasher) hash(ctx context.Context, password string) (phc string, err error) {
 	salt := make([]byte, saltSize)
-	if _, err := io.ReadFull(a.Rand, salt); err != nil {
+	if _, err := io.ReadFull(h.random, salt); err != nil {
 		return "", fmt.Errorf("make salt: %w", err)
 	}
-	err = inTurn(ctx, a.known, func() { phc = a.Cost.hash(normalPassword(password), salt) })
+	err = inTurn(ctx, h.known, func() { phc = h.cost.hash(normalPassword(password), salt) })
 	return phc, err
 }
 
-// checkPassword reports whether a password matches a hash. An empty hash matches nothing, and takes
-// as long to check. The check takes one of turns.
-func (a *Accounts) checkPassword(ctx context.Context, turns chan struct{}, phc, password string) (ok bool, err error) {
+// check reports whether a password of a known browser or a signed-in person matches a hash. An empty
+// hash matches nothing, and takes as long to check.
+func (h *hasher) check(ctx context.Context, phc, password string) (bool, error) {
+	return h.checkIn(ctx, h.known, phc, password)
+}
+
+// checkUnknown is like check, for unknown browsers.
+func (h *hasher) checkUnknown(ctx context.Context, phc, password string) (bool, error) {
+	return h.checkIn(ctx, h.unknown, phc, password)
+}
+
+// checkIn checks a password once turns has room.
+func (h *hasher) checkIn(ctx context.Context, turns chan struct{}, phc, password string) (ok bool, err error) {
 	against := phc
 	if against == "" {
-		against = a.dummy
+		against = h.dummy
 	}
 	cost, salt, key, err := parseHash(against)
 	if err != nil {
@@ -115,9 +141,9 @@ func (a *Accounts) checkPassword(ctx context.Context, turns chan struct{}, phc, 
 }
 
 // isStale reports whether a hash was made with other parameters than the current ones.
-func (a *Accounts) isStale(phc string) bool {
+func (h *hasher) isStale(phc string) bool {
 	cost, _, _, err := parseHash(phc)
-	return err != nil || cost != a.Cost
+	return err != nil || cost != h.cost
 }
 
 // inTurn runs hash once turns, a semaphore, has room.

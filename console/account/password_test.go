@@ -76,7 +76,7 @@ func TestRehash(t *testing.T) {
 	if _, err := k.pool.Exec(ctx, "update people set password = $1", cheap); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.SignIn(ctx, owner.Email, "cafe\u0301 au lait noir", browser); err != nil {
+	if _, err := k.SignIns.SignIn(ctx, owner.Email, "cafe\u0301 au lait noir", browser); err != nil {
 		t.Fatal(err)
 	}
 	var stored string
@@ -86,7 +86,7 @@ func TestRehash(t *testing.T) {
 	if !strings.HasPrefix(stored, "$argon2id$v=19$m=64,t=1,p=1$") {
 		t.Errorf("stored %s", stored)
 	}
-	if _, err := k.SignIn(ctx, owner.Email, "caf\u00e9 au lait noir", browser); err != nil {
+	if _, err := k.SignIns.SignIn(ctx, owner.Email, "caf\u00e9 au lait noir", browser); err != nil {
 		t.Error(err)
 	}
 }

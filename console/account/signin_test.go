@@ -27,7 +27,7 @@ func TestSignIn(t *testing.T) {
 	k := newKit(t)
 	ctx := t.Context()
 	owner, first := k.owner()
-	in, err := k.SignIn(ctx, " OWNER@example.com", password, browser)
+	in, err := k.SignIns.SignIn(ctx, " OWNER@example.com", password, browser)
 	if err != nil || in.Token == first || in.Known == "" {
 		t.Fatalf("sign in %+v, %v", in, err)
 	}
@@ -37,12 +37,12 @@ func TestSignIn(t *testing.T) {
 	}
 	for _, try := range [][2]string{{"owner@example.com", "wrong"}, {"owner@example.com", ""},
 		{"member@example.com", password}, {"", password}, {"owner", password}} {
-		_, err := k.SignIn(ctx, try[0], try[1], browser)
+		_, err := k.SignIns.SignIn(ctx, try[0], try[1], browser)
 		if err == nil || err.Error() != account.ErrCredentials.Error() {
 			t.Errorf("%q: %v", try, err)
 		}
 	}
-	list, err := k.Sessions(ctx, s)
+	list, err := k.Sessions.List(ctx, s)
 	if err != nil || len(list) != 2 || list[0].Device != "Firefox on Linux" || list[0].Current == list[1].Current {
 		t.Errorf("sessions %+v, %v", list, err)
 	}
@@ -63,7 +63,7 @@ func TestGuessesFromOneHost(t *testing.T) {
 		owner, _ := k.owner()
 		guesses := 0
 		for range hours*60*6 + 60 { // one every ten seconds
-			if _, err := k.SignIn(t.Context(), owner.Email, "wrong", stranger(1)); errors.Is(err,
+			if _, err := k.SignIns.SignIn(t.Context(), owner.Email, "wrong", stranger(1)); errors.Is(err,
 				account.ErrCredentials) {
 				guesses++
 			}
@@ -72,7 +72,7 @@ func TestGuessesFromOneHost(t *testing.T) {
 		if guesses > most+2 || guesses < 10 {
 			t.Errorf("%d guesses in %d hours, want at most %d", guesses, hours, most)
 		}
-		if _, err := k.SignIn(t.Context(), owner.Email, password, stranger(1000)); err != nil {
+		if _, err := k.SignIns.SignIn(t.Context(), owner.Email, password, stranger(1000)); err != nil {
 			t.Errorf("after %d hours of guesses: %v", hours, err)
 		}
 	}
@@ -85,7 +85,7 @@ func TestPairLimit(t *testing.T) {
 		k := newKit(t)
 		owner, _ := k.owner()
 		guess := func(pass string) error {
-			_, err := k.SignIn(t.Context(), email, pass, stranger(1))
+			_, err := k.SignIns.SignIn(t.Context(), email, pass, stranger(1))
 			return err
 		}
 		for range 5 {
@@ -116,13 +116,13 @@ func TestAccountLimit(t *testing.T) {
 	for _, email := range []string{"owner@example.com", "nobody@example.com"} {
 		k := newKit(t)
 		owner, _ := k.owner()
-		in, err := k.SignIn(t.Context(), owner.Email, password, browser)
+		in, err := k.SignIns.SignIn(t.Context(), owner.Email, password, browser)
 		if err != nil {
 			t.Fatal(err)
 		}
 		guesses := 0
 		for n := range 1000 {
-			switch _, err := k.SignIn(t.Context(), email, "wrong", stranger(n)); {
+			switch _, err := k.SignIns.SignIn(t.Context(), email, "wrong", stranger(n)); {
 			case errors.Is(err, account.ErrCredentials):
 				guesses++
 			case !errors.As(err, new(*account.RateError)):
@@ -135,28 +135,28 @@ func TestAccountLimit(t *testing.T) {
 		if email != owner.Email {
 			continue
 		}
-		_, err = k.SignIn(t.Context(), email, password, stranger(2000))
+		_, err = k.SignIns.SignIn(t.Context(), email, password, stranger(2000))
 		wantWait(t, err, time.Second)
 		known := browser
 		known.Known = in.Known
-		if _, err := k.SignIn(t.Context(), email, password, known); err != nil {
+		if _, err := k.SignIns.SignIn(t.Context(), email, password, known); err != nil {
 			t.Errorf("the person's own browser is locked out: %v", err)
 		}
-		link, err := k.SignInLink(t.Context(), account.ServerActor(account.MainOrg), email)
+		link, err := k.SignInLinks.Make(t.Context(), account.ServerActor(account.MainOrg), email)
 		if err != nil {
 			t.Fatal(err)
 		}
 		unlocked := stranger(2000)
-		if unlocked.Known, err = k.Unlock(t.Context(), k.tokenOf(link)); err != nil {
+		if unlocked.Known, err = k.SignInLinks.Unlock(t.Context(), k.tokenOf(link)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := k.SignIn(t.Context(), email, "wrong", unlocked); !errors.Is(err, account.ErrCredentials) {
+		if _, err := k.SignIns.SignIn(t.Context(), email, "wrong", unlocked); !errors.Is(err, account.ErrCredentials) {
 			t.Errorf("the link replaces the password: %v", err)
 		}
-		if _, err := k.SignIn(t.Context(), email, password, unlocked); err != nil {
+		if _, err := k.SignIns.SignIn(t.Context(), email, password, unlocked); err != nil {
 			t.Errorf("the browser that opened the link is locked out: %v", err)
 		}
-		_, err = k.SignIn(t.Context(), email, password, stranger(2001))
+		_, err = k.SignIns.SignIn(t.Context(), email, password, stranger(2001))
 		wantWait(t, err, time.Second) // other browsers still have to wait
 	}
 }
@@ -168,29 +168,29 @@ func TestSignInLink(t *testing.T) {
 	k := newKit(t)
 	ctx := t.Context()
 	owner, _ := k.owner()
-	link, err := k.SignInLink(ctx, account.ServerActor(account.MainOrg), owner.Email)
+	link, err := k.SignInLinks.Make(ctx, account.ServerActor(account.MainOrg), owner.Email)
 	if err != nil {
 		t.Fatal(err)
 	}
 	token := k.tokenOf(link)
 	for _, wrong := range []string{"", "x", token[:len(token)-2], token + "A", strings.Repeat("A", 43)} {
-		_, err := k.Unlock(ctx, wrong)
+		_, err := k.SignInLinks.Unlock(ctx, wrong)
 		wantError(t, "a wrong token", err, account.ErrLink)
 	}
-	if _, err := k.Unlock(ctx, token); err != nil {
+	if _, err := k.SignInLinks.Unlock(ctx, token); err != nil {
 		t.Fatal(err)
 	}
-	_, err = k.Unlock(ctx, token)
+	_, err = k.SignInLinks.Unlock(ctx, token)
 	wantError(t, "again", err, account.ErrLink)
-	if link, err = k.SignInLink(ctx, account.ServerActor(account.MainOrg), owner.Email); err != nil {
+	if link, err = k.SignInLinks.Make(ctx, account.ServerActor(account.MainOrg), owner.Email); err != nil {
 		t.Fatal(err)
 	}
 	k.pass(account.SignInLinkLife + time.Second)
-	_, err = k.Unlock(ctx, k.tokenOf(link))
+	_, err = k.SignInLinks.Unlock(ctx, k.tokenOf(link))
 	wantError(t, "too late", err, account.ErrLink)
-	_, err = k.SignInLink(ctx, owner.Actor(), owner.Email)
+	_, err = k.SignInLinks.Make(ctx, owner.Actor(), owner.Email)
 	wantError(t, "an owner", err, account.ErrForbidden)
-	_, err = k.SignInLink(ctx, account.ServerActor(account.MainOrg), "nobody@example.com")
+	_, err = k.SignInLinks.Make(ctx, account.ServerActor(account.MainOrg), "nobody@example.com")
 	wantError(t, "for an unknown address", err, account.ErrNotFound)
 	k.wantVerb(owner.Org, "sign-in.link")
 }
@@ -205,11 +205,11 @@ func TestMailSignInLink(t *testing.T) {
 	owner, _ := k.owner()
 	for _, email := range []string{" OWNER@example.com", "nobody@example.com"} {
 		for range 3 {
-			if err := k.MailSignInLink(ctx, email, stranger(1)); err != nil {
+			if err := k.SignInLinks.Mail(ctx, email, stranger(1)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		wantWait(t, k.MailSignInLink(ctx, email, stranger(2)), time.Second)
+		wantWait(t, k.SignInLinks.Mail(ctx, email, stranger(2)), time.Second)
 	}
 	k.Close()
 	if len(box.sent) != 3 || !strings.HasPrefix(box.sent[0], owner.Email+" ") {
@@ -217,17 +217,17 @@ func TestMailSignInLink(t *testing.T) {
 	}
 	_, token, _ := strings.Cut(box.sent[0], "#t=")
 	token, _, _ = strings.Cut(token, "\n")
-	if _, err := k.Unlock(ctx, token); err != nil {
+	if _, err := k.SignInLinks.Unlock(ctx, token); err != nil {
 		t.Errorf("the mailed link: %v", err)
 	}
 	for n := range 4 {
-		if err := k.MailSignInLink(ctx, fmt.Sprintf("a%d@example.com", n), stranger(1)); err != nil {
+		if err := k.SignInLinks.Mail(ctx, fmt.Sprintf("a%d@example.com", n), stranger(1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	wantWait(t, k.MailSignInLink(ctx, "other@example.com", stranger(1)), time.Second)
+	wantWait(t, k.SignInLinks.Mail(ctx, "other@example.com", stranger(1)), time.Second)
 	without := newKit(t)
-	wantError(t, "without mail", without.MailSignInLink(ctx, owner.Email, stranger(1)), account.ErrForbidden)
+	wantError(t, "without mail", without.SignInLinks.Mail(ctx, owner.Email, stranger(1)), account.ErrForbidden)
 }
 
 // TestNetworkLimit guesses at many accounts from one network.
@@ -235,12 +235,12 @@ func TestNetworkLimit(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	_, _ = k.owner()
-	in, err := k.SignIn(t.Context(), "owner@example.com", password, browser)
+	in, err := k.SignIns.SignIn(t.Context(), "owner@example.com", password, browser)
 	if err != nil {
 		t.Fatal(err)
 	}
 	guess := func(addr string, i int) error {
-		_, err := k.SignIn(t.Context(), string(rune('a'+i%26))+string(rune('a'+i/26))+"@example.com", "wrong",
+		_, err := k.SignIns.SignIn(t.Context(), string(rune('a'+i%26))+string(rune('a'+i/26))+"@example.com", "wrong",
 			account.Client{Addr: netip.MustParseAddr(addr)})
 		return err
 	}
@@ -255,15 +255,15 @@ func TestNetworkLimit(t *testing.T) {
 	}
 	wantWait(t, guess("192.0.2.1", 64), time.Second)
 	known := account.Client{Addr: netip.MustParseAddr("192.0.2.1"), Known: in.Known}
-	if _, err := k.SignIn(t.Context(), "owner@example.com", password, known); err != nil {
+	if _, err := k.SignIns.SignIn(t.Context(), "owner@example.com", password, known); err != nil {
 		t.Errorf("a known browser behind the same address: %v", err)
 	}
-	if _, err := k.SignIn(t.Context(), "owner@example.com", password,
+	if _, err := k.SignIns.SignIn(t.Context(), "owner@example.com", password,
 		account.Client{Addr: netip.MustParseAddr("192.0.2.2")}); err != nil {
 		t.Errorf("a neighbour: %v", err)
 	}
 	for range 100 { // frequent successful sign-ins are not guesses
-		if _, err := k.SignIn(t.Context(), "owner@example.com", password, browser); err != nil {
+		if _, err := k.SignIns.SignIn(t.Context(), "owner@example.com", password, browser); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -277,7 +277,7 @@ func TestLimitTogether(t *testing.T) {
 	tried := make(chan error)
 	for range 40 {
 		go func() {
-			_, err := k.SignIn(t.Context(), "owner@example.com", "wrong",
+			_, err := k.SignIns.SignIn(t.Context(), "owner@example.com", "wrong",
 				account.Client{Addr: netip.AddrFrom4([4]byte{10, 0, 0, 1})})
 			tried <- err
 		}()
@@ -302,22 +302,22 @@ func TestConfirm(t *testing.T) {
 	if k.session(token).IsConfirmed(k.clock()) {
 		t.Error("the confirmation does not expire")
 	}
-	_, err := k.Confirm(ctx, owner, "wrong")
+	_, err := k.People.Confirm(ctx, owner, "wrong")
 	wantError(t, "wrong password", err, account.ErrCredentials)
-	rotated, err := k.Confirm(ctx, owner, password)
+	rotated, err := k.People.Confirm(ctx, owner, password)
 	if err != nil || rotated == token {
 		t.Fatalf("confirm: %v", err)
 	}
 	if s := k.session(rotated); !s.IsConfirmed(k.clock()) || s.ID != owner.ID {
 		t.Errorf("session %+v", s)
 	}
-	_, err = k.Session(ctx, token)
+	_, err = k.Sessions.Get(ctx, token)
 	wantError(t, "the token from before", err, account.ErrSignedOut)
 	for range 5 {
-		_, err := k.Confirm(ctx, owner, "wrong")
+		_, err := k.People.Confirm(ctx, owner, "wrong")
 		wantError(t, "wrong password", err, account.ErrCredentials)
 	}
-	_, err = k.Confirm(ctx, owner, password)
+	_, err = k.People.Confirm(ctx, owner, password)
 	wantWait(t, err, time.Second)
 }
 
@@ -333,10 +333,10 @@ func TestSessionEnds(t *testing.T) {
 	k.pass(12*time.Hour - time.Second)
 	k.session(token) // marks the session as used
 	k.pass(12 * time.Hour)
-	_, err := k.Session(ctx, token)
+	_, err := k.Sessions.Get(ctx, token)
 	wantError(t, "idle", err, account.ErrSignedOut)
 
-	in, err := k.SignIn(ctx, owner.Email, password, browser)
+	in, err := k.SignIns.SignIn(ctx, owner.Email, password, browser)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +345,7 @@ func TestSessionEnds(t *testing.T) {
 		k.session(in.Token)
 	}
 	k.pass(14 * time.Second)
-	_, err = k.Session(ctx, in.Token)
+	_, err = k.Sessions.Get(ctx, in.Token)
 	wantError(t, "after a week", err, account.ErrSignedOut)
 	if err := k.Tidy(ctx); err != nil {
 		t.Fatal(err)
@@ -364,33 +364,33 @@ func TestEndSessions(t *testing.T) {
 	member := k.member(owner.Actor(), "member@example.com", account.Viewer)
 	var tokens []string
 	for range 3 {
-		in, err := k.SignIn(ctx, owner.Email, password, browser)
+		in, err := k.SignIns.SignIn(ctx, owner.Email, password, browser)
 		if err != nil {
 			t.Fatal(err)
 		}
 		tokens = append(tokens, in.Token)
 	}
-	wantError(t, "another person's", k.EndSession(ctx, member, owner.ID), account.ErrNotFound)
-	if err := k.EndSession(ctx, owner, k.session(tokens[0]).ID); err != nil {
+	wantError(t, "another person's", k.Sessions.End(ctx, member, owner.ID), account.ErrNotFound)
+	if err := k.Sessions.End(ctx, owner, k.session(tokens[0]).ID); err != nil {
 		t.Error(err)
 	}
-	if err := k.SignOut(ctx, tokens[1]); err != nil {
+	if err := k.Sessions.SignOut(ctx, tokens[1]); err != nil {
 		t.Error(err)
 	}
-	if err := k.SignOut(ctx, tokens[1]); err != nil {
+	if err := k.Sessions.SignOut(ctx, tokens[1]); err != nil {
 		t.Errorf("again: %v", err)
 	}
 	for _, token := range append(tokens[:2:2], "", "x") {
-		_, err := k.Session(ctx, token)
+		_, err := k.Sessions.Get(ctx, token)
 		wantError(t, "ended", err, account.ErrSignedOut)
 	}
-	if err := k.EndOtherSessions(ctx, owner); err != nil {
+	if err := k.Sessions.EndOthers(ctx, owner); err != nil {
 		t.Error(err)
 	}
 	k.session(first)
-	_, err := k.Session(ctx, tokens[2])
+	_, err := k.Sessions.Get(ctx, tokens[2])
 	wantError(t, "other", err, account.ErrSignedOut)
-	if list, _ := k.Sessions(ctx, member); len(list) != 1 {
+	if list, _ := k.Sessions.List(ctx, member); len(list) != 1 {
 		t.Errorf("sessions of another person: %v", list)
 	}
 }
@@ -400,32 +400,32 @@ func TestChangePassword(t *testing.T) {
 	k := newKit(t)
 	ctx := t.Context()
 	owner, first := k.owner()
-	in, err := k.SignIn(ctx, owner.Email, password, browser)
+	in, err := k.SignIns.SignIn(ctx, owner.Email, password, browser)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = k.ChangePassword(ctx, owner, password, "too short")
+	_, err = k.People.ChangePassword(ctx, owner, password, "too short")
 	wantInvalid(t, "short", err, "password")
-	_, err = k.ChangePassword(ctx, owner, "wrong", "a longer one than before")
+	_, err = k.People.ChangePassword(ctx, owner, "wrong", "a longer one than before")
 	wantError(t, "wrong", err, account.ErrCredentials)
-	token, err := k.ChangePassword(ctx, owner, password, "a longer one than before")
+	token, err := k.People.ChangePassword(ctx, owner, password, "a longer one than before")
 	if err != nil {
 		t.Fatal(err)
 	}
 	k.session(token)
 	for _, ended := range []string{first, in.Token} {
-		_, err := k.Session(ctx, ended)
+		_, err := k.Sessions.Get(ctx, ended)
 		wantError(t, "a token from before", err, account.ErrSignedOut)
 	}
-	_, err = k.SignIn(ctx, owner.Email, password, browser)
+	_, err = k.SignIns.SignIn(ctx, owner.Email, password, browser)
 	wantError(t, "the old password", err, account.ErrCredentials)
-	if _, err = k.SignIn(ctx, owner.Email, "a longer one than before", browser); err != nil {
+	if _, err = k.SignIns.SignIn(ctx, owner.Email, "a longer one than before", browser); err != nil {
 		t.Error(err)
 	}
-	if err := k.Rename(ctx, owner, " Box Office "); err != nil || k.session(token).Name != "Box Office" {
+	if err := k.People.Rename(ctx, owner, " Box Office "); err != nil || k.session(token).Name != "Box Office" {
 		t.Errorf("name %q, %v", k.session(token).Name, err)
 	}
-	wantInvalid(t, "no name", k.Rename(ctx, owner, "A\nB"), "name")
+	wantInvalid(t, "no name", k.People.Rename(ctx, owner, "A\nB"), "name")
 }
 
 func TestRateError(t *testing.T) {
@@ -446,7 +446,7 @@ func TestKnownBrowserDoesNotWait(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	_, _ = k.owner()
-	in, err := k.SignIn(t.Context(), "owner@example.com", password, browser)
+	in, err := k.SignIns.SignIn(t.Context(), "owner@example.com", password, browser)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -454,19 +454,19 @@ func TestKnownBrowserDoesNotWait(t *testing.T) {
 	soon, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	known := account.Client{Addr: browser.Addr, UserAgent: browser.UserAgent, Known: in.Known}
-	if _, err := k.SignIn(soon, "owner@example.com", password, known); err != nil {
+	if _, err := k.SignIns.SignIn(soon, "owner@example.com", password, known); err != nil {
 		t.Errorf("from a known browser: %v", err)
 	}
-	s, err := k.Session(soon, in.Token)
+	s, err := k.Sessions.Get(soon, in.Token)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.Confirm(soon, s, password); err != nil {
+	if _, err := k.People.Confirm(soon, s, password); err != nil {
 		t.Errorf("confirm: %v", err)
 	}
 	now, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
-	if _, err := k.SignIn(now, "owner@example.com", password, browser); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := k.SignIns.SignIn(now, "owner@example.com", password, browser); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("from another browser: %v, want it to wait", err)
 	}
 }

@@ -54,9 +54,18 @@ type NewToken struct {
 	Life   time.Duration // 0: [TokenLife]
 }
 
-// MakeToken creates a token in the actor's organization, with no scopes that the actor lacks. The
+// Tokens manages the API tokens of organizations.
+type Tokens struct {
+	store    *pgaccount.Tokens
+	activity *recorder
+	random   random
+	now      func() time.Time
+	cache    tokenCache
+}
+
+// Make creates a token in the actor's organization, with no scopes that the actor lacks. The
 // text is shown only once and cannot be recovered.
-func (a *Accounts) MakeToken(ctx context.Context, by Actor, n NewToken) (text string, info TokenInfo, err error) {
+func (ts *Tokens) Make(ctx context.Context, by Actor, n NewToken) (text string, info TokenInfo, err error) {
 	if !by.May(Admin) {
 		return "", info, ErrForbidden
 	}
@@ -67,26 +76,26 @@ func (a *Accounts) MakeToken(ctx context.Context, by Actor, n NewToken) (text st
 	if !by.May(n.Scopes) {
 		return "", info, ErrForbidden
 	}
-	if count, err := a.Store.CountTokens(ctx, by.Org); err != nil || count >= maxTokens {
+	if count, err := ts.store.Count(ctx, by.Org); err != nil || count >= maxTokens {
 		return "", info, errors.Join(err, ErrTooMany)
 	}
-	id, err := a.newID()
+	id, err := ts.random.id()
 	if err != nil {
 		return "", info, err
 	}
-	text, hash, err := a.secret(TokenPrefix)
+	text, hash, err := ts.random.secret(TokenPrefix)
 	if err != nil {
 		return "", info, err
 	}
-	now := a.Now()
+	now := ts.now()
 	t := pgaccount.Token{Org: by.Org, ID: id, Name: n.Name, Scopes: uint8(n.Scopes), MadeBy: by.Name, Created: now,
 		Expires: now.Add(n.Life)}
-	if err := a.Store.AddToken(ctx, t, hash); err != nil {
+	if err := ts.store.Add(ctx, t, hash); err != nil {
 		return "", info, mapError(err)
 	}
 	detail := map[string]any{"token_id": id.String(), "scopes": n.Scopes.List(),
 		"expires": t.Expires.UTC().Format(time.RFC3339)}
-	return text, newTokenInfo(t), a.record(ctx, by, "token.make", n.Name, detail)
+	return text, newTokenInfo(t), ts.activity.record(ctx, by, "token.make", n.Name, detail)
 }
 
 // checkToken fills in defaults and validates n.
@@ -109,12 +118,12 @@ func checkToken(n NewToken) (NewToken, error) {
 	return n, wrong.Err()
 }
 
-// Tokens returns the tokens of the actor's organization, newest first.
-func (a *Accounts) Tokens(ctx context.Context, by Actor) ([]TokenInfo, error) {
+// List returns the tokens of the actor's organization, newest first.
+func (ts *Tokens) List(ctx context.Context, by Actor) ([]TokenInfo, error) {
 	if !by.May(Admin) {
 		return nil, ErrForbidden
 	}
-	stored, err := a.Store.Tokens(ctx, by.Org)
+	stored, err := ts.store.List(ctx, by.Org)
 	if err != nil {
 		return nil, err
 	}
@@ -125,37 +134,37 @@ func (a *Accounts) Tokens(ctx context.Context, by Actor) ([]TokenInfo, error) {
 	return list, nil
 }
 
-// RevokeToken deletes a token of the actor's organization, effective at once on this node and
+// Revoke deletes a token of the actor's organization, effective at once on this node and
 // within [TokenCached] on others. It returns [ErrNotFound].
-func (a *Accounts) RevokeToken(ctx context.Context, by Actor, id uuid.UUID) error {
+func (ts *Tokens) Revoke(ctx context.Context, by Actor, id uuid.UUID) error {
 	if !by.May(Admin) {
 		return ErrForbidden
 	}
-	name, err := a.Store.RemoveToken(ctx, by.Org, id)
+	name, err := ts.store.Remove(ctx, by.Org, id)
 	if err != nil {
 		return mapError(err)
 	}
-	a.tokens.clear()
-	return a.record(ctx, by, "token.revoke", name, map[string]any{"token_id": id.String()})
+	ts.cache.clear()
+	return ts.activity.record(ctx, by, "token.revoke", name, map[string]any{"token_id": id.String()})
 }
 
 // Authenticate returns the actor of a bearer token, or [ErrToken].
-func (a *Accounts) Authenticate(ctx context.Context, bearer string) (Actor, error) {
+func (ts *Tokens) Authenticate(ctx context.Context, bearer string) (Actor, error) {
 	if isSecret(TokenPrefix, bearer) != nil {
 		return Actor{}, ErrToken
 	}
-	now, hash := a.Now(), [32]byte(hashOf(bearer))
-	t, ok := a.tokens.get(hash, now)
+	now, hash := ts.now(), [32]byte(hashOf(bearer))
+	t, ok := ts.cache.get(hash, now)
 	if !ok {
-		generation := a.tokens.generation()
-		stored, err := a.Store.TokenByHash(ctx, hash[:], now)
+		generation := ts.cache.generation()
+		stored, err := ts.store.ByHash(ctx, hash[:], now)
 		if err != nil {
 			return Actor{}, mapNotFound(err, ErrToken)
 		}
 		t = cachedToken{Token: stored, until: now.Add(TokenCached)}
-		a.tokens.put(hash, t, generation)
+		ts.cache.put(hash, t, generation)
 		if t.Used == nil || now.Sub(*t.Used) >= tokenUsedInterval {
-			if err := a.Store.TouchToken(ctx, t.Org, t.ID, now); err != nil {
+			if err := ts.store.Touch(ctx, t.Org, t.ID, now); err != nil {
 				return Actor{}, err
 			}
 		}
@@ -164,6 +173,11 @@ func (a *Accounts) Authenticate(ctx context.Context, bearer string) (Actor, erro
 		return Actor{}, ErrToken
 	}
 	return Actor{Kind: Token, ID: t.ID, Name: t.Name, Org: t.Org, Scopes: Scope(t.Scopes), Expires: t.Expires}, nil
+}
+
+// tidy deletes tokens that expired long ago.
+func (ts *Tokens) tidy(ctx context.Context) error {
+	return ts.store.Tidy(ctx, ts.now().Add(-tokenKept))
 }
 
 // cachedToken is a recently read token.

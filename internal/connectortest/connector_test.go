@@ -90,9 +90,9 @@ func (s *server) run(l net.Listener) {
 		Log: log, Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},
 	})
 	sites := site.New(site.Options{
-		Store: pgsite.NewStore(s.pool), Rooms: rooms, Sealer: s.key, Activity: record, HostOwner: accounts.HostOwner,
+		Store: pgsite.NewStore(s.pool), Rooms: rooms, Sealer: s.key, Activity: record, HostOwner: accounts.Hosts.Owner,
 		Slug: func(ctx context.Context, org uuid.UUID) (string, error) {
-			o, err := accounts.Organization(ctx, account.ServerActor(org))
+			o, err := accounts.Organizations.Get(ctx, account.ServerActor(org))
 			return o.Slug, err
 		},
 	})

@@ -39,7 +39,7 @@ func (x *request) accountPage(ctx context.Context) (accountPage, error) {
 	if err != nil {
 		return accountPage{}, err
 	}
-	list, err := x.console.Accounts.Sessions(ctx, s)
+	list, err := x.console.Accounts.Sessions.List(ctx, s)
 	return accountPage{s, list, x.isFresh()}, err
 }
 
@@ -70,7 +70,7 @@ func (x *request) onAccount(field, notice string, do func(context.Context, accou
 
 func (c *Console) changeName(x *request) error {
 	return x.onAccount("name", "name-changed", func(ctx context.Context, s account.Session) error {
-		return c.Accounts.Rename(ctx, s, x.form("name"))
+		return c.Accounts.People.Rename(ctx, s, x.form("name"))
 	})
 }
 
@@ -79,7 +79,7 @@ func (c *Console) changePassword(x *request) error {
 		if !s.HasPassword && !x.isFresh() {
 			return ErrConfirm
 		}
-		token, err := c.Accounts.ChangePassword(ctx, s, x.form("current"), x.form("password"))
+		token, err := c.Accounts.People.ChangePassword(ctx, s, x.form("current"), x.form("password"))
 		if err == nil {
 			x.keepSession(token)
 		}
@@ -93,7 +93,7 @@ func (c *Console) endSession(x *request) error {
 		if err != nil {
 			return account.ErrNotFound
 		}
-		if err := c.Accounts.EndSession(ctx, s, id); !errors.Is(err, account.ErrNotFound) {
+		if err := c.Accounts.Sessions.End(ctx, s, id); !errors.Is(err, account.ErrNotFound) {
 			return err
 		}
 		return nil // it has ended by itself
@@ -101,7 +101,7 @@ func (c *Console) endSession(x *request) error {
 }
 
 func (c *Console) endOtherSessions(x *request) error {
-	return x.onAccount("", "sessions-ended", c.Accounts.EndOtherSessions)
+	return x.onAccount("", "sessions-ended", c.Accounts.Sessions.EndOthers)
 }
 
 // factorPage is what the page of the second factor shows.
@@ -120,13 +120,13 @@ func (x *request) factorPage(ctx context.Context) (factorPage, error) {
 	}
 	page := factorPage{Session: s, Fresh: x.isFresh()}
 	if s.HasFactor {
-		page.CodesLeft, err = x.console.Accounts.RecoveryCodesLeft(ctx, s)
+		page.CodesLeft, err = x.console.Accounts.Factors.RecoveryCodesLeft(ctx, s)
 		return page, err
 	}
 	if !page.Fresh {
 		return page, nil
 	}
-	e, err := x.console.Accounts.PendingFactor(ctx, s)
+	e, err := x.console.Accounts.Factors.Pending(ctx, s)
 	if errors.Is(err, account.ErrNotFound) {
 		return page, nil
 	}
@@ -151,7 +151,7 @@ func (c *Console) beginFactor(x *request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := c.Accounts.BeginFactor(ctx, s); err != nil {
+	if _, err := c.Accounts.Factors.Begin(ctx, s); err != nil {
 		return err
 	}
 	return x.done("/account/second-factor", "")
@@ -165,7 +165,7 @@ func (c *Console) confirmFactor(x *request) error {
 	if err != nil {
 		return err
 	}
-	codes, token, err := c.Accounts.ConfirmFactor(ctx, page.Session, x.form("code"))
+	codes, token, err := c.Accounts.Factors.Confirm(ctx, page.Session, x.form("code"))
 	if err != nil {
 		return x.refused("second-factor", "code", page, wrongNewCode(err))
 	}
@@ -188,7 +188,7 @@ func (c *Console) removeFactor(x *request) error {
 	if err != nil {
 		return err
 	}
-	if err := c.Accounts.RemoveFactor(ctx, page.Session, x.form("password"), x.form("code")); err != nil {
+	if err := c.Accounts.Factors.Remove(ctx, page.Session, x.form("password"), x.form("code")); err != nil {
 		return x.refused("second-factor", "password", page, err)
 	}
 	return x.done("/account/second-factor", "factor-removed")
@@ -204,7 +204,7 @@ func (c *Console) newRecoveryCodes(x *request) error {
 	if err != nil {
 		return err
 	}
-	codes, err := c.Accounts.NewRecoveryCodes(ctx, s)
+	codes, err := c.Accounts.Factors.NewRecoveryCodes(ctx, s)
 	if err != nil {
 		return err
 	}

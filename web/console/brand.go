@@ -110,7 +110,7 @@ func (b *brands) organizer(ctx context.Context, x *request) string {
 	if b.Accounts == nil {
 		return ""
 	}
-	return b.Accounts.PublicName(ctx, x.Actor.Org)
+	return b.Accounts.Organizations.PublicName(ctx, x.Actor.Org)
 }
 
 // inherited is the organization's logo as a data URL, empty for none.
@@ -118,7 +118,7 @@ func (b *brands) inherited(ctx context.Context, x *request) string {
 	if b.Accounts == nil {
 		return ""
 	}
-	logo, err := b.Accounts.Logo(ctx, x.Actor.Org)
+	logo, err := b.Accounts.Organizations.Logo(ctx, x.Actor.Org)
 	if err != nil {
 		return "" // the preview does without
 	}

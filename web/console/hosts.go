@@ -10,7 +10,7 @@ import (
 // has shown to be its own.
 func VerifiedHosts(accounts *account.Accounts) func(context.Context, account.Actor) ([]string, error) {
 	return func(ctx context.Context, actor account.Actor) ([]string, error) {
-		claimed, err := accounts.Hosts(ctx, actor)
+		claimed, err := accounts.Hosts.List(ctx, actor)
 		if err != nil {
 			return nil, err
 		}

@@ -35,13 +35,13 @@ func (c *Console) takeLink(x *request) error {
 	if _, after, ok := strings.Cut(token, "#t="); ok {
 		token = after
 	}
-	if known, err := c.Accounts.Unlock(ctx, token); err == nil {
+	if known, err := c.Accounts.SignInLinks.Unlock(ctx, token); err == nil {
 		x.SetKnown(known)
 		return x.done("/sign-in", "browser-known")
 	} else if !errors.Is(err, account.ErrLink) {
 		return err
 	}
-	if _, err := c.Accounts.Offer(ctx, token); err != nil {
+	if _, err := c.Accounts.Invitations.Offer(ctx, token); err != nil {
 		return x.refused("link", "token", false, err)
 	}
 	x.keep(invitationCookie, token, invitationAge)
@@ -57,7 +57,7 @@ type invitationPage struct {
 
 // offer returns what the link in the browser's cookie leads to.
 func (x *request) offer(ctx context.Context) (invitationPage, error) {
-	offer, err := x.console.Accounts.Offer(ctx, x.kept(invitationCookie))
+	offer, err := x.console.Accounts.Invitations.Offer(ctx, x.kept(invitationCookie))
 	if err != nil {
 		return invitationPage{}, err
 	}
@@ -94,7 +94,7 @@ func (c *Console) acceptInvitation(x *request) error {
 	page.Form = account.NewPerson{OrgName: x.form("organization"), Email: x.form("email"), Name: x.form("name")}
 	said := page.Form
 	said.Password = x.form("password")
-	in, err := c.Accounts.Accept(ctx, x.kept(invitationCookie), said, x.client())
+	in, err := c.Accounts.Invitations.Accept(ctx, x.kept(invitationCookie), said, x.client())
 	switch {
 	case errors.Is(err, account.ErrExists):
 		return x.refused("invitation", "email", page, err)
@@ -119,7 +119,7 @@ func (c *Console) joinInvitation(x *request) error {
 	if err != nil {
 		return x.deadLink(err)
 	}
-	if err := c.Accounts.Join(ctx, s, x.kept(invitationCookie)); err != nil {
+	if err := c.Accounts.Invitations.Join(ctx, s, x.kept(invitationCookie)); err != nil {
 		return x.refused("invitation", "", page, err)
 	}
 	x.forget(invitationCookie)

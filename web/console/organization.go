@@ -47,16 +47,16 @@ func (x *request) organizationPage(ctx context.Context) (page organizationPage, 
 		Self: x.Actor.ID, Fresh: x.isFresh(), Roles: []account.Role{account.Viewer, account.Operator, account.Owner},
 		Form: map[string]string{"email": x.form("email"), "host": x.form("host"), "role": x.form("role")},
 	}
-	if page.Organization, err = a.Organization(ctx, x.Actor); err != nil {
+	if page.Organization, err = a.Organizations.Get(ctx, x.Actor); err != nil {
 		return page, err
 	}
-	if page.Members, err = a.Members(ctx, x.Actor); err != nil {
+	if page.Members, err = a.Members.List(ctx, x.Actor); err != nil {
 		return page, err
 	}
-	if page.Hosts, err = a.Hosts(ctx, x.Actor); err != nil || !x.Actor.May(account.Admin) {
+	if page.Hosts, err = a.Hosts.List(ctx, x.Actor); err != nil || !x.Actor.May(account.Admin) {
 		return page, err
 	}
-	page.Invitations, err = a.Invitations(ctx, x.Actor)
+	page.Invitations, err = a.Invitations.List(ctx, x.Actor)
 	return page, err
 }
 
@@ -89,7 +89,7 @@ func (x *request) onOrganization(field, notice string, do func(context.Context) 
 func (c *Console) changeOrganization(x *request) error {
 	return x.onOrganization("name", "organization-changed", func(ctx context.Context) error {
 		name, require := x.form("name"), x.form("require_second_factor") != ""
-		_, err := c.Accounts.ChangeOrganization(ctx, x.Actor, account.OrganizationChange{Name: &name, RequireFactor: &require})
+		_, err := c.Accounts.Organizations.Change(ctx, x.Actor, account.OrganizationChange{Name: &name, RequireFactor: &require})
 		return err
 	})
 }
@@ -115,7 +115,7 @@ func (c *Console) changeLogo(x *request) error {
 		if err != nil {
 			return invalid.Field("logo", "The image "+err.Error())
 		}
-		_, err = c.Accounts.ChangeOrganization(ctx, x.Actor, account.OrganizationChange{Logo: &account.Logo{MediaType: mediaType, Image: image}})
+		_, err = c.Accounts.Organizations.Change(ctx, x.Actor, account.OrganizationChange{Logo: &account.Logo{MediaType: mediaType, Image: image}})
 		return err
 	})
 }
@@ -124,7 +124,7 @@ func (c *Console) changeLogo(x *request) error {
 func (c *Console) showLogo(x *request) error {
 	ctx, stop := x.wait()
 	defer stop()
-	logo, err := c.Accounts.Logo(ctx, x.Actor.Org)
+	logo, err := c.Accounts.Organizations.Logo(ctx, x.Actor.Org)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (c *Console) changeRole(x *request) error {
 		if err != nil {
 			return err
 		}
-		return c.Accounts.SetRole(ctx, x.Actor, id, account.Role(x.form("role")))
+		return c.Accounts.Members.SetRole(ctx, x.Actor, id, account.Role(x.form("role")))
 	})
 }
 
@@ -163,7 +163,7 @@ func (c *Console) removeMember(x *request) error {
 		if err != nil {
 			return err
 		}
-		return c.Accounts.RemoveMember(ctx, x.Actor, id)
+		return c.Accounts.Members.Remove(ctx, x.Actor, id)
 	})
 }
 
@@ -175,7 +175,7 @@ func (c *Console) memberName(x *request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	list, err := c.Accounts.Members(ctx, x.Actor)
+	list, err := c.Accounts.Members.List(ctx, x.Actor)
 	if err != nil {
 		return "", err
 	}
@@ -193,7 +193,7 @@ func (c *Console) leaveOrganization(x *request) error {
 	}
 	ctx, stop := x.wait()
 	defer stop()
-	if err := c.Accounts.RemoveMember(ctx, x.Actor, x.Actor.ID); err != nil {
+	if err := c.Accounts.Members.Remove(ctx, x.Actor, x.Actor.ID); err != nil {
 		page, pageErr := x.accountPage(ctx)
 		if pageErr != nil {
 			return pageErr
@@ -215,7 +215,7 @@ func (c *Console) invite(x *request) error {
 	ctx, stop := x.wait()
 	defer stop()
 	role := account.Role(x.form("role"))
-	link, mailed, err := c.Accounts.Invite(ctx, x.Actor, x.form("email"), role)
+	link, mailed, err := c.Accounts.Invitations.Invite(ctx, x.Actor, x.form("email"), role)
 	if err == nil {
 		return x.page("invited", invitedPage{x.form("email"), role, link, mailed})
 	}
@@ -232,20 +232,20 @@ func (c *Console) uninvite(x *request) error {
 		if err != nil {
 			return err
 		}
-		return c.Accounts.Uninvite(ctx, x.Actor, id)
+		return c.Accounts.Invitations.Revoke(ctx, x.Actor, id)
 	})
 }
 
 func (c *Console) addHost(x *request) error {
 	return x.onOrganization("host", "host-added", func(ctx context.Context) error {
-		_, err := c.Accounts.AddHost(ctx, x.Actor, x.form("host"))
+		_, err := c.Accounts.Hosts.Add(ctx, x.Actor, x.form("host"))
 		return err
 	})
 }
 
 func (c *Console) verifyHost(x *request) error {
 	return x.onOrganization("", "host-verified", func(ctx context.Context) error {
-		return c.Accounts.VerifyHost(ctx, x.Actor, x.form("claimed"))
+		return c.Accounts.Hosts.Verify(ctx, x.Actor, x.form("claimed"))
 	})
 }
 
@@ -254,6 +254,6 @@ func (c *Console) removeHost(x *request) error {
 		return x.confirm(plainQuestion("Give up "+x.form("claimed")+"?", "Give up", "No new room can be published under this host until you verify it again.").Dangerous(), "/organization")
 	}
 	return x.onOrganization("", "host-removed", func(ctx context.Context) error {
-		return c.Accounts.RemoveHost(ctx, x.Actor, x.form("claimed"))
+		return c.Accounts.Hosts.Remove(ctx, x.Actor, x.form("claimed"))
 	})
 }

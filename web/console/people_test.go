@@ -124,7 +124,7 @@ func (v *visit) token() string { return v.cookies[SessionCookie] }
 // setup makes the first owner and returns its browser.
 func (w *town) setup() *visit {
 	w.Helper()
-	link, err := w.accounts.SetupLink(w.Context())
+	link, err := w.accounts.Invitations.SetupLink(w.Context())
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -150,10 +150,10 @@ func (v *visit) invite(email, role string) *visit {
 func (w *town) tenant(slug string) *visit {
 	w.Helper()
 	server := account.ServerActor(account.MainOrg)
-	if _, err := w.accounts.CreateOrganization(w.Context(), server, slug, "Tenant "+slug); err != nil {
+	if _, err := w.accounts.Organizations.Create(w.Context(), server, slug, "Tenant "+slug); err != nil {
 		w.Fatal(err)
 	}
-	link, err := w.accounts.OwnerLink(w.Context(), server, slug, "")
+	link, err := w.accounts.Invitations.OwnerLink(w.Context(), server, slug, "")
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func (w *town) tenant(slug string) *visit {
 func TestSetupPages(t *testing.T) {
 	t.Parallel()
 	w := newTown(t)
-	link, err := w.accounts.SetupLink(t.Context())
+	link, err := w.accounts.Invitations.SetupLink(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestWayIn(t *testing.T) {
 		} else {
 			locked.has("proofline account sign-in-link").lacks(`action="/console/sign-in/link"`)
 			var err error
-			if link, err = w.accounts.SignInLink(t.Context(), account.ServerActor(account.MainOrg), "owner@example.com"); err != nil {
+			if link, err = w.accounts.SignInLinks.Make(t.Context(), account.ServerActor(account.MainOrg), "owner@example.com"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -479,7 +479,7 @@ func TestMustEnrol(t *testing.T) {
 	owner := w.setup()
 	owner.post("/console/organization", "name", "Halls", "require_second_factor", "1").want(http.StatusBadRequest).has("set it up in your account")
 	viewer := owner.invite("member@example.com", "viewer")
-	if _, err := w.accounts.ChangeOrganization(t.Context(), account.ServerActor(account.MainOrg), account.OrganizationChange{RequireFactor: new(true)}); err != nil {
+	if _, err := w.accounts.Organizations.Change(t.Context(), account.ServerActor(account.MainOrg), account.OrganizationChange{RequireFactor: new(true)}); err != nil {
 		t.Fatal(err)
 	}
 	viewer.get("/console/organization").leadsTo("/console/account/second-factor?done=must-enrol")
@@ -581,7 +581,7 @@ func TestTokensPage(t *testing.T) {
 	v.post("/console/tokens", "name", "ci", "scope", "root").want(http.StatusBadRequest)
 	page := v.post("/console/tokens", "name", "shop <b>", "scope", "read", "scope", "pull", "days", "30").want(http.StatusOK).has("shop &lt;b&gt;")
 	text := regexp.MustCompile(`plt_[A-Za-z0-9_-]{43}`).FindString(page.body)
-	actor, err := w.accounts.Authenticate(t.Context(), text)
+	actor, err := w.accounts.Tokens.Authenticate(t.Context(), text)
 	if err != nil || actor.Scopes != account.Read|account.Pull || actor.Org != account.MainOrg {
 		t.Fatalf("%+v, %v", actor, err)
 	}
@@ -592,7 +592,7 @@ func TestTokensPage(t *testing.T) {
 	stranger.post("/console/tokens/"+id+"/revoke", "confirmed", "1").want(http.StatusNotFound)
 	v.post("/console/tokens/" + id + "/revoke").want(http.StatusOK).has("data-question")
 	v.post("/console/tokens/"+id+"/revoke", "confirmed", "1").leadsTo("/console/tokens?done=token-revoked")
-	if _, err := w.accounts.Authenticate(t.Context(), text); !errors.Is(err, account.ErrToken) {
+	if _, err := w.accounts.Tokens.Authenticate(t.Context(), text); !errors.Is(err, account.ErrToken) {
 		t.Errorf("revoked: %v", err)
 	}
 }

@@ -43,14 +43,14 @@ func (c *Console) signInRoutes() []route {
 // IdentifyBy returns the [Options.Identify] of accounts.
 func IdentifyBy(a *account.Accounts) func(context.Context, string) (Identity, error) {
 	return func(ctx context.Context, token string) (Identity, error) {
-		s, err := a.Session(ctx, token)
+		s, err := a.Sessions.Get(ctx, token)
 		if errors.Is(err, account.ErrSignedOut) {
 			return Identity{}, ErrSignIn
 		}
 		if err != nil {
 			return Identity{}, err
 		}
-		memberships, err := a.Memberships(ctx, s)
+		memberships, err := a.Members.Memberships(ctx, s)
 		if err != nil {
 			return Identity{}, err
 		}
@@ -67,7 +67,7 @@ func IdentifyBy(a *account.Accounts) func(context.Context, string) (Identity, er
 
 // session returns the session of the browser that asks.
 func (x *request) session(ctx context.Context) (account.Session, error) {
-	s, err := x.console.Accounts.Session(ctx, x.kept(SessionCookie))
+	s, err := x.console.Accounts.Sessions.Get(ctx, x.kept(SessionCookie))
 	if errors.Is(err, account.ErrSignedOut) {
 		return s, ErrSignIn
 	}
@@ -153,7 +153,7 @@ type signInPage struct {
 }
 
 func (x *request) signInPage() signInPage {
-	name, _ := x.console.Accounts.OIDCName()
+	name, _ := x.console.Accounts.OIDC.Name()
 	return signInPage{Next: x.next(), Email: x.form("email"), OIDC: name, Insecure: isInsecure(x.console.PublicURL)}
 }
 
@@ -178,7 +178,7 @@ func (c *Console) showSignIn(x *request) error {
 func (c *Console) signIn(x *request) error {
 	ctx, stop := x.wait()
 	defer stop()
-	in, err := c.Accounts.SignIn(ctx, x.form("email"), x.form("password"), x.client())
+	in, err := c.Accounts.SignIns.SignIn(ctx, x.form("email"), x.form("password"), x.client())
 	if err != nil {
 		return x.refused("sign-in", "", x.lockedPage(err), err)
 	}
@@ -189,7 +189,7 @@ func (c *Console) signIn(x *request) error {
 // attempts failed.
 func (x *request) lockedPage(err error) signInPage {
 	page := x.signInPage()
-	page.Locked, page.HasMail = errors.As(err, new(*account.RateError)), x.console.Accounts.HasMail()
+	page.Locked, page.HasMail = errors.As(err, new(*account.RateError)), x.console.Accounts.SignInLinks.CanMail()
 	return page
 }
 
@@ -198,7 +198,7 @@ func (x *request) lockedPage(err error) signInPage {
 func (c *Console) mailSignInLink(x *request) error {
 	ctx, stop := x.wait()
 	defer stop()
-	if err := c.Accounts.MailSignInLink(ctx, x.form("email"), x.client()); err != nil {
+	if err := c.Accounts.SignInLinks.Mail(ctx, x.form("email"), x.client()); err != nil {
 		return x.refused("sign-in", "", x.lockedPage(err), err)
 	}
 	return x.Redirect(http.StatusSeeOther, Path+"/sign-in?done=link-mailed&next="+url.QueryEscape(x.next()))
@@ -215,7 +215,7 @@ func (x *request) enter(in account.SignedIn, next string) error {
 		return x.Redirect(http.StatusSeeOther, Path+"/sign-in/code?next="+url.QueryEscape(next))
 	}
 	if before := x.kept(SessionCookie); before != "" {
-		if err := x.console.Accounts.SignOut(x.Request().Context(), before); err != nil {
+		if err := x.console.Accounts.Sessions.SignOut(x.Request().Context(), before); err != nil {
 			return err
 		}
 	}
@@ -234,7 +234,7 @@ func (c *Console) showCode(x *request) error {
 func (c *Console) signInCode(x *request) error {
 	ctx, stop := x.wait()
 	defer stop()
-	in, err := c.Accounts.SignInCode(ctx, x.kept(pendingCookie), x.form("code"), x.client())
+	in, err := c.Accounts.SignIns.EnterCode(ctx, x.kept(pendingCookie), x.form("code"), x.client())
 	if errors.Is(err, account.ErrSignedOut) {
 		x.forget(pendingCookie)
 		return x.Redirect(http.StatusSeeOther, Path+"/sign-in?done=sign-in-late&next="+url.QueryEscape(x.next()))
@@ -257,7 +257,7 @@ func (c *Console) startOIDC(x *request) error {
 		}
 		s = &signedIn
 	}
-	start, err := c.Accounts.StartOIDC(ctx, s)
+	start, err := c.Accounts.OIDC.Start(ctx, s)
 	if errors.Is(err, account.ErrNoOIDC) {
 		return account.ErrNotFound
 	}
@@ -279,7 +279,7 @@ func (c *Console) finishOIDC(x *request) error {
 	next = safeNext(next)
 	x.forget(oidcCookie)
 	x.forget(oidcNextCookie)
-	in, err := c.Accounts.FinishOIDC(ctx, cookie, x.QueryParams(), x.client())
+	in, err := c.Accounts.OIDC.Finish(ctx, cookie, x.QueryParams(), x.client())
 	if errors.Is(err, account.ErrSignedOut) {
 		return x.Redirect(http.StatusSeeOther, Path+"/sign-in?done=sign-in-late&next="+url.QueryEscape(next))
 	}
@@ -300,7 +300,7 @@ func (c *Console) finishOIDC(x *request) error {
 func (c *Console) signOut(x *request) error {
 	ctx, stop := x.wait()
 	defer stop()
-	if err := c.Accounts.SignOut(ctx, x.kept(SessionCookie)); err != nil {
+	if err := c.Accounts.Sessions.SignOut(ctx, x.kept(SessionCookie)); err != nil {
 		return err
 	}
 	x.forget(SessionCookie)
@@ -316,7 +316,7 @@ type confirmPage struct {
 }
 
 func (x *request) confirmPage(s account.Session) confirmPage {
-	name, _ := x.console.Accounts.OIDCName()
+	name, _ := x.console.Accounts.OIDC.Name()
 	return confirmPage{Next: x.next(), HasPassword: s.HasPassword, OIDC: name}
 }
 
@@ -337,7 +337,7 @@ func (c *Console) confirmPerson(x *request) error {
 	if err != nil {
 		return err
 	}
-	token, err := c.Accounts.Confirm(ctx, s, x.form("password"))
+	token, err := c.Accounts.People.Confirm(ctx, s, x.form("password"))
 	if err != nil {
 		return x.refused("confirm", "password", x.confirmPage(s), err)
 	}
@@ -353,13 +353,13 @@ func (c *Console) switchOrganization(x *request) error {
 	if err != nil {
 		return err
 	}
-	list, err := c.Accounts.Memberships(ctx, s)
+	list, err := c.Accounts.Members.Memberships(ctx, s)
 	if err != nil {
 		return err
 	}
 	for _, m := range list {
 		if m.Slug == x.form("organization") {
-			if err := c.Accounts.Switch(ctx, s, m.ID); err != nil {
+			if err := c.Accounts.Sessions.Switch(ctx, s, m.ID); err != nil {
 				return err
 			}
 			return x.done("/rooms", "")

@@ -365,13 +365,13 @@ func TestEndingTokens(t *testing.T) {
 	server := account.ServerActor(account.MainOrg)
 	use := func(text string) {
 		t.Helper()
-		if _, err := w.accounts.Authenticate(t.Context(), text); err != nil {
+		if _, err := w.accounts.Tokens.Authenticate(t.Context(), text); err != nil {
 			t.Fatal(err)
 		}
 	}
 	give := func(name string, scopes account.Scope, days time.Duration) string {
 		t.Helper()
-		text, _, err := w.accounts.MakeToken(t.Context(), server, account.NewToken{Name: name, Scopes: scopes, Life: days * 24 * time.Hour})
+		text, _, err := w.accounts.Tokens.Make(t.Context(), server, account.NewToken{Name: name, Scopes: scopes, Life: days * 24 * time.Hour})
 		if err != nil {
 			t.Fatal(err)
 		}

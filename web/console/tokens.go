@@ -83,7 +83,7 @@ func (c *Console) endingTokens(ctx context.Context, by account.Actor) (list []en
 	if c.Accounts == nil { // nobody has tokens
 		return nil, nil
 	}
-	endings, err := c.Accounts.ExpiringTokens(ctx, by)
+	endings, err := c.Accounts.Tokens.Expiring(ctx, by)
 	for _, e := range endings {
 		if !e.Scopes.Has(account.Connect) {
 			continue
@@ -137,7 +137,7 @@ func (x *request) tokensPage(ctx context.Context) (tokensPage, error) {
 	for _, d := range tokenDays {
 		page.Days = append(page.Days, dayChoice{d, d == days})
 	}
-	list, err := x.console.Accounts.Tokens(ctx, x.Actor)
+	list, err := x.console.Accounts.Tokens.List(ctx, x.Actor)
 	page.Tokens = x.console.viewTokens(list)
 	return page, err
 }
@@ -178,7 +178,7 @@ func (c *Console) makeToken(x *request) error {
 		days = defaultDays
 	}
 	n.Life = time.Duration(days) * 24 * time.Hour
-	text, info, err := c.Accounts.MakeToken(ctx, x.Actor, n)
+	text, info, err := c.Accounts.Tokens.Make(ctx, x.Actor, n)
 	if err != nil {
 		return x.refused("tokens", "", page, err)
 	}
@@ -193,14 +193,14 @@ func (c *Console) revokeToken(x *request) error {
 		return err
 	}
 	if !x.isConfirmed() {
-		list, err := c.Accounts.Tokens(ctx, x.Actor)
+		list, err := c.Accounts.Tokens.List(ctx, x.Actor)
 		at := slices.IndexFunc(list, func(t account.TokenInfo) bool { return t.ID == id })
 		if err != nil || at < 0 {
 			return cmp.Or(err, account.ErrNotFound)
 		}
 		return x.confirm(plainQuestion("Revoke the token "+list[at].Name+"?", "Revoke", "Programs that use it are refused within five seconds.").Dangerous(), "/tokens")
 	}
-	if err := c.Accounts.RevokeToken(ctx, x.Actor, id); err != nil {
+	if err := c.Accounts.Tokens.Revoke(ctx, x.Actor, id); err != nil {
 		return err
 	}
 	return x.done("/tokens", "token-revoked")

@@ -177,14 +177,14 @@ func (a *API) authenticate(r *http.Request) (account.Actor, error) {
 	if a.Accounts == nil {
 		return account.Actor{}, ErrToken
 	}
-	actor, err := a.Accounts.Authenticate(r.Context(), token)
+	actor, err := a.Accounts.Tokens.Authenticate(r.Context(), token)
 	if errors.Is(err, account.ErrToken) {
 		return account.Actor{}, ErrToken
 	}
 	if err != nil || slug == "" {
 		return actor, err
 	}
-	o, err := a.Accounts.OrganizationBySlug(r.Context(), slug)
+	o, err := a.Accounts.Organizations.BySlug(r.Context(), slug)
 	if errors.Is(err, account.ErrNotFound) || err == nil && o.ID != actor.Org {
 		return account.Actor{}, ErrOrganization
 	}
@@ -205,7 +205,7 @@ func (a *API) serverActor(ctx context.Context, slug string) (account.Actor, erro
 	if a.Accounts == nil {
 		return account.Actor{}, ErrOrganization
 	}
-	o, err := a.Accounts.OrganizationBySlug(ctx, slug)
+	o, err := a.Accounts.Organizations.BySlug(ctx, slug)
 	if errors.Is(err, account.ErrNotFound) {
 		return account.Actor{}, ErrOrganization
 	}

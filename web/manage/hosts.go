@@ -47,18 +47,18 @@ func (a *API) hostRoutes() []route {
 		{
 			method: http.MethodPost, path: "hosts/{host}/verify", scope: account.Admin, name: "verifyHost", tag: tag,
 			summary: "Look for the TXT record of a host", status: http.StatusNoContent,
-			do: func(c *call) (reply, error) { return reply{}, a.Accounts.VerifyHost(c, c.actor, c.param("host")) },
+			do: func(c *call) (reply, error) { return reply{}, a.Accounts.Hosts.Verify(c, c.actor, c.param("host")) },
 		},
 		{
 			method: http.MethodDelete, path: "hosts/{host}", scope: account.Admin, name: "removeHost", tag: tag,
 			summary: "Release a custom host", status: http.StatusNoContent,
-			do: func(c *call) (reply, error) { return reply{}, a.Accounts.RemoveHost(c, c.actor, c.param("host")) },
+			do: func(c *call) (reply, error) { return reply{}, a.Accounts.Hosts.Remove(c, c.actor, c.param("host")) },
 		},
 	}
 }
 
 func (a *API) listHosts(c *call) (reply, error) {
-	list, err := a.Accounts.Hosts(c, c.actor)
+	list, err := a.Accounts.Hosts.List(c, c.actor)
 	if err != nil {
 		return reply{}, err
 	}
@@ -74,7 +74,7 @@ func (a *API) addHost(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	h, err := a.Accounts.AddHost(c, c.actor, in.Host)
+	h, err := a.Accounts.Hosts.Add(c, c.actor, in.Host)
 	if err != nil {
 		return reply{}, err
 	}

@@ -65,7 +65,7 @@ func (a *API) memberRoutes() []route {
 		{
 			method: http.MethodDelete, path: "members/{member}", scope: account.Admin, name: "removeMember", tag: tag,
 			summary: "Remove a member from the organization", more: "Tokens that the person has created stay valid.", status: http.StatusNoContent,
-			do: a.onID("member", func(c *call, id uuid.UUID) error { return a.Accounts.RemoveMember(c, c.actor, id) }),
+			do: a.onID("member", func(c *call, id uuid.UUID) error { return a.Accounts.Members.Remove(c, c.actor, id) }),
 		},
 		{
 			method: http.MethodGet, path: "invitations", scope: account.Admin, name: "listInvitations", tag: tag,
@@ -79,7 +79,7 @@ func (a *API) memberRoutes() []route {
 		{
 			method: http.MethodDelete, path: "invitations/{invitation}", scope: account.Admin, name: "withdrawInvitation", tag: tag,
 			summary: "Withdraw an invitation", status: http.StatusNoContent,
-			do: a.onID("invitation", func(c *call, id uuid.UUID) error { return a.Accounts.Uninvite(c, c.actor, id) }),
+			do: a.onID("invitation", func(c *call, id uuid.UUID) error { return a.Accounts.Invitations.Revoke(c, c.actor, id) }),
 		},
 	}
 }
@@ -96,7 +96,7 @@ func (a *API) onID(name string, do func(*call, uuid.UUID) error) func(*call) (re
 }
 
 func (a *API) listMembers(c *call) (reply, error) {
-	list, err := a.Accounts.Members(c, c.actor)
+	list, err := a.Accounts.Members.List(c, c.actor)
 	if err != nil {
 		return reply{}, err
 	}
@@ -116,11 +116,11 @@ func (a *API) changeMember(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return reply{}, a.Accounts.SetRole(c, c.actor, id, in.Role)
+	return reply{}, a.Accounts.Members.SetRole(c, c.actor, id, in.Role)
 }
 
 func (a *API) listInvitations(c *call) (reply, error) {
-	list, err := a.Accounts.Invitations(c, c.actor)
+	list, err := a.Accounts.Invitations.List(c, c.actor)
 	if err != nil {
 		return reply{}, err
 	}
@@ -136,7 +136,7 @@ func (a *API) invite(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	link, mailed, err := a.Accounts.Invite(c, c.actor, in.Email, in.Role)
+	link, mailed, err := a.Accounts.Invitations.Invite(c, c.actor, in.Email, in.Role)
 	if err != nil {
 		return reply{}, err
 	}

@@ -67,7 +67,7 @@ func (a *API) organizationRoutes() []route {
 		{
 			method: http.MethodGet, path: "organization", scope: account.Read, name: "showOrganization", tag: tag,
 			summary: "Show the organization that the token acts in", out: organizationJSON{},
-			do: func(c *call) (reply, error) { return shownOrganization(a.Accounts.Organization(c, c.actor)) },
+			do: func(c *call) (reply, error) { return shownOrganization(a.Accounts.Organizations.Get(c, c.actor)) },
 		},
 		{
 			method: http.MethodPatch, path: "organization", scope: account.Admin, name: "changeOrganization", tag: tag,
@@ -110,11 +110,11 @@ func (a *API) changeOrganization(c *call) (reply, error) {
 		}
 		change.Logo = &account.Logo{MediaType: mediaType, Image: image}
 	}
-	return shownOrganization(a.Accounts.ChangeOrganization(c, c.actor, change))
+	return shownOrganization(a.Accounts.Organizations.Change(c, c.actor, change))
 }
 
 func (a *API) listOrganizations(c *call) (reply, error) {
-	list, err := a.Accounts.Organizations(c, c.actor)
+	list, err := a.Accounts.Organizations.List(c, c.actor)
 	if err != nil {
 		return reply{}, err
 	}
@@ -130,7 +130,7 @@ func (a *API) createOrganization(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return shownOrganization(a.Accounts.CreateOrganization(c, c.actor, in.Slug, in.Name))
+	return shownOrganization(a.Accounts.Organizations.Create(c, c.actor, in.Slug, in.Name))
 }
 
 func (a *API) makeSignInLink(c *call) (reply, error) {
@@ -138,7 +138,7 @@ func (a *API) makeSignInLink(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	link, err := a.Accounts.SignInLink(c, c.actor, in.Email)
+	link, err := a.Accounts.SignInLinks.Make(c, c.actor, in.Email)
 	if err != nil {
 		return reply{}, err
 	}
@@ -153,7 +153,7 @@ func (a *API) makeOwnerLink(c *call) (reply, error) {
 			return reply{}, err
 		}
 	}
-	link, err := a.Accounts.OwnerLink(c, c.actor, c.param("organization"), in.Email)
+	link, err := a.Accounts.Invitations.OwnerLink(c, c.actor, c.param("organization"), in.Email)
 	if err != nil {
 		return reply{}, err
 	}

@@ -23,8 +23,8 @@ type tokenJSON struct {
 	Notice  string     `json:"notice,omitempty" enum:"soon,last,ended" doc:"For a token in use: it expires within two weeks, within three days, or has expired within the last week. An alert is sent for each."`
 }
 
-func newTokenJSON(t account.TokenInfo, now time.Time) tokenJSON {
-	out := tokenJSON{t.ID, t.Name, t.Scopes.List(), t.MadeBy, t.Created.UTC(), t.Expires.UTC(), nil, string(t.Notice(now))}
+func newTokenJSON(t account.TokenInfo, notice account.Notice) tokenJSON {
+	out := tokenJSON{t.ID, t.Name, t.Scopes.List(), t.MadeBy, t.Created.UTC(), t.Expires.UTC(), nil, string(notice)}
 	if t.Used != nil {
 		used := t.Used.UTC()
 		out.Used = &used
@@ -62,19 +62,19 @@ func (a *API) tokenRoutes() []route {
 		{
 			method: http.MethodDelete, path: "tokens/{token}", scope: account.Admin, name: "revokeToken", tag: tag,
 			summary: "Revoke a token", more: "It takes effect at once on this node, and within five seconds on others.", status: http.StatusNoContent,
-			do: a.onID("token", func(c *call, id uuid.UUID) error { return a.Accounts.RevokeToken(c, c.actor, id) }),
+			do: a.onID("token", func(c *call, id uuid.UUID) error { return a.Accounts.Tokens.Revoke(c, c.actor, id) }),
 		},
 	}
 }
 
 func (a *API) listTokens(c *call) (reply, error) {
-	list, err := a.Accounts.Tokens(c, c.actor)
+	list, err := a.Accounts.Tokens.List(c, c.actor)
 	if err != nil {
 		return reply{}, err
 	}
 	out := tokenList{Tokens: make([]tokenJSON, len(list))}
 	for i, t := range list {
-		out.Tokens[i] = newTokenJSON(t, a.Accounts.Now())
+		out.Tokens[i] = newTokenJSON(t, a.Accounts.Tokens.Notice(t))
 	}
 	return answer(out)
 }
@@ -97,9 +97,9 @@ func (a *API) createToken(c *call) (reply, error) {
 			return reply{}, invalid.Field("life", "must be a minute to a year")
 		}
 	}
-	text, info, err := a.Accounts.MakeToken(c, c.actor, n)
+	text, info, err := a.Accounts.Tokens.Make(c, c.actor, n)
 	if err != nil {
 		return reply{}, err
 	}
-	return answer(madeTokenJSON{newTokenJSON(info, a.Accounts.Now()), text})
+	return answer(madeTokenJSON{newTokenJSON(info, a.Accounts.Tokens.Notice(info)), text})
 }

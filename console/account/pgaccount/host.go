@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Host is a custom host claimed by an organization.
@@ -19,26 +20,29 @@ type Host struct {
 
 const hostColumns = `org_id, host, token, verified_at`
 
-// AddHost stores a claim. It returns [ErrExists] if the organization has made it before.
-func (s *Store) AddHost(ctx context.Context, h Host) error {
+// Hosts stores claims to custom hosts, in the table hosts.
+type Hosts struct{ pool *pgxpool.Pool }
+
+// Add stores a claim. It returns [ErrExists] if the organization has made it before.
+func (s *Hosts) Add(ctx context.Context, h Host) error {
 	return exec(ctx, s.pool, "store host", `insert into hosts (org_id, host, token) values ($1, $2, $3)`, h.Org,
 		h.Host, h.Token)
 }
 
-// Host returns one claim, or [ErrNotFound].
-func (s *Store) Host(ctx context.Context, org uuid.UUID, host string) (Host, error) {
+// Get returns one claim, or [ErrNotFound].
+func (s *Hosts) Get(ctx context.Context, org uuid.UUID, host string) (Host, error) {
 	return one[Host](ctx, s.pool, "read host", `select `+hostColumns+` from hosts where org_id = $1 and host = $2`,
 		org, host)
 }
 
-// Hosts returns the claims of an organization by name.
-func (s *Store) Hosts(ctx context.Context, org uuid.UUID) ([]Host, error) {
+// List returns the claims of an organization by name.
+func (s *Hosts) List(ctx context.Context, org uuid.UUID) ([]Host, error) {
 	return all[Host](ctx, s.pool, "list hosts", `select `+hostColumns+` from hosts where org_id = $1 order by host`,
 		org)
 }
 
-// VerifiedHosts maps verified hosts to their organizations.
-func (s *Store) VerifiedHosts(ctx context.Context) (map[string]uuid.UUID, error) {
+// Verified maps verified hosts to their organizations.
+func (s *Hosts) Verified(ctx context.Context) (map[string]uuid.UUID, error) {
 	rows, _ := s.pool.Query(ctx, `select host, org_id from hosts where verified_at is not null`)
 	owners := map[string]uuid.UUID{}
 	var host string
@@ -49,9 +53,9 @@ func (s *Store) VerifiedHosts(ctx context.Context) (map[string]uuid.UUID, error)
 	return owners, nil
 }
 
-// VerifyHost makes a host an organization's own, and voids the verification by any other.
-func (s *Store) VerifyHost(ctx context.Context, org uuid.UUID, host string, now time.Time) error {
-	return s.inTx(ctx, func(tx pgx.Tx) error {
+// Verify makes a host an organization's own, and voids the verification by any other.
+func (s *Hosts) Verify(ctx context.Context, org uuid.UUID, host string, now time.Time) error {
+	return inTx(ctx, s.pool, func(tx pgx.Tx) error {
 		if err := exec(ctx, tx, "take host", `update hosts set verified_at = null where host = $2 and org_id <> $1`,
 			org, host); err != nil {
 			return err
@@ -61,10 +65,10 @@ func (s *Store) VerifyHost(ctx context.Context, org uuid.UUID, host string, now 
 	})
 }
 
-// RemoveHost deletes a claim. It returns [ErrNotFound], or [ErrInUse] while a room that has not
+// Remove deletes a claim. It returns [ErrNotFound], or [ErrInUse] while a room that has not
 // ended is published under the host.
-func (s *Store) RemoveHost(ctx context.Context, org uuid.UUID, host string) error {
-	return s.inTx(ctx, func(tx pgx.Tx) error {
+func (s *Hosts) Remove(ctx context.Context, org uuid.UUID, host string) error {
+	return inTx(ctx, s.pool, func(tx pgx.Tx) error {
 		if err := must(ctx, tx, "remove host", `delete from hosts where org_id = $1 and host = $2`, org,
 			host); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Invitation is one row of the invitations table, without its hash.
@@ -23,9 +24,12 @@ type Invitation struct {
 
 const invitationColumns = `org_id, invitation_id, role, coalesce(email, ''), setup, recovers, invited_by, created_at, expires_at`
 
-// AddInvitation stores an invitation and deletes earlier ones to the same address.
-func (s *Store) AddInvitation(ctx context.Context, v Invitation, hash []byte) error {
-	return s.inTx(ctx, func(tx pgx.Tx) error {
+// Invitations stores invitations, in the table invitations.
+type Invitations struct{ pool *pgxpool.Pool }
+
+// Add stores an invitation and deletes earlier ones to the same address.
+func (s *Invitations) Add(ctx context.Context, v Invitation, hash []byte) error {
+	return inTx(ctx, s.pool, func(tx pgx.Tx) error {
 		if err := exec(ctx, tx, "replace invitation", `delete from invitations where org_id = $1 and email = $2`,
 			v.Org, v.Email); err != nil {
 			return err
@@ -37,28 +41,33 @@ func (s *Store) AddInvitation(ctx context.Context, v Invitation, hash []byte) er
 	})
 }
 
-// Invitation returns the unexpired invitation with that token hash, or [ErrNotFound].
-func (s *Store) Invitation(ctx context.Context, hash []byte, now time.Time) (Invitation, error) {
+// ByHash returns the unexpired invitation with that token hash, or [ErrNotFound].
+func (s *Invitations) ByHash(ctx context.Context, hash []byte, now time.Time) (Invitation, error) {
 	return one[Invitation](ctx, s.pool, "read invitation", `select `+invitationColumns+
 		` from invitations where hash = $1 and expires_at > $2`, hash, now)
 }
 
-// Invitations returns the open invitations of an organization, newest first.
-func (s *Store) Invitations(ctx context.Context, org uuid.UUID, now time.Time) ([]Invitation, error) {
+// List returns the open invitations of an organization, newest first.
+func (s *Invitations) List(ctx context.Context, org uuid.UUID, now time.Time) ([]Invitation, error) {
 	return all[Invitation](ctx, s.pool, "list invitations", `select `+invitationColumns+` from invitations
 		where org_id = $1 and expires_at > $2 order by created_at desc, invitation_id`, org, now)
 }
 
-// CountInvitations returns the number of open invitations of an organization.
-func (s *Store) CountInvitations(ctx context.Context, org uuid.UUID, now time.Time) (int, error) {
+// Count returns the number of open invitations of an organization.
+func (s *Invitations) Count(ctx context.Context, org uuid.UUID, now time.Time) (int, error) {
 	return value[int](ctx, s.pool, "count invitations", `select count(*) from invitations where org_id = $1
 		and expires_at > $2`, org, now)
 }
 
-// RemoveInvitation deletes an invitation and returns its address, or [ErrNotFound].
-func (s *Store) RemoveInvitation(ctx context.Context, org, id uuid.UUID) (email string, err error) {
+// Remove deletes an invitation and returns its address, or [ErrNotFound].
+func (s *Invitations) Remove(ctx context.Context, org, id uuid.UUID) (email string, err error) {
 	return value[string](ctx, s.pool, "take back invitation", `delete from invitations where org_id = $1
 		and invitation_id = $2 returning coalesce(email, '')`, org, id)
+}
+
+// Tidy deletes expired invitations.
+func (s *Invitations) Tidy(ctx context.Context, now time.Time) error {
+	return exec(ctx, s.pool, "tidy invitations", `delete from invitations where expires_at <= $1`, now)
 }
 
 // Joining is the person who accepts an invitation.
@@ -72,9 +81,9 @@ type Joining struct {
 
 // Accept consumes an invitation: its person becomes a member with its role. It returns
 // [ErrNotFound] if the link is no longer valid, or [ErrExists] if a new person's address is taken.
-func (s *Store) Accept(ctx context.Context, hash []byte, j Joining, now time.Time) (Invitation, error) {
+func (s *Invitations) Accept(ctx context.Context, hash []byte, j Joining, now time.Time) (Invitation, error) {
 	var v Invitation
-	err := s.inTx(ctx, func(tx pgx.Tx) (err error) {
+	err := inTx(ctx, s.pool, func(tx pgx.Tx) (err error) {
 		org, err := value[uuid.UUID](ctx, tx, "read invitation", `select org_id from invitations where hash = $1`, hash)
 		if err != nil {
 			return err

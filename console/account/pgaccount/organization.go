@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Organization is one row of the organizations table.
@@ -20,6 +20,9 @@ type Organization struct {
 
 const orgColumns = `org_id, slug, name, require_second_factor, created_at, logo`
 
+// Organizations stores organizations with their logos, in the table organizations.
+type Organizations struct{ pool *pgxpool.Pool }
+
 // Logo is an organization's logo.
 type Logo struct {
 	MediaType string
@@ -27,142 +30,44 @@ type Logo struct {
 }
 
 // Logo returns the logo of an organization, or [ErrNotFound].
-func (s *Store) Logo(ctx context.Context, id uuid.UUID) (Logo, error) {
+func (s *Organizations) Logo(ctx context.Context, id uuid.UUID) (Logo, error) {
 	return one[Logo](ctx, s.pool, "read logo", `select logo_type, logo_image from organizations
 		where org_id = $1 and logo <> ''`, id)
 }
 
 // SetLogo stores a logo and its version; "" removes the logo.
-func (s *Store) SetLogo(ctx context.Context, id uuid.UUID, version string, logo Logo) error {
+func (s *Organizations) SetLogo(ctx context.Context, id uuid.UUID, version string, logo Logo) error {
 	return must(ctx, s.pool, "change logo", `update organizations set logo = $2, logo_type = $3, logo_image = $4
 		where org_id = $1`, id, version, logo.MediaType, logo.Image)
 }
 
-// AddOrganization stores an organization, or returns [ErrExists].
-func (s *Store) AddOrganization(ctx context.Context, o Organization) error {
+// Add stores an organization, or returns [ErrExists].
+func (s *Organizations) Add(ctx context.Context, o Organization) error {
 	return exec(ctx, s.pool, "store organization", `insert into organizations (org_id, slug, name, created_at)
 		values ($1, $2, $3, $4)`,
 		o.ID, o.Slug, o.Name, o.Created)
 }
 
-// Organization returns one organization, or [ErrNotFound].
-func (s *Store) Organization(ctx context.Context, id uuid.UUID) (Organization, error) {
+// Get returns one organization, or [ErrNotFound].
+func (s *Organizations) Get(ctx context.Context, id uuid.UUID) (Organization, error) {
 	return one[Organization](ctx, s.pool, "read organization", `select `+orgColumns+
 		` from organizations where org_id = $1`, id)
 }
 
-// OrganizationBySlug returns one organization, or [ErrNotFound].
-func (s *Store) OrganizationBySlug(ctx context.Context, slug string) (Organization, error) {
+// BySlug returns one organization, or [ErrNotFound].
+func (s *Organizations) BySlug(ctx context.Context, slug string) (Organization, error) {
 	return one[Organization](ctx, s.pool, "read organization", `select `+orgColumns+
 		` from organizations where slug = $1`, slug)
 }
 
-// Organizations returns all organizations by slug.
-func (s *Store) Organizations(ctx context.Context) ([]Organization, error) {
+// List returns all organizations by slug.
+func (s *Organizations) List(ctx context.Context) ([]Organization, error) {
 	return all[Organization](ctx, s.pool, "list organizations", `select `+orgColumns+
 		` from organizations order by slug`)
 }
 
-// SetOrganization stores the name and whether members need a second factor.
-func (s *Store) SetOrganization(ctx context.Context, id uuid.UUID, name string, requireFactor bool) error {
+// Set stores the name and whether members need a second factor.
+func (s *Organizations) Set(ctx context.Context, id uuid.UUID, name string, requireFactor bool) error {
 	return must(ctx, s.pool, "change organization", `update organizations set name = $2, require_second_factor = $3
 		where org_id = $1`, id, name, requireFactor)
-}
-
-// Member is a person in an organization.
-type Member struct {
-	Org       uuid.UUID
-	Person    uuid.UUID
-	Email     string
-	Name      string
-	Role      string
-	HasFactor bool
-	Since     time.Time
-}
-
-const memberColumns = `m.org_id, m.person_id, p.email, p.name, m.role, p.factor is not null, m.created_at`
-
-// Members returns an organization's members, owners first.
-func (s *Store) Members(ctx context.Context, org uuid.UUID) ([]Member, error) {
-	return all[Member](ctx, s.pool, "list members", `select `+memberColumns+
-		` from members m join people p using (person_id)
-		where m.org_id = $1 order by array_position(array['owner', 'operator', 'viewer'], m.role), p.email`, org)
-}
-
-// Member returns one member, or [ErrNotFound].
-func (s *Store) Member(ctx context.Context, org, person uuid.UUID) (Member, error) {
-	return one[Member](ctx, s.pool, "read member", `select `+memberColumns+
-		` from members m join people p using (person_id)
-		where m.org_id = $1 and m.person_id = $2`, org, person)
-}
-
-// Membership is an organization of a person, with the person's role in it.
-type Membership struct {
-	Organization
-	Role string
-}
-
-// Memberships returns the organizations of a person by name.
-func (s *Store) Memberships(ctx context.Context, person uuid.UUID) ([]Membership, error) {
-	return all[Membership](ctx, s.pool, "list organizations of a person",
-		`select o.org_id, o.slug, o.name, o.require_second_factor, o.created_at, o.logo, m.role
-		from members m join organizations o using (org_id) where m.person_id = $1 order by o.name, o.slug`, person)
-}
-
-// SetRole changes a member's role. It returns [ErrNotFound] or [ErrLastOwner].
-func (s *Store) SetRole(ctx context.Context, org, person uuid.UUID, role string) error {
-	return s.keepOwner(ctx, org, func(tx pgx.Tx) error {
-		return must(ctx, tx, "change role", `update members set role = $3 where org_id = $1 and person_id = $2`, org,
-			person, role)
-	})
-}
-
-// RemoveMember removes a person from an organization. It returns [ErrNotFound] or [ErrLastOwner].
-func (s *Store) RemoveMember(ctx context.Context, org, person uuid.UUID) error {
-	return s.keepOwner(ctx, org, func(tx pgx.Tx) error {
-		return must(ctx, tx, "remove member", `delete from members where org_id = $1 and person_id = $2`, org, person)
-	})
-}
-
-// keepOwner runs change and returns [ErrLastOwner] if it removes the last owner. Changes of one
-// organization are serialized.
-func (s *Store) keepOwner(ctx context.Context, org uuid.UUID, change func(pgx.Tx) error) error {
-	const owned = `select exists (select from members where org_id = $1 and role = 'owner')`
-	return s.inTx(ctx, func(tx pgx.Tx) error {
-		if err := lockOrg(ctx, tx, org); err != nil {
-			return err
-		}
-		before, err := value[bool](ctx, tx, "look for owners", owned, org)
-		if err != nil {
-			return err
-		}
-		if err := change(tx); err != nil {
-			return err
-		}
-		after, err := value[bool](ctx, tx, "look for owners", owned, org)
-		if err == nil && before && !after {
-			return ErrLastOwner
-		}
-		return err
-	})
-}
-
-func lockOrg(ctx context.Context, tx pgx.Tx, org uuid.UUID) error {
-	_, err := value[uuid.UUID](ctx, tx, "lock organization", `select org_id from organizations
-		where org_id = $1 for update`, org)
-	return err
-}
-
-// HasOwner reports whether any organization has an owner.
-func (s *Store) HasOwner(ctx context.Context) (bool, error) {
-	return value[bool](ctx, s.pool, "look for an owner", `select exists (select from members where role = 'owner')`)
-}
-
-// addMember adds a member, or raises the role of an existing one.
-func addMember(ctx context.Context, tx pgx.Tx, org, person uuid.UUID, role string, now time.Time) error {
-	return exec(ctx, tx, "add member", `insert into members (org_id, person_id, role, created_at)
-		values ($1, $2, $3, $4)
-		on conflict (org_id, person_id) do update set role = excluded.role
-		where excluded.role = 'owner' or members.role = 'viewer'`,
-		org, person, role, now)
 }

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -29,11 +28,28 @@ var (
 	ErrInUse = errors.New("a room uses it")
 )
 
-// Store reads and writes accounts. It is safe for concurrent use.
-type Store struct{ pool *pgxpool.Pool }
+// Store is the stores of all accounts. Each owns the tables that its comment names, and is safe for
+// concurrent use.
+type Store struct {
+	People        *People
+	Factors       *Factors
+	Sessions      *Sessions
+	Organizations *Organizations
+	Members       *Members
+	Invitations   *Invitations
+	Tokens        *Tokens
+	Hosts         *Hosts
+	Attempts      *Attempts
+}
 
-// NewStore returns a store on a migrated database.
-func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+// NewStore returns the stores on a migrated database.
+func NewStore(pool *pgxpool.Pool) *Store {
+	return &Store{
+		People: &People{pool}, Factors: &Factors{pool}, Sessions: &Sessions{pool},
+		Organizations: &Organizations{pool}, Members: &Members{pool}, Invitations: &Invitations{pool},
+		Tokens: &Tokens{pool}, Hosts: &Hosts{pool}, Attempts: &Attempts{pool},
+	}
+}
 
 // querier is a pool or a transaction.
 type querier interface {
@@ -96,8 +112,8 @@ func all[T any](ctx context.Context, q querier, what, query string, args ...any)
 }
 
 // inTx runs f in a transaction.
-func (s *Store) inTx(ctx context.Context, f func(pgx.Tx) error) error {
-	return pgx.BeginFunc(ctx, s.pool, f)
+func inTx(ctx context.Context, pool *pgxpool.Pool, f func(pgx.Tx) error) error {
+	return pgx.BeginFunc(ctx, pool, f)
 }
 
 // wrap adds what failed, and maps PostgreSQL's errors to those of this package.
@@ -110,49 +126,4 @@ func wrap(what string, err error) error {
 		return fmt.Errorf("%s: %w", what, ErrNotFound)
 	}
 	return fmt.Errorf("%s: %w", what, err)
-}
-
-// Attempt is the state of the attempts counted under one key.
-type Attempt struct {
-	Level float64
-	At    time.Time // of the latest attempt
-	Next  time.Time // earliest time of the next attempt
-}
-
-// Attempt locks the state under a key and replaces it by the result of decide. If decide returns an
-// error, nothing is stored and Attempt returns that error.
-func (s *Store) Attempt(ctx context.Context, key [32]byte, now time.Time, decide func(Attempt) (Attempt, error)) error {
-	return s.inTx(ctx, func(tx pgx.Tx) error {
-		const lock = `insert into attempts (key, level, at, next_at) values ($1, 0, $2, $2)
-			on conflict (key) do update set key = excluded.key returning level, at, next_at`
-		before, err := one[Attempt](ctx, tx, "read attempts", lock, key[:], now)
-		if err != nil {
-			return err
-		}
-		after, err := decide(before)
-		if err != nil {
-			return err
-		}
-		return exec(ctx, tx, "store attempt", `update attempts set level = $2, at = $3, next_at = $4 where key = $1`,
-			key[:], after.Level, after.At, after.Next)
-	})
-}
-
-// Forget deletes the state under a key.
-func (s *Store) Forget(ctx context.Context, key [32]byte) error {
-	return exec(ctx, s.pool, "forget attempts", `delete from attempts where key = $1`, key[:])
-}
-
-// Tidy deletes sessions that began or were last used before the given times, expired links and
-// tokens, and attempts older than a day.
-func (s *Store) Tidy(ctx context.Context, now, begun, seen, expired time.Time) error {
-	batch := &pgx.Batch{}
-	batch.Queue(`delete from sessions where created_at <= $1 or seen_at <= $2`, begun, seen)
-	batch.Queue(`delete from invitations where expires_at <= $1`, now)
-	batch.Queue(`delete from tokens where expires_at < $1`, expired)
-	batch.Queue(`delete from attempts where at < $1`, now.Add(-24*time.Hour))
-	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
-		return fmt.Errorf("tidy accounts: %w", err)
-	}
-	return nil
 }

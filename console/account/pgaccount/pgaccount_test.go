@@ -33,7 +33,7 @@ func owner(t *testing.T, s *pgaccount.Store, org uuid.UUID, email string) pgacco
 	t.Helper()
 	now := time.Now()
 	p := pgaccount.Person{ID: uuid.New(), Email: email, Name: "Name", Password: "phc", Created: now}
-	if err := s.AddIdentified(t.Context(), p, "issuer", email, org, "owner"); err != nil {
+	if err := s.People.AddIdentified(t.Context(), p, "issuer", email, org, "owner"); err != nil {
 		t.Fatal(err)
 	}
 	return p
@@ -59,16 +59,16 @@ func TestGrants(t *testing.T) {
 func TestMainOrganization(t *testing.T) {
 	t.Parallel()
 	s, _ := store(t)
-	o, err := s.OrganizationBySlug(t.Context(), "main")
+	o, err := s.Organizations.BySlug(t.Context(), "main")
 	if err != nil || o.ID != mainOrg || o.RequireFactor {
 		t.Errorf("%+v, %v", o, err)
 	}
-	err = s.AddOrganization(t.Context(), pgaccount.Organization{ID: uuid.New(), Slug: "main", Name: "Other",
+	err = s.Organizations.Add(t.Context(), pgaccount.Organization{ID: uuid.New(), Slug: "main", Name: "Other",
 		Created: time.Now()})
 	if !errors.Is(err, pgaccount.ErrExists) {
 		t.Errorf("again: %v", err)
 	}
-	if err := s.SetOrganization(t.Context(), uuid.New(), "x", false); !errors.Is(err, pgaccount.ErrNotFound) {
+	if err := s.Organizations.Set(t.Context(), uuid.New(), "x", false); !errors.Is(err, pgaccount.ErrNotFound) {
 		t.Errorf("another: %v", err)
 	}
 }
@@ -81,7 +81,7 @@ func TestAttemptTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			err := s.Attempt(t.Context(), [32]byte{1}, now, func(a pgaccount.Attempt) (pgaccount.Attempt, error) {
+			err := s.Attempts.Attempt(t.Context(), [32]byte{1}, now, func(a pgaccount.Attempt) (pgaccount.Attempt, error) {
 				a.Level++
 				return a, nil
 			})
@@ -92,7 +92,7 @@ func TestAttemptTogether(t *testing.T) {
 	}
 	all.Wait()
 	refused := errors.New("refused")
-	err := s.Attempt(t.Context(), [32]byte{1}, now, func(a pgaccount.Attempt) (pgaccount.Attempt, error) {
+	err := s.Attempts.Attempt(t.Context(), [32]byte{1}, now, func(a pgaccount.Attempt) (pgaccount.Attempt, error) {
 		if a.Level != 20 {
 			t.Errorf("level %v", a.Level)
 		}
@@ -102,7 +102,7 @@ func TestAttemptTogether(t *testing.T) {
 	if !errors.Is(err, refused) {
 		t.Errorf("refused: %v", err)
 	}
-	_ = s.Attempt(t.Context(), [32]byte{1}, now, func(a pgaccount.Attempt) (pgaccount.Attempt, error) {
+	_ = s.Attempts.Attempt(t.Context(), [32]byte{1}, now, func(a pgaccount.Attempt) (pgaccount.Attempt, error) {
 		if a.Level != 20 {
 			t.Errorf("level %v after a refusal", a.Level)
 		}
@@ -118,7 +118,7 @@ func TestAcceptTogether(t *testing.T) {
 	hash := make([]byte, 32)
 	v := pgaccount.Invitation{Org: mainOrg, ID: uuid.New(), Role: "viewer", InvitedBy: "x", Created: now,
 		Expires: now.Add(time.Hour)}
-	if err := s.AddInvitation(ctx, v, hash); err != nil {
+	if err := s.Invitations.Add(ctx, v, hash); err != nil {
 		t.Fatal(err)
 	}
 	errs := make(chan error, 8)
@@ -126,7 +126,7 @@ func TestAcceptTogether(t *testing.T) {
 		go func() {
 			p := pgaccount.Person{ID: uuid.New(), Email: string(rune('a'+i)) + "@example.com", Name: "N",
 				Password: "phc", Created: now}
-			_, err := s.Accept(context.WithoutCancel(ctx), hash, pgaccount.Joining{Person: p, New: true}, now)
+			_, err := s.Invitations.Accept(context.WithoutCancel(ctx), hash, pgaccount.Joining{Person: p, New: true}, now)
 			errs <- err
 		}()
 	}
@@ -154,16 +154,16 @@ func TestHolder(t *testing.T) {
 	p := owner(t, s, mainOrg, "a@example.com")
 	owner(t, s, mainOrg, "b@example.com")
 	other := pgaccount.Organization{ID: uuid.New(), Slug: "other", Name: "Other", Created: now}
-	if err := s.AddOrganization(ctx, other); err != nil {
+	if err := s.Organizations.Add(ctx, other); err != nil {
 		t.Fatal(err)
 	}
 	session := pgaccount.Session{ID: uuid.New(), Hash: make([]byte, 32), Person: p.ID, Org: mainOrg, Created: now,
 		Seen: now, Confirmed: now}
-	if err := s.AddSession(ctx, session); err != nil {
+	if err := s.Sessions.Add(ctx, session); err != nil {
 		t.Fatal(err)
 	}
 	holder := func() string {
-		h, err := s.Holder(ctx, session.Hash, now.Add(-time.Hour), now.Add(-time.Hour))
+		h, err := s.Sessions.Holder(ctx, session.Hash, now.Add(-time.Hour), now.Add(-time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,40 +172,40 @@ func TestHolder(t *testing.T) {
 	if got := holder(); got != "main owner" {
 		t.Errorf("in %s", got)
 	}
-	if err := s.SetSessionOrg(ctx, session.ID, other.ID); !errors.Is(err, pgaccount.ErrNotFound) {
+	if err := s.Sessions.SetOrg(ctx, session.ID, other.ID); !errors.Is(err, pgaccount.ErrNotFound) {
 		t.Errorf("to an organization of others: %v", err)
 	}
 	hash := append(make([]byte, 31), 1)
-	if err := s.AddInvitation(ctx, pgaccount.Invitation{Org: other.ID, ID: uuid.New(), Role: "viewer", Created: now,
+	if err := s.Invitations.Add(ctx, pgaccount.Invitation{Org: other.ID, ID: uuid.New(), Role: "viewer", Created: now,
 		Expires: now.Add(time.Hour)}, hash); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Accept(ctx, hash, pgaccount.Joining{Person: p}, now); err != nil {
+	if _, err := s.Invitations.Accept(ctx, hash, pgaccount.Joining{Person: p}, now); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetSessionOrg(ctx, session.ID, other.ID); err != nil {
+	if err := s.Sessions.SetOrg(ctx, session.ID, other.ID); err != nil {
 		t.Fatal(err)
 	}
 	if got := holder(); got != "other viewer" {
 		t.Errorf("in %s", got)
 	}
-	if err := s.RemoveMember(ctx, other.ID, p.ID); err != nil { // other organizations may have no owner
+	if err := s.Members.Remove(ctx, other.ID, p.ID); err != nil { // other organizations may have no owner
 		t.Fatal(err)
 	}
 	if got := holder(); got != "main owner" {
 		t.Errorf("in %s", got)
 	}
-	if err := s.RemoveMember(ctx, mainOrg, p.ID); err != nil {
+	if err := s.Members.Remove(ctx, mainOrg, p.ID); err != nil {
 		t.Fatal(err)
 	}
 	if got := holder(); got != " " {
 		t.Errorf("in %s", got)
 	}
-	if _, err := s.Holder(ctx, session.Hash, now.Add(time.Second), now.Add(-time.Hour)); !errors.Is(err,
+	if _, err := s.Sessions.Holder(ctx, session.Hash, now.Add(time.Second), now.Add(-time.Hour)); !errors.Is(err,
 		pgaccount.ErrNotFound) {
 		t.Errorf("begun too long ago: %v", err)
 	}
-	if _, err := s.Holder(ctx, session.Hash, now.Add(-time.Hour), now.Add(time.Second)); !errors.Is(err,
+	if _, err := s.Sessions.Holder(ctx, session.Hash, now.Add(-time.Hour), now.Add(time.Second)); !errors.Is(err,
 		pgaccount.ErrNotFound) {
 		t.Errorf("seen too long ago: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Session is one row of the sessions table.
@@ -21,8 +22,11 @@ type Session struct {
 
 const sessionColumns = `session_id, hash, person_id, org_id, device, created_at, seen_at, confirmed_at`
 
-// AddSession stores a session.
-func (s *Store) AddSession(ctx context.Context, v Session) error {
+// Sessions stores sessions, in the table sessions.
+type Sessions struct{ pool *pgxpool.Pool }
+
+// Add stores a session.
+func (s *Sessions) Add(ctx context.Context, v Session) error {
 	return exec(ctx, s.pool, "store session", `insert into sessions (`+sessionColumns+
 		`) values ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		v.ID, v.Hash, v.Person, v.Org, v.Device, v.Created, v.Seen, v.Confirmed)
@@ -50,7 +54,7 @@ type Holder struct {
 
 // Holder returns the session of a token, or [ErrNotFound] if it began or was last used before the
 // given times.
-func (s *Store) Holder(ctx context.Context, hash []byte, begun, seen time.Time) (Holder, error) {
+func (s *Sessions) Holder(ctx context.Context, hash []byte, begun, seen time.Time) (Holder, error) {
 	return one[Holder](ctx, s.pool, "read session", `
 		select s.session_id, s.created_at, s.seen_at, s.confirmed_at,
 			p.person_id, p.email, p.name, p.password is not null, p.factor is not null,
@@ -66,42 +70,48 @@ func (s *Store) Holder(ctx context.Context, hash []byte, begun, seen time.Time) 
 }
 
 // Touch updates a session's time of last use.
-func (s *Store) Touch(ctx context.Context, id uuid.UUID, now time.Time) error {
+func (s *Sessions) Touch(ctx context.Context, id uuid.UUID, now time.Time) error {
 	return exec(ctx, s.pool, "touch session", `update sessions set seen_at = greatest(seen_at, $2)
 		where session_id = $1`, id, now)
 }
 
-// Sessions returns a person's sessions that began and were used after the given times, newest
+// List returns a person's sessions that began and were used after the given times, newest
 // first.
-func (s *Store) Sessions(ctx context.Context, person uuid.UUID, begun, seen time.Time) ([]Session, error) {
+func (s *Sessions) List(ctx context.Context, person uuid.UUID, begun, seen time.Time) ([]Session, error) {
 	return all[Session](ctx, s.pool, "list sessions", `select `+sessionColumns+` from sessions
 		where person_id = $1 and created_at > $2 and seen_at > $3 order by seen_at desc, session_id`, person, begun, seen)
 }
 
 // Rotate replaces a session's token and sets the time of its confirmation. It returns
 // [ErrNotFound].
-func (s *Store) Rotate(ctx context.Context, id uuid.UUID, hash []byte, confirmed time.Time) error {
+func (s *Sessions) Rotate(ctx context.Context, id uuid.UUID, hash []byte, confirmed time.Time) error {
 	return must(ctx, s.pool, "rotate session", `update sessions set hash = $2, confirmed_at = $3,
 		seen_at = greatest(seen_at, $3) where session_id = $1`, id, hash, confirmed)
 }
 
-// SetSessionOrg changes the organization of a session. It returns [ErrNotFound] if the person is
+// SetOrg changes the organization of a session. It returns [ErrNotFound] if the person is
 // not a member.
-func (s *Store) SetSessionOrg(ctx context.Context, id, org uuid.UUID) error {
+func (s *Sessions) SetOrg(ctx context.Context, id, org uuid.UUID) error {
 	return must(ctx, s.pool, "switch organization", `update sessions set org_id = $2 where session_id = $1
 		and exists (select from members m where m.org_id = $2 and m.person_id = sessions.person_id)`, id, org)
 }
 
-// EndSession ends a person's session, or returns [ErrNotFound].
-func (s *Store) EndSession(ctx context.Context, person, id uuid.UUID) error {
+// End ends a person's session, or returns [ErrNotFound].
+func (s *Sessions) End(ctx context.Context, person, id uuid.UUID) error {
 	return must(ctx, s.pool, "end session", `delete from sessions where person_id = $1 and session_id = $2`, person, id)
 }
 
 // EndOthers ends all sessions of a person but one.
-func (s *Store) EndOthers(ctx context.Context, person, keep uuid.UUID) error {
+func (s *Sessions) EndOthers(ctx context.Context, person, keep uuid.UUID) error {
 	return endOthers(ctx, s.pool, person, keep)
 }
 
 func endOthers(ctx context.Context, q querier, person, keep uuid.UUID) error {
 	return exec(ctx, q, "end sessions", `delete from sessions where person_id = $1 and session_id <> $2`, person, keep)
+}
+
+// Tidy deletes sessions that began or were last used at the given times or before.
+func (s *Sessions) Tidy(ctx context.Context, begun, seen time.Time) error {
+	return exec(ctx, s.pool, "tidy sessions", `delete from sessions where created_at <= $1 or seen_at <= $2`, begun,
+		seen)
 }

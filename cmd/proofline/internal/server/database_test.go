@@ -91,7 +91,7 @@ func TestSetupLink(t *testing.T) {
 	owner := account.NewPerson{
 		OrgName: "Halls", Email: "owner@example.com", Name: "Owner", Password: "correct battery horse",
 	}
-	if _, err := s.organizers.accounts.Accept(t.Context(), token, owner, account.Client{}); err != nil {
+	if _, err := s.organizers.accounts.Invitations.Accept(t.Context(), token, owner, account.Client{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(s.SetupFile); !os.IsNotExist(err) {

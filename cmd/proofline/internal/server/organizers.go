@@ -83,10 +83,10 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	})
 	o.sites = site.New(site.Options{
 		Store: pgsite.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, Activity: o.activity,
-		HostOwner: o.accounts.HostOwner, Slug: s.slugOf,
+		HostOwner: o.accounts.Hosts.Owner, Slug: s.slugOf,
 	})
 	alerts := alert.New(alert.Options{
-		Rooms: s.rooms, Figures: o.live.Figures, ExpiringTokens: o.accounts.AllExpiringTokens, Sender: o.webhooks,
+		Rooms: s.rooms, Figures: o.live.Figures, ExpiringTokens: o.accounts.Tokens.AllExpiring, Sender: o.webhooks,
 		Log: s.cfg.Log,
 	})
 	s.inBackground(o.live.Run, o.webhooks.Run, alerts.Run, s.cleanUp)
@@ -97,7 +97,7 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 // machine's journal would keep it long after its use. Once there is an owner it
 // removes the file.
 func (s *Server) keepSetupLink(ctx context.Context) (err error) {
-	if s.SetupLink, err = s.organizers.accounts.SetupLink(ctx); err != nil {
+	if s.SetupLink, err = s.organizers.accounts.Invitations.SetupLink(ctx); err != nil {
 		return err
 	}
 	if s.SetupLink == "" {
@@ -118,7 +118,7 @@ func (s *Server) removeSetupLink() {
 }
 
 func (s *Server) organizerName(ctx context.Context, org uuid.UUID) string {
-	return s.organizers.accounts.PublicName(ctx, org)
+	return s.organizers.accounts.Organizations.PublicName(ctx, org)
 }
 
 // mailer returns the sender of invitations; nil when the server has no mail.
@@ -162,7 +162,7 @@ func (s *Server) cleanUp(ctx context.Context) {
 			if err := s.organizers.accounts.Tidy(ctx); err != nil && ctx.Err() == nil {
 				s.cfg.Log.Warn("cannot delete expired sessions and links", "err", err)
 			}
-			if owned, err := s.organizers.accounts.HasOwner(ctx); err == nil &&
+			if owned, err := s.organizers.accounts.Invitations.HasOwner(ctx); err == nil &&
 				owned { // possibly by another node's link
 				s.removeSetupLink()
 			}
@@ -177,12 +177,12 @@ func (s *Server) cleanUp(ctx context.Context) {
 
 // ownsHost reports whether an organization has proven that it owns a host.
 func (s *Server) ownsHost(ctx context.Context, org uuid.UUID, host string) (bool, error) {
-	owner, ok, err := s.organizers.accounts.HostOwner(ctx, host)
+	owner, ok, err := s.organizers.accounts.Hosts.Owner(ctx, host)
 	return ok && owner == org, err
 }
 
 // slugOf returns an organization's slug.
 func (s *Server) slugOf(ctx context.Context, org uuid.UUID) (string, error) {
-	o, err := s.organizers.accounts.Organization(ctx, account.ServerActor(org))
+	o, err := s.organizers.accounts.Organizations.Get(ctx, account.ServerActor(org))
 	return o.Slug, err
 }
