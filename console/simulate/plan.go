@@ -225,7 +225,8 @@ func (c *checks) arrivals(a *Arrivals) {
 	c.Check(len(a.Buckets) > 0, "arrivals.buckets", `must be a list of {"at": duration, "count": number}`)
 	for i, b := range a.Buckets {
 		at := fmt.Sprintf("arrivals.buckets[%d]", i)
-		ok := b.Count >= 0 && b.Count <= MaxVisitors && b.At >= 0 && b.At <= longest && (i == 0 || b.At > a.Buckets[i-1].At)
+		ok := b.Count >= 0 && b.Count <= MaxVisitors && b.At >= 0 && b.At <= longest &&
+			(i == 0 || b.At > a.Buckets[i-1].At)
 		c.Check(ok, at, fmt.Sprintf("must be later than the one before, at most %s after the opening, "+
 			"with a count from 0 to %d", longest, MaxVisitors))
 		if !ok {
