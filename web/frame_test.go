@@ -31,7 +31,7 @@ func bare(t *testing.T, handle echo.HandlerFunc) (*site, *safeBuffer) {
 	s.echo.GET("/test", handle)
 	listener := httptest.NewServer(s)
 	t.Cleanup(listener.Close)
-	return &site{t, s, nil, listener.URL}, log
+	return &site{t, s, nil, nil, listener.URL}, log
 }
 
 // TestProblems checks the answer to each error.

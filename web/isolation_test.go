@@ -97,7 +97,7 @@ func (s *tenants) fill(n manage.Needs, in account.Actor, exists bool) string {
 			slug = name
 		}
 		if strings.HasSuffix(n.Path, "/pull") {
-			if _, err := s.Control().SetPull(s.Context(), in, name, true); err != nil {
+			if _, err := s.control.SetPull(s.Context(), in, name, true); err != nil {
 				s.Fatal(err)
 			}
 		}
@@ -193,7 +193,7 @@ func anonymous(a answer) []string {
 // acts returns the latest activity log entry of an organization.
 func (s *tenants) acts(in account.Actor) uuid.UUID {
 	s.Helper()
-	page, err := s.api.Activity.Entries(s.Context(), in, "", uuid.Nil, 1)
+	page, err := s.control.Activity.Entries(s.Context(), in, "", uuid.Nil, 1)
 	if err != nil {
 		s.Fatal(err)
 	}

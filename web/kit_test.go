@@ -46,8 +46,9 @@ var built = fstest.MapFS{
 type site struct {
 	testing.TB
 	*Server
-	rooms *room.Rooms
-	url   string
+	rooms   *room.Rooms
+	control *control.Rooms
+	url     string
 }
 
 // newSite starts a site; options may be changed before it starts.
@@ -76,7 +77,7 @@ func startSite(t testing.TB, o Options) *site {
 	s := New(o)
 	listener := httptest.NewServer(s)
 	t.Cleanup(listener.Close)
-	return &site{t, s, o.Rooms, listener.URL}
+	return &site{t, s, o.Rooms, o.Control, listener.URL}
 }
 
 // newTimed starts a site with a clock that the test controls.

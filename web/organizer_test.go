@@ -111,11 +111,11 @@ func TestReportOrganizer(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
 	slug := s.make("slug", s.other)
-	if _, err := s.Control().End(t.Context(), s.other, slug); err != nil {
+	if _, err := s.control.End(t.Context(), s.other, slug); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the report is published", func() bool {
-		done, err := s.Control().PublishReport(t.Context(), s.other, slug)
+		done, err := s.control.PublishReport(t.Context(), s.other, slug)
 		return err == nil && <-done == nil
 	})
 	if a := s.get("/r/"+slug+"/report", "Accept: text/html").want(http.StatusOK); !strings.Contains(a.body, "<dt>Organizer</dt><dd>The others</dd>") {

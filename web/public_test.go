@@ -69,7 +69,7 @@ func TestMalformed(t *testing.T) {
 		{path: "/r/bad/tickets/x/claim", body: v.claimBody(), status: 400, name: "invalid", fields: "ticket"},
 	} {
 		t.Run("", func(t *testing.T) {
-			s := &site{t, s.Server, s.rooms, s.url}
+			s := &site{t, s.Server, s.rooms, s.control, s.url}
 			p := s.post(c.path, c.body, c.headers...).problem(c.status, c.name)
 			var fields []string
 			for _, e := range p.Errors {

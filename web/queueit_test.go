@@ -184,7 +184,7 @@ func TestQueueItTenants(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
 	s.make("slug", s.main)
-	if _, err := s.Control().Create(t.Context(), s.main, room.Config{Slug: "ours", Beacon: "none"}, control.Place{}); err != nil {
+	if _, err := s.control.Create(t.Context(), s.main, room.Config{Slug: "ours", Beacon: "none"}, control.Place{}); err != nil {
 		t.Fatal(err)
 	}
 	theirs, _ := s.token(s.other, account.Admin, time.Hour)

@@ -13,8 +13,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
-	"github.com/proofline/proofline/web/manage"
 )
 
 // A document is rendered again when the room has changed and the document is at least minAge old. At
@@ -159,7 +159,7 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 		o.decimal("freed_per_minute", l.PerMinute)
 	}
 	if s.Pull {
-		o.text("by", manage.ByPull)
+		o.text("by", wire.ByPull)
 	}
 	o.close()
 	o.windows(s, now)

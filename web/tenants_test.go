@@ -186,17 +186,17 @@ func (s *tenants) make(what string, in account.Actor) string {
 	short := "x" + strings.ReplaceAll(uuid.NewString(), "-", "")[:12]
 	switch what {
 	case "slug":
-		_, err := s.Control().Create(ctx, in, room.Config{Slug: short, Beacon: "none"}, control.Place{})
+		_, err := s.control.Create(ctx, in, room.Config{Slug: short, Beacon: "none"}, control.Place{})
 		fail(err)
 		return short
 	case "ended":
-		_, err := s.Control().Create(ctx, in, room.Config{Slug: short, Beacon: "none"}, control.Place{})
+		_, err := s.control.Create(ctx, in, room.Config{Slug: short, Beacon: "none"}, control.Place{})
 		fail(err)
-		_, err = s.Control().End(ctx, in, short)
+		_, err = s.control.End(ctx, in, short)
 		fail(err)
 		return short
 	case "draft":
-		d, err := s.Control().SaveDraft(ctx, in, uuid.Nil, 0, "", json.RawMessage(`{"slug":"`+short+`"}`))
+		d, err := s.control.SaveDraft(ctx, in, uuid.Nil, 0, "", json.RawMessage(`{"slug":"`+short+`"}`))
 		fail(err)
 		return d.ID.String()
 	case "member":
@@ -240,7 +240,7 @@ func (s *tenants) make(what string, in account.Actor) string {
 	case "version":
 		return "1" // of the site that was made before
 	case "rehearsal":
-		r, err := s.Control().Rehearse(ctx, in, s.make("slug", in), rehearse.Plan{Visitors: rehearse.MinVisitors})
+		r, err := s.control.Rehearse(ctx, in, s.make("slug", in), rehearse.Plan{Visitors: rehearse.MinVisitors})
 		fail(err)
 		return r.Slug
 	case "organization":
@@ -271,7 +271,7 @@ func (s *tenants) join(slug string) string {
 // stopRehearsals stops those of an organization.
 func (s *tenants) stopRehearsals(in account.Actor) {
 	s.Helper()
-	list, err := s.Control().ListRehearsals(in)
+	list, err := s.control.ListRehearsals(in)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -279,11 +279,8 @@ func (s *tenants) stopRehearsals(in account.Actor) {
 		if r.Over {
 			continue
 		}
-		if err := s.Control().StopRehearsal(s.Context(), in, r.Slug); err != nil {
+		if err := s.control.StopRehearsal(s.Context(), in, r.Slug); err != nil {
 			s.Fatal(err)
 		}
 	}
 }
-
-// Control returns the operations on rooms of the site.
-func (s *tenants) Control() *control.Rooms { return s.api.Control }

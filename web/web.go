@@ -171,6 +171,9 @@ func (s *Server) openAPI(o Options) {
 		Sites: o.Sites, ServerToken: o.AdminToken,
 		Status: func(err error) int { return s.describe(err).Status },
 	}
+	if o.Control != nil {
+		m.Rooms, m.Keys = o.Rooms, o.Control.Store
+	}
 	if o.Rooms != nil {
 		m.PublicURL = o.Rooms.PublicURL
 	}

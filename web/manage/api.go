@@ -2,13 +2,8 @@ package manage
 
 import (
 	"cmp"
-	"context"
-	"crypto/sha256"
-	"crypto/subtle"
 	"errors"
 	"net/http"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/labstack/echo/v4"
@@ -48,11 +43,14 @@ var (
 // Options configures [New]. Services that are nil have no routes.
 type Options struct {
 	Control  *control.Rooms
+	Rooms    Rooms // required with Control
 	Activity *activity.Log
 	Accounts *account.Accounts
 	Live     *live.Live
 	Webhooks *webhook.Service
 	Sites    *site.Sites
+	// Keys stores Idempotency-Keys and the answers to them; required with Control.
+	Keys Keys
 	// ServerToken is the server's own bearer token, valid in every organization; empty: none.
 	ServerToken string
 	// PublicURL is the server's base URL, without a trailing slash.
@@ -61,51 +59,73 @@ type Options struct {
 	Status func(error) int
 }
 
+// Rooms is what the API needs of [room.Rooms] itself.
+type Rooms interface {
+	roomsBySlug
+	clockConfirmer
+}
+
 // API is the management API. Safe for concurrent use.
 type API struct {
-	Options
-	token      [sha256.Size]byte // hash of the server's token
-	routes     []route
-	document   func() []byte
-	simulating chan struct{} // one value per running simulation
-	pruned     clock
+	callers   callers
+	keys      *keys
+	parts     []part
+	routes    []route // of all parts
+	publicURL string
+	document  func() []byte
 }
+
+// part serves the routes of one kind of resource.
+type part interface{ routes() []route }
 
 // New returns the management API.
 func New(o Options) *API {
-	a := &API{Options: o, token: sha256.Sum256([]byte(o.ServerToken)), simulating: make(chan struct{}, maxSimulating)}
-	if o.Control != nil {
-		a.routes = slices.Concat(a.routes, a.roomRoutes(), a.queueItRoutes(), a.brandRoutes(), a.controlRoutes(), a.ticketRoutes(), a.draftRoutes())
+	a := &API{
+		callers: newCallers(o.Accounts, o.ServerToken), keys: &keys{store: o.Keys, status: o.Status},
+		parts: newParts(o), publicURL: o.PublicURL,
+	}
+	for _, p := range a.parts {
+		a.routes = append(a.routes, p.routes()...)
+	}
+	a.document = sync.OnceValue(func() []byte { return a.Document(false) })
+	return a
+}
+
+// newParts returns the parts of the API whose services exist, in the order of the OpenAPI document.
+func newParts(o Options) (list []part) {
+	l := links{o.PublicURL}
+	if r := o.Control; r != nil {
+		list = append(list, rooms{r, l}, queueIt{r}, brandChecks{}, controls{r}, tickets{r}, drafts{r, l})
 	}
 	if o.Activity != nil {
-		a.routes = append(a.routes, a.activityRoutes()...)
+		list = append(list, activityLog{o.Activity})
 	}
 	if o.Control != nil {
-		a.routes = append(a.routes, a.simulationRoutes()...)
+		list = append(list, newSimulations(o.Control))
 	}
 	if o.Control != nil && o.Control.Rehearsals != nil {
-		a.routes = append(a.routes, a.rehearsalRoutes()...)
+		list = append(list, rehearsals{o.Control})
 	}
 	if o.Control != nil && o.Live != nil {
-		a.routes = append(a.routes, a.figureRoutes()...)
+		list = append(list, figures{o.Control, o.Live})
 	}
-	if o.Accounts != nil {
-		a.routes = slices.Concat(a.routes, a.organizationRoutes(), a.memberRoutes(), a.tokenRoutes(), a.hostRoutes())
+	if a := o.Accounts; a != nil {
+		list = append(list, organizations{a.Organizations, a.SignInLinks, a.Invitations},
+			members{a.Members, a.Invitations}, tokens{a.Tokens}, hosts{a.Hosts})
 	}
 	if o.Control != nil {
-		a.routes = append(a.routes, a.clockRoutes()...)
+		list = append(list, clocks{o.Rooms})
 	}
-	if o.Webhooks != nil {
-		a.routes = slices.Concat(a.routes, a.webhookRoutes(), a.alertRoutes())
+	if w := o.Webhooks; w != nil {
+		list = append(list, webhooks{w, l}, deliveries{w}, alerts{w})
 	}
 	if o.Sites != nil {
-		a.routes = append(a.routes, a.siteRoutes()...)
+		list = append(list, sites{o.Sites, l}, siteRules{o.Sites})
 	}
 	if o.Sites != nil && o.Control != nil {
-		a.routes = append(a.routes, a.reportRoutes()...)
+		list = append(list, reports{o.Sites, o.Rooms})
 	}
-	a.document = sync.OnceValue(func() []byte { return a.describe(false) })
-	return a
+	return list
 }
 
 // Route is a route in the form that a router needs.
@@ -151,65 +171,13 @@ func (a *API) Guard(next echo.HandlerFunc) echo.HandlerFunc {
 		if c.Path() == documentPath && c.Request().Method == http.MethodGet {
 			return next(c)
 		}
-		actor, err := a.authenticate(c.Request())
+		actor, err := a.callers.actor(c.Request())
 		if err != nil {
 			return err
 		}
 		c.Set(actorKey, actor)
 		return next(c)
 	}
-}
-
-// OrganizationHeader names the organization in which a token acts. Only the server's own token can
-// act in several.
-const OrganizationHeader = "Proofline-Organization"
-
-// authenticate returns the actor for the request's token.
-func (a *API) authenticate(r *http.Request) (account.Actor, error) {
-	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
-	if token == "" || !strings.EqualFold(scheme, "Bearer") {
-		return account.Actor{}, ErrToken
-	}
-	slug := r.Header.Get(OrganizationHeader)
-	if a.isServer(token) {
-		return a.serverActor(r.Context(), slug)
-	}
-	if a.Accounts == nil {
-		return account.Actor{}, ErrToken
-	}
-	actor, err := a.Accounts.Tokens.Authenticate(r.Context(), token)
-	if errors.Is(err, account.ErrToken) {
-		return account.Actor{}, ErrToken
-	}
-	if err != nil || slug == "" {
-		return actor, err
-	}
-	o, err := a.Accounts.Organizations.BySlug(r.Context(), slug)
-	if errors.Is(err, account.ErrNotFound) || err == nil && o.ID != actor.Org {
-		return account.Actor{}, ErrOrganization
-	}
-	return actor, err
-}
-
-// isServer reports whether token is the server's token. It compares hashes, so that timing reveals
-// neither the token nor its length.
-func (a *API) isServer(token string) bool {
-	sum := sha256.Sum256([]byte(token))
-	return subtle.ConstantTimeCompare(sum[:], a.token[:]) == 1 && a.ServerToken != ""
-}
-
-func (a *API) serverActor(ctx context.Context, slug string) (account.Actor, error) {
-	if slug == "" {
-		return account.ServerActor(account.MainOrg), nil
-	}
-	if a.Accounts == nil {
-		return account.Actor{}, ErrOrganization
-	}
-	o, err := a.Accounts.Organizations.BySlug(ctx, slug)
-	if errors.Is(err, account.ErrNotFound) {
-		return account.Actor{}, ErrOrganization
-	}
-	return account.ServerActor(o.ID), err
 }
 
 // serve answers one request to a route.
@@ -228,7 +196,7 @@ func (a *API) serve(r *route, c echo.Context) error {
 			return err
 		}
 	}
-	out, err := a.once(r, in, func() (reply, error) { return r.do(in) })
+	out, err := a.keys.once(r, in, func() (reply, error) { return r.do(in) })
 	if err != nil {
 		return err
 	}

@@ -167,9 +167,9 @@ func misnamed(t reflect.Type) func(within []string, name string) string {
 	return func(within []string, name string) string {
 		at := t
 		for _, outer := range within {
-			at = members(at)[outer]
+			at = membersOf(at)[outer]
 		}
-		known := members(at)
+		known := membersOf(at)
 		if _, ok := known[name]; ok || known == nil {
 			return ""
 		}
@@ -182,16 +182,15 @@ func misnamed(t reflect.Type) func(within []string, name string) string {
 	}
 }
 
-// membersOf caches the results of members, because a body may have many values of one type.
-var membersOf sync.Map // by reflect.Type
+// memberCache caches the results of membersOf, because a body may have many values of one type.
+var memberCache sync.Map // by reflect.Type
 
-// members returns the JSON members, with their types, of a struct or of the elements of a list; nil
-// for
-// other types.
-func members(t reflect.Type) map[string]reflect.Type {
-	kept, ok := membersOf.Load(t)
+// membersOf returns the JSON members, with their types, of a struct or of the elements of a list; nil
+// for other types.
+func membersOf(t reflect.Type) map[string]reflect.Type {
+	kept, ok := memberCache.Load(t)
 	if !ok {
-		kept, _ = membersOf.LoadOrStore(t, readMembers(t))
+		kept, _ = memberCache.LoadOrStore(t, readMembers(t))
 	}
 	list, _ := kept.(map[string]reflect.Type)
 	return list

@@ -8,12 +8,15 @@
 //
 //	Guard: token -> actor      serve: scope, body, Idempotency-Key -> handler -> reply
 //
+// The table is assembled from parts, one for each kind of resource. A part has its routes, their handlers and the
+// one or two services that they need; bodies are types of package wire. TestParts fails if a part is missing in
+// the table.
+//
 // Handlers call [control.Rooms], [account.Accounts] and similar services, which check the actor's
 // organization and write the activity log. Requests for anything of another organization get the same
 // answer as for something that does not exist.
 //
-// Bodies are JSON. Errors are returned, and become problem documents in package
-// web. Times are RFC 3339, durations such as "30s".
+// Bodies are JSON. Errors are returned, and become problem documents in package web. Times are RFC 3339, durations such as "30s".
 //
 // # Retries and concurrent changes
 //

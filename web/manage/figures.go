@@ -7,36 +7,55 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/internal/wire"
 )
 
-type historyJSON struct {
-	Minutes []live.Minute `json:"minutes" doc:"Steps with changes, oldest first."`
+// figures serves the metrics of rooms.
+type figures struct {
+	control *control.Rooms
+	live    *live.Live
 }
 
-func (a *API) figureRoutes() []route {
+func (a figures) routes() []route {
 	const tag = "figures"
-	csv := parameter{name: "format", about: "Format of the answer: json, or csv for a table.", schema: schema{"type": "string", "enum": []string{"json", "csv"}}}
+	csv := parameter{
+		name: "format", about: "Format of the answer: json, or csv for a table.",
+		schema: schema{"type": "string", "enum": []string{"json", "csv"}},
+	}
 	return []route{
 		{
 			method: http.MethodGet, path: "rooms/{slug}/figures", scope: account.Read, name: "showFigures", tag: tag,
-			summary: "Show a room's current metrics", more: "They are updated once a second.", out: live.Figures{}, do: a.showFigures,
+			summary: "Show a room's current metrics", more: "They are updated once a second.", out: live.Figures{},
+			do: a.showFigures,
 		},
 		{
 			method: http.MethodGet, path: "rooms/{slug}/recent", scope: account.Read, name: "showRecent", tag: tag,
-			summary: "Show the last 15 minutes of a room, second by second", more: "Limited to what the answering node has in memory.", out: live.Series{}, do: a.showRecent,
+			summary: "Show the last 15 minutes of a room, second by second",
+			more:    "Limited to what the answering node has in memory.", out: live.Series{}, do: a.showRecent,
 		},
 		{
 			method: http.MethodGet, path: "rooms/{slug}/history", scope: account.Read, name: "showHistory", tag: tag,
 			summary: "Show a room minute by minute",
 			query: []parameter{
-				{name: "from", about: "Start; default: 30 days ago.", schema: schema{"type": "string", "format": "date-time"}},
-				{name: "to", about: "End, exclusive; default: now.", schema: schema{"type": "string", "format": "date-time"}},
-				{name: "step", about: "Length of a step in whole minutes, such as 5m; by default there are at most 1,000.", schema: schema{"type": "string"}},
+				{
+					name: "from", about: "Start; default: 30 days ago.",
+					schema: schema{"type": "string", "format": "date-time"},
+				},
+				{
+					name: "to", about: "End, exclusive; default: now.",
+					schema: schema{"type": "string", "format": "date-time"},
+				},
+				{
+					name:   "step",
+					about:  "Length of a step in whole minutes, such as 5m; by default there are at most 1,000.",
+					schema: schema{"type": "string"},
+				},
 				csv,
 			},
-			out: historyJSON{}, csv: true, do: a.showHistory,
+			out: wire.History{}, csv: true, do: a.showHistory,
 		},
 		{
 			method: http.MethodGet, path: "rooms/{slug}/summary", scope: account.Read, name: "showSummary", tag: tag,
@@ -52,27 +71,27 @@ func (a *API) figureRoutes() []route {
 }
 
 // mayLook checks that the room is the actor's, which package live does not do.
-func (a *API) mayLook(c *call) error {
-	_, err := a.Control.Room(c, c.actor, c.param("slug"))
+func (a figures) mayLook(c *call) error {
+	_, err := a.control.Room(c, c.actor, c.param("slug"))
 	return err
 }
 
-func (a *API) showFigures(c *call) (reply, error) {
+func (a figures) showFigures(c *call) (reply, error) {
 	if err := a.mayLook(c); err != nil {
 		return reply{}, err
 	}
-	f, err := a.Live.Figures(c, c.param("slug"))
+	f, err := a.live.Figures(c, c.param("slug"))
 	if err != nil {
 		return reply{}, err
 	}
 	return answer(f)
 }
 
-func (a *API) showRecent(c *call) (reply, error) {
+func (a figures) showRecent(c *call) (reply, error) {
 	if err := a.mayLook(c); err != nil {
 		return reply{}, err
 	}
-	s, err := a.Live.Recent(c, c.param("slug"))
+	s, err := a.live.Recent(c, c.param("slug"))
 	if err != nil {
 		return reply{}, err
 	}
@@ -90,7 +109,7 @@ func (c *call) wantsCSV() (bool, error) {
 	return false, invalid.Field("format", "must be json or csv")
 }
 
-func (a *API) showHistory(c *call) (reply, error) {
+func (a figures) showHistory(c *call) (reply, error) {
 	if err := a.mayLook(c); err != nil {
 		return reply{}, err
 	}
@@ -112,12 +131,12 @@ func (a *API) showHistory(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	list, err := a.Live.History(c, c.param("slug"), from, to, step)
+	list, err := a.live.History(c, c.param("slug"), from, to, step)
 	if errors.Is(err, live.ErrSpan) {
 		return reply{}, invalid.Field("from", "must be before to, and step whole minutes")
 	}
 	if err != nil || !csv {
-		return reply{body: historyJSON{list}}, err
+		return reply{body: wire.History{Minutes: list}}, err
 	}
 	var b bytes.Buffer
 	err = live.WriteMinutes(&b, list)
@@ -128,8 +147,8 @@ func table(b *bytes.Buffer, err error) (reply, error) {
 	return reply{raw: b.Bytes(), mediaType: "text/csv; charset=utf-8"}, err
 }
 
-func (a *API) showSummary(c *call) (reply, error) {
-	r, err := a.Control.Room(c, c.actor, c.param("slug"))
+func (a figures) showSummary(c *call) (reply, error) {
+	r, err := a.control.Room(c, c.actor, c.param("slug"))
 	if err != nil {
 		return reply{}, err
 	}
@@ -137,7 +156,7 @@ func (a *API) showSummary(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	s, err := a.Live.Summary(c, r.Slug)
+	s, err := a.live.Summary(c, r.Slug)
 	if err != nil || !csv {
 		return reply{body: s}, err
 	}
@@ -146,11 +165,11 @@ func (a *API) showSummary(c *call) (reply, error) {
 	return table(&b, err)
 }
 
-func (a *API) export(c *call) (reply, error) {
+func (a figures) export(c *call) (reply, error) {
 	if err := a.mayLook(c); err != nil {
 		return reply{}, err
 	}
-	e, err := a.Live.Export(c, c.param("slug"))
+	e, err := a.live.Export(c, c.param("slug"))
 	if err != nil {
 		return reply{}, err
 	}

@@ -2,21 +2,13 @@ package manage
 
 import (
 	"net/http"
-	"time"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/internal/wire"
 )
 
-// hostJSON is a custom host that the organization has claimed.
-type hostJSON struct {
-	Host     string     `json:"host"`
-	Record   string     `json:"record" doc:"Name of the TXT record that proves ownership."`
-	Value    string     `json:"value" doc:"Content of the record."`
-	Verified *time.Time `json:"verified" doc:"Time of verification. Null: not verified, or another organization has verified the host since."`
-}
-
-func newHostJSON(h account.Host) hostJSON {
-	out := hostJSON{h.Host, h.Record, h.Token, nil}
+func newHost(h account.Host) wire.Host {
+	out := wire.Host{Host: h.Host, Record: h.Record, Value: h.Token, Verified: nil}
 	if h.Verified != nil {
 		verified := h.Verified.UTC()
 		out.Verified = &verified
@@ -24,59 +16,55 @@ func newHostJSON(h account.Host) hostJSON {
 	return out
 }
 
-type hostList struct {
-	Hosts []hostJSON `json:"hosts"`
-}
+// hosts serves the custom hosts of an organization.
+type hosts struct{ hosts *account.Hosts }
 
-type hostInput struct {
-	Host string `json:"host" need:"true" doc:"A host name, without port."`
-}
-
-func (a *API) hostRoutes() []route {
+func (a hosts) routes() []route {
 	const tag = "hosts"
 	return []route{
 		{
 			method: http.MethodGet, path: "hosts", scope: account.Read, name: "listHosts", tag: tag,
-			summary: "List the custom hosts of the organization", out: hostList{}, do: a.listHosts,
+			summary: "List the custom hosts of the organization", out: wire.HostList{}, do: a.listHosts,
 		},
 		{
 			method: http.MethodPost, path: "hosts", scope: account.Admin, name: "addHost", tag: tag,
 			summary: "Claim a custom host", more: "Rooms can be published under it once its TXT record is found.",
-			in: hostInput{}, example: `{"host": "tickets.example.com"}`, out: hostJSON{}, status: http.StatusCreated, key: keyKept, do: a.addHost,
+			in: wire.HostInput{}, example: `{"host": "tickets.example.com"}`, out: wire.Host{},
+			status: http.StatusCreated, key: keyKept, do: a.addHost,
 		},
 		{
 			method: http.MethodPost, path: "hosts/{host}/verify", scope: account.Admin, name: "verifyHost", tag: tag,
 			summary: "Look for the TXT record of a host", status: http.StatusNoContent,
-			do: func(c *call) (reply, error) { return reply{}, a.Accounts.Hosts.Verify(c, c.actor, c.param("host")) },
+			do: func(c *call) (reply, error) { return reply{}, a.hosts.Verify(c, c.actor, c.param("host")) },
 		},
 		{
 			method: http.MethodDelete, path: "hosts/{host}", scope: account.Admin, name: "removeHost", tag: tag,
 			summary: "Release a custom host", status: http.StatusNoContent,
-			do: func(c *call) (reply, error) { return reply{}, a.Accounts.Hosts.Remove(c, c.actor, c.param("host")) },
+			do: func(c *call) (reply, error) { return reply{}, a.hosts.Remove(c, c.actor, c.param("host")) },
 		},
 	}
 }
 
-func (a *API) listHosts(c *call) (reply, error) {
-	list, err := a.Accounts.Hosts.List(c, c.actor)
+func (a hosts) listHosts(c *call) (reply, error) {
+	list, err := a.hosts.List(c, c.actor)
 	if err != nil {
 		return reply{}, err
 	}
-	out := hostList{Hosts: make([]hostJSON, len(list))}
+	out := wire.HostList{Hosts: make([]wire.Host, len(list))}
 	for i, h := range list {
-		out.Hosts[i] = newHostJSON(h)
+		out.Hosts[i] = newHost(h)
 	}
 	return answer(out)
 }
 
-func (a *API) addHost(c *call) (reply, error) {
-	in, err := decode[hostInput](c)
+func (a hosts) addHost(c *call) (reply, error) {
+	in, err := decode[wire.HostInput](c)
 	if err != nil {
 		return reply{}, err
 	}
-	h, err := a.Accounts.Hosts.Add(c, c.actor, in.Host)
+	h, err := a.hosts.Add(c, c.actor, in.Host)
 	if err != nil {
 		return reply{}, err
 	}
-	return answer(newHostJSON(h))
+	return answer(newHost(h))
 }

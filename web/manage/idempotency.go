@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
@@ -27,12 +29,27 @@ var keyForm = regexp.MustCompile(`^(?:"([!#-~]{1,200})"|([!#-~]{1,200}))$`)
 // keepTimeout limits the time for storing an answer.
 const keepTimeout = 5 * time.Second
 
+// Keys stores Idempotency-Keys and the answers to requests with them.
+type Keys interface {
+	ClaimKey(ctx context.Context, org uuid.UUID, key string, request []byte) (*pgcontrol.Answer, error)
+	KeepAnswer(ctx context.Context, org uuid.UUID, key string, answer pgcontrol.Answer) error
+	ReleaseKey(ctx context.Context, org uuid.UUID, key string) error
+	PruneKeys(ctx context.Context) error
+}
+
+// keys performs requests once for each Idempotency-Key. Safe for concurrent use.
+type keys struct {
+	store  Keys
+	status func(error) int // HTTP status for an error
+	pruned interval
+}
+
 // once performs a request, once for all requests with the same key.
 //
 // A request that is refused releases its key, since it had no effect. A request whose outcome is
 // unknown keeps it, also if the server stopped meanwhile: a retry is then told so, rather than being
 // performed a second time.
-func (a *API) once(r *route, c *call, do func() (reply, error)) (reply, error) {
+func (k *keys) once(r *route, c *call, do func() (reply, error)) (reply, error) {
 	header := c.echo.Request().Header.Get(KeyHeader)
 	if header == "" || r.key == keyIgnored {
 		return do()
@@ -42,8 +59,8 @@ func (a *API) once(r *route, c *call, do func() (reply, error)) (reply, error) {
 		return reply{}, invalid.Field(KeyHeader, "must be 1 to 200 printable ASCII characters without spaces, preferably a UUID")
 	}
 	key := form[1] + form[2]
-	a.prune(c)
-	before, err := a.Control.Store.ClaimKey(c, c.actor.Org, key, requestHash(c))
+	k.prune(c)
+	before, err := k.store.ClaimKey(c, c.actor.Org, key, requestHash(c))
 	switch {
 	case errors.Is(err, pgcontrol.ErrKeyReused):
 		return reply{}, ErrKeyReused
@@ -59,15 +76,15 @@ func (a *API) once(r *route, c *call, do func() (reply, error)) (reply, error) {
 	out, err := do()
 	late, cancel := context.WithTimeout(context.WithoutCancel(c), keepTimeout)
 	defer cancel()
-	if err != nil && a.didNothing(err) {
-		return out, errors.Join(err, a.Control.Store.ReleaseKey(late, c.actor.Org, key))
+	if err != nil && k.didNothing(err) {
+		return out, errors.Join(err, k.store.ReleaseKey(late, c.actor.Org, key))
 	}
 	if err != nil {
 		return out, err
 	}
 	kept, err := out.kept(r)
 	if err == nil { // if storing fails, a retry is told that the outcome is unknown
-		_ = a.Control.Store.KeepAnswer(late, c.actor.Org, key, kept)
+		_ = k.store.KeepAnswer(late, c.actor.Org, key, kept)
 	}
 	return out, err
 }
@@ -84,8 +101,9 @@ func requestHash(c *call) []byte {
 }
 
 // didNothing reports whether an error means that the request had no effect.
-func (a *API) didNothing(err error) bool {
-	return a.Status(err) < http.StatusInternalServerError || errors.Is(err, room.ErrBusy) || errors.Is(err, room.ErrStopping)
+func (k *keys) didNothing(err error) bool {
+	return k.status(err) < http.StatusInternalServerError || errors.Is(err, room.ErrBusy) ||
+		errors.Is(err, room.ErrStopping)
 }
 
 // kept returns the stored form of an answer.
@@ -117,27 +135,27 @@ func replayed(c *call, a *pgcontrol.Answer) reply {
 // pruneInterval is the minimum time between deletions of old keys.
 const pruneInterval = time.Hour
 
-// clock limits how often something is done. Safe for concurrent use.
-type clock struct {
+// interval limits how often something is done. Safe for concurrent use.
+type interval struct {
 	mu   sync.Mutex
 	last time.Time
 }
 
-// due reports whether the interval has passed; if so, it starts again.
-func (c *clock) due(now time.Time, interval time.Duration) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now.Sub(c.last) < interval {
+// due reports whether it has passed; if so, it starts again.
+func (i *interval) due(now time.Time, length time.Duration) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if now.Sub(i.last) < length {
 		return false
 	}
-	c.last = now
+	i.last = now
 	return true
 }
 
 // prune deletes old keys from time to time. Errors do not matter to the current request: the next
 // prune tries again.
-func (a *API) prune(ctx context.Context) {
-	if a.pruned.due(time.Now(), pruneInterval) {
-		_ = a.Control.Store.PruneKeys(ctx)
+func (k *keys) prune(ctx context.Context) {
+	if k.pruned.due(time.Now(), pruneInterval) {
+		_ = k.store.PruneKeys(ctx)
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
-	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 )
 
@@ -25,18 +25,17 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 func TestUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	pool := servertest.Pool(t, pgtest.URL(t))
-	a := New(Options{Status: func(err error) int {
+	k := &keys{store: pgcontrol.NewStore(pool), status: func(err error) int {
 		if errors.Is(err, room.ErrNotFound) {
 			return http.StatusNotFound
 		}
 		return http.StatusInternalServerError
-	}})
-	a.Control = control.New(control.Options{Store: pgcontrol.NewStore(pool)})
+	}}
 	send := func(ctx context.Context, key string, do func() (reply, error)) (reply, error) {
 		r := httptest.NewRequest(http.MethodPost, "/v1/rooms", nil)
 		r.Header.Set(KeyHeader, key)
 		c := &call{Context: ctx, echo: echo.New().NewContext(r, httptest.NewRecorder()), actor: account.ServerActor(account.MainOrg)}
-		return a.once(&route{key: keyKept}, c, do)
+		return k.once(&route{key: keyKept}, c, do)
 	}
 	for _, c := range []struct {
 		name  string
@@ -50,7 +49,7 @@ func TestUnknownOutcome(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		done := false
-		_, err := send(t.Context(), c.name, func() (reply, error) { done = true; return answer(callsJSON{ByPull}) })
+		_, err := send(t.Context(), c.name, func() (reply, error) { done = true; return answer(wire.Calls{By: wire.ByPull}) })
 		if !errors.Is(err, c.again) || done != (c.again == nil) {
 			t.Errorf("%s again: done %t, %v, want %v", c.name, done, err, c.again)
 		}
@@ -58,7 +57,7 @@ func TestUnknownOutcome(t *testing.T) {
 
 	// The outcome is kept although the client has gone.
 	gone, leave := context.WithTimeout(t.Context(), time.Minute)
-	if _, err := send(gone, "gone", func() (reply, error) { leave(); return answer(callsJSON{ByPull}) }); err != nil {
+	if _, err := send(gone, "gone", func() (reply, error) { leave(); return answer(wire.Calls{By: wire.ByPull}) }); err != nil {
 		t.Fatal(err)
 	}
 	out, err := send(t.Context(), "gone", func() (reply, error) { t.Error("done twice"); return reply{}, nil })

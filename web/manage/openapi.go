@@ -33,16 +33,19 @@ func (a *API) sendDocument(c echo.Context) error {
 // Document returns the OpenAPI 3.1 document of the routes. The strict one, for tests, allows no
 // unknown
 // members in answers; clients must allow them, because later versions may add members.
-func (a *API) Document(strict bool) []byte { return a.describe(strict) }
+func (a *API) Document(strict bool) []byte { return newDocument(a.routes, a.publicURL, strict) }
 
-// describe generates the document from the route table.
+// newDocument generates the document from the route table.
 //
 // https://spec.openapis.org/oas/v3.1.0
-func (a *API) describe(strict bool) []byte {
-	s := &schemas{strict: strict, named: map[string]schema{"Problem": problemSchema}, types: map[string]reflect.Type{"Problem": nil}}
+func newDocument(routes []route, publicURL string, strict bool) []byte {
+	s := &schemas{
+		strict: strict, named: map[string]schema{"Problem": problemSchema},
+		types: map[string]reflect.Type{"Problem": nil},
+	}
 	paths := map[string]map[string]any{}
-	for i := range a.routes {
-		r := &a.routes[i]
+	for i := range routes {
+		r := &routes[i]
 		if paths[r.fullPath()] == nil {
 			paths[r.fullPath()] = map[string]any{}
 		}
@@ -55,8 +58,8 @@ func (a *API) describe(strict bool) []byte {
 			"description": "Everything that organizers do with rooms. https://github.com/proofline/proofline/blob/main/web/API.md explains it.",
 			"license":     schema{"name": "Apache-2.0", "identifier": "Apache-2.0"},
 		},
-		"servers": []any{schema{"url": a.PublicURL + "/"}},
-		"tags":    a.tags(),
+		"servers": []any{schema{"url": publicURL + "/"}},
+		"tags":    tags(routes),
 		"paths":   paths,
 		"components": schema{
 			"schemas":         s.named,
@@ -77,9 +80,9 @@ func (a *API) describe(strict bool) []byte {
 }
 
 // tags returns the areas of the API, in the order of the routes.
-func (a *API) tags() []any {
+func tags(routes []route) []any {
 	var names []string
-	for _, r := range a.routes {
+	for _, r := range routes {
 		if !slices.Contains(names, r.tag) {
 			names = append(names, r.tag)
 		}

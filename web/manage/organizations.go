@@ -2,103 +2,82 @@ package manage
 
 import (
 	"net/http"
-	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 )
 
-// organizationJSON is an organization.
-type organizationJSON struct {
-	ID            uuid.UUID `json:"id"`
-	Slug          string    `json:"slug"`
-	Name          string    `json:"name"`
-	RequireFactor bool      `json:"require_second_factor" doc:"Whether members need a second factor."`
-	Created       time.Time `json:"created"`
-	HasLogo       bool      `json:"has_logo" doc:"Whether the organization has a logo, which rooms without their own show."`
-}
-
-func newOrganizationJSON(o account.Organization) organizationJSON {
-	return organizationJSON{o.ID, o.Slug, o.Name, o.RequireFactor, o.Created.UTC(), o.Logo != ""}
+func newOrganization(o account.Organization) wire.Organization {
+	return wire.Organization{
+		ID: o.ID, Slug: o.Slug, Name: o.Name, RequireFactor: o.RequireFactor, Created: o.Created.UTC(),
+		HasLogo: o.Logo != "",
+	}
 }
 
 func shownOrganization(o account.Organization, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return answer(newOrganizationJSON(o))
+	return answer(newOrganization(o))
 }
 
-type organizationList struct {
-	Organizations []organizationJSON `json:"organizations"`
+// organizations serves organizations.
+type organizations struct {
+	organizations *account.Organizations
+	signInLinks   *account.SignInLinks
+	invitations   *account.Invitations
 }
 
-type organizationInput struct {
-	Slug string `json:"slug" need:"true" doc:"1 to 63 of a-z, 0-9 and -."`
-	Name string `json:"name" need:"true"`
-}
-
-type organizationChangeInput struct {
-	Name          *string `json:"name"`
-	RequireFactor *bool   `json:"require_second_factor" doc:"Whether members need a second factor."`
-	Logo          *string `json:"logo" doc:"Logo for rooms without their own: data URL of a PNG, JPEG or WebP image of at most 64 KiB. Empty: none."`
-}
-
-type ownerLinkInput struct {
-	Email string `json:"email" doc:"E-mail address of the person that the link is for, who can set a new password with it. Empty: the link works for anyone who has it."`
-}
-
-// signInLinkInput is the request for a sign-in link.
-type signInLinkInput struct {
-	Email string `json:"email" doc:"E-mail address of the person that the link is for."`
-}
-
-// linkJSON has a one-time link, which is shown once.
-type linkJSON struct {
-	Link string `json:"link" doc:"One-time link. It is shown once."`
-}
-
-func (a *API) organizationRoutes() []route {
+func (a organizations) routes() []route {
 	const tag = "organizations"
 	return []route{
 		{
 			method: http.MethodGet, path: "organization", scope: account.Read, name: "showOrganization", tag: tag,
-			summary: "Show the organization that the token acts in", out: organizationJSON{},
-			do: func(c *call) (reply, error) { return shownOrganization(a.Accounts.Organizations.Get(c, c.actor)) },
+			summary: "Show the organization that the token acts in", out: wire.Organization{},
+			do: func(c *call) (reply, error) { return shownOrganization(a.organizations.Get(c, c.actor)) },
 		},
 		{
 			method: http.MethodPatch, path: "organization", scope: account.Admin, name: "changeOrganization", tag: tag,
-			summary: "Change name, logo or rules of the organization", in: organizationChangeInput{}, example: `{"name": "Example Tickets"}`,
-			out: organizationJSON{}, do: a.changeOrganization,
+			summary: "Change name, logo or rules of the organization", in: wire.OrganizationChangeInput{},
+			example: `{"name": "Example Tickets"}`,
+			out:     wire.Organization{}, do: a.changeOrganization,
 		},
 		{
 			method: http.MethodGet, path: "organizations", scope: account.Read, name: "listOrganizations", tag: tag,
-			summary: "List the organizations", more: "All of them with the server's token, otherwise only the token's own.", out: organizationList{}, do: a.listOrganizations,
+			summary: "List the organizations",
+			more:    "All of them with the server's token, otherwise only the token's own.", out: wire.OrganizationList{},
+			do: a.listOrganizations,
 		},
 		{
-			method: http.MethodPost, path: "organizations", scope: account.Admin, server: true, name: "createOrganization", tag: tag,
+			method: http.MethodPost, path: "organizations", scope: account.Admin, server: true,
+			name: "createOrganization", tag: tag,
 			summary: "Create an organization", more: "Only with the server's token.",
-			in: organizationInput{}, example: `{"slug": "example", "name": "Example Tickets"}`,
-			out: organizationJSON{}, status: http.StatusCreated, key: keyKept, do: a.createOrganization,
+			in: wire.OrganizationInput{}, example: `{"slug": "example", "name": "Example Tickets"}`,
+			out: wire.Organization{}, status: http.StatusCreated, key: keyKept, do: a.createOrganization,
 		},
 		{
-			method: http.MethodPost, path: "organizations/{organization}/owner-link", scope: account.Admin, server: true, name: "makeOwnerLink", tag: tag,
-			summary: "Create a one-time link that makes a person an owner", more: "Only with the server's token. The link is valid for a day.",
-			in: ownerLinkInput{}, blank: true, example: `{"email": "owner@example.com"}`, out: linkJSON{}, status: http.StatusCreated, key: keySecret, do: a.makeOwnerLink,
+			method: http.MethodPost, path: "organizations/{organization}/owner-link", scope: account.Admin,
+			server: true, name: "makeOwnerLink", tag: tag,
+			summary: "Create a one-time link that makes a person an owner",
+			more:    "Only with the server's token. The link is valid for a day.",
+			in:      wire.OwnerLinkInput{}, blank: true, example: `{"email": "owner@example.com"}`, out: wire.Link{},
+			status: http.StatusCreated, key: keySecret, do: a.makeOwnerLink,
 		},
 		{
-			method: http.MethodPost, path: "sign-in-links", scope: account.Admin, server: true, name: "makeSignInLink", tag: tag,
-			summary: "Create a one-time link that lets a browser sign in despite failed attempts", more: "Only with the server's token. The link is valid for an hour, and signing in still requires the password.",
-			in: signInLinkInput{}, example: `{"email": "owner@example.com"}`, out: linkJSON{}, status: http.StatusCreated, key: keySecret, do: a.makeSignInLink,
+			method: http.MethodPost, path: "sign-in-links", scope: account.Admin, server: true, name: "makeSignInLink",
+			tag:     tag,
+			summary: "Create a one-time link that lets a browser sign in despite failed attempts",
+			more:    "Only with the server's token. The link is valid for an hour, and signing in still requires the password.",
+			in:      wire.SignInLinkInput{}, example: `{"email": "owner@example.com"}`, out: wire.Link{},
+			status: http.StatusCreated, key: keySecret, do: a.makeSignInLink,
 		},
 	}
 }
 
-func (a *API) changeOrganization(c *call) (reply, error) {
-	in, err := decode[organizationChangeInput](c)
+func (a organizations) changeOrganization(c *call) (reply, error) {
+	in, err := decode[wire.OrganizationChangeInput](c)
 	if err != nil {
 		return reply{}, err
 	}
@@ -110,52 +89,52 @@ func (a *API) changeOrganization(c *call) (reply, error) {
 		}
 		change.Logo = &account.Logo{MediaType: mediaType, Image: image}
 	}
-	return shownOrganization(a.Accounts.Organizations.Change(c, c.actor, change))
+	return shownOrganization(a.organizations.Change(c, c.actor, change))
 }
 
-func (a *API) listOrganizations(c *call) (reply, error) {
-	list, err := a.Accounts.Organizations.List(c, c.actor)
+func (a organizations) listOrganizations(c *call) (reply, error) {
+	list, err := a.organizations.List(c, c.actor)
 	if err != nil {
 		return reply{}, err
 	}
-	out := organizationList{Organizations: make([]organizationJSON, len(list))}
+	out := wire.OrganizationList{Organizations: make([]wire.Organization, len(list))}
 	for i, o := range list {
-		out.Organizations[i] = newOrganizationJSON(o)
+		out.Organizations[i] = newOrganization(o)
 	}
 	return answer(out)
 }
 
-func (a *API) createOrganization(c *call) (reply, error) {
-	in, err := decode[organizationInput](c)
+func (a organizations) createOrganization(c *call) (reply, error) {
+	in, err := decode[wire.OrganizationInput](c)
 	if err != nil {
 		return reply{}, err
 	}
-	return shownOrganization(a.Accounts.Organizations.Create(c, c.actor, in.Slug, in.Name))
+	return shownOrganization(a.organizations.Create(c, c.actor, in.Slug, in.Name))
 }
 
-func (a *API) makeSignInLink(c *call) (reply, error) {
-	in, err := decode[signInLinkInput](c)
+func (a organizations) makeSignInLink(c *call) (reply, error) {
+	in, err := decode[wire.SignInLinkInput](c)
 	if err != nil {
 		return reply{}, err
 	}
-	link, err := a.Accounts.SignInLinks.Make(c, c.actor, in.Email)
+	link, err := a.signInLinks.Make(c, c.actor, in.Email)
 	if err != nil {
 		return reply{}, err
 	}
-	return answer(linkJSON{link})
+	return answer(wire.Link{Link: link})
 }
 
-func (a *API) makeOwnerLink(c *call) (reply, error) {
-	var in ownerLinkInput
+func (a organizations) makeOwnerLink(c *call) (reply, error) {
+	var in wire.OwnerLinkInput
 	if len(c.body) > 0 {
 		var err error
-		if in, err = decode[ownerLinkInput](c); err != nil {
+		if in, err = decode[wire.OwnerLinkInput](c); err != nil {
 			return reply{}, err
 		}
 	}
-	link, err := a.Accounts.Invitations.OwnerLink(c, c.actor, c.param("organization"), in.Email)
+	link, err := a.invitations.OwnerLink(c, c.actor, c.param("organization"), in.Email)
 	if err != nil {
 		return reply{}, err
 	}
-	return answer(linkJSON{link})
+	return answer(wire.Link{Link: link})
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 )
 
@@ -42,9 +43,9 @@ func TestReportRefusals(t *testing.T) {
 		"an unknown one of rooms":  {reported(`"share":1`), "share"},
 		"two values":               {`{} {}`, ""},
 	} {
-		in, err := decode[reportInput](&call{body: []byte(c.body)})
+		in, err := decode[wire.ReportInput](&call{body: []byte(c.body)})
 		if err == nil {
-			_, err = in.reports()
+			_, err = parseReport(&in)
 		}
 		wrong, ok := errors.AsType[*invalid.Error](err)
 		if !ok || len(wrong.Problems) != 1 || wrong.Problems[0].Field != c.field {
@@ -56,12 +57,12 @@ func TestReportRefusals(t *testing.T) {
 // TestReportParsed reads what is right.
 func TestReportParsed(t *testing.T) {
 	t.Parallel()
-	in, err := decode[reportInput](&call{body: []byte(reported(
+	in, err := decode[wire.ReportInput](&call{body: []byte(reported(
 		`"mode":"safety-net","started":["` + sampleID + `"],"active":null,"turned":3,"fail_open":[{"id":"` + sampleID + `","from":5,"until":9,"requests":7}]`))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := in.reports()
+	list, err := parseReport(&in)
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -77,10 +78,10 @@ func FuzzReport(f *testing.F) {
 	f.Add(reported(`"fail_open":[{"id":"` + sampleID + `","from":5,"until":9,"requests":7}]`))
 	f.Add(`{"node":"` + sampleID + `","counts":{"a":1}}`)
 	f.Fuzz(func(t *testing.T, body string) {
-		in, err := decode[reportInput](&call{body: []byte(body)})
+		in, err := decode[wire.ReportInput](&call{body: []byte(body)})
 		var list []room.Report
 		if err == nil {
-			list, err = in.reports()
+			list, err = parseReport(&in)
 		}
 		if wrong, ok := errors.AsType[*invalid.Error](err); err != nil && (!ok || len(wrong.Problems) == 0) {
 			t.Errorf("%q: %v", body, err)
@@ -118,9 +119,9 @@ func BenchmarkReport(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			for b.Loop() {
-				in, err := decode[reportInput](&call{body: []byte(body)})
+				in, err := decode[wire.ReportInput](&call{body: []byte(body)})
 				if err == nil {
-					_, err = in.reports()
+					_, err = parseReport(&in)
 				}
 				if err != nil {
 					b.Fatal(err)

@@ -1,7 +1,10 @@
 package manage
 
 import (
+	"net/url"
 	"strings"
+
+	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
 )
@@ -70,7 +73,45 @@ func (r *route) parameters() (names []string) {
 // paged returns the query parameters of a paged list.
 func paged(most int) []parameter {
 	return []parameter{
-		{name: "limit", about: "How many items a page has at most.", schema: schema{"type": "integer", "minimum": 1, "maximum": most}},
+		{
+			name: "limit", about: "How many items a page has at most.",
+			schema: schema{"type": "integer", "minimum": 1, "maximum": most},
+		},
 		{name: "cursor", about: "The `next` of the page before.", schema: schema{"type": "string"}},
 	}
+}
+
+// onID returns the handler of an operation on the object whose UUID is in the path.
+func onID(name string, do func(*call, uuid.UUID) error) func(*call) (reply, error) {
+	return func(c *call) (reply, error) {
+		id, err := c.id(name)
+		if err != nil {
+			return reply{}, err
+		}
+		return reply{}, do(c, id)
+	}
+}
+
+// byID returns the handler of an operation on the object whose UUID is in the path. It answers with a
+// body.
+func byID(name string, do func(*call, uuid.UUID) (any, error)) func(*call) (reply, error) {
+	return func(c *call) (reply, error) {
+		id, err := c.id(name)
+		if err != nil {
+			return reply{}, err
+		}
+		body, err := do(c, id)
+		if err != nil {
+			return reply{}, err
+		}
+		return answer(body)
+	}
+}
+
+// links has the URLs of created objects.
+type links struct{ publicURL string }
+
+// to returns the URL of an object.
+func (l links) to(folder, name string) string {
+	return l.publicURL + Prefix + folder + "/" + url.PathEscape(name)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/proofline/proofline/console/activity"
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/setting"
 )
@@ -106,11 +107,11 @@ func (s *schemas) reference(t reflect.Type, sent bool) schema {
 	return schema{"$ref": "#/components/schemas/" + name}
 }
 
-// nameOf returns the schema name of a struct: roomJSON is Room, and live.Figures is LiveFigures.
+// nameOf returns the schema name of a struct: wire.Room is Room, and live.Figures is LiveFigures.
 func nameOf(t reflect.Type) string {
-	name := strings.TrimSuffix(t.Name(), "JSON")
+	name := t.Name()
 	folder := t.PkgPath()[strings.LastIndexByte(t.PkgPath(), '/')+1:]
-	if folder != "manage" && !strings.HasPrefix(strings.ToLower(name), folder) {
+	if folder != "wire" && !strings.HasPrefix(strings.ToLower(name), folder) {
 		name = capital(folder) + name
 	}
 	return capital(name)
@@ -166,7 +167,7 @@ func (s *schemas) member(f reflect.StructField, in reflect.Type, sent, optional 
 	about := f.Tag.Get("doc")
 	if s, ok := settingOf(in, f); ok {
 		bounds(out, s)
-		if in == reflect.TypeFor[createInput]() && s.Initial != nil {
+		if in == reflect.TypeFor[wire.CreateInput]() && s.Initial != nil {
 			out["default"] = s.Initial
 		}
 		about = cmp.Or(about, describe(s, in, sent))
@@ -254,7 +255,7 @@ func describe(s setting.Setting, in reflect.Type, sent bool) string {
 }
 
 // amendType is the body of an amendment, which has those settings of a room that may change.
-var amendType = reflect.TypeFor[amendInput]()
+var amendType = reflect.TypeFor[wire.AmendInput]()
 
 // isFixed reports whether a field is a setting that an amendment cannot change.
 func isFixed(in reflect.Type, f reflect.StructField) bool {

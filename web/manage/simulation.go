@@ -10,6 +10,7 @@ import (
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // Limits of simulations, which run on the machine that serves visitors.
@@ -19,26 +20,29 @@ const (
 	simulateTimeout = 12 * time.Second
 )
 
-// simulationJSON is the result of a simulation.
-type simulationJSON struct {
-	Result   *simulate.Result `json:"result"`
-	Findings []string         `json:"findings" doc:"The result in sentences."`
-	// Comparison is empty unless asked for.
-	Comparison []simulate.Row `json:"comparison" doc:"The same crowd with windows of other lengths; empty unless asked for."`
+// simulations runs simulations, one at a time.
+type simulations struct {
+	control *control.Rooms
+	running chan struct{} // has one value per running simulation
 }
 
-func (a *API) simulationRoutes() []route {
+func newSimulations(r *control.Rooms) simulations {
+	return simulations{r, make(chan struct{}, maxSimulating)}
+}
+
+func (a simulations) routes() []route {
 	return []route{{
 		method: http.MethodPost, path: "simulations", scope: account.Read, name: "simulate", tag: "simulations",
 		summary: "Simulate a sale before it is published",
 		more:    fmt.Sprintf("Missing fields of the plan have defaults. All runs of a request together have at most %d visitors; `proofline simulate` allows more. The same plan always gives the same result.", maxCrowd),
 		query:   []parameter{{name: "compare", about: "Whether to simulate windows of other lengths as well, each in another run.", schema: schema{"type": "boolean"}}},
-		in:      simulate.Plan{}, example: `{"visitors": 2000, "tickets": 200, "room": {"outflow": {"per_minute": 100}}, "bots": {"count": 100}}`,
-		out: simulationJSON{}, do: a.simulate,
+		in:      simulate.Plan{},
+		example: `{"visitors": 2000, "tickets": 200, "room": {"outflow": {"per_minute": 100}}, "bots": {"count": 100}}`,
+		out:     wire.Simulation{}, do: a.simulate,
 	}}
 }
 
-func (a *API) simulate(c *call) (reply, error) {
+func (a simulations) simulate(c *call) (reply, error) {
 	plan, err := simulate.ParsePlan(c.body)
 	if err != nil {
 		return reply{}, err
@@ -55,20 +59,21 @@ func (a *API) simulate(c *call) (reply, error) {
 		return reply{}, invalid.Field("visitors", fmt.Sprintf("must be at most %d here: run larger plans with proofline simulate", maxCrowd/runs))
 	}
 	select {
-	case a.simulating <- struct{}{}:
-		defer func() { <-a.simulating }()
+	case a.running <- struct{}{}:
+		defer func() { <-a.running }()
 	default:
 		return reply{}, ErrSimulating
 	}
 	ctx, cancel := context.WithTimeout(c, simulateTimeout)
 	defer cancel()
-	out := simulationJSON{Comparison: []simulate.Row{}}
+	out := wire.Simulation{Comparison: []simulate.Row{}}
 	var rest simulate.Progress
-	if a.Control.IsServing() {
+	if a.control.IsServing() {
 		rest = control.Rests()
 	}
 	if compare {
-		if out.Comparison, err = simulate.Compare(ctx, plan, simulate.Lengths(), func(int, int, string) simulate.Progress { return rest }); err != nil {
+		progress := func(int, int, string) simulate.Progress { return rest }
+		if out.Comparison, err = simulate.Compare(ctx, plan, simulate.Lengths(), progress); err != nil {
 			return reply{}, err
 		}
 		out.Result = out.Comparison[0].Result

@@ -5,52 +5,24 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 )
 
-// ticketJSON is the state of a ticket.
-type ticketJSON struct {
-	Ticket     string          `json:"ticket"`
-	Index      uint64          `json:"index" doc:"Index of its arrival in the transcript."`
-	Joined     time.Time       `json:"joined"`
-	Window     uint64          `json:"window"`
-	WindowFrom time.Time       `json:"window_from"`
-	WindowTo   time.Time       `json:"window_to"`
-	Seq        uint32          `json:"seq" doc:"Number of the arrival within its window."`
-	Lane       string          `json:"lane"`
-	Status     fairness.Status `json:"status"`
-	Reason     fairness.Reason `json:"reason,omitempty" doc:"Reason for which it was skipped."`
-	Position   *uint64         `json:"position" doc:"Null until drawn."`
-	Ahead      aheadJSON       `json:"ahead" doc:"Minimum and maximum number of uncalled places ahead of it."`
-	ETA        *spanJSON       `json:"eta" doc:"Expected time of the call at the current outflow; null: unknown."`
-	LeftMS     *int64          `json:"left_ms,omitempty" doc:"Time left to claim, if called."`
-	Settled    *time.Time      `json:"settled,omitempty" doc:"Time at which it was admitted or skipped."`
-	SettledAt  *uint64         `json:"settled_index,omitempty" doc:"Index of the entry that settled it."`
-}
-
-type aheadJSON struct {
-	Min uint64 `json:"min"`
-	Max uint64 `json:"max"`
-}
-
-type spanJSON struct {
-	Earliest time.Time  `json:"earliest"`
-	Latest   *time.Time `json:"latest" doc:"Null while visitors can still join the window."`
-}
-
-func newTicketJSON(r *room.Room, st fairness.Standing) ticketJSON {
-	out := ticketJSON{
+func newTicket(r *room.Room, st fairness.Standing) wire.Ticket {
+	out := wire.Ticket{
 		Ticket: st.Ticket.String(), Index: uint64(st.Index), Joined: timeOf(st.Joined),
 		Window: uint64(st.Window.Index), WindowFrom: timeOf(st.Window.From), WindowTo: timeOf(st.Window.To),
-		Seq: st.Seq, Lane: string(st.Lane), Status: st.Status, Ahead: aheadJSON{st.AheadMin, st.AheadMax},
+		Seq: st.Seq, Lane: string(st.Lane), Status: st.Status, Ahead: wire.Ahead{Min: st.AheadMin, Max: st.AheadMax},
 	}
 	if st.Position > 0 {
 		position := uint64(st.Position)
 		out.Position = &position
 	}
 	if span, ok := r.Snapshot().Expected(st, r.Now()); ok {
-		out.ETA = &spanJSON{Earliest: span.Earliest.UTC()}
+		out.ETA = &wire.Span{Earliest: span.Earliest.UTC()}
 		if latest := span.Latest.UTC(); !r.Snapshot().Grows(st, r.Now()) {
 			out.ETA.Latest = &latest
 		}
@@ -69,28 +41,30 @@ func newTicketJSON(r *room.Room, st fairness.Standing) ticketJSON {
 // timeOf converts a time of the transcript.
 func timeOf(t fairness.Time) time.Time { return time.UnixMilli(int64(t)).UTC() }
 
-// revokeInput is the reason for revoking a ticket.
-type revokeInput struct {
-	Reason fairness.Reason `json:"reason" enum:"revoked,revoked-bot,revoked-duplicate,revoked-fraud,revoked-request" doc:"Class of the reason, which is recorded in the transcript. Default: revoked, any other reason."`
-}
+// tickets serves single tickets.
+type tickets struct{ control *control.Rooms }
 
-func (a *API) ticketRoutes() []route {
+func (a tickets) routes() []route {
 	const tag = "tickets"
 	return []route{
 		{
-			method: http.MethodGet, path: "rooms/{slug}/tickets/{ticket}", scope: account.Read, name: "showTicket", tag: tag,
-			summary: "Show the state of a ticket", out: ticketJSON{}, do: a.showTicket,
+			method: http.MethodGet, path: "rooms/{slug}/tickets/{ticket}", scope: account.Read, name: "showTicket",
+			tag:     tag,
+			summary: "Show the state of a ticket", out: wire.Ticket{}, do: a.showTicket,
 		},
 		{
-			method: http.MethodPost, path: "rooms/{slug}/tickets/{ticket}/revoke", scope: account.Operate, name: "revokeTicket", tag: tag,
-			summary: "Revoke a ticket", more: "It is recorded in the public transcript. Revoking a ticket again succeeds without a second entry.",
-			in: revokeInput{}, blank: true, example: `{"reason": "revoked-bot"}`, out: ticketJSON{}, key: keyKept, do: a.revoke,
+			method: http.MethodPost, path: "rooms/{slug}/tickets/{ticket}/revoke", scope: account.Operate,
+			name: "revokeTicket", tag: tag,
+			summary: "Revoke a ticket",
+			more:    "It is recorded in the public transcript. Revoking a ticket again succeeds without a second entry.",
+			in:      wire.RevokeInput{}, blank: true, example: `{"reason": "revoked-bot"}`, out: wire.Ticket{}, key: keyKept,
+			do: a.revoke,
 		},
 	}
 }
 
-func (a *API) showTicket(c *call) (reply, error) {
-	r, err := a.Control.Room(c, c.actor, c.param("slug"))
+func (a tickets) showTicket(c *call) (reply, error) {
+	r, err := a.control.Room(c, c.actor, c.param("slug"))
 	if err != nil {
 		return reply{}, err
 	}
@@ -106,13 +80,13 @@ func ticketIn(c *call, r *room.Room, t fairness.Ticket) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return answer(newTicketJSON(r, st))
+	return answer(newTicket(r, st))
 }
 
-func (a *API) revoke(c *call) (reply, error) {
-	in := revokeInput{fairness.Revoked}
+func (a tickets) revoke(c *call) (reply, error) {
+	in := wire.RevokeInput{Reason: fairness.Revoked}
 	if len(c.body) > 0 {
-		said, err := decode[revokeInput](c)
+		said, err := decode[wire.RevokeInput](c)
 		if err != nil {
 			return reply{}, err
 		}
@@ -120,14 +94,14 @@ func (a *API) revoke(c *call) (reply, error) {
 			in = said
 		}
 	}
-	if _, err := a.Control.Room(c, c.actor, c.param("slug")); err != nil {
+	if _, err := a.control.Room(c, c.actor, c.param("slug")); err != nil {
 		return reply{}, err
 	}
 	t, err := c.ticketOf()
 	if err != nil {
 		return reply{}, err
 	}
-	r, err := a.Control.Revoke(c, c.actor, c.param("slug"), t, in.Reason)
+	r, err := a.control.Revoke(c, c.actor, c.param("slug"), t, in.Reason)
 	if err != nil {
 		return reply{}, err
 	}

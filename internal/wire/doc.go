@@ -1,0 +1,7 @@
+// Package wire has the JSON bodies of the HTTP APIs, each once: the server writes and reads them, and commands and
+// tests read and write them.
+//
+// The OpenAPI document is generated from the types of the management API: JSON tags name the members, "doc"
+// describes one, "enum" lists its values, and "need" marks a required member of a request. A type whose name ends
+// in Input is a request's body.
+package wire
