@@ -65,6 +65,12 @@ type Object struct {
 	Null    bool // an amendment may remove it with null
 }
 
+// Windows is the list of window rules, which is compared and amended by time.
+type Windows struct{ Objects }
+
+// Brand is the look of the pages. Package room checks the values of its members.
+type Brand struct{ Object }
+
 // Map is an object with any names, whose values are texts.
 type Map struct{ Wants string }
 

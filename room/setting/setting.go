@@ -103,6 +103,10 @@ func membersOf(k Kind) []Setting {
 		return k.Members
 	case Objects:
 		return k.Members
+	case Brand:
+		return k.Members
+	case Windows:
+		return k.Members
 	}
 	return nil
 }

@@ -166,11 +166,11 @@ var table = []Setting{
 
 var windows = Setting{
 	Name: "windows", Change: Recorded,
-	Kind: Objects{Wants: `must be a list of {"from": time, "length": duration}`, Members: []Setting{
+	Kind: Windows{Objects{Wants: `must be a list of {"from": time, "length": duration}`, Members: []Setting{
 		{Name: "from", Kind: Time{}, Help: "time from which on windows have this length",
 			Default: "for the first one, `opens`"},
 		{Name: "length", Kind: between(fairness.MinWindow, fairness.MaxWindow), Help: "length of each window"},
-	}},
+	}}},
 	Label:   "Windows",
 	Help:    "list of `{\"from\": time, \"length\": duration}`: from each time on, consecutive windows of that length",
 	Default: "one window until `starts`, then one per minute",
@@ -207,8 +207,8 @@ var Message = Setting{
 	}},
 }
 
-// brand is the look of a room's pages. Package room checks the values of its members.
-var brand = Object{Members: append(scheme(),
+// brand is the look of a room's pages.
+var brand = Brand{Object{Members: append(scheme(),
 	Setting{Name: "dark", Kind: Object{Members: scheme()}, Help: "settings that differ in dark mode"},
 	Setting{Name: "texts", Kind: Object{Members: translated()}, Help: "texts by language"},
 	Setting{Name: "languages", Kind: List{Wants: "must be a list of languages such as en"},
@@ -216,7 +216,7 @@ var brand = Object{Members: append(scheme(),
 	Setting{Name: "font", Kind: Text{}},
 	Setting{Name: "corners", Kind: Text{}},
 	Setting{Name: "css", Kind: Text{}, Help: "custom CSS, in the subset that THEMING.md describes"},
-)}
+)}}
 
 func scheme() []Setting {
 	return []Setting{

@@ -97,8 +97,7 @@ func (p editorPage) Rest() invalid.List {
 func (f *roomForm) shows(field string) bool {
 	list, _, _ := strings.Cut(field, "[")
 	isField := func(s setting.Setting) bool {
-		_, isList := s.Kind.(setting.List)
-		return s.Name == field || isList && s.Name == list
+		return s.Name == field || s.Name == list && newField(s, "", true).Control == "lines"
 	}
 	if field == "host" || field == "windows" || slices.Contains(helperFields, field) ||
 		slices.ContainsFunc(formSettings(), isField) {
@@ -197,38 +196,44 @@ func (c *Console) showEditor(ctx context.Context, x *request, status int, p edit
 	return x.render(status, "room-editor", view{Data: p, Problems: p.Problems})
 }
 
-// byLine names the lines of targets that a problem is about, and says once what
-// is wrong with several.
+// byLine names the lines of a field that problems concern, and gives a problem of several lines once.
 func byLine(problems invalid.List) (list invalid.List) {
-	lines := map[string][]string{}
+	lines := map[invalid.Problem][]string{}
 	for _, p := range problems {
-		if at, ok := targetLine(p.Field); ok {
-			lines[p.Detail] = append(lines[p.Detail], at)
+		if rows, line, ok := fieldLine(p); ok {
+			lines[rows] = append(lines[rows], line)
 		}
 	}
 	for _, p := range problems {
-		if _, ok := targetLine(p.Field); ok {
-			of := lines[p.Detail]
+		if rows, _, ok := fieldLine(p); ok {
+			of := lines[rows]
 			if of == nil {
-				continue // said above
+				continue // given above
 			}
-			lines[p.Detail] = nil
+			lines[rows] = nil
 			what := "line "
 			if len(of) > 1 {
 				what = "lines "
 			}
-			p.Detail = what + strings.Join(of, ", ") + " " + p.Detail
+			p.Detail = what + strings.Join(of, ", ") + " " + rows.Detail
 		}
 		list = append(list, p)
 	}
 	return list
 }
 
-// targetLine returns the line of the target that a field names.
-func targetLine(field string) (string, bool) {
-	n, ok := strings.CutPrefix(field, "targets[")
-	at, err := strconv.Atoi(strings.TrimSuffix(n, "]"))
-	return strconv.Itoa(at + 1), ok && err == nil
+// fieldLine returns the line of a field that a problem concerns, and the problem without it; false if the field has
+// no lines.
+func fieldLine(p invalid.Problem) (of invalid.Problem, line string, ok bool) {
+	list, rest, _ := strings.Cut(p.Field, "[")
+	index, member, _ := strings.Cut(rest, "]")
+	n, err := strconv.Atoi(index)
+	s, _ := setting.Find(list)
+	if err != nil || newField(s, "", true).Control != "lines" {
+		return of, "", false
+	}
+	of = invalid.Problem{Field: list, Detail: strings.TrimSpace(strings.TrimPrefix(member, ".") + " " + p.Detail)}
+	return of, strconv.Itoa(n + 1), true
 }
 
 // baseURL is what stands before the slug in a room's address.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -47,7 +48,7 @@ func newField(s setting.Setting, value string, isNew bool) formField {
 		f.Control = "choice"
 	case setting.Flag:
 		f.Control = "check"
-	case setting.List:
+	case setting.List, setting.Objects:
 		f.Control = "lines"
 	}
 	return f
@@ -59,7 +60,7 @@ func cleanTyped(k setting.Kind, sent string) string {
 	switch k.(type) {
 	case setting.Time:
 		return readMoment(text)
-	case setting.List:
+	case setting.List, setting.Objects:
 		return strings.Join(textLines(text), "\n")
 	case setting.Flag:
 		if text != flagOn {
@@ -71,7 +72,7 @@ func cleanTyped(k setting.Kind, sent string) string {
 
 // jsonTyped returns the JSON value of what is typed for a setting, malformed or not; nil: nothing is typed.
 func jsonTyped(k setting.Kind, text string) any {
-	switch k.(type) {
+	switch k := k.(type) {
 	case setting.Number:
 		return jsonNumber(text)
 	case setting.Duration:
@@ -80,6 +81,11 @@ func jsonTyped(k setting.Kind, text string) any {
 		return jsonFlag(text == flagOn)
 	case setting.List:
 		if list := textLines(text); len(list) > 0 {
+			return list
+		}
+		return nil
+	case setting.Objects:
+		if list := objectLines(k.Members, text); len(list) > 0 {
 			return list
 		}
 		return nil
@@ -104,7 +110,7 @@ const flagOn = "1"
 
 // typedText returns the text that the form has for a stored value, malformed or not.
 func typedText(k setting.Kind, raw json.RawMessage) string {
-	switch k.(type) {
+	switch k := k.(type) {
 	case setting.Duration:
 		return storedLength(raw)
 	case setting.Flag:
@@ -117,8 +123,57 @@ func typedText(k setting.Kind, raw json.RawMessage) string {
 		var items []string
 		_ = json.Unmarshal(raw, &items) // a value that is no list is shown by its problem
 		return strings.Join(items, "\n")
+	case setting.Objects:
+		return objectText(k.Members, raw)
 	}
 	return storedText(raw)
+}
+
+// absent stands for a member of an object that is not given.
+const absent = "-"
+
+// objectLines reads a list of objects, a line for each: the values of its members in their order, with spaces
+// between them, and commas between the items of lists. Further words are a member without a name.
+func objectLines(members []setting.Setting, text string) []map[string]any {
+	var list []map[string]any
+	for _, line := range textLines(text) {
+		object := map[string]any{}
+		for i, word := range strings.Fields(line) {
+			switch {
+			case i >= len(members):
+				object[""] = word
+			case word == absent:
+			default:
+				object[members[i].Name] = jsonTyped(members[i].Kind, listed(members[i].Kind, word, ",", "\n"))
+			}
+		}
+		list = append(list, object)
+	}
+	return list
+}
+
+// objectText writes a list of objects as objectLines reads it.
+func objectText(members []setting.Setting, raw json.RawMessage) string {
+	var objects []map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &objects) // a value that is no list is shown by its problem
+	lines := make([]string, len(objects))
+	for i, object := range objects {
+		words := make([]string, len(members))
+		for j, m := range members {
+			text := strings.ReplaceAll(listed(m.Kind, typedText(m.Kind, object[m.Name]), "\n", ","), " ", "")
+			words[j] = cmp.Or(text, absent)
+		}
+		lines[i] = strings.Join(words, " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// listed replaces what separates the items of a list.
+func listed(k setting.Kind, text, from, to string) string {
+	if _, ok := k.(setting.List); ok {
+		return strings.ReplaceAll(text, from, to)
+	}
+	return text
 }
 
 // typedWords returns what is typed as a reader sees it.

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"encoding/json"
 	"net/http"
 	"testing"
 
@@ -37,4 +38,27 @@ func TestProblemsElsewhere(t *testing.T) {
 	}
 	s.post(operator, "/console/drafts/"+d.ID.String()+"/rehearsal", "visitors", "10", "before", "10", "window", "1").want(http.StatusBadRequest).
 		has("<strong>Time to go in</strong>").lacks("<code>claim</code>", "<code>windows")
+}
+
+// TestObjectLines reads and writes lists of objects, a line for each.
+func TestObjectLines(t *testing.T) {
+	t.Parallel()
+	kind := setting.Objects{Members: []setting.Setting{
+		{Name: "name", Kind: setting.Text{}}, {Name: "weight", Kind: setting.Number{Max: 9}}, {Name: "needs", Kind: setting.List{}},
+	}}
+	for typed, want := range map[string]string{
+		"":                              `null`,
+		"fans 3 work,club\ngeneral 1 -": `[{"name":"fans","needs":["work","club"],"weight":3},{"name":"general","weight":1}]`,
+		"fans many":                     `[{"name":"fans","weight":"many"}]`,
+		"fans 1 - more":                 `[{"":"more","name":"fans","weight":1}]`,
+	} {
+		got, err := json.Marshal(jsonTyped(kind, typed))
+		if err != nil || string(got) != want {
+			t.Errorf("%q is %s, %v, want %s", typed, got, err, want)
+		}
+		again, err := json.Marshal(jsonTyped(kind, typedText(kind, got)))
+		if err != nil || string(again) != want && typed != "fans 1 - more" {
+			t.Errorf("%q is shown as %q, which is %s, %v", typed, typedText(kind, got), again, err)
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
+	"slices"
 	"time"
 
 	"github.com/proofline/proofline/fairness"
@@ -28,7 +29,7 @@ func (c *Console) publishQuestion(config room.Config, f roomForm) question {
 	return question{
 		Title: "Publish this room?", Button: "Publish", Saved: true,
 		Warnings: append(publishWarnings(config, f, c.beacons()), c.beaconWarnings(config)...),
-		Changes: []change{
+		Changes: append([]change{
 			shell.Shown("Title", config.Title),
 			shell.Shown("Address", c.baseURL(f.Host)+config.Slug),
 			shell.Shown("Opens", opens),
@@ -41,12 +42,24 @@ func (c *Console) publishQuestion(config room.Config, f roomForm) question {
 			shell.Shown("Time to enter", lengthOr(config.Claim, room.DefaultClaim)),
 			shell.Shown("Shop", shopWords(config.Targets)),
 			shell.Shown("Beacon", cmp.Or(config.Beacon, c.defaultBeacon())),
-		},
+		}, otherSettings(f)...),
 		Notes: []string{
 			"Publishing is for good: these rules become the first entry of the public transcript, and opening and start cannot be moved.",
 			"You can still change the outflow, the message, the close and windows that have not opened. Every such change is public.",
 		},
 	}
+}
+
+// otherSettings shows the settings that the form has a value for, and that publishQuestion does not word itself.
+func otherSettings(f roomForm) (list []change) {
+	worded := []string{"title", "slug", "opens", "starts", "closes", "time_zone", "outflow.per_minute",
+		"outflow.max_active", "claim", "targets", "beacon"}
+	for _, s := range formSettings() {
+		if text := f.Value(s.Name); text != "" && !slices.Contains(worded, s.Name) {
+			list = append(list, shell.Shown(s.Label, typedWords(s.Kind, text)))
+		}
+	}
+	return list
 }
 
 // zoneWords names the event's time zone, and the one that times are written in if

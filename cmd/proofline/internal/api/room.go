@@ -13,17 +13,9 @@ type Room struct {
 	Opens   time.Time  `json:"opens"`
 	Starts  time.Time  `json:"starts"`
 	Closes  *time.Time `json:"closes"` // end of joining; nil: never
-	Windows []struct {
-		From   time.Time `json:"from"`
-		Length string    `json:"length"`
-	} `json:"windows"`
-	Outflow Outflow  `json:"outflow"`
-	Claim   string   `json:"claim"`
-	Session string   `json:"session"`
-	Beacon  string   `json:"beacon"`  // hash of the chain that decides the draws, or "none"
-	Margin  string   `json:"margin"`  // minimum time from a freeze to its round
-	Quorum  uint32   `json:"quorum"`  // witnesses that should cosign a freeze
-	Message *Message `json:"message"` // nil: no message
+	Beacon  string     `json:"beacon"` // name of the chain that decides the draws, or "none"
+	Brand   Brand      `json:"brand"`
+	Message *Message   `json:"message"` // nil: no message
 	Awaited []struct {
 		Window   uint64    `json:"window"`
 		Round    uint64    `json:"round"`
@@ -31,7 +23,6 @@ type Room struct {
 		HasRound bool      `json:"has_round"`
 		Cosigned []string  `json:"cosigned"`
 	} `json:"awaited"` // draws waiting for the beacon or witnesses
-	Settings
 	Size   uint64  `json:"size"` // of the transcript, in entries
 	Counts *Counts `json:"counts"`
 }
@@ -41,21 +32,6 @@ type Message struct {
 	Default string            `json:"default"` // language for visitors who read none of the others
 	Texts   map[string]string `json:"texts"`   // by language tag
 	Until   *time.Time        `json:"until"`   // nil: until the organizer takes it back
-}
-
-// Outflow is the published pace of admissions.
-type Outflow struct {
-	PerMinute uint32 `json:"per_minute"`
-	MaxActive uint32 `json:"max_active"` // 0: no limit
-}
-
-// Settings are the parts of a room that can change and are not in its transcript.
-type Settings struct {
-	Targets      []string `json:"targets"`       // URLs that admitted visitors may be sent to
-	SignedReturn bool     `json:"signed_return"` // only to URLs that a connector has signed
-	Brand        Brand    `json:"brand"`
-	MaxWaiting   uint32   `json:"max_waiting"` // visitors in line at once; 0: no limit
-	TimeZone     string   `json:"time_zone"`   // of the event; empty: UTC
 }
 
 // Brand is the look of a room's pages. It is a map so that commands can change some

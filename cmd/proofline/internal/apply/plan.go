@@ -109,9 +109,9 @@ func (s *Step) compare(w *Wanted, current Current, amendment map[string]any) err
 	}
 	for _, d := range setting.All() {
 		switch d.Kind.(type) {
-		case setting.Objects:
+		case setting.Windows:
 			s.windows(w, current, amendment)
-		case setting.Object:
+		case setting.Brand:
 			s.brand(w, current, amendment)
 		default:
 			s.value(w, d, valueOf(d, setting.Get(from, d.Name)), valueOf(d, setting.Get(to, d.Name)), amendment)

@@ -31,15 +31,14 @@ var brandFlags = [][2]string{
 	{"brand.background", "`#rrggbb` of the page; empty: the default"},
 }
 
-// addSettingFlags adds a flag for each setting that may change. Lists of objects have none.
+// addSettingFlags adds a flag for each setting that may change. Objects have none.
 func addSettingFlags(flags *pflag.FlagSet) settingFlags {
 	var added settingFlags
 	for _, s := range setting.Amendable() {
 		switch s.Kind.(type) {
-		case setting.Object, setting.Objects:
-			continue
+		case setting.Text, setting.Number, setting.Duration, setting.Time, setting.Flag, setting.Zone, setting.List:
+			added = append(added, &settingFlag{setting: s})
 		}
-		added = append(added, &settingFlag{setting: s})
 	}
 	for _, f := range brandFlags {
 		s, _ := setting.Find(f[0])
@@ -181,7 +180,7 @@ func settingWords(s setting.Setting, raw json.RawMessage) []string {
 
 // valueWords returns a value as text, one for each item of a list; none if the value is zero.
 func valueWords(k setting.Kind, raw json.RawMessage) []string {
-	switch k.(type) {
+	switch k := k.(type) {
 	case setting.Time:
 		if t := decoded[*time.Time](raw); t != nil {
 			return []string{localTime(*t)}
@@ -199,8 +198,10 @@ func valueWords(k setting.Kind, raw json.RawMessage) []string {
 		return nil
 	case setting.List:
 		return decoded[[]string](raw)
-	case setting.Objects:
+	case setting.Windows:
 		return ruleWords(raw)
+	case setting.Objects:
+		return objectWords(k.Members, raw)
 	case setting.Source:
 		if decoded[string](raw) == setting.NoBeacon {
 			return []string{"none: auditors cannot tell whether the operator chose the outcome"}
@@ -217,6 +218,19 @@ func ruleWords(raw json.RawMessage) []string {
 		Length string    `json:"length"`
 	}](raw) {
 		words = append(words, fmt.Sprintf("of %s from %s", w.Length, localTime(w.From)))
+	}
+	return words
+}
+
+// objectWords describes a list of objects by the values of their members.
+func objectWords(members []setting.Setting, raw json.RawMessage) []string {
+	var words []string
+	for _, object := range decoded[[]json.RawMessage](raw) {
+		var values []string
+		for _, m := range members {
+			values = append(values, valueWords(m.Kind, setting.Get(object, m.Name))...)
+		}
+		words = append(words, strings.Join(values, " "))
 	}
 	return words
 }
