@@ -24,22 +24,40 @@ const passParameter = "proofline_pass"
 const wantTo = "must be one of the room's targets, or below one"
 
 // crossOrigin returns the protection against requests that pages of other sites send with a visitor's
-// cookies. The server's own address counts as the same site even if a proxy hides it. It returns an
-// error if publicURL is not an origin.
-func crossOrigin(publicURL string) (*http.CrossOriginProtection, error) {
+// cookies. The server's own address counts as the same site even if a proxy hides it.
+func crossOrigin(o Options) *http.CrossOriginProtection {
 	protection := http.NewCrossOriginProtection()
-	u, err := url.Parse(publicURL)
-	if err != nil || u.Host == "" {
-		return protection, err
+	u, err := url.Parse(o.publicURL())
+	if err == nil && u.Host != "" {
+		err = protection.AddTrustedOrigin(u.Scheme + "://" + u.Host)
 	}
-	return protection, protection.AddTrustedOrigin(u.Scheme + "://" + u.Host)
+	if err != nil {
+		o.Log.Error("cannot use the public URL as an origin: forms may be refused", "err", err)
+	}
+	return protection
 }
 
-// acts wraps the handler of a visitor's action on a page, submitted by a form or by the page's
+// actions serves the forms and buttons of a room's page.
+type actions struct {
+	finder      *roomFinder
+	crossOrigin *http.CrossOriginProtection
+	budgets     *budgets
+	deadlines   *deadlines
+}
+
+func (a *actions) register(e *echo.Echo) {
+	e.POST(inRoom+"/line", a.handle(a.line))
+	e.POST(inRoom+"/claim", a.handle(enter))
+	e.POST(inRoom+"/leave", a.handle(leave))
+	e.POST(inRoom+"/link", a.handle(a.link))
+	e.POST(inRoom+"/take", a.handle(a.take))
+}
+
+// handle wraps the handler of a visitor's action on a page, submitted by a form or by the page's
 // script.
-func (s *Server) acts(handle func(echo.Context, *room.Room, *submission) error) echo.HandlerFunc {
-	return s.inLine(func(c echo.Context, r *room.Room) error {
-		if s.crossOrigin.Check(c.Request()) != nil {
+func (a *actions) handle(handle func(echo.Context, *room.Room, *submission) error) echo.HandlerFunc {
+	return a.finder.inLine(func(c echo.Context, r *room.Room) error {
+		if a.crossOrigin.Check(c.Request()) != nil {
 			return errCrossOrigin
 		}
 		in, err := readSubmission(c.Request())
@@ -115,14 +133,14 @@ func (in *submission) holder(c echo.Context, r *room.Room) (holder, error) {
 }
 
 // line adds a visitor to the line, or keeps the visitor's earlier place if it is still usable.
-func (s *Server) line(c echo.Context, r *room.Room, in *submission) error {
+func (a *actions) line(c echo.Context, r *room.Room, in *submission) error {
 	own, kept := in.joiner(c, r)
-	if err := s.chargeJoin(c, r); err != nil {
+	if err := a.budgets.join(c, r); err != nil {
 		return err
 	}
-	ctx := s.deadlines.next()
+	ctx := a.deadlines.next()
 	joined, err := r.Join(ctx, own.ticket)
-	s.settleJoin(c, r, &joined, err)
+	a.budgets.settle(c, r, &joined, err)
 	if _, unsure := tookTooLong(err); err == nil || unsure {
 		own.keep(c, r) // a join of unknown outcome is repeated with the same secret
 	}
@@ -170,7 +188,7 @@ func (in *submission) joiner(c echo.Context, r *room.Room) (own holder, kept boo
 }
 
 // enter claims a called visitor's place and redirects to the target.
-func (s *Server) enter(c echo.Context, r *room.Room, in *submission) error {
+func enter(c echo.Context, r *room.Room, in *submission) error {
 	own, err := in.holder(c, r)
 	if err != nil {
 		return err
@@ -219,7 +237,7 @@ func withParameter(u url.URL, name, value string) url.URL {
 }
 
 // leave gives up a visitor's place.
-func (s *Server) leave(c echo.Context, r *room.Room, in *submission) error {
+func leave(c echo.Context, r *room.Room, in *submission) error {
 	own, err := in.holder(c, r)
 	if err != nil {
 		return err
@@ -236,7 +254,7 @@ func (s *Server) leave(c echo.Context, r *room.Room, in *submission) error {
 // link returns a link with a transfer code, which takes the place to another device, once. The code
 // is
 // in the fragment, which browsers do not send.
-func (s *Server) link(c echo.Context, r *room.Room, in *submission) error {
+func (a *actions) link(c echo.Context, r *room.Room, in *submission) error {
 	if !in.isJSON {
 		return errMediaType
 	}
@@ -245,7 +263,7 @@ func (s *Server) link(c echo.Context, r *room.Room, in *submission) error {
 		return err
 	}
 	var code string
-	err = s.inTurn(c, func() (err error) {
+	err = a.budgets.inTurn(c, func() (err error) {
 		code, err = r.Transfer(c.Request().Context(), own.ticket, own.secret)
 		return err
 	})
@@ -257,7 +275,7 @@ func (s *Server) link(c echo.Context, r *room.Room, in *submission) error {
 
 // take gives a visitor the place of a transfer link; the page has asked for confirmation. A browser
 // that already has a place in the line keeps that one, and the link stays valid.
-func (s *Server) take(c echo.Context, r *room.Room, in *submission) error {
+func (a *actions) take(c echo.Context, r *room.Room, in *submission) error {
 	if !in.isJSON {
 		return errMediaType
 	}
@@ -271,7 +289,7 @@ func (s *Server) take(c echo.Context, r *room.Room, in *submission) error {
 		}
 	}
 	var secret [fairness.SecretSize]byte
-	err := s.inTurn(c, func() (err error) {
+	err := a.budgets.inTurn(c, func() (err error) {
 		secret, err = r.TakeOver(ctx, in.code)
 		return err
 	})

@@ -9,10 +9,14 @@ import (
 	"log/slog"
 	"net/http"
 	"path"
+	"strings"
+	"sync"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/web/page"
+	"github.com/proofline/proofline/web/picture"
 )
 
 const assetsPath = "/assets/"
@@ -102,9 +106,24 @@ func loadBuilt(dist fs.FS) (*page.Pages, map[string]*asset, error) {
 // (https://www.w3.org/TR/CSP3/#initialize-global-object-csp).
 var assetPolicy = []string{"default-src 'none'; connect-src 'self'; frame-ancestors 'none'"}
 
+// files serves what does not depend on a room.
+type files struct {
+	assets   map[string]*asset // by name
+	contacts []string          // URIs for reports of vulnerabilities; empty: no security.txt
+}
+
+func (f *files) register(e *echo.Echo) {
+	e.Match(read, "/robots.txt", sendRobots)
+	e.Match(read, "/.well-known/security.txt", f.securityText)
+	for path := range pictures {
+		e.Match(read, path, sendPicture)
+	}
+	e.Match(read, assetsPath+"*", f.asset)
+}
+
 // asset serves a built file, whose content never changes under its name.
-func (s *Server) asset(c echo.Context) error {
-	a, ok := s.assets[c.Param("*")]
+func (f *files) asset(c echo.Context) error {
+	a, ok := f.assets[c.Param("*")]
 	if !ok {
 		return echo.ErrNotFound
 	}
@@ -118,4 +137,54 @@ func (s *Server) asset(c echo.Context) error {
 		body = a.gzip
 	}
 	return send(c, http.StatusOK, a.contentType, body)
+}
+
+// robots excludes pages that are not for search engines. Rooms are missing on purpose: their pages
+// have a noindex tag, and messengers that respect this file could not preview links to them.
+const robots = "User-agent: *\nDisallow: /console\nDisallow: /v1/\n"
+
+// sendRobots serves robots.txt.
+func sendRobots(c echo.Context) error {
+	c.Response().Header()["Cache-Control"] = brandCache
+	return send(c, http.StatusOK, plainText, []byte(robots))
+}
+
+// iconCache is the Cache-Control of pictures, whose names do not change.
+var iconCache = []string{"public, max-age=86400"}
+
+// pictures are the images with fixed names, for browsers and messengers that expect them there or do
+// not support SVG.
+var pictures = map[string]struct {
+	contentType []string
+	draw        func() []byte
+}{
+	"/favicon.ico":          {[]string{"image/x-icon"}, sync.OnceValue(picture.Tab)},
+	"/apple-touch-icon.png": {[]string{"image/png"}, sync.OnceValue(picture.Touch)},
+	"/preview.png":          {[]string{"image/png"}, sync.OnceValue(picture.Preview)},
+}
+
+// sendPicture serves one of [pictures].
+func sendPicture(c echo.Context) error {
+	p := pictures[c.Path()]
+	c.Response().Header()["Cache-Control"] = iconCache
+	return send(c, http.StatusOK, p.contentType, p.draw())
+}
+
+// contactLife is the validity of security.txt; RFC 9116 recommends less than a year.
+const contactLife = 90 * 24 * time.Hour
+
+// securityText serves security.txt, the contacts for reports of vulnerabilities
+// (https://www.rfc-editor.org/rfc/rfc9116).
+func (f *files) securityText(c echo.Context) error {
+	if len(f.contacts) == 0 {
+		return echo.ErrNotFound
+	}
+	var b strings.Builder
+	for _, contact := range f.contacts {
+		b.WriteString("Contact: " + contact + "\r\n")
+	}
+	b.WriteString("Expires: " + time.Now().Add(contactLife).UTC().Truncate(time.Hour).Format(time.RFC3339) + "\r\n")
+	b.WriteString("Preferred-Languages: en\r\n")
+	c.Response().Header()["Cache-Control"] = iconCache
+	return send(c, http.StatusOK, plainText, []byte(b.String()))
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// beaconRound accepts a round of the room's beacon in the JSON of drand relays, from any client: the
+// takeRound accepts a round of the room's beacon in the JSON of drand relays, from any client: the
 // round's signature proves it. This helps when the server cannot reach the relays.
-func (s *Server) beaconRound(c echo.Context, r *room.Room) error {
+func takeRound(c echo.Context, r *room.Room) error {
 	body, err := readBody(c.Request(), nil, visitorBody)
 	if err != nil {
 		return err

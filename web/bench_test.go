@@ -53,7 +53,7 @@ func BenchmarkJoin(b *testing.B) {
 	b.Run("bare", func(b *testing.B) { ask(b, bareEcho(b, own), 400, joins) })
 	b.Run("web", func(b *testing.B) { ask(b, s.url, 400, joins) })
 	b.Run("limited", func(b *testing.B) {
-		s.limits = limit.New(limit.Options{Joins: 1 << 23, Tickets: 1 << 23, Log: slog.New(slog.DiscardHandler)})
+		s.budgets.limits = limit.New(limit.Options{Joins: 1 << 23, Tickets: 1 << 23, Log: slog.New(slog.DiscardHandler)})
 		ask(b, s.url, 400, joins)
 	})
 }

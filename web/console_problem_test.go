@@ -17,7 +17,7 @@ func TestConsoleProblems(t *testing.T) {
 	s.do(http.MethodPost, "/console/sign-in", "email="+strings.Repeat("a", 300<<10), form).want(http.StatusRequestEntityTooLarge)
 	s.get("/console/rooms/sale/live", "Accept: text/event-stream").problem(http.StatusUnauthorized, "unauthorized")
 	s.do(http.MethodPost, "/console/rooms/sale/brand/check", "", "Accept: application/json", "Origin: https://example.org").problem(http.StatusForbidden, "cross-origin")
-	if p := s.describe(shell.ErrConfirm); p.Status != http.StatusForbidden {
+	if p := s.problems.describe(shell.ErrConfirm); p.Status != http.StatusForbidden {
 		t.Errorf("to confirm first: %d", p.Status)
 	}
 }

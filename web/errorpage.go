@@ -1,9 +1,11 @@
 package web
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/labstack/echo/v4"
 
@@ -28,18 +30,21 @@ func wantsPage(c echo.Context, p problem) bool {
 }
 
 // sendErrorPage sends an error as a page.
-func (s *Server) sendErrorPage(c echo.Context, p problem) error {
+func (e *errorAnswers) sendErrorPage(c echo.Context, p problem) error {
 	for _, shared := range []string{"Access-Control-Allow-Origin", "Access-Control-Expose-Headers"} {
 		delete(c.Response().Header(), shared)
 	}
 	if isCrowded(&p) {
-		return s.crowded.send(s, c, p.Status)
+		return e.crowded.send(e.renderer.pages, c, p.Status)
 	}
-	v := page.ErrorView{Lang: language(c), Kind: kindOf(p), RequestID: p.RequestID, Statement: page.Statement{Words: p.words, Signed: p.Statement}}
+	v := page.ErrorView{
+		Lang: language(c), Kind: kindOf(p), RequestID: p.RequestID,
+		Statement: page.Statement{Words: p.words, Signed: p.Statement},
+	}
 	if r, ok := c.Get(roomKey).(*room.Room); ok {
 		settings, _ := r.Settings()
 		v.Lang = language(c, brand.Languages(&settings.Brand)...)
-		view := s.roomView(c, r, v.Lang)
+		view := e.renderer.roomView(c, r, v.Lang)
 		v.Room = &view
 	}
 	if p.Status == http.StatusConflict || p.Status >= http.StatusInternalServerError {
@@ -48,7 +53,7 @@ func (s *Server) sendErrorPage(c echo.Context, p problem) error {
 			v.Again = publicPath + event
 		}
 	}
-	return s.sendPage(c, p.Status, func(w io.Writer) error { return s.pages.Error(w, v) })
+	return sendPage(c, p.Status, func(w io.Writer) error { return e.renderer.pages.Error(w, v) })
 }
 
 // kindOf maps a problem to the kind of error page.
@@ -75,4 +80,50 @@ func kindOf(p problem) page.Kind {
 		return page.Failed
 	}
 	return page.Refused
+}
+
+// chargeErrorPage charges an error page, unless it is cached. If the network has no budget left, the
+// error is sent as a problem document.
+func (e *errorAnswers) chargeErrorPage(c echo.Context, p *problem) error {
+	if isCrowded(p) {
+		return nil
+	}
+	return e.budgets.page(c)
+}
+
+// crowdedPages caches the error page for a network that has used up its budget, in each language: it
+// must cost less than the refused request.
+type crowdedPages struct{ byLang sync.Map } // of []byte
+
+// crowdedRoom is the placeholder for the slug in a cached page. It is not a valid slug.
+const crowdedRoom = "-room-"
+
+// send sends the page.
+func (p *crowdedPages) send(pages *page.Pages, c echo.Context, status int) error {
+	slug, offered := c.Param("slug"), []page.Lang(nil)
+	if r, ok := c.Get(roomKey).(*room.Room); ok {
+		settings, _ := r.Settings()
+		slug, offered = r.Slug, brand.Languages(&settings.Brand)
+	}
+	lang := language(c, offered...)
+	kept, ok := p.byLang.Load(lang)
+	if !ok {
+		var b bytes.Buffer
+		if err := pages.Error(&b, page.ErrorView{Lang: lang, Kind: page.Crowded, Again: publicPath + crowdedRoom}); err != nil {
+			return err
+		}
+		kept = b.Bytes()
+		p.byLang.Store(lang, kept)
+	}
+	body, _ := kept.([]byte)
+	if !eventForm.MatchString(slug) {
+		slug = ""
+	}
+	c.Response().Header()["Content-Security-Policy"] = []string{contentPolicy}
+	return send(c, status, htmlText, bytes.ReplaceAll(body, []byte(crowdedRoom), []byte(slug)))
+}
+
+// isCrowded reports whether a request was refused because of its network's limit.
+func isCrowded(p *problem) bool {
+	return p.Status == http.StatusTooManyRequests && p.Type == problemTypes+crowded
 }

@@ -26,17 +26,17 @@ var errStreams = errors.New("too many streams are open: poll the state instead")
 
 // events sends the room's state document whenever it has changed, as server-sent events
 // (https://html.spec.whatwg.org/multipage/server-sent-events.html).
-func (s *Server) events(c echo.Context, r *room.Room) error {
-	done, err := s.limits.OpenStream(s.clients.of(c.Request()))
+func (f *feed) events(c echo.Context, r *room.Room) error {
+	done, err := f.budgets.limits.OpenStream(f.budgets.network(c))
 	if err != nil {
 		return err
 	}
 	defer done()
-	if s.streams.Add(1) > int64(s.maxStreams) {
-		s.streams.Add(-1)
+	if f.open.Add(1) > int64(f.max) {
+		f.open.Add(-1)
 		return errStreams
 	}
-	defer s.streams.Add(-1)
+	defer f.open.Add(-1)
 	out, err := sse.Open(c)
 	if err != nil {
 		return invalid.Field("", err.Error())
@@ -46,7 +46,7 @@ func (s *Server) events(c echo.Context, r *room.Room) error {
 	defer end.Stop()
 	sent, idle := &document{}, time.Duration(0)
 	for {
-		switch d := s.documents.of(r); {
+		switch d := f.documents.of(r); {
 		case len(sent.etag) == 0 || d.etag[0] != sent.etag[0]:
 			sent, idle = d, 0
 			err = out.Send("", d.body)
@@ -62,7 +62,7 @@ func (s *Server) events(c echo.Context, r *room.Room) error {
 			idle += streamLook
 		case <-end.C:
 			return nil
-		case <-s.closing:
+		case <-f.closing:
 			return nil
 		case <-c.Request().Context().Done():
 			return nil

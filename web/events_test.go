@@ -88,7 +88,7 @@ func TestEvents(t *testing.T) {
 	stop()
 	for range data { //nolint:revive // until it ends
 	}
-	if n := s.streams.Load(); n != 0 {
+	if n := s.feed.open.Load(); n != 0 {
 		t.Errorf("%d streams are left", n)
 	}
 }
@@ -115,7 +115,7 @@ func TestEventsBody(t *testing.T) {
 			t.Errorf("%s: answered %q, error %v", announced, line, err)
 		}
 	}
-	if n := s.streams.Load(); n != 0 {
+	if n := s.feed.open.Load(); n != 0 {
 		t.Errorf("%d streams are taken", n)
 	}
 	stop()

@@ -50,10 +50,10 @@ func TestEventsUnread(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "all listen", func() bool { return s.streams.Load() == 10 })
+	eventually(t, "all listen", func() bool { return s.feed.open.Load() == 10 })
 	eventually(t, "those who do not read have lost their streams", func() bool {
 		s.post("/r/sale/join", "").want(http.StatusCreated)
-		return s.streams.Load() == 0
+		return s.feed.open.Load() == 0
 	})
 	cancel()
 	select {

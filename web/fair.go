@@ -20,19 +20,20 @@ import (
 const reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // fairPage serves the page about what a room proves and how to check it.
-func (s *Server) fairPage(c echo.Context, r *room.Room) error {
+func (p *pages) fairPage(c echo.Context, r *room.Room) error {
 	settings, _ := r.Settings()
 	lang := language(c, brand.Languages(&settings.Brand)...)
-	v := page.FairView{Room: s.roomView(c, r, lang), Lang: lang, Now: r.Now(), URL: r.URL, Chance: chanceOf(r)}
-	head, err := s.rooms.Options.Rooms.ReportHead(c.Request().Context(), r.ID)
-	switch {
-	case err == nil:
-		v.Report = &head.Made
-	case !errors.Is(err, pgroom.ErrNotFound):
-		return err
+	v := page.FairView{Room: p.renderer.roomView(c, r, lang), Lang: lang, Now: r.Now(), URL: r.URL, Chance: chanceOf(r)}
+	if p.reports != nil {
+		switch head, err := p.reports.ReportHead(c.Request().Context(), r.ID); {
+		case err == nil:
+			v.Report = &head.Made
+		case !errors.Is(err, pgroom.ErrNotFound):
+			return err
+		}
 	}
 	keepLanguage(c, lang)
-	return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Fair(w, v) })
+	return sendPage(c, http.StatusOK, func(w io.Writer) error { return p.renderer.pages.Fair(w, v) })
 }
 
 // chanceOf returns the source of randomness of a room's draws.
@@ -48,8 +49,11 @@ func chanceOf(r *room.Room) page.Chance {
 }
 
 // report serves the organizer's audit report.
-func (s *Server) report(c echo.Context, r *room.Room) error {
-	stored, err := s.rooms.Options.Rooms.Report(c.Request().Context(), r.ID)
+func (p *pages) report(c echo.Context, r *room.Room) error {
+	if p.reports == nil {
+		return echo.ErrNotFound
+	}
+	stored, err := p.reports.Report(c.Request().Context(), r.ID)
 	if errors.Is(err, pgroom.ErrNotFound) {
 		return echo.ErrNotFound
 	}

@@ -70,7 +70,7 @@ func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
 			handle = s.api.Guard(next)
 		}
 		if err := guard(handle, c); err != nil {
-			s.fail(c, err)
+			s.failures.fail(c, err)
 		}
 		return nil
 	}

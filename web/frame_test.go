@@ -157,7 +157,7 @@ func TestHealth(t *testing.T) {
 func TestDatabaseAway(t *testing.T) {
 	t.Parallel()
 	s, log := bare(t, func(echo.Context) error { return errors.New("connection refused") })
-	s.ready = func() bool { return false }
+	s.failures.problems.ready = func() bool { return false }
 	s.get("/test").problem(http.StatusServiceUnavailable, "not-ready")
 	if log.String() != "" {
 		t.Errorf("logged once a request: %s", log)

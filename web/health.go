@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -10,9 +11,9 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// live answers as long as the process runs: a server that waits for its database must not be
+// sendLive answers as long as the process runs: a server that waits for its database must not be
 // restarted for that.
-func (s *Server) live(c echo.Context) error {
+func sendLive(c echo.Context) error {
 	c.Response().Header()["Cache-Control"] = noStore
 	return send(c, http.StatusOK, plainText, []byte("ok\n"))
 }
@@ -28,26 +29,41 @@ type readiness struct {
 	Step     float64  `json:"clock_step_s"` // jump of the database's clock, which rooms ignore
 }
 
+// health serves the server's health.
+type health struct {
+	rooms    *room.Rooms
+	ready    func() bool
+	draining *atomic.Bool
+}
+
+func (h *health) register(e *echo.Echo) {
+	e.Match(read, "/livez", sendLive)
+	e.Match(read, "/readyz", h.readyz)
+}
+
 // readyz answers 200 while the database answers and the rooms are loaded. A room that cannot store
 // entries is reported but does not make the server unready: the other rooms work, and another server
 // could not store its entries either.
-func (s *Server) readyz(c echo.Context) error {
-	if s.draining.Load() {
+func (h *health) readyz(c echo.Context) error {
+	if h.draining.Load() {
 		return room.ErrStopping
 	}
-	if !s.ready() {
+	if !h.ready() {
 		return errNotReady
 	}
-	h := s.rooms.Health()
-	r := readiness{Status: "ok", Rooms: h.Rooms, Stuck: h.Stuck, Held: h.Held, Step: h.Step.Seconds(), Database: time.Since(h.Answered).Milliseconds()}
-	if h.Step != 0 {
+	rooms := h.rooms.Health()
+	r := readiness{
+		Status: "ok", Rooms: rooms.Rooms, Stuck: rooms.Stuck, Held: rooms.Held, Step: rooms.Step.Seconds(),
+		Database: time.Since(rooms.Answered).Milliseconds(),
+	}
+	if rooms.Step != 0 {
 		r.Status = "clock jumped"
 	}
-	if h.Stuck > 0 {
-		seconds := h.Longest.Seconds()
+	if rooms.Stuck > 0 {
+		seconds := rooms.Longest.Seconds()
 		r.Status, r.Longest = "rooms cannot store", &seconds
 	}
-	if h.Held > 0 {
+	if rooms.Held > 0 {
 		r.Status = "rooms lack records"
 	}
 	body, err := json.Marshal(r)

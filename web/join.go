@@ -13,12 +13,18 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
+// joins records arrivals.
+type joins struct {
+	budgets   *budgets
+	deadlines *deadlines
+}
+
 // join records an arrival. A visitor that sends no ticket gets a new secret and its ticket.
-func (s *Server) join(c echo.Context, r *room.Room) (err error) {
+func (j *joins) join(c echo.Context, r *room.Room) (err error) {
 	w := borrow()
 	defer w.giveBack()
 	c.Response().Header()["Cache-Control"] = noStore
-	if err := s.chargeJoin(c, r); err != nil {
+	if err := j.budgets.join(c, r); err != nil {
 		return err
 	}
 	if w.body, err = readBody(c.Request(), w.body[:0], visitorBody); err != nil {
@@ -28,9 +34,9 @@ func (s *Server) join(c echo.Context, r *room.Room) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx := s.deadlines.next()
+	ctx := j.deadlines.next()
 	joined, err := r.Join(ctx, ticket)
-	s.settleJoin(c, r, &joined, err)
+	j.budgets.settle(c, r, &joined, err)
 	if err != nil {
 		return err
 	}

@@ -71,6 +71,9 @@ func startSite(t testing.TB, o Options) *site {
 	if o.Control != nil {
 		o.Activity = o.Control.Activity
 	}
+	if o.Reports == nil {
+		o.Reports = o.Rooms.Options.Rooms
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}

@@ -24,10 +24,10 @@ var (
 	gzipped        = []string{"gzip"}
 )
 
-// checkpoint serves the published checkpoint.
+// sendCheckpoint serves the published checkpoint.
 //
 // https://c2sp.org/tlog-tiles#checkpoints
-func (s *Server) checkpoint(c echo.Context, r *room.Room) error {
+func sendCheckpoint(c echo.Context, r *room.Room) error {
 	note, err := r.Checkpoint(c.Request().Context())
 	if err != nil {
 		return err
@@ -44,11 +44,11 @@ func (s *Server) checkpoint(c echo.Context, r *room.Room) error {
 	return send(c, http.StatusOK, plainText, note)
 }
 
-// tile serves a tile of hashes or a bundle of entries. Only entries are compressed, since hashes do
+// sendTile serves a tile of hashes or a bundle of entries. Only entries are compressed, since hashes do
 // not shrink.
 //
 // https://c2sp.org/tlog-tiles#merkle-tree
-func (s *Server) tile(c echo.Context, r *room.Room) error {
+func sendTile(c echo.Context, r *room.Room) error {
 	t, err := audit.ParseTilePath("tile/" + c.Param("*"))
 	if err != nil {
 		return room.ErrNotFound
@@ -94,10 +94,10 @@ func compress(content []byte) []byte {
 	return b.Bytes()
 }
 
-// passKeys serves the keys that verify the room's passes, as a JSON Web Key Set
+// sendPassKeys serves the keys that verify the room's passes, as a JSON Web Key Set
 // (https://www.rfc-editor.org/rfc/rfc7517#section-5). Caches must revalidate it, because a new key
 // signs at once.
-func (s *Server) passKeys(c echo.Context, r *room.Room) error {
+func sendPassKeys(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = noCache
 	return c.JSON(http.StatusOK, map[string]any{"keys": r.PassKeys()})
 }

@@ -71,7 +71,7 @@ func TestJoinsOfOneNetwork(t *testing.T) {
 	for _, other := range []string{"192.0.3.66", "2001:db8::1"} {
 		s.post("/r/sale/join", "", from(other)).want(http.StatusCreated)
 	}
-	if got, want := s.limits.Refused()["joins"], uint64(100-taken+2); got != want {
+	if got, want := s.budgets.limits.Refused()["joins"], uint64(100-taken+2); got != want {
 		t.Errorf("%d refusals are counted, want %d", got, want)
 	}
 }
@@ -202,7 +202,7 @@ func TestFloodOfOneNetwork(t *testing.T) {
 	var turns []func()
 	for {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		done, err := s.limits.Turn(ctx, netip.MustParseAddr("198.51.100.1"))
+		done, err := s.budgets.limits.Turn(ctx, netip.MustParseAddr("198.51.100.1"))
 		cancel()
 		if err != nil {
 			break
@@ -249,7 +249,7 @@ func TestStreamsOfOneNetwork(t *testing.T) {
 		}
 	}
 	s.get("/r/sale/events").refusedFor(limit.Streams)
-	if got := s.streams.Load(); got != 2 {
+	if got := s.feed.open.Load(); got != 2 {
 		t.Errorf("%d streams are open", got)
 	}
 }

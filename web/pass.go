@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// discovery tells a site's token library how to verify passes, at the address and in the format of
+// sendDiscovery tells a site's token library how to verify passes, at the address and in the format of
 // OpenID Connect Discovery
 // (https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata). It names no
 // endpoints, since rooms are not identity providers.
@@ -22,7 +22,7 @@ type discovery struct {
 	Claims     []string `json:"claims_supported"`
 }
 
-func (s *Server) discovery(c echo.Context, r *room.Room) error {
+func sendDiscovery(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = discoveryCache
 	return c.JSON(http.StatusOK, discovery{
 		Issuer: r.URL, Keys: r.URL + "/jwks.json",
@@ -31,13 +31,19 @@ func (s *Server) discovery(c echo.Context, r *room.Room) error {
 	})
 }
 
+// sessions redeems passes, and extends and ends sessions, for sites.
+type sessions struct {
+	budgets   *budgets
+	deadlines *deadlines
+}
+
 // onPass wraps the handler of a request with a pass as its bearer token. The token is neither in the
 // path nor in the body, because those may be logged.
-func (s *Server) onPass(do func(*room.Room, context.Context, string) (room.Session, error)) func(echo.Context, *room.Room) error {
+func (s *sessions) onPass(do func(*room.Room, context.Context, string) (room.Session, error)) func(echo.Context, *room.Room) error {
 	return func(c echo.Context, r *room.Room) error {
 		c.Response().Header()["Cache-Control"] = noStore
 		var session room.Session
-		err := s.inTurn(c, func() (err error) {
+		err := s.budgets.inTurn(c, func() (err error) {
 			session, err = do(r, c.Request().Context(), bearer(c.Request()))
 			return err
 		})
@@ -54,7 +60,7 @@ const clientHeader = "Proofline-Client"
 
 // redeem redeems a pass. The path names the pass, so that it appears in the site's log and a mixed-up
 // token is refused.
-func (s *Server) redeem(c echo.Context, r *room.Room) error {
+func (s *sessions) redeem(c echo.Context, r *room.Room) error {
 	id, client := c.Param("jti"), c.Request().Header.Get(clientHeader)
 	return s.onPass(func(r *room.Room, ctx context.Context, token string) (room.Session, error) {
 		return r.Redeem(ctx, id, token, client)

@@ -167,22 +167,29 @@ type fieldError struct {
 	Detail string `json:"detail"`
 }
 
+// problems describes errors to clients.
+type problems struct {
+	ready func() bool // reports whether the server can accept joins
+}
+
 // describe converts an error to its public form; errors that are not in the table are internal.
-func (s *Server) describe(err error) problem {
+func (p problems) describe(err error) problem {
 	if routing := (*echo.HTTPError)(nil); errors.As(err, &routing) { // from echo's router
 		return problem{Type: noType, Title: http.StatusText(routing.Code), Status: routing.Code}
 	}
 	for _, k := range kinds {
 		if detail, ok := k.match(err); ok {
-			p := problem{Type: problemTypes + k.name, Title: k.title, Status: k.status, Detail: detail, retry: k.retry}
-			p.add(err)
-			return p
+			found := problem{
+				Type: problemTypes + k.name, Title: k.title, Status: k.status, Detail: detail, retry: k.retry,
+			}
+			found.add(err)
+			return found
 		}
 	}
-	if !s.ready() {
-		return s.describe(errNotReady)
+	if !p.ready() {
+		return p.describe(errNotReady)
 	}
-	return s.describe(errInternal)
+	return p.describe(errInternal)
 }
 
 // add copies the details that an error carries besides its text.
@@ -208,10 +215,19 @@ func (p *problem) add(err error) {
 	}
 }
 
+// errorAnswers answers requests that have failed.
+type errorAnswers struct {
+	problems problems
+	renderer *renderer
+	budgets  *budgets
+	crowded  crowdedPages
+	log      *slog.Logger
+}
+
 // fail sends an error, as a page or a problem document.
-func (s *Server) fail(c echo.Context, err error) {
-	p := s.describe(err)
-	s.logFailure(c, p.Status, err)
+func (e *errorAnswers) fail(c echo.Context, err error) {
+	p := e.problems.describe(err)
+	e.logFailure(c, p.Status, err)
 	if c.Response().Committed {
 		return // too late to send one
 	}
@@ -223,16 +239,16 @@ func (s *Server) fail(c echo.Context, err error) {
 		h["Www-Authenticate"] = []string{`Bearer realm="proofline"`}
 	}
 	p.Instance, p.RequestID = c.Request().URL.EscapedPath(), requestID(c)
-	send := s.sendProblem
-	if wantsPage(c, p) && s.chargeErrorPage(c, &p) == nil {
-		send = s.sendErrorPage
+	send := sendProblem
+	if wantsPage(c, p) && e.chargeErrorPage(c, &p) == nil {
+		send = e.sendErrorPage
 	}
 	if err := send(c, p); err != nil {
-		s.log.Debug("cannot send the problem", "err", err, "request_id", requestID(c))
+		e.log.Debug("cannot send the problem", "err", err, "request_id", requestID(c))
 	}
 }
 
-func (s *Server) sendProblem(c echo.Context, p problem) error {
+func sendProblem(c echo.Context, p problem) error {
 	body, err := json.Marshal(p)
 	if err != nil {
 		return err
@@ -243,7 +259,7 @@ func (s *Server) sendProblem(c echo.Context, p problem) error {
 // logFailure logs errors of the server itself. Unavailability is logged at debug level only, since
 // the
 // rooms log once that the database is unreachable.
-func (s *Server) logFailure(c echo.Context, status int, err error) {
+func (e *errorAnswers) logFailure(c echo.Context, status int, err error) {
 	level := slog.LevelError
 	switch {
 	case status < http.StatusInternalServerError:
@@ -256,5 +272,5 @@ func (s *Server) logFailure(c echo.Context, status int, err error) {
 	if p := (*panicError)(nil); errors.As(err, &p) {
 		attributes = append(attributes, "stack", string(p.stack))
 	}
-	s.log.Log(r.Context(), level, "request failed", attributes...)
+	e.log.Log(r.Context(), level, "request failed", attributes...)
 }

@@ -481,7 +481,7 @@ func TestStateShared(t *testing.T) {
 		wg.Go(func() {
 			for time.Since(began) < time.Second {
 				asked := time.Now()
-				d := s.documents.of(r)
+				d := s.feed.documents.of(r)
 				if age := asked.Sub(d.rendered); age > maxAge {
 					t.Errorf("a document of %v", age)
 				}
@@ -496,7 +496,7 @@ func TestStateShared(t *testing.T) {
 	}
 	wg.Wait()
 	most := 2 + int(time.Since(began)/minAge)
-	seen[s.documents.of(r)] = time.Now() // a second after the first
+	seen[s.feed.documents.of(r)] = time.Now() // a second after the first
 	if n := len(seen); n < 2 || n > most {
 		t.Errorf("%d documents in %v of changes, want 2 to %d", n, time.Since(began), most)
 	}
@@ -512,8 +512,8 @@ func TestStateAge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.documents.of(r)
-	found, _ := s.documents.bySlug.Load("age")
+	s.feed.documents.of(r)
+	found, _ := s.feed.documents.bySlug.Load("age")
 	g := found.(*rendering)
 	g.mu.Lock() // as during rendering
 	aged := func(by time.Duration) *document {
@@ -523,14 +523,14 @@ func TestStateAge(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) { // where no time passes
 		for _, age := range []time.Duration{0, minAge - 50*time.Millisecond, minAge + 50*time.Millisecond, maxAge - 1} {
-			if old := aged(age); s.documents.of(r) != old {
+			if old := aged(age); s.feed.documents.of(r) != old {
 				t.Errorf("a document of %v is not used while a new one is made", age)
 			}
 		}
 	})
 	old := aged(2 * maxAge)
 	answered := make(chan *document, 1)
-	go func() { answered <- s.documents.of(r) }()
+	go func() { answered <- s.feed.documents.of(r) }()
 	time.Sleep(50 * time.Millisecond) // it has to wait
 	g.mu.Unlock()
 	if d := <-answered; d == old || d.snapshot != r.Snapshot() {

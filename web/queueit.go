@@ -2,10 +2,12 @@ package web
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -62,32 +64,39 @@ func parseQueueItCancel(path string, query url.Values) (queueItLink, bool) {
 	return l, l.customer != "" && eventForm.MatchString(l.event)
 }
 
-// queueItRoutes adds the routes of such links, except the one at the root, which index serves.
-func (s *Server) queueItRoutes() {
-	read := []string{http.MethodGet, http.MethodHead}
+// queueItLinks serves links made for Queue-it.
+type queueItLinks struct {
+	rooms   *room.Rooms
+	hosts   *customHosts
+	log     *slog.Logger
+	refusal atomic.Int64 // Unix time in nanoseconds of the latest log line about a site's refusal
+}
+
+// register adds the routes of such links, except the one at the root, which index serves.
+func (q *queueItLinks) register(e *echo.Echo) {
 	join := func(c echo.Context) error {
 		l, ok := parseQueueItLink(c.QueryParams())
 		if !ok {
 			return echo.ErrNotFound
 		}
-		return s.followToLine(c, l)
+		return q.followToLine(c, l)
 	}
 	for _, path := range []string{"/inqueue", "/inqueue.aspx"} {
-		s.echo.Match(read, path, bounded(join))
+		e.Match(read, path, bounded(join))
 	}
-	s.echo.Match(read, "/error/*", bounded(func(c echo.Context) error {
+	e.Match(read, "/error/*", bounded(func(c echo.Context) error {
 		err := join(c)
 		if err == nil {
-			s.noteRefusal(strings.Trim(c.Param("*"), "/"), c.QueryParam("e"))
+			q.noteRefusal(strings.Trim(c.Param("*"), "/"), c.QueryParam("e"))
 		}
 		return err
 	}))
-	s.echo.Match(read, "/cancel/*", bounded(func(c echo.Context) error {
+	e.Match(read, "/cancel/*", bounded(func(c echo.Context) error {
 		l, ok := parseQueueItCancel(c.Param("*"), c.QueryParams())
 		if !ok {
 			return echo.ErrNotFound
 		}
-		return s.followFromLine(c, l)
+		return q.followFromLine(c, l)
 	}))
 }
 
@@ -96,22 +105,22 @@ func (s *Server) queueItRoutes() {
 const fromLink = "queue-it event"
 
 // roomOf returns the room of a link, or [room.ErrNotFound], also if the link is for another customer.
-func (s *Server) roomOf(c echo.Context, l *queueItLink) (*room.Room, error) {
+func (q *queueItLinks) roomOf(c echo.Context, l *queueItLink) (*room.Room, error) {
 	c.Set(fromLink, l.event)
 	c.Response().Header()["Cache-Control"] = noStore
-	r, err := s.rooms.Get(c.Request().Context(), l.event)
+	r, err := q.rooms.Get(c.Request().Context(), l.event)
 	if err != nil {
 		return nil, err
 	}
-	if q, ok := r.QueueIt(); ok && !strings.EqualFold(q.CustomerID, l.customer) {
+	if settings, ok := r.QueueIt(); ok && !strings.EqualFold(settings.CustomerID, l.customer) {
 		return nil, room.ErrNotFound
 	}
-	return r, s.checkHost(c.Request(), r)
+	return r, q.hosts.check(c.Request(), r)
 }
 
 // followToLine redirects to the room, with target and language if the room allows them.
-func (s *Server) followToLine(c echo.Context, l queueItLink) error {
-	r, err := s.roomOf(c, &l)
+func (q *queueItLinks) followToLine(c echo.Context, l queueItLink) error {
+	r, err := q.roomOf(c, &l)
 	if err != nil {
 		return err
 	}
@@ -135,17 +144,17 @@ var refusals = map[string]bool{"hash": true, "eventid": true, "timestamp": true,
 
 // noteRefusal logs that a site refuses its visitors' tokens, at most once a minute, since any client
 // can forge such a link.
-func (s *Server) noteRefusal(code, event string) {
-	now, last := time.Now().UnixNano(), s.refusal.Load()
-	if refusals[code] && now-last >= int64(time.Minute) && s.refusal.CompareAndSwap(last, now) {
-		s.log.Warn("a site refuses a queueittoken", "room", event, "code", code)
+func (q *queueItLinks) noteRefusal(code, event string) {
+	now, last := time.Now().UnixNano(), q.refusal.Load()
+	if refusals[code] && now-last >= int64(time.Minute) && q.refusal.CompareAndSwap(last, now) {
+		q.log.Warn("a site refuses a queueittoken", "room", event, "code", code)
 	}
 }
 
 // followFromLine redirects to the link's target after a visit, if the room allows it, else to the
 // room. It does not end the session, because any client can forge such a link.
-func (s *Server) followFromLine(c echo.Context, l queueItLink) error {
-	r, err := s.roomOf(c, &l)
+func (q *queueItLinks) followFromLine(c echo.Context, l queueItLink) error {
+	r, err := q.roomOf(c, &l)
 	if err != nil {
 		return err
 	}

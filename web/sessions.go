@@ -30,13 +30,13 @@ type sessionOutcomes struct {
 	Release []room.Outcome `json:"release"`
 }
 
-// changeSessions touches and releases many sessions at once. The passes authorize the request, so a
+// change touches and releases many sessions at once. The passes authorize the request, so a
 // connector can collect them.
 //
 // A forged pass costs as much to verify as a valid one. So the network pays for all passes in
 // advance,
 // and gets back the charge for the valid ones.
-func (s *Server) changeSessions(c echo.Context, r *room.Room) error {
+func (s *sessions) change(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = noStore
 	body, err := readBody(c.Request(), nil, sessionsBody)
 	if err != nil {
@@ -46,17 +46,17 @@ func (s *Server) changeSessions(c echo.Context, r *room.Room) error {
 	if err != nil {
 		return err
 	}
-	network, passes := s.clients.of(c.Request()), len(in.Touch)+len(in.Release)
-	if err := s.limits.Take(network, limit.Passes, passes); err != nil {
+	network, passes := s.budgets.network(c), len(in.Touch)+len(in.Release)
+	if err := s.budgets.limits.Take(network, limit.Passes, passes); err != nil {
 		return err
 	}
 	var touched, released []room.Outcome
-	err = s.inTurn(c, func() (err error) {
+	err = s.budgets.inTurn(c, func() (err error) {
 		// a client must not be able to cancel this, or forged passes would cost it nothing
 		touched, released, err = r.ChangeSessions(s.deadlines.next(), in.Touch, in.Release)
 		return err
 	})
-	s.limits.GiveBack(network, limit.Passes, passes-invalidPasses(touched, released))
+	s.budgets.limits.GiveBack(network, limit.Passes, passes-invalidPasses(touched, released))
 	if err != nil {
 		return err
 	}

@@ -46,10 +46,27 @@ type rendering struct {
 	latest atomic.Pointer[document]
 }
 
+// feed serves the public state of rooms, to clients that poll and as event streams.
+type feed struct {
+	documents documents
+	budgets   *budgets
+	max       int             // maximum number of open streams
+	open      atomic.Int64    // number of open streams
+	closing   <-chan struct{} // closed when the server stops
+}
+
+func newFeed(b *budgets, maxStreams int, closing <-chan struct{}) *feed {
+	f := &feed{budgets: b, max: maxStreams, closing: closing}
+	if maxStreams > 0 {
+		f.documents.listenAhead = streamAhead
+	}
+	return f
+}
+
 // state serves the public state of a room. All clients get the same bytes, without cookies, so any
 // cache can serve them.
-func (s *Server) state(c echo.Context, r *room.Room) error {
-	d := s.documents.of(r)
+func (f *feed) state(c echo.Context, r *room.Room) error {
+	d := f.documents.of(r)
 	h := c.Response().Header()
 	h["Cache-Control"] = stateCache
 	h["Etag"] = d.etag

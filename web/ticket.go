@@ -13,8 +13,8 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// ticket serves the state of a ticket.
-func (s *Server) ticket(c echo.Context, r *room.Room) error {
+// sendTicket serves the state of a ticket.
+func sendTicket(c echo.Context, r *room.Room) error {
 	st, err := standing(c, r)
 	if err != nil {
 		return err
@@ -97,8 +97,8 @@ func (o *object) claimTime(st *fairness.Standing, s *room.Snapshot, now time.Tim
 	}
 }
 
-// receipt serves the proof that the ticket's arrival is in the newest tree.
-func (s *Server) receipt(c echo.Context, r *room.Room) error {
+// sendReceipt serves the proof that the ticket's arrival is in the newest tree.
+func sendReceipt(c echo.Context, r *room.Room) error {
 	st, err := standing(c, r)
 	if err != nil {
 		return err
@@ -110,9 +110,9 @@ func (s *Server) receipt(c echo.Context, r *room.Room) error {
 	return send(c, http.StatusOK, plainText, receipt)
 }
 
-// claim exchanges a called ticket's secret for its pass, and returns the URL to redirect to. The
+// claimTicket exchanges a called ticket's secret for its pass, and returns the URL to redirect to. The
 // secret is in the body because paths are logged.
-func (s *Server) claim(c echo.Context, r *room.Room) (err error) {
+func claimTicket(c echo.Context, r *room.Room) (err error) {
 	w := borrow()
 	defer w.giveBack()
 	c.Response().Header()["Cache-Control"] = noStore
@@ -160,8 +160,8 @@ func (s *Server) claim(c echo.Context, r *room.Room) (err error) {
 	return send(c, http.StatusOK, jsonText, o.b)
 }
 
-// giveUp gives up a ticket's place, authorized by its secret.
-func (s *Server) giveUp(c echo.Context, r *room.Room) error {
+// giveUpTicket gives up a ticket's place, authorized by its secret.
+func giveUpTicket(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = noStore
 	t, err := parseTicket(c.Param("ticket"))
 	if err != nil {

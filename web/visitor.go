@@ -36,7 +36,8 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 // isPage reports whether a route serves a page or handles a page's form.
 func isPage(route string) bool {
 	switch route {
-	case publicPath + ":slug", publicPath + ":slug/check", publicPath + ":slug/fair", publicPath + ":slug/report", publicPath + ":slug/brand.css", publicPath + ":slug/logo",
+	case publicPath + ":slug", publicPath + ":slug/check", publicPath + ":slug/fair", publicPath + ":slug/report",
+		publicPath + ":slug/brand.css", publicPath + ":slug/logo",
 		publicPath + ":slug/line", publicPath + ":slug/claim", publicPath + ":slug/leave", publicPath + ":slug/link", publicPath + ":slug/take":
 		return true
 	}
@@ -51,19 +52,37 @@ func shelter(h http.Header) {
 	h["Permissions-Policy"] = permissions
 }
 
-// roomKey is the context key of a request's room, for error pages.
-const roomKey = "room"
+// pages serves the pages of rooms to visitors.
+type pages struct {
+	renderer *renderer
+	finder   *roomFinder
+	hosts    *customHosts
+	budgets  *budgets
+	reports  Reports
+	looks    stylesheets
+}
 
-// inLine passes the room of a page to handle, and to error pages.
-func (s *Server) inLine(handle func(echo.Context, *room.Room) error) echo.HandlerFunc {
-	return bounded(s.inRoom(func(c echo.Context, r *room.Room) error {
-		c.Set(roomKey, r)
+func (p *pages) register(e *echo.Echo) {
+	e.Match(read, inRoom, p.pageOf(p.linePage))
+	e.Match(read, inRoom+"/check", p.pageOf(p.checkPage))
+	e.Match(read, inRoom+"/fair", p.pageOf(p.fairPage))
+	e.Match(read, inRoom+"/report", p.pageOf(p.report))
+	e.Match(read, inRoom+"/brand.css", p.finder.inLine(p.brandStyle))
+	e.Match(read, inRoom+"/logo", p.finder.inLine(p.logo))
+}
+
+// pageOf wraps the handler of a page that is rendered for each request.
+func (p *pages) pageOf(handle func(echo.Context, *room.Room) error) echo.HandlerFunc {
+	return p.finder.inLine(p.hosts.atHome(func(c echo.Context, r *room.Room) error {
+		if err := p.budgets.page(c); err != nil {
+			return err
+		}
 		return handle(c, r)
 	}))
 }
 
 // linePage serves the page of a line, or only its <main>.
-func (s *Server) linePage(c echo.Context, r *room.Room) error {
+func (p *pages) linePage(c echo.Context, r *room.Room) error {
 	fragment := c.QueryParam("fragment") == "1"
 	own, known := holderOf(c, r)
 	ticket := own.ticket
@@ -76,39 +95,39 @@ func (s *Server) linePage(c echo.Context, r *room.Room) error {
 			return err
 		}
 	}
-	v, err := s.view(c, r, ticket)
+	v, err := p.renderer.view(c, r, ticket)
 	if err != nil {
 		return err
 	}
 	v.Cookie = known
 	if fragment {
-		return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Fragment(w, v) })
+		return sendPage(c, http.StatusOK, func(w io.Writer) error { return p.renderer.pages.Fragment(w, v) })
 	}
 	keepLanguage(c, v.Lang)
 	keepTarget(c, r)
-	return s.sendPage(c, http.StatusOK, func(w io.Writer) error { return s.pages.Visitor(w, v) })
+	return sendPage(c, http.StatusOK, func(w io.Writer) error { return p.renderer.pages.Visitor(w, v) })
 }
 
 // checkPage serves the page that checks the visitor's own place.
-func (s *Server) checkPage(c echo.Context, r *room.Room) error {
+func (p *pages) checkPage(c echo.Context, r *room.Room) error {
 	own, _ := holderOf(c, r)
-	v, err := s.view(c, r, own.ticket)
+	v, err := p.renderer.view(c, r, own.ticket)
 	if err != nil {
 		return err
 	}
 	keepLanguage(c, v.Lang)
-	return s.sendPage(c, http.StatusOK, func(w io.Writer) error {
-		return s.pages.Check(w, page.CheckView{Room: v.Room, Lang: v.Lang, Now: v.Now, Ticket: v.Ticket})
+	return sendPage(c, http.StatusOK, func(w io.Writer) error {
+		return p.renderer.pages.Check(w, page.CheckView{Room: v.Room, Lang: v.Lang, Now: v.Now, Ticket: v.Ticket})
 	})
 }
 
 // brandStyle serves the organizer's style sheet.
-func (s *Server) brandStyle(c echo.Context, r *room.Room) error {
+func (p *pages) brandStyle(c echo.Context, r *room.Room) error {
 	settings, _ := r.Settings()
 	if !brand.HasLooks(&settings.Brand) {
 		return echo.ErrNotFound
 	}
-	css, err := s.looks.of(r)
+	css, err := p.looks.of(r)
 	if err != nil {
 		return err
 	}
@@ -140,15 +159,15 @@ func (all *stylesheets) of(r *room.Room) ([]byte, error) {
 }
 
 // logo serves the room's image, optionally the one for dark mode, or else the organization's.
-func (s *Server) logo(c echo.Context, r *room.Room) error {
+func (p *pages) logo(c echo.Context, r *room.Room) error {
 	settings, _ := r.Settings()
 	scheme := settings.Brand.Scheme
 	if c.QueryParam("scheme") == "dark" {
 		scheme = settings.Brand.Dark
 	}
 	mediaType, image, ok := scheme.Image()
-	if !ok && s.accounts != nil && c.QueryParam("scheme") == "" {
-		logo, err := s.accounts.Organizations.Logo(c.Request().Context(), r.Owner.Org)
+	if !ok && p.renderer.organizations != nil && c.QueryParam("scheme") == "" {
+		logo, err := p.renderer.organizations.Logo(c.Request().Context(), r.Owner.Org)
 		if err != nil && !errors.Is(err, account.ErrNotFound) {
 			return err
 		}
@@ -162,7 +181,7 @@ func (s *Server) logo(c echo.Context, r *room.Room) error {
 }
 
 // sendPage renders a page and sends it; if rendering fails, it sends nothing.
-func (s *Server) sendPage(c echo.Context, status int, write func(io.Writer) error) error {
+func sendPage(c echo.Context, status int, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	if err := write(&b); err != nil {
 		return err
@@ -188,10 +207,16 @@ func policyOf(c echo.Context) string {
 	return strings.Join(append([]string{contentPolicy}, settings.Origins()...), " ")
 }
 
+// renderer renders visitors' pages.
+type renderer struct {
+	pages         *page.Pages
+	organizations *account.Organizations // nil: pages name no organizer
+}
+
 // view returns the data of a line's page for a ticket that may not have joined; the zero ticket is
 // for
 // visitors without one. Error: [*room.StaleError].
-func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (page.View, error) {
+func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (page.View, error) {
 	snapshot := r.Snapshot() // taken before the standing, so that it does not have more calls than the standing
 	var st fairness.Standing
 	joined := ticket != fairness.Ticket{}
@@ -206,9 +231,10 @@ func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (pag
 	settings, _ := r.Settings()
 	lang := language(c, brand.Languages(&settings.Brand)...)
 	v := page.View{
-		Room: s.roomView(c, r, lang), Lang: lang, State: stateWithout(r, now), Now: now,
+		Room: re.roomView(c, r, lang), Lang: lang, State: stateWithout(r, now), Now: now,
 		Opens: snapshot.Opens, Starts: snapshot.Starts, Claim: time.Duration(policy.Claim) * time.Millisecond,
-		Paused: snapshot.Paused, ClaimsFrozen: r.ClaimsFrozen(), Rehearsal: r.Owner.RehearsalOf != nil, Slower: snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
+		Paused: snapshot.Paused, ClaimsFrozen: r.ClaimsFrozen(), Rehearsal: r.Owner.RehearsalOf != nil,
+		Slower:  snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
 		HasGate: snapshot.Gate != room.GateNone, Open: snapshot.Gate == room.GateOpen,
 		Poll: roomPoll(snapshot, now), Refresh: refresh(c),
 	}
@@ -229,15 +255,19 @@ func (s *Server) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (pag
 }
 
 // roomView returns the data that every page of a room shows.
-func (s *Server) roomView(c echo.Context, r *room.Room, lang page.Lang) page.Room {
+func (re *renderer) roomView(c echo.Context, r *room.Room, lang page.Lang) page.Room {
 	snapshot := r.Snapshot()
 	settings, stored := r.Settings()
 	version := strconv.FormatInt(stored, 10)
-	v := page.Room{Slug: r.Slug, Title: snapshot.Title, Message: messageView(c, snapshot.Message(r.Now()), lang, brand.Languages(&settings.Brand)), Origin: r.Origin, VKey: r.VKey, URL: r.URL, Zone: settings.Zone(), Chance: chanceOf(r)}
-	if s.accounts != nil {
+	v := page.Room{
+		Slug: r.Slug, Title: snapshot.Title,
+		Message: messageView(c, snapshot.Message(r.Now()), lang, brand.Languages(&settings.Brand)), Origin: r.Origin,
+		VKey: r.VKey, URL: r.URL, Zone: settings.Zone(), Chance: chanceOf(r),
+	}
+	if re.organizations != nil {
 		ctx := c.Request().Context()
-		v.Organizer = s.accounts.Organizations.PublicName(ctx, r.Owner.Org)
-		if logo := s.accounts.Organizations.PublicLogo(ctx, r.Owner.Org); logo != "" {
+		v.Organizer = re.organizations.PublicName(ctx, r.Owner.Org)
+		if logo := re.organizations.PublicLogo(ctx, r.Owner.Org); logo != "" {
 			v.Logo = pathOf(r) + "/logo?v=" + logo
 		}
 	}
@@ -347,7 +377,9 @@ func ticketView(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ti
 // windowView returns the data of a ticket's window.
 func windowView(st *fairness.Standing, s *room.Snapshot) page.Window {
 	to := time.UnixMilli(int64(st.Window.To))
-	w := page.Window{Index: uint64(st.Window.Index), From: time.UnixMilli(int64(st.Window.From)), To: to, Draws: s.Draws(st.Window)}
+	w := page.Window{
+		Index: uint64(st.Window.Index), From: time.UnixMilli(int64(st.Window.From)), To: to, Draws: s.Draws(st.Window),
+	}
 	if st.Status == fairness.StatusWaiting {
 		w.Arrivals = uint32(st.AheadMax - st.AheadMin + 1) //nolint:gosec // at most fairness.MaxArrivals
 	}

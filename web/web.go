@@ -36,11 +36,10 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"net/url"
-	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
@@ -50,9 +49,9 @@ import (
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
-	"github.com/proofline/proofline/web/page"
 	"github.com/proofline/proofline/web/ui"
 )
 
@@ -86,6 +85,8 @@ type Options struct {
 	Webhooks *webhook.Service
 	// Sites serves the organizations' sites; nil: there are none.
 	Sites *sites.Sites
+	// Reports has the published audit reports of rooms; nil: there are none.
+	Reports Reports
 	// Version is the program's version, shown on pages.
 	Version string
 	// Ready reports whether the server can accept joins; nil: [room.Rooms.Ready].
@@ -106,76 +107,97 @@ type Options struct {
 	Log    *slog.Logger
 }
 
-// Server answers HTTP requests. Safe for concurrent use.
-type Server struct {
-	rooms     *room.Rooms
-	api       *manage.API
-	ready     func() bool
-	log       *slog.Logger
-	echo      *echo.Echo
-	ids       requestIDs
-	documents documents
-	looks     stylesheets
-	deadlines deadlines
-	clients   clients
-	limits    *limit.Limits
-	crowded   crowdedPages
-
-	refusal    atomic.Int64 // Unix time in nanoseconds of the latest log line about a site's refusal
-	maxStreams int
-	streams    atomic.Int64  // number of open streams
-	closing    chan struct{} // closed when the server stops
-	draining   atomic.Bool   // set while stopping: every answer closes its connection
-
-	accounts   *account.Accounts // nil: none
-	publicHost string            // host of the server's own address, without port
-	site       string            // the server's own origin; empty: unknown
-	contacts   []string          // URIs for reports of vulnerabilities
-
-	pages       *page.Pages
-	assets      map[string]*asset // by name
-	crossOrigin *http.CrossOriginProtection
+// Reports has the audit reports that organizers have published; [pgroom.ErrNotFound].
+type Reports interface {
+	Report(ctx context.Context, room uuid.UUID) (pgroom.Report, error)
+	ReportHead(ctx context.Context, room uuid.UUID) (pgroom.Report, error) // without the page
 }
+
+// Server answers HTTP requests: it is the frame around the parts that do. Safe for concurrent use.
+type Server struct {
+	rooms    *room.Rooms
+	api      *manage.API
+	echo     *echo.Echo
+	ids      requestIDs
+	clients  clients
+	budgets  *budgets
+	problems problems
+	failures *errorAnswers
+	feed     *feed
+	log      *slog.Logger
+
+	closing  chan struct{} // closed when the server stops
+	draining atomic.Bool   // set while stopping: every answer closes its connection
+}
+
+// part serves some of the paths.
+type part interface{ register(e *echo.Echo) }
 
 // New returns a server for the given rooms.
 func New(o Options) *Server {
+	if o.Assets == nil {
+		o.Assets = ui.Dist()
+	}
+	if o.Ready == nil {
+		o.Ready = o.Rooms.Ready
+	}
 	s := &Server{
-		rooms: o.Rooms, ready: o.Ready, log: o.Log,
-		echo: echo.New(), ids: newRequestIDs(), maxStreams: o.MaxStreams, closing: make(chan struct{}),
+		rooms: o.Rooms, log: o.Log, echo: echo.New(), ids: newRequestIDs(), closing: make(chan struct{}),
+		clients: clients{trusted: o.TrustedProxies, log: o.Log}, problems: problems{o.Ready},
 	}
-	if s.maxStreams > 0 {
-		s.documents.listenAhead = streamAhead
-	}
-	if s.ready == nil {
-		s.ready = o.Rooms.Ready
-	}
-	s.clients.trusted, s.clients.log, s.limits = o.TrustedProxies, o.Log, o.Limits
-	s.openPages(&o)
-	s.accounts, s.publicHost, s.contacts = o.Accounts, publicHost(o), o.Contacts
-	if o.Rooms != nil {
-		s.site = o.Rooms.PublicURL
-	}
+	s.budgets = &budgets{o.Limits, &s.clients}
+	s.feed = newFeed(s.budgets, o.MaxStreams, s.closing)
 	s.echo.IPExtractor = s.clients.extractor()
 	s.echo.SchemeExtractor = echo.ExtractSchemeDirect()
 	s.echo.Use(s.frame)
 	s.openAPI(o)
-	s.routes()
-	s.openConsole(o)
+	hosts := newCustomHosts(o)
+	protection := crossOrigin(o)
+	for _, p := range s.newParts(o, hosts, protection) {
+		p.register(s.echo)
+	}
+	if o.Accounts != nil {
+		openConsole(o, hosts, protection, s.problems, s.closing).Register(s.echo)
+	}
 	return s
+}
+
+// newParts returns the parts that serve visitors, sites and monitoring.
+func (s *Server) newParts(o Options, hosts *customHosts, protection *http.CrossOriginProtection) []part {
+	built, assets, err := loadPages(o.Assets, o.Log)
+	if err != nil {
+		panic(err) // templates and messages are part of the program
+	}
+	r := &renderer{pages: built}
+	if o.Accounts != nil {
+		r.organizations = o.Accounts.Organizations
+	}
+	s.failures = &errorAnswers{problems: s.problems, renderer: r, budgets: s.budgets, log: o.Log}
+	finder, due := &roomFinder{o.Rooms, hosts}, &deadlines{}
+	links := &queueItLinks{rooms: o.Rooms, hosts: hosts, log: o.Log}
+	return []part{
+		&home{
+			renderer: r, hosts: hosts, budgets: s.budgets, links: links, site: o.publicURL(),
+			hasConsole: o.Accounts != nil,
+		},
+		&files{assets, o.Contacts},
+		&health{o.Rooms, o.Ready, &s.draining},
+		&resources{finder, joins{s.budgets, due}, sessions{s.budgets, due}, s.feed},
+		&pages{renderer: r, finder: finder, hosts: hosts, budgets: s.budgets, reports: o.Reports},
+		&actions{finder, protection, s.budgets, due},
+		links,
+	}
 }
 
 // openAPI sets up the management API.
 func (s *Server) openAPI(o Options) {
 	m := manage.Options{
 		Control: o.Control, Activity: o.Activity, Accounts: o.Accounts, Live: o.Live, Webhooks: o.Webhooks,
-		Sites: o.Sites, ServerToken: o.AdminToken,
-		Status: func(err error) int { return s.describe(err).Status },
+		Sites: o.Sites, ServerToken: o.AdminToken, PublicURL: o.publicURL(),
+		Status: func(err error) int { return s.problems.describe(err).Status },
 	}
 	if o.Control != nil {
 		m.Rooms, m.Keys = o.Rooms, o.Control.Store
-	}
-	if o.Rooms != nil {
-		m.PublicURL = o.Rooms.PublicURL
 	}
 	s.api = manage.New(m)
 	for _, r := range s.api.Routes() { // frame rejects requests without a valid token
@@ -183,96 +205,49 @@ func (s *Server) openAPI(o Options) {
 	}
 }
 
-// openPages sets up the visitors' pages.
-func (s *Server) openPages(o *Options) {
-	if o.Assets == nil {
-		o.Assets = ui.Dist()
-	}
-	var err error
-	if s.pages, s.assets, err = loadPages(o.Assets, o.Log); err != nil {
-		panic(err) // templates and messages are part of the program
-	}
-	publicURL := ""
-	if o.Rooms != nil {
-		publicURL = o.Rooms.PublicURL
-	}
-	if s.crossOrigin, err = crossOrigin(publicURL); err != nil {
-		o.Log.Error("cannot use the public URL as an origin: forms may be refused", "err", err)
-	}
-}
-
-// publicHost returns the host of the server's own address, without port.
-func publicHost(o Options) string {
+// publicURL returns the server's own origin; empty: unknown.
+func (o *Options) publicURL() string {
 	if o.Rooms == nil {
 		return ""
 	}
-	u, err := url.Parse(o.Rooms.PublicURL)
-	if err != nil {
-		return "" // logged by openPages
-	}
-	return strings.ToLower(u.Hostname())
+	return o.Rooms.PublicURL
 }
 
-func (s *Server) routes() {
-	read := []string{http.MethodGet, http.MethodHead}
-	s.echo.Match(read, "/", bounded(s.index))
-	s.echo.Match(read, "/robots.txt", s.robotsText)
-	s.echo.Match(read, "/.well-known/security.txt", s.securityText)
-	for path := range pictures {
-		s.echo.Match(read, path, s.picture)
-	}
-	s.echo.Match(read, "/livez", s.live)
-	s.echo.Match(read, "/readyz", s.readyz)
+// read has the methods of requests that change nothing.
+var read = []string{http.MethodGet, http.MethodHead}
 
-	const inRoom = publicPath + ":slug"
-	s.echo.Match(read, inRoom+"/checkpoint", bounded(s.inRoom(s.checkpoint)))
-	s.echo.Match(read, inRoom+"/tile/*", bounded(s.inRoom(s.tile)))
-	s.echo.Match(read, inRoom+"/jwks.json", s.inRoom(s.passKeys))
-	s.echo.Match(read, inRoom+"/.well-known/openid-configuration", s.inRoom(s.discovery))
-	s.echo.POST(inRoom+"/passes/:jti/redeem", bounded(s.inRoom(s.redeem)))
-	s.echo.POST(inRoom+"/sessions/touch", bounded(s.inRoom(s.onPass((*room.Room).Touch))))
-	s.echo.POST(inRoom+"/sessions/release", bounded(s.inRoom(s.onPass((*room.Room).Release))))
-	s.echo.POST(inRoom+"/sessions/batch", bounded(s.inRoom(s.changeSessions)))
-	s.echo.Match(read, inRoom+"/state", s.inRoom(s.state))
-	s.echo.GET(inRoom+"/events", s.inRoom(s.events))
-	s.echo.Match(read, inRoom+"/tickets/:ticket", s.inRoom(s.ticket))
-	s.echo.Match(read, inRoom+"/tickets/:ticket/receipt", bounded(s.inRoom(s.receipt)))
-	s.echo.POST(inRoom+"/tickets/:ticket/claim", bounded(s.inRoom(s.claim)))
-	s.echo.POST(inRoom+"/tickets/:ticket/leave", bounded(s.inRoom(s.giveUp)))
-	s.echo.POST(inRoom+"/join", s.inRoom(s.join))
-	s.echo.POST(inRoom+"/beacon", bounded(s.inRoom(s.beaconRound)))
+const inRoom = publicPath + ":slug"
 
-	s.echo.Match(read, assetsPath+"*", s.asset)
-	s.echo.Match(read, publicPath+":slug", s.pageOf(s.linePage))
-	s.echo.Match(read, inRoom+"/check", s.pageOf(s.checkPage))
-	s.echo.Match(read, inRoom+"/fair", s.pageOf(s.fairPage))
-	s.echo.Match(read, inRoom+"/report", s.pageOf(s.report))
-	s.echo.Match(read, inRoom+"/brand.css", s.inLine(s.brandStyle))
-	s.echo.Match(read, inRoom+"/logo", s.inLine(s.logo))
-	s.echo.POST(inRoom+"/line", s.acts(s.line))
-	s.echo.POST(inRoom+"/claim", s.acts(s.enter))
-	s.echo.POST(inRoom+"/leave", s.acts(s.leave))
-	s.echo.POST(inRoom+"/link", s.acts(s.link))
-	s.echo.POST(inRoom+"/take", s.acts(s.take))
-	s.queueItRoutes()
+// resources serves the public resources of rooms.
+type resources struct {
+	finder   *roomFinder
+	joins    joins
+	sessions sessions
+	feed     *feed
+}
+
+func (rs *resources) register(e *echo.Echo) {
+	in := rs.finder.inRoom
+	e.Match(read, inRoom+"/checkpoint", bounded(in(sendCheckpoint)))
+	e.Match(read, inRoom+"/tile/*", bounded(in(sendTile)))
+	e.Match(read, inRoom+"/jwks.json", in(sendPassKeys))
+	e.Match(read, inRoom+"/.well-known/openid-configuration", in(sendDiscovery))
+	e.POST(inRoom+"/passes/:jti/redeem", bounded(in(rs.sessions.redeem)))
+	e.POST(inRoom+"/sessions/touch", bounded(in(rs.sessions.onPass((*room.Room).Touch))))
+	e.POST(inRoom+"/sessions/release", bounded(in(rs.sessions.onPass((*room.Room).Release))))
+	e.POST(inRoom+"/sessions/batch", bounded(in(rs.sessions.change)))
+	e.Match(read, inRoom+"/state", in(rs.feed.state))
+	e.GET(inRoom+"/events", in(rs.feed.events))
+	e.Match(read, inRoom+"/tickets/:ticket", in(sendTicket))
+	e.Match(read, inRoom+"/tickets/:ticket/receipt", bounded(in(sendReceipt)))
+	e.POST(inRoom+"/tickets/:ticket/claim", bounded(in(claimTicket)))
+	e.POST(inRoom+"/tickets/:ticket/leave", bounded(in(giveUpTicket)))
+	e.POST(inRoom+"/join", in(rs.joins.join))
+	e.POST(inRoom+"/beacon", bounded(in(takeRound)))
 }
 
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
-
-// inRoom passes the room named in the path to handle.
-func (s *Server) inRoom(handle func(echo.Context, *room.Room) error) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		r, err := s.rooms.Get(c.Request().Context(), c.Param("slug"))
-		if err != nil {
-			return err
-		}
-		if err := s.checkHost(c.Request(), r); err != nil {
-			return err
-		}
-		return handle(c, r)
-	}
-}
 
 // bounded ends the request's context after [answerTimeout].
 func bounded(next echo.HandlerFunc) echo.HandlerFunc {
@@ -285,19 +260,3 @@ func bounded(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 const documentation = "https://github.com/proofline/proofline"
-
-// index redirects links made for Queue-it to their room, shows browsers the home page, and describes
-// the server to programs.
-func (s *Server) index(c echo.Context) error {
-	if l, ok := parseQueueItLink(c.QueryParams()); ok {
-		return s.followToLine(c, l)
-	}
-	if strings.Contains(c.Request().Header.Get("Accept"), "text/html") {
-		return s.home(c)
-	}
-	return c.JSON(http.StatusOK, map[string]string{
-		"name":          "proofline",
-		"about":         "A virtual waiting room that can prove it was fair. The rooms are below /r/, their management below /v1/.",
-		"documentation": documentation,
-	})
-}

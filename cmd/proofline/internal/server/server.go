@@ -307,7 +307,7 @@ func (s *Server) serve(ctx context.Context) error {
 		Limits: s.limits,
 		Rooms:  s.rooms, Control: o.control, Activity: o.activity, Accounts: o.accounts, Live: o.live,
 		Webhooks: o.webhooks, Sites: o.sites, AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, Contacts: s.cfg.Contacts,
-		TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
+		Reports: pgroom.NewStore(s.pool), TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
 	})
 	go func() {
 		defer close(ended)
