@@ -92,7 +92,8 @@ func readSubmission(r *http.Request) (*submission, error) {
 		if err != nil {
 			return nil, invalid.Field("", "must be a form")
 		}
-		return &submission{again: form.Get("again") == "1", to: room.Wanted{To: form.Get("to"), Sig: form.Get("to_sig")}}, nil
+		to := room.Wanted{To: form.Get("to"), Sig: form.Get("to_sig")}
+		return &submission{again: form.Get("again") == "1", to: to}, nil
 	}
 	return nil, errMediaType
 }
@@ -179,7 +180,8 @@ func (in *submission) joiner(c echo.Context, r *room.Room) (own holder, kept boo
 		joined = !errors.Is(err, room.ErrTicketUnknown) // a node that is out of date lets Join decide
 	}
 	isOver := func() bool {
-		return st.Status == fairness.StatusSkipped && !st.Reason.IsRevoked() || st.Status == fairness.StatusAdmitted && !r.IsIn(c.Request().Context(), st)
+		return st.Status == fairness.StatusSkipped && !st.Reason.IsRevoked() ||
+			st.Status == fairness.StatusAdmitted && !r.IsIn(c.Request().Context(), st)
 	}
 	if in.again && isOver() || !joined && otherJoined {
 		return other, false
@@ -270,7 +272,8 @@ func (a *actions) link(c echo.Context, r *room.Room, in *submission) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, map[string]any{"link": r.URL + "#t=" + code, "seconds": int(room.TransferLasts.Seconds())})
+	life := int(room.TransferLasts.Seconds())
+	return c.JSON(http.StatusOK, map[string]any{"link": r.URL + "#t=" + code, "seconds": life})
 }
 
 // take gives a visitor the place of a transfer link; the page has asked for confirmation. A browser

@@ -21,7 +21,8 @@ func wantsPage(c echo.Context, p problem) bool {
 	r := c.Request()
 	accept := r.Header.Get("Accept")
 	if !isPage(c.Path()) {
-		isMistyped := p.Status == http.StatusNotFound && p.Type == noType && !isBelow(c, managementPath) && !isBelow(c, assetsPath)
+		isMistyped := p.Status == http.StatusNotFound && p.Type == noType &&
+			!isBelow(c, managementPath) && !isBelow(c, assetsPath)
 		return (isMistyped || c.Get(fromLink) != nil) && strings.Contains(accept, "text/html")
 	}
 	isScript := isJSON(r.Header.Get("Content-Type")) || c.QueryParam("fragment") == "1"
@@ -109,7 +110,8 @@ func (p *crowdedPages) send(pages *page.Pages, c echo.Context, status int) error
 	kept, ok := p.byLang.Load(lang)
 	if !ok {
 		var b bytes.Buffer
-		if err := pages.Error(&b, page.ErrorView{Lang: lang, Kind: page.Crowded, Again: publicPath + crowdedRoom}); err != nil {
+		v := page.ErrorView{Lang: lang, Kind: page.Crowded, Again: publicPath + crowdedRoom}
+		if err := pages.Error(&b, v); err != nil {
 			return err
 		}
 		kept = b.Bytes()

@@ -82,7 +82,8 @@ func (h *customHosts) hasLost(ctx context.Context, found *room.Room) bool {
 // atHome redirects requests for a page on the server's own host if the room has a custom host.
 func (h *customHosts) atHome(handle func(echo.Context, *room.Room) error) func(echo.Context, *room.Room) error {
 	return func(c echo.Context, r *room.Room) error {
-		if r.Owner.Host == nil || hostname(c.Request()) != h.public || h.public == *r.Owner.Host || h.hasLost(c.Request().Context(), r) {
+		if r.Owner.Host == nil || hostname(c.Request()) != h.public || h.public == *r.Owner.Host ||
+			h.hasLost(c.Request().Context(), r) {
 			return handle(c, r)
 		}
 		to := r.URL + strings.TrimPrefix(c.Request().URL.RequestURI(), pathOf(r))

@@ -39,7 +39,9 @@ type sessions struct {
 
 // onPass wraps the handler of a request with a pass as its bearer token. The token is neither in the
 // path nor in the body, because those may be logged.
-func (s *sessions) onPass(do func(*room.Room, context.Context, string) (room.Session, error)) func(echo.Context, *room.Room) error {
+func (s *sessions) onPass(
+	do func(*room.Room, context.Context, string) (room.Session, error),
+) func(echo.Context, *room.Room) error {
 	return func(c echo.Context, r *room.Room) error {
 		c.Response().Header()["Cache-Control"] = noStore
 		var session room.Session

@@ -21,6 +21,7 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
+	"github.com/proofline/proofline/web/poll"
 )
 
 var (
@@ -68,8 +69,8 @@ var kinds = []kind{
 	{is(room.ErrPassUnknown), http.StatusNotFound, "unknown-pass", "Unknown pass", 0},
 	{as[*room.EarlyError], http.StatusConflict, "too-early", "Not open yet", time.Second},
 	{is(room.ErrFull), http.StatusConflict, "full", "Line full", 0},
-	{is(room.ErrNotCalled), http.StatusConflict, "not-called", "Not called yet", minPoll},
-	{is(room.ErrClaimsFrozen), http.StatusConflict, "claims-frozen", "Claims frozen", minPoll},
+	{is(room.ErrNotCalled), http.StatusConflict, "not-called", "Not called yet", poll.Min},
+	{is(room.ErrClaimsFrozen), http.StatusConflict, "claims-frozen", "Claims frozen", poll.Min},
 	{is(room.ErrExists), http.StatusConflict, "room-exists", "Room exists", 0},
 	{is(account.ErrExists), http.StatusConflict, "exists", "Already taken", 0},
 	{is(account.ErrLastOwner), http.StatusConflict, "last-owner", "Last owner", 0},
@@ -101,7 +102,7 @@ var kinds = []kind{
 	{is(live.ErrComputing), http.StatusServiceUnavailable, "computing", "Being computed", time.Second},
 	{is(control.ErrTooLong), http.StatusConflict, "too-long", "Too long", 0},
 	{is(room.ErrBusy, rehearse.ErrBusy, control.ErrAuditing), http.StatusServiceUnavailable, "busy", "Busy", time.Second},
-	{is(errStreams, live.ErrStreams), http.StatusServiceUnavailable, "too-many-streams", "Too many streams", maxPoll},
+	{is(errStreams, live.ErrStreams), http.StatusServiceUnavailable, "too-many-streams", "Too many streams", poll.Max},
 	{as[*room.StaleError], http.StatusServiceUnavailable, "stale", "Out of date", 2 * time.Second},
 	{is(room.ErrClock), http.StatusServiceUnavailable, "clock", "Clock jumped", 5 * time.Second},
 	{is(room.ErrRegressed), http.StatusServiceUnavailable, "records-missing", "Records missing", 10 * time.Second},
@@ -138,7 +139,8 @@ func notReady(err error) (string, bool) {
 }
 
 func tookTooLong(err error) (string, bool) {
-	return "the request timed out before the server could handle it", errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return "the request timed out before the server could handle it",
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // noType is the type of problems that the status describes completely.

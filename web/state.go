@@ -15,6 +15,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/poll"
 )
 
 // A document is rendered again when the room has changed and the document is at least minAge old. At
@@ -128,7 +129,7 @@ func render(r *room.Room, listenAhead uint64) *document {
 	o.reset()
 	now := r.Now()
 	o.state(r, d.snapshot, now)
-	o.poll(roomPoll(d.snapshot, now), maxPollOf(d.snapshot), restPoll(d.snapshot), listenAhead)
+	o.poll(poll.Room(d.snapshot, now), poll.Longest(d.snapshot), poll.Rest(d.snapshot), listenAhead)
 	// The tag does not include the time of rendering, so that clients need not fetch an unchanged
 	// room
 	// again.
@@ -219,7 +220,7 @@ func (o *object) poll(after, maximum, rest time.Duration, listenAhead uint64) {
 	o.number("most_ms", uint64(maximum.Milliseconds())) //nolint:gosec // not negative
 	o.number("rest_ms", uint64(rest.Milliseconds()))    //nolint:gosec // not negative
 	o.name("jitter")
-	o.b = append(o.b, pollJitter...)
+	o.b = append(o.b, poll.Jitter...)
 	o.number("listen_ahead", listenAhead)
 	o.close()
 }

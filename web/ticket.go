@@ -11,6 +11,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/poll"
 )
 
 // sendTicket serves the state of a ticket.
@@ -66,7 +67,7 @@ func (o *object) standing(ticket string, st *fairness.Standing, s *room.Snapshot
 		o.text("reason", string(st.Reason))
 		o.millis("settled", int64(st.Settled))
 	}
-	o.number("poll_after_ms", uint64(ticketPoll(st, s, now).Milliseconds())) //nolint:gosec // not negative
+	o.number("poll_after_ms", uint64(poll.Ticket(st, s, now).Milliseconds())) //nolint:gosec // not negative
 }
 
 // expected writes the expected time of the call, or null if it is unknown.
@@ -192,7 +193,7 @@ func giveUpTicket(c echo.Context, r *room.Room) error {
 // notCalled sends the ticket's state to a client that claims too early.
 func notCalled(c echo.Context, r *room.Room, t fairness.Ticket) error {
 	st, _ := r.Standing(t) // known, though not called
-	askAgain(c.Response().Header(), ticketPoll(&st, r.Snapshot(), r.Now()))
+	askAgain(c.Response().Header(), poll.Ticket(&st, r.Snapshot(), r.Now()))
 	return sendStanding(c, http.StatusAccepted, r, &st)
 }
 

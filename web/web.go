@@ -24,6 +24,10 @@
 //	GET  /livez                                    200 while the process answers
 //	GET  /readyz                                   200 while the server can accept joins, with its health
 //
+// [Server] is the frame around its parts: it numbers requests, sets headers, guards the management API, and answers
+// errors. A part serves some of the paths, and has what it needs from its constructor; TestParts fails if a part is
+// not registered.
+//
 // Resources that every visitor polls are served from memory: the state document is rendered at most
 // a few times a second however many clients ask, and answers to joins and ticket queries are written
 // without reflection into reused buffers. A ticket's number is enough to query its state. The secret

@@ -1,4 +1,4 @@
-package web
+package poll
 
 import (
 	"testing"
@@ -16,8 +16,8 @@ func TestPollBeforeClaim(t *testing.T) {
 	for _, claim := range []time.Duration{30 * time.Second, 45 * time.Second, 2 * time.Minute, 5 * time.Minute, 24 * time.Hour} {
 		s := &room.Snapshot{Opens: now.Add(-time.Hour), Starts: now.Add(-time.Hour), Claim: claim, Outflow: fairness.Outflow{PerMinute: 1}}
 		far := fairness.Standing{Status: fairness.StatusDrawn, AheadMin: 1e6, AheadMax: 1e6}
-		got := ticketPoll(&far, s, now)
-		if latest := got * 13 / 10; latest > claim/2 || got > maxPoll || got < min(claim/4, maxPoll) {
+		got := Ticket(&far, s, now)
+		if latest := got * 13 / 10; latest > claim/2 || got > Max || got < min(claim/4, Max) {
 			t.Errorf("claim %v: asks again after %v", claim, got)
 		}
 	}
@@ -30,7 +30,7 @@ func TestRestPoll(t *testing.T) {
 	now := time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 	for _, people := range []uint64{0, 1, 120_000, 1_000_000, fairness.MaxArrivals} {
 		s := &room.Snapshot{Counts: fairness.Counts{NoShows: people / 2, Left: people - people/2}}
-		got := restPoll(s)
+		got := Rest(s)
 		if rate := float64(people) / got.Seconds(); rate > restRate || got < minRest {
 			t.Errorf("%d people ask every %v, %.0f times a second", people, got, rate)
 		}
@@ -38,7 +38,7 @@ func TestRestPoll(t *testing.T) {
 			t.Errorf("%d people ask every %v, and could do so every %v", people, got, minRest)
 		}
 		skipped := fairness.Standing{Status: fairness.StatusSkipped}
-		if polls := ticketPoll(&skipped, s, now); polls != got {
+		if polls := Ticket(&skipped, s, now); polls != got {
 			t.Errorf("a ticket is asked for every %v, the room every %v", polls, got)
 		}
 	}

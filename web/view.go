@@ -1,0 +1,246 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/brand"
+	"github.com/proofline/proofline/web/page"
+	"github.com/proofline/proofline/web/poll"
+)
+
+// sendPage renders a page and sends it; if rendering fails, it sends nothing.
+func sendPage(c echo.Context, status int, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	if err := write(&b); err != nil {
+		return err
+	}
+	h := c.Response().Header()
+	h["Content-Security-Policy"] = []string{policyOf(c)}
+	h["Vary"] = acceptEncoding
+	body := b.Bytes()
+	if acceptsGzip(c.Request().Header["Accept-Encoding"]) { // no secret in a page could leak by its compressed length
+		h["Content-Encoding"] = gzipped
+		body = compress(body)
+	}
+	return send(c, status, htmlText, body)
+}
+
+// policyOf returns the Content-Security-Policy of a page, with the targets of its room.
+func policyOf(c echo.Context) string {
+	r, ok := c.Get(roomKey).(*room.Room)
+	if !ok {
+		return contentPolicy
+	}
+	settings, _ := r.Settings()
+	return strings.Join(append([]string{contentPolicy}, settings.Origins()...), " ")
+}
+
+// renderer renders visitors' pages.
+type renderer struct {
+	pages         *page.Pages
+	organizations *account.Organizations // nil: pages name no organizer
+}
+
+// view returns the data of a line's page for a ticket that may not have joined; the zero ticket is
+// for
+// visitors without one. Error: [*room.StaleError].
+func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (page.View, error) {
+	snapshot := r.Snapshot() // taken before the standing, so that it does not have more calls than the standing
+	var st fairness.Standing
+	joined := ticket != fairness.Ticket{}
+	if joined {
+		var err error
+		st, err = r.Place(c.Request().Context(), ticket)
+		if joined = !errors.Is(err, room.ErrTicketUnknown); joined && err != nil {
+			return page.View{}, err
+		}
+	}
+	policy, now := r.Policy(), r.Now()
+	settings, _ := r.Settings()
+	lang := language(c, brand.Languages(&settings.Brand)...)
+	v := page.View{
+		Room: re.roomView(c, r, lang), Lang: lang, State: stateWithout(r, now), Now: now,
+		Opens: snapshot.Opens, Starts: snapshot.Starts, Claim: time.Duration(policy.Claim) * time.Millisecond,
+		Paused: snapshot.Paused, ClaimsFrozen: r.ClaimsFrozen(), Rehearsal: r.Owner.RehearsalOf != nil,
+		Slower:  snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
+		HasGate: snapshot.Gate != room.GateNone, Open: snapshot.Gate == room.GateOpen,
+		Poll: poll.Room(snapshot, now), Refresh: refresh(c),
+	}
+	v.Without = v.State
+	if snapshot.Closes != nil {
+		v.Closes = *snapshot.Closes
+	}
+	if u, ok := r.Target(wantedTarget(c, r)); ok {
+		v.Target, v.Way = u.Scheme+"://"+u.Host, u.String()
+	}
+	if joined {
+		v.State, v.Poll, v.Ticket = stateOf(&st, snapshot), poll.Ticket(&st, snapshot, now), ticketView(&st, snapshot, now)
+		if v.State == page.Admitted && !r.IsIn(c.Request().Context(), st) {
+			v.State = page.Over
+		}
+	}
+	return v, nil
+}
+
+// roomView returns the data that every page of a room shows.
+func (re *renderer) roomView(c echo.Context, r *room.Room, lang page.Lang) page.Room {
+	snapshot := r.Snapshot()
+	settings, stored := r.Settings()
+	version := strconv.FormatInt(stored, 10)
+	v := page.Room{
+		Slug: r.Slug, Title: snapshot.Title,
+		Message: messageView(c, snapshot.Message(r.Now()), lang, brand.Languages(&settings.Brand)), Origin: r.Origin,
+		VKey: r.VKey, URL: r.URL, Zone: settings.Zone(), Chance: chanceOf(r),
+	}
+	if re.organizations != nil {
+		ctx := c.Request().Context()
+		v.Organizer = re.organizations.PublicName(ctx, r.Owner.Org)
+		if logo := re.organizations.PublicLogo(ctx, r.Owner.Org); logo != "" {
+			v.Logo = pathOf(r) + "/logo?v=" + logo
+		}
+	}
+	b := &settings.Brand
+	v.Offered, v.Texts = brand.Languages(b), brand.Texts(b, lang)
+	if b.Logo != "" {
+		v.Logo = pathOf(r) + "/logo?v=" + version
+	}
+	if b.Dark.Logo != "" {
+		v.Dark = pathOf(r) + "/logo?scheme=dark&v=" + version
+	}
+	if brand.HasLooks(b) {
+		v.Brand = pathOf(r) + "/brand.css?v=" + version
+	}
+	return v
+}
+
+// messageView returns the organizer's message in the visitor's language.
+func messageView(c echo.Context, m *room.Message, lang page.Lang, offered []page.Lang) page.Message {
+	v := page.Message{Wanted: page.Wanted(c.Request().Header.Get("Accept-Language"), lang, offered...)}
+	if m == nil {
+		return v
+	}
+	words, tag := m.For(v.Wanted)
+	v.Text = page.Text{Words: words, Lang: page.Lang(tag)}
+	if m.Until != nil {
+		v.Until = *m.Until
+	}
+	return v
+}
+
+// pathOf returns the path of a room's page.
+func pathOf(r *room.Room) string { return publicPath + url.PathEscape(r.Slug) }
+
+// stateWithout returns the page's state for a visitor without a place.
+func stateWithout(r *room.Room, now time.Time) page.State {
+	s := r.Snapshot()
+	switch {
+	case s.Ended:
+		return page.Ended
+	case now.Before(s.Opens):
+		return page.Upcoming
+	case s.Closes != nil && !now.Before(*s.Closes):
+		return page.Closed
+	case r.IsFull():
+		return page.Full
+	}
+	return page.Joinable
+}
+
+// stateOf returns the page's state for a ticket.
+func stateOf(st *fairness.Standing, s *room.Snapshot) page.State {
+	switch {
+	case st.Status == fairness.StatusAdmitted:
+		return page.Admitted
+	case st.Status == fairness.StatusSkipped:
+		return skipState(st.Reason)
+	case s.Ended:
+		return page.Ended
+	case st.Status == fairness.StatusCalled:
+		return page.Called
+	case st.Status == fairness.StatusDrawn:
+		return page.Drawn
+	}
+	return page.Waiting
+}
+
+func skipState(reason fairness.Reason) page.State {
+	switch reason {
+	case fairness.NoShow:
+		return page.Missed
+	case fairness.Left:
+		return page.Left
+	}
+	return page.Revoked
+}
+
+// reasons maps the reasons for revoking tickets to those of the pages.
+var reasons = map[fairness.Reason]page.Reason{
+	fairness.RevokedBot: page.ReasonBot, fairness.RevokedDuplicate: page.ReasonDuplicate,
+	fairness.RevokedFraud: page.ReasonFraud, fairness.RevokedRequest: page.ReasonRequest,
+}
+
+// ticketView returns the data of the visitor's own place.
+func ticketView(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ticket {
+	t := &page.Ticket{
+		ID: st.Ticket.String(), Joined: time.UnixMilli(int64(st.Joined)),
+		Window: windowView(st, s), Called: s.Counts.Called, Position: uint64(st.Position),
+		AheadMin: st.AheadMin, AheadMax: st.AheadMax, Left: time.Duration(st.Left) * time.Millisecond,
+	}
+	if st.Status == fairness.StatusDrawn {
+		t.Called = t.Position - 1 - t.AheadMin // the snapshot may be slightly older
+	}
+	if st.Reason.IsRevoked() {
+		t.Reason = reasons[st.Reason]
+	}
+	if st.Settled != 0 {
+		t.Settled = time.UnixMilli(int64(st.Settled))
+	}
+	if span, ok := s.Expected(*st, now); ok {
+		t.Expected = &page.Span{Earliest: span.Earliest, Latest: span.Latest}
+		t.Grows = s.Grows(*st, now)
+	}
+	return t
+}
+
+// windowView returns the data of a ticket's window.
+func windowView(st *fairness.Standing, s *room.Snapshot) page.Window {
+	to := time.UnixMilli(int64(st.Window.To))
+	w := page.Window{
+		Index: uint64(st.Window.Index), From: time.UnixMilli(int64(st.Window.From)), To: to, Draws: s.Draws(st.Window),
+	}
+	if st.Status == fairness.StatusWaiting {
+		w.Arrivals = uint32(st.AheadMax - st.AheadMin + 1) //nolint:gosec // at most fairness.MaxArrivals
+	}
+	for _, sum := range s.Windows {
+		if sum.Index == st.Window.Index {
+			w.Arrivals = max(w.Arrivals, sum.Arrivals)
+		}
+	}
+	return w
+}
+
+// Limits of the refresh interval of a page without scripts.
+const (
+	minRefresh = 15 * time.Second
+	maxRefresh = 10 * time.Minute
+)
+
+// refresh returns the refresh interval that the visitor has chosen; 0: none.
+func refresh(c echo.Context) time.Duration {
+	seconds, err := strconv.ParseUint(c.QueryParam("refresh"), 10, 16)
+	if err != nil || seconds == 0 {
+		return 0
+	}
+	return min(max(time.Duration(seconds)*time.Second, minRefresh), maxRefresh)
+}
