@@ -93,7 +93,7 @@ func TestCustomHosts(t *testing.T) {
 		}
 		q.Host = test.host
 		q.Header.Set("Accept", "text/html")
-		response, err := client.Do(q)
+		response, err := plain.Do(q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +126,7 @@ func TestCustomHosts(t *testing.T) {
 			t.Fatal(err)
 		}
 		q.Host, q.URL.Path, _ = strings.Cut(address, " ")
-		response, err := client.Do(q)
+		response, err := plain.Do(q)
 		if err != nil {
 			t.Fatal(err)
 		}

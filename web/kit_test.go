@@ -118,8 +118,8 @@ type answer struct {
 	isLoose bool // may have more members than a test looks at
 }
 
-// client neither decompresses nor follows redirects, so that tests see the original answers.
-var client = &http.Client{
+// plain neither decompresses nor follows redirects, so that tests see the original answers.
+var plain = &http.Client{
 	Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}, Timeout: time.Minute,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
@@ -145,7 +145,7 @@ func (s *site) do(method, path, body string, headers ...string) answer {
 			r.Header.Del(name)
 		}
 	}
-	response, err := client.Do(r)
+	response, err := plain.Do(r)
 	if err != nil {
 		s.Fatalf("%s %s: %v", method, path, err)
 	}

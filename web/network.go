@@ -6,17 +6,18 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/client"
 	"github.com/proofline/proofline/web/limit"
 )
 
 // budgets charges requests to the budgets of their networks.
 type budgets struct {
 	limits  *limit.Limits // nil: no limits
-	clients *clients
+	clients *client.Addresses
 }
 
 // network returns the address whose network pays for a request.
-func (b *budgets) network(c echo.Context) netip.Addr { return b.clients.of(c.Request()) }
+func (b *budgets) network(c echo.Context) netip.Addr { return b.clients.Of(c.Request()) }
 
 // join charges a join to its network's budgets.
 func (b *budgets) join(c echo.Context, r *room.Room) error {

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -251,30 +250,5 @@ func TestStreamsOfOneNetwork(t *testing.T) {
 	s.get("/r/sale/events").refusedFor(limit.Streams)
 	if got := s.feed.open.Load(); got != 2 {
 		t.Errorf("%d streams are open", got)
-	}
-}
-
-// TestUnknownProxy checks that an untrusted proxy is logged once, and that clients from the Internet
-// cannot suppress that line.
-func TestUnknownProxy(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	cs := clients{log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))}
-	for _, peer := range []string{"203.0.113.5:1", "127.0.0.1:1", "10.0.0.1:1"} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.RemoteAddr = peer
-		cs.of(r)
-		r.Header.Set("X-Forwarded-For", "198.51.100.7")
-		for range 3 {
-			if got := cs.of(r); got != addressOf(peer) {
-				t.Errorf("%s: %v", peer, got)
-			}
-		}
-	}
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "--trusted-proxies") || !strings.Contains(got, "peer=127.0.0.1") {
-		t.Errorf("the log: %s", got)
 	}
 }

@@ -135,7 +135,7 @@ func TestChunkedBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Content-Type", "application/json")
-		response, err := client.Do(r)
+		response, err := plain.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}

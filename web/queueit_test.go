@@ -248,7 +248,7 @@ func TestQueueItBoth(t *testing.T) {
 	})
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM([]byte(readDoc(t, certificate)))
-	visitor := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}, CheckRedirect: client.CheckRedirect}
+	visitor := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}}, CheckRedirect: plain.CheckRedirect}
 	q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, *p.Location, http.NoBody)
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	requests, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
 	var open atomic.Int64
-	share := conns.New(func(a netip.Addr) bool { return s.clients.isTrusted(a) || s.budgets.limits.IsExempt(a) }, s.log)
+	share := conns.New(func(a netip.Addr) bool { return s.clients.IsTrusted(a) || s.budgets.limits.IsExempt(a) }, s.log)
 	server := &http.Server{
 		Handler:        s,
 		ReadTimeout:    readTimeout,

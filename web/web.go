@@ -54,6 +54,7 @@ import (
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/web/client"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
 	"github.com/proofline/proofline/web/ui"
@@ -123,7 +124,7 @@ type Server struct {
 	api      *manage.API
 	echo     *echo.Echo
 	ids      requestIDs
-	clients  clients
+	clients  *client.Addresses
 	budgets  *budgets
 	problems problems
 	failures *errorAnswers
@@ -147,11 +148,11 @@ func New(o Options) *Server {
 	}
 	s := &Server{
 		rooms: o.Rooms, log: o.Log, echo: echo.New(), ids: newRequestIDs(), closing: make(chan struct{}),
-		clients: clients{trusted: o.TrustedProxies, log: o.Log}, problems: problems{o.Ready},
+		clients: client.New(o.TrustedProxies, o.Log), problems: problems{o.Ready},
 	}
-	s.budgets = &budgets{o.Limits, &s.clients}
+	s.budgets = &budgets{o.Limits, s.clients}
 	s.feed = newFeed(s.budgets, o.MaxStreams, s.closing)
-	s.echo.IPExtractor = s.clients.extractor()
+	s.echo.IPExtractor = s.clients.Extractor()
 	s.echo.SchemeExtractor = echo.ExtractSchemeDirect()
 	s.echo.Use(s.frame)
 	s.openAPI(o)

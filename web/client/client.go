@@ -1,4 +1,5 @@
-package web
+// Package client finds the network addresses of the clients of requests.
+package client
 
 import (
 	"context"
@@ -11,24 +12,29 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// clients determines the address of a request's client. It is the connection's address or, if that
+// Addresses determines the address of a request's client. It is the connection's address or, if that
 // belongs to a trusted proxy, the last address in X-Forwarded-For that does not. Earlier addresses in
 // the header are written by the client itself.
-type clients struct {
+type Addresses struct {
 	trusted []netip.Prefix
 	log     *slog.Logger
 	warned  [2]atomic.Bool // whether unknown proxies were logged, at public and at private addresses
 }
 
-// of returns the client's address, or the zero Addr if it is unknown.
-func (cs *clients) of(r *http.Request) netip.Addr {
+// New returns the addresses of clients behind proxies in trusted networks.
+func New(trusted []netip.Prefix, log *slog.Logger) *Addresses {
+	return &Addresses{trusted: trusted, log: log}
+}
+
+// Of returns the client's address, or the zero Addr if it is unknown.
+func (as *Addresses) Of(r *http.Request) netip.Addr {
 	peer := addressOf(r.RemoteAddr)
 	forwarded := r.Header["X-Forwarded-For"]
 	if len(forwarded) == 0 {
 		return peer
 	}
-	if !cs.isTrusted(peer) {
-		cs.warn(peer)
+	if !as.IsTrusted(peer) {
+		as.warn(peer)
 		return peer
 	}
 	last := peer
@@ -44,7 +50,7 @@ func (cs *clients) of(r *http.Request) netip.Addr {
 			if !addr.IsValid() {
 				return last
 			}
-			if last = addr; !cs.isTrusted(addr) {
+			if last = addr; !as.IsTrusted(addr) {
 				return addr
 			}
 		}
@@ -64,8 +70,9 @@ func addressOf(text string) netip.Addr {
 	return addr.Unmap().WithZone("")
 }
 
-func (cs *clients) isTrusted(addr netip.Addr) bool {
-	for _, network := range cs.trusted {
+// IsTrusted reports whether an address belongs to a trusted proxy.
+func (as *Addresses) IsTrusted(addr netip.Addr) bool {
+	for _, network := range as.trusted {
 		if network.Contains(addr) {
 			return true
 		}
@@ -76,21 +83,22 @@ func (cs *clients) isTrusted(addr netip.Addr) bool {
 // warn logs the first X-Forwarded-For header from an untrusted address, which may be the operator's
 // own proxy. Clients with public addresses can send the header as well, so an address from a private
 // network, which is hardly a visitor's, is logged separately and as a warning.
-func (cs *clients) warn(peer netip.Addr) {
-	level, which := slog.LevelInfo, &cs.warned[0]
+func (as *Addresses) warn(peer netip.Addr) {
+	level, which := slog.LevelInfo, &as.warned[0]
 	if peer.IsLoopback() || peer.IsPrivate() || peer.IsLinkLocalUnicast() || !peer.IsValid() {
-		level, which = slog.LevelWarn, &cs.warned[1]
+		level, which = slog.LevelWarn, &as.warned[1]
 	}
 	if !which.Load() && which.CompareAndSwap(false, true) {
-		cs.log.Log(context.Background(), level, "ignoring X-Forwarded-For from an untrusted address: if it is your proxy, add its network to --trusted-proxies, "+
+		as.log.Log(context.Background(), level, "ignoring X-Forwarded-For from an untrusted address: "+
+			"if it is your proxy, add its network to --trusted-proxies, "+
 			"otherwise all its visitors share the limits of one network", "peer", peer)
 	}
 }
 
-// extractor adapts of to echo, whose own extractor trusts the client's headers.
-func (cs *clients) extractor() echo.IPExtractor {
+// Extractor adapts Of to echo, whose own extractor trusts the client's headers.
+func (as *Addresses) Extractor() echo.IPExtractor {
 	return func(r *http.Request) string {
-		if addr := cs.of(r); addr.IsValid() {
+		if addr := as.Of(r); addr.IsValid() {
 			return addr.String()
 		}
 		return ""
