@@ -74,7 +74,7 @@ var kinds = []kind{
 	{is(room.ErrExists), http.StatusConflict, "room-exists", "Room exists", 0},
 	{is(account.ErrExists), http.StatusConflict, "exists", "Already taken", 0},
 	{is(account.ErrLastOwner), http.StatusConflict, "last-owner", "Last owner", 0},
-	{is(account.ErrTooMany, webhook.ErrTooMany), http.StatusConflict, "too-many", "Too many", 0},
+	{as[*account.LimitError], http.StatusConflict, "too-many", "Too many", 0},
 	{is(account.ErrInUse), http.StatusConflict, "in-use", "In use", 0},
 	{is(account.ErrUnverified), http.StatusConflict, "unverified", "Not verified", 0},
 	{is(control.ErrNotEnded, control.ErrNotOver, live.ErrNotEnded), http.StatusConflict, "not-ended", "Not ended", 0},

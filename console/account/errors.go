@@ -1,6 +1,7 @@
 package account
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -29,8 +30,6 @@ var (
 	ErrExists = errors.New("this name is already taken")
 	// ErrInUse is returned when removing a host under which a room is published.
 	ErrInUse = errors.New("a room that has not ended is published under this host")
-	// ErrTooMany is returned when an organization has reached the limit for a kind of object.
-	ErrTooMany = errors.New("this organization has reached its limit: remove one first")
 	// ErrUnverified is returned when the DNS does not contain a host's token.
 	ErrUnverified = errors.New("the TXT record is not in the DNS yet")
 	// ErrNoOIDC is returned when sign-in by OpenID Connect is not configured.
@@ -41,6 +40,25 @@ var (
 	// ErrNoAccount is returned when the issuer identifies a person without an account here.
 	ErrNoAccount = errors.New("no account has this e-mail address: ask an owner for an invitation")
 )
+
+// LimitError is returned when an organization has reached the limit for a kind of object.
+type LimitError struct {
+	Max     int
+	Objects string // plural, such as "custom hosts"
+	Advice  string // empty: "remove one first"
+}
+
+// Error names the limit and says what to do.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("an organization can have at most %d %s: %s", e.Max, e.Objects,
+		cmp.Or(e.Advice, "remove one first"))
+}
+
+// IsLimit reports whether an error is or wraps a [*LimitError].
+func IsLimit(err error) bool {
+	_, ok := errors.AsType[*LimitError](err)
+	return ok
+}
 
 // RateError is returned for an attempt made too soon after others.
 type RateError struct{ Wait time.Duration }

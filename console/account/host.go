@@ -99,7 +99,7 @@ func (hs *Hosts) Add(ctx context.Context, by Actor, text string) (Host, error) {
 		return Host{}, err
 	}
 	if len(hosts) >= maxHosts {
-		return Host{}, ErrTooMany
+		return Host{}, &LimitError{Max: maxHosts, Objects: "custom hosts"}
 	}
 	b := make([]byte, 20)
 	if _, err := io.ReadFull(hs.random, b); err != nil {

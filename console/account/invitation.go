@@ -104,8 +104,10 @@ func (is *Invitations) Invite(ctx context.Context, by Actor, email string, role 
 	if err := wrong.Err(); err != nil {
 		return "", false, err
 	}
-	if n, err := is.store.Count(ctx, by.Org, is.now()); err != nil || n >= maxInvitations {
-		return "", false, errors.Join(err, ErrTooMany)
+	if n, err := is.store.Count(ctx, by.Org, is.now()); err != nil {
+		return "", false, err
+	} else if n >= maxInvitations {
+		return "", false, &LimitError{Max: maxInvitations, Objects: "open invitations"}
 	}
 	o, err := is.organizations.Get(ctx, by.Org)
 	if err != nil {

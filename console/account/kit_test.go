@@ -197,6 +197,14 @@ func wantError(t *testing.T, what string, got, want error) {
 	}
 }
 
+// wantLimit checks that a limit was reached, and that the error names it.
+func wantLimit(t *testing.T, got error, limit string) {
+	t.Helper()
+	if !account.IsLimit(got) || !strings.Contains(got.Error(), limit) {
+		t.Errorf("%v, want %s", got, limit)
+	}
+}
+
 // wantInvalid checks that a field was rejected.
 func wantInvalid(t *testing.T, what string, err error, field string) {
 	t.Helper()

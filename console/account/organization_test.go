@@ -290,7 +290,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-func TestTooMany(t *testing.T) {
+// TestLimits checks that the errors of limits name the limit.
+func TestLimits(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	ctx := t.Context()
@@ -299,11 +300,11 @@ func TestTooMany(t *testing.T) {
 	for i := range 21 {
 		_, err = k.Hosts.Add(ctx, owner.Actor(), "a"+string(rune('a'+i))+".example.com")
 	}
-	wantError(t, "hosts", err, account.ErrTooMany)
+	wantLimit(t, err, "at most 20 custom hosts")
 	for range 101 {
 		_, _, err = k.Tokens.Make(ctx, owner.Actor(), account.NewToken{Name: "ci", Scopes: account.Read})
 	}
-	wantError(t, "tokens", err, account.ErrTooMany)
+	wantLimit(t, err, "at most 100 tokens")
 }
 
 // TestHostsWithoutDatabase checks that cached hosts are used while the database is down.

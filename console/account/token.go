@@ -2,7 +2,6 @@ package account
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -76,8 +75,12 @@ func (ts *Tokens) Make(ctx context.Context, by Actor, n NewToken) (text string, 
 	if !by.May(n.Scopes) {
 		return "", info, ErrForbidden
 	}
-	if count, err := ts.store.Count(ctx, by.Org); err != nil || count >= maxTokens {
-		return "", info, errors.Join(err, ErrTooMany)
+	count, err := ts.store.Count(ctx, by.Org)
+	if err != nil {
+		return "", info, err
+	}
+	if count >= maxTokens {
+		return "", info, &LimitError{Max: maxTokens, Objects: "tokens"}
 	}
 	id, err := ts.random.id()
 	if err != nil {

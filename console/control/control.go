@@ -68,13 +68,13 @@ func New(o Options) *Rooms { return &Rooms{Options: o} }
 func IsRefusal(err error) bool {
 	_, invalid := errors.AsType[*invalid.Error](err)
 	_, refused := errors.AsType[*fairness.Violation](err)
-	return invalid || refused ||
+	return invalid || refused || account.IsLimit(err) ||
 		slices.ContainsFunc(refusals, func(target error) bool { return errors.Is(err, target) })
 }
 
 var refusals = []error{
 	ErrChanged, ErrDraftUnknown, ErrNotEnded, ErrNotOver, ErrAuditing, ErrTooLong,
-	account.ErrForbidden, account.ErrNotFound, account.ErrExists, account.ErrTooMany,
+	account.ErrForbidden, account.ErrNotFound, account.ErrExists,
 	room.ErrNotFound, room.ErrExists, room.ErrTicketUnknown, room.ErrSettled, room.ErrNotPull, room.ErrClosed,
 	rehearse.ErrRunning, rehearse.ErrBusy, rehearse.ErrUnknown,
 }

@@ -406,7 +406,7 @@ func TestManyDrafts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := save(owner); !errors.Is(err, account.ErrTooMany) {
+	if err := save(owner); !account.IsLimit(err) {
 		t.Errorf("one draft too many: %v", err)
 	}
 	if err := save(another); err != nil {

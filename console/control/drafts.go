@@ -98,7 +98,7 @@ func (d *Rooms) asDraft(stored pgcontrol.Draft, err error) (Draft, error) {
 	case errors.Is(err, pgcontrol.ErrChanged):
 		return Draft{}, ErrChanged
 	case errors.Is(err, pgcontrol.ErrTooMany):
-		return Draft{}, account.ErrTooMany
+		return Draft{}, &account.LimitError{Max: pgcontrol.MaxDrafts, Objects: "drafts"}
 	case errors.Is(err, pgcontrol.ErrUnstorable):
 		return Draft{}, invalid.Field("", "has text that is not Unicode, or a number that is too large")
 	case err != nil:
@@ -109,7 +109,7 @@ func (d *Rooms) asDraft(stored pgcontrol.Draft, err error) (Draft, error) {
 
 // SaveDraft stores a configuration as it is, complete or not. A zero id creates a draft; otherwise
 // version is that of the draft that the actor has read. Errors: [*invalid.Error] if config is
-// not a JSON object, [ErrDraftUnknown], [ErrChanged], [account.ErrTooMany], [account.ErrForbidden].
+// not a JSON object, [ErrDraftUnknown], [ErrChanged], [*account.LimitError], [account.ErrForbidden].
 func (d *Rooms) SaveDraft(ctx context.Context, actor account.Actor, id uuid.UUID, version int64, host string, config json.RawMessage) (Draft, error) {
 	if !actor.May(account.Operate) {
 		return Draft{}, account.ErrForbidden

@@ -64,7 +64,7 @@ func (n *Node) check() error {
 // wantName is the error text for an invalid site name.
 const wantName = "must be 1 to 63 of a-z, 0-9 and -, and neither begin nor end with -"
 
-// Seen records a report from a connector. Errors: [*invalid.Error], [account.ErrTooMany].
+// Seen records a report from a connector. Errors: [*invalid.Error], [*account.LimitError].
 func (s *Sites) Seen(ctx context.Context, org uuid.UUID, n Node) error {
 	if err := n.check(); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (s *Sites) Seen(ctx context.Context, org uuid.UUID, n Node) error {
 		n.Counts = map[string]uint64{}
 	}
 	err := s.Store.Seen(ctx, org, pgsite.Connector{Node: n.ID, Site: n.Site, RulesVersion: n.RulesVersion, Kind: n.Kind, Version: n.Version, Counts: n.Counts}, seenInterval, maxNodes)
-	if errors.Is(err, pgsite.ErrTooMany) {
-		return account.ErrTooMany
+	if errors.Is(err, pgsite.ErrTooManyConnectors) {
+		return &account.LimitError{Max: maxNodes, Objects: "connectors"}
 	}
 	return err
 }

@@ -155,7 +155,7 @@ func TestTooManyNodes(t *testing.T) {
 	}
 	last := site.Node{ID: nodeID(1), Kind: "proxy"}
 	s.seen(owner, last)
-	if err := s.Seen(t.Context(), owner.Org, site.Node{ID: nodeID(2), Kind: "proxy"}); !errors.Is(err, account.ErrTooMany) {
+	if err := s.Seen(t.Context(), owner.Org, site.Node{ID: nodeID(2), Kind: "proxy"}); !account.IsLimit(err) {
 		t.Errorf("one too many: %v", err)
 	}
 	last.RulesVersion = 1

@@ -35,5 +35,5 @@
 // day after its latest report.
 //
 // Errors are [account.ErrNotFound], [account.ErrForbidden], [account.ErrExists],
-// [account.ErrTooMany], [control.ErrChanged], and [*invalid.Error] for input.
+// [*account.LimitError], [control.ErrChanged], and [*invalid.Error] for input.
 package site

@@ -24,6 +24,11 @@ const (
 	MaxVersions = 100  // kept rules of a site
 )
 
+// errTooManyNames is returned when an organization has used all names. Names of deleted sites count.
+var errTooManyNames = &account.LimitError{
+	Max: maxNames, Objects: "names of sites, including deleted ones", Advice: "use the name of a deleted site again",
+}
+
 // Sealer seals secrets for the database, such as [keys.MasterKey].
 type Sealer interface {
 	Seal(purpose string, secret []byte) []byte
@@ -127,10 +132,11 @@ func (s *Sites) site(ctx context.Context, org uuid.UUID, name string) (Site, err
 func known(org uuid.UUID) func(pgsite.Site, error) (Site, error) {
 	return func(stored pgsite.Site, err error) (Site, error) {
 		for from, to := range map[error]error{
-			pgsite.ErrNotFound: account.ErrNotFound,
-			pgsite.ErrExists:   account.ErrExists,
-			pgsite.ErrTooMany:  account.ErrTooMany,
-			pgsite.ErrChanged:  control.ErrChanged,
+			pgsite.ErrNotFound:     account.ErrNotFound,
+			pgsite.ErrExists:       account.ErrExists,
+			pgsite.ErrTooManySites: &account.LimitError{Max: MaxSites, Objects: "sites"},
+			pgsite.ErrTooManyNames: errTooManyNames,
+			pgsite.ErrChanged:      control.ErrChanged,
 		} {
 			if errors.Is(err, from) {
 				return Site{}, to

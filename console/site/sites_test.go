@@ -233,7 +233,7 @@ func TestBounds(t *testing.T) {
 	for i := range site.MaxSites {
 		s.create(owner, fmt.Sprint("shop-", i), open)
 	}
-	if _, err := s.Create(t.Context(), owner, "more", []byte(open)); !errors.Is(err, account.ErrTooMany) {
+	if _, err := s.Create(t.Context(), owner, "more", []byte(open)); !account.IsLimit(err) {
 		t.Errorf("one site too many: %v", err)
 	}
 	if _, err := s.Create(t.Context(), owner, "shop-1", []byte(open)); !errors.Is(err, account.ErrExists) {

@@ -115,7 +115,7 @@ func (c EndpointConfig) check(g guard) error {
 
 // CreateEndpoint adds an endpoint and returns the secret that signs its deliveries, which is shown
 // only once. The endpoint gets events from now on. It returns account.ErrForbidden, an
-// [*invalid.Error] or [ErrTooMany].
+// [*invalid.Error] or [*account.LimitError].
 func (h *Service) CreateEndpoint(ctx context.Context, a account.Actor, c EndpointConfig) (Endpoint, string, error) {
 	if err := mayOperate(a); err != nil {
 		return Endpoint{}, "", err

@@ -59,7 +59,7 @@ func TestEndpointProblems(t *testing.T) {
 		b.endpoint("https://example.com")
 	}
 	if _, _, err := b.CreateEndpoint(t.Context(), operator,
-		EndpointConfig{URL: "https://example.com"}); !errors.Is(err, ErrTooMany) {
+		EndpointConfig{URL: "https://example.com"}); !account.IsLimit(err) {
 		t.Errorf("one too many: %v", err)
 	}
 	if err := b.DeleteEndpoint(t.Context(), operator, e.ID); err != nil {

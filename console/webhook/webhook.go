@@ -23,8 +23,6 @@ import (
 )
 
 var (
-	// ErrTooMany is returned when an organization has reached the limit of endpoints.
-	ErrTooMany = errors.New("too many endpoints: delete one first")
 	// ErrDisabled is returned when sending to an endpoint that is disabled or deleted.
 	ErrDisabled = errors.New("the endpoint is disabled or deleted: enable it first")
 )
@@ -200,7 +198,7 @@ func mapError(err error) error {
 	case errors.Is(err, pgwebhook.ErrNotFound):
 		return account.ErrNotFound
 	case errors.Is(err, pgwebhook.ErrTooMany):
-		return ErrTooMany
+		return &account.LimitError{Max: MaxEndpoints, Objects: "webhooks"}
 	}
 	return err
 }

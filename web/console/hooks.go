@@ -104,8 +104,8 @@ func (c *Console) createWebhook(x *request) error {
 	defer stop()
 	config := x.webhook()
 	e, secret, err := c.Webhooks.CreateEndpoint(ctx, x.Actor, config)
-	if errors.Is(err, webhook.ErrTooMany) {
-		err = invalid.Field("", sentence(webhook.ErrTooMany))
+	if account.IsLimit(err) {
+		err = invalid.Field("", sentence(err))
 	}
 	if err != nil {
 		return x.invalid("webhook-new", formOf(config), err)

@@ -106,6 +106,9 @@ func (x *request) refused(page, field string, data any, err error) error {
 		x.Response().Header().Set("Retry-After", fmt.Sprint(int64((soon.Wait+time.Second-1)/time.Second)))
 		err = soon
 	}
+	if limit, ok := errors.AsType[*account.LimitError](err); ok {
+		status, err = http.StatusConflict, limit
+	}
 	for _, known := range refusals {
 		if errors.Is(err, known.err) {
 			status, err = known.status, known.err
@@ -126,7 +129,6 @@ var refusals = []struct {
 	{account.ErrLastOwner, http.StatusConflict},
 	{account.ErrExists, http.StatusConflict},
 	{account.ErrInUse, http.StatusConflict},
-	{account.ErrTooMany, http.StatusConflict},
 	{account.ErrUnverified, http.StatusConflict},
 	{account.ErrOtherPerson, http.StatusConflict},
 	{account.ErrLink, http.StatusGone},

@@ -158,8 +158,8 @@ func (c *Console) createSite(x *request) error {
 		switch {
 		case errors.Is(err, account.ErrExists):
 			err = invalid.Field("name", "is taken: your organization has a site of that name")
-		case errors.Is(err, account.ErrTooMany):
-			err = invalid.Field("", "There are as many sites as an organization can have: delete one first.")
+		case account.IsLimit(err):
+			err = invalid.Field("", sentence(err))
 		}
 		return "/sites/" + made.Name + "/install?done=site-made", err
 	})

@@ -64,7 +64,7 @@ func (a reports) report(c *call) (reply, error) {
 		ID: in.Node, Site: in.Site, RulesVersion: in.RulesVersion, Kind: in.Kind, Version: in.Version,
 		Counts: in.Counts,
 	})
-	if err != nil && !errors.Is(err, account.ErrTooMany) { // a connector that is not listed works as well
+	if err != nil && !account.IsLimit(err) { // a connector that is not listed works as well
 		return reply{}, err
 	}
 	out := wire.Reported{Rooms: make([]wire.ReportedRoom, len(list))}

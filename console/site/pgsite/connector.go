@@ -26,7 +26,7 @@ type Connector struct {
 
 // Seen records a report from a connector. It writes nothing if the connector's description is
 // unchanged and the last write is less than minInterval ago, since connectors report every second.
-// A new connector gets [ErrTooMany] if the organization already has max of them.
+// A new connector gets [ErrTooManyConnectors] if the organization already has max of them.
 func (s *Store) Seen(ctx context.Context, org uuid.UUID, c Connector, minInterval time.Duration, max int) error {
 	var known, fresh bool
 	err := s.pool.QueryRow(ctx, `
@@ -48,7 +48,7 @@ func (s *Store) Seen(ctx context.Context, org uuid.UUID, c Connector, minInterva
 		return fmt.Errorf("note connector: %w", err)
 	}
 	if tag.RowsAffected() == 0 {
-		return ErrTooMany
+		return ErrTooManyConnectors
 	}
 	return nil
 }

@@ -20,8 +20,12 @@ var (
 	ErrExists = errors.New("a site of this name exists")
 	// ErrChanged means that the site has changed since the caller read it.
 	ErrChanged = errors.New("the site was changed in the meantime")
-	// ErrTooMany means that the organization has reached a limit.
-	ErrTooMany = errors.New("too many")
+	// ErrTooManySites means that the organization has as many sites as it may have.
+	ErrTooManySites = errors.New("too many sites")
+	// ErrTooManyNames means that the organization has used as many names of sites as it may use.
+	ErrTooManyNames = errors.New("too many names of sites")
+	// ErrTooManyConnectors means that the organization has as many connectors as it may have.
+	ErrTooManyConnectors = errors.New("too many connectors")
 )
 
 // Store reads and writes sites. Safe for concurrent use.
@@ -121,7 +125,7 @@ type Change struct {
 }
 
 // Add adds a site. MaxSites limits existing sites; maxNames also counts deleted ones.
-// Errors: [ErrExists], [ErrTooMany].
+// Errors: [ErrExists], [ErrTooManySites], [ErrTooManyNames].
 func (s *Store) Add(ctx context.Context, org uuid.UUID, c Change, maxSites, maxNames int) (Site, error) {
 	var out Site
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -139,7 +143,7 @@ func (s *Store) Add(ctx context.Context, org uuid.UUID, c Change, maxSites, maxN
 				return ErrExists
 			}
 			if errors.Is(err, ErrNotFound) {
-				return ErrTooMany
+				return limitReached(ctx, tx, org, maxSites)
 			}
 			return err
 		}
@@ -150,6 +154,19 @@ func (s *Store) Add(ctx context.Context, org uuid.UUID, c Change, maxSites, maxN
 		return err
 	})
 	return out, err //nolint:wrapcheck // already wrapped in the function
+}
+
+// limitReached returns which limit kept a site from being added.
+func limitReached(ctx context.Context, tx pgx.Tx, org uuid.UUID, maxSites int) error {
+	var count int
+	if err := tx.QueryRow(ctx, `select count(*) from sites where org_id = $1 and deleted_at is null`,
+		org).Scan(&count); err != nil {
+		return fmt.Errorf("count sites: %w", err)
+	}
+	if count >= maxSites {
+		return ErrTooManySites
+	}
+	return ErrTooManyNames
 }
 
 // keep stores the rules of one version.
