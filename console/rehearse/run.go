@@ -11,6 +11,7 @@ import (
 
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/visitor"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 )
@@ -85,7 +86,7 @@ func (r *run) note(count func(*Progress)) {
 func (r *run) play(rs *Rehearsals, guests []simulate.Guest) {
 	var crowd sync.WaitGroup
 	for _, g := range guests {
-		crowd.Go(func() { r.visit(g) })
+		crowd.Go(func() { r.visit(&g) })
 	}
 	r.watch(rs.lingers)
 	r.cancel()
@@ -121,107 +122,100 @@ func (r *run) watch(lingers time.Duration) {
 	}
 }
 
-// sleep waits, and reports whether the run goes on.
-func (r *run) sleep(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-r.ctx.Done():
-		return false
-	}
+// guest is one visitor of a run.
+type guest struct {
+	*run
+	ticket fairness.Ticket
+	secret [fairness.SecretSize]byte
+	pass   string // once admitted
+	called bool
 }
 
-// visit plays one visitor, from before the arrival to the end of the session.
-func (r *run) visit(g simulate.Guest) {
-	opens := r.state().Opens
-	if !r.sleep(opens.Add(time.Duration(g.Arrives)).Sub(r.room.Now())) {
-		return
-	}
-	var secret [fairness.SecretSize]byte
-	_, _ = rand.Read(secret[:]) // never fails
-	ticket := fairness.NewTicket(r.room.Origin, secret)
-	if !r.join(ticket) {
-		return
-	}
-	if !r.wait(ticket, secret, time.Duration(g.Patience)) {
-		return
-	}
-	comes := g.Claims != simulate.Forever && r.sleep(time.Duration(g.Claims))
-	if comes && r.claim(ticket, secret, time.Duration(g.Stay)) {
-		return
-	}
-	r.miss(ticket)
+// visit plays one visitor, from before the arrival to the end of the session or of the run.
+func (r *run) visit(g *simulate.Guest) {
+	v := &guest{run: r}
+	_, _ = rand.Read(v.secret[:]) // never fails
+	v.ticket = fairness.NewTicket(r.room.Origin, v.secret)
+	arrives := r.state().Opens.Add(time.Duration(g.Arrives)).Sub(r.room.Now())
+	_ = visitor.Run(r.ctx, g, arrives, v.send) // it only fails at the end of the run
 }
 
-// join retries until it has joined or the room is closed.
-func (r *run) join(t fairness.Ticket) bool {
-	for r.joins.Wait(r.ctx) == nil {
-		_, err := r.room.Join(r.ctx, t)
-		early, isEarly := errors.AsType[*room.EarlyError](err)
-		wait := retry
-		switch {
-		case err == nil:
-			r.note(func(p *Progress) { p.Joined++ })
-			return true
-		case isEarly:
-			wait = early.Wait
-		case errors.Is(err, room.ErrClosed), errors.Is(err, room.ErrStopping):
-			r.note(func(p *Progress) { p.Failed++ })
-			return false
+// send passes a request to the room, and counts what the visitor has done.
+func (v *guest) send(ctx context.Context, request visitor.Request) (visitor.Answer, error) {
+	switch request {
+	case visitor.Join:
+		return v.join(ctx)
+	case visitor.Look:
+		return v.look(), nil
+	case visitor.Leave:
+		if v.room.Leave(ctx, v.ticket, v.secret) != nil { // called meanwhile, or the database is away
+			return visitor.Answer{Outcome: visitor.Again, Pause: pollInterval}, nil
 		}
-		if !r.sleep(wait) {
-			return false
-		}
+		v.note(func(p *Progress) { p.Left++ })
+	case visitor.Claim:
+		return v.claim(ctx), nil
+	case visitor.Release:
+		_, _ = v.room.Release(ctx, v.pass) // otherwise the session expires
 	}
-	return false
+	return visitor.Answer{}, nil
 }
 
-// wait polls until the ticket is called, and leaves the line when the patience is over.
-func (r *run) wait(t fairness.Ticket, secret [fairness.SecretSize]byte, patience time.Duration) (called bool) {
-	leaves := time.Now().Add(patience)
-	for r.sleep(pollInterval) {
-		st, _ := r.room.Standing(t)
-		switch st.Status {
-		case fairness.StatusCalled:
-			r.note(func(p *Progress) { p.Called++ })
-			return true
-		case fairness.StatusSkipped: // revoked by the organizer
-			r.note(func(p *Progress) { p.Left++ })
-			return false
-		}
-		if time.Now().After(leaves) && r.room.Leave(r.ctx, t, secret) == nil {
-			r.note(func(p *Progress) { p.Left++ })
-			return false
-		}
+func (v *guest) join(ctx context.Context) (visitor.Answer, error) {
+	if err := v.joins.Wait(ctx); err != nil {
+		return visitor.Answer{}, err
 	}
-	return false
+	_, err := v.room.Join(ctx, v.ticket)
+	early, isEarly := errors.AsType[*room.EarlyError](err)
+	switch {
+	case err == nil:
+		v.note(func(p *Progress) { p.Joined++ })
+		return visitor.Answer{Pause: pollInterval}, nil
+	case isEarly:
+		return visitor.Answer{Outcome: visitor.Again, Pause: early.Wait}, nil
+	case errors.Is(err, room.ErrClosed), errors.Is(err, room.ErrStopping):
+		v.note(func(p *Progress) { p.Failed++ })
+		return visitor.Answer{Outcome: visitor.Over}, nil
+	}
+	return visitor.Answer{Outcome: visitor.Again, Pause: retry}, nil
 }
 
-// claim retries until it has a pass, then stays at the site; false if the claim came too late.
-func (r *run) claim(t fairness.Ticket, secret [fairness.SecretSize]byte, stay time.Duration) bool {
-	for {
-		pass, err := r.room.Claim(r.ctx, t, secret)
-		switch {
-		case err == nil:
-			r.note(func(p *Progress) { p.Admitted++ })
-			if r.sleep(stay) {
-				_, _ = r.room.Release(r.ctx, pass.Token) // otherwise the session expires
-			}
-			return true
-		case errors.Is(err, room.ErrExpired) || !r.sleep(retry):
-			return false
+func (v *guest) look() visitor.Answer {
+	a := visitor.Answer{Outcome: visitor.Again, Pause: pollInterval}
+	st, _ := v.room.Standing(v.ticket)
+	switch st.Status {
+	case fairness.StatusCalled:
+		if !v.called {
+			v.called = true
+			v.note(func(p *Progress) { p.Called++ })
 		}
+		a.Outcome = visitor.Called
+	case fairness.StatusSkipped: // a no-show, or revoked by the organizer
+		v.skipped()
+		a.Outcome = visitor.Over
 	}
+	return a
 }
 
-// miss polls until a ticket is skipped.
-func (r *run) miss(t fairness.Ticket) {
-	for r.sleep(pollInterval) {
-		if st, _ := r.room.Standing(t); st.Status == fairness.StatusSkipped {
-			r.note(func(p *Progress) { p.Missed++ })
-			return
+func (v *guest) skipped() {
+	v.note(func(p *Progress) {
+		if v.called {
+			p.Missed++
+		} else {
+			p.Left++
 		}
+	})
+}
+
+func (v *guest) claim(ctx context.Context) visitor.Answer {
+	pass, err := v.room.Claim(ctx, v.ticket, v.secret)
+	switch {
+	case err == nil:
+		v.pass = pass.Token
+		v.note(func(p *Progress) { p.Admitted++ })
+		return visitor.Answer{}
+	case errors.Is(err, room.ErrExpired):
+		v.skipped()
+		return visitor.Answer{Outcome: visitor.Over}
 	}
+	return visitor.Answer{Outcome: visitor.Again, Pause: retry}
 }

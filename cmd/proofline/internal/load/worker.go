@@ -7,12 +7,13 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
 
+	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/visitor"
 )
 
 // Pauses of visitors when the server gives none.
@@ -20,10 +21,6 @@ const (
 	retryPause = time.Second // after an error
 	pollPause  = 2 * time.Second
 )
-
-// jitter is the maximum share by which pages lengthen a pause at random, so that
-// they do not all ask at once.
-const jitter = 0.3
 
 // kind is a kind of request.
 type kind int
@@ -45,12 +42,29 @@ type failure struct {
 	status int // of the answer; 0: no answer
 }
 
-// visitor is a visitor with its next request.
-type visitor struct {
-	due      time.Duration // when to send the request, since the start of the run
+// habits are those of all visitors: they wait until they are called, claim at once, and keep
+// their pass.
+var habits = simulate.Guest{Patience: simulate.Forever, Stay: simulate.Forever}
+
+// guest is a visitor of the crowd.
+type guest struct {
+	visitor.Visitor
 	number   int
-	next     kind
 	position uint64 // 0: not drawn yet
+}
+
+// kind returns the kind of the next request. Like a page, a visitor polls its ticket until it has
+// a position, and the shared state from then on.
+func (g *guest) kind() kind {
+	switch {
+	case g.Next == visitor.Join:
+		return join
+	case g.Next == visitor.Claim:
+		return claim
+	case g.position > 0:
+		return state
+	}
+	return ticket
 }
 
 // worker is one connection and the visitors it serves.
@@ -71,19 +85,19 @@ type worker struct {
 }
 
 // queue is a heap of visitors, the one due first on top.
-type queue []visitor
+type queue []guest
 
 // Len implements heap.Interface.
 func (q queue) Len() int { return len(q) }
 
 // Less implements heap.Interface.
-func (q queue) Less(i, j int) bool { return q[i].due < q[j].due }
+func (q queue) Less(i, j int) bool { return q[i].Due < q[j].Due }
 
 // Swap implements heap.Interface.
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
 // Push implements heap.Interface.
-func (q *queue) Push(v any) { *q = append(*q, v.(visitor)) } //nolint:errcheck // always a visitor
+func (q *queue) Push(v any) { *q = append(*q, v.(guest)) } //nolint:errcheck // always a guest
 
 // Pop implements heap.Interface.
 func (q *queue) Pop() any {
@@ -102,7 +116,7 @@ func (w *worker) work(ctx context.Context) {
 		if !ok {
 			return
 		}
-		if wait := time.Until(w.start.Add(v.due)); wait > 0 {
+		if wait := time.Until(w.start.Add(v.Due)); wait > 0 {
 			timer.Reset(wait)
 			select {
 			case <-timer.C:
@@ -116,56 +130,54 @@ func (w *worker) work(ctx context.Context) {
 
 // take returns the visitor that is due next, arriving or waiting; false when none
 // is left.
-func (w *worker) take() (visitor, bool) {
-	arrival := visitor{number: w.next}
+func (w *worker) take() (guest, bool) {
+	arrival := guest{number: w.next}
 	if w.Rate > 0 {
-		arrival.due = time.Duration(float64(w.next) / w.Rate * float64(time.Second))
+		arrival.Due = time.Duration(float64(w.next) / w.Rate * float64(time.Second))
 	}
-	if w.next < w.Visitors && (len(w.waiting) == 0 || arrival.due <= w.waiting[0].due) {
+	if w.next < w.Visitors && (len(w.waiting) == 0 || arrival.Due <= w.waiting[0].Due) {
 		w.next += w.step
 		return arrival, true
 	}
 	if len(w.waiting) == 0 {
-		return visitor{}, false
+		return guest{}, false
 	}
-	v, _ := heap.Pop(&w.waiting).(visitor)
-	return v, true
+	g, _ := heap.Pop(&w.waiting).(guest)
+	return g, true
 }
 
 // serve sends the visitor's request, and queues the visitor again if it is not done.
-func (w *worker) serve(ctx context.Context, v visitor) {
-	began := time.Since(w.start)
+func (w *worker) serve(ctx context.Context, g guest) {
+	began, kind := time.Since(w.start), g.kind()
 	if w.Rate > 0 {
-		began = v.due
+		began = g.Due
 	}
-	a, err := w.request(ctx, &v)
+	a, err := w.request(ctx, &g, kind)
 	took := time.Since(w.start) - began
-	if err != nil {
-		if ctx.Err() == nil {
-			w.fail(v, 0)
-			w.later(v, retryPause)
-		}
+	result := visitor.Answer{Outcome: visitor.Again, Pause: retryPause}
+	switch {
+	case err != nil && ctx.Err() != nil:
 		return
+	case err != nil:
+		w.fail(kind, 0)
+	default:
+		w.latency[kind].add(took)
+		result = w.read(&g, kind, a)
+		if kind == join && result.Outcome == visitor.Done {
+			w.lastJoin = began + took
+		}
 	}
-	w.latency[v.next].add(took)
-	switch v.next {
-	case join:
-		w.joinAnswered(v, a, began+took)
-	case ticket:
-		w.ticketAnswered(v, a)
-	case state:
-		w.stateAnswered(v, a)
-	case claim:
-		w.claimAnswered(v, a)
+	if g.Take(result, &habits, time.Since(w.start)); g.Next != visitor.None {
+		heap.Push(&w.waiting, g)
 	}
 }
 
 // request sends the visitor's next request.
-func (w *worker) request(ctx context.Context, v *visitor) (answer, error) {
-	secret := w.secret(v.number)
+func (w *worker) request(ctx context.Context, g *guest, k kind) (answer, error) {
+	secret := w.secret(g.number)
 	own := fairness.NewTicket(w.origin, secret).String()
 	w.path = append(w.path[:0], w.run.path...)
-	switch v.next {
+	switch k {
 	case join:
 		w.body = append(w.body[:0], `{"ticket":"`...)
 		w.body = append(append(w.body, own...), `"}`...)
@@ -174,7 +186,7 @@ func (w *worker) request(ctx context.Context, v *visitor) (answer, error) {
 		return w.conn.do(ctx, "GET", append(w.path, "/state"...), nil)
 	}
 	w.path = append(append(w.path, "/tickets/"...), own...)
-	if v.next == ticket {
+	if k == ticket {
 		return w.conn.do(ctx, "GET", w.path, nil)
 	}
 	w.body = append(w.body[:0], `{"secret":"`...)
@@ -192,89 +204,60 @@ func (w *worker) secret(number int) [fairness.SecretSize]byte {
 	return sha256.Sum256(b[:])
 }
 
-func (w *worker) joinAnswered(v visitor, a answer, at time.Duration) {
-	switch a.status {
-	case http.StatusOK:
-		w.again++ // an earlier attempt got through
-		fallthrough
-	case http.StatusCreated:
-		w.joined.Add(1)
-		w.lastJoin = at
-		v.next = ticket
-		w.later(v, pollPause)
-	default:
-		w.refused(v, a)
-	}
-}
-
-// ticketAnswered looks for the position. Like a page, the visitor polls its ticket
-// until it has one, and the shared state from then on.
-func (w *worker) ticketAnswered(v visitor, a answer) {
-	if a.status != http.StatusOK {
-		w.refused(v, a)
-		return
-	}
-	pause := pauseOf(a.body, "poll_after_ms")
+// read counts an answer, and returns what it means for the visitor.
+func (w *worker) read(g *guest, k kind, a answer) visitor.Answer {
 	switch {
-	case bytes.Contains(a.body, []byte(`"status":"called"`)):
-		v.next, pause = claim, 0
-	case bytes.Contains(a.body, []byte(`"status":"skipped"`)):
-		w.expired++
-		return
-	default:
-		if position, ok := number(a.body, "position"); ok {
-			v.next, v.position = state, position
+	case k == join && a.status == http.StatusOK, k == join && a.status == http.StatusCreated:
+		if a.status == http.StatusOK {
+			w.again++ // an earlier attempt got through
 		}
-	}
-	w.later(v, pause)
-}
-
-func (w *worker) stateAnswered(v visitor, a answer) {
-	if a.status != http.StatusOK {
-		w.refused(v, a)
-		return
-	}
-	pause := pauseOf(a.body, "after_ms")
-	switch called, ok := number(a.body, "called"); {
-	case ok && called >= v.position:
-		v.next, pause = claim, 0
-	case bytes.Contains(a.body, []byte(`"phase":"ended"`)):
-		return
-	}
-	w.later(v, pause)
-}
-
-func (w *worker) claimAnswered(v visitor, a answer) {
-	switch a.status {
-	case http.StatusOK:
+		w.joined.Add(1)
+		return visitor.Answer{Pause: pollPause}
+	case k == ticket && a.status == http.StatusOK:
+		return w.readTicket(g, a.body)
+	case k == state && a.status == http.StatusOK:
+		return readState(g, a.body)
+	case k == claim && a.status == http.StatusOK:
 		w.admitted.Add(1)
-	case http.StatusAccepted: // the public state was ahead of the ticket's
-		w.later(v, retryPause)
-	case http.StatusGone:
+		return visitor.Answer{}
+	case k == claim && a.status == http.StatusAccepted: // the public state was ahead of the ticket's
+		return visitor.Answer{Outcome: visitor.Again, Pause: retryPause}
+	case k == claim && a.status == http.StatusGone:
 		w.expired++
-	default:
-		w.refused(v, a)
+		return visitor.Answer{Outcome: visitor.Over}
 	}
-}
-
-// refused counts an error, and queues the visitor again if a retry may help.
-func (w *worker) refused(v visitor, a answer) {
-	w.fail(v, a.status)
+	w.fail(k, a.status)
 	if a.status == http.StatusConflict || a.status == http.StatusTooManyRequests ||
 		a.status >= http.StatusInternalServerError {
-		w.later(v, max(a.retry, retryPause))
+		return visitor.Answer{Outcome: visitor.Again, Pause: max(a.retry, retryPause)}
 	}
+	return visitor.Answer{Outcome: visitor.Over}
 }
 
-// later queues the visitor again after a pause with jitter.
-func (w *worker) later(v visitor, pause time.Duration) {
-	pause += time.Duration(rand.Float64() * jitter * float64(pause)) //nolint:gosec // no secret
-	v.due = time.Since(w.start) + pause
-	heap.Push(&w.waiting, v)
+func (w *worker) readTicket(g *guest, body []byte) visitor.Answer {
+	switch {
+	case bytes.Contains(body, []byte(`"status":"called"`)):
+		return visitor.Answer{Outcome: visitor.Called}
+	case bytes.Contains(body, []byte(`"status":"skipped"`)):
+		w.expired++
+		return visitor.Answer{Outcome: visitor.Over}
+	}
+	g.position, _ = number(body, "position")
+	return visitor.Answer{Outcome: visitor.Again, Pause: pauseOf(body, "poll_after_ms")}
 }
 
-func (w *worker) fail(v visitor, status int) {
-	w.failures[failure{v.next, status}]++
+func readState(g *guest, body []byte) visitor.Answer {
+	switch called, ok := number(body, "called"); {
+	case ok && called >= g.position:
+		return visitor.Answer{Outcome: visitor.Called}
+	case bytes.Contains(body, []byte(`"phase":"ended"`)):
+		return visitor.Answer{Outcome: visitor.Over}
+	}
+	return visitor.Answer{Outcome: visitor.Again, Pause: pauseOf(body, "after_ms")}
+}
+
+func (w *worker) fail(k kind, status int) {
+	w.failures[failure{k, status}]++
 	w.failed.Add(1)
 }
 
