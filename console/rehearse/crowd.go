@@ -3,7 +3,6 @@ package rehearse
 import (
 	"cmp"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/proofline/proofline/console/simulate"
@@ -74,18 +73,9 @@ func (p Plan) guests(c room.Config) []simulate.Guest {
 	}
 	crowd.Room = SimulatedRoom(c)
 	list := crowd.Guests()
-	starts := crowd.Room.Starts
-	most := simulate.Duration(latest)
-	last := slices.MaxFunc(list, func(a, b simulate.Guest) int {
-		return cmp.Compare(a.Arrives,
-			b.Arrives)
-	}).Arrives - starts
+	simulate.Compress(list, crowd.Room.Starts, simulate.Duration(latest))
 	for i := range list {
-		g := &list[i]
-		if g.Arrives > starts && last > most {
-			g.Arrives = starts + simulate.Duration(float64(g.Arrives-starts)/float64(last)*float64(most))
-		}
-		g.Stay = min(g.Stay, simulate.Duration(maxStay))
+		list[i].Stay = min(list[i].Stay, simulate.Duration(maxStay))
 	}
 	return list
 }

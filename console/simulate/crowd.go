@@ -104,6 +104,20 @@ func (p *Plan) Guests() []Guest {
 	return list
 }
 
+// Compress brings arrivals after the start forward in proportion, so that the last guest comes at most
+// that long after it.
+func Compress(list []Guest, starts, most Duration) {
+	var last Duration
+	for _, g := range list {
+		last = max(last, g.Arrives-starts)
+	}
+	for i := range list {
+		if g := &list[i]; g.Arrives > starts && last > most {
+			g.Arrives = starts + Duration(float64(g.Arrives-starts)/float64(last)*float64(most))
+		}
+	}
+}
+
 // dice draws the behaviour of visitors.
 type dice struct{ *rand.Rand }
 

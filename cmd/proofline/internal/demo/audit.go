@@ -15,72 +15,79 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
+// auditor runs the standalone verifier on a sale that is over.
+type auditor struct {
+	*sale
+	program string   // path of proofline-verify
+	trust   []string // flags about beacon and witnesses
+}
+
 // audit runs the standalone verifier on the published transcript: once to show its
 // report, once to check its numbers.
-func (d *demo) audit(ctx context.Context) error {
-	args := []string{"audit", d.room.URL, "--vkey", d.room.VKey, "--kept", d.kept, "--no-keep"}
-	args = append(args, d.thirdParties.trust()...)
-	d.Narrator.Say("Now an auditor who does not trust the server runs the standalone verifier:")
-	d.Narrator.Print("\n  $ proofline-verify audit %s --vkey ... --beacon ... --witness ... --witness ...\n\n",
-		d.room.URL)
-	code, err := d.verify(ctx, d.Narrator.out, args...)
+func (a *auditor) audit(ctx context.Context) error {
+	args := []string{"audit", a.room.URL, "--vkey", a.room.VKey, "--kept", a.kept, "--no-keep"}
+	args = append(args, a.trust...)
+	a.checks.Say("Now an auditor who does not trust the server runs the standalone verifier:")
+	a.checks.Print("\n  $ proofline-verify audit %s --vkey ... --beacon ... --witness ... --witness ...\n\n",
+		a.room.URL)
+	code, err := a.verify(ctx, a.checks.out, args...)
 	if err != nil {
 		return err
 	}
-	d.Narrator.Print("\n")
-	d.expect(code == 0, "the audit exits with %d", code)
-	report, code, err := d.report(ctx, args...)
+	a.checks.Print("\n")
+	a.checks.expect(code == 0, "the audit exits with %d", code)
+	report, code, err := a.report(ctx, args...)
 	if err != nil {
 		return err
 	}
-	n, missing := uint64(len(d.crowd)), uint64(d.having(absent)) //nolint:gosec // not negative
-	d.expect(code == 0 && report.OK && report.Level == verifier.LevelWitnessed,
+	n, missing := uint64(len(a.crowd.people)), uint64(a.crowd.having(absent)) //nolint:gosec // not negative
+	a.checks.expect(code == 0 && report.OK && report.Level == verifier.LevelWitnessed,
 		"the audit exits with %d, verified: %t, level %d", code, report.OK, report.Level)
-	d.expect(report.Entries == d.size && report.Arrivals == n && report.Assignments == n &&
+	a.checks.expect(report.Entries == a.size && report.Arrivals == n && report.Assignments == n &&
 		report.Admissions == n-missing,
 		"the audit counts %d entries, %d arrivals, %d places, %d admissions",
 		report.Entries, report.Arrivals, report.Assignments, report.Admissions)
-	d.Narrator.Say("This auditor chose to trust the local beacon and witnesses: level 3 is worth as much as they are.")
-	stranger, code, err := d.report(ctx, "audit", d.room.URL, "--vkey", d.room.VKey, "--no-keep")
+	a.checks.Say("This auditor chose to trust the local beacon and witnesses: level 3 is worth as much as they are.")
+	stranger, code, err := a.report(ctx, "audit", a.room.URL, "--vkey", a.room.VKey, "--no-keep")
 	if err != nil {
 		return err
 	}
-	d.expect(code == 0 && stranger.OK && stranger.Level == verifier.LevelConsistent,
+	a.checks.expect(code == 0 && stranger.OK && stranger.Level == verifier.LevelConsistent,
 		"without trusted witnesses the audit exits with %d, level %d", code, stranger.Level)
-	d.Narrator.Say("An auditor who knows neither beacon nor witnesses gets level %d.", stranger.Level)
+	a.checks.Say("An auditor who knows neither beacon nor witnesses gets level %d.", stranger.Level)
 	return nil
 }
 
 // forge changes one byte in a copy of the transcript, and checks that the verifier
 // finds it.
-func (d *demo) forge(ctx context.Context) error {
-	dir := filepath.Join(d.dir, d.room.Slug+".transcript")
-	if code, err := d.verify(ctx, io.Discard, "fetch", d.room.URL, dir); err != nil || code != 0 {
+func (a *auditor) forge(ctx context.Context) error {
+	dir := filepath.Join(a.dir, a.room.Slug+".transcript")
+	if code, err := a.verify(ctx, io.Discard, "fetch", a.room.URL, dir); err != nil || code != 0 {
 		return errors.Join(err, fmt.Errorf("fetching the transcript exits with %d", code))
 	}
-	victim := d.crowd[len(d.crowd)/2]
-	if err := changeByte(dir, victim.joined.Index, d.size, victim.ticket); err != nil {
+	victim := a.crowd.people[len(a.crowd.people)/2]
+	if err := changeByte(dir, victim.joined.Index, a.size, victim.ticket); err != nil {
 		return fmt.Errorf("change a byte of the copy: %w", err)
 	}
-	d.Narrator.Say("A forger changes one byte in a copy of it: a digit of the ticket in entry %d.", victim.joined.Index)
-	report, code, err := d.report(ctx, "audit", dir, "--vkey", d.room.VKey, "--no-keep")
+	a.checks.Say("A forger changes one byte in a copy of it: a digit of the ticket in entry %d.", victim.joined.Index)
+	report, code, err := a.report(ctx, "audit", dir, "--vkey", a.room.VKey, "--no-keep")
 	if err != nil {
 		return err
 	}
-	d.Narrator.Print("\n  $ proofline-verify audit %s\n\n", dir)
+	a.checks.Print("\n  $ proofline-verify audit %s\n\n", dir)
 	named := false
 	for _, c := range report.Checks {
 		if c.Status == verifier.Fail {
-			d.Narrator.Print("  ✗ %s\n    %s\n", c.Title, c.Detail)
+			a.checks.Print("  ✗ %s\n    %s\n", c.Title, c.Detail)
 			named = named ||
 				bytes.Contains([]byte(c.Detail), fmt.Appendf(nil, "#%d ", victim.joined.Index)) ||
 				bytes.Contains([]byte(c.Detail), fmt.Appendf(nil, "entry %d", victim.joined.Index))
 		}
 	}
-	d.Narrator.Print("\n")
-	d.expect(code == 1 && !report.OK, "the audit of the forged copy exits with %d, verified: %t", code, report.OK)
-	d.expect(named, "the audit of the forged copy does not name entry %d", victim.joined.Index)
-	d.Narrator.Say("The verifier exits with %d and names the entry.", code)
+	a.checks.Print("\n")
+	a.checks.expect(code == 1 && !report.OK, "the audit of the forged copy exits with %d, verified: %t", code, report.OK)
+	a.checks.expect(named, "the audit of the forged copy does not name entry %d", victim.joined.Index)
+	a.checks.Say("The verifier exits with %d and names the entry.", code)
 	return nil
 }
 
@@ -109,9 +116,9 @@ func changeByte(dir string, index, size uint64, ticket string) error {
 }
 
 // report runs an audit and returns its JSON report.
-func (d *demo) report(ctx context.Context, args ...string) (*verifier.Report, int, error) {
+func (a *auditor) report(ctx context.Context, args ...string) (*verifier.Report, int, error) {
 	var out bytes.Buffer
-	code, err := d.verify(ctx, &out, append(args, "--json")...)
+	code, err := a.verify(ctx, &out, append(args, "--json")...)
 	if err != nil {
 		return nil, code, err
 	}
@@ -123,16 +130,16 @@ func (d *demo) report(ctx context.Context, args ...string) (*verifier.Report, in
 }
 
 // verify runs the verifier and returns its exit code.
-func (d *demo) verify(ctx context.Context, out io.Writer, args ...string) (int, error) {
+func (a *auditor) verify(ctx context.Context, out io.Writer, args ...string) (int, error) {
 	var stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, d.Verifier, args...) //nolint:gosec // our own binary
+	cmd := exec.CommandContext(ctx, a.program, args...) //nolint:gosec // our own binary
 	cmd.Stdout, cmd.Stderr = out, &stderr
 	err := cmd.Run()
 	if exited := (*exec.ExitError)(nil); errors.As(err, &exited) && exited.Exited() && stderr.Len() == 0 {
 		return exited.ExitCode(), nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("run %s: %w: %s", d.Verifier, err, stderr.Bytes())
+		return 0, fmt.Errorf("run %s: %w: %s", a.program, err, stderr.Bytes())
 	}
 	return 0, nil
 }

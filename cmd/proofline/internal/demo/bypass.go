@@ -24,7 +24,7 @@ const badPasses = 4
 
 // bypasses returns the requests of an attacker who has seen all traffic of a
 // shopper's ended session.
-func (d *demo) bypasses(v *visitor) ([]bypass, error) {
+func (c *crowd) bypasses(v *person) ([]bypass, error) {
 	another, err := forged(v.pass.Pass)
 	if err != nil {
 		return nil, err
@@ -76,40 +76,40 @@ func forged(pass string) (string, error) {
 
 // tryBypasses sends all requests that try to get past the line, and checks that each
 // is sent to the room.
-func (d *demo) tryBypasses(ctx context.Context) error {
-	v := d.first(shopper)
+func (c *crowd) tryBypasses(ctx context.Context) error {
+	v := c.first(shopper)
 	if v.cookie == "" {
 		return nil // buy has reported it
 	}
-	all, err := d.bypasses(v)
+	all, err := c.bypasses(v)
 	if err != nil {
 		return err
 	}
 	for _, i := range all {
-		a, err := d.front.ask(ctx, i.method, i.path, i.header...)
+		a, err := c.front.ask(ctx, i.method, i.path, i.header...)
 		if err != nil {
 			return fmt.Errorf("try %s: %w", i.what, err)
 		}
-		d.expect(d.isQueued(a), "%s is answered with %d, to %q", i.what, a.status, a.to)
-		d.tally.refuse()
+		c.checks.expect(c.front.isQueued(a), "%s is answered with %d, to %q", i.what, a.status, a.to)
+		c.checks.refuse()
 	}
-	d.Narrator.Say("An attacker tries %d ways past the line: no pass, used and forged passes, other spellings of the",
+	c.checks.Say("An attacker tries %d ways past the line: no pass, used and forged passes, other spellings of the",
 		len(all)+1)
-	d.Narrator.Say("address, a copied cookie, a link with a forged return URL. None of them reaches the shop.")
+	c.checks.Say("address, a copied cookie, a link with a forged return URL. None of them reaches the shop.")
 	return nil
 }
 
 // tryForgedReturn repeats a visitor's claim with a return URL that no connector
 // signed. It names a page of the shop that needs no pass, in whose address the pass
 // would stay.
-func (d *demo) tryForgedReturn(ctx context.Context, v *visitor) error {
-	forged := api.ReturnURL{To: d.front.url + "/orders/1", Sig: v.back.Sig}
-	p, err := d.visitor.ClaimTo(ctx, v.ticket, v.secret, forged)
+func (c *crowd) tryForgedReturn(ctx context.Context, v *person) error {
+	forged := api.ReturnURL{To: c.front.url + "/orders/1", Sig: v.back.Sig}
+	p, err := c.room.visitor.ClaimTo(ctx, v.ticket, v.secret, forged)
 	if err != nil {
 		return fmt.Errorf("try a forged return URL: %w", err)
 	}
-	first := d.front.url + "/?proofline_pass=" // the room's first target
-	d.expect(strings.HasPrefix(p.Location, first), "a claim with a forged return URL is sent to %q", p.Location)
-	d.tally.refuse()
+	first := c.front.url + "/?proofline_pass=" // the room's first target
+	c.checks.expect(strings.HasPrefix(p.Location, first), "a claim with a forged return URL is sent to %q", p.Location)
+	c.checks.refuse()
 	return nil
 }

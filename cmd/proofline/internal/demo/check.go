@@ -12,40 +12,48 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/transcript"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/visitor"
 )
 
 // publishTimeout bounds how long the server may take to publish the last entries.
 const publishTimeout = 10 * time.Second
 
-// checkVisitors checks that the server's answers to the visitors agree.
-func (d *demo) checkVisitors(ctx context.Context) error {
-	key, err := d.passKey(ctx)
+// inspector checks what the parts of a sale have seen against each other.
+type inspector struct {
+	*sale
+	windows      int // with arrivals
+	replacements int // visitors called in place of no-shows
+}
+
+// visitors checks that the server's answers to the visitors agree.
+func (i *inspector) visitors(ctx context.Context) error {
+	key, err := i.passKey(ctx)
 	if err != nil {
 		return err
 	}
 	places := map[uint64]string{}
-	for _, v := range d.crowd {
-		d.expect(v.settled, "ticket %s is neither admitted nor skipped", v.ticket)
+	for _, v := range i.crowd.people {
+		i.checks.expect(v.settled, "ticket %s is neither admitted nor skipped", v.ticket)
 		other, taken := places[v.place.Position]
-		d.expect(!taken, "%s and %s have the place %d", v.ticket, other, v.place.Position)
-		inRange := v.place.Position >= 1 && v.place.Position <= uint64(len(d.crowd))
-		d.expect(inRange, "%s has the place %d", v.ticket, v.place.Position)
+		i.checks.expect(!taken, "%s and %s have the place %d", v.ticket, other, v.place.Position)
+		inRange := v.place.Position >= 1 && v.place.Position <= uint64(len(i.crowd.people))
+		i.checks.expect(inRange, "%s has the place %d", v.ticket, v.place.Position)
 		places[v.place.Position] = v.ticket
 		if v.habit != absent {
-			d.expect(v.pass.Position == v.place.Position,
+			i.checks.expect(v.pass.Position == v.place.Position,
 				"%s has the place %d and a pass for %d", v.ticket, v.place.Position, v.pass.Position)
-			d.checkPass(v, key)
+			i.checkPass(v, key)
 		}
 	}
 	return nil
 }
 
 // passKey fetches the key with which a protected site verifies passes.
-func (d *demo) passKey(ctx context.Context) (ed25519.PublicKey, error) {
+func (i *inspector) passKey(ctx context.Context) (ed25519.PublicKey, error) {
 	var set struct {
 		Keys []struct{ X string }
 	}
-	if _, err := d.visitor.Call(ctx, http.MethodGet, "/jwks.json", nil, &set); err != nil {
+	if _, err := i.room.visitor.Call(ctx, http.MethodGet, "/jwks.json", nil, &set); err != nil {
 		return nil, err
 	}
 	if len(set.Keys) != 1 {
@@ -58,48 +66,48 @@ func (d *demo) passKey(ctx context.Context) (ed25519.PublicKey, error) {
 	return key, nil
 }
 
-func (d *demo) checkPass(v *visitor, key ed25519.PublicKey) {
+func (i *inspector) checkPass(v *person, key ed25519.PublicKey) {
 	token, err := jwt.Parse(v.pass.Pass, func(*jwt.Token) (any, error) { return key, nil },
-		jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithIssuer(d.room.URL), jwt.WithSubject(v.ticket),
+		jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithIssuer(i.room.URL), jwt.WithSubject(v.ticket),
 		jwt.WithExpirationRequired())
-	d.expect(err == nil && token.Valid, "the pass of %s does not verify: %v", v.ticket, err)
+	i.checks.expect(err == nil && token.Valid, "the pass of %s does not verify: %v", v.ticket, err)
 }
 
-// checkTranscript compares the published transcript with the answers that visitors
+// transcript compares the published transcript with the answers that visitors
 // received.
-func (d *demo) checkTranscript(ctx context.Context) error {
-	t, err := d.published(ctx)
+func (i *inspector) transcript(ctx context.Context) error {
+	t, err := i.published(ctx)
 	if err != nil {
 		return err
 	}
-	for _, v := range d.crowd {
+	for _, v := range i.crowd.people {
 		if err := t.CheckReceipt(&v.joined); err != nil {
-			d.expect(false, "%v", err)
+			i.checks.expect(false, "%v", err)
 		}
 	}
 	entries, err := parse(t.Entries)
 	if err != nil {
 		return err
 	}
-	d.checkEntries(entries)
-	if d.tally.failures() == 0 {
-		d.Narrator.Say("Every receipt verifies, and its arrival is in the published transcript at the index it names.")
+	i.checkEntries(entries)
+	if i.checks.failures() == 0 {
+		i.checks.Say("Every receipt verifies, and its arrival is in the published transcript at the index it names.")
 	}
 	return nil
 }
 
 // published waits until the whole transcript is published, and reads it.
-func (d *demo) published(ctx context.Context) (*transcript.Transcript, error) {
+func (i *inspector) published(ctx context.Context) (*transcript.Transcript, error) {
 	for deadline := time.Now().Add(publishTimeout); ; {
-		t, err := transcript.Read(ctx, d.room.URL, d.room.VKey)
-		if err != nil || t.Checkpoint.Size == d.size {
+		t, err := transcript.Read(ctx, i.room.URL, i.room.VKey)
+		if err != nil || t.Checkpoint.Size == i.size {
 			return t, err
 		}
 		if time.Now().After(deadline) {
 			return nil, fmt.Errorf("only %d of %d entries are published after %s",
-				t.Checkpoint.Size, d.size, publishTimeout)
+				t.Checkpoint.Size, i.size, publishTimeout)
 		}
-		if err := sleepUntil(ctx, time.Now().Add(watchInterval)); err != nil {
+		if err := visitor.Sleep(ctx, watchInterval); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +126,7 @@ func parse(texts [][]byte) ([]fairness.Entry, error) {
 
 // checkEntries checks the number of entries of each kind, and compares places and
 // admissions with the answers that visitors received.
-func (d *demo) checkEntries(entries []fairness.Entry) {
+func (i *inspector) checkEntries(entries []fairness.Entry) {
 	kinds, places, admitted := map[fairness.Kind]int{}, map[string]uint64{}, map[string]bool{}
 	for _, e := range entries {
 		kinds[e.Kind()]++
@@ -129,23 +137,23 @@ func (d *demo) checkEntries(entries []fairness.Entry) {
 			admitted[e.Ticket.String()] = true
 		}
 	}
-	for _, v := range d.crowd {
-		d.expect(places[v.ticket] == v.place.Position,
+	for _, v := range i.crowd.people {
+		i.checks.expect(places[v.ticket] == v.place.Position,
 			"%s has the place %d, but the server answered %d", v.ticket, places[v.ticket], v.place.Position)
-		d.expect(admitted[v.ticket] == (v.habit != absent), "%s is admitted: %t", v.ticket, admitted[v.ticket])
+		i.checks.expect(admitted[v.ticket] == (v.habit != absent), "%s is admitted: %t", v.ticket, admitted[v.ticket])
 	}
-	n, missing := len(d.crowd), d.having(absent)
+	n, missing := len(i.crowd.people), i.crowd.having(absent)
 	for kind, want := range map[fairness.Kind]int{
 		fairness.KindRoom: 1, fairness.KindArrive: n, fairness.KindAssign: n, fairness.KindAdmit: n - missing,
 		fairness.KindSkip: missing, fairness.KindAmend: 3, fairness.KindEnd: 1, // message, pause, resume
 	} {
-		d.expect(kinds[kind] == want, "the transcript has %d %s entries, not %d", kinds[kind], kind, want)
+		i.checks.expect(kinds[kind] == want, "the transcript has %d %s entries, not %d", kinds[kind], kind, want)
 	}
-	d.windows = kinds[fairness.KindFreeze]
-	d.expect(d.windows >= 2 && kinds[fairness.KindDraw] == d.windows,
-		"%d windows are frozen and %d drawn", d.windows, kinds[fairness.KindDraw])
-	d.replacements = replacements(entries)
-	d.expect(d.replacements > 0, "no visitor was called in place of a no-show")
+	i.windows = kinds[fairness.KindFreeze]
+	i.checks.expect(i.windows >= 2 && kinds[fairness.KindDraw] == i.windows,
+		"%d windows are frozen and %d drawn", i.windows, kinds[fairness.KindDraw])
+	i.replacements = replacements(entries)
+	i.checks.expect(i.replacements > 0, "no visitor was called in place of a no-show")
 }
 
 // replacements returns how many visitors were called in place of no-shows: those

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/internal/visitor"
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
@@ -18,41 +19,41 @@ import (
 // room.
 const releaseTimeout = 5 * time.Second
 
-// checkShop checks that shoppers, the shop, the proxy and the room agree.
-func (d *demo) checkShop(ctx context.Context) error {
+// shop checks that shoppers, the shop, the proxy and the room agree.
+func (i *inspector) shop(ctx context.Context) error {
 	bought := map[string]int{}
-	for _, o := range d.front.shop.Sold() {
+	for _, o := range i.crowd.front.shop.Sold() {
 		bought[o.Ticket]++
 	}
 	var passes []string
-	for _, v := range d.crowd {
+	for _, v := range i.crowd.people {
 		if v.habit == shopper {
 			passes = append(passes, v.pass.Pass)
-			d.expect(bought[v.ticket] == 1, "the shop sold %d seats to %s", bought[v.ticket], v.ticket)
+			i.checks.expect(bought[v.ticket] == 1, "the shop sold %d seats to %s", bought[v.ticket], v.ticket)
 		}
 	}
-	d.expect(len(bought) == len(passes), "the shop sold to %d visitors of %d", len(bought), len(passes))
-	bypassed := d.front.shop.Bypassed()
-	d.expect(bypassed == 0, "%d requests reached the shop without having waited", bypassed)
-	over, err := d.over(ctx, passes)
+	i.checks.expect(len(bought) == len(passes), "the shop sold to %d visitors of %d", len(bought), len(passes))
+	bypassed := i.crowd.front.shop.Bypassed()
+	i.checks.expect(bypassed == 0, "%d requests reached the shop without having waited", bypassed)
+	over, err := i.over(ctx, passes)
 	if err != nil {
 		return err
 	}
-	d.expect(over == len(passes), "the room considers %d of %d sessions over", over, len(passes))
-	if err := d.checkProxy(ctx, len(passes)); err != nil {
+	i.checks.expect(over == len(passes), "the room considers %d of %d sessions over", over, len(passes))
+	if err := i.proxy(ctx, len(passes)); err != nil {
 		return err
 	}
-	if d.tally.failures() == 0 {
+	if i.checks.failures() == 0 {
 		n := numeral.Group(len(passes))
-		d.Narrator.Say("%s came for a seat. The proxy let in %s, the shop sold %s seats, and the room counts %s ended sessions:",
+		i.checks.Say("%s came for a seat. The proxy let in %s, the shop sold %s seats, and the room counts %s ended sessions:",
 			n, n, n, n)
-		d.Narrator.Say("all four agree. The proxy follows rules that the server signed, and has reported their version.")
+		i.checks.Say("all four agree. The proxy follows rules that the server signed, and has reported their version.")
 	}
 	return nil
 }
 
-// checkProxy checks the proxy's metrics, and what it reported to the server.
-func (d *demo) checkProxy(ctx context.Context, shoppers int) error {
+// proxy checks the proxy's metrics, and what it reported to the server.
+func (i *inspector) proxy(ctx context.Context, shoppers int) error {
 	for _, f := range []struct {
 		name string
 		want int
@@ -64,17 +65,17 @@ func (d *demo) checkProxy(ctx context.Context, shoppers int) error {
 		{`proofline_connector_faults_total`, 0},
 		{`proofline_connector_rules_version`, 1},
 	} {
-		got, err := d.front.metric(ctx, f.name)
+		got, err := i.crowd.front.metric(ctx, f.name)
 		if err != nil {
 			return err
 		}
-		d.expect(got == f.want, "the proxy counts %d as %s, not %d", got, f.name, f.want)
+		i.checks.expect(got == f.want, "the proxy counts %d as %s, not %d", got, f.name, f.want)
 	}
 	var list struct{ Connectors []api.Connector }
-	if _, err := d.organizer.Call(ctx, http.MethodGet, "/v1/sites/"+d.room.Slug+"/connectors", nil, &list); err != nil {
+	if _, err := i.room.organizer.Call(ctx, http.MethodGet, "/v1/sites/"+i.room.Slug+"/connectors", nil, &list); err != nil {
 		return err
 	}
-	d.expect(len(list.Connectors) == 1 && list.Connectors[0].Kind == "proxy" && list.Connectors[0].Connected &&
+	i.checks.expect(len(list.Connectors) == 1 && list.Connectors[0].Kind == "proxy" && list.Connectors[0].Connected &&
 		!list.Connectors[0].Behind,
 		"the server has the connectors %+v, want one up-to-date proxy", list.Connectors)
 	return nil
@@ -101,20 +102,20 @@ func (f *front) metric(ctx context.Context, name string) (int, error) {
 
 // over returns how many of the passes' sessions are over, once all are or the
 // timeout ends.
-func (d *demo) over(ctx context.Context, passes []string) (n int, err error) {
+func (i *inspector) over(ctx context.Context, passes []string) (n int, err error) {
 	for deadline := time.Now().Add(releaseTimeout); ; {
-		n, err = d.overNow(ctx, passes)
+		n, err = i.overNow(ctx, passes)
 		if err != nil || n == len(passes) || time.Now().After(deadline) {
 			return n, err
 		}
-		if err := sleepUntil(ctx, time.Now().Add(watchInterval)); err != nil {
+		if err := visitor.Sleep(ctx, watchInterval); err != nil {
 			return n, err
 		}
 	}
 }
 
 // overNow asks the room how many of the passes' sessions are over.
-func (d *demo) overNow(ctx context.Context, passes []string) (over int, err error) {
+func (i *inspector) overNow(ctx context.Context, passes []string) (over int, err error) {
 	const batch = 500 // passes in one request
 	for from := 0; from < len(passes); from += batch {
 		touch := passes[from:min(from+batch, len(passes))]
@@ -123,7 +124,7 @@ func (d *demo) overNow(ctx context.Context, passes []string) (over int, err erro
 			return 0, err
 		}
 		var answer struct{ Touch []string }
-		if _, err := d.visitor.Call(ctx, http.MethodPost, "/sessions/batch", body, &answer); err != nil {
+		if _, err := i.room.visitor.Call(ctx, http.MethodPost, "/sessions/batch", body, &answer); err != nil {
 			return 0, fmt.Errorf("ask the room about sessions: %w", err)
 		}
 		for _, s := range answer.Touch {

@@ -15,8 +15,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/cmd/proofline/internal/demo/shop"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/verifier/numeral"
 )
 
 // ErrFailed is returned when a check failed. The narrator has told which one.
@@ -45,37 +46,30 @@ type Options struct {
 	ProxyLog io.Writer
 }
 
-// demo is one run. The fields below the options are set chapter by chapter.
+// demo is one run. Its parts are made chapter by chapter.
 type demo struct {
 	Options
 	dir          string // data directory
+	checks       *checks
+	local        listeners
 	thirdParties thirdParties
 	server       *server.Server
-	organizer    *api.Client
-	visitor      *api.Client // with the room as its base
-	room         api.Room
-	front        front
-	plan         plan
-	crowd        []*visitor
-	kept         string // file with a checkpoint from the middle of the sale
-	size         uint64 // of the transcript at the end, in entries
-	windows      int    // with arrivals
-	tally        tally
-
-	replacements int // visitors called in place of no-shows
+	room         *demoRoom
+	front        *front
 }
 
 // Run runs the sale, or opens the shop. It returns [ErrFailed] when a check failed,
 // and other errors when the sale could not continue.
 func Run(ctx context.Context, o Options) (err error) {
-	d := &demo{Options: o}
+	d := &demo{Options: o, checks: newChecks(o.Narrator)}
 	cleanup, err := d.makeDir()
 	if err != nil {
 		return err
 	}
 	defer cleanup()
 	defer d.thirdParties.stop()
-	if err := d.startThirdParties(); err != nil {
+	defer d.local.stop()
+	if err := d.thirdParties.start(&d.local, d.dir, d.Log); err != nil {
 		return err
 	}
 	d.Narrator.Say("A server starts, with its own PostgreSQL in %s,", d.dir)
@@ -119,6 +113,33 @@ func (d *demo) makeDir() (cleanup func(), err error) {
 	return cleanup, os.Chmod(d.dir, 0o711) //nolint:gosec // see above
 }
 
+// makeRoom creates a room that the witnesses follow.
+func (d *demo) makeRoom(ctx context.Context, slug string, config func() map[string]any) (err error) {
+	if d.room, err = makeRoom(ctx, d.server, slug, config); err != nil {
+		return err
+	}
+	return d.thirdParties.follow(d.room.VKey)
+}
+
+// openShop opens a shop with rows of seats behind the proxy.
+func (d *demo) openShop(ctx context.Context, rows int) error {
+	d.front = newFront(d.room, rows)
+	site, err := d.local.listen(d.front.shop)
+	if err != nil {
+		return fmt.Errorf("open shop: %w", err)
+	}
+	args, err := d.room.protect(ctx, d.dir)
+	if err != nil {
+		return fmt.Errorf("protect shop: %w", err)
+	}
+	args = append(args, "--to", site, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0",
+		"--key", filepath.Join(d.dir, "shop-key"), "--log-level", "warn")
+	if err := d.front.start(ctx, d.Program, args, d.ProxyLog); err != nil {
+		return fmt.Errorf("start proxy: %w", err)
+	}
+	return d.front.becomeTarget(ctx)
+}
+
 // play runs the sale and its audit, chapter by chapter.
 func (d *demo) play(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the sale is not over after %s", timeout))
@@ -130,23 +151,62 @@ func (d *demo) play(ctx context.Context) error {
 		}
 	}()
 	defer fail(nil)
-	if err := d.makeSale(ctx); err != nil {
+	s, err := d.makeSale(ctx)
+	if err != nil {
 		return err
 	}
 	go d.front.watch(ctx, fail)
-	for _, chapter := range []func(context.Context) error{
-		d.joinTooEarly, d.sell, d.tryBypasses, d.end, d.checkVisitors, d.checkShop, d.checkTranscript, d.audit, d.forge,
-	} {
+	if err := d.tell(ctx, s); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return err
+	}
+	if n := d.checks.failures(); n > 0 {
+		return fmt.Errorf("%w: %d, see above", ErrFailed, n)
+	}
+	return nil
+}
+
+// makeSale creates the sale's room, and the shop that it admits visitors to.
+func (d *demo) makeSale(ctx context.Context) (*sale, error) {
+	var p plan
+	if err := d.makeRoom(ctx, "demo", func() map[string]any {
+		p = newPlan(d.Visitors)
+		return p.room()
+	}); err != nil {
+		return nil, err
+	}
+	say := d.Narrator.Say
+	say("It listens on %s. The organizer creates a room, %s:", d.server.URL, d.room.URL)
+	say("  joining opens at %s; arrivals of the first %s are shuffled among each other,",
+		p.opens.Format("15:04:05"), early)
+	say("  later ones within windows of %s; %s visitors a minute are admitted.",
+		short, numeral.Group(p.perMinute))
+	if err := d.openShop(ctx, maxShoppers/shop.SeatsInRow); err != nil {
+		return nil, err
+	}
+	say("A shop opens behind proofline proxy, on %s. Its tickets are for visitors who have waited.", d.front.url)
+	c := newCrowd(d.room, d.front, d.checks, p.opens, p.guests(d.Visitors))
+	return &sale{plan: p, room: d.room, crowd: c, checks: d.checks, dir: d.dir}, nil
+}
+
+// tell tells the chapters of a sale and its audit, and what happened.
+func (d *demo) tell(ctx context.Context, s *sale) error {
+	for _, chapter := range []func(context.Context) error{s.joinTooEarly, s.sell, s.crowd.tryBypasses, s.end} {
 		if err := chapter(ctx); err != nil {
-			if cause := context.Cause(ctx); cause != nil {
-				return cause
-			}
 			return err
 		}
 	}
-	d.summarize()
-	if n := d.tally.failures(); n > 0 {
-		return fmt.Errorf("%w: %d, see above", ErrFailed, n)
+	check := inspector{sale: s}
+	auditor := auditor{sale: s, program: d.Verifier, trust: d.thirdParties.trust()}
+	for _, chapter := range []func(context.Context) error{
+		check.visitors, check.shop, check.transcript, auditor.audit, auditor.forge,
+	} {
+		if err := chapter(ctx); err != nil {
+			return err
+		}
 	}
+	d.summarize(s, &check)
 	return nil
 }

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,18 +9,18 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/fairness"
 )
 
-// TestArrivals: all visitors arrive while the room is open, and enough of them in
+// TestGuests: all visitors arrive while the room is open, and enough of them in
 // both parts of the sale.
-func TestArrivals(t *testing.T) {
-	opens := time.Now()
-	p := plan{opens: opens, starts: opens.Add(early), lastJoin: opens.Add(early + late)}
-	r := rand.New(rand.NewPCG(3, 4))
+func TestGuests(t *testing.T) {
+	p := newPlan(10_000)
+	list := p.guests(10_000)
 	before := 0
-	for range 10_000 {
-		at := p.arrival(r)
+	for _, g := range list {
+		at := p.opens.Add(time.Duration(g.Arrives))
 		if !at.After(p.opens) || !at.Before(p.lastJoin) {
 			t.Fatalf("a visitor arrives %v after the opening", at.Sub(p.opens))
 		}
@@ -29,26 +28,25 @@ func TestArrivals(t *testing.T) {
 			before++
 		}
 	}
-	if before < 5_700 || before > 6_300 {
-		t.Errorf("%d of 10000 arrive before the start, want about 6000", before)
+	if len(list) != 10_000 || before < 5_700 || before > 6_300 {
+		t.Errorf("%d of %d arrive before the start, want about 6000", before, len(list))
 	}
 }
 
-// TestInvite: each habit has its share of visitors, and each visitor a ticket.
-func TestInvite(t *testing.T) {
+// TestCrowd: each habit has its share of visitors, and each visitor a ticket.
+func TestCrowd(t *testing.T) {
 	for _, n := range []int{MinVisitors, 1_000, 5_000} {
-		opens := time.Now()
-		d := &demo{Options: Options{Visitors: n}, plan: plan{opens: opens, starts: opens.Add(early)}}
-		d.invite("example.com/r/demo")
+		p := newPlan(n)
+		c := newCrowd(&demoRoom{Room: api.Room{URL: "http://example.com/r/demo"}}, nil, nil, p.opens, p.guests(n))
 		tickets := map[string]bool{}
-		for _, v := range d.crowd {
+		for _, v := range c.people {
 			tickets[v.ticket] = true
 		}
 		if len(tickets) != n {
 			t.Errorf("%d visitors with %d tickets", n, len(tickets))
 		}
 		for _, s := range share {
-			if got, want := d.having(s.habit), sized(n, s.habit, s.percent); got != want {
+			if got, want := c.having(s.habit), sized(n, s.habit, s.percent); got != want {
 				t.Errorf("%d of %d visitors have habit %d, want %d", got, n, s.habit, want)
 			}
 		}

@@ -10,15 +10,12 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/demo/shop"
 )
 
@@ -27,82 +24,29 @@ const stopTimeout = 10 * time.Second
 
 // front is a shop and the real proxy in front of it, which is a process of its own.
 type front struct {
+	room    *demoRoom
 	shop    *shop.Shop
 	url     string // of the proxy, for visitors
 	metrics string // URL of the proxy's metrics
 	http    *http.Client
 	proxy   *exec.Cmd
 	ended   chan error // receives the result of the proxy's process
-	told    sync.Once  // narrates the first purchase
 }
 
-// openShop opens a shop with rows of seats behind the proxy, and makes it a target
-// of the room.
-func (d *demo) openShop(ctx context.Context, rows int) error {
-	f := &d.front
-	f.shop = shop.New(rows)
-	f.http = visitorsHTTP()
+func newFront(room *demoRoom, rows int) *front {
+	f := &front{room: room, shop: shop.New(rows), http: visitorsHTTP()}
 	f.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	site, err := d.thirdParties.listen(f.shop)
-	if err != nil {
-		return fmt.Errorf("open shop: %w", err)
-	}
-	args, err := d.protect(ctx)
-	if err != nil {
-		return fmt.Errorf("protect shop: %w", err)
-	}
-	args = append(args, "--to", site, "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0",
-		"--key", filepath.Join(d.dir, "shop-key"), "--log-level", "warn")
-	if err := f.start(ctx, d.Program, args, d.ProxyLog); err != nil {
-		return fmt.Errorf("start proxy: %w", err)
-	}
+	return f
+}
+
+// becomeTarget makes the shop a target of the room.
+func (f *front) becomeTarget(ctx context.Context) error {
 	targets, err := json.Marshal(map[string]any{"targets": []string{f.url + "/", f.atLocalhost() + "/"}})
 	if err != nil {
 		return err
 	}
-	_, err = d.manage(ctx, http.MethodPatch, "", string(targets))
+	_, err = f.room.manage(ctx, http.MethodPatch, "", string(targets))
 	return err
-}
-
-// protect stores the shop's rules on the server, and returns the proxy's flags: it
-// fetches the signed rules with a token that allows nothing else.
-func (d *demo) protect(ctx context.Context) ([]string, error) {
-	var site api.Site
-	var key struct{ Key string }
-	var token struct{ Token string }
-	for _, step := range []struct {
-		method, path string
-		body, into   any
-	}{
-		{http.MethodPost, "/v1/sites", map[string]any{"name": d.room.Slug, "rules": map[string]any{
-			"version": 1,
-			"hosts":   []string{"127.0.0.1", "localhost"},
-			"rooms":   map[string]any{"sale": map[string]string{"url": d.room.URL}},
-			"rules": []any{map[string]any{
-				"name": "tickets", "when": map[string]any{"path": map[string]string{"prefix": "/tickets"}}, "action": "queue sale",
-			}},
-		}}, &site},
-		{http.MethodPost, "/v1/tokens", map[string]any{
-			"name": "proxy of " + d.room.Slug, "scopes": []string{"connect"},
-		}, &token},
-		{http.MethodGet, "/v1/site-key", nil, &key},
-	} {
-		var body []byte
-		var err error
-		if step.body != nil {
-			if body, err = json.Marshal(step.body); err != nil {
-				return nil, err
-			}
-		}
-		if _, err := d.organizer.Call(ctx, step.method, step.path, body, step.into); err != nil {
-			return nil, err
-		}
-	}
-	file := filepath.Join(d.dir, d.room.Slug+".connect-token")
-	if err := os.WriteFile(file, []byte(token.Token+"\n"), 0o600); err != nil {
-		return nil, err
-	}
-	return []string{"proxy", "--site", site.URL, "--site-key", key.Key, "--token-file", file}, nil
 }
 
 // atLocalhost returns the proxy's URL with localhost as its host: browsers accept
@@ -173,7 +117,7 @@ func (f *front) watch(ctx context.Context, fail func(error)) {
 
 // close stops the proxy as its operator would, and returns the result of its process.
 func (f *front) close() error {
-	if f.ended == nil {
+	if f == nil || f.ended == nil {
 		return nil
 	}
 	_ = f.proxy.Process.Signal(syscall.SIGTERM) // it may have ended

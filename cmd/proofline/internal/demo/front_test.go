@@ -59,7 +59,7 @@ func TestFrontEnds(t *testing.T) {
 
 func TestIsQueued(t *testing.T) {
 	t.Parallel()
-	d := &demo{room: api.Room{URL: "http://queue.example/r/demo"}}
+	f := &front{room: &demoRoom{Room: api.Room{URL: "http://queue.example/r/demo"}}}
 	for name, tt := range map[string]struct {
 		answer answer
 		want   bool
@@ -73,7 +73,7 @@ func TestIsQueued(t *testing.T) {
 		"refused":        {answer{status: http.StatusForbidden}, false},
 		"shown":          {answer{status: http.StatusOK, to: "http://queue.example/r/demo"}, false},
 	} {
-		if got := d.isQueued(tt.answer); got != tt.want {
+		if got := f.isQueued(tt.answer); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/internal/visitor"
 )
 
 // malformed are requests that no page sends. Each is refused and leaves no entry.
@@ -45,41 +46,41 @@ var malformed = []struct {
 }
 
 // sendMalformed sends the malformed requests, spread over the sale.
-func (d *demo) sendMalformed(ctx context.Context) error {
-	rounds := max(1, d.Visitors/(50*len(malformed)))
-	pause := d.plan.lastJoin.Sub(d.plan.opens) / time.Duration(rounds*len(malformed)+1)
+func (s *sale) sendMalformed(ctx context.Context) error {
+	rounds := max(1, len(s.crowd.people)/(50*len(malformed)))
+	pause := s.plan.lastJoin.Sub(s.plan.opens) / time.Duration(rounds*len(malformed)+1)
 	for i := range rounds * len(malformed) {
-		if err := sleepUntil(ctx, d.plan.opens.Add(pause*time.Duration(i+1))); err != nil {
+		if err := visitor.Sleep(ctx, time.Until(s.plan.opens.Add(pause*time.Duration(i+1)))); err != nil {
 			return err
 		}
-		s := malformed[i%len(malformed)]
-		req, err := http.NewRequestWithContext(ctx, s.method, d.room.URL+s.path, strings.NewReader(s.body))
+		m := malformed[i%len(malformed)]
+		req, err := http.NewRequestWithContext(ctx, m.method, s.room.URL+m.path, strings.NewReader(m.body))
 		if err != nil {
 			return err
 		}
-		if s.media != "" {
-			req.Header.Set("Content-Type", s.media)
+		if m.media != "" {
+			req.Header.Set("Content-Type", m.media)
 		}
-		resp, err := d.visitor.HTTP.Do(req)
+		resp, err := s.room.visitor.HTTP.Do(req)
 		if err != nil {
-			return fmt.Errorf("send %s: %w", s.what, err)
+			return fmt.Errorf("send %s: %w", m.what, err)
 		}
 		_, err = io.Copy(io.Discard, resp.Body)
 		if err := errors.Join(err, resp.Body.Close()); err != nil {
-			return fmt.Errorf("send %s: %w", s.what, err)
+			return fmt.Errorf("send %s: %w", m.what, err)
 		}
-		d.expectStatus(&api.Problem{Status: resp.StatusCode, Title: resp.Status}, s.status, s.what)
+		s.checks.expectStatus(&api.Problem{Status: resp.StatusCode, Title: resp.Status}, m.status, m.what)
 	}
 	return nil
 }
 
 // joinTooEarly joins before the room opens.
-func (d *demo) joinTooEarly(ctx context.Context) error {
-	_, err := d.visitor.Join(ctx, "")
-	d.expectStatus(err, http.StatusConflict, "a join before the opening")
+func (s *sale) joinTooEarly(ctx context.Context) error {
+	_, err := s.room.visitor.Join(ctx, "")
+	s.checks.expectStatus(err, http.StatusConflict, "a join before the opening")
 	if p := (*api.Problem)(nil); errors.As(err, &p) {
-		d.expect(p.RetryAfter > 0, "the answer to an early join has no Retry-After")
-		d.Narrator.Say("A visitor comes too early, and is asked to come back in %s.", p.RetryAfter)
+		s.checks.expect(p.RetryAfter > 0, "the answer to an early join has no Retry-After")
+		s.checks.Say("A visitor comes too early, and is asked to come back in %s.", p.RetryAfter)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/demo/shop"
+	"github.com/proofline/proofline/console/simulate"
+	"github.com/proofline/proofline/internal/visitor"
 )
 
 // The open shop. Simulated visitors keep its line from being empty.
@@ -64,17 +66,19 @@ func openRoom() map[string]any {
 
 // bringOthers sends simulated visitors, who wait and buy, until ctx ends.
 func (d *demo) bringOthers(ctx context.Context) {
+	c := newCrowd(d.room, d.front, d.checks, time.Now(), nil)
 	come := func() {
-		v := newVisitor(d.origin(), time.Now())
-		v.habit = shopper
-		if err := d.visit(ctx, v); err != nil && ctx.Err() == nil {
+		v := newPerson(d.room.origin(), shopper, simulate.Guest{
+			Arrives: simulate.Duration(time.Since(c.opens)), Patience: simulate.Forever, Stay: simulate.Forever,
+		})
+		if err := c.visit(ctx, v); err != nil && ctx.Err() == nil {
 			d.Log.Warn("simulated visitor failed", "err", err)
 		}
 	}
 	for range others {
 		go come()
 	}
-	for sleepUntil(ctx, time.Now().Add(otherInterval)) == nil {
+	for visitor.Sleep(ctx, otherInterval) == nil {
 		if len(d.front.shop.Sold()) < openRows*shop.SeatsInRow-openKept {
 			go come()
 		}

@@ -7,80 +7,79 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/internal/visitor"
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
 // watchInterval is the time between two looks at the room.
 const watchInterval = 250 * time.Millisecond
 
-// origin returns the name of the room's log.
-func (d *demo) origin() string {
-	_, origin, _ := strings.Cut(d.room.URL, "://")
-	return origin
+// sale is the sale, as its organizer runs it.
+type sale struct {
+	plan   plan
+	room   *demoRoom
+	crowd  *crowd
+	checks *checks
+	dir    string // for files
+
+	kept string // file with a checkpoint from the middle of the sale
+	size uint64 // of the transcript at the end, in entries
 }
 
 // sell runs the sale, and returns when all visitors are admitted or skipped.
-func (d *demo) sell(ctx context.Context) error {
-	d.invite(d.origin())
+func (s *sale) sell(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
-	for _, v := range d.crowd {
+	for _, v := range s.crowd.people {
 		group.Go(func() error {
-			if err := d.visit(ctx, v); err != nil {
+			if err := s.crowd.visit(ctx, v); err != nil {
 				return fmt.Errorf("visitor %s: %w", v.ticket, err)
 			}
 			return nil
 		})
 	}
-	group.Go(func() error { return d.sendMalformed(ctx) })
-	group.Go(func() error { return d.pause(ctx) })
-	group.Go(func() error { return d.watch(ctx) })
-	if err := sleepUntil(ctx, d.plan.opens); err == nil {
-		d.Narrator.Say("The room is open. %s visitors are on their way.", numeral.Group(d.Visitors))
+	group.Go(func() error { return s.sendMalformed(ctx) })
+	group.Go(func() error { return s.pause(ctx) })
+	group.Go(func() error { return s.watch(ctx) })
+	if err := visitor.Sleep(ctx, time.Until(s.plan.opens)); err == nil {
+		s.checks.Say("The room is open. %s visitors are on their way.", numeral.Group(len(s.crowd.people)))
 	}
 	err := group.Wait()
-	d.Narrator.ClearStatus()
+	s.checks.ClearStatus()
 	return err
 }
 
-// manage sends a request about the room to the management API, and returns the room.
-func (d *demo) manage(ctx context.Context, method, action string, body string) (room api.Room, err error) {
-	_, err = d.organizer.Call(ctx, method, "/v1/rooms/"+d.room.Slug+action, []byte(body), &room)
-	return room, err
-}
-
 // watch narrates the sale until all visitors are admitted or skipped.
-func (d *demo) watch(ctx context.Context) error {
+func (s *sale) watch(ctx context.Context) error {
 	told := map[uint64]bool{} // windows
 	for {
-		if err := sleepUntil(ctx, time.Now().Add(watchInterval)); err != nil {
+		if err := visitor.Sleep(ctx, watchInterval); err != nil {
 			return err
 		}
-		room, err := d.manage(ctx, http.MethodGet, "", "")
+		room, err := s.room.manage(ctx, http.MethodGet, "", "")
 		if err != nil {
 			return err
 		}
-		state, err := d.visitor.State(ctx)
+		state, err := s.room.visitor.State(ctx)
 		if err != nil {
 			return err
 		}
 		for _, w := range state.Windows {
 			if w.Drawn && !told[w.Index] {
 				told[w.Index] = true
-				d.Narrator.Say("Window %d is over, frozen and drawn: places %s to %s.",
+				s.checks.Say("Window %d is over, frozen and drawn: places %s to %s.",
 					w.Index, numeral.Group(w.First), numeral.Group(w.First+uint64(w.Arrivals)-1))
 			}
 		}
 		n := room.Counts
-		if n.Admitted+n.NoShows == uint64(d.Visitors) {
+		if n.Admitted+n.NoShows == uint64(len(s.crowd.people)) {
 			return nil
 		}
-		d.Narrator.Status("%s joined, %s have a position, %s called, %s admitted, %s no-shows",
+		s.checks.Status("%s joined, %s have a position, %s called, %s admitted, %s no-shows",
 			numeral.Group(n.Arrivals), numeral.Group(n.Drawn), numeral.Group(n.Called),
 			numeral.Group(n.Admitted), numeral.Group(n.NoShows))
 	}
@@ -88,69 +87,69 @@ func (d *demo) watch(ctx context.Context) error {
 
 // pause pauses the sale for a moment. Meanwhile it stores a checkpoint, as a passing
 // auditor might.
-func (d *demo) pause(ctx context.Context) error {
+func (s *sale) pause(ctx context.Context) error {
 	const message = "A short break: your place is safe."
-	if err := sleepUntil(ctx, d.plan.starts.Add(pauseAt)); err != nil {
+	if err := visitor.Sleep(ctx, time.Until(s.plan.starts.Add(pauseAt))); err != nil {
 		return err
 	}
 	body := fmt.Sprintf(`{"message":{"texts":{"en":%q},"for":"1h"}}`, message)
-	if _, err := d.manage(ctx, http.MethodPatch, "", body); err != nil {
+	if _, err := s.room.manage(ctx, http.MethodPatch, "", body); err != nil {
 		return err
 	}
-	before, err := d.manage(ctx, http.MethodPost, "/pause", "")
+	before, err := s.room.manage(ctx, http.MethodPost, "/pause", "")
 	if err != nil {
 		return err
 	}
-	d.Narrator.Say("The organizer pauses the sale and shows visitors: %q", message)
-	if err := sleepUntil(ctx, time.Now().Add(pauseFor)); err != nil {
+	s.checks.Say("The organizer pauses the sale and shows visitors: %q", message)
+	if err := visitor.Sleep(ctx, pauseFor); err != nil {
 		return err
 	}
-	state, err := d.visitor.State(ctx)
+	state, err := s.room.visitor.State(ctx)
 	if err != nil {
 		return err
 	}
-	d.expect(state.Phase == "paused" && state.Message.Texts["en"] == message,
+	s.checks.expect(state.Phase == "paused" && state.Message.Texts["en"] == message,
 		"during the pause visitors see phase %q and the message %q", state.Phase, state.Message.Texts)
-	after, err := d.manage(ctx, http.MethodGet, "", "")
+	after, err := s.room.manage(ctx, http.MethodGet, "", "")
 	if err != nil {
 		return err
 	}
 	called := after.Counts.Called - before.Counts.Called
-	d.expect(called == 0, "%d visitors are called during the pause", called)
-	if err := d.keepCheckpoint(ctx); err != nil {
+	s.checks.expect(called == 0, "%d visitors are called during the pause", called)
+	if err := s.keepCheckpoint(ctx); err != nil {
 		return err
 	}
-	if _, err := d.manage(ctx, http.MethodPost, "/resume", ""); err != nil {
+	if _, err := s.room.manage(ctx, http.MethodPost, "/resume", ""); err != nil {
 		return err
 	}
-	d.Narrator.Say("No visitor was called meanwhile. The sale goes on.")
+	s.checks.Say("No visitor was called meanwhile. The sale goes on.")
 	return nil
 }
 
-func (d *demo) keepCheckpoint(ctx context.Context) error {
-	a, err := d.visitor.Do(ctx, http.MethodGet, "/checkpoint", nil)
+func (s *sale) keepCheckpoint(ctx context.Context) error {
+	a, err := s.room.visitor.Do(ctx, http.MethodGet, "/checkpoint", nil)
 	if err != nil {
 		return err
 	}
-	d.kept = filepath.Join(d.dir, d.room.Slug+".checkpoint")
-	return os.WriteFile(d.kept, a.Body, 0o644) //nolint:gosec // published
+	s.kept = filepath.Join(s.dir, s.room.Slug+".checkpoint")
+	return os.WriteFile(s.kept, a.Body, 0o644) //nolint:gosec // published
 }
 
 // end ends the room, and checks that joins are refused and the counts are right.
-func (d *demo) end(ctx context.Context) error {
-	room, err := d.manage(ctx, http.MethodPost, "/end", "")
+func (s *sale) end(ctx context.Context) error {
+	room, err := s.room.manage(ctx, http.MethodPost, "/end", "")
 	if err != nil {
 		return err
 	}
-	d.Narrator.Say("All visitors are admitted or skipped. The organizer ends the room.")
-	_, err = d.visitor.Join(ctx, "")
-	d.expectStatus(err, http.StatusGone, "a join after the end")
-	absent, all := uint64(d.having(absent)), uint64(d.Visitors)
+	s.checks.Say("All visitors are admitted or skipped. The organizer ends the room.")
+	_, err = s.room.visitor.Join(ctx, "")
+	s.checks.expectStatus(err, http.StatusGone, "a join after the end")
+	absent, all := uint64(s.crowd.having(absent)), uint64(len(s.crowd.people))
 	want := api.Counts{Arrivals: all, Drawn: all, Assigned: all, Called: all, Admitted: all - absent, NoShows: absent}
 	if room.Counts == nil {
 		return errors.New("the server's answer has no counts")
 	}
-	d.expect(*room.Counts == want, "the counts at the end are %+v, not %+v", *room.Counts, want)
-	d.size = room.Size
+	s.checks.expect(*room.Counts == want, "the counts at the end are %+v, not %+v", *room.Counts, want)
+	s.size = room.Size
 	return nil
 }

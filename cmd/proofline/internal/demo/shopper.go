@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/internal/visitor"
 )
 
 // maxChoosing is the longest time that a shopper takes to choose a seat.
@@ -59,66 +60,66 @@ func (f *front) ask(ctx context.Context, method, path string, header ...string) 
 }
 
 // isQueued reports whether an answer sends the visitor to the room.
-func (d *demo) isQueued(a answer) bool {
+func (f *front) isQueued(a answer) bool {
 	room, _, _ := strings.Cut(a.to, "?")
-	return room == d.room.URL && (a.status == http.StatusFound || a.status == http.StatusSeeOther) ||
-		a.status == http.StatusForbidden && a.queue == d.room.URL
+	return room == f.room.URL && (a.status == http.StatusFound || a.status == http.StatusSeeOther) ||
+		a.status == http.StatusForbidden && a.queue == f.room.URL
 }
 
 // comeToShop opens the shop's front page and its tickets, from which the proxy
 // redirects to the room with a signed return URL.
-func (d *demo) comeToShop(ctx context.Context, v *visitor) error {
-	home, err := d.front.ask(ctx, http.MethodGet, "/")
+func (c *crowd) comeToShop(ctx context.Context, v *person) error {
+	home, err := c.front.ask(ctx, http.MethodGet, "/")
 	if err != nil {
 		return err
 	}
-	d.expect(home.status == http.StatusOK, "the shop's front page is answered with %d", home.status)
-	tickets, err := d.front.ask(ctx, http.MethodGet, "/tickets")
+	c.checks.expect(home.status == http.StatusOK, "the shop's front page is answered with %d", home.status)
+	tickets, err := c.front.ask(ctx, http.MethodGet, "/tickets")
 	if err != nil {
 		return err
 	}
 	join, sig, isSigned := strings.Cut(tickets.to, "&to_sig=")
-	v.back = api.ReturnURL{To: d.front.url + "/tickets", Sig: sig}
-	isRedirect := tickets.status == http.StatusFound && join == d.room.URL+"?to="+url.QueryEscape(v.back.To)
-	d.expect(isRedirect && isSigned, "a shopper without a pass is answered with %d, to %q", tickets.status, tickets.to)
+	v.back = api.ReturnURL{To: c.front.url + "/tickets", Sig: sig}
+	isRedirect := tickets.status == http.StatusFound && join == c.room.URL+"?to="+url.QueryEscape(v.back.To)
+	c.checks.expect(isRedirect && isSigned, "a shopper without a pass is answered with %d, to %q", tickets.status, tickets.to)
 	return nil
 }
 
 // buy returns to the shop with the pass and buys a seat, which ends the session.
-func (d *demo) buy(ctx context.Context, v *visitor) error {
-	path, isBack := strings.CutPrefix(v.pass.Location, d.front.url)
-	d.expect(isBack && path == "/tickets?proofline_pass="+v.pass.Pass, "the room sends a shopper to %q",
+func (c *crowd) buy(ctx context.Context, v *person) error {
+	path, isBack := strings.CutPrefix(v.pass.Location, c.front.url)
+	c.checks.expect(isBack && path == "/tickets?proofline_pass="+v.pass.Pass, "the room sends a shopper to %q",
 		v.pass.Location)
-	entered, err := d.front.ask(ctx, http.MethodGet, path)
+	entered, err := c.front.ask(ctx, http.MethodGet, path)
 	if err != nil {
 		return err
 	}
 	v.cookie = entered.cookie
-	d.expect(entered.status == http.StatusSeeOther && entered.to == "/tickets" && v.cookie != "",
+	c.checks.expect(entered.status == http.StatusSeeOther && entered.to == "/tickets" && v.cookie != "",
 		"a pass is answered with %d, to %q, with a cookie: %t", entered.status, entered.to, v.cookie != "")
-	seats, err := d.front.ask(ctx, http.MethodGet, "/tickets", "Cookie: "+v.cookie)
+	seats, err := c.front.ask(ctx, http.MethodGet, "/tickets", "Cookie: "+v.cookie)
 	if err != nil {
 		return err
 	}
-	d.expect(seats.status == http.StatusOK && strings.Contains(seats.body, v.ticket),
+	c.checks.expect(seats.status == http.StatusOK && strings.Contains(seats.body, v.ticket),
 		"the shop answers %s with %d", v.ticket, seats.status)
 	choosing := time.Duration(mathrand.Int64N(int64(maxChoosing))) //nolint:gosec // no secret
-	if err := sleepUntil(ctx, time.Now().Add(choosing)); err != nil {
+	if err := visitor.Sleep(ctx, choosing); err != nil {
 		return err
 	}
-	bought, err := d.front.ask(ctx, http.MethodPost, "/tickets/buy", "Cookie: "+v.cookie)
+	bought, err := c.front.ask(ctx, http.MethodPost, "/tickets/buy", "Cookie: "+v.cookie)
 	if err != nil {
 		return err
 	}
-	d.expect(bought.status == http.StatusSeeOther && strings.HasPrefix(bought.to, "/orders/") && bought.isGone,
+	c.checks.expect(bought.status == http.StatusSeeOther && strings.HasPrefix(bought.to, "/orders/") && bought.isGone,
 		"a purchase is answered with %d, to %q, with the cookie deleted: %t", bought.status, bought.to, bought.isGone)
-	order, err := d.front.ask(ctx, http.MethodGet, bought.to)
+	order, err := c.front.ask(ctx, http.MethodGet, bought.to)
 	if err != nil {
 		return err
 	}
-	d.expect(order.status == http.StatusOK, "the order of %s is answered with %d", v.ticket, order.status)
-	d.front.told.Do(func() {
-		d.Narrator.Say("The first shopper is back in the shop with a pass, buys a seat, and makes room for the next visitor.")
+	c.checks.expect(order.status == http.StatusOK, "the order of %s is answered with %d", v.ticket, order.status)
+	c.bought.Do(func() {
+		c.checks.Say("The first shopper is back in the shop with a pass, buys a seat, and makes room for the next visitor.")
 	})
 	return nil
 }

@@ -1,11 +1,9 @@
 package demo
 
 import (
-	"context"
 	"crypto/rand"
 	"fmt"
-	"net"
-	"net/http"
+	"log/slog"
 	"path/filepath"
 	"time"
 
@@ -25,44 +23,43 @@ type thirdParties struct {
 	witnesses []*witness.Witness
 	chains    []room.Chain
 	asked     []room.Witness
-	stops     []func()
+	stores    []*witness.Store
 }
 
-// startThirdParties starts a beacon and two witnesses.
-func (d *demo) startThirdParties() (err error) {
-	o := &d.thirdParties
+// start starts a beacon and two witnesses, which keep their state in dir.
+func (o *thirdParties) start(l *listeners, dir string, log *slog.Logger) (err error) {
 	o.beacon, err = local.New(local.NewKey(), local.Config{ID: "demo", Genesis: time.Now().Unix() - 60, Period: 1})
 	if err != nil {
 		return fmt.Errorf("start beacon: %w", err)
 	}
-	url, err := o.listen(o.beacon.Handler())
+	url, err := l.listen(o.beacon.Handler())
 	if err != nil {
 		return err
 	}
 	chain := o.beacon.Chain()
-	o.chains = []room.Chain{{Chain: chain, Rounds: &relay.Client{Chain: chain, URLs: []string{url}, Log: d.Log}}}
+	o.chains = []room.Chain{{Chain: chain, Rounds: &relay.Client{Chain: chain, URLs: []string{url}, Log: log}}}
 	for _, name := range witnessNames {
-		if err := d.startWitness(name); err != nil {
+		if err := o.startWitness(l, name, dir, log); err != nil {
 			return fmt.Errorf("start witness: %w", err)
 		}
 	}
 	return nil
 }
 
-func (d *demo) startWitness(name string) error {
-	o, seed := &d.thirdParties, make([]byte, 32)
+func (o *thirdParties) startWitness(l *listeners, name, dir string, log *slog.Logger) error {
+	seed := make([]byte, 32)
 	_, _ = rand.Read(seed) // never fails
 	key, err := witness.NewKey(name, seed)
 	if err != nil {
 		return err
 	}
-	store, err := witness.OpenStore(filepath.Join(d.dir, name))
+	store, err := witness.OpenStore(filepath.Join(dir, name))
 	if err != nil {
 		return err
 	}
-	o.stops = append(o.stops, func() { _ = store.Close() })
-	w := witness.New(key, store, time.Now, d.Log)
-	url, err := o.listen(w.Handler(""))
+	o.stores = append(o.stores, store)
+	w := witness.New(key, store, time.Now, log)
+	url, err := l.listen(w.Handler(""))
 	if err != nil {
 		return err
 	}
@@ -70,25 +67,6 @@ func (d *demo) startWitness(name string) error {
 	o.asked = append(o.asked, room.Witness{Key: w.Key(),
 		Cosigner: &witness.Client{URL: url, Key: w.Key(), Now: time.Now}})
 	return nil
-}
-
-// listen serves a handler on a free port of this machine.
-func (o *thirdParties) listen(h http.Handler) (url string, err error) {
-	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = server.Serve(l) // until stop closes it
-	}()
-	o.stops = append(o.stops, func() {
-		_ = server.Close()
-		<-ended
-	})
-	return "http://" + l.Addr().String(), nil
 }
 
 // follow adds the room's log to the witnesses, as their operators would.
@@ -104,8 +82,8 @@ func (o *thirdParties) follow(vkey string) error {
 }
 
 func (o *thirdParties) stop() {
-	for i := len(o.stops) - 1; i >= 0; i-- {
-		o.stops[i]()
+	for _, store := range o.stores {
+		_ = store.Close()
 	}
 }
 

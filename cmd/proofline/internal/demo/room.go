@@ -1,0 +1,108 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/cmd/proofline/internal/server"
+)
+
+// demoRoom is the demo's room as its organizer and its visitors reach it.
+type demoRoom struct {
+	api.Room // as it was created
+
+	organizer *api.Client
+	visitor   *api.Client // with the room as its base
+}
+
+// makeRoom creates a room. If the data directory is from an earlier run, it takes the next free
+// slug.
+func makeRoom(ctx context.Context, s *server.Server, slug string, config func() map[string]any) (*demoRoom, error) {
+	r := &demoRoom{organizer: &api.Client{Base: s.URL, Token: s.Token}}
+	for n := 1; ; n++ {
+		room := config()
+		if room["slug"] = slug; n > 1 {
+			room["slug"] = slug + "-" + strconv.Itoa(n)
+		}
+		body, err := json.Marshal(room)
+		if err != nil {
+			return nil, err
+		}
+		_, err = r.organizer.Call(ctx, http.MethodPost, "/v1/rooms", body, &r.Room)
+		if p := (*api.Problem)(nil); errors.As(err, &p) && p.Status == http.StatusConflict {
+			continue
+		}
+		r.visitor = &api.Client{Base: r.URL, HTTP: visitorsHTTP()}
+		return r, err
+	}
+}
+
+// visitorsHTTP returns an HTTP client that all visitors share.
+func visitorsHTTP() *http.Client {
+	const connections = 64
+	t := &http.Transport{
+		MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute,
+	}
+	return &http.Client{Transport: t, Timeout: 20 * time.Second}
+}
+
+// origin returns the name of the room's log.
+func (r *demoRoom) origin() string {
+	_, origin, _ := strings.Cut(r.URL, "://")
+	return origin
+}
+
+// manage sends a request about the room to the management API, and returns the room.
+func (r *demoRoom) manage(ctx context.Context, method, action string, body string) (room api.Room, err error) {
+	_, err = r.organizer.Call(ctx, method, "/v1/rooms/"+r.Slug+action, []byte(body), &room)
+	return room, err
+}
+
+// protect stores a shop's rules on the server, and returns the proxy's flags: it fetches the signed
+// rules with a token, kept in dir, that allows nothing else.
+func (r *demoRoom) protect(ctx context.Context, dir string) ([]string, error) {
+	var site api.Site
+	var key struct{ Key string }
+	var token struct{ Token string }
+	for _, step := range []struct {
+		method, path string
+		body, into   any
+	}{
+		{http.MethodPost, "/v1/sites", map[string]any{"name": r.Slug, "rules": map[string]any{
+			"version": 1,
+			"hosts":   []string{"127.0.0.1", "localhost"},
+			"rooms":   map[string]any{"sale": map[string]string{"url": r.URL}},
+			"rules": []any{map[string]any{
+				"name": "tickets", "when": map[string]any{"path": map[string]string{"prefix": "/tickets"}}, "action": "queue sale",
+			}},
+		}}, &site},
+		{http.MethodPost, "/v1/tokens", map[string]any{
+			"name": "proxy of " + r.Slug, "scopes": []string{"connect"},
+		}, &token},
+		{http.MethodGet, "/v1/site-key", nil, &key},
+	} {
+		var body []byte
+		var err error
+		if step.body != nil {
+			if body, err = json.Marshal(step.body); err != nil {
+				return nil, err
+			}
+		}
+		if _, err := r.organizer.Call(ctx, step.method, step.path, body, step.into); err != nil {
+			return nil, err
+		}
+	}
+	file := filepath.Join(dir, r.Slug+".connect-token")
+	if err := os.WriteFile(file, []byte(token.Token+"\n"), 0o600); err != nil {
+		return nil, err
+	}
+	return []string{"proxy", "--site", site.URL, "--site-key", key.Key, "--token-file", file}, nil
+}
