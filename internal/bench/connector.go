@@ -76,7 +76,7 @@ func (b *bench) connector() error {
 			f, err := generator{ctx: b.ctx, addr: s.addr, conns: connectorConns, total: 1 << 40,
 				until: roundLength / 2, request: visiting(cookie)}.run(200)
 			after, errAfter := s.cpu()
-			return round{f.perSecond(), (after - before).Seconds() / float64(max(f.count, 1))}, errors.Join(errBefore,
+			return round{f.perSecond(), (after - before).Seconds() / float64(max(f.Count, 1))}, errors.Join(errBefore,
 				err, errAfter)
 		}
 	}

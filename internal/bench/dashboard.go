@@ -56,7 +56,7 @@ func (b *bench) dashboard() error {
 			return 0, err
 		}
 		after, err := s.cpu()
-		return (after - before).Seconds() / float64(f.count), err
+		return (after - before).Seconds() / float64(f.Count), err
 	}
 	if _, err := joins(); err != nil { // to warm up
 		return err

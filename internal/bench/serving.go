@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/rawhttp"
 )
 
 const (
@@ -29,9 +30,9 @@ func ticket(run, i int) fairness.Ticket {
 
 // joining returns the request of a new visitor.
 func joining(slug string, run int) func([]byte, int) []byte {
-	path := "/r/" + slug + "/join"
+	path := []byte("/r/" + slug + "/join")
 	return func(dst []byte, i int) []byte {
-		return post(dst, path, `{"ticket":"`+ticket(run, i).String()+`"}`)
+		return rawhttp.AppendRequest(dst, "POST", "bench", path, "", []byte(`{"ticket":"`+ticket(run, i).String()+`"}`))
 	}
 }
 
@@ -41,7 +42,7 @@ func dayRoom(slug string) map[string]any {
 }
 
 // pairs measures subject and baseline alternately, and returns the rates of both.
-func pairs(bare, subject func() (figures, error)) (ratios []float64, bareRate, rate float64, err error) {
+func pairs(bare, subject func() (*figures, error)) (ratios []float64, bareRate, rate float64, err error) {
 	var bares, subjects []float64
 	for range rounds {
 		a, errA := bare()
@@ -85,8 +86,8 @@ func (b *bench) joins() error {
 	}
 	defer func() { _ = bare.stop() }()
 	run := 0
-	load := func(addr string, status int) func() (figures, error) {
-		return func() (figures, error) {
+	load := func(addr string, status int) func() (*figures, error) {
+		return func() (*figures, error) {
 			run++
 			return generator{ctx: b.ctx, addr: addr, conns: connections, total: 1 << 40, until: roundLength,
 				request: joining("joins", run)}.run(status)
@@ -105,9 +106,9 @@ func (b *bench) joins() error {
 	if err != nil {
 		return err
 	}
-	p99 := f.quantile(0.99)
+	p99 := f.Quantile(0.99)
 	b.add(p99 < 15*time.Millisecond, fmt.Sprintf("latency of %.0f joins/s", f.perSecond()),
-		fmt.Sprintf("p50 %s, p99 %s, max %s", ms(f.quantile(0.5)), ms(p99), ms(f.quantile(1))), "p99 under 15 ms")
+		fmt.Sprintf("p50 %s, p99 %s, max %s", ms(f.Quantile(0.5)), ms(p99), ms(f.Max)), "p99 under 15 ms")
 	return nil
 }
 
@@ -147,8 +148,8 @@ func (b *bench) reading(s *server, what string, path func(i int) string, promise
 		return err
 	}
 	defer func() { _ = bare.stop() }()
-	load := func(addr string) func() (figures, error) {
-		return func() (figures, error) {
+	load := func(addr string) func() (*figures, error) {
+		return func() (*figures, error) {
 			return generator{ctx: b.ctx, addr: addr, conns: connections, total: 1 << 40, until: roundLength,
 				request: getting(path)}.run(200)
 		}

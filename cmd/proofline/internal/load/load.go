@@ -20,6 +20,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/proofline/proofline/internal/rawhttp"
 )
 
 var (
@@ -91,19 +93,19 @@ func (r *run) connect(ctx context.Context) ([]*worker, error) {
 	workers := make([]*worker, min(r.Concurrency, r.Visitors))
 	for i := range workers {
 		workers[i] = &worker{
-			run: r, next: i, step: len(workers), conn: conn{target: r.URL}, failures: map[failure]uint64{},
+			run: r, next: i, step: len(workers), conn: rawhttp.Conn{Target: r.URL}, failures: map[failure]uint64{},
 		}
-		if err := workers[i].conn.dial(ctx); err != nil {
+		if err := workers[i].conn.Dial(ctx); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 		}
 	}
-	a, err := workers[0].conn.do(ctx, "GET", []byte(r.path+"/checkpoint"), nil)
+	a, err := workers[0].send(ctx, "GET", []byte(r.path+"/checkpoint"), nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
-	origin, _, ok := bytes.Cut(a.body, []byte("\n"))
-	if a.status != http.StatusOK || !ok {
-		return nil, fmt.Errorf("%w: %s answers %d", ErrNoRoom, r.path+"/checkpoint", a.status)
+	origin, _, ok := bytes.Cut(a.Body, []byte("\n"))
+	if a.Status != http.StatusOK || !ok {
+		return nil, fmt.Errorf("%w: %s answers %d", ErrNoRoom, r.path+"/checkpoint", a.Status)
 	}
 	r.origin = string(origin)
 	return workers, nil

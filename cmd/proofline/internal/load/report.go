@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/proofline/proofline/internal/rawhttp"
 )
 
 // Report has the results of a run.
@@ -42,11 +44,11 @@ func (r *run) report(workers []*worker) *Report {
 		Seconds: round(time.Since(r.start).Seconds()), Joined: r.joined.Load(), Admitted: r.admitted.Load(),
 		Latency: map[string]Latency{}, Errors: map[string]map[string]uint64{},
 	}
-	var latency [kinds]histogram
+	var latency [kinds]rawhttp.Histogram
 	var lastJoin time.Duration
 	for _, w := range workers {
 		for k := range latency {
-			latency[k].merge(&w.latency[k])
+			latency[k].Merge(&w.latency[k])
 		}
 		lastJoin = max(lastJoin, w.lastJoin)
 		p.Again += w.again
@@ -58,8 +60,8 @@ func (r *run) report(workers []*worker) *Report {
 		p.JoinsPerSecond = round(float64(p.Joined) / lastJoin.Seconds())
 	}
 	for k := range latency {
-		if h := &latency[k]; h.total > 0 {
-			p.Latency[kind(k).String()] = h.sum()
+		if h := &latency[k]; h.Count > 0 {
+			p.Latency[kind(k).String()] = sum(h)
 		}
 	}
 	return p
@@ -80,9 +82,9 @@ func (p *Report) count(failures map[failure]uint64) {
 	}
 }
 
-func (h *histogram) sum() Latency {
+func sum(h *rawhttp.Histogram) Latency {
 	ms := func(d time.Duration) float64 { return round(d.Seconds() * 1000) }
-	return Latency{h.total, ms(h.quantile(0.5)), ms(h.quantile(0.9)), ms(h.quantile(0.99)), ms(h.max)}
+	return Latency{h.Count, ms(h.Quantile(0.5)), ms(h.Quantile(0.9)), ms(h.Quantile(0.99)), ms(h.Max)}
 }
 
 // round rounds to three decimals.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/rawhttp"
 	"github.com/proofline/proofline/internal/visitor"
 )
 
@@ -70,18 +71,18 @@ func (g *guest) kind() kind {
 // worker is one connection and the visitors it serves.
 type worker struct {
 	*run
-	conn    conn
+	conn    rawhttp.Conn
 	next    int // number of the next visitor to arrive
 	step    int // from one arriving visitor's number to the next
 	waiting queue
 
-	latency  [kinds]histogram
+	latency  [kinds]rawhttp.Histogram
 	lastJoin time.Duration
 	again    uint64 // joins of tickets that had joined before
 	expired  uint64
 	failures map[failure]uint64
 
-	path, body []byte // buffers for requests
+	path, body, out []byte // buffers for requests
 }
 
 // queue is a heap of visitors, the one due first on top.
@@ -108,7 +109,7 @@ func (q *queue) Pop() any {
 
 // work serves the visitors until all are done or ctx ends.
 func (w *worker) work(ctx context.Context) {
-	defer w.conn.close()
+	defer w.conn.Close()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for ctx.Err() == nil {
@@ -161,7 +162,7 @@ func (w *worker) serve(ctx context.Context, g guest) {
 	case err != nil:
 		w.fail(kind, 0)
 	default:
-		w.latency[kind].add(took)
+		w.latency[kind].Add(took)
 		result = w.read(&g, kind, a)
 		if kind == join && result.Outcome == visitor.Done {
 			w.lastJoin = began + took
@@ -173,7 +174,7 @@ func (w *worker) serve(ctx context.Context, g guest) {
 }
 
 // request sends the visitor's next request.
-func (w *worker) request(ctx context.Context, g *guest, k kind) (answer, error) {
+func (w *worker) request(ctx context.Context, g *guest, k kind) (rawhttp.Answer, error) {
 	secret := w.secret(g.number)
 	own := fairness.NewTicket(w.origin, secret).String()
 	w.path = append(w.path[:0], w.run.path...)
@@ -181,18 +182,24 @@ func (w *worker) request(ctx context.Context, g *guest, k kind) (answer, error) 
 	case join:
 		w.body = append(w.body[:0], `{"ticket":"`...)
 		w.body = append(append(w.body, own...), `"}`...)
-		return w.conn.do(ctx, "POST", append(w.path, "/join"...), w.body)
+		return w.send(ctx, "POST", append(w.path, "/join"...), w.body)
 	case state:
-		return w.conn.do(ctx, "GET", append(w.path, "/state"...), nil)
+		return w.send(ctx, "GET", append(w.path, "/state"...), nil)
 	}
 	w.path = append(append(w.path, "/tickets/"...), own...)
 	if k == ticket {
-		return w.conn.do(ctx, "GET", w.path, nil)
+		return w.send(ctx, "GET", w.path, nil)
 	}
 	w.body = append(w.body[:0], `{"secret":"`...)
 	w.body = base64.RawURLEncoding.AppendEncode(w.body, secret[:])
 	w.body = append(w.body, `"}`...)
-	return w.conn.do(ctx, "POST", append(w.path, "/claim"...), w.body)
+	return w.send(ctx, "POST", append(w.path, "/claim"...), w.body)
+}
+
+func (w *worker) send(ctx context.Context, method string, path, body []byte) (rawhttp.Answer, error) {
+	const header = "User-Agent: proofline-load\r\nAccept: application/json\r\n"
+	w.out = rawhttp.AppendRequest(w.out[:0], method, w.URL.Host, path, header, body)
+	return w.conn.Send(ctx, w.out)
 }
 
 // secret derives the visitor's secret each time: storing millions would take more
@@ -205,31 +212,31 @@ func (w *worker) secret(number int) [fairness.SecretSize]byte {
 }
 
 // read counts an answer, and returns what it means for the visitor.
-func (w *worker) read(g *guest, k kind, a answer) visitor.Answer {
+func (w *worker) read(g *guest, k kind, a rawhttp.Answer) visitor.Answer {
 	switch {
-	case k == join && a.status == http.StatusOK, k == join && a.status == http.StatusCreated:
-		if a.status == http.StatusOK {
+	case k == join && a.Status == http.StatusOK, k == join && a.Status == http.StatusCreated:
+		if a.Status == http.StatusOK {
 			w.again++ // an earlier attempt got through
 		}
 		w.joined.Add(1)
 		return visitor.Answer{Pause: pollPause}
-	case k == ticket && a.status == http.StatusOK:
-		return w.readTicket(g, a.body)
-	case k == state && a.status == http.StatusOK:
-		return readState(g, a.body)
-	case k == claim && a.status == http.StatusOK:
+	case k == ticket && a.Status == http.StatusOK:
+		return w.readTicket(g, a.Body)
+	case k == state && a.Status == http.StatusOK:
+		return readState(g, a.Body)
+	case k == claim && a.Status == http.StatusOK:
 		w.admitted.Add(1)
 		return visitor.Answer{}
-	case k == claim && a.status == http.StatusAccepted: // the public state was ahead of the ticket's
+	case k == claim && a.Status == http.StatusAccepted: // the public state was ahead of the ticket's
 		return visitor.Answer{Outcome: visitor.Again, Pause: retryPause}
-	case k == claim && a.status == http.StatusGone:
+	case k == claim && a.Status == http.StatusGone:
 		w.expired++
 		return visitor.Answer{Outcome: visitor.Over}
 	}
-	w.fail(k, a.status)
-	if a.status == http.StatusConflict || a.status == http.StatusTooManyRequests ||
-		a.status >= http.StatusInternalServerError {
-		return visitor.Answer{Outcome: visitor.Again, Pause: max(a.retry, retryPause)}
+	w.fail(k, a.Status)
+	if a.Status == http.StatusConflict || a.Status == http.StatusTooManyRequests ||
+		a.Status >= http.StatusInternalServerError {
+		return visitor.Answer{Outcome: visitor.Again, Pause: max(a.Retry, retryPause)}
 	}
 	return visitor.Answer{Outcome: visitor.Over}
 }

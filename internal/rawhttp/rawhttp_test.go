@@ -1,4 +1,4 @@
-package load
+package rawhttp
 
 import (
 	"bufio"
@@ -44,8 +44,8 @@ func TestConn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &conn{target: target}
-	defer c.close()
+	c := &Conn{Target: target}
+	defer c.Close()
 	for range 2 {
 		for _, tt := range []struct {
 			method, path, body string
@@ -61,9 +61,10 @@ func TestConn(t *testing.T) {
 			{"GET", "/busy", "", 503, "", 7 * time.Second},
 			{"GET", "/last", "", 200, "bye", 0},
 		} {
-			a, err := c.do(t.Context(), tt.method, []byte(tt.path), []byte(tt.body))
-			if err != nil || a.status != tt.status || string(a.body) != tt.want || a.retry != tt.retry {
-				t.Errorf("%s %s: %d %q, retry %v, %v", tt.method, tt.path, a.status, a.body, a.retry, err)
+			a, err := c.Send(t.Context(),
+				AppendRequest(nil, tt.method, target.Host, []byte(tt.path), "", []byte(tt.body)))
+			if err != nil || a.Status != tt.status || string(a.Body) != tt.want || a.Retry != tt.retry {
+				t.Errorf("%s %s: %d %q, retry %v, %v", tt.method, tt.path, a.Status, a.Body, a.Retry, err)
 			}
 		}
 	}
@@ -87,12 +88,12 @@ func TestAnswersRefused(t *testing.T) {
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7fffffff\r\n",
 		"HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<15) + "\r\n\r\n",
 	} {
-		c := &conn{in: bufio.NewReader(strings.NewReader(text))}
+		c := &Conn{in: bufio.NewReader(strings.NewReader(text))}
 		if a, _, err := c.read(); !errors.Is(err, ErrAnswer) {
 			t.Errorf("%.60q: %+v, %v, want ErrAnswer", text, a, err)
 		}
 	}
-	short := &conn{in: bufio.NewReader(strings.NewReader("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc"))}
+	short := &Conn{in: bufio.NewReader(strings.NewReader("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc"))}
 	if _, _, err := short.read(); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a short body: %v", err)
 	}
@@ -105,10 +106,10 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nok\r\n0\r\nA: b\r\n\r\n"))
 	f.Add([]byte("HTTP/1.1 204 No Content\r\n\r\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c := &conn{in: bufio.NewReaderSize(bytes.NewReader(text), 16<<10)}
+		c := &Conn{in: bufio.NewReaderSize(bytes.NewReader(text), 16<<10)}
 		a, _, err := c.read()
-		if len(a.body) > maxBody {
-			t.Fatalf("a body of %d bytes", len(a.body))
+		if len(a.Body) > maxBody {
+			t.Fatalf("a body of %d bytes", len(a.Body))
 		}
 		if err != nil {
 			return
@@ -121,9 +122,9 @@ func FuzzAnswer(f *testing.F) {
 		if err != nil || len(theirs.TransferEncoding) == 0 && theirs.ContentLength < 0 {
 			return
 		}
-		if theirs.StatusCode != a.status || a.status >= 200 && a.status != 204 && a.status != 304 &&
-			!bytes.Equal(body, a.body) {
-			t.Errorf("%d %q, net/http reads %d %q", a.status, a.body, theirs.StatusCode, body)
+		if theirs.StatusCode != a.Status || a.Status >= 200 && a.Status != 204 && a.Status != 304 &&
+			!bytes.Equal(body, a.Body) {
+			t.Errorf("%d %q, net/http reads %d %q", a.Status, a.Body, theirs.StatusCode, body)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package load
+package rawhttp
 
 import (
 	"math/bits"
@@ -13,36 +13,37 @@ const (
 	steps    = (32 - subBits + 1) * subSteps // up to 2^32 microseconds, over an hour
 )
 
-// histogram counts latencies in constant memory. The zero value is empty. Not safe
+// Histogram counts latencies in constant memory. The zero value is empty. Not safe
 // for concurrent use.
-type histogram struct {
+type Histogram struct {
 	counts [steps]uint64
-	total  uint64
-	max    time.Duration
+	Count  uint64 // of all latencies
+	Max    time.Duration
 }
 
-func (h *histogram) add(d time.Duration) {
+// Add counts a latency.
+func (h *Histogram) Add(d time.Duration) {
 	h.counts[step(d)]++
-	h.total++
-	h.max = max(h.max, d)
+	h.Count++
+	h.Max = max(h.Max, d)
 }
 
-// merge adds the counts of other.
-func (h *histogram) merge(other *histogram) {
+// Merge adds the counts of other.
+func (h *Histogram) Merge(other *Histogram) {
 	for i, n := range other.counts {
 		h.counts[i] += n
 	}
-	h.total += other.total
-	h.max = max(h.max, other.max)
+	h.Count += other.Count
+	h.Max = max(h.Max, other.Max)
 }
 
-// quantile returns the latency that a share q of all latencies did not exceed; 0 if
+// Quantile returns the latency that a share q of all latencies did not exceed; 0 if
 // the histogram is empty.
-func (h *histogram) quantile(q float64) time.Duration {
-	rank, seen := uint64(q*float64(h.total)), uint64(0)
+func (h *Histogram) Quantile(q float64) time.Duration {
+	rank, seen := uint64(q*float64(h.Count)), uint64(0)
 	for i, n := range h.counts {
-		if seen += n; n > 0 && seen > min(rank, h.total-1) {
-			return min(highest(i), h.max)
+		if seen += n; n > 0 && seen > min(rank, h.Count-1) {
+			return min(highest(i), h.Max)
 		}
 	}
 	return 0

@@ -1,4 +1,4 @@
-package load
+package rawhttp
 
 import (
 	"math/rand/v2"
@@ -32,28 +32,28 @@ func TestSteps(t *testing.T) {
 // TestQuantiles compares quantiles with those of a sorted list.
 func TestQuantiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	var whole histogram
+	var whole Histogram
 	var sorted []time.Duration
 	for range 4 {
-		var part histogram
+		var part Histogram
 		for range 5_000 {
 			d := time.Duration(r.ExpFloat64() * float64(3*time.Millisecond))
-			part.add(d)
+			part.Add(d)
 			sorted = append(sorted, d)
 		}
-		whole.merge(&part)
+		whole.Merge(&part)
 	}
 	slices.Sort(sorted)
 	for _, q := range []float64{0, 0.5, 0.9, 0.99, 0.999, 1} {
 		want := sorted[min(int(q*float64(len(sorted))), len(sorted)-1)]
-		if got := whole.quantile(q); got < want || got > want+want/subSteps+time.Microsecond {
+		if got := whole.Quantile(q); got < want || got > want+want/subSteps+time.Microsecond {
 			t.Errorf("quantile %v is %v, sorted %v", q, got, want)
 		}
 	}
-	if whole.max != sorted[len(sorted)-1] || whole.total != uint64(len(sorted)) {
-		t.Errorf("max %v of %d, want %v of %d", whole.max, whole.total, sorted[len(sorted)-1], len(sorted))
+	if whole.Max != sorted[len(sorted)-1] || whole.Count != uint64(len(sorted)) {
+		t.Errorf("max %v of %d, want %v of %d", whole.Max, whole.Count, sorted[len(sorted)-1], len(sorted))
 	}
-	if got := new(histogram).quantile(0.5); got != 0 {
+	if got := new(Histogram).Quantile(0.5); got != 0 {
 		t.Errorf("quantile of nothing is %v", got)
 	}
 }

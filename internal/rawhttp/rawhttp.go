@@ -1,4 +1,6 @@
-package load
+// Package rawhttp sends requests that measure a server. Its client costs a fraction of the CPU time
+// of net/http's, which would cost several times the server's, and the two often share a machine.
+package rawhttp
 
 import (
 	"bufio"
@@ -24,60 +26,54 @@ const (
 	maxBody        = 1 << 20 // of an answer, in bytes
 )
 
-// conn sends requests over one kept-alive connection. It does not use net/http,
-// whose client would cost several times the server's CPU time, and the two often
-// share a machine. It connects at the first request and again after an error.
-type conn struct {
-	target *url.URL
+// Conn sends requests over one kept-alive connection. It connects at the first request
+// and again after an error.
+type Conn struct {
+	Target *url.URL
 
 	nc   net.Conn // nil while not connected
 	in   *bufio.Reader
-	out  []byte
 	body []byte
 }
 
-// answer is a server's response. The body is valid until the next request.
-type answer struct {
-	status int
-	retry  time.Duration // Retry-After; 0: none
-	body   []byte
+// Answer is a server's response. The body is valid until the next request.
+type Answer struct {
+	Status int
+	Retry  time.Duration // Retry-After; 0: none
+	Body   []byte
 }
 
-// do sends one request and reads its answer. The body may be empty.
-func (c *conn) do(ctx context.Context, method string, path, body []byte) (answer, error) {
-	a, keep, err := c.exchange(ctx, method, path, body)
+// Send sends one request, as [AppendRequest] writes it, and reads its answer.
+func (c *Conn) Send(ctx context.Context, request []byte) (a Answer, err error) {
+	if c.nc == nil {
+		if err := c.Dial(ctx); err != nil {
+			return a, err
+		}
+	}
+	keep := false
+	if err = c.nc.SetDeadline(time.Now().Add(requestTimeout)); err == nil {
+		_, err = c.nc.Write(request)
+	}
+	if err == nil {
+		a, keep, err = c.read()
+	}
 	if err != nil || !keep {
-		c.close()
+		c.Close()
 	}
 	return a, err
 }
 
-func (c *conn) exchange(ctx context.Context, method string, path, body []byte) (a answer, keep bool, err error) {
-	if c.nc == nil {
-		if err := c.dial(ctx); err != nil {
-			return a, false, err
-		}
-	}
-	if err := c.nc.SetDeadline(time.Now().Add(requestTimeout)); err != nil {
-		return a, false, err
-	}
-	c.write(method, path, body)
-	if _, err := c.nc.Write(c.out); err != nil {
-		return a, false, err
-	}
-	return c.read()
-}
-
-func (c *conn) dial(ctx context.Context) (err error) {
+// Dial connects.
+func (c *Conn) Dial(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	host := c.target.Hostname()
-	if c.target.Scheme == "https" {
+	host := c.Target.Hostname()
+	if c.Target.Scheme == "https" {
 		d := tls.Dialer{Config: &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}}
-		c.nc, err = d.DialContext(ctx, "tcp", net.JoinHostPort(host, cmp.Or(c.target.Port(), "443")))
+		c.nc, err = d.DialContext(ctx, "tcp", net.JoinHostPort(host, cmp.Or(c.Target.Port(), "443")))
 	} else {
 		var d net.Dialer
-		c.nc, err = d.DialContext(ctx, "tcp", net.JoinHostPort(host, cmp.Or(c.target.Port(), "80")))
+		c.nc, err = d.DialContext(ctx, "tcp", net.JoinHostPort(host, cmp.Or(c.Target.Port(), "80")))
 	}
 	if err != nil {
 		c.nc = nil
@@ -87,29 +83,30 @@ func (c *conn) dial(ctx context.Context) (err error) {
 	return nil
 }
 
-func (c *conn) close() {
+// Close closes the connection.
+func (c *Conn) Close() {
 	if c.nc != nil {
 		_ = c.nc.Close()
 		c.nc = nil
 	}
 }
 
-func (c *conn) write(method string, path, body []byte) {
-	b := append(c.out[:0], method...)
-	b = append(append(b, ' '), path...)
-	b = append(append(b, " HTTP/1.1\r\nHost: "...), c.target.Host...)
-	b = append(b, "\r\nUser-Agent: proofline-load\r\nAccept: application/json\r\n"...)
+// AppendRequest appends a request with further header lines, each with its end. A POST has a body of JSON.
+func AppendRequest(dst []byte, method, host string, path []byte, header string, body []byte) []byte {
+	b := append(append(dst, method...), ' ')
+	b = append(append(append(b, path...), " HTTP/1.1\r\nHost: "...), host...)
+	b = append(append(b, "\r\n"...), header...)
 	if method == "POST" {
 		b = append(b, "Content-Type: application/json\r\nContent-Length: "...)
 		b = append(strconv.AppendInt(b, int64(len(body)), 10), "\r\n"...)
 	}
-	c.out = append(append(b, "\r\n"...), body...)
+	return append(append(b, "\r\n"...), body...)
 }
 
 // read reads one answer, and reports whether the connection stays open.
 //
 // https://www.rfc-editor.org/rfc/rfc9112.html#section-6.3
-func (c *conn) read() (a answer, keep bool, err error) {
+func (c *Conn) read() (a Answer, keep bool, err error) {
 	line, err := c.line()
 	if err != nil {
 		return a, false, err
@@ -117,20 +114,20 @@ func (c *conn) read() (a answer, keep bool, err error) {
 	if len(line) < len("HTTP/1.1 200") || !bytes.HasPrefix(line, []byte("HTTP/1.1 ")) {
 		return a, false, fmt.Errorf("%w: want HTTP/1.1, it begins with %.40q", ErrAnswer, line)
 	}
-	if a.status, err = strconv.Atoi(string(line[9:12])); err != nil {
+	if a.Status, err = strconv.Atoi(string(line[9:12])); err != nil {
 		return a, false, fmt.Errorf("%w: status %.40q", ErrAnswer, line)
 	}
 	h, err := c.header()
 	if err != nil {
 		return a, false, err
 	}
-	a.retry = h.retry
+	a.Retry = h.retry
 	switch {
 	case h.chunked:
-		a.body, err = c.chunks()
+		a.Body, err = c.chunks()
 	case h.length >= 0:
-		a.body, err = c.more(c.body[:0], h.length)
-	case a.status != 204 && a.status != 304:
+		a.Body, err = c.more(c.body[:0], h.length)
+	case a.Status != 204 && a.Status != 304:
 		return a, false, fmt.Errorf("%w: no Content-Length", ErrAnswer)
 	}
 	return a, !h.last, err
@@ -144,7 +141,7 @@ type header struct {
 	retry   time.Duration
 }
 
-func (c *conn) header() (header, error) {
+func (c *Conn) header() (header, error) {
 	h := header{length: -1}
 	for {
 		line, err := c.line()
@@ -170,7 +167,7 @@ func (c *conn) header() (header, error) {
 }
 
 // line reads one line, without its end. The result is valid until the next read.
-func (c *conn) line() ([]byte, error) {
+func (c *Conn) line() ([]byte, error) {
 	line, err := c.in.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
 		return nil, fmt.Errorf("%w: line longer than %d bytes", ErrAnswer, len(line))
@@ -181,7 +178,7 @@ func (c *conn) line() ([]byte, error) {
 // chunks reads a chunked body.
 //
 // https://www.rfc-editor.org/rfc/rfc9112.html#section-7.1
-func (c *conn) chunks() ([]byte, error) {
+func (c *Conn) chunks() ([]byte, error) {
 	body := c.body[:0]
 	for {
 		line, err := c.line()
@@ -211,7 +208,7 @@ func (c *conn) chunks() ([]byte, error) {
 
 // more reads n bytes of the body, appends them to dst and keeps the buffer for the
 // next answer.
-func (c *conn) more(dst []byte, n int) ([]byte, error) {
+func (c *Conn) more(dst []byte, n int) ([]byte, error) {
 	at := len(dst)
 	if n > maxBody-at {
 		return nil, fmt.Errorf("%w: body longer than %d bytes", ErrAnswer, maxBody)
