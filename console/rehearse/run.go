@@ -141,62 +141,57 @@ func (r *run) visit(g *simulate.Guest) {
 }
 
 // send passes a request to the room, and counts what the visitor has done.
-func (v *guest) send(ctx context.Context, request visitor.Request) (visitor.Answer, error) {
+func (v *guest) send(ctx context.Context, request visitor.Request) (a visitor.Answer, err error) {
 	switch request {
 	case visitor.Join:
-		return v.join(ctx)
+		if err = v.joins.Wait(ctx); err == nil {
+			a = v.join(ctx)
+		}
 	case visitor.Look:
-		return v.look(), nil
+		a = v.look()
 	case visitor.Leave:
 		if v.room.Leave(ctx, v.ticket, v.secret) != nil { // called meanwhile, or the database is away
 			return visitor.Answer{Outcome: visitor.Again, Pause: pollInterval}, nil
 		}
 		v.note(func(p *Progress) { p.Left++ })
 	case visitor.Claim:
-		return v.claim(ctx), nil
+		a = v.claim(ctx)
 	case visitor.Release:
 		_, _ = v.room.Release(ctx, v.pass) // otherwise the session expires
 	}
-	return visitor.Answer{}, nil
+	return a, err
 }
 
-func (v *guest) join(ctx context.Context) (visitor.Answer, error) {
-	if err := v.joins.Wait(ctx); err != nil {
-		return visitor.Answer{}, err
-	}
+func (v *guest) join(ctx context.Context) visitor.Answer {
 	_, err := v.room.Join(ctx, v.ticket)
-	early, isEarly := errors.AsType[*room.EarlyError](err)
-	switch {
-	case err == nil:
+	if err == nil {
 		v.note(func(p *Progress) { p.Joined++ })
-		return visitor.Answer{Pause: pollInterval}, nil
-	case isEarly:
-		return visitor.Answer{Outcome: visitor.Again, Pause: early.Wait}, nil
-	case errors.Is(err, room.ErrClosed), errors.Is(err, room.ErrStopping):
-		v.note(func(p *Progress) { p.Failed++ })
-		return visitor.Answer{Outcome: visitor.Over}, nil
+		return visitor.Answer{Pause: pollInterval}
 	}
-	return visitor.Answer{Outcome: visitor.Again, Pause: retry}, nil
+	if errors.Is(err, room.ErrClosed) || errors.Is(err, room.ErrStopping) {
+		v.note(func(p *Progress) { p.Failed++ })
+		return visitor.Answer{Outcome: visitor.Over}
+	}
+	if early, ok := errors.AsType[*room.EarlyError](err); ok {
+		return visitor.Answer{Outcome: visitor.Again, Pause: early.Wait}
+	}
+	return visitor.Answer{Outcome: visitor.Again, Pause: retry}
 }
 
 func (v *guest) look() visitor.Answer {
-	a := visitor.Answer{Outcome: visitor.Again, Pause: pollInterval}
-	st, _ := v.room.Standing(v.ticket)
-	switch st.Status {
-	case fairness.StatusCalled:
-		if !v.called {
-			v.called = true
-			v.note(func(p *Progress) { p.Called++ })
-		}
-		a.Outcome = visitor.Called
-	case fairness.StatusSkipped: // a no-show, or revoked by the organizer
-		v.skipped()
-		a.Outcome = visitor.Over
+	switch st, _ := v.room.Standing(v.ticket); {
+	case st.Status == fairness.StatusSkipped: // a no-show, or revoked by the organizer
+		return v.skipped()
+	case st.Status != fairness.StatusCalled:
+		return visitor.Answer{Outcome: visitor.Again, Pause: pollInterval}
+	case !v.called:
+		v.called = true
+		v.note(func(p *Progress) { p.Called++ })
 	}
-	return a
+	return visitor.Answer{Outcome: visitor.Called, Pause: pollInterval}
 }
 
-func (v *guest) skipped() {
+func (v *guest) skipped() visitor.Answer {
 	v.note(func(p *Progress) {
 		if v.called {
 			p.Missed++
@@ -204,18 +199,18 @@ func (v *guest) skipped() {
 			p.Left++
 		}
 	})
+	return visitor.Answer{Outcome: visitor.Over}
 }
 
 func (v *guest) claim(ctx context.Context) visitor.Answer {
 	pass, err := v.room.Claim(ctx, v.ticket, v.secret)
 	switch {
-	case err == nil:
-		v.pass = pass.Token
-		v.note(func(p *Progress) { p.Admitted++ })
-		return visitor.Answer{}
 	case errors.Is(err, room.ErrExpired):
-		v.skipped()
-		return visitor.Answer{Outcome: visitor.Over}
+		return v.skipped()
+	case err != nil:
+		return visitor.Answer{Outcome: visitor.Again, Pause: retry}
 	}
-	return visitor.Answer{Outcome: visitor.Again, Pause: retry}
+	v.pass = pass.Token
+	v.note(func(p *Progress) { p.Admitted++ })
+	return visitor.Answer{}
 }

@@ -45,8 +45,8 @@ func (i *inspector) shop(ctx context.Context) error {
 	}
 	if i.checks.failures() == 0 {
 		n := numeral.Group(len(passes))
-		i.checks.Say("%s came for a seat. The proxy let in %s, the shop sold %s seats, and the room counts %s ended sessions:",
-			n, n, n, n)
+		i.checks.Say("%s came for a seat. The proxy let in %s, the shop sold %s seats, "+
+			"and the room counts %s ended sessions:", n, n, n, n)
 		i.checks.Say("all four agree. The proxy follows rules that the server signed, and has reported their version.")
 	}
 	return nil
@@ -72,7 +72,8 @@ func (i *inspector) proxy(ctx context.Context, shoppers int) error {
 		i.checks.expect(got == f.want, "the proxy counts %d as %s, not %d", got, f.name, f.want)
 	}
 	var list struct{ Connectors []api.Connector }
-	if _, err := i.room.organizer.Call(ctx, http.MethodGet, "/v1/sites/"+i.room.Slug+"/connectors", nil, &list); err != nil {
+	path := "/v1/sites/" + i.room.Slug + "/connectors"
+	if _, err := i.room.organizer.Call(ctx, http.MethodGet, path, nil, &list); err != nil {
 		return err
 	}
 	i.checks.expect(len(list.Connectors) == 1 && list.Connectors[0].Kind == "proxy" && list.Connectors[0].Connected &&

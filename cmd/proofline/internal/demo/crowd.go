@@ -79,7 +79,7 @@ type crowd struct {
 	room   *demoRoom
 	front  *front
 	checks *checks
-	opens  time.Time
+	opens  time.Time // from which the arrivals count
 	people []*person
 	bought sync.Once // narrates the first purchase
 }
@@ -111,7 +111,7 @@ func (c *crowd) having(h habit) (n int) {
 	return n
 }
 
-// first returns the first visitor with a habit; every habit has one.
+// first returns the first visitor with a habit; nil if no visitor has it, as in the open shop.
 func (c *crowd) first(h habit) *person {
 	for _, v := range c.people {
 		if v.habit == h {

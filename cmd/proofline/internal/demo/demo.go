@@ -187,7 +187,7 @@ func (d *demo) makeSale(ctx context.Context) (*sale, error) {
 		return nil, err
 	}
 	say("A shop opens behind proofline proxy, on %s. Its tickets are for visitors who have waited.", d.front.url)
-	c := newCrowd(d.room, d.front, d.checks, p.opens, p.guests(d.Visitors))
+	c := newCrowd(d.room, d.front, d.checks, p.opens.Add(edge), guests(d.Visitors))
 	return &sale{plan: p, room: d.room, crowd: c, checks: d.checks, dir: d.dir}, nil
 }
 

@@ -17,10 +17,10 @@ import (
 // both parts of the sale.
 func TestGuests(t *testing.T) {
 	p := newPlan(10_000)
-	list := p.guests(10_000)
+	list := guests(10_000)
 	before := 0
 	for _, g := range list {
-		at := p.opens.Add(time.Duration(g.Arrives))
+		at := p.opens.Add(edge + time.Duration(g.Arrives))
 		if !at.After(p.opens) || !at.Before(p.lastJoin) {
 			t.Fatalf("a visitor arrives %v after the opening", at.Sub(p.opens))
 		}
@@ -37,7 +37,7 @@ func TestGuests(t *testing.T) {
 func TestCrowd(t *testing.T) {
 	for _, n := range []int{MinVisitors, 1_000, 5_000} {
 		p := newPlan(n)
-		c := newCrowd(&demoRoom{Room: api.Room{URL: "http://example.com/r/demo"}}, nil, nil, p.opens, p.guests(n))
+		c := newCrowd(&demoRoom{Room: api.Room{URL: "http://example.com/r/demo"}}, nil, nil, p.opens, guests(n))
 		tickets := map[string]bool{}
 		for _, v := range c.people {
 			tickets[v.ticket] = true

@@ -19,6 +19,7 @@ const (
 	session  = 10 * time.Minute
 	pauseAt  = 5 * time.Second // after the start
 	pauseFor = 1500 * time.Millisecond
+	edge     = 50 * time.Millisecond // from the opening to the first arrival
 )
 
 // plan has the times of the sale. Server and visitors share a clock.
@@ -46,34 +47,18 @@ func (p *plan) room() map[string]any {
 	}
 }
 
-// guests draws n visitors, who come soon after the opening, or some time before the start, or after
-// it in a crowd that fades.
-func (p *plan) guests(n int) []simulate.Guest {
-	const atOpening, beforeStart = 0.35, 0.25 // shares of the visitors
-	rush := int(atOpening * float64(n))
-	list := append(draw(rush, simulate.Arrivals{Shape: simulate.Burst, HalfLife: halfSecond}),
-		draw(n-rush, simulate.Arrivals{
-			Shape: simulate.Early, Early: beforeStart / (1 - atOpening), HalfLife: 3 * halfSecond,
-		})...)
-	simulate.Compress(list, simulate.Duration(early), simulate.Duration(late-edge))
-	return list
-}
-
-const (
-	halfSecond = simulate.Duration(500 * time.Millisecond)
-	edge       = 50 * time.Millisecond // between the opening and the first arrival
-)
-
-// draw draws n visitors who wait, claim at once, and keep their pass.
-func draw(n int, a simulate.Arrivals) []simulate.Guest {
+// guests draws n visitors, who wait, claim at once and keep their pass. Many come at the opening, some
+// before the start, and a crowd after it that fades.
+func guests(n int) []simulate.Guest {
 	crowd := simulate.Default()
-	crowd.Room.Starts = simulate.Duration(early)
-	crowd.Visitors, crowd.Bots.Count, crowd.Seed = n, 0, rand.Uint64() //nolint:gosec // arrivals, no secrets
-	crowd.Arrivals, crowd.People = a, simulate.People{Reaction: halfSecond / 10}
+	crowd.Room.Starts, crowd.Visitors, crowd.Seed = simulate.Duration(early), n, rand.Uint64() //nolint:gosec // no secret
+	crowd.Bots = simulate.Bots{Count: n * 35 / 100, Latency: simulate.Duration(700 * time.Millisecond)}
+	crowd.Arrivals = simulate.Arrivals{Shape: simulate.Early, Early: 0.385, HalfLife: simulate.Duration(2 * time.Second)}
+	crowd.People = simulate.People{}
 	list := crowd.Guests()
+	simulate.Compress(list, simulate.Duration(early), simulate.Duration(late-2*edge))
 	for i := range list {
-		list[i].Arrives += simulate.Duration(edge)
-		list[i].Stay = simulate.Forever
+		list[i].Claims, list[i].Stay = 0, simulate.Forever
 	}
 	return list
 }

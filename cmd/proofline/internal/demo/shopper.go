@@ -81,7 +81,8 @@ func (c *crowd) comeToShop(ctx context.Context, v *person) error {
 	join, sig, isSigned := strings.Cut(tickets.to, "&to_sig=")
 	v.back = api.ReturnURL{To: c.front.url + "/tickets", Sig: sig}
 	isRedirect := tickets.status == http.StatusFound && join == c.room.URL+"?to="+url.QueryEscape(v.back.To)
-	c.checks.expect(isRedirect && isSigned, "a shopper without a pass is answered with %d, to %q", tickets.status, tickets.to)
+	c.checks.expect(isRedirect && isSigned,
+		"a shopper without a pass is answered with %d, to %q", tickets.status, tickets.to)
 	return nil
 }
 

@@ -17,7 +17,8 @@ func (d *demo) summarize(s *sale, i *inspector) {
 		numeral.Group(absent), numeral.Group(i.replacements))
 	p("  shop        %s visitors came from the shop and returned to it with a pass; each bought a seat and made room\n",
 		numeral.Group(len(d.front.shop.Sold())))
-	p("  refused     %s requests: too early, too late, malformed, with a wrong secret, past the line; none left an entry\n",
+	p("  refused     %s requests: too early, too late, malformed, with a wrong secret, past the line; "+
+		"none left an entry\n",
 		numeral.Group(d.checks.refusals()))
 	p("  transcript  %s entries, with the arrivals of all %s receipts\n", numeral.Group(s.size), numeral.Group(joins))
 	if n := d.checks.failures(); n > 0 {
