@@ -77,7 +77,7 @@ func amended(e *fairness.Amend) string {
 	case fairness.ChangeMessage:
 		return fmt.Sprintf("message to visitors with the SHA-256 %x", e.Message)
 	case fairness.ChangeWindows:
-		return fmt.Sprintf("schedule of windows that have not opened, %d rules", len(e.Windows))
+		return "schedule of windows that have not opened, " + count(uint64(len(e.Windows)), "rule")
 	case fairness.ChangePause:
 		if e.Claims {
 			return "freeze of claims: no calls, and called visitors cannot go in"
@@ -88,7 +88,8 @@ func amended(e *fairness.Amend) string {
 	case fairness.ChangeShut:
 		return "shut: the site admits only visitors who waited in line"
 	case fairness.ChangeUnguarded:
-		return fmt.Sprintf("fail-open: from %s to %s the site could not reach the room, and admitted %d requests without a pass", clock(e.From), clock(e.Until), e.Requests)
+		return fmt.Sprintf("fail-open: from %s to %s the site could not reach the room, and admitted %s without a pass",
+			clock(e.From), clock(e.Until), count(e.Requests, "request"))
 	default:
 		return string(e.Change)
 	}
