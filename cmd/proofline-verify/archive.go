@@ -127,7 +127,8 @@ func writeArchive(out, transcript string, a *report.Audit) (sum []byte, err erro
 	}()
 	hash := sha256.New()
 	p := &packer{zip: zip.NewWriter(io.MultiWriter(file, hash)), made: a.Time.UTC().Truncate(2 * time.Second)}
-	if p.flate, err = flate.NewWriter(&p.packed, flate.BestSpeed); err != nil { // most content is random ids, which no level compresses better
+	// Most content is random ids, which no level compresses better.
+	if p.flate, err = flate.NewWriter(&p.packed, flate.BestSpeed); err != nil {
 		return nil, err
 	}
 	if err := p.pack(transcript, a); err != nil {

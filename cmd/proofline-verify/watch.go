@@ -168,7 +168,8 @@ func (w *watchRun) end(ctx context.Context, began time.Time, err error) error {
 func (w *watchRun) unreadable(err error) *exit {
 	over := unreadable(err)
 	if errors.Is(err, watch.ErrMismatch) || errors.Is(err, watch.ErrNoRoom) {
-		over.hint = "it was changed, or is partly of an older state: to see what is wrong, run proofline-verify audit " + quoted(w.arg) + ""
+		over.hint = "it was changed, or is partly of an older state: to see what is wrong, run proofline-verify audit " +
+			quoted(w.arg)
 	}
 	return over
 }

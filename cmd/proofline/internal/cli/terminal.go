@@ -92,6 +92,25 @@ func (t *Terminal) Logger(format, level string) (*slog.Logger, error) {
 	return nil, fmt.Errorf("--log-format: %q is neither text nor json", format)
 }
 
+// ReadFile reads at most so many bytes of a file, or of standard input for "-". The hint is for a file
+// that cannot be opened.
+func (t *Terminal) ReadFile(name string, most int64, hint string) ([]byte, error) {
+	in := t.In
+	if name != "-" {
+		f, err := os.Open(name) //nolint:gosec // the user names it
+		if err != nil {
+			return nil, Usage(err, hint)
+		}
+		defer func() { _ = f.Close() }() // only read from
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, most))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return text, nil
+}
+
 // Live is a line on standard error that changes in place. It is only shown on a
 // terminal.
 type Live struct{ w io.Writer }

@@ -2,8 +2,6 @@ package room
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -56,18 +54,9 @@ once: later only an amendment can change it.`,
 
 // readFile reads a file, or standard input for "-".
 func readFile(m *remote.Manager, name string) ([]byte, error) {
-	in := m.In
-	if name != "-" {
-		f, err := os.Open(name) //nolint:gosec // the user names it
-		if err != nil {
-			return nil, cli.Usage(err, "give the room's file, or - for standard input")
-		}
-		defer func() { _ = f.Close() }() // only read from
-		in = f
-	}
-	body, err := io.ReadAll(io.LimitReader(in, maxFile))
+	body, err := m.ReadFile(name, maxFile, "give the room's file, or - for standard input")
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+		return nil, err
 	}
 	if strings.TrimSpace(string(body)) == "" {
 		return nil, cli.Usage(fmt.Errorf("%s is empty", name), "see an example with proofline room create --help")

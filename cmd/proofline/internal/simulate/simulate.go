@@ -4,7 +4,6 @@ package simulate
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strconv"
 	"strings"
@@ -22,7 +21,10 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-const maxPlan = 64 << 20 // of a plan, which may contain a recording, in bytes
+const (
+	maxPlan  = 64 << 20 // of a plan, which may contain a recording, in bytes
+	openHint = "give a file, or - for standard input"
+)
 
 type simulateFlags struct {
 	file, room         string
@@ -169,7 +171,7 @@ func (f *simulateFlags) plan(c *cobra.Command, t *cli.Terminal) (simulate.Plan, 
 }
 
 func (f *simulateFlags) read(t *cli.Terminal) (p simulate.Plan, err error) {
-	text, err := readPlan(t, f.file)
+	text, err := t.ReadFile(f.file, maxPlan, openHint)
 	if err != nil {
 		return p, err
 	}
@@ -183,7 +185,7 @@ func (f *simulateFlags) read(t *cli.Terminal) (p simulate.Plan, err error) {
 
 // readRoom reads a file for "proofline room create".
 func (f *simulateFlags) readRoom(t *cli.Terminal) (c room.Config, err error) {
-	text, err := readPlan(t, f.room)
+	text, err := t.ReadFile(f.room, maxPlan, openHint)
 	if err != nil {
 		return c, err
 	}
@@ -191,24 +193,6 @@ func (f *simulateFlags) readRoom(t *cli.Terminal) (c room.Config, err error) {
 		return c, cli.Usage(fmt.Errorf("%s: %w", f.room, err), "see an example with proofline room create --help")
 	}
 	return c, nil
-}
-
-// readPlan reads a file, or standard input for "-".
-func readPlan(t *cli.Terminal, name string) ([]byte, error) {
-	in := t.In
-	if name != "-" {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, cli.Usage(err, "give a file, or - for standard input")
-		}
-		defer func() { _ = file.Close() }() // only read from
-		in = file
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxPlan))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
-	}
-	return text, nil
 }
 
 // change applies the flags on the command line to the plan.
