@@ -89,6 +89,6 @@ func (g generator) connection(f *figures, next *atomic.Int64, start time.Time) e
 // getting returns the request function for GETs of a path per i.
 func getting(path func(i int) string) func([]byte, int) []byte {
 	return func(dst []byte, i int) []byte {
-		return rawhttp.AppendRequest(dst, "GET", "bench", []byte(path(i)), "", nil)
+		return rawhttp.AppendRequest(dst, "GET", "bench", path(i), "", "")
 	}
 }

@@ -30,9 +30,9 @@ func ticket(run, i int) fairness.Ticket {
 
 // joining returns the request of a new visitor.
 func joining(slug string, run int) func([]byte, int) []byte {
-	path := []byte("/r/" + slug + "/join")
+	path := "/r/" + slug + "/join"
 	return func(dst []byte, i int) []byte {
-		return rawhttp.AppendRequest(dst, "POST", "bench", path, "", []byte(`{"ticket":"`+ticket(run, i).String()+`"}`))
+		return rawhttp.AppendRequest(dst, "POST", "bench", path, "", `{"ticket":"`+ticket(run, i).String()+`"}`)
 	}
 }
 

@@ -92,15 +92,11 @@ func (c *Conn) Close() {
 }
 
 // AppendRequest appends a request with further header lines, each with its end. A POST has a body of JSON.
-func AppendRequest(dst []byte, method, host string, path []byte, header string, body []byte) []byte {
-	b := append(append(dst, method...), ' ')
-	b = append(append(append(b, path...), " HTTP/1.1\r\nHost: "...), host...)
-	b = append(append(b, "\r\n"...), header...)
+func AppendRequest(dst []byte, method, host, path, header, body string) []byte {
 	if method == "POST" {
-		b = append(b, "Content-Type: application/json\r\nContent-Length: "...)
-		b = append(strconv.AppendInt(b, int64(len(body)), 10), "\r\n"...)
+		header += "Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n"
 	}
-	return append(append(b, "\r\n"...), body...)
+	return append(dst, method+" "+path+" HTTP/1.1\r\nHost: "+host+"\r\n"+header+"\r\n"+body...)
 }
 
 // read reads one answer, and reports whether the connection stays open.

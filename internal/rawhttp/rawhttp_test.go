@@ -62,7 +62,7 @@ func TestConn(t *testing.T) {
 			{"GET", "/last", "", 200, "bye", 0},
 		} {
 			a, err := c.Send(t.Context(),
-				AppendRequest(nil, tt.method, target.Host, []byte(tt.path), "", []byte(tt.body)))
+				AppendRequest(nil, tt.method, target.Host, tt.path, "", tt.body))
 			if err != nil || a.Status != tt.status || string(a.Body) != tt.want || a.Retry != tt.retry {
 				t.Errorf("%s %s: %d %q, retry %v, %v", tt.method, tt.path, a.Status, a.Body, a.Retry, err)
 			}

@@ -73,7 +73,7 @@ func (i *inspector) proxy(ctx context.Context, shoppers int) error {
 	}
 	var list struct{ Connectors []api.Connector }
 	path := "/v1/sites/" + i.room.Slug + "/connectors"
-	if _, err := i.room.organizer.Call(ctx, http.MethodGet, path, nil, &list); err != nil {
+	if err := i.room.call(ctx, http.MethodGet, path, nil, &list); err != nil {
 		return err
 	}
 	i.checks.expect(len(list.Connectors) == 1 && list.Connectors[0].Kind == "proxy" && list.Connectors[0].Connected &&

@@ -3,7 +3,6 @@ package demo
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -41,11 +40,8 @@ func newFront(room *demoRoom, rows int) *front {
 
 // becomeTarget makes the shop a target of the room.
 func (f *front) becomeTarget(ctx context.Context) error {
-	targets, err := json.Marshal(map[string]any{"targets": []string{f.url + "/", f.atLocalhost() + "/"}})
-	if err != nil {
-		return err
-	}
-	_, err = f.room.manage(ctx, http.MethodPatch, "", string(targets))
+	targets := map[string]any{"targets": []string{f.url + "/", f.atLocalhost() + "/"}}
+	_, err := f.room.manage(ctx, http.MethodPatch, "", targets)
 	return err
 }
 

@@ -32,11 +32,7 @@ func makeRoom(ctx context.Context, s *server.Server, slug string, config func() 
 		if room["slug"] = slug; n > 1 {
 			room["slug"] = slug + "-" + strconv.Itoa(n)
 		}
-		body, err := json.Marshal(room)
-		if err != nil {
-			return nil, err
-		}
-		_, err = r.organizer.Call(ctx, http.MethodPost, "/v1/rooms", body, &r.Room)
+		err := r.call(ctx, http.MethodPost, "/v1/rooms", room, &r.Room)
 		if p := (*api.Problem)(nil); errors.As(err, &p) && p.Status == http.StatusConflict {
 			continue
 		}
@@ -60,9 +56,21 @@ func (r *demoRoom) origin() string {
 	return origin
 }
 
+// call sends a request to the management API; the body may be nil.
+func (r *demoRoom) call(ctx context.Context, method, path string, body, result any) (err error) {
+	var text []byte
+	if body != nil {
+		if text, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	_, err = r.organizer.Call(ctx, method, path, text, result)
+	return err
+}
+
 // manage sends a request about the room to the management API, and returns the room.
-func (r *demoRoom) manage(ctx context.Context, method, action string, body string) (room api.Room, err error) {
-	_, err = r.organizer.Call(ctx, method, "/v1/rooms/"+r.Slug+action, []byte(body), &room)
+func (r *demoRoom) manage(ctx context.Context, method, action string, body any) (room api.Room, err error) {
+	err = r.call(ctx, method, "/v1/rooms/"+r.Slug+action, body, &room)
 	return room, err
 }
 
@@ -72,37 +80,25 @@ func (r *demoRoom) protect(ctx context.Context, dir string) ([]string, error) {
 	var site api.Site
 	var key struct{ Key string }
 	var token struct{ Token string }
-	for _, step := range []struct {
-		method, path string
-		body, into   any
-	}{
-		{http.MethodPost, "/v1/sites", map[string]any{"name": r.Slug, "rules": map[string]any{
-			"version": 1,
-			"hosts":   []string{"127.0.0.1", "localhost"},
-			"rooms":   map[string]any{"sale": map[string]string{"url": r.URL}},
-			"rules": []any{map[string]any{
-				"name": "tickets", "when": map[string]any{"path": map[string]string{"prefix": "/tickets"}}, "action": "queue sale",
-			}},
-		}}, &site},
-		{http.MethodPost, "/v1/tokens", map[string]any{
-			"name": "proxy of " + r.Slug, "scopes": []string{"connect"},
-		}, &token},
-		{http.MethodGet, "/v1/site-key", nil, &key},
-	} {
-		var body []byte
-		var err error
-		if step.body != nil {
-			if body, err = json.Marshal(step.body); err != nil {
-				return nil, err
-			}
-		}
-		if _, err := r.organizer.Call(ctx, step.method, step.path, body, step.into); err != nil {
-			return nil, err
-		}
+	rules := map[string]any{
+		"version": 1,
+		"hosts":   []string{"127.0.0.1", "localhost"},
+		"rooms":   map[string]any{"sale": map[string]string{"url": r.URL}},
+		"rules": []any{map[string]any{
+			"name": "tickets", "when": map[string]any{"path": map[string]string{"prefix": "/tickets"}}, "action": "queue sale",
+		}},
+	}
+	err := r.call(ctx, http.MethodPost, "/v1/sites", map[string]any{"name": r.Slug, "rules": rules}, &site)
+	if err == nil {
+		request := map[string]any{"name": "proxy of " + r.Slug, "scopes": []string{"connect"}}
+		err = r.call(ctx, http.MethodPost, "/v1/tokens", request, &token)
+	}
+	if err == nil {
+		err = r.call(ctx, http.MethodGet, "/v1/site-key", nil, &key)
 	}
 	file := filepath.Join(dir, r.Slug+".connect-token")
-	if err := os.WriteFile(file, []byte(token.Token+"\n"), 0o600); err != nil {
-		return nil, err
+	if err == nil {
+		err = os.WriteFile(file, []byte(token.Token+"\n"), 0o600)
 	}
-	return []string{"proxy", "--site", site.URL, "--site-key", key.Key, "--token-file", file}, nil
+	return []string{"proxy", "--site", site.URL, "--site-key", key.Key, "--token-file", file}, err
 }

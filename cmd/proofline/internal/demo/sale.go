@@ -60,7 +60,7 @@ func (s *sale) watch(ctx context.Context) error {
 		if err := visitor.Sleep(ctx, watchInterval); err != nil {
 			return err
 		}
-		room, err := s.room.manage(ctx, http.MethodGet, "", "")
+		room, err := s.room.manage(ctx, http.MethodGet, "", nil)
 		if err != nil {
 			return err
 		}
@@ -92,11 +92,11 @@ func (s *sale) pause(ctx context.Context) error {
 	if err := visitor.Sleep(ctx, time.Until(s.plan.starts.Add(pauseAt))); err != nil {
 		return err
 	}
-	body := fmt.Sprintf(`{"message":{"texts":{"en":%q},"for":"1h"}}`, message)
+	body := map[string]any{"message": map[string]any{"texts": map[string]string{"en": message}, "for": "1h"}}
 	if _, err := s.room.manage(ctx, http.MethodPatch, "", body); err != nil {
 		return err
 	}
-	before, err := s.room.manage(ctx, http.MethodPost, "/pause", "")
+	before, err := s.room.manage(ctx, http.MethodPost, "/pause", nil)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func (s *sale) pause(ctx context.Context) error {
 	}
 	s.checks.expect(state.Phase == "paused" && state.Message.Texts["en"] == message,
 		"during the pause visitors see phase %q and the message %q", state.Phase, state.Message.Texts)
-	after, err := s.room.manage(ctx, http.MethodGet, "", "")
+	after, err := s.room.manage(ctx, http.MethodGet, "", nil)
 	if err != nil {
 		return err
 	}
@@ -119,7 +119,7 @@ func (s *sale) pause(ctx context.Context) error {
 	if err := s.keepCheckpoint(ctx); err != nil {
 		return err
 	}
-	if _, err := s.room.manage(ctx, http.MethodPost, "/resume", ""); err != nil {
+	if _, err := s.room.manage(ctx, http.MethodPost, "/resume", nil); err != nil {
 		return err
 	}
 	s.checks.Say("No visitor was called meanwhile. The sale goes on.")
@@ -137,7 +137,7 @@ func (s *sale) keepCheckpoint(ctx context.Context) error {
 
 // end ends the room, and checks that joins are refused and the counts are right.
 func (s *sale) end(ctx context.Context) error {
-	room, err := s.room.manage(ctx, http.MethodPost, "/end", "")
+	room, err := s.room.manage(ctx, http.MethodPost, "/end", nil)
 	if err != nil {
 		return err
 	}

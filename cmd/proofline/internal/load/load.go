@@ -99,7 +99,8 @@ func (r *run) connect(ctx context.Context) ([]*worker, error) {
 			return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 		}
 	}
-	a, err := workers[0].send(ctx, "GET", []byte(r.path+"/checkpoint"), nil)
+	a, err := workers[0].conn.Send(ctx,
+		rawhttp.AppendRequest(nil, http.MethodGet, r.URL.Host, r.path+"/checkpoint", "", ""))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}

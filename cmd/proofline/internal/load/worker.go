@@ -82,7 +82,7 @@ type worker struct {
 	expired  uint64
 	failures map[failure]uint64
 
-	path, body, out []byte // buffers for requests
+	out []byte // buffer for requests
 }
 
 // queue is a heap of visitors, the one due first on top.
@@ -175,30 +175,20 @@ func (w *worker) serve(ctx context.Context, g guest) {
 
 // request sends the visitor's next request.
 func (w *worker) request(ctx context.Context, g *guest, k kind) (rawhttp.Answer, error) {
+	const header = "User-Agent: proofline-load\r\nAccept: application/json\r\n"
 	secret := w.secret(g.number)
-	own := fairness.NewTicket(w.origin, secret).String()
-	w.path = append(w.path[:0], w.run.path...)
+	ticket := fairness.NewTicket(w.origin, secret).String()
+	method, path, body := http.MethodGet, "/tickets/"+ticket, ""
 	switch k {
 	case join:
-		w.body = append(w.body[:0], `{"ticket":"`...)
-		w.body = append(append(w.body, own...), `"}`...)
-		return w.send(ctx, "POST", append(w.path, "/join"...), w.body)
+		method, path, body = http.MethodPost, "/join", `{"ticket":"`+ticket+`"}`
 	case state:
-		return w.send(ctx, "GET", append(w.path, "/state"...), nil)
+		path = "/state"
+	case claim:
+		method, path = http.MethodPost, path+"/claim"
+		body = `{"secret":"` + base64.RawURLEncoding.EncodeToString(secret[:]) + `"}`
 	}
-	w.path = append(append(w.path, "/tickets/"...), own...)
-	if k == ticket {
-		return w.send(ctx, "GET", w.path, nil)
-	}
-	w.body = append(w.body[:0], `{"secret":"`...)
-	w.body = base64.RawURLEncoding.AppendEncode(w.body, secret[:])
-	w.body = append(w.body, `"}`...)
-	return w.send(ctx, "POST", append(w.path, "/claim"...), w.body)
-}
-
-func (w *worker) send(ctx context.Context, method string, path, body []byte) (rawhttp.Answer, error) {
-	const header = "User-Agent: proofline-load\r\nAccept: application/json\r\n"
-	w.out = rawhttp.AppendRequest(w.out[:0], method, w.URL.Host, path, header, body)
+	w.out = rawhttp.AppendRequest(w.out[:0], method, w.URL.Host, w.path+path, header, body)
 	return w.conn.Send(ctx, w.out)
 }
 

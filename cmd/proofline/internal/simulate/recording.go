@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/cmd/proofline/internal/transcript"
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/verifier"
@@ -55,17 +55,8 @@ func transcriptArrivals(ctx context.Context, src verifier.Source) ([]simulate.Bu
 		return nil, err
 	}
 	var found arrivals
-	for tile := range audit.Tiles(head.Size) {
-		if tile.Level >= 0 {
-			continue
-		}
-		bundle, err := src.Tile(ctx, tile)
-		if err != nil {
-			return nil, err
-		}
-		if err := audit.SplitBundle(bundle, tile.Width, found.add); err != nil {
-			return nil, err
-		}
+	if err := transcript.Each(ctx, src, head.Size, found.add); err != nil {
+		return nil, err
 	}
 	if len(found.list) == 0 {
 		return nil, errors.New("no visitor has joined")

@@ -42,7 +42,10 @@ func Read(ctx context.Context, url, vkey string) (*Transcript, error) {
 		t.Checkpoint, _, err = audit.OpenCheckpoint(signed, t.key)
 	}
 	if err == nil {
-		err = t.readEntries(ctx, src)
+		err = Each(ctx, src, t.Checkpoint.Size, func(entry []byte) error {
+			t.Entries = append(t.Entries, bytes.Clone(entry))
+			return nil
+		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read transcript: %w", err)
@@ -50,19 +53,17 @@ func Read(ctx context.Context, url, vkey string) (*Transcript, error) {
 	return t, nil
 }
 
-func (t *Transcript) readEntries(ctx context.Context, src verifier.Source) error {
-	for tile := range audit.Tiles(t.Checkpoint.Size) {
+// Each passes the first so many entries of a log to a function, in order. An entry is valid until the
+// function returns.
+func Each(ctx context.Context, src verifier.Source, size uint64, do func(entry []byte) error) error {
+	for tile := range audit.Tiles(size) {
 		if tile.Level >= 0 {
 			continue
 		}
 		bundle, err := src.Tile(ctx, tile)
-		if err != nil {
-			return err
+		if err == nil {
+			err = audit.SplitBundle(bundle, tile.Width, do)
 		}
-		err = audit.SplitBundle(bundle, tile.Width, func(entry []byte) error {
-			t.Entries = append(t.Entries, bytes.Clone(entry))
-			return nil
-		})
 		if err != nil {
 			return err
 		}
