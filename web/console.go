@@ -16,8 +16,8 @@ func openConsole(o Options, hosts *customHosts, protection *http.CrossOriginProt
 		manifest = nil // pages without scripts and styles; loadPages has logged it
 	}
 	c, err := console.New(console.Options{
-		Identify: console.IdentifyBy(o.Accounts), Accounts: o.Accounts, Describe: p.explain, Control: o.Control,
-		Activity: o.Activity, Hosts: console.VerifiedHosts(o.Accounts), Live: o.Live, Webhooks: o.Webhooks,
+		Accounts: o.Accounts, Describe: p.explain, Control: o.Control,
+		Activity: o.Activity, Live: o.Live, Webhooks: o.Webhooks,
 		Sites: o.Sites, Closing: closing, CrossOrigin: protection, Manifest: manifest, Version: o.Version,
 		PublicURL: o.publicURL(), Foreign: hosts.isForeign, Log: o.Log,
 	})

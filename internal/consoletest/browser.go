@@ -2,10 +2,13 @@ package consoletest
 
 import (
 	"bytes"
+	"image"
+	"image/png"
 	"io"
 	"mime/multipart"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -147,4 +150,32 @@ func (a Answer) RedirectsTo(path string) Answer {
 		a.Fatalf("redirect to %s, want %s", a.Header.Get("Location"), path)
 	}
 	return a
+}
+
+// Found returns the last group of the first match in the page.
+func (a Answer) Found(form *regexp.Regexp) string {
+	a.Helper()
+	m := form.FindStringSubmatch(strings.ReplaceAll(a.Body, "&#43;", "+"))
+	if m == nil {
+		a.Fatalf("no %s in the page:\n%s", form, a.Body)
+	}
+	return m[len(m)-1]
+}
+
+// PNG returns an image that is one pixel high.
+func PNG(t testing.TB, width int) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := png.Encode(&b, image.NewGray(image.Rect(0, 0, width, 1))); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+var baseForm = regexp.MustCompile(`name="base" value="([0-9a-f]{32})"`)
+
+// Base returns the version of the object that a form was made from.
+func (a Answer) Base() string {
+	a.Helper()
+	return a.Found(baseForm)
 }

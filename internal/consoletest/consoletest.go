@@ -46,14 +46,14 @@ const (
 	Nobody   = ""         // not signed in
 )
 
-// otherOrg is the organization of the stranger.
-var otherOrg = uuid.MustParse("00000000-0000-8000-8000-0000000000bb")
+// OtherOrg is the organization of the stranger.
+var OtherOrg = uuid.MustParse("00000000-0000-8000-8000-0000000000bb")
 
 // Identities returns the people by their session tokens. Tests may change the map.
 func Identities() map[string]shell.Identity {
 	person := func(name string, org uuid.UUID, role account.Role) shell.Identity {
 		at := shell.Organization{Slug: "main", Name: "My organization"}
-		if org == otherOrg {
+		if org == OtherOrg {
 			at = shell.Organization{Slug: "other", Name: "Another organization"}
 		}
 		return shell.Identity{
@@ -68,7 +68,7 @@ func Identities() map[string]shell.Identity {
 		Owner:    person(Owner, account.MainOrg, account.Owner),
 		Operator: person(Operator, account.MainOrg, account.Operator),
 		Viewer:   person(Viewer, account.MainOrg, account.Viewer),
-		Stranger: person(Stranger, otherOrg, account.Owner),
+		Stranger: person(Stranger, OtherOrg, account.Owner),
 	}
 }
 
@@ -83,7 +83,6 @@ type Site struct {
 	Live     *live.Live
 	Webhooks *webhook.Service
 	Sites    *sites.Sites
-	Pool     *pgxpool.Pool
 	URL      string
 }
 
@@ -123,7 +122,7 @@ func New(t testing.TB, change ...func(*console.Options)) *Site {
 	c.Register(e)
 	listener := httptest.NewServer(e)
 	t.Cleanup(listener.Close)
-	return &Site{t, c, o.Control, o.Live, o.Webhooks, o.Sites, pool, listener.URL}
+	return &Site{t, c, o.Control, o.Live, o.Webhooks, o.Sites, listener.URL}
 }
 
 // Describe describes the errors that tests look at as the server does.
@@ -190,7 +189,7 @@ func newSites(t testing.TB, d *control.Rooms, pool *pgxpool.Pool) *sites.Sites {
 	return sites.New(sites.Options{
 		Store: pgsite.NewStore(pool), Rooms: d.Rooms, Sealer: servertest.MasterKey(t), Activity: d.Activity,
 		Slug: func(_ context.Context, org uuid.UUID) (string, error) {
-			return map[uuid.UUID]string{account.MainOrg: "main", otherOrg: "other"}[org], nil
+			return map[uuid.UUID]string{account.MainOrg: "main", OtherOrg: "other"}[org], nil
 		},
 	})
 }

@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"embed"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"time"
@@ -13,15 +12,19 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/activity"
 	"github.com/proofline/proofline/console/control"
-	"github.com/proofline/proofline/console/live"
-	sites "github.com/proofline/proofline/console/site"
+	figures "github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/webhook"
+	"github.com/proofline/proofline/web/console/live"
+	"github.com/proofline/proofline/web/console/people"
+	"github.com/proofline/proofline/web/console/rooms"
 	"github.com/proofline/proofline/web/console/shell"
+	"github.com/proofline/proofline/web/console/sites"
 )
 
-// Options configures a [Console]. Pages whose service is nil do not exist.
+// Options configures a [Console]. Control is required. Pages whose service is nil do not exist.
 type Options struct {
-	// Identify returns the owner of a session token, or [shell.ErrSignIn].
+	// Identify returns the owner of a session token, or [shell.ErrSignIn]; nil: the sessions of Accounts.
 	Identify func(ctx context.Context, token string) (shell.Identity, error)
 	// Describe describes an error to people. It must not reveal internal details.
 	Describe func(error) shell.Problem
@@ -31,14 +34,15 @@ type Options struct {
 	Control *control.Rooms
 	// Activity is the activity log.
 	Activity *activity.Log
-	// Hosts lists the custom hosts under which an organization may publish rooms; nil: none.
+	// Hosts lists the custom hosts under which an organization may publish rooms; nil: those that
+	// Accounts has verified.
 	Hosts func(ctx context.Context, actor account.Actor) ([]string, error)
 	// Live has the figures of rooms.
-	Live *live.Live
+	Live *figures.Live
 	// Webhooks sends webhooks and alerts.
 	Webhooks *webhook.Service
 	// Sites has the sites that rooms protect.
-	Sites *sites.Sites
+	Sites *site.Sites
 	// Closing is closed when the server stops, so that streams end; nil: never.
 	Closing <-chan struct{}
 	// CrossOrigin refuses requests from other sites.
@@ -57,12 +61,7 @@ type Options struct {
 }
 
 // Console serves the pages. It is safe for concurrent use.
-type Console struct {
-	Options
-	shell  *shell.Shell
-	trials *trials
-	gains  gains
-}
+type Console struct{ shell *shell.Shell }
 
 //go:embed templates
 var files embed.FS
@@ -72,26 +71,44 @@ func New(o Options) (*Console, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	c := &Console{Options: o, trials: newTrials()}
-	templates, err := fs.Sub(files, "templates")
-	if err != nil {
-		return nil, err
+	if o.Accounts != nil {
+		if o.Identify == nil {
+			o.Identify = people.IdentifyBy(o.Accounts)
+		}
+		if o.Hosts == nil {
+			o.Hosts = people.VerifiedHosts(o.Accounts)
+		}
 	}
-	base := shell.Options{
-		Identify: o.Identify, Describe: o.Describe, CrossOrigin: o.CrossOrigin, Manifest: o.Manifest,
-		Version: o.Version, PublicURL: o.PublicURL, Foreign: o.Foreign, Now: o.Now, Log: o.Log,
+	s, err := shell.New(shell.Options{
+		Identify: o.Identify, Describe: o.Describe, Rooms: o.Control, CrossOrigin: o.CrossOrigin,
+		Manifest: o.Manifest, Version: o.Version, PublicURL: o.PublicURL, Foreign: o.Foreign, Now: o.Now, Log: o.Log,
+	}, parts(o)...)
+	return &Console{s}, err
+}
+
+// parts returns the groups of pages.
+func parts(o Options) []shell.Part {
+	inRooms := rooms.Options{
+		Control: o.Control, Hosts: o.Hosts, Manifest: o.Manifest, Now: o.Now, Log: o.Log,
 	}
-	if o.Control != nil {
-		base.Rooms = o.Control
+	if o.Accounts != nil {
+		inRooms.Organizations = o.Accounts.Organizations
 	}
-	c.shell, err = shell.New(base, shell.Part{
-		Name: "console", Routes: c.shellRoutes(), Templates: templates, Notices: notices,
-		Functions: map[string]any{
-			"fieldName": fieldName, "turn": turn, "windowState": windowState, "ahead": ahead, "until": until,
-			"emptied": emptied, "verdict": rehearsalVerdict,
-		},
-	})
-	return c, err
+	inLive := live.Options{Control: o.Control, Figures: o.Live, Closing: o.Closing}
+	if o.Sites != nil {
+		inRooms.Sites, inLive.Sites = o.Sites, o.Sites
+	}
+	inPeople := people.Options{Accounts: o.Accounts, Webhooks: o.Webhooks, PublicURL: o.PublicURL, Log: o.Log}
+	if o.Activity != nil {
+		inPeople.Activity = o.Activity
+	}
+	list := []shell.Part{homePart(), rooms.Part(inRooms), live.Part(inLive), people.Part(inPeople)}
+	if o.Sites != nil {
+		list = append(list, sites.Part(sites.Options{
+			Sites: o.Sites, Rooms: o.Control, Tokens: connectorTokens(o.Accounts), PublicURL: o.PublicURL,
+		}))
+	}
+	return list
 }
 
 // Routes lists all routes, for tests that walk them.
@@ -99,28 +116,3 @@ func (c *Console) Routes() []shell.Listed { return c.shell.Routes() }
 
 // Register adds the routes to a server.
 func (c *Console) Register(e *echo.Echo) { c.shell.Register(e) }
-
-// allRoutes are the routes of all files.
-func (c *Console) allRoutes() []route {
-	var list []route
-	for _, some := range [][]route{
-		c.homeRoutes(),
-		c.roomRoutes(),
-		c.editorRoutes(),
-		c.settingsRoutes(),
-		c.queueItRoutes(),
-		c.accountsRoutes(),
-		c.brandRoutes(),
-		c.liveRoutes(),
-		c.controlRoutes(),
-		c.reportRoutes(),
-		c.activityRoutes(),
-		c.webhookRoutes(),
-		c.alertRoutes(),
-		c.rehearsalRoutes(),
-		c.siteRoutes(),
-	} {
-		list = append(list, some...)
-	}
-	return list
-}

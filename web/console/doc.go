@@ -1,56 +1,52 @@
-// Package console is the organizer's side of the server: pages under /console,
-// rendered on the server, that work without scripts as far as the matter
-// allows, and better with them.
+// Package console has the organizers' pages under /console. They are rendered on the server, work without
+// scripts where possible, and are better with them.
 //
-// # How a page is made
+// # Parts
 //
-// Each group of pages has a file here, its templates in templates/, and, where
-// scripts help, a module in web/ui/src/console. A page is a handler that is
-// listed in the routes of its file:
+// Each group of pages is a package that returns a [shell.Part]: people, rooms, live and sites. This package
+// wires them together. Package shell has what they share: routing, sessions, scopes and rendering. Package
+// format writes and reads values.
 //
-//	func (c *Console) roomRoutes() []route {
-//		return []route{
-//			{GET, "/rooms", account.Read, c.listRooms},
-//			{POST, "/rooms/:slug/pause", account.Operate, c.pauseRoom},
+// # How to add a page
+//
+// A page is a handler in the routes of its part:
+//
+//	func (h *list) routes() []shell.Route {
+//		return []shell.Route{
+//			shell.Get("/rooms", account.Read, h.show),
+//			shell.Post("/rooms/:slug/duplicate", account.Operate, h.duplicate),
 //		}
 //	}
 //
-// and [Console.allRoutes] lists the files. Paths are below /console. The scope
-// is what the signed-in person needs in the organization that the session is
-// in; [Public] needs nobody to be signed in, [SignedIn] anybody.
-// [Console.serve] is around every handler: it finds the session, checks the
-// scope, refuses what other sites send, bounds body and time, and answers
-// errors. A handler gets a [request]:
+// Paths are below /console. The scope is what the person needs in the organization of the session;
+// [shell.Public] needs no session, [shell.SignedIn] any. The shell finds the session, checks the scope,
+// refuses requests from other sites, limits the body, and answers errors. A handler gets a [shell.Request]:
 //
-//	x.Actor, x.Identity       who asks; what operations below take as their first argument
-//	x.form("title")           a form's value, "" for none; bodies are read before the handler runs
-//	x.page("rooms", data)     answers 200 with templates/rooms.html around data
-//	x.invalid("room-edit", data, err)
-//	                          answers 400 with the page again; the template shows {{problem . "title"}} at its field
-//	x.done("/rooms", "paused") answers 303 to a page, which shows the notice "paused" once (notices.go has the words)
-//	return err                answers with a page for people, or with a problem document when the
-//	                          request accepts JSON or events alone
+//	x.Actor, x.Identity        the person; services take the actor as an argument
+//	x.Form("title")            the value of a form field, or ""
+//	x.Wait()                   a context with the time limit of an answer
+//	x.Page("rooms", data)      answers 200 with templates/rooms.html
+//	x.Invalid("room-brand", data, err)
+//	                           answers 400 with the page again; it shows {{problem . "title"}} at the field
+//	x.Confirm(question, back)  asks before an action; x.IsConfirmed() reports the answer
+//	x.Done("/rooms", "paused") redirects to a page that shows the notice "paused" of the part once
+//	return err                 answers with an error page, or with a problem document for scripts
 //
 // # Templates
 //
-// A template file defines "title" and "main"; frame.html is around it. Data is
-// .Data; besides there are .Identity, .Path, .Notice, .Problems, .Version.
-// Partials that several pages use are in templates/part-*.html. Functions:
-// problem, has, dict, number, when, duration, asset, may.
+// A template file defines "title" and "main"; the shell's frame.html surrounds it. Its data is [shell.View],
+// with the handler's data in .Data. Partials for several pages are in part-*.html; the shell has those of
+// several parts. Functions of all templates: problem, has, may, dict, number, when, duration, asset.
 //
 // # Scripts
 //
-// An element with data-island="name" is given to the module of that name
-// (web/ui/src/console/main.ts); the dashboard, which brings charts, has a script
-// and a style of its own (web/ui/src/console/live). There are no inline scripts, styles or handlers:
-// the content security policy refuses them. data-confirm="question" on a submit
-// button asks before it sends; without scripts the button leads to a page that
-// asks (x.confirm).
+// An element with data-island="name" is passed to the module of that name (web/ui/src/console/main.ts). The
+// dashboard, which has charts, has its own script and style (web/ui/src/console/live). The content security
+// policy forbids inline scripts, styles and handlers. Buttons with data-ask show their question as a dialog.
 //
-// # Looks
+// # Style
 //
-// web/ui/src/style/console.css has the parts: .bar .nav .card .grid .table
-// .form .field .error .hint .button .button.quiet .button.danger .badge .tabs
-// .notice .empty .figures .chart dialog. Colours are variables, light and dark.
-// Pages must work at 360 px, by keyboard, and with a screen reader.
+// web/ui/src/style/console.css has the components: .bar .nav .card .grid .table .form .field .error .hint
+// .button .button.quiet .button.danger .badge .tabs .notice .empty .figures .chart dialog. Colours are
+// variables, light and dark. Pages must work at 360 px, by keyboard, and with a screen reader.
 package console

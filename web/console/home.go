@@ -1,13 +1,21 @@
 package console
 
-import "github.com/labstack/echo/v4"
+import (
+	"github.com/labstack/echo/v4"
 
-// homeRoutes are those of the first page.
-func (c *Console) homeRoutes() []route {
-	return []route{
-		{GET, "", SignedIn, func(x *request) error { return x.done("/rooms", "") }},
-		{GET, "/", SignedIn, func(x *request) error { return x.done("/rooms", "") }},
-		{GET, "/guide", SignedIn, func(x *request) error { return x.page("guide", nil) }},
-		{GET, "/*", SignedIn, func(*request) error { return echo.ErrNotFound }},
+	"github.com/proofline/proofline/web/console/shell"
+)
+
+// homePart returns the first page, which is the list of rooms, and the guide.
+func homePart() shell.Part {
+	first := func(x *shell.Request) error { return x.Done("/rooms", "") }
+	return shell.Part{
+		Name: "console", Templates: shell.Templates(files),
+		Routes: []shell.Route{
+			shell.Get("", shell.SignedIn, first),
+			shell.Get("/", shell.SignedIn, first),
+			shell.Get("/guide", shell.SignedIn, func(x *shell.Request) error { return x.Page("guide", nil) }),
+			shell.Get("/*", shell.SignedIn, func(*shell.Request) error { return echo.ErrNotFound }),
+		},
 	}
 }

@@ -1,16 +1,19 @@
-package console
+package console_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"testing"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/activity"
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/rehearse"
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/webhook"
+	"github.com/proofline/proofline/web/console"
 )
 
 // TestPagesAreLookedAt wants the browser tests to know of every page: each is
@@ -25,17 +28,18 @@ func TestPagesAreLookedAt(t *testing.T) {
 	if err := json.Unmarshal(text, &known); err != nil {
 		t.Fatal(err)
 	}
-	everything := Options{
+	everything := console.Options{
+		Activity: &activity.Log{},
 		Accounts: &account.Accounts{}, Live: &live.Live{}, Webhooks: &webhook.Service{}, Sites: &sites.Sites{},
 		Control: &control.Rooms{Options: control.Options{Rehearsals: &rehearse.Rehearsals{}}},
 	}
-	c, err := New(everything) // nobody asks it anything
+	c, err := console.New(everything) // nobody asks it anything
 	if err != nil {
 		t.Fatal(err)
 	}
 	routes := map[string]bool{}
 	for _, r := range c.Routes() {
-		if r.Method == GET {
+		if r.Method == http.MethodGet {
 			routes[r.Path] = true
 		}
 	}

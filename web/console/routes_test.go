@@ -1,4 +1,4 @@
-package console
+package console_test
 
 import (
 	"net/http"
@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/internal/consoletest"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console/shell"
 )
 
 // roleScopes are what the people of tests may do.
 var roleScopes = map[string]account.Scope{
-	owner: account.Owner.Scopes(), operator: account.Operator.Scopes(), viewer: account.Viewer.Scopes(), stranger: account.Owner.Scopes(),
+	consoletest.Owner: account.Owner.Scopes(), consoletest.Operator: account.Operator.Scopes(), consoletest.Viewer: account.Viewer.Scopes(), consoletest.Stranger: account.Owner.Scopes(),
 }
 
 // pathOf fills in the parameters of a route.
@@ -29,21 +30,21 @@ func pathOf(route shell.Listed, slug string) string {
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
-	s.create(owner, room.Config{Slug: "guarded"})
+	s.Create(consoletest.Owner, room.Config{Slug: "guarded"})
 	for _, route := range s.Routes() {
 		path := pathOf(route, "guarded")
-		if route.Scope == Public {
+		if route.Scope == shell.Public {
 			continue
 		}
-		if a := s.do(nobody, route.Method, path, ""); a.status != http.StatusSeeOther || !strings.HasPrefix(a.header.Get("Location"), "/console/sign-in?next=") {
-			t.Errorf("%s %s without a session: %d", route.Method, path, a.status)
+		if a := s.Do(consoletest.Nobody, route.Method, path, ""); a.Status != http.StatusSeeOther || !strings.HasPrefix(a.Header.Get("Location"), "/console/sign-in?next=") {
+			t.Errorf("%s %s without a session: %d", route.Method, path, a.Status)
 		}
 		for who, scopes := range roleScopes {
-			if route.Scope == SignedIn || scopes.Has(route.Scope) {
+			if route.Scope == shell.SignedIn || scopes.Has(route.Scope) {
 				continue
 			}
-			if a := s.do(who, route.Method, path, ""); a.status != http.StatusForbidden {
-				t.Errorf("%s %s by a %s: %d", route.Method, path, who, a.status)
+			if a := s.Do(who, route.Method, path, ""); a.Status != http.StatusForbidden {
+				t.Errorf("%s %s by a %s: %d", route.Method, path, who, a.Status)
 			}
 		}
 	}
@@ -53,16 +54,16 @@ func TestRoles(t *testing.T) {
 func TestCrossOrigin(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
-	r := s.create(owner, room.Config{Slug: "guarded"})
+	r := s.Create(consoletest.Owner, room.Config{Slug: "guarded"})
 	posts := 0
 	for _, route := range s.Routes() {
-		if route.Method != POST {
+		if route.Method != http.MethodPost {
 			continue
 		}
 		posts++
 		for _, header := range []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Site: same-site", "Origin: https://evil.example"} {
-			if a := s.do(owner, POST, pathOf(route, "guarded"), "confirmed=1&slug=guarded", header); a.status != http.StatusForbidden {
-				t.Errorf("%s with %s: %d", route.Path, header, a.status)
+			if a := s.Do(consoletest.Owner, http.MethodPost, pathOf(route, "guarded"), "confirmed=1&slug=guarded", header); a.Status != http.StatusForbidden {
+				t.Errorf("%s with %s: %d", route.Path, header, a.Status)
 			}
 		}
 	}
@@ -75,38 +76,38 @@ func TestCrossOrigin(t *testing.T) {
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
-	r := s.create(owner, room.Config{Slug: "guarded"})
-	s.addSite(owner, "guarded", r)
+	r := s.Create(consoletest.Owner, room.Config{Slug: "guarded"})
+	s.AddSite(consoletest.Owner, "guarded", r)
 	for _, route := range s.Routes() {
 		if !strings.Contains(route.Path, ":slug") && !strings.Contains(route.Path, ":site") {
 			continue
 		}
 		theirs, none := pathOf(route, "guarded"), pathOf(route, "nothing")
-		a, b := s.do(stranger, route.Method, theirs, "confirmed=1&slug=guarded"), s.do(stranger, route.Method, none, "confirmed=1&slug=guarded")
-		if a.status != http.StatusNotFound || a.status != b.status || strings.ReplaceAll(a.body, "guarded", "nothing") != b.body {
-			t.Errorf("%s %s: %d, and %d for a room that does not exist", route.Method, route.Path, a.status, b.status)
+		a, b := s.Do(consoletest.Stranger, route.Method, theirs, "confirmed=1&slug=guarded"), s.Do(consoletest.Stranger, route.Method, none, "confirmed=1&slug=guarded")
+		if a.Status != http.StatusNotFound || a.Status != b.Status || strings.ReplaceAll(a.Body, "guarded", "nothing") != b.Body {
+			t.Errorf("%s %s: %d, and %d for a room that does not exist", route.Method, route.Path, a.Status, b.Status)
 		}
 	}
 	if r.Snapshot().Size != 1 {
 		t.Error("a stranger changed the room")
 	}
-	if now, err := s.Sites.Site(t.Context(), identities()[owner].Actor, "guarded"); err != nil || now.Version != 1 {
+	if now, err := s.Sites.Site(t.Context(), consoletest.Actor(consoletest.Owner), "guarded"); err != nil || now.Version != 1 {
 		t.Errorf("a stranger changed the site: version %d, %v", now.Version, err)
 	}
 }
 
 // header returns the header of an answer, which may be a stream.
-func (s *site) header(who, method, path string) http.Header {
+func header(s *consoletest.Site, who, method, path string) http.Header {
 	s.Helper()
-	q, err := http.NewRequestWithContext(s.Context(), method, s.url+path, http.NoBody)
+	q, err := http.NewRequestWithContext(s.Context(), method, s.URL+path, http.NoBody)
 	if err != nil {
 		s.Fatal(err)
 	}
 	q.Header.Set("Accept", "text/html")
-	if who != nobody {
-		q.AddCookie(&http.Cookie{Name: SessionCookie, Value: who})
+	if who != consoletest.Nobody {
+		q.AddCookie(&http.Cookie{Name: shell.SessionCookie, Value: who})
 	}
-	response, err := client.Do(q)
+	response, err := consoletest.Client.Do(q)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -118,10 +119,10 @@ func (s *site) header(who, method, path string) http.Header {
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
-	s.create(owner, room.Config{Slug: "guarded"})
+	s.Create(consoletest.Owner, room.Config{Slug: "guarded"})
 	for _, route := range s.Routes() {
-		for _, who := range []string{nobody, owner} {
-			h := s.header(who, route.Method, pathOf(route, "guarded"))
+		for _, who := range []string{consoletest.Nobody, consoletest.Owner} {
+			h := header(s, who, route.Method, pathOf(route, "guarded"))
 			policy := h.Get("Content-Security-Policy")
 			if !strings.HasPrefix(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") || h.Get("Cache-Control") != "no-store" {
 				t.Errorf("%s %s: policy %q, %q", route.Method, route.Path, policy, h.Get("Cache-Control"))
@@ -135,7 +136,7 @@ func TestHeaders(t *testing.T) {
 func TestNoText(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
-	s.create(owner, room.Config{Slug: "guarded"})
+	s.Create(consoletest.Owner, room.Config{Slug: "guarded"})
 	for _, route := range s.Routes() {
 		path := pathOf(route, "guarded")
 		odd := []string{path + "?q=a%00b", path + "?object=%ff"}
@@ -143,13 +144,13 @@ func TestNoText(t *testing.T) {
 			odd = append(odd, pathOf(route, "a%00b"))
 		}
 		for _, path := range odd {
-			if a := s.do(owner, route.Method, path, ""); a.status != http.StatusBadRequest {
-				t.Errorf("%s %s: %d", route.Method, path, a.status)
+			if a := s.Do(consoletest.Owner, route.Method, path, ""); a.Status != http.StatusBadRequest {
+				t.Errorf("%s %s: %d", route.Method, path, a.Status)
 			}
 		}
-		if route.Method == POST {
-			if a := s.do(owner, POST, path, "title=a%00b"); a.status != http.StatusBadRequest {
-				t.Errorf("%s with a NUL in its form: %d", path, a.status)
+		if route.Method == http.MethodPost {
+			if a := s.Do(consoletest.Owner, http.MethodPost, path, "title=a%00b"); a.Status != http.StatusBadRequest {
+				t.Errorf("%s with a NUL in its form: %d", path, a.Status)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package console
+package console_test
 
 import (
 	"net/http"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/internal/consoletest"
 	"github.com/proofline/proofline/room"
 )
 
@@ -13,24 +14,24 @@ import (
 // done in another, to which the session was switched since.
 func TestSwitchedElsewhere(t *testing.T) {
 	t.Parallel()
-	s := newConsole(t)
-	s.create(owner, room.Config{Slug: "sale"})
+	s := consoletest.New(t)
+	s.Create(consoletest.Owner, room.Config{Slug: "sale"})
 	for _, path := range []string{"/console/webhooks/new", "/console/rooms/new?preset=minutes", "/console/alerts", "/console/rooms/sale/message"} {
-		page := s.get(owner, path).want(http.StatusOK)
-		forms := strings.Count(page.body, `method="post"`)
-		if own := strings.Count(page.body, `<input type="hidden" name="in_organization" value="main">`); forms == 0 || own != forms {
+		page := s.Get(consoletest.Owner, path).Want(http.StatusOK)
+		forms := strings.Count(page.Body, `method="post"`)
+		if own := strings.Count(page.Body, `<input type="hidden" name="in_organization" value="main">`); forms == 0 || own != forms {
 			t.Errorf("%s: %d forms, %d of them say their organization", path, forms, own)
 		}
 	}
 	fields := []string{"url", "https://example.com/hook", "event", "room.ended", "confirmed", "1"}
 	for _, path := range []string{"/console/webhooks/new", "/console/alerts", "/console/rooms/new", "/console/rooms/sale/pause"} {
-		s.post(owner, path, append(fields, "in_organization", "other")...).want(http.StatusConflict).has("nothing was done")
+		s.Post(consoletest.Owner, path, append(fields, "in_organization", "other")...).Want(http.StatusConflict).Has("nothing was done")
 	}
-	if list, err := s.Webhooks.Endpoints(t.Context(), identities()[owner].Actor); err != nil || len(list) != 0 {
+	if list, err := s.Webhooks.Endpoints(t.Context(), consoletest.Actor(consoletest.Owner)); err != nil || len(list) != 0 {
 		t.Errorf("%d webhooks, %v", len(list), err)
 	}
-	if page, err := s.control.List(t.Context(), identities()[owner].Actor, control.Filter{}); err != nil || len(page.List) != 1 || page.List[0].Snapshot.Paused {
+	if page, err := s.Control.List(t.Context(), consoletest.Actor(consoletest.Owner), control.Filter{}); err != nil || len(page.List) != 1 || page.List[0].Snapshot.Paused {
 		t.Errorf("rooms %+v, %v", page.List, err)
 	}
-	s.post(owner, "/console/webhooks/new", append(fields, "in_organization", "main")...).want(http.StatusOK)
+	s.Post(consoletest.Owner, "/console/webhooks/new", append(fields, "in_organization", "main")...).Want(http.StatusOK)
 }

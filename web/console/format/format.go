@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
 
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 )
 
@@ -63,6 +64,13 @@ func People(n uint64) string {
 		return "1 person"
 	}
 	return Number(n) + " people"
+}
+
+// InLine returns the number of visitors in line: those who hold a place and have neither entered nor
+// lost it.
+func InLine(n fairness.Counts) uint64 {
+	gone := n.Admitted + n.NoShows + n.Left + n.Revoked
+	return n.Arrivals - min(gone, n.Arrivals)
 }
 
 // PerMinute writes a pace.
@@ -145,6 +153,14 @@ func Language(tag string) string {
 		}
 	}
 	return tag
+}
+
+// Lines returns the lines of a text, or a line that says so if it is empty.
+func Lines(text string) []string {
+	if text == "" {
+		return []string{"nothing"}
+	}
+	return strings.Split(text, "\n")
 }
 
 // Badge is a word on a coloured ground. Class is "good", "warn", "bad" or empty.

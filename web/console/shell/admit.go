@@ -14,6 +14,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
 
@@ -105,7 +106,7 @@ func (x *Request) checkText() error {
 	for _, fields := range []url.Values{{"": x.ParamValues()}, x.QueryParams(), x.Request().PostForm} {
 		for name, values := range fields {
 			if !isText(name) || slices.ContainsFunc(values, func(value string) bool { return !isText(value) }) {
-				return ProblemAt(strings.ToValidUTF8(name, ""), "must be UTF-8 without NUL")
+				return invalid.Field(strings.ToValidUTF8(name, ""), "must be UTF-8 without NUL")
 			}
 		}
 	}
@@ -127,7 +128,7 @@ func (x *Request) readForm() error {
 		return ErrTooLarge
 	}
 	if err != nil {
-		return ProblemAt("", "must be a form")
+		return invalid.Field("", "must be a form")
 	}
 	return nil
 }

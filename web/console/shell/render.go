@@ -27,12 +27,8 @@ type templates map[string]*template.Template
 // parseTemplates reads the templates of the shell and of all parts. assets maps the plain names of
 // built files to their names with hashes.
 func parseTemplates(assets map[string]string, parts []Part) (templates, error) {
-	own, err := fs.Sub(files, "templates")
-	if err != nil {
-		return nil, fmt.Errorf("open templates: %w", err)
-	}
 	shared := template.New("").Funcs(functions(assets))
-	sources := []fs.FS{own}
+	sources := []fs.FS{Templates(files)}
 	for _, part := range parts {
 		shared.Funcs(part.Functions)
 		if part.Templates != nil {
@@ -279,4 +275,13 @@ func problem(v View, field string) string {
 		}
 	}
 	return strings.Join(found, "; ")
+}
+
+// Templates returns the folder "templates" of a package's embedded files.
+func Templates(files embed.FS) fs.FS {
+	sub, err := fs.Sub(files, "templates")
+	if err != nil {
+		panic(err) // the name is valid
+	}
+	return sub
 }

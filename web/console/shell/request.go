@@ -89,7 +89,7 @@ func (x *Request) ReadUpload(limit int64) error {
 		return ErrTooLarge
 	}
 	if err != nil {
-		return ProblemAt("", "must be a form")
+		return invalid.Field("", "must be a form")
 	}
 	return nil
 }
@@ -128,12 +128,6 @@ func (x *Request) Logo(name string) (string, error) {
 func (x *Request) Download(name, contentType string, content []byte) error {
 	x.Response().Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	return x.Blob(http.StatusOK, contentType, content)
-}
-
-// ProblemAt returns an error that names the problem of one field of the form; field "" is the form as
-// a whole.
-func ProblemAt(field, detail string) error {
-	return invalid.Field(field, detail)
 }
 
 // Cookies that only this host can set, because of their prefix

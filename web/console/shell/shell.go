@@ -196,3 +196,13 @@ func OfRoom(rooms Rooms, answer func(context.Context, *Request, *room.Room) erro
 		return answer(ctx, x, r)
 	}
 }
+
+// Get returns the route of a page.
+func Get(path string, scope account.Scope, handle func(*Request) error) Route {
+	return Route{http.MethodGet, path, scope, handle}
+}
+
+// Post returns the route of a form's target.
+func Post(path string, scope account.Scope, handle func(*Request) error) Route {
+	return Route{http.MethodPost, path, scope, handle}
+}

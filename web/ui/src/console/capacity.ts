@@ -1,5 +1,5 @@
 // How many people per minute keep a shop busy. The server calculates the same
-// (web/console/capacity.go).
+// (web/console/rooms/capacity.go).
 import { readLength, readNumber, writeLength, writeNumber } from "./lengths.ts";
 
 const mostPerMinute = 10_000_000;

@@ -1,4 +1,4 @@
-// Lengths as people write them, and as the server does (web/console/roomform.go).
+// Lengths as people write them, and as the server does (web/console/format/read.go).
 
 const units: Record<string, number> = {
   ms: 1,

@@ -1,7 +1,7 @@
 // Says in sentences what a room's times and windows mean for those who come,
 // with moments as examples. The server says the same in UTC
-// (web/console/outline.go); both are tested against
-// web/console/testdata/outlines.json.
+// (web/console/rooms/outline.go); both are tested against
+// web/console/rooms/testdata/outlines.json.
 import { never, rulesAllowed, type WindowRule } from "../check/schedule.ts";
 import { writeLength } from "./lengths.ts";
 import { months } from "./times.ts";

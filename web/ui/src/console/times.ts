@@ -1,5 +1,5 @@
 // The one way in which pages write moments: in the browser's time zone, as the
-// server writes them in UTC (web/console/moments.go).
+// server writes them in UTC (web/console/format/moment.go).
 
 export const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 

@@ -110,4 +110,4 @@ export interface OutlineVector {
 }
 
 /** Sentences about windows, of the organizer's pages. */
-export const outlines = read<OutlineVector[]>("web/console/testdata/outlines.json");
+export const outlines = read<OutlineVector[]>("web/console/rooms/testdata/outlines.json");

@@ -1,4 +1,4 @@
-// Figures in words, the same as the server's: see web/console/live.go.
+// Figures in words, the same as the server's: see web/console/live/words.go.
 import { clockTime } from "../times.ts";
 import type { Figures, Span } from "./figures.ts";
 

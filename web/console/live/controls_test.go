@@ -1,0 +1,119 @@
+package live_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/consoletest"
+	"github.com/proofline/proofline/room"
+	pages "github.com/proofline/proofline/web/console/live"
+)
+
+// TestControls steers a sale with forms, as a browser without scripts does: it
+// is asked, and then it is done.
+func TestControls(t *testing.T) {
+	t.Parallel()
+	s := consoletest.New(t)
+	r := s.Create(consoletest.Owner, room.Config{Slug: "sale", Title: "Sale", Windows: []room.WindowRule{{Length: room.Duration(24 * time.Hour)}}})
+	joined := fairness.NewTicket(r.Origin, [fairness.SecretSize]byte{1})
+	if _, err := r.Join(t.Context(), joined); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name string
+		form []string
+		asks string
+		is   func() bool
+	}{
+		{"pause", nil, "Pause calls?", func() bool { return r.Snapshot().Paused && !r.ClaimsFrozen() }},
+		{"freeze-claims", nil, "Stop entry?", r.ClaimsFrozen},
+		{"resume", nil, "Resume?", func() bool { return !r.Snapshot().Paused }},
+		{"outflow", []string{"per_minute", "120", "max_active", "7"}, "Change the outflow?", func() bool { return r.Snapshot().Outflow == fairness.Outflow{PerMinute: 120, MaxActive: 7} }},
+		{"message", []string{"message[0].language", "English", "message[0].text", "Sorry.\r\nWe are late.", "ends", "10m"}, "Show this message?", func() bool {
+			m := r.Snapshot().Message(r.Now())
+			return m != nil && m.Texts["en"] == "Sorry.\nWe are late." && m.Until != nil
+		}},
+		{"message-back", nil, "Take the message back?", func() bool { return r.Snapshot().Message(r.Now()) == nil }},
+		{"revoke", []string{"ticket", joined.String(), "reason", "revoked-bot"}, "Take this place away?", func() bool {
+			st, _ := r.Standing(joined)
+			return st.Reason == fairness.RevokedBot
+		}},
+		{"end", []string{"slug", "sale"}, "End the room for good?", func() bool { return r.Snapshot().Ended }},
+	} {
+		path := "/console/rooms/sale/" + test.name
+		s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("Sale", `action="`+path+`"`)
+		s.Get(consoletest.Viewer, path).Want(http.StatusForbidden)
+		s.Post(consoletest.Viewer, path, append(test.form, "confirmed", "1")...).Want(http.StatusForbidden)
+		s.Post(consoletest.Stranger, path, append(test.form, "confirmed", "1")...).Want(http.StatusNotFound)
+		size := r.Snapshot().Size
+		asked := s.Post(consoletest.Operator, path, test.form...).Want(http.StatusOK).Has(test.asks, `name="confirmed" value="1"`)
+		for i := 0; i < len(test.form); i += 2 {
+			asked.Has(`name="` + test.form[i] + `"`)
+		}
+		if r.Snapshot().Size != size {
+			t.Errorf("%s is done before it is confirmed", test.name)
+		}
+		to := s.Post(consoletest.Operator, path, append(test.form, "confirmed", "1")...).Want(http.StatusSeeOther).Header.Get("Location")
+		if !strings.HasPrefix(to, "/console/rooms/sale?done=") || pages.Notices[strings.TrimPrefix(to, "/console/rooms/sale?done=")] == "" {
+			t.Errorf("%s leads to %s", test.name, to)
+		}
+		if !test.is() {
+			t.Errorf("%s is not done", test.name)
+		}
+	}
+	s.Get(consoletest.Viewer, "/console/acts?object=sale").Want(http.StatusOK).Has("ended the room", "revoked a place", "reason: revoked-bot", "per minute: 60 to 120", "operator@example.com", "owner@example.com")
+	s.Get(consoletest.Stranger, "/console/acts").Want(http.StatusOK).Lacks("sale", "operator@example.com")
+}
+
+// TestControlProblems says what is wrong beside the field, and keeps what was sent.
+func TestControlProblems(t *testing.T) {
+	t.Parallel()
+	s := consoletest.New(t)
+	r := s.Create(consoletest.Owner, room.Config{Slug: "sale"})
+	unknown := fairness.NewTicket(r.Origin, [fairness.SecretSize]byte{9}).String()
+	for _, test := range []struct {
+		name string
+		form []string
+		want string
+	}{
+		{"outflow", []string{"per_minute", "abc"}, "Type a whole number, such as 300."},
+		{"outflow", []string{"per_minute", "0"}, "must be a whole number from 1 to"},
+		{"outflow", []string{"per_minute", "-5"}, "Type a whole number"},
+		{"outflow", nil, "changes nothing"},
+		{"outflow", []string{"per_minute", "60", "max_active", "0"}, "the pace and the limit already"},
+		{"message", []string{"message[0].language", "en", "message[0].text", strings.Repeat("x", 1001)}, "at most 1000 characters, not 1001"},
+		{"message", []string{"message[0].language", "en", "message[0].text", ""}, "needs a text"},
+		{"message", []string{"message[0].language", "nonsense!", "message[0].text", "<b>x</b>"}, "Choose a language"},
+		{"message", []string{"message[0].language", "German", "message[0].text", "a", "message[1].language", "de", "message[1].text", "b"}, "This language is there already."},
+		{"message", []string{"message[0].language", "en", "message[0].text", "a", "ends", "at"}, "Type when the message ends."},
+		{"message", []string{"message[0].language", "en", "message[0].text", "a", "ends", "at", "until", "2020-01-01T00:00"}, "must be later than now"},
+		{"message", nil, "Choose a language"},
+		{"message-back", nil, "Visitors see no message."},
+		{"revoke", []string{"ticket", "<b>x</b>"}, "Type a ticket"},
+		{"revoke", []string{"ticket", unknown, "reason", "revoked-bot"}, "This room has no such ticket."},
+		{"end", []string{"slug", "other"}, "to confirm that you mean this room"},
+	} {
+		a := s.Post(consoletest.Operator, "/console/rooms/sale/"+test.name, append(test.form, "confirmed", "1")...).Want(http.StatusBadRequest).Has(test.want)
+		a.Lacks("<b>x</b>")
+		s.Post(consoletest.Operator, "/console/rooms/sale/"+test.name, test.form...).Want(http.StatusBadRequest).Has(test.want).Lacks("data-question")
+		if test.name == "revoke" {
+			a.Has(`aria-invalid="true"`)
+		}
+	}
+	if s := r.Snapshot(); s.Size != 1 || s.Ended {
+		t.Errorf("something was done: %+v", s)
+	}
+	s.Get(consoletest.Viewer, "/console/rooms/sale/ticket?id="+unknown).Want(http.StatusNotFound).Has("There is no such ticket")
+	s.Get(consoletest.Viewer, "/console/rooms/sale/ticket?id=x").Want(http.StatusBadRequest).Has("must be a ticket")
+	s.Get(consoletest.Viewer, "/console/rooms/sale/ticket").Want(http.StatusOK)
+	joined := fairness.NewTicket(r.Origin, [fairness.SecretSize]byte{1})
+	if _, err := r.Join(t.Context(), joined); err != nil {
+		t.Fatal(err)
+	}
+	s.Get(consoletest.Viewer, "/console/rooms/sale/ticket?id="+joined.String()).Want(http.StatusOK).Lacks("Take the place away")
+	s.Get(consoletest.Operator, "/console/rooms/sale/ticket?id="+joined.String()).Want(http.StatusOK).Has("Take the place away")
+	s.Get(consoletest.Stranger, "/console/rooms/sale/ticket?id="+joined.String()).Want(http.StatusNotFound)
+}

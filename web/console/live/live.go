@@ -1,0 +1,68 @@
+// Package live has the console's pages about a published room while it runs and afterwards: the dashboard,
+// the controls, rehearsals, the history and the audit report.
+package live
+
+import (
+	"context"
+	"embed"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/web/console/shell"
+)
+
+// Rooms finds the rooms that a person may see.
+type Rooms = shell.Rooms
+
+// Sites finds and changes the sites that a room protects.
+type Sites interface {
+	NamesOf(ctx context.Context, by account.Actor, room string) ([]string, error)
+	SwitchOff(ctx context.Context, by account.Actor, room string) error
+}
+
+// Options configures the pages.
+type Options struct {
+	Control *control.Rooms
+	Figures *live.Live      // nil: no dashboard and no history
+	Sites   Sites           // nil: no sites
+	Closing <-chan struct{} // closed when the server stops, so that streams end; nil: never
+}
+
+//go:embed templates
+var files embed.FS
+
+// Part returns the pages.
+func Part(o Options) shell.Part {
+	p := shell.Part{
+		Name: "live", Templates: shell.Templates(files), Notices: notices,
+		Routes: (&controls{o.Control, o.Sites}).routes(),
+		Functions: map[string]any{
+			"turn": turn, "windowState": windowState, "ahead": ahead, "until": until, "emptied": emptied,
+			"verdict": verdict,
+		},
+	}
+	if o.Figures != nil {
+		p.Routes = append(p.Routes, (&dashboard{o.Figures, o.Control, o.Sites, o.Closing}).routes()...)
+	}
+	if o.Control.Rehearsals != nil {
+		p.Routes = append(p.Routes, (&rehearsals{o.Control}).routes()...)
+	}
+	return p
+}
+
+// notices are shown after an action.
+var notices = map[string]string{
+	"ended":             "The room has ended. Its transcript stays public.",
+	"claims-frozen":     "Entry is stopped. The public transcript records it.",
+	"message-back":      "The message is removed. It disappears from pages within about a minute.",
+	"message-shown":     "The message is on its way: visitors see it within about a minute.",
+	"outflow-changed":   "The outflow is changed. The public transcript records it.",
+	"paused":            "Calls are paused. The public transcript records it.",
+	"rehearsal-started": "The rehearsal begins in a few seconds.",
+	"rehearsal-stopped": "The rehearsal is stopped.",
+	"report-begun":      "The audit is running. The report appears under the room's address when it is done.",
+	"report-published":  "The audit report is published. Visitors find it under “Was it fair?”.",
+	"resumed":           "The line continues. The public transcript records it.",
+	"revoked":           "The place is revoked. The public transcript records it.",
+}

@@ -1,0 +1,271 @@
+package live
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+
+	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console/format"
+	"github.com/proofline/proofline/web/console/shell"
+)
+
+// messageView is what the control of the message shows.
+type messageView struct {
+	Live      []messageRow // what visitors are told now, the default language first
+	Until     *time.Time   // when it vanishes by itself, nil: it does not
+	Form      messageForm
+	Languages []string       // names to choose from
+	Ends      []shell.Option // how long a message is shown
+	Focus     int            // row that has just been added, -1 for none
+}
+
+// messageForm is a message as it is typed.
+type messageForm struct {
+	Rows  []messageRow // the first is the default
+	Ends  string       // a length, endsAt, or empty: until the message is taken back
+	Until string       // with endsAt
+}
+
+// messageRow is the text in one language, which is typed as a name or a tag.
+type messageRow struct{ Language, Text string }
+
+// endsAt says that a message is shown until a moment of its own.
+const endsAt = "at"
+
+// messageEnds are how long a message may be shown.
+var messageEnds = []shell.Option{
+	{Name: "ends", Value: "10m", Label: "For 10 minutes"}, {Name: "ends", Value: "30m", Label: "For 30 minutes"}, {Name: "ends", Value: "1h", Label: "For 1 hour"},
+	{Name: "ends", Value: "", Label: "Until you take it back"}, {Name: "ends", Value: endsAt, Label: "Until a time"},
+}
+
+// messageLanguages are the languages that the form suggests, those of the
+// pages first; any other may be typed as a tag.
+var messageLanguages = append(slices.Clone(room.Languages),
+	"nl", "pl", "tr", "uk", "ru", "ro", "cs", "sk", "hu", "el", "sv", "da", "nb", "fi", "hr", "sr", "sl", "bg", "lt", "lv", "et", "ca", "eu", "gl", "ga",
+	"he", "fa", "ur", "hi", "bn", "ta", "th", "vi", "id", "ms", "fil", "ko", "zh-Hans", "zh-Hant")
+
+// languageTag returns the tag of a language whose English or own name, or tag, was
+// typed; other text is returned unchanged.
+func languageTag(typed string) string {
+	for _, tag := range messageLanguages {
+		if strings.EqualFold(typed, format.Language(tag)) || strings.EqualFold(typed, display.Self.Name(language.Make(tag))) {
+			return tag
+		}
+	}
+	if tag, err := language.Parse(typed); err == nil {
+		return tag.String()
+	}
+	return typed
+}
+
+// Empty is a row to be filled, for scripts.
+func (messageView) Empty() messageRow { return messageRow{} }
+
+func newMessageView(r *room.Room) messageView {
+	v := messageView{Ends: messageEnds, Focus: -1}
+	for _, tag := range messageLanguages {
+		v.Languages = append(v.Languages, format.Language(tag))
+	}
+	m := r.Snapshot().Message(r.Now())
+	if m == nil {
+		brand := r.Config().Brand
+		v.Form.Rows = []messageRow{{Language: format.Language(slices.Concat(brand.Languages, room.Languages)[0])}}
+		return v
+	}
+	for _, tag := range m.Tags() {
+		v.Live = append(v.Live, messageRow{format.Language(tag), m.Texts[tag]})
+	}
+	v.Form.Rows, v.Until = slices.Clone(v.Live), m.Until
+	if m.Until != nil {
+		v.Form.Ends, v.Form.Until = endsAt, m.Until.Format(format.MomentLayout)
+	}
+	return v
+}
+
+// readMessageForm takes what was sent: at least one row, and at most one more
+// than a message may have, so that the excess is noticed.
+func readMessageForm(sent url.Values) messageForm {
+	f := messageForm{Ends: sent.Get("ends"), Until: format.ReadMoment(format.Clean(sent.Get("until")))}
+	for i := 0; sent.Has(rowField(i, "text")) && i <= room.MaxMessageLanguages; i++ {
+		f.Rows = append(f.Rows, messageRow{format.Clean(sent.Get(rowField(i, "language"))), format.Clean(sent.Get(rowField(i, "text")))})
+	}
+	if len(f.Rows) == 0 {
+		f.Rows = []messageRow{{}}
+	}
+	return f
+}
+
+func rowField(i int, member string) string { return fmt.Sprintf("message[%d].%s", i, member) }
+
+// edit adds or removes a language, for browsers without scripts; false when
+// the form was sent for something else.
+func (v *messageView) edit(x *shell.Request) bool {
+	verb, argument, _ := strings.Cut(x.Form("do"), ":")
+	f := readMessageForm(x.Request().PostForm)
+	switch i, err := strconv.Atoi(argument); {
+	case verb == "add-language":
+		f.Rows = append(f.Rows, messageRow{})
+		v.Focus = len(f.Rows) - 1
+	case verb == "remove-language" && err == nil && i > 0 && i < len(f.Rows):
+		f.Rows = slices.Delete(f.Rows, i, i+1)
+	default:
+		return false
+	}
+	v.Form = f
+	return true
+}
+
+// amendment reads the message that was typed. The error names the form's fields.
+func (f *messageForm) amendment(r *room.Room) (room.Amendment, error) {
+	texts, rows, problems := map[string]string{}, map[string]int{}, invalid.List(nil)
+	for i, row := range f.Rows {
+		tag := languageTag(row.Language)
+		_, isThere := texts[tag]
+		switch _, err := language.Parse(tag); {
+		case err != nil:
+			problems.Add(rowField(i, "language"), "Choose a language, or type a tag such as nl or pt-BR.")
+		case isThere:
+			problems.Add(rowField(i, "language"), "This language is there already.")
+		}
+		texts[tag], rows[tag] = row.Text, i
+	}
+	message := map[string]any{"default": languageTag(f.Rows[0].Language), "texts": texts}
+	switch {
+	case f.Ends == endsAt && f.Until == "":
+		problems.Add("until", "Type when the message ends.")
+	case f.Ends == endsAt:
+		message["until"] = f.Until
+	case f.Ends != "":
+		message["for"] = f.Ends
+	}
+	if len(problems) > 0 {
+		return room.Amendment{}, problems.Err()
+	}
+	a, err := amendment(map[string]any{"message": message})
+	if err == nil {
+		err = r.Check(a)
+	}
+	if wrong, ok := errors.AsType[*invalid.Error](err); ok {
+		err = inMessageForm(wrong.Problems, rows).Err()
+	}
+	return a, err
+}
+
+// inMessageForm names the fields of the form in problems of the message.
+func inMessageForm(problems invalid.List, rows map[string]int) invalid.List {
+	list := slices.Clone(problems)
+	for i, p := range list {
+		if tag, ok := strings.CutPrefix(p.Field, "message.texts."); ok {
+			list[i].Field = rowField(rows[tag], "text")
+		} else if p.Field == "message.until" || p.Field == "message.for" {
+			list[i].Field = "until"
+		} else {
+			list[i].Field = "message.texts"
+		}
+	}
+	return list
+}
+
+func (h *controls) askMessage(x *shell.Request, r *room.Room) (shell.Question, error) {
+	f := readMessageForm(x.Request().PostForm)
+	a, err := f.amendment(r)
+	if err != nil {
+		return shell.Question{}, err
+	}
+	was, is := r.Snapshot().Message(r.Now()), a.Message.At(r.Now())
+	if was != nil && was.Canonical() == is.Canonical() {
+		return shell.Question{}, invalid.Field("message[0].text", "Visitors see this message already.")
+	}
+	q := shell.Question{
+		Title: "Show this message?", Button: "Show the message", Changes: messageChanges(was, &is),
+		Notes: []string{
+			format.People(format.InLine(r.Snapshot().Counts)) + " in line see it: within seconds where the turn is near, and elsewhere within about a minute. So do visitors who join later.",
+			"The public transcript records its hash, so you cannot deny it later.",
+		},
+	}
+	ends := shell.Shown("Shown until", messageEnd(&is))
+	if a.Message.For != 0 {
+		ends.Is = format.Duration(a.Message.For) + " from now, then it vanishes by itself"
+	}
+	if was != nil {
+		ends.Was = messageEnd(was)
+	}
+	q.Changes = append(q.Changes, ends)
+	return q, nil
+}
+
+// messageChanges are the texts by language, the default first; a message that
+// is nil has none.
+func messageChanges(was, is *room.Message) []shell.Change {
+	var list []shell.Change
+	add := func(tag string) {
+		before, after := "", ""
+		if was != nil {
+			before = was.Texts[tag]
+		}
+		if is != nil {
+			after = is.Texts[tag]
+		}
+		label := format.Language(tag)
+		if is != nil && tag == is.Default && len(is.Texts) > 1 {
+			label += ", main language"
+		}
+		list = append(list, shell.Changed(label, format.Lines(before), format.Lines(after)))
+	}
+	if is != nil {
+		for _, tag := range is.Tags() {
+			add(tag)
+		}
+	}
+	if was != nil {
+		for _, tag := range was.Tags() {
+			if is == nil || is.Texts[tag] == "" {
+				add(tag)
+			}
+		}
+	}
+	return list
+}
+
+// messageEnd says when a message vanishes.
+func messageEnd(m *room.Message) any {
+	if m.Until == nil {
+		return "you take it back"
+	}
+	return *m.Until
+}
+
+func (h *controls) broadcast(x *shell.Request, r *room.Room) error {
+	f := readMessageForm(x.Request().PostForm)
+	a, err := f.amendment(r)
+	if err != nil {
+		return err
+	}
+	_, err = h.rooms.Amend(x.Request().Context(), x.Actor, r.Slug, a, nil)
+	return err
+}
+
+func (h *controls) askTakeBack(_ *shell.Request, r *room.Room) (shell.Question, error) {
+	m := r.Snapshot().Message(r.Now())
+	if m == nil {
+		return shell.Question{}, invalid.Field("message", "Visitors see no message.")
+	}
+	return shell.Question{
+		Title: "Take the message back?", Button: "Take it back", Changes: messageChanges(m, nil),
+		Notes: []string{"It vanishes from pages within about a minute.", recorded},
+	}, nil
+}
+
+func (h *controls) takeBack(x *shell.Request, r *room.Room) error {
+	_, err := h.rooms.Amend(x.Request().Context(), x.Actor, r.Slug, room.Amendment{Message: &room.MessageChange{}}, nil)
+	return err
+}

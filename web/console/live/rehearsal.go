@@ -1,0 +1,178 @@
+package live
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/rehearse"
+	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/web/console/format"
+	"github.com/proofline/proofline/web/console/shell"
+)
+
+// rehearsals serves the pages of rehearsals with synthetic visitors.
+type rehearsals struct{ rooms *control.Rooms }
+
+func (h *rehearsals) routes() []shell.Route {
+	return []shell.Route{
+		shell.Get("/rooms/:slug/rehearsal", account.Operate, h.showRehearsals),
+		shell.Post("/rooms/:slug/rehearsal", account.Operate, h.startRehearsal),
+		shell.Post("/rooms/:slug/rehearsal/stop", account.Operate, h.stopRehearsal),
+		shell.Get("/drafts/:id/rehearsal", account.Operate, h.showRehearsals),
+		shell.Post("/drafts/:id/rehearsal", account.Operate, h.startRehearsal),
+		shell.Post("/drafts/:id/rehearsal/stop", account.Operate, h.stopRehearsal),
+	}
+}
+
+// rehearsed is what is rehearsed: a room, or a draft of one.
+type rehearsed struct {
+	Slug, Title string
+	Path        string    // of its pages, below [Path]
+	ID          uuid.UUID // of the room or draft
+	Draft       bool
+}
+
+// rehearsed finds what a page is about.
+func (h *rehearsals) rehearsed(x *shell.Request) (rehearsed, error) {
+	ctx := x.Request().Context()
+	if text := x.Param("id"); text != "" {
+		id, err := uuid.Parse(text)
+		if err != nil {
+			return rehearsed{}, control.ErrDraftUnknown
+		}
+		draft, err := h.rooms.Draft(ctx, x.Actor, id)
+		return rehearsed{draft.Slug, cmp.Or(draft.Title, draft.Slug, "New room"), "/drafts/" + id.String(), id, true}, err
+	}
+	r, err := h.rooms.Room(ctx, x.Actor, x.Param("slug"))
+	if err != nil {
+		return rehearsed{}, err
+	}
+	return rehearsed{r.Slug, r.Config().Title, "/rooms/" + r.Slug, r.ID, false}, nil
+}
+
+// rehearsalPage is what the page of rehearsals shows.
+type rehearsalPage struct {
+	rehearsed
+	Visitors string
+	Before   string // seconds from opening to start, at most
+	Window   string // seconds of a window, at most
+	Of       []rehearse.Rehearsal
+	Other    *rehearse.Rehearsal // of another room, under way: there is one at a time
+	Running  bool
+}
+
+func (h *rehearsals) rehearsalPage(x *shell.Request) (rehearsalPage, error) {
+	of, err := h.rehearsed(x)
+	if err != nil {
+		return rehearsalPage{}, err
+	}
+	list, err := h.rooms.ListRehearsals(x.Actor)
+	if err != nil {
+		return rehearsalPage{}, err
+	}
+	v := rehearsalPage{rehearsed: of, Visitors: strconv.Itoa(rehearse.DefaultVisitors), Before: "60", Window: "30"}
+	for _, one := range list {
+		switch isOwn := one.Of != nil && *one.Of == of.ID || !of.Draft && one.Slug == of.Slug; {
+		case isOwn:
+			v.Of = append(v.Of, one)
+			v.Running = v.Running || !one.Over
+		case !one.Over:
+			v.Other = &one
+		}
+	}
+	return v, nil
+}
+
+func (h *rehearsals) showRehearsals(x *shell.Request) error {
+	v, err := h.rehearsalPage(x)
+	if err != nil {
+		return err
+	}
+	return x.Page("room-rehearsal", v)
+}
+
+// readRehearsal reads the form of a rehearsal.
+func readRehearsal(x *shell.Request) (rehearse.Plan, error) {
+	var p rehearse.Plan
+	numbers := map[string]int{}
+	for _, name := range []string{"visitors", "before", "window"} {
+		text := strings.TrimSpace(x.Form(name))
+		if text == "" {
+			continue
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil || n <= 0 || n > 1_000_000 {
+			return p, invalid.Field(name, "must be a whole number above 0")
+		}
+		numbers[name] = n
+	}
+	p.Visitors = numbers["visitors"]
+	p.Before, p.Window = time.Duration(numbers["before"])*time.Second, time.Duration(numbers["window"])*time.Second
+	return p, nil
+}
+
+func (h *rehearsals) startRehearsal(x *shell.Request) error {
+	of, err := h.rehearsed(x)
+	if err != nil {
+		return err
+	}
+	p, err := readRehearsal(x)
+	switch {
+	case err != nil:
+	case of.Draft:
+		_, err = h.rooms.RehearseDraft(x.Request().Context(), x.Actor, of.ID, p)
+	default:
+		_, err = h.rooms.Rehearse(x.Request().Context(), x.Actor, of.Slug, p)
+	}
+	if err == nil {
+		return x.Done(of.Path+"/rehearsal", "rehearsal-started")
+	}
+	v, failed := h.rehearsalPage(x)
+	if failed != nil {
+		return failed
+	}
+	for name, into := range map[string]*string{"visitors": &v.Visitors, "before": &v.Before, "window": &v.Window} {
+		if sent := x.Form(name); sent != "" {
+			*into = sent
+		}
+	}
+	if errors.Is(err, rehearse.ErrRunning) || errors.Is(err, rehearse.ErrBusy) {
+		err = invalid.Field("", err.Error())
+	}
+	return x.Invalid("room-rehearsal", v, err)
+}
+
+func (h *rehearsals) stopRehearsal(x *shell.Request) error {
+	of, err := h.rehearsed(x)
+	if err != nil {
+		return err
+	}
+	if err := h.rooms.StopRehearsal(x.Request().Context(), x.Actor, x.Form("rehearsal")); err != nil {
+		return err
+	}
+	return x.Done(of.Path+"/rehearsal", "rehearsal-stopped")
+}
+
+// verdict says in a line how a rehearsal goes, or went.
+func verdict(r rehearse.Rehearsal) string {
+	in := fmt.Sprintf("%s of %s visitors were let in", format.Number(r.Admitted), format.Number(r.Visitors))
+	switch {
+	case !r.Over && r.Called == 0:
+		return fmt.Sprintf("Under way: %s of %s visitors have joined, and none is called yet.", format.Number(r.Joined), format.Number(r.Visitors))
+	case !r.Over:
+		return "Under way: " + in + " so far."
+	case r.Failed > 0:
+		return fmt.Sprintf("Not well: %s could not join, and %s.", format.Number(r.Failed), in)
+	case r.Admitted+r.Missed+r.Left < r.Visitors:
+		return "Stopped early: " + in + "."
+	}
+	return "It worked: " + in + ", and the others left or did not come."
+}

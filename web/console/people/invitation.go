@@ -1,0 +1,133 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/web/console/shell"
+)
+
+// invitations serves the pages of one-time links. A link has its token in the fragment, which browsers
+// do not send: a script or the person puts it into a form. After that a cookie has it.
+type invitations struct {
+	accounts *account.Accounts
+	sessions sessions
+}
+
+func (h *invitations) routes() []shell.Route {
+	return []shell.Route{
+		shell.Get("/setup", shell.Public, h.showLink),
+		shell.Get("/invitation", shell.Public, h.showLink),
+		shell.Post("/invitation", shell.Public, h.takeLink),
+		shell.Get("/invitation/accept", shell.Public, h.showInvitation),
+		shell.Post("/invitation/accept", shell.Public, h.acceptInvitation),
+		shell.Post("/invitation/join", shell.SignedIn, h.joinInvitation),
+	}
+}
+
+func (h *invitations) showLink(x *shell.Request) error {
+	return x.Page("link", x.Request().URL.Path == shell.Path+"/setup")
+}
+
+// takeLink reads a pasted link or its token.
+func (h *invitations) takeLink(x *shell.Request) error {
+	ctx, stop := x.Wait()
+	defer stop()
+	token := strings.TrimSpace(x.Form("token"))
+	if _, after, ok := strings.Cut(token, "#t="); ok {
+		token = after
+	}
+	if known, err := h.accounts.SignInLinks.Unlock(ctx, token); err == nil {
+		x.SetKnown(known)
+		return x.Done("/sign-in", "browser-known")
+	} else if !errors.Is(err, account.ErrLink) {
+		return err
+	}
+	if _, err := h.accounts.Invitations.Offer(ctx, token); err != nil {
+		return refused(x, "link", "token", false, err)
+	}
+	x.SetToken(invitationCookie, token, invitationAge)
+	return x.Done("/invitation/accept", "")
+}
+
+// invitationPage is the data of the page of an invitation.
+type invitationPage struct {
+	account.Offer
+	Form account.NewPerson // as sent, without the password
+	Mine bool              // the signed-in person can accept it
+}
+
+// offer returns the offer of the link in the browser's cookie.
+func (h *invitations) offer(ctx context.Context, x *shell.Request) (invitationPage, error) {
+	offer, err := h.accounts.Invitations.Offer(ctx, x.Token(invitationCookie))
+	if err != nil {
+		return invitationPage{}, err
+	}
+	mine := x.Actor.Kind == account.Person && (offer.Email == "" || offer.Email == x.Actor.Name) && !offer.Recovers &&
+		!offer.Setup
+	return invitationPage{Offer: offer, Mine: mine}, nil
+}
+
+func (h *invitations) showInvitation(x *shell.Request) error {
+	ctx, stop := x.Wait()
+	defer stop()
+	page, err := h.offer(ctx, x)
+	if err != nil {
+		return h.deadLink(x, err)
+	}
+	return x.Page("invitation", page)
+}
+
+// deadLink answers if a link is invalid or expired.
+func (h *invitations) deadLink(x *shell.Request, err error) error {
+	if errors.Is(err, account.ErrLink) {
+		x.RemoveToken(invitationCookie)
+	}
+	return refused(x, "link", "token", false, err)
+}
+
+// acceptInvitation creates an account and signs in.
+func (h *invitations) acceptInvitation(x *shell.Request) error {
+	ctx, stop := x.Wait()
+	defer stop()
+	page, err := h.offer(ctx, x)
+	if err != nil {
+		return h.deadLink(x, err)
+	}
+	page.Form = account.NewPerson{OrgName: x.Form("organization"), Email: x.Form("email"), Name: x.Form("name")}
+	said := page.Form
+	said.Password = x.Form("password")
+	in, err := h.accounts.Invitations.Accept(ctx, x.Token(invitationCookie), said, x.Client())
+	switch {
+	case errors.Is(err, account.ErrExists):
+		return refused(x, "invitation", "email", page, err)
+	case errors.Is(err, account.ErrLink):
+		return h.deadLink(x, err)
+	case err != nil:
+		return refused(x, "invitation", "", page, err)
+	}
+	x.RemoveToken(invitationCookie)
+	return h.sessions.enter(x, in, shell.Path)
+}
+
+// joinInvitation adds the signed-in person to the organization.
+func (h *invitations) joinInvitation(x *shell.Request) error {
+	ctx, stop := x.Wait()
+	defer stop()
+	s, err := h.sessions.of(ctx, x)
+	if err != nil {
+		return err
+	}
+	page, err := h.offer(ctx, x)
+	if err != nil {
+		return h.deadLink(x, err)
+	}
+	if err := h.accounts.Invitations.Join(ctx, s, x.Token(invitationCookie)); err != nil {
+		return refused(x, "invitation", "", page, err)
+	}
+	x.RemoveToken(invitationCookie)
+	return x.Redirect(http.StatusSeeOther, shell.Path)
+}

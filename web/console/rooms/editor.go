@@ -1,0 +1,486 @@
+package rooms
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/setting"
+	"github.com/proofline/proofline/web/console/format"
+	"github.com/proofline/proofline/web/console/shell"
+)
+
+// editor serves the editor of drafts. One form does everything: the button that was used says what.
+type editor struct {
+	control *control.Rooms
+	hosts   func(ctx context.Context, by account.Actor) ([]string, error) // nil: none
+	trials  *trials
+	gains   gains
+	log     *slog.Logger
+}
+
+func (h *editor) routes() []shell.Route {
+	return []shell.Route{
+		shell.Get("/rooms/new", account.Operate, h.newRoom),
+		shell.Post("/rooms/new", account.Operate, h.editDraft),
+		shell.Get("/drafts/:id", account.Operate, h.showDraft),
+		shell.Post("/drafts/:id", account.Operate, h.editDraft),
+		shell.Post("/drafts/:id/simulate", account.Operate, h.trySale),
+	}
+}
+
+// editorPage is what the editor shows.
+type editorPage struct {
+	ID       uuid.UUID // zero: not saved yet
+	Version  int64
+	Form     roomForm
+	Problems invalid.List
+
+	Hosts     []string
+	Beacons   []string
+	Witnesses int
+	BaseURL   string // what stands before a room's slug
+	Outline   []string
+	Capacity  capacityForm
+	Flow      *flow
+	Trial     trialForm
+	Result    *trialResult
+	Part      bool // only what a script asked for is shown
+	IsNet     bool // it begins as a safety net
+	Focus     int  // the row of windows to type in next; -1 for none
+}
+
+// Action is where the form is sent to.
+func (p editorPage) Action() string {
+	if p.ID == uuid.Nil {
+		return shell.Path + "/rooms/new"
+	}
+	return shell.Path + "/drafts/" + p.ID.String()
+}
+
+// atOnce is said of a room that opens when it is published, as the script does.
+const atOnce = "It opens when it is published. Say when it opens to see its windows."
+
+// Wrong is what is wrong with exactly that member.
+func (p editorPage) Wrong(field string) string {
+	for _, problem := range p.Problems {
+		if problem.Field == field {
+			return problem.Detail
+		}
+	}
+	return ""
+}
+
+// Blocking is how many problems keep the room from being published.
+func (p editorPage) Blocking() int {
+	n := 0
+	for _, problem := range p.Problems {
+		if !slices.Contains(helperFields, problem.Field) {
+			n++
+		}
+	}
+	return n
+}
+
+// helperFields are fields that are no members of a room.
+var helperFields = []string{"capacity", "simulation", "sim_visitors", "sim_tickets", "sim_bots", "sim_no_show"}
+
+// Rest are the problems of members that the form has no field for.
+func (p editorPage) Rest() invalid.List {
+	return slices.DeleteFunc(slices.Clone(p.Problems), func(problem invalid.Problem) bool { return problem.Field == "" || p.Form.shows(problem.Field) })
+}
+
+// shows reports whether a problem of a member appears at a field of the form.
+func (f *roomForm) shows(field string) bool {
+	list, _, _ := strings.Cut(field, "[")
+	isField := func(s setting.Setting) bool {
+		return s.Name == field || s.Name == list && newField(s, "", true).Control == "lines"
+	}
+	if field == "host" || field == "windows" || slices.Contains(helperFields, field) ||
+		slices.ContainsFunc(formSettings(), isField) {
+		return true
+	}
+	for i := range f.Windows {
+		at := fmt.Sprintf("windows[%d].", i)
+		if field == at+"length" || field == at+"from" {
+			return true
+		}
+	}
+	return false
+}
+
+// Fields returns the fields of a group of settings.
+func (p editorPage) Fields(group string) []formField {
+	var list []formField
+	for _, s := range formSettings() {
+		if s.Form.Group != group {
+			continue
+		}
+		f := newField(s, p.Form.Value(s.Name), true)
+		f.Autofocus = s.Name == "title" && p.Version == 0 && f.Value == ""
+		switch s.Kind.(type) {
+		case setting.Source:
+			if f.Options = p.Beacons; len(f.Options) == 1 {
+				f.Hint = "This server has no beacon. Its operator can name relays of one with --beacon-relays."
+			}
+		case setting.Zone:
+			f.Here = p.Version == 0
+		}
+		if s.Name == "quorum" {
+			if p.Witnesses == 0 && f.Value == "" && p.Wrong("quorum") == "" {
+				continue
+			}
+			f.Hint = fmt.Sprintf("This server asks %d. %s", p.Witnesses, f.Hint)
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+func (h *editor) newRoom(x *shell.Request) error {
+	chosen, ok := findPreset(x.QueryParam("preset"))
+	if !ok {
+		data := map[string]any{"Presets": presets, "Gains": &h.gains}
+		return x.Render(http.StatusOK, "room-new", shell.View{Data: data, Beacon: beaconTrouble(h.control)})
+	}
+	ctx, cancel := x.Wait()
+	defer cancel()
+	p := editorPage{Form: chosen.form(x.Now(), h.defaultBeacon()), Trial: defaultTrial(), IsNet: chosen.IsNet(), Focus: -1}
+	return h.showEditor(ctx, x, http.StatusOK, p)
+}
+
+func (h *editor) showDraft(x *shell.Request) error {
+	ctx, cancel := x.Wait()
+	defer cancel()
+	d, err := draftOf(ctx, h.control, x)
+	if err != nil {
+		return err
+	}
+	return h.showEditor(ctx, x, http.StatusOK, editorPage{
+		ID: d.ID, Version: d.Version, Form: newRoomForm(d.Draft.Config, d.Host), Problems: d.Problems, Trial: defaultTrial(), Focus: -1,
+	})
+}
+
+// draft finds the draft that the path names.
+func draftOf(ctx context.Context, rooms *control.Rooms, x *shell.Request) (control.Draft, error) {
+	id, err := uuid.Parse(x.Param("id"))
+	if err != nil {
+		return control.Draft{}, control.ErrDraftUnknown
+	}
+	return rooms.Draft(ctx, x.Actor, id)
+}
+
+// showEditor fills in what does not depend on the draft.
+func (h *editor) showEditor(ctx context.Context, x *shell.Request, status int, p editorPage) error {
+	var err error
+	if h.hosts != nil {
+		if p.Hosts, err = h.hosts(ctx, x.Actor); err != nil {
+			return err
+		}
+	}
+	if p.Form.Host != "" && !slices.Contains(p.Hosts, p.Form.Host) {
+		p.Hosts = append(p.Hosts, p.Form.Host) // it is shown, and refused when the room is published
+	}
+	p.Beacons = h.beacons()
+	if b := p.Form.Value("beacon"); b != "" && !slices.Contains(p.Beacons, b) {
+		p.Beacons = append(p.Beacons, b)
+	}
+	p.Witnesses = len(h.control.Rooms.Witnesses)
+	p.BaseURL = h.baseURL(p.Form.Host)
+	if p.Outline = p.Form.outline(); p.Form.Value("opens") == "" {
+		p.Outline = []string{atOnce}
+	}
+	p.Problems = byLine(p.Problems)
+	return x.Render(status, "room-editor", shell.View{
+		Data: p, Problems: p.Problems, Beacon: beaconTrouble(h.control),
+	})
+}
+
+// byLine names the lines of a field that problems concern, and gives a problem of several lines once.
+func byLine(problems invalid.List) (list invalid.List) {
+	lines := map[invalid.Problem][]string{}
+	for _, p := range problems {
+		if rows, line, ok := fieldLine(p); ok {
+			lines[rows] = append(lines[rows], line)
+		}
+	}
+	for _, p := range problems {
+		if rows, _, ok := fieldLine(p); ok {
+			of := lines[rows]
+			if of == nil {
+				continue // given above
+			}
+			lines[rows] = nil
+			what := "line "
+			if len(of) > 1 {
+				what = "lines "
+			}
+			p.Detail = what + strings.Join(of, ", ") + " " + rows.Detail
+		}
+		list = append(list, p)
+	}
+	return list
+}
+
+// fieldLine returns the line of a field that a problem concerns, and the problem without it; false if the field has
+// no lines.
+func fieldLine(p invalid.Problem) (of invalid.Problem, line string, ok bool) {
+	list, rest, _ := strings.Cut(p.Field, "[")
+	index, member, _ := strings.Cut(rest, "]")
+	n, err := strconv.Atoi(index)
+	s, _ := setting.Find(list)
+	if err != nil || newField(s, "", true).Control != "lines" {
+		return of, "", false
+	}
+	of = invalid.Problem{Field: list, Detail: strings.TrimSpace(strings.TrimPrefix(member, ".") + " " + p.Detail)}
+	return of, strconv.Itoa(n + 1), true
+}
+
+// baseURL is what stands before the slug in a room's address.
+func (h *editor) baseURL(host string) string {
+	var record pgroom.Room
+	if host != "" {
+		record.Host = &host
+	}
+	return h.control.Rooms.URL(record)
+}
+
+// beacons are those that rooms may use, the server's default first.
+func (h *editor) beacons() []string {
+	var list []string
+	for _, chain := range h.control.Rooms.Chains {
+		list = append(list, "drand:"+chain.ID)
+	}
+	return append(list, fairness.NoBeacon)
+}
+
+func (h *editor) defaultBeacon() string { return h.beacons()[0] }
+
+// editDraft does what the button says.
+func (h *editor) editDraft(x *shell.Request) error {
+	ctx, cancel := x.Wait()
+	defer cancel()
+	var d control.Draft
+	var err error
+	if x.Param("id") != "" {
+		if d, err = draftOf(ctx, h.control, x); err != nil {
+			return err
+		}
+	}
+	p := readEditor(x, d)
+	if p.Form.Value("slug") == "" {
+		p.Form.set("slug", format.Slug(p.Form.Value("title")))
+	}
+	e := &edit{editor: h, x: x, stored: d, page: p}
+	verb, argument, _ := strings.Cut(x.Form("do"), ":")
+	switch verb {
+	case "", "save":
+		return e.save(ctx)
+	case "publish":
+		return e.publish(ctx)
+	case "publish-saved":
+		e.page.Form, e.stored.Version = newRoomForm(d.Draft.Config, d.Host), e.page.Version
+		return e.create(ctx)
+	case "delete":
+		return e.remove(ctx)
+	}
+	if !e.page.change(verb, argument) {
+		return invalid.Field("", "the form has no such button: load the page again")
+	}
+	return h.showEditor(ctx, x, http.StatusOK, e.page)
+}
+
+// readEditor takes the whole form.
+func readEditor(x *shell.Request, d control.Draft) editorPage {
+	v := x.Request().PostForm
+	version, err := strconv.ParseInt(v.Get("version"), 10, 64)
+	if err != nil {
+		version = -1 // of no draft
+	}
+	return editorPage{ID: d.ID, Version: version, Form: readRoomForm(v), Capacity: readCapacityForm(v), Trial: readTrialForm(v), Focus: -1}
+}
+
+// change does what only changes the form; false for no such button.
+func (p *editorPage) change(verb, argument string) bool {
+	switch verb {
+	case "add-window":
+		p.Form.addWindow()
+		p.Focus = len(p.Form.Windows) - 1
+	case "remove-window":
+		i, err := strconv.Atoi(argument)
+		if err != nil {
+			return false
+		}
+		p.Form.removeWindow(i)
+	case "calculate", "use-capacity":
+		f, ok := p.Capacity.flow()
+		if !ok {
+			p.Problems = invalid.List{{Field: "capacity", Detail: "give a number of people, and how long each of them stays"}}
+			return true
+		}
+		p.Flow = &f
+		if verb == "use-capacity" {
+			p.Form.set("outflow.per_minute", strconv.FormatUint(uint64(f.PerMinute), 10))
+			p.Form.set("outflow.max_active", strconv.FormatUint(uint64(f.Capacity), 10))
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// edit is one change of a draft.
+type edit struct {
+	*editor
+	x      *shell.Request
+	stored control.Draft
+	page   editorPage
+}
+
+// store saves the draft as it is typed.
+func (e *edit) store(ctx context.Context) (control.Draft, error) {
+	config, err := e.page.Form.config(e.stored.Draft.Config)
+	if err != nil {
+		return control.Draft{}, fmt.Errorf("write draft: %w", err)
+	}
+	return e.control.SaveDraft(ctx, e.x.Actor, e.stored.ID, e.page.Version, e.page.Form.Host, config)
+}
+
+func (e *edit) save(ctx context.Context) error {
+	d, err := e.store(ctx)
+	if err != nil {
+		return e.refused(ctx, err)
+	}
+	return e.x.Done("/drafts/"+d.ID.String(), "draft-saved")
+}
+
+// publish saves the draft first, so that nothing typed is lost if the room
+// cannot be made, or somebody thinks again.
+func (e *edit) publish(ctx context.Context) error {
+	d, err := e.store(ctx)
+	if err != nil {
+		return e.refused(ctx, err)
+	}
+	e.stored, e.page.ID, e.page.Version = d, d.ID, d.Version
+	if err := e.control.Publishable(ctx, e.x.Actor, d); err != nil {
+		return e.refused(ctx, err)
+	}
+	if !e.x.IsConfirmed() {
+		fields := map[string]string{"do": "publish-saved", "version": strconv.FormatInt(d.Version, 10)}
+		action := e.page.Action()
+		return e.x.ConfirmFields(e.publishQuestion(d.Config(), e.page.Form), fields, action, action)
+	}
+	return e.create(ctx)
+}
+
+// create makes the room of the draft as it is saved.
+func (e *edit) create(ctx context.Context) error {
+	d := e.stored
+	r, err := e.control.Publish(ctx, e.x.Actor, d.ID, d.Version)
+	if errors.Is(err, control.ErrChanged) {
+		return err // between saving and publishing: what is saved now is on the draft's page
+	}
+	if errors.Is(err, room.ErrExists) {
+		err = invalid.Field("slug", control.SlugTaken)
+	}
+	if err != nil {
+		return e.refused(ctx, err)
+	}
+	return e.x.Done("/rooms/"+r.Slug, "room-published")
+}
+
+func (e *edit) remove(ctx context.Context) error {
+	if e.stored.ID == uuid.Nil {
+		return e.x.Done("/rooms", "")
+	}
+	if !e.x.IsConfirmed() {
+		return e.x.Confirm(shell.Ask("Delete this draft?", "Delete draft", "A deleted draft cannot be restored.").Dangerous(), "/drafts/"+e.stored.ID.String())
+	}
+	if err := e.control.DeleteDraft(ctx, e.x.Actor, e.stored.ID); err != nil {
+		return err
+	}
+	return e.x.Done("/rooms", "draft-deleted")
+}
+
+// refused shows the form again with what is wrong, or beside what somebody else
+// has saved.
+func (e *edit) refused(ctx context.Context, err error) error {
+	if errors.Is(err, control.ErrChanged) {
+		return e.conflict(ctx)
+	}
+	wrong, ok := errors.AsType[*invalid.Error](err)
+	if !ok {
+		return err
+	}
+	e.page.Problems = wrong.Problems
+	return e.showEditor(ctx, e.x, http.StatusBadRequest, e.page)
+}
+
+// conflictPage shows two versions of something, and lets one be chosen.
+type conflictPage struct {
+	Title   string
+	Who     string // saved the other one; empty when nobody is named
+	Changed any    // when, a time
+	Rows    []conflictRow
+	Action  string
+	Button  string
+	Fields  []shell.Field // what was typed, to be sent again
+	Back    string        // where the other version is
+}
+
+// conflictRow is a member that differs.
+type conflictRow struct{ Label, Theirs, Yours string }
+
+func (e *edit) conflict(ctx context.Context) error {
+	theirs, err := draftOf(ctx, e.control, e.x)
+	if err != nil {
+		return err
+	}
+	e.x.Request().PostForm.Set("version", strconv.FormatInt(theirs.Version, 10))
+	e.x.Request().PostForm.Set("do", "save")
+	typed, err := e.page.Form.config(e.stored.Draft.Config)
+	if err != nil {
+		return err
+	}
+	yours, other := newRoomForm(typed, e.page.Form.Host), newRoomForm(theirs.Draft.Config, theirs.Host)
+	return e.x.Render(http.StatusConflict, "room-conflict", shell.View{Data: conflictPage{
+		Title: "This draft was changed meanwhile", Who: theirs.By, Changed: theirs.Changed,
+		Rows: differences(other.draftLines(), yours.draftLines()), Action: e.page.Action(), Button: "Save mine over it", Fields: e.x.Fields(), Back: e.page.Action(),
+	}})
+}
+
+// draftLines are the members of a draft's form in words, to compare two of them.
+func (f *roomForm) draftLines() []line {
+	return append(f.lines(formSettings()), line{"Host", f.Host}, line{"Windows", f.windowLines("the opening")})
+}
+
+// yesNo is a flag in words.
+func yesNo(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "no"
+}
+
+func differences(theirs, yours []line) []conflictRow {
+	var rows []conflictRow
+	for i := range theirs {
+		if theirs[i].value != yours[i].value {
+			rows = append(rows, conflictRow{theirs[i].label, theirs[i].value, yours[i].value})
+		}
+	}
+	return rows
+}

@@ -1,0 +1,48 @@
+package rooms
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// AtOnce is the outline of a room that opens when it is published.
+const AtOnce = atOnce
+
+// PresetNames lists the presets.
+func PresetNames() (names []string) {
+	for _, p := range presets {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// PresetConfig returns the configuration that a preset begins with, with other values of fields: names
+// and values in turn.
+func PresetConfig(name, slug string, fields ...string) (json.RawMessage, error) {
+	p, _ := findPreset(name)
+	form := p.form(time.Now(), "none")
+	form.set("slug", slug)
+	for i := 0; i+1 < len(fields); i += 2 {
+		form.set(fields[i], fields[i+1])
+	}
+	return form.config(nil)
+}
+
+// PresetVerdict returns the simulator's verdict on a preset, or "" if it cannot be simulated.
+func PresetVerdict(ctx context.Context, name string) (string, error) {
+	p, _ := findPreset(name)
+	if p.IsNet() {
+		return "", nil
+	}
+	editor := editorPage{Form: p.form(time.Now(), ""), Trial: defaultTrial()}
+	plan, problems := editor.plan(trialVisitors)
+	if err := problems.Err(); err != nil {
+		return "", err
+	}
+	result, err := simulateSale(ctx, plan, false)
+	if err != nil {
+		return "", err
+	}
+	return result.Findings[0], nil
+}

@@ -1,0 +1,23 @@
+package rooms_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/internal/consoletest"
+)
+
+// TestProblemsElsewhere names the fields of a draft as its form does, where a
+// page without them says what is wrong.
+func TestProblemsElsewhere(t *testing.T) {
+	t.Parallel()
+	s := consoletest.New(t)
+	d, err := s.Control.SaveDraft(t.Context(), consoletest.Actor(consoletest.Operator), uuid.Nil, 0, "", []byte(`{"title":"Later","claim":"1ms","windows":[{"length":"1ms"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Post(consoletest.Operator, "/console/drafts/"+d.ID.String()+"/rehearsal", "visitors", "10", "before", "10", "window", "1").Want(http.StatusBadRequest).
+		Has("<strong>Time to go in</strong>").Lacks("<code>claim</code>", "<code>windows")
+}

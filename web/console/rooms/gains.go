@@ -1,0 +1,45 @@
+package rooms
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/proofline/proofline/console/simulate"
+)
+
+// gains are what a bot gains by each preset, by the preset's name: the simulator's
+// words for the preset's own plan and crowd, so that the cards and the editor
+// cannot disagree. They are computed when they are first shown.
+type gains struct {
+	once  sync.Once
+	words map[string]string
+}
+
+// Of returns what a bot gains by a preset.
+func (g *gains) Of(name string) string {
+	g.once.Do(func() {
+		g.words = map[string]string{}
+		for _, p := range presets {
+			g.words[p.Name] = p.gain()
+		}
+	})
+	return g.words[name]
+}
+
+// gain simulates the sale that the editor proposes for the preset.
+func (p preset) gain() string {
+	if p.IsNet() {
+		return p.bots // its line begins at no moment that can be simulated
+	}
+	editor := editorPage{Form: p.form(time.Unix(0, 0), ""), Trial: defaultTrial()}
+	plan, problems := editor.plan(trialVisitors)
+	if len(problems) > 0 {
+		return p.bots
+	}
+	result, err := simulate.Run(context.Background(), plan, nil)
+	if err != nil {
+		return p.bots
+	}
+	return simulate.BotGain(result)
+}

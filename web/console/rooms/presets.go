@@ -1,0 +1,155 @@
+package rooms
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console/format"
+)
+
+// preset is a well-known way to run a line, to begin with.
+type preset struct {
+	Name    string
+	Title   string
+	Suits   string        // whom, in a sentence
+	bots    string        // what one gains, where that cannot be simulated
+	early   time.Duration // from the opening to the start
+	short   bool          // nobody can join from the start on
+	windows []presetWindow
+	net     *netPreset // it keeps nobody waiting as long as the site copes; nil: it does
+}
+
+// netPreset is what a safety net begins with. Sessions of so many a minute, who
+// each look around for five minutes and leave without a word, are about as many
+// as the limit.
+type netPreset struct {
+	perMinute, maxActive int
+	session              time.Duration
+}
+
+// IsNet tells whether the room is to be a safety net.
+func (p preset) IsNet() bool { return p.net != nil }
+
+// presetWindow opens windows of one length from a moment after the opening on.
+type presetWindow struct{ from, length time.Duration }
+
+const halfHour = 30 * time.Minute
+
+// presets are offered in this order.
+var presets = []preset{
+	{
+		Name: "draw-then-minutes", Title: "Draw until the start, then by the minute",
+		Suits: "Most sales: no visitor has to be there to the second, and later arrivals still queue in order.",
+		early: halfHour, windows: []presetWindow{{0, halfHour}, {halfHour, time.Minute}},
+	},
+	{
+		Name: "draw-then-queue", Title: "Draw until the start, then first come, first served",
+		Suits: "Audiences used to other waiting rooms: everyone who arrives before the start has an equal chance; later arrivals queue behind them.",
+		early: halfHour, windows: []presetWindow{{0, halfHour}, {halfHour, 100 * time.Millisecond}},
+	},
+	{
+		Name: "minutes", Title: "Windows of a minute",
+		Suits:   "Releases at a fixed time, with no line before it: a slow connection costs nothing, and arriving a minute later costs a minute.",
+		windows: []presetWindow{{0, time.Minute}},
+	},
+	{
+		Name: "queue", Title: "First come, first served",
+		Suits:   "Sites that are full now and then, with no fixed time that visitors wait for.",
+		windows: []presetWindow{{0, 100 * time.Millisecond}},
+	},
+	{
+		Name: "one-draw", Title: "One big draw",
+		Suits: "A lottery: visitors enter within a day, and it does not matter when. Limit entries per person at the shop.",
+		early: 24 * time.Hour, short: true, windows: []presetWindow{{0, 24 * time.Hour}},
+	},
+	{
+		Name: safetyNet, Title: "Safety net",
+		Suits:   "Sites that are open all year: no visitor waits until more come than the site can take. Then a line begins by itself, and ends by itself.",
+		bots:    "A bot gains ten seconds at most, once there is a line.",
+		windows: []presetWindow{{0, 10 * time.Second}},
+		net:     &netPreset{perMinute: 300, maxActive: 5000, session: 10 * time.Minute},
+	},
+}
+
+// safetyNet is the preset of rooms that open by themselves.
+const safetyNet = "safety-net"
+
+func findPreset(name string) (preset, bool) {
+	for _, p := range presets {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return preset{}, false
+}
+
+// form returns a room to begin with, which starts at the first full hour that
+// is a day away or more.
+func (p preset) form(now time.Time, beacon string) roomForm {
+	starts := now.UTC().Add(24*time.Hour + time.Hour - 1).Truncate(time.Hour)
+	opens := starts.Add(-p.early)
+	var f roomForm
+	f.set("opens", opens.Format(format.MomentLayout))
+	f.set("starts", starts.Format(format.MomentLayout))
+	f.set("outflow.per_minute", format.Number(room.DefaultPerMinute))
+	f.set("claim", format.Duration(room.DefaultClaim))
+	f.set("session", format.Duration(room.DefaultSession))
+	f.set("beacon", beacon)
+	if p.short {
+		f.set("closes", f.Value("starts"))
+	}
+	if p.net != nil { // it is there from when it is published until it is ended
+		f.set("opens", "")
+		f.set("starts", "")
+		f.set("outflow.per_minute", strconv.Itoa(p.net.perMinute))
+		f.set("outflow.max_active", strconv.Itoa(p.net.maxActive))
+		f.set("session", format.Duration(p.net.session))
+	}
+	for i, w := range p.windows {
+		row := windowField{Length: format.Duration(w.length)}
+		if i > 0 {
+			row.From = opens.Add(w.from).Format(format.MomentLayout)
+		}
+		f.Windows = append(f.Windows, row)
+	}
+	return f
+}
+
+// bar is one window in a drawing, in hundredths of its width.
+type bar struct {
+	X, Width float64
+	Late     bool // after the start
+}
+
+const (
+	drawnSpan = 40 * time.Minute // that a drawing shows
+	leastGap  = 1.2
+	leastBar  = 0.7
+)
+
+// Bars draws the windows of the first forty minutes, half an hour of which are
+// before the start. Windows that are too short to be seen are drawn as wide as
+// can be seen.
+func (p preset) Bars() []bar {
+	span := float64(drawnSpan)
+	early := min(p.early, halfHour)
+	offset := float64(halfHour - early)
+	var list []bar
+	for i, w := range p.windows {
+		end := float64(drawnSpan)
+		if p.short {
+			end = float64(halfHour)
+		}
+		if i+1 < len(p.windows) {
+			end = offset + float64(p.windows[i+1].from)
+		}
+		for at := offset + float64(w.from); at < end; {
+			width := min(float64(w.length)/span*100, (end-at)/span*100)
+			shown := min(max(width-leastGap, leastBar), 100-at/span*100)
+			list = append(list, bar{X: at / span * 100, Width: shown, Late: at >= float64(halfHour)})
+			at += max(width, leastBar+leastGap) / 100 * span
+		}
+	}
+	return list
+}

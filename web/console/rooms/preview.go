@@ -1,0 +1,138 @@
+package rooms
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/locale"
+	"github.com/proofline/proofline/room/style"
+	looks "github.com/proofline/proofline/web/brand"
+	"github.com/proofline/proofline/web/console/shell"
+	"github.com/proofline/proofline/web/page"
+)
+
+// previewView is what is chosen of a preview.
+type previewView struct {
+	subject
+	State, Lang, Scheme string
+	States              []page.Example
+	Languages           []languageView
+}
+
+// newPreviewView chooses what is there: the first of all states, the room's
+// own language, a light page.
+func newPreviewView(of subject, b *room.Brand, state, lang, scheme string) previewView {
+	v := previewView{
+		subject: of, State: page.PreviewOf(page.Sample{}, state).Name, States: page.Previews(page.Sample{}),
+		Lang: string(page.Match("", lang, looks.Languages(b)...)), Scheme: string(style.Light),
+	}
+	if scheme == string(style.Dark) {
+		v.Scheme = scheme
+	}
+	for _, code := range room.Languages {
+		v.Languages = append(v.Languages, languageView{Code: code, Name: locale.Name(code)})
+	}
+	return v
+}
+
+// preview answers with the page that shows what visitors see.
+func (b *brands) preview(x *shell.Request) error {
+	of, err := b.subject(x.Request().Context(), x)
+	if err != nil {
+		return err
+	}
+	return x.Page("room-preview", newPreviewView(of, &of.config.Brand, x.QueryParam("state"), x.QueryParam("lang"), x.QueryParam("scheme")))
+}
+
+// frame answers with the page as a visitor sees it, with sample figures.
+func (b *brands) frame(x *shell.Request) error {
+	of, err := b.subject(x.Request().Context(), x)
+	if err != nil {
+		return err
+	}
+	return b.picture(x, of, of.config.Brand, x.QueryParam)
+}
+
+// unsaved is frame with a brand that is not stored. What is wrong with it is
+// left out.
+func (b *brands) unsaved(x *shell.Request) error {
+	ctx, cancel := x.Wait()
+	defer cancel()
+	of, sent, _, err := b.read(ctx, x)
+	if err != nil {
+		return err
+	}
+	return b.picture(x, of, sent, x.Form)
+}
+
+// framePolicy is what a preview may load: it has its own style in it, by a
+// nonce, and its logo. It runs no script, sends no form, and only pages of ours
+// may show it.
+const framePolicy = "default-src 'none'; style-src 'self' 'nonce-%s'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+
+// picture answers with one state of a visitor's page in a brand.
+func (b *brands) picture(x *shell.Request, of subject, shown room.Brand, chosen func(string) string) error {
+	pages, err := b.visitor()
+	if err != nil {
+		return err
+	}
+	nonce, err := newNonce(rand.Reader)
+	if err != nil {
+		return err
+	}
+	v := newPreviewView(of, &shown, chosen("state"), chosen("lang"), chosen("scheme"))
+	in := page.Inline{Nonce: nonce, CSS: cssIn(&shown, style.Scheme(v.Scheme)), Logo: cmp.Or(shown.Logo, of.inherited)}
+	if v.Scheme == string(style.Dark) && shown.Dark.Logo != "" {
+		in.Logo = shown.Dark.Logo
+	}
+	var body bytes.Buffer
+	if err := pages.Preview(&body, page.PreviewOf(of.sample(&shown, page.Lang(v.Lang)), v.State).View, in); err != nil {
+		return fmt.Errorf("preview %s: %w", of.Path, err)
+	}
+	x.Response().Header().Set("Content-Security-Policy", fmt.Sprintf(framePolicy, nonce))
+	return x.HTMLBlob(http.StatusOK, body.Bytes())
+}
+
+// cssIn is the stylesheet of a brand; without its colours when they cannot be
+// read, as while somebody types.
+func cssIn(b *room.Brand, scheme style.Scheme) []byte {
+	look := looks.Looks(b)
+	css, err := look.In(scheme)
+	if errors.Is(err, page.ErrColor) {
+		look.Colors, look.Dark = page.Colors{}, page.Colors{}
+		css, _ = look.In(scheme) // nothing is left that could fail
+	}
+	return css
+}
+
+// sample is what previews are made of.
+func (s subject) sample(b *room.Brand, lang page.Lang) page.Sample {
+	sample := page.Sample{Room: s.room, Lang: lang, Now: s.now, Claim: room.DefaultClaim}
+	sample.Room.Offered, sample.Room.Texts = looks.Languages(b), looks.Texts(b, lang)
+	if s.config.Claim != nil {
+		sample.Claim = time.Duration(*s.config.Claim)
+	}
+	if u, ok := s.config.Target(""); ok {
+		sample.Target = u.Scheme + "://" + u.Host
+	}
+	return sample
+}
+
+// noManifest is in place of the manifest when there are no built files: then
+// previews have no style but the organizer's.
+const noManifest = `{"page.js": "page.js", "checker.js": "checker.js", "page.css": "page.css", "icon.svg": "icon.svg"}`
+
+// openPages prepares the visitor's pages.
+func openPages(manifest []byte) (*page.Pages, error) {
+	pages, err := page.New(manifest)
+	if len(manifest) == 0 || errors.Is(err, page.ErrManifest) {
+		return page.New([]byte(noManifest))
+	}
+	return pages, err
+}

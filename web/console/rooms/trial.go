@@ -1,0 +1,285 @@
+package rooms
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html/template"
+	"math"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/simulate"
+	"github.com/proofline/proofline/console/simulate/chart"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console/format"
+	"github.com/proofline/proofline/web/console/shell"
+)
+
+// Bounds of a sale that is tried out on the server, which may have real ones.
+const (
+	trialVisitors     = 50_000
+	trialVisitorsBusy = 10_000 // while some room has people in line
+	trialTimeout      = 12 * time.Second
+	trialsKept        = 16 // results
+	trialsAtOnce      = 1
+)
+
+// errTrialBusy is returned when sales are tried out already.
+var errTrialBusy = errors.New("another sale is being tried out: wait until that is done")
+
+// trialForm is what the simulator asks beside the room.
+type trialForm struct {
+	Visitors, Tickets string
+	Bots, NoShow      string // percent
+}
+
+func defaultTrial() trialForm { return trialForm{"20,000", "2,000", "10", "10"} }
+
+func readTrialForm(v url.Values) trialForm {
+	if !v.Has("sim_visitors") {
+		return defaultTrial()
+	}
+	get := func(name string) string { return format.Clean(v.Get(name)) }
+	return trialForm{get("sim_visitors"), get("sim_tickets"), get("sim_bots"), get("sim_no_show")}
+}
+
+// trialResult is what a page shows of a simulated sale.
+type trialResult struct {
+	Findings []string
+	Figures  []template.HTML
+}
+
+// trials runs simulations one after the other, and remembers the latest.
+type trials struct {
+	slots chan struct{}
+
+	mu    sync.Mutex // guards all below
+	busy  map[uuid.UUID]bool
+	known map[[sha256.Size]byte]*trialResult
+	order [][sha256.Size]byte // of known, the oldest first
+}
+
+func newTrials() *trials {
+	return &trials{slots: make(chan struct{}, trialsAtOnce), busy: map[uuid.UUID]bool{}, known: map[[sha256.Size]byte]*trialResult{}}
+}
+
+// run simulates a plan for somebody, who may run one at a time. Throttled, it
+// leaves half of its processor's time to others.
+func (t *trials) run(ctx context.Context, who uuid.UUID, p simulate.Plan, throttled bool) (*trialResult, error) {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("write plan: %w", err)
+	}
+	key := sha256.Sum256(text)
+	t.mu.Lock()
+	found, busy := t.known[key], t.busy[who]
+	if found == nil && !busy {
+		t.busy[who] = true
+	}
+	t.mu.Unlock()
+	switch {
+	case found != nil:
+		return found, nil
+	case busy:
+		return nil, errTrialBusy
+	}
+	defer func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.busy, who)
+	}()
+	select {
+	case t.slots <- struct{}{}:
+		defer func() { <-t.slots }()
+	case <-ctx.Done():
+		return nil, errTrialBusy
+	}
+	result, err := simulateSale(ctx, p, throttled)
+	if err == nil {
+		t.keep(key, result)
+	}
+	return result, err
+}
+
+// keep remembers a result, and forgets the oldest.
+func (t *trials) keep(key [sha256.Size]byte, r *trialResult) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, again := t.known[key]; again {
+		return
+	}
+	t.known[key] = r
+	if t.order = append(t.order, key); len(t.order) > trialsKept {
+		delete(t.known, t.order[0])
+		t.order = t.order[1:]
+	}
+}
+
+// compared are the window lengths that a plan is held against.
+func compared() []simulate.Duration {
+	return []simulate.Duration{simulate.Duration(fairness.MinWindow) * simulate.Duration(time.Millisecond), simulate.Duration(time.Minute)}
+}
+
+func simulateSale(ctx context.Context, p simulate.Plan, throttled bool) (*trialResult, error) {
+	rows, err := simulate.Compare(ctx, p, compared(), func(int, int, string) simulate.Progress { return throttle(throttled) })
+	if err != nil {
+		return nil, err
+	}
+	own := rows[0].Result
+	r := &trialResult{Findings: simulate.Findings(&p, own, rows[1:])}
+	r.Figures = append(r.Figures, chart.Waits("trial-waits", own), chart.Turns("trial-turns", own), chart.Advantage("trial-advantage", rows))
+	return r, nil
+}
+
+// throttle lets a simulation rest, if it is to.
+func throttle(on bool) simulate.Progress {
+	if on {
+		return control.Rests()
+	}
+	return nil
+}
+
+// plan is the sale that the form describes. Problems are those of the form's
+// fields.
+func (p *editorPage) plan(most int) (simulate.Plan, invalid.List) {
+	starts, closes, rules := p.Form.schedule()
+	plan := simulate.Default()
+	if !isSchedule(starts, closes, rules) {
+		return plan, invalid.List{{Field: "simulation", Detail: "needs windows that can be read: see above"}}
+	}
+	opens := rules[0].From
+	after := func(t fairness.Time) simulate.Duration {
+		return simulate.Duration(t-opens) * simulate.Duration(time.Millisecond)
+	}
+	plan.Room.Starts = after(starts)
+	if closes != fairness.Never {
+		end := after(closes)
+		plan.Room.Closes = &end
+	}
+	for _, r := range rules {
+		plan.Room.Windows = append(plan.Room.Windows, simulate.WindowRule{From: after(r.From), Length: simulate.Duration(r.Length) * simulate.Duration(time.Millisecond)})
+	}
+	if starts > opens {
+		plan.Arrivals.Shape = simulate.Early
+	}
+	problems := p.planFigures(&plan, most)
+	if len(problems) > 0 {
+		return plan, problems
+	}
+	for _, problem := range plan.Problems() {
+		problems.Add("simulation", fieldName(strings.TrimPrefix(problem.Field, "room."))+": "+problem.Detail)
+	}
+	return plan, problems
+}
+
+// planFigures takes the figures of the form.
+func (p *editorPage) planFigures(plan *simulate.Plan, most int) (problems invalid.List) {
+	visitors, ok := format.ReadCount(p.Trial.Visitors)
+	if !ok || visitors < 1 || int64(visitors) > int64(most) {
+		problems.Add("sim_visitors", fmt.Sprintf("must be a whole number from 1 to %s", format.Number(most)))
+	}
+	tickets, ok := format.ReadCount(p.Trial.Tickets)
+	if !ok || tickets > trialVisitors {
+		problems.Add("sim_tickets", fmt.Sprintf("must be a whole number from 0 to %s; 0 is enough for everybody", format.Number(trialVisitors)))
+	}
+	bots, ok := share(p.Trial.Bots)
+	if !ok {
+		problems.Add("sim_bots", "must be a share from 0 to 90 percent")
+	}
+	noShow, ok := share(p.Trial.NoShow)
+	if !ok {
+		problems.Add("sim_no_show", "must be a share from 0 to 90 percent")
+	}
+	perMinute, ok := format.ReadCount(p.Form.Value("outflow.per_minute"))
+	if !ok && p.Form.Value("outflow.per_minute") != "" {
+		problems.Add("simulation", "needs the people per minute: see above")
+	} else if p.Form.Value("outflow.per_minute") == "" {
+		perMinute = room.DefaultPerMinute
+	}
+	maxActive, _ := format.ReadCount(p.Form.Value("outflow.max_active"))
+	plan.Visitors, plan.Tickets = int(visitors), int(tickets)
+	plan.Bots.Count = int(math.Round(float64(visitors) * bots))
+	plan.People.NoShow = noShow
+	plan.Room.Outflow = simulate.Outflow{PerMinute: perMinute, MaxActive: maxActive}
+	if d, ok := format.ReadLength(p.Form.Value("claim")); ok && d > 0 {
+		plan.Room.Claim = simulate.Duration(d)
+	}
+	if d, ok := format.ReadLength(p.Form.Value("session")); ok && d > 0 {
+		plan.Room.Session = simulate.Duration(d)
+	}
+	return problems
+}
+
+// share reads percent, at most 90.
+func share(text string) (float64, bool) {
+	x, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, "%")), 64)
+	return x / 100, err == nil && x >= 0 && x <= 90
+}
+
+// Names are the names of the simulator's fields, where the problems do not
+// stand beside them.
+func (editorPage) Names() map[string]string {
+	return map[string]string{"sim_visitors": "Visitors", "sim_tickets": "Tickets on sale", "sim_bots": "Bots", "sim_no_show": "Do not come"}
+}
+
+// trySale simulates the draft as it is typed. A script gets the part of the
+// page that shows it.
+func (h *editor) trySale(x *shell.Request) error {
+	ctx, cancel := context.WithTimeout(x.Request().Context(), trialTimeout)
+	defer cancel()
+	var d control.Draft
+	var err error
+	if x.Param("id") != "new" {
+		if d, err = draftOf(ctx, h.control, x); err != nil {
+			return err
+		}
+	}
+	p := readEditor(x, d)
+	status := http.StatusOK
+	if p.Result, p.Problems = h.trial(ctx, x.Actor.ID, &p); p.Problems != nil {
+		status = http.StatusBadRequest
+	}
+	if p.Part = x.Form("part") == "1"; p.Part {
+		return x.RenderPart(status, "room-editor", "trial-result", shell.View{Data: p, Problems: p.Problems})
+	}
+	return h.showEditor(ctx, x, status, p)
+}
+
+// trial simulates what a form says.
+func (h *editor) trial(ctx context.Context, who uuid.UUID, p *editorPage) (*trialResult, invalid.List) {
+	busy := h.control.IsServing()
+	most := trialVisitors
+	if busy {
+		most = trialVisitorsBusy
+	}
+	plan, problems := p.plan(most)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	result, err := h.trials.run(ctx, who, plan, busy)
+	wrong, isWrong := errors.AsType[*invalid.Error](err)
+	switch {
+	case isWrong:
+		return nil, wrong.Problems
+	case errors.Is(err, errTrialBusy):
+		return nil, invalid.List{{Field: "simulation", Detail: errTrialBusy.Error()}}
+	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
+		return nil, invalid.List{{Field: "simulation", Detail: "took too long: try fewer visitors"}}
+	case err != nil:
+		h.log.Error("a sale could not be simulated", "err", err)
+		return nil, invalid.List{{Field: "simulation", Detail: "did not work; the server's log says why"}}
+	}
+	return result, nil
+}
