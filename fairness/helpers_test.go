@@ -57,6 +57,10 @@ func (o *fakeOracle) VerifyCosignature(witness string, size uint64, root [HashSi
 	return at, nil
 }
 
+func (o *fakeOracle) VerifyRound(b *Beacon, round uint64, signature []byte) error {
+	return b.Verify(round, signature)
+}
+
 func fakeCosignature(witness string, size uint64, root [HashSize]byte, at Time) (c Cosignature) {
 	binary.BigEndian.PutUint64(c[4:], uint64(at))
 	sum := sha256.Sum256(append(binary.BigEndian.AppendUint64([]byte(witness), size), append(root[:], c[4:12]...)...))

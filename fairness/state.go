@@ -15,6 +15,8 @@ type Oracle interface {
 	// VerifyCosignature returns when a witness, given by its verifier key, cosigned the room's
 	// checkpoint of that size and root, or an error if the cosignature does not verify.
 	VerifyCosignature(witness string, size uint64, root [HashSize]byte, c Cosignature) (Time, error)
+	// VerifyRound returns nil if the signature is that of a chain's round, as [Beacon.Verify] does.
+	VerifyRound(b *Beacon, round uint64, signature []byte) error
 }
 
 // State is the state of a room after the entries applied so far. The zero value has no entries. It
@@ -252,7 +254,7 @@ func (e *Draw) apply(s *State, oracle Oracle) error {
 	if e.Window != w.Index {
 		return violation(RuleDraw, "window %d, but %d comes next", e.Window, w.Index)
 	}
-	if err := e.checkRound(s.policy.Beacon, w.round); err != nil {
+	if err := e.checkRound(s.policy.Beacon, w.round, oracle); err != nil {
 		return err
 	}
 	if err := e.checkCosignatures(s, w, oracle); err != nil {
@@ -271,7 +273,7 @@ func (e *Draw) apply(s *State, oracle Oracle) error {
 }
 
 // checkRound checks the public randomness: its time has come, and the chain signed it.
-func (e *Draw) checkRound(b *Beacon, round uint64) error {
+func (e *Draw) checkRound(b *Beacon, round uint64, oracle Oracle) error {
 	if b == nil && len(e.Signature) > 0 {
 		return violation(RuleBeacon, "a beacon signature in a room without a beacon")
 	}
@@ -281,7 +283,7 @@ func (e *Draw) checkRound(b *Beacon, round uint64) error {
 	if appears := b.Emitted(round); int64(e.Time) < appears {
 		return violation(RuleBeacon, "time %d, but round %d appears at %d", e.Time, round, appears)
 	}
-	if err := b.Verify(round, e.Signature); err != nil {
+	if err := oracle.VerifyRound(b, round, e.Signature); err != nil {
 		return violation(RuleBeacon, "%v", err)
 	}
 	return nil

@@ -162,6 +162,10 @@ func (o *realOracle) VerifyProof(key [PublicKeySize]byte, alpha []byte, proof [P
 	return public.Verify(alpha, proof[:])
 }
 
+func (o *realOracle) VerifyRound(b *Beacon, round uint64, signature []byte) error {
+	return b.Verify(round, signature)
+}
+
 // story writes the room of the vectors.
 type story struct {
 	t *testing.T

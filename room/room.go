@@ -503,3 +503,8 @@ func (o *outside) VerifyCosignature(witness string, size uint64, root [fairness.
 		audit.Cosignature(c))
 	return fairness.Time(seconds * 1000), err
 }
+
+// VerifyRound implements [fairness.Oracle].
+func (o *outside) VerifyRound(b *fairness.Beacon, round uint64, signature []byte) error {
+	return b.Verify(round, signature)
+}

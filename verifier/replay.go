@@ -12,12 +12,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/vrf"
 )
-
-// ahead is the number of bundles that are fetched and hashed before they are replayed, which hides
-// the latency of a distant server. A bundle has about 20 KB, at most 16 MB.
-const ahead = 32
 
 // auditor is one audit under way.
 type auditor struct {
@@ -32,6 +27,7 @@ type auditor struct {
 	fault    error       // error of the next, malformed bundle
 	keptRoot *audit.Hash // root at the size of the kept checkpoint
 
+	group *group      // current group
 	block *block      // current bundle
 	done  int         // applied entries of block
 	part  *audit.Tree // tree including the first entries of block, as far as requested
@@ -63,9 +59,9 @@ func blocks(ctx context.Context, src Source, size uint64) iter.Seq[*block] {
 		var work sync.WaitGroup
 		defer work.Wait()
 		defer cancel()
-		pending := make(chan chan *block, ahead)
+		pending := make(chan chan *block, readAhead)
 		for next := uint64(0); next < size || len(pending) > 0; {
-			for ; next < size && len(pending) < ahead; next += audit.TileWidth {
+			for ; next < size && len(pending) < readAhead; next += audit.TileWidth {
 				t := audit.Tile{Level: -1, Index: next / audit.TileWidth, Width: int(min(audit.TileWidth, size-next))}
 				one := make(chan *block, 1)
 				work.Go(func() { one <- readBlock(ctx, src, t) })
@@ -100,29 +96,37 @@ func readBlock(ctx context.Context, src Source, t audit.Tile) *block {
 // hashes, so that the history still gets its own verdict.
 func (a *auditor) read(ctx context.Context) error {
 	kept, errKept := Unverified(a.trust.Kept)
-	for b := range blocks(ctx, a.src, a.head.Size) {
-		if b.err != nil {
-			return b.err
-		}
-		a.block, a.part = b, nil
-		for a.done = 0; a.done < len(b.entries) && !a.broken; a.done++ {
-			a.entry(b.entries[a.done])
-		}
-		if errKept == nil && a.keptRoot == nil && kept.Size <= a.tree.Size()+uint64(len(b.leaves)) {
-			a.part = nil
-			root := a.rootAfter(kept.Size - a.tree.Size())
-			a.keptRoot = &root
-		}
-		if b.fault != nil {
-			a.fault = fmt.Errorf("%s: %w", b.tile.Path(), b.fault)
-			return nil
-		}
-		a.grow(b)
-		if a.trust.Progress != nil {
-			a.trust.Progress(a.tree.Size(), a.head.Size)
+	for g := range groups(ctx, a.src, a.head.Size) {
+		a.group = g
+		for _, b := range g.blocks {
+			if b.err != nil {
+				return b.err
+			}
+			a.replay(b)
+			if errKept == nil && a.keptRoot == nil && kept.Size <= a.tree.Size()+uint64(len(b.leaves)) {
+				a.part = nil
+				root := a.rootAfter(kept.Size - a.tree.Size())
+				a.keptRoot = &root
+			}
+			if b.fault != nil {
+				a.fault = fmt.Errorf("%s: %w", b.tile.Path(), b.fault)
+				return nil
+			}
+			a.grow(b)
+			if a.trust.Progress != nil {
+				a.trust.Progress(a.tree.Size(), a.head.Size)
+			}
 		}
 	}
 	return nil
+}
+
+// replay applies the entries of a bundle.
+func (a *auditor) replay(b *block) {
+	a.block, a.part = b, nil
+	for a.done = 0; a.done < len(b.entries) && !a.broken; a.done++ {
+		a.entry(b.entries[a.done])
+	}
 }
 
 // grow adds a bundle to the tree; a full one in one step.
@@ -220,16 +224,6 @@ func (a *auditor) rootAfter(n uint64) audit.Hash {
 		a.part.Append(a.block.leaves[a.part.Size()-a.tree.Size()])
 	}
 	return a.part.Root()
-}
-
-// VerifyProof implements [fairness.Oracle].
-func (a *auditor) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte,
-	proof [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
-	public, err := vrf.NewPublicKey(key[:])
-	if err != nil {
-		return [fairness.BetaSize]byte{}, err
-	}
-	return public.Verify(alpha, proof[:])
 }
 
 // VerifyCosignature implements [fairness.Oracle].

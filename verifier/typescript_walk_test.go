@@ -62,6 +62,10 @@ func (w *walk) VerifyCosignature(string, uint64, [fairness.HashSize]byte, fairne
 	return 0, errors.New("there are no witnesses")
 }
 
+func (w *walk) VerifyRound(b *fairness.Beacon, round uint64, signature []byte) error {
+	return b.Verify(round, signature)
+}
+
 // try applies an entry and records the rule that refuses it, if any.
 func (w *walk) try(e fairness.Entry) bool {
 	text := e.AppendEntry(nil)

@@ -32,7 +32,6 @@ import (
 
 	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/room"
-	"github.com/proofline/proofline/room/pgroom"
 )
 
 // Intervals and limits.
@@ -56,15 +55,9 @@ var (
 	ErrSpan = errors.New("invalid time span")
 )
 
-// Records has the rooms of the database, also those that have ended; [pgroom.ErrNotFound].
-type Records interface {
-	Get(ctx context.Context, slug string) (pgroom.Room, error)
-}
-
 // Options configures [New]. Rooms, Store and Log are required.
 type Options struct {
 	Rooms   *room.Rooms
-	Records Records
 	Store   *pglive.Store
 	Name    string // of this machine, for display
 	Version string // of the program

@@ -354,3 +354,8 @@ func (o *oracle) VerifyCosignature(string, uint64, [fairness.HashSize]byte,
 	fairness.Cosignature) (fairness.Time, error) {
 	return 0, errors.New("a simulated room has no witnesses")
 }
+
+// VerifyRound implements [fairness.Oracle].
+func (o *oracle) VerifyRound(*fairness.Beacon, uint64, []byte) error {
+	return errors.New("a simulated room has no beacon")
+}

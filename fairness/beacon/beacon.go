@@ -117,7 +117,7 @@ func (c Chain) Verify(round uint64, signature []byte) error {
 	if err != nil {
 		return err
 	}
-	message := sha256.Sum256(binary.BigEndian.AppendUint64(nil, round))
+	message := messageOf(round)
 	if round < 1 || len(signature) != SignatureSize || !bls.Verify(key, message[:], signature) {
 		return fmt.Errorf("%w: round %d of chain %x", ErrSignature, round, c.Hash())
 	}

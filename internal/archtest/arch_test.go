@@ -27,7 +27,7 @@ var core = []string{"vrf", "fairness", "fairness/beacon", "audit", "verifier"}
 var serverSide = []string{"fairness/next.go", "fairness/standing.go", "fairness/undo.go"}
 
 // coreLines is the maximum length of the rest of the core, without tests and blank lines.
-const coreLines = 3600
+const coreLines = 4000
 
 // pkg is a package in the output of go list.
 type pkg struct {
@@ -64,9 +64,10 @@ func list(t *testing.T, args ...string) map[string]pkg {
 // not listed may import anything.
 func TestImports(t *testing.T) {
 	allowed := map[string][]string{
-		"vrf":                   {"github.com/cloudflare/circl/group"},
-		"fairness":              {"github.com/cloudflare/circl/xof", module + "fairness/beacon"},
-		"fairness/beacon":       {"github.com/cloudflare/circl/sign/bls"},
+		"vrf":      {"github.com/cloudflare/circl/group"},
+		"fairness": {"github.com/cloudflare/circl/xof", module + "fairness/beacon"},
+		"fairness/beacon": {"github.com/cloudflare/circl/sign/bls",
+			"github.com/cloudflare/circl/ecc/bls12381"},
 		"fairness/beacon/relay": {module + "fairness/beacon"},
 		"fairness/beacon/local": {module + "fairness/beacon", module + "fairness/beacon/relay",
 			"github.com/cloudflare/circl/sign/bls"},

@@ -310,6 +310,11 @@ func (r *Room) VerifyCosignature(witness string, size uint64, root [fairness.Has
 	return fairness.Time(seconds * 1000), err
 }
 
+// VerifyRound implements [fairness.Oracle].
+func (r *Room) VerifyRound(b *fairness.Beacon, round uint64, signature []byte) error {
+	return b.Verify(round, signature)
+}
+
 func (r *Room) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = fmt.Errorf(format, args...)

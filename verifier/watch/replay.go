@@ -185,3 +185,8 @@ func (r *replay) VerifyCosignature(witness string, size uint64, root [fairness.H
 	}
 	return fairness.Time(seconds * 1000), err
 }
+
+// VerifyRound implements [fairness.Oracle].
+func (r *replay) VerifyRound(b *fairness.Beacon, round uint64, signature []byte) error {
+	return b.Verify(round, signature)
+}

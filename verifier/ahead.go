@@ -1,0 +1,194 @@
+package verifier
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"iter"
+	"sync"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/beacon"
+	"github.com/proofline/proofline/vrf"
+)
+
+// Bundles are read in this order: up to readAhead are fetched and hashed, then groupSize of them form
+// a group whose proofs are verified while the group before it is replayed. A bundle has about 20 KB,
+// at most 16 MB.
+const (
+	readAhead = 16
+	groupSize = 32
+)
+
+// group is a run of bundles whose VRF proofs and beacon signatures are verified together, which is
+// faster than one by one, and on other cores than the replay. The replay asks for the results when
+// the rules need them: a proof that the group lacks, or that did not verify, is verified again there,
+// so that the verdict and its wording do not depend on the grouping.
+type group struct {
+	blocks []*block
+	work   sync.WaitGroup
+	proofs map[proof][fairness.BetaSize]byte // outputs of the proofs that verify
+	rounds map[beacon.Signed]struct{}        // nil unless all verify
+}
+
+// proof is a VRF proof with its input.
+type proof struct {
+	alpha string
+	proof [fairness.ProofSize]byte
+}
+
+// scanner finds the proofs in the entries of a transcript, before they are applied.
+type scanner struct {
+	parser   fairness.Parser
+	roomHash [fairness.HashSize]byte
+	policy   *fairness.Policy                // nil: the room entry is malformed
+	frozen   map[fairness.WindowIndex]uint64 // rounds of windows that are not drawn yet
+}
+
+// maxFrozen limits the undrawn windows that a scanner remembers. Draws of others are verified by the
+// replay.
+const maxFrozen = 1 << 16
+
+// groups yields the bundles of a log in order, in groups whose proofs are being verified.
+func groups(ctx context.Context, src Source, size uint64) iter.Seq[*group] {
+	return func(yield func(*group) bool) {
+		s := scanner{frozen: map[fairness.WindowIndex]uint64{}}
+		var before *group // being verified
+		defer func() {
+			if before != nil {
+				before.work.Wait()
+			}
+		}()
+		next := &group{}
+		for b := range blocks(ctx, src, size) {
+			next.blocks = append(next.blocks, b)
+			if b.err != nil || b.fault != nil {
+				break // the audit ends there
+			}
+			if len(next.blocks) < groupSize {
+				continue
+			}
+			s.verify(next)
+			if before != nil && !yield(before) {
+				next.work.Wait()
+				return
+			}
+			before, next = next, &group{}
+		}
+		s.verify(next)
+		if before == nil || yield(before) {
+			yield(next)
+		}
+		next.work.Wait()
+	}
+}
+
+// verify starts to verify the proofs of a group.
+func (s *scanner) verify(g *group) {
+	var freezes []*fairness.Freeze
+	var rounds []beacon.Signed
+	for _, b := range g.blocks {
+		for i, text := range b.entries {
+			switch {
+			case b.tile.Index == 0 && i == 0:
+				s.room(text)
+			case s.policy == nil:
+			case bytes.HasPrefix(text, []byte(fairness.KindFreeze+" ")):
+				if e, err := s.parser.Parse(text); err == nil {
+					f := *e.(*fairness.Freeze) //nolint:errcheck,forcetypeassert // of this kind
+					freezes = append(freezes, &f)
+					s.remember(&f)
+				}
+			case bytes.HasPrefix(text, []byte(fairness.KindDraw+" ")):
+				if e, err := s.parser.Parse(text); err == nil {
+					d := e.(*fairness.Draw) //nolint:errcheck,forcetypeassert // of this kind
+					rounds = s.appendRound(rounds, d)
+				}
+			}
+		}
+	}
+	if len(freezes) > 0 {
+		g.work.Go(func() { g.proofs = s.verifyProofs(freezes) })
+	}
+	if len(rounds) > 0 {
+		g.work.Go(func() { g.rounds = s.verifyRounds(rounds) })
+	}
+}
+
+// room reads the room entry, which has the keys.
+func (s *scanner) room(text []byte) {
+	e, _ := fairness.ParseEntry(text)
+	if r, ok := e.(*fairness.Room); ok {
+		s.policy, s.roomHash = &r.Policy, sha256.Sum256(text)
+	}
+}
+
+func (s *scanner) remember(f *fairness.Freeze) {
+	if len(s.frozen) < maxFrozen {
+		s.frozen[f.Window] = f.Round
+	}
+}
+
+// appendRound appends the round and signature of a draw, if it can be verified beforehand.
+func (s *scanner) appendRound(list []beacon.Signed, d *fairness.Draw) []beacon.Signed {
+	round, ok := s.frozen[d.Window]
+	delete(s.frozen, d.Window)
+	if !ok || s.policy.Beacon == nil || len(d.Signature) != beacon.SignatureSize {
+		return list
+	}
+	return append(list, beacon.Signed{Round: round, Signature: [beacon.SignatureSize]byte(d.Signature)})
+}
+
+// verifyProofs returns the outputs of the VRF proofs that verify.
+func (s *scanner) verifyProofs(freezes []*fairness.Freeze) map[proof][fairness.BetaSize]byte {
+	key, err := vrf.NewPublicKey(s.policy.VRFKey[:])
+	if err != nil {
+		return nil
+	}
+	outputs := make(map[proof][fairness.BetaSize]byte, len(freezes))
+	for _, f := range freezes {
+		alpha := fairness.Alpha(s.roomHash, f)
+		if beta, err := key.Verify(alpha, f.Proof[:]); err == nil {
+			outputs[proof{string(alpha), f.Proof}] = beta
+		}
+	}
+	return outputs
+}
+
+// verifyRounds returns the rounds if the signatures of all of them verify.
+func (s *scanner) verifyRounds(rounds []beacon.Signed) map[beacon.Signed]struct{} {
+	if s.policy.Beacon.VerifyAll(rounds) != nil {
+		return nil
+	}
+	verified := make(map[beacon.Signed]struct{}, len(rounds))
+	for _, r := range rounds {
+		verified[r] = struct{}{}
+	}
+	return verified
+}
+
+// VerifyProof implements [fairness.Oracle].
+func (a *auditor) VerifyProof(key [fairness.PublicKeySize]byte, alpha []byte,
+	given [fairness.ProofSize]byte) ([fairness.BetaSize]byte, error) {
+	a.group.work.Wait()
+	if beta, ok := a.group.proofs[proof{string(alpha), given}]; ok {
+		return beta, nil
+	}
+	public, err := vrf.NewPublicKey(key[:])
+	if err != nil {
+		return [fairness.BetaSize]byte{}, err
+	}
+	return public.Verify(alpha, given[:])
+}
+
+// VerifyRound implements [fairness.Oracle].
+func (a *auditor) VerifyRound(b *fairness.Beacon, round uint64, signature []byte) error {
+	a.group.work.Wait()
+	if len(signature) == beacon.SignatureSize {
+		s := beacon.Signed{Round: round, Signature: [beacon.SignatureSize]byte(signature)}
+		if _, ok := a.group.rounds[s]; ok {
+			return nil
+		}
+	}
+	return b.Verify(round, signature)
+}
