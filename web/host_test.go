@@ -16,6 +16,7 @@ import (
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 // dns is a resolver with fixed TXT records.
@@ -33,12 +34,15 @@ func TestCustomHosts(t *testing.T) {
 	rooms, pool := newRooms(t)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	names := dns{}
-	accounts := account.New(account.Options{Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, URL: publicURL, Host: "example.com", Resolver: names, Log: log})
+	accounts := account.New(account.Options{
+		Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, URL: publicURL, Host: "example.com", Resolver: names,
+		Log: log,
+	})
 	owns := func(ctx context.Context, org uuid.UUID, host string) (bool, error) {
 		owner, ok, err := accounts.Hosts.Owner(ctx, host)
 		return ok && owner == org, err
 	}
-	d := control.New(control.Options{Rooms: rooms, Store: pgcontrol.NewStore(pool), OwnsHost: owns, Log: log,
+	d := control.New(control.Options{Rooms: rooms, Store: pgcontrol.NewStore(pool), Records: pgroom.NewStore(pool), OwnsHost: owns, Log: log,
 		Activity: activity.New(activity.Options{
 			Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
 		}),

@@ -23,6 +23,7 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
@@ -102,7 +103,7 @@ func newRooms(t testing.TB, chains ...room.Chain) (*room.Rooms, *pgxpool.Pool) {
 func newControl(t testing.TB, rooms *room.Rooms, pool *pgxpool.Pool) *control.Rooms {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	return control.New(control.Options{
-		Rooms: rooms, Store: pgcontrol.NewStore(pool), Log: log,
+		Rooms: rooms, Store: pgcontrol.NewStore(pool), Records: pgroom.NewStore(pool), Log: log,
 		Activity: activity.New(activity.Options{
 			Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
 		}),

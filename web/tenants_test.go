@@ -29,6 +29,7 @@ import (
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 // tenants is a site with everything that organizers have: their organizations
@@ -106,27 +107,37 @@ func newTenants(t testing.TB) *tenants {
 	record := activity.New(activity.Options{
 		Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
 	})
-	counter := control.New(control.Options{Rooms: rooms, Store: pgcontrol.NewStore(pool), Activity: record, Rehearsals: rehearsals, Log: log, OwnsHost: func(ctx context.Context, org uuid.UUID, host string) (bool, error) {
+	counter := control.New(control.Options{Rooms: rooms, Store: pgcontrol.NewStore(pool), Records: pgroom.NewStore(pool), Activity: record, Rehearsals: rehearsals, Log: log, OwnsHost: func(ctx context.Context, org uuid.UUID, host string) (bool, error) {
 		owner, ok, err := out.accounts.Hosts.Owner(ctx, host)
 		return ok && owner == org, err
 	}, OrganizerName: func(ctx context.Context, org uuid.UUID) string {
 		return out.accounts.Organizations.PublicName(ctx, org)
 	}})
 	out.accounts = account.New(account.Options{
-		Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, ActivityLog: record, URL: publicURL, Host: "example.com", Resolver: out.names, Now: out.clock.now, Log: log,
+		Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, ActivityLog: record, URL: publicURL,
+		Host: "example.com", Resolver: out.names, Now: out.clock.now, Log: log,
 		Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},
 	})
-	figures := live.New(live.Options{Rooms: rooms, Store: pglive.NewStore(pool), Name: "node", Version: "test", Log: log})
+	figures := live.New(live.Options{
+		Rooms: rooms, Store: pglive.NewStore(pool), Records: pgroom.NewStore(pool), Name: "node", Version: "test",
+		Log: log,
+	})
 	run(t, figures.Run)
-	out.webhooks = webhook.New(webhook.Options{Store: pgwebhook.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, ActivityLog: record, Log: log})
+	out.webhooks = webhook.New(webhook.Options{
+		Store: pgwebhook.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, ActivityLog: record, Log: log,
+	})
 	out.sites = sites.New(sites.Options{
-		Store: pgsite.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, Activity: record, HostOwner: out.accounts.Hosts.Owner,
+		Store: pgsite.NewStore(pool), Records: pgroom.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey,
+		Activity: record, HostOwner: out.accounts.Hosts.Owner,
 		Slug: func(ctx context.Context, org uuid.UUID) (string, error) {
 			o, err := out.accounts.Organizations.Get(ctx, account.ServerActor(org))
 			return o.Slug, err
 		},
 	})
-	out.site = startSite(t, Options{Rooms: rooms, Control: counter, Accounts: out.accounts, Live: figures, Webhooks: out.webhooks, Sites: out.sites, AdminToken: token})
+	out.site = startSite(t, Options{
+		Rooms: rooms, Control: counter, Accounts: out.accounts, Live: figures, Webhooks: out.webhooks, Sites: out.sites,
+		AdminToken: token,
+	})
 	out.main = account.ServerActor(account.MainOrg)
 	o, err := out.accounts.Organizations.Create(t.Context(), out.main, "other", "The others")
 	if err != nil {
@@ -139,7 +150,9 @@ func newTenants(t testing.TB) *tenants {
 // token makes a token of an organization.
 func (s *tenants) token(in account.Actor, scopes account.Scope, life time.Duration) (text string, id uuid.UUID) {
 	s.Helper()
-	text, info, err := s.accounts.Tokens.Make(s.Context(), in, account.NewToken{Name: "a token", Scopes: scopes, Life: life})
+	text, info, err := s.accounts.Tokens.Make(s.Context(), in, account.NewToken{
+		Name: "a token", Scopes: scopes, Life: life,
+	})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 var (
@@ -39,9 +40,19 @@ var (
 	ErrNotEnded = errors.New("only a room that has ended can be archived")
 )
 
+// Records has the rooms of the database, also those that have ended; [pgroom.ErrNotFound].
+type Records interface {
+	Get(ctx context.Context, slug string) (pgroom.Room, error)
+	ListOf(ctx context.Context, sel pgroom.Selection) ([]pgroom.Room, error)
+	SetArchived(ctx context.Context, id uuid.UUID, archived bool) error
+	ReportHead(ctx context.Context, id uuid.UUID) (pgroom.Report, error) // without the page
+	SetReport(ctx context.Context, id uuid.UUID, r pgroom.Report) error
+}
+
 // Options configures [New].
 type Options struct {
 	Rooms    *room.Rooms
+	Records  Records
 	Store    *pgcontrol.Store
 	Activity *activity.Log
 	// OwnsHost reports whether an organization may publish rooms under a custom host; nil: no

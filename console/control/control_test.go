@@ -22,15 +22,24 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
 var (
-	owner   = account.Actor{Kind: account.Person, ID: uuid.MustParse("00000000-0000-8000-8000-0000000000aa"), Name: "owner@example.com", Org: account.MainOrg, Scopes: account.Owner.Scopes()}
-	viewer  = account.Actor{Kind: account.Person, Name: "viewer@example.com", Org: account.MainOrg, Scopes: account.Viewer.Scopes()}
+	owner = account.Actor{
+		Kind: account.Person, ID: uuid.MustParse("00000000-0000-8000-8000-0000000000aa"), Name: "owner@example.com",
+		Org: account.MainOrg, Scopes: account.Owner.Scopes(),
+	}
+	viewer = account.Actor{
+		Kind: account.Person, Name: "viewer@example.com", Org: account.MainOrg, Scopes: account.Viewer.Scopes(),
+	}
 	puller  = account.Actor{Kind: account.Token, Name: "backend", Org: account.MainOrg, Scopes: account.Pull}
-	another = account.Actor{Kind: account.Person, Name: "owner@example.org", Org: uuid.MustParse("00000000-0000-8000-8000-0000000000bb"), Scopes: account.Owner.Scopes()}
+	another = account.Actor{
+		Kind: account.Person, Name: "owner@example.org", Org: uuid.MustParse("00000000-0000-8000-8000-0000000000bb"),
+		Scopes: account.Owner.Scopes(),
+	}
 )
 
 // newControl returns the operations on rooms of a new database.
@@ -43,7 +52,7 @@ func newControl(t *testing.T) *control.Rooms {
 		return org == account.MainOrg && host == "queue.example.com", nil
 	}
 	return control.New(control.Options{
-		Rooms: rooms, Store: pgcontrol.NewStore(pool), OwnsHost: owns, Log: log,
+		Rooms: rooms, Store: pgcontrol.NewStore(pool), Records: pgroom.NewStore(pool), OwnsHost: owns, Log: log,
 		Activity: activity.New(activity.Options{
 			Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
 		}),
@@ -351,7 +360,7 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	for ended := false; !ended; time.Sleep(10 * time.Millisecond) { // the room's ticker stores the end
-		record, err := d.Rooms.Options.Rooms.Get(ctx, copied.Slug)
+		record, err := d.Records.Get(ctx, copied.Slug)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -148,7 +148,7 @@ const SlugTaken = "is taken: another room has this address"
 // Publishable returns nil if the draft could be published now, else an [*invalid.Error].
 func (d *Rooms) Publishable(ctx context.Context, actor account.Actor, draft Draft) error {
 	problems := draft.Problems
-	switch _, err := d.Rooms.Options.Rooms.Get(ctx, draft.Slug); {
+	switch _, err := d.Records.Get(ctx, draft.Slug); {
 	case err == nil:
 		problems.Add("slug", SlugTaken)
 	case !errors.Is(err, pgroom.ErrNotFound):

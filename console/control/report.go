@@ -66,7 +66,7 @@ func (d *Rooms) PublishReport(ctx context.Context, actor account.Actor, slug str
 
 // Report returns the time and level of a room's report, and whether the room has one.
 func (d *Rooms) Report(ctx context.Context, r *room.Room) (pgroom.Report, bool, error) {
-	head, err := d.Rooms.Options.Rooms.ReportHead(ctx, r.ID)
+	head, err := d.Records.ReportHead(ctx, r.ID)
 	if errors.Is(err, pgroom.ErrNotFound) {
 		return head, false, nil
 	}
@@ -103,7 +103,7 @@ func (d *Rooms) report(ctx context.Context, r *room.Room) error {
 	if err := errors.Join(report.Write(compressed, made), compressed.Close()); err != nil {
 		return err
 	}
-	return d.Rooms.Options.Rooms.SetReport(ctx, r.ID, pgroom.Report{
+	return d.Records.SetReport(ctx, r.ID, pgroom.Report{
 		Made: made.Time, Entries: made.Report.Entries, Level: made.Report.Level, HTML: page.Bytes(),
 	})
 }

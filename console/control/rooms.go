@@ -52,7 +52,8 @@ func (d *Rooms) List(ctx context.Context, actor account.Actor, f Filter) (RoomPa
 		return RoomPage{}, err
 	}
 	limit := pageSize(f.Max)
-	records, err := d.Rooms.Options.Rooms.ListOf(ctx, pgroom.Selection{Org: actor.Org, Search: strings.TrimSpace(f.Search), Archived: f.Archived, Before: before, Most: limit + 1})
+	records, err := d.Records.ListOf(ctx, pgroom.Selection{
+		Org: actor.Org, Search: strings.TrimSpace(f.Search), Archived: f.Archived, Before: before, Most: limit + 1})
 	if err != nil {
 		return RoomPage{}, err
 	}
@@ -287,6 +288,6 @@ func (d *Rooms) Archive(ctx context.Context, actor account.Actor, slug string, a
 		if archived && !r.Snapshot().Ended {
 			return ErrNotEnded
 		}
-		return d.Rooms.Options.Rooms.SetArchived(ctx, r.ID, archived)
+		return d.Records.SetArchived(ctx, r.ID, archived)
 	})
 }

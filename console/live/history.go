@@ -64,7 +64,7 @@ func (l *Live) History(ctx context.Context, slug string, from, to time.Time, ste
 
 // record returns a room's row in the database.
 func (l *Live) record(ctx context.Context, slug string) (pgroom.Room, error) {
-	record, err := l.Rooms.Options.Rooms.Get(ctx, slug)
+	record, err := l.Records.Get(ctx, slug)
 	if errors.Is(err, pgroom.ErrNotFound) {
 		return record, room.ErrNotFound
 	}

@@ -54,7 +54,7 @@ func (s *server) node(t testing.TB, name string) *server {
 			t.Error(err)
 		}
 	})
-	return &server{s.url, s.master, pool, rooms, New(Options{Rooms: rooms, Store: pglive.NewStore(pool), Name: name,
+	return &server{s.url, s.master, pool, rooms, New(Options{Rooms: rooms, Store: pglive.NewStore(pool), Records: pgroom.NewStore(pool), Name: name,
 		Version: "v1.2.3", Log: log, Refused: refusals})}
 }
 

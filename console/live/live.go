@@ -32,6 +32,7 @@ import (
 
 	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 // Intervals and limits.
@@ -55,9 +56,15 @@ var (
 	ErrSpan = errors.New("invalid time span")
 )
 
+// Records has the rooms of the database, also those that have ended; [pgroom.ErrNotFound].
+type Records interface {
+	Get(ctx context.Context, slug string) (pgroom.Room, error)
+}
+
 // Options configures [New]. Rooms, Store and Log are required.
 type Options struct {
 	Rooms   *room.Rooms
+	Records Records
 	Store   *pglive.Store
 	Name    string // of this machine, for display
 	Version string // of the program

@@ -22,7 +22,7 @@ type Result struct {
 	Left      int `json:"left"`    // number of visitors that gave up before their call
 	InVain    int `json:"in_vain"` // number of visitors in line when the last ticket was sold, called or not
 	Late      int `json:"late"`    // number of visitors that arrived after that
-	Windows   int `json:"windows"` // number of windows with arrivals
+	Windows   int `json:"windows" doc:"Number of windows with arrivals."`
 
 	// Ends is when the last ticket was sold, or all visitors were settled.
 	Ends     Duration `json:"ends"`

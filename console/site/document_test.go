@@ -76,7 +76,7 @@ func TestWarnings(t *testing.T) {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) { // the end is stored asynchronously
-		page, err := s.control.Rooms.Options.Rooms.Get(t.Context(), "over")
+		page, err := s.control.Records.Get(t.Context(), "over")
 		if err != nil || time.Now().After(deadline) {
 			t.Fatal("the room does not end", err)
 		}

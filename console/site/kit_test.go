@@ -22,16 +22,27 @@ import (
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/keys"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
 var (
-	owner     = account.Actor{Kind: account.Person, Name: "owner@example.com", Org: account.MainOrg, Scopes: account.Owner.Scopes()}
-	viewer    = account.Actor{Kind: account.Person, Name: "viewer@example.com", Org: account.MainOrg, Scopes: account.Viewer.Scopes()}
+	owner = account.Actor{
+		Kind: account.Person, Name: "owner@example.com", Org: account.MainOrg, Scopes: account.Owner.Scopes(),
+	}
+	viewer = account.Actor{
+		Kind: account.Person, Name: "viewer@example.com", Org: account.MainOrg, Scopes: account.Viewer.Scopes(),
+	}
 	connector = account.Actor{Kind: account.Token, Name: "shop", Org: account.MainOrg, Scopes: account.Connect}
-	another   = account.Actor{Kind: account.Person, Name: "owner@example.org", Org: uuid.MustParse("00000000-0000-8000-8000-0000000000bb"), Scopes: account.Owner.Scopes()}
-	stranger  = account.Actor{Kind: account.Person, Name: "owner@example.net", Org: uuid.MustParse("00000000-0000-8000-8000-0000000000cc"), Scopes: account.Owner.Scopes()}
+	another   = account.Actor{
+		Kind: account.Person, Name: "owner@example.org", Org: uuid.MustParse("00000000-0000-8000-8000-0000000000bb"),
+		Scopes: account.Owner.Scopes(),
+	}
+	stranger = account.Actor{
+		Kind: account.Person, Name: "owner@example.net", Org: uuid.MustParse("00000000-0000-8000-8000-0000000000cc"),
+		Scopes: account.Owner.Scopes(),
+	}
 )
 
 // tickets is a custom host of the first organization.
@@ -55,7 +66,7 @@ func newServer(t testing.TB) *server {
 	}
 	log := servertest.Log(t)
 	d := control.New(control.Options{
-		Rooms: rooms, Store: pgcontrol.NewStore(pool), OwnsHost: owns, Log: log,
+		Rooms: rooms, Store: pgcontrol.NewStore(pool), Records: pgroom.NewStore(pool), OwnsHost: owns, Log: log,
 		Activity: activity.New(activity.Options{
 			Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
 		}),
@@ -68,7 +79,8 @@ func newServer(t testing.TB) *server {
 // again returns the sites as seen by another node of the server.
 func (s *server) again() *site.Sites {
 	return site.New(site.Options{
-		Store: pgsite.NewStore(s.pool), Rooms: s.control.Rooms, Sealer: s.key, Activity: s.control.Activity,
+		Store: pgsite.NewStore(s.pool), Records: pgroom.NewStore(s.pool), Rooms: s.control.Rooms, Sealer: s.key,
+		Activity: s.control.Activity,
 		Slug: func(_ context.Context, org uuid.UUID) (string, error) {
 			return map[uuid.UUID]string{owner.Org: "main", another.Org: "another"}[org], nil
 		},

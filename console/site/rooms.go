@@ -36,7 +36,7 @@ func (s *Sites) locate(ctx context.Context, org uuid.UUID, text string) (place, 
 	if err != nil || !isHere {
 		return place{}, err
 	}
-	record, err := s.Rooms.Options.Rooms.Get(ctx, path.Base(u.Path))
+	record, err := s.Records.Get(ctx, path.Base(u.Path))
 	switch {
 	case errors.Is(err, pgroom.ErrNotFound):
 		return place{isHere: true, refusal: notOurs}, nil

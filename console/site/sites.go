@@ -15,6 +15,7 @@ import (
 	"github.com/proofline/proofline/console/site/pgsite"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 // Limits for an organization.
@@ -41,10 +42,16 @@ type Activity interface {
 	Do(ctx context.Context, by account.Actor, verb, object string, detail map[string]any, do func() error) error
 }
 
+// Records has the rooms of the database, also those that have ended; [pgroom.ErrNotFound].
+type Records interface {
+	Get(ctx context.Context, slug string) (pgroom.Room, error)
+}
+
 // Options configures [New]. Every field is required unless its comment says otherwise.
 type Options struct {
 	Store    *pgsite.Store
 	Rooms    *room.Rooms
+	Records  Records
 	Sealer   Sealer
 	Activity Activity
 	// Slug returns the slug of an organization, which becomes part of its key's name.

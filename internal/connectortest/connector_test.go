@@ -34,6 +34,7 @@ import (
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/keys"
+	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/web"
 )
 
@@ -83,14 +84,15 @@ func (s *server) run(l net.Listener) {
 		Store: pgactivity.NewStore(s.pool), IsRefusal: control.IsRefusal, Log: log,
 	})
 	counter := control.New(control.Options{
-		Rooms: rooms, Store: pgcontrol.NewStore(s.pool), Activity: record, Log: log,
+		Rooms: rooms, Store: pgcontrol.NewStore(s.pool), Records: pgroom.NewStore(s.pool), Activity: record, Log: log,
 	})
 	accounts := account.New(account.Options{
 		Store: pgaccount.NewStore(s.pool), Sealer: s.key, ActivityLog: record, URL: s.address, Host: l.Addr().String(),
 		Log: log, Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},
 	})
 	sites := site.New(site.Options{
-		Store: pgsite.NewStore(s.pool), Rooms: rooms, Sealer: s.key, Activity: record, HostOwner: accounts.Hosts.Owner,
+		Store: pgsite.NewStore(s.pool), Records: pgroom.NewStore(s.pool), Rooms: rooms, Sealer: s.key, Activity: record,
+		HostOwner: accounts.Hosts.Owner,
 		Slug: func(ctx context.Context, org uuid.UUID) (string, error) {
 			o, err := accounts.Organizations.Get(ctx, account.ServerActor(org))
 			return o.Slug, err

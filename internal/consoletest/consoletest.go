@@ -33,6 +33,7 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/web/console"
 	"github.com/proofline/proofline/web/console/shell"
 )
@@ -101,7 +102,8 @@ func New(t testing.TB, change ...func(*console.Options)) *Site {
 			return who, nil
 		},
 		Live: live.New(live.Options{
-			Rooms: d.Rooms, Store: pglive.NewStore(pool), Name: "here", Version: "test", Log: log,
+			Rooms: d.Rooms, Store: pglive.NewStore(pool), Records: pgroom.NewStore(pool), Name: "here", Version: "test",
+			Log: log,
 		}),
 		Webhooks: newWebhooks(t, d, pool), Sites: newSites(t, d, pool), Describe: Describe, Control: d,
 		Activity:    d.Activity,
@@ -168,7 +170,8 @@ func newControl(t testing.TB, pool *pgxpool.Pool) *control.Rooms {
 		}
 	})
 	return control.New(control.Options{
-		Rooms: rooms, Store: pgcontrol.NewStore(pool), OwnsHost: owns, Rehearsals: rehearsals, Log: log,
+		Rooms: rooms, Store: pgcontrol.NewStore(pool), Records: pgroom.NewStore(pool), OwnsHost: owns,
+		Rehearsals: rehearsals, Log: log,
 		Activity: activity.New(activity.Options{
 			Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
 		}),
@@ -187,7 +190,8 @@ func newWebhooks(t testing.TB, d *control.Rooms, pool *pgxpool.Pool) *webhook.Se
 func newSites(t testing.TB, d *control.Rooms, pool *pgxpool.Pool) *sites.Sites {
 	t.Helper()
 	return sites.New(sites.Options{
-		Store: pgsite.NewStore(pool), Rooms: d.Rooms, Sealer: servertest.MasterKey(t), Activity: d.Activity,
+		Store: pgsite.NewStore(pool), Records: pgroom.NewStore(pool), Rooms: d.Rooms, Sealer: servertest.MasterKey(t),
+		Activity: d.Activity,
 		Slug: func(_ context.Context, org uuid.UUID) (string, error) {
 			return map[uuid.UUID]string{account.MainOrg: "main", OtherOrg: "other"}[org], nil
 		},

@@ -59,7 +59,7 @@ type Counts struct {
 	Revoked  uint64 `json:"revoked"`
 	Waiting  uint64 `json:"waiting" doc:"Visitors who are called, can still claim, and have not yet."`
 	InLine   uint64 `json:"in_line" doc:"Number of visitors neither called nor skipped."`
-	Windows  uint64 `json:"windows"`
+	Windows  uint64 `json:"windows" doc:"Number of windows with arrivals."`
 	Amends   uint64 `json:"amends"`
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/proofline/proofline/console/site/pgsite"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 // cleanupInterval is the time between two deletions of expired rows and files.
@@ -56,8 +57,9 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	o.activity = activity.New(activity.Options{
 		Store: pgactivity.NewStore(s.pool), IsRefusal: control.IsRefusal, Log: s.cfg.Log,
 	})
+	records := pgroom.NewStore(s.pool)
 	o.control = control.New(control.Options{
-		Rooms: s.rooms, Store: pgcontrol.NewStore(s.pool), Activity: o.activity, OwnsHost: s.ownsHost,
+		Rooms: s.rooms, Store: pgcontrol.NewStore(s.pool), Records: records, Activity: o.activity, OwnsHost: s.ownsHost,
 		OrganizerName: s.organizerName, Rehearsals: rehearsals, Log: s.cfg.Log,
 	})
 	o.accounts = account.New(account.Options{
@@ -71,7 +73,8 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	})
 	name, _ := os.Hostname() // may be empty
 	o.live = live.New(live.Options{
-		Rooms: s.rooms, Store: pglive.NewStore(s.pool), Name: name, Version: s.cfg.Version, Log: s.cfg.Log,
+		Rooms: s.rooms, Store: pglive.NewStore(s.pool), Records: records, Name: name, Version: s.cfg.Version,
+		Log:     s.cfg.Log,
 		Refused: s.limits.Refused,
 	})
 	if err := s.keepSetupLink(ctx); err != nil {
@@ -82,7 +85,7 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		Mail: s.cfg.Mail, Allowed: s.cfg.WebhookNetworks,
 	})
 	o.sites = site.New(site.Options{
-		Store: pgsite.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, Activity: o.activity,
+		Store: pgsite.NewStore(s.pool), Records: records, Rooms: s.rooms, Sealer: s.masterKey, Activity: o.activity,
 		HostOwner: o.accounts.Hosts.Owner, Slug: s.slugOf,
 	})
 	alerts := alert.New(alert.Options{
