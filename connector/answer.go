@@ -1,13 +1,11 @@
 package connector
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
-	"time"
 
+	"github.com/proofline/proofline/connector/internal/session"
 	"github.com/proofline/proofline/connector/rules"
 )
 
@@ -62,29 +60,14 @@ func passIn(part string) (string, bool) {
 	return value, true
 }
 
-// isNavigation reports whether a browser loads a page, which can be redirected.
-// Scripts that fetch HTML send X-Requested-With: XMLHttpRequest; apps that show a
-// page send their own name there.
-func isNavigation(r *http.Request) bool {
-	isPageMethod := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodPost
-	if r.Header["Upgrade"] != nil || !isPageMethod {
-		return false
-	}
-	if mode := r.Header.Get("Sec-Fetch-Mode"); mode != "" {
-		return mode == "navigate"
-	}
-	return r.Method != http.MethodPost && strings.Contains(r.Header.Get("Accept"), "text/html") &&
-		!strings.EqualFold(r.Header.Get("X-Requested-With"), "XMLHttpRequest")
-}
-
 // returnURL returns the URL that the visitor should return to; empty: unknown. The
 // body of a POST is lost, so that visitors return to the page before it.
 func (q *requestCheck) returnURL() string {
-	if isNavigation(q.r) && q.r.Method != http.MethodPost {
-		return q.ownOrigin() + targetOf(q.r)
+	if session.IsNavigation(q.r) && q.r.Method != http.MethodPost {
+		return q.from.url() + targetOf(q.r)
 	}
 	before, err := url.Parse(q.r.Header.Get("Referer"))
-	if err != nil || before.Scheme != q.scheme || before.Host != q.host {
+	if err != nil || before.Scheme != q.from.scheme || before.Host != q.from.host {
 		return ""
 	}
 	_, before.RawQuery, _ = splitQuery(before.RawQuery)
@@ -99,7 +82,7 @@ func (q *requestCheck) sendToRoom(rm *room) *admittedRequest {
 	back := q.returnTarget(rm, page)
 	join := back.join(rm)
 	h := q.prepare()
-	if isNavigation(q.r) {
+	if session.IsNavigation(q.r) {
 		h.Set("Location", join)
 		status := http.StatusFound
 		if q.r.Method == http.MethodPost {
@@ -113,7 +96,8 @@ func (q *requestCheck) sendToRoom(rm *room) *admittedRequest {
 		h.Set(ReturnHeader, how)
 	}
 	q.allowSiteOrigin(h)
-	return q.sendJSON(http.StatusForbidden, map[string]string{"error": "queue", "room": rm.URL, "join": join})
+	q.sendJSON(http.StatusForbidden, map[string]string{"error": "queue", "room": rm.URL, "join": join})
+	return nil
 }
 
 // refuseClosed refuses a visitor of a closed room. Sending them there would only
@@ -121,35 +105,8 @@ func (q *requestCheck) sendToRoom(rm *room) *admittedRequest {
 func (q *requestCheck) refuseClosed(rm *room) *admittedRequest {
 	q.counts.blocked.Add(1)
 	q.allowSiteOrigin(q.prepare())
-	return q.refuse(http.StatusForbidden, map[string]string{"error": "closed", "room": rm.URL})
-}
-
-// prepare sets the headers of the connector's own responses.
-func (q *requestCheck) prepare() http.Header {
-	h := q.w.Header()
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Referrer-Policy", "no-referrer")
-	return h
-}
-
-func (q *requestCheck) sendJSON(status int, body map[string]string) *admittedRequest {
-	q.prepare().Set("Content-Type", "application/json")
-	text, _ := json.Marshal(body) // cannot fail: strings only
-	q.w.WriteHeader(status)
-	_, _ = q.w.Write(append(text, '\n'))
+	q.refuse(http.StatusForbidden, map[string]string{"error": "closed", "room": rm.URL})
 	return nil
-}
-
-// redirectWithoutPass redirects to the same URL without the pass. The location is
-// relative, and cannot be read as another host's.
-func (q *requestCheck) redirectWithoutPass(query string) {
-	location := "/" + strings.TrimLeft(q.r.URL.EscapedPath(), `/\`)
-	if query != "" {
-		location += "?" + query
-	}
-	q.prepare().Set("Location", location)
-	q.w.WriteHeader(http.StatusSeeOther)
 }
 
 // block answers a request that the rules refuse.
@@ -163,39 +120,33 @@ func (q *requestCheck) block() *admittedRequest {
 		status, why = http.StatusMisdirectedRequest, "host"
 		q.warnHost()
 	}
-	return q.refuse(status, map[string]string{"error": why})
+	q.refuse(status, map[string]string{"error": why})
+	return nil
 }
 
 // warnNetworkLimit logs a network over its limit, because it could be a proxy of
 // the site that is missing in [Options.TrustedProxies].
 func (q *requestCheck) warnNetworkLimit(rm *room) {
-	if mayLog(&q.networkLogged, q.now) {
-		q.options.Log.Warn("visitors of one network must wait: it started too many sessions within a minute; "+
-			"if it is a proxy of the site, add it to the trusted proxies", "room", rm.name, "client", q.client)
+	if q.c.networkLogged.Allow(q.now) {
+		q.c.options.Log.Warn("visitors of one network must wait: it started too many sessions within a minute; "+
+			"if it is a proxy of the site, add it to the trusted proxies", "room", rm.Name, "client", q.from.client)
 	}
 }
 
 // warnHost logs a host that is not in the rules, because it could be a name of the
 // site that is missing there.
 func (q *requestCheck) warnHost() {
-	if mayLog(&q.hostLogged, q.now) {
-		q.options.Log.Warn("request blocked: its host is not in the hosts of the rules",
-			"host", q.host[:min(len(q.host), 100)])
+	if q.c.hostLogged.Allow(q.now) {
+		q.c.options.Log.Warn("request blocked: its host is not in the hosts of the rules",
+			"host", q.from.host[:min(len(q.from.host), 100)])
 	}
 }
 
 // warnUnsigned logs that a room needs signed return URLs, which rules without
 // hosts cannot have.
 func (q *requestCheck) warnUnsigned(rm *room) {
-	if mayLog(&q.unsignedLogged, q.now) {
-		q.options.Log.Warn("visitors return to the room's first target only: the room requires signed return URLs, "+
-			"and none are signed until the rules name the site's hosts", "room", rm.name)
+	if q.c.unsignedLogged.Allow(q.now) {
+		q.c.options.Log.Warn("visitors return to the room's first target only: the room requires signed return URLs, "+
+			"and none are signed until the rules name the site's hosts", "room", rm.Name)
 	}
-}
-
-// mayLog reports whether logInterval has passed since the last log line of a kind,
-// and records the new one. logged is in ms since 1970.
-func mayLog(logged *atomic.Int64, now time.Time) bool {
-	last, ms := logged.Load(), now.UnixMilli()
-	return ms-last >= logInterval.Milliseconds() && logged.CompareAndSwap(last, ms)
 }

@@ -19,6 +19,9 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/proofline/proofline/connector/conformance"
+
+	"github.com/proofline/proofline/connector/internal/roomapi"
+	"github.com/proofline/proofline/connector/internal/session"
 )
 
 // TestForgedPasses tests that invalid passes are refused.
@@ -74,9 +77,9 @@ func TestForgedPasses(t *testing.T) {
 		"kid as path":        q.sign(q.claims(), map[string]any{"kid": "../../k1"}),
 		"kid as SQL":         q.sign(q.claims(), map[string]any{"kid": "k1' or '1'='1"}),
 		"kid as list":        q.sign(q.claims(), map[string]any{"kid": []string{"k1"}}),
-		"expired":            q.sign(with("exp", now.Add(-leeway-time.Second).Unix()), nil),
+		"expired":            q.sign(with("exp", now.Add(-6*time.Second).Unix()), nil),
 		"no expiry":          q.sign(with("exp", nil), nil),
-		"future":             q.sign(with("nbf", now.Add(leeway+time.Second).Unix()), nil),
+		"future":             q.sign(with("nbf", now.Add(6*time.Second).Unix()), nil),
 		"no nbf":             q.sign(with("nbf", nil), nil),
 		"made in future":     q.sign(with("iat", now.Add(time.Hour).Unix()), nil),
 		"other room":         q.sign(with("iss", q.url()+"2"), nil),
@@ -91,7 +94,7 @@ func TestForgedPasses(t *testing.T) {
 		"no id":              q.sign(with("jti", nil), nil),
 		"id as path":         q.sign(with("jti", "../sessions/touch?"), nil),
 		"id as other path":   q.sign(with("jti", newUUID()[:35]+"/"), nil),
-		"long":               q.sign(with("x", strings.Repeat("x", maxToken)), nil),
+		"long":               q.sign(with("x", strings.Repeat("x", 2048)), nil),
 	}
 	for name, token := range forged {
 		r := s.get("/tickets?proofline_pass=" + url.QueryEscape(token))
@@ -110,7 +113,7 @@ func TestForgedPasses(t *testing.T) {
 	if heard := q.said(); len(heard) != 2 {
 		t.Errorf("the room was asked again: %q", heard)
 	}
-	s.clock.pass(redeemRetryWindow)
+	s.clock.pass(30 * time.Second)
 	for _, agent := range []string{"", "other", "third"} {
 		s.isQueued("replayed later", s.get("/tickets?proofline_pass="+good, "User-Agent: "+agent))
 	}
@@ -171,19 +174,6 @@ func TestLostResponse(t *testing.T) {
 	}
 }
 
-// TestClientVector tests the client pseudonym that connectors in all languages share.
-func TestClientVector(t *testing.T) {
-	t.Parallel()
-	c := &Connector{clients: derive(testKey, clientLabel)}
-	for address, want := range map[string]string{"198.51.100.7": "vfEqlNafQbCz2B71wOYCIw",
-		"198.51.100.200": "vfEqlNafQbCz2B71wOYCIw", "2001:db8:1:2::3": "IswYhhsbXmupm_v4fEEcPQ"} {
-		if got := idText(c.clientName("https://queue.example.com/r/sale", netip.MustParseAddr(address),
-			"Mozilla/5.0")); got != want {
-			t.Errorf("%s: %q, want %q", address, got, want)
-		}
-	}
-}
-
 // TestUnknownKeys tests that keys are fetched again, but not for every forged pass.
 func TestUnknownKeys(t *testing.T) {
 	t.Parallel()
@@ -201,7 +191,7 @@ func TestUnknownKeys(t *testing.T) {
 	if n := s.queue.fetched.Load() - before; n != 1 {
 		t.Errorf("keys were fetched %d times", n)
 	}
-	s.clock.pass(keysInterval)
+	s.clock.pass(10 * time.Second)
 	s.get("/tickets?proofline_pass=" + s.queue.sign(s.queue.claims(), map[string]any{"kid": "k3"}))
 	if n := s.queue.fetched.Load() - before; n != 2 {
 		t.Errorf("keys were fetched %d times", n)
@@ -215,10 +205,11 @@ func TestTamperedCookies(t *testing.T) {
 	cookie := s.enter(s.queue.pass())
 	name, value, _ := strings.Cut(strings.TrimPrefix(cookie, "Cookie: "), "=")
 	rm := s.current.Load().rooms["sale"]
-	var v session
+	signer := session.NewSigner(testKey)
+	var v session.Session
 	for i := range len(value) {
 		for _, c := range []byte("AB_-9%") {
-			if changed := value[:i] + string(c) + value[i+1:]; changed != value && s.signer.parse(changed, &v) {
+			if changed := value[:i] + string(c) + value[i+1:]; changed != value && signer.Parse(changed, &v) {
 				t.Fatalf("byte %d may be %c", i, c)
 			}
 		}
@@ -232,13 +223,13 @@ func TestTamperedCookies(t *testing.T) {
 	}
 	s.isThrough("behind another of that name", s.get("/tickets", "Cookie: "+name+"=forged; "+name+"="+value))
 
-	other := newRoom("other", rm.Room, rm.state)
+	other := rm.Room.Room
 	other.Origin += "x"
-	if !s.signer.parse(value, &v) {
+	if !signer.Parse(value, &v) {
 		t.Fatal("own cookie is not read")
 	}
-	v.room = tagOf(other.URL, other.Origin)
-	s.isQueued("signed for another room", s.get("/tickets", "Cookie: "+name+"="+s.signer.format(&v)))
+	v.Room = session.NewRoom("other", other).New(v.Pass, netip.Addr{}, "", s.clock.now()).Room
+	s.isQueued("signed for another room", s.get("/tickets", "Cookie: "+name+"="+signer.Format(&v)))
 }
 
 // TestTricks requests a protected page in ways that could bypass the check.
@@ -326,8 +317,8 @@ func FuzzPass(f *testing.F) {
 			return
 		}
 		rm := s.current.Load().rooms["sale"]
-		issuerOf(token)
-		if _, err := s.verify(t.Context(), rm, token); err == nil {
+		roomapi.IssuerOf(token)
+		if _, err := rm.state.server.Verify(t.Context(), token); err == nil {
 			t.Errorf("%q is taken for a pass", token)
 		}
 	})
@@ -372,19 +363,6 @@ func lowerASCII(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// FuzzCookie tests that an accepted cookie is formatted like the original.
-func FuzzCookie(f *testing.F) {
-	own := newSigner(testKey)
-	f.Add(own.format(&session{token: "eyJ"}))
-	f.Add("")
-	f.Fuzz(func(t *testing.T, text string) {
-		var v session
-		if own.parse(text, &v) && own.format(&v) != text {
-			t.Errorf("%q is another cookie's text", text)
-		}
-	})
 }
 
 // FuzzQuery tests that no pass stays in a query.

@@ -3,17 +3,28 @@ package connector
 import (
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/proofline/proofline/connector/internal/batch"
+	"github.com/proofline/proofline/connector/internal/gate"
+	"github.com/proofline/proofline/connector/internal/id"
+	"github.com/proofline/proofline/connector/internal/reach"
+	"github.com/proofline/proofline/connector/internal/report"
+	"github.com/proofline/proofline/connector/internal/session"
+	"github.com/proofline/proofline/connector/internal/source"
 )
 
 // many returns new sessions.
-func many(rm *room, n int) []*session {
-	list := make([]*session, n)
+func many(rm *room, n int) []*session.Session {
+	list := make([]*session.Session, n)
 	for i := range list {
-		list[i] = &session{room: rm.tag, ticket: [16]byte{1}, pass: [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}, maxEnds: 1 << 60, length: 600_000, token: fmt.Sprintf("eyJ%d", i)}
+		v := rm.New([16]byte{byte(i), byte(i >> 8), byte(i >> 16)}, netip.Addr{}, "", time.Time{})
+		v.Ticket, v.MaxEnds, v.Length, v.Token = [16]byte{1}, 1<<60, 600_000, fmt.Sprintf("eyJ%d", i)
+		list[i] = v
 	}
 	return list
 }
@@ -34,8 +45,8 @@ func TestBatches(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "", func(o *Options) { o.batchInterval = time.Hour })
 	rm := s.current.Load().rooms["sale"]
-	for _, v := range many(rm, maxBatch-1) {
-		if !s.touch(rm, v, s.clock.now()) || s.touch(rm, v, s.clock.now()) {
+	for _, v := range many(rm, batch.MaxBatch-1) {
+		if !s.sessions.touch(rm, v, s.clock.now()) || s.sessions.touch(rm, v, s.clock.now()) {
 			t.Fatal("not touched once")
 		}
 	}
@@ -43,16 +54,16 @@ func TestBatches(t *testing.T) {
 	if n := s.queue.sent(); n != 0 {
 		t.Errorf("%d requests although there may be more to say", n)
 	}
-	for _, v := range many(rm, maxBatch+100)[maxBatch-1:] {
-		s.touch(rm, v, s.clock.now())
+	for _, v := range many(rm, batch.MaxBatch+100)[batch.MaxBatch-1:] {
+		s.sessions.touch(rm, v, s.clock.now())
 	}
-	eventually(t, "a full batch is sent", func() bool { return s.queue.count("touch") >= maxBatch })
-	s.release(rm, many(rm, maxBatch+101)[maxBatch+100])
+	eventually(t, "a full batch is sent", func() bool { return s.queue.count("touch") >= batch.MaxBatch })
+	s.sessions.release(rm, many(rm, batch.MaxBatch+101)[batch.MaxBatch+100])
 	s.Close()
-	if n := s.queue.count("touch"); n != maxBatch+100 || s.queue.count("release") != 1 || s.queue.sent() > 3 {
+	if n := s.queue.count("touch"); n != batch.MaxBatch+100 || s.queue.count("release") != 1 || s.queue.sent() > 3 {
 		t.Errorf("%d touches and %d releases in %d requests", n, s.queue.count("release"), s.queue.sent())
 	}
-	if n := s.Stats(); n.Touches != maxBatch+100 || n.Released != 1 || n.Dropped != 0 {
+	if n := s.Stats(); n.Touches != batch.MaxBatch+100 || n.Released != 1 || n.Dropped != 0 {
 		t.Errorf("counts %+v", n)
 	}
 }
@@ -63,12 +74,12 @@ func TestBatchesLater(t *testing.T) {
 	s := newShop(t, "")
 	rm := s.current.Load().rooms["sale"]
 	s.queue.isDown.Store(true)
-	list := many(rm, 2*maxBatch)
+	list := many(rm, 2*batch.MaxBatch)
 	for _, v := range list {
-		s.touch(rm, v, s.clock.now())
+		s.sessions.touch(rm, v, s.clock.now())
 	}
-	s.release(rm, list[0])
-	eventually(t, "the room is found to be out of reach", func() bool { return !rm.state.downAt().IsZero() })
+	s.sessions.release(rm, list[0])
+	eventually(t, "the room is found to be out of reach", func() bool { return !rm.state.reach.DownSince().IsZero() })
 	s.queue.answers(http.StatusTooManyRequests)
 	s.queue.isDown.Store(false)
 	eventually(t, "the room is busy", func() bool { return s.queue.sent() > 0 })
@@ -88,13 +99,13 @@ func TestBatchesAtClose(t *testing.T) {
 			t.Parallel()
 			s := newShop(t, "", func(o *Options) { o.batchInterval = time.Hour })
 			rm := s.current.Load().rooms["sale"]
-			for _, v := range many(rm, 3*maxBatch/2) {
-				s.touch(rm, v, s.clock.now())
+			for _, v := range many(rm, 3*batch.MaxBatch/2) {
+				s.sessions.touch(rm, v, s.clock.now())
 			}
 			s.queue.isDown.Store(isDown)
 			s.Close()
 			sent, lost := s.queue.count("touch"), int(s.Stats().Dropped)
-			if sent+lost != 3*maxBatch/2 || !isDown && lost > 0 {
+			if sent+lost != 3*batch.MaxBatch/2 || !isDown && lost > 0 {
 				t.Errorf("%d sent, %d lost", sent, lost)
 			}
 		})
@@ -107,53 +118,20 @@ func TestRefusedBatch(t *testing.T) {
 	s := newShop(t, "")
 	rm := s.current.Load().rooms["sale"]
 	s.queue.answers(http.StatusNotFound)
-	s.touch(rm, many(rm, 1)[0], s.clock.now())
+	s.sessions.touch(rm, many(rm, 1)[0], s.clock.now())
 	eventually(t, "it is lost", func() bool { return s.Stats().Dropped == 1 })
 	s.queue.answers(0)
-	s.touch(rm, many(rm, 2)[1], s.clock.now())
+	s.sessions.touch(rm, many(rm, 2)[1], s.clock.now())
 	eventually(t, "the next update is sent", func() bool { return s.Stats().Touches == 1 })
-	if s.ended.has(many(rm, 1)[0].pass) {
+	if s.sessions.store.HasEnded(many(rm, 1)[0].Pass) {
 		t.Error("the visitor is thrown out")
-	}
-}
-
-// TestOutbox tests that the outbox is bounded, and that a pass is in it once.
-func TestOutbox(t *testing.T) {
-	t.Parallel()
-	o, st := newOutbox(), new(roomState)
-	for i := range maxQueued + 10 {
-		j := sessionUpdate{state: st, pass: [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}}
-		if taken := o.add(j, i%2 == 0); taken != (i < maxQueued) {
-			t.Fatalf("job %d: %t", i, taken)
-		}
-	}
-	o.clear()
-	j := sessionUpdate{state: st, pass: [16]byte{1}}
-	for _, isRelease := range []bool{false, false, true, false, true} {
-		o.add(j, isRelease)
-	}
-	b := o.take()[st]
-	if len(b.touch) != 0 || len(b.release) != 1 || o.n != 0 {
-		t.Errorf("batch %+v, %d left", b, o.n)
-	}
-	o.add(j, false)
-	if again := o.take(); len(again) != 0 {
-		t.Errorf("two batches are under way: %v", again)
-	}
-	o.done(st, b)
-	if b = o.take()[st]; len(b.touch) != 0 || len(b.release) != 1 {
-		t.Errorf("batch %+v", b)
-	}
-	o.done(st, batch{})
-	if len(o.rooms) != 0 || o.n != 0 {
-		t.Errorf("%d rooms, %d jobs are left", len(o.rooms), o.n)
 	}
 }
 
 // TestBatchSize tests that the largest batch is within the room's limit.
 func TestBatchSize(t *testing.T) {
 	t.Parallel()
-	if most := maxBatch*(maxToken+len(`"",`)) + len(`{"touch":[],"release":[]}`); most > 1<<20 {
+	if most := batch.MaxBatch*(2048+len(`"",`)) + len(`{"touch":[],"release":[]}`); most > 1<<20 {
 		t.Errorf("%d bytes", most)
 	}
 }
@@ -182,7 +160,7 @@ func TestFailOpenReports(t *testing.T) {
 	s.enter(s.queue.pass())
 	n.fails()
 	for range 2 {
-		if _, err := s.sendReport(t.Context(), 1); err == nil {
+		if _, err := s.reporter.Send(t.Context(), 1); err == nil {
 			t.Fatal("answered")
 		}
 	}
@@ -201,7 +179,7 @@ func TestFailOpenReports(t *testing.T) {
 		t.Errorf("reported %+v although it is recorded", again)
 	}
 	open()
-	if err := s.use(&loadedRules{site: mustSite(t, `{"version":1}`)}); err != nil {
+	if err := s.use(&source.Rules{Site: mustSite(t, `{"version":1}`)}); err != nil {
 		t.Fatal(err)
 	}
 	s.queue.isDown.Store(false)
@@ -230,7 +208,7 @@ func TestReport(t *testing.T) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last := n.reports[len(n.reports)-1]
-	if _, ok := parseID(last.Node); !ok || last.Node != n.reports[0].Node || last.Kind != "proxy" ||
+	if _, ok := id.Parse(last.Node); !ok || last.Node != n.reports[0].Node || last.Kind != "proxy" ||
 		last.Version != "1.2.3" || last.Site != "" || last.RulesVersion != 0 || last.Counts["started"] != 1 ||
 		last.Counts["bypassed"] != 1 {
 		t.Errorf("report %+v", last)
@@ -246,38 +224,38 @@ func TestReport(t *testing.T) {
 func TestLargestReport(t *testing.T) {
 	t.Parallel()
 	var rooms []string
-	for i := range maxRooms {
+	for i := range report.MaxRooms {
 		rooms = append(rooms, fmt.Sprintf(`"r%d":{"url":"https://queue.example.com/r/%s%02d","mode":"safety-net"}`, i, strings.Repeat("r", 60), i))
 	}
 	n := newNetted(t)
 	n.says(GateOpen, 1)
 	s := n.shop("")
 	s.free("of a room that the rules do not name any more")
-	if err := s.use(&loadedRules{site: mustSite(t, `{"version":1,"rooms":{`+strings.Join(rooms, ",")+`}}`),
-		name: strings.Repeat("s", 63), version: 1 << 62}); err != nil {
+	if err := s.use(&source.Rules{Site: mustSite(t, `{"version":1,"rooms":{`+strings.Join(rooms, ",")+`}}`),
+		Name: strings.Repeat("s", 63), Version: 1 << 62}); err != nil {
 		t.Fatal(err)
 	}
 	for _, rm := range s.current.Load().rooms {
-		for _, v := range many(rm, maxReportIDs) {
-			rm.state.gate.noteActive(v, s.clock.now())
-			rm.state.gate.end(v)
+		for _, v := range many(rm, gate.MaxIDs) {
+			rm.state.gate.Touch(v, s.clock.now())
+			rm.state.gate.End(v)
 		}
 	}
-	for range maxUnrecorded {
-		s.unrecorded.add(pastFailOpen{s.current.Load().states[0].url,
-			FailOpen{From: s.clock.now(), Until: s.clock.now(), Requests: 1 << 60}})
+	for range 1_000 { // the most that are kept
+		s.unrecorded.Add(reach.Past{Room: s.current.Load().states[0].server.URL(),
+			Interval: reach.Interval{From: s.clock.now(), Until: s.clock.now(), Requests: 1 << 60}})
 	}
 	s.report() // the test server checks its size
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	last, ids := n.reports[len(n.reports)-1].Rooms, 0
-	if len(last) != maxRooms {
-		t.Errorf("%d rooms, of which a server takes %d", len(last), maxRooms)
+	if len(last) != report.MaxRooms {
+		t.Errorf("%d rooms, of which a server takes %d", len(last), report.MaxRooms)
 	}
 	for _, r := range last {
 		ids += len(r.Active) + len(r.Ended)
 	}
-	if ids < maxReported/2 || ids > maxReported {
+	if ids < report.MaxReported/2 || ids > report.MaxReported {
 		t.Errorf("%d ids", ids)
 	}
 }

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	escape "html"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/proofline/proofline/connector/internal/session"
 	"github.com/proofline/proofline/connector/rules"
 )
 
@@ -19,32 +19,6 @@ const bindScriptPath = OwnPath + "bind.js"
 
 // bindPolicy is the Content-Security-Policy of the page at BindPath.
 var bindPolicy = pagePolicy + "; script-src 'self'; connect-src 'self'"
-
-// canProve reports whether the request loads a page, and has an active session for
-// the room that is tied to a key.
-func (q *requestCheck) canProve(rm *room) bool {
-	can := false
-	if rm.Bind == rules.BindBrowser && q.opensPage() {
-		q.eachSession(rm, new(session), func(v *session) bool {
-			can = v.key != [16]byte{}
-			return can
-		})
-	}
-	return can
-}
-
-// sendToBind sends a browser to BindPath, and from there to the page requested.
-func (q *requestCheck) sendToBind(query string) {
-	to := localPath(q.r.URL.EscapedPath())
-	if query != "" {
-		to += "?" + query
-	}
-	q.prepare().Set("Location", BindPath+"?to="+url.QueryEscape(to))
-	q.w.WriteHeader(http.StatusSeeOther)
-}
-
-// localPath returns a path that cannot be read as another host's address.
-func localPath(path string) string { return "/" + strings.TrimLeft(path, `/\`) }
 
 // redirectAfterPass redirects to the page requested after a pass was redeemed;
 // browsers with scripts via BindPath, to get a key.
@@ -87,13 +61,13 @@ func (q *requestCheck) serveBind() {
 // bindSessions ties sessions without a key to the key of their proof.
 func (q *requestCheck) bindSessions() {
 	for _, rm := range q.config.rooms {
-		v := new(session)
-		if rm.Bind != rules.BindBrowser || !q.findSession(rm, v) || v.key != [16]byte{} || v.isUnqueued() {
+		v := new(session.Session)
+		if rm.Bind != rules.BindBrowser || !q.finder.Find(rm.Room, v) || v.Key != [16]byte{} || v.IsUnqueued() {
 			continue
 		}
-		if key, ok := q.proves(rm, v, pageProofTTL); ok {
-			v.key = key
-			q.w.Header().Add("Set-Cookie", q.cookieOf(rm, v))
+		if key, ok := q.finder.Proves(rm.Room, v, session.PageProofTTL); ok {
+			v.Key = key
+			q.w.Header().Add("Set-Cookie", q.c.sessions.store.Cookie(rm.Room, v))
 		}
 	}
 	q.w.WriteHeader(http.StatusNoContent)
@@ -110,11 +84,11 @@ func (q *requestCheck) serveBindPage() {
 	}
 	visits := []visitToProve{}
 	for _, rm := range q.config.rooms {
-		q.eachSession(rm, new(session), func(v *session) bool {
-			if rm.Bind != rules.BindBrowser || v.isUnqueued() {
+		q.finder.Each(rm.Room, new(session.Session), func(v *session.Session) bool {
+			if rm.Bind != rules.BindBrowser || v.IsUnqueued() {
 				return false
 			}
-			visits = append(visits, visitToProve{rm.name, subjectOf(rm, v), rm.URL, v.key != [16]byte{}})
+			visits = append(visits, visitToProve{rm.Name, rm.Subject(v), rm.URL, v.Key != [16]byte{}})
 			return true
 		})
 	}

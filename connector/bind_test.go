@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	escape "html"
@@ -19,8 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/connector/rules"
-	"github.com/proofline/proofline/internal/doctest"
+	"github.com/proofline/proofline/connector/internal/session"
 )
 
 const (
@@ -149,7 +147,7 @@ func TestBrowserKey(t *testing.T) {
 	for what, at := range map[string]time.Duration{"of tomorrow": 24 * time.Hour, "of 1969": -1 << 62} {
 		s.isSentToBind("a proof "+what, s.get("/tickets", append(opens, phone, b.session, b.prove(s.clock.now().Add(at)))...))
 	}
-	s.clock.pass(pageProofTTL)
+	s.clock.pass(session.PageProofTTL)
 	s.isSentToBind("an old proof", s.get("/tickets", append(opens, phone, b.session, proof)...))
 	s.isThrough("a script with it", s.get("/tickets", append(fetches, phone, b.session, proof)...))
 	s.isThrough("a form with it", s.send(http.MethodPost, "/tickets", append(opens, phone, b.session, proof)...))
@@ -170,16 +168,16 @@ func TestSharedKey(t *testing.T) {
 	b := s.arrives()
 	proof := b.prove(s.clock.now())
 	s.isThrough("the program", s.get("/tickets", append(opens, phone, b.session, proof)...))
-	for i := range maxHolders - 1 {
+	for i := range session.MaxClients - 1 {
 		s.isThrough("on the way", s.get("/tickets", append(opens, phone, b.session, proof, someone(i))...))
 	}
 	for i := range 100 {
 		s.isSentToBind("a copy with its proof", s.get("/tickets", append(opens, phone, b.session, proof, someone(1000+i))...))
 	}
-	if n := s.Stats(); n.Copied != 100 || n.Sharing != maxHolders {
+	if n := s.Stats(); n.Copied != 100 || n.Sharing != session.MaxClients {
 		t.Errorf("counts %+v", n)
 	}
-	s.clock.pass(holderTTL)
+	s.clock.pass(10 * time.Minute)
 	s.isThrough("another network, later", s.get("/tickets",
 		append(opens, phone, b.session, b.prove(s.clock.now()), someone(2000))...))
 
@@ -197,7 +195,7 @@ func TestSharedKey(t *testing.T) {
 		in += len(s.got)
 		s.got = nil
 	}
-	if in >= maxHolders {
+	if in >= session.MaxClients {
 		t.Errorf("%d clients got in with keys of their own", in)
 	}
 }
@@ -211,12 +209,12 @@ func TestManyProofs(t *testing.T) {
 	other.subject = "another"
 	wrong, proof := other.prove(s.clock.now()), b.prove(s.clock.now())
 	headers := append(opens, phone, b.session, proof)
-	for range maxProofsRead {
+	for range 16 {
 		headers = append(headers, wrong)
 	}
 	s.isThrough("the first is right", s.get("/tickets", headers...))
 	headers = append(opens, phone, b.session)
-	for range maxProofsRead {
+	for range 16 {
 		headers = append(headers, wrong)
 	}
 	s.isSentToBind("too many", s.get("/tickets", append(headers, proof)...))
@@ -229,7 +227,7 @@ func TestProofsAreExact(t *testing.T) {
 	b := s.arrives()
 	proof := b.prove(s.clock.now())
 	name, value, _ := strings.Cut(strings.TrimPrefix(proof, "Cookie: "), "=")
-	raw, err := strict.DecodeString(value)
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(value)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,17 +257,17 @@ func TestWithoutScripts(t *testing.T) {
 	s.isThrough("the browser", s.get("/tickets", phone, cookie))
 	s.isThrough("after an update", s.get("/tickets", updated, cookie))
 	s.isQueued("another browser", s.get("/tickets", laptop, cookie))
-	for i := range maxHolders - 1 {
+	for i := range session.MaxClients - 1 {
 		s.isThrough("on the way", s.get("/tickets", phone, cookie, someone(i)))
 	}
 	for i := range 100 {
 		s.isQueued("a copy", s.get("/tickets", phone, cookie, someone(1000+i)))
 	}
 	s.isThrough("the browser, still", s.get("/tickets", phone, cookie))
-	if n := s.Stats(); n.Copied != 100 || n.Sharing != maxHolders {
+	if n := s.Stats(); n.Copied != 100 || n.Sharing != session.MaxClients {
 		t.Errorf("counts %+v", n)
 	}
-	s.clock.pass(holderTTL)
+	s.clock.pass(10 * time.Minute)
 	s.isThrough("another network, later", s.get("/tickets", phone, cookie, someone(2000)))
 }
 
@@ -292,37 +290,6 @@ func TestBindGoesOnHere(t *testing.T) {
 		"Origin: http://evil.example.net": http.StatusForbidden, "Sec-Fetch-Site: same-origin": http.StatusNoContent} {
 		if r := s.send(http.MethodPost, BindPath, header); r.StatusCode != want {
 			t.Errorf("%s: status %d", header, r.StatusCode)
-		}
-	}
-}
-
-// TestBindVectors tests the vectors that all connectors share.
-func TestBindVectors(t *testing.T) {
-	t.Parallel()
-	var v struct {
-		Key, Room, Origin, Pass, Subject, Proof, Thumbprint, Cookie string
-
-		At       int64
-		Families map[string]string
-	}
-	if err := json.Unmarshal([]byte(doctest.Read(t, "testdata/bind-vectors.json")), &v); err != nil {
-		t.Fatal(err)
-	}
-	rm := newRoom("sale", rules.Room{URL: v.Room, Origin: v.Origin, Bind: rules.BindBrowser}, nil)
-	s, read := newSigner([]byte(v.Key)), new(session)
-	if !s.parse(v.Cookie, read) || read.room != rm.tag || hex.EncodeToString(read.pass[:]) != v.Pass ||
-		s.format(read) != v.Cookie {
-		t.Errorf("the cookie is %+v", read)
-	}
-	p, ok := parseProof(v.Proof)
-	key := p.thumbprint()
-	if !ok || p.at != v.At || subjectOf(rm, read) != v.Subject || !p.isOf(v.Subject) || p.isOf("x") || key != read.key ||
-		base64.RawURLEncoding.EncodeToString(key[:]) != v.Thumbprint {
-		t.Errorf("the proof is %+v", p)
-	}
-	for agent, want := range v.Families {
-		if name := familyOf(agent); base64.RawURLEncoding.EncodeToString(name[:]) != want {
-			t.Errorf("the family of %q is %x", agent, name)
 		}
 	}
 }

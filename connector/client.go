@@ -1,7 +1,6 @@
 package connector
 
 import (
-	"bytes"
 	"crypto/sha256"
 	_ "embed" // for the scripts
 	"encoding/hex"
@@ -9,8 +8,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/proofline/proofline/connector/internal/session"
 	"github.com/proofline/proofline/connector/rules"
 )
 
@@ -79,15 +78,6 @@ func (q *requestCheck) serveOwn() {
 	}
 }
 
-// serveScript sends a script that caches may keep for an hour.
-func (q *requestCheck) serveScript(text []byte, tag string) {
-	h := q.w.Header()
-	h.Set("Content-Type", "text/javascript; charset=utf-8")
-	h.Set("Cache-Control", "public, max-age=3600, stale-while-revalidate=86400")
-	h.Set("ETag", tag)
-	http.ServeContent(q.w, q.r, "", time.Time{}, bytes.NewReader(text))
-}
-
 // serveEnter redeems the pass, if there is one, and redirects to the page or a room.
 func (q *requestCheck) serveEnter() {
 	if token, clean, ok := splitQuery(q.r.URL.RawQuery); ok {
@@ -120,7 +110,7 @@ func (q *requestCheck) isOwnPage() bool {
 		}
 	}
 	for _, origin := range q.r.Header["Origin"] {
-		if hostOf(origin, q.scheme) != q.scheme+"://"+hostOf(q.host, q.scheme) {
+		if hostOf(origin, q.from.scheme) != q.from.scheme+"://"+hostOf(q.from.host, q.from.scheme) {
 			return false
 		}
 	}
@@ -136,16 +126,17 @@ func hostOf(host, scheme string) string {
 // serveRelease ends the visitor's sessions of all rooms, and removes their cookies.
 func (q *requestCheck) serveRelease() {
 	for _, rm := range q.config.rooms {
-		if !hasCookie(q.r, rm.cookie) {
+		if !rm.HasCookie(q.r) {
 			continue
 		}
-		q.eachSession(rm, new(session), func(v *session) bool { // a backend sends the cookie, but no proof
-			if rm.Bind != rules.BindNetwork || v.bind == rm.bindOf(q.client, "") {
-				q.release(rm, v)
+		// A backend sends the cookie, but no proof.
+		q.finder.Each(rm.Room, new(session.Session), func(v *session.Session) bool {
+			if rm.IsBoundTo(v, q.from.client) {
+				q.c.sessions.release(rm, v)
 			}
 			return false
 		})
-		q.w.Header().Add("Set-Cookie", noCookie(rm))
+		q.w.Header().Add("Set-Cookie", rm.NoCookie())
 	}
 	q.w.WriteHeader(http.StatusNoContent)
 }
@@ -154,11 +145,11 @@ func (q *requestCheck) serveRelease() {
 // the rules name without a wildcard.
 func (q *requestCheck) sitePage(address string) (*url.URL, bool) {
 	u, err := url.Parse(address)
-	if err != nil || u.Scheme != q.scheme || u.User != nil || u.Opaque != "" || u.Hostname() == "" {
+	if err != nil || u.Scheme != q.from.scheme || u.User != nil || u.Opaque != "" || u.Hostname() == "" {
 		return nil, false
 	}
 	host := strings.ToLower(u.Hostname())
-	return u, slices.Contains(q.config.site.Hosts, host) && !strings.Contains(host, "*")
+	return u, slices.Contains(q.config.Site.Hosts, host) && !strings.Contains(host, "*")
 }
 
 // allowSiteOrigin lets scripts on the site's other hosts read where to wait

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/proofline/proofline/connector/rules"
+
+	"github.com/proofline/proofline/connector/internal/source"
 )
 
 // TestScript tests that the script is served whatever the rules say, and can be cached.
@@ -172,7 +174,7 @@ func FuzzSitePage(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	q := &requestCheck{scheme: "http", config: &config{loadedRules: loadedRules{site: site}}}
+	q := &requestCheck{from: origin{scheme: "http"}, config: &config{Rules: source.Rules{Site: site}}}
 	after := regexp.MustCompile(`^http://(?i:www\.example\.com)(:[0-9]*)?([/?#]|$)`)
 	f.Fuzz(func(t *testing.T, address string) {
 		u, ok := q.sitePage(address)

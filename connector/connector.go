@@ -7,12 +7,22 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/proofline/proofline/connector/internal/address"
+	"github.com/proofline/proofline/connector/internal/background"
+	"github.com/proofline/proofline/connector/internal/id"
+	"github.com/proofline/proofline/connector/internal/reach"
+	"github.com/proofline/proofline/connector/internal/report"
+	"github.com/proofline/proofline/connector/internal/roomapi"
+	"github.com/proofline/proofline/connector/internal/session"
+	"github.com/proofline/proofline/connector/internal/source"
+	"github.com/proofline/proofline/connector/internal/state"
+	"github.com/proofline/proofline/connector/internal/token"
 	"github.com/proofline/proofline/connector/rules"
 )
 
@@ -26,41 +36,22 @@ var (
 	ErrPage = errors.New(`a room's failure is "page": give the page`)
 	// ErrSource is returned for a source that is neither a file nor an https URL,
 	// and for a file with options that are for URLs only.
-	ErrSource = errors.New("a source must be a file or an https URL (http on this machine); " +
-		"Keep and SiteKey need a URL")
+	ErrSource = source.ErrSource
 	// ErrServer is returned when there is a token, but no server for it.
 	ErrServer = errors.New("the server must be an address without a path, such as https://queue.example.com " +
 		"(http on this machine); by default it is the server of the rules' URL")
 	// ErrToken is returned when the token's file holds no token, when both a token
 	// and a file are given, and when the rules' server refuses the token.
-	ErrToken = errors.New("the server token cannot be used")
+	ErrToken = token.ErrToken
 	// ErrReports is returned when a room's mode needs reports, and there is no token.
 	ErrReports = errors.New(`a room's mode is "safety-net": give the server, and a token with the scope connect`)
 )
 
-// Limits and intervals.
 const (
-	callTimeout         = 3 * time.Second  // request to a room
-	maxResponse         = 1 << 20          // bytes read of a response
-	DefaultProbe        = 5 * time.Second  // interval between polls of a room
-	keysInterval        = 10 * time.Second // between key fetches because of unknown key ids
-	touchInterval       = time.Minute      // between touches of a session
-	leeway              = 5 * time.Second  // for clock skew in passes
-	maxToken            = 2048             // bytes of a pass
-	maxQueued           = 100_000          // touches and releases to send
-	maxBatch            = 500              // touches and releases in one request
-	batchInterval       = time.Second      // between batches, socket checks and writes of the state file
-	maxUnrecorded       = 1_000            // fail-open intervals that the server has not recorded
-	maxReportedFailOpen = 60               // fail-open intervals of a room in one report
-	redeemRetryWindow   = 30 * time.Second // during which the room is asked again about a used pass
-	maxPasses           = 100_000          // remembered passes in each passSet
-	maxUnqueued         = 200_000          // known unqueued sessions of a room
-	maxReportIDs        = 2_000            // ids of one kind and room in a report
-	maxLengths          = 4                // longest unqueued session, in multiples of its length
-	sweepInterval       = 10 * time.Second // between removals of expired unqueued sessions
-	replyTTL            = 5 * time.Second  // of a reply to a report; then the gate's limits are shared by nodes
-	maxFailOpen         = 100              // remembered fail-open intervals of a room
-	logInterval         = time.Minute      // between log lines of one kind about requests
+	// DefaultProbe is the default interval between polls of a room.
+	DefaultProbe = 5 * time.Second
+	// batchInterval is the default time between batches, checks of sockets and writes of the state file.
+	batchInterval = time.Second
 )
 
 // Options configures [New]. Key is required, and one of Site and Source.
@@ -104,41 +95,68 @@ type Options struct {
 	reportInterval, batchInterval time.Duration
 }
 
+// Source is where rules come from that may change while the connector runs.
+// Invalid new rules are logged, and the current ones stay in force.
+type Source struct {
+	// File is polled every 2 s.
+	File string
+	// URL is polled every 10 s.
+	URL string
+	// SiteKey is the verifier key of the rules' signature. The URL must then be one
+	// such as https://SERVER/v1/sites/NAME/rules: see rules/FORMAT.md. Empty: plain
+	// JSON without a signature.
+	SiteKey string
+	// Keep is a file for a copy of the latest rules from URL, for starts while the
+	// URL does not respond. With a site key the copy's signature is checked, and
+	// rules older than the copy are refused. Empty: no copy.
+	Keep string
+}
+
+// Errors of signed rules.
+var (
+	// ErrSiteKey is returned when the site key is not a verifier key, or the URL
+	// is not that of a site's rules.
+	ErrSiteKey = source.ErrSiteKey
+	// ErrUnsigned is returned when rules are not signed by the site key.
+	ErrUnsigned = source.ErrUnsigned
+	// ErrOtherSite is returned when signed rules belong to another site.
+	ErrOtherSite = source.ErrOtherSite
+	// ErrOlder is returned when signed rules are older than rules already seen, or
+	// have the same version and another text.
+	ErrOlder = source.ErrOlder
+	// ErrNeedsKey is returned when rules are signed, and there is no site key.
+	ErrNeedsKey = source.ErrNeedsKey
+)
+
 // Connector admits visitors with a session or a pass. It is safe for concurrent use.
 type Connector struct {
-	options    Options
-	signer     *signer
-	clients    []byte // key of the client pseudonyms sent to rooms
-	node       string // our name in reports
-	current    atomic.Pointer[config]
-	ended      passSet // sessions that ended before their cookies expire
-	redeemed   passSet // used passes
-	proven     proofs
-	holders    holders
-	denied     passSet     // used passes, with a client that the room has refused
-	unrecorded unrecorded  // fail-open intervals that the server has not recorded
-	saved      stateWriter // writes Options.State
-	touches    touchTimes
-	sockets    sockets
-	outbox     *outbox
-	probeNow   chan struct{} // rooms should be probed now
-	reportNow  chan struct{} // new rules should be reported now
-	counts     counts
-	bearer     bearer
-	loading    *loader // nil: Options.Site
+	options Options
+	current atomic.Pointer[config]
+	group   *background.Group
+	client  *roomapi.Client
+	token   *token.Token
+	loader  *source.Loader // nil: Options.Site
 
-	reporting      sync.Mutex   // held while a report is being sent
-	hostLogged     atomic.Int64 // last log line about an unknown host, ms since 1970
-	networkLogged  atomic.Int64 // last log line about a network over its limit, ms since 1970
-	unsignedLogged atomic.Int64 // last log line about unsigned return URLs, ms since 1970
+	sessions *sessions
+	redeemer *roomapi.Redeemer
+	counts   counts
+
+	reporter   *report.Reporter  // nil: no token
+	unrecorded *reach.Unrecorded // nil: no token
+	file       *state.File       // nil: none
+	savedGates state.Gates       // of the file
+
+	probeNow       chan struct{}       // rooms should be probed now
+	hostLogged     background.LogLimit // unknown hosts
+	networkLogged  background.LogLimit // networks over their limit
+	unsignedLogged background.LogLimit // unsigned return URLs
 
 	stop context.CancelFunc
-	done sync.WaitGroup
 }
 
 // config is the rules in force, with their rooms.
 type config struct {
-	loadedRules
+	source.Rules
 	rooms  map[string]*room // by name
 	byURL  map[string]*room
 	states []*roomState // each once; also of former rooms with something left to report
@@ -152,10 +170,15 @@ func New(o Options) (*Connector, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
 	}
+	group := background.New(o.Log)
 	c := &Connector{
-		options: o, signer: newSigner(o.Key), clients: derive(o.Key, clientLabel), node: newID(), outbox: newOutbox(),
-		probeNow: make(chan struct{}, 1), reportNow: make(chan struct{}, 1),
-		bearer: bearer{file: o.TokenFile, log: o.Log, text: o.Token},
+		options: o, group: group, client: roomapi.NewClient(o.Client, group), probeNow: make(chan struct{}, 1),
+		token: token.New(o.Token, o.TokenFile, o.Log), redeemer: roomapi.NewRedeemer(o.Key, o.Now),
+	}
+	c.sessions = newSessions(&o, group)
+	if o.Token != "" {
+		c.unrecorded = reach.NewUnrecorded()
+		c.reporter = c.newReporter()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	c.stop = cancel
@@ -169,27 +192,73 @@ func New(o Options) (*Connector, error) {
 	return c, nil
 }
 
+// newReporter returns the reporter to the server.
+func (c *Connector) newReporter() *report.Reporter {
+	return report.New(report.Options{
+		Server: c.options.Server, Node: id.Text(id.New()), Kind: c.options.Kind, Version: c.options.Version,
+		Interval: c.options.reportInterval, Content: c.reportContent, Client: c.client, Token: c.token,
+		Sessions: c.sessions.store, FailOpen: c.unrecorded, Unreachable: c.probeNow, Now: c.options.Now,
+		Log: c.options.Log,
+	})
+}
+
+// reportContent returns what to report now.
+func (c *Connector) reportContent() report.Content {
+	now := c.current.Load()
+	counts := c.countsByName()
+	now.addObserved(counts, c.options.Now())
+	content := report.Content{Site: now.Name, Version: now.Version, Counts: counts}
+	modes := map[*roomState]rules.Mode{}
+	for _, rm := range now.rooms {
+		if modes[rm.state] != rules.SafetyNet {
+			modes[rm.state] = rm.Mode
+		}
+	}
+	for _, st := range now.states {
+		mode, ok := modes[st]
+		if !ok { // no longer in the rules
+			mode = rules.Off
+		}
+		content.Rooms = append(content.Rooms, report.RoomContent{Room: st.reported, Mode: mode})
+	}
+	return content
+}
+
+// load puts the first rules into force.
+func (c *Connector) load(ctx context.Context) error {
+	if c.options.Site != nil {
+		return c.use(&source.Rules{Site: c.options.Site})
+	}
+	o := source.Options{Client: c.options.Client, Group: c.group, Now: c.options.Now, Log: c.options.Log}
+	if address.OriginOf(c.options.Source.URL) == c.options.Server && c.options.Token != "" {
+		o.Token = c.token
+	}
+	l, err := source.New(source.Source(*c.options.Source), o)
+	if err != nil {
+		return err //nolint:wrapcheck // an error of this package, too
+	}
+	c.loader = l
+	return l.First(ctx, c.use) //nolint:wrapcheck // says what failed
+}
+
 // start starts the background work. With a token it waits for the reply to a first
 // report, or its failure. Otherwise the first visitors would be sent to a room
 // whose gate is open, or without a signed return URL.
 func (c *Connector) start(ctx context.Context) {
-	hasReported := c.options.Token != "" && (c.options.reportInterval >= 0 || c.hasGate())
-	if hasReported {
-		if _, err := c.sendReport(ctx, 0); err != nil {
-			c.options.Log.Error("cannot send the first report", "err", err)
-		}
+	hasReported := c.reporter != nil && c.reporter.First(ctx)
+	c.group.Go(ctx, "probing rooms", c.probe)
+	c.group.Go(ctx, "sending batches", c.sessions.outbox.Deliver)
+	c.group.Go(ctx, "watching upgraded connections", func(ctx context.Context) {
+		c.sessions.watchSockets(ctx, c.options.batchInterval)
+	})
+	if c.reporter != nil {
+		c.group.Go(ctx, "reporting", func(ctx context.Context) { c.reporter.Run(ctx, hasReported) })
 	}
-	c.goGuarded(ctx, "probing rooms", c.probe)
-	c.goGuarded(ctx, "sending batches", c.deliver)
-	c.goGuarded(ctx, "watching upgraded connections", c.watchSockets)
-	if c.options.Token != "" {
-		c.goGuarded(ctx, "reporting", func(ctx context.Context) { c.reports(ctx, hasReported) })
+	if c.file != nil {
+		c.group.Go(ctx, "saving state", c.saveChanges)
 	}
-	if c.saved.file != "" {
-		c.goGuarded(ctx, "saving state", c.saveChanges)
-	}
-	if c.loading != nil {
-		c.goGuarded(ctx, "loading rules", func(ctx context.Context) { c.loading.run(ctx, c) })
+	if c.loader != nil {
+		c.group.Go(ctx, "loading rules", func(ctx context.Context) { c.loader.Run(ctx, c.use) })
 	}
 }
 
@@ -204,15 +273,15 @@ func (o *Options) fill() error {
 	if err := o.fillToken(); err != nil {
 		return err
 	}
-	if o.Server == "" && o.Source != nil && isSafe(o.Source.URL) {
-		o.Server = originOf(o.Source.URL)
+	if o.Server == "" && o.Source != nil && address.IsSafe(o.Source.URL) {
+		o.Server = address.OriginOf(o.Source.URL)
 	}
 	o.Server = strings.TrimSuffix(o.Server, "/")
-	isOrigin := isSafe(o.Server) && originOf(o.Server) == strings.ToLower(o.Server)
+	isOrigin := address.IsSafe(o.Server) && address.OriginOf(o.Server) == strings.ToLower(o.Server)
 	if o.Server != "" && !isOrigin || o.Server == "" && o.Token != "" {
 		return ErrServer
 	}
-	o.Server = originOf(o.Server)
+	o.Server = address.OriginOf(o.Server)
 	if o.Kind == "" {
 		o.Kind = "middleware"
 	}
@@ -220,7 +289,7 @@ func (o *Options) fill() error {
 		o.Version = ownVersion()
 	}
 	if o.Client == nil {
-		o.Client = &http.Client{Timeout: callTimeout}
+		o.Client = &http.Client{Timeout: roomapi.Timeout}
 	}
 	client := *o.Client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -240,38 +309,52 @@ func (o *Options) fill() error {
 	return nil
 }
 
+// fillToken sets Token from TokenFile. Error: [ErrToken].
+func (o *Options) fillToken() (err error) {
+	if o.TokenFile == "" {
+		return nil
+	}
+	if o.Token != "" {
+		return fmt.Errorf("%w: give either Token or TokenFile", ErrToken)
+	}
+	o.Token, err = token.Read(o.TokenFile)
+	return err //nolint:wrapcheck // an error of this package, too
+}
+
 // Close stops the background work, after sending what is queued as far as rooms
 // and server answer.
 func (c *Connector) Close() {
-	c.endAllFailOpen()
+	for _, st := range c.current.Load().states { // so that the last report includes open intervals
+		st.reach.End(c.options.Now(), "connector is shutting down during a fail-open interval")
+	}
 	c.stop()
-	c.done.Wait()
+	c.group.Wait()
 	c.saveState()
 }
 
 // use puts rules into force. Rooms that stay keep their state. Errors: [ErrPage],
 // [ErrReports].
-func (c *Connector) use(f *loadedRules) error {
-	next := &config{loadedRules: *f, rooms: map[string]*room{}, byURL: map[string]*room{}}
-	links := map[string]*roomState{}
+func (c *Connector) use(f *source.Rules) error {
+	next := &config{Rules: *f, rooms: map[string]*room{}, byURL: map[string]*room{}}
+	states := map[string]*roomState{}
 	old := c.current.Load()
 	if old != nil {
 		for _, st := range old.states {
-			links[st.url+"\n"+st.origin] = st
+			states[st.server.URL()+"\n"+st.server.Origin()] = st
 		}
 	}
-	for name, r := range f.site.Rooms {
+	for name, r := range f.Site.Rooms {
 		switch {
 		case r.Failure == rules.Page && len(c.options.Page) == 0:
 			return fmt.Errorf("room %s: %w", name, ErrPage)
 		case r.Mode == rules.SafetyNet && c.options.Token == "":
 			return fmt.Errorf("room %s: %w", name, ErrReports)
 		}
-		id := r.URL + "\n" + r.Origin
-		if links[id] == nil {
-			links[id] = c.newRoomState(r.URL, r.Origin)
+		key := r.URL + "\n" + r.Origin
+		if states[key] == nil {
+			states[key] = c.newRoomState(r.URL, r.Origin)
 		}
-		rm := newRoom(name, r, links[id])
+		rm := &room{session.NewRoom(name, r), states[key]}
 		if !slices.Contains(next.states, rm.state) {
 			next.states = append(next.states, rm.state)
 		}
@@ -281,8 +364,8 @@ func (c *Connector) use(f *loadedRules) error {
 		c.dropRooms(old, next)
 	}
 	c.current.Store(next)
-	if old != nil {
-		notify(c.reportNow)
+	if old != nil && c.reporter != nil {
+		c.reporter.Soon()
 	}
 	return nil
 }
@@ -292,12 +375,30 @@ func (c *Connector) use(f *loadedRules) error {
 func (c *Connector) dropRooms(old, next *config) {
 	for _, st := range old.states {
 		if !slices.Contains(next.states, st) {
-			st.mu.Lock()
-			c.endFailOpen(st, c.options.Now(), queueingAgain)
-			st.mu.Unlock()
-			if st.gate.hasNews() {
+			st.reach.End(c.options.Now(), "visitors wait in line again")
+			if st.gate.HasNews() {
 				next.states = append(next.states, st)
 			}
 		}
 	}
+}
+
+// modulePath is the path of this module.
+const modulePath = "github.com/proofline/proofline"
+
+// ownVersion returns the version of this module in the running program.
+func ownVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Path == modulePath {
+		return info.Main.Version
+	}
+	for _, m := range info.Deps {
+		if m.Path == modulePath {
+			return m.Version
+		}
+	}
+	return "unknown"
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/connector/rules"
+
+	"github.com/proofline/proofline/connector/internal/source"
 )
 
 // TestVisit follows a visitor from the first request to the release.
@@ -226,8 +228,8 @@ func TestClosed(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
 	cookie := s.enter(s.queue.pass())
-	site := *s.current.Load().site
-	if err := s.use(&loadedRules{site: s.queue.site(`,"mode":"closed"`)}); err != nil {
+	site := *s.current.Load().Site
+	if err := s.use(&source.Rules{Site: s.queue.site(`,"mode":"closed"`)}); err != nil {
 		t.Fatal(err)
 	}
 	pass := s.queue.pass()
@@ -238,7 +240,7 @@ func TestClosed(t *testing.T) {
 			t.Errorf("%s: status %d, %v", what, r.StatusCode, r.Header)
 		}
 	}
-	if err := s.use(&loadedRules{site: &site}); err != nil {
+	if err := s.use(&source.Rules{Site: &site}); err != nil {
 		t.Fatal(err)
 	}
 	s.isThrough("open again", s.get("/tickets", cookie))
@@ -356,36 +358,6 @@ func TestAllows(t *testing.T) {
 	}
 }
 
-// TestPassSet tests that a passSet is bounded.
-func TestPassSet(t *testing.T) {
-	t.Parallel()
-	var o passSet
-	for i := range maxPasses + 10 {
-		id := [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}
-		if o.add(id, int64(i), 0); !o.has(id) {
-			t.Fatal("the latest is forgotten")
-		}
-	}
-	if n := len(o.known); n > maxPasses || n < maxPasses*8/10 {
-		t.Errorf("%d are kept", n)
-	}
-	o.shrink(maxPasses * 2)
-	if len(o.known) != 0 {
-		t.Errorf("%d are kept that have expired", len(o.known))
-	}
-	var at touchTimes
-	now := time.Now()
-	for i := range maxPasses + 10 {
-		if id := [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}; !at.mayTouch(id, now, time.Minute) ||
-			at.mayTouch(id, now, time.Minute) {
-			t.Fatal("not touched once")
-		}
-	}
-	if len(at.at) > maxPasses {
-		t.Errorf("%d are kept", len(at.at))
-	}
-}
-
 // BenchmarkPassed measures the request of a returning visitor.
 func BenchmarkPassed(b *testing.B) {
 	s := newShop(b, "")
@@ -451,7 +423,7 @@ func TestUnknownHost(t *testing.T) {
 func TestTwoNames(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
-	if err := s.use(&loadedRules{site: mustSite(t, fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q},"again":{"url":%[1]q,"bind":"network"}},"rules":[
+	if err := s.use(&source.Rules{Site: mustSite(t, fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q},"again":{"url":%[1]q,"bind":"network"}},"rules":[
 		{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"again","when":{"path":{"prefix":"/again"}},"action":"queue again"}]}`, s.queue.url()))}); err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func TestEarly(t *testing.T) {
 	}
 	eventually(t, "they are kept for a start", func() bool { _, err := os.Stat(c.options.Source.Keep); return err == nil })
 	server.has("", http.StatusBadGateway)
-	c.loading.reload(t.Context(), c)
+	c.loader.Reload(t.Context(), c.use)
 	if !c.HasRules() || !isBlocked(c, "/one") {
 		t.Error("the rules are gone")
 	}

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/proofline/proofline/connector/internal/source"
 )
 
 // failed makes the room fail for a probe, and for a visitor with a pass.
@@ -19,7 +21,7 @@ func (s *shop) failed() *http.Response {
 	s.queue.isDown.Store(true)
 	for _, rm := range s.current.Load().rooms {
 		if !s.probeRoom(s.Context(), rm) {
-			s.Errorf("room %s is not away", rm.name)
+			s.Errorf("room %s is not away", rm.Name)
 		}
 	}
 	r := s.get("/tickets?a=1&proofline_pass=" + s.queue.pass())
@@ -136,7 +138,7 @@ func TestFailOpenOfAnotherRoom(t *testing.T) {
 	rooms := fmt.Sprintf(`{"version":1,"rooms":{"sale":{"url":%q,"failure":"fail-open-after 1s"},"drop":{"url":"%s/r/drop"},"again":{"url":%[1]q}},"rules":[
 		{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"},{"name":"drop","when":{"path":{"prefix":"/drop"}},"action":"queue drop"},
 		{"name":"again","when":{"path":{"prefix":"/again"}},"action":"queue again"}]}`, s.queue.url(), s.queue.URL)
-	if err := s.use(&loadedRules{site: mustSite(t, rooms)}); err != nil {
+	if err := s.use(&source.Rules{Site: mustSite(t, rooms)}); err != nil {
 		t.Fatal(err)
 	}
 	s.failed()
@@ -196,7 +198,7 @@ func TestFault(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
 	before := s.current.Load()
-	broken := &config{loadedRules: before.loadedRules, rooms: map[string]*room{}}
+	broken := &config{Rules: before.Rules, rooms: map[string]*room{}}
 	s.current.Store(broken)
 	if r := s.get("/tickets"); r.StatusCode != http.StatusServiceUnavailable || len(s.got) > 0 {
 		t.Errorf("status %d", r.StatusCode)
@@ -237,7 +239,7 @@ func TestFile(t *testing.T) {
 	}
 	defer c.Close()
 	write("{", time.Minute)
-	c.loading.reload(t.Context(), c)
+	c.loader.Reload(t.Context(), c.use)
 	if !isBlocked(c, "/one") {
 		t.Error("a broken file took the rules away")
 	}
@@ -272,14 +274,14 @@ func TestURL(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.loading.reload(t.Context(), c)
+	c.loader.Reload(t.Context(), c.use)
 	set(strings.Replace(smallRules, "PATH", "two", 1) + strings.Repeat(" ", 55))
-	c.loading.reload(t.Context(), c)
+	c.loader.Reload(t.Context(), c.use)
 	if !isBlocked(c, "/two") {
 		t.Error("new rules are not in force")
 	}
 	set("broken" + strings.Repeat(" ", 100))
-	c.loading.reload(t.Context(), c)
+	c.loader.Reload(t.Context(), c.use)
 	if !isBlocked(c, "/two") {
 		t.Error("broken rules took the others away")
 	}
@@ -298,17 +300,5 @@ func TestURL(t *testing.T) {
 	}
 	if c, _, err := earlyShop(t, Options{Source: &Source{URL: server.URL}}); err != nil || c.HasRules() {
 		t.Errorf("there are rules from nowhere: %v", err)
-	}
-}
-
-func TestIsSafe(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]bool{
-		"https://a.example/x": true, "http://127.0.0.1:1/x": true, "http://localhost/x": true, "http://[::1]/x": true,
-		"http://a.example/x": false, "http://localhost.example/x": false, "http://127.0.0.1.example/": false, "ftp://127.0.0.1/": false, "": false, "https://": false,
-	} {
-		if isSafe(text) != want {
-			t.Errorf("%q: %t", text, !want)
-		}
 	}
 }

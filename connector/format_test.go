@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/proofline/proofline/internal/doctest"
+
+	"github.com/proofline/proofline/connector/internal/report"
 )
 
 // described are members that FORMAT.md mentions in its text only.
@@ -41,9 +43,9 @@ func TestFormatOfReports(t *testing.T) {
 		var into any
 		switch {
 		case strings.HasPrefix(block, `{"node"`):
-			into = &report{}
+			into = &report.Report{}
 		case strings.HasPrefix(block, `{"rooms": [`):
-			into = &reportReply{}
+			into = &report.Reply{}
 		default:
 			continue
 		}

@@ -2,8 +2,66 @@ package connector
 
 import (
 	"net/http"
+	"net/netip"
+	"slices"
 	"strings"
 )
+
+// origin is where a request comes from, and what the client called this site.
+type origin struct {
+	client netip.Addr
+	scheme string
+	host   string   // that visitors return to
+	hosts  []string // further hosts named by headers of the site's own proxies
+}
+
+// originOf reads the origin of a request, from the headers of the site's own
+// proxies where there are some.
+func originOf(r *http.Request, trusted []netip.Prefix) origin {
+	isTrusted := func(a netip.Addr) bool {
+		return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(a) })
+	}
+	from := origin{host: r.Host, scheme: "http"}
+	if r.TLS != nil {
+		from.scheme = "https"
+	}
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	from.client = peer.Addr().Unmap()
+	if !isTrusted(from.client) {
+		return from
+	}
+	if proto := last(r.Header["X-Forwarded-Proto"]); proto == "https" || proto == "http" {
+		from.scheme = proto
+	}
+	if host := last(r.Header["X-Forwarded-Host"]); host != "" {
+		from.host = host
+	}
+	from.hosts = forwardedHosts(r)
+	for _, line := range slices.Backward(r.Header["X-Forwarded-For"]) {
+		for _, text := range slices.Backward(strings.Split(line, ",")) {
+			a, err := netip.ParseAddr(strings.TrimSpace(text))
+			if err != nil {
+				return from
+			}
+			if from.client = a.Unmap(); !isTrusted(from.client) {
+				return from
+			}
+		}
+	}
+	return from
+}
+
+// url returns the scheme and host.
+func (o *origin) url() string { return o.scheme + "://" + o.host }
+
+// last returns the last value in all lines of a header.
+func last(lines []string) string {
+	if len(lines) == 0 {
+		return ""
+	}
+	line := lines[len(lines)-1]
+	return strings.TrimSpace(line[strings.LastIndexByte(line, ',')+1:])
+}
 
 // maxForwardedHosts limits the hosts named in one request. The rest is replaced by
 // a malformed one.

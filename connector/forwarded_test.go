@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/netip"
 	"testing"
+
+	"github.com/proofline/proofline/connector/internal/source"
 )
 
 // TestForwardedHosts tests that the strictest decision counts if a load balancer passes
@@ -15,7 +17,7 @@ func TestForwardedHosts(t *testing.T) {
 	site := mustSite(t, fmt.Sprintf(`{"version":1,"hosts":["shop.example.com","static.example.com","staff.example.com"],"rooms":{"sale":{"url":%q}},"rules":[
 		{"name":"static","when":{"host":{"equals":"static.example.com"}},"action":"bypass"},{"name":"staff","when":{"host":{"equals":"staff.example.com"}},"action":"block"},
 		{"name":"all","action":"queue sale"}]}`, s.queue.url()))
-	if err := s.use(&loadedRules{site: site}); err != nil {
+	if err := s.use(&source.Rules{Site: site}); err != nil {
 		t.Fatal(err)
 	}
 	s.isThrough("a host that needs no pass", s.get("/tickets", "Host: static.example.com",

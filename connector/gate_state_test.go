@@ -58,7 +58,7 @@ func TestRestoreNothing(t *testing.T) {
 	for what, c := range map[string]struct {
 		gate  string
 		after time.Duration
-	}{"too old": {GateOpen, maxGateAge}, "shut": {GateShut, 0}, "of tomorrow": {GateOpen, -time.Hour}} {
+	}{"too old": {GateOpen, time.Hour}, "shut": {GateShut, 0}, "of tomorrow": {GateOpen, -time.Hour}} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			_, s := restarted(t, c.gate, c.after)
@@ -82,13 +82,13 @@ func TestRestoreWrites(t *testing.T) {
 		s.clock.pass(time.Second)
 		s.report()
 	}
-	if diff := cmp.Diff(first, s.gatesToSave(), cmp.AllowUnexported(savedGate{}, gateReply{})); diff != "" {
+	if diff := cmp.Diff(first, s.gatesToSave()); diff != "" {
 		t.Errorf("a moment later (-before +after)\n%s", diff)
 	}
 	s.clock.pass(time.Second)
 	s.report()
-	if list := s.gatesToSave(); len(list) != 1 || !list[0].at.Equal(s.clock.now().Truncate(time.Minute)) ||
-		list[0].at.Equal(first[0].at) {
+	if list := s.gatesToSave(); len(list) != 1 || !list[0].At.Equal(s.clock.now().Truncate(time.Minute)) ||
+		list[0].At.Equal(first[0].At) {
 		t.Errorf("a minute later %+v", list)
 	}
 }

@@ -1,7 +1,6 @@
 package connector
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,22 +16,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/connector/rules"
+
+	"github.com/proofline/proofline/connector/internal/gate"
+	"github.com/proofline/proofline/connector/internal/report"
+	"github.com/proofline/proofline/connector/internal/source"
 )
 
 // netted is a room in mode safety-net with replies set by the test.
 type netted struct {
 	*queue
-	said *roomReply // to reports; nil: 500
+	said *report.RoomReply // to reports; nil: 500
 }
 
 func newNetted(t testing.TB) *netted {
 	t.Helper()
 	n := &netted{queue: newQueue(t, newClock())}
-	n.reply = func(said *report) (int, *reportReply) {
+	n.reply = func(said *report.Report) (int, *report.Reply) {
 		if n.said == nil {
 			return http.StatusInternalServerError, nil
 		}
-		re := &reportReply{}
+		re := &report.Reply{}
 		for _, r := range said.Rooms {
 			answer := *n.said
 			answer.Room = r.Room
@@ -50,7 +53,7 @@ func newNetted(t testing.TB) *netted {
 func (n *netted) says(gate string, share int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.said = &roomReply{Gate: gate, Share: share, PerMinute: 600, MaxActive: 100, Nodes: 2, SessionMS: 600_000}
+	n.said = &report.RoomReply{Gate: gate, Share: share, PerMinute: 600, MaxActive: 100, Nodes: 2, SessionMS: 600_000}
 }
 
 func (n *netted) fails() {
@@ -60,7 +63,7 @@ func (n *netted) fails() {
 }
 
 // latest returns the room in the latest report.
-func (n *netted) latest() roomReport {
+func (n *netted) latest() report.RoomReport {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.reports[len(n.reports)-1].Rooms[0]
@@ -76,7 +79,7 @@ func (n *netted) shop(members string, change ...func(*Options)) *shop {
 // report sends a report now.
 func (s *shop) report() {
 	s.Helper()
-	if _, err := s.sendReport(s.Context(), 1); err != nil {
+	if _, err := s.reporter.Send(s.Context(), 1); err != nil {
 		s.Fatal(err)
 	}
 }
@@ -206,17 +209,17 @@ func TestFormerRoom(t *testing.T) {
 	n.says(GateOpen, 9)
 	s := n.shop("")
 	s.free("begins")
-	if err := s.use(&loadedRules{site: s.queue.site("")}); err != nil {
+	if err := s.use(&source.Rules{Site: s.queue.site("")}); err != nil {
 		t.Fatal(err)
 	}
 	s.report()
-	if err := s.use(&loadedRules{site: s.queue.site(`,"mode":"safety-net"`)}); err != nil {
+	if err := s.use(&source.Rules{Site: s.queue.site(`,"mode":"safety-net"`)}); err != nil {
 		t.Fatal(err)
 	}
 	s.report()
 	s.free("begins again")
 	n.fails()
-	if err := s.use(&loadedRules{site: mustSite(t, `{"version":1}`)}); err != nil {
+	if err := s.use(&source.Rules{Site: mustSite(t, `{"version":1}`)}); err != nil {
 		t.Fatal(err)
 	}
 	n.says(GateOpen, 9)
@@ -240,43 +243,6 @@ func TestFormerRoom(t *testing.T) {
 	if !slices.Equal(modes, []rules.Mode{rules.Always, rules.Off}) {
 		t.Errorf("sessions are reported in modes %v: %v", modes, n.reports)
 	}
-}
-
-// FuzzReply tests that a node begins no more sessions than the reply allows.
-func FuzzReply(f *testing.F) {
-	f.Add([]byte(`{"rooms":[{"room":"R","gate":"open","share":3,"per_minute":60,"max_active":9,"nodes":2,"session_ms":60000,"recorded":["AAAAAAAAAAAAAAAAAAAAAA"]}]}`))
-	f.Add([]byte(`{"rooms":[{"room":"R","gate":"open","share":1e3,"session_ms":-1},{"room":"R","error":"unknown"}]}`))
-	f.Add([]byte(`{"rooms":null}`))
-	n := newNetted(f)
-	s := n.shop("")
-	f.Fuzz(func(t *testing.T, text []byte) {
-		var re reportReply
-		if json.Unmarshal(text, &re) != nil {
-			return
-		}
-		said := s.newReport(0)
-		rm := newRoom("sale", s.current.Load().rooms["sale"].Room, &roomState{})
-		for i := range re.Rooms {
-			r := &re.Rooms[i]
-			said.Rooms[0].state = rm.state
-			s.takeReply(&said.Rooms[0], r, s.clock.now())
-			begun := 0
-			for range 100 {
-				if v, _ := rm.state.gate.begin(rm, netip.Addr{}, "", s.clock.now(), false); v == nil {
-					break
-				} else if begun++; v.ends <= v.issued || v.maxEnds < v.ends {
-					t.Fatalf("session %+v of %q", v, text)
-				}
-			}
-			if r.Error == "" && r.Gate != GateOpen && r.Gate != GateShut {
-				continue // it is as it was
-			}
-			if begun > max(r.Share, 0) && r.Error == "" {
-				t.Fatalf("%d begin of %q", begun, text)
-			}
-			rm.state = &roomState{}
-		}
-	})
 }
 
 // TestUnqueuedSliding follows an unqueued session to its end.
@@ -312,7 +278,7 @@ func TestUnqueuedSliding(t *testing.T) {
 		t.Errorf("the room heard %q", s.queue.said())
 	}
 	s.report()
-	s.clock.pass(sweepInterval)
+	s.clock.pass(gate.SweepInterval)
 	s.report()
 	if n := s.Stats().Rooms["sale"].Unqueued; n != 0 {
 		t.Errorf("%d go on", n)
@@ -475,17 +441,17 @@ func TestNodePart(t *testing.T) {
 		return begun
 	}
 	for name, c := range map[string]struct {
-		said   roomReply
+		said   report.RoomReply
 		before int // begun with the share
 		want   int // that may begin then
 		later  int // after a minute
 	}{
-		"a part of the rate":     {roomReply{Gate: GateOpen, Share: 10, PerMinute: 61, Nodes: 3, SessionMS: 600_000}, 10, 11, 21},
-		"a part of the places":   {roomReply{Gate: GateOpen, Share: 4, PerMinute: 6000, MaxActive: 19, Nodes: 2, SessionMS: 600_000}, 4, 6, 0},
-		"places that come free":  {roomReply{Gate: GateOpen, Share: 4, PerMinute: 6000, MaxActive: 19, Nodes: 2, SessionMS: 60_000}, 4, 6, 10},
-		"less than one":          {roomReply{Gate: GateOpen, Share: 0, PerMinute: 1, MaxActive: 1, Nodes: 9, SessionMS: 60_000}, 0, 1, 1},
-		"the share is not taken": {roomReply{Gate: GateOpen, Share: 900, PerMinute: 600, Nodes: 1, SessionMS: 60_000}, 900, 0, 600},
-		"shut":                   {roomReply{Gate: GateShut, Share: 50, PerMinute: 600, Nodes: 1, SessionMS: 60_000}, 0, 0, 0},
+		"a part of the rate":     {report.RoomReply{Gate: GateOpen, Share: 10, PerMinute: 61, Nodes: 3, SessionMS: 600_000}, 10, 11, 21},
+		"a part of the places":   {report.RoomReply{Gate: GateOpen, Share: 4, PerMinute: 6000, MaxActive: 19, Nodes: 2, SessionMS: 600_000}, 4, 6, 0},
+		"places that come free":  {report.RoomReply{Gate: GateOpen, Share: 4, PerMinute: 6000, MaxActive: 19, Nodes: 2, SessionMS: 60_000}, 4, 6, 10},
+		"less than one":          {report.RoomReply{Gate: GateOpen, Share: 0, PerMinute: 1, MaxActive: 1, Nodes: 9, SessionMS: 60_000}, 0, 1, 1},
+		"the share is not taken": {report.RoomReply{Gate: GateOpen, Share: 900, PerMinute: 600, Nodes: 1, SessionMS: 60_000}, 900, 0, 600},
+		"shut":                   {report.RoomReply{Gate: GateShut, Share: 50, PerMinute: 600, Nodes: 1, SessionMS: 60_000}, 0, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -496,7 +462,7 @@ func TestNodePart(t *testing.T) {
 			if got := begin(s); got != c.before {
 				t.Errorf("%d begin with the share, want %d", got, c.before)
 			}
-			s.clock.pass(replyTTL)
+			s.clock.pass(gate.ReplyTTL)
 			if got := begin(s); got != 0 {
 				t.Errorf("%d begin although the answer is fresh", got)
 			}
@@ -531,7 +497,7 @@ func TestNoReply(t *testing.T) {
 	s.clock.pass(31 * time.Second)
 	s.isThrough("open at last", s.failed())
 	s.queue.isDown.Store(false)
-	for what, re := range map[string]*roomReply{
+	for what, re := range map[string]*report.RoomReply{
 		"another gate": {Gate: "ajar", Share: 5, PerMinute: 60, Nodes: 1, SessionMS: 60_000}, "no gate": {Share: 5, PerMinute: 60, Nodes: 1, SessionMS: 60_000},
 		"no length": {Gate: GateOpen, Share: 5, PerMinute: 60, Nodes: 1}, "no rate": {Gate: GateOpen, Share: 5, Nodes: 1, SessionMS: 60_000}, "negative": {Gate: GateOpen, Share: -5, PerMinute: 60, Nodes: 1, SessionMS: 60_000},
 		"unknown": {Error: "unknown"}, "long": {Gate: GateOpen, Share: 5, PerMinute: 60, Nodes: 1, SessionMS: 1 << 60},
@@ -554,11 +520,15 @@ func TestShareUnderWay(t *testing.T) {
 	n := newNetted(t)
 	n.says(GateOpen, 5)
 	s := n.shop("")
-	said := s.newReport(1)
-	s.free("under way")
-	s.free("under way, too")
-	s.takeReply(&said.Rooms[0], &roomReply{Gate: GateOpen, Share: 3, PerMinute: 60, Nodes: 1, SessionMS: 60_000},
-		s.clock.now())
+	before := n.reply
+	n.reply = func(said *report.Report) (int, *report.Reply) {
+		s.free("under way")
+		s.free("under way, too")
+		return before(said)
+	}
+	n.says(GateOpen, 3)
+	s.report()
+	n.reply = before
 	s.free("one is left")
 	s.isQueued("none is left", s.get("/tickets"))
 	n.says(GateOpen, 9)
@@ -578,7 +548,7 @@ func TestLostReport(t *testing.T) {
 	s.isQueued("turned", s.get("/tickets"))
 	n.fails()
 	for range 3 {
-		if _, err := s.sendReport(t.Context(), 1); err == nil {
+		if _, err := s.reporter.Send(t.Context(), 1); err == nil {
 			t.Fatal("answered")
 		}
 	}
@@ -602,23 +572,23 @@ func TestManyUnqueued(t *testing.T) {
 	n.says(GateOpen, 1<<30)
 	s := n.shop("")
 	rm := s.current.Load().rooms["sale"]
-	for range maxReportIDs*2 + 5 {
-		if f, why := rm.state.gate.begin(rm, netip.Addr{}, "", s.clock.now(), false); f == nil { // of no network
+	for range gate.MaxIDs*2 + 5 {
+		if f, why := rm.state.gate.Begin(rm.Room, netip.Addr{}, "", s.clock.now(), false); f == nil { // of no network
 			t.Fatalf("does not begin: %d", why)
 		}
 	}
 	seen := map[string]bool{}
-	for i, want := range []int{maxReportIDs, maxReportIDs, 5} {
-		more, err := s.sendReport(t.Context(), i)
+	for i, want := range []int{gate.MaxIDs, gate.MaxIDs, 5} {
+		more, err := s.reporter.Send(t.Context(), i)
 		said := n.latest()
-		if err != nil || len(said.Started) != want || more != (i == 0) && want != maxReportIDs {
+		if err != nil || len(said.Started) != want || more != (i == 0) && want != gate.MaxIDs {
 			t.Errorf("report %d says %d, more: %t, %v", i, len(said.Started), more, err)
 		}
 		for _, id := range said.Started {
 			seen[id] = true
 		}
 	}
-	if len(seen) != maxReportIDs*2+5 {
+	if len(seen) != gate.MaxIDs*2+5 {
 		t.Errorf("%d are reported", len(seen))
 	}
 }
@@ -652,27 +622,6 @@ func TestConcurrentStarts(t *testing.T) {
 	}
 }
 
-// TestBounded tests that memory is bounded.
-func TestBounded(t *testing.T) {
-	t.Parallel()
-	var g gate
-	now := newClock().now()
-	for i := range maxUnqueued + 1000 {
-		s := &session{length: 60_000, maxEnds: 1 << 60}
-		s.pass = [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}
-		g.noteActive(s, now)
-		g.end(&session{pass: [16]byte{1, 1, 1, 1, byte(i)}})
-	}
-	if len(g.unqueued) != maxUnqueued || len(g.news.active) != maxUnqueued || len(g.news.ended) != maxUnqueued {
-		t.Errorf("%d go on, news %d and %d", len(g.unqueued), len(g.news.active), len(g.news.ended))
-	}
-	start := time.Now()
-	g.sweep(now.Add(time.Hour), 0)
-	if len(g.unqueued) != 0 || time.Since(start) > 2*time.Second {
-		t.Errorf("%d go on, after %v", len(g.unqueued), time.Since(start))
-	}
-}
-
 // TestAllowsUnqueued tests Allows for nginx, which sends a refused request again.
 func TestAllowsUnqueued(t *testing.T) {
 	t.Parallel()
@@ -698,7 +647,7 @@ func TestAllowsUnqueued(t *testing.T) {
 // BenchmarkStarted measures a visitor's request at an open gate.
 func BenchmarkStarted(b *testing.B) {
 	n := newNetted(b)
-	n.said = &roomReply{Gate: GateOpen, Share: 1 << 30, PerMinute: 1 << 30, Nodes: 1, SessionMS: 600_000}
+	n.said = &report.RoomReply{Gate: GateOpen, Share: 1 << 30, PerMinute: 1 << 30, Nodes: 1, SessionMS: 600_000}
 	s := n.shop("")
 	h := s.Middleware(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	r := httptest.NewRequest(http.MethodGet, "/tickets", nil)

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"maps"
 	"net/http"
-	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
+	"github.com/proofline/proofline/connector/internal/gate"
+	"github.com/proofline/proofline/connector/internal/id"
+	"github.com/proofline/proofline/connector/internal/roomapi"
+	"github.com/proofline/proofline/connector/internal/session"
 	"github.com/proofline/proofline/connector/rules"
 )
 
@@ -34,13 +36,13 @@ const (
 	RoomHeader    = "X-Proofline-Room"   // request to the site: the room's name in the rules
 	CommandHeader = "Proofline-Command"  // response of the site; "release" ends the session
 	QueueHeader   = "Proofline-Queue"    // response to a script: the room to wait in
-	ClientHeader  = "Proofline-Client"   // request to a room: pseudonym of the pass holder
+	ClientHeader  = roomapi.ClientHeader // request to a room: pseudonym of the pass holder
 )
 
 // Middleware passes requests on to next if they have a session or do not need one.
 func (c *Connector) Middleware(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := c.guard(&requestCheck{Connector: c, counts: &c.counts, w: w, r: r})
+		v := c.guard(&requestCheck{c: c, counts: &c.counts, response: response{w, r}})
 		if v == nil {
 			return
 		}
@@ -56,7 +58,7 @@ func (c *Connector) Middleware(next http.Handler) http.Handler {
 // allowed: send refused requests to [Connector.Middleware], which answers them.
 func (c *Connector) Allows(h http.Header, r *http.Request) bool {
 	var own counts
-	v := c.guard(&requestCheck{Connector: c, counts: &own, w: discard{http.Header{}}, r: r, isDry: true})
+	v := c.guard(&requestCheck{c: c, counts: &own, response: response{discard{http.Header{}}, r}, isDry: true})
 	if v == nil {
 		return false // counted by the Middleware that answers it
 	}
@@ -85,29 +87,24 @@ func (discard) WriteHeader(int)             {}
 // admittedRequest is a request on its way to the site.
 type admittedRequest struct {
 	request *http.Request
-	room    *room    // nil: the request needs no session
-	session *session // nil: no session
-	isDue   bool     // the response renews the session
-	isNew   bool     // the response starts the session
-	holder  uint64   // client that uses the session; 0: not counted
+	room    *room            // nil: the request needs no session
+	session *session.Session // nil: no session
+	isDue   bool             // the response renews the session
+	isNew   bool             // the response starts the session
+	holder  uint64           // client that uses the session; 0: not counted
 }
 
 // requestCheck is a request being checked.
 type requestCheck struct {
-	*Connector
-	counts     *counts
-	w          http.ResponseWriter
-	r          *http.Request
-	now        time.Time
-	client     netip.Addr
-	scheme     string
-	host       string   // that visitors return to
-	hosts      []string // further hosts named by headers of the site's own proxies
-	config     *config
-	decision   rules.Decision
-	isDry      bool   // do not redeem passes
-	proofsRead int    // limited by maxProofsRead
-	holder     uint64 // client that uses the session found; 0: not counted
+	response
+	c        *Connector
+	counts   *counts
+	now      time.Time
+	from     origin
+	finder   session.Finder
+	config   *config
+	decision rules.Decision
+	isDry    bool // do not redeem passes
 }
 
 // guard returns the request as the site gets it; nil: it has been answered. A
@@ -116,14 +113,16 @@ func (c *Connector) guard(q *requestCheck) (v *admittedRequest) {
 	r := q.r
 	defer func() {
 		if fault := recover(); fault != nil {
-			c.logPanic("a request", fault)
+			c.group.LogPanic("a request", fault)
 			v = q.afterFault()
 		}
 	}()
-	q.now, q.config = c.options.Now(), c.current.Load()
-	q.resolveClient()
+	q.now, q.config, q.from = c.options.Now(), c.current.Load(), originOf(r, c.options.TrustedProxies)
+	q.finder = session.Finder{
+		Store: c.sessions.store, Request: r, Client: q.from.client, Now: q.now, Copied: &q.counts.copied,
+	}
 	switch {
-	case q.config.isEarly:
+	case q.config.IsEarly:
 		return q.guardWithoutRules()
 	case isOwn(r):
 		q.serveOwn()
@@ -163,14 +162,16 @@ func (q *requestCheck) afterFault() *admittedRequest {
 // the address as passed on and as the client wrote it, because net/url re-encodes
 // some bytes, and each host that the site's own proxies name.
 func (q *requestCheck) decide() rules.Decision {
-	site, r := q.config.site, q.r
-	asked := &rules.Request{Method: r.Method, Host: r.Host, Target: targetOf(r), Header: r.Header, Client: q.client}
+	site, r := q.config.Site, q.r
+	asked := &rules.Request{
+		Method: r.Method, Host: r.Host, Target: targetOf(r), Header: r.Header, Client: q.from.client,
+	}
 	d := site.Decide(asked, q.now)
 	if r.RequestURI != "" && r.RequestURI != asked.Target {
 		asked.Target = r.RequestURI
 		d = site.Stricter(d, site.Decide(asked, q.now))
 	}
-	for _, host := range q.hosts {
+	for _, host := range q.from.hosts {
 		asked.Host, asked.Target = host, targetOf(r)
 		d = site.Stricter(d, site.Decide(asked, q.now))
 	}
@@ -192,24 +193,26 @@ func targetOf(r *http.Request) string {
 // admitOrQueue admits a request that has a session or may start one at an open
 // gate, and sends others to the room.
 func (q *requestCheck) admitOrQueue(rm *room) *admittedRequest {
-	s := new(session)
-	if q.findSession(rm, s) {
+	s := new(session.Session)
+	if q.finder.Find(rm.Room, s) {
 		q.counts.passed.Add(1)
-		return &admittedRequest{asVisitor(q.r, rm, s), rm, s, s.isDue(q.now), false, q.holder}
+		return &admittedRequest{
+			request: asVisitor(q.r, rm, s), room: rm, session: s, isDue: s.IsDue(q.now), holder: q.finder.Holder(),
+		}
 	}
-	if q.canProve(rm) {
+	if q.finder.CanProve(rm.Room) {
 		q.sendToBind(q.r.URL.RawQuery)
 		return nil
 	}
 	if rm.Mode == rules.SafetyNet {
-		s, why := rm.state.gate.begin(rm, q.client, q.r.UserAgent(), q.now, q.isDry)
+		s, why := rm.state.gate.Begin(rm.Room, q.from.client, q.r.UserAgent(), q.now, q.isDry)
 		switch why {
-		case notRefused:
+		case gate.Admitted:
 			q.counts.started.Add(1)
-			return &admittedRequest{asVisitor(q.r, rm, s), rm, s, false, true, 0}
-		case overShare:
+			return &admittedRequest{request: asVisitor(q.r, rm, s), room: rm, session: s, isNew: true}
+		case gate.OverShare:
 			q.counts.turned.Add(1)
-		case overNetworkLimit:
+		case gate.OverNetworkLimit:
 			q.counts.crowded.Add(1)
 			q.warnNetworkLimit(rm)
 		}
@@ -219,7 +222,7 @@ func (q *requestCheck) admitOrQueue(rm *room) *admittedRequest {
 
 // withoutPass sends the visitor to the room, unless the room is out of reach.
 func (q *requestCheck) withoutPass(rm *room) *admittedRequest {
-	if !rm.state.downAt().IsZero() {
+	if !rm.state.reach.DownSince().IsZero() {
 		return q.fail(rm)
 	}
 	return q.sendToRoom(rm)
@@ -227,11 +230,11 @@ func (q *requestCheck) withoutPass(rm *room) *admittedRequest {
 
 // fail applies the room's failure mode.
 func (q *requestCheck) fail(rm *room) *admittedRequest {
-	if q.failsOpen(rm) {
+	if rm.failsOpen(q.c.options.Now()) {
 		q.counts.failedOpen.Add(1)
 		return &admittedRequest{request: withoutClaims(q.r)}
 	}
-	if rm.Failure == rules.Page && isNavigation(q.r) {
+	if rm.Failure == rules.Page && session.IsNavigation(q.r) {
 		return q.sendOwnerPage()
 	}
 	return q.retryLater()
@@ -240,7 +243,7 @@ func (q *requestCheck) fail(rm *room) *admittedRequest {
 // redeemInURL redeems a pass in the URL. done: the request has been answered, or
 // is admitted as v. Otherwise the check goes on without the pass.
 func (q *requestCheck) redeemInURL(token, clean string) (done bool, v *admittedRequest) {
-	rm, ok := q.config.byURL[issuerOf(token)]
+	rm, ok := q.config.byURL[roomapi.IssuerOf(token)]
 	own := q.config.rooms[q.decision.Room]
 	if !ok || own != nil && own.URL == rm.URL { // a room can have several names: prefer this page's
 		rm = own
@@ -248,25 +251,26 @@ func (q *requestCheck) redeemInURL(token, clean string) (done bool, v *admittedR
 	if rm == nil || q.decision.Outcome == rules.Bypass && !ok {
 		return false, nil // not for a room of these rules
 	}
-	before := new(session)
-	hasSession := q.findSession(rm, before)
-	if hasSession && !before.isUnqueued() {
+	before := new(session.Session)
+	hasSession := q.finder.Find(rm.Room, before)
+	if hasSession && !before.IsUnqueued() {
 		q.redirectWithoutPass(clean)
 		return true, nil
 	}
 	if q.isDry {
 		return true, nil
 	}
-	p, err := q.verify(q.r.Context(), rm, token)
+	p, err := rm.state.server.Verify(q.r.Context(), token)
 	if err == nil {
-		var s *session
-		if s, err = q.redeem(q.r.Context(), rm, p, q.client, q.r.UserAgent()); err == nil && q.isActive(s, rm, q.now) {
+		var s *session.Session
+		s, err = q.c.redeemer.Redeem(q.r.Context(), rm.state.server, rm.Room, p, q.from.client, q.r.UserAgent())
+		if err == nil && q.c.sessions.store.IsActive(rm.Room, s, q.now) {
 			q.counts.redeemed.Add(1)
 			if hasSession { // count the visitor once
-				q.ended.add(before.pass, before.maxEnds, q.now.UnixMilli())
-				rm.state.gate.end(before)
+				q.c.sessions.store.End(before.Pass, before.MaxEnds, q.now)
+				rm.state.gate.End(before)
 			}
-			q.w.Header().Add("Set-Cookie", q.cookieOf(rm, s))
+			q.w.Header().Add("Set-Cookie", q.c.sessions.store.Cookie(rm.Room, s))
 			q.redirectAfterPass(rm, clean)
 			return true, nil
 		}
@@ -276,9 +280,9 @@ func (q *requestCheck) redeemInURL(token, clean string) (done bool, v *admittedR
 	case q.decision.Outcome == rules.Bypass:
 		q.redirectWithoutPass(clean)
 		return true, nil
-	case errors.Is(err, errBusy):
+	case errors.Is(err, roomapi.ErrBusy):
 		return true, q.retryLater()
-	case errors.Is(err, errUnreachable):
+	case errors.Is(err, roomapi.ErrUnreachable):
 		return q.failUnverified(rm, hasSession)
 	}
 	q.counts.refused.Add(1)
@@ -305,54 +309,6 @@ func withQuery(r *http.Request, query string) *http.Request {
 	u.RawQuery = query
 	out.URL, out.RequestURI = &u, u.RequestURI()
 	return &out
-}
-
-// resolveClient sets client, scheme and host, from the headers of the site's own
-// proxies where there are some.
-func (q *requestCheck) resolveClient() {
-	r := q.r
-	q.host, q.scheme = r.Host, "http"
-	if r.TLS != nil {
-		q.scheme = "https"
-	}
-	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
-	q.client = peer.Addr().Unmap()
-	if !q.trusts(q.client) {
-		return
-	}
-	if proto := last(r.Header["X-Forwarded-Proto"]); proto == "https" || proto == "http" {
-		q.scheme = proto
-	}
-	if host := last(r.Header["X-Forwarded-Host"]); host != "" {
-		q.host = host
-	}
-	q.hosts = forwardedHosts(r)
-	lines := r.Header["X-Forwarded-For"]
-	for _, line := range slices.Backward(lines) {
-		for _, text := range slices.Backward(strings.Split(line, ",")) {
-			a, err := netip.ParseAddr(strings.TrimSpace(text))
-			if err != nil {
-				return
-			}
-			q.client = a.Unmap()
-			if !q.trusts(q.client) {
-				return
-			}
-		}
-	}
-}
-
-func (c *Connector) trusts(a netip.Addr) bool {
-	return slices.ContainsFunc(c.options.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(a) })
-}
-
-// last returns the last value in all lines of a header.
-func last(lines []string) string {
-	if len(lines) == 0 {
-		return ""
-	}
-	line := lines[len(lines)-1]
-	return strings.TrimSpace(line[strings.LastIndexByte(line, ',')+1:])
 }
 
 // isClaim reports whether clients may not send a header: one of ours, or one that
@@ -388,10 +344,10 @@ func scrubbed(h http.Header) http.Header {
 }
 
 // asVisitor returns the request with the visitor's headers.
-func asVisitor(r *http.Request, rm *room, s *session) *http.Request {
-	v := Visitor{Room: rm.name}
-	if !s.isUnqueued() {
-		v.Ticket = uuidText(s.ticket)
+func asVisitor(r *http.Request, rm *room, s *session.Session) *http.Request {
+	v := Visitor{Room: rm.Name}
+	if !s.IsUnqueued() {
+		v.Ticket = id.UUID(s.Ticket)
 	}
 	out := r.WithContext(context.WithValue(r.Context(), visitorKey{}, v))
 	out.Header = scrubbed(r.Header)

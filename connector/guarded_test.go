@@ -1,13 +1,11 @@
 package connector
 
 import (
-	"context"
-	"errors"
+	"github.com/proofline/proofline/connector/internal/address"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -31,7 +29,7 @@ func TestFaultyClient(t *testing.T) {
 	f := &faulty{}
 	s := newShop(t, `,"mode":"safety-net","failure":"fail-open-after 30s"`, func(o *Options) {
 		o.Client, o.Token, o.Probe, o.reportInterval = &http.Client{Transport: f}, testToken, 5*time.Millisecond, 5*time.Millisecond
-		o.Server = originOf(o.Site.Rooms["sale"].URL)
+		o.Server = address.OriginOf(o.Site.Rooms["sale"].URL)
 	})
 	cookie := s.enter(s.queue.pass())
 	f.isFaulty.Store(true)
@@ -73,36 +71,3 @@ func TestFaultyStart(t *testing.T) {
 		t.Error("nothing failed")
 	}
 }
-
-func TestGoGuarded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		c := &Connector{options: Options{Log: slog.New(brokenLog{})}}
-		ctx, cancel := context.WithCancel(t.Context())
-		began, turns := time.Now(), 0
-		c.goGuarded(ctx, "a test", func(ctx context.Context) {
-			if turns++; turns < 4 {
-				panic(errors.New("fault"))
-			}
-			<-ctx.Done()
-			if turns++; turns == 5 {
-				panic("at the end")
-			}
-		})
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if turns != 4 || c.counts.panics.Load() != 3 {
-			t.Errorf("%d turns and %d faults in %v", turns, c.counts.panics.Load(), time.Since(began))
-		}
-		cancel()
-		c.done.Wait()
-		if turns != 7 { // once more, for what is left to do
-			t.Errorf("%d turns in the end", turns)
-		}
-	})
-}
-
-// brokenLog is a log handler that panics.
-type brokenLog struct{ slog.Handler }
-
-func (brokenLog) Enabled(context.Context, slog.Level) bool { panic("the log") }

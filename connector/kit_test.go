@@ -22,6 +22,10 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/proofline/proofline/connector/rules"
+
+	"github.com/proofline/proofline/connector/internal/id"
+	"github.com/proofline/proofline/connector/internal/report"
+	"github.com/proofline/proofline/connector/internal/roomapi"
 )
 
 // queue is a server with one room, whose responses a test sets. The real one is tested in
@@ -37,13 +41,13 @@ type queue struct {
 	heard    []string       // paths of POSTs, those of batches as if they came alone
 	clients  []string       // what the POSTs say of clients
 	batches  int
-	reports  []report                                         // that were heard
-	reply    func(said *report) (status int, re *reportReply) // for reports; nil: 404
-	status   int                                              // of answers to POSTs; 0: as it should be
-	isDown   atomic.Bool                                      // 503 to everything
-	isPicky  atomic.Bool                                      // 503 to what visitors shape
-	isLost   atomic.Bool                                      // the next answer to a redemption is lost
-	life     time.Duration                                    // of sessions
+	reports  []report.Report                                          // that were heard
+	reply    func(said *report.Report) (status int, re *report.Reply) // for reports; nil: 404
+	status   int                                                      // of answers to POSTs; 0: as it should be
+	isDown   atomic.Bool                                              // 503 to everything
+	isPicky  atomic.Bool                                              // 503 to what visitors shape
+	isLost   atomic.Bool                                              // the next answer to a redemption is lost
+	life     time.Duration                                            // of sessions
 	clock    *clock
 	fetched  atomic.Int64 // how often the keys
 }
@@ -130,7 +134,7 @@ func (q *queue) report(w http.ResponseWriter, r *http.Request) {
 	if err != nil || len(text) > 1<<20 || r.Header.Get("Authorization") != "Bearer "+testToken {
 		q.Errorf("a report of %d bytes, %v, %v", len(text), err, r.Header)
 	}
-	var said report
+	var said report.Report
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&said); err != nil {
@@ -148,7 +152,7 @@ func (q *queue) report(w http.ResponseWriter, r *http.Request) {
 
 // batch receives updates, and records them one by one.
 func (q *queue) batch(w http.ResponseWriter, r *http.Request) {
-	var b batchBody
+	var b roomapi.Batch
 	if err := json.NewDecoder(r.Body).Decode(&b); err != nil || len(b.Touch)+len(b.Release) > 500 ||
 		r.Header.Get("Authorization") != "" {
 		q.Errorf("a batch of %d and %d, %v, %v", len(b.Touch), len(b.Release), err, r.Header)
@@ -197,9 +201,7 @@ func (q *queue) claims() jwt.MapClaims {
 }
 
 func newUUID() string {
-	var id [16]byte
-	_, _ = rand.Read(id[:])
-	return uuidText(id)
+	return id.UUID(id.New())
 }
 
 // sign returns a pass with claims and headers.
@@ -292,7 +294,7 @@ func newShopAt(t testing.TB, q *queue, members string, change ...func(*Options))
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Connector.Close)
-	eventually(t, "the keys are fetched", func() bool { return s.current.Load().rooms["sale"].state.keys.Load() != nil })
+	eventually(t, "the keys are fetched", func() bool { return s.current.Load().rooms["sale"].state.server.HasKeys() })
 	s.handler = s.Middleware(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.got = append(s.got, r)
 		if s.answer != nil {

@@ -4,7 +4,13 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/proofline/proofline/connector/internal/gate"
+	"github.com/proofline/proofline/connector/internal/report"
 )
+
+// fewestStarts is the limit of a network, however small the node's part.
+const fewestStarts = 10
 
 // TestNetworkLimit tests that a network over its limit waits, and does not count as
 // turned away.
@@ -16,13 +22,13 @@ func TestNetworkLimit(t *testing.T) {
 	}{
 		"a fifth of the node's part": {600, 2, 60},
 		"rounded down":               {599, 3, 39},
-		"few":                        {12, 1, minNetworkLimit},
-		"many nodes":                 {600, 1000, minNetworkLimit},
+		"few":                        {12, 1, fewestStarts},
+		"many nodes":                 {600, 1000, fewestStarts},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := newNetted(t)
-			n.said = &roomReply{Gate: GateOpen, Share: 1000, PerMinute: c.perMinute, Nodes: c.nodes, SessionMS: 600_000}
+			n.said = &report.RoomReply{Gate: GateOpen, Share: 1000, PerMinute: c.perMinute, Nodes: c.nodes, SessionMS: 600_000}
 			s := n.shop("")
 			cookie := s.free("the first")
 			for range c.want - 1 {
@@ -48,34 +54,14 @@ func TestNetworkLimit(t *testing.T) {
 	}
 }
 
-// TestNetworkLimitClock tests that setting the clock back delays a network for a minute
-// at most.
-func TestNetworkLimitClock(t *testing.T) {
-	t.Parallel()
-	var c networkStarts
-	network, now := [8]byte{1}, time.UnixMilli(1_800_000_000_000)
-	c.add(network, now)
-	for _, step := range []struct {
-		to   time.Duration // from then
-		want int
-	}{{-time.Millisecond, 1}, {time.Millisecond - time.Minute, 1}, {-time.Minute, 0}, {0, 0}} {
-		if got := c.count(network, now.Add(step.to)); got != step.want {
-			t.Errorf("at %v: %d, want %d", step.to, got, step.want)
-		}
-	}
-	if len(c.counts) != 0 || c.starts != nil {
-		t.Errorf("kept %v, %v", c.counts, c.starts)
-	}
-}
-
 // TestNetworkLimitAtShutGate tests that visitors over the limit are not counted while the
 // gate is shut.
 func TestNetworkLimitAtShutGate(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
-	n.said = &roomReply{Gate: GateOpen, Share: minNetworkLimit, PerMinute: 1, Nodes: 1, SessionMS: 600_000}
+	n.said = &report.RoomReply{Gate: GateOpen, Share: fewestStarts, PerMinute: 1, Nodes: 1, SessionMS: 600_000}
 	s := n.shop("")
-	for range minNetworkLimit {
+	for range fewestStarts {
 		s.free("begins")
 	}
 	s.isQueued("crowded, and no share", s.get("/tickets"))
@@ -84,7 +70,7 @@ func TestNetworkLimitAtShutGate(t *testing.T) {
 		t.Errorf("counts %+v", got)
 	}
 	n.fails()
-	s.clock.pass(replyTTL + time.Second)
+	s.clock.pass(gate.ReplyTTL + time.Second)
 	s.isQueued("over the limit, without replies", s.get("/tickets"))
 	if got := s.Stats(); got.Crowded != 2 || got.Turned != 1 {
 		t.Errorf("counts %+v", got)
@@ -95,33 +81,14 @@ func TestNetworkLimitAtShutGate(t *testing.T) {
 func TestNetworkLimitIPv6(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
-	n.said = &roomReply{Gate: GateOpen, Share: 1000, PerMinute: 10, Nodes: 1, SessionMS: 600_000}
+	n.said = &report.RoomReply{Gate: GateOpen, Share: 1000, PerMinute: 10, Nodes: 1, SessionMS: 600_000}
 	s := n.shop("")
-	for range minNetworkLimit {
+	for range fewestStarts {
 		s.free("begins", "Client: [2001:db8:1::7]")
 	}
 	s.isQueued("the same network", s.get("/tickets", "Client: [2001:db8:1:ffff::8]"))
 	s.free("another", "Client: [2001:db8:2::7]")
-	for range minNetworkLimit + 5 {
+	for range fewestStarts + 5 {
 		s.free("unknown client", "Client: @")
-	}
-}
-
-// TestNetworkLimitMemory tests that the oldest starts are dropped.
-func TestNetworkLimitMemory(t *testing.T) {
-	t.Parallel()
-	var c networkStarts
-	now := newClock().now()
-	for i := range maxNetworkStarts + 5 {
-		c.add([8]byte{1, byte(i), byte(i >> 8), byte(i >> 16)}, now)
-	}
-	if n := c.count([8]byte{1, 4}, now); n != 0 || len(c.starts) != maxNetworkStarts || len(c.counts) != maxNetworkStarts {
-		t.Errorf("the first counts %d of %d, and %d networks", n, len(c.starts), len(c.counts))
-	}
-	if n := c.count([8]byte{1, 5}, now); n != 1 {
-		t.Errorf("the first that is left counts %d", n)
-	}
-	if n := c.count([8]byte{1, 5}, now.Add(time.Minute)); n != 0 || len(c.starts) != 0 || len(c.counts) != 0 {
-		t.Errorf("a minute later %d of %d, and %d networks", n, len(c.starts), len(c.counts))
 	}
 }

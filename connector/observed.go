@@ -5,28 +5,30 @@ import (
 	"sync"
 	"time"
 
+	"github.com/proofline/proofline/connector/internal/recent"
+	"github.com/proofline/proofline/connector/internal/session"
 	"github.com/proofline/proofline/connector/rules"
 )
 
 // observed counts requests that would have needed a session if the room were on.
 type observed struct {
 	mu   sync.Mutex
-	all  uint64       // since the connector's start
-	hour recentCounts // of the last 60 minutes
+	all  uint64        // since the connector's start
+	hour recent.Counts // of the last 60 minutes
 }
 
 func (o *observed) add(now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all++
-	o.hour.add(minuteOf(now))
+	o.hour.Add(minuteOf(now))
 }
 
 // counts returns the number since the start, and of the last hour.
 func (o *observed) counts(now time.Time) (all, hour uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.all, uint64(o.hour.count(minuteOf(now)))
+	return o.all, uint64(o.hour.Count(minuteOf(now)))
 }
 
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
@@ -34,7 +36,7 @@ func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 // observe counts the request if it would have needed a session.
 func (q *requestCheck) observe() {
 	rm := q.config.rooms[q.decision.Room]
-	if rm == nil || rm.Mode != rules.Off || q.findSession(rm, new(session)) {
+	if rm == nil || rm.Mode != rules.Off || q.finder.Find(rm.Room, new(session.Session)) {
 		return
 	}
 	q.counts.observed.Add(1)

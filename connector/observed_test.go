@@ -8,6 +8,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/connector/internal/id"
+	"github.com/proofline/proofline/connector/internal/session"
+	"github.com/proofline/proofline/connector/internal/source"
 )
 
 // TestObserved tests the counts of a room that is off.
@@ -47,7 +51,7 @@ func TestObservedSession(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")
 	cookie := s.enter(s.queue.pass())
-	if err := s.use(&loadedRules{site: s.queue.site(`,"mode":"off"`)}); err != nil {
+	if err := s.use(&source.Rules{Site: s.queue.site(`,"mode":"off"`)}); err != nil {
 		t.Fatal(err)
 	}
 	s.isThrough("with a session", s.get("/tickets", cookie))
@@ -64,8 +68,8 @@ func TestObservedNames(t *testing.T) {
 	long := "r1234567-10-234567-20-234567-30-234567"
 	s := &config{rooms: map[string]*room{}}
 	for _, name := range []string{"a-b", long, long[:36]} {
-		s.rooms[name] = newRoom(name, mustSite(t,
-			`{"version":1,"rooms":{"a":{"url":"https://queue.example.com/r/a","mode":"off"}}}`).Rooms["a"], &roomState{})
+		s.rooms[name] = &room{session.NewRoom(name, mustSite(t,
+			`{"version":1,"rooms":{"a":{"url":"https://queue.example.com/r/a","mode":"off"}}}`).Rooms["a"]), &roomState{}}
 		s.rooms[name].state.observed.add(now)
 	}
 	got := map[string]uint64{}
@@ -76,7 +80,7 @@ func TestObservedNames(t *testing.T) {
 	}
 	full := map[string]uint64{}
 	for i := range maxCounts {
-		full[newID()] = uint64(i)
+		full[id.Text(id.New())] = uint64(i)
 	}
 	if s.addObserved(full, now); len(full) != maxCounts {
 		t.Errorf("%d counts", len(full))

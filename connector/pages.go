@@ -95,26 +95,12 @@ func pageFor(why string, acceptLanguage []string) translatedPage {
 	return known[best]
 }
 
-// refuse answers with the error's page, or to scripts with JSON. {wait} becomes the
-// response's Retry-After.
-func (q *requestCheck) refuse(status int, said map[string]string) *admittedRequest {
-	if !isNavigation(q.r) {
-		return q.sendJSON(status, said)
-	}
-	p, h := pageFor(said["error"], q.r.Header["Accept-Language"]), q.prepare()
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Language", p.lang)
-	h.Set("Content-Security-Policy", pagePolicy)
-	q.w.WriteHeader(status)
-	_, _ = q.w.Write([]byte(strings.Replace(p.html, "{wait}", h.Get("Retry-After"), 1)))
-	return nil
-}
-
 // retryLater sends the retry page. The delay is random, to spread the retries.
 func (q *requestCheck) retryLater() *admittedRequest {
 	q.counts.unavailable.Add(1)
 	q.prepare().Set("Retry-After", strconv.Itoa(10+rand.IntN(10)))
-	return q.refuse(http.StatusServiceUnavailable, map[string]string{"error": "unavailable"})
+	q.refuse(http.StatusServiceUnavailable, map[string]string{"error": "unavailable"})
+	return nil
 }
 
 // sendOwnerPage sends the site owner's page.
@@ -124,6 +110,6 @@ func (q *requestCheck) sendOwnerPage() *admittedRequest {
 	h.Set("Retry-After", "30")
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	q.w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = q.w.Write(q.options.Page)
+	_, _ = q.w.Write(q.c.options.Page)
 	return nil
 }

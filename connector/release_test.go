@@ -3,10 +3,16 @@ package connector
 import (
 	"maps"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/proofline/proofline/connector/internal/gate"
+	"github.com/proofline/proofline/connector/internal/id"
+	"github.com/proofline/proofline/connector/internal/report"
+	"github.com/proofline/proofline/connector/internal/session"
 )
 
 // TestRelease tests that a visitor can end the own sessions, in all rooms.
@@ -59,15 +65,17 @@ func TestReleaseOfAll(t *testing.T) {
 	cookie := s.enter(s.queue.pass())
 	other := *s.current.Load()
 	other.rooms = maps.Clone(other.rooms)
-	room := other.rooms["sale"].Room
-	room.Origin += "-vip"
-	vip := newRoom("vip", room, &roomState{url: room.URL, origin: room.Origin})
+	of := other.rooms["sale"].Room.Room
+	of.Origin += "-vip"
+	vip := &room{session.NewRoom("vip", of), s.newRoomState(of.URL, of.Origin)}
 	other.rooms["vip"] = vip
 	s.current.Store(&other)
 	now := s.clock.now().UnixMilli()
-	second := &session{room: vip.tag, ticket: [16]byte{1}, pass: newRaw(), ends: now + 1000, maxEnds: now + 1000, bind: familyOf(""), token: "x"}
-	r := s.send(http.MethodPost, ReleasePath, cookie+"; "+vip.cookie+s.signer.format(second))
-	if len(r.Cookies()) != 2 || s.Stats().Released != 2 || !s.ended.has(second.pass) {
+	second := vip.New(id.New(), netip.Addr{}, "", s.clock.now())
+	second.Ticket, second.Ends, second.MaxEnds, second.Token = [16]byte{1}, now+1000, now+1000, "x"
+	added, _, _ := strings.Cut(s.sessions.store.Cookie(vip.Room, second), ";")
+	r := s.send(http.MethodPost, ReleasePath, cookie+"; "+added)
+	if len(r.Cookies()) != 2 || s.Stats().Released != 2 || !s.sessions.store.HasEnded(second.Pass) {
 		t.Errorf("status %d, %v, %+v", r.StatusCode, r.Header, s.Stats())
 	}
 }
@@ -148,16 +156,16 @@ func newRequest(method, target, cookie string) *http.Request {
 func TestEndedElsewhere(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)
-	n.said = &roomReply{Gate: GateOpen, Share: 3, PerMinute: 600, MaxActive: 100, Nodes: 2, SessionMS: 600_000}
+	n.said = &report.RoomReply{Gate: GateOpen, Share: 3, PerMinute: 600, MaxActive: 100, Nodes: 2, SessionMS: 600_000}
 	s := n.shop("")
 	pass, stays := s.enter(s.queue.pass()), s.enter(s.queue.pass())
 	free, other := s.free("one"), s.free("another")
 	idOfCookie := func(cookie string) string {
-		var v session
-		if _, value, _ := strings.Cut(cookie, "="); !s.signer.parse(value, &v) {
+		var v session.Session
+		if _, value, _ := strings.Cut(cookie, "="); !session.NewSigner(testKey).Parse(value, &v) {
 			t.Fatal("no cookie")
 		}
-		return idText(v.pass)
+		return id.Text(v.Pass)
 	}
 	n.says(GateShut, 0)
 	n.said.Over = []string{"", "x", idOfCookie(free) + "A", strings.Repeat("*", 22), idOfCookie(pass), idOfCookie(free), idOfCookie(pass)}
@@ -182,11 +190,17 @@ func TestEndedElsewhereLimit(t *testing.T) {
 	n := newNetted(t)
 	n.says(GateOpen, 1)
 	s := n.shop("")
-	for range maxReportIDs + 10 {
-		n.said.Over = append(n.said.Over, newID())
+	for range gate.MaxIDs + 10 {
+		n.said.Over = append(n.said.Over, id.Text(id.New()))
 	}
 	s.report()
-	if got := len(s.ended.known); got != maxReportIDs {
+	got := 0
+	for _, text := range n.said.Over {
+		if pass, _ := id.Parse(text); s.sessions.store.HasEnded(pass) {
+			got++
+		}
+	}
+	if got != gate.MaxIDs {
 		t.Errorf("%d are known", got)
 	}
 }

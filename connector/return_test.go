@@ -7,51 +7,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/proofline/proofline/connector/rules"
+
+	"github.com/proofline/proofline/connector/internal/report"
 )
-
-// TestSign tests the vectors that the room and the edge share.
-func TestSign(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("testdata/return-vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []struct{ Name, Key, Room, To, Sig string }
-	if err := json.Unmarshal(text, &list); err != nil || len(list) == 0 {
-		t.Fatalf("%d vectors, %v", len(list), err)
-	}
-	for _, v := range list {
-		key, ok := parseReturnKey(v.Key)
-		if got := key.sign(v.Room, v.To); !ok || got != v.Sig {
-			t.Errorf("%s: %s %t, want %s", v.Name, got, ok, v.Sig)
-		}
-	}
-}
-
-// FuzzParseReturnKey tests that a key has one spelling.
-func FuzzParseReturnKey(f *testing.F) {
-	good := base64.RawURLEncoding.EncodeToString(testKey)
-	for _, seed := range []string{"", good, good + "=", good[:42], good + "AAAA", good[:20] + "\n" + good[20:],
-		good[:42] + "~", good[:42] + "9", strings.Repeat("+", 43)} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		key, ok := parseReturnKey(text)
-		if ok != (len(text) == 43 && base64.RawURLEncoding.EncodeToString(key[:]) == text) {
-			t.Errorf("%q: %t, %x", text, ok, key)
-		}
-	})
-}
 
 // signing is a server that sends a return key.
 type signing struct {
 	*shop
-	key returnKey
+	key report.ReturnKey
 }
 
 // newSigning protects a site with two rooms: /tickets waits for sale, /other for the other
@@ -59,11 +26,11 @@ type signing struct {
 func newSigning(t testing.TB, members, hosts string) *signing {
 	t.Helper()
 	q := newQueue(t, newClock())
-	s := &signing{key: returnKey(testKey)}
-	q.reply = func(said *report) (int, *reportReply) {
-		re := &reportReply{}
+	s := &signing{key: report.ReturnKey(testKey)}
+	q.reply = func(said *report.Report) (int, *report.Reply) {
+		re := &report.Reply{}
 		for _, r := range said.Rooms {
-			answer := roomReply{Room: r.Room, Gate: GateShut, PerMinute: 60, Nodes: 1, SessionMS: 60_000}
+			answer := report.RoomReply{Room: r.Room, Gate: GateShut, PerMinute: 60, Nodes: 1, SessionMS: 60_000}
 			if err := json.Unmarshal([]byte(members), &answer); err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +65,7 @@ func (s *signing) wayOf(link string) way {
 	}
 	query := u.Query()
 	w := way{query.Get("to"), query.Get("to_sig")}
-	if u.RawQuery = ""; w.by != "" && w.by == s.key.sign(u.String(), w.to) {
+	if u.RawQuery = ""; w.by != "" && w.by == s.key.Sign(u.String(), w.to) {
 		w.by = "signed"
 	}
 	return w
@@ -157,7 +124,7 @@ func TestReturnTarget(t *testing.T) {
 				t.Errorf("%s, needed %t: %+v, want %+v", c.name, needed, got, want)
 			}
 			how := r.Header.Get(ReturnHeader)
-			if how != "" && how == s.key.sign(s.queue.url(), want.to) {
+			if how != "" && how == s.key.Sign(s.queue.url(), want.to) {
 				how = "signed"
 			}
 			if how != script {
@@ -183,16 +150,16 @@ func TestReturnTargetWithoutKey(t *testing.T) {
 		}
 	}
 	s := newSigning(t, withKey+`}`, ownHosts)
-	next := returnKey([]byte(strings.Repeat("n", 32)))
+	next := report.ReturnKey([]byte(strings.Repeat("n", 32)))
 	for _, c := range []struct {
 		said string
-		key  returnKey
+		key  report.ReturnKey
 	}{{"", s.key}, {"AAAA", s.key}, {base64.RawURLEncoding.EncodeToString(next[:]), next}, {"", next}} {
 		s.queue.mu.Lock()
-		s.queue.reply = func(said *report) (int, *reportReply) {
-			re := &reportReply{}
+		s.queue.reply = func(said *report.Report) (int, *report.Reply) {
+			re := &report.Reply{}
 			for _, r := range said.Rooms {
-				re.Rooms = append(re.Rooms, roomReply{Room: r.Room, ReturnKey: c.said})
+				re.Rooms = append(re.Rooms, report.RoomReply{Room: r.Room, ReturnKey: c.said})
 			}
 			return http.StatusOK, re
 		}
@@ -289,15 +256,12 @@ func FuzzReturnTarget(f *testing.F) {
 		{"GET", "/tickets", "", "shop.example.com"}, {"POST", "/tickets", "http://shop.example.com/out?url=x", "shop.example.com"}, {"POST", "/tickets", "http://shop.example.com/tickets/../out", "shop.example.com"},
 		{"POST", "/tickets", "http://shop.example.com/tickets%2f..%2fout", "shop.example.com"}, {"POST", "/tickets", "http://shop.example.com\\@evil.example.net/tickets", "shop.example.com"},
 		{"GET", "/tickets#/out", "", "shop.example.com"}, {"GET", "/tickets", "", "evil.example.net"}, {"POST", "/tickets", "http://evil.example.net?/tickets", "evil.example.net?"},
-		{"GET", "/.proofline/enter?room=http%3A%2F%2F127.0.0.1%2Fr%2Fsale&to=http%3A%2F%2Fshop.example.com%2F", "", "shop.example.com"},
 	} {
 		f.Add(seed[0], seed[1], seed[2], seed[3])
 	}
-	site := mustSite(f, `{"version":1,"hosts":["shop.example.com"],"rooms":{"sale":{"url":"http://127.0.0.1/r/sale"}},"rules":[{"name":"tickets","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`)
-	c := &Connector{options: Options{Log: quiet(), Now: newClock().now}}
-	rm := newRoom("sale", site.Rooms["sale"], &roomState{url: "http://127.0.0.1/r/sale"})
-	rm.state.returns.Store(&returnSigning{returnKey(testKey), true})
-	c.current.Store(&config{loadedRules: loadedRules{site: site}, rooms: map[string]*room{"sale": rm}, byURL: map[string]*room{rm.URL: rm}, states: []*roomState{rm.state}})
+	s := newSigning(f, withKey+`,"signed_return":true}`, `["shop.example.com"]`)
+	f.Add("GET", "/.proofline/enter?room="+url.QueryEscape(s.queue.url())+"&to=http%3A%2F%2Fshop.example.com%2F", "", "shop.example.com")
+	site := s.current.Load().Site
 	f.Fuzz(func(t *testing.T, method, target, referer, host string) {
 		u, err := url.ParseRequestURI(target)
 		if err != nil {
@@ -305,14 +269,14 @@ func FuzzReturnTarget(f *testing.F) {
 		}
 		w := httptest.NewRecorder()
 		r := &http.Request{Method: method, URL: u, Host: host, Header: http.Header{"Referer": {referer}, "Sec-Fetch-Mode": {"navigate"}}, RemoteAddr: "198.51.100.7:1234"}
-		c.guard(&requestCheck{Connector: c, counts: new(counts), w: w, r: r.WithContext(t.Context())})
+		s.guard(&requestCheck{c: s.Connector, counts: new(counts), response: response{w, r.WithContext(t.Context())}})
 		next, err := url.Parse(w.Header().Get("Location"))
 		if err != nil || next.Query().Get("to_sig") == "" {
 			return
 		}
 		to := next.Query().Get("to")
-		key := returnKey(testKey)
-		if next.Query().Get("to_sig") != key.sign(rm.URL, to) {
+		room, _, _ := strings.Cut(w.Header().Get("Location"), "?")
+		if next.Query().Get("to_sig") != s.key.Sign(room, to) {
 			t.Fatalf("the signature of %q is invalid", to)
 		}
 		back, err := url.Parse(to)
@@ -320,7 +284,7 @@ func FuzzReturnTarget(f *testing.F) {
 			!strings.EqualFold(strings.TrimSuffix(back.Hostname(), "."), "shop.example.com") || back.User != nil {
 			t.Fatalf("signed %q", to)
 		}
-		got := site.Decide(&rules.Request{Method: "GET", Host: back.Host, Target: back.RequestURI()}, c.options.Now())
+		got := site.Decide(&rules.Request{Method: "GET", Host: back.Host, Target: back.RequestURI()}, s.options.Now())
 		if got.Outcome != rules.Queue && !strings.HasPrefix(back.RequestURI(), EnterPath+"?to=") {
 			t.Errorf("signed %q, which is %v", to, got)
 		}

@@ -137,29 +137,28 @@ func TestSigned(t *testing.T) {
 		"a negative version":      {s.sign("proofline-rules/v1\nshop\n-8\n" + document + "\n"), ErrUnsigned},
 		"a version that is large": {s.sign("proofline-rules/v1\nshop\n9999999999999999999\n" + document + "\n"), ErrUnsigned},
 		"beyond the largest":      {s.sign("proofline-rules/v1\nshop\n9223372036854775808\n" + document + "\n"), ErrUnsigned},
-		"long":                    {s.sign("proofline-rules/v1\nshop\n8\n" + document + strings.Repeat(" ", maxNote) + "\n"), ErrUnsigned},
+		"long":                    {s.sign("proofline-rules/v1\nshop\n8\n" + document + strings.Repeat(" ", 1_000_000) + "\n"), ErrUnsigned},
 	} {
 		h.has(c2.text)
-		if _, err := c.loading.next(t.Context()); !errors.Is(err, c2.want) {
+		if err := c.loader.Reload(t.Context(), c.use); !errors.Is(err, c2.want) {
 			t.Errorf("%s: %v, want %v", name, err, c2.want)
 		}
-		c.loading.reload(t.Context(), c)
 		if !isBlocked(c, "/one") || isBlocked(c, "/two") || c.Stats().RulesVersion != 7 {
 			t.Fatalf("%s: is in force", name)
 		}
 	}
 	h.has(good)
-	c.loading.reload(t.Context(), c)
+	c.loader.Reload(t.Context(), c.use)
 	if !isBlocked(c, "/two") || isBlocked(c, "/one") || c.Stats().RulesVersion != 8 {
 		t.Error("newer rules are not in force")
 	}
 	h.has(s.rules("shop", 7, "one"))
-	c.loading.reload(t.Context(), c)
+	c.loader.Reload(t.Context(), c.use)
 	if !isBlocked(c, "/two") {
 		t.Error("older rules are in force again")
 	}
 	h.has(s.sign("proofline-rules/v1\nshop\n9\n{}\n"))
-	c.loading.reload(t.Context(), c)
+	c.loader.Reload(t.Context(), c.use)
 	if !isBlocked(c, "/two") {
 		t.Error("broken rules took the others away")
 	}
@@ -280,59 +279,6 @@ func TestSourceErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
 	}
-	if name, ok := siteOf("https://queue.example.com/v1/sites/my-shop/rules"); !ok || name != "my-shop" {
-		t.Errorf("site %q", name)
-	}
-	for _, address := range []string{"https://a/v1/sites/A/rules", "https://a/v1/sites/a/rules/",
-		"https://a/x/v1/sites/a/rules", "https://a/v1/sites/a%2Fb/rules", "https://a/v1/sites//rules", ":",
-		"https://a/v1/sites/a/rules#x"} {
-		if name, ok := siteOf(address); ok {
-			t.Errorf("%s is of site %q", address, name)
-		}
-	}
-}
-
-// TestEveryByte tests that signed rules are refused with any changed byte.
-func TestEveryByte(t *testing.T) {
-	t.Parallel()
-	s := newSignatory(t)
-	text := s.rules("shop", 7, "one")
-	for i := range len(text) {
-		for _, b := range []byte{text[i] ^ 1, text[i] ^ 0x20, '\n', '7'} {
-			own, err := newRulesVerifier(s.key, "https://queue.example.com/v1/sites/shop/rules")
-			if err != nil {
-				t.Fatal(err)
-			}
-			changed := []byte(text)
-			if changed[i] = b; b == text[i] {
-				continue
-			}
-			if got, version, err := own.open(changed); err == nil &&
-				(i < strings.LastIndex(text, " ") || got != strings.Replace(smallRules, "PATH", "one", 1)+"\n" || version != 7) {
-				t.Fatalf("byte %d may be %q: %q, %d", i, b, got, version) // of the signature's text the last bits do not count
-			}
-		}
-	}
-}
-
-// FuzzSigned tests that only signed rules are opened.
-func FuzzSigned(f *testing.F) {
-	s := newSignatory(f)
-	good := s.rules("shop", 7, "one")
-	f.Add([]byte(good))
-	f.Add([]byte(strings.Replace(good, "\n7\n", "\n8\n", 1)))
-	f.Add([]byte(good + good))
-	f.Add([]byte("proofline-rules/v1\nshop\n"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		own, err := newRulesVerifier(s.key, "https://queue.example.com/v1/sites/shop/rules")
-		if err != nil {
-			t.Fatal(err)
-		}
-		document, version, err := own.open(text)
-		if err == nil && (version != 7 || document != strings.Replace(smallRules, "PATH", "one", 1)+"\n") {
-			t.Errorf("%q is opened as %d, %q", text, version, document)
-		}
-	})
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }

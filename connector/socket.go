@@ -3,13 +3,13 @@ package connector
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
+
+	"github.com/proofline/proofline/connector/internal/session"
 )
 
 // sockets are the upgraded connections, by session. The zero value is ready.
@@ -22,7 +22,7 @@ type sockets struct {
 // cookie, so that its end is known here alone.
 type upgradedSession struct {
 	room     *room
-	session  session
+	session  session.Session
 	sockets  map[*socket]struct{}
 	hasMoved atomic.Bool // data was transferred since the last touch
 }
@@ -43,12 +43,12 @@ func (s *sockets) add(conn net.Conn, of *admittedRequest) *socket {
 	if s.sessions == nil {
 		s.sessions = map[[16]byte]*upgradedSession{}
 	}
-	all := s.sessions[v.pass]
+	all := s.sessions[v.Pass]
 	if all == nil {
 		all = &upgradedSession{room: of.room, session: *v, sockets: map[*socket]struct{}{}}
-		s.sessions[v.pass] = all
+		s.sessions[v.Pass] = all
 	}
-	all.session.ends = max(all.session.ends, v.ends)
+	all.session.Ends = max(all.session.Ends, v.Ends)
 	one := &socket{conn, s, all, of.holder}
 	all.sockets[one] = struct{}{}
 	return one
@@ -59,77 +59,29 @@ func (s *sockets) drop(one *socket) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := one.session
-	if delete(of.sockets, one); len(of.sockets) == 0 && s.sessions[of.session.pass] == of {
-		delete(s.sessions, of.session.pass)
+	if delete(of.sockets, one); len(of.sockets) == 0 && s.sessions[of.session.Pass] == of {
+		delete(s.sessions, of.session.Pass)
 	}
 }
 
 // slide extends the connections' session to match a new cookie.
-func (s *sockets) slide(v *session) {
+func (s *sockets) slide(v *session.Session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if of := s.sessions[v.pass]; of != nil {
-		of.session.ends = max(of.session.ends, v.ends)
+	if of := s.sessions[v.Pass]; of != nil {
+		of.session.Ends = max(of.session.Ends, v.Ends)
 	}
 }
 
-// ends returns the end of a session with connections, in ms since 1970; 0: it has
+// Ends returns the end of a session with connections, in ms since 1970; 0: it has
 // no connections.
-func (s *sockets) ends(pass [16]byte) int64 {
+func (s *sockets) Ends(pass [16]byte) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if of := s.sessions[pass]; of != nil {
-		return of.session.ends
+		return of.session.Ends
 	}
 	return 0
-}
-
-// watchSockets checks the upgraded connections until ctx ends.
-func (c *Connector) watchSockets(ctx context.Context) {
-	tick := time.NewTicker(c.options.batchInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			c.cutSockets(c.options.Now())
-		}
-	}
-}
-
-// cutSockets closes connections whose session has ended, and touches the sessions
-// of those that transferred data.
-func (c *Connector) cutSockets(now time.Time) {
-	for _, one := range c.overdue(now) {
-		c.counts.cut.Add(1)
-		// Over TLS, closing sends a last message, which a slow client can delay.
-		go c.guarded("closing a connection", func() { _ = one.Close() })
-	}
-}
-
-// overdue returns the connections whose session has ended, and extends the others.
-func (c *Connector) overdue(now time.Time) (list []*socket) {
-	c.sockets.mu.Lock()
-	defer c.sockets.mu.Unlock()
-	for pass, of := range c.sockets.sessions {
-		for one := range of.sockets {
-			if one.holder != 0 { // an open connection counts as use
-				c.holders.add(pass, one.holder, now)
-			}
-		}
-		switch ms := now.UnixMilli(); {
-		case ms >= of.session.ends, ms >= of.session.maxEnds, c.ended.has(pass):
-			for one := range of.sockets {
-				list = append(list, one)
-			}
-			delete(c.sockets.sessions, pass) // count each once, however long closing takes
-		case of.hasMoved.Load() && c.touch(of.room, &of.session, now):
-			of.hasMoved.Store(false)
-			of.session.slide(now)
-		}
-	}
-	return list
 }
 
 // Read implements [net.Conn].

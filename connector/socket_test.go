@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/proofline/proofline/connector/internal/session"
 )
 
 // answering is a site that answers every line on an upgraded connection, with or without
@@ -138,7 +140,7 @@ func TestSocketEnds(t *testing.T) {
 		p.ends("an hour, four times a quarter")
 		idle.ends("the other one of the session")
 		eventually(t, "both are counted", func() bool { return s.Stats().Cut == 2 })
-		eventually(t, "nothing is kept", func() bool { return s.sockets.size() == 0 })
+		eventually(t, "nothing is kept", func() bool { return s.sessions.sockets.size() == 0 })
 		if n := len(s.queue.said()); n != 60 {
 			t.Errorf("the room received %d updates of one visitor in an hour", n)
 		}
@@ -229,13 +231,16 @@ func TestSocketsAlone(t *testing.T) {
 		s.isThrough("once more", s.get("/tickets", cookie))
 		fresh := "Cookie: " + r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
 		p.Close()
-		eventually(t, "the connection is closed", func() bool { return s.sockets.size() == 0 })
+		eventually(t, "the connection is closed", func() bool { return s.sessions.sockets.size() == 0 })
 		s.isQueued("with the old cookie alone", s.get("/tickets", cookie))
 		s.isThrough("with the new one", s.get("/tickets", fresh))
 		s.clock.pass(15*time.Minute + time.Second)
 		s.isQueued("when that is over", s.get("/tickets", fresh))
 	})
 }
+
+// clientTTL is the time for which a client of a session counts.
+const clientTTL = 10 * time.Minute
 
 // TestSocketsShared tests that clients with open connections count, however old these are.
 func TestSocketsShared(t *testing.T) {
@@ -249,10 +254,10 @@ func TestSocketsShared(t *testing.T) {
 	}))
 	t.Cleanup(front.Close)
 	var open []*plug
-	for i := range maxHolders {
+	for i := range session.MaxClients {
 		open = append(open, plugIn(t, front.Listener.Addr().String(), cookie+"\r\n"+someone(i), ""))
 	}
-	for range 2 * holderTTL / time.Minute {
+	for range 2 * clientTTL / time.Minute {
 		s.clock.pass(time.Minute)
 		for _, p := range open {
 			p.says("still there")
@@ -263,14 +268,14 @@ func TestSocketsShared(t *testing.T) {
 	s.isThrough("one of them", s.get("/tickets", cookie, someone(3)))
 	open[0].Close()
 	eventually(t, "its connection is closed", func() bool {
-		s.sockets.mu.Lock()
-		defer s.sockets.mu.Unlock()
-		for _, all := range s.sockets.sessions {
-			return len(all.sockets) == maxHolders-1
+		s.sessions.sockets.mu.Lock()
+		defer s.sessions.sockets.mu.Unlock()
+		for _, all := range s.sessions.sockets.sessions {
+			return len(all.sockets) == session.MaxClients-1
 		}
 		return false
 	})
-	for range holderTTL / time.Minute {
+	for range clientTTL / time.Minute {
 		s.clock.pass(time.Minute)
 		for _, p := range open[1:] {
 			p.says("still there")

@@ -2,7 +2,6 @@ package connector
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"os"
@@ -12,13 +11,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/connector/internal/id"
+	"github.com/proofline/proofline/connector/internal/reach"
+	"github.com/proofline/proofline/connector/internal/state"
 )
 
 // recorded returns a node with a state file.
 func (n *netted) recorded(file string, change ...func(*Options)) *shop {
 	n.Helper()
-	state := func(o *Options) { o.State = file }
-	return n.shop(`,"failure":"fail-open-after 30s"`, append([]func(*Options){state}, change...)...)
+	withFile := func(o *Options) { o.State = file }
+	return n.shop(`,"failure":"fail-open-after 30s"`, append([]func(*Options){withFile}, change...)...)
 }
 
 // open lets three requests through while the room is out of reach.
@@ -32,15 +35,12 @@ func (s *shop) open() {
 }
 
 // failOpenIn returns the intervals in a file, without ids.
-func failOpenIn(t testing.TB, file string, now time.Time) []failOpenReport {
+func failOpenIn(t testing.TB, file string, now time.Time) []reach.Report {
 	t.Helper()
-	before, err := readState(file, now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []failOpenReport
-	for _, o := range before.failOpen {
-		one := failOpenReports([]FailOpen{o.FailOpen})[0]
+	_, before := state.Open(file, slog.New(slog.NewTextHandler(t.Output(), nil)), func() time.Time { return now })
+	var all []reach.Report
+	for _, o := range before.FailOpen {
+		one := o.Report()
 		one.ID = ""
 		all = append(all, one)
 	}
@@ -48,7 +48,7 @@ func failOpenIn(t testing.TB, file string, now time.Time) []failOpenReport {
 }
 
 // reportedFailOpen returns the intervals reported so far.
-func (n *netted) reportedFailOpen() (all []failOpenReport) {
+func (n *netted) reportedFailOpen() (all []reach.Report) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, said := range n.reports {
@@ -72,7 +72,7 @@ func TestStateAfterCrash(t *testing.T) {
 	began := s.clock.now()
 	s.open()
 	s.clock.pass(20 * time.Second)
-	want := []failOpenReport{{From: began.Add(31 * time.Second).UnixMilli(), Until: began.Add(51 * time.Second).UnixMilli(), Requests: 3}}
+	want := []reach.Report{{From: began.Add(31 * time.Second).UnixMilli(), Until: began.Add(51 * time.Second).UnixMilli(), Requests: 3}}
 	eventually(t, "it is saved", func() bool { return cmp.Equal(want, failOpenIn(t, file, s.clock.now())) })
 	text, err := os.ReadFile(file)
 	if err == nil {
@@ -85,7 +85,7 @@ func TestStateAfterCrash(t *testing.T) {
 	s.clock.pass(time.Hour)
 	again := n.recorded(crashed)
 	said := n.reportedFailOpen()
-	if len(said) != 1 || said[0].ID != idText(s.current.Load().states[0].failOpen[0].id) {
+	if len(said) != 1 || said[0].ID != id.Text(s.current.Load().states[0].reach.Intervals()[0].ID) {
 		t.Fatalf("reported %+v", said)
 	}
 	said[0].ID = ""
@@ -111,7 +111,7 @@ func TestStateAfterClose(t *testing.T) {
 			s := n.recorded(file)
 			s.open()
 			s.clock.pass(time.Second)
-			want := []failOpenReport{{From: s.clock.now().Add(-time.Second).UnixMilli(), Until: s.clock.now().UnixMilli(), Requests: 3}}
+			want := []reach.Report{{From: s.clock.now().Add(-time.Second).UnixMilli(), Until: s.clock.now().UnixMilli(), Requests: 3}}
 			s.queue.isDown.Store(!isThere)
 			s.Close()
 			if isThere {
@@ -140,12 +140,12 @@ func TestStateOfFormerRooms(t *testing.T) {
 	n.says(GateShut, 0)
 	file := filepath.Join(t.TempDir(), "fail_open")
 	now := n.clock.now()
-	past := func(ago time.Duration) pastFailOpen {
-		return pastFailOpen{"https://queue.example.com/r/other",
-			FailOpen{From: now.Add(-ago - time.Minute), Until: now.Add(-ago), Requests: 7, id: newRaw()}}
+	past := func(ago time.Duration) reach.Past {
+		return reach.Past{Room: "https://queue.example.com/r/other",
+			Interval: reach.Interval{From: now.Add(-ago - time.Minute), Until: now.Add(-ago), Requests: 7, ID: id.New()}}
 	}
 	if err := os.WriteFile(file,
-		formatState(savedState{failOpen: []pastFailOpen{past(maxFailOpenAge), past(maxFailOpenAge - time.Minute)}}),
+		state.Format(state.State{FailOpen: []reach.Past{past(state.MaxFailOpenAge), past(state.MaxFailOpenAge - time.Minute)}}),
 		0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestInvalidState(t *testing.T) {
 		"unreadable":       {"c", "", "is a directory"},
 		"unwritable":       {"d/e", "", "will not survive a restart"},
 		"empty":            {"f", "", "not a state file of a connector"},
-		"followed by more": {"g", string(formatState(savedState{})) + "}", "not a state file of a connector"},
+		"followed by more": {"g", string(state.Format(state.State{})) + "}", "not a state file of a connector"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -245,25 +245,4 @@ func TestStateWithoutToken(t *testing.T) {
 	if r := s.get("/tickets"); r.StatusCode == http.StatusOK {
 		s.got = nil
 	}
-}
-
-func FuzzState(f *testing.F) {
-	now := newClock().now()
-	some := []pastFailOpen{{"https://queue.example.com/r/sale", FailOpen{From: now.Add(-time.Hour), Until: now, Requests: 1 << 40, id: [16]byte{1, 2}}}}
-	f.Add(formatState(savedState{}))
-	f.Add(formatState(savedState{failOpen: some, gates: []savedGate{{"https://queue.example.com/r/sale", now, gateReply{true, 600, 0, 2, 600_000}}}}))
-	f.Add(fmt.Appendf(nil, `{"version":1,"fail_open":[{"room":"http://127.0.0.1","id":"AAAAAAAAAAAAAAAAAAAAAA","from":%d,"until":9007199254740991,"requests":0}]}`, now.UnixMilli()))
-	f.Add([]byte(`{"version":1,"fail_open":[],"gates":[{"room":"https://x","at":1,"per_minute":-1,"max_active":0,"nodes":0,"session_ms":1}]}`))
-	f.Add([]byte(`{"version":1,"fail_open":[{"room":"ftp://x","id":"","from":-1,"until":0,"requests":18446744073709551615}]}{}`))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		list, err := parseState(text, now)
-		if err != nil {
-			return
-		}
-		again, err := parseState(formatState(list), now)
-		if diff := cmp.Diff(list, again, cmp.AllowUnexported(savedState{}, pastFailOpen{}, FailOpen{}, savedGate{},
-			gateReply{})); err != nil || diff != "" {
-			t.Errorf("%v %s", err, diff)
-		}
-	})
 }

@@ -1,9 +1,16 @@
 package connector
 
 import (
-	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/proofline/proofline/connector/internal/gate"
+)
+
+// States of a gate in [RoomStats].
+const (
+	GateOpen = gate.Open
+	GateShut = gate.Shut
 )
 
 // Stats are the connector's counts since its start.
@@ -54,45 +61,66 @@ type RoomStats struct {
 	Crowded  uint64    // visitors sent to the room because their network was over its limit
 }
 
-type counts struct {
-	bypassed, observed, passed, started, queued, turned, crowded, blocked, unavailable, failedOpen, redeemed,
-	refused, touches, released, dropped, copied, cut, panics, reports atomic.Uint64
+// FailOpen is an interval in which requests were admitted without a pass,
+// because the room was out of reach.
+type FailOpen struct {
+	From     time.Time
+	Until    time.Time // zero: still open
+	Requests uint64    // admitted without a pass
 }
 
-// byName returns the counts by their names in reports.
-func (n *counts) byName() map[string]uint64 {
+// counts are the counts of checked requests.
+type counts struct {
+	bypassed, observed, passed, started, queued, turned, crowded, blocked, unavailable, failedOpen, redeemed,
+	refused, copied atomic.Uint64
+}
+
+// countsByName returns the counts by their names in reports.
+func (c *Connector) countsByName() map[string]uint64 {
+	n := &c.counts
 	return map[string]uint64{
 		"bypassed": n.bypassed.Load(), "observed": n.observed.Load(), "passed": n.passed.Load(),
 		"started": n.started.Load(), "queued": n.queued.Load(), "turned": n.turned.Load(), "crowded": n.crowded.Load(),
-		"blocked": n.blocked.Load(), "unavailable": n.unavailable.Load(), "failed_open": n.failedOpen.Load(), "redeemed": n.redeemed.Load(),
-		"refused": n.refused.Load(), "touches": n.touches.Load(), "released": n.released.Load(),
-		"dropped": n.dropped.Load(), "copied": n.copied.Load(), "cut": n.cut.Load(), "panics": n.panics.Load(),
+		"blocked": n.blocked.Load(), "unavailable": n.unavailable.Load(), "failed_open": n.failedOpen.Load(),
+		"redeemed": n.redeemed.Load(), "refused": n.refused.Load(), "copied": n.copied.Load(),
+		"touches": c.sessions.outbox.Touched(), "released": c.sessions.released.Load(),
+		"dropped": c.sessions.outbox.Dropped(), "cut": c.sessions.cut.Load(), "panics": c.group.Panics(),
 	}
 }
 
 // Stats returns the current counts.
 func (c *Connector) Stats() Stats {
-	n, now := &c.counts, c.current.Load()
+	n, current, now := &c.counts, c.current.Load(), c.options.Now()
 	s := Stats{
 		Bypassed: n.bypassed.Load(), Observed: n.observed.Load(), Passed: n.passed.Load(),
 		Started: n.started.Load(), Queued: n.queued.Load(), Turned: n.turned.Load(), Crowded: n.crowded.Load(),
-		Blocked: n.blocked.Load(), Unavailable: n.unavailable.Load(), FailedOpen: n.failedOpen.Load(), Redeemed: n.redeemed.Load(),
-		Refused: n.refused.Load(), Touches: n.touches.Load(), Released: n.released.Load(),
-		Dropped: n.dropped.Load(), Copied: n.copied.Load(), Sharing: c.holders.maxClients(c.options.Now()),
-		Cut: n.cut.Load(), Panics: n.panics.Load(), Reports: n.reports.Load(),
-		HasRules: !now.isEarly, RulesVersion: now.version, Rooms: map[string]RoomStats{},
+		Blocked: n.blocked.Load(), Unavailable: n.unavailable.Load(), FailedOpen: n.failedOpen.Load(),
+		Redeemed: n.redeemed.Load(), Refused: n.refused.Load(), Touches: c.sessions.outbox.Touched(),
+		Released: c.sessions.released.Load(), Dropped: c.sessions.outbox.Dropped(), Copied: n.copied.Load(),
+		Sharing: c.sessions.store.MostClients(now), Cut: c.sessions.cut.Load(), Panics: c.group.Panics(),
+		HasRules: !current.IsEarly, RulesVersion: current.Version, Rooms: map[string]RoomStats{},
 	}
-	if s.TokenEnds = c.bearer.end(); !s.TokenEnds.IsZero() {
-		s.TokenLeft = s.TokenEnds.Sub(c.options.Now())
+	if c.reporter != nil {
+		s.Reports = c.reporter.Accepted()
 	}
-	for name, rm := range now.rooms {
-		var room RoomStats
-		rm.state.mu.Lock()
-		room.DownSince, room.FailOpen = rm.state.downSince, slices.Clone(rm.state.failOpen)
-		rm.state.mu.Unlock()
-		rm.state.gate.stats(&room)
-		room.Observed, room.ObservedHour = rm.state.observed.counts(c.options.Now())
-		s.Rooms[name] = room
+	if s.TokenEnds = c.token.End(); !s.TokenEnds.IsZero() {
+		s.TokenLeft = s.TokenEnds.Sub(now)
 	}
+	for name, rm := range current.rooms {
+		s.Rooms[name] = rm.state.stats(now)
+	}
+	return s
+}
+
+func (st *roomState) stats(now time.Time) RoomStats {
+	g := st.gate.Stats()
+	s := RoomStats{
+		DownSince: st.reach.DownSince(), Gate: g.State, HeardAt: g.ReplyAt, Unqueued: g.Unqueued, Started: g.Started,
+		Turned: g.Turned, Crowded: g.Crowded,
+	}
+	for _, i := range st.reach.Intervals() {
+		s.FailOpen = append(s.FailOpen, FailOpen{i.From, i.Until, i.Requests})
+	}
+	s.Observed, s.ObservedHour = st.observed.counts(now)
 	return s
 }

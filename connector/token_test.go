@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/proofline/proofline/connector/internal/report"
 )
 
 // teller is a server that reports when tokens expire.
@@ -30,7 +32,7 @@ func newTeller(t *testing.T) *teller {
 		defer s.mu.Unlock()
 		s.shown = strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		ends, ok := s.ends[s.shown]
-		re := reportReply{}
+		re := report.Reply{}
 		if !ok {
 			w.WriteHeader(http.StatusUnauthorized)
 			return
@@ -111,7 +113,7 @@ func TestTokenEnds(t *testing.T) {
 	server.mu.Lock()
 	delete(server.ends, testToken)
 	server.mu.Unlock()
-	if _, err := s.sendReport(t.Context(), 1); !errors.Is(err, errReport) {
+	if _, err := s.reporter.Send(t.Context(), 1); !errors.Is(err, report.ErrReport) {
 		t.Errorf("the ended token: %v", err)
 	}
 	if lines := log.all(); len(lines) != 1 || !strings.Contains(lines[0], "token expired") {
@@ -198,7 +200,7 @@ func TestTokenFileOfRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := len(h.heard())
-	if _, err := c.loading.next(t.Context()); err != nil {
+	if err := c.loader.Reload(t.Context(), c.use); err != nil {
 		t.Fatal(err)
 	}
 	if got := h.heard()[before].Get("Authorization"); got != "Bearer plt_three" {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 )
 
 // writer processes the headers of the site's response before they are sent.
@@ -34,8 +33,8 @@ func (w *writer) finish() {
 		return
 	}
 	if slices.Contains(commands, "release") {
-		w.c.release(v.room, v.session)
-		h.Add("Set-Cookie", noCookie(v.room))
+		w.c.sessions.release(v.room, v.session)
+		h.Add("Set-Cookie", v.room.NoCookie())
 		return
 	}
 	w.keepSession(h)
@@ -44,7 +43,7 @@ func (w *writer) finish() {
 // recover handles a panic of the connector; the visitor gets the site's response.
 func (w *writer) recover() {
 	if fault := recover(); fault != nil {
-		w.c.logPanic("an answer", fault)
+		w.c.group.LogPanic("an answer", fault)
 	}
 }
 
@@ -59,35 +58,19 @@ func (w *writer) keepSession(h http.Header) {
 		w.startSession(h)
 		return
 	}
-	if v.isDue && !isShared(h) && w.c.extend(v.room, v.session, w.c.options.Now()) {
-		h.Add("Set-Cookie", w.c.cookieOf(v.room, v.session))
+	if v.isDue && !isShared(h) && w.c.sessions.extend(v.room, v.session) {
+		h.Add("Set-Cookie", w.c.sessions.store.Cookie(v.room.Room, v.session))
 	}
-}
-
-// extend extends a session, or adopts the extension by its sockets. False: it was
-// extended just now, and another response has the cookie.
-func (c *Connector) extend(rm *room, v *session, now time.Time) bool {
-	if c.touch(rm, v, now) {
-		v.slide(now)
-		c.sockets.slide(v)
-		return true
-	}
-	ends := c.sockets.ends(v.pass)
-	if ends <= v.ends {
-		return false
-	}
-	v.issued, v.ends = now.UnixMilli(), ends
-	return true
 }
 
 // startSession sets the cookie of a new session. If caches may share the response,
 // the session ends instead.
 func (w *writer) startSession(h http.Header) {
 	if isShared(h) {
-		w.admitted.room.state.gate.end(w.admitted.session)
+		w.admitted.room.state.gate.End(w.admitted.session)
 		return
 	}
-	h.Add("Set-Cookie", w.c.cookieOf(w.admitted.room, w.admitted.session))
+	h.Add("Set-Cookie", w.c.sessions.store.Cookie(w.admitted.room.Room, w.admitted.session))
 }
 
 // isShared reports whether caches may give the response to other clients, who must
@@ -137,7 +120,7 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil || w.admitted.session == nil {
 		return conn, buffer, err //nolint:wrapcheck // the server's error
 	}
-	s := w.c.sockets.add(conn, w.admitted)
+	s := w.c.sessions.sockets.add(conn, w.admitted)
 	s.through(buffer)
 	return s, buffer, nil
 }

@@ -350,7 +350,8 @@ func (s *suite) staysOnSite(kind, location string) bool {
 	}
 	switch {
 	case kind == "entered":
-		u, err = (&url.URL{Scheme: "http", Host: "shop.example.com", Path: "/"}).Parse(strings.ReplaceAll(location, `\`, "/"))
+		site := &url.URL{Scheme: "http", Host: "shop.example.com", Path: "/"}
+		u, err = site.Parse(strings.ReplaceAll(location, `\`, "/"))
 		return err == nil && u.Host == "shop.example.com"
 	case s.isSentToRoom(kind):
 		to, err := url.Parse(u.Query().Get("to"))

@@ -18,12 +18,14 @@ const targetCount = 2000
 var pieces = []string{
 	"/", "/", "/", "//", "tickets", "tickets", "Tickets", "%74ickets", "staff", "x", "x:1", "u@x", ".", "..", "%2e",
 	"%2E%2e", "%2f", "%2F", `\`, "%5c", ";", ";a=b", "%3b",
-	"#", "?", "%3f", "%23", "%25", "%252e", `"`, "|", "<", "^", "`", "{", "~", "+", "*", ":", "@", "&", "=", "'", "(", "$", ",", "!", "[", "]", "%c3%a4", "\u00e4", "%7c", "app.css",
+	"#", "?", "%3f", "%23", "%25", "%252e", `"`, "|", "<", "^", "`", "{", "~", "+", "*", ":", "@", "&", "=", "'", "(", "$", ",",
+	"!", "[", "]", "%c3%a4", "\u00e4", "%7c", "app.css",
 }
 
 // randomTarget returns a random target with a protected page somewhere in it.
 func randomTarget(r *rand.Rand) string {
-	text := randomPiece(r) + []string{"/tickets", "/tickets", "/Tickets", "tickets", `\tickets`, "%2ftickets", "/%74ickets"}[r.IntN(7)] + randomPiece(r)
+	page := []string{"/tickets", "/tickets", "/Tickets", "tickets", `\tickets`, "%2ftickets", "/%74ickets"}[r.IntN(7)]
+	text := randomPiece(r) + page + randomPiece(r)
 	switch {
 	case r.IntN(30) == 0:
 		return "http://shop.example.com" + text

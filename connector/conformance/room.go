@@ -217,7 +217,8 @@ func (r *Room) answer(said roomReport) map[string]any {
 	return map[string]any{
 		"room": said.Room, "gate": state[isOpen], "share": r.gate.share, "per_minute": r.gate.perMinute,
 		"max_active": 0, "nodes": 1, "session_ms": time.Hour.Milliseconds(),
-		"over": r.ended[said.Room], "recorded": r.record(said), "return_key": base64.RawURLEncoding.EncodeToString(key[:]),
+		"over": r.ended[said.Room], "recorded": r.record(said),
+		"return_key":    base64.RawURLEncoding.EncodeToString(key[:]),
 		"signed_return": said.Room == r.Net(),
 	}
 }

@@ -36,8 +36,9 @@ import (
 //	{value} {netvalue} {freevalue}  values of these cookies
 //	{foreign}                       pass with another key; more of this kind: see forgeries
 func (s *suite) fill() func(string) string {
-	pairs := []string{"{room}", s.URL(), "{rooms}", s.room(""), "{net}", s.Net(), "{pass}", s.pass(s.URL()), "{netpass}",
-		s.pass(s.Net()), "{used}", s.used, "{retrypass}", s.pass(s.room("retry-page")), "{failopenpass}", s.pass(s.room("fail-open"))}
+	pairs := []string{"{room}", s.URL(), "{rooms}", s.room(""), "{net}", s.Net(), "{pass}", s.pass(s.URL()),
+		"{netpass}", s.pass(s.Net()), "{used}", s.used, "{retrypass}", s.pass(s.room("retry-page")),
+		"{failopenpass}", s.pass(s.room("fail-open"))}
 	for name, cookie := range s.cookies {
 		_, value, _ := strings.Cut(cookie, "=")
 		pairs = append(pairs, "{"+name+"}", cookie, "{"+strings.TrimSuffix(name, "cookie")+"value}", value)
@@ -226,7 +227,8 @@ func (s *suite) untilReceived(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	eventually(t, what, func() bool {
 		for _, header := range [][]string{nil, {"Cookie: a=b"}} {
-			if r := exchange(t, s.addr, Case{Method: http.MethodGet, Target: "/about", Header: header}); s.kind(r) != "site" {
+			ask := Case{Method: http.MethodGet, Target: "/about", Header: header}
+			if r := exchange(t, s.addr, ask); s.kind(r) != "site" {
 				t.Fatalf("an unprotected page: status %d, header %v", r.status, r.header)
 			}
 		}
@@ -245,7 +247,8 @@ func (s *suite) checkReceived(t *testing.T) {
 				return false
 			}
 		}
-		isCounted := s.received.turned >= s.turned && s.received.failedOpen >= s.failedOpen && s.receivedObserved() >= s.observed
+		isCounted := s.received.turned >= s.turned && s.received.failedOpen >= s.failedOpen &&
+			s.receivedObserved() >= s.observed
 		return isCounted && s.hasReceivedEnds(t) && s.received.touched[idOf(s.brief)]
 	})
 	s.mu.Lock()
@@ -265,7 +268,8 @@ func (s *suite) checkReceived(t *testing.T) {
 	}
 	s.untilReceived(t, "forged rules were served", func() bool { return s.forgedServed > 0 })
 	for range 5 {
-		r := exchange(t, s.addr, Case{Method: http.MethodGet, Target: "/tickets", Header: []string{"Accept: text/html"}})
+		ask := Case{Method: http.MethodGet, Target: "/tickets", Header: []string{"Accept: text/html"}}
+		r := exchange(t, s.addr, ask)
 		if s.kind(r) != "room" {
 			t.Errorf("with forged rules: status %d, header %v", r.status, r.header)
 		}

@@ -22,37 +22,45 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	requests  = describe("requests_total", "Requests by outcome.", "outcome")
-	passes    = describe("passes_total", "Passes by result.", "result")
-	touches   = describe("touches_total", "Sessions extended at their room.")
-	releases  = describe("releases_total", "Sessions ended by the site or the visitor.")
-	dropped   = describe("dropped_total", "Touches and releases that could not be delivered.")
-	copied    = describe("copied_total", "Requests refused because too many clients share the session.")
-	sharing   = describe("session_clients_most", "Largest number of clients of one session in the last 10 minutes.")
-	cut       = describe("cut_total", "Upgraded connections closed because the session ended.")
-	faults    = describe("faults_total", "Panics of the connector that were recovered.")
-	reports   = describe("reports_total", "Reports that the server accepted.")
-	hasRules  = describe("rules_known", "1 if there are rules; 0: none received since the start, visitors get the retry page.")
+	requests = describe("requests_total", "Requests by outcome.", "outcome")
+	passes   = describe("passes_total", "Passes by result.", "result")
+	touches  = describe("touches_total", "Sessions extended at their room.")
+	releases = describe("releases_total", "Sessions ended by the site or the visitor.")
+	dropped  = describe("dropped_total", "Touches and releases that could not be delivered.")
+	copied   = describe("copied_total", "Requests refused because too many clients share the session.")
+	sharing  = describe("session_clients_most", "Largest number of clients of one session in the last 10 minutes.")
+	cut      = describe("cut_total", "Upgraded connections closed because the session ended.")
+	faults   = describe("faults_total", "Panics of the connector that were recovered.")
+	reports  = describe("reports_total", "Reports that the server accepted.")
+	hasRules = describe("rules_known",
+		"1 if there are rules; 0: none received since the start, visitors get the retry page.")
 	version   = describe("rules_version", "Version of the signed rules in force; 0: unsigned rules.")
 	tokenLeft = describe("token_left_seconds",
-		"Seconds until the server token expires, negative since then. Missing if it never does, or before the first reply.")
+		"Seconds until the server token expires, negative since then. "+
+			"Missing if it never does, or before the first reply.")
 	up                = describe("room_up", "1 if the room can be reached.", "room")
 	failOpenIntervals = describe("room_fail_open_intervals", "Fail-open intervals, of those remembered.", "room")
-	failOpenRequests  = describe("room_fail_open_requests", "Requests admitted without a pass in these intervals.", "room")
-	observed          = describe("room_observed_total", "Requests that would have needed a session if the room were on.", "room")
-	open              = describe("room_gate_open", "1 if the gate of a safety-net room was open in the latest reply.", "room")
-	heard             = describe("room_gate_heard_seconds", "Time of the latest reply, in seconds since 1970.", "room")
-	free              = describe("room_free_sessions", "Active sessions known to this node that began without a pass.", "room")
-	started           = describe("room_free_sessions_started_total", "Sessions that began here without a pass.", "room")
-	turned            = describe("room_turned_total", "Visitors sent to the room because this node's share was used up.", "room")
-	crowded           = describe("room_crowded_total", "Visitors sent to the room because their network was over its limit.",
-		"room")
+	failOpenRequests  = describe("room_fail_open_requests",
+		"Requests admitted without a pass in these intervals.", "room")
+	observed = describe("room_observed_total",
+		"Requests that would have needed a session if the room were on.", "room")
+	open = describe("room_gate_open",
+		"1 if the gate of a safety-net room was open in the latest reply.", "room")
+	heard = describe("room_gate_heard_seconds", "Time of the latest reply, in seconds since 1970.", "room")
+	free  = describe("room_free_sessions",
+		"Active sessions known to this node that began without a pass.", "room")
+	started = describe("room_free_sessions_started_total", "Sessions that began here without a pass.", "room")
+	turned  = describe("room_turned_total",
+		"Visitors sent to the room because this node's share was used up.", "room")
+	crowded = describe("room_crowded_total",
+		"Visitors sent to the room because their network was over its limit.", "room")
 )
 
 // Describe implements [prometheus.Collector].
 func (collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		requests, passes, touches, releases, dropped, copied, sharing, cut, faults, reports, hasRules, version, tokenLeft,
+		requests, passes, touches, releases, dropped, copied, sharing, cut, faults, reports, hasRules, version,
+		tokenLeft,
 		up, failOpenIntervals, failOpenRequests, observed, open, heard, free, started, turned, crowded,
 	} {
 		to <- d

@@ -140,7 +140,8 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 		a := s.pick(tried)
 		answer, err := s.send(r, a)
 		tried = append(tried, a)
-		if err == nil || len(tried) == len(s.addresses) || body.isRead.Load() || !neverSent(err) || r.Context().Err() != nil {
+		isFinal := err == nil || len(tried) == len(s.addresses) || body.isRead.Load()
+		if isFinal || !neverSent(err) || r.Context().Err() != nil {
 			return answer, err
 		}
 	}

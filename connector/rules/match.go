@@ -128,7 +128,8 @@ func (c *checker) deepTest(at string, t *Test, k kind, depth int) matcher {
 }
 
 func (t *Test) members() (n int) {
-	for _, there := range []bool{t.Equals != nil, t.Prefix != nil, t.Suffix != nil, t.Glob != nil, len(t.In) > 0, len(t.Any) > 0, t.Not != nil} {
+	for _, there := range []bool{t.Equals != nil, t.Prefix != nil, t.Suffix != nil, t.Glob != nil, len(t.In) > 0,
+		len(t.Any) > 0, t.Not != nil} {
 		if there {
 			n++
 		}

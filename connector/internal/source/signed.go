@@ -1,4 +1,4 @@
-package connector
+package source
 
 import (
 	"errors"
@@ -52,16 +52,16 @@ func siteOf(address string) (name string, ok bool) {
 	return m[1], true
 }
 
-// rulesVerifier verifies the signed rules of one site, and refuses older ones.
-type rulesVerifier struct {
+// verifier verifies the signed rules of one site, and refuses older ones.
+type verifier struct {
 	key     note.Verifier
 	name    string
 	version uint64 // largest version seen
 	text    string // of the rules with that version
 }
 
-// newRulesVerifier returns a verifier for the rules at a URL. Error: ErrSiteKey.
-func newRulesVerifier(key, address string) (*rulesVerifier, error) {
+// newVerifier returns a verifier for the rules at a URL. Error: ErrSiteKey.
+func newVerifier(key, address string) (*verifier, error) {
 	v, err := note.NewVerifier(key)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSiteKey, err)
@@ -70,12 +70,12 @@ func newRulesVerifier(key, address string) (*rulesVerifier, error) {
 	if !ok {
 		return nil, ErrSiteKey
 	}
-	return &rulesVerifier{key: v, name: name}, nil
+	return &verifier{key: v, name: name}, nil
 }
 
 // open returns the rules document and its version. Errors: ErrUnsigned,
 // ErrOtherSite, ErrOlder.
-func (s *rulesVerifier) open(text []byte) (document string, version uint64, err error) {
+func (s *verifier) open(text []byte) (document string, version uint64, err error) {
 	if len(text) > maxNote {
 		return "", 0, fmt.Errorf("%w: they have more than %d bytes", ErrUnsigned, maxNote)
 	}

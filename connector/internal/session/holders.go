@@ -1,4 +1,4 @@
-package connector
+package session
 
 import (
 	"encoding/binary"
@@ -9,8 +9,8 @@ import (
 
 // Limits of clients that share a session.
 const (
-	maxHolders = 8
-	holderTTL  = 10 * time.Minute
+	MaxClients = 8
+	clientTTL  = 10 * time.Minute
 	maxShared  = 50_000 // remembered sessions
 )
 
@@ -23,14 +23,14 @@ type holders struct {
 
 // clientSet is the recent clients of a session.
 type clientSet struct {
-	clients [maxHolders]uint64
-	seen    [maxHolders]int64 // last use, in ms
+	clients [MaxClients]uint64
+	seen    [MaxClients]int64 // last use, in ms
 	n       int
 }
 
 // clientID returns an identifier of a client.
 func clientID(client netip.Addr, agent string) uint64 {
-	network, family := networkOf(client), familyOf(agent)
+	network, family := NetworkOf(client), FamilyOf(agent)
 	return binary.BigEndian.Uint64(network[:])*31 + binary.BigEndian.Uint64(family[:])
 }
 
@@ -65,10 +65,10 @@ func (u *clientSet) add(client uint64, ms int64) bool {
 		}
 	}
 	switch {
-	case u.n < maxHolders:
+	case u.n < MaxClients:
 		oldest = u.n
 		u.n++
-	case ms-u.seen[oldest] < holderTTL.Milliseconds():
+	case ms-u.seen[oldest] < clientTTL.Milliseconds():
 		return false
 	}
 	u.clients[oldest], u.seen[oldest] = client, ms
@@ -82,7 +82,7 @@ func (h *holders) shrink(ms int64) {
 		for i := range u.n {
 			latest = max(latest, u.seen[i])
 		}
-		if ms-latest >= holderTTL.Milliseconds() {
+		if ms-latest >= clientTTL.Milliseconds() {
 			delete(h.known, pass)
 		}
 	}
@@ -98,7 +98,7 @@ func (h *holders) shrink(ms int64) {
 func (h *holders) maxClients(now time.Time) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	most, since := 0, now.Add(-holderTTL).UnixMilli()
+	most, since := 0, now.Add(-clientTTL).UnixMilli()
 	for _, u := range h.known {
 		n := 0
 		for i := range u.n {
