@@ -115,6 +115,9 @@ func Run(
 
 // Sleep waits for d, or returns the error of ctx when that ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

@@ -110,20 +110,10 @@ func (q *queue) Pop() any {
 // work serves the visitors until all are done or ctx ends.
 func (w *worker) work(ctx context.Context) {
 	defer w.conn.Close()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
 	for ctx.Err() == nil {
 		v, ok := w.take()
-		if !ok {
+		if !ok || visitor.Sleep(ctx, time.Until(w.start.Add(v.Due))) != nil {
 			return
-		}
-		if wait := time.Until(w.start.Add(v.Due)); wait > 0 {
-			timer.Reset(wait)
-			select {
-			case <-timer.C:
-			case <-ctx.Done():
-				return
-			}
 		}
 		w.serve(ctx, v)
 	}
