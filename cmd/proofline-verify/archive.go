@@ -85,7 +85,8 @@ func (f *archiveFlags) run(ctx context.Context, t *terminal, arg, out string) er
 	if err != nil {
 		return unreadable(err)
 	}
-	done, err := audited(ctx, t, arg, &pinned{stored, src.checkpoint}, trust, true)
+	const withStats = true
+	done, err := audited(ctx, t, arg, &pinned{stored, src.checkpoint}, trust, withStats)
 	if err != nil {
 		return unreadable(err)
 	}

@@ -89,9 +89,7 @@ func Compare(w *Wanted, current Current, etag string) (Step, error) {
 	return s, err
 }
 
-func (s *Step) differ(field string, from, to any, allowed bool) {
-	s.Changes = append(s.Changes, Difference{field, from, to, allowed})
-}
+func (s *Step) differ(d Difference) { s.Changes = append(s.Changes, d) }
 
 // compare adds the differences of all settings that the file sets, and their values to the amendment.
 func (s *Step) compare(w *Wanted, current Current, amendment map[string]any) error {
@@ -105,7 +103,7 @@ func (s *Step) compare(w *Wanted, current Current, amendment map[string]any) err
 		host = *current.Host
 	}
 	if w.Host != "" && host != w.Host {
-		s.differ("host", host, w.Host, false)
+		s.differ(Difference{Field: "host", From: host, To: w.Host})
 	}
 	for _, d := range setting.All() {
 		switch d.Kind.(type) {
@@ -126,7 +124,7 @@ func (s *Step) value(w *Wanted, d setting.Setting, from, to any, amendment map[s
 		return
 	}
 	isAllowed := d.Change != setting.Never && to != nil
-	s.differ(d.Name, from, to, isAllowed)
+	s.differ(Difference{Field: d.Name, From: from, To: to, Allowed: isAllowed})
 	if isAllowed {
 		setting.Put(amendment, d.Name, to)
 	}
@@ -176,7 +174,7 @@ func instant(t *time.Time) *time.Time {
 // brand compares the looks.
 func (s *Step) brand(w *Wanted, current Current, amendment map[string]any) {
 	if w.Sets("brand") && !same(stored(current.Brand), stored(w.Config.Brand)) {
-		s.differ("brand", stored(current.Brand), stored(w.Config.Brand), true)
+		s.differ(Difference{Field: "brand", From: stored(current.Brand), To: stored(w.Config.Brand), Allowed: true})
 		amendment["brand"] = w.Config.Brand
 	}
 }
@@ -191,7 +189,7 @@ func (s *Step) windows(w *Wanted, current Current, amendment map[string]any) {
 	if same(from, to) {
 		return
 	}
-	s.differ("windows", ruleWords(from), ruleWords(to), true)
+	s.differ(Difference{Field: "windows", From: ruleWords(from), To: ruleWords(to), Allowed: true})
 	first := 0
 	for first < len(from) && first < len(to) && same(from[first], to[first]) {
 		first++
