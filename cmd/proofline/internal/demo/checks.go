@@ -9,8 +9,8 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 )
 
-// maxTold is the number of failed checks that are narrated.
-const maxTold = 20
+// maxNarrated is the number of failed checks that are narrated.
+const maxNarrated = 20
 
 // checks narrate and count what was not as expected, and count what all visitors saw. Safe for
 // concurrent use.
@@ -73,7 +73,7 @@ func (c *checks) expect(ok bool, format string, args ...any) {
 	c.failed++
 	n := c.failed
 	c.mu.Unlock()
-	if n <= maxTold {
+	if n <= maxNarrated {
 		c.Say("✗ unexpected: %s", fmt.Sprintf(format, args...))
 	}
 }

@@ -156,7 +156,7 @@ func (d *demo) play(ctx context.Context) error {
 		return err
 	}
 	go d.front.watch(ctx, fail)
-	if err := d.tell(ctx, s); err != nil {
+	if err := d.runChapters(ctx, s); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
@@ -191,16 +191,12 @@ func (d *demo) makeSale(ctx context.Context) (*sale, error) {
 	return &sale{plan: p, room: d.room, crowd: c, checks: d.checks, dir: d.dir}, nil
 }
 
-// tell tells the chapters of a sale and its audit, and what happened.
-func (d *demo) tell(ctx context.Context, s *sale) error {
-	for _, chapter := range []func(context.Context) error{s.joinTooEarly, s.sell, s.crowd.tryBypasses, s.end} {
-		if err := chapter(ctx); err != nil {
-			return err
-		}
-	}
+// runChapters runs a sale and its audit, and prints what happened.
+func (d *demo) runChapters(ctx context.Context, s *sale) error {
 	check := inspector{sale: s}
 	auditor := auditor{sale: s, program: d.Verifier, trust: d.thirdParties.trust()}
 	for _, chapter := range []func(context.Context) error{
+		s.joinTooEarly, s.sell, s.crowd.tryBypasses, s.end,
 		check.visitors, check.shop, check.transcript, auditor.audit, auditor.forge,
 	} {
 		if err := chapter(ctx); err != nil {

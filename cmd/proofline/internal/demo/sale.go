@@ -55,7 +55,7 @@ func (s *sale) sell(ctx context.Context) error {
 
 // watch narrates the sale until all visitors are admitted or skipped.
 func (s *sale) watch(ctx context.Context) error {
-	told := map[uint64]bool{} // windows
+	narrated := map[uint64]bool{} // windows
 	for {
 		if err := visitor.Sleep(ctx, watchInterval); err != nil {
 			return err
@@ -69,8 +69,8 @@ func (s *sale) watch(ctx context.Context) error {
 			return err
 		}
 		for _, w := range state.Windows {
-			if w.Drawn && !told[w.Index] {
-				told[w.Index] = true
+			if w.Drawn && !narrated[w.Index] {
+				narrated[w.Index] = true
 				s.checks.Say("Window %d is over, frozen and drawn: places %s to %s.",
 					w.Index, numeral.Group(w.First), numeral.Group(w.First+uint64(w.Arrivals)-1))
 			}
