@@ -122,6 +122,8 @@ func TestImports(t *testing.T) {
 		"connector/conformance":  {"github.com/golang-jwt/jwt/v5", "golang.org/x/mod/sumdb/note"},
 		"console/simulate":       {module + "fairness", module + "internal/invalid"},
 		"console/simulate/chart": {module + "console/simulate"},
+		"internal/visitor":       {module + "console/simulate"},
+		"internal/rawhttp":       {},
 		"room/style":             {"github.com/tdewolff/parse/v2", "github.com/tdewolff/parse/v2/css"},
 		"room/locale":            {},
 		"room/setting": {module + "fairness", module + "internal/invalid", module + "internal/jsontext", module + "internal/zone",
