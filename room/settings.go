@@ -55,17 +55,6 @@ func (c SettingsChange) on(s Settings) Settings {
 	return s
 }
 
-// Members returns the values that change by the names of their settings.
-func (c SettingsChange) Members() map[string]any {
-	members := map[string]any{}
-	for field, value := range reflect.ValueOf(c).Fields() {
-		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); !value.IsNil() {
-			members[name] = value.Elem().Interface()
-		}
-	}
-	return members
-}
-
 // problems lists what is invalid in the settings.
 func (s Settings) problems() invalid.List {
 	brand := s.Brand

@@ -3,8 +3,8 @@ package control
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -174,14 +174,15 @@ func (d *Rooms) Amend(ctx context.Context, actor account.Actor, slug string, a r
 	})
 }
 
-// amended returns the activity-log detail of an amendment: the changed fields, and numbers before and
-// after. It leaves out images and style sheets.
+// amended returns the activity-log detail of an amendment: the changed settings, and the outflow before and after.
+// It leaves out images and style sheets.
 func amended(r *room.Room, a room.Amendment) map[string]any {
+	detail := map[string]any{}
+	text, _ := json.Marshal(a)        // an amendment has texts, numbers, times and lists of them
+	_ = json.Unmarshal(text, &detail) // it was written just now
+	delete(detail, "outflow")
 	s := r.Snapshot()
-	detail := map[string]any{"size": s.Size}
-	if a.Title != nil {
-		detail["title"] = *a.Title
-	}
+	detail["size"] = s.Size
 	if o := a.Outflow; o != nil {
 		if o.PerMinute != nil && *o.PerMinute != s.Outflow.PerMinute {
 			detail["per_minute"] = []uint32{s.Outflow.PerMinute, *o.PerMinute}
@@ -196,13 +197,6 @@ func amended(r *room.Room, a room.Amendment) map[string]any {
 	case a.Message != nil:
 		detail["message"] = a.Message.At(r.Now())
 	}
-	if len(a.Windows) > 0 {
-		detail["windows"] = a.Windows
-	}
-	if a.Closes != nil {
-		detail["closes"] = *a.Closes
-	}
-	maps.Copy(detail, a.SettingsChange.Members())
 	if a.Brand != nil {
 		detail["brand"] = "changed"
 	}

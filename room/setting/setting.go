@@ -91,13 +91,13 @@ func Find(path string) (Setting, bool) {
 			found.Name = path
 			return found, true
 		}
-		list = membersOf(found.Kind)
+		list = Members(found.Kind)
 		outer, rest, isInner = strings.Cut(rest, ".")
 	}
 }
 
-// membersOf returns the members of an object, or of the objects of a list.
-func membersOf(k Kind) []Setting {
+// Members returns the members of an object, or of the objects of a list; nil for other kinds.
+func Members(k Kind) []Setting {
 	switch k := k.(type) {
 	case Object:
 		return k.Members

@@ -56,20 +56,20 @@ var table = []Setting{
 	{
 		Name: "opens", Change: Never, Kind: Time{},
 		Label: "Opens", Help: "time at which joins begin", Default: "start of the first window, or at once",
-		Form: Form{Group: "times", Hint: "From then on people can join.", Empty: "when it is published"},
+		Form: Form{Group: "times", Hint: "From then on visitors can join.", Empty: "when it is published"},
 		Row:  Row{Label: "opens"},
 	},
 	{
 		Name: "starts", Change: Never, Kind: Time{},
 		Label: "Starts", Help: "time at which calls begin", Default: "`opens`",
-		Form: Form{Group: "times", Hint: "From then on people are let in.", Empty: "when it opens"},
+		Form: Form{Group: "times", Hint: "From then on visitors are let in.", Empty: "when it opens"},
 		Row:  Row{Label: "starts"},
 	},
 	{
 		Name: "closes", Change: Recorded, Kind: Time{},
 		Label: "Closes", Help: "time at which joins end", Default: "never",
 		Note: "A closing time can be moved, but not removed.",
-		Form: Form{Group: "times", Hint: "From then on nobody can join.", Empty: "when you end it"},
+		Form: Form{Group: "times", Hint: "From then on visitors cannot join.", Empty: "when you end it"},
 		Row:  Row{Label: "closes", None: "never"},
 	},
 	windows,
@@ -81,7 +81,7 @@ var table = []Setting{
 		Name: "claim", Change: Never, Kind: between(fairness.MinClaim, fairness.MaxClaim),
 		Label: "Time to go in", Help: "time that a called visitor has to claim",
 		Default: "5m", Initial: "5m",
-		Form: Form{Group: "turn", Hint: "Whoever is called has this long; then the next one is called.",
+		Form: Form{Group: "turn", Hint: "A called visitor has this long; then the next one is called.",
 			Placeholder: "5 min"},
 		Row: Row{Label: "claim", Format: "within %s"},
 	},
@@ -152,7 +152,7 @@ var table = []Setting{
 		Help: "whether admitted visitors are sent only to URLs that a connector has signed, " +
 			"otherwise to the first of `targets`", Default: "`false`",
 		Form: Form{Group: "shop", Hint: "It signs these pages, and the others lead to the first address. " +
-			"Then no link that somebody else makes brings a pass to a page that might log it, or lead on to " +
+			"Then no link that another party makes brings a pass to a page that might log it, or lead on to " +
 			"another site. For sites whose connectors have a token."},
 		Row: Row{Label: "return URL", Format: "only if a connector has signed it, else the first target"},
 	},
@@ -182,7 +182,7 @@ var perMinute = Setting{
 	Name: "per_minute", Change: Recorded, Kind: Number{Min: 1, Max: fairness.MaxRate},
 	Label: "People per minute", Help: "admissions per minute; no-shows are compensated for",
 	Default: "60", Initial: DefaultPerMinute,
-	Form: Form{Group: "pace", Hint: "So many are let in. Whoever does not come makes room for somebody else."},
+	Form: Form{Group: "pace", Hint: "So many are let in. A visitor who does not come makes room for another."},
 	Row:  Row{Label: "outflow", Format: "%s a minute"},
 }
 

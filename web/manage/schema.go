@@ -209,15 +209,27 @@ func aboutMember(f reflect.StructField) string {
 	return ""
 }
 
-// parts are types of parts of a room, with the prefixes of their settings.
-var parts = map[reflect.Type]string{
-	reflect.TypeFor[room.Outflow]():       "outflow.",
-	reflect.TypeFor[room.WindowRule]():    "windows[].",
-	reflect.TypeFor[room.Brand]():         "brand.",
-	reflect.TypeFor[room.Scheme]():        "brand.",
-	reflect.TypeFor[room.Texts]():         "brand.texts.",
-	reflect.TypeFor[room.Message]():       "message.",
-	reflect.TypeFor[room.MessageChange](): "message.",
+// parts are the types of parts of a room, with the prefixes of their settings.
+var parts = func() map[reflect.Type]string {
+	found := map[reflect.Type]string{reflect.TypeFor[room.MessageChange](): "message."}
+	addParts(found, reflect.TypeFor[room.Config](), "")
+	return found
+}()
+
+// addParts adds the types of those fields of a struct that are objects or lists of objects.
+func addParts(found map[reflect.Type]string, in reflect.Type, prefix string) {
+	for _, f := range reflect.VisibleFields(in) {
+		t := f.Type
+		for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+			t = t.Elem()
+		}
+		path := prefix + nameOfMember(f)
+		s, ok := setting.Find(path)
+		if _, isKnown := found[t]; ok && !isKnown && t.Kind() == reflect.Struct && setting.Members(s.Kind) != nil {
+			found[t] = path + "."
+			addParts(found, t, path+".")
+		}
+	}
 }
 
 // bounds adds a setting's bounds to its schema.
