@@ -67,15 +67,13 @@ func (c *Conn) Send(ctx context.Context, request []byte) (a Answer, err error) {
 func (c *Conn) Dial(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	host := c.Target.Hostname()
+	host, port := c.Target.Hostname(), "80"
+	dial := new(net.Dialer).DialContext
 	if c.Target.Scheme == "https" {
 		d := tls.Dialer{Config: &tls.Config{ServerName: host, MinVersion: tls.VersionTLS12}}
-		c.nc, err = d.DialContext(ctx, "tcp", net.JoinHostPort(host, cmp.Or(c.Target.Port(), "443")))
-	} else {
-		var d net.Dialer
-		c.nc, err = d.DialContext(ctx, "tcp", net.JoinHostPort(host, cmp.Or(c.Target.Port(), "80")))
+		dial, port = d.DialContext, "443"
 	}
-	if err != nil {
+	if c.nc, err = dial(ctx, "tcp", net.JoinHostPort(host, cmp.Or(c.Target.Port(), port))); err != nil {
 		c.nc = nil
 		return err
 	}

@@ -40,7 +40,7 @@ func (a *auditor) audit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n, missing := uint64(len(a.crowd.people)), uint64(a.crowd.having(absent)) //nolint:gosec // not negative
+	n, missing := uint64(len(a.crowd.people)), uint64(len(a.crowd.with(absent))) //nolint:gosec // not negative
 	a.checks.expect(code == 0 && report.OK && report.Level == verifier.LevelWitnessed,
 		"the audit exits with %d, verified: %t, level %d", code, report.OK, report.Level)
 	a.checks.expect(report.Entries == a.size && report.Arrivals == n && report.Assignments == n &&

@@ -77,7 +77,7 @@ func forged(pass string) (string, error) {
 // tryBypasses sends all requests that try to get past the line, and checks that each
 // is sent to the room.
 func (c *crowd) tryBypasses(ctx context.Context) error {
-	v := c.first(shopper)
+	v := c.with(shopper)[0]
 	if v.cookie == "" {
 		return nil // buy has reported it
 	}

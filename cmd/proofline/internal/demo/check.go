@@ -142,7 +142,7 @@ func (i *inspector) checkEntries(entries []fairness.Entry) {
 			"%s has the place %d, but the server answered %d", v.ticket, places[v.ticket], v.place.Position)
 		i.checks.expect(admitted[v.ticket] == (v.habit != absent), "%s is admitted: %t", v.ticket, admitted[v.ticket])
 	}
-	n, missing := len(i.crowd.people), i.crowd.having(absent)
+	n, missing := len(i.crowd.people), len(i.crowd.with(absent))
 	for kind, want := range map[fairness.Kind]int{
 		fairness.KindRoom: 1, fairness.KindArrive: n, fairness.KindAssign: n, fairness.KindAdmit: n - missing,
 		fairness.KindSkip: missing, fairness.KindAmend: 3, fairness.KindEnd: 1, // message, pause, resume

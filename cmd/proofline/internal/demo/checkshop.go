@@ -26,11 +26,9 @@ func (i *inspector) shop(ctx context.Context) error {
 		bought[o.Ticket]++
 	}
 	var passes []string
-	for _, v := range i.crowd.people {
-		if v.habit == shopper {
-			passes = append(passes, v.pass.Pass)
-			i.checks.expect(bought[v.ticket] == 1, "the shop sold %d seats to %s", bought[v.ticket], v.ticket)
-		}
+	for _, v := range i.crowd.with(shopper) {
+		passes = append(passes, v.pass.Pass)
+		i.checks.expect(bought[v.ticket] == 1, "the shop sold %d seats to %s", bought[v.ticket], v.ticket)
 	}
 	i.checks.expect(len(bought) == len(passes), "the shop sold to %d visitors of %d", len(bought), len(passes))
 	bypassed := i.crowd.front.shop.Bypassed()

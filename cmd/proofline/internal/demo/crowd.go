@@ -7,6 +7,7 @@ import (
 	"errors"
 	mathrand "math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -101,24 +102,9 @@ func newCrowd(room *demoRoom, f *front, c *checks, opens time.Time, guests []sim
 	return &crowd{room: room, front: f, checks: c, opens: opens, people: people}
 }
 
-// having counts the visitors with a habit.
-func (c *crowd) having(h habit) (n int) {
-	for _, v := range c.people {
-		if v.habit == h {
-			n++
-		}
-	}
-	return n
-}
-
-// first returns the first visitor with a habit; nil if no visitor has it, as in the open shop.
-func (c *crowd) first(h habit) *person {
-	for _, v := range c.people {
-		if v.habit == h {
-			return v
-		}
-	}
-	return nil
+// with returns the visitors with a habit.
+func (c *crowd) with(h habit) []*person {
+	return slices.DeleteFunc(slices.Clone(c.people), func(v *person) bool { return v.habit != h })
 }
 
 // visit is one visitor's sale, from arrival to pass or purchase. It checks the
@@ -251,7 +237,7 @@ func (c *crowd) claim(ctx context.Context, v *person) (err error) {
 		again, err := c.room.visitor.Claim(ctx, v.ticket, v.secret)
 		c.checks.expect(err == nil && again == v.pass, "a second claim is answered with %v and another pass", err)
 	}
-	if v == c.first(shopper) {
+	if v.habit == shopper && slices.Index(c.with(shopper), v) == 0 {
 		return c.tryForgedReturn(ctx, v)
 	}
 	return nil

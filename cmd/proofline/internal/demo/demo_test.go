@@ -46,7 +46,7 @@ func TestCrowd(t *testing.T) {
 			t.Errorf("%d visitors with %d tickets", n, len(tickets))
 		}
 		for _, s := range share {
-			if got, want := c.having(s.habit), sized(n, s.habit, s.percent); got != want {
+			if got, want := len(c.with(s.habit)), sized(n, s.habit, s.percent); got != want {
 				t.Errorf("%d of %d visitors have habit %d, want %d", got, n, s.habit, want)
 			}
 		}

@@ -144,7 +144,7 @@ func (s *sale) end(ctx context.Context) error {
 	s.checks.Say("All visitors are admitted or skipped. The organizer ends the room.")
 	_, err = s.room.visitor.Join(ctx, "")
 	s.checks.expectStatus(err, http.StatusGone, "a join after the end")
-	absent, all := uint64(s.crowd.having(absent)), uint64(len(s.crowd.people))
+	absent, all := uint64(len(s.crowd.with(absent))), uint64(len(s.crowd.people))
 	want := api.Counts{Arrivals: all, Drawn: all, Assigned: all, Called: all, Admitted: all - absent, NoShows: absent}
 	if room.Counts == nil {
 		return errors.New("the server's answer has no counts")

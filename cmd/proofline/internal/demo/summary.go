@@ -6,10 +6,10 @@ import "github.com/proofline/proofline/verifier/numeral"
 func (d *demo) summarize(s *sale, i *inspector) {
 	p := d.Narrator.Print
 	joins, peak := d.checks.joined()
-	absent := s.crowd.having(absent)
+	absent := len(s.crowd.with(absent))
 	p("\nWhat happened\n")
 	p("  visitors    %s joined over HTTP, %s in the busiest second; %s of them joined twice and kept their one place\n",
-		numeral.Group(joins), numeral.Group(peak), numeral.Group(s.crowd.having(twice)))
+		numeral.Group(joins), numeral.Group(peak), numeral.Group(len(s.crowd.with(twice))))
 	p("  windows     %d, each frozen, cosigned by two witnesses, and then drawn with a later round of the beacon\n",
 		i.windows)
 	p("  admitted    %s, each with a pass\n", numeral.Group(joins-absent))
