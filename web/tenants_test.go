@@ -233,17 +233,17 @@ func (s *tenants) make(what string, in account.Actor) string {
 		s.names.set(h.Record, h.Token)
 		return h.Host
 	case "webhook", "delivery":
-		list, err := s.webhooks.Endpoints(ctx, in)
+		list, err := s.webhooks.Endpoints.List(ctx, in)
 		fail(err)
 		for _, old := range list[:max(0, len(list)-webhook.MaxEndpoints/2)] { // there is a most
-			fail(s.webhooks.DeleteEndpoint(ctx, in, old.ID))
+			fail(s.webhooks.Endpoints.Delete(ctx, in, old.ID))
 		}
-		e, _, err := s.webhooks.CreateEndpoint(ctx, in, webhook.EndpointConfig{URL: "https://" + short + ".example.org/hook"})
+		e, _, err := s.webhooks.Endpoints.Create(ctx, in, webhook.EndpointConfig{URL: "https://" + short + ".example.org/hook"})
 		fail(err)
 		if what == "webhook" {
 			return e.ID.String()
 		}
-		d, err := s.webhooks.Ping(ctx, in, e.ID)
+		d, err := s.webhooks.Endpoints.Ping(ctx, in, e.ID)
 		fail(err)
 		return d.ID.String()
 	case "site":

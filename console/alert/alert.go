@@ -29,16 +29,16 @@ const (
 	minSettled = 20
 )
 
-// Sender sends alerts to an organization's recipients. [webhook.Service] implements it.
+// Sender sends alerts to an organization's recipients. [webhook.Alerts] implements it.
 type Sender interface {
 	// Wants reports whether an organization has recipients for a kind of alert.
 	Wants(org uuid.UUID, kind webhook.AlertKind) bool
 	// NoShowPercent returns the no-show rate from which an organization wants an alert, in percent.
 	NoShowPercent(org uuid.UUID) int
-	// Alert sends an alert about a room, unless one was sent within [webhook.AlertQuiet].
-	Alert(ctx context.Context, org uuid.UUID, kind webhook.AlertKind, room, text string) error
-	// AlertOnce sends an alert that is not about a room, once for each value of about.
-	AlertOnce(ctx context.Context, org uuid.UUID, kind webhook.AlertKind, about, text string) error
+	// Send sends an alert about a room, unless one was sent within [webhook.AlertQuiet].
+	Send(ctx context.Context, org uuid.UUID, kind webhook.AlertKind, room, text string) error
+	// SendOnce sends an alert that is not about a room, once for each value of about.
+	SendOnce(ctx context.Context, org uuid.UUID, kind webhook.AlertKind, about, text string) error
 }
 
 // Options configures [New]. All fields are required.
@@ -139,7 +139,7 @@ func (w *Watcher) send(ctx context.Context, r *room.Room, kind webhook.AlertKind
 	if text == "" || !w.Sender.Wants(r.Owner.Org, kind) {
 		return
 	}
-	if err := w.Sender.Alert(ctx, r.Owner.Org, kind, r.Slug, text); err != nil && ctx.Err() == nil {
+	if err := w.Sender.Send(ctx, r.Owner.Org, kind, r.Slug, text); err != nil && ctx.Err() == nil {
 		w.Log.Error("cannot send alert", "kind", kind, "room", r.Slug, "err", err)
 	}
 }

@@ -29,12 +29,12 @@ type sent struct {
 
 func (s *sent) Wants(_ uuid.UUID, kind webhook.AlertKind) bool { return slices.Contains(s.wants, kind) }
 func (s *sent) NoShowPercent(uuid.UUID) int                    { return 30 }
-func (s *sent) Alert(_ context.Context, org uuid.UUID, kind webhook.AlertKind, slug, text string) error {
+func (s *sent) Send(_ context.Context, org uuid.UUID, kind webhook.AlertKind, slug, text string) error {
 	s.texts[kind] = org.String() + " " + slug + " " + text
 	return nil
 }
 
-func (s *sent) AlertOnce(context.Context, uuid.UUID, webhook.AlertKind, string, string) error {
+func (s *sent) SendOnce(context.Context, uuid.UUID, webhook.AlertKind, string, string) error {
 	panic("no token is checked")
 }
 

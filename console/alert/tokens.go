@@ -26,7 +26,7 @@ func (w *Watcher) checkTokens(ctx context.Context) {
 			continue
 		}
 		about := fmt.Sprintf("token %s %s", e.ID, e.Notice)
-		if err := w.Sender.AlertOnce(ctx, e.Org, webhook.AlertTokenEnds, about, w.tokenText(&e)); err != nil &&
+		if err := w.Sender.SendOnce(ctx, e.Org, webhook.AlertTokenEnds, about, w.tokenText(&e)); err != nil &&
 			ctx.Err() == nil {
 			w.Log.Error("cannot send alert", "kind", webhook.AlertTokenEnds, "err", err)
 		}

@@ -28,7 +28,7 @@ func (s *sentOnce) Wants(org uuid.UUID, kind webhook.AlertKind) bool {
 	return org == s.org && kind == webhook.AlertTokenEnds
 }
 
-func (s *sentOnce) AlertOnce(_ context.Context, org uuid.UUID, kind webhook.AlertKind, about, text string) error {
+func (s *sentOnce) SendOnce(_ context.Context, org uuid.UUID, kind webhook.AlertKind, about, text string) error {
 	s.list = append(s.list, strings.Join([]string{org.String(), string(kind), about, text}, "|"))
 	return s.fail
 }

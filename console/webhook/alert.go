@@ -15,6 +15,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/room"
 )
 
 const (
@@ -86,13 +87,27 @@ func isEmail(text string) bool {
 	return err == nil && a.Name == "" && a.Address == text && len(text) <= maxEmail && isText(text)
 }
 
-// Alerts returns the alert settings of the actor's organization. By default there are no
+// Alerts manages alert settings, and sends alerts.
+type Alerts struct {
+	store     *pgwebhook.Store
+	rooms     *room.Rooms
+	listeners *listeners
+	outbox    *outbox
+	activity  *recorder
+	hasMail   bool // the server can send mail
+	now       func() time.Time
+}
+
+// HasMail reports whether the server can send alerts by mail.
+func (as *Alerts) HasMail() bool { return as.hasMail }
+
+// Settings returns the alert settings of the actor's organization. By default there are no
 // recipients, and all kinds are enabled. It returns account.ErrForbidden.
-func (h *Service) Alerts(ctx context.Context, a account.Actor) (AlertSettings, error) {
+func (as *Alerts) Settings(ctx context.Context, a account.Actor) (AlertSettings, error) {
 	if err := mayOperate(a); err != nil {
 		return AlertSettings{}, err
 	}
-	row, err := h.Store.Alerts(ctx, a.Org)
+	row, err := as.store.Alerts(ctx, a.Org)
 	if errors.Is(err, pgwebhook.ErrNotFound) {
 		return AlertSettings{Emails: []string{}, Endpoints: []uuid.UUID{}, Kinds: AlertKinds(),
 			NoShowPercent: DefaultNoShows}, nil
@@ -107,34 +122,34 @@ func (h *Service) Alerts(ctx context.Context, a account.Actor) (AlertSettings, e
 	return s, nil
 }
 
-// SetAlerts stores the alert settings. It returns account.ErrForbidden or an [*invalid.Error].
-func (h *Service) SetAlerts(ctx context.Context, a account.Actor, s AlertSettings) error {
+// SetSettings stores the alert settings. It returns account.ErrForbidden or an [*invalid.Error].
+func (as *Alerts) SetSettings(ctx context.Context, a account.Actor, s AlertSettings) error {
 	if err := mayOperate(a); err != nil {
 		return err
 	}
-	endpoints, err := h.Store.Endpoints(ctx, a.Org)
+	endpoints, err := as.store.Endpoints(ctx, a.Org)
 	if err != nil {
 		return err
 	}
 	s = s.normal()
-	if err := s.problems(endpoints, h.Mail != nil).Err(); err != nil {
+	if err := s.problems(endpoints, as.hasMail).Err(); err != nil {
 		return err
 	}
 	row := pgwebhook.Alerts{Org: a.Org, Emails: append([]string{}, s.Emails...),
-		Endpoints: append([]uuid.UUID{}, s.Endpoints...), Kinds: []string{}, NoShows: s.NoShowPercent, Since: h.Now()}
+		Endpoints: append([]uuid.UUID{}, s.Endpoints...), Kinds: []string{}, NoShows: s.NoShowPercent, Since: as.now()}
 	for _, k := range s.Kinds {
 		row.Kinds = append(row.Kinds, string(k))
 	}
 	if len(row.Emails)+len(row.Endpoints) == 0 && s.isDefault() {
-		err = h.Store.DeleteAlerts(ctx, a.Org) // without recipients, rooms need not be followed
+		err = as.store.DeleteAlerts(ctx, a.Org) // without recipients, rooms need not be followed
 	} else {
-		err = h.Store.SetAlerts(ctx, row)
+		err = as.store.SetAlerts(ctx, row)
 	}
 	if err != nil {
 		return err
 	}
-	h.signalListener()
-	return h.record(ctx, a, "alerts.changed", "", map[string]any{"emails": len(s.Emails),
+	as.listeners.signal()
+	return as.activity.record(ctx, a, "alerts.changed", "", map[string]any{"emails": len(s.Emails),
 		"endpoints": len(s.Endpoints), "kinds": s.Kinds})
 }
 
@@ -144,8 +159,8 @@ func (s AlertSettings) isDefault() bool {
 }
 
 // NoShowPercent returns an organization's no-show rate for an alert, up to a second old.
-func (h *Service) NoShowPercent(org uuid.UUID) int {
-	if o := h.listening.Load().byOrg[org]; o != nil && o.alerts.NoShows > 0 {
+func (as *Alerts) NoShowPercent(org uuid.UUID) int {
+	if o := as.listeners.known()[org]; o != nil && o.alerts.NoShows > 0 {
 		return o.alerts.NoShows
 	}
 	return DefaultNoShows
@@ -153,58 +168,54 @@ func (h *Service) NoShowPercent(org uuid.UUID) int {
 
 // Wants reports whether an organization has recipients for a kind of alert, up to a second old.
 // Callers need not compute alerts that nobody wants.
-func (h *Service) Wants(org uuid.UUID, kind AlertKind) bool {
-	o := h.listening.Load().byOrg[org]
+func (as *Alerts) Wants(org uuid.UUID, kind AlertKind) bool {
+	o := as.listeners.known()[org]
 	return o != nil && o.wants(kind)
 }
 
-// Alert sends an alert to an organization's recipients for its kind, unless one of the same kind
+// Send sends an alert to an organization's recipients for its kind, unless one of the same kind
 // and room was sent within [AlertQuiet]. room is a slug or "". text is plain, and says what
 // happened and what to do.
-func (h *Service) Alert(ctx context.Context, org uuid.UUID, kind AlertKind, room, text string) error {
-	o, err := h.readListener(ctx, org)
+func (as *Alerts) Send(ctx context.Context, org uuid.UUID, kind AlertKind, room, text string) error {
+	o, err := as.listeners.read(ctx, org)
 	if err != nil {
 		return err
 	}
-	alert, err := h.alert(o, kind, h.whereIs(room), text)
-	return h.sendAlert(ctx, alert, err)
+	alert, err := as.build(o, kind, as.whereIs(room), text)
+	return as.add(ctx, alert, err)
 }
 
-// AlertOnce sends an alert that is not about a room, unless one about the same subject was sent
+// SendOnce sends an alert that is not about a room, unless one about the same subject was sent
 // within [logAge].
-func (h *Service) AlertOnce(ctx context.Context, org uuid.UUID, kind AlertKind, about, text string) error {
-	o, err := h.readListener(ctx, org)
+func (as *Alerts) SendOnce(ctx context.Context, org uuid.UUID, kind AlertKind, about, text string) error {
+	o, err := as.listeners.read(ctx, org)
 	if err != nil {
 		return err
 	}
-	alert, err := h.alert(o, kind, where{}, text)
+	alert, err := as.build(o, kind, where{}, text)
 	alert.About, alert.Quiet = about, logAge
-	return h.sendAlert(ctx, alert, err)
+	return as.add(ctx, alert, err)
 }
 
-// sendAlert stores an alert unless err is set or there are no recipients.
-func (h *Service) sendAlert(ctx context.Context, alert pgwebhook.Alert, err error) error {
+// add adds an alert to the outbox unless err is set or there are no recipients.
+func (as *Alerts) add(ctx context.Context, alert pgwebhook.Alert, err error) error {
 	if err != nil || len(alert.Deliveries) == 0 {
 		return err
 	}
-	if err := h.Store.Send(ctx, pgwebhook.Outgoing{Alerts: []pgwebhook.Alert{alert}}); err != nil {
-		return err
-	}
-	h.signal()
-	return nil
+	return as.outbox.add(ctx, pgwebhook.Outgoing{Alerts: []pgwebhook.Alert{alert}})
 }
 
-// TestAlert sends a test to all recipients, at most once a minute. It returns account.ErrForbidden,
+// Test sends a test to all recipients, at most once a minute. It returns account.ErrForbidden,
 // or account.ErrNotFound if there are no recipients.
-func (h *Service) TestAlert(ctx context.Context, a account.Actor) error {
+func (as *Alerts) Test(ctx context.Context, a account.Actor) error {
 	if err := mayOperate(a); err != nil {
 		return err
 	}
-	o, err := h.readListener(ctx, a.Org)
+	o, err := as.listeners.read(ctx, a.Org)
 	if err != nil {
 		return err
 	}
-	alert, err := h.alert(o, alertTest, where{}, "This is a test of the alerts, requested by "+a.Name+
+	alert, err := as.build(o, alertTest, where{}, "This is a test of the alerts, requested by "+a.Name+
 		". No action is needed.")
 	if err != nil {
 		return err
@@ -213,35 +224,34 @@ func (h *Service) TestAlert(ctx context.Context, a account.Actor) error {
 		return account.ErrNotFound
 	}
 	alert.Quiet = time.Minute
-	if err := h.Store.Send(ctx, pgwebhook.Outgoing{Alerts: []pgwebhook.Alert{alert}}); err != nil {
+	if err := as.outbox.add(ctx, pgwebhook.Outgoing{Alerts: []pgwebhook.Alert{alert}}); err != nil {
 		return err
 	}
-	h.signal()
-	return h.record(ctx, a, "alerts.tested", "", nil)
+	return as.activity.record(ctx, a, "alerts.tested", "", nil)
 }
 
 // whereIs returns the room with a slug; "" means none.
-func (h *Service) whereIs(slug string) where {
+func (as *Alerts) whereIs(slug string) where {
 	if slug == "" {
 		return where{}
 	}
-	for _, r := range h.Rooms.Loaded() {
+	for _, r := range as.rooms.Loaded() {
 		if r.Slug == slug {
 			return where{slug, r.URL, r.Owner.RehearsalOf != nil}
 		}
 	}
-	return where{Room: slug, URL: h.Rooms.PublicURL + "/r/" + slug}
+	return where{Room: slug, URL: as.rooms.PublicURL + "/r/" + slug}
 }
 
-// alert returns an alert with its deliveries, none if it has no recipients.
-func (h *Service) alert(o *listener, kind AlertKind, w where, text string) (alert pgwebhook.Alert, err error) {
-	alert = pgwebhook.Alert{Org: o.org, Kind: string(kind), About: w.Room, At: h.Now(), Quiet: AlertQuiet}
+// build returns an alert with its deliveries, none if it has no recipients.
+func (as *Alerts) build(o *listener, kind AlertKind, w where, text string) (alert pgwebhook.Alert, err error) {
+	alert = pgwebhook.Alert{Org: o.org, Kind: string(kind), About: w.Room, At: as.now(), Quiet: AlertQuiet}
 	if kind != alertTest && !o.wants(kind) {
 		return alert, nil
 	}
 	e := event{alertEvent, alert.At.UTC(), alerted{kind, kind.Title(), w.Room, w.URL, w.IsRehearsal, text}}
 	add := func(target uuid.UUID, recipient string) error {
-		d, err := h.deliveryTo(o.org, target, recipient, w.Room, &e)
+		d, err := as.outbox.delivery(o.org, target, recipient, w.Room, &e)
 		alert.Deliveries = append(alert.Deliveries, d)
 		return err
 	}

@@ -35,7 +35,7 @@ func BenchmarkFollow(b *testing.B) {
 	making.Wait()
 	look := func(b *testing.B) {
 		b.Helper()
-		if err := k.followAll(b.Context()); err != nil {
+		if err := k.follower.followAll(b.Context()); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -44,7 +44,7 @@ func BenchmarkFollow(b *testing.B) {
 			look(b)
 		}
 	})
-	if _, _, err := k.CreateEndpoint(b.Context(), operator, EndpointConfig{URL: "https://example.com"}); err != nil {
+	if _, _, err := k.Endpoints.Create(b.Context(), operator, EndpointConfig{URL: "https://example.com"}); err != nil {
 		b.Fatal(err)
 	}
 	look(b) // stores the cursors

@@ -95,9 +95,17 @@ func (f DeliveryFilter) store() (pgwebhook.Filter, error) {
 	return p, nil
 }
 
-// Deliveries returns the delivery log of the actor's organization, newest first. It returns
+// Deliveries shows the delivery log, and sends deliveries again.
+type Deliveries struct {
+	store    *pgwebhook.Store
+	outbox   *outbox
+	activity *recorder
+	now      func() time.Time
+}
+
+// List returns the delivery log of the actor's organization, newest first. It returns
 // account.ErrForbidden or an [*invalid.Error].
-func (h *Service) Deliveries(ctx context.Context, a account.Actor, f DeliveryFilter) (DeliveryPage, error) {
+func (ds *Deliveries) List(ctx context.Context, a account.Actor, f DeliveryFilter) (DeliveryPage, error) {
 	if err := mayOperate(a); err != nil {
 		return DeliveryPage{}, err
 	}
@@ -105,7 +113,7 @@ func (h *Service) Deliveries(ctx context.Context, a account.Actor, f DeliveryFil
 	if err != nil {
 		return DeliveryPage{}, err
 	}
-	rows, err := h.Store.Deliveries(ctx, a.Org, filter)
+	rows, err := ds.store.Deliveries(ctx, a.Org, filter)
 	if err != nil {
 		return DeliveryPage{}, err
 	}
@@ -131,12 +139,12 @@ func deliveryOf(d pgwebhook.Delivery) Delivery {
 	return out
 }
 
-// Delivery returns one delivery. It returns account.ErrForbidden or account.ErrNotFound.
-func (h *Service) Delivery(ctx context.Context, a account.Actor, id uuid.UUID) (DeliveryDetail, error) {
+// Get returns one delivery. It returns account.ErrForbidden or account.ErrNotFound.
+func (ds *Deliveries) Get(ctx context.Context, a account.Actor, id uuid.UUID) (DeliveryDetail, error) {
 	if err := mayOperate(a); err != nil {
 		return DeliveryDetail{}, err
 	}
-	d, attempts, err := h.Store.Delivery(ctx, a.Org, id)
+	d, attempts, err := ds.store.Delivery(ctx, a.Org, id)
 	if err != nil {
 		return DeliveryDetail{}, mapError(err)
 	}
@@ -150,39 +158,24 @@ func (h *Service) Delivery(ctx context.Context, a account.Actor, id uuid.UUID) (
 
 // Redeliver sends a delivery again under the same id, with all retries. It returns
 // account.ErrForbidden, account.ErrNotFound or [ErrDisabled].
-func (h *Service) Redeliver(ctx context.Context, a account.Actor, id uuid.UUID) error {
+func (ds *Deliveries) Redeliver(ctx context.Context, a account.Actor, id uuid.UUID) error {
 	if err := mayOperate(a); err != nil {
 		return err
 	}
-	d, _, err := h.Store.Delivery(ctx, a.Org, id)
+	d, _, err := ds.store.Delivery(ctx, a.Org, id)
 	if err != nil {
 		return mapError(err)
 	}
-	switch err := h.Store.Redeliver(ctx, a.Org, id, h.Now()); {
+	switch err := ds.store.Redeliver(ctx, a.Org, id, ds.now()); {
 	case errors.Is(err, pgwebhook.ErrNotFound):
-		if e, err := h.Store.Endpoint(ctx, a.Org, d.Target); d.Target == pgwebhook.Mail || err == nil && e.Disabled == "" {
+		if e, err := ds.store.Endpoint(ctx, a.Org, d.Target); d.Target == pgwebhook.Mail || err == nil && e.Disabled == "" {
 			return nil // an attempt is in progress
 		}
 		return ErrDisabled
 	case err != nil:
 		return err
 	}
-	h.signal()
-	return h.record(ctx, a, "webhook.redelivered", siteOf(d.Recipient), map[string]any{"delivery": id, "type": d.Type})
-}
-
-// deliveryTo returns the delivery of an event to a recipient.
-func (h *Service) deliveryTo(org, target uuid.UUID, recipient, room string, e *event) (pgwebhook.Delivery, error) {
-	text, err := e.text()
-	if err != nil {
-		return pgwebhook.Delivery{}, err
-	}
-	id, err := h.newID()
-	if err != nil {
-		return pgwebhook.Delivery{}, fmt.Errorf("make delivery: %w", err)
-	}
-	return pgwebhook.Delivery{
-		Org: org, ID: id, Target: target, Recipient: recipient, Type: string(e.kind), Room: room, Payload: text,
-		Created: h.Now(),
-	}, nil
+	ds.outbox.signal()
+	return ds.activity.record(ctx, a, "webhook.redelivered", siteOf(d.Recipient),
+		map[string]any{"delivery": id, "type": d.Type})
 }

@@ -3,6 +3,8 @@ package webhook
 import (
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
@@ -113,33 +115,47 @@ func (c EndpointConfig) check(g guard) error {
 	return c.problems(g).Err()
 }
 
-// CreateEndpoint adds an endpoint and returns the secret that signs its deliveries, which is shown
+// Endpoints manages the endpoints of organizations.
+type Endpoints struct {
+	store     *pgwebhook.Store
+	listeners *listeners
+	outbox    *outbox
+	signer    *signer
+	alerts    *Alerts
+	activity  *recorder
+	guard     guard
+	random    io.Reader
+	now       func() time.Time
+	log       *slog.Logger
+}
+
+// Create adds an endpoint and returns the secret that signs its deliveries, which is shown
 // only once. The endpoint gets events from now on. It returns account.ErrForbidden, an
 // [*invalid.Error] or [*account.LimitError].
-func (h *Service) CreateEndpoint(ctx context.Context, a account.Actor, c EndpointConfig) (Endpoint, string, error) {
+func (es *Endpoints) Create(ctx context.Context, a account.Actor, c EndpointConfig) (Endpoint, string, error) {
 	if err := mayOperate(a); err != nil {
 		return Endpoint{}, "", err
 	}
 	c = c.normal()
-	if err := c.check(h.guard); err != nil {
+	if err := c.check(es.guard); err != nil {
 		return Endpoint{}, "", err
 	}
-	id, err := uuid.NewRandomFromReader(h.Random)
+	id, err := uuid.NewRandomFromReader(es.random)
 	if err != nil {
 		return Endpoint{}, "", fmt.Errorf("create endpoint: %w", err)
 	}
-	secret, sealed, err := h.newSecret(id)
+	secret, sealed, err := es.signer.newSecret(id)
 	if err != nil {
 		return Endpoint{}, "", err
 	}
-	now := h.Now()
+	now := es.now()
 	e := pgwebhook.Endpoint{Org: a.Org, ID: id, Secret: sealed, Created: now, Since: now}
 	c.on(&e)
-	if err := h.Store.InsertEndpoint(ctx, e, MaxEndpoints); err != nil {
+	if err := es.store.InsertEndpoint(ctx, e, MaxEndpoints); err != nil {
 		return Endpoint{}, "", mapError(err)
 	}
-	h.signalListener()
-	return endpointOf(e), secret, h.record(ctx, a, "webhook.created", siteOf(c.URL),
+	es.listeners.signal()
+	return endpointOf(e), secret, es.activity.record(ctx, a, "webhook.created", siteOf(c.URL),
 		map[string]any{"id": id, "events": c.Events, "rooms": c.Rooms})
 }
 
@@ -168,13 +184,13 @@ func eventsOf(names []string) []EventKind {
 	return list
 }
 
-// Endpoints returns the endpoints of the actor's organization, oldest first. It returns
+// List returns the endpoints of the actor's organization, oldest first. It returns
 // account.ErrForbidden.
-func (h *Service) Endpoints(ctx context.Context, a account.Actor) ([]Endpoint, error) {
+func (es *Endpoints) List(ctx context.Context, a account.Actor) ([]Endpoint, error) {
 	if err := mayOperate(a); err != nil {
 		return nil, err
 	}
-	rows, err := h.Store.Endpoints(ctx, a.Org)
+	rows, err := es.store.Endpoints(ctx, a.Org)
 	list := make([]Endpoint, len(rows))
 	for i, e := range rows {
 		list[i] = endpointOf(e)
@@ -182,39 +198,39 @@ func (h *Service) Endpoints(ctx context.Context, a account.Actor) ([]Endpoint, e
 	return list, err
 }
 
-// Endpoint returns one endpoint. It returns account.ErrForbidden or account.ErrNotFound.
-func (h *Service) Endpoint(ctx context.Context, a account.Actor, id uuid.UUID) (Endpoint, error) {
+// Get returns one endpoint. It returns account.ErrForbidden or account.ErrNotFound.
+func (es *Endpoints) Get(ctx context.Context, a account.Actor, id uuid.UUID) (Endpoint, error) {
 	if err := mayOperate(a); err != nil {
 		return Endpoint{}, err
 	}
-	e, err := h.Store.Endpoint(ctx, a.Org, id)
+	e, err := es.store.Endpoint(ctx, a.Org, id)
 	if err != nil {
 		return Endpoint{}, mapError(err)
 	}
 	return endpointOf(e), nil
 }
 
-// UpdateEndpoint changes an endpoint. A disabled endpoint gets no events, and its waiting
+// Update changes an endpoint. A disabled endpoint gets no events, and its waiting
 // deliveries are given up. An endpoint that is enabled again gets events from now on. It returns
 // account.ErrForbidden, account.ErrNotFound or an [*invalid.Error].
-func (h *Service) UpdateEndpoint(ctx context.Context, a account.Actor, id uuid.UUID, c EndpointChange) (Endpoint, error) {
+func (es *Endpoints) Update(ctx context.Context, a account.Actor, id uuid.UUID, c EndpointChange) (Endpoint, error) {
 	if err := mayOperate(a); err != nil {
 		return Endpoint{}, err
 	}
-	e, err := h.Store.UpdateEndpoint(ctx, a.Org, id, func(e *pgwebhook.Endpoint) error {
+	e, err := es.store.UpdateEndpoint(ctx, a.Org, id, func(e *pgwebhook.Endpoint) error {
 		changed := c.of(*e).normal()
-		if err := changed.check(h.guard); err != nil {
+		if err := changed.check(es.guard); err != nil {
 			return err
 		}
 		changed.on(e)
-		h.enable(e, c.Enabled)
+		es.enable(e, c.Enabled)
 		return nil
 	})
 	if err != nil {
 		return Endpoint{}, mapError(err)
 	}
-	h.signalListener()
-	return endpointOf(e), h.record(ctx, a, "webhook.changed", siteOf(e.URL),
+	es.listeners.signal()
+	return endpointOf(e), es.activity.record(ctx, a, "webhook.changed", siteOf(e.URL),
 		map[string]any{"id": id, "enabled": e.Disabled == "", "events": e.Events, "rooms": e.Rooms})
 }
 
@@ -237,84 +253,83 @@ func (c EndpointChange) of(e pgwebhook.Endpoint) EndpointConfig {
 }
 
 // enable enables or disables an endpoint at the request of an operator; nil leaves it unchanged.
-func (h *Service) enable(e *pgwebhook.Endpoint, enabled *bool) {
+func (es *Endpoints) enable(e *pgwebhook.Endpoint, enabled *bool) {
 	switch {
 	case enabled == nil || *enabled == (e.Disabled == ""):
 	case *enabled:
-		e.Disabled, e.Since, e.Failures, e.FailingSince = "", h.Now(), 0, nil
+		e.Disabled, e.Since, e.Failures, e.FailingSince = "", es.now(), 0, nil
 	default:
 		e.Disabled = string(DisabledByHand)
 	}
 }
 
-// DeleteEndpoint deletes an endpoint. Its delivery log stays. It returns account.ErrForbidden or
+// Delete deletes an endpoint. Its delivery log stays. It returns account.ErrForbidden or
 // account.ErrNotFound.
-func (h *Service) DeleteEndpoint(ctx context.Context, a account.Actor, id uuid.UUID) error {
+func (es *Endpoints) Delete(ctx context.Context, a account.Actor, id uuid.UUID) error {
 	if err := mayOperate(a); err != nil {
 		return err
 	}
-	e, err := h.Store.Endpoint(ctx, a.Org, id)
+	e, err := es.store.Endpoint(ctx, a.Org, id)
 	if err == nil {
-		err = h.Store.DeleteEndpoint(ctx, a.Org, id)
+		err = es.store.DeleteEndpoint(ctx, a.Org, id)
 	}
 	if err != nil {
 		return mapError(err)
 	}
-	return h.record(ctx, a, "webhook.deleted", siteOf(e.URL), map[string]any{"id": id})
+	return es.activity.record(ctx, a, "webhook.deleted", siteOf(e.URL), map[string]any{"id": id})
 }
 
 // RotateSecret replaces the secret of an endpoint and returns the new one, which is shown only
 // once. The previous secret also signs for 24 hours. It returns account.ErrForbidden or
 // account.ErrNotFound.
-func (h *Service) RotateSecret(ctx context.Context, a account.Actor, id uuid.UUID) (string, error) {
+func (es *Endpoints) RotateSecret(ctx context.Context, a account.Actor, id uuid.UUID) (string, error) {
 	if err := mayOperate(a); err != nil {
 		return "", err
 	}
-	secret, sealed, err := h.newSecret(id)
+	secret, sealed, err := es.signer.newSecret(id)
 	if err != nil {
 		return "", err
 	}
-	until := h.Now().Add(rotationOverlap)
-	e, err := h.Store.UpdateEndpoint(ctx, a.Org, id, func(e *pgwebhook.Endpoint) error {
+	until := es.now().Add(rotationOverlap)
+	e, err := es.store.UpdateEndpoint(ctx, a.Org, id, func(e *pgwebhook.Endpoint) error {
 		e.Former, e.FormerUntil, e.Secret = e.Secret, &until, sealed
 		return nil
 	})
 	if err != nil {
 		return "", mapError(err)
 	}
-	return secret, h.record(ctx, a, "webhook.rotated", siteOf(e.URL), map[string]any{"id": id})
+	return secret, es.activity.record(ctx, a, "webhook.rotated", siteOf(e.URL), map[string]any{"id": id})
 }
 
 // Ping sends a test.ping and returns its delivery. It returns account.ErrForbidden,
 // account.ErrNotFound or [ErrDisabled].
-func (h *Service) Ping(ctx context.Context, a account.Actor, id uuid.UUID) (Delivery, error) {
+func (es *Endpoints) Ping(ctx context.Context, a account.Actor, id uuid.UUID) (Delivery, error) {
 	if err := mayOperate(a); err != nil {
 		return Delivery{}, err
 	}
-	e, err := h.Store.Endpoint(ctx, a.Org, id)
+	e, err := es.store.Endpoint(ctx, a.Org, id)
 	if err != nil {
 		return Delivery{}, mapError(err)
 	}
 	if e.Disabled != "" {
 		return Delivery{}, ErrDisabled
 	}
-	test := event{TestPing, h.Now().UTC(), ping{"A test from Proofline, requested by " + a.Name + "."}}
-	d, err := h.deliveryTo(e.Org, e.ID, e.URL, "", &test)
+	test := event{TestPing, es.now().UTC(), ping{"A test from Proofline, requested by " + a.Name + "."}}
+	d, err := es.outbox.delivery(e.Org, e.ID, e.URL, "", &test)
 	if err != nil {
 		return Delivery{}, err
 	}
-	if err := h.Store.Send(ctx, pgwebhook.Outgoing{Deliveries: []pgwebhook.Delivery{d}}); err != nil {
+	if err := es.outbox.add(ctx, pgwebhook.Outgoing{Deliveries: []pgwebhook.Delivery{d}}); err != nil {
 		return Delivery{}, err
 	}
-	h.signal()
 	d.State, d.Due = string(Waiting), &d.Created
-	return deliveryOf(d), h.record(ctx, a, "webhook.tested", siteOf(e.URL), map[string]any{"id": id})
+	return deliveryOf(d), es.activity.record(ctx, a, "webhook.tested", siteOf(e.URL), map[string]any{"id": id})
 }
 
 // disable disables a failing endpoint, and alerts its organization once.
-func (h *Service) disable(ctx context.Context, org, id uuid.UUID, why Disabled) error {
+func (es *Endpoints) disable(ctx context.Context, org, id uuid.UUID, why Disabled) error {
 	isNew := false
-	e, err := h.Store.UpdateEndpoint(ctx, org, id, func(e *pgwebhook.Endpoint) error {
+	e, err := es.store.UpdateEndpoint(ctx, org, id, func(e *pgwebhook.Endpoint) error {
 		if isNew = e.Disabled == ""; isNew {
 			e.Disabled = string(why)
 		}
@@ -323,8 +338,8 @@ func (h *Service) disable(ctx context.Context, org, id uuid.UUID, why Disabled) 
 	if err != nil || !isNew {
 		return mapError(err)
 	}
-	h.Log.Warn("webhook disabled", "endpoint", id, "why", string(why))
-	return h.Alert(ctx, org, AlertEndpointDisabled, "", disabledTexts[why]+"\n\n"+e.URL)
+	es.log.Warn("webhook disabled", "endpoint", id, "why", string(why))
+	return es.alerts.Send(ctx, org, AlertEndpointDisabled, "", disabledTexts[why]+"\n\n"+e.URL)
 }
 
 var disabledTexts = map[Disabled]string{

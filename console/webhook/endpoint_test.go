@@ -46,23 +46,23 @@ func TestEndpointProblems(t *testing.T) {
 		{EndpointConfig{URL: "x", Description: strings.Repeat("é", 201)}, "url description"},
 		{EndpointConfig{URL: "https://example.com", Description: "two\nlines"}, "description"},
 	} {
-		if _, _, err := b.CreateEndpoint(t.Context(), operator, c.config); fields(err) != c.want {
+		if _, _, err := b.Endpoints.Create(t.Context(), operator, c.config); fields(err) != c.want {
 			t.Errorf("%+v: %v, want %s", c.config, err, c.want)
 		}
 	}
 	e, _ := b.endpoint("https://example.com")
 	bad := "ftp://example.com"
-	if _, err := b.UpdateEndpoint(t.Context(), operator, e.ID, EndpointChange{URL: &bad}); fields(err) != "url" {
+	if _, err := b.Endpoints.Update(t.Context(), operator, e.ID, EndpointChange{URL: &bad}); fields(err) != "url" {
 		t.Errorf("update: %v", err)
 	}
 	for range MaxEndpoints - 1 {
 		b.endpoint("https://example.com")
 	}
-	if _, _, err := b.CreateEndpoint(t.Context(), operator,
+	if _, _, err := b.Endpoints.Create(t.Context(), operator,
 		EndpointConfig{URL: "https://example.com"}); !account.IsLimit(err) {
 		t.Errorf("one too many: %v", err)
 	}
-	if err := b.DeleteEndpoint(t.Context(), operator, e.ID); err != nil {
+	if err := b.Endpoints.Delete(t.Context(), operator, e.ID); err != nil {
 		t.Fatal(err)
 	}
 	b.endpoint("https://example.com")
@@ -81,7 +81,7 @@ func many(n int) (list []string) {
 func TestEndpoints(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	e, secret, err := b.CreateEndpoint(t.Context(), operator, EndpointConfig{
+	e, secret, err := b.Endpoints.Create(t.Context(), operator, EndpointConfig{
 		URL: " https://example.com/a ", Events: []EventKind{RoomEnded, Admitted, RoomEnded}, Rooms: []string{"b", "a"},
 		Description: " Shop ",
 	})
@@ -93,21 +93,21 @@ func TestEndpoints(t *testing.T) {
 		t.Errorf("created %+v", e)
 	}
 	url, no, none := "https://example.com/b", false, []EventKind{}
-	changed, err := b.UpdateEndpoint(t.Context(), operator, e.ID,
+	changed, err := b.Endpoints.Update(t.Context(), operator, e.ID,
 		EndpointChange{URL: &url, Enabled: &no, Events: &none})
 	if err != nil || changed.URL != url || changed.Enabled || changed.Disabled != DisabledByHand ||
 		len(changed.Events) != 0 || changed.Description != "Shop" {
 		t.Errorf("changed %+v, %v", changed, err)
 	}
-	rotated, err := b.RotateSecret(t.Context(), operator, e.ID)
+	rotated, err := b.Endpoints.RotateSecret(t.Context(), operator, e.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := b.Endpoints(t.Context(), operator); err != nil || len(list) != 1 || list[0].URL != url ||
+	if list, err := b.Endpoints.List(t.Context(), operator); err != nil || len(list) != 1 || list[0].URL != url ||
 		list[0].FormerUntil == nil {
 		t.Errorf("list %+v, %v", list, err)
 	}
-	if err := b.DeleteEndpoint(t.Context(), operator, e.ID); err != nil {
+	if err := b.Endpoints.Delete(t.Context(), operator, e.ID); err != nil {
 		t.Fatal(err)
 	}
 	want := "[{webhook.created https://example.com} {webhook.changed https://example.com} {webhook.rotated https://example.com} {webhook.deleted https://example.com}]"
@@ -129,17 +129,17 @@ func TestPermission(t *testing.T) {
 	id := b.ping(e)
 	ctx, url := t.Context(), "https://example.com/b"
 	for name, do := range map[string]func(a account.Actor) error{
-		"endpoint": func(a account.Actor) error { _, err := b.Endpoint(ctx, a, e.ID); return err },
+		"endpoint": func(a account.Actor) error { _, err := b.Endpoints.Get(ctx, a, e.ID); return err },
 		"update": func(a account.Actor) error {
-			_, err := b.UpdateEndpoint(ctx, a, e.ID, EndpointChange{URL: &url})
+			_, err := b.Endpoints.Update(ctx, a, e.ID, EndpointChange{URL: &url})
 			return err
 		},
-		"delete":    func(a account.Actor) error { return b.DeleteEndpoint(ctx, a, e.ID) },
-		"rotate":    func(a account.Actor) error { _, err := b.RotateSecret(ctx, a, e.ID); return err },
-		"ping":      func(a account.Actor) error { _, err := b.Ping(ctx, a, e.ID); return err },
-		"delivery":  func(a account.Actor) error { _, err := b.Delivery(ctx, a, id); return err },
-		"redeliver": func(a account.Actor) error { return b.Redeliver(ctx, a, id) },
-		"test":      func(a account.Actor) error { return b.TestAlert(ctx, a) },
+		"delete":    func(a account.Actor) error { return b.Endpoints.Delete(ctx, a, e.ID) },
+		"rotate":    func(a account.Actor) error { _, err := b.Endpoints.RotateSecret(ctx, a, e.ID); return err },
+		"ping":      func(a account.Actor) error { _, err := b.Endpoints.Ping(ctx, a, e.ID); return err },
+		"delivery":  func(a account.Actor) error { _, err := b.Deliveries.Get(ctx, a, id); return err },
+		"redeliver": func(a account.Actor) error { return b.Deliveries.Redeliver(ctx, a, id) },
+		"test":      func(a account.Actor) error { return b.Alerts.Test(ctx, a) },
 	} {
 		if err := do(viewer); !errors.Is(err, account.ErrForbidden) {
 			t.Errorf("%s by a viewer: %v", name, err)
@@ -152,12 +152,12 @@ func TestPermission(t *testing.T) {
 		}
 	}
 	for name, do := range map[string]func(a account.Actor) (int, error){
-		"endpoints": func(a account.Actor) (int, error) { l, err := b.Endpoints(ctx, a); return len(l), err },
+		"endpoints": func(a account.Actor) (int, error) { l, err := b.Endpoints.List(ctx, a); return len(l), err },
 		"deliveries": func(a account.Actor) (int, error) {
-			p, err := b.Deliveries(ctx, a, DeliveryFilter{})
+			p, err := b.Deliveries.List(ctx, a, DeliveryFilter{})
 			return len(p.Deliveries), err
 		},
-		"alerts": func(a account.Actor) (int, error) { s, err := b.Alerts(ctx, a); return len(s.Emails), err },
+		"alerts": func(a account.Actor) (int, error) { s, err := b.Alerts.Settings(ctx, a); return len(s.Emails), err },
 	} {
 		if _, err := do(viewer); !errors.Is(err, account.ErrForbidden) {
 			t.Errorf("%s by a viewer: %v", name, err)
@@ -166,13 +166,13 @@ func TestPermission(t *testing.T) {
 			t.Errorf("%s by another organization: %d, %v", name, n, err)
 		}
 	}
-	if err := b.SetAlerts(ctx, viewer, AlertSettings{}); !errors.Is(err, account.ErrForbidden) {
+	if err := b.Alerts.SetSettings(ctx, viewer, AlertSettings{}); !errors.Is(err, account.ErrForbidden) {
 		t.Errorf("set alerts by a viewer: %v", err)
 	}
-	if err := b.SetAlerts(ctx, stranger, AlertSettings{Endpoints: []uuid.UUID{e.ID}}); fields(err) != "endpoints" {
+	if err := b.Alerts.SetSettings(ctx, stranger, AlertSettings{Endpoints: []uuid.UUID{e.ID}}); fields(err) != "endpoints" {
 		t.Errorf("another organization's endpoint: %v", err)
 	}
-	if now, err := b.Endpoint(ctx, operator, e.ID); err != nil || now.URL != "https://example.com" ||
+	if now, err := b.Endpoints.Get(ctx, operator, e.ID); err != nil || now.URL != "https://example.com" ||
 		now.FormerUntil != nil {
 		t.Errorf("afterwards %+v, %v", now, err)
 	}

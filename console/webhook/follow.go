@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,25 +30,37 @@ const (
 	claimLag = 100 * time.Millisecond
 )
 
-// follower performs one pass over the rooms.
+// follower turns the entries of rooms into deliveries.
 type follower struct {
-	*Service
+	store     *pgwebhook.Store
+	rooms     *room.Rooms
+	listeners *listeners
+	outbox    *outbox
+	alerts    *Alerts
+	outage    *outageWatch
+	now       func() time.Time
+	log       *slog.Logger
+}
+
+// followPass is one pass over the rooms.
+type followPass struct {
+	*follower
 	listening *listening
-	now       time.Time // the database's clock
+	at        time.Time // by the database's clock
 	loaded    map[uuid.UUID]*room.Room
 }
 
 // followAll follows all rooms that have listeners. Without listeners it costs one query of an empty
 // table.
-func (h *Service) followAll(ctx context.Context) error {
-	l, err := h.readListening(ctx)
-	h.noteDatabase(ctx, err)
+func (f *follower) followAll(ctx context.Context) error {
+	l, err := f.listeners.readAll(ctx)
+	f.outage.note(ctx, err)
 	if err != nil || len(l.byOrg) == 0 {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, followTimeout)
 	defer cancel()
-	rooms, err := h.Store.Rooms(ctx, l.list())
+	rooms, err := f.store.Rooms(ctx, l.list())
 	if err != nil || len(rooms) == 0 {
 		return err
 	}
@@ -55,14 +68,14 @@ func (h *Service) followAll(ctx context.Context) error {
 	for i, r := range rooms {
 		ids[i] = r.ID
 	}
-	f := &follower{Service: h, listening: l, loaded: map[uuid.UUID]*room.Room{}}
-	heads, now, err := h.Rooms.Logs.Heads(ctx, ids)
+	p := &followPass{follower: f, listening: l, loaded: map[uuid.UUID]*room.Room{}}
+	heads, at, err := f.rooms.Logs.Heads(ctx, ids)
 	if err != nil {
 		return err
 	}
-	f.now = now
-	for _, r := range h.Rooms.Loaded() {
-		f.loaded[r.ID] = r
+	p.at = at
+	for _, r := range f.rooms.Loaded() {
+		p.loaded[r.ID] = r
 	}
 	sizes := make(map[uuid.UUID]uint64, len(heads))
 	for _, head := range heads {
@@ -72,63 +85,63 @@ func (h *Service) followAll(ctx context.Context) error {
 	group.SetLimit(maxFollowed)
 	for _, r := range rooms {
 		if sizes[r.ID] > 0 { // published
-			group.Go(func() error { return f.follow(ctx, r, sizes[r.ID]) })
+			group.Go(func() error { return p.follow(ctx, r, sizes[r.ID]) })
 		}
 	}
 	return group.Wait()
 }
 
 // follow processes a room's entries up to the end of its transcript.
-func (f *follower) follow(ctx context.Context, r pgwebhook.Room, size uint64) error {
-	o := f.listening.byOrg[r.Org]
+func (p *followPass) follow(ctx context.Context, r pgwebhook.Room, size uint64) error {
+	o := p.listening.byOrg[r.Org]
 	if r.Next == nil {
-		return f.begin(ctx, r, o)
+		return p.begin(ctx, r, o)
 	}
 	var s state
 	if err := json.Unmarshal(r.State, &s); err != nil {
 		return fmt.Errorf("follow room %s: %w", r.Slug, err)
 	}
-	news := f.news(r, &s)
+	news := p.news(r, &s)
 	if size <= uint64(*r.Next) && !news.any(&s) { //nolint:gosec // never negative
 		return nil
 	}
-	latest := f.Now().Add(-followInterval + claimLag)
-	for more := true; more && ctx.Err() == nil; latest = f.Now().Add(followInterval) {
-		was, ok, err := f.Store.Claim(ctx, r.ID, f.Now(), latest)
+	latest := p.now().Add(-followInterval + claimLag)
+	for more := true; more && ctx.Err() == nil; latest = p.now().Add(followInterval) {
+		was, ok, err := p.store.Claim(ctx, r.ID, p.now(), latest)
 		if err != nil || !ok {
 			return err
 		}
 		c := was
-		out, err := f.move(ctx, r, o, news, &c)
+		out, err := p.move(ctx, r, o, news, &c)
 		if err == nil {
-			err = f.Store.Advance(ctx, r.ID, was, c, out)
+			err = p.store.Advance(ctx, r.ID, was, c, out)
 		}
 		if err != nil {
 			return fmt.Errorf("follow room %s: %w", r.Slug, err)
 		}
 		more = c.Next < size && !c.Done
 	}
-	f.signal()
+	p.outbox.signal()
 	return nil
 }
 
 // begin stores the first cursor of a room: at the start of the transcript if the organization
 // listened when the room was created, otherwise at its end.
-func (f *follower) begin(ctx context.Context, r pgwebhook.Room, o *listener) error {
+func (p *followPass) begin(ctx context.Context, r pgwebhook.Room, o *listener) error {
 	var s state
 	var next uint64
 	if r.Created.Before(o.since()) {
-		live, err := f.Rooms.Get(ctx, r.Slug)
+		live, err := p.rooms.Get(ctx, r.Slug)
 		if err != nil {
 			return fmt.Errorf("begin to follow room %s: %w", r.Slug, err)
 		}
-		next, s = stateOf(live.Snapshot(), f.now)
+		next, s = stateOf(live.Snapshot(), p.at)
 	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	return f.Store.Begin(ctx, r, pgwebhook.Cursor{Next: next, State: text, Done: s.Ended}, f.Now())
+	return p.store.Begin(ctx, r, pgwebhook.Cursor{Next: next, State: text, Done: s.Ended}, p.now())
 }
 
 // stateOf returns the state that following a room up to its snapshot would have produced.
@@ -153,14 +166,14 @@ type outsideNews struct {
 }
 
 // news returns what this node knows of a room that is not in its transcript.
-func (f *follower) news(r pgwebhook.Room, s *state) outsideNews {
-	n := outsideNews{now: f.now}
-	live, ok := f.loaded[r.ID]
+func (p *followPass) news(r pgwebhook.Room, s *state) outsideNews {
+	n := outsideNews{now: p.at}
+	live, ok := p.loaded[r.ID]
 	if !ok {
 		return n
 	}
 	awaited := live.Awaited() // later ones wait for the first
-	if len(awaited) > 0 && !awaited[0].HasRound && f.now.Sub(awaited[0].Due) > maxBeaconDelay {
+	if len(awaited) > 0 && !awaited[0].HasRound && p.at.Sub(awaited[0].Due) > maxBeaconDelay {
 		n.late = &awaited[0]
 	}
 	for _, seen := range live.Forks() {
@@ -182,25 +195,25 @@ func (n *outsideNews) opens(s *state) bool {
 }
 
 // move processes the next entries of a room and its news.
-func (f *follower) move(ctx context.Context, r pgwebhook.Room, o *listener, n outsideNews,
+func (p *followPass) move(ctx context.Context, r pgwebhook.Room, o *listener, n outsideNews,
 	c *pgwebhook.Cursor) (out pgwebhook.Outgoing, err error) {
 	var s state
 	if err := json.Unmarshal(c.State, &s); err != nil {
 		return out, err
 	}
-	entries, next, err := f.Rooms.Logs.Scan(ctx, r.ID, c.Next, maxScan, string(fairness.KindArrive),
+	entries, next, err := p.rooms.Logs.Scan(ctx, r.ID, c.Next, maxScan, string(fairness.KindArrive),
 		string(fairness.KindAssign))
 	if err != nil {
 		return out, err
 	}
-	w := where{r.Slug, f.Rooms.PublicURL + "/r/" + r.Slug, r.IsRehearsal}
-	if live, ok := f.loaded[r.ID]; ok {
+	w := where{r.Slug, p.rooms.PublicURL + "/r/" + r.Slug, r.IsRehearsal}
+	if live, ok := p.loaded[r.ID]; ok {
 		w.URL = live.URL
 	}
 	g := &gathering{state: &s, where: w}
 	for _, entry := range entries {
 		if err := g.take(entry); err != nil {
-			f.Log.Error("cannot parse entry for webhooks", "room", r.Slug, "entry", entry.Index, "err", err)
+			p.log.Error("cannot parse entry for webhooks", "room", r.Slug, "entry", entry.Index, "err", err)
 		}
 	}
 	events := append(n.events(g), g.events()...)
@@ -208,7 +221,7 @@ func (f *follower) move(ctx context.Context, r pgwebhook.Room, o *listener, n ou
 	if c.State, err = json.Marshal(s); err != nil {
 		return out, err
 	}
-	return f.outgoing(r, o, w, events)
+	return p.outgoing(r, o, w, events)
 }
 
 // events returns the news as events, and marks them as sent.
@@ -247,10 +260,11 @@ func (g *gathering) wasDrawn(w fairness.WindowIndex) bool {
 }
 
 // outgoing returns the deliveries and alerts for the events of a room.
-func (f *follower) outgoing(r pgwebhook.Room, o *listener, w where, events []event) (out pgwebhook.Outgoing, err error) {
+func (p *followPass) outgoing(r pgwebhook.Room, o *listener, w where,
+	events []event) (out pgwebhook.Outgoing, err error) {
 	for i := range events {
 		e := &events[i]
-		list, err := f.deliveries(o, r.Slug, e)
+		list, err := p.outbox.deliveriesFor(o, r.Slug, e)
 		if err != nil {
 			return out, err
 		}
@@ -259,7 +273,7 @@ func (f *follower) outgoing(r pgwebhook.Room, o *listener, w where, events []eve
 		if kind == "" || e.at.Before(o.alerts.Since) {
 			continue
 		}
-		alert, err := f.alert(o, kind, w, text)
+		alert, err := p.alerts.build(o, kind, w, text)
 		if err != nil {
 			return out, err
 		}

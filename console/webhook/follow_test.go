@@ -102,7 +102,7 @@ func TestSale(t *testing.T) {
 	}
 	eventually(t, "the end is sent", func() bool { return len(all.of(RoomEnded)) > 0 && len(ended.requests()) > 0 })
 	eventually(t, "everything is delivered", func() bool {
-		p, err := b.Deliveries(ctx, operator, DeliveryFilter{State: Waiting})
+		p, err := b.Deliveries.List(ctx, operator, DeliveryFilter{State: Waiting})
 		return err == nil && len(p.Deliveries) == 0
 	})
 	for _, req := range all.requests() {
@@ -186,7 +186,7 @@ func TestRehearsal(t *testing.T) {
 	servertest.Run(t, b.Rooms)
 	in := newReceiver(t, nil)
 	e, _ := b.endpoint(in.URL, RoomPaused)
-	if err := b.SetAlerts(t.Context(), operator, AlertSettings{Endpoints: []uuid.UUID{e.ID},
+	if err := b.Alerts.SetSettings(t.Context(), operator, AlertSettings{Endpoints: []uuid.UUID{e.ID},
 		Kinds: AlertKinds()}); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestRehearsal(t *testing.T) {
 			err = r.Pause(t.Context())
 		}
 		if err == nil {
-			err = b.Alert(t.Context(), operator.Org, AlertLineFull, slug, "Full.")
+			err = b.Alerts.Send(t.Context(), operator.Org, AlertLineFull, slug, "Full.")
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -226,7 +226,7 @@ func TestNobodyListens(t *testing.T) {
 	servertest.Run(t, b.Rooms)
 	r := open(t, b.Rooms, "quiet")
 	claim(t, r, join(t, r, 3))
-	if err := b.followAll(t.Context()); err != nil {
+	if err := b.follower.followAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := b.rows("transcript_cursors"); n != 0 {
@@ -256,13 +256,13 @@ func TestNobodyListens(t *testing.T) {
 		t.Errorf("%d events of admissions", n)
 	}
 	no, yes := false, true
-	if _, err := b.UpdateEndpoint(t.Context(), operator, e.ID, EndpointChange{Enabled: &no}); err != nil {
+	if _, err := b.Endpoints.Update(t.Context(), operator, e.ID, EndpointChange{Enabled: &no}); err != nil {
 		t.Fatal(err)
 	}
 	before := len(in.requests())
 	claim(t, r, join(t, r, 1))
 	time.Sleep(followInterval / 2)
-	if _, err := b.UpdateEndpoint(t.Context(), operator, e.ID, EndpointChange{Enabled: &yes}); err != nil {
+	if _, err := b.Endpoints.Update(t.Context(), operator, e.ID, EndpointChange{Enabled: &yes}); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the room is followed again", func() bool { return b.rows("transcript_cursors") == 1 })
@@ -301,7 +301,7 @@ func TestRestart(t *testing.T) {
 		return err == nil && list[0].Ended != nil
 	})
 	for range 4 { // each acts as a newly started server
-		if err := b.node(real, func(o *Options) { o.Rooms = b.Rooms }).followAll(t.Context()); err != nil {
+		if err := b.node(real, func(o *Options) { o.Rooms = b.Rooms }).follower.followAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -348,12 +348,12 @@ func TestOneConnection(t *testing.T) {
 	h := New(Options{
 		Store: pgwebhook.NewStore(pool), Rooms: room.New(room.Options{Logs: pglog.NewStore(pool),
 			PublicURL: "https://example.com"}),
-		Sealer: b.key, Log: b.Log, Allowed: loopback,
+		Sealer: b.key, Log: b.log, Allowed: loopback,
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	for range 2 { // the first stores the cursors
-		if err := h.followAll(ctx); err != nil {
+		if err := h.follower.followAll(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -414,7 +414,7 @@ func TestBeaconLate(t *testing.T) {
 	servertest.Run(t, b.Rooms)
 	in := newReceiver(t, nil)
 	e, _ := b.endpoint(in.URL, BeaconLate)
-	if err := b.SetAlerts(t.Context(), operator, AlertSettings{Endpoints: []uuid.UUID{e.ID},
+	if err := b.Alerts.SetSettings(t.Context(), operator, AlertSettings{Endpoints: []uuid.UUID{e.ID},
 		Kinds: []AlertKind{AlertBeaconLate}}); err != nil {
 		t.Fatal(err)
 	}
@@ -427,7 +427,7 @@ func TestBeaconLate(t *testing.T) {
 	join(t, r, 2)
 	eventually(t, "a draw waits", func() bool { return len(r.Awaited()) > 0 })
 	due := r.Awaited()[0].Due
-	l, err := b.readListening(t.Context())
+	l, err := b.listeners.readAll(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,7 +437,7 @@ func TestBeaconLate(t *testing.T) {
 		if err != nil || len(rooms) != 1 {
 			t.Fatal(rooms, err)
 		}
-		f := &follower{Service: b.Service, listening: l, now: now, loaded: map[uuid.UUID]*room.Room{r.ID: r}}
+		f := &followPass{follower: b.follower, listening: l, at: now, loaded: map[uuid.UUID]*room.Room{r.ID: r}}
 		for range 2 { // the first stores the cursor
 			if rooms, err = b.Store.Rooms(t.Context(), l.list()); err == nil {
 				err = f.follow(t.Context(), rooms[0], r.Snapshot().Size)

@@ -80,6 +80,8 @@ func (d *activityLog) Record(_ context.Context, _ account.Actor, verb, object st
 // bench is a webhook service on its own database.
 type bench struct {
 	*Service
+	Rooms *room.Rooms
+	Store *pgwebhook.Store
 	t     testing.TB
 	url   string
 	pool  *pgxpool.Pool
@@ -112,6 +114,9 @@ func (b *bench) node(change ...func(*Options)) *Service {
 	}
 	for _, c := range change {
 		c(&o)
+	}
+	if b.Rooms == nil {
+		b.Rooms, b.Store = o.Rooms, o.Store
 	}
 	return New(o)
 }
@@ -223,7 +228,7 @@ func verify(t testing.TB, secret string, r request) error {
 // endpoint creates an endpoint.
 func (b *bench) endpoint(url string, events ...EventKind) (Endpoint, string) {
 	b.t.Helper()
-	e, secret, err := b.CreateEndpoint(b.t.Context(), operator, EndpointConfig{URL: url, Events: events})
+	e, secret, err := b.Endpoints.Create(b.t.Context(), operator, EndpointConfig{URL: url, Events: events})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -233,16 +238,16 @@ func (b *bench) endpoint(url string, events ...EventKind) (Endpoint, string) {
 // pass sends due deliveries once and waits for the responses.
 func pass(t testing.TB, h *Service) {
 	t.Helper()
-	if err := h.dispatch(t.Context()); err != nil {
+	if err := h.sender.dispatch(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	h.sending.Wait()
+	h.sender.sending.Wait()
 }
 
 // detail reads a delivery.
 func (b *bench) detail(id uuid.UUID) DeliveryDetail {
 	b.t.Helper()
-	d, err := b.Delivery(b.t.Context(), operator, id)
+	d, err := b.Deliveries.Get(b.t.Context(), operator, id)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -55,15 +56,34 @@ func (l *listening) list() []pgwebhook.Listener {
 	return list
 }
 
-// readListening reads all listeners, and keeps them for when the database is down.
-func (h *Service) readListening(ctx context.Context) (*listening, error) {
+// listeners knows the organizations with endpoints or alert recipients.
+type listeners struct {
+	store  *pgwebhook.Store
+	latest atomic.Pointer[listening]
+	wake   chan struct{} // signals that an organization has new recipients
+}
+
+func newListeners(store *pgwebhook.Store) *listeners {
+	ls := &listeners{store: store, wake: make(chan struct{}, 1)}
+	ls.latest.Store(&listening{})
+	return ls
+}
+
+// known returns all listeners as of the latest read.
+func (ls *listeners) known() map[uuid.UUID]*listener { return ls.latest.Load().byOrg }
+
+// signal wakes the follower, so that new recipients miss as little as possible.
+func (ls *listeners) signal() { poke(ls.wake) }
+
+// readAll reads all listeners, and keeps them for when the database is down.
+func (ls *listeners) readAll(ctx context.Context) (*listening, error) {
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
-	endpoints, err := h.Store.Enabled(ctx)
+	endpoints, err := ls.store.Enabled(ctx)
 	if err != nil {
 		return nil, err
 	}
-	alerts, err := h.Store.AllAlerts(ctx)
+	alerts, err := ls.store.AllAlerts(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -77,14 +97,14 @@ func (h *Service) readListening(ctx context.Context) (*listening, error) {
 			l.of(a.Org).alerts = a
 		}
 	}
-	h.listening.Store(l)
+	ls.latest.Store(l)
 	return l, nil
 }
 
-// readListener reads one organization's listener.
-func (h *Service) readListener(ctx context.Context, org uuid.UUID) (*listener, error) {
+// read reads one organization's listener.
+func (ls *listeners) read(ctx context.Context, org uuid.UUID) (*listener, error) {
 	o := &listener{org: org}
-	endpoints, err := h.Store.Endpoints(ctx, org)
+	endpoints, err := ls.store.Endpoints(ctx, org)
 	if err != nil {
 		return nil, err
 	}
@@ -93,30 +113,8 @@ func (h *Service) readListener(ctx context.Context, org uuid.UUID) (*listener, e
 			o.endpoints = append(o.endpoints, e)
 		}
 	}
-	if o.alerts, err = h.Store.Alerts(ctx, org); errors.Is(err, pgwebhook.ErrNotFound) {
+	if o.alerts, err = ls.store.Alerts(ctx, org); errors.Is(err, pgwebhook.ErrNotFound) {
 		err = nil
 	}
 	return o, err
-}
-
-// deliveries returns the deliveries of an event in a room.
-func (h *Service) deliveries(o *listener, slug string, e *event) (list []pgwebhook.Delivery, err error) {
-	for _, endpoint := range o.endpoints {
-		if !isSubscribed(&endpoint, slug, e) {
-			continue
-		}
-		d, err := h.deliveryTo(o.org, endpoint.ID, endpoint.URL, slug, e)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, d)
-	}
-	return list, nil
-}
-
-// isSubscribed reports whether an endpoint is subscribed to an event's kind and room, and existed at its
-// time.
-func isSubscribed(e *pgwebhook.Endpoint, slug string, ev *event) bool {
-	return (len(e.Events) == 0 || slices.Contains(e.Events, string(ev.kind))) &&
-		(len(e.Rooms) == 0 || slices.Contains(e.Rooms, slug)) && !ev.at.Before(e.Since)
 }

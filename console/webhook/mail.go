@@ -135,16 +135,16 @@ func (s *SMTP) options() []gomail.Option {
 }
 
 // mail sends an alert by mail.
-func (h *Service) mail(ctx context.Context, d *pgwebhook.Delivery) result {
-	if h.Mail == nil {
+func (s *sender) mail(ctx context.Context, d *pgwebhook.Delivery) result {
+	if s.smtp == nil {
 		return result{failure: "this server sends no mail", isFinal: true}
 	}
 	var p struct{ Data alerted }
 	if err := json.Unmarshal([]byte(d.Payload), &p); err != nil {
 		return result{failure: err.Error(), isFinal: true}
 	}
-	subject, text := letter(&p.Data, h.Rooms.PublicURL)
-	err := h.Mail.send(ctx, d.Recipient, subject, text, d.ID.String()+"@"+domain(h.Mail.From.Address))
+	subject, text := letter(&p.Data, s.publicURL)
+	err := s.smtp.send(ctx, d.Recipient, subject, text, d.ID.String()+"@"+domain(s.smtp.From.Address))
 	if err == nil {
 		return result{status: 250}
 	}

@@ -144,14 +144,14 @@ func TestAlertMail(t *testing.T) {
 	in := newReceiver(t, nil)
 	e, secret := b.endpoint(in.URL, RoomEnded)
 	ctx := t.Context()
-	err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"b@example.com", "a@example.com",
+	err := b.Alerts.SetSettings(ctx, operator, AlertSettings{Emails: []string{"b@example.com", "a@example.com",
 		"b@example.com"}, Endpoints: []uuid.UUID{e.ID, e.ID}, Kinds: []AlertKind{AlertLineFull, AlertNoShows}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	alert := func(kind AlertKind, room string) {
 		t.Helper()
-		if err := b.Alert(ctx, operator.Org, kind, room, "Z\u00fcrich: 50,000 people wait.\n.\nA dot."); err != nil {
+		if err := b.Alerts.Send(ctx, operator.Org, kind, room, "Z\u00fcrich: 50,000 people wait.\n.\nA dot."); err != nil {
 			t.Fatal(err)
 		}
 		pass(t, b.Service)
@@ -211,7 +211,7 @@ func TestAlertOnce(t *testing.T) {
 	ctx := t.Context()
 	alert := func(h *Service, about string, want int) {
 		t.Helper()
-		if err := h.AlertOnce(ctx, operator.Org, AlertTokenEnds, about, "The token ends."); err != nil {
+		if err := h.Alerts.SendOnce(ctx, operator.Org, AlertTokenEnds, about, "The token ends."); err != nil {
 			t.Fatal(err)
 		}
 		pass(t, h)
@@ -220,7 +220,7 @@ func TestAlertOnce(t *testing.T) {
 		}
 	}
 	alert(b.Service, "token 1 soon", 0) // no recipients yet
-	if err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"a@example.com"},
+	if err := b.Alerts.SetSettings(ctx, operator, AlertSettings{Emails: []string{"a@example.com"},
 		Kinds: []AlertKind{AlertTokenEnds}}); err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestAlertOnce(t *testing.T) {
 // hasLog reports whether the log has n deliveries in a state to a target.
 func (b *bench) hasLog(state DeliveryState, target uuid.UUID, n int) bool {
 	b.t.Helper()
-	p, err := b.Deliveries(b.t.Context(), operator, DeliveryFilter{State: state, Endpoint: &target})
+	p, err := b.Deliveries.List(b.t.Context(), operator, DeliveryFilter{State: state, Endpoint: &target})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -262,18 +262,18 @@ func TestMailRetries(t *testing.T) {
 	}
 	b := newBench(t, func(o *Options) { o.Mail = s.smtp(t) })
 	ctx := t.Context()
-	if err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"a@example.com", "nobody@example.com"},
+	if err := b.Alerts.SetSettings(ctx, operator, AlertSettings{Emails: []string{"a@example.com", "nobody@example.com"},
 		Kinds: AlertKinds()}); err != nil {
 		t.Fatal(err)
 	}
-	if err := b.TestAlert(ctx, operator); err != nil {
+	if err := b.Alerts.Test(ctx, operator); err != nil {
 		t.Fatal(err)
 	}
 	pass(t, b.Service)
 	if !b.hasLog(Waiting, uuid.Nil, 1) || !b.hasLog(Failed, uuid.Nil, 1) {
 		t.Error("one should wait, and one be given up")
 	}
-	p, _ := b.Deliveries(ctx, operator, DeliveryFilter{State: Failed})
+	p, _ := b.Deliveries.List(ctx, operator, DeliveryFilter{State: Failed})
 	if d := b.detail(p.Deliveries[0].ID); d.Recipient != "nobody@example.com" || d.Log[0].Status != 550 ||
 		!strings.Contains(d.Log[0].Error, "no such user") {
 		t.Errorf("%+v", d.Log)
@@ -392,26 +392,26 @@ func TestAlertProblems(t *testing.T) {
 			"endpoints kinds no_show_percent"},
 		{AlertSettings{NoShowPercent: -1}, "no_show_percent"},
 	} {
-		if err := b.SetAlerts(t.Context(), operator, c.settings); fields(err) != c.want {
+		if err := b.Alerts.SetSettings(t.Context(), operator, c.settings); fields(err) != c.want {
 			t.Errorf("%+v: %v", c.settings, err)
 		}
 	}
 	withMail := b.node(func(o *Options) { o.Mail = &SMTP{} })
 	for _, email := range []string{"", "x", "A <a@example.com>", "a@example.com,b@example.com", "a@example.com\nb",
 		"a@" + strings.Repeat("x", 260) + ".com"} {
-		if err := withMail.SetAlerts(t.Context(), operator,
+		if err := withMail.Alerts.SetSettings(t.Context(), operator,
 			AlertSettings{Emails: []string{email}}); fields(err) != "emails" {
 			t.Errorf("%q: %v", email, err)
 		}
 	}
-	if err := withMail.SetAlerts(t.Context(), operator,
+	if err := withMail.Alerts.SetSettings(t.Context(), operator,
 		AlertSettings{Emails: many(21)}); !strings.HasPrefix(fields(err), "emails") {
 		t.Errorf("too many: %v", err)
 	}
-	if err := b.TestAlert(t.Context(), operator); !errors.Is(err, account.ErrNotFound) {
+	if err := b.Alerts.Test(t.Context(), operator); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("a test without recipients: %v", err)
 	}
-	s, err := b.Alerts(t.Context(), operator)
+	s, err := b.Alerts.Settings(t.Context(), operator)
 	if err != nil || len(s.Kinds) != len(AlertKinds()) || s.NoShowPercent != DefaultNoShows {
 		t.Errorf("defaults %+v, %v", s, err)
 	}
@@ -422,18 +422,18 @@ func TestAlertProblems(t *testing.T) {
 	}
 	want := AlertSettings{Emails: []string{"a@example.com"}, Endpoints: []uuid.UUID{},
 		Kinds: []AlertKind{AlertNoShows}, NoShowPercent: 55}
-	if err := withMail.SetAlerts(t.Context(), operator, want); err != nil {
+	if err := withMail.Alerts.SetSettings(t.Context(), operator, want); err != nil {
 		t.Fatal(err)
 	}
-	if s, err := b.Alerts(t.Context(), operator); err != nil || fmt.Sprint(s) != fmt.Sprint(want) {
+	if s, err := b.Alerts.Settings(t.Context(), operator); err != nil || fmt.Sprint(s) != fmt.Sprint(want) {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, err := b.readListening(t.Context()); err != nil || b.NoShowPercent(operator.Org) != 55 ||
-		b.NoShowPercent(uuid.New()) != DefaultNoShows {
-		t.Errorf("share %d, %v", b.NoShowPercent(operator.Org), err)
+	if _, err := b.listeners.readAll(t.Context()); err != nil || b.Alerts.NoShowPercent(operator.Org) != 55 ||
+		b.Alerts.NoShowPercent(uuid.New()) != DefaultNoShows {
+		t.Errorf("share %d, %v", b.Alerts.NoShowPercent(operator.Org), err)
 	}
-	if !b.Wants(operator.Org, AlertNoShows) || b.Wants(operator.Org, AlertLineFull) ||
-		b.Wants(uuid.New(), AlertNoShows) {
+	if !b.Alerts.Wants(operator.Org, AlertNoShows) || b.Alerts.Wants(operator.Org, AlertLineFull) ||
+		b.Alerts.Wants(uuid.New(), AlertNoShows) {
 		t.Error("wants what it does not, or does not want what it does")
 	}
 }
@@ -447,11 +447,11 @@ func TestDatabaseTrouble(t *testing.T) {
 	in := newReceiver(t, nil)
 	e, secret := b.endpoint(in.URL, RoomEnded)
 	ctx := t.Context()
-	if err := b.SetAlerts(ctx, operator, AlertSettings{Emails: []string{"a@example.com"}, Endpoints: []uuid.UUID{e.ID},
+	if err := b.Alerts.SetSettings(ctx, operator, AlertSettings{Emails: []string{"a@example.com"}, Endpoints: []uuid.UUID{e.ID},
 		Kinds: []AlertKind{AlertDatabase}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.readListening(ctx); err != nil {
+	if _, err := b.listeners.readAll(ctx); err != nil {
 		t.Fatal(err)
 	}
 	away := errors.New("away")
@@ -465,8 +465,8 @@ func TestDatabaseTrouble(t *testing.T) {
 		{time.Second, nil, 3},
 	} {
 		b.clock.advance(c.wait)
-		b.noteDatabase(ctx, c.err)
-		b.sending.Wait()
+		b.follower.outage.note(ctx, c.err)
+		b.sender.sending.Wait()
 		pass(t, b.Service)
 		if n, webhooks := len(s.letters()), len(in.of(alertEvent)); n != c.want || webhooks != c.want {
 			t.Errorf("step %d: %d mails, %d webhooks, want %d", i, n, webhooks, c.want)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
@@ -22,16 +23,26 @@ type outage struct {
 	told  time.Time // time of the latest alert; zero: none
 }
 
-// noteDatabase records whether the database responded, and sends alerts when an outage lasts and
+// outageWatch sends alerts about outages of the database. Only the follower uses it.
+type outageWatch struct {
+	state     outage
+	listeners *listeners
+	alerts    *Alerts
+	sender    *sender
+	now       func() time.Time
+	log       *slog.Logger
+}
+
+// note records whether the database responded, and sends alerts when an outage lasts and
 // when it ends.
-func (h *Service) noteDatabase(ctx context.Context, err error) {
+func (w *outageWatch) note(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	now, t := h.Now(), &h.outage
+	now, t := w.now(), &w.state
 	if err == nil {
 		if !t.told.IsZero() {
-			h.tellAll(ctx, fmt.Sprintf("The database responds again. It was unavailable from %s until %s.",
+			w.tellAll(ctx, fmt.Sprintf("The database responds again. It was unavailable from %s until %s.",
 				Moment(t.since), Moment(now)))
 		}
 		*t = outage{}
@@ -44,29 +55,29 @@ func (h *Service) noteDatabase(ctx context.Context, err error) {
 		return
 	}
 	t.told = now
-	text := fmt.Sprintf("The database has not responded to this server since %s. Until it does, no visitor can join or is called. "+
-		"No confirmed entry is lost.", Moment(t.since))
-	for _, o := range h.listening.Load().byOrg {
-		h.sending.Go(func() { h.tellDirectly(ctx, o, text) })
+	text := fmt.Sprintf("The database has not responded to this server since %s. "+
+		"Until it does, no visitor can join or is called. No confirmed entry is lost.", Moment(t.since))
+	for _, o := range w.listeners.known() {
+		w.sender.sending.Go(func() { w.tellDirectly(ctx, o, text) })
 	}
 }
 
 // tellAll sends an alert to every organization that wants alerts about the database.
-func (h *Service) tellAll(ctx context.Context, text string) {
-	for org, o := range h.listening.Load().byOrg {
+func (w *outageWatch) tellAll(ctx context.Context, text string) {
+	for org, o := range w.listeners.known() {
 		if !o.wants(AlertDatabase) {
 			continue
 		}
-		if err := h.Alert(ctx, org, AlertDatabase, "", text); err != nil {
-			h.Log.Error("cannot store alert", "err", err)
+		if err := w.alerts.Send(ctx, org, AlertDatabase, "", text); err != nil {
+			w.log.Error("cannot store alert", "err", err)
 		}
 	}
 }
 
 // tellDirectly sends an alert without the outbox, which is in the database. It tries each recipient
 // once.
-func (h *Service) tellDirectly(ctx context.Context, o *listener, text string) {
-	alert, err := h.alert(o, AlertDatabase, where{}, text)
+func (w *outageWatch) tellDirectly(ctx context.Context, o *listener, text string) {
+	alert, err := w.alerts.build(o, AlertDatabase, where{}, text)
 	for _, d := range alert.Deliveries {
 		taken := &pgwebhook.Taken{Delivery: d}
 		for _, e := range o.endpoints {
@@ -74,11 +85,11 @@ func (h *Service) tellDirectly(ctx context.Context, o *listener, text string) {
 				taken.Secret, taken.Former, taken.FormerUntil = e.Secret, e.Former, e.FormerUntil
 			}
 		}
-		if r := h.attempt(ctx, taken); r.failure != "" {
+		if r := w.sender.attempt(ctx, taken); r.failure != "" {
 			err = errors.Join(err, fmt.Errorf("to %s: %s", d.Recipient, r.failure))
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		h.Log.Error("cannot send alert", "err", err)
+		w.log.Error("cannot send alert", "err", err)
 	}
 }

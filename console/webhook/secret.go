@@ -3,6 +3,7 @@ package webhook
 import (
 	"encoding/base64"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,28 +27,34 @@ type Sealer interface {
 
 func purpose(endpoint uuid.UUID) string { return "webhook/" + endpoint.String() }
 
+// signer makes the secrets of endpoints, and signs deliveries with them.
+type signer struct {
+	sealer Sealer
+	random io.Reader
+}
+
 // newSecret returns a new secret, as shown to people and as stored.
-func (h *Service) newSecret(endpoint uuid.UUID) (shown string, sealed []byte, err error) {
+func (s *signer) newSecret(endpoint uuid.UUID) (shown string, sealed []byte, err error) {
 	b := make([]byte, secretSize)
-	if _, err := h.Random.Read(b); err != nil {
+	if _, err := s.random.Read(b); err != nil {
 		return "", nil, fmt.Errorf("make secret: %w", err)
 	}
-	return secretPrefix + base64.StdEncoding.EncodeToString(b), h.Sealer.Seal(purpose(endpoint), b), nil
+	return secretPrefix + base64.StdEncoding.EncodeToString(b), s.sealer.Seal(purpose(endpoint), b), nil
 }
 
 // sign returns the header webhook-signature: one signature, and a second one while the previous
 // secret is still valid.
-func (h *Service) sign(t *pgwebhook.Taken, id string, now time.Time) (string, error) {
-	signature, err := h.signWith(t, t.Secret, id, now)
+func (s *signer) sign(t *pgwebhook.Taken, id string, now time.Time) (string, error) {
+	signature, err := s.signWith(t, t.Secret, id, now)
 	if err != nil || t.Former == nil || t.FormerUntil == nil || !now.Before(*t.FormerUntil) {
 		return signature, err
 	}
-	former, err := h.signWith(t, t.Former, id, now)
+	former, err := s.signWith(t, t.Former, id, now)
 	return signature + " " + former, err
 }
 
-func (h *Service) signWith(t *pgwebhook.Taken, sealed []byte, id string, now time.Time) (string, error) {
-	secret, err := h.Sealer.Open(purpose(t.Target), sealed)
+func (s *signer) signWith(t *pgwebhook.Taken, sealed []byte, id string, now time.Time) (string, error) {
+	secret, err := s.sealer.Open(purpose(t.Target), sealed)
 	if err != nil {
 		return "", fmt.Errorf("open secret: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -32,24 +33,42 @@ const (
 	maxRead   = 4 << 10 // bytes read of a response
 	maxKept   = 512     // characters of a response kept in the log
 	userAgent = "proofline (+https://github.com/proofline/proofline)"
-
-	// An endpoint is disabled when no attempt has succeeded for minFailing and at least
-	// minFailures have failed. The minimum protects endpoints with few events.
-	minFailing  = 3 * 24 * time.Hour
-	minFailures = 10
 )
 
-// retries are the delays after failed attempts. After the last one the delivery is given up.
-var retries = []time.Duration{
-	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute,
-	time.Hour, 3 * time.Hour, 8 * time.Hour, 24 * time.Hour,
+// sender sends deliveries that are due.
+type sender struct {
+	store     *pgwebhook.Store
+	outbox    *outbox
+	endpoints *Endpoints
+	signer    *signer
+	retry     retry
+	smtp      *SMTP                   // nil: the server cannot send mail
+	publicURL string                  // of the server
+	clients   map[string]*http.Client // by scheme
+	slots     slots
+	sending   sync.WaitGroup
+	now       func() time.Time
+	log       *slog.Logger
+}
+
+// close waits for the attempts in progress.
+func (s *sender) close() {
+	s.sending.Wait()
+	for _, c := range s.clients {
+		c.CloseIdleConnections()
+	}
+}
+
+// clients returns the HTTP clients by scheme; config is nil for the default.
+func clients(g guard, config *tls.Config) map[string]*http.Client {
+	return map[string]*http.Client{"http": g.client("http", config), "https": g.client("https", config)}
 }
 
 // client returns the HTTP client for one scheme.
-func (h *Service) client(scheme string) *http.Client {
+func (g guard) client(scheme string, config *tls.Config) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
-			Proxy: nil, DialContext: h.guard.dialer(scheme == "http"), TLSClientConfig: h.TLS, ForceAttemptHTTP2: true,
+			Proxy: nil, DialContext: g.dialer(scheme == "http"), TLSClientConfig: config, ForceAttemptHTTP2: true,
 			TLSHandshakeTimeout: attemptTimeout, ResponseHeaderTimeout: attemptTimeout,
 			MaxResponseHeaderBytes: 64 << 10,
 			MaxIdleConns:           2 * maxSending, MaxIdleConnsPerHost: perEndpoint, IdleConnTimeout: 30 * time.Second,
@@ -82,72 +101,62 @@ func (s *slots) add(isRetry bool, n int) {
 }
 
 // dispatch takes due deliveries and sends them.
-func (h *Service) dispatch(ctx context.Context) error {
-	healthy, wrong := h.slots.free()
+func (s *sender) dispatch(ctx context.Context) error {
+	healthy, wrong := s.slots.free()
 	if healthy <= 0 {
 		return nil // the next delivery to end wakes the dispatcher
 	}
 	// During shutdown, deliveries already taken are released, not left until their lease ends.
 	store, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 	defer cancel()
-	now := h.Now()
-	taken, err := h.Store.Take(store, pgwebhook.Limits{Now: now, Until: now.Add(lease), Lane: perEndpoint,
+	now := s.now()
+	taken, err := s.store.Take(store, pgwebhook.Limits{Now: now, Until: now.Add(lease), Lane: perEndpoint,
 		Healthy: healthy, Failing: max(wrong, 0)})
 	if err != nil {
 		return err
 	}
 	for i := range taken {
 		t := &taken[i]
-		h.slots.add(t.Failing, 1)
-		h.sending.Go(func() {
-			defer h.signal()
-			defer h.slots.add(t.Failing, -1)
-			h.send(ctx, t)
+		s.slots.add(t.Failing, 1)
+		s.sending.Go(func() {
+			defer s.outbox.signal()
+			defer s.slots.add(t.Failing, -1)
+			s.send(ctx, t)
 		})
 	}
 	return nil
 }
 
 // send makes one attempt and stores the result.
-func (h *Service) send(ctx context.Context, t *pgwebhook.Taken) {
-	began := h.Now()
-	r := h.attempt(ctx, t)
+func (s *sender) send(ctx context.Context, t *pgwebhook.Taken) {
+	began := s.now()
+	r := s.attempt(ctx, t)
 	store, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
 	defer cancel()
 	if ctx.Err() != nil && r.failure != "" { // shutting down: another node or the next start sends it
-		h.logError("cannot release delivery", t, h.Store.Release(store, t.Delivery))
+		s.logError("cannot release delivery", t, s.store.Release(store, t.Delivery))
 		return
 	}
-	a := pgwebhook.Attempt{Number: t.Attempts, At: began, Took: h.Now().Sub(began), Status: r.status, Error: r.failure,
+	a := pgwebhook.Attempt{Number: t.Attempts, At: began, Took: s.now().Sub(began), Status: r.status, Error: r.failure,
 		Response: r.response}
-	health, err := h.Store.Finish(store, t.Delivery, a, h.next(t, r))
+	health, err := s.store.Finish(store, t.Delivery, a, s.retry.next(t, r))
 	if err != nil { // due again when the lease ends
-		h.logError("cannot store attempt", t, err)
+		s.logError("cannot store attempt", t, err)
 		return
 	}
 	switch {
 	case r.isGone:
-		err = h.disable(store, t.Org, t.Target, DisabledGone)
-	case health.Failures >= minFailures && h.Now().Sub(health.Since) >= minFailing:
-		err = h.disable(store, t.Org, t.Target, DisabledFailing)
+		err = s.endpoints.disable(store, t.Org, t.Target, DisabledGone)
+	case health.Failures >= minFailures && s.now().Sub(health.Since) >= minFailing:
+		err = s.endpoints.disable(store, t.Org, t.Target, DisabledFailing)
 	}
-	h.logError("cannot disable endpoint", t, err)
+	s.logError("cannot disable endpoint", t, err)
 }
 
-func (h *Service) logError(what string, t *pgwebhook.Taken, err error) {
+func (s *sender) logError(what string, t *pgwebhook.Taken, err error) {
 	if err != nil {
-		h.Log.Error(what, "delivery", t.ID, "err", err)
+		s.log.Error(what, "delivery", t.ID, "err", err)
 	}
-}
-
-// next returns the time of the next attempt; nil if there is none.
-func (h *Service) next(t *pgwebhook.Taken, r result) *time.Time {
-	if r.failure == "" || r.isFinal || t.Tries > len(retries) || t.Tries < 1 {
-		return nil
-	}
-	wait := retries[t.Tries-1]
-	due := h.Now().Add(time.Duration(float64(wait) * (0.9 + 0.2*h.Jitter())))
-	return &due
 }
 
 // result is the result of an attempt.
@@ -160,13 +169,13 @@ type result struct {
 }
 
 // attempt sends a delivery once.
-func (h *Service) attempt(ctx context.Context, t *pgwebhook.Taken) result {
+func (s *sender) attempt(ctx context.Context, t *pgwebhook.Taken) result {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	if t.Target == pgwebhook.Mail {
-		return h.mail(ctx, &t.Delivery)
+		return s.mail(ctx, &t.Delivery)
 	}
-	r, err := h.post(ctx, t)
+	r, err := s.post(ctx, t)
 	if err != nil {
 		r.failure = failureText(ctx, err)
 	}
@@ -174,9 +183,9 @@ func (h *Service) attempt(ctx context.Context, t *pgwebhook.Taken) result {
 }
 
 // post sends a delivery to its endpoint.
-func (h *Service) post(ctx context.Context, t *pgwebhook.Taken) (r result, err error) {
-	id, now := "msg_"+t.ID.String(), h.Now()
-	signature, err := h.sign(t, id, now)
+func (s *sender) post(ctx context.Context, t *pgwebhook.Taken) (r result, err error) {
+	id, now := "msg_"+t.ID.String(), s.now()
+	signature, err := s.signer.sign(t, id, now)
 	if err != nil {
 		return r, err
 	}
@@ -189,7 +198,7 @@ func (h *Service) post(ctx context.Context, t *pgwebhook.Taken) (r result, err e
 	req.Header.Set(standardwebhooks.HeaderWebhookID, id)
 	req.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
 	req.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
-	client := h.clients[req.URL.Scheme]
+	client := s.clients[req.URL.Scheme]
 	if client == nil {
 		return r, ErrAddress
 	}

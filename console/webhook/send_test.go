@@ -21,7 +21,7 @@ import (
 // ping sends a test to an endpoint, and returns its id.
 func (b *bench) ping(e Endpoint) uuid.UUID {
 	b.t.Helper()
-	d, err := b.Ping(b.t.Context(), operator, e.ID)
+	d, err := b.Endpoints.Ping(b.t.Context(), operator, e.ID)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -96,7 +96,7 @@ func TestRetries(t *testing.T) {
 	b.clock.advance(100 * 24 * time.Hour)
 	pass(t, b.Service)
 	ok.Store(true)
-	if err := b.Redeliver(t.Context(), operator, id); err != nil {
+	if err := b.Deliveries.Redeliver(t.Context(), operator, id); err != nil {
 		t.Fatal(err)
 	}
 	pass(t, b.Service)
@@ -110,7 +110,7 @@ func TestRetries(t *testing.T) {
 			t.Errorf("id %s", req.ID)
 		}
 	}
-	if now, err := b.Endpoint(t.Context(), operator, e.ID); err != nil || now.Failures != 0 || now.FailingSince != nil {
+	if now, err := b.Endpoints.Get(t.Context(), operator, e.ID); err != nil || now.Failures != 0 || now.FailingSince != nil {
 		t.Errorf("endpoint %+v, %v", now, err)
 	}
 }
@@ -121,8 +121,8 @@ func TestJitter(t *testing.T) {
 	clock := &clockwork{now: time.Now()}
 	for jitter, want := range map[float64]time.Duration{0: 4500 * time.Millisecond, 0.5: 5 * time.Second,
 		0.9999999: 5500 * time.Millisecond} {
-		h := &Service{Options: Options{Now: clock.Now, Jitter: func() float64 { return jitter }}}
-		due := h.next(&pgwebhook.Taken{Delivery: pgwebhook.Delivery{Tries: 1}}, result{failure: "x"})
+		rs := retry{clock.Now, func() float64 { return jitter }}
+		due := rs.next(&pgwebhook.Taken{Delivery: pgwebhook.Delivery{Tries: 1}}, result{failure: "x"})
 		if got := due.Sub(clock.now).Round(time.Millisecond); got != want {
 			t.Errorf("jitter %v: %v, want %v", jitter, got, want)
 		}
@@ -167,7 +167,7 @@ func TestRefusedAddresses(t *testing.T) {
 func TestProxyIgnored(t *testing.T) {
 	t.Parallel()
 	h := newBench(t).Service
-	for scheme, c := range h.clients {
+	for scheme, c := range h.sender.clients {
 		if tr, ok := c.Transport.(*http.Transport); !ok || tr.Proxy != nil {
 			t.Errorf("%s uses a proxy", scheme)
 		}
@@ -183,13 +183,13 @@ func TestGone(t *testing.T) {
 	e, _ := b.endpoint(gone.URL)
 	alerts, _ := b.endpoint(other.URL, RoomOpened)
 	set := AlertSettings{Endpoints: []uuid.UUID{alerts.ID}, Kinds: AlertKinds()}
-	if err := b.SetAlerts(t.Context(), operator, set); err != nil {
+	if err := b.Alerts.SetSettings(t.Context(), operator, set); err != nil {
 		t.Fatal(err)
 	}
 	first, second := b.ping(e), b.ping(e)
 	pass(t, b.Service)
 	pass(t, b.Service)
-	now, err := b.Endpoint(t.Context(), operator, e.ID)
+	now, err := b.Endpoints.Get(t.Context(), operator, e.ID)
 	if err != nil || now.Enabled || now.Disabled != DisabledGone {
 		t.Errorf("endpoint %+v, %v", now, err)
 	}
@@ -202,14 +202,14 @@ func TestGone(t *testing.T) {
 		!strings.Contains(fmt.Sprint(got[0].Data["text"]), gone.URL) {
 		t.Errorf("alerts %+v", got)
 	}
-	if _, err := b.Ping(t.Context(), operator, e.ID); !errors.Is(err, ErrDisabled) {
+	if _, err := b.Endpoints.Ping(t.Context(), operator, e.ID); !errors.Is(err, ErrDisabled) {
 		t.Errorf("ping: %v", err)
 	}
-	if err := b.Redeliver(t.Context(), operator, first); !errors.Is(err, ErrDisabled) {
+	if err := b.Deliveries.Redeliver(t.Context(), operator, first); !errors.Is(err, ErrDisabled) {
 		t.Errorf("redeliver: %v", err)
 	}
 	yes := true
-	if now, err = b.UpdateEndpoint(t.Context(), operator, e.ID, EndpointChange{Enabled: &yes}); err != nil ||
+	if now, err = b.Endpoints.Update(t.Context(), operator, e.ID, EndpointChange{Enabled: &yes}); err != nil ||
 		!now.Enabled || now.Failures != 0 {
 		t.Errorf("enabled again: %+v, %v", now, err)
 	}
@@ -229,10 +229,10 @@ func TestFailingForDays(t *testing.T) {
 	pass(t, b.Service)
 	b.clock.advance(4 * 24 * time.Hour)
 	pass(t, b.Service)
-	if now, _ := b.Endpoint(t.Context(), operator, e.ID); !now.Enabled || now.Failures != 2 {
+	if now, _ := b.Endpoints.Get(t.Context(), operator, e.ID); !now.Enabled || now.Failures != 2 {
 		t.Fatalf("after two failures: %+v", now)
 	}
-	for now := e; now.Enabled && len(r.requests()) < 50; now, _ = b.Endpoint(t.Context(), operator, e.ID) {
+	for now := e; now.Enabled && len(r.requests()) < 50; now, _ = b.Endpoints.Get(t.Context(), operator, e.ID) {
 		b.ping(e)
 		b.clock.advance(time.Minute)
 		pass(t, b.Service)
@@ -240,7 +240,7 @@ func TestFailingForDays(t *testing.T) {
 	if n := len(r.requests()); n != minFailures {
 		t.Errorf("%d attempts", n)
 	}
-	if now, _ := b.Endpoint(t.Context(), operator, e.ID); now.Enabled || now.Disabled != DisabledFailing {
+	if now, _ := b.Endpoints.Get(t.Context(), operator, e.ID); now.Enabled || now.Disabled != DisabledFailing {
 		t.Errorf("after many: %+v", now)
 	}
 }
@@ -251,7 +251,7 @@ func TestRotation(t *testing.T) {
 	b := newBench(t)
 	r := newReceiver(t, nil)
 	e, before := b.endpoint(r.URL)
-	after, err := b.RotateSecret(t.Context(), operator, e.ID)
+	after, err := b.Endpoints.RotateSecret(t.Context(), operator, e.ID)
 	if err != nil || after == before {
 		t.Fatal(after, err)
 	}
@@ -299,21 +299,21 @@ func TestSlowEndpoint(t *testing.T) {
 	}
 	other := b.node() // a second server
 	for range 30 {
-		if err := errors.Join(b.dispatch(t.Context()), other.dispatch(t.Context())); err != nil {
+		if err := errors.Join(b.sender.dispatch(t.Context()), other.sender.dispatch(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 	eventually(t, "the other endpoint gets all", func() bool {
-		_ = b.dispatch(t.Context())
+		_ = b.sender.dispatch(t.Context())
 		return len(quick.requests()) == 40
 	})
 	if n := most.Load(); n != perEndpoint {
 		t.Errorf("%d requests at once to one endpoint", n)
 	}
 	release()
-	b.sending.Wait()
-	other.sending.Wait()
+	b.sender.sending.Wait()
+	other.sender.sending.Wait()
 }
 
 // TestFailingShare checks that failing endpoints take at most half of the slots, one each.
@@ -366,7 +366,7 @@ func TestLog(t *testing.T) {
 	}
 	var got []uuid.UUID
 	for page, after := 0, ""; page < 10; page++ {
-		p, err := b.Deliveries(t.Context(), operator,
+		p, err := b.Deliveries.List(t.Context(), operator,
 			DeliveryFilter{Limit: 3, After: after, Endpoint: &e.ID, State: Waiting, Type: TestPing})
 		if err != nil {
 			t.Fatal(err)
@@ -382,12 +382,12 @@ func TestLog(t *testing.T) {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	for _, f := range []DeliveryFilter{{State: Failed}, {Type: RoomEnded}, {Room: "x"}, {Endpoint: &uuid.UUID{}}} {
-		if p, err := b.Deliveries(t.Context(), operator, f); err != nil || len(p.Deliveries) != 0 || p.Next != "" {
+		if p, err := b.Deliveries.List(t.Context(), operator, f); err != nil || len(p.Deliveries) != 0 || p.Next != "" {
 			t.Errorf("%+v: %+v, %v", f, p, err)
 		}
 	}
 	for _, f := range []DeliveryFilter{{Limit: -1}, {Limit: maxPage + 1}, {After: "x"}, {After: uuid.Nil.String()}} {
-		if _, err := b.Deliveries(t.Context(), operator, f); !isInvalid(err) {
+		if _, err := b.Deliveries.List(t.Context(), operator, f); !isInvalid(err) {
 			t.Errorf("%+v: %v", f, err)
 		}
 	}
@@ -396,14 +396,14 @@ func TestLog(t *testing.T) {
 	if err := b.tidy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if p, _ := b.Deliveries(t.Context(), operator, DeliveryFilter{}); len(p.Deliveries) == 0 || len(p.Deliveries) >= 7 {
+	if p, _ := b.Deliveries.List(t.Context(), operator, DeliveryFilter{}); len(p.Deliveries) == 0 || len(p.Deliveries) >= 7 {
 		t.Errorf("%d left", len(p.Deliveries))
 	}
 	b.clock.advance(time.Hour)
 	if err := b.tidy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if p, _ := b.Deliveries(t.Context(), operator, DeliveryFilter{}); len(p.Deliveries) != 0 {
+	if p, _ := b.Deliveries.List(t.Context(), operator, DeliveryFilter{}); len(p.Deliveries) != 0 {
 		t.Errorf("%d left at the end", len(p.Deliveries))
 	}
 	if n := b.rows("delivery_attempts"); n != 0 {
@@ -433,10 +433,10 @@ func TestOverfull(t *testing.T) {
 			t.Errorf("more than %d: %d, %v", most, len(full), err)
 		}
 	}
-	if err := b.disable(t.Context(), operator.Org, e.ID, DisabledOverfull); err != nil {
+	if err := b.Endpoints.disable(t.Context(), operator.Org, e.ID, DisabledOverfull); err != nil {
 		t.Fatal(err)
 	}
-	if now, _ := b.Endpoint(t.Context(), operator, e.ID); now.Disabled != DisabledOverfull {
+	if now, _ := b.Endpoints.Get(t.Context(), operator, e.ID); now.Disabled != DisabledOverfull {
 		t.Errorf("%+v", now)
 	}
 	if full, err := b.Store.Overfull(t.Context(), 0); err != nil || len(full) != 0 {

@@ -8,14 +8,10 @@ import (
 	"io"
 	"log/slog"
 	mathrand "math/rand/v2"
-	"net/http"
 	"net/netip"
 	"net/url"
 	"sync"
-	"sync/atomic"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
@@ -50,22 +46,57 @@ type Options struct {
 	TLS    *tls.Config      // for requests to endpoints; nil: default
 }
 
-// Service sends webhooks and alerts. It is safe for concurrent use.
+// Service is the webhooks and alerts of a server, in parts that each own one thing. Callers take the
+// parts that they need. All parts are safe for concurrent use.
 type Service struct {
-	Options
-	guard   guard
-	clients map[string]*http.Client // by scheme
-	wake    chan struct{}           // signals that deliveries may be due
-	listen  chan struct{}           // signals that an organization has new recipients
+	Endpoints  *Endpoints
+	Alerts     *Alerts
+	Deliveries *Deliveries
 
-	listening atomic.Pointer[listening]
-	slots     slots
-	sending   sync.WaitGroup
-	outage    outage // used by the follower only
+	store     *pgwebhook.Store
+	listeners *listeners
+	outbox    *outbox
+	follower  *follower
+	sender    *sender
+	now       func() time.Time
+	log       *slog.Logger
 }
 
 // New returns the webhook service of a server. The caller must call Run.
 func New(o Options) *Service {
+	o = o.withDefaults()
+	activity, guard := &recorder{o.ActivityLog}, guard{o.Allowed}
+	listeners := newListeners(o.Store)
+	outbox := &outbox{o.Store, o.Random, o.Now, make(chan struct{}, 1)}
+	signer := &signer{o.Sealer, o.Random}
+	alerts := &Alerts{
+		store: o.Store, rooms: o.Rooms, listeners: listeners, outbox: outbox, activity: activity,
+		hasMail: o.Mail != nil, now: o.Now,
+	}
+	endpoints := &Endpoints{
+		store: o.Store, listeners: listeners, outbox: outbox, signer: signer, alerts: alerts, activity: activity,
+		guard: guard, random: o.Random, now: o.Now, log: o.Log,
+	}
+	sender := &sender{
+		store: o.Store, outbox: outbox, endpoints: endpoints, signer: signer, retry: retry{o.Now, o.Jitter},
+		clients: clients(guard, o.TLS), smtp: o.Mail, publicURL: o.Rooms.PublicURL, now: o.Now, log: o.Log,
+	}
+	return &Service{
+		Endpoints: endpoints, Alerts: alerts,
+		Deliveries: &Deliveries{o.Store, outbox, activity, o.Now},
+		store:      o.Store, listeners: listeners, outbox: outbox, sender: sender, now: o.Now, log: o.Log,
+		follower: &follower{
+			store: o.Store, rooms: o.Rooms, listeners: listeners, outbox: outbox, alerts: alerts,
+			outage: &outageWatch{
+				listeners: listeners, alerts: alerts, sender: sender, now: o.Now, log: o.Log,
+			},
+			now: o.Now, log: o.Log,
+		},
+	}
+}
+
+// withDefaults fills in the defaults.
+func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -75,10 +106,7 @@ func New(o Options) *Service {
 	if o.Jitter == nil {
 		o.Jitter = mathrand.Float64
 	}
-	h := &Service{Options: o, guard: guard{o.Allowed}, wake: make(chan struct{}, 1), listen: make(chan struct{}, 1)}
-	h.clients = map[string]*http.Client{"http": h.client("http"), "https": h.client("https")}
-	h.listening.Store(&listening{})
-	return h
+	return o
 }
 
 // Intervals of the loops in [Service.Run].
@@ -89,20 +117,17 @@ const (
 )
 
 // Run follows rooms and sends deliveries until ctx is done.
-func (h *Service) Run(ctx context.Context) {
+func (s *Service) Run(ctx context.Context) {
 	var parts sync.WaitGroup
-	parts.Go(func() { h.every(ctx, followInterval, h.listen, h.followAll) })
-	parts.Go(func() { h.every(ctx, dispatchInterval, h.wake, h.dispatch) })
-	parts.Go(func() { h.every(ctx, tidyInterval, nil, h.tidy) })
+	parts.Go(func() { s.every(ctx, followInterval, s.listeners.wake, s.follower.followAll) })
+	parts.Go(func() { s.every(ctx, dispatchInterval, s.outbox.wake, s.sender.dispatch) })
+	parts.Go(func() { s.every(ctx, tidyInterval, nil, s.tidy) })
 	parts.Wait()
-	h.sending.Wait()
-	for _, c := range h.clients {
-		c.CloseIdleConnections()
-	}
+	s.sender.close()
 }
 
 // every calls do immediately, then at each interval and wake-up, until ctx is done.
-func (h *Service) every(ctx context.Context, d time.Duration, wake <-chan struct{}, do func(context.Context) error) {
+func (s *Service) every(ctx context.Context, d time.Duration, wake <-chan struct{}, do func(context.Context) error) {
 	ticker := time.NewTicker(d)
 	defer ticker.Stop()
 	isFailing := false
@@ -112,7 +137,7 @@ func (h *Service) every(ctx context.Context, d time.Duration, wake <-chan struct
 			return
 		}
 		if err != nil && !isFailing {
-			h.Log.Error("cannot process webhooks and alerts", "err", err)
+			s.log.Error("cannot process webhooks and alerts", "err", err)
 		}
 		isFailing = err != nil
 		select {
@@ -124,19 +149,6 @@ func (h *Service) every(ctx context.Context, d time.Duration, wake <-chan struct
 	}
 }
 
-// signal wakes the dispatcher.
-func (h *Service) signal() { poke(h.wake) }
-
-// signalListener wakes the follower, so that new recipients miss as little as possible.
-func (h *Service) signalListener() { poke(h.listen) }
-
-func poke(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 const (
 	logAge     = 30 * 24 * time.Hour
 	pruneBatch = 10_000
@@ -145,9 +157,9 @@ const (
 )
 
 // tidy deletes old deliveries, and disables endpoints with too many waiting deliveries.
-func (h *Service) tidy(ctx context.Context) error {
+func (s *Service) tidy(ctx context.Context) error {
 	for ctx.Err() == nil {
-		n, err := h.Store.Prune(ctx, h.Now().Add(-logAge), pruneBatch)
+		n, err := s.store.Prune(ctx, s.now().Add(-logAge), pruneBatch)
 		if err != nil {
 			return err
 		}
@@ -155,22 +167,22 @@ func (h *Service) tidy(ctx context.Context) error {
 			break
 		}
 	}
-	full, err := h.Store.Overfull(ctx, maxWaiting)
+	full, err := s.store.Overfull(ctx, maxWaiting)
 	for _, e := range full {
-		err = errors.Join(err, h.disable(ctx, e.Org, e.ID, DisabledOverfull))
+		err = errors.Join(err, s.Endpoints.disable(ctx, e.Org, e.ID, DisabledOverfull))
 	}
 	return err
 }
 
-// newID returns an id for a delivery. Ids sort by time.
-func (h *Service) newID() (uuid.UUID, error) { return uuid.NewV7FromReader(h.Random) }
+// recorder writes entries to the activity log.
+type recorder struct{ log ActivityLog } // nil: no activity log
 
 // record writes an entry to the activity log.
-func (h *Service) record(ctx context.Context, a account.Actor, verb, object string, detail map[string]any) error {
-	if h.ActivityLog == nil {
+func (r *recorder) record(ctx context.Context, a account.Actor, verb, object string, detail map[string]any) error {
+	if r.log == nil {
 		return nil
 	}
-	return h.ActivityLog.Record(ctx, a, verb, object, detail)
+	return r.log.Record(ctx, a, verb, object, detail)
 }
 
 // siteOf returns the part of a recipient for the activity log: only scheme and host of a URL. All
@@ -184,7 +196,7 @@ func siteOf(recipient string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// mayOperate returns an error unless the actor mayOperate operate rooms.
+// mayOperate returns an error unless the actor may operate rooms.
 func mayOperate(a account.Actor) error {
 	if !a.May(account.Operate) {
 		return account.ErrForbidden

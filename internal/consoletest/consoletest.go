@@ -105,7 +105,7 @@ func New(t testing.TB, change ...func(*console.Options)) *Site {
 			Rooms: d.Rooms, Store: pglive.NewStore(pool), Records: pgroom.NewStore(pool), Name: "here", Version: "test",
 			Log: log,
 		}),
-		Webhooks: newWebhooks(t, d, pool), Sites: newSites(t, d, pool), Describe: Describe, Control: d,
+		Webhooks: newWebhooks(t, d, pool, nil), Sites: newSites(t, d, pool), Describe: Describe, Control: d,
 		Activity:    d.Activity,
 		CrossOrigin: http.NewCrossOriginProtection(), Version: "test", PublicURL: d.Rooms.PublicURL, Log: log,
 	}
@@ -178,12 +178,21 @@ func newControl(t testing.TB, pool *pgxpool.Pool) *control.Rooms {
 	})
 }
 
+// WithMail gives the console a mail server, and webhooks on a database of their own.
+func WithMail(t testing.TB) func(*console.Options) {
+	return func(o *console.Options) {
+		mail := &webhook.SMTP{Host: "127.0.0.1", Port: 1}
+		o.Webhooks = newWebhooks(t, o.Control, servertest.Pool(t, pgtest.URL(t)), mail)
+	}
+}
+
 // newWebhooks returns webhooks that may lead to this machine. They are sent only if the test runs them.
-func newWebhooks(t testing.TB, d *control.Rooms, pool *pgxpool.Pool) *webhook.Service {
+// Without mail the server cannot send any.
+func newWebhooks(t testing.TB, d *control.Rooms, pool *pgxpool.Pool, mail *webhook.SMTP) *webhook.Service {
 	t.Helper()
 	return webhook.New(webhook.Options{
 		Store: pgwebhook.NewStore(pool), Rooms: d.Rooms, Sealer: servertest.MasterKey(t), ActivityLog: d.Activity,
-		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Log: servertest.Log(t),
+		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Mail: mail, Log: servertest.Log(t),
 	})
 }
 

@@ -27,7 +27,7 @@ func TestSwitchedElsewhere(t *testing.T) {
 	for _, path := range []string{"/console/webhooks/new", "/console/alerts", "/console/rooms/new", "/console/rooms/sale/pause"} {
 		s.Post(consoletest.Owner, path, append(fields, "in_organization", "other")...).Want(http.StatusConflict).Has("nothing was done")
 	}
-	if list, err := s.Webhooks.Endpoints(t.Context(), consoletest.Actor(consoletest.Owner)); err != nil || len(list) != 0 {
+	if list, err := s.Webhooks.Endpoints.List(t.Context(), consoletest.Actor(consoletest.Owner)); err != nil || len(list) != 0 {
 		t.Errorf("%d webhooks, %v", len(list), err)
 	}
 	if page, err := s.Control.List(t.Context(), consoletest.Actor(consoletest.Owner), control.Filter{}); err != nil || len(page.List) != 1 || page.List[0].Snapshot.Paused {

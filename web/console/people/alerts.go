@@ -63,11 +63,11 @@ type endpointChoice struct {
 }
 
 func (h *alerts) alertsPage(ctx context.Context, x *shell.Request, s webhook.AlertSettings) (alertsPage, error) {
-	p := alertsPage{HasMail: h.service.Mail != nil, Emails: strings.Join(s.Emails, "\n"), NoShows: s.NoShowPercent}
+	p := alertsPage{HasMail: h.service.Alerts.HasMail(), Emails: strings.Join(s.Emails, "\n"), NoShows: s.NoShowPercent}
 	for _, k := range webhook.AlertKinds() {
 		p.Kinds = append(p.Kinds, alertChoice{choice{string(k), alertWords[k], slices.Contains(s.Kinds, k)}, k.Title()})
 	}
-	list, err := h.service.Endpoints(ctx, x.Actor)
+	list, err := h.service.Endpoints.List(ctx, x.Actor)
 	for _, e := range list {
 		p.Endpoints = append(p.Endpoints, endpointChoice{e, slices.Contains(s.Endpoints, e.ID)})
 	}
@@ -78,7 +78,7 @@ func (h *alerts) alertsPage(ctx context.Context, x *shell.Request, s webhook.Ale
 func (h *alerts) showAlerts(x *shell.Request) error {
 	ctx, stop := x.Wait()
 	defer stop()
-	s, err := h.service.Alerts(ctx, x.Actor)
+	s, err := h.service.Alerts.Settings(ctx, x.Actor)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (h *alerts) saveAlerts(x *shell.Request) error {
 	if len(problems) > 0 {
 		err = &invalid.Error{Problems: problems}
 	} else {
-		err = h.service.SetAlerts(ctx, x.Actor, s)
+		err = h.service.Alerts.SetSettings(ctx, x.Actor, s)
 	}
 	if err == nil {
 		return x.Done("/alerts", "alerts-saved")
@@ -137,7 +137,7 @@ func (h *alerts) saveAlerts(x *shell.Request) error {
 func (h *alerts) testAlerts(x *shell.Request) error {
 	ctx, stop := x.Wait()
 	defer stop()
-	switch err := h.service.TestAlert(ctx, x.Actor); {
+	switch err := h.service.Alerts.Test(ctx, x.Actor); {
 	case errors.Is(err, account.ErrNotFound):
 		return x.Done("/alerts", "alerts-nobody")
 	case err != nil:

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/internal/consoletest"
 )
 
@@ -134,12 +133,12 @@ func TestWebhookOfOthers(t *testing.T) {
 // TestAlertPages: who is told is set, tested and read again.
 func TestAlertPages(t *testing.T) {
 	t.Parallel()
-	s := consoletest.New(t)
+	bare := consoletest.New(t)
 	url, _ := receiver(t, http.StatusOK)
-	s.Get(consoletest.Operator, "/console/alerts").Want(http.StatusOK).Has("There are no recipients yet.", "does not send mail", "There is no webhook yet.", `value="30"`).Lacks(`name="emails"`)
-	s.Post(consoletest.Operator, "/console/alerts/test").RedirectsTo("/console/alerts?done=alerts-nobody")
-	s.Post(consoletest.Operator, "/console/alerts", "emails", "a@example.com", "no_show_percent", "30").Want(http.StatusBadRequest).Has("cannot be used: this server cannot send mail")
-	s.Webhooks.Mail = &webhook.SMTP{Host: "127.0.0.1", Port: 1}
+	bare.Get(consoletest.Operator, "/console/alerts").Want(http.StatusOK).Has("There are no recipients yet.", "does not send mail", "There is no webhook yet.", `value="30"`).Lacks(`name="emails"`)
+	bare.Post(consoletest.Operator, "/console/alerts/test").RedirectsTo("/console/alerts?done=alerts-nobody")
+	bare.Post(consoletest.Operator, "/console/alerts", "emails", "a@example.com", "no_show_percent", "30").Want(http.StatusBadRequest).Has("cannot be used: this server cannot send mail")
+	s := consoletest.New(t, consoletest.WithMail(t))
 	id := strings.TrimPrefix(s.Post(consoletest.Operator, "/console/webhooks/new", "url", url, "description", "Shop").Want(http.StatusOK).Found(webhookPath), "/console/webhooks/")
 	s.Post(consoletest.Operator, "/console/alerts", "emails", "a@example.com\nnobody", "kind", "line_full", "kind", "boredom", "endpoint", id, "no_show_percent", "200").Want(http.StatusBadRequest).
 		Has("is not an e-mail address", "is not a kind of alert", "must be from 1 to 100", "a@example.com\nnobody", `value="line_full" checked`, `value="`+id+`" checked`)
