@@ -96,7 +96,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 	if list := decode[struct{ Tokens []struct{ ID string } }](loose(s.get("/v1/tokens"))).Tokens; len(list) != 1 || list[0].ID != made.ID {
 		t.Errorf("tokens %+v", list)
 	}
-	answer, err := s.control.Store.ClaimKey(t.Context(), account.MainOrg, "t", nil)
+	answer, err := s.control.Store.Keys.ClaimKey(t.Context(), account.MainOrg, "t", nil)
 	if answer != nil || err == nil {
 		t.Errorf("kept: %+v, %v", answer, err)
 	}

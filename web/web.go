@@ -202,7 +202,7 @@ func (s *Server) openAPI(o Options) {
 		Status: func(err error) int { return s.problems.describe(err).Status },
 	}
 	if o.Control != nil {
-		m.Rooms, m.Keys = o.Rooms, o.Control.Store
+		m.Rooms, m.Keys = o.Rooms, o.Control.Store.Keys
 	}
 	s.api = manage.New(m)
 	for _, r := range s.api.Routes() { // frame rejects requests without a valid token

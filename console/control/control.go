@@ -92,13 +92,13 @@ var refusals = []error{
 
 // Room returns a room of the actor's organization. Errors:
 // [account.ErrForbidden], [room.ErrNotFound].
-func (d *Rooms) Room(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
-	return d.room(ctx, actor, account.Read, slug)
+func (rs *Rooms) Room(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
+	return rs.room(ctx, actor, account.Read, slug)
 }
 
 // room returns a room after checking that the actor has the scope for it.
-func (d *Rooms) room(ctx context.Context, actor account.Actor, scope account.Scope, slug string) (*room.Room, error) {
-	r, err := d.Rooms.Get(ctx, slug)
+func (rs *Rooms) room(ctx context.Context, actor account.Actor, scope account.Scope, slug string) (*room.Room, error) {
+	r, err := rs.Rooms.Get(ctx, slug)
 	if r != nil && r.Owner.Org != actor.Org {
 		return nil, room.ErrNotFound
 	}

@@ -41,7 +41,7 @@ func (d Draft) Config() room.Config {
 }
 
 // draft converts a stored draft, and finds its problems.
-func (d *Rooms) draft(stored pgcontrol.Draft) Draft {
+func (rs *Rooms) draft(stored pgcontrol.Draft) Draft {
 	var in draftJSON
 	_ = json.Unmarshal(stored.Config, &in) // always valid, since encode wrote it
 	out := Draft{Draft: stored, Host: in.Host}
@@ -51,7 +51,7 @@ func (d *Rooms) draft(stored pgcontrol.Draft) Draft {
 	if wrong, ok := errors.AsType[*invalid.Error](err); ok {
 		out.Problems = wrong.Problems
 	} else {
-		out.Problems = d.Rooms.Problems(c)
+		out.Problems = rs.Rooms.Problems(c)
 	}
 	return out
 }
@@ -68,30 +68,30 @@ func (in draftJSON) encode() (json.RawMessage, error) {
 }
 
 // Drafts returns the drafts of the actor's organization, latest change first.
-func (d *Rooms) Drafts(ctx context.Context, actor account.Actor) ([]Draft, error) {
+func (rs *Rooms) Drafts(ctx context.Context, actor account.Actor) ([]Draft, error) {
 	if !actor.May(account.Read) {
 		return nil, account.ErrForbidden
 	}
-	stored, err := d.Store.Drafts(ctx, actor.Org)
+	stored, err := rs.Store.Drafts.List(ctx, actor.Org)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]Draft, len(stored))
 	for i, one := range stored {
-		list[i] = d.draft(one)
+		list[i] = rs.draft(one)
 	}
 	return list, nil
 }
 
 // Draft returns one draft; [ErrDraftUnknown], [account.ErrForbidden].
-func (d *Rooms) Draft(ctx context.Context, actor account.Actor, id uuid.UUID) (Draft, error) {
+func (rs *Rooms) Draft(ctx context.Context, actor account.Actor, id uuid.UUID) (Draft, error) {
 	if !actor.May(account.Read) {
 		return Draft{}, account.ErrForbidden
 	}
-	return d.asDraft(d.Store.Draft(ctx, actor.Org, id))
+	return rs.asDraft(rs.Store.Drafts.Get(ctx, actor.Org, id))
 }
 
-func (d *Rooms) asDraft(stored pgcontrol.Draft, err error) (Draft, error) {
+func (rs *Rooms) asDraft(stored pgcontrol.Draft, err error) (Draft, error) {
 	switch {
 	case errors.Is(err, pgcontrol.ErrNotFound):
 		return Draft{}, ErrDraftUnknown
@@ -104,13 +104,14 @@ func (d *Rooms) asDraft(stored pgcontrol.Draft, err error) (Draft, error) {
 	case err != nil:
 		return Draft{}, err
 	}
-	return d.draft(stored), nil
+	return rs.draft(stored), nil
 }
 
 // SaveDraft stores a configuration as it is, complete or not. A zero id creates a draft; otherwise
 // version is that of the draft that the actor has read. Errors: [*invalid.Error] if config is
 // not a JSON object, [ErrDraftUnknown], [ErrChanged], [*account.LimitError], [account.ErrForbidden].
-func (d *Rooms) SaveDraft(ctx context.Context, actor account.Actor, id uuid.UUID, version int64, host string, config json.RawMessage) (Draft, error) {
+func (rs *Rooms) SaveDraft(ctx context.Context, actor account.Actor, id uuid.UUID, version int64,
+	host string, config json.RawMessage) (Draft, error) {
 	if !actor.May(account.Operate) {
 		return Draft{}, account.ErrForbidden
 	}
@@ -119,22 +120,22 @@ func (d *Rooms) SaveDraft(ctx context.Context, actor account.Actor, id uuid.UUID
 		return Draft{}, err
 	}
 	if id == uuid.Nil {
-		draft, err := d.asDraft(d.Store.AddDraft(ctx, actor.Org, text, actor.Name))
+		draft, err := rs.asDraft(rs.Store.Drafts.Add(ctx, actor.Org, text, actor.Name))
 		if err != nil {
 			return Draft{}, err
 		}
-		return draft, d.Activity.Record(ctx, actor, "draft.create", draft.ID.String(), map[string]any{"slug": draft.Slug})
+		return draft, rs.Activity.Record(ctx, actor, "draft.create", draft.ID.String(), map[string]any{"slug": draft.Slug})
 	}
-	return d.asDraft(d.Store.ChangeDraft(ctx, actor.Org, id, version, text, actor.Name))
+	return rs.asDraft(rs.Store.Drafts.Change(ctx, actor.Org, id, version, text, actor.Name))
 }
 
 // DeleteDraft deletes a draft; [ErrDraftUnknown], [account.ErrForbidden].
-func (d *Rooms) DeleteDraft(ctx context.Context, actor account.Actor, id uuid.UUID) error {
+func (rs *Rooms) DeleteDraft(ctx context.Context, actor account.Actor, id uuid.UUID) error {
 	if !actor.May(account.Operate) {
 		return account.ErrForbidden
 	}
-	return d.Activity.Do(ctx, actor, "draft.delete", id.String(), nil, func() error {
-		err := d.Store.DeleteDraft(ctx, actor.Org, id)
+	return rs.Activity.Do(ctx, actor, "draft.delete", id.String(), nil, func() error {
+		err := rs.Store.Drafts.Delete(ctx, actor.Org, id)
 		if errors.Is(err, pgcontrol.ErrNotFound) {
 			return ErrDraftUnknown
 		}
@@ -146,16 +147,16 @@ func (d *Rooms) DeleteDraft(ctx context.Context, actor account.Actor, id uuid.UU
 const SlugTaken = "is taken: another room has this address"
 
 // Publishable returns nil if the draft could be published now, else an [*invalid.Error].
-func (d *Rooms) Publishable(ctx context.Context, actor account.Actor, draft Draft) error {
+func (rs *Rooms) Publishable(ctx context.Context, actor account.Actor, draft Draft) error {
 	problems := draft.Problems
-	switch _, err := d.Records.Get(ctx, draft.Slug); {
+	switch _, err := rs.Records.Get(ctx, draft.Slug); {
 	case err == nil:
 		problems.Add("slug", SlugTaken)
 	case !errors.Is(err, pgroom.ErrNotFound):
 		return err
 	}
 	if draft.Host != "" {
-		err := d.checkHost(ctx, actor.Org, draft.Host)
+		err := rs.checkHost(ctx, actor.Org, draft.Host)
 		wrong, ok := errors.AsType[*invalid.Error](err)
 		if err != nil && !ok {
 			return err
@@ -169,8 +170,8 @@ func (d *Rooms) Publishable(ctx context.Context, actor account.Actor, draft Draf
 
 // Publish turns a draft into a room and deletes the draft. After any error the draft stays. Errors:
 // those of [Rooms.Draft] and [Rooms.Create].
-func (d *Rooms) Publish(ctx context.Context, actor account.Actor, id uuid.UUID, version int64) (*room.Room, error) {
-	draft, err := d.Draft(ctx, actor, id)
+func (rs *Rooms) Publish(ctx context.Context, actor account.Actor, id uuid.UUID, version int64) (*room.Room, error) {
+	draft, err := rs.Draft(ctx, actor, id)
 	if err != nil {
 		return nil, err
 	}
@@ -181,20 +182,20 @@ func (d *Rooms) Publish(ctx context.Context, actor account.Actor, id uuid.UUID, 
 	if err != nil {
 		return nil, err
 	}
-	r, err := d.Create(ctx, actor, c, Place{Host: draft.Host})
+	r, err := rs.Create(ctx, actor, c, Place{Host: draft.Host})
 	if err != nil {
 		return nil, err
 	}
-	if err := d.Store.DeleteDraft(ctx, actor.Org, id); err != nil && !errors.Is(err, pgcontrol.ErrNotFound) {
-		d.Log.Error("cannot delete the draft of a published room", "draft", id, "err", err)
+	if err := rs.Store.Drafts.Delete(ctx, actor.Org, id); err != nil && !errors.Is(err, pgcontrol.ErrNotFound) {
+		rs.Log.Error("cannot delete the draft of a published room", "draft", id, "err", err)
 	}
 	return r, nil
 }
 
 // Duplicate creates a draft from a room. All times move by whole weeks, so that the copy opens in the
 // future at the same time of the same weekday.
-func (d *Rooms) Duplicate(ctx context.Context, actor account.Actor, slug string) (Draft, error) {
-	r, err := d.room(ctx, actor, account.Operate, slug)
+func (rs *Rooms) Duplicate(ctx context.Context, actor account.Actor, slug string) (Draft, error) {
+	r, err := rs.room(ctx, actor, account.Operate, slug)
 	if err != nil {
 		return Draft{}, err
 	}
@@ -209,7 +210,7 @@ func (d *Rooms) Duplicate(ctx context.Context, actor account.Actor, slug string)
 	if r.Owner.Host != nil {
 		host = *r.Owner.Host
 	}
-	return d.SaveDraft(ctx, actor, uuid.Nil, 0, host, config)
+	return rs.SaveDraft(ctx, actor, uuid.Nil, 0, host, config)
 }
 
 // copyName returns a slug for a copy, shortened if it would be too long.

@@ -10,16 +10,20 @@ import (
 // SetQueueIt makes a room compatible with Queue-it connectors; see [room.Room.SetQueueIt]. The secret
 // key is not recorded in the activity log. Errors: [account.ErrForbidden], [room.ErrNotFound],
 // [*invalid.Error].
-func (d *Rooms) SetQueueIt(ctx context.Context, actor account.Actor, slug string, q room.QueueIt, secretKey string) (*room.Room, error) {
+func (rs *Rooms) SetQueueIt(ctx context.Context, actor account.Actor, slug string, q room.QueueIt,
+	secretKey string) (*room.Room, error) {
 	detail := map[string]any{"customer_id": q.CustomerID, "extend": q.Extend, "with_pass": q.WithPass}
 	if secretKey != "" {
 		detail["secret_key"] = "new"
 	}
-	return d.control(ctx, actor, account.Operate, "room.queue-it", slug, detail, func(r *room.Room) error { return r.SetQueueIt(ctx, q, secretKey) })
+	return rs.control(ctx, actor, account.Operate, "room.queue-it", slug, detail, func(r *room.Room) error {
+		return r.SetQueueIt(ctx, q, secretKey)
+	})
 }
 
 // ClearQueueIt ends a room's compatibility with Queue-it connectors.
-func (d *Rooms) ClearQueueIt(ctx context.Context, actor account.Actor, slug string) error {
-	_, err := d.control(ctx, actor, account.Operate, "room.queue-it", slug, map[string]any{"ended": true}, func(r *room.Room) error { return r.ClearQueueIt(ctx) })
+func (rs *Rooms) ClearQueueIt(ctx context.Context, actor account.Actor, slug string) error {
+	_, err := rs.control(ctx, actor, account.Operate, "room.queue-it", slug, map[string]any{"ended": true},
+		func(r *room.Room) error { return r.ClearQueueIt(ctx) })
 	return err
 }

@@ -13,21 +13,23 @@ import (
 
 // Rehearse starts a rehearsal: simulated visitors join a copy of a room. Errors: those of [Rooms.Room]
 // and [rehearse.Rehearsals.Start].
-func (d *Rooms) Rehearse(ctx context.Context, actor account.Actor, slug string, p rehearse.Plan) (rehearse.Rehearsal, error) {
-	r, err := d.room(ctx, actor, account.Operate, slug)
+func (rs *Rooms) Rehearse(ctx context.Context, actor account.Actor, slug string,
+	p rehearse.Plan) (rehearse.Rehearsal, error) {
+	r, err := rs.room(ctx, actor, account.Operate, slug)
 	if err != nil {
 		return rehearse.Rehearsal{}, err
 	}
-	return d.rehearse(ctx, actor, slug, r.ID, r.Config(), p)
+	return rs.rehearse(ctx, actor, slug, r.ID, r.Config(), p)
 }
 
 // RehearseDraft starts a rehearsal of an unpublished room. Errors: also [ErrDraftUnknown], and
 // [*invalid.Error] if the draft has problems.
-func (d *Rooms) RehearseDraft(ctx context.Context, actor account.Actor, id uuid.UUID, p rehearse.Plan) (rehearse.Rehearsal, error) {
+func (rs *Rooms) RehearseDraft(ctx context.Context, actor account.Actor, id uuid.UUID,
+	p rehearse.Plan) (rehearse.Rehearsal, error) {
 	if !actor.May(account.Operate) {
 		return rehearse.Rehearsal{}, account.ErrForbidden
 	}
-	draft, err := d.Draft(ctx, actor, id)
+	draft, err := rs.Draft(ctx, actor, id)
 	if err != nil {
 		return rehearse.Rehearsal{}, err
 	}
@@ -35,12 +37,13 @@ func (d *Rooms) RehearseDraft(ctx context.Context, actor account.Actor, id uuid.
 	if err != nil {
 		return rehearse.Rehearsal{}, err
 	}
-	return d.rehearse(ctx, actor, id.String(), id, c, p)
+	return rs.rehearse(ctx, actor, id.String(), id, c, p)
 }
 
-func (d *Rooms) rehearse(ctx context.Context, actor account.Actor, object string, of uuid.UUID, c room.Config, p rehearse.Plan) (started rehearse.Rehearsal, err error) {
-	err = d.Activity.Do(ctx, actor, "rehearsal.start", object, map[string]any{"visitors": p.Visitors}, func() error {
-		started, err = d.Rehearsals.Start(ctx, pgroom.Owner{Org: actor.Org, RehearsalOf: &of}, c, p)
+func (rs *Rooms) rehearse(ctx context.Context, actor account.Actor, object string, of uuid.UUID, c room.Config,
+	p rehearse.Plan) (started rehearse.Rehearsal, err error) {
+	err = rs.Activity.Do(ctx, actor, "rehearsal.start", object, map[string]any{"visitors": p.Visitors}, func() error {
+		started, err = rs.Rehearsals.Start(ctx, pgroom.Owner{Org: actor.Org, RehearsalOf: &of}, c, p)
 		return err
 	})
 	return started, err
@@ -48,17 +51,19 @@ func (d *Rooms) rehearse(ctx context.Context, actor account.Actor, object string
 
 // ListRehearsals returns the rehearsals of the actor's organization on this server, including those
 // that ended recently.
-func (d *Rooms) ListRehearsals(actor account.Actor) ([]rehearse.Rehearsal, error) {
+func (rs *Rooms) ListRehearsals(actor account.Actor) ([]rehearse.Rehearsal, error) {
 	if !actor.May(account.Read) {
 		return nil, account.ErrForbidden
 	}
-	return d.Rehearsals.List(actor.Org), nil
+	return rs.Rehearsals.List(actor.Org), nil
 }
 
 // StopRehearsal ends a rehearsal; [rehearse.ErrUnknown].
-func (d *Rooms) StopRehearsal(ctx context.Context, actor account.Actor, slug string) error {
+func (rs *Rooms) StopRehearsal(ctx context.Context, actor account.Actor, slug string) error {
 	if !actor.May(account.Operate) {
 		return account.ErrForbidden
 	}
-	return d.Activity.Do(ctx, actor, "rehearsal.stop", slug, nil, func() error { return d.Rehearsals.Stop(ctx, actor.Org, slug) })
+	return rs.Activity.Do(ctx, actor, "rehearsal.stop", slug, nil, func() error {
+		return rs.Rehearsals.Stop(ctx, actor.Org, slug)
+	})
 }

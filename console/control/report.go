@@ -30,15 +30,16 @@ var (
 	// ErrAuditing means that another audit is running: a server runs one at a time.
 	ErrAuditing = errors.New("another audit is running: try again when it is done")
 	// ErrTooLong means that a transcript is longer than [MaxAudited].
-	ErrTooLong = errors.New("the transcript is too long to be audited on the server: run proofline-verify audit on another machine")
+	ErrTooLong = errors.New("the transcript is too long to be audited on the server: " +
+		"run proofline-verify audit on another machine")
 )
 
 // PublishReport starts an audit of a room that has ended, and publishes the report below the room's
 // address. The audit uses the room's published data and the auditors' program. The channel receives
 // the outcome. Errors: [account.ErrForbidden], [room.ErrNotFound], [ErrNotOver], [ErrAuditing],
 // [ErrTooLong].
-func (d *Rooms) PublishReport(ctx context.Context, actor account.Actor, slug string) (<-chan error, error) {
-	r, err := d.room(ctx, actor, account.Operate, slug)
+func (rs *Rooms) PublishReport(ctx context.Context, actor account.Actor, slug string) (<-chan error, error) {
+	r, err := rs.room(ctx, actor, account.Operate, slug)
 	if err != nil {
 		return nil, err
 	}
@@ -47,17 +48,18 @@ func (d *Rooms) PublishReport(ctx context.Context, actor account.Actor, slug str
 		return nil, ErrNotOver
 	case s.Size > MaxAudited:
 		return nil, ErrTooLong
-	case !d.auditing.CompareAndSwap(false, true):
+	case !rs.auditing.CompareAndSwap(false, true):
 		return nil, ErrAuditing
 	}
 	done := make(chan error, 1)
 	go func() {
-		defer d.auditing.Store(false)
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout) // the audit goes on when the request ends
+		defer rs.auditing.Store(false)
+		// The audit goes on when the request ends.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 		defer cancel()
-		err := d.Activity.Do(ctx, actor, "room.report", slug, nil, func() error { return d.report(ctx, r) })
+		err := rs.Activity.Do(ctx, actor, "room.report", slug, nil, func() error { return rs.report(ctx, r) })
 		if err != nil {
-			d.Log.Error("cannot publish the audit report", "room", slug, "err", err)
+			rs.Log.Error("cannot publish the audit report", "room", slug, "err", err)
 		}
 		done <- err
 	}()
@@ -65,8 +67,8 @@ func (d *Rooms) PublishReport(ctx context.Context, actor account.Actor, slug str
 }
 
 // Report returns the time and level of a room's report, and whether the room has one.
-func (d *Rooms) Report(ctx context.Context, r *room.Room) (pgroom.Report, bool, error) {
-	head, err := d.Records.ReportHead(ctx, r.ID)
+func (rs *Rooms) Report(ctx context.Context, r *room.Room) (pgroom.Report, bool, error) {
+	head, err := rs.Records.ReportHead(ctx, r.ID)
 	if errors.Is(err, pgroom.ErrNotFound) {
 		return head, false, nil
 	}
@@ -74,7 +76,7 @@ func (d *Rooms) Report(ctx context.Context, r *room.Room) (pgroom.Report, bool, 
 }
 
 // report audits a room and stores the page.
-func (d *Rooms) report(ctx context.Context, r *room.Room) error {
+func (rs *Rooms) report(ctx context.Context, r *room.Room) error {
 	checkpoint, err := r.Checkpoint(ctx)
 	if err != nil {
 		return fmt.Errorf("read checkpoint: %w", err)
@@ -82,11 +84,12 @@ func (d *Rooms) report(ctx context.Context, r *room.Room) error {
 	trust := verifier.Trust{VKey: r.VKey}
 	settings, _ := r.Settings()
 	made := &report.Audit{
-		Title: r.Snapshot().Title, Zone: settings.Zone(), Trust: trust, Checkpoint: checkpoint, Source: r.URL, Command: "proofline-verify audit " + r.URL + " --vkey '" + r.VKey + "'",
+		Title: r.Snapshot().Title, Zone: settings.Zone(), Trust: trust, Checkpoint: checkpoint,
+		Source: r.URL, Command: "proofline-verify audit " + r.URL + " --vkey '" + r.VKey + "'",
 		Program: "the room's own server", Time: time.Now(),
 	}
-	if d.OrganizerName != nil {
-		made.Organizer = d.OrganizerName(ctx, r.Owner.Org)
+	if rs.OrganizerName != nil {
+		made.Organizer = rs.OrganizerName(ctx, r.Owner.Org)
 	}
 	recorder := report.Record(published{r, checkpoint})
 	var finder findings.Finder
@@ -103,7 +106,7 @@ func (d *Rooms) report(ctx context.Context, r *room.Room) error {
 	if err := errors.Join(report.Write(compressed, made), compressed.Close()); err != nil {
 		return err
 	}
-	return d.Records.SetReport(ctx, r.ID, pgroom.Report{
+	return rs.Records.SetReport(ctx, r.ID, pgroom.Report{
 		Made: made.Time, Entries: made.Report.Entries, Level: made.Report.Level, HTML: page.Bytes(),
 	})
 }

@@ -7,8 +7,8 @@ import (
 )
 
 // IsServing reports whether a room of this node has visitors in line.
-func (d *Rooms) IsServing() bool {
-	for _, r := range d.Rooms.Loaded() {
+func (rs *Rooms) IsServing() bool {
+	for _, r := range rs.Rooms.Loaded() {
 		s := r.Snapshot()
 		n := s.Counts
 		if !s.Ended && n.Arrivals > n.Admitted+n.NoShows+n.Left+n.Revoked {

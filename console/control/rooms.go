@@ -43,7 +43,7 @@ type RoomPage struct {
 }
 
 // List returns a page of the actor's organization's rooms.
-func (d *Rooms) List(ctx context.Context, actor account.Actor, f Filter) (RoomPage, error) {
+func (rs *Rooms) List(ctx context.Context, actor account.Actor, f Filter) (RoomPage, error) {
 	if !actor.May(account.Read) {
 		return RoomPage{}, account.ErrForbidden
 	}
@@ -52,7 +52,7 @@ func (d *Rooms) List(ctx context.Context, actor account.Actor, f Filter) (RoomPa
 		return RoomPage{}, err
 	}
 	limit := pageSize(f.Max)
-	records, err := d.Records.ListOf(ctx, pgroom.Selection{
+	records, err := rs.Records.ListOf(ctx, pgroom.Selection{
 		Org: actor.Org, Search: strings.TrimSpace(f.Search), Archived: f.Archived, Before: before, Most: limit + 1})
 	if err != nil {
 		return RoomPage{}, err
@@ -63,7 +63,7 @@ func (d *Rooms) List(ctx context.Context, actor account.Actor, f Filter) (RoomPa
 		page.Next = cursorOf(records[limit-1])
 	}
 	for _, record := range records {
-		s, err := d.summary(ctx, record)
+		s, err := rs.summary(ctx, record)
 		if errors.Is(err, room.ErrNotFound) {
 			continue // it was never fully created
 		}
@@ -75,12 +75,12 @@ func (d *Rooms) List(ctx context.Context, actor account.Actor, f Filter) (RoomPa
 	return page, nil
 }
 
-func (d *Rooms) summary(ctx context.Context, record pgroom.Room) (Summary, error) {
-	s := Summary{Room: record, URL: d.Rooms.URL(record), Phase: room.PhaseEnded}
+func (rs *Rooms) summary(ctx context.Context, record pgroom.Room) (Summary, error) {
+	s := Summary{Room: record, URL: rs.Rooms.URL(record), Phase: room.PhaseEnded}
 	if record.Ended != nil {
 		return s, nil
 	}
-	r, err := d.Rooms.Get(ctx, record.Slug)
+	r, err := rs.Rooms.Get(ctx, record.Slug)
 	switch {
 	case errors.Is(err, room.ErrRegressed):
 		s.Phase = room.PhaseStopped
@@ -122,27 +122,28 @@ type Place struct {
 
 // Create publishes a room. Errors: [account.ErrForbidden], [*invalid.Error],
 // [room.ErrExists].
-func (d *Rooms) Create(ctx context.Context, actor account.Actor, c room.Config, p Place) (r *room.Room, err error) {
+func (rs *Rooms) Create(ctx context.Context, actor account.Actor, c room.Config, p Place) (r *room.Room, err error) {
 	if !actor.May(account.Operate) {
 		return nil, account.ErrForbidden
 	}
 	owner := pgroom.Owner{Org: actor.Org, RehearsalOf: p.RehearsalOf}
 	if p.Host != "" {
-		if err := d.checkHost(ctx, actor.Org, p.Host); err != nil {
+		if err := rs.checkHost(ctx, actor.Org, p.Host); err != nil {
 			return nil, err
 		}
 		owner.Host = &p.Host
 	}
-	err = d.Activity.Do(ctx, actor, "room.create", c.Slug, map[string]any{"title": c.Title, "host": p.Host, "rehearsal": p.RehearsalOf != nil}, func() error {
-		r, err = d.Rooms.CreateFor(ctx, owner, c)
+	detail := map[string]any{"title": c.Title, "host": p.Host, "rehearsal": p.RehearsalOf != nil}
+	err = rs.Activity.Do(ctx, actor, "room.create", c.Slug, detail, func() error {
+		r, err = rs.Rooms.CreateFor(ctx, owner, c)
 		return err
 	})
 	return r, err
 }
 
-func (d *Rooms) checkHost(ctx context.Context, org uuid.UUID, host string) error {
-	if d.OwnsHost != nil {
-		owns, err := d.OwnsHost(ctx, org, host)
+func (rs *Rooms) checkHost(ctx context.Context, org uuid.UUID, host string) error {
+	if rs.OwnsHost != nil {
+		owns, err := rs.OwnsHost(ctx, org, host)
 		if err != nil || owns {
 			return err
 		}
@@ -153,17 +154,18 @@ func (d *Rooms) checkHost(ctx context.Context, org uuid.UUID, host string) error
 // Amend applies an amendment to a room. If match is not nil, it must hold for the room's latest
 // configuration in the database, so that concurrent changes are not lost. Errors:
 // [account.ErrForbidden], [room.ErrNotFound], [ErrChanged], [*invalid.Error].
-func (d *Rooms) Amend(ctx context.Context, actor account.Actor, slug string, a room.Amendment, match func(room.Config) bool) (*room.Room, error) {
-	r, err := d.room(ctx, actor, account.Operate, slug)
+func (rs *Rooms) Amend(ctx context.Context, actor account.Actor, slug string, a room.Amendment,
+	match func(room.Config) bool) (*room.Room, error) {
+	r, err := rs.room(ctx, actor, account.Operate, slug)
 	if err != nil {
 		return nil, err
 	}
-	return r, d.Activity.Do(ctx, actor, "room.amend", slug, amended(r, a), func() error {
+	return r, rs.Activity.Do(ctx, actor, "room.amend", slug, amended(r, a), func() error {
 		if match == nil {
 			return r.Amend(ctx, a)
 		}
-		return d.Store.Locked(ctx, r.ID, func(ctx context.Context) error {
-			if err := d.Rooms.Refresh(ctx, r); err != nil {
+		return rs.Store.Locks.Do(ctx, r.ID, func(ctx context.Context) error {
+			if err := rs.Rooms.Refresh(ctx, r); err != nil {
 				return err
 			}
 			if !match(r.Config()) {
@@ -204,8 +206,9 @@ func amended(r *room.Room, a room.Amendment) map[string]any {
 }
 
 // control performs one operation on a room.
-func (d *Rooms) control(ctx context.Context, actor account.Actor, scope account.Scope, verb, slug string, detail map[string]any, do func(*room.Room) error) (*room.Room, error) {
-	r, err := d.room(ctx, actor, scope, slug)
+func (rs *Rooms) control(ctx context.Context, actor account.Actor, scope account.Scope, verb, slug string,
+	detail map[string]any, do func(*room.Room) error) (*room.Room, error) {
+	r, err := rs.room(ctx, actor, scope, slug)
 	if err != nil {
 		return nil, err
 	}
@@ -213,38 +216,50 @@ func (d *Rooms) control(ctx context.Context, actor account.Actor, scope account.
 		detail = map[string]any{}
 	}
 	detail["size"] = r.Snapshot().Size
-	return r, d.Activity.Do(ctx, actor, verb, slug, detail, func() error { return do(r) })
+	return r, rs.Activity.Do(ctx, actor, verb, slug, detail, func() error { return do(r) })
 }
 
 // Pause stops calling visitors; joins and claims go on.
-func (d *Rooms) Pause(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
-	return d.control(ctx, actor, account.Operate, "room.pause", slug, nil, func(r *room.Room) error { return r.Pause(ctx) })
+func (rs *Rooms) Pause(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
+	return rs.control(ctx, actor, account.Operate, "room.pause", slug, nil, func(r *room.Room) error {
+		return r.Pause(ctx)
+	})
 }
 
 // FreezeClaims stops calls and freezes claims: called visitors wait, and no claim time runs out.
-func (d *Rooms) FreezeClaims(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
-	return d.control(ctx, actor, account.Operate, "room.freeze-claims", slug, nil, func(r *room.Room) error { return r.FreezeClaims(ctx) })
+func (rs *Rooms) FreezeClaims(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
+	return rs.control(ctx, actor, account.Operate, "room.freeze-claims", slug, nil, func(r *room.Room) error {
+		return r.FreezeClaims(ctx)
+	})
 }
 
 // Resume ends a pause or a freeze.
-func (d *Rooms) Resume(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
-	return d.control(ctx, actor, account.Operate, "room.resume", slug, nil, func(r *room.Room) error { return r.Resume(ctx) })
+func (rs *Rooms) Resume(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
+	return rs.control(ctx, actor, account.Operate, "room.resume", slug, nil, func(r *room.Room) error {
+		return r.Resume(ctx)
+	})
 }
 
 // End closes a room for good.
-func (d *Rooms) End(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
-	return d.control(ctx, actor, account.Operate, "room.end", slug, nil, func(r *room.Room) error { return r.End(ctx) })
+func (rs *Rooms) End(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
+	return rs.control(ctx, actor, account.Operate, "room.end", slug, nil, func(r *room.Room) error {
+		return r.End(ctx)
+	})
 }
 
 // Revoke revokes a visitor's ticket.
-func (d *Rooms) Revoke(ctx context.Context, actor account.Actor, slug string, t fairness.Ticket, reason fairness.Reason) (*room.Room, error) {
+func (rs *Rooms) Revoke(ctx context.Context, actor account.Actor, slug string, t fairness.Ticket,
+	reason fairness.Reason) (*room.Room, error) {
 	detail := map[string]any{"ticket": t.String(), "reason": reason}
-	return d.control(ctx, actor, account.Operate, "room.revoke", slug, detail, func(r *room.Room) error { return r.Revoke(ctx, t, reason) })
+	return rs.control(ctx, actor, account.Operate, "room.revoke", slug, detail, func(r *room.Room) error {
+		return r.Revoke(ctx, t, reason)
+	})
 }
 
 // RotateKeys creates a new signing key for passes and returns its ID.
-func (d *Rooms) RotateKeys(ctx context.Context, actor account.Actor, slug string) (r *room.Room, id string, err error) {
-	r, err = d.control(ctx, actor, account.Operate, "room.rotate-keys", slug, nil, func(r *room.Room) error {
+func (rs *Rooms) RotateKeys(ctx context.Context, actor account.Actor,
+	slug string) (r *room.Room, id string, err error) {
+	r, err = rs.control(ctx, actor, account.Operate, "room.rotate-keys", slug, nil, func(r *room.Room) error {
 		id, err = r.RotatePassKey(ctx)
 		return err
 	})
@@ -252,14 +267,17 @@ func (d *Rooms) RotateKeys(ctx context.Context, actor account.Actor, slug string
 }
 
 // SetPull sets whether a backend calls visitors, or the room's own clock does.
-func (d *Rooms) SetPull(ctx context.Context, actor account.Actor, slug string, pull bool) (*room.Room, error) {
-	return d.control(ctx, actor, account.Pull, "room.calls", slug, map[string]any{"pull": pull}, func(r *room.Room) error { return r.SetPull(ctx, pull) })
+func (rs *Rooms) SetPull(ctx context.Context, actor account.Actor, slug string, pull bool) (*room.Room, error) {
+	detail := map[string]any{"pull": pull}
+	return rs.control(ctx, actor, account.Pull, "room.calls", slug, detail, func(r *room.Room) error {
+		return r.SetPull(ctx, pull)
+	})
 }
 
 // Pull calls n visitors. It is not recorded in the activity log, since a backend pulls every few
 // seconds and the transcript has every call.
-func (d *Rooms) Pull(ctx context.Context, actor account.Actor, slug string, n uint64) (room.Pulled, error) {
-	r, err := d.Puller(ctx, actor, slug)
+func (rs *Rooms) Pull(ctx context.Context, actor account.Actor, slug string, n uint64) (room.Pulled, error) {
+	r, err := rs.Puller(ctx, actor, slug)
 	if err != nil {
 		return room.Pulled{}, err
 	}
@@ -267,21 +285,21 @@ func (d *Rooms) Pull(ctx context.Context, actor account.Actor, slug string, n ui
 }
 
 // Puller returns a room after checking that the actor may call its visitors.
-func (d *Rooms) Puller(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
-	return d.room(ctx, actor, account.Pull, slug)
+func (rs *Rooms) Puller(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
+	return rs.room(ctx, actor, account.Pull, slug)
 }
 
 // Archive hides a room that has ended from lists, or shows it again. Its transcript stays published.
 // Errors: [ErrNotEnded] and those of [Rooms.Room].
-func (d *Rooms) Archive(ctx context.Context, actor account.Actor, slug string, archived bool) (*room.Room, error) {
+func (rs *Rooms) Archive(ctx context.Context, actor account.Actor, slug string, archived bool) (*room.Room, error) {
 	verb := "room.archive"
 	if !archived {
 		verb = "room.unarchive"
 	}
-	return d.control(ctx, actor, account.Operate, verb, slug, nil, func(r *room.Room) error {
+	return rs.control(ctx, actor, account.Operate, verb, slug, nil, func(r *room.Room) error {
 		if archived && !r.Snapshot().Ended {
 			return ErrNotEnded
 		}
-		return d.Records.SetArchived(ctx, r.ID, archived)
+		return rs.Records.SetArchived(ctx, r.ID, archived)
 	})
 }

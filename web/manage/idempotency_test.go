@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 func TestUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	pool := servertest.Pool(t, pgtest.URL(t))
-	k := &keys{store: pgcontrol.NewStore(pool), status: func(err error) int {
+	k := &keys{store: pgcontrol.NewStore(pool).Keys, status: func(err error) int {
 		if errors.Is(err, room.ErrNotFound) {
 			return http.StatusNotFound
 		}

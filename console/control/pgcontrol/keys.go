@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 var (
@@ -18,6 +19,9 @@ var (
 	// ErrKeyUnderWay means that the first request with the key has no answer yet.
 	ErrKeyUnderWay = errors.New("request under way")
 )
+
+// Keys stores idempotency keys and the answers to their requests, in the table idempotency_keys.
+type Keys struct{ pool *pgxpool.Pool }
 
 // KeyLife is how long a key is remembered.
 const KeyLife = 24 * time.Hour
@@ -32,7 +36,7 @@ type Answer struct {
 // ClaimKey claims a key for a request, which is given by its hash. It returns nil for the first
 // request with the key, and for the same request later the stored answer. Errors: [ErrKeyReused],
 // [ErrKeyUnderWay].
-func (s *Store) ClaimKey(ctx context.Context, org uuid.UUID, key string, request []byte) (*Answer, error) {
+func (s *Keys) ClaimKey(ctx context.Context, org uuid.UUID, key string, request []byte) (*Answer, error) {
 	tag, err := s.pool.Exec(ctx, `
 		insert into idempotency_keys as k (org_id, key, request) values ($1, $2, $3)
 		on conflict (org_id, key) do update set request = $3, status = null, headers = null, body = null, created_at = now()
@@ -49,8 +53,8 @@ func (s *Store) ClaimKey(ctx context.Context, org uuid.UUID, key string, request
 		headers json.RawMessage
 		a       Answer
 	)
-	err = s.pool.QueryRow(ctx, `select request, status, headers, body from idempotency_keys where org_id = $1 and key = $2`, org, key).
-		Scan(&before, &status, &headers, &a.Body)
+	err = s.pool.QueryRow(ctx, `select request, status, headers, body from idempotency_keys
+		where org_id = $1 and key = $2`, org, key).Scan(&before, &status, &headers, &a.Body)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows): // released since the insert
 		return nil, ErrKeyUnderWay
@@ -69,12 +73,13 @@ func (s *Store) ClaimKey(ctx context.Context, org uuid.UUID, key string, request
 }
 
 // KeepAnswer stores the answer to the request that claimed a key.
-func (s *Store) KeepAnswer(ctx context.Context, org uuid.UUID, key string, a Answer) error {
+func (s *Keys) KeepAnswer(ctx context.Context, org uuid.UUID, key string, a Answer) error {
 	headers, err := json.Marshal(a.Headers)
 	if err != nil {
 		return fmt.Errorf("write answer: %w", err)
 	}
-	_, err = s.pool.Exec(ctx, `update idempotency_keys set status = $3, headers = $4, body = $5 where org_id = $1 and key = $2`, org, key, a.Status, headers, a.Body)
+	_, err = s.pool.Exec(ctx, `update idempotency_keys set status = $3, headers = $4, body = $5
+		where org_id = $1 and key = $2`, org, key, a.Status, headers, a.Body)
 	if err != nil {
 		return fmt.Errorf("keep answer: %w", err)
 	}
@@ -82,16 +87,18 @@ func (s *Store) KeepAnswer(ctx context.Context, org uuid.UUID, key string, a Ans
 }
 
 // ReleaseKey releases a key whose request had no effect.
-func (s *Store) ReleaseKey(ctx context.Context, org uuid.UUID, key string) error {
-	if _, err := s.pool.Exec(ctx, `delete from idempotency_keys where org_id = $1 and key = $2 and status is null`, org, key); err != nil {
+func (s *Keys) ReleaseKey(ctx context.Context, org uuid.UUID, key string) error {
+	if _, err := s.pool.Exec(ctx, `delete from idempotency_keys
+		where org_id = $1 and key = $2 and status is null`, org, key); err != nil {
 		return fmt.Errorf("release key: %w", err)
 	}
 	return nil
 }
 
 // PruneKeys deletes all keys that are older than [KeyLife].
-func (s *Store) PruneKeys(ctx context.Context) error {
-	if _, err := s.pool.Exec(ctx, `delete from idempotency_keys where created_at < now() - $1::interval`, KeyLife); err != nil {
+func (s *Keys) PruneKeys(ctx context.Context) error {
+	if _, err := s.pool.Exec(ctx, `delete from idempotency_keys where created_at < now() - $1::interval`,
+		KeyLife); err != nil {
 		return fmt.Errorf("prune keys: %w", err)
 	}
 	return nil

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	pool := servertest.Pool(t, pgtest.URL(t))
-	s, ctx, org := NewStore(pool), t.Context(), uuid.New()
+	s, ctx, org := NewStore(pool).Keys, t.Context(), uuid.New()
 	one, other := []byte("one"), []byte("other")
 	claim := func(key string, request []byte, want error) *Answer {
 		t.Helper()

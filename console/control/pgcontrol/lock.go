@@ -7,22 +7,30 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Locked runs do while holding the lock of a room, which excludes other calls for the room on all
+// Locks locks rooms.
+type Locks struct {
+	pool  *pgxpool.Pool
+	turns *turns
+}
+
+// Do runs do while holding the lock of a room, which excludes other calls for the room on all
 // nodes.
 //
 // It occupies a connection while it waits for another node and while do runs, which uses further
 // connections. So the calls of one node take turns before they get a connection: some are always left
 // for do and for other requests.
-func (s *Store) Locked(ctx context.Context, roomID uuid.UUID, do func(context.Context) error) error {
+func (s *Locks) Do(ctx context.Context, roomID uuid.UUID, do func(context.Context) error) error {
 	leave, err := s.turns.take(ctx, roomID)
 	if err != nil {
 		return fmt.Errorf("lock room: %w", err)
 	}
 	defer leave()
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('proofline/control/' || $1, 0))`, roomID.String()); err != nil {
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('proofline/control/' || $1, 0))`,
+			roomID.String()); err != nil {
 			return fmt.Errorf("lock room: %w", err)
 		}
 		return do(ctx)

@@ -3,124 +3,16 @@
 // migrations/0008_activity.sql.
 package pgcontrol
 
-import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
-	"strings"
-	"time"
+import "github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
-)
-
-var (
-	// ErrNotFound means that there is no such draft.
-	ErrNotFound = errors.New("no such draft")
-	// ErrChanged means that a draft has changed since the caller read it.
-	ErrChanged = errors.New("the draft was changed in the meantime")
-	// ErrTooMany means that the organization has [MaxDrafts] drafts.
-	ErrTooMany = errors.New("too many drafts")
-	// ErrUnstorable means that the database cannot store the JSON, for example half of a surrogate
-	// pair or a number with a million digits.
-	ErrUnstorable = errors.New("the database cannot store this JSON")
-)
-
-// Store reads and writes drafts and keys, and locks rooms. It is safe for concurrent use.
+// Store is the stores of package control and of idempotent requests. Each is safe for concurrent use.
 type Store struct {
-	pool  *pgxpool.Pool
-	turns *turns
+	Drafts *Drafts
+	Keys   *Keys
+	Locks  *Locks
 }
 
-// NewStore returns a store on a migrated database.
-func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool, newTurns(pool.Config().MaxConns)} }
-
-// Draft is an unpublished room.
-type Draft struct {
-	ID      uuid.UUID
-	Config  json.RawMessage // an object, as the organizer wrote it
-	Version int64           // incremented with each change, from 1
-	Created time.Time
-	Changed time.Time
-	By      string // name of the actor that changed it last
-}
-
-const draftColumns = `draft_id, config, version, created_at, changed_at, changed_by`
-
-// Drafts returns the drafts of an organization, latest change first.
-func (s *Store) Drafts(ctx context.Context, org uuid.UUID) ([]Draft, error) {
-	rows, _ := s.pool.Query(ctx, `select `+draftColumns+` from drafts where org_id = $1 order by changed_at desc, draft_id`, org)
-	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Draft])
-	if err != nil {
-		return nil, fmt.Errorf("list drafts: %w", err)
-	}
-	return list, nil
-}
-
-// Draft returns one draft; [ErrNotFound].
-func (s *Store) Draft(ctx context.Context, org, id uuid.UUID) (Draft, error) {
-	return s.draft(ctx, `select `+draftColumns+` from drafts where org_id = $1 and draft_id = $2`, org, id)
-}
-
-// MaxDrafts is the maximum number of drafts of an organization. It is small because a list has all
-// drafts with their contents.
-const MaxDrafts = 100
-
-// AddDraft stores a new draft. Errors: [ErrTooMany], [ErrUnstorable].
-func (s *Store) AddDraft(ctx context.Context, org uuid.UUID, config json.RawMessage, by string) (Draft, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return Draft{}, fmt.Errorf("number draft: %w", err)
-	}
-	d, err := s.draft(ctx, `insert into drafts (org_id, draft_id, config, changed_by) select $1, $2, $3, $4
-		where (select count(*) from drafts where org_id = $1) < $5 returning `+draftColumns, org, id, config, by, MaxDrafts)
-	if errors.Is(err, ErrNotFound) {
-		return d, ErrTooMany
-	}
-	return d, err
-}
-
-// ChangeDraft replaces a draft if it still has the given version. Errors: [ErrNotFound],
-// [ErrChanged], [ErrUnstorable].
-func (s *Store) ChangeDraft(ctx context.Context, org, id uuid.UUID, version int64, config json.RawMessage, by string) (Draft, error) {
-	d, err := s.draft(ctx, `update drafts set config = $4, version = version + 1, changed_at = now(), changed_by = $5
-		where org_id = $1 and draft_id = $2 and version = $3 returning `+draftColumns, org, id, version, config, by)
-	if !errors.Is(err, ErrNotFound) {
-		return d, err
-	}
-	if _, err := s.Draft(ctx, org, id); err != nil {
-		return Draft{}, err
-	}
-	return Draft{}, ErrChanged
-}
-
-// DeleteDraft deletes a draft; [ErrNotFound].
-func (s *Store) DeleteDraft(ctx context.Context, org, id uuid.UUID) error {
-	tag, err := s.pool.Exec(ctx, `delete from drafts where org_id = $1 and draft_id = $2`, org, id)
-	if err != nil {
-		return fmt.Errorf("delete draft: %w", err)
-	}
-	if tag.RowsAffected() == 0 {
-		return ErrNotFound
-	}
-	return nil
-}
-
-func (s *Store) draft(ctx context.Context, query string, args ...any) (Draft, error) {
-	rows, _ := s.pool.Query(ctx, query, args...) // the rows carry the error
-	d, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Draft])
-	if errors.Is(err, pgx.ErrNoRows) {
-		return Draft{}, ErrNotFound
-	}
-	const dataException = "22" // class of SQLSTATE codes
-	if pg := (*pgconn.PgError)(nil); errors.As(err, &pg) && strings.HasPrefix(pg.Code, dataException) {
-		return Draft{}, fmt.Errorf("draft: %w: %w", ErrUnstorable, err)
-	}
-	if err != nil {
-		return Draft{}, fmt.Errorf("draft: %w", err)
-	}
-	return d, nil
+// NewStore returns the stores on a migrated database.
+func NewStore(pool *pgxpool.Pool) *Store {
+	return &Store{&Drafts{pool}, &Keys{pool}, &Locks{pool, newTurns(pool.Config().MaxConns)}}
 }
