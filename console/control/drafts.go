@@ -97,7 +97,7 @@ func (rs *Rooms) asDraft(stored pgcontrol.Draft, err error) (Draft, error) {
 		return Draft{}, ErrDraftUnknown
 	case errors.Is(err, pgcontrol.ErrChanged):
 		return Draft{}, ErrChanged
-	case errors.Is(err, pgcontrol.ErrTooMany):
+	case errors.Is(err, pgcontrol.ErrTooManyDrafts):
 		return Draft{}, &account.LimitError{Max: pgcontrol.MaxDrafts, Objects: "drafts"}
 	case errors.Is(err, pgcontrol.ErrUnstorable):
 		return Draft{}, invalid.Field("", "has text that is not Unicode, or a number that is too large")

@@ -89,7 +89,8 @@ func isEmail(text string) bool {
 
 // Alerts manages alert settings, and sends alerts.
 type Alerts struct {
-	store     *pgwebhook.Store
+	store     *pgwebhook.AlertSettings
+	endpoints *pgwebhook.Endpoints
 	rooms     *room.Rooms
 	listeners *listeners
 	outbox    *outbox
@@ -107,7 +108,7 @@ func (as *Alerts) Settings(ctx context.Context, a account.Actor) (AlertSettings,
 	if err := mayOperate(a); err != nil {
 		return AlertSettings{}, err
 	}
-	row, err := as.store.Alerts(ctx, a.Org)
+	row, err := as.store.Get(ctx, a.Org)
 	if errors.Is(err, pgwebhook.ErrNotFound) {
 		return AlertSettings{Emails: []string{}, Endpoints: []uuid.UUID{}, Kinds: AlertKinds(),
 			NoShowPercent: DefaultNoShows}, nil
@@ -127,7 +128,7 @@ func (as *Alerts) SetSettings(ctx context.Context, a account.Actor, s AlertSetti
 	if err := mayOperate(a); err != nil {
 		return err
 	}
-	endpoints, err := as.store.Endpoints(ctx, a.Org)
+	endpoints, err := as.endpoints.List(ctx, a.Org)
 	if err != nil {
 		return err
 	}
@@ -141,9 +142,9 @@ func (as *Alerts) SetSettings(ctx context.Context, a account.Actor, s AlertSetti
 		row.Kinds = append(row.Kinds, string(k))
 	}
 	if len(row.Emails)+len(row.Endpoints) == 0 && s.isDefault() {
-		err = as.store.DeleteAlerts(ctx, a.Org) // without recipients, rooms need not be followed
+		err = as.store.Delete(ctx, a.Org) // without recipients, rooms need not be followed
 	} else {
-		err = as.store.SetAlerts(ctx, row)
+		err = as.store.Set(ctx, row)
 	}
 	if err != nil {
 		return err

@@ -97,10 +97,11 @@ func (f DeliveryFilter) store() (pgwebhook.Filter, error) {
 
 // Deliveries shows the delivery log, and sends deliveries again.
 type Deliveries struct {
-	store    *pgwebhook.Store
-	outbox   *outbox
-	activity *recorder
-	now      func() time.Time
+	store     *pgwebhook.Outbox
+	endpoints *pgwebhook.Endpoints
+	outbox    *outbox
+	activity  *recorder
+	now       func() time.Time
 }
 
 // List returns the delivery log of the actor's organization, newest first. It returns
@@ -113,7 +114,7 @@ func (ds *Deliveries) List(ctx context.Context, a account.Actor, f DeliveryFilte
 	if err != nil {
 		return DeliveryPage{}, err
 	}
-	rows, err := ds.store.Deliveries(ctx, a.Org, filter)
+	rows, err := ds.store.List(ctx, a.Org, filter)
 	if err != nil {
 		return DeliveryPage{}, err
 	}
@@ -144,7 +145,7 @@ func (ds *Deliveries) Get(ctx context.Context, a account.Actor, id uuid.UUID) (D
 	if err := mayOperate(a); err != nil {
 		return DeliveryDetail{}, err
 	}
-	d, attempts, err := ds.store.Delivery(ctx, a.Org, id)
+	d, attempts, err := ds.store.Get(ctx, a.Org, id)
 	if err != nil {
 		return DeliveryDetail{}, mapError(err)
 	}
@@ -162,13 +163,13 @@ func (ds *Deliveries) Redeliver(ctx context.Context, a account.Actor, id uuid.UU
 	if err := mayOperate(a); err != nil {
 		return err
 	}
-	d, _, err := ds.store.Delivery(ctx, a.Org, id)
+	d, _, err := ds.store.Get(ctx, a.Org, id)
 	if err != nil {
 		return mapError(err)
 	}
 	switch err := ds.store.Redeliver(ctx, a.Org, id, ds.now()); {
 	case errors.Is(err, pgwebhook.ErrNotFound):
-		if e, err := ds.store.Endpoint(ctx, a.Org, d.Target); d.Target == pgwebhook.Mail || err == nil && e.Disabled == "" {
+		if e, err := ds.endpoints.Get(ctx, a.Org, d.Target); d.Target == pgwebhook.Mail || err == nil && e.Disabled == "" {
 			return nil // an attempt is in progress
 		}
 		return ErrDisabled

@@ -117,7 +117,7 @@ func (c EndpointConfig) check(g guard) error {
 
 // Endpoints manages the endpoints of organizations.
 type Endpoints struct {
-	store     *pgwebhook.Store
+	store     *pgwebhook.Endpoints
 	listeners *listeners
 	outbox    *outbox
 	signer    *signer
@@ -151,7 +151,7 @@ func (es *Endpoints) Create(ctx context.Context, a account.Actor, c EndpointConf
 	now := es.now()
 	e := pgwebhook.Endpoint{Org: a.Org, ID: id, Secret: sealed, Created: now, Since: now}
 	c.on(&e)
-	if err := es.store.InsertEndpoint(ctx, e, MaxEndpoints); err != nil {
+	if err := es.store.Insert(ctx, e, MaxEndpoints); err != nil {
 		return Endpoint{}, "", mapError(err)
 	}
 	es.listeners.signal()
@@ -190,7 +190,7 @@ func (es *Endpoints) List(ctx context.Context, a account.Actor) ([]Endpoint, err
 	if err := mayOperate(a); err != nil {
 		return nil, err
 	}
-	rows, err := es.store.Endpoints(ctx, a.Org)
+	rows, err := es.store.List(ctx, a.Org)
 	list := make([]Endpoint, len(rows))
 	for i, e := range rows {
 		list[i] = endpointOf(e)
@@ -203,7 +203,7 @@ func (es *Endpoints) Get(ctx context.Context, a account.Actor, id uuid.UUID) (En
 	if err := mayOperate(a); err != nil {
 		return Endpoint{}, err
 	}
-	e, err := es.store.Endpoint(ctx, a.Org, id)
+	e, err := es.store.Get(ctx, a.Org, id)
 	if err != nil {
 		return Endpoint{}, mapError(err)
 	}
@@ -217,7 +217,7 @@ func (es *Endpoints) Update(ctx context.Context, a account.Actor, id uuid.UUID, 
 	if err := mayOperate(a); err != nil {
 		return Endpoint{}, err
 	}
-	e, err := es.store.UpdateEndpoint(ctx, a.Org, id, func(e *pgwebhook.Endpoint) error {
+	e, err := es.store.Update(ctx, a.Org, id, func(e *pgwebhook.Endpoint) error {
 		changed := c.of(*e).normal()
 		if err := changed.check(es.guard); err != nil {
 			return err
@@ -269,9 +269,9 @@ func (es *Endpoints) Delete(ctx context.Context, a account.Actor, id uuid.UUID) 
 	if err := mayOperate(a); err != nil {
 		return err
 	}
-	e, err := es.store.Endpoint(ctx, a.Org, id)
+	e, err := es.store.Get(ctx, a.Org, id)
 	if err == nil {
-		err = es.store.DeleteEndpoint(ctx, a.Org, id)
+		err = es.store.Delete(ctx, a.Org, id)
 	}
 	if err != nil {
 		return mapError(err)
@@ -291,7 +291,7 @@ func (es *Endpoints) RotateSecret(ctx context.Context, a account.Actor, id uuid.
 		return "", err
 	}
 	until := es.now().Add(rotationOverlap)
-	e, err := es.store.UpdateEndpoint(ctx, a.Org, id, func(e *pgwebhook.Endpoint) error {
+	e, err := es.store.Update(ctx, a.Org, id, func(e *pgwebhook.Endpoint) error {
 		e.Former, e.FormerUntil, e.Secret = e.Secret, &until, sealed
 		return nil
 	})
@@ -307,7 +307,7 @@ func (es *Endpoints) Ping(ctx context.Context, a account.Actor, id uuid.UUID) (D
 	if err := mayOperate(a); err != nil {
 		return Delivery{}, err
 	}
-	e, err := es.store.Endpoint(ctx, a.Org, id)
+	e, err := es.store.Get(ctx, a.Org, id)
 	if err != nil {
 		return Delivery{}, mapError(err)
 	}
@@ -329,7 +329,7 @@ func (es *Endpoints) Ping(ctx context.Context, a account.Actor, id uuid.UUID) (D
 // disable disables a failing endpoint, and alerts its organization once.
 func (es *Endpoints) disable(ctx context.Context, org, id uuid.UUID, why Disabled) error {
 	isNew := false
-	e, err := es.store.UpdateEndpoint(ctx, org, id, func(e *pgwebhook.Endpoint) error {
+	e, err := es.store.Update(ctx, org, id, func(e *pgwebhook.Endpoint) error {
 		if isNew = e.Disabled == ""; isNew {
 			e.Disabled = string(why)
 		}

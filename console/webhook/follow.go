@@ -32,7 +32,7 @@ const (
 
 // follower turns the entries of rooms into deliveries.
 type follower struct {
-	store     *pgwebhook.Store
+	store     *pgwebhook.Cursors
 	rooms     *room.Rooms
 	listeners *listeners
 	outbox    *outbox

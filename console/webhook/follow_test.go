@@ -433,13 +433,13 @@ func TestBeaconLate(t *testing.T) {
 	}
 	for _, now := range []time.Time{due.Add(maxBeaconDelay), due.Add(maxBeaconDelay + time.Second),
 		due.Add(maxBeaconDelay + time.Hour)} {
-		rooms, err := b.Store.Rooms(t.Context(), l.list())
+		rooms, err := b.Store.Cursors.Rooms(t.Context(), l.list())
 		if err != nil || len(rooms) != 1 {
 			t.Fatal(rooms, err)
 		}
 		f := &followPass{follower: b.follower, listening: l, at: now, loaded: map[uuid.UUID]*room.Room{r.ID: r}}
 		for range 2 { // the first stores the cursor
-			if rooms, err = b.Store.Rooms(t.Context(), l.list()); err == nil {
+			if rooms, err = b.Store.Cursors.Rooms(t.Context(), l.list()); err == nil {
 				err = f.follow(t.Context(), rooms[0], r.Snapshot().Size)
 			}
 			if err != nil {

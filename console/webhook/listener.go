@@ -58,13 +58,14 @@ func (l *listening) list() []pgwebhook.Listener {
 
 // listeners knows the organizations with endpoints or alert recipients.
 type listeners struct {
-	store  *pgwebhook.Store
-	latest atomic.Pointer[listening]
-	wake   chan struct{} // signals that an organization has new recipients
+	endpoints *pgwebhook.Endpoints
+	alerts    *pgwebhook.AlertSettings
+	latest    atomic.Pointer[listening]
+	wake      chan struct{} // signals that an organization has new recipients
 }
 
 func newListeners(store *pgwebhook.Store) *listeners {
-	ls := &listeners{store: store, wake: make(chan struct{}, 1)}
+	ls := &listeners{endpoints: store.Endpoints, alerts: store.AlertSettings, wake: make(chan struct{}, 1)}
 	ls.latest.Store(&listening{})
 	return ls
 }
@@ -79,11 +80,11 @@ func (ls *listeners) signal() { poke(ls.wake) }
 func (ls *listeners) readAll(ctx context.Context) (*listening, error) {
 	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
-	endpoints, err := ls.store.Enabled(ctx)
+	endpoints, err := ls.endpoints.Enabled(ctx)
 	if err != nil {
 		return nil, err
 	}
-	alerts, err := ls.store.AllAlerts(ctx)
+	alerts, err := ls.alerts.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func (ls *listeners) readAll(ctx context.Context) (*listening, error) {
 // read reads one organization's listener.
 func (ls *listeners) read(ctx context.Context, org uuid.UUID) (*listener, error) {
 	o := &listener{org: org}
-	endpoints, err := ls.store.Endpoints(ctx, org)
+	endpoints, err := ls.endpoints.List(ctx, org)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (ls *listeners) read(ctx context.Context, org uuid.UUID) (*listener, error)
 			o.endpoints = append(o.endpoints, e)
 		}
 	}
-	if o.alerts, err = ls.store.Alerts(ctx, org); errors.Is(err, pgwebhook.ErrNotFound) {
+	if o.alerts, err = ls.alerts.Get(ctx, org); errors.Is(err, pgwebhook.ErrNotFound) {
 		err = nil
 	}
 	return o, err

@@ -14,7 +14,7 @@ import (
 
 // outbox takes deliveries until they are sent.
 type outbox struct {
-	store  *pgwebhook.Store
+	store  *pgwebhook.Outbox
 	random io.Reader
 	now    func() time.Time
 	wake   chan struct{} // signals that deliveries may be due
@@ -22,7 +22,7 @@ type outbox struct {
 
 // add stores deliveries and alerts, which are due now.
 func (ob *outbox) add(ctx context.Context, out pgwebhook.Outgoing) error {
-	if err := ob.store.Send(ctx, out); err != nil {
+	if err := ob.store.Add(ctx, out); err != nil {
 		return err
 	}
 	ob.signal()

@@ -37,7 +37,7 @@ const (
 
 // sender sends deliveries that are due.
 type sender struct {
-	store     *pgwebhook.Store
+	store     *pgwebhook.Outbox
 	outbox    *outbox
 	endpoints *Endpoints
 	signer    *signer

@@ -324,7 +324,7 @@ func TestFailingShare(t *testing.T) {
 		e, _ := b.endpoint("http://127.0.0.1:9999")
 		b.ping(e)
 		b.ping(e)
-		if _, err := b.Store.UpdateEndpoint(t.Context(), operator.Org, e.ID,
+		if _, err := b.Store.Endpoints.Update(t.Context(), operator.Org, e.ID,
 			func(e *pgwebhook.Endpoint) error { e.Failures = 1; return nil }); err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +332,7 @@ func TestFailingShare(t *testing.T) {
 	now := b.clock.Now()
 	limits := pgwebhook.Limits{Now: now, Until: now.Add(lease), Lane: perEndpoint, Healthy: maxSending,
 		Failing: maxSendingFailing}
-	taken, err := b.Store.Take(t.Context(), limits)
+	taken, err := b.Store.Outbox.Take(t.Context(), limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,12 +343,12 @@ func TestFailingShare(t *testing.T) {
 	if len(taken) != maxSendingFailing || len(seen) != maxSendingFailing {
 		t.Errorf("%d taken of %d endpoints", len(taken), len(seen))
 	}
-	again, err := b.Store.Take(t.Context(), limits)
+	again, err := b.Store.Outbox.Take(t.Context(), limits)
 	if err != nil || len(again) != MaxEndpoints-maxSendingFailing {
 		t.Errorf("then %d, error %v", len(again), err)
 	}
 	limits.Now = limits.Until.Add(time.Second)
-	if late, err := b.Store.Take(t.Context(), limits); err != nil || len(late) != maxSendingFailing {
+	if late, err := b.Store.Outbox.Take(t.Context(), limits); err != nil || len(late) != maxSendingFailing {
 		t.Errorf("after the lease %d, error %v", len(late), err)
 	}
 }
@@ -429,7 +429,7 @@ func TestOverfull(t *testing.T) {
 		b.ping(e)
 	}
 	for most, want := range map[int]int{2: 1, 3: 0} {
-		if full, err := b.Store.Overfull(t.Context(), most); err != nil || len(full) != want {
+		if full, err := b.Store.Endpoints.Overfull(t.Context(), most); err != nil || len(full) != want {
 			t.Errorf("more than %d: %d, %v", most, len(full), err)
 		}
 	}
@@ -439,7 +439,7 @@ func TestOverfull(t *testing.T) {
 	if now, _ := b.Endpoints.Get(t.Context(), operator, e.ID); now.Disabled != DisabledOverfull {
 		t.Errorf("%+v", now)
 	}
-	if full, err := b.Store.Overfull(t.Context(), 0); err != nil || len(full) != 0 {
+	if full, err := b.Store.Endpoints.Overfull(t.Context(), 0); err != nil || len(full) != 0 {
 		t.Errorf("afterwards %d, %v", len(full), err)
 	}
 }

@@ -67,26 +67,26 @@ func New(o Options) *Service {
 	o = o.withDefaults()
 	activity, guard := &recorder{o.ActivityLog}, guard{o.Allowed}
 	listeners := newListeners(o.Store)
-	outbox := &outbox{o.Store, o.Random, o.Now, make(chan struct{}, 1)}
+	outbox := &outbox{o.Store.Outbox, o.Random, o.Now, make(chan struct{}, 1)}
 	signer := &signer{o.Sealer, o.Random}
 	alerts := &Alerts{
-		store: o.Store, rooms: o.Rooms, listeners: listeners, outbox: outbox, activity: activity,
-		hasMail: o.Mail != nil, now: o.Now,
+		store: o.Store.AlertSettings, endpoints: o.Store.Endpoints, rooms: o.Rooms, listeners: listeners,
+		outbox: outbox, activity: activity, hasMail: o.Mail != nil, now: o.Now,
 	}
 	endpoints := &Endpoints{
-		store: o.Store, listeners: listeners, outbox: outbox, signer: signer, alerts: alerts, activity: activity,
+		store: o.Store.Endpoints, listeners: listeners, outbox: outbox, signer: signer, alerts: alerts, activity: activity,
 		guard: guard, random: o.Random, now: o.Now, log: o.Log,
 	}
 	sender := &sender{
-		store: o.Store, outbox: outbox, endpoints: endpoints, signer: signer, retry: retry{o.Now, o.Jitter},
+		store: o.Store.Outbox, outbox: outbox, endpoints: endpoints, signer: signer, retry: retry{o.Now, o.Jitter},
 		clients: clients(guard, o.TLS), smtp: o.Mail, publicURL: o.Rooms.PublicURL, now: o.Now, log: o.Log,
 	}
 	return &Service{
 		Endpoints: endpoints, Alerts: alerts,
-		Deliveries: &Deliveries{o.Store, outbox, activity, o.Now},
+		Deliveries: &Deliveries{o.Store.Outbox, o.Store.Endpoints, outbox, activity, o.Now},
 		store:      o.Store, listeners: listeners, outbox: outbox, sender: sender, now: o.Now, log: o.Log,
 		follower: &follower{
-			store: o.Store, rooms: o.Rooms, listeners: listeners, outbox: outbox, alerts: alerts,
+			store: o.Store.Cursors, rooms: o.Rooms, listeners: listeners, outbox: outbox, alerts: alerts,
 			outage: &outageWatch{
 				listeners: listeners, alerts: alerts, sender: sender, now: o.Now, log: o.Log,
 			},
@@ -159,7 +159,7 @@ const (
 // tidy deletes old deliveries, and disables endpoints with too many waiting deliveries.
 func (s *Service) tidy(ctx context.Context) error {
 	for ctx.Err() == nil {
-		n, err := s.store.Prune(ctx, s.now().Add(-logAge), pruneBatch)
+		n, err := s.store.Outbox.Prune(ctx, s.now().Add(-logAge), pruneBatch)
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (s *Service) tidy(ctx context.Context) error {
 			break
 		}
 	}
-	full, err := s.store.Overfull(ctx, maxWaiting)
+	full, err := s.store.Endpoints.Overfull(ctx, maxWaiting)
 	for _, e := range full {
 		err = errors.Join(err, s.Endpoints.disable(ctx, e.Org, e.ID, DisabledOverfull))
 	}
@@ -209,7 +209,7 @@ func mapError(err error) error {
 	switch {
 	case errors.Is(err, pgwebhook.ErrNotFound):
 		return account.ErrNotFound
-	case errors.Is(err, pgwebhook.ErrTooMany):
+	case errors.Is(err, pgwebhook.ErrTooManyEndpoints):
 		return &account.LimitError{Max: MaxEndpoints, Objects: "webhooks"}
 	}
 	return err

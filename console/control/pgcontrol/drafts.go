@@ -19,8 +19,8 @@ var (
 	ErrNotFound = errors.New("no such draft")
 	// ErrChanged means that a draft has changed since the caller read it.
 	ErrChanged = errors.New("the draft was changed in the meantime")
-	// ErrTooMany means that the organization has [MaxDrafts] drafts.
-	ErrTooMany = errors.New("too many drafts")
+	// ErrTooManyDrafts means that the organization has [MaxDrafts] drafts.
+	ErrTooManyDrafts = errors.New("too many drafts")
 	// ErrUnstorable means that the database cannot store the JSON, for example half of a surrogate
 	// pair or a number with a million digits.
 	ErrUnstorable = errors.New("the database cannot store this JSON")
@@ -61,7 +61,7 @@ func (s *Drafts) Get(ctx context.Context, org, id uuid.UUID) (Draft, error) {
 // drafts with their contents.
 const MaxDrafts = 100
 
-// Add stores a new draft. Errors: [ErrTooMany], [ErrUnstorable].
+// Add stores a new draft. Errors: [ErrTooManyDrafts], [ErrUnstorable].
 func (s *Drafts) Add(ctx context.Context, org uuid.UUID, config json.RawMessage, by string) (Draft, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Drafts) Add(ctx context.Context, org uuid.UUID, config json.RawMessage,
 	d, err := s.draft(ctx, `insert into drafts (org_id, draft_id, config, changed_by) select $1, $2, $3, $4
 		where (select count(*) from drafts where org_id = $1) < $5 returning `+draftColumns, org, id, config, by, MaxDrafts)
 	if errors.Is(err, ErrNotFound) {
-		return d, ErrTooMany
+		return d, ErrTooManyDrafts
 	}
 	return d, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Mail is the target of deliveries by mail.
@@ -28,7 +29,55 @@ type Delivery struct {
 	Due       *time.Time // time of the next attempt while waiting
 }
 
-const deliveryColumns = `org_id, delivery_id, target, recipient, type, room, payload, created_at, state, tries, attempts, due_at`
+// Outbox stores deliveries and the log of their attempts, in the tables deliveries,
+// delivery_attempts and alerts_sent.
+type Outbox struct{ pool *pgxpool.Pool }
+
+// Outgoing holds deliveries and alerts to store.
+type Outgoing struct {
+	Deliveries []Delivery
+	Alerts     []Alert
+}
+
+// Alert is sent unless one of the same kind and subject was sent within Quiet.
+type Alert struct {
+	Org        uuid.UUID
+	Kind       string
+	About      string // subject of the alert, such as a room's slug; "": none
+	At         time.Time
+	Quiet      time.Duration // minimum interval between alerts about the same
+	Deliveries []Delivery
+}
+
+// insert stores the deliveries and alerts.
+func (o *Outgoing) insert(ctx context.Context, tx pgx.Tx) error {
+	if err := insertDeliveries(ctx, tx, o.Deliveries); err != nil {
+		return err
+	}
+	for _, a := range o.Alerts {
+		tag, err := tx.Exec(ctx, `insert into alerts_sent (org_id, kind, room, at) values ($1, $2, $3, $4)
+			on conflict (org_id, kind, room) do update set at = $4
+			where alerts_sent.at <= $5`, a.Org, a.Kind, a.About, a.At, a.At.Add(-a.Quiet))
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() == 0 {
+			continue
+		}
+		if err := insertDeliveries(ctx, tx, a.Deliveries); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Add stores deliveries and alerts.
+func (s *Outbox) Add(ctx context.Context, o Outgoing) error {
+	return write(ctx, s.pool, "store deliveries", func(tx pgx.Tx) error { return o.insert(ctx, tx) })
+}
+
+const deliveryColumns = `org_id, delivery_id, target, recipient, type, room, payload, created_at, state, tries,
+	attempts, due_at`
 
 // insertDeliveries stores new deliveries that are due immediately.
 func insertDeliveries(ctx context.Context, tx pgx.Tx, list []Delivery) error {
@@ -42,7 +91,7 @@ func insertDeliveries(ctx context.Context, tx pgx.Tx, list []Delivery) error {
 	return tx.SendBatch(ctx, batch).Close()
 }
 
-// Limits are the limits for [Store.Take].
+// Limits are the limits for [Outbox.Take].
 type Limits struct {
 	Now     time.Time
 	Until   time.Time // end of the lease
@@ -97,9 +146,10 @@ const take = `with lanes as (
 
 // Take leases due deliveries and counts the attempts. The lock serializes nodes, which would
 // otherwise all find the same lanes free.
-func (s *Store) Take(ctx context.Context, l Limits) (list []Taken, err error) {
-	err = s.write(ctx, "take deliveries", func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('proofline outbox of ' || current_schema(), 0))`); err != nil {
+func (s *Outbox) Take(ctx context.Context, l Limits) (list []Taken, err error) {
+	err = write(ctx, s.pool, "take deliveries", func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(
+			hashtextextended('proofline outbox of ' || current_schema(), 0))`); err != nil {
 			return err
 		}
 		rows, _ := tx.Query(ctx, take, l.Now, l.Until, l.Lane, l.Healthy, l.Failing)
@@ -128,7 +178,7 @@ type Health struct {
 // Finish stores an attempt and the new state of the delivery: delivered, waiting until due, or
 // failed if due is nil. A delivery given up in the meantime stays failed unless this attempt
 // succeeded.
-func (s *Store) Finish(ctx context.Context, d Delivery, a Attempt, due *time.Time) (h Health, err error) {
+func (s *Outbox) Finish(ctx context.Context, d Delivery, a Attempt, due *time.Time) (h Health, err error) {
 	state := "waiting"
 	switch {
 	case a.Error == "":
@@ -136,7 +186,7 @@ func (s *Store) Finish(ctx context.Context, d Delivery, a Attempt, due *time.Tim
 	case due == nil:
 		state = "failed"
 	}
-	err = s.write(ctx, "finish delivery", func(tx pgx.Tx) error {
+	err = write(ctx, s.pool, "finish delivery", func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, `insert into delivery_attempts (org_id, delivery_id, number, at, took_ms, status, error,
 			response)
 			values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict do nothing`,
@@ -175,7 +225,7 @@ func noteHealth(ctx context.Context, tx pgx.Tx, d Delivery, a Attempt) (h Health
 }
 
 // Release returns a leased delivery that was not attempted.
-func (s *Store) Release(ctx context.Context, d Delivery) error {
+func (s *Outbox) Release(ctx context.Context, d Delivery) error {
 	_, err := s.pool.Exec(ctx, `update deliveries
 		set leased_until = null, tries = tries - 1, attempts = attempts - 1
 		where org_id = $1 and delivery_id = $2 and attempts = $3 and due_at is not null`, d.Org, d.ID, d.Attempts)
@@ -185,15 +235,9 @@ func (s *Store) Release(ctx context.Context, d Delivery) error {
 	return nil
 }
 
-// Overfull returns the enabled endpoints with more than limit waiting deliveries.
-func (s *Store) Overfull(ctx context.Context, limit int) ([]Endpoint, error) {
-	return s.endpoints(ctx, `e where disabled = '' and (select count(*) from (
-		select from deliveries d where d.org_id = e.org_id and d.target = e.endpoint_id and d.due_at is not null limit $1) as waiting) >= $1`, limit+1)
-}
-
 // Redeliver makes a delivery due now, with all retries. It returns [ErrNotFound] if the delivery
 // does not exist, or its endpoint is deleted or disabled.
-func (s *Store) Redeliver(ctx context.Context, org, id uuid.UUID, now time.Time) error {
+func (s *Outbox) Redeliver(ctx context.Context, org, id uuid.UUID, now time.Time) error {
 	tag, err := s.pool.Exec(ctx, `update deliveries d
 		set state = 'waiting', due_at = $3, tries = 0, leased_until = null
 		where org_id = $1 and delivery_id = $2 and (leased_until is null or leased_until <= $3)
@@ -219,14 +263,15 @@ type Filter struct {
 	Limit  int
 }
 
-// Deliveries returns deliveries of an organization, newest first.
-func (s *Store) Deliveries(ctx context.Context, org uuid.UUID, f Filter) ([]Delivery, error) {
+// List returns deliveries of an organization, newest first.
+func (s *Outbox) List(ctx context.Context, org uuid.UUID, f Filter) ([]Delivery, error) {
 	var before *uuid.UUID
 	if f.Before != uuid.Nil {
 		before = &f.Before
 	}
 	rows, _ := s.pool.Query(ctx, `select `+deliveryColumns+` from deliveries where org_id = $1
-		and ($2::uuid is null or target = $2) and ($3 = '' or state = $3) and ($4 = '' or type = $4) and ($5 = '' or room = $5)
+		and ($2::uuid is null or target = $2) and ($3 = '' or state = $3) and ($4 = '' or type = $4)
+		and ($5 = '' or room = $5)
 		and ($6::uuid is null or delivery_id < $6) order by delivery_id desc limit $7`,
 		org, f.Target, f.State, f.Type, f.Room, before, f.Limit)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Delivery])
@@ -236,8 +281,8 @@ func (s *Store) Deliveries(ctx context.Context, org uuid.UUID, f Filter) ([]Deli
 	return list, nil
 }
 
-// Delivery returns a delivery with its attempts, oldest first, or [ErrNotFound].
-func (s *Store) Delivery(ctx context.Context, org, id uuid.UUID) (Delivery, []Attempt, error) {
+// Get returns a delivery with its attempts, oldest first, or [ErrNotFound].
+func (s *Outbox) Get(ctx context.Context, org, id uuid.UUID) (Delivery, []Attempt, error) {
 	rows, _ := s.pool.Query(ctx, `select `+deliveryColumns+
 		` from deliveries where org_id = $1 and delivery_id = $2`, org, id)
 	d, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Delivery])
@@ -255,7 +300,7 @@ func (s *Store) Delivery(ctx context.Context, org, id uuid.UUID) (Delivery, []At
 
 // Prune deletes deliveries from before a time, at most limit of them, with their attempts and
 // alerts of the same age. It returns the number of deliveries deleted.
-func (s *Store) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
+func (s *Outbox) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
 	tag, err := s.pool.Exec(ctx, `with old as (
 			select org_id, delivery_id from deliveries where created_at < $1 order by created_at limit $2
 		), attempts as (

@@ -41,7 +41,7 @@ func delivery(target uuid.UUID) pgwebhook.Delivery {
 // count returns the number of deliveries.
 func count(t *testing.T, s *pgwebhook.Store) int {
 	t.Helper()
-	list, err := s.Deliveries(t.Context(), org, pgwebhook.Filter{Limit: 1000})
+	list, err := s.Outbox.List(t.Context(), org, pgwebhook.Filter{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,15 +54,15 @@ func TestAdvance(t *testing.T) {
 	t.Parallel()
 	s, r := store(t), pgwebhook.Room{ID: uuid.New(), Org: org}
 	for range 2 { // the second changes nothing
-		if err := s.Begin(t.Context(), r, pgwebhook.Cursor{Next: 3, State: []byte(`{"called":2}`)}, now); err != nil {
+		if err := s.Cursors.Begin(t.Context(), r, pgwebhook.Cursor{Next: 3, State: []byte(`{"called":2}`)}, now); err != nil {
 			t.Fatal(err)
 		}
 	}
-	was, ok, err := s.Claim(t.Context(), r.ID, now, now)
+	was, ok, err := s.Cursors.Claim(t.Context(), r.ID, now, now)
 	if err != nil || !ok || was.Next != 3 || string(was.State) != `{"called": 2}` {
 		t.Fatalf("claim: %+v, %t, %v", was, ok, err)
 	}
-	if _, ok, err := s.Claim(t.Context(), r.ID, now.Add(time.Second), now.Add(-time.Millisecond)); ok || err != nil {
+	if _, ok, err := s.Cursors.Claim(t.Context(), r.ID, now.Add(time.Second), now.Add(-time.Millisecond)); ok || err != nil {
 		t.Errorf("claimed by two within a moment: %t, %v", ok, err)
 	}
 	next := was
@@ -71,7 +71,7 @@ func TestAdvance(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if err := s.Advance(t.Context(), r.ID, was, next, out); err != nil {
+			if err := s.Cursors.Advance(t.Context(), r.ID, was, next, out); err != nil {
 				t.Error(err)
 			}
 		})
@@ -80,22 +80,22 @@ func TestAdvance(t *testing.T) {
 	if n := count(t, s); n != 1 {
 		t.Errorf("%d deliveries", n)
 	}
-	slow, _, _ := s.Claim(t.Context(), r.ID, now.Add(time.Second), now.Add(time.Second))
-	quick, ok, err := s.Claim(t.Context(), r.ID, now.Add(2*time.Second), now.Add(2*time.Second))
+	slow, _, _ := s.Cursors.Claim(t.Context(), r.ID, now.Add(time.Second), now.Add(time.Second))
+	quick, ok, err := s.Cursors.Claim(t.Context(), r.ID, now.Add(2*time.Second), now.Add(2*time.Second))
 	if err != nil || !ok || quick.Next != 7 {
 		t.Fatalf("claim again: %+v, %t, %v", quick, ok, err)
 	}
 	done := quick
 	done.Done = true
 	another := pgwebhook.Outgoing{Deliveries: []pgwebhook.Delivery{delivery(uuid.New())}}
-	if err := errors.Join(s.Advance(t.Context(), r.ID, slow, slow, another),
-		s.Advance(t.Context(), r.ID, quick, done, pgwebhook.Outgoing{})); err != nil {
+	if err := errors.Join(s.Cursors.Advance(t.Context(), r.ID, slow, slow, another),
+		s.Cursors.Advance(t.Context(), r.ID, quick, done, pgwebhook.Outgoing{})); err != nil {
 		t.Fatal(err)
 	}
 	if n := count(t, s); n != 1 {
 		t.Errorf("%d deliveries after an overtaken node", n)
 	}
-	if _, ok, err := s.Claim(t.Context(), r.ID, now.Add(time.Hour), now.Add(time.Hour)); ok || err != nil {
+	if _, ok, err := s.Cursors.Claim(t.Context(), r.ID, now.Add(time.Hour), now.Add(time.Hour)); ok || err != nil {
 		t.Errorf("claimed after the end: %t, %v", ok, err)
 	}
 }
@@ -111,7 +111,7 @@ func TestAlertsOnce(t *testing.T) {
 			all.Go(func() {
 				a := pgwebhook.Alert{Org: org, Kind: kind, About: room, At: at, Quiet: time.Minute,
 					Deliveries: []pgwebhook.Delivery{delivery(pgwebhook.Mail)}}
-				if err := s.Send(t.Context(), pgwebhook.Outgoing{Alerts: []pgwebhook.Alert{a}}); err != nil {
+				if err := s.Outbox.Add(t.Context(), pgwebhook.Outgoing{Alerts: []pgwebhook.Alert{a}}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -142,10 +142,10 @@ func TestSince(t *testing.T) {
 		t.Helper()
 		a := pgwebhook.Alerts{Org: org, Emails: append([]string{}, emails...), Endpoints: []uuid.UUID{},
 			Kinds: []string{"a"}, NoShows: 30, Since: at}
-		if err := s.SetAlerts(t.Context(), a); err != nil {
+		if err := s.AlertSettings.Set(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Alerts(t.Context(), org)
+		got, err := s.AlertSettings.Get(t.Context(), org)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +153,7 @@ func TestSince(t *testing.T) {
 	}
 	isFollowed := func() bool {
 		t.Helper()
-		_, ok, err := s.Claim(t.Context(), r.ID, now, now.Add(time.Hour))
+		_, ok, err := s.Cursors.Claim(t.Context(), r.ID, now, now.Add(time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +171,7 @@ func TestSince(t *testing.T) {
 		{3, nil, 1, true},
 		{4, []string{"a@example.com"}, 4, false},
 	} {
-		if err := s.Begin(t.Context(), r, pgwebhook.Cursor{State: []byte(`{}`)}, now); err != nil {
+		if err := s.Cursors.Begin(t.Context(), r, pgwebhook.Cursor{State: []byte(`{}`)}, now); err != nil {
 			t.Fatal(err)
 		}
 		if since := set(now.Add(c.at*time.Minute), c.emails...); !since.Equal(now.Add(c.since * time.Minute)) {
@@ -192,10 +192,10 @@ func TestMostEndpoints(t *testing.T) {
 	refused := 0
 	for range 8 {
 		all.Go(func() {
-			err := s.InsertEndpoint(t.Context(), endpoint(uuid.New()), 3)
+			err := s.Endpoints.Insert(t.Context(), endpoint(uuid.New()), 3)
 			mu.Lock()
 			defer mu.Unlock()
-			if errors.Is(err, pgwebhook.ErrTooMany) {
+			if errors.Is(err, pgwebhook.ErrTooManyEndpoints) {
 				refused++
 			} else if err != nil {
 				t.Error(err)
@@ -203,7 +203,7 @@ func TestMostEndpoints(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if list, err := s.Endpoints(t.Context(), org); err != nil || len(list) != 3 || refused != 5 {
+	if list, err := s.Endpoints.List(t.Context(), org); err != nil || len(list) != 3 || refused != 5 {
 		t.Errorf("%d endpoints, %d refused, %v", len(list), refused, err)
 	}
 }
@@ -213,14 +213,14 @@ func TestMostEndpoints(t *testing.T) {
 func TestTakeOnce(t *testing.T) {
 	t.Parallel()
 	s, id := store(t), uuid.New()
-	if err := s.InsertEndpoint(t.Context(), endpoint(id), 3); err != nil {
+	if err := s.Endpoints.Insert(t.Context(), endpoint(id), 3); err != nil {
 		t.Fatal(err)
 	}
 	out := pgwebhook.Outgoing{}
 	for range 20 {
 		out.Deliveries = append(out.Deliveries, delivery(id), delivery(pgwebhook.Mail))
 	}
-	if err := s.Send(t.Context(), out); err != nil {
+	if err := s.Outbox.Add(t.Context(), out); err != nil {
 		t.Fatal(err)
 	}
 	limits := pgwebhook.Limits{Now: now, Until: now.Add(time.Minute), Lane: 4, Healthy: 32, Failing: 16}
@@ -229,7 +229,7 @@ func TestTakeOnce(t *testing.T) {
 	taken := map[uuid.UUID]pgwebhook.Taken{}
 	for range 8 {
 		all.Go(func() {
-			list, err := s.Take(t.Context(), limits)
+			list, err := s.Outbox.Take(t.Context(), limits)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -255,17 +255,17 @@ func TestTakeOnce(t *testing.T) {
 		t.Errorf("lanes %v", lanes)
 	}
 	for _, d := range taken { // one is finished late, while another node has it
-		again, err := s.Take(t.Context(), pgwebhook.Limits{Now: limits.Until, Until: limits.Until.Add(time.Minute),
+		again, err := s.Outbox.Take(t.Context(), pgwebhook.Limits{Now: limits.Until, Until: limits.Until.Add(time.Minute),
 			Lane: 40, Healthy: 80})
 		if err != nil || len(again) != 40 {
 			t.Fatalf("after the lease %d, %v", len(again), err)
 		}
 		due := now.Add(time.Hour)
-		if _, err := s.Finish(t.Context(), d.Delivery, pgwebhook.Attempt{Number: 1, At: now, Error: "late"},
+		if _, err := s.Outbox.Finish(t.Context(), d.Delivery, pgwebhook.Attempt{Number: 1, At: now, Error: "late"},
 			&due); err != nil {
 			t.Fatal(err)
 		}
-		if got, log, err := s.Delivery(t.Context(), org, d.ID); err != nil || !got.Due.Equal(now) || len(log) != 1 {
+		if got, log, err := s.Outbox.Get(t.Context(), org, d.ID); err != nil || !got.Due.Equal(now) || len(log) != 1 {
 			t.Errorf("%+v, %v, %v", got, log, err)
 		}
 		break

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Listener is an organization whose rooms are followed from a time on.
@@ -28,8 +29,12 @@ type Room struct {
 	State       []byte // JSON
 }
 
+// Cursors stores the positions up to which transcripts have been followed, in the table
+// transcript_cursors.
+type Cursors struct{ pool *pgxpool.Pool }
+
 // Rooms returns the listeners' rooms whose end has not been processed.
-func (s *Store) Rooms(ctx context.Context, listeners []Listener) ([]Room, error) {
+func (s *Cursors) Rooms(ctx context.Context, listeners []Listener) ([]Room, error) {
 	orgs, since := make([]uuid.UUID, len(listeners)), make([]time.Time, len(listeners))
 	for i, l := range listeners {
 		orgs[i], since[i] = l.Org, l.Since
@@ -57,7 +62,7 @@ type Cursor struct {
 }
 
 // Begin stores the first cursor of a room, unless it has one.
-func (s *Store) Begin(ctx context.Context, r Room, c Cursor, now time.Time) error {
+func (s *Cursors) Begin(ctx context.Context, r Room, c Cursor, now time.Time) error {
 	_, err := s.pool.Exec(ctx, `insert into transcript_cursors (room_id, org_id, next, state, done, looked_at)
 		values ($1, $2, $3, $4, $5, $6)
 		on conflict do nothing`, r.ID, r.Org, int64(c.Next), c.State, c.Done, now.Add(-time.Hour)) //nolint:gosec // below 2^63
@@ -67,9 +72,9 @@ func (s *Store) Begin(ctx context.Context, r Room, c Cursor, now time.Time) erro
 	return nil
 }
 
-// Claim claims the cursor of a room for [Store.Advance]. It returns false if the room is done, or
+// Claim claims the cursor of a room for [Cursors.Advance]. It returns false if the room is done, or
 // was claimed by a node after latest.
-func (s *Store) Claim(ctx context.Context, room uuid.UUID, now, latest time.Time) (c Cursor, ok bool, err error) {
+func (s *Cursors) Claim(ctx context.Context, room uuid.UUID, now, latest time.Time) (c Cursor, ok bool, err error) {
 	var next int64
 	err = s.pool.QueryRow(ctx, `update transcript_cursors set looked_at = $2 where room_id = $1 and looked_at <= $3
 		and not done
@@ -86,8 +91,8 @@ func (s *Store) Claim(ctx context.Context, room uuid.UUID, now, latest time.Time
 
 // Advance moves a claimed cursor and stores the resulting deliveries and alerts in one transaction.
 // It has no effect if another node has claimed or moved the cursor since.
-func (s *Store) Advance(ctx context.Context, room uuid.UUID, was, c Cursor, out Outgoing) error {
-	return s.write(ctx, "follow room", func(tx pgx.Tx) error {
+func (s *Cursors) Advance(ctx context.Context, room uuid.UUID, was, c Cursor, out Outgoing) error {
+	return write(ctx, s.pool, "follow room", func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `update transcript_cursors set next = $2, state = $3, done = $4
 			where room_id = $1 and next = $5 and looked_at = $6 and not done`,
 			room, int64(c.Next), c.State, c.Done, int64(was.Next), was.looked) //nolint:gosec // below 2^63
@@ -96,47 +101,4 @@ func (s *Store) Advance(ctx context.Context, room uuid.UUID, was, c Cursor, out 
 		}
 		return out.insert(ctx, tx)
 	})
-}
-
-// Outgoing holds deliveries and alerts to store.
-type Outgoing struct {
-	Deliveries []Delivery
-	Alerts     []Alert
-}
-
-// Alert is sent unless one of the same kind and subject was sent within Quiet.
-type Alert struct {
-	Org        uuid.UUID
-	Kind       string
-	About      string // subject of the alert, such as a room's slug; "": none
-	At         time.Time
-	Quiet      time.Duration // minimum interval between alerts about the same
-	Deliveries []Delivery
-}
-
-// insert stores the deliveries and alerts.
-func (o *Outgoing) insert(ctx context.Context, tx pgx.Tx) error {
-	if err := insertDeliveries(ctx, tx, o.Deliveries); err != nil {
-		return err
-	}
-	for _, a := range o.Alerts {
-		tag, err := tx.Exec(ctx, `insert into alerts_sent (org_id, kind, room, at) values ($1, $2, $3, $4)
-			on conflict (org_id, kind, room) do update set at = $4
-			where alerts_sent.at <= $5`, a.Org, a.Kind, a.About, a.At, a.At.Add(-a.Quiet))
-		if err != nil {
-			return err
-		}
-		if tag.RowsAffected() == 0 {
-			continue
-		}
-		if err := insertDeliveries(ctx, tx, a.Deliveries); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Send stores deliveries and alerts.
-func (s *Store) Send(ctx context.Context, o Outgoing) error {
-	return s.write(ctx, "store deliveries", func(tx pgx.Tx) error { return o.insert(ctx, tx) })
 }
