@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/connector/internal/session"
 )
 
-// sessions extends and ends sessions at this node, and has their rooms or gates told.
+// sessions extends and ends sessions at this node, and reports that to their rooms or gates.
 type sessions struct {
 	store   *session.Store
 	sockets *sockets

@@ -46,11 +46,11 @@ type Case struct {
 	//	begun      passed on, with the cookie of an unqueued session
 	//	left       passed on, and the cookie is removed
 	//	page       4xx with a page of the connector
-	//	told       4xx with JSON for a script
+	//	json       4xx with JSON for a script
 	//	refused    any 4xx that does not send to a room, or no response
 	//	fault      5xx of the server that the connector runs in
 	//	connector  200 from the connector
-	//	led        303 to Location without a cookie
+	//	redirect   303 to Location without a cookie
 	//	ended      204 from the connector, removing exactly the cookies in Ends
 	Want   string `json:"want"`
 	Status int    `json:"status"`
@@ -193,7 +193,7 @@ func (s *suite) check(t *testing.T, c *Case, r reply) {
 	t.Helper()
 	location, back := s.returnTarget(r)
 	got := s.kind(r)
-	if c.Want != got && (got == "page" || got == "told") {
+	if c.Want != got && (got == "page" || got == "json") {
 		got = "refused"
 	}
 	if got != c.Want || r.status != c.Status || c.Location != "" && s.path(location) != c.Location {
@@ -261,7 +261,7 @@ func (s *suite) kind(r reply) string {
 	case r.status == http.StatusSeeOther && hasCookie:
 		return "entered"
 	case r.status == http.StatusSeeOther:
-		return "led"
+		return "redirect"
 	case r.status == http.StatusOK:
 		return "connector"
 	case failureKind(r) != "":
@@ -269,7 +269,7 @@ func (s *suite) kind(r reply) string {
 	case isPage(r):
 		return "page"
 	case isScriptRefusal(r):
-		return "told"
+		return "json"
 	case r.status != 0 && r.status < 400:
 		return "unknown"
 	case r.status >= 500 && r.status != http.StatusNotImplemented && r.status != http.StatusHTTPVersionNotSupported:

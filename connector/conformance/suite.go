@@ -175,7 +175,7 @@ func (s *suite) forgeries(t *testing.T) map[string]string {
 		"elsewhere":   s.sign(eddsa, s.private, s.claims(s.URL()+"2"), nil),
 		"other-site":  s.sign(eddsa, s.private, with("aud", "queue.example.net/r/sale"), nil),
 		"mixed":       s.sign(eddsa, s.private, with("aud", strings.TrimPrefix(s.Net(), "http://")), nil),
-		"nobody":      s.sign(eddsa, s.private, with("sub", "me"), nil),
+		"notuuid":     s.sign(eddsa, s.private, with("sub", "me"), nil),
 		"id-path":     s.sign(eddsa, s.private, with("jti", "../../market/passes/x"), nil),
 	}
 }

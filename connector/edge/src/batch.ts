@@ -23,11 +23,11 @@ interface Waiting {
 export class Batches {
   readonly #runtime: Runtime;
   readonly #waiting = new Map<string, Waiting>();
-  readonly #told: (kind: Kind, session: Session, said: unknown) => void;
+  readonly #onResult: (kind: Kind, session: Session, said: unknown) => void;
 
-  /** told is called with a room's word for a session: "ok", "over" or "invalid". */
-  constructor(runtime: Runtime, told: (kind: Kind, session: Session, said: unknown) => void) {
-    [this.#runtime, this.#told] = [runtime, told];
+  /** onResult is called with a room's word for a session: "ok", "over" or "invalid". */
+  constructor(runtime: Runtime, onResult: (kind: Kind, session: Session, said: unknown) => void) {
+    [this.#runtime, this.#onResult] = [runtime, onResult];
   }
 
   /** add queues an update, sent after the given time at most. False: the queue is full. */
@@ -69,7 +69,7 @@ export class Batches {
       return true;
     }
     const said = readJSON(answer.body);
-    for (const kind of ["touch", "release"] as const) all[kind].forEach((session, i) => this.#told(kind, session, listOf(said[kind])[i]));
+    for (const kind of ["touch", "release"] as const) all[kind].forEach((session, i) => this.#onResult(kind, session, listOf(said[kind])[i]));
     return true;
   }
 }

@@ -121,7 +121,7 @@ export class Connector {
   readonly counts = Object.fromEntries(counted.map((name) => [name, 0])) as Record<(typeof counted)[number], number>;
   #state: State | undefined;
   #pulled = -Infinity;
-  readonly #told = new Map<string, number>(); // times of warnings, by text
+  readonly #warnedAt = new Map<string, number>(); // times of warnings, by text
 
   constructor(options: Options) {
     if (options.key.length < 32) throw new Error("the cookie key must have at least 32 random bytes");
@@ -365,8 +365,8 @@ export class Connector {
 
   /** warn logs a warning about requests, once a minute. */
   warn(text: string, detail: Record<string, unknown>): void {
-    if (this.now() - (this.#told.get(text) ?? -Infinity) < logInterval) return;
-    this.#told.set(text, this.now());
+    if (this.now() - (this.#warnedAt.get(text) ?? -Infinity) < logInterval) return;
+    this.#warnedAt.set(text, this.now());
     this.#runtime.log("warn", text, detail);
   }
 

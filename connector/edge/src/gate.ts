@@ -130,8 +130,8 @@ export class Gate {
     return { started: started.slice(0, most), active: active.slice(0, most), ended: ended.slice(0, most), turned };
   }
 
-  /** heard stores a reply, and removes the news that the server has received. */
-  heard(reply: GateReply, share: number, news: GateNews, now: number): void {
+  /** update stores a reply, and removes the news that the server has received. */
+  update(reply: GateReply, share: number, news: GateNews, now: number): void {
     [this.reply, this.at, this.tried] = [reply, now, now];
     this.#share = share - this.#begun;
     for (const kind of kinds) this.#news[kind] = this.#news[kind].slice(news[kind].length);

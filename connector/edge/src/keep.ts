@@ -12,7 +12,7 @@ const year = 31_536_000; // seconds
 
 /**
  * inCache stores a text in the data center's cache for Workers. The key must be an
- * address of the Worker's own host; nobody can request this one, because connectors
+ * address of the Worker's own host; no client can request this one, because connectors
  * answer all paths that begin like it.
  */
 export function inCache(origin: string, rulesURL: string): Keep {

@@ -76,7 +76,7 @@ export default {
     try {
       connector = connectorOf(env, request);
     } catch (error) {
-      console.error("proofline: nobody gets in until this is put right:", String(error));
+      console.error("proofline: no visitor gets in until this is fixed:", String(error));
       return retryLater(request);
     }
     const client = request.headers.get("CF-Connecting-IP") ?? "";

@@ -50,7 +50,7 @@ export class Reporter {
   readonly #warned = new Map<string, string>(); // last complaint about the replies, by room URL
   #refused = ""; // error of the latest report; empty: it was accepted
   tokenEnds: number | undefined; // undefined: never, or unknown
-  #tokenTold = -Infinity; // time of the last warning about the token
+  #tokenWarned = -Infinity; // time of the last warning about the token
 
   /** over is called with sessions that ended elsewhere. */
   constructor(to: ReportTarget, runtime: Runtime, counts: Record<string, number>, over: (pass: string) => void) {
@@ -93,11 +93,11 @@ export class Reporter {
   async #report(reported: ReportedRules): Promise<void> {
     const turn = ++this.#turn;
     [this.#made, this.#busyUntil] = [this.#runtime.now(), this.#runtime.now() + callTimeout];
-    const told = this.#take(reported);
+    const sent = this.#take(reported);
     try {
-      const answer = await this.#ask(reported, told);
-      if (turn === this.#turn) this.#hear(answer, told);
-      this.#hearToken(answer["token_ends"]);
+      const answer = await this.#ask(reported, sent);
+      if (turn === this.#turn) this.#apply(answer, sent);
+      this.#storeTokenEnd(answer["token_ends"]);
       this.#counts["reports"] = (this.#counts["reports"] ?? 0) + 1;
       this.#refused = "";
     } catch (error) {
@@ -105,7 +105,7 @@ export class Reporter {
       this.#refused = String(error);
     } finally {
       if (turn === this.#turn) this.#busyUntil = 0;
-      for (const { rm } of told) rm.roomState.gate.tried = this.#runtime.now();
+      for (const { rm } of sent) rm.roomState.gate.tried = this.#runtime.now();
     }
   }
 
@@ -123,9 +123,9 @@ export class Reporter {
     });
   }
 
-  async #ask({ name, version, rooms }: ReportedRules, told: { body: object }[]): Promise<Record<string, unknown>> {
+  async #ask({ name, version, rooms }: ReportedRules, sent: { body: object }[]): Promise<Record<string, unknown>> {
     this.#node ||= base64url(toBytes(newID()));
-    const said = { node: this.#node, site: name, kind: "edge", version: buildVersion, counts: withObserved(this.#counts, rooms, this.#runtime.now()), rooms: told.map(({ body }) => body) };
+    const said = { node: this.#node, site: name, kind: "edge", version: buildVersion, counts: withObserved(this.#counts, rooms, this.#runtime.now()), rooms: sent.map(({ body }) => body) };
     const body = `{"rules_version":${version},` + JSON.stringify(said).slice(1); // JSON.stringify does not support bigint
     const headers = { Authorization: `Bearer ${this.#to.token}`, "Content-Type": "application/json" };
     const answer = await this.#runtime.ask(outgoing(`${this.#to.server}/v1/connectors/report`, { method: "POST", headers, body }));
@@ -135,17 +135,17 @@ export class Reporter {
     return readJSON(text);
   }
 
-  /** hear applies the reply for each room. */
-  #hear(answer: Record<string, unknown>, told: { rm: RoomClient; news: GateNews }[]): void {
+  /** apply applies the reply for each room. */
+  #apply(answer: Record<string, unknown>, sent: { rm: RoomClient; news: GateNews }[]): void {
     for (const each of listOf(answer["rooms"])) {
       const said = (each ?? {}) as Record<string, unknown>;
-      const found = told.find(({ rm }) => rm.room.url === said["room"]);
+      const found = sent.find(({ rm }) => rm.room.url === said["room"]);
       const reply = gateReplyOf(said);
       if (!found) continue;
       const { roomState } = found.rm;
       const { gate, failOpen } = roomState;
       roomState.returns = returnsOf(said) ?? roomState.returns;
-      if (reply) gate.heard(reply, Number(said["share"]), found.news, this.#runtime.now());
+      if (reply) gate.update(reply, Number(said["share"]), found.news, this.#runtime.now());
       this.#warnOnce(found.rm, reply ? "" : String(said["error"] ?? "no gate"));
       for (const id of listOf(said["over"]).slice(0, maxOver)) this.#end(gate, id);
       for (const interval of failOpen) if (listOf(said["recorded"]).includes(interval.id)) interval.isRecorded = true;
@@ -158,12 +158,12 @@ export class Reporter {
     this.#warned.set(room.url, error);
   }
 
-  /** hearToken stores the token's expiry, and warns once a day before it. */
-  #hearToken(ends: unknown): void {
+  /** storeTokenEnd stores the token's expiry, and warns once a day before it. */
+  #storeTokenEnd(ends: unknown): void {
     const now = this.#runtime.now();
     this.tokenEnds = isCount(ends) && ends > 0 && ends <= lastTime ? ends : undefined;
-    if (this.tokenEnds === undefined || this.tokenEnds - now > tokenSoon || now - this.#tokenTold < day) return;
-    this.#tokenTold = now;
+    if (this.tokenEnds === undefined || this.tokenEnds - now > tokenSoon || now - this.#tokenWarned < day) return;
+    this.#tokenWarned = now;
     this.#runtime.log("warn", "server token expires soon: replace it", { ends: new Date(this.tokenEnds).toISOString() });
   }
 

@@ -13,8 +13,8 @@ interface Batch {
 
 /** Bench is a room that receives batches, and the queue for it. */
 class Bench {
-  heard: Batch[] = [];
-  told: string[] = [];
+  received: Batch[] = [];
+  results: string[] = [];
   status = 200;
   now = 0;
   under: Promise<unknown>[] = [];
@@ -29,14 +29,14 @@ class Bench {
         assert.deepEqual([request.method, request.headers.get("Content-Type"), request.headers.get("Authorization")], ["POST", "application/json", null]);
         const batch = (await request.json()) as Batch;
         if (this.status !== 200) return new Response("", { status: this.status });
-        this.heard.push(batch);
+        this.received.push(batch);
         const say = (token: string) => (token.startsWith("over") ? "over" : "ok");
         return Response.json({ touch: batch.touch.map(say), release: batch.release.map(say) });
       },
       now: () => this.now,
       log: () => {},
     };
-    this.batches = new Batches(this.#world, (kind, session, said) => this.told.push(`${kind} ${session.token} ${String(said)}`));
+    this.batches = new Batches(this.#world, (kind, session, said) => this.results.push(`${kind} ${session.token} ${String(said)}`));
   }
 
   async open(): Promise<this> {
@@ -51,7 +51,7 @@ class Bench {
   }
 
   get sizes(): number[] {
-    return this.heard.map(({ touch, release }) => touch.length + release.length);
+    return this.received.map(({ touch, release }) => touch.length + release.length);
   }
 
   async settle(): Promise<void> {
@@ -65,13 +65,13 @@ test("updates within a second share a batch", async () => {
   b.add("release", "b");
   b.add("touch", "over c");
   assert.equal(b.under.length, 1, "one request's work for all");
-  assert.deepEqual(b.heard, []);
+  assert.deepEqual(b.received, []);
   await b.settle();
-  assert.deepEqual(b.heard, [{ touch: ["a", "over c"], release: ["b"] }]);
-  assert.deepEqual(b.told, ["touch a ok", "touch over c over", "release b ok"]);
+  assert.deepEqual(b.received, [{ touch: ["a", "over c"], release: ["b"] }]);
+  assert.deepEqual(b.results, ["touch a ok", "touch over c over", "release b ok"]);
   b.add("touch", "d", 0);
   await b.settle();
-  assert.deepEqual(b.heard[1], { touch: ["d"], release: [] });
+  assert.deepEqual(b.received[1], { touch: ["d"], release: [] });
 });
 
 test("a full batch is sent at once", async () => {
@@ -95,11 +95,11 @@ test("updates for a room that is out of reach are sent later, up to a limit", as
   b.status = 429;
   b.add("release", "b");
   await b.settle();
-  assert.deepEqual([b.heard, b.told], [[], []]);
+  assert.deepEqual([b.received, b.results], [[], []]);
   b.status = 200;
   b.add("touch", "c");
   await b.settle();
-  assert.deepEqual(b.heard, [{ touch: ["a", "c"], release: ["b"] }]);
+  assert.deepEqual(b.received, [{ touch: ["a", "c"], release: ["b"] }]);
   b.status = 503;
   let taken = 0;
   for (let i = 0; i < 6000; i++) if (b.add("touch", `${i}`)) taken++;
@@ -109,7 +109,7 @@ test("updates for a room that is out of reach are sent later, up to a limit", as
   b.status = 200;
   assert.equal(b.add("touch", "one more"), false);
   await b.settle();
-  assert.equal(b.told.length, 3 + 5000);
+  assert.equal(b.results.length, 3 + 5000);
 });
 
 test("another request takes over work that the platform has stopped", async () => {
@@ -121,7 +121,7 @@ test("another request takes over work that the platform has stopped", async () =
   b.now += 5301;
   b.add("touch", "c");
   await b.settle();
-  assert.deepEqual(b.heard, [{ touch: ["a", "b", "c"], release: [] }]);
+  assert.deepEqual(b.received, [{ touch: ["a", "b", "c"], release: [] }]);
 });
 
 test("a room without batches", async () => {
@@ -132,6 +132,6 @@ test("a room without batches", async () => {
   b.status = 200;
   b.add("touch", "b");
   await b.settle();
-  assert.deepEqual(b.heard, [{ touch: ["b"], release: [] }], "it is not told again and again");
-  assert.deepEqual(b.told, ["touch b ok"], "nor is a session over for that");
+  assert.deepEqual(b.received, [{ touch: ["b"], release: [] }], "it is not told again and again");
+  assert.deepEqual(b.results, ["touch b ok"], "nor is a session over for that");
 });

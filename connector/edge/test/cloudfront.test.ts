@@ -52,11 +52,11 @@ test("CloudFront", async () => {
     const slid = await receive(through, page);
     assert.equal(slid.headers["set-cookie"]?.length, 2);
     assert.match(slid.headers["set-cookie"]?.[1]?.value ?? "", /^__Host-proofline-pass\.sale=.+; Path=\//);
-    assert.equal(queue.heard.at(-1), "touch");
+    assert.equal(queue.received.at(-1), "touch");
     const released = await receive(visit, { ...page, headers: { "proofline-command": [{ key: "Proofline-Command", value: "release" }] } });
     assert.equal(released.headers["proofline-command"], undefined);
     assert.match(released.headers["set-cookie"]?.[0]?.value ?? "", /Max-Age=0/);
-    assert.equal(queue.heard.at(-1), "release");
+    assert.equal(queue.received.at(-1), "release");
     assert.ok(isAnswer(await send(visit)), "released");
   } finally {
     queue.server?.close();
@@ -80,7 +80,7 @@ test("unqueued sessions at CloudFront", async () => {
     const said = Object.entries(through.headers).filter(([name]) => name.startsWith("x-proofline-")).map(([name, [header]]) => [name, header?.value]);
     assert.deepEqual(said.map(([name]) => name).sort(), ["x-proofline-begun", "x-proofline-room"]);
     const [report] = queue.reports.slice(-1);
-    assert.equal(report?.rooms[0]?.started?.length, 1, "the server has heard when the function ends");
+    assert.equal(report?.rooms[0]?.started?.length, 1, "the server has the report when the function ends");
     const answer = await viewerResponse({ Records: [{ cf: { request: through, response: page } }] });
     const cookie = answer.headers["set-cookie"]?.[0]?.value.split(";")[0] ?? "";
     assert.match(cookie, /^__Host-proofline-pass\.sale=[\w-]+$/);
@@ -89,7 +89,7 @@ test("unqueued sessions at CloudFront", async () => {
     const again = await viewerRequest({ Records: [{ cf: { request: visit } }] });
     assert.ok(!isAnswer(again) && again.headers["x-proofline-begun"] === undefined);
     assert.equal((await viewerResponse({ Records: [{ cf: { request: again, response: page } }] })).headers["set-cookie"], undefined);
-    assert.equal(queue.reports.length, before, "there is nothing to tell, and so nobody waits for that");
+    assert.equal(queue.reports.length, before, "there is nothing to report, and no response waits for it");
     const forged = { ...visit, headers: { ...asked("/tickets").headers, "x-proofline-begun": [{ value: cookie.split("=")[1]?.replace(/.$/, "") ?? "" }] } };
     assert.equal((await viewerResponse({ Records: [{ cf: { request: forged, response: page } }] })).headers["set-cookie"], undefined);
     await viewerResponse({ Records: [{ cf: { request: again, response: { ...page, headers: { ...page.headers, "proofline-command": [{ value: "release" }] } } } }] });

@@ -41,7 +41,7 @@ withShop("a pass is redeemed once, and removed from the URL", async (s) => {
   assert.equal(got.body, "two tickets");
   assert.ok(!("x_proofline_room" in got.headers) && !("x-original-url" in got.headers));
   assert.deepEqual([got.headers["x-forwarded-host"], got.headers["x-forwarded-proto"]], ["shop.example.com", "http"]);
-  s.isQueued(await s.get(`/tickets?proofline_pass=${pass}`, { "User-Agent": "another" }), "again, by somebody else");
+  s.isQueued(await s.get(`/tickets?proofline_pass=${pass}`, { "User-Agent": "another" }), "again, by another browser");
   s.isQueued(await s.get(`/tickets?proofline_pass=${pass}`, { "CF-Connecting-IP": "198.51.101.7" }), "again, from elsewhere");
   const again = await s.get(`/tickets?proofline_pass=${pass}`, session);
   assert.deepEqual([again.status, again.headers.location, again.headers["set-cookie"]], [303, "/tickets", undefined]);
@@ -119,7 +119,7 @@ withShop("invalid passes", async (s) => {
     assert.ok(answer.headers.location?.endsWith("%2Ftickets%3Fa%3D1"), what);
   }
   assert.ok(s.queue.asked <= 3, `keys were asked for ${s.queue.asked} times`);
-  assert.deepEqual(s.queue.heard, []);
+  assert.deepEqual(s.queue.received, []);
   await s.enter(changed({ exp: now - 3, aud: s.queue.url.slice(7) }));
 });
 
@@ -157,7 +157,7 @@ withShop("sessions slide, up to their latest end", async (s) => {
   }
   s.got = [];
   s.isThrough(await s.get("/tickets", session), "after an hour less a minute");
-  await eventually("touches", () => s.queue.heard.filter((what) => what === "touch").length >= 6);
+  await eventually("touches", () => s.queue.received.filter((what) => what === "touch").length >= 6);
   s.later(130_000);
   s.isQueued(await s.get("/tickets", session), "after four times its length");
 });
@@ -178,7 +178,7 @@ withShop("the site ends a session", async (s) => {
   assert.deepEqual([answer.headers["proofline-command"], answer.headers["x-other"], answer.body], [undefined, "stays", "tickets"]);
   assert.match(answer.headers["set-cookie"]?.[0] ?? "", /^__Host-proofline-pass\.sale=; Path=\/; Max-Age=0;/);
   s.isQueued(await s.get("/tickets", session));
-  await eventually("the room hears of it", () => s.queue.heard.includes("release"));
+  await eventually("the room gets the release", () => s.queue.received.includes("release"));
   assert.equal((await s.get("/about")).headers["proofline-command"], undefined);
 });
 
@@ -420,7 +420,7 @@ test("an isolate that starts while the server is down uses the data center's cop
     return statuses;
   };
   try {
-    assert.deepEqual(await statusesOf("/.proofline/rules"), [404, 200], "nobody gets what is kept");
+    assert.deepEqual(await statusesOf("/.proofline/rules"), [404, 200], "no client gets the saved rules");
     isDown = true;
     assert.deepEqual(await statusesOf("/staff"), [403, 200]);
   } finally {

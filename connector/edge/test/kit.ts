@@ -53,7 +53,7 @@ export class Queue {
   life = 900_000; // length of sessions, in milliseconds
   kid = "k1";
   keys = generateKeyPairSync("ed25519");
-  heard: string[] = []; // POST requests: paths, and touch or release for each session
+  received: string[] = []; // POST requests: paths, and touch or release for each session
   clients: (string | undefined)[] = []; // pseudonyms of redeeming clients
   said = "ok"; // word for sessions in batches
   reports: Report[] = [];
@@ -83,7 +83,7 @@ export class Queue {
         return;
       }
       if (!path.endsWith("/redeem")) return void textOf(r).then((body) => this.#post(path, r.headers, body, answer));
-      this.heard.push(path);
+      this.received.push(path);
       this.clients.push(r.headers["proofline-client"] as string | undefined);
       if (this.status) return answer(this.status);
       const id = path.split("/")[2] ?? "";
@@ -111,7 +111,7 @@ export class Queue {
     }
     if (path !== "/sessions/batch") return answer(404);
     const { touch, release } = JSON.parse(body) as { touch: string[]; release: string[] };
-    this.heard.push(...touch.map(() => "touch"), ...release.map(() => "release"));
+    this.received.push(...touch.map(() => "touch"), ...release.map(() => "release"));
     answer(this.status || 200, { touch: touch.map(() => this.said), release: release.map(() => this.said) });
   }
 

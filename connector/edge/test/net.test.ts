@@ -43,7 +43,7 @@ withNet("visitors get in while the gate is open, and stay", async (s) => {
   const seen = s.isThrough(first);
   assert.deepEqual([seen.headers["x-proofline-ticket"], seen.headers["x-proofline-room"]], [undefined, "sale"]);
   const session = { Cookie: cookieOf(first) };
-  await eventually("the server hears, though nobody else comes", () => roomOf(s.queue.reports).started.length === 1);
+  await eventually("the server gets a report without another visitor", () => roomOf(s.queue.reports).started.length === 1);
   const again = await s.get("/tickets/7", session);
   assert.equal(s.isThrough(again).headers["x-proofline-room"], "sale");
   assert.equal(again.headers["set-cookie"], undefined);
@@ -102,7 +102,7 @@ withNet("passes while the gate is open", async (s) => {
   assert.match(String(seen.headers["x-proofline-ticket"]), /^[0-9a-f-]{36}$/);
   s.later(61_000);
   cookieOf(await s.get("/tickets", session));
-  await eventually("the room hears, not the server", () => s.queue.heard.includes("touch"));
+  await eventually("the room gets a touch, and the server does not", () => s.queue.received.includes("touch"));
   assert.deepEqual(roomOf(s.queue.reports).active, []);
 });
 
@@ -115,7 +115,7 @@ withNet("a pass replaces an unqueued session, and is redeemed", async (s) => {
   assert.equal(arrived.status, 303, arrived.body);
   assert.match(String(s.isThrough(await s.get("/tickets", { Cookie: cookieOf(arrived) })).headers["x-proofline-ticket"]), /^[0-9a-f-]{36}$/);
   assert.deepEqual((await tells(s, "the end", ({ ended }) => ended.length === 1)).ended, [idIn(free.Cookie)]);
-  assert.equal(s.queue.heard.filter((path) => path.endsWith("/redeem")).length, 1);
+  assert.equal(s.queue.received.filter((path) => path.endsWith("/redeem")).length, 1);
   s.queue.gate = { ...open, gate: "shut", share: 0 };
   s.later(1001);
   await s.get("/about");
@@ -197,14 +197,14 @@ test("an unknown room is logged once", async () => {
 
 test("a gate and network limits", () => {
   const gate = new Gate();
-  const hear = (share: number) => gate.heard({ isOpen: true, perMinute: 1, maxActive: 0, nodes: 1, length: 1000 }, share, gate.take(0), 0);
-  hear(11);
+  const update = (share: number) => gate.update({ isOpen: true, perMinute: 1, maxActive: 0, nodes: 1, length: 1000 }, share, gate.take(0), 0);
+  update(11);
   for (let i = 0; i < 10; i++) gate.begin(`${i}`, 1000, 0, "a");
   assert.equal(gate.passes(0, "a"), "crowded");
-  for (let i = 0; i < 20; i++) assert.equal(gate.passes(0, ""), "begins", "nobody knows whether it is one network");
+  for (let i = 0; i < 20; i++) assert.equal(gate.passes(0, ""), "begins", "clients without an address have no network");
   gate.begin("b", 1000, 0, "b");
   assert.deepEqual([gate.passes(0, "a"), gate.passes(0, "b")], ["crowded", "turned"], "no share is left");
-  assert.deepEqual([gate.passes(6000, "a"), gate.passes(6000, "b")], ["crowded", "waits"], "nobody answers");
+  assert.deepEqual([gate.passes(6000, "a"), gate.passes(6000, "b")], ["crowded", "waits"], "no reply");
 });
 
 withNet("a session that ended at another node is refused", async (s) => {
@@ -220,7 +220,7 @@ withNet("a session that ended at another node is refused", async (s) => {
   s.got = [];
   s.isThrough(await s.get("/tickets", stays));
   assert.equal((await s.counts()).rooms["sale"]?.free, 1);
-  assert.deepEqual(roomOf(s.queue.reports).ended, [], "whoever said so knows");
+  assert.deepEqual(roomOf(s.queue.reports).ended, [], "the server reported them");
 });
 
 withNet("unqueued sessions slide, and end", async (s) => {
@@ -238,7 +238,7 @@ withNet("unqueued sessions slide, and end", async (s) => {
   s.answer = {};
   s.queue.gate = { ...open, gate: "shut" };
   assert.deepEqual((await tells(s, "the end", ({ ended }) => ended.length === 1)).ended, [id]);
-  assert.deepEqual(s.queue.heard, [], "the room has nothing to do with it");
+  assert.deepEqual(s.queue.received, [], "the room has nothing to do with it");
   s.later(1001);
   await s.get("/about");
   await eventually("it is shut", async () => (await s.get("/tickets")).status === 302);
@@ -319,7 +319,7 @@ withNet("without replies, reports are repeated, and the node decides alone", asy
   s.queue.status = 500;
   s.later(61_000);
   s.got = [];
-  s.isQueued(await s.get("/tickets"), "it was shut when the server was heard last");
+  s.isQueued(await s.get("/tickets"), "it was shut when the last reply");
 });
 
 withShop("fail-open intervals are reported", async (s) => {
@@ -338,7 +338,7 @@ withShop("fail-open intervals are reported", async (s) => {
   s.later(10_001);
   await s.get("/about");
   const failOpen = () => s.queue.reports.flatMap((report) => report.rooms[0]?.fail_open ?? []);
-  await eventually("it is told", () => failOpen().length > 0);
+  await eventually("it is reported", () => failOpen().length > 0);
   await eventually("the answer is read, and later reports have none", async () => {
     const before = s.queue.reports.length;
     s.later(10_001);

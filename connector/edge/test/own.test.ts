@@ -101,7 +101,7 @@ withShop("visitors end their sessions", async (s) => {
   assert.match(both.headers["set-cookie"]?.[0] ?? "", gone);
   s.isQueued(await s.get("/tickets", session), "the pass");
   s.isQueued(await s.get("/tickets", free), "the free session");
-  await eventually("the room hears of the pass", () => s.queue.heard.includes("release"));
+  await eventually("the pass is released at the room", () => s.queue.received.includes("release"));
   await eventually("the server of the free session", () => s.queue.reports.some(({ rooms }) => rooms[0]?.ended?.length === 1));
   assert.equal((await s.counts()).released, 2);
 

@@ -69,7 +69,7 @@ test("only URLs that wait for the room are signed", async () => {
     try {
       for (const [name, method, target, headers, want, script] of [
         ["the first visitor of an isolate", "GET", "/tickets/7?a=%20b&c=+d", nav, [`${site}/tickets/7?a=%20b&c=+d`, "signed"], undefined],
-        ["a page with a pass that is none", "GET", "/tickets?a=1&proofline_pass=x", nav, [`${site}/tickets?a=1`, "signed"], undefined],
+        ["a page with a malformed pass", "GET", "/tickets?a=1&proofline_pass=x", nav, [`${site}/tickets?a=1`, "signed"], undefined],
         ["by another name of the room", "GET", "/again", nav, [`${site}/again`, "signed"], undefined],
         ["a form on a page that waits", "POST", "/tickets", { ...nav, Referer: `${site}/tickets/form?a=1` }, [`${site}/tickets/form?a=1`, "signed"], undefined],
         ["a form on a free page", "POST", "/tickets", { ...nav, Referer: `${site}/out?url=http://evil.example.net` }, free(`${site}/out?url=http://evil.example.net`), undefined],

@@ -198,7 +198,7 @@ test("saved rules are used while the server does not respond", async () => {
   const next = begin();
   assert.deepEqual([await get(next, "/staff"), await get(next, "/")], [403, 200]);
   keep.text = undefined;
-  assert.equal(await get(begin(), "/"), 503, "nobody knows the rules");
+  assert.equal(await get(begin(), "/"), 503, "without rules");
 });
 
 test("signed rules need a key", async () => {
