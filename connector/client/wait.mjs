@@ -33,7 +33,11 @@ ${subject}
 ${at}`);
   const time = new DataView(new ArrayBuffer(8));
   time.setBigUint64(0, BigInt(at));
-  const parts = [time.buffer, await crypto.subtle.exportKey("raw", keys.publicKey), await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, keys.privateKey, signed)];
+  const parts = [
+    time.buffer,
+    await crypto.subtle.exportKey("raw", keys.publicKey),
+    await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, keys.privateKey, signed)
+  ];
   const text = parts.flatMap((part) => Array.from(new Uint8Array(part), (byte) => String.fromCharCode(byte))).join("");
   const value = btoa(text).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
   if (begun === ended) setProof(name, value);
@@ -84,7 +88,8 @@ function watch({ mode, hosts = [] } = {}) {
     if (!room) return;
     const back = isHere && header("Proofline-Return") || "";
     const join = isHere && back !== "enter" ? joinURL(room, { to: page(), to_sig: back }) : joinURL(`${origin}/.proofline/enter`, { room, to: page() });
-    if (!join || !dispatchEvent(new CustomEvent("proofline:queue", { cancelable: true, detail: { room, join } })) || window !== top) return;
+    if (!join || !dispatchEvent(new CustomEvent("proofline:queue", { cancelable: true, detail: { room, join } })) || window !== top)
+      return;
     if (mode === "dialog" || isSoon()) ask(join);
     else go(join);
   };
@@ -103,7 +108,11 @@ function watch({ mode, hosts = [] } = {}) {
   const { prototype } = XMLHttpRequest;
   prototype.send = new Proxy(prototype.send, {
     apply(send, self, args) {
-      self.addEventListener("loadend", () => look(self.responseURL, self.status, (name) => self.getResponseHeader(name)), { once: true });
+      self.addEventListener(
+        "loadend",
+        () => look(self.responseURL, self.status, (name) => self.getResponseHeader(name)),
+        { once: true }
+      );
       return Reflect.apply(send, self, args);
     }
   });
@@ -139,12 +148,18 @@ function ask(join) {
   const text = make("p", { id: "proofline-queue", textContent: question });
   dialog.setAttribute("aria-labelledby", text.id);
   dress();
-  dialog.append(text, button(yes, () => go(join)), " ", button(no, () => dialog.close()));
+  dialog.append(
+    text,
+    button(yes, () => go(join)),
+    " ",
+    button(no, () => dialog.close())
+  );
   dialog.onclose = () => {
     dialog.remove();
     isAsking = false;
     isQuiet = true;
-    for (const kind of ["click", "keydown"]) addEventListener(kind, () => isQuiet = false, { once: true, capture: true });
+    for (const kind of ["click", "keydown"])
+      addEventListener(kind, () => isQuiet = false, { once: true, capture: true });
   };
   (document.body ?? document.documentElement).append(dialog);
   dialog.showModal();
@@ -199,4 +214,4 @@ export {
   leave,
   watch
 };
-// 162874f670b70fbf
+// 17ab607333e75f57

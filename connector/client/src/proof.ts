@@ -79,7 +79,11 @@ async function prove({ name, subject, ahead, keys }: Kept): Promise<void> {
   const signed = new TextEncoder().encode(`proofline proof 1\n${subject}\n${at}`);
   const time = new DataView(new ArrayBuffer(8));
   time.setBigUint64(0, BigInt(at));
-  const parts = [time.buffer, await crypto.subtle.exportKey("raw", keys.publicKey), await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, keys.privateKey, signed)];
+  const parts = [
+    time.buffer,
+    await crypto.subtle.exportKey("raw", keys.publicKey),
+    await crypto.subtle.sign({ name: "ECDSA", hash: "SHA-256" }, keys.privateKey, signed),
+  ];
   const text = parts.flatMap((part) => Array.from(new Uint8Array(part), (byte) => String.fromCharCode(byte))).join("");
   const value = btoa(text).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
   if (begun === ended) setProof(name, value);

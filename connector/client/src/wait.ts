@@ -42,8 +42,16 @@ export function watch({ mode, hosts = [] }: Options = {}): void {
     const room = header("Proofline-Queue");
     if (!room) return;
     const back = (isHere && header("Proofline-Return")) || "";
-    const join = isHere && back !== "enter" ? joinURL(room, { to: page(), to_sig: back }) : joinURL(`${origin}/.proofline/enter`, { room, to: page() });
-    if (!join || !dispatchEvent(new CustomEvent<Queue>("proofline:queue", { cancelable: true, detail: { room, join } })) || window !== top) return;
+    const join =
+      isHere && back !== "enter"
+        ? joinURL(room, { to: page(), to_sig: back })
+        : joinURL(`${origin}/.proofline/enter`, { room, to: page() });
+    if (
+      !join ||
+      !dispatchEvent(new CustomEvent<Queue>("proofline:queue", { cancelable: true, detail: { room, join } })) ||
+      window !== top
+    )
+      return;
     if (mode === "dialog" || isSoon()) ask(join);
     else go(join);
   };
@@ -61,7 +69,11 @@ export function watch({ mode, hosts = [] }: Options = {}): void {
   const { prototype } = XMLHttpRequest;
   prototype.send = new Proxy(prototype.send, {
     apply(send, self: XMLHttpRequest, args) {
-      self.addEventListener("loadend", () => look(self.responseURL, self.status, (name) => self.getResponseHeader(name)), { once: true });
+      self.addEventListener(
+        "loadend",
+        () => look(self.responseURL, self.status, (name) => self.getResponseHeader(name)),
+        { once: true },
+      );
       return Reflect.apply(send, self, args) as void;
     },
   });
@@ -108,12 +120,18 @@ function ask(join: string): void {
   const text = make("p", { id: "proofline-queue", textContent: question });
   dialog.setAttribute("aria-labelledby", text.id);
   dress();
-  dialog.append(text, button(yes, () => go(join)), " ", button(no, () => dialog.close()));
+  dialog.append(
+    text,
+    button(yes, () => go(join)),
+    " ",
+    button(no, () => dialog.close()),
+  );
   dialog.onclose = () => {
     dialog.remove();
     isAsking = false;
     isQuiet = true;
-    for (const kind of ["click", "keydown"]) addEventListener(kind, () => (isQuiet = false), { once: true, capture: true });
+    for (const kind of ["click", "keydown"])
+      addEventListener(kind, () => (isQuiet = false), { once: true, capture: true });
   };
   (document.body ?? document.documentElement).append(dialog);
   dialog.showModal();
@@ -134,11 +152,15 @@ function dress(): void {
   document.adoptedStyleSheets = [...document.adoptedStyleSheets, sheet];
 }
 
-function make<K extends keyof HTMLElementTagNameMap>(name: K, what: Partial<HTMLElementTagNameMap[K]>): HTMLElementTagNameMap[K] {
+function make<K extends keyof HTMLElementTagNameMap>(
+  name: K,
+  what: Partial<HTMLElementTagNameMap[K]>,
+): HTMLElementTagNameMap[K] {
   return Object.assign(document.createElement(name), what);
 }
 
-const button = (textContent: string, onclick: () => void): HTMLElement => make("button", { type: "button", textContent, onclick });
+const button = (textContent: string, onclick: () => void): HTMLElement =>
+  make("button", { type: "button", textContent, onclick });
 
 /** keepProving renews proofs while the page is visible, so that connectors need not ask for one. */
 function keepProving(): void {

@@ -19,7 +19,9 @@ function unmapped(address: Address | undefined): Address | undefined {
 }
 
 function isMapped(address: Address | undefined): boolean {
-  return address?.length === 16 && address.slice(0, 10).every((b) => b === 0) && address[10] === 255 && address[11] === 255;
+  return (
+    address?.length === 16 && address.slice(0, 10).every((b) => b === 0) && address[10] === 255 && address[11] === 255
+  );
 }
 
 function parseV4(text: string): Address | undefined {
@@ -57,7 +59,8 @@ export function parseNetwork(text: string): Network | undefined {
   const [address = "", length = "", more] = text.split("/");
   const base = parseV4(address) ?? parseV6(address);
   const bits = Number(length);
-  if (!base || isMapped(base) || more !== undefined || !/^(0|[1-9][0-9]{0,2})$/.test(length) || bits > base.length * 8) return undefined;
+  if (!base || isMapped(base) || more !== undefined || !/^(0|[1-9][0-9]{0,2})$/.test(length) || bits > base.length * 8)
+    return undefined;
   return masked(base, bits).every((b, i) => b === base[i]) ? { base, bits } : undefined;
 }
 

@@ -43,7 +43,9 @@ export function agentOf(r: Request): string {
 
 /** escape encodes part of a query as HTML forms do. */
 export function escape(text: string): string {
-  return encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`).replaceAll("%20", "+");
+  return encodeURIComponent(text)
+    .replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+    .replaceAll("%20", "+");
 }
 
 /** own returns a response of the connector, which must not be cached. */
@@ -53,7 +55,12 @@ export function own(r: Request, status: number, headers: Record<string, string>,
 }
 
 /** json returns a response for scripts. */
-export function json(r: Request, status: number, body: Record<string, string>, headers: Record<string, string> = {}): Response {
+export function json(
+  r: Request,
+  status: number,
+  body: Record<string, string>,
+  headers: Record<string, string> = {},
+): Response {
   return own(r, status, { ...headers, "Content-Type": "application/json" }, JSON.stringify(body) + "\n");
 }
 

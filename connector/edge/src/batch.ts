@@ -45,7 +45,8 @@ export class Batches {
 
   /** send gathers and sends updates. Those that do not arrive stay queued. */
   async #send(rm: RoomClient, waiting: Waiting, gather: number): Promise<void> {
-    for (let at = 0; at < gather && waiting.list.length < maxBatch; at += slice) await new Promise((done) => setTimeout(done, slice));
+    for (let at = 0; at < gather && waiting.list.length < maxBatch; at += slice)
+      await new Promise((done) => setTimeout(done, slice));
     while (waiting.list.length > 0) {
       waiting.takenUntil = this.#runtime.now() + maxLate;
       const batch = waiting.list.splice(0, maxBatch);
@@ -69,7 +70,8 @@ export class Batches {
       return true;
     }
     const said = readJSON(answer.body);
-    for (const kind of ["touch", "release"] as const) all[kind].forEach((session, i) => this.#onResult(kind, session, listOf(said[kind])[i]));
+    for (const kind of ["touch", "release"] as const)
+      all[kind].forEach((session, i) => this.#onResult(kind, session, listOf(said[kind])[i]));
     return true;
   }
 }

@@ -43,7 +43,9 @@ export function lower(text: string): string {
 
 /** decodeQuery decodes part of a query. An invalid escape stays as it is. */
 export function decodeQuery(text: string): string {
-  return text.replace(/\+/g, " ").replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
+  return text
+    .replace(/\+/g, " ")
+    .replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
 }
 
 /** hasBadEscape reports whether a % does not begin a percent-escape. */

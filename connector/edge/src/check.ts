@@ -51,7 +51,8 @@ export class RequestCheck {
   async early(): Promise<Visit | Response> {
     const decision = decide(earlyRules(), this.#asked(), this.#c.now());
     if (decision.rule === malformed) return this.#block(decision);
-    if (decision.outcome !== "bypass" || this.#url.pathname.startsWith(ownPath)) return this.#c.retryPage(this.#request);
+    if (decision.outcome !== "bypass" || this.#url.pathname.startsWith(ownPath))
+      return this.#c.retryPage(this.#request);
     this.#c.counts.bypassed++;
     return { request: this.#forSite() };
   }
@@ -62,12 +63,15 @@ export class RequestCheck {
     const rm = outcome === "queue" ? state.rooms.get(room) : undefined;
     const begun = rm && (await this.#c.begun(this.#request, rm, this.#context.client));
     const session = begun ?? (rm && (await this.#c.find(this.#request, rm, this.#context.client)));
-    return rm && session ? { request: this.#request, rm, session, isNew: begun !== undefined } : { request: this.#request };
+    return rm && session
+      ? { request: this.#request, rm, session, isNew: begun !== undefined }
+      : { request: this.#request };
   }
 
   /** asked is the request for the rules, with the address that the site will get. */
   #asked() {
-    const header = (name: string): string[] => (name === "host" || name === "transfer-encoding" ? [] : this.#header(name));
+    const header = (name: string): string[] =>
+      name === "host" || name === "transfer-encoding" ? [] : this.#header(name);
     const target = isWeb(this.#url) ? this.#target() : this.#url.href; // the rules refuse it
     return { method: this.#request.method, host: this.#host(), target, header, client: this.#context.client };
   }
@@ -96,7 +100,10 @@ export class RequestCheck {
     rm.roomState.observed.add(this.#c.now());
   }
 
-  /** admitOrQueue admits a request that has a session or may start one at an open gate, and sends others to the room. */
+  /**
+   * admitOrQueue admits a request that has a session or may start one at an open gate, and sends others to the
+   * room.
+   */
   async #admitOrQueue(rm: RoomClient, state: State): Promise<Visit | Response> {
     const { client } = this.#context;
     const session = await this.#c.find(this.#request, rm, client);
@@ -106,7 +113,8 @@ export class RequestCheck {
       this.#c.counts.passed++;
       return this.#visit(rm, session);
     }
-    const free = rm.room.mode === "safety-net" ? await this.#c.pass(rm, state, client, agentOf(this.#request)) : undefined;
+    const free =
+      rm.room.mode === "safety-net" ? await this.#c.pass(rm, state, client, agentOf(this.#request)) : undefined;
     if (free) return { ...this.#visit(rm, free), isNew: true };
     return rm.roomState.since === undefined ? this.#sendToRoom(state, rm) : this.fail(rm);
   }
@@ -123,11 +131,18 @@ export class RequestCheck {
       return { request: this.#forSite() };
     }
     this.#c.counts.unavailable++;
-    return rm.room.failure === "page" && isNavigation(this.#request) ? ownPage(this.#request, this.#c.page) : retryLater(this.#request);
+    return rm.room.failure === "page" && isNavigation(this.#request)
+      ? ownPage(this.#request, this.#c.page)
+      : retryLater(this.#request);
   }
 
   /** redeemInURL redeems a pass in the URL; undefined: the check goes on without it. */
-  async #redeemInURL(state: State, decision: Decision, token: string, rest: string): Promise<Visit | Response | undefined> {
+  async #redeemInURL(
+    state: State,
+    decision: Decision,
+    token: string,
+    rest: string,
+  ): Promise<Visit | Response | undefined> {
     const issuer = state.byURL.get(issuerOf(token));
     // A room can have several names: prefer this page's.
     const rm = !issuer || this.rm?.room.url === issuer.room.url ? this.rm : issuer;
@@ -146,7 +161,8 @@ export class RequestCheck {
       if (error.why === "unreachable") await this.#c.probe(rm, this.#context); // visitors cannot influence this request
       if (error.why === "unreachable" && before) return undefined; // an existing session is enough
       if (error.why === "unreachable" && this.rm?.roomState === rm.roomState) return this.fail(this.rm);
-      if (error.why !== "pass") return this.#c.retryPage(this.#request); // another room must not trigger this one's failure mode
+      // Another room must not trigger this one's failure mode.
+      if (error.why !== "pass") return this.#c.retryPage(this.#request);
     }
     this.#c.counts.refused++;
     return undefined;
@@ -163,13 +179,19 @@ export class RequestCheck {
     const room = this.#url.searchParams.get("room");
     if (to && room !== null) return this.#waitAndEnter(state, room);
     if (to) return own(this.#request, 303, { Location: to.href });
-    return own(this.#request, 404, { "Content-Type": "text/plain; charset=utf-8" }, "to must be a page on a host that the rules name\n");
+    return own(
+      this.#request,
+      404,
+      { "Content-Type": "text/plain; charset=utf-8" },
+      "to must be a page on a host that the rules name\n",
+    );
   }
 
   /** release ends the visitor's sessions. */
   async #release(state: State): Promise<Response> {
     const answer = own(this.#request, 204, {});
-    for (const cookie of await this.#c.leave(this.#request, state, this.#context)) answer.headers.append("Set-Cookie", cookie);
+    for (const cookie of await this.#c.leave(this.#request, state, this.#context))
+      answer.headers.append("Set-Cookie", cookie);
     return answer;
   }
 
@@ -193,24 +215,44 @@ export class RequestCheck {
   #redirectAfterPass(rm: RoomClient, query: string, cookie: string): Response {
     const { headers, method } = this.#request;
     const isBrowser = headers.get("Sec-Fetch-Mode") === "navigate" && headers.get("Sec-Fetch-Dest") === "document";
-    return rm.room.bind === "browser" && method === "GET" && isBrowser ? this.#toBind(query, cookie) : this.#redirectWithoutPass(query, cookie);
+    return rm.room.bind === "browser" && method === "GET" && isBrowser
+      ? this.#toBind(query, cookie)
+      : this.#redirectWithoutPass(query, cookie);
   }
 
   /** toBind redirects a browser to bindPath, and from there to the page requested. */
   #toBind(query: string, cookie?: string): Response {
     const to = localPath(this.#url.pathname) + (query ? `?${query}` : "");
-    return own(this.#request, 303, { Location: `${bindPath}?to=${escape(to)}`, ...(cookie === undefined ? {} : { "Set-Cookie": cookie }) });
+    return own(this.#request, 303, {
+      Location: `${bindPath}?to=${escape(to)}`,
+      ...(cookie === undefined ? {} : { "Set-Cookie": cookie }),
+    });
   }
 
   /** bind ties sessions to keys (POST), or sends the page that proves possession of keys. */
   async #bind(state: State): Promise<Response> {
     if (this.#request.method === "POST") return this.#bindSessions(state);
     const to = this.#url.searchParams.get("to") ?? "";
-    if (!to || to !== localPath(to) || /[\0-\x1f\x7f]/.test(to)) return own(this.#request, 404, { "Content-Type": "text/plain; charset=utf-8" }, "to must be a path of this site\n");
+    if (!to || to !== localPath(to) || /[\0-\x1f\x7f]/.test(to))
+      return own(
+        this.#request,
+        404,
+        { "Content-Type": "text/plain; charset=utf-8" },
+        "to must be a path of this site\n",
+      );
     const visits: VisitToProve[] = [];
     for (const rm of state.rooms.values()) {
-      const session = rm.room.bind === "browser" ? (await this.#c.sessions(this.#request, rm)).find((s) => !isUnqueued(s)) : undefined;
-      if (session) visits.push({ name: rm.name, subject: await subjectOf(rm.room.url, session), room: rm.room.url, bound: session.key !== noKey });
+      const session =
+        rm.room.bind === "browser"
+          ? (await this.#c.sessions(this.#request, rm)).find((s) => !isUnqueued(s))
+          : undefined;
+      if (session)
+        visits.push({
+          name: rm.name,
+          subject: await subjectOf(rm.room.url, session),
+          room: rm.room.url,
+          bound: session.key !== noKey,
+        });
     }
     return bindPage(this.#request, to, this.#c.now(), visits);
   }
@@ -219,7 +261,8 @@ export class RequestCheck {
   async #bindSessions(state: State): Promise<Response> {
     const answer = own(this.#request, 204, {});
     for (const rm of state.rooms.values()) {
-      const session = rm.room.bind === "browser" ? await this.#c.find(this.#request, rm, this.#context.client) : undefined;
+      const session =
+        rm.room.bind === "browser" ? await this.#c.find(this.#request, rm, this.#context.client) : undefined;
       if (!session || session.key !== noKey || isUnqueued(session)) continue;
       const key = await this.#c.prove(this.#request, rm, session, pageProofTTL);
       if (key !== undefined) answer.headers.append("Set-Cookie", await this.#c.cookieOf(rm, { ...session, key }));
@@ -233,7 +276,10 @@ export class RequestCheck {
     return own(this.#request, 303, { Location: location, ...(cookie === undefined ? {} : { "Set-Cookie": cookie }) });
   }
 
-  /** returnURL returns the URL to return to. The body of a POST is lost, so that visitors return to the page before it. */
+  /**
+   * returnURL returns the URL to return to. The body of a POST is lost, so that visitors return to the page before
+   * it.
+   */
   #returnURL(): string {
     if (isNavigation(this.#request) && this.#request.method !== "POST") return this.#url.origin + this.#target();
     const referer = this.#request.headers.get("Referer") ?? "";
@@ -250,7 +296,8 @@ export class RequestCheck {
     const said = await this.#c.returns(rm, state, this.#context);
     const back = await this.#returnTarget(state, rm, page, said);
     const join = joinURL(rm.room.url, back);
-    if (isNavigation(this.#request)) return own(this.#request, this.#request.method === "POST" ? 303 : 302, { Location: join });
+    if (isNavigation(this.#request))
+      return own(this.#request, this.#request.method === "POST" ? 303 : 302, { Location: join });
     const how = back.sig && back.to === page ? back.sig : said?.isRequired && this.#hasEnter(state) ? "enter" : "";
     const shared = allowSiteOrigin(state.site, this.#url, this.#request.headers.get("Origin"));
     const headers = { [queueHeader]: rm.room.url, ...(how && { [returnHeader]: how }), ...shared };
@@ -258,15 +305,27 @@ export class RequestCheck {
   }
 
   /** returnTarget returns how to come back to a URL of this host, signed if a pass is redeemed there. */
-  async #returnTarget(state: State, rm: RoomClient, to: string, said: ReturnSigning | undefined): Promise<ReturnTarget> {
+  async #returnTarget(
+    state: State,
+    rm: RoomClient,
+    to: string,
+    said: ReturnSigning | undefined,
+  ): Promise<ReturnTarget> {
     if (!said || !to) return { to, sig: "" };
     if (this.#isQueuedFor(state, rm, to)) return { to, sig: await signReturn(said.key, rm.room.url, to) };
     if (said.isRequired && this.#hasEnter(state)) return this.#returnByEnter(state, rm, to, said);
-    if (said.isRequired && state.site.hosts.length === 0) this.#c.warn("visitors return to the room's first target only: the room requires signed return URLs, and none are signed until the rules name the site's hosts", { room: rm.name });
+    if (said.isRequired && state.site.hosts.length === 0)
+      this.#c.warn(
+        "visitors return to the room's first target only: the room requires signed return URLs, and none are signed until the rules name the site's hosts",
+        { room: rm.name },
+      );
     return { to, sig: "" };
   }
 
-  /** isQueuedFor reports whether the rules send visitors of a URL to the room. They must name hosts, because clients can send any. */
+  /**
+   * isQueuedFor reports whether the rules send visitors of a URL to the room. They must name hosts, because clients
+   * can send any.
+   */
   #isQueuedFor(state: State, rm: RoomClient, to: string): boolean {
     if (state.site.hosts.length === 0) return false;
     const { outcome, room } = decide(state.site, { ...this.#asked(), method: "GET", target: to }, this.#c.now());
@@ -279,7 +338,12 @@ export class RequestCheck {
   }
 
   /** returnByEnter returns the way back via enterPath, which redeems the pass and removes it from the URL. */
-  async #returnByEnter(state: State, rm: RoomClient, page: string, said: ReturnSigning | undefined): Promise<ReturnTarget> {
+  async #returnByEnter(
+    state: State,
+    rm: RoomClient,
+    page: string,
+    said: ReturnSigning | undefined,
+  ): Promise<ReturnTarget> {
     const to = `${this.#url.origin}${enterPath}?to=${escape(page)}`;
     return { to, sig: said && this.#hasEnter(state) ? await signReturn(said.key, rm.room.url, to) : "" };
   }
@@ -287,7 +351,13 @@ export class RequestCheck {
   /** waitAndEnter redirects to a room, and back via enterPath, for a script that knows the room's URL. */
   async #waitAndEnter(state: State, room: string): Promise<Response> {
     const rm = state.byURL.get(room);
-    if (!rm) return own(this.#request, 404, { "Content-Type": "text/plain; charset=utf-8" }, "room must be the URL of a room in the rules\n");
+    if (!rm)
+      return own(
+        this.#request,
+        404,
+        { "Content-Type": "text/plain; charset=utf-8" },
+        "room must be the URL of a room in the rules\n",
+      );
     if (rm.room.mode === "closed") return this.#refuseClosed(state, rm);
     this.#c.counts.queued++;
     const said = await this.#c.returns(rm, state, this.#context);
@@ -305,8 +375,14 @@ export class RequestCheck {
   /** block answers a request that the rules refuse. */
   #block({ rule }: Decision): Promise<Response> {
     this.#c.counts.blocked++;
-    if (rule === wrongHost) this.#c.warn("request blocked: its host is not in the hosts of the rules", { host: this.#host().slice(0, 100) });
-    const [status, error] = rule === malformed ? ([400, "malformed"] as const) : rule === wrongHost ? ([421, "host"] as const) : ([403, "blocked"] as const);
+    if (rule === wrongHost)
+      this.#c.warn("request blocked: its host is not in the hosts of the rules", { host: this.#host().slice(0, 100) });
+    const [status, error] =
+      rule === malformed
+        ? ([400, "malformed"] as const)
+        : rule === wrongHost
+          ? ([421, "host"] as const)
+          : ([403, "blocked"] as const);
     return refuse(this.#request, status, { error });
   }
 }

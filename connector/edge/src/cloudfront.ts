@@ -38,16 +38,29 @@ export function cloudFront(connector: Connector): {
         const { request } = recordOf(event);
         const asked = requestOf(request);
         if (!asked) return fromResponse(await connector.malformed(new Request("https://malformed.invalid/")));
-        const outcome = await connector.guard(asked, { client: request.clientIp, waitUntil, endsWithRequest: true, isReused: true });
-        return outcome instanceof Response ? fromResponse(outcome) : withRequest(request, outcome.request, await connector.beginning(outcome));
+        const outcome = await connector.guard(asked, {
+          client: request.clientIp,
+          waitUntil,
+          endsWithRequest: true,
+          isReused: true,
+        });
+        return outcome instanceof Response
+          ? fromResponse(outcome)
+          : withRequest(request, outcome.request, await connector.beginning(outcome));
       }),
     viewerResponse: (event) =>
       settled(async (waitUntil) => {
         const { request, response = { status: "500", headers: {} } } = recordOf(event);
         const context = { client: request.clientIp, waitUntil, endsWithRequest: true };
         const { "proofline-command": command = [], ...rest } = response.headers;
-        const answer = new Response(null, { headers: toHeaders({ "proofline-command": command, "cache-control": rest["cache-control"] ?? [] }) }); // no more is looked at, and the rest may be what Headers refuse
-        const { headers } = await connector.finish(await connector.resume(toRequest(request), context), answer, context);
+        const answer = new Response(null, {
+          headers: toHeaders({ "proofline-command": command, "cache-control": rest["cache-control"] ?? [] }),
+        }); // no more is looked at, and the rest may be what Headers refuse
+        const { headers } = await connector.finish(
+          await connector.resume(toRequest(request), context),
+          answer,
+          context,
+        );
         const cookies = [...(rest["set-cookie"] ?? []), ...(cookiesOf(headers)["set-cookie"] ?? [])];
         return { ...response, headers: { ...rest, ...(cookies.length > 0 ? { "set-cookie": cookies } : {}) } };
       }),
@@ -89,13 +102,18 @@ function requestOf(r: CloudFrontRequest): Request | undefined {
 /** toRequest returns a request without its body, which no rule needs. */
 function toRequest(r: CloudFrontRequest): Request {
   const host = r.headers["host"]?.[0]?.value ?? "";
-  return new Request(`https://${host}${r.uri}${r.querystring ? `?${r.querystring}` : ""}`, { method: r.method, headers: toHeaders(r.headers) });
+  return new Request(`https://${host}${r.uri}${r.querystring ? `?${r.querystring}` : ""}`, {
+    method: r.method,
+    headers: toHeaders(r.headers),
+  });
 }
 
 /** withRequest returns the request for the site: the one checked, with the connector's headers. */
 function withRequest(r: CloudFrontRequest, decided: Request, begun: string | undefined): CloudFrontRequest {
   const url = new URL(decided.url);
-  const headers = Object.fromEntries(Object.entries(r.headers).filter(([name]) => decided.headers.has(name) || name === "host"));
+  const headers = Object.fromEntries(
+    Object.entries(r.headers).filter(([name]) => decided.headers.has(name) || name === "host"),
+  );
   for (const key of ["X-Proofline-Ticket", "X-Proofline-Room"]) {
     const value = decided.headers.get(key);
     if (value !== null) headers[key.toLowerCase()] = [{ key, value }];
@@ -112,5 +130,9 @@ function cookiesOf(headers: Headers): CloudFrontHeaders {
 async function fromResponse(response: Response): Promise<CloudFrontResponse> {
   const headers: CloudFrontHeaders = {};
   for (const [key, value] of response.headers) if (key !== "set-cookie") headers[key] = [{ key, value }];
-  return { status: String(response.status), headers: { ...headers, ...cookiesOf(response.headers) }, body: await response.text() };
+  return {
+    status: String(response.status),
+    headers: { ...headers, ...cookiesOf(response.headers) },
+    body: await response.text(),
+  };
 }

@@ -72,7 +72,26 @@ export interface Context {
   isReused?: boolean;
 }
 
-const counted = ["bypassed", "observed", "passed", "started", "queued", "turned", "crowded", "blocked", "unavailable", "failed_open", "redeemed", "refused", "touches", "released", "dropped", "copied", "faults", "reports"] as const;
+const counted = [
+  "bypassed",
+  "observed",
+  "passed",
+  "started",
+  "queued",
+  "turned",
+  "crowded",
+  "blocked",
+  "unavailable",
+  "failed_open",
+  "redeemed",
+  "refused",
+  "touches",
+  "released",
+  "dropped",
+  "copied",
+  "faults",
+  "reports",
+] as const;
 
 /** RoomStats is the state and the counts of a room. */
 export interface RoomStats {
@@ -84,7 +103,11 @@ export interface RoomStats {
 }
 
 /** Stats are the counts of this isolate since its start. */
-export type Stats = Record<(typeof counted)[number], number> & { rulesVersion: string; tokenEnds?: number | undefined; rooms: Record<string, RoomStats> };
+export type Stats = Record<(typeof counted)[number], number> & {
+  rulesVersion: string;
+  tokenEnds?: number | undefined;
+  rooms: Record<string, RoomStats>;
+};
 
 /** Visit is a request on its way to the site. */
 export interface Visit {
@@ -105,7 +128,8 @@ export interface State {
 /** begunHeader carries a new unqueued session to finish, if that runs separately. */
 export const begunHeader = "X-Proofline-Begun";
 
-const consoleLog: Runtime["log"] = (level, text, detail) => console[level](`proofline: ${text}`, JSON.stringify(detail));
+const consoleLog: Runtime["log"] = (level, text, detail) =>
+  console[level](`proofline: ${text}`, JSON.stringify(detail));
 
 export class Connector {
   readonly #options: Options;
@@ -126,7 +150,11 @@ export class Connector {
   constructor(options: Options) {
     if (options.key.length < 32) throw new Error("the cookie key must have at least 32 random bytes");
     this.#options = options;
-    this.#runtime = { ask: options.ask ?? ((request) => fetch(request)), now: options.now ?? Date.now, log: options.log ?? consoleLog };
+    this.#runtime = {
+      ask: options.ask ?? ((request) => fetch(request)),
+      now: options.now ?? Date.now,
+      log: options.log ?? consoleLog,
+    };
     this.#signer = new Signer(options.key);
     this.#source = new Source(options, this.#runtime, options.ed25519 ?? webEd25519);
     this.#batches = new Batches(this.#runtime, (kind, session, said) => {
@@ -135,7 +163,8 @@ export class Connector {
     });
     const [server, { token }] = [serverOf(options), options];
     if (token !== undefined && server === undefined) throw new Error("give the server for the token");
-    if (token !== undefined && server !== undefined) this.#reporter = new Reporter({ server, token }, this.#runtime, this.counts, (pass) => this.#end(pass));
+    if (token !== undefined && server !== undefined)
+      this.#reporter = new Reporter({ server, token }, this.#runtime, this.counts, (pass) => this.#end(pass));
     if (this.#source.bound) this.#check(this.#source.bound);
   }
 
@@ -152,9 +181,20 @@ export class Connector {
     for (const [name, { roomState }] of this.#state?.rooms ?? []) {
       const { reply } = roomState.gate;
       const gate = reply ? { gate: reply.isOpen ? ("open" as const) : ("shut" as const) } : {};
-      rooms[name] = { downSince: roomState.since, failOpen: roomState.failOpen.map((o) => ({ ...o })), free: roomState.gate.count(this.now()), observed: roomState.observed.all, ...gate };
+      rooms[name] = {
+        downSince: roomState.since,
+        failOpen: roomState.failOpen.map((o) => ({ ...o })),
+        free: roomState.gate.count(this.now()),
+        observed: roomState.observed.all,
+        ...gate,
+      };
     }
-    return { ...this.counts, rulesVersion: String(this.#state?.version ?? 0), tokenEnds: this.#reporter?.tokenEnds, rooms };
+    return {
+      ...this.counts,
+      rulesVersion: String(this.#state?.version ?? 0),
+      tokenEnds: this.#reporter?.tokenEnds,
+      rooms,
+    };
   }
 
   /** guard returns the request for the site, or a response. An exception counts as a failure of the room. */
@@ -218,7 +258,8 @@ export class Connector {
   async #after({ rm, session, isNew }: Visit, response: Response, context: Context): Promise<string | undefined> {
     if (!rm || !session) return undefined;
     const commands = (response.headers.get("Proofline-Command") ?? "").split(",").map((c) => c.trim());
-    const isShared = /public|s-maxage/i.test(response.headers.get("Cache-Control") ?? ""); // others must not get the cookie
+    // Others must not get the cookie.
+    const isShared = /public|s-maxage/i.test(response.headers.get("Cache-Control") ?? "");
     const change = commands.includes("release") ? this.#release : isNew ? this.#begin : this.#slide;
     const cookie = await change.call(this, rm, session, isShared, context);
     if (this.#state) this.#tick(this.#state, context);
@@ -239,7 +280,9 @@ export class Connector {
     const cookies: string[] = [];
     for (const rm of rooms.values()) {
       const network = rm.room.bind === "network" ? await rm.bindOf(context.client, "") : undefined;
-      for (const session of await this.sessions(request, rm)) if (network === undefined || session.bind === network) await this.#release(rm, session, false, context); // the site's own program shows the cookie alone
+      for (const session of await this.sessions(request, rm))
+        // The site's own program shows the cookie alone.
+        if (network === undefined || session.bind === network) await this.#release(rm, session, false, context);
       if (valuesOf(request, rm.cookie).length > 0) cookies.push(expired(rm));
     }
     return cookies;
@@ -263,7 +306,8 @@ export class Connector {
   async #slide(rm: RoomClient, session: Session, isShared: boolean, context: Context): Promise<string | undefined> {
     const now = this.#runtime.now();
     const again = Math.min(touchInterval, session.length / 3);
-    if (isShared || now - session.issued < again || now - (this.#touched.get(session.pass) ?? -Infinity) < again) return undefined;
+    if (isShared || now - session.issued < again || now - (this.#touched.get(session.pass) ?? -Infinity) < again)
+      return undefined;
     const slid = { ...session, issued: now, ends: Math.min(now + session.length, session.most) };
     remember(this.#touched, session.pass, now);
     if (isUnqueued(session)) rm.roomState.gate.stay(idOf(session), slid.ends, now);
@@ -273,7 +317,13 @@ export class Connector {
 
   /** tell queues a touch or release. False: too much is queued. */
   #tell(rm: RoomClient, session: Session, kind: "touch" | "release", context: Context): boolean {
-    const isTaken = this.#batches.add(rm, kind, session, this.#waitUntil(context), context.endsWithRequest ? 0 : undefined);
+    const isTaken = this.#batches.add(
+      rm,
+      kind,
+      session,
+      this.#waitUntil(context),
+      context.endsWithRequest ? 0 : undefined,
+    );
     if (!isTaken) this.counts.dropped++;
     return isTaken;
   }
@@ -298,7 +348,8 @@ export class Connector {
 
   /** find finds the request's active session for a room, if the client may use it. */
   async find(request: Request, rm: RoomClient, client: string): Promise<Session | undefined> {
-    for (const session of await this.sessions(request, rm)) if (await this.#mayUse(request, rm, session, client)) return session;
+    for (const session of await this.sessions(request, rm))
+      if (await this.#mayUse(request, rm, session, client)) return session;
     return undefined;
   }
 
@@ -344,7 +395,9 @@ export class Connector {
   /** begun parses begunHeader. */
   async begun(request: Request, rm: RoomClient, client: string): Promise<Session | undefined> {
     const session = await this.#signer.parse(request.headers.get(begunHeader) ?? "");
-    return session && this.#isActive(session, rm) && (await this.#mayUse(request, rm, session, client)) ? session : undefined;
+    return session && this.#isActive(session, rm) && (await this.#mayUse(request, rm, session, client))
+      ? session
+      : undefined;
   }
 
   /** pass begins an unqueued session, if the gate allows it. */
@@ -355,7 +408,11 @@ export class Connector {
     const passes = gate.passes(this.now(), network); // no await from here to begin
     if (passes === "turned" || passes === "crowded") this.counts[passes]++;
     // The network may be a proxy in front of this platform.
-    if (passes === "crowded") this.warn("visitors of one network must wait: it started too many sessions within a minute", { room: rm.name, client });
+    if (passes === "crowded")
+      this.warn("visitors of one network must wait: it started too many sessions within a minute", {
+        room: rm.name,
+        client,
+      });
     if (passes !== "begins" || !gate.reply) return undefined;
     const session = rm.free(gate.reply.length, bind);
     gate.begin(idOf(session), session.ends, this.now(), network);
@@ -370,8 +427,15 @@ export class Connector {
     this.#runtime.log("warn", text, detail);
   }
 
-  /** returns says how return URLs are signed. An isolate's first visitors wait for it, unless the isolate ends with them. */
-  async returns(rm: RoomClient, state: State, { endsWithRequest, isReused }: Context): Promise<ReturnSigning | undefined> {
+  /**
+   * returns says how return URLs are signed. An isolate's first visitors wait for it, unless the isolate ends with
+   * them.
+   */
+  async returns(
+    rm: RoomClient,
+    state: State,
+    { endsWithRequest, isReused }: Context,
+  ): Promise<ReturnSigning | undefined> {
     if (!rm.roomState.returns && (!endsWithRequest || isReused)) await this.#reporter?.ready(rm, this.#reported(state));
     return rm.roomState.returns;
   }
@@ -384,8 +448,15 @@ export class Connector {
 
   /** redeem verifies and redeems a pass. It throws a Refusal. */
   async redeem(rm: RoomClient, token: string, client: string, agent: string): Promise<Session> {
-    const pass = await verify(token, rm.room, this.#runtime.now(), (id) => rm.key(id), this.#options.ed25519 ?? webEd25519);
-    const session = pass && (await rm.redeem(pass, client, agent, await this.#signer.clientOf(rm.room.url, client, agent)));
+    const pass = await verify(
+      token,
+      rm.room,
+      this.#runtime.now(),
+      (id) => rm.key(id),
+      this.#options.ed25519 ?? webEd25519,
+    );
+    const session =
+      pass && (await rm.redeem(pass, client, agent, await this.#signer.clientOf(rm.room.url, client, agent)));
     if (!session || !this.#isActive(session, rm)) throw new Refusal("pass", "no valid pass");
     return session;
   }
@@ -400,7 +471,8 @@ export class Connector {
     const again = roomState.since === undefined ? (this.#options.probe ?? defaultProbe) : probeInterval;
     if (this.#runtime.now() - roomState.probed < again) return undefined;
     const asked = rm.fetchKeys().catch((error: unknown) => {
-      if (error instanceof Refusal && error.why !== "unreachable") this.#runtime.log("warn", "cannot fetch the room's keys", { room: rm.name, error: error.message });
+      if (error instanceof Refusal && error.why !== "unreachable")
+        this.#runtime.log("warn", "cannot fetch the room's keys", { room: rm.name, error: error.message });
     });
     if (!roomState.isKnown) await asked;
     else context.waitUntil?.(asked);
@@ -437,25 +509,39 @@ export class Connector {
     if (!found) return;
     await this.#use(found);
     this.#waitUntil(context)(this.#source.save());
-    this.#runtime.log("info", "new rules", { rules: found.site.list.filter(({ name }) => !name.startsWith("default:")).length, rooms: found.site.rooms.size, version: String(found.version) });
+    this.#runtime.log("info", "new rules", {
+      rules: found.site.list.filter(({ name }) => !name.startsWith("default:")).length,
+      rooms: found.site.rooms.size,
+      version: String(found.version),
+    });
   }
 
   /** check refuses rules that these options do not support. */
   #check(site: Site): void {
     for (const [name, room] of site.rooms) {
-      if (room.failure === "page" && !this.#options.page) throw new Error(`room ${name}: a room's failure is "page": give the page`);
-      if (room.mode === "safety-net" && !this.#reporter) throw new Error(`room ${name}: the mode safety-net needs a server and a token, for reports`);
+      if (room.failure === "page" && !this.#options.page)
+        throw new Error(`room ${name}: a room's failure is "page": give the page`);
+      if (room.mode === "safety-net" && !this.#reporter)
+        throw new Error(`room ${name}: the mode safety-net needs a server and a token, for reports`);
     }
   }
 
   /** use puts rules into force, unless newer ones are. Rooms that stay keep their state. */
   async #use({ site, version }: Found): Promise<void> {
     this.#check(site);
-    const rooms = await Promise.all([...site.rooms].map(async ([name, room]) => ({ name, room, tag: await tagOf(room.url, room.origin) })));
+    const rooms = await Promise.all(
+      [...site.rooms].map(async ([name, room]) => ({ name, room, tag: await tagOf(room.url, room.origin) })),
+    );
     if (this.#state && this.#state.version > version) return;
     const next: State = { site, version, rooms: new Map(), byURL: new Map() };
     for (const { name, room, tag } of rooms) {
-      const rm = RoomClient.make(name, room, tag, next.byURL.get(room.url) ?? this.#state?.rooms.get(name), this.#runtime);
+      const rm = RoomClient.make(
+        name,
+        room,
+        tag,
+        next.byURL.get(room.url) ?? this.#state?.rooms.get(name),
+        this.#runtime,
+      );
       next.rooms.set(name, rm);
       next.byURL.set(room.url, rm);
     }
@@ -467,7 +553,10 @@ export class Connector {
 async function socketOf(response: Response & { webSocket?: unknown }): Promise<Response> {
   if (response.webSocket) return response;
   await response.body?.cancel();
-  return new Response("WebSockets are not supported here\n", { status: 501, headers: { "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store" } });
+  return new Response("WebSockets are not supported here\n", {
+    status: 501,
+    headers: { "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store" },
+  });
 }
 
 /** remember adds to a map, and drops the oldest entries. */

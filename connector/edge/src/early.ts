@@ -8,8 +8,12 @@ import { parse, type Site } from "./rules.ts";
 let early: Site | undefined;
 
 export function earlyRules(): Site {
-  const narrow = (shipped as { name: string; when: { path?: unknown } }[]).filter(({ when }) => when.path !== undefined && !isWide(when.path));
+  const narrow = (shipped as { name: string; when: { path?: unknown } }[]).filter(
+    ({ when }) => when.path !== undefined && !isWide(when.path),
+  );
   const rules = narrow.map((rule) => ({ ...rule, name: rule.name.replace("default:", "") }));
-  early ??= parse(JSON.stringify({ version: 1, defaults: "off", rules: [...rules, { name: "others", action: "block" }] }));
+  early ??= parse(
+    JSON.stringify({ version: 1, defaults: "off", rules: [...rules, { name: "others", action: "block" }] }),
+  );
   return early;
 }

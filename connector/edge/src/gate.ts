@@ -56,7 +56,10 @@ export class Gate {
     return "turned";
   }
 
-  /** isWithin reports whether one more fits into this node's part of the limits, which applies without a fresh reply. */
+  /**
+   * isWithin reports whether one more fits into this node's part of the limits, which applies without a fresh
+   * reply.
+   */
   #isWithin({ perMinute, maxActive, nodes }: GateReply, now: number): boolean {
     const part = (all: number): number => Math.ceil(all / Math.max(1, nodes));
     this.#sweep(now);
@@ -92,7 +95,10 @@ export class Gate {
     this.#live.delete(id);
   }
 
-  /** know stores when an unqueued session ends. Above the limit the oldest are dropped; the server still counts them. */
+  /**
+   * know stores when an unqueued session ends. Above the limit the oldest are dropped; the server still counts
+   * them.
+   */
   #know(id: string, ends: number, now: number): void {
     this.#sweep(now);
     this.#live.delete(id);

@@ -20,6 +20,7 @@ export function inCache(origin: string, rulesURL: string): Keep {
   const cache = (): Promise<Cache> => caches.open("proofline");
   return {
     get: async () => (await (await cache()).match(at))?.text(),
-    put: async (text) => (await cache()).put(at, new Response(text, { headers: { "Cache-Control": `max-age=${year}` } })),
+    put: async (text) =>
+      (await cache()).put(at, new Response(text, { headers: { "Cache-Control": `max-age=${year}` } })),
   };
 }

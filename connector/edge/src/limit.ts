@@ -16,9 +16,13 @@ export class NetworkStarts {
   #gone = 0; // number of dropped entries at the front
   readonly #counts = new Map<string, number>();
 
-  /** count returns the number of starts of a network. Clients without an address have the empty network, and are not counted. */
+  /**
+   * count returns the number of starts of a network. Clients without an address have the empty network, and are not
+   * counted.
+   */
   count(network: string, now: number): number {
-    for (let oldest; (oldest = this.#begun[this.#gone]) && Math.abs(now - oldest.at) >= minute; ) this.#drop(oldest.network); // or of a clock that was set back
+    for (let oldest; (oldest = this.#begun[this.#gone]) && Math.abs(now - oldest.at) >= minute;)
+      this.#drop(oldest.network); // or of a clock that was set back
     return this.#counts.get(network) ?? 0;
   }
 

@@ -37,13 +37,21 @@ export function optionsOf(env: Env): Options {
 }
 
 /** siteAt sends requests to a site at another address, such as https://origin.example.com. */
-export function siteAt(origin: string, send: (request: Request) => Promise<Response> = (request) => fetch(request)): Options["site"] {
+export function siteAt(
+  origin: string,
+  send: (request: Request) => Promise<Response> = (request) => fetch(request),
+): Options["site"] {
   const base = new URL(origin);
-  if (base.pathname !== "/" || base.search || base.username) throw new Error("PROOFLINE_ORIGIN must be an origin such as https://origin.example.com, without a path");
+  if (base.pathname !== "/" || base.search || base.username)
+    throw new Error("PROOFLINE_ORIGIN must be an origin such as https://origin.example.com, without a path");
   return async (request) => {
     const asked = new URL(request.url);
     const to = requestTo(base.origin + asked.pathname + asked.search, request);
-    if (!to) return new Response("this method does not get through here\n", { status: 501, headers: { "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store" } });
+    if (!to)
+      return new Response("this method does not get through here\n", {
+        status: 501,
+        headers: { "Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-store" },
+      });
     to.headers.set("X-Forwarded-Host", asked.host);
     to.headers.set("X-Forwarded-Proto", asked.protocol.slice(0, -1));
     return send(new Request(to, { redirect: "manual" }));
@@ -59,13 +67,23 @@ function requestTo(url: string, request: Request): Request | undefined {
   }
 }
 
-const names = ["PROOFLINE_KEY", "PROOFLINE_RULES", "PROOFLINE_RULES_URL", "PROOFLINE_SITE_KEY", "PROOFLINE_TOKEN", "PROOFLINE_SERVER", "PROOFLINE_ORIGIN", "PROOFLINE_PAGE"] as const;
+const names = [
+  "PROOFLINE_KEY",
+  "PROOFLINE_RULES",
+  "PROOFLINE_RULES_URL",
+  "PROOFLINE_SITE_KEY",
+  "PROOFLINE_TOKEN",
+  "PROOFLINE_SERVER",
+  "PROOFLINE_ORIGIN",
+  "PROOFLINE_PAGE",
+] as const;
 let made: { from: string; connector: Connector } | undefined; // one per isolate
 
 /** connectorOf returns the isolate's connector, and creates a new one when the bindings change. */
 function connectorOf(env: Env, { url }: Request): Connector {
   const from = JSON.stringify(names.map((name) => env[name]));
-  const keep = env.PROOFLINE_RULES_URL === undefined ? {} : { keep: inCache(new URL(url).origin, env.PROOFLINE_RULES_URL) };
+  const keep =
+    env.PROOFLINE_RULES_URL === undefined ? {} : { keep: inCache(new URL(url).origin, env.PROOFLINE_RULES_URL) };
   if (made?.from !== from) made = { from, connector: new Connector({ ...optionsOf(env), ...keep }) };
   return made.connector;
 }

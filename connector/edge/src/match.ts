@@ -37,7 +37,11 @@ export function compileTest(at: string, test: unknown, kind: Kind, report: Repor
   const [name = "", more] = present;
   const value = isObject(test) ? test[name] : undefined;
   const isList = name === "in" || name === "any";
-  const isFine = isList ? Array.isArray(value) && value.length > 0 : name === "not" ? isObject(value) : typeof value === "string";
+  const isFine = isList
+    ? Array.isArray(value) && value.length > 0
+    : name === "not"
+      ? isObject(value)
+      : typeof value === "string";
   const isKnown = isObject(test) && Object.keys(test).every((each) => members.includes(each));
   if (more !== undefined || !isKnown || !isFine) {
     report(at, "must have exactly one of equals, prefix, suffix, glob, in, any and not, which is not empty");
@@ -63,7 +67,8 @@ function networks(at: string, list: unknown[], report: Report): Matcher {
   for (const [i, text] of list.entries()) {
     const network = typeof text === "string" ? parseNetwork(text) : undefined;
     if (network) found.push(network);
-    else report(`${at}.in[${i}]`, "must be a network, such as 10.0.0.0/8 or 2001:db8::/32, with zeros behind its length");
+    else
+      report(`${at}.in[${i}]`, "must be a network, such as 10.0.0.0/8 or 2001:db8::/32, with zeros behind its length");
   }
   return ({ address }) => address !== undefined && found.some((network) => contains(network, address));
 }
@@ -74,11 +79,15 @@ function textTest(at: string, name: string, text: string, kind: Kind, report: Re
   const want = isPattern ? pathPattern(`${at}.${name}`, text, report) : lower(utf8(text));
   const parts = want.split("*");
   const test: (s: string) => boolean =
-    name === "equals" ? (s) => s === want
-    : name === "suffix" ? (s) => s.endsWith(want)
-    : name === "glob" ? (s) => globs(s, parts)
-    : isPattern ? (s) => isBelow(s, want)
-    : (s) => s.startsWith(want);
+    name === "equals"
+      ? (s) => s === want
+      : name === "suffix"
+        ? (s) => s.endsWith(want)
+        : name === "glob"
+          ? (s) => globs(s, parts)
+          : isPattern
+            ? (s) => isBelow(s, want)
+            : (s) => s.startsWith(want);
   return ({ texts }) => texts.some(test);
 }
 
@@ -86,7 +95,10 @@ function textTest(at: string, name: string, text: string, kind: Kind, report: Re
 function pathPattern(at: string, text: string, report: Report): string {
   const path = spelledOnce(text);
   if (path !== undefined && text.startsWith("/") && !/[?#]/.test(text)) return path;
-  report(at, "must be a path that begins with /, decoded, without query, dot segments, double slashes, ; and backslash");
+  report(
+    at,
+    "must be a path that begins with /, decoded, without query, dot segments, double slashes, ; and backslash",
+  );
   return text;
 }
 

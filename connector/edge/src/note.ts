@@ -30,10 +30,12 @@ export async function parseSiteKey(text: string): Promise<SiteKey> {
   const parts = keyForm.exec(text);
   const [, name = "", hash = "", encoded = ""] = parts ?? [];
   const bytes = fromBase64(encoded);
-  if (bytes?.length !== 33 || !bytes.startsWith(ed25519Type)) throw new NoteError("the site key must be as the console shows it: NAME+HASH+BASE64");
+  if (bytes?.length !== 33 || !bytes.startsWith(ed25519Type))
+    throw new NoteError("the site key must be as the console shows it: NAME+HASH+BASE64");
   const sum = await crypto.subtle.digest("SHA-256", toBytes(`${utf8(name)}\n${bytes}`));
   const id = fromBytes(new Uint8Array(sum)).slice(0, 4);
-  if (id !== hash.replace(/../g, (hex) => String.fromCharCode(parseInt(hex, 16)))) throw new NoteError("the site key was changed: its hash is another");
+  if (id !== hash.replace(/../g, (hex) => String.fromCharCode(parseInt(hex, 16))))
+    throw new NoteError("the site key was changed: its hash is another");
   return { name, id, key: toBytes(bytes.slice(1)) };
 }
 
@@ -41,13 +43,19 @@ export async function parseSiteKey(text: string): Promise<SiteKey> {
 export async function open(note: string, { name, id, key }: SiteKey, ed25519: Ed25519): Promise<string> {
   const end = note.lastIndexOf("\n\n");
   const [text, marks] = [note.slice(0, end + 1), note.slice(end + 2)];
-  if (end < 0 || !marks.endsWith("\n") || /[\0-\x09\x0b-\x1f]/.test(note)) throw new NoteError("these rules are no signed note");
-  const lines = marks.slice(0, -1).split("\n").map((line) => lineForm.exec(line));
+  if (end < 0 || !marks.endsWith("\n") || /[\0-\x09\x0b-\x1f]/.test(note))
+    throw new NoteError("these rules are no signed note");
+  const lines = marks
+    .slice(0, -1)
+    .split("\n")
+    .map((line) => lineForm.exec(line));
   const all = lines.map((line) => ({ by: line?.[1] ?? "", bytes: fromBase64(line?.[2] ?? "") ?? "" }));
-  if (all.length > 100 || !all.every(({ by, bytes }) => by !== "" && bytes.length >= 5)) throw new NoteError("these rules are no signed note");
+  if (all.length > 100 || !all.every(({ by, bytes }) => by !== "" && bytes.length >= 5))
+    throw new NoteError("these rules are no signed note");
   const own = all.find(({ by, bytes }) => by === name && bytes.startsWith(id));
   if (!own) throw new NoteError(`these rules are not signed by ${name}`);
-  if (own.bytes.length !== 68 || !(await ed25519(key, toBytes(own.bytes.slice(4)), toBytes(utf8(text))))) throw new NoteError(`these rules have a bad signature of ${name}`);
+  if (own.bytes.length !== 68 || !(await ed25519(key, toBytes(own.bytes.slice(4)), toBytes(utf8(text)))))
+    throw new NoteError(`these rules have a bad signature of ${name}`);
   return text;
 }
 

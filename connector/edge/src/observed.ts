@@ -23,11 +23,16 @@ const maxName = 50; // characters of a count's name
 const maxCounts = 100; // in a report
 
 /** withObserved adds the hourly counts of rooms in mode off to a report's counts. */
-export function withObserved(counts: Record<string, number>, rooms: { name: string; room: { mode: string }; roomState: { observed: Observed } }[], now: number): Record<string, number> {
+export function withObserved(
+  counts: Record<string, number>,
+  rooms: { name: string; room: { mode: string }; roomState: { observed: Observed } }[],
+  now: number,
+): Record<string, number> {
   const all = { ...counts };
   for (const { name, room, roomState } of rooms) {
     const count = `observed_hour_${name.replaceAll("-", "_")}`;
-    if (room.mode === "off" && count.length <= maxName && Object.keys(all).length < maxCounts) all[count] = roomState.observed.hour(now);
+    if (room.mode === "off" && count.length <= maxName && Object.keys(all).length < maxCounts)
+      all[count] = roomState.observed.hour(now);
   }
   return all;
 }

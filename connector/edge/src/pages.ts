@@ -14,7 +14,10 @@ type Text = { lang: string } & Record<string, string>;
 /** pageOf returns a page in one language, without the lines that lack a text. */
 function pageOf(text: Record<string, string>): string {
   const isWhole = (line: string) => [...line.matchAll(placeholder)].every(([, name = ""]) => name in text);
-  return html.filter(isWhole).map((line) => line.replace(placeholder, (_, name: string) => text[name] ?? "")).join("\n");
+  return html
+    .filter(isWhole)
+    .map((line) => line.replace(placeholder, (_, name: string) => text[name] ?? ""))
+    .join("\n");
 }
 
 const placeholder = /\{(\w+)\}/g;
@@ -35,17 +38,34 @@ function textFor(why: Why, acceptLanguage: string): Text {
 }
 
 /** refuse answers with the error's page, or to scripts with JSON. */
-export async function refuse(r: Request, status: number, said: { error: Why } & Record<string, string>, headers: Record<string, string> = {}): Promise<Response> {
+export async function refuse(
+  r: Request,
+  status: number,
+  said: { error: Why } & Record<string, string>,
+  headers: Record<string, string> = {},
+): Promise<Response> {
   if (!isNavigation(r)) return json(r, status, said, headers);
   const text = textFor(said.error, r.headers.get("Accept-Language") ?? "");
   const policy = await pagePolicy();
   const wait = headers["Retry-After"];
   const page = pageOf({ ...text, style, ...(wait === undefined ? {} : { wait }) });
-  return own(r, status, { ...headers, "Content-Type": "text/html; charset=utf-8", "Content-Language": text.lang, "Content-Security-Policy": policy }, page);
+  return own(
+    r,
+    status,
+    {
+      ...headers,
+      "Content-Type": "text/html; charset=utf-8",
+      "Content-Language": text.lang,
+      "Content-Security-Policy": policy,
+    },
+    page,
+  );
 }
 
 async function pagePolicy(): Promise<string> {
-  const sum = base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", toBytes(style)))).replace(/-/g, "+").replace(/_/g, "/");
+  const sum = base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", toBytes(style))))
+    .replace(/-/g, "+")
+    .replace(/_/g, "/");
   return `default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; style-src 'sha256-${sum}='`;
 }
 
@@ -57,13 +77,23 @@ export interface VisitToProve {
   bound: boolean; // tied to a key
 }
 
-/** bindPage is where a browser proves possession of keys. Without scripts it goes on, unless a session needs a proof. */
+/**
+ * bindPage is where a browser proves possession of keys. Without scripts it goes on, unless a session needs a
+ * proof.
+ */
 export async function bindPage(r: Request, to: string, now: number, visits: VisitToProve[]): Promise<Response> {
   const text = textFor("bind", r.headers.get("Accept-Language") ?? "");
   const policy = `${await pagePolicy()}; script-src 'self'; connect-src 'self'`;
-  const go = visits.some(({ bound }) => bound) ? "" : `<noscript><meta http-equiv="refresh" content="0;url=${escapeHTML(to)}"></noscript>`;
+  const go = visits.some(({ bound }) => bound)
+    ? ""
+    : `<noscript><meta http-equiv="refresh" content="0;url=${escapeHTML(to)}"></noscript>`;
   const page = pageOf({ ...text, style, go, data: escapeHTML(JSON.stringify({ to, now, visits })) });
-  return own(r, 200, { "Content-Type": "text/html; charset=utf-8", "Content-Language": text.lang, "Content-Security-Policy": policy }, page);
+  return own(
+    r,
+    200,
+    { "Content-Type": "text/html; charset=utf-8", "Content-Language": text.lang, "Content-Security-Policy": policy },
+    page,
+  );
 }
 
 function escapeHTML(text: string): string {

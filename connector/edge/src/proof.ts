@@ -37,7 +37,14 @@ export class Proofs {
   readonly #looks = new WeakMap<Request, number>();
 
   /** keyOf returns the thumbprint of the key of a valid proof of at most the given age; undefined: none. */
-  async keyOf(request: Request, texts: string[], url: string, session: Session, age: number, now: number): Promise<string | undefined> {
+  async keyOf(
+    request: Request,
+    texts: string[],
+    url: string,
+    session: Session,
+    age: number,
+    now: number,
+  ): Promise<string | undefined> {
     for (const text of texts) {
       const looks = this.#looks.get(request) ?? 0;
       if (looks >= maxProofsRead) break;
@@ -65,7 +72,13 @@ export class Proofs {
 
 async function isOf(proof: Uint8Array<ArrayBuffer>, text: string): Promise<boolean> {
   try {
-    const key = await crypto.subtle.importKey("raw", proof.slice(8, 73), { name: "ECDSA", namedCurve: "P-256" }, false, ["verify"]);
+    const key = await crypto.subtle.importKey(
+      "raw",
+      proof.slice(8, 73),
+      { name: "ECDSA", namedCurve: "P-256" },
+      false,
+      ["verify"],
+    );
     return await crypto.subtle.verify({ name: "ECDSA", hash: "SHA-256" }, key, proof.slice(73), toBytes(text));
   } catch {
     return false; // not a point on the curve

@@ -41,7 +41,8 @@ export class Reporter {
   readonly #runtime: Runtime;
   readonly #counts: Record<string, number>;
   readonly #ended: (pass: string) => void;
-  readonly #known = new Map<string, RoomClient>(); // rooms of the rules, and former ones with something to report, by URL
+  // Rooms of the rules, and former ones with something to report, by URL.
+  readonly #known = new Map<string, RoomClient>();
   #node = ""; // created later: some platforms have no random bytes before the first request
   #made = -Infinity; // time of the latest report
   #busyUntil = 0;
@@ -101,7 +102,8 @@ export class Reporter {
       this.#counts["reports"] = (this.#counts["reports"] ?? 0) + 1;
       this.#refused = "";
     } catch (error) {
-      if (this.#refused !== String(error)) this.#runtime.log("error", "cannot report to the server", { error: String(error) });
+      if (this.#refused !== String(error))
+        this.#runtime.log("error", "cannot report to the server", { error: String(error) });
       this.#refused = String(error);
     } finally {
       if (turn === this.#turn) this.#busyUntil = 0;
@@ -113,24 +115,43 @@ export class Reporter {
   #take(reported: ReportedRules): { rm: RoomClient; news: GateNews; body: object }[] {
     for (const [url, rm] of this.#known) if (!hasNews(rm)) this.#known.delete(url);
     const inNet = (rm: RoomClient): boolean => rm.room.mode === "safety-net";
-    for (const rm of [...reported.rooms.filter((d) => !inNet(d)), ...reported.rooms.filter(inNet)]) this.#known.set(rm.room.url, rm);
+    for (const rm of [...reported.rooms.filter((d) => !inNet(d)), ...reported.rooms.filter(inNet)])
+      this.#known.set(rm.room.url, rm);
     return [...this.#known.values()].slice(-maxRooms).map((rm) => {
       const news = rm.roomState.gate.take(Math.floor(maxIDs / this.#known.size));
       const over = rm.roomState.failOpen.filter((o) => o.until !== undefined && !o.isRecorded).slice(0, maxFailOpen);
-      const failOpen = over.map(({ id, from, until = 0, requests }) => ({ id, from, until: Math.max(until, from + 1), requests }));
-      const all = Object.entries({ ...news, fail_open: failOpen }).filter(([, value]) => (Array.isArray(value) ? value.length > 0 : value > 0));
+      const failOpen = over.map(({ id, from, until = 0, requests }) => ({
+        id,
+        from,
+        until: Math.max(until, from + 1),
+        requests,
+      }));
+      const all = Object.entries({ ...news, fail_open: failOpen }).filter(([, value]) =>
+        Array.isArray(value) ? value.length > 0 : value > 0,
+      );
       return { rm, news, body: { room: rm.room.url, mode: rm.room.mode, ...Object.fromEntries(all) } };
     });
   }
 
   async #ask({ name, version, rooms }: ReportedRules, sent: { body: object }[]): Promise<Record<string, unknown>> {
     this.#node ||= base64url(toBytes(newID()));
-    const said = { node: this.#node, site: name, kind: "edge", version: buildVersion, counts: withObserved(this.#counts, rooms, this.#runtime.now()), rooms: sent.map(({ body }) => body) };
-    const body = `{"rules_version":${version},` + JSON.stringify(said).slice(1); // JSON.stringify does not support bigint
+    const said = {
+      node: this.#node,
+      site: name,
+      kind: "edge",
+      version: buildVersion,
+      counts: withObserved(this.#counts, rooms, this.#runtime.now()),
+      rooms: sent.map(({ body }) => body),
+    };
+    // JSON.stringify does not support bigint.
+    const body = `{"rules_version":${version},` + JSON.stringify(said).slice(1);
     const headers = { Authorization: `Bearer ${this.#to.token}`, "Content-Type": "application/json" };
-    const answer = await this.#runtime.ask(outgoing(`${this.#to.server}/v1/connectors/report`, { method: "POST", headers, body }));
+    const answer = await this.#runtime.ask(
+      outgoing(`${this.#to.server}/v1/connectors/report`, { method: "POST", headers, body }),
+    );
     const text = await read(answer, maxAnswer);
-    if (answer.status === 401 || answer.status === 403) throw new Error(`status ${answer.status}: the token must belong to the organization and have the scope connect`);
+    if (answer.status === 401 || answer.status === 403)
+      throw new Error(`status ${answer.status}: the token must belong to the organization and have the scope connect`);
     if (answer.status !== 200) throw new Error(`status ${answer.status}`);
     return readJSON(text);
   }
@@ -154,7 +175,8 @@ export class Reporter {
 
   /** warnOnce logs a complaint about the replies for a room, unless it is the same as the last one. */
   #warnOnce({ name, room }: RoomClient, error: string): void {
-    if (error && error !== this.#warned.get(room.url)) this.#runtime.log("warn", "the server's reply has no valid gate for this room", { room: name, error });
+    if (error && error !== this.#warned.get(room.url))
+      this.#runtime.log("warn", "the server's reply has no valid gate for this room", { room: name, error });
     this.#warned.set(room.url, error);
   }
 
@@ -164,7 +186,9 @@ export class Reporter {
     this.tokenEnds = isCount(ends) && ends > 0 && ends <= lastTime ? ends : undefined;
     if (this.tokenEnds === undefined || this.tokenEnds - now > tokenSoon || now - this.#tokenWarned < day) return;
     this.#tokenWarned = now;
-    this.#runtime.log("warn", "server token expires soon: replace it", { ends: new Date(this.tokenEnds).toISOString() });
+    this.#runtime.log("warn", "server token expires soon: replace it", {
+      ends: new Date(this.tokenEnds).toISOString(),
+    });
   }
 
   /** end ends a session of a room here, too. */
@@ -183,9 +207,19 @@ function hasNews({ roomState }: RoomClient): boolean {
 /** gateReplyOf parses the gate in a reply; undefined: malformed. */
 function gateReplyOf(said: Record<string, unknown>): GateReply | undefined {
   const { gate } = said;
-  const [perMinute, maxActive, nodes, length, share] = ["per_minute", "max_active", "nodes", "session_ms", "share"].map((name) => said[name]);
+  const [perMinute, maxActive, nodes, length, share] = ["per_minute", "max_active", "nodes", "session_ms", "share"].map(
+    (name) => said[name],
+  );
   if (gate !== "open" && gate !== "shut") return undefined;
-  if (!isCount(perMinute) || !isCount(maxActive) || !isCount(nodes) || !isCount(length) || !isCount(share) || length === 0) return undefined;
+  if (
+    !isCount(perMinute) ||
+    !isCount(maxActive) ||
+    !isCount(nodes) ||
+    !isCount(length) ||
+    !isCount(share) ||
+    length === 0
+  )
+    return undefined;
   return { isOpen: gate === "open", perMinute, maxActive, nodes, length };
 }
 

@@ -103,7 +103,11 @@ export class RoomClient {
    * call sends a request to the room, and records whether it responded. POST requests
    * are shaped by visitors. It throws a Refusal.
    */
-  async call(method: "GET" | "POST", url: string, more: { headers?: Record<string, string>; body?: string } = {}): Promise<{ status: number; body: string }> {
+  async call(
+    method: "GET" | "POST",
+    url: string,
+    more: { headers?: Record<string, string>; body?: string } = {},
+  ): Promise<{ status: number; body: string }> {
     try {
       const response = await this.#runtime.ask(outgoing(url, { method, ...more }));
       const body = await read(response, maxAnswer);
@@ -116,7 +120,10 @@ export class RoomClient {
     }
   }
 
-  /** recordAnswer records whether the room responded. If a request shaped by a visitor fails, the next visitor probes. */
+  /**
+   * recordAnswer records whether the room responded. If a request shaped by a visitor fails, the next visitor
+   * probes.
+   */
   #recordAnswer(isShaped: boolean, error?: unknown): void {
     const [roomState, now] = [this.roomState, this.#runtime.now()];
     roomState.isKnown = true;
@@ -124,7 +131,11 @@ export class RoomClient {
     else roomState.latest = now;
     if (error !== undefined && roomState.since === undefined) {
       roomState.since = now;
-      this.#runtime.log("error", "room cannot be reached", { room: this.name, failure: this.room.failure, error: String(error) });
+      this.#runtime.log("error", "room cannot be reached", {
+        room: this.name,
+        failure: this.room.failure,
+        error: String(error),
+      });
     } else if (error === undefined && roomState.since !== undefined) {
       this.#runtime.log("info", "room can be reached again", { room: this.name, after: now - roomState.since });
       roomState.since = undefined;
@@ -141,12 +152,20 @@ export class RoomClient {
    */
   failsOpen(): boolean {
     const { roomState, room } = this;
-    if (room.failOpenAfter === undefined || roomState.since === undefined || roomState.latest - roomState.since < room.failOpenAfter) return false;
+    if (
+      room.failOpenAfter === undefined ||
+      roomState.since === undefined ||
+      roomState.latest - roomState.since < room.failOpenAfter
+    )
+      return false;
     let last = roomState.failOpen[roomState.failOpen.length - 1];
     if (!last || last.until !== undefined) {
       last = { id: base64url(toBytes(newID())), from: this.#runtime.now(), requests: 0 };
       roomState.failOpen = [...roomState.failOpen, last].slice(-maxOpenings);
-      this.#runtime.log("error", "room is out of reach: letting requests through without a pass", { room: this.name, since: roomState.since });
+      this.#runtime.log("error", "room is out of reach: letting requests through without a pass", {
+        room: this.name,
+        since: roomState.since,
+      });
     }
     last.requests++;
     return true;
@@ -179,7 +198,8 @@ export class RoomClient {
     try {
       const found = await this.#read(`${room.url}/.well-known/openid-configuration`);
       const address = isObject(found) && found["issuer"] === room.url ? found["jwks_uri"] : undefined;
-      if (typeof address !== "string" || !address.startsWith(`${room.url}/`)) throw new Refusal("pass", `keys of ${room.url}: the room names itself differently`);
+      if (typeof address !== "string" || !address.startsWith(`${room.url}/`))
+        throw new Refusal("pass", `keys of ${room.url}: the room names itself differently`);
       const keys = usableKeys(await this.#read(address));
       if (keys.size > 0) roomState.keys = keys;
     } finally {
@@ -200,18 +220,44 @@ export class RoomClient {
   /** free returns a new unqueued session. */
   free(length: number, bind: string): Session {
     const issued = this.#runtime.now();
-    return { room: this.tag, ticket: noTicket, pass: newID(), issued, ends: issued + length, most: issued + maxSlides * length, length, bind, key: noKey, token: "" };
+    return {
+      room: this.tag,
+      ticket: noTicket,
+      pass: newID(),
+      issued,
+      ends: issued + length,
+      most: issued + maxSlides * length,
+      length,
+      bind,
+      key: noKey,
+      token: "",
+    };
   }
 
-  /** redeem redeems a pass and returns the session. The same client name may do so again for 30 s. It throws a Refusal. */
+  /**
+   * redeem redeems a pass and returns the session. The same client name may do so again for 30 s. It throws a
+   * Refusal.
+   */
   async redeem(p: Pass, client: string, agent: string, name: string): Promise<Session> {
     const headers = { Authorization: `Bearer ${p.token}`, "Proofline-Client": name };
     const { status, body } = await this.call("POST", `${this.room.url}/passes/${p.id}/redeem`, { headers });
     if (status === 429 || status === 408) throw new Refusal("busy", "room is busy");
     const said = status === 200 ? answerOf(body) : undefined;
-    if (!said || said.pass !== p.id || said.most <= said.ends) throw new Refusal("pass", `redeem at ${this.name}: status ${status}`);
+    if (!said || said.pass !== p.id || said.most <= said.ends)
+      throw new Refusal("pass", `redeem at ${this.name}: status ${status}`);
     const length = Math.trunc((said.most - said.ends) / (maxSlides - 1));
-    return { room: this.tag, ticket: p.ticket, pass: p.pass, issued: this.#runtime.now(), ends: said.ends, most: said.most, length, bind: await this.bindOf(client, agent), key: noKey, token: p.token };
+    return {
+      room: this.tag,
+      ticket: p.ticket,
+      pass: p.pass,
+      issued: this.#runtime.now(),
+      ends: said.ends,
+      most: said.most,
+      length,
+      bind: await this.bindOf(client, agent),
+      key: noKey,
+      token: p.token,
+    };
   }
 }
 
@@ -219,7 +265,9 @@ function answerOf(body: string): { pass: string; ends: number; most: number } | 
   try {
     const { pass_id: pass, ends, ends_at_most: most } = JSON.parse(body) as Record<string, unknown>;
     const times = [ends, most].map((t) => (typeof t === "string" ? parseTime(t, Math.floor) : undefined));
-    return typeof pass === "string" && times[0] !== undefined && times[1] !== undefined ? { pass, ends: times[0], most: times[1] } : undefined;
+    return typeof pass === "string" && times[0] !== undefined && times[1] !== undefined
+      ? { pass, ends: times[0], most: times[1] }
+      : undefined;
   } catch {
     return undefined;
   }

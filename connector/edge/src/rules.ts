@@ -4,7 +4,17 @@ import shipped from "../../rules/defaults.json";
 import { parseAddress } from "./address.ts";
 import { decodeQuery, lower, utf8 } from "./bytes.ts";
 import { duplicate } from "./json.ts";
-import { compileTest, globs, isObject, isWide, type Json, type Kind, type Matcher, type Report, type Values } from "./match.ts";
+import {
+  compileTest,
+  globs,
+  isObject,
+  isWide,
+  type Json,
+  type Kind,
+  type Matcher,
+  type Report,
+  type Values,
+} from "./match.ts";
 import { parseTime } from "./time.ts";
 import { cut, hostName, readings, splitTarget, urlOf } from "./target.ts";
 
@@ -87,7 +97,8 @@ export function parse(text: string): Site {
 }
 
 const nameForm = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
-const hostGlob = /^([a-z0-9*_-]([a-z0-9*._-]*[a-z0-9*_-])?|[0-9a-f:*]*:[0-9a-f:*]*[:*][0-9a-f:*.]*)$/; // a name, or an IPv6 address; never a port
+// A name, or an IPv6 address; never a port.
+const hostGlob = /^([a-z0-9*_-]([a-z0-9*._-]*[a-z0-9*_-])?|[0-9a-f:*]*:[0-9a-f:*]*[:*][0-9a-f:*.]*)$/;
 const addressForm = /^(https|http):\/\/([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]*)?(\/[^?#%\\]*)?$/i;
 const loopback = /^(localhost|127\.[0-9]+\.[0-9]+\.[0-9]+|\[::1\])$/;
 const unit = { s: 1000, m: 60_000, h: 3_600_000 };
@@ -103,7 +114,8 @@ class Checker {
       this.report(at, "must be a JSON object");
       return {};
     }
-    for (const name of Object.keys(v)) if (!names.includes(name)) this.report(at ? `${at}.${name}` : name, "is no member");
+    for (const name of Object.keys(v))
+      if (!names.includes(name)) this.report(at ? `${at}.${name}` : name, "is no member");
     return Object.fromEntries(Object.entries(v).filter(([, each]) => each !== null));
   }
 
@@ -137,7 +149,8 @@ class Checker {
     const defaults = this.texts("", all, ["defaults"])["defaults"] || "on";
     if (defaults !== "on" && defaults !== "off") this.report("defaults", 'must be "on" or "off"');
     const site: Site = { hosts, rooms: new Map(), list: [] };
-    const rooms = all["rooms"] === undefined ? {} : isObject(all["rooms"]) ? all["rooms"] : this.members("rooms", all["rooms"], []);
+    const rooms =
+      all["rooms"] === undefined ? {} : isObject(all["rooms"]) ? all["rooms"] : this.members("rooms", all["rooms"], []);
     if (Object.keys(rooms).length > maxRooms) this.report("rooms", `must be at most ${maxRooms}`);
     for (const [name, room] of Object.entries(rooms)) site.rooms.set(name, this.room(name, room));
     const list = this.list("rules", all["rules"]);
@@ -152,16 +165,30 @@ class Checker {
     const names = ["url", "origin", "mode", "from", "until", "failure", "bind"];
     const said = this.texts(at, this.members(at, v ?? {}, names), names);
     const { url = "" } = said;
-    const [mode, bind, failure] = [said["mode"] || "always", said["bind"] || "browser", said["failure"] || "retry-page"];
-    const room: Room = { url, origin: this.origin(at, url, said["origin"]), mode: mode as Room["mode"], failure, bind: bind as Room["bind"] };
+    const [mode, bind, failure] = [
+      said["mode"] || "always",
+      said["bind"] || "browser",
+      said["failure"] || "retry-page",
+    ];
+    const room: Room = {
+      url,
+      origin: this.origin(at, url, said["origin"]),
+      mode: mode as Room["mode"],
+      failure,
+      bind: bind as Room["bind"],
+    };
     room.from = this.time(`${at}.from`, said["from"]);
     room.until = this.time(`${at}.until`, said["until"]);
     this.mode(at, room);
     room.failOpenAfter = failOpenAfter(failure);
     if (failure !== "retry-page" && failure !== "page" && room.failOpenAfter === undefined) {
-      this.report(`${at}.failure`, 'must be "retry-page", "page", or "fail-open-after" and a duration up to 24h, such as "fail-open-after 30s"');
+      this.report(
+        `${at}.failure`,
+        'must be "retry-page", "page", or "fail-open-after" and a duration up to 24h, such as "fail-open-after 30s"',
+      );
     }
-    if (bind !== "browser" && bind !== "network" && bind !== "none") this.report(`${at}.bind`, "must be browser, network or none");
+    if (bind !== "browser" && bind !== "network" && bind !== "none")
+      this.report(`${at}.bind`, "must be browser, network or none");
     return room;
   }
 
@@ -170,11 +197,15 @@ class Checker {
     const parts = addressForm.exec(url);
     const isSafe = parts !== null && (lower(parts[1] ?? "") === "https" || loopback.test(parts[2] ?? ""));
     if (!isSafe || url.endsWith("/") || utf8(url).length > 500 || !urlOf(url)) {
-      this.report(`${at}.url`, "must be a room's URL, such as https://queue.example.com/r/sale, with https unless it is on this machine");
+      this.report(
+        `${at}.url`,
+        "must be a room's URL, such as https://queue.example.com/r/sale, with https unless it is on this machine",
+      );
       return said ?? "";
     }
     if (!said) return url.slice(url.indexOf("//") + 2);
-    if (!/^[\x21-\x7e]{1,255}$/.test(said)) this.report(`${at}.origin`, "must be the room's origin, such as queue.example.com/r/sale");
+    if (!/^[\x21-\x7e]{1,255}$/.test(said))
+      this.report(`${at}.origin`, "must be the room's origin, such as queue.example.com/r/sale");
     return said;
   }
 
@@ -186,11 +217,14 @@ class Checker {
   }
 
   mode(at: string, r: Room): void {
-    if (!["always", "scheduled", "safety-net", "off", "closed"].includes(r.mode)) this.report(`${at}.mode`, "must be always, scheduled, safety-net, off or closed");
+    if (!["always", "scheduled", "safety-net", "off", "closed"].includes(r.mode))
+      this.report(`${at}.mode`, "must be always, scheduled, safety-net, off or closed");
     const hasTime = r.from !== undefined || r.until !== undefined;
     if (r.mode === "scheduled" && !hasTime) this.report(`${at}.mode`, "needs from, until, or both");
-    else if (r.mode !== "scheduled" && hasTime) this.report(`${at}.mode`, "must be scheduled when from or until is there");
-    else if (r.from !== undefined && r.until !== undefined && r.from >= r.until) this.report(`${at}.until`, "must be after from");
+    else if (r.mode !== "scheduled" && hasTime)
+      this.report(`${at}.mode`, "must be scheduled when from or until is there");
+    else if (r.from !== undefined && r.until !== undefined && r.from >= r.until)
+      this.report(`${at}.until`, "must be after from");
   }
 
   rules(site: Site, list: unknown[], hasDefaults: boolean): void {
@@ -199,7 +233,10 @@ class Checker {
     for (const [i, each] of list.entries()) {
       const rule = this.rule(site, `rules[${i}]`, each);
       if (rule.name === "" || utf8(rule.name).length > 100 || seen.has(rule.name) || rule.name.startsWith("default:")) {
-        this.report(`rules[${i}].name`, "must be present and unique, have at most 100 bytes and not begin with default:");
+        this.report(
+          `rules[${i}].name`,
+          "must be present and unique, have at most 100 bytes and not begin with default:",
+        );
       }
       seen.add(rule.name);
       site.list.push(rule);
@@ -211,8 +248,23 @@ class Checker {
   rule(site: Site, at: string, v: unknown): Rule {
     const all = this.members(at, v, ["name", "when", "action"]);
     const { name = "", action = "" } = this.texts(at, all, ["name", "action"]);
-    const when = this.members(`${at}.when`, all["when"] ?? {}, ["host", "path", "method", "user_agent", "network", "query", "header", "cookie"]);
-    const out: Rule = { name, action: "bypass", room: "", isWide: when["path"] === undefined || isWide(when["path"]), tests: this.tests(`${at}.when`, when) };
+    const when = this.members(`${at}.when`, all["when"] ?? {}, [
+      "host",
+      "path",
+      "method",
+      "user_agent",
+      "network",
+      "query",
+      "header",
+      "cookie",
+    ]);
+    const out: Rule = {
+      name,
+      action: "bypass",
+      room: "",
+      isWide: when["path"] === undefined || isWide(when["path"]),
+      tests: this.tests(`${at}.when`, when),
+    };
     if (action.startsWith("queue ") || action === "queue") {
       [out.action, out.room] = ["queue", action.slice(6)];
       if (!site.rooms.has(out.room)) this.report(`${at}.action`, "must name one of the rooms");
@@ -237,8 +289,10 @@ class Checker {
     one("network", "network", (v) => ({ texts: [], address: v.address }));
     one("user_agent", "text", (v) => headerValues(v, "user-agent"));
     for (const [name, test] of this.named(`${at}.query`, when["query"])) list.push((v) => test(queryValues(v, name)));
-    for (const [name, test] of this.named(`${at}.cookie`, when["cookie"])) list.push((v) => test(cookieValues(v, name)));
-    for (const [name, test] of this.named(`${at}.header`, when["header"])) list.push((v) => test(headerValues(v, name)));
+    for (const [name, test] of this.named(`${at}.cookie`, when["cookie"]))
+      list.push((v) => test(cookieValues(v, name)));
+    for (const [name, test] of this.named(`${at}.header`, when["header"]))
+      list.push((v) => test(headerValues(v, name)));
     return list;
   }
 
@@ -278,7 +332,12 @@ const strictness: Outcome[] = ["bypass", "queue", "closed", "block"];
 export function decide(site: Site, request: Request, now: number): Decision {
   const target = splitTarget(request.target);
   const host = target && hostName(target.host || request.host);
-  if (!target || host === undefined || request.method === "CONNECT" || (target.path === "*" && request.method !== "OPTIONS")) {
+  if (
+    !target ||
+    host === undefined ||
+    request.method === "CONNECT" ||
+    (target.path === "*" && request.method !== "OPTIONS")
+  ) {
     return { outcome: "block", room: "", rule: malformed };
   }
   if (site.hosts.length > 0 && !site.hosts.some((glob) => globs(host, glob.split("*")))) {
@@ -286,9 +345,17 @@ export function decide(site: Site, request: Request, now: number): Decision {
   }
   const paths = readings(target.path);
   if (!paths) return { outcome: "block", room: "", rule: malformed };
-  const view: View = { request, host, path: "", query: target.query, method: lower(request.method), address: parseAddress(request.client) };
+  const view: View = {
+    request,
+    host,
+    path: "",
+    query: target.query,
+    method: lower(request.method),
+    address: parseAddress(request.client),
+  };
   // Waiting at a gate that may be open is less strict than waiting in any case.
-  const rank = ({ outcome, room }: Decision): number => 2 * strictness.indexOf(outcome) + (outcome === "queue" && site.rooms.get(room)?.mode !== "safety-net" ? 1 : 0);
+  const rank = ({ outcome, room }: Decision): number =>
+    2 * strictness.indexOf(outcome) + (outcome === "queue" && site.rooms.get(room)?.mode !== "safety-net" ? 1 : 0);
   return paths.map((path) => first(site, { ...view, path }, now)).reduce((a, b) => (rank(b) > rank(a) ? b : a));
 }
 
@@ -297,12 +364,17 @@ function first(site: Site, view: View, now: number): Decision {
   const rule = site.list.find(({ tests }) => tests.every((test) => test(view)));
   if (!rule) return { outcome: "bypass", room: "", rule: "" };
   const room = site.rooms.get(rule.room);
-  return { outcome: rule.action === "queue" && room ? outcomeOf(room, now) : rule.action, room: rule.room, rule: rule.name };
+  return {
+    outcome: rule.action === "queue" && room ? outcomeOf(room, now) : rule.action,
+    room: rule.room,
+    rule: rule.name,
+  };
 }
 
 /** outcomeOf returns what a room's mode means for requests now. */
 function outcomeOf(r: Room, now: number): Outcome {
-  if (r.mode === "off" || (r.from !== undefined && now < r.from) || (r.until !== undefined && now >= r.until)) return "bypass";
+  if (r.mode === "off" || (r.from !== undefined && now < r.from) || (r.until !== undefined && now >= r.until))
+    return "bypass";
   return r.mode === "closed" ? "closed" : "queue";
 }
 
@@ -318,7 +390,10 @@ function queryValues(v: View, name: string): Values {
 
 /** cookieValues returns all values of a cookie. */
 function cookieValues(v: View, name: string): Values {
-  const parts = v.request.header("cookie").flatMap((line) => line.split(";")).map((part) => part.replace(/^[ \t]+|[ \t]+$/g, ""));
+  const parts = v.request
+    .header("cookie")
+    .flatMap((line) => line.split(";"))
+    .map((part) => part.replace(/^[ \t]+|[ \t]+$/g, ""));
   const found = parts.filter((part) => part.includes("=") && lower(cut(part, "=")[0]) === name);
   return { texts: found.map((part) => lower(cut(part, "=")[1].replace(/^"+|"+$/g, ""))) };
 }

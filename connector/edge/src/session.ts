@@ -73,7 +73,10 @@ export class Signer {
     return hmacKey(new Uint8Array(own));
   }
 
-  /** clientOf returns the client's pseudonym for a room, so that a lost response can be repeated. The user agent's characters are bytes. */
+  /**
+   * clientOf returns the client's pseudonym for a room, so that a lost response can be repeated. The user agent's
+   * characters are bytes.
+   */
   async clientOf(url: string, client: string, agent: string): Promise<string> {
     this.#clients ??= await this.#derived("proofline connector client 1");
     const network = Array.from(await networkOf(client), (c) => c.charCodeAt(0).toString(16).padStart(2, "0")).join("");
@@ -95,11 +98,23 @@ export class Signer {
     const bytes = fromBase64url(text);
     if (!bytes || bytes.length < fixedSize + 32) return undefined;
     const body = bytes.slice(0, -32);
-    if (!(await crypto.subtle.verify("HMAC", await this.#key(), bytes.slice(-32), body)) || body[0] !== 1) return undefined;
+    if (!(await crypto.subtle.verify("HMAC", await this.#key(), bytes.slice(-32), body)) || body[0] !== 1)
+      return undefined;
     const all = fromBytes(body);
     const view = new DataView(body.buffer);
     const [issued = 0, ends = 0, most = 0, length = 0] = [41, 49, 57, 65].map((at) => Number(view.getBigInt64(at)));
-    return { room: all.slice(1, 9), ticket: all.slice(9, 25), pass: all.slice(25, 41), issued, ends, most, length, bind: all.slice(73, 81), key: all.slice(81, 97), token: all.slice(97) };
+    return {
+      room: all.slice(1, 9),
+      ticket: all.slice(9, 25),
+      pass: all.slice(25, 41),
+      issued,
+      ends,
+      most,
+      length,
+      bind: all.slice(73, 81),
+      key: all.slice(81, 97),
+      token: all.slice(97),
+    };
   }
 }
 

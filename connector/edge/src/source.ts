@@ -31,14 +31,19 @@ export interface Found {
 
 /** isSafe reports whether a URL is protected on its way: https, or on this machine. */
 function isSafe({ protocol, hostname, username }: URL): boolean {
-  return username === "" && (protocol === "https:" || (protocol === "http:" && /^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname)));
+  return (
+    username === "" &&
+    (protocol === "https:" || (protocol === "http:" && /^(localhost|127\.[0-9.]+|\[::1\])$/.test(hostname)))
+  );
 }
 
 /** serverOf returns the server for the token: the option, or the server of the rules. */
 export function serverOf({ server, rulesURL }: SourceOptions): string | undefined {
   const url = urlOf(server ?? rulesURL ?? "");
   if (server !== undefined && (!url || !isSafe(url) || url.pathname !== "/" || url.search !== "")) {
-    throw new Error("the server must be an https URL (http on this machine) without a path, such as https://queue.example.com");
+    throw new Error(
+      "the server must be an https URL (http on this machine) without a path, such as https://queue.example.com",
+    );
   }
   return url?.origin;
 }
@@ -60,9 +65,11 @@ export class Source {
     const { rules, rulesURL, siteKey } = options;
     const url = urlOf(rulesURL ?? "");
     if (rules === undefined && rulesURL === undefined) throw new Error("rules or rulesURL must be given");
-    if (rulesURL !== undefined && (!url || !isSafe(url))) throw new Error("rulesURL must be an https URL (http on this machine)");
+    if (rulesURL !== undefined && (!url || !isSafe(url)))
+      throw new Error("rulesURL must be an https URL (http on this machine)");
     const name = url && url.search === "" ? sitePath.exec(url.pathname)?.[1] : undefined;
-    if (siteKey !== undefined && name === undefined) throw new Error("the site key needs a rulesURL such as https://SERVER/v1/sites/NAME/rules");
+    if (siteKey !== undefined && name === undefined)
+      throw new Error("the site key needs a rulesURL such as https://SERVER/v1/sites/NAME/rules");
     [this.#options, this.#runtime, this.#ed25519] = [options, runtime, ed25519];
     this.name = siteKey === undefined ? "" : (name ?? "");
     if (rules !== undefined && !this.#isNote(rules)) this.bound = parse(rules);
@@ -98,17 +105,25 @@ export class Source {
     const { keep } = this.#options;
     if (!keep || this.#latest === this.#kept) return;
     this.#kept = this.#latest;
-    await keep.put(this.#latest).catch((error: unknown) => this.#runtime.log("warn", "cannot save a copy of the rules", { error: String(error) }));
+    await keep
+      .put(this.#latest)
+      .catch((error: unknown) =>
+        this.#runtime.log("warn", "cannot save a copy of the rules", { error: String(error) }),
+      );
   }
 
   /** pull loads the rules from the URL; undefined: unchanged. */
   async pull(url: string): Promise<Found | undefined> {
     const { token } = this.#options;
     const headers: Record<string, string> = this.#etag ? { "If-None-Match": this.#etag } : {};
-    if (token !== undefined && serverOf(this.#options) === new URL(url).origin) headers["Authorization"] = `Bearer ${token}`;
+    if (token !== undefined && serverOf(this.#options) === new URL(url).origin)
+      headers["Authorization"] = `Bearer ${token}`;
     const answer = await this.#runtime.ask(outgoing(url, { headers }));
     if (answer.status === 304) return undefined;
-    if (answer.status === 401 || answer.status === 403) throw new Error(`get rules from ${url}: status ${answer.status}: the token must belong to the organization and have the scope connect`);
+    if (answer.status === 401 || answer.status === 403)
+      throw new Error(
+        `get rules from ${url}: status ${answer.status}: the token must belong to the organization and have the scope connect`,
+      );
     if (answer.status !== 200) throw new Error(`get rules from ${url}: status ${answer.status}`);
     const text = await read(answer, maxSize);
     const found = await this.#opened(text);
@@ -122,7 +137,8 @@ export class Source {
   async #opened(text: string): Promise<Found> {
     const { siteKey } = this.#options;
     if (siteKey !== undefined) return this.#verified(text, siteKey);
-    if (text.startsWith(firstLine)) throw new NoteError("these rules are signed: give the site key, as the console shows it");
+    if (text.startsWith(firstLine))
+      throw new NoteError("these rules are signed: give the site key, as the console shows it");
     return { site: parse(text), version: 0n };
   }
 
@@ -132,7 +148,8 @@ export class Source {
     if (utf8(note).length > maxNote) throw new NoteError(`these rules have more than ${maxNote} bytes`);
     const text = await open(note, this.#key, this.#ed25519);
     const { version, document } = readRules(text, this.name);
-    if (version < this.#version) throw new NoteError(`these rules have the version ${version}, and ${this.#version} was seen`);
+    if (version < this.#version)
+      throw new NoteError(`these rules have the version ${version}, and ${this.#version} was seen`);
     if (version === this.#version && text !== this.#text) throw new NoteError(`two rules have the version ${version}`);
     [this.#version, this.#text] = [version, text];
     return { site: parse(document), version };

@@ -24,17 +24,28 @@ function folded(path: string): string[] {
   return /^[\0-\x7f]*$/.test(path) ? [path] : [...new Set([path, compatible(path), plainLetters(path)])];
 }
 
-/** compatible returns a path in the normalization form NFKC, which unifies full-width letters, ligatures and composed letters. */
+/**
+ * compatible returns a path in the normalization form NFKC, which unifies full-width letters, ligatures and
+ * composed letters.
+ */
 export function compatible(path: string): string {
   return marked(fromUTF8(path).normalize("NFKC"));
 }
 
 /** plainLetters returns a path in NFKD without accents, because some programs look pages up by title. */
 function plainLetters(path: string): string {
-  return marked(fromUTF8(path).normalize("NFKD").replace(/[\u0300-\u036f]/g, "").replaceAll("\u0131", "i"));
+  return marked(
+    fromUTF8(path)
+      .normalize("NFKD")
+      .replace(/[\u0300-\u036f]/g, "")
+      .replaceAll("\u0131", "i"),
+  );
 }
 
-/** marked returns a normalized path in lower case. Slashes that came from other characters are slashes; such backslashes are marked. */
+/**
+ * marked returns a normalized path in lower case. Slashes that came from other characters are slashes; such
+ * backslashes are marked.
+ */
 function marked(path: string): string {
   return lower(utf8(path).replaceAll("\\", backslash));
 }
@@ -44,9 +55,15 @@ export function isTwice(path: string): boolean {
   return /%[0-9a-f]{2}/i.test(path);
 }
 
-/** decodeAgain decodes the remaining percent-escapes of a decoded path, like a server behind a proxy that has decoded once. */
+/**
+ * decodeAgain decodes the remaining percent-escapes of a decoded path, like a server behind a proxy that has
+ * decoded once.
+ */
 function decodeAgain(path: string): string | undefined {
   if (/%(0[0-9a-f]|1[0-9a-f]|7f)/i.test(path)) return undefined;
-  const again = path.replace(/%2f/gi, encodedSlash).replace(/%5c/gi, backslash).replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
+  const again = path
+    .replace(/%2f/gi, encodedSlash)
+    .replace(/%5c/gi, backslash)
+    .replace(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
   return isUTF8(again) ? lower(again) : undefined;
 }

@@ -93,7 +93,8 @@ function readingsOf(path: string, ways: number): string[] | undefined {
   const often = ways & ~rareWays;
   const rare = ways & rareWays;
   const list: string[] = [];
-  const split = new Map<number, string[]>(); // cache by way of splitting, because attackers send paths with many readings
+  // Cache by way of splitting, because attackers send paths with many readings.
+  const split = new Map<number, string[]>();
   for (let more = 0; ; more = (more - rare) & rare) {
     for (let way = often; ; way = (way - 1) & often) {
       const by = (way | more) & (separators | parameters | early | trimming);
@@ -108,7 +109,10 @@ function readingsOf(path: string, ways: number): string[] | undefined {
   }
 }
 
-/** spelledOnce returns a pattern's path in the form that readings of requests are compared with; undefined: it has several readings. */
+/**
+ * spelledOnce returns a pattern's path in the form that readings of requests are compared with; undefined: it has
+ * several readings.
+ */
 export function spelledOnce(text: string): string | undefined {
   const decoded = decodePath(utf8(text).replaceAll("%", "%25").replaceAll(" ", "%20"));
   if (decoded === undefined) return undefined;
@@ -119,7 +123,8 @@ export function spelledOnce(text: string): string | undefined {
 /** decodePath decodes percent-escapes once, and marks disguised separators. */
 function decodePath(raw: string): string | undefined {
   if (raw === "*") raw = "/*";
-  if (!/^[/\\]/.test(raw) || raw.length > maxTarget || hasBadEscape(raw) || /[\0-\x20\x7f#]/.test(raw)) return undefined;
+  if (!/^[/\\]/.test(raw) || raw.length > maxTarget || hasBadEscape(raw) || /[\0-\x20\x7f#]/.test(raw))
+    return undefined;
   const marked = raw.replace(/%2f/gi, "%01").replace(/%5c|\\/gi, "%02");
   if (/%(0[0-9a-f]|1[0-9a-f]|7f)/i.test(raw)) return undefined;
   const path = marked.replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));

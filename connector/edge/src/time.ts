@@ -8,7 +8,16 @@ export function parseTime(text: string, round: (n: number) => number): number | 
   const [zoneHour, zoneMinute] = [Number(parts[9] ?? 0), Number(parts[10] ?? 0)];
   const days = new Date(0);
   days.setUTCFullYear(year, month - 1, day);
-  if (days.getUTCMonth() !== month - 1 || days.getUTCDate() !== day || hour > 23 || minute > 59 || second > 59 || zoneHour > 23 || zoneMinute > 59) return undefined;
+  if (
+    days.getUTCMonth() !== month - 1 ||
+    days.getUTCDate() !== day ||
+    hour > 23 ||
+    minute > 59 ||
+    second > 59 ||
+    zoneHour > 23 ||
+    zoneMinute > 59
+  )
+    return undefined;
   const zone = (parts[8] === "-" ? -1 : 1) * (zoneHour * 60 + zoneMinute);
   const digits = (parts[7] ?? "").padEnd(3, "0");
   const fraction = round(Number(digits.slice(0, 3)) + (/[1-9]/.test(digits.slice(3)) ? 0.5 : 0));
