@@ -21,12 +21,13 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 )
 
 // lineJSON is the answer to a join by script.
 type lineJSON struct {
-	joinedJSON
+	wire.Joined
 	Kept bool `json:"kept"`
 }
 

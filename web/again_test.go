@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 const keyed = "Idempotency-Key: "
@@ -179,7 +180,7 @@ func TestDrafts(t *testing.T) {
 	type draft struct {
 		ID, Slug string
 		Version  int
-		Problems []fieldError
+		Problems []wire.FieldError
 	}
 	a := s.post("/v1/drafts", `{"config":{"slug":"autumn","claim":"1ms"}}`).want(http.StatusCreated)
 	made := decode[draft](loose(a))
@@ -304,7 +305,7 @@ func TestBrandCheck(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
 	type check struct {
-		Problems []fieldError
+		Problems []wire.FieldError
 		CSS      []struct{}
 		Contrast []struct{ Scheme string }
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/servertest"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 func readDoc(t *testing.T, name string) string {
@@ -201,12 +202,12 @@ func TestAppsMembers(t *testing.T) {
 		return a
 	}
 	state := learn(s.get("/r/read/state"))
-	joined := decode[joinedJSON](learn(s.post("/r/read/join", v.joinBody()).want(http.StatusCreated)))
+	joined := decode[wire.Joined](learn(s.post("/r/read/join", v.joinBody()).want(http.StatusCreated)))
 	learn(s.get("/r/read/tickets/" + v.ticket)) // it waits
 	pass(time.Hour)
 	var status string
 	eventually(t, "the visitor is called", func() bool {
-		status = decode[ticketJSON](learn(s.get("/r/read/tickets/" + v.ticket))).Status
+		status = decode[wire.Place](learn(s.get("/r/read/tickets/" + v.ticket))).Status
 		return status == "called"
 	})
 	learn(s.post("/r/read/tickets/"+v.ticket+"/claim", v.claimBody()).want(http.StatusOK))
@@ -235,7 +236,7 @@ func TestAppsMembers(t *testing.T) {
 		t.Fatal("the text says no entry")
 	}
 	entry := fmt.Sprintf("arrive %d %d %d %s general", joined.Time.UnixMilli(), joined.Window, joined.Seq, joined.Ticket)
-	key, err := note.NewVerifier(decode[stateJSON](state).VKey)
+	key, err := note.NewVerifier(decode[wire.State](state).VKey)
 	if err != nil {
 		t.Fatal(err)
 	}

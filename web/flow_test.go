@@ -16,6 +16,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 )
 
@@ -25,17 +26,17 @@ func TestVisit(t *testing.T) {
 	s, pass := newTimed(t)
 	s.create(`{"slug":"visit","title":"A visit","windows":[{"length":"1h"}],"outflow":{"per_minute":6000}}`)
 	own := newVisitor("visit")
-	first := decode[joinedJSON](s.post("/r/visit/join", own.joinBody()).want(http.StatusCreated))
+	first := decode[wire.Joined](s.post("/r/visit/join", own.joinBody()).want(http.StatusCreated))
 	if first.Ticket != own.ticket || first.Secret != "" || first.Time.Before(first.WindowFrom) || !first.Time.Before(first.WindowTo) {
 		t.Errorf("joined as %+v", first)
 	}
 	s.checkReceipt("visit", first.Index, first.Ticket, first.Receipt)
-	again := decode[joinedJSON](s.post("/r/visit/join", own.joinBody()).want(http.StatusOK))
+	again := decode[wire.Joined](s.post("/r/visit/join", own.joinBody()).want(http.StatusOK))
 	s.checkReceipt("visit", again.Index, again.Ticket, again.Receipt)
 	if again.Receipt = first.Receipt; again != first {
 		t.Errorf("joined again as %+v, before as %+v", again, first)
 	}
-	given := decode[joinedJSON](s.post("/r/visit/join", "").want(http.StatusCreated))
+	given := decode[wire.Joined](s.post("/r/visit/join", "").want(http.StatusCreated))
 	if len(given.Secret) != 43 || given.Ticket == own.ticket || given.Index <= first.Index {
 		t.Errorf("a visitor without ticket joined as %+v", given)
 	}
@@ -54,14 +55,14 @@ func TestVisit(t *testing.T) {
 // checkWaiting checks a ticket whose window is open.
 func (s *site) checkWaiting(v visitor) {
 	s.Helper()
-	got := decode[ticketJSON](s.get("/r/visit/tickets/" + v.ticket).want(http.StatusOK))
+	got := decode[wire.Place](s.get("/r/visit/tickets/" + v.ticket).want(http.StatusOK))
 	if got.Status != "waiting" || got.Lane != "general" || got.Position != nil || got.ETA == nil || got.ClaimBy != nil || got.Poll < 2000 {
 		s.Errorf("waiting ticket: %+v", got)
 	} else if got.Ahead.Min != 0 || got.Ahead.Max < 1 || got.ETA.Earliest.Before(got.WindowTo) || !got.ETA.Latest.IsZero() { // the window is open: there is no latest moment
 		s.Errorf("waiting ticket: ahead %+v, eta %+v", got.Ahead, got.ETA)
 	}
 	a := s.post("/r/visit/tickets/"+v.ticket+"/claim", v.claimBody()).want(http.StatusAccepted)
-	if soon := decode[ticketJSON](a); soon.Status == "admitted" || soon.Ticket != v.ticket || a.header.Get("Retry-After") == "" {
+	if soon := decode[wire.Place](a); soon.Status == "admitted" || soon.Ticket != v.ticket || a.header.Get("Retry-After") == "" {
 		s.Errorf("claimed too soon: %+v, header %v", soon, a.header)
 	}
 }
@@ -69,9 +70,9 @@ func (s *site) checkWaiting(v visitor) {
 // checkCalled waits for the call.
 func (s *site) checkCalled(v visitor) {
 	s.Helper()
-	var got ticketJSON
+	var got wire.Place
 	eventually(s, "the ticket is called", func() bool {
-		got = decode[ticketJSON](s.get("/r/visit/tickets/" + v.ticket).want(http.StatusOK))
+		got = decode[wire.Place](s.get("/r/visit/tickets/" + v.ticket).want(http.StatusOK))
 		return got.Status == "called"
 	})
 	if got.Position == nil || *got.Position < 1 || *got.Position > 2 || got.ETA != nil || got.LeftMS == nil || got.ClaimBy == nil {
@@ -87,8 +88,8 @@ func (s *site) checkCalled(v visitor) {
 func (s *site) checkPass(v visitor) {
 	s.Helper()
 	a := s.post("/r/visit/tickets/"+v.ticket+"/claim", v.claimBody()).want(http.StatusOK)
-	p := decode[passJSON](a)
-	if again := decode[passJSON](s.post("/r/visit/tickets/"+v.ticket+"/claim", v.claimBody()).want(http.StatusOK)); again != p {
+	p := decode[wire.Pass](a)
+	if again := decode[wire.Pass](s.post("/r/visit/tickets/"+v.ticket+"/claim", v.claimBody()).want(http.StatusOK)); again != p {
 		s.Errorf("claimed again: %+v, before %+v", again, p)
 	}
 	if got := a.header.Get("Cache-Control"); got != "no-store" {
@@ -103,7 +104,7 @@ func (s *site) checkPass(v visitor) {
 	if claims["sub"] != v.ticket || claims["jti"] != p.PassID || claims["position"] != float64(p.Position) || claims["exp"] != float64(p.Expires.Unix()) {
 		s.Errorf("pass claims %v, answer %+v", claims, p)
 	}
-	got := decode[ticketJSON](s.get("/r/visit/tickets/" + v.ticket).want(http.StatusOK))
+	got := decode[wire.Place](s.get("/r/visit/tickets/" + v.ticket).want(http.StatusOK))
 	if got.Status != "admitted" || got.Settled == nil || *got.Position != p.Position || p.Ticket != v.ticket || p.Lane != "general" {
 		s.Errorf("admitted ticket: %+v", got)
 	}
@@ -128,7 +129,7 @@ func (s *site) passKey(t *jwt.Token) (any, error) {
 // what the room publishes.
 func (s *site) checkReceipt(slug string, index uint64, ticket, receipt string) {
 	s.Helper()
-	key, err := note.NewVerifier(decode[stateJSON](s.get("/r/" + slug + "/state").want(http.StatusOK)).VKey)
+	key, err := note.NewVerifier(decode[wire.State](s.get("/r/" + slug + "/state").want(http.StatusOK)).VKey)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func TestTooEarly(t *testing.T) {
 	if got := a.header.Get("Retry-After"); got < "3590" || got > "3600" || len(got) != 4 {
 		t.Errorf("Retry-After %q, want an hour", got)
 	}
-	state := decode[stateJSON](s.get("/r/later/state").want(http.StatusOK))
+	state := decode[wire.State](s.get("/r/later/state").want(http.StatusOK))
 	if state.Phase != "upcoming" || state.Window != nil || state.Poll.AfterMS != 60_000 || !state.Opens.Equal(opens.Truncate(time.Second)) {
 		t.Errorf("state %+v", state)
 	}
@@ -181,9 +182,9 @@ func TestNoShow(t *testing.T) {
 	s.create(`{"slug":"late","windows":[{"length":"100ms"}],"outflow":{"per_minute":6000},"claim":"1s"}`)
 	v := newVisitor("late")
 	s.post("/r/late/join", v.joinBody()).want(http.StatusCreated)
-	var got ticketJSON
+	var got wire.Place
 	eventually(t, "the ticket is skipped", func() bool {
-		got = decode[ticketJSON](s.get("/r/late/tickets/" + v.ticket).want(http.StatusOK))
+		got = decode[wire.Place](s.get("/r/late/tickets/" + v.ticket).want(http.StatusOK))
 		return got.Status == "skipped"
 	})
 	if got.Reason != "no-show" || got.Settled == nil || got.Position == nil || got.ClaimBy != nil || got.ETA != nil {
@@ -201,11 +202,11 @@ func TestPaused(t *testing.T) {
 	for _, v := range visitors {
 		s.post("/r/halt/join", v.joinBody()).want(http.StatusCreated)
 	}
-	status := map[string]ticketJSON{}
+	status := map[string]wire.Place{}
 	eventually(t, "one is called, the others drawn", func() bool {
 		clear(status)
 		for _, v := range visitors {
-			got := decode[ticketJSON](s.get("/r/halt/tickets/" + v.ticket).want(http.StatusOK))
+			got := decode[wire.Place](s.get("/r/halt/tickets/" + v.ticket).want(http.StatusOK))
 			status[got.Status] = got
 		}
 		return len(status) == 2 && status["called"].Ticket != "" && status["drawn"].Ticket != ""
@@ -213,15 +214,15 @@ func TestPaused(t *testing.T) {
 	if drawn := status["drawn"]; drawn.ETA == nil || drawn.Position == nil || drawn.Ahead.Min != drawn.Ahead.Max || drawn.Ahead.Min != *drawn.Position-2 {
 		t.Errorf("drawn ticket: %+v", drawn)
 	}
-	if o := decode[stateJSON](s.get("/r/halt/state").want(http.StatusOK)).Outflow; o.Free == nil || *o.Free != 0 || o.First == nil || time.Until(*o.First) < 19*time.Minute || o.Freed == nil || *o.Freed != 0.05 { // one in 20 minutes
+	if o := decode[wire.State](s.get("/r/halt/state").want(http.StatusOK)).Outflow; o.Free == nil || *o.Free != 0 || o.First == nil || time.Until(*o.First) < 19*time.Minute || o.Freed == nil || *o.Freed != 0.05 { // one in 20 minutes
 		t.Errorf("outflow of a full site: %+v", o)
 	}
 	s.post("/v1/rooms/halt/pause", "").want(http.StatusOK)
-	called := decode[ticketJSON](s.get("/r/halt/tickets/" + status["called"].Ticket).want(http.StatusOK))
+	called := decode[wire.Place](s.get("/r/halt/tickets/" + status["called"].Ticket).want(http.StatusOK))
 	if called.LeftMS == nil || *called.LeftMS <= 0 || called.ClaimBy != nil {
 		t.Errorf("called ticket in a pause: %+v", called)
 	}
-	drawn := decode[ticketJSON](s.get("/r/halt/tickets/" + status["drawn"].Ticket).want(http.StatusOK))
+	drawn := decode[wire.Place](s.get("/r/halt/tickets/" + status["drawn"].Ticket).want(http.StatusOK))
 	if drawn.ETA != nil {
 		t.Errorf("drawn ticket in a pause: %+v", drawn)
 	}
@@ -233,12 +234,12 @@ func TestCrowd(t *testing.T) {
 	s := newSite(t)
 	s.create(`{"slug":"crowd","windows":[{"length":"1h"}]}`)
 	var mu sync.Mutex
-	seen := map[uint64]joinedJSON{}
+	seen := map[uint64]wire.Joined{}
 	var wg sync.WaitGroup
 	for range 200 {
 		wg.Go(func() {
 			v := newVisitor("crowd")
-			j := decode[joinedJSON](s.post("/r/crowd/join", v.joinBody()).want(http.StatusCreated))
+			j := decode[wire.Joined](s.post("/r/crowd/join", v.joinBody()).want(http.StatusCreated))
 			mu.Lock()
 			defer mu.Unlock()
 			seen[j.Index] = j
@@ -267,7 +268,7 @@ func TestNoSecretsInLog(t *testing.T) {
 	s.post("/r/visit/join?secret="+v.secret, v.joinBody()).want(http.StatusCreated)
 	s.post("/r/visit/tickets/"+v.ticket+"/claim", `{"secret":"`+v.secret+`x"}`).problem(http.StatusBadRequest, "invalid")
 	s.checkCalled(v)
-	p := decode[passJSON](s.post("/r/visit/tickets/"+v.ticket+"/claim", v.claimBody()).want(http.StatusOK))
+	p := decode[wire.Pass](s.post("/r/visit/tickets/"+v.ticket+"/claim", v.claimBody()).want(http.StatusOK))
 	for what, secret := range map[string]string{"secret": v.secret, "pass": p.Pass, "management token": token} {
 		if strings.Contains(log.String(), secret) {
 			t.Errorf("the log has the %s", what)

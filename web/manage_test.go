@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/web/manage"
-
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/manage"
 )
 
 // organizerJSON is a room in the management API; decode refuses other members.
@@ -283,7 +283,7 @@ func TestFull(t *testing.T) {
 	s.post("/r/sale/join", first.joinBody()).want(http.StatusCreated)
 	s.post("/r/sale/join", "").want(http.StatusCreated)
 	full := func(want bool) func() bool {
-		return func() bool { return decode[stateJSON](s.get("/r/sale/state")).Full == want }
+		return func() bool { return decode[wire.State](s.get("/r/sale/state")).Full == want }
 	}
 	eventually(t, "the line is full", full(true))
 	s.post("/r/sale/join", again.joinBody()).problem(http.StatusConflict, "full")

@@ -8,24 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 )
-
-// sessionJSON is the answer to requests with a pass.
-type sessionJSON struct {
-	PassID     string    `json:"pass_id"`
-	Ticket     string    `json:"ticket"`
-	Position   uint64    `json:"position"`
-	Lane       string    `json:"lane"`
-	Ends       time.Time `json:"ends"`
-	EndsAtMost time.Time `json:"ends_at_most"`
-}
 
 // quick is the configuration of a room that calls visitors at once.
 const quick = `"windows":[{"length":"200ms"}],"outflow":{"per_minute":600000}`
 
 // admit has a visitor join and claim.
-func (s *site) admit(slug string) passJSON {
+func (s *site) admit(slug string) wire.Pass {
 	s.Helper()
 	v := newVisitor(slug)
 	s.post("/r/"+slug+"/join", v.joinBody())
@@ -34,11 +25,11 @@ func (s *site) admit(slug string) passJSON {
 		a = s.post("/r/"+slug+"/tickets/"+v.ticket+"/claim", v.claimBody())
 		return a.status != http.StatusAccepted
 	})
-	return decode[passJSON](a.want(http.StatusOK))
+	return decode[wire.Pass](a.want(http.StatusOK))
 }
 
 // enter admits a visitor and redeems the pass.
-func (s *site) enter(slug string) passJSON {
+func (s *site) enter(slug string) wire.Pass {
 	s.Helper()
 	p := s.admit(slug)
 	s.post("/r/"+slug+"/passes/"+p.PassID+"/redeem", "", authorized(p.Pass)).want(http.StatusOK)
@@ -53,11 +44,14 @@ func TestSession(t *testing.T) {
 	s := newSite(t)
 	s.create(`{"slug":"shop","session":"1h",` + quick + `}`)
 	p := s.admit("shop")
-	size := decode[stateJSON](s.get("/r/shop/state")).Size
+	size := decode[wire.State](s.get("/r/shop/state")).Size
 	redeem := "/r/shop/passes/" + p.PassID + "/redeem"
 	a := s.post(redeem, "", authorized(p.Pass)).want(http.StatusOK)
-	got := decode[sessionJSON](a)
-	want := sessionJSON{p.PassID, p.Ticket, p.Position, p.Lane, got.Ends, got.Ends.Add(3 * time.Hour)}
+	got := decode[wire.Session](a)
+	want := wire.Session{
+		PassID: p.PassID, Ticket: p.Ticket, Position: p.Position, Lane: p.Lane, Ends: got.Ends,
+		EndsAtMost: got.Ends.Add(3 * time.Hour),
+	}
 	if diff := cmp.Diff(want, got); diff != "" || (got.Ends.Sub(p.Expires)-(time.Hour-room.RedeemWithin)).Abs() > time.Second {
 		t.Errorf("redeemed, pass until %v (-want +got):\n%s", p.Expires, diff)
 	}
@@ -65,20 +59,20 @@ func TestSession(t *testing.T) {
 		t.Errorf("a session has Cache-Control %q", cache)
 	}
 	s.post(redeem, "", authorized(p.Pass)).problem(http.StatusConflict, "pass-used")
-	touched := decode[sessionJSON](s.post("/r/shop/sessions/touch", "", "Authorization: bearer "+p.Pass).want(http.StatusOK))
+	touched := decode[wire.Session](s.post("/r/shop/sessions/touch", "", "Authorization: bearer "+p.Pass).want(http.StatusOK))
 	if touched.Ends.Before(got.Ends) || touched.EndsAtMost != got.EndsAtMost {
 		t.Errorf("touched: %+v, before %+v", touched, got)
 	}
-	released := decode[sessionJSON](s.post("/r/shop/sessions/release", "", authorized(p.Pass)).want(http.StatusOK))
+	released := decode[wire.Session](s.post("/r/shop/sessions/release", "", authorized(p.Pass)).want(http.StatusOK))
 	if time.Until(released.Ends) > time.Second {
 		t.Errorf("released: %+v", released)
 	}
 	s.post("/r/shop/sessions/touch", "", authorized(p.Pass)).problem(http.StatusGone, "session-over")
 	s.post(redeem, "", authorized(p.Pass)).problem(http.StatusGone, "session-over")
-	if again := decode[sessionJSON](s.post("/r/shop/sessions/release", "", authorized(p.Pass)).want(http.StatusOK)); again != released {
+	if again := decode[wire.Session](s.post("/r/shop/sessions/release", "", authorized(p.Pass)).want(http.StatusOK)); again != released {
 		t.Errorf("released again: %+v, before %+v", again, released)
 	}
-	if now := decode[stateJSON](s.get("/r/shop/state")).Size; now != size {
+	if now := decode[wire.State](s.get("/r/shop/state")).Size; now != size {
 		t.Errorf("the transcript grew from %d to %d entries", size, now)
 	}
 }
@@ -193,7 +187,7 @@ func TestPull(t *testing.T) {
 	v := newVisitor("now")
 	s.post("/r/now/join", v.joinBody()).want(http.StatusCreated)
 	eventually(t, "the place is drawn", func() bool {
-		return decode[ticketJSON](s.get("/r/now/tickets/"+v.ticket)).Status == "drawn"
+		return decode[wire.Place](s.get("/r/now/tickets/"+v.ticket)).Status == "drawn"
 	})
 	if got := decode[pulledJSON](s.post("/v1/rooms/now/pull?n=3", "").want(http.StatusOK)); got != (pulledJSON{Called: 1, UpTo: 1, Waiting: 1, Active: 1}) {
 		t.Errorf("pulled: %+v", got)

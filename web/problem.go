@@ -17,6 +17,7 @@ import (
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console/shell"
 	"github.com/proofline/proofline/web/limit"
@@ -146,27 +147,12 @@ func tookTooLong(err error) (string, bool) {
 // noType is the type of problems that the status describes completely.
 const noType = "about:blank"
 
-// problem is the body of every error (https://www.rfc-editor.org/rfc/rfc9457).
+// problem is the body of an error, and what the answer has besides.
 type problem struct {
-	Type      string       `json:"type"`
-	Title     string       `json:"title"`
-	Status    int          `json:"status"`
-	Detail    string       `json:"detail,omitempty"`
-	Instance  string       `json:"instance"` // path of the request
-	RequestID string       `json:"request_id"`
-	Errors    []fieldError `json:"errors,omitempty"` // one per invalid field
-	// Statement is signed with the room's key by the operator that ended the room because its records
-	// are lost.
-	Statement string `json:"statement,omitempty"`
+	wire.Problem
 
-	retry time.Duration
-	words string // text of the statement
-}
-
-// fieldError is one problem of the input.
-type fieldError struct {
-	Field  string `json:"field"` // empty: the body as a whole
-	Detail string `json:"detail"`
+	retry time.Duration // Retry-After; 0: none
+	words string        // text of the statement
 }
 
 // problems describes errors to clients.
@@ -177,13 +163,15 @@ type problems struct {
 // describe converts an error to its public form; errors that are not in the table are internal.
 func (p problems) describe(err error) problem {
 	if routing := (*echo.HTTPError)(nil); errors.As(err, &routing) { // from echo's router
-		return problem{Type: noType, Title: http.StatusText(routing.Code), Status: routing.Code}
+		return problem{Problem: wire.Problem{
+			Type: noType, Title: http.StatusText(routing.Code), Status: routing.Code,
+		}}
 	}
 	for _, k := range kinds {
 		if detail, ok := k.match(err); ok {
-			found := problem{
-				Type: problemTypes + k.name, Title: k.title, Status: k.status, Detail: detail, retry: k.retry,
-			}
+			found := problem{retry: k.retry, Problem: wire.Problem{
+				Type: problemTypes + k.name, Title: k.title, Status: k.status, Detail: detail,
+			}}
 			found.add(err)
 			return found
 		}
@@ -213,7 +201,7 @@ func (p *problem) add(err error) {
 	}
 	wrong := invalid.Problems(err)
 	for _, field := range wrong[:min(len(wrong), invalid.Max)] {
-		p.Errors = append(p.Errors, fieldError(field))
+		p.Errors = append(p.Errors, wire.FieldError(field))
 	}
 }
 
@@ -251,7 +239,7 @@ func (e *errorAnswers) fail(c echo.Context, err error) {
 }
 
 func sendProblem(c echo.Context, p problem) error {
-	body, err := json.Marshal(p)
+	body, err := json.Marshal(p.Problem)
 	if err != nil {
 		return err
 	}

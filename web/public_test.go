@@ -18,6 +18,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // open creates a room that stays open and has one arrival.
@@ -86,7 +87,7 @@ func TestMalformed(t *testing.T) {
 			}
 		})
 	}
-	if n := decode[stateJSON](s.get("/r/bad/state")).Arrivals; n != 1 {
+	if n := decode[wire.State](s.get("/r/bad/state")).Arrivals; n != 1 {
 		t.Errorf("%d arrivals, want the one", n)
 	}
 }
@@ -99,14 +100,14 @@ func TestWellFormed(t *testing.T) {
 	for _, c := range []struct{ body, contentType string }{
 		{"", ""}, {"{}", "application/json"}, {`{"ticket":null}`, "application/json"}, {`{"ticket":""}`, "application/json; charset=utf-8"},
 	} {
-		if j := decode[joinedJSON](s.post("/r/good/join", c.body, "Content-Type: "+c.contentType).want(http.StatusCreated)); len(j.Secret) != 43 {
+		if j := decode[wire.Joined](s.post("/r/good/join", c.body, "Content-Type: "+c.contentType).want(http.StatusCreated)); len(j.Secret) != 43 {
 			t.Errorf("join with %q: %+v, want a secret", c.body, j)
 		}
 	}
 	for _, form := range []string{`{"ticket":"%s"}`, "{ \"ticket\" :\n\t\"%s\" }\r\n", `{"\u0074icket":"%s"}`} {
 		v := newVisitor("good")
 		body := fmt.Sprintf(form, v.ticket)
-		if j := decode[joinedJSON](s.post("/r/good/join", body).want(http.StatusCreated)); j.Ticket != v.ticket || j.Secret != "" {
+		if j := decode[wire.Joined](s.post("/r/good/join", body).want(http.StatusCreated)); j.Ticket != v.ticket || j.Secret != "" {
 			t.Errorf("join with %q: %+v", body, j)
 		}
 	}
@@ -262,7 +263,7 @@ func TestPublic(t *testing.T) {
 // checkLog checks the published tree, like any tile reader.
 func (s *site) checkLog(slug string) {
 	s.Helper()
-	state := decode[stateJSON](s.get("/r/" + slug + "/state"))
+	state := decode[wire.State](s.get("/r/" + slug + "/state"))
 	key, err := note.NewVerifier(state.VKey)
 	if err != nil {
 		s.Fatal(err)
@@ -396,9 +397,9 @@ func TestState(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.open("state")
-	eventually(t, "the arrival is in the state", func() bool { return decode[stateJSON](s.get("/r/state/state")).Arrivals == 1 })
+	eventually(t, "the arrival is in the state", func() bool { return decode[wire.State](s.get("/r/state/state")).Arrivals == 1 })
 	a := s.get("/r/state/state").want(http.StatusOK)
-	got := decode[stateJSON](a)
+	got := decode[wire.State](a)
 	if got.Slug != "state" || got.Title != `Open "room"` || got.Origin != "example.com/r/state" || got.Phase != "serving" || got.Paused || got.Closes != nil ||
 		got.Size != 2 || got.Outflow.PerMinute != 60 || time.Since(got.Now).Abs() > 5*time.Second {
 		t.Errorf("state %s", a.body)
@@ -417,7 +418,7 @@ func TestState(t *testing.T) {
 	}
 	tag := a.header.Get("ETag")
 	time.Sleep(maxAge) // rendered again, and nothing has happened
-	if quiet := s.get("/r/state/state"); quiet.header.Get("ETag") != tag || decode[stateJSON](quiet).Now.Equal(got.Now) {
+	if quiet := s.get("/r/state/state"); quiet.header.Get("ETag") != tag || decode[wire.State](quiet).Now.Equal(got.Now) {
 		t.Errorf("the tag of a quiet room changed from %s to %s", tag, quiet.header.Get("ETag"))
 	}
 	for _, known := range []string{tag, `"other", ` + tag, strings.TrimPrefix(tag, "W/"), "*"} {
@@ -432,7 +433,7 @@ func TestState(t *testing.T) {
 	var with answer
 	eventually(t, "the message is in the state", func() bool {
 		with = s.get("/r/state/state")
-		m := decode[stateJSON](with).Message
+		m := decode[wire.State](with).Message
 		return m != nil && m.Texts["en"] == words && m.Texts["de"] == "Bald" && with.header.Get("ETag") != tag
 	})
 	// The transcript has the hash of the message in the state.
@@ -454,7 +455,7 @@ func TestState(t *testing.T) {
 	}
 	eventually(t, "the message vanishes by itself", func() bool {
 		a := s.get("/r/state/state")
-		return decode[stateJSON](a).Message == nil && a.header.Get("ETag") != with.header.Get("ETag")
+		return decode[wire.State](a).Message == nil && a.header.Get("ETag") != with.header.Get("ETag")
 	})
 	if body := page("de"); strings.Contains(body, "Bald") {
 		t.Errorf("the page shows a message that is over:\n%s", body)

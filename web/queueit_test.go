@@ -22,6 +22,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 )
 
@@ -238,11 +239,11 @@ func TestQueueItBoth(t *testing.T) {
 	s.do("PUT", "/v1/rooms/both/queue-it", `{"customer_id":"cust","secret_key":"`+queueItKey+`","with_pass":true}`).want(http.StatusOK)
 	v := newVisitor("both")
 	s.post("/r/both/join", v.joinBody()).want(http.StatusCreated)
-	var p passJSON
+	var p wire.Pass
 	eventually(t, "the visitor is in", func() bool {
 		a := s.post("/r/both/tickets/"+v.ticket+"/claim", `{"secret":"`+v.secret+`","to":"`+shop+`/api/cart?n=1"}`)
 		if a.status == http.StatusOK {
-			p = decode[passJSON](a)
+			p = decode[wire.Pass](a)
 		}
 		return a.status == http.StatusOK
 	})

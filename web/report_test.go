@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // reportedJSON is the answer to a report.
@@ -152,7 +153,7 @@ func TestReportIsolation(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", of.address, diff)
 		}
 	}
-	if size := decode[stateJSON](s.get("/r/sale/state")).Size; size != 1 {
+	if size := decode[wire.State](s.get("/r/sale/state")).Size; size != 1 {
 		t.Errorf("the transcript has %d entries", size)
 	}
 	for _, scope := range []account.Scope{account.Read, account.Pull} {

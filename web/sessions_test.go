@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 )
 
@@ -83,8 +84,8 @@ func TestRedeemAgain(t *testing.T) {
 	for _, wrong := range []string{"x", strings.Repeat("A", 21), strings.Repeat("A", 23), strings.Repeat("A", 21) + "B", strings.Repeat("=", 22)} {
 		s.post(redeem, "", authorized(p.Pass), clientHeader+": "+wrong).problem(http.StatusBadRequest, "invalid")
 	}
-	first := decode[sessionJSON](s.post(redeem, "", authorized(p.Pass), client('a')).want(http.StatusOK))
-	if again := decode[sessionJSON](s.post(redeem, "", authorized(p.Pass), client('a')).want(http.StatusOK)); again != first {
+	first := decode[wire.Session](s.post(redeem, "", authorized(p.Pass), client('a')).want(http.StatusOK))
+	if again := decode[wire.Session](s.post(redeem, "", authorized(p.Pass), client('a')).want(http.StatusOK)); again != first {
 		t.Errorf("answered again: %+v, at first %+v", again, first)
 	}
 	s.post(redeem, "", authorized(p.Pass), client('b')).problem(http.StatusConflict, "pass-used")

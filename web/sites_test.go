@@ -11,19 +11,20 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	sites "github.com/proofline/proofline/console/site"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // siteJSON is a site as the management shows it; decode refuses more.
 type siteJSON struct {
-	Name     string          `json:"name"`
-	URL      string          `json:"url"`
-	Version  uint64          `json:"version"`
-	Changed  time.Time       `json:"changed"`
-	By       string          `json:"changed_by"`
-	Hosts    []string        `json:"hosts"`
-	Rooms    []string        `json:"rooms"`
-	Warnings []fieldError    `json:"warnings"`
-	Rules    json.RawMessage `json:"rules"`
+	Name     string            `json:"name"`
+	URL      string            `json:"url"`
+	Version  uint64            `json:"version"`
+	Changed  time.Time         `json:"changed"`
+	By       string            `json:"changed_by"`
+	Hosts    []string          `json:"hosts"`
+	Rooms    []string          `json:"rooms"`
+	Warnings []wire.FieldError `json:"warnings"`
+	Rules    json.RawMessage   `json:"rules"`
 }
 
 const (

@@ -3,6 +3,8 @@ package web
 import (
 	"net/http"
 	"testing"
+
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // TestClaimSaysWhere: a claim by a program says where to go with the pass, and
@@ -35,12 +37,12 @@ func TestClaimSaysWhere(t *testing.T) {
 		with("https://api.example.com/v2/cart"): "https://api.example.com/v2/cart?proofline_pass=",
 		with("https://shop.example.com/a?proofline_pass=x&b=1"): "https://shop.example.com/a?b=1&proofline_pass=",
 	} {
-		p := decode[passJSON](s.post(claim, body).want(http.StatusOK))
+		p := decode[wire.Pass](s.post(claim, body).want(http.StatusOK))
 		if p.Location == nil || *p.Location != want+p.Pass {
 			t.Errorf("%s: %v", body, p.Location)
 		}
 	}
-	if p := decode[passJSON](s.post("/r/nowhere/tickets/"+w.ticket+"/claim", w.claimBody()).want(http.StatusOK)); p.Location != nil || p.Pass == "" {
+	if p := decode[wire.Pass](s.post("/r/nowhere/tickets/"+w.ticket+"/claim", w.claimBody()).want(http.StatusOK)); p.Location != nil || p.Pass == "" {
 		t.Errorf("without targets: %+v", p)
 	}
 }
@@ -64,7 +66,7 @@ func TestGiveUp(t *testing.T) {
 	}
 	for range 2 { // again is no error
 		a := s.post(leave, v.claimBody(), "Origin: capacitor://localhost", "Sec-Fetch-Site: cross-site").want(http.StatusOK)
-		if got := decode[ticketJSON](a); got.Status != "skipped" || got.Reason != "left" || got.Ticket != v.ticket {
+		if got := decode[wire.Place](a); got.Status != "skipped" || got.Reason != "left" || got.Ticket != v.ticket {
 			t.Errorf("left: %+v", got)
 		}
 		if a.header.Get("Access-Control-Allow-Origin") != "*" || a.header.Get("Cache-Control") != "no-store" || len(a.header["Set-Cookie"]) > 0 {

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // alive is the time between two crashes.
@@ -114,7 +114,7 @@ func TestNodes(t *testing.T) {
 	both := *organizer
 	both.Base = two.url
 	waitFor(t, "the other node knows of the end", func() bool {
-		var seen api.Room
+		var seen wire.Room
 		_, err := both.Call(t.Context(), "GET", "/v1/rooms/nodes", nil, &seen)
 		return err == nil && seen.Phase == "ended"
 	})

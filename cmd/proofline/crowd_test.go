@@ -15,6 +15,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/transcript"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 // crowd joins and claims without pause, retries until it gets an answer, and records
 // all answers.
 type crowd struct {
-	room  api.Room
+	room  wire.Room
 	nodes []*api.Client
 	halt  chan struct{}
 	wg    sync.WaitGroup
@@ -43,7 +44,7 @@ type crowd struct {
 }
 
 // gather starts a crowd on a room that the nodes serve.
-func gather(t *testing.T, room api.Room, nodes ...string) *crowd {
+func gather(t *testing.T, room wire.Room, nodes ...string) *crowd {
 	c := &crowd{
 		room: room, halt: make(chan struct{}),
 		byNode: map[string]int{}, last: map[string]time.Time{}, longest: map[string]time.Duration{},
@@ -233,7 +234,7 @@ func (c *crowd) latest(url string, n int) (tickets []string) {
 func (c *crowd) finish(t *testing.T, organizer *api.Client) {
 	t.Helper()
 	c.stop()
-	var ended api.Room
+	var ended wire.Room
 	if _, err := organizer.Call(t.Context(), http.MethodPost, "/v1/rooms/"+c.room.Slug+"/end", nil,
 		&ended); err != nil {
 		t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/load"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/verifier"
 )
 
@@ -24,7 +24,7 @@ func TestE2E(t *testing.T) {
 	dir := tempDir(t)
 	p := startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
 	at := []string{"--server", p.url, "--token-file", filepath.Join(dir, server.TokenFile), "--json"}
-	var made, ended api.Room
+	var made, ended wire.Room
 	var crowd load.Report
 	runJSON(t, `{"slug": "e2e", "title": "A sale", "windows": [{"length": "1s"}], "outflow": {"per_minute": 30000}, "claim": "1m"}`,
 		&made, append([]string{"room", "create", "-"}, at...)...)

@@ -21,6 +21,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/serve"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // TestMain builds both programs and puts them first in PATH, so that all tests here
@@ -221,9 +222,9 @@ func manager(t testing.TB, p *process, dir string) *api.Client {
 }
 
 // createRoom creates a room with windows, claim time and outflow that suit tests.
-func createRoom(t testing.TB, c *api.Client, slug string) api.Room {
+func createRoom(t testing.TB, c *api.Client, slug string) wire.Room {
 	t.Helper()
-	var room api.Room
+	var room wire.Room
 	body := fmt.Sprintf(`{"slug": %q, "windows": [{"length": "500ms"}], "outflow": {"per_minute": 60000}, "claim": "1m"}`, slug)
 	if _, err := c.Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(body), &room); err != nil {
 		t.Fatal(err)

@@ -16,12 +16,13 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/cmd/proofline/internal/transcript"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // guests are visitors of a room, with their answers.
 type guests struct {
 	t      *testing.T
-	room   api.Room
+	room   wire.Room
 	joined []api.Joined
 }
 

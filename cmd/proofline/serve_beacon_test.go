@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/fairness/beacon/relay"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // TestServeBeaconDefault: public relays are the default. If they cannot be reached,
@@ -35,7 +35,7 @@ func TestServeBeaconDefault(t *testing.T) {
 		}
 	}
 	for slug, chosen := range map[string]string{"without": "none", "later": "drand:quicknet"} {
-		var made api.Room
+		var made wire.Room
 		runJSON(t, `{"slug": "`+slug+`", "beacon": "`+chosen+`"}`, &made, create...)
 		if made.Beacon != chosen {
 			t.Errorf("%s: beacon %q, want %q", slug, made.Beacon, chosen)
@@ -49,7 +49,7 @@ func TestServeBeaconDefault(t *testing.T) {
 	chain := b.until(`chain +([0-9a-f]{64})`, startTime)
 	p = startServer(t, nil, "--data", data, "--addr", "127.0.0.1:0", "--beacon-relays", b.url, "--beacon-chain", chain)
 	at[1] = p.url
-	var made api.Room
+	var made wire.Room
 	runJSON(t, `{"slug": "unsaid"}`, &made, append([]string{"room", "create", "-"}, at...)...)
 	if made.Beacon == "none" || made.Beacon == "" {
 		t.Errorf("the room has beacon %q", made.Beacon)

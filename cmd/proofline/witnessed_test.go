@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/load"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/verifier"
 )
 
@@ -41,7 +41,7 @@ func TestE2EWitnessed(t *testing.T) {
 	p := startServer(t, nil, "--data", filepath.Join(dir, "data"), "--addr", "127.0.0.1:0",
 		"--beacon-relays", beacon.url, "--beacon-chain", chain, "--witnesses", strings.Join(witnesses, ","))
 	at := []string{"--server", p.url, "--token-file", filepath.Join(dir, "data", server.TokenFile), "--json"}
-	var made, ended api.Room
+	var made, ended wire.Room
 	runJSON(t, `{"slug": "sale", "windows": [{"length": "1s"}], "outflow": {"per_minute": 30000}, "margin": "2s", "quorum": 2}`,
 		&made, append([]string{"room", "create", "-"}, at...)...)
 	var running []*process

@@ -9,14 +9,8 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+	"github.com/proofline/proofline/internal/wire"
 )
-
-// organizationInfo is an organization in the server's answer.
-type organizationInfo struct {
-	Slug    string    `json:"slug"`
-	Name    string    `json:"name"`
-	Created time.Time `json:"created"`
-}
 
 // OrganizationCommand returns "proofline organization".
 func OrganizationCommand(t *cli.Terminal) *cobra.Command {
@@ -52,7 +46,7 @@ func createOrganizationCommand(m *remote.Manager) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			var made organizationInfo
+			var made wire.Organization
 			if _, err := m.Ask(c, "POST", "/v1/organizations", body, &made); err != nil {
 				return err
 			}
@@ -86,7 +80,7 @@ func listOrganizationsCommand(m *remote.Manager) *cobra.Command {
 		Example: "  proofline organization list\n  proofline organization list --json",
 		Args:    cobra.NoArgs,
 		RunE: cli.Runs(func(c *cobra.Command, _ []string) error {
-			var list struct{ Organizations []organizationInfo }
+			var list wire.OrganizationList
 			raw, err := m.Ask(c, "GET", "/v1/organizations", nil, &list)
 			if err != nil {
 				return err

@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // TokenCommand returns "proofline token".
@@ -64,18 +64,15 @@ printed to standard error.`,
 			if err != nil {
 				return err
 			}
-			var made struct {
-				api.Token
-				Text string `json:"token"`
-			}
+			var made wire.MadeToken
 			raw, err := m.Ask(c, http.MethodPost, "/v1/tokens", body, &made)
 			if err != nil {
 				return err
 			}
 			return m.Print(raw, func() error {
 				expires := made.Expires.Local().Format(time.DateTime)
-				m.Note("token " + made.Name + ", id " + made.ID + ", expires " + expires + "; it is not shown again:")
-				return m.Printf("%s\n", made.Text)
+				m.Note("token " + made.Name + ", id " + made.ID.String() + ", expires " + expires + "; it is not shown again:")
+				return m.Printf("%s\n", made.Secret)
 			})
 		}),
 	}
@@ -93,7 +90,7 @@ func listTokensCommand(m *remote.Manager) *cobra.Command {
 		Example: "  proofline token list\n  proofline token list --json",
 		Args:    cobra.NoArgs,
 		RunE: cli.Runs(func(c *cobra.Command, _ []string) error {
-			var list struct{ Tokens []api.Token }
+			var list wire.TokenList
 			raw, err := m.Ask(c, http.MethodGet, "/v1/tokens", nil, &list)
 			if err != nil {
 				return err
@@ -103,7 +100,7 @@ func listTokensCommand(m *remote.Manager) *cobra.Command {
 	}
 }
 
-func printTokens(m *remote.Manager, tokens []api.Token) error {
+func printTokens(m *remote.Manager, tokens []wire.Token) error {
 	if len(tokens) == 0 {
 		return m.Printf("no tokens yet: proofline token create --help\n")
 	}
@@ -115,7 +112,7 @@ func printTokens(m *remote.Manager, tokens []api.Token) error {
 			used = one.Used.Local().Format(time.DateTime)
 		}
 		rows = append(rows, []string{
-			one.ID, strings.Join(one.Scopes, " "), tokenEnd(one, now), used, one.MadeBy, one.Name,
+			one.ID.String(), strings.Join(one.Scopes, " "), tokenEnd(one, now), used, one.MadeBy, one.Name,
 		})
 	}
 	if err := m.PrintTable(rows...); err != nil {
@@ -131,7 +128,7 @@ func printTokens(m *remote.Manager, tokens []api.Token) error {
 }
 
 // tokenEnd returns a token's expiry, and in how many days that is if it is soon.
-func tokenEnd(one api.Token, now time.Time) string {
+func tokenEnd(one wire.Token, now time.Time) string {
 	text := one.Expires.Local().Format(time.DateTime)
 	switch left := one.Expires.Sub(now); {
 	case left <= 0:
@@ -143,7 +140,7 @@ func tokenEnd(one api.Token, now time.Time) string {
 }
 
 // endWords says when a token expires, or that it has expired.
-func endWords(one api.Token, now time.Time) string {
+func endWords(one wire.Token, now time.Time) string {
 	if left := one.Expires.Sub(now); left > 0 {
 		return "expires " + account.InDays(left)
 	}

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // TestPrintTokens: the list marks tokens that expire soon, with a shell command that
@@ -16,13 +16,13 @@ import (
 func TestPrintTokens(t *testing.T) {
 	t.Parallel()
 	const day = 24 * time.Hour
-	in := func(left time.Duration, name, notice string) api.Token {
+	in := func(left time.Duration, name, notice string) wire.Token {
 		expires := time.Now().Add(left)
-		return api.Token{ID: "id", Name: name, Scopes: []string{"read", "pull"}, Expires: expires, Notice: notice}
+		return wire.Token{Name: name, Scopes: []string{"read", "pull"}, Expires: expires, Notice: notice}
 	}
 	var out, note bytes.Buffer
 	m := remote.New(&cli.Terminal{Out: &out, Err: &note}, "")
-	list := []api.Token{
+	list := []wire.Token{
 		in(80*day, "later", ""), in(5*day, "unused", ""), in(13*day+time.Hour, "the shop's $(reboot)", "soon"),
 		in(time.Hour, "short", "last"), in(-time.Hour, "over", "ended"), in(-9*day, "long over", ""),
 	}

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/proofline/proofline/internal/wire"
 )
 
 var (
@@ -47,18 +49,11 @@ type Answer struct {
 	Body   []byte
 }
 
-// Problem is an error document of the server, RFC 9457.
+// Problem is an error document of the server.
 type Problem struct {
-	Status    int    `json:"status"`
-	Title     string `json:"title"`
-	Detail    string `json:"detail"`
-	RequestID string `json:"request_id"`
-	Errors    []struct {
-		Field  string `json:"field"` // empty: the body as a whole
-		Detail string `json:"detail"`
-	} `json:"errors"`
+	wire.Problem
 
-	RetryAfter time.Duration `json:"-"` // 0: the answer has no Retry-After
+	RetryAfter time.Duration // 0: the answer has no Retry-After
 }
 
 // Error returns the problem on one line, and each field's error on a line below.
@@ -135,8 +130,8 @@ func (c *Client) Call(ctx context.Context, method, path string, body []byte, res
 func (a Answer) Problem() *Problem {
 	p := &Problem{}
 	if !strings.HasPrefix(a.Header.Get("Content-Type"), "application/problem+json") ||
-		json.Unmarshal(a.Body, p) != nil {
-		p = &Problem{Title: http.StatusText(a.Status)}
+		json.Unmarshal(a.Body, &p.Problem) != nil {
+		p = &Problem{Problem: wire.Problem{Title: http.StatusText(a.Status)}}
 	}
 	p.Status = a.Status
 	if seconds, err := strconv.ParseUint(a.Header.Get("Retry-After"), 10, 31); err == nil {

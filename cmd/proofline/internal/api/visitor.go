@@ -7,9 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/wire"
+	"github.com/proofline/proofline/room"
 )
 
 // ErrNotCalled is returned when a ticket is claimed before it is called.
@@ -20,16 +21,9 @@ var ErrNotCalled = errors.New("not called yet")
 
 // Joined is the answer to a join.
 type Joined struct {
-	Ticket     string    `json:"ticket"`
-	Index      uint64    `json:"index"` // of the arrive entry
-	Window     uint64    `json:"window"`
-	WindowFrom time.Time `json:"window_from"`
-	WindowTo   time.Time `json:"window_to"`
-	Seq        uint32    `json:"seq"`
-	Time       time.Time `json:"time"`
-	Receipt    string    `json:"receipt"`
-	Secret     string    `json:"secret"` // base64url; empty unless the server made the ticket
-	Again      bool      `json:"-"`      // whether the ticket had joined before
+	wire.Joined
+
+	Again bool // whether the ticket had joined before
 }
 
 // Entry returns the text of the arrive entry that the answer describes.
@@ -59,24 +53,32 @@ func (c *Client) Join(ctx context.Context, ticket string) (Joined, error) {
 
 // Place is a ticket's status and position.
 type Place struct {
-	Status    string `json:"status"`
-	Reason    string `json:"reason"`   // of a skip; else empty
-	Position  uint64 `json:"position"` // 0: not drawn yet
-	PollAfter int64  `json:"poll_after_ms"`
+	Status    string
+	Reason    string // of a skip; else empty
+	Position  uint64 // 0: not drawn yet
+	PollAfter int64  // in milliseconds
 }
 
 // Place returns a ticket's place.
 func (c *Client) Place(ctx context.Context, ticket string) (Place, error) {
-	var p Place
+	var p wire.Place
 	_, err := c.Call(ctx, http.MethodGet, "/tickets/"+ticket, nil, &p)
-	return p, err
+	return Place{Status: p.Status, Reason: p.Reason, Position: orZero(p.Position), PollAfter: p.Poll}, err
+}
+
+// orZero returns the value of a member that may be null.
+func orZero[T any](v *T) (value T) {
+	if v != nil {
+		value = *v
+	}
+	return value
 }
 
 // Pass is the answer to a successful claim.
 type Pass struct {
-	Pass     string `json:"pass"` // JWT
-	Position uint64 `json:"position"`
-	Location string `json:"location"` // URL to visit next, with the pass
+	Pass     string // JWT
+	Position uint64
+	Location string // URL to visit next, with the pass; empty: the room has no targets
 }
 
 // ReturnURL is the URL that a visitor wants to return to; the zero value: no URL in
@@ -96,40 +98,44 @@ func (c *Client) Claim(ctx context.Context, ticket string, secret [fairness.Secr
 func (c *Client) ClaimTo(
 	ctx context.Context, ticket string, secret [fairness.SecretSize]byte, back ReturnURL,
 ) (Pass, error) {
-	var p Pass
 	members := map[string]string{"secret": base64.RawURLEncoding.EncodeToString(secret[:])}
 	if back.To != "" {
 		members["to"], members["to_sig"] = back.To, back.Sig
 	}
 	body, err := json.Marshal(members)
 	if err != nil {
-		return p, err
+		return Pass{}, err
 	}
+	var p wire.Pass
 	status, err := c.Call(ctx, http.MethodPost, "/tickets/"+ticket+"/claim", body, &p)
 	if err == nil && status == http.StatusAccepted {
 		err = ErrNotCalled
 	}
-	return p, err
+	return Pass{Pass: p.Pass, Position: p.Position, Location: orZero(p.Location)}, err
 }
 
 // WindowState is a window in a [State].
 type WindowState struct {
-	Index    uint64 `json:"index"`
-	Arrivals uint32 `json:"arrivals"`
-	Drawn    bool   `json:"drawn"`
-	First    uint64 `json:"first_position"` // 0: not drawn yet
+	Index    uint64
+	Arrivals uint32
+	Drawn    bool
+	First    uint64 // 0: not drawn yet
 }
 
 // State is a room's public state.
 type State struct {
-	Phase   string        `json:"phase"`
-	Message Message       `json:"message"`
-	Windows []WindowState `json:"windows"` // the latest ones with arrivals
+	Phase   string
+	Message room.Message  // zero: none
+	Windows []WindowState // the latest ones with arrivals
 }
 
 // State returns the room's public state.
 func (c *Client) State(ctx context.Context) (State, error) {
-	var s State
+	var s wire.State
 	_, err := c.Call(ctx, http.MethodGet, "/state", nil, &s)
-	return s, err
+	out := State{Phase: s.Phase, Message: orZero(s.Message)}
+	for _, w := range s.Windows {
+		out.Windows = append(out.Windows, WindowState{w.Index, w.Arrivals, w.Drawn, orZero(w.First)})
+	}
+	return out, err
 }

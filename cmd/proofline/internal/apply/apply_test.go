@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // TestRead reads files of several forms.
@@ -151,7 +153,7 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s: %v", c.text, err)
 			continue
 		}
-		var p Current
+		var p wire.Room
 		if err := json.Unmarshal([]byte(sale), &p); err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +202,7 @@ func TestEnded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var p Current
+	var p wire.Room
 	if err := json.Unmarshal([]byte(strings.Replace(sale, "upcoming", "ended", 1)), &p); err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +228,7 @@ func FuzzRead(f *testing.F) {
 			if !json.Valid(w.JSON) || w.Config.Slug == "" || w.Line < 1 {
 				t.Errorf("%q: %+v", text, w)
 			}
-			var p Current
+			var p wire.Room
 			if err := json.Unmarshal(w.JSON, &p); err != nil {
 				t.Fatalf("%q: %v", text, err)
 			}

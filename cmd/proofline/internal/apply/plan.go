@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/room/style"
@@ -45,13 +46,6 @@ type Difference struct {
 	Allowed bool   `json:"allowed"` // false: it cannot change once the room is published
 }
 
-// Current is a room in the server's answer.
-type Current struct {
-	room.Config
-	Host  *string `json:"host"`
-	Phase string  `json:"phase"`
-}
-
 // Missing returns the step for a room that does not exist; [ErrInvalid] if its
 // configuration is invalid.
 func Missing(w *Wanted, now time.Time) (Step, error) {
@@ -67,10 +61,10 @@ func Missing(w *Wanted, now time.Time) (Step, error) {
 }
 
 // Compare returns the step that makes an existing room equal to a file's.
-func Compare(w *Wanted, current Current, etag string) (Step, error) {
+func Compare(w *Wanted, current wire.Room, etag string) (Step, error) {
 	s := Step{
 		Slug: w.Config.Slug, Action: Keep, Changes: []Difference{}, Wanted: w, ETag: etag,
-		Ended: current.Phase == string(room.PhaseEnded),
+		Ended: current.Phase == room.PhaseEnded,
 	}
 	amendment := map[string]any{}
 	if err := s.compare(w, current, amendment); err != nil {
@@ -92,7 +86,7 @@ func Compare(w *Wanted, current Current, etag string) (Step, error) {
 func (s *Step) differ(d Difference) { s.Changes = append(s.Changes, d) }
 
 // compare adds the differences of all settings that the file sets, and their values to the amendment.
-func (s *Step) compare(w *Wanted, current Current, amendment map[string]any) error {
+func (s *Step) compare(w *Wanted, current wire.Room, amendment map[string]any) error {
 	from, errFrom := json.Marshal(current.Config)
 	to, errTo := json.Marshal(w.Config)
 	if err := errors.Join(errFrom, errTo); err != nil {
@@ -172,7 +166,7 @@ func instant(t *time.Time) *time.Time {
 }
 
 // brand compares the looks.
-func (s *Step) brand(w *Wanted, current Current, amendment map[string]any) {
+func (s *Step) brand(w *Wanted, current wire.Room, amendment map[string]any) {
 	if w.Sets("brand") && !same(stored(current.Brand), stored(w.Config.Brand)) {
 		s.differ(Difference{Field: "brand", From: stored(current.Brand), To: stored(w.Config.Brand), Allowed: true})
 		amendment["brand"] = w.Config.Brand
@@ -181,7 +175,7 @@ func (s *Step) brand(w *Wanted, current Current, amendment map[string]any) {
 
 // windows compares the window rules. An amendment has the rules from the first
 // difference on; the server knows which ones have begun.
-func (s *Step) windows(w *Wanted, current Current, amendment map[string]any) {
+func (s *Step) windows(w *Wanted, current wire.Room, amendment map[string]any) {
 	if len(w.Config.Windows) == 0 {
 		return
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/internal/visitor"
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
@@ -69,7 +69,7 @@ func (i *inspector) proxy(ctx context.Context, shoppers int) error {
 		}
 		i.checks.expect(got == f.want, "the proxy counts %d as %s, not %d", got, f.name, f.want)
 	}
-	var list struct{ Connectors []api.Connector }
+	var list wire.ConnectorList
 	path := "/v1/sites/" + i.room.Slug + "/connectors"
 	if err := i.room.call(ctx, http.MethodGet, path, nil, &list); err != nil {
 		return err

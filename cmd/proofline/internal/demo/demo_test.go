@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/audit"
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // TestGuests: all visitors arrive while the room is open, and enough of them in
@@ -37,7 +37,7 @@ func TestGuests(t *testing.T) {
 func TestCrowd(t *testing.T) {
 	for _, n := range []int{MinVisitors, 1_000, 5_000} {
 		p := newPlan(n)
-		c := newCrowd(&demoRoom{Room: api.Room{URL: "http://example.com/r/demo"}}, nil, nil, p.opens, guests(n))
+		c := newCrowd(&demoRoom{Room: wire.Room{URL: "http://example.com/r/demo"}}, nil, nil, p.opens, guests(n))
 		tickets := map[string]bool{}
 		for _, v := range c.people {
 			tickets[v.ticket] = true

@@ -8,7 +8,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // TestFrontStarts: start reads the address from the proxy's output, and fails when
@@ -59,7 +59,7 @@ func TestFrontEnds(t *testing.T) {
 
 func TestIsQueued(t *testing.T) {
 	t.Parallel()
-	f := &front{room: &demoRoom{Room: api.Room{URL: "http://queue.example/r/demo"}}}
+	f := &front{room: &demoRoom{Room: wire.Room{URL: "http://queue.example/r/demo"}}}
 	for name, tt := range map[string]struct {
 		answer answer
 		want   bool

@@ -11,6 +11,7 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/internal/visitor"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // malformed are requests that no page sends. Each is refused and leaves no entry.
@@ -69,7 +70,7 @@ func (s *sale) sendMalformed(ctx context.Context) error {
 		if err := errors.Join(err, resp.Body.Close()); err != nil {
 			return fmt.Errorf("send %s: %w", m.what, err)
 		}
-		s.checks.expectStatus(&api.Problem{Status: resp.StatusCode, Title: resp.Status}, m.status, m.what)
+		s.checks.expectStatus(&api.Problem{Problem: wire.Problem{Status: resp.StatusCode, Title: resp.Status}}, m.status, m.what)
 	}
 	return nil
 }

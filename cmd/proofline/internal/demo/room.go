@@ -13,11 +13,12 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // demoRoom is the demo's room as its organizer and its visitors reach it.
 type demoRoom struct {
-	api.Room // as it was created
+	wire.Room // as it was created
 
 	organizer *api.Client
 	visitor   *api.Client // with the room as its base
@@ -69,7 +70,7 @@ func (r *demoRoom) call(ctx context.Context, method, path string, body, result a
 }
 
 // manage sends a request about the room to the management API, and returns the room.
-func (r *demoRoom) manage(ctx context.Context, method, action string, body any) (room api.Room, err error) {
+func (r *demoRoom) manage(ctx context.Context, method, action string, body any) (room wire.Room, err error) {
 	err = r.call(ctx, method, "/v1/rooms/"+r.Slug+action, body, &room)
 	return room, err
 }
@@ -77,7 +78,7 @@ func (r *demoRoom) manage(ctx context.Context, method, action string, body any) 
 // protect stores a shop's rules on the server, and returns the proxy's flags: it fetches the signed
 // rules with a token, kept in dir, that allows nothing else.
 func (r *demoRoom) protect(ctx context.Context, dir string) ([]string, error) {
-	var site api.Site
+	var site wire.Site
 	var key struct{ Key string }
 	var token struct{ Token string }
 	rules := map[string]any{

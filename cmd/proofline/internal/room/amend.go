@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
 )
@@ -65,12 +64,13 @@ func amendment(m *remote.Manager, c *cobra.Command, flags settingFlags, args []s
 }
 
 // changedBrand returns the room's brand with other looks. A logo is given as a file.
-func changedBrand(m *remote.Manager, c *cobra.Command, looks map[string]any, slug string) (api.Brand, error) {
-	var room api.Room
+func changedBrand(m *remote.Manager, c *cobra.Command, looks map[string]any, slug string) (map[string]any, error) {
+	// The brand is read as a map, so that members that this program does not know stay.
+	var room struct{ Brand map[string]any }
 	if _, err := m.Ask(c, http.MethodGet, roomPath(slug, ""), nil, &room); err != nil {
 		return nil, err
 	}
-	brand := api.Brand{}
+	brand := map[string]any{}
 	maps.Copy(brand, room.Brand)
 	maps.Copy(brand, looks)
 	file, ok := looks["logo"].(string)

@@ -13,6 +13,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/apply"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // applying is one run of "room apply".
@@ -111,7 +112,7 @@ func (a *applying) compare(c *cobra.Command, w *apply.Wanted) (apply.Step, error
 	if answer.Status != http.StatusOK {
 		return apply.Step{}, a.Explain(answer.Problem())
 	}
-	var current apply.Current
+	var current wire.Room
 	if err := remote.Decode(answer.Body, &current); err != nil {
 		return apply.Step{}, err
 	}
@@ -176,7 +177,7 @@ func (a *applying) step(c *cobra.Command, s apply.Step) error {
 		client.Header = a.client.Header.Clone()
 		client.Header.Set("If-Match", s.ETag)
 	}
-	var room api.Room
+	var room wire.Room
 	_, err := client.Call(c.Context(), method, path, body, &room)
 	return err
 }

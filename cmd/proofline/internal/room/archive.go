@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 func archiveCommand(m *remote.Manager) *cobra.Command {
@@ -24,7 +24,7 @@ func archiveCommand(m *remote.Manager) *cobra.Command {
 			if undo {
 				action, done = "/unarchive", "room %s is in lists again\n"
 			}
-			var room api.Room
+			var room wire.Room
 			raw, err := m.Ask(c, http.MethodPost, roomPath(args[0], action), nil, &room)
 			if err != nil {
 				return err

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 const maxFile = 1 << 20 // of a room's file, in bytes
@@ -40,7 +40,7 @@ once: later only an amendment can change it.`,
 			if err != nil {
 				return err
 			}
-			var room api.Room
+			var room wire.Room
 			raw, err := m.Ask(c, "POST", "/v1/rooms", body, &room)
 			if err != nil {
 				return err

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 func duplicateCommand(m *remote.Manager) *cobra.Command {
@@ -22,7 +22,7 @@ publish drafts.`,
 		Example: "  proofline room duplicate sale",
 		Args:    cobra.ExactArgs(1),
 		RunE: cli.Runs(func(c *cobra.Command, args []string) error {
-			var draft api.Draft
+			var draft wire.Draft
 			raw, err := m.Ask(c, http.MethodPost, roomPath(args[0], "/duplicate"), nil, &draft)
 			if err != nil {
 				return err
@@ -41,7 +41,7 @@ func draftsCommand(m *remote.Manager) *cobra.Command {
 		Example: "  proofline room drafts\n  proofline room drafts --json",
 		Args:    cobra.NoArgs,
 		RunE: cli.Runs(func(c *cobra.Command, _ []string) error {
-			var list struct{ Drafts []api.Draft }
+			var list wire.DraftList
 			raw, err := m.Ask(c, http.MethodGet, "/v1/drafts", nil, &list)
 			if err != nil {
 				return err
@@ -51,7 +51,7 @@ func draftsCommand(m *remote.Manager) *cobra.Command {
 	}
 }
 
-func printDrafts(m *remote.Manager, drafts []api.Draft) error {
+func printDrafts(m *remote.Manager, drafts []wire.Draft) error {
 	if len(drafts) == 0 {
 		return m.Printf("no drafts: make one with proofline room duplicate\n")
 	}
@@ -61,7 +61,7 @@ func printDrafts(m *remote.Manager, drafts []api.Draft) error {
 		if n := len(d.Problems); n > 0 {
 			problems = strconv.Itoa(n)
 		}
-		rows = append(rows, []string{d.ID, d.Slug, d.Changed.Local().Format(time.DateTime), d.By, problems, d.Title})
+		rows = append(rows, []string{d.ID.String(), d.Slug, d.Changed.Local().Format(time.DateTime), d.By, problems, d.Title})
 	}
 	return m.PrintTable(rows...)
 }

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 func listCommand(m *remote.Manager) *cobra.Command {
@@ -44,12 +44,12 @@ func listCommand(m *remote.Manager) *cobra.Command {
 const pageSize = "200"
 
 // allRooms fetches a list page by page. It also returns the list's JSON.
-func allRooms(m *remote.Manager, c *cobra.Command, query url.Values) (list []api.Room, raw json.RawMessage, err error) {
+func allRooms(m *remote.Manager, c *cobra.Command, query url.Values) (list []wire.Summary, raw json.RawMessage, err error) {
 	query.Set("limit", pageSize)
 	rooms := []json.RawMessage{}
 	for {
 		var page struct {
-			Rooms []json.RawMessage `json:"rooms"`
+			Rooms []json.RawMessage `json:"rooms"` // of [wire.Summary], with members that this program does not know
 			Next  *string           `json:"next"`
 		}
 		if _, err := m.Ask(c, "GET", "/v1/rooms?"+query.Encode(), nil, &page); err != nil {
@@ -64,12 +64,12 @@ func allRooms(m *remote.Manager, c *cobra.Command, query url.Values) (list []api
 	if raw, err = json.Marshal(map[string]any{"rooms": rooms}); err != nil {
 		return nil, nil, err
 	}
-	var all struct{ Rooms []api.Room }
+	var all wire.RoomList
 	err = json.Unmarshal(raw, &all)
 	return all.Rooms, raw, err
 }
 
-func printRooms(m *remote.Manager, rooms []api.Room, none string) error {
+func printRooms(m *remote.Manager, rooms []wire.Summary, none string) error {
 	if len(rooms) == 0 {
 		return m.Printf("%s\n", none)
 	}
@@ -79,7 +79,7 @@ func printRooms(m *remote.Manager, rooms []api.Room, none string) error {
 		if r.Counts != nil {
 			joined, admitted = strconv.FormatUint(r.Counts.Arrivals, 10), strconv.FormatUint(r.Counts.Admitted, 10)
 		}
-		rows = append(rows, []string{r.Slug, r.Phase, joined, admitted, r.Created.Local().Format(time.DateTime),
+		rows = append(rows, []string{r.Slug, string(r.Phase), joined, admitted, r.Created.Local().Format(time.DateTime),
 			r.Title})
 	}
 	return m.PrintTable(rows...)

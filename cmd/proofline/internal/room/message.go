@@ -12,9 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+	"github.com/proofline/proofline/internal/wire"
+	"github.com/proofline/proofline/room"
 )
 
 // messageFlags are the flags of "room message".
@@ -95,7 +96,7 @@ func (f *messageFlags) body(args []string) ([]byte, error) {
 // showMessage sends a request that is answered with the room, and prints the room's
 // message.
 func showMessage(m *remote.Manager, c *cobra.Command, method, slug string, body []byte) error {
-	var room api.Room
+	var room wire.Room
 	raw, err := m.Ask(c, method, roomPath(slug, ""), body, &room)
 	if err != nil {
 		return err
@@ -108,7 +109,7 @@ func showMessage(m *remote.Manager, c *cobra.Command, method, slug string, body 
 }
 
 // messageRows returns table rows about a message, the default text first.
-func messageRows(m *api.Message) [][]string {
+func messageRows(m *room.Message) [][]string {
 	if m == nil {
 		return nil
 	}

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room/setting"
 )
 
@@ -27,7 +27,7 @@ func showCommand(m *remote.Manager) *cobra.Command {
 
 // change sends a request that is answered with the room, and prints it.
 func change(m *remote.Manager, c *cobra.Command, method, path string, body []byte) error {
-	var room api.Room
+	var room wire.Room
 	raw, err := m.Ask(c, method, path, body, &room)
 	if err != nil {
 		return err
@@ -38,21 +38,20 @@ func change(m *remote.Manager, c *cobra.Command, method, path string, body []byt
 // localTime formats a time in the machine's time zone.
 func localTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 MST") }
 
-func printRoom(m *remote.Manager, r *api.Room, raw []byte) error {
+func printRoom(m *remote.Manager, r *wire.Room, raw []byte) error {
 	rows := [][]string{
-		{"room", r.Slug}, {"title", r.Title}, {"phase", r.Phase}, {"published", r.URL}, {"key", r.VKey},
+		{"room", r.Slug}, {"title", r.Title}, {"phase", string(r.Phase)}, {"published", r.URL}, {"key", r.VKey},
 	}
 	isFree := func(s setting.Setting) bool { return s.Change == setting.Free }
 	inPolicy := func(s setting.Setting) bool { return s.Change != setting.Free }
 	rows = append(rows, settingRows(raw, inPolicy)...)
 	rows = append(rows, messageRows(r.Message)...)
 	rows = append(rows, settingRows(raw, isFree)...)
-	if n := r.Counts; n != nil {
-		rows = append(rows,
-			[]string{"joined", fmt.Sprintf("%d, %d with a position", n.Arrivals, n.Drawn)},
-			[]string{"called", fmt.Sprintf("%d: %d admitted, %d no-shows, %d with time to claim",
-				n.Called, n.Admitted, n.NoShows, n.Waiting)})
-	}
+	n := r.Counts
+	rows = append(rows,
+		[]string{"joined", fmt.Sprintf("%d, %d with a position", n.Arrivals, n.Drawn)},
+		[]string{"called", fmt.Sprintf("%d: %d admitted, %d no-shows, %d with time to claim",
+			n.Called, n.Admitted, n.NoShows, n.Waiting)})
 	for _, a := range r.Awaited {
 		draw := fmt.Sprintf("window %d waits for beacon round %d, due at %s", a.Window, a.Round, localTime(a.Due))
 		if a.HasRound {

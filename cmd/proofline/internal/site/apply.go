@@ -12,6 +12,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 func applySiteCommand(m *remote.Manager) *cobra.Command {
@@ -55,7 +56,7 @@ func applySite(m *remote.Manager, c *cobra.Command, name, file string) error {
 	if err != nil {
 		return m.Explain(err)
 	}
-	var before, after api.Site
+	var before, after wire.Site
 	// The document is sent verbatim, to keep its layout.
 	body := slices.Concat([]byte(`{"rules": `), document, []byte("}"))
 	method, path := http.MethodPut, sitePath(name, "")
@@ -98,7 +99,7 @@ func readJSON(m *remote.Manager, file string) ([]byte, error) {
 }
 
 // printApplied prints the change from the version before; 0: the site is new.
-func printApplied(m *remote.Manager, before uint64, s *api.Site) error {
+func printApplied(m *remote.Manager, before uint64, s *wire.Site) error {
 	var err error
 	switch before {
 	case 0:

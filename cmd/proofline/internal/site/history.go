@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 func siteHistoryCommand(m *remote.Manager) *cobra.Command {
@@ -23,7 +23,7 @@ func siteHistoryCommand(m *remote.Manager) *cobra.Command {
   proofline site restore shop 3`,
 		Args: cobra.ExactArgs(1),
 		RunE: cli.Runs(func(c *cobra.Command, args []string) error {
-			var list struct{ Versions []api.SiteVersion }
+			var list wire.SiteHistory
 			raw, err := m.Ask(c, http.MethodGet, sitePath(args[0], "/history"), nil, &list)
 			if err != nil {
 				return err
@@ -52,7 +52,7 @@ func restoreSiteCommand(m *remote.Manager) *cobra.Command {
 				return cli.Usage(fmt.Errorf("%q is not a version", cli.Printable(args[1])),
 					"list its versions: proofline site history "+cli.Printable(args[0]))
 			}
-			var site api.Site
+			var site wire.Site
 			path := sitePath(args[0], "/history/"+strconv.FormatUint(version, 10)+"/restore")
 			raw, err := m.Ask(c, http.MethodPost, path, nil, &site)
 			if err != nil {

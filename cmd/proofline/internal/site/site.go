@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 // Command returns "proofline site".
@@ -54,7 +54,7 @@ func listSitesCommand(m *remote.Manager) *cobra.Command {
 		Example: "  proofline site list\n  proofline site list --json",
 		Args:    cobra.NoArgs,
 		RunE: cli.Runs(func(c *cobra.Command, _ []string) error {
-			var list struct{ Sites []api.Site }
+			var list wire.SiteList
 			raw, err := m.Ask(c, http.MethodGet, "/v1/sites", nil, &list)
 			if err != nil {
 				return err
@@ -64,7 +64,7 @@ func listSitesCommand(m *remote.Manager) *cobra.Command {
 	}
 }
 
-func printSites(m *remote.Manager, sites []api.Site) error {
+func printSites(m *remote.Manager, sites []wire.SiteSummary) error {
 	if len(sites) == 0 {
 		return m.Printf("no sites yet: proofline site apply --help\n")
 	}
@@ -104,7 +104,7 @@ func showSiteCommand(m *remote.Manager) *cobra.Command {
 			if c.Flags().Changed("version") {
 				return showSiteVersion(m, c, args[0], number)
 			}
-			var site api.Site
+			var site wire.Site
 			raw, err := m.Ask(c, http.MethodGet, sitePath(args[0], ""), nil, &site)
 			if err != nil {
 				return err
@@ -123,7 +123,7 @@ func showSiteCommand(m *remote.Manager) *cobra.Command {
 }
 
 func showSiteVersion(m *remote.Manager, c *cobra.Command, name string, number uint64) error {
-	var version api.SiteVersion
+	var version wire.SiteVersion
 	raw, err := m.Ask(c, http.MethodGet, sitePath(name, "/history/"+strconv.FormatUint(number, 10)), nil, &version)
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func showSiteVersion(m *remote.Manager, c *cobra.Command, name string, number ui
 	return m.Print(raw, func() error { return m.Printf("%s\n", version.Rules) })
 }
 
-func printSite(m *remote.Manager, s *api.Site) error {
+func printSite(m *remote.Manager, s *wire.Site) error {
 	rows := [][]string{
 		{"site", s.Name}, {"rules", s.URL}, {"version", strconv.FormatUint(s.Version, 10)},
 		{"changed", s.Changed.Local().Format("2006-01-02 15:04:05 MST") + ", by " + s.By}, {"hosts",
@@ -144,7 +144,7 @@ func printSite(m *remote.Manager, s *api.Site) error {
 }
 
 // printWarnings prints warnings about rules.
-func printWarnings(m *remote.Manager, list []api.Warning) error {
+func printWarnings(m *remote.Manager, list []wire.Warning) error {
 	for _, w := range list {
 		if err := m.Printf("  ! %s %s\n", cli.Printable(w.Field), cli.Printable(w.Detail)); err != nil {
 			return err
@@ -182,7 +182,7 @@ a channel that you trust.`,
 		Example: "  proofline site key",
 		Args:    cobra.NoArgs,
 		RunE: cli.Runs(func(c *cobra.Command, _ []string) error {
-			var shown struct{ Key string }
+			var shown wire.SiteKey
 			raw, err := m.Ask(c, http.MethodGet, "/v1/site-key", nil, &shown)
 			if err != nil {
 				return err
@@ -203,7 +203,7 @@ func siteConnectorsCommand(m *remote.Manager) *cobra.Command {
 			if len(args) > 0 {
 				path = sitePath(args[0], "/connectors")
 			}
-			var list struct{ Connectors []api.Connector }
+			var list wire.ConnectorList
 			raw, err := m.Ask(c, http.MethodGet, path, nil, &list)
 			if err != nil {
 				return err
@@ -213,7 +213,7 @@ func siteConnectorsCommand(m *remote.Manager) *cobra.Command {
 	}
 }
 
-func printConnectors(m *remote.Manager, list []api.Connector) error {
+func printConnectors(m *remote.Manager, list []wire.Connector) error {
 	if len(list) == 0 {
 		return m.Printf("no connector has reported in the last day: " +
 			"each needs a token, made with proofline token create NAME --scope connect\n")

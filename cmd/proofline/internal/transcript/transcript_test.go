@@ -12,6 +12,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/roomtest"
+	"github.com/proofline/proofline/internal/wire"
 )
 
 const origin = "example.com/r/demo"
@@ -27,10 +28,10 @@ func publish(t *testing.T, operator string, arrivals int) (url string, keys *roo
 	var entries [][]byte
 	var leaves []audit.Hash
 	for i := range arrivals {
-		answers = append(answers, api.Joined{
+		answers = append(answers, api.Joined{Joined: wire.Joined{
 			Ticket: roomtest.Ticket(origin, uint64(i)).String(), Index: uint64(i), Window: 2, Seq: uint32(i),
 			Time: time.UnixMilli(int64(1000 + i)),
-		})
+		}})
 		entry, err := answers[i].Entry()
 		if err != nil {
 			t.Fatal(err)
@@ -123,7 +124,9 @@ func TestReadRefuses(t *testing.T) {
 
 // TestEntry: the answer to a join gives the arrival's entry in the transcript.
 func TestEntry(t *testing.T) {
-	j := api.Joined{Ticket: roomtest.Ticket(origin, 1).String(), Window: 3, Seq: 4, Time: time.UnixMilli(5)}
+	j := api.Joined{Joined: wire.Joined{
+		Ticket: roomtest.Ticket(origin, 1).String(), Window: 3, Seq: 4, Time: time.UnixMilli(5),
+	}}
 	text, err := j.Entry()
 	if want := "arrive 5 3 4 " + j.Ticket + " general"; string(text) != want || err != nil {
 		t.Errorf("%q, %v, want %q", text, err, want)

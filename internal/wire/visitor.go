@@ -1,0 +1,124 @@
+package wire
+
+import (
+	"time"
+
+	"github.com/proofline/proofline/room"
+)
+
+// The server writes the documents of this file without reflection: web/join.go, web/ticket.go, web/state.go.
+
+// Joined is the answer to a join.
+type Joined struct {
+	Ticket     string    `json:"ticket"`
+	Index      uint64    `json:"index"` // of the arrive entry
+	Window     uint64    `json:"window"`
+	WindowFrom time.Time `json:"window_from"`
+	WindowTo   time.Time `json:"window_to"`
+	Seq        uint32    `json:"seq"`
+	Time       time.Time `json:"time"`
+	Receipt    string    `json:"receipt"`
+	Secret     string    `json:"secret"` // base64url; empty unless the server made the ticket
+}
+
+// Place is the state of a ticket, as visitors see it.
+type Place struct {
+	Ticket     string    `json:"ticket"`
+	Index      uint64    `json:"index"` // of the arrive entry
+	Window     uint64    `json:"window"`
+	WindowFrom time.Time `json:"window_from"`
+	WindowTo   time.Time `json:"window_to"`
+	Seq        uint32    `json:"seq"`
+	Time       time.Time `json:"time"`
+	Lane       string    `json:"lane"`
+	Status     string    `json:"status"`
+	Reason     string    `json:"reason"`   // of a skip; else empty
+	Position   *uint64   `json:"position"` // nil: not drawn yet
+	Ahead      Ahead     `json:"ahead"`
+	ETA        *struct {
+		Earliest, Latest time.Time // Latest is zero while visitors can still join the window
+	} `json:"eta"`
+	ClaimBy *time.Time `json:"claim_by"` // of a called ticket; nil while the room is paused
+	LeftMS  *int64     `json:"left_ms"`  // to claim, of a called ticket
+	Settled *time.Time `json:"settled"`
+	Poll    int64      `json:"poll_after_ms"`
+}
+
+// Pass is the answer to a claim.
+type Pass struct {
+	Ticket   string    `json:"ticket"`
+	Pass     string    `json:"pass"` // JWT
+	PassID   string    `json:"pass_id"`
+	Expires  time.Time `json:"expires"`
+	Position uint64    `json:"position"`
+	Lane     string    `json:"lane"`
+	Location *string   `json:"location"` // URL to visit next, with the pass; nil: the room has no targets
+}
+
+// Session is the answer of requests that redeem a pass, or touch or release a session.
+type Session struct {
+	PassID     string    `json:"pass_id"`
+	Ticket     string    `json:"ticket"`
+	Position   uint64    `json:"position"`
+	Lane       string    `json:"lane"`
+	Ends       time.Time `json:"ends"`
+	EndsAtMost time.Time `json:"ends_at_most"`
+}
+
+// State is the public state of a room.
+type State struct {
+	Slug         string     `json:"slug"`
+	Title        string     `json:"title"`
+	Origin       string     `json:"origin"`
+	VKey         string     `json:"vkey"`
+	Phase        string     `json:"phase"`
+	Now          time.Time  `json:"now"`
+	Opens        time.Time  `json:"opens"`
+	Starts       time.Time  `json:"starts"`
+	TimeZone     string     `json:"time_zone"` // empty: UTC
+	Closes       *time.Time `json:"closes"`    // nil: never
+	Paused       bool       `json:"paused"`
+	ClaimsFrozen bool       `json:"claims_frozen"`
+	Withdrawn    *struct {  // nil: no ticket was revoked
+		Count  uint64   `json:"count"`
+		Latest []string `json:"latest"`
+	} `json:"withdrawn"`
+	Full     bool          `json:"full"`
+	Gate     string        `json:"gate"` // empty: the room has none
+	Message  *room.Message `json:"message"`
+	Size     uint64        `json:"size"` // of the transcript, in entries
+	Arrivals uint64        `json:"arrivals"`
+	Outflow  struct {
+		PerMinute uint32 `json:"per_minute"`
+		MaxActive uint32 `json:"max_active"`
+		// Where max_active limits the calls; else nil.
+		Free  *uint64    `json:"free"`
+		First *time.Time `json:"first_free"`
+		Freed *float64   `json:"freed_per_minute"`
+		By    string     `json:"by"` // [ByPull], or empty
+	} `json:"outflow"`
+	Window  *Window  `json:"window"`  // the open one
+	Windows []Window `json:"windows"` // the latest ones with arrivals
+	Lanes   map[string]struct {
+		Drawn, Assigned, Called, Admitted, Skipped, Waiting uint64
+	} `json:"lanes"`
+	Poll struct {
+		AfterMS int64   `json:"after_ms"`
+		MostMS  int64   `json:"most_ms"`
+		RestMS  int64   `json:"rest_ms"`
+		Jitter  float64 `json:"jitter"`
+		Listen  uint64  `json:"listen_ahead"`
+	} `json:"poll"`
+}
+
+// Window is a window in the state of a room. The open one has only the first four members.
+type Window struct {
+	Index    uint64    `json:"index"`
+	From     time.Time `json:"from"`
+	To       time.Time `json:"to"`
+	Arrivals uint32    `json:"arrivals"`
+	Frozen   bool      `json:"frozen"`
+	Drawn    bool      `json:"drawn"`
+	Draws    time.Time `json:"draws"`
+	First    *uint64   `json:"first_position"` // nil: not drawn yet
+}
