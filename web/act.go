@@ -254,8 +254,7 @@ func leave(c echo.Context, r *room.Room, in *submission) error {
 }
 
 // link returns a link with a transfer code, which takes the place to another device, once. The code
-// is
-// in the fragment, which browsers do not send.
+// is in the fragment, which browsers do not send.
 func (a *actions) link(c echo.Context, r *room.Room, in *submission) error {
 	if !in.isJSON {
 		return errMediaType

@@ -41,10 +41,10 @@ var (
 
 // frame wraps every handler: it gives the request an ID, sets the headers that all answers have,
 // guards the management API, answers errors and panics, and writes the log. It is one function
-// because
-// each middleware costs the hot paths an allocation. For the same reason public answers have at most
-// eight headers: with the ninth, net/http's two header maps grow, and the request takes 2 us longer.
-// Public answers are data that cannot link anywhere, so they have no Referrer-Policy.
+// because each middleware costs the hot paths an allocation. For the same reason public answers
+// have at most eight headers: with the ninth, net/http's two header maps grow, and the request
+// takes 2 us longer. Public answers are data that cannot link anywhere, so they have no
+// Referrer-Policy.
 func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()

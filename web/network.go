@@ -37,8 +37,7 @@ func (b *budgets) settle(c echo.Context, r *room.Room, joined *room.Joined, err 
 }
 
 // inTurn runs do, which uses the database, in the network's turn. It must not wait for the client:
-// the
-// body is read before, and the answer is written after.
+// the body is read before, and the answer is written after.
 func (b *budgets) inTurn(c echo.Context, do func() error) error {
 	done, err := b.limits.Turn(c.Request().Context(), b.network(c))
 	if err != nil {

@@ -247,8 +247,7 @@ func sendProblem(c echo.Context, p problem) error {
 }
 
 // logFailure logs errors of the server itself. Unavailability is logged at debug level only, since
-// the
-// rooms log once that the database is unreachable.
+// the rooms log once that the database is unreachable.
 func (e *errorAnswers) logFailure(c echo.Context, status int, err error) {
 	level := slog.LevelError
 	switch {

@@ -18,8 +18,7 @@ import (
 // Serve answers requests on l until ctx ends, and closes l. It then tells clients for a moment to
 // reconnect elsewhere, and answers open requests before it returns nil; requests that wait for an
 // unreachable database get 503. An error means that some took longer than 8 s. The rooms must still
-// be
-// running; the caller closes them.
+// be running; the caller closes them.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	requests, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
@@ -64,8 +63,7 @@ func counts(open *atomic.Int64, share *conns.Share) func(net.Conn, http.ConnStat
 const drainPoll = 20 * time.Millisecond
 
 // drain answers the open requests. Idle connections are closed with an answer to their next request
-// if
-// possible, because closing one silently may lose a request in flight.
+// if possible, because closing one silently may lose a request in flight.
 func (s *Server) drain(ctx context.Context, server *http.Server, open *atomic.Int64, abandon func()) error {
 	s.draining.Store(true)
 	ended := make(chan struct{})

@@ -34,8 +34,7 @@ type sessionOutcomes struct {
 // connector can collect them.
 //
 // A forged pass costs as much to verify as a valid one. So the network pays for all passes in
-// advance,
-// and gets back the charge for the valid ones.
+// advance, and gets back the charge for the valid ones.
 func (s *sessions) change(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = noStore
 	body, err := readBody(c.Request(), nil, sessionsBody)

@@ -131,8 +131,7 @@ func render(r *room.Room, listenAhead uint64) *document {
 	o.state(r, d.snapshot, now)
 	o.poll(poll.Room(d.snapshot, now), poll.Longest(d.snapshot), poll.Rest(d.snapshot), listenAhead)
 	// The tag does not include the time of rendering, so that clients need not fetch an unchanged
-	// room
-	// again.
+	// room again.
 	sum := sha256.Sum256(o.b)
 	d.etag = []string{`W/"` + hex.EncodeToString(sum[:8]) + `"`}
 	o.time("now", now)

@@ -53,8 +53,7 @@ type renderer struct {
 }
 
 // view returns the data of a line's page for a ticket that may not have joined; the zero ticket is
-// for
-// visitors without one. Error: [*room.StaleError].
+// for visitors without one. Error: [*room.StaleError].
 func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (page.View, error) {
 	snapshot := r.Snapshot() // taken before the standing, so that it does not have more calls than the standing
 	var st fairness.Standing

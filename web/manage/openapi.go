@@ -21,8 +21,7 @@ const documentPath = Prefix + "openapi.json"
 const apiVersion = "1.0.0"
 
 // sendDocument serves the OpenAPI document, which is public because clients need it before they
-// have a
-// token.
+// have a token.
 func (a *API) sendDocument(c echo.Context) error {
 	h := c.Response().Header()
 	h.Set("Cache-Control", "public, max-age=300")
@@ -31,8 +30,7 @@ func (a *API) sendDocument(c echo.Context) error {
 }
 
 // Document returns the OpenAPI 3.1 document of the routes. The strict one, for tests, allows no
-// unknown
-// members in answers; clients must allow them, because later versions may add members.
+// unknown members in answers; clients must allow them, because later versions may add members.
 func (a *API) Document(strict bool) []byte { return newDocument(a.routes, a.publicURL, strict) }
 
 // newDocument generates the document from the route table.

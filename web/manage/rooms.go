@@ -157,8 +157,7 @@ func (a rooms) createRoom(c *call) (reply, error) {
 }
 
 // splitHost removes the host from a room's JSON. It ignores JSON that cannot be parsed, since the
-// parser
-// of the rest reports that.
+// parser of the rest reports that.
 func splitHost(body []byte) (host string, config []byte, err error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(body, &members); err != nil || members["host"] == nil {

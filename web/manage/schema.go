@@ -24,8 +24,7 @@ import (
 type schema = map[string]any
 
 // schemas generates the schemas of Go types. JSON tags give the names, "doc" describes a member,
-// "enum"
-// lists its values, and "need" marks required members of a body.
+// "enum" lists its values, and "need" marks required members of a body.
 type schemas struct {
 	strict bool // answers have no other members
 	named  map[string]schema
