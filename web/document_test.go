@@ -38,7 +38,7 @@ var contracts sync.Map
 
 func contractOf(t testing.TB, api *manage.API) *contract {
 	t.Helper()
-	text := api.Document(true)
+	text := api.StrictDocument()
 	if known, ok := contracts.Load(string(text)); ok {
 		return known.(*contract)
 	}

@@ -87,7 +87,7 @@ func New(o Options) *API {
 	for _, p := range a.parts {
 		a.routes = append(a.routes, p.routes()...)
 	}
-	a.document = sync.OnceValue(func() []byte { return a.Document(false) })
+	a.document = sync.OnceValue(func() []byte { return newDocument(a.routes, a.publicURL, allowUnknown) })
 	return a
 }
 

@@ -29,16 +29,16 @@ func (a *API) sendDocument(c echo.Context) error {
 	return write(c, http.StatusOK, "application/json", a.document())
 }
 
-// Document returns the OpenAPI 3.1 document of the routes. The strict one, for tests, allows no
-// unknown members in answers; clients must allow them, because later versions may add members.
-func (a *API) Document(strict bool) []byte { return newDocument(a.routes, a.publicURL, strict) }
+// StrictDocument returns the OpenAPI document for tests: it allows no unknown members in answers.
+// Clients must allow them, because later versions may add members.
+func (a *API) StrictDocument() []byte { return newDocument(a.routes, a.publicURL, refuseUnknown) }
 
-// newDocument generates the document from the route table.
+// newDocument generates the OpenAPI 3.1 document from the route table.
 //
 // https://spec.openapis.org/oas/v3.1.0
-func newDocument(routes []route, publicURL string, strict bool) []byte {
+func newDocument(routes []route, publicURL string, u unknownMembers) []byte {
 	s := &schemas{
-		strict: strict, named: map[string]schema{"Problem": problemSchema},
+		unknown: u, named: map[string]schema{"Problem": problemSchema},
 		types: map[string]reflect.Type{"Problem": nil},
 	}
 	paths := map[string]map[string]any{}
@@ -141,7 +141,7 @@ func (s *schemas) operation(r *route) schema {
 		out["responses"].(schema)[strconv.Itoa(http.StatusNotModified)] = schema{"description": "Not modified since the version with this ETag."}
 	}
 	if r.in != nil {
-		content := schema{"schema": s.of(reflect.TypeOf(r.in), true)}
+		content := schema{"schema": s.of(reflect.TypeOf(r.in), inRequest)}
 		if r.example != "" {
 			content["example"] = json.RawMessage(r.example)
 		}
@@ -166,7 +166,7 @@ func (r *route) success() int { return reply{}.statusOf(r) }
 func (s *schemas) success(r *route) schema {
 	out := schema{"description": http.StatusText(r.success())}
 	if r.out != nil {
-		content := schema{"application/json": schema{"schema": s.of(reflect.TypeOf(r.out), false)}}
+		content := schema{"application/json": schema{"schema": s.of(reflect.TypeOf(r.out), inAnswer)}}
 		if r.csv {
 			content["text/csv"] = schema{"schema": schema{"type": "string"}}
 		}

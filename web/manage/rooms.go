@@ -113,7 +113,9 @@ func (a rooms) routes() []route {
 			more:    "Its times move by whole weeks, so that it opens in the future at the same time of the same weekday.",
 			out:     wire.Draft{}, status: http.StatusCreated, key: keyKept, tagged: true, do: a.duplicate,
 		},
-		a.archiveRoute(true), a.archiveRoute(false),
+		a.archiveRoute("archive", "archiveRoom", "Archive a room that has ended",
+			"Lists no longer show it; its transcript stays published.", hiddenFromLists),
+		a.archiveRoute("unarchive", "unarchiveRoom", "Show an archived room in lists again", "", shownInLists),
 	}
 }
 
@@ -192,18 +194,19 @@ func (a rooms) amendRoom(c *call) (reply, error) {
 	return shown(a.control.Amend(c, c.actor, slug, amendment, match))
 }
 
-func (a rooms) archiveRoute(archived bool) route {
-	r := route{
-		method: http.MethodPost, path: "rooms/{slug}/archive", scope: account.Operate, name: "archiveRoom",
-		tag:     "rooms",
-		summary: "Archive a room that has ended", more: "Lists no longer show it; its transcript stays published.",
-		out: wire.Room{}, tagged: true,
+// Whether lists leave a room out.
+const (
+	shownInLists    = false
+	hiddenFromLists = true
+)
+
+// archiveRoute returns the route that archives a room, or the one that shows it in lists again.
+func (a rooms) archiveRoute(verb, name, summary, more string, state bool) route {
+	return route{
+		method: http.MethodPost, path: "rooms/{slug}/" + verb, scope: account.Operate, name: name, tag: "rooms",
+		summary: summary, more: more, out: wire.Room{}, tagged: true,
+		do: func(c *call) (reply, error) { return shown(a.control.Archive(c, c.actor, c.param("slug"), state)) },
 	}
-	if !archived {
-		r.path, r.name, r.summary, r.more = "rooms/{slug}/unarchive", "unarchiveRoom", "Show an archived room in lists again", ""
-	}
-	r.do = func(c *call) (reply, error) { return shown(a.control.Archive(c, c.actor, c.param("slug"), archived)) }
-	return r
 }
 
 func (a rooms) duplicate(c *call) (reply, error) {

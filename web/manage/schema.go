@@ -26,10 +26,24 @@ type schema = map[string]any
 // schemas generates the schemas of Go types. JSON tags give the names, "doc" describes a member,
 // "enum" lists its values, and "need" marks required members of a body.
 type schemas struct {
-	strict bool // answers have no other members
-	named  map[string]schema
-	types  map[string]reflect.Type // types by schema name
+	unknown unknownMembers
+	named   map[string]schema
+	types   map[string]reflect.Type // types by schema name
 }
+
+// unknownMembers says what the schemas of answers do about members that they do not name.
+type unknownMembers bool
+
+const (
+	allowUnknown  unknownMembers = false
+	refuseUnknown unknownMembers = true
+)
+
+// Where a type is used: requests have no unknown members, and name the members that are required.
+const (
+	inAnswer  = false
+	inRequest = true
+)
 
 func enum[T ~string](values ...T) schema {
 	list := make([]any, len(values))
@@ -139,7 +153,7 @@ func (s *schemas) object(t reflect.Type, sent bool) schema {
 		slices.Sort(needed)
 		out["required"] = needed
 	}
-	if sent || s.strict {
+	if sent || s.unknown == refuseUnknown {
 		out["additionalProperties"] = false
 	}
 	return out
