@@ -21,7 +21,7 @@ func (h *editor) beaconWarnings(config room.Config) (list []string) {
 // beaconTrouble says that the relays of public randomness cannot be reached, and
 // what the organizer can choose between; empty when nothing is wrong.
 func beaconTrouble(rooms *control.Rooms) string {
-	name, err := rooms.Rooms.BeaconTrouble()
+	name, err := rooms.BeaconTrouble()
 	if err != nil {
 		return fmt.Sprintf("This server cannot reach the public randomness of %s at the moment. Draws that use it wait until it can; nobody loses a place. "+
 			"For a new room you can choose: publish it with %[1]s, and its draws wait if this lasts; "+

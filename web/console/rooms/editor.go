@@ -14,10 +14,8 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/control"
-	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
-	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/web/console/format"
 	"github.com/proofline/proofline/web/console/shell"
@@ -194,12 +192,12 @@ func (h *editor) showEditor(ctx context.Context, x *shell.Request, status int, p
 	if p.Form.Host != "" && !slices.Contains(p.Hosts, p.Form.Host) {
 		p.Hosts = append(p.Hosts, p.Form.Host) // it is shown, and refused when the room is published
 	}
-	p.Beacons = h.beacons()
+	p.Beacons = h.control.Beacons()
 	if b := p.Form.Value("beacon"); b != "" && !slices.Contains(p.Beacons, b) {
 		p.Beacons = append(p.Beacons, b)
 	}
-	p.Witnesses = len(h.control.Rooms.Witnesses)
-	p.BaseURL = h.baseURL(p.Form.Host)
+	p.Witnesses = h.control.Witnesses()
+	p.BaseURL = h.control.BaseURL(p.Form.Host)
 	if p.Outline = p.Form.outline(); p.Form.Value("opens") == "" {
 		p.Outline = []string{atOnce}
 	}
@@ -249,25 +247,7 @@ func fieldLine(p invalid.Problem) (of invalid.Problem, line string, ok bool) {
 	return of, strconv.Itoa(n + 1), true
 }
 
-// baseURL is what stands before the slug in a room's address.
-func (h *editor) baseURL(host string) string {
-	var record pgroom.Room
-	if host != "" {
-		record.Host = &host
-	}
-	return h.control.Rooms.URL(record)
-}
-
-// beacons are those that rooms may use, the server's default first.
-func (h *editor) beacons() []string {
-	var list []string
-	for _, chain := range h.control.Rooms.Chains {
-		list = append(list, "drand:"+chain.ID)
-	}
-	return append(list, fairness.NoBeacon)
-}
-
-func (h *editor) defaultBeacon() string { return h.beacons()[0] }
+func (h *editor) defaultBeacon() string { return h.control.Beacons()[0] }
 
 // editDraft does what the button says.
 func (h *editor) editDraft(x *shell.Request) error {

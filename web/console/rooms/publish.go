@@ -29,10 +29,10 @@ func (h *editor) publishQuestion(config room.Config, f roomForm) shell.Question 
 	}
 	return shell.Question{
 		Title: "Publish this room?", Button: "Publish", Saved: true,
-		Warnings: append(publishWarnings(config, f, h.beacons()), h.beaconWarnings(config)...),
+		Warnings: append(publishWarnings(config, f, h.control.Beacons()), h.beaconWarnings(config)...),
 		Changes: append([]shell.Change{
 			shell.Shown("Title", config.Title),
-			shell.Shown("Address", h.baseURL(f.Host)+config.Slug),
+			shell.Shown("Address", h.control.BaseURL(f.Host)+config.Slug),
 			shell.Shown("Opens", opens),
 			shell.Shown("Starts", starts),
 			shell.Shown("Closes", closes),
