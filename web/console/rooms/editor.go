@@ -21,7 +21,7 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// editor serves the editor of drafts. One form does everything: the button that was used says what.
+// editor serves the editor of drafts. All buttons belong to one form; the button that was used names the action.
 type editor struct {
 	control *control.Rooms
 	hosts   func(ctx context.Context, by account.Actor) ([]string, error) // nil: none
@@ -40,7 +40,7 @@ func (h *editor) routes() []shell.Route {
 	}
 }
 
-// editorPage is what the editor shows.
+// editorPage is the data of the editor.
 type editorPage struct {
 	ID       uuid.UUID // zero: not saved yet
 	Version  int64
@@ -50,7 +50,7 @@ type editorPage struct {
 	Hosts     []string
 	Beacons   []string
 	Witnesses int
-	BaseURL   string // what stands before a room's slug
+	BaseURL   string // prefix of a room's address, before its slug
 	Outline   []string
 	Capacity  capacityForm
 	Flow      *flow
@@ -61,7 +61,7 @@ type editorPage struct {
 	Focus     int  // the row of windows to type in next; -1 for none
 }
 
-// Action is where the form is sent to.
+// Action returns the path that the form is sent to.
 func (p editorPage) Action() string {
 	if p.ID == uuid.Nil {
 		return shell.Path + "/rooms/new"
@@ -69,10 +69,10 @@ func (p editorPage) Action() string {
 	return shell.Path + "/drafts/" + p.ID.String()
 }
 
-// atOnce is said of a room that opens when it is published, as the script does.
+// atOnce replaces the outline of a room that opens when it is published. The script shows the same.
 const atOnce = "It opens when it is published. Say when it opens to see its windows."
 
-// Wrong is what is wrong with exactly that member.
+// Wrong returns the problem of exactly that member; empty: it has none.
 func (p editorPage) Wrong(field string) string {
 	for _, problem := range p.Problems {
 		if problem.Field == field {
@@ -82,7 +82,7 @@ func (p editorPage) Wrong(field string) string {
 	return ""
 }
 
-// Blocking is how many problems keep the room from being published.
+// Blocking returns the number of problems that prevent publication.
 func (p editorPage) Blocking() int {
 	n := 0
 	for _, problem := range p.Problems {
@@ -93,12 +93,14 @@ func (p editorPage) Blocking() int {
 	return n
 }
 
-// helperFields are fields that are no members of a room.
+// helperFields are fields that are not settings of a room.
 var helperFields = []string{"capacity", "simulation", "sim_visitors", "sim_tickets", "sim_bots", "sim_no_show"}
 
-// Rest are the problems of members that the form has no field for.
+// Rest returns the problems of members that the form has no field for.
 func (p editorPage) Rest() invalid.List {
-	return slices.DeleteFunc(slices.Clone(p.Problems), func(problem invalid.Problem) bool { return problem.Field == "" || p.Form.shows(problem.Field) })
+	return slices.DeleteFunc(slices.Clone(p.Problems), func(problem invalid.Problem) bool {
+		return problem.Field == "" || p.Form.shows(problem.Field)
+	})
 }
 
 // shows reports whether a problem of a member appears at a field of the form.
@@ -156,7 +158,9 @@ func (h *editor) newRoom(x *shell.Request) error {
 	}
 	ctx, cancel := x.Wait()
 	defer cancel()
-	p := editorPage{Form: chosen.form(x.Now(), h.defaultBeacon()), Trial: defaultTrial(), IsNet: chosen.IsNet(), Focus: -1}
+	p := editorPage{
+		Form: chosen.form(x.Now(), h.defaultBeacon()), Trial: defaultTrial(), IsNet: chosen.IsNet(), Focus: -1,
+	}
 	return h.showEditor(ctx, x, http.StatusOK, p)
 }
 
@@ -168,11 +172,12 @@ func (h *editor) showDraft(x *shell.Request) error {
 		return err
 	}
 	return h.showEditor(ctx, x, http.StatusOK, editorPage{
-		ID: d.ID, Version: d.Version, Form: newRoomForm(d.Draft.Config, d.Host), Problems: d.Problems, Trial: defaultTrial(), Focus: -1,
+		ID: d.ID, Version: d.Version, Form: newRoomForm(d.Draft.Config, d.Host), Problems: d.Problems,
+		Trial: defaultTrial(), Focus: -1,
 	})
 }
 
-// draft finds the draft that the path names.
+// draft returns the draft that the path names.
 func draftOf(ctx context.Context, rooms *control.Rooms, x *shell.Request) (control.Draft, error) {
 	id, err := uuid.Parse(x.Param("id"))
 	if err != nil {
@@ -249,7 +254,7 @@ func fieldLine(p invalid.Problem) (of invalid.Problem, line string, ok bool) {
 
 func (h *editor) defaultBeacon() string { return h.control.Beacons()[0] }
 
-// editDraft does what the button says.
+// editDraft performs the action of the button.
 func (h *editor) editDraft(x *shell.Request) error {
 	ctx, cancel := x.Wait()
 	defer cancel()
@@ -283,17 +288,20 @@ func (h *editor) editDraft(x *shell.Request) error {
 	return h.showEditor(ctx, x, http.StatusOK, e.page)
 }
 
-// readEditor takes the whole form.
+// readEditor reads the whole form.
 func readEditor(x *shell.Request, d control.Draft) editorPage {
 	v := x.Request().PostForm
 	version, err := strconv.ParseInt(v.Get("version"), 10, 64)
 	if err != nil {
 		version = -1 // of no draft
 	}
-	return editorPage{ID: d.ID, Version: version, Form: readRoomForm(v), Capacity: readCapacityForm(v), Trial: readTrialForm(v), Focus: -1}
+	return editorPage{
+		ID: d.ID, Version: version, Form: readRoomForm(v), Capacity: readCapacityForm(v), Trial: readTrialForm(v),
+		Focus: -1,
+	}
 }
 
-// change does what only changes the form; false for no such button.
+// change performs an action that only changes the form; false: there is no such button.
 func (p *editorPage) change(verb, argument string) bool {
 	switch verb {
 	case "add-window":
@@ -308,7 +316,8 @@ func (p *editorPage) change(verb, argument string) bool {
 	case "calculate", "use-capacity":
 		f, ok := p.Capacity.flow()
 		if !ok {
-			p.Problems = invalid.List{{Field: "capacity", Detail: "give a number of people, and how long each of them stays"}}
+			p.Problems = invalid.List{{Field: "capacity",
+				Detail: "give a number of people, and how long each of them stays"}}
 			return true
 		}
 		p.Flow = &f
@@ -330,7 +339,7 @@ type edit struct {
 	page   editorPage
 }
 
-// store saves the draft as it is typed.
+// store saves the draft as typed.
 func (e *edit) store(ctx context.Context) (control.Draft, error) {
 	config, err := e.page.Form.config(e.stored.Draft.Config)
 	if err != nil {
@@ -347,8 +356,8 @@ func (e *edit) save(ctx context.Context) error {
 	return e.x.Done("/drafts/"+d.ID.String(), "draft-saved")
 }
 
-// publish saves the draft first, so that nothing typed is lost if the room
-// cannot be made, or somebody thinks again.
+// publish saves the draft first, so that no input is lost if the room cannot be created, or the organizer does not
+// confirm.
 func (e *edit) publish(ctx context.Context) error {
 	d, err := e.store(ctx)
 	if err != nil {
@@ -366,7 +375,7 @@ func (e *edit) publish(ctx context.Context) error {
 	return e.create(ctx)
 }
 
-// create makes the room of the draft as it is saved.
+// create creates the room from the draft as saved.
 func (e *edit) create(ctx context.Context) error {
 	d := e.stored
 	r, err := e.control.Publish(ctx, e.x.Actor, d.ID, d.Version)
@@ -387,7 +396,8 @@ func (e *edit) remove(ctx context.Context) error {
 		return e.x.Done("/rooms", "")
 	}
 	if !e.x.IsConfirmed() {
-		return e.x.Confirm(shell.Ask("Delete this draft?", "Delete draft", "A deleted draft cannot be restored.").Dangerous(), "/drafts/"+e.stored.ID.String())
+		ask := shell.Ask("Delete this draft?", "Delete draft", "A deleted draft cannot be restored.").Dangerous()
+		return e.x.Confirm(ask, "/drafts/"+e.stored.ID.String())
 	}
 	if err := e.control.DeleteDraft(ctx, e.x.Actor, e.stored.ID); err != nil {
 		return err
@@ -395,8 +405,7 @@ func (e *edit) remove(ctx context.Context) error {
 	return e.x.Done("/rooms", "draft-deleted")
 }
 
-// refused shows the form again with what is wrong, or beside what somebody else
-// has saved.
+// refused shows the form again with its problems, or next to the version that another organizer has saved.
 func (e *edit) refused(ctx context.Context, err error) error {
 	if errors.Is(err, control.ErrChanged) {
 		return e.conflict(ctx)
@@ -409,10 +418,10 @@ func (e *edit) refused(ctx context.Context, err error) error {
 	return e.showEditor(ctx, e.x, http.StatusBadRequest, e.page)
 }
 
-// conflictPage shows two versions of something, and lets one be chosen.
+// conflictPage is the data of a page that compares two versions, of which the organizer chooses one.
 type conflictPage struct {
 	Title   string
-	Who     string // saved the other one; empty when nobody is named
+	Who     string // organizer who saved the other version; empty: unknown
 	Changed any    // when, a time
 	Rows    []conflictRow
 	Action  string
@@ -421,7 +430,7 @@ type conflictPage struct {
 	Back    string        // where the other version is
 }
 
-// conflictRow is a member that differs.
+// conflictRow is a member that differs between two versions.
 type conflictRow struct{ Label, Theirs, Yours string }
 
 func (e *edit) conflict(ctx context.Context) error {
@@ -438,16 +447,17 @@ func (e *edit) conflict(ctx context.Context) error {
 	yours, other := newRoomForm(typed, e.page.Form.Host), newRoomForm(theirs.Draft.Config, theirs.Host)
 	return e.x.Render(http.StatusConflict, "room-conflict", shell.View{Data: conflictPage{
 		Title: "This draft was changed meanwhile", Who: theirs.By, Changed: theirs.Changed,
-		Rows: differences(other.draftLines(), yours.draftLines()), Action: e.page.Action(), Button: "Save mine over it", Fields: e.x.Fields(), Back: e.page.Action(),
+		Rows: differences(other.draftLines(), yours.draftLines()), Action: e.page.Action(), Back: e.page.Action(),
+		Button: "Save mine over it", Fields: e.x.Fields(),
 	}})
 }
 
-// draftLines are the members of a draft's form in words, to compare two of them.
+// draftLines returns the members of a draft's form in words, to compare two forms.
 func (f *roomForm) draftLines() []line {
 	return append(f.lines(formSettings()), line{"Host", f.Host}, line{"Windows", f.windowLines("the opening")})
 }
 
-// yesNo is a flag in words.
+// yesNo returns a flag in words.
 func yesNo(is bool) string {
 	if is {
 		return "yes"

@@ -71,7 +71,7 @@ func cleanTyped(k setting.Kind, sent string) string {
 	return text
 }
 
-// jsonTyped returns the JSON value of what is typed for a setting, malformed or not; nil: nothing is typed.
+// jsonTyped returns the text typed for a setting as JSON, malformed or not; nil: nothing is typed.
 func jsonTyped(k setting.Kind, text string) any {
 	switch k := k.(type) {
 	case setting.Number:
@@ -177,7 +177,7 @@ func listed(k setting.Kind, text, from, to string) string {
 	return text
 }
 
-// typedWords returns what is typed as a reader sees it.
+// typedWords returns a typed text as a reader sees it.
 func typedWords(k setting.Kind, text string) string {
 	switch k.(type) {
 	case setting.Time:

@@ -8,30 +8,29 @@ import (
 	"github.com/proofline/proofline/web/console/format"
 )
 
-// preset is a well-known way to run a line, to begin with.
+// preset is a well-known way to run a line, from which organizers start.
 type preset struct {
 	Name    string
 	Title   string
-	Suits   string        // whom, in a sentence
+	Suits   string        // sales that it suits, in a sentence
 	bots    string        // what one gains, where that cannot be simulated
 	early   time.Duration // from the opening to the start
-	short   bool          // nobody can join from the start on
+	short   bool          // joins end at the start
 	windows []presetWindow
-	net     *netPreset // it keeps nobody waiting as long as the site copes; nil: it does
+	net     *netPreset // for a safety net; nil: visitors always wait
 }
 
-// netPreset is what a safety net begins with. Sessions of so many a minute, who
-// each look around for five minutes and leave without a word, are about as many
-// as the limit.
+// netPreset has the outflow and session of a safety net. If visitors stay for five minutes and leave without
+// logging out, the sessions of that many visitors a minute reach about the limit.
 type netPreset struct {
 	perMinute, maxActive int
 	session              time.Duration
 }
 
-// IsNet tells whether the room is to be a safety net.
+// IsNet reports whether the room becomes a safety net.
 func (p preset) IsNet() bool { return p.net != nil }
 
-// presetWindow opens windows of one length from a moment after the opening on.
+// presetWindow opens windows of one length from a time after the opening on.
 type presetWindow struct{ from, length time.Duration }
 
 const halfHour = 30 * time.Minute
@@ -72,7 +71,7 @@ var presets = []preset{
 	},
 }
 
-// safetyNet is the preset of rooms that open by themselves.
+// safetyNet is the name of the preset whose room starts a line by itself.
 const safetyNet = "safety-net"
 
 func findPreset(name string) (preset, bool) {
@@ -84,8 +83,7 @@ func findPreset(name string) (preset, bool) {
 	return preset{}, false
 }
 
-// form returns a room to begin with, which starts at the first full hour that
-// is a day away or more.
+// form returns the form of a new room that starts at the first full hour at least a day from now.
 func (p preset) form(now time.Time, beacon string) roomForm {
 	starts := now.UTC().Add(24*time.Hour + time.Hour - 1).Truncate(time.Hour)
 	opens := starts.Add(-p.early)
@@ -128,9 +126,8 @@ const (
 	leastBar  = 0.7
 )
 
-// Bars draws the windows of the first forty minutes, half an hour of which are
-// before the start. Windows that are too short to be seen are drawn as wide as
-// can be seen.
+// Bars draws the windows of forty minutes, of which half an hour is before the start. Windows that would be too narrow
+// to see are drawn wider.
 func (p preset) Bars() []bar {
 	span := float64(drawnSpan)
 	early := min(p.early, halfHour)

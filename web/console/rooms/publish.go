@@ -13,8 +13,7 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// publishQuestion shows what a draft becomes, before it does. The configuration
-// is that of the form, checked.
+// publishQuestion shows the room that a draft becomes. The configuration is that of the form, checked.
 func (h *editor) publishQuestion(config room.Config, f roomForm) shell.Question {
 	opens, starts := any("when it is published"), any("when it opens")
 	if config.Opens != nil {
@@ -63,14 +62,14 @@ func otherSettings(f roomForm) (list []shell.Change) {
 	return list
 }
 
-// zoneWords names the event's time zone, and the one that times are written in if
-// that is another: the script names the browser's.
+// zoneWords names the event's time zone, and that of the times on the page if it is another one. The script replaces
+// the latter by the browser's.
 func zoneWords(zone string) template.HTML {
 	zone = template.HTMLEscapeString(zone)
 	return template.HTML(zone + ` <span class="soft" data-unless-zone="` + zone + `">(times here: <span data-time-zone>UTC</span>)</span>`) //nolint:gosec // escaped
 }
 
-// publishWarnings name what people overlook.
+// publishWarnings lists what organizers often overlook.
 func publishWarnings(config room.Config, f roomForm, beacons []string) (list []string) {
 	if config.Opens == nil {
 		list = append(list, "The room opens at once, because no opening is given.")
@@ -88,7 +87,7 @@ func publishWarnings(config room.Config, f roomForm, beacons []string) (list []s
 	return list
 }
 
-// scheduleWords says how long windows are, a line for each change.
+// scheduleWords returns the lengths of windows, a line for each rule.
 func scheduleWords(list []room.WindowRule) any {
 	if len(list) == 0 {
 		return "one until the start, then of " + format.Duration(room.DefaultWindow)
@@ -125,7 +124,7 @@ func shopWords(targets []string) any {
 	return targets[0] + more(len(targets)-1)
 }
 
-// more says how many further ones there are.
+// more names the number of further items.
 func more(n int) string {
 	if n <= 0 {
 		return ""

@@ -23,7 +23,7 @@ type roomForm struct {
 	values  map[string]string // by the names of settings
 }
 
-// Value returns what is typed for a setting, such as "outflow.per_minute".
+// Value returns the text typed for a setting, such as "outflow.per_minute".
 func (f roomForm) Value(name string) string { return f.values[name] }
 
 func (f *roomForm) set(name, text string) {
@@ -56,7 +56,7 @@ func readRoomForm(v url.Values) roomForm {
 
 func lengthName(i int) string { return fmt.Sprintf("windows[%d].length", i) }
 
-// jsonMoment is a moment as a member of the configuration; nil for none.
+// jsonMoment returns a typed time as JSON; nil: nothing is typed.
 func jsonMoment(text string) any {
 	if text == "" {
 		return nil
@@ -64,7 +64,7 @@ func jsonMoment(text string) any {
 	return text
 }
 
-// jsonLength is a length as a member of the configuration.
+// jsonLength returns a typed duration as JSON.
 func jsonLength(text string) any {
 	if d, ok := format.ReadLength(text); ok {
 		return room.Duration(d)
@@ -72,8 +72,7 @@ func jsonLength(text string) any {
 	return jsonMoment(text)
 }
 
-// jsonNumber is a number as a member of the configuration, with or without
-// commas and spaces between its digits.
+// jsonNumber returns a typed number as JSON. Its digits may have commas and spaces between them.
 func jsonNumber(text string) any {
 	digits, ok := format.ReadDigits(text)
 	if !ok {
@@ -108,7 +107,7 @@ func (f *roomForm) config(base json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(members)
 }
 
-// jsonFlag is true or nothing.
+// jsonFlag returns true, or nil.
 func jsonFlag(is bool) any {
 	if !is {
 		return nil
@@ -142,8 +141,7 @@ func jsonWindows(rows []windowField) any {
 	return list
 }
 
-// storedText is the text of a member that should be a text or a number, in
-// the way it is typed.
+// storedText returns a stored value that should be a text or a number, as it is typed.
 func storedText(raw json.RawMessage) string {
 	var text *string
 	if json.Unmarshal(raw, &text) == nil {
@@ -155,7 +153,7 @@ func storedText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// storedLength is the text of a member that should be a length, in words.
+// storedLength returns a stored value that should be a duration, in words.
 func storedLength(raw json.RawMessage) string {
 	text := storedText(raw)
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 && d%time.Millisecond == 0 {
@@ -182,8 +180,7 @@ func newRoomForm(config json.RawMessage, host string) roomForm {
 	return f
 }
 
-// addWindow adds a row after the others: from the start on, or after ten
-// windows of the last one.
+// addWindow adds a row after the others. It begins at the room's start, or after ten windows of the last row.
 func (f *roomForm) addWindow() {
 	if len(f.Windows) == 0 {
 		f.Windows = []windowField{{Length: "1 min"}}
@@ -200,7 +197,7 @@ func (f *roomForm) addWindow() {
 	f.Windows = append(f.Windows, next)
 }
 
-// removeWindow removes a row, but never the last one that there is.
+// removeWindow removes a row unless it is the only one.
 func (f *roomForm) removeWindow(i int) {
 	if i < 0 || i >= len(f.Windows) || len(f.Windows) == 1 {
 		return
@@ -209,8 +206,7 @@ func (f *roomForm) removeWindow(i int) {
 	f.Windows[0].From = ""
 }
 
-// schedule returns what an outline is made of, as far as it can be read; no
-// rules when it cannot.
+// schedule returns the times and rules for an outline; no rules: they are malformed.
 func (f *roomForm) schedule() (starts, closes fairness.Time, rules []fairness.WindowRule) {
 	moment := func(text string, without fairness.Time) fairness.Time {
 		if t, ok := format.ParseMoment(text); ok {
@@ -237,10 +233,10 @@ func (f *roomForm) schedule() (starts, closes fairness.Time, rules []fairness.Wi
 	return starts, closes, rules
 }
 
-// outline says what the form's windows mean.
+// outline describes the form's windows.
 func (f *roomForm) outline() []string { return outline(f.schedule()) }
 
-// line is one member of a form in words.
+// line is a setting of a form in words.
 type line struct{ label, value string }
 
 // lines returns the values of settings in words, to compare two forms.

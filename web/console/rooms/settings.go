@@ -37,14 +37,14 @@ func (h *settings) routes() []shell.Route {
 	}
 }
 
-// published is a room as a form of settings is made from it.
+// published is a room as the form of its settings needs it.
 type published struct {
 	config room.Config
 	now    time.Time
 	fixed  []room.WindowRule // that have opened, or are about to
 	open   []room.WindowRule // that may change
 	from   time.Time         // from when on windows may change
-	over   bool              // nobody can join any more, so no windows can change
+	over   bool              // joins have ended, so windows cannot change
 	ended  bool
 }
 
@@ -65,13 +65,13 @@ func newPublished(r *room.Room) published {
 	return p
 }
 
-// isOpen tells whether the first window has begun.
+// isOpen reports whether the first window has begun.
 func (p *published) isOpen() bool { return len(p.fixed) > 0 }
 
-// version names the state of everything that the form changes.
+// version identifies the state of everything that the form changes.
 func (p *published) version() string { return settingsVersion(p.config) }
 
-// settingsVersion is a digest: somebody's change of the brand does not matter here.
+// settingsVersion returns a digest of a configuration without its brand, which has a form of its own.
 func settingsVersion(c room.Config) string {
 	c.Brand = room.Brand{}
 	text, err := json.Marshal(c)
@@ -106,7 +106,7 @@ func (p *published) settings() []setting.Setting {
 	})
 }
 
-// settingsChange is a change of a room, and where its windows stand in the form.
+// settingsChange is an amendment, and the position of its windows in the form.
 type settingsChange struct {
 	room.Amendment
 	isEmpty bool
@@ -150,10 +150,9 @@ func withProblem(err error, field, detail string) error {
 	return append(invalid.List{{Field: field, Detail: detail}}, invalid.Problems(err)...).Err()
 }
 
-// changedWindows returns the rules that an amendment needs, none for no change.
-// Rules of an amendment hold from the first one's moment on, so those before
-// the first difference are left out; where a rule is taken away or begins
-// later, the one before it has to be said again.
+// changedWindows returns the rules that an amendment needs; none: the windows do not change. The rules of an amendment
+// apply from the time of the first one on, so those before the first difference are left out. Where a rule is
+// removed or begins later, the one before it is repeated.
 func changedWindows(f *roomForm, p *published) (rules []map[string]any, shift int) {
 	same := 0
 	for same < len(f.Windows) && same < len(p.open) && isSameRule(f.Windows, same, p.open[same]) {
@@ -181,11 +180,12 @@ func changedWindows(f *roomForm, p *published) (rules []map[string]any, shift in
 func isSameRule(rows []windowField, i int, rule room.WindowRule) bool {
 	length, ok := format.ReadLength(rows[i].Length)
 	from, known := format.ParseMoment(rows[i].From)
-	return ok && length == time.Duration(rule.Length) && (i == 0 && rows[i].From == "" || known && from.Equal(*rule.From))
+	isSameStart := i == 0 && rows[i].From == "" || known && from.Equal(*rule.From)
+	return ok && length == time.Duration(rule.Length) && isSameStart
 }
 
-// continued returns the rule before the first difference, to hold from its last
-// window before the rule that is gone; false when none is gone.
+// continued returns the rule before the first difference, starting with its last window before the removed rule;
+// false: no rule was removed.
 func continued(rows []windowField, p *published, same int) (from string, length room.Duration, ok bool) {
 	if same == len(p.open) {
 		return "", 0, false
@@ -208,7 +208,7 @@ func continued(rows []windowField, p *published, same int) (from string, length 
 	return begins.Format(format.MomentLayout), last.Length, true
 }
 
-// inForm names the rows of the form in problems of the amendment's windows.
+// inForm returns problems with the fields of the form instead of those of the amendment's windows.
 func (a *settingsChange) inForm(problems invalid.List) invalid.List {
 	list := make(invalid.List, len(problems))
 	for i, problem := range problems {
@@ -227,7 +227,7 @@ func (a *settingsChange) inForm(problems invalid.List) invalid.List {
 	return list
 }
 
-// settingsPage is what the page shows.
+// settingsPage is the data of the page.
 type settingsPage struct {
 	Slug, Name string
 	Form       roomForm
@@ -241,26 +241,26 @@ type settingsPage struct {
 	NoSigner   bool // no connector was heard of that could sign where people come back to
 }
 
-// fixedRule is a rule that cannot change any more.
+// fixedRule is a rule that can no longer change.
 type fixedRule struct {
 	From   time.Time
 	Length string
 	Millis int64 // the length
 }
 
-// IsOpen tells whether the first window has begun.
+// IsOpen reports whether the first window has begun.
 func (p settingsPage) IsOpen() bool { return p.Room.isOpen() }
 
-// Over tells whether windows and close can change no more.
+// Over reports whether windows and closing time can no longer change.
 func (p settingsPage) Over() bool { return p.Room.over }
 
-// Ended tells whether the room has.
+// Ended reports whether the room has ended.
 func (p settingsPage) Ended() bool { return p.Room.ended }
 
-// From is from when on windows can change.
+// From returns the time from which on windows can change.
 func (p settingsPage) From() time.Time { return p.Room.from }
 
-// Starts is when people are called first.
+// Starts returns the time of the first calls.
 func (p settingsPage) Starts() string { return p.Room.config.Starts.Format(format.MomentLayout) }
 
 // Fields returns the fields of a group of settings.
@@ -279,19 +279,20 @@ func (p settingsPage) Fields(group string) []formField {
 func (p settingsPage) Kept() (list []conflictRow) {
 	f := p.Room.form()
 	for _, s := range formSettings() {
-		if text := f.Value(s.Name); s.Change == setting.Never && text != "" && s.Form.Group != "times" && s.Name != "slug" {
+		isElsewhere := s.Change != setting.Never || s.Form.Group == "times" || s.Name == "slug"
+		if text := f.Value(s.Name); text != "" && !isElsewhere {
 			list = append(list, conflictRow{Label: s.Label, Yours: typedWords(s.Kind, text)})
 		}
 	}
 	return list
 }
 
-// Wrong is what is wrong with exactly that member.
+// Wrong returns the problem of exactly that member; empty: it has none.
 func (p settingsPage) Wrong(field string) string {
 	return editorPage{Problems: p.Problems}.Wrong(field)
 }
 
-// Rest are the problems of members that the form has no field for.
+// Rest returns the problems of members that the form has no field for.
 func (p settingsPage) Rest() invalid.List {
 	var list invalid.List
 	for _, problem := range p.Problems {
@@ -311,9 +312,8 @@ func (h *settings) showSettings(ctx context.Context, x *shell.Request, r *room.R
 	return settingsPage{Form: p.form(), Base: p.version(), Focus: -1, NoSigner: !isSigned}.answer(x, http.StatusOK, &p)
 }
 
-// hasSigner tells whether a connector with a token was heard of in the last day
-// that goes by rules with the room: it signs where people come back to. Which
-// rooms are in rules of no site, nobody knows.
+// hasSigner reports whether a connector that can sign return URLs to the room has reported in the last day: one with a
+// token, whose site's rules have the room. A connector without a site may have any room in its rules.
 func (h *settings) hasSigner(ctx context.Context, by account.Actor, r *room.Room) (bool, error) {
 	if h.sites == nil {
 		return false, nil
@@ -330,19 +330,20 @@ func (h *settings) hasSigner(ctx context.Context, by account.Actor, r *room.Room
 	return slices.ContainsFunc(connectors, func(k site.Connector) bool { return isFor[k.Site] }), err
 }
 
-// settings fills in what the page shows of the room.
+// settings fills in the room's part of the page.
 func (p settingsPage) answer(x *shell.Request, status int, r *published) error {
 	p.Slug, p.Name, p.Room = r.config.Slug, r.config.Title, *r
 	p.Opens = r.config.Opens.Format(format.MomentLayout)
 	for _, rule := range r.fixed {
-		p.Fixed = append(p.Fixed, fixedRule{rule.From.UTC(), format.Duration(rule.Length), time.Duration(rule.Length).Milliseconds()})
+		length := time.Duration(rule.Length)
+		p.Fixed = append(p.Fixed, fixedRule{rule.From.UTC(), format.Duration(rule.Length), length.Milliseconds()})
 	}
 	p.Outline = p.outline()
 	p.Problems = byLine(p.Problems)
 	return x.Render(status, "room-settings", shell.View{Data: p, Problems: p.Problems})
 }
 
-// outline says what the room's windows mean with the form's changes.
+// outline describes the room's windows with the form's changes.
 func (p *settingsPage) outline() []string {
 	var whole roomForm
 	whole.set("opens", p.Opens)
@@ -373,8 +374,8 @@ func (h *settings) changeSettings(ctx context.Context, x *shell.Request, r *room
 	return invalid.Field("", "the form has no such button: load the page again")
 }
 
-// changeRows adds a row to the windows or removes one. Once the room is open
-// there may be none: then the windows that are open go on.
+// changeRows adds a row to the windows or removes one. An open room may have no rows: then its current windows
+// continue.
 func (p *settingsPage) changeRows(verb, argument string, r *published) {
 	f := roomForm{Windows: p.Form.Windows}
 	f.set("opens", r.config.Opens.Format(format.MomentLayout))
@@ -394,7 +395,9 @@ func (p *settingsPage) changeRows(verb, argument string, r *published) {
 	p.Form.Windows = f.Windows
 }
 
-func (h *settings) saveSettings(ctx context.Context, x *shell.Request, r *room.Room, p *published, page settingsPage) error {
+func (h *settings) saveSettings(
+	ctx context.Context, x *shell.Request, r *room.Room, p *published, page settingsPage,
+) error {
 	a, err := amendmentOf(&page.Form, p)
 	switch {
 	case err != nil && page.Base == p.version():
@@ -438,7 +441,7 @@ func settingsQuestion(p *published, now roomForm) shell.Question {
 	return q
 }
 
-// refused shows the form again with what is wrong.
+// refused shows the form again with its problems.
 func (p settingsPage) refused(x *shell.Request, r *published, err error) error {
 	wrong, ok := errors.AsType[*invalid.Error](err)
 	if !ok {
