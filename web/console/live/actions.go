@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// recorded is a note of every control that the transcript shows.
+// recorded is the note of every control that the transcript records.
 const recorded = "This is recorded in the public transcript, with the time."
 
 func (h *controls) askPause(_ *shell.Request, r *room.Room) (shell.Question, error) {
@@ -26,7 +26,8 @@ func (h *controls) askPause(_ *shell.Request, r *room.Room) (shell.Question, err
 			shell.Shown("Waiting in line", format.People(uncalled(s.Counts))),
 		},
 		Notes: []string{
-			"Visitors who were called (" + format.Number(s.Counts.Waiting) + " now) can still enter, and their time to enter runs on.",
+			"Visitors who were called (" + format.Number(s.Counts.Waiting) +
+				" now) can still enter, and their time to enter runs on.",
 			"New visitors can still join the line.", recorded,
 		},
 	}, nil
@@ -52,7 +53,7 @@ func (h *controls) askFreezeClaims(_ *shell.Request, r *room.Room) (shell.Questi
 		},
 		Notes: []string{
 			"Use this when the shop itself is in trouble. \"Pause\" is the gentler way: it lets called visitors enter.",
-			"The time to enter stands still, so no visitor loses a place by this. Visitors who are in the shop stay there.", recorded,
+			"The time to enter stands still, so no visitor loses a place. Visitors in the shop stay there.", recorded,
 		},
 	}, nil
 }
@@ -71,7 +72,8 @@ func (h *controls) askResume(_ *shell.Request, r *room.Room) (shell.Question, er
 	}
 	if s.ClaimsFrozen {
 		q.Changes = append(q.Changes, shell.Changed("Entry of called visitors", "stopped", "open"))
-		q.Notes = append([]string{format.People(s.Counts.Waiting) + " may enter at once. Check that the shop is ready."}, q.Notes...)
+		q.Notes = append([]string{format.People(s.Counts.Waiting) + " may enter at once. Check that the shop is ready."},
+			q.Notes...)
 	}
 	return q, nil
 }
@@ -91,14 +93,14 @@ func outflow(x *shell.Request) (room.Amendment, error) {
 		}
 		value, ok := format.ReadCount(typed)
 		if !ok {
-			return room.Amendment{}, invalid.Field("outflow."+name, "Type a whole number, such as 300.")
+			return room.Amendment{}, invalid.Field("outflow."+name, "Enter a whole number, such as 300.")
 		}
 		members[name] = value
 	}
 	return amendment(map[string]any{"outflow": members})
 }
 
-// amendment makes one from what a form had.
+// amendment returns the amendment with these members.
 func amendment(members map[string]any) (room.Amendment, error) {
 	text, err := json.Marshal(members)
 	if err != nil {
@@ -121,31 +123,35 @@ func (h *controls) askOutflow(x *shell.Request, r *room.Room) (shell.Question, e
 		now.MaxActive = *a.Outflow.MaxActive
 	}
 	if now == was {
-		return shell.Question{}, invalid.Field("outflow.per_minute", "This is the pace and the limit already. Type another number.")
+		return shell.Question{}, invalid.Field("outflow.per_minute",
+			"The pace and the limit are unchanged. Enter another number.")
 	}
 	q := shell.Question{Title: "Change the outflow?", Button: "Change the outflow"}
 	if now.PerMinute != was.PerMinute {
-		q.Changes = append(q.Changes, shell.Changed("People per minute", format.Number(was.PerMinute), format.Number(now.PerMinute)))
+		q.Changes = append(q.Changes, shell.Changed("People per minute", format.Number(was.PerMinute),
+			format.Number(now.PerMinute)))
 		if n := uncalled(s.Counts); n > 0 {
-			q.Changes = append(q.Changes, shell.Changed("To call the "+format.People(n)+" in line", atLeast(n, was.PerMinute), atLeast(n, now.PerMinute)))
+			q.Changes = append(q.Changes, shell.Changed("To call the "+format.People(n)+" in line", atLeast(n, was.PerMinute),
+				atLeast(n, now.PerMinute)))
 		}
 	}
 	if now.MaxActive != was.MaxActive {
-		q.Changes = append(q.Changes, shell.Changed("In the shop at once", format.Limit(was.MaxActive), format.Limit(now.MaxActive)))
+		q.Changes = append(q.Changes, shell.Changed("In the shop at once", format.Limit(was.MaxActive),
+			format.Limit(now.MaxActive)))
 	}
 	q.Notes = []string{"The waiting times that visitors see change within seconds.", recorded}
 	return q, nil
 }
 
-// uncalled is how many people wait to be called.
+// uncalled returns the number of visitors who wait to be called.
 func uncalled(n fairness.Counts) uint64 {
 	gone := n.Admitted + n.NoShows + n.Left + n.Revoked + n.Waiting
 	return n.Arrivals - min(gone, n.Arrivals)
 }
 
-// atLeast says how long so many people take to be called at a pace.
+// atLeast describes the minimum time that it takes to call so many visitors.
 func atLeast(n uint64, pace uint32) string {
-	d := time.Duration(n) * time.Minute / time.Duration(max(pace, 1)) //nolint:gosec // people
+	d := time.Duration(n) * time.Minute / time.Duration(max(pace, 1)) //nolint:gosec // a number of visitors
 	return format.Span(d.Seconds()) + " at least"
 }
 
@@ -158,8 +164,8 @@ func (h *controls) changeOutflow(x *shell.Request, r *room.Room) error {
 	return err
 }
 
-// wantTicket says what a field for a ticket takes.
-const wantTicket = `Type a ticket, such as cda3f665-387e-8031-a3d9-8534adbd7fa3. Visitors find theirs under "Check my place", in the technical details.`
+// wantTicket explains the ticket field.
+const wantTicket = `Enter a ticket, such as cda3f665-387e-8031-a3d9-8534adbd7fa3. Visitors find theirs under "Check my place", in the technical details.`
 
 func (h *controls) askRevoke(x *shell.Request, r *room.Room) (shell.Question, error) {
 	t, err := fairness.ParseTicket(strings.TrimSpace(x.Form("ticket")))
@@ -177,13 +183,14 @@ func (h *controls) askRevoke(x *shell.Request, r *room.Room) (shell.Question, er
 		}
 	}
 	return shell.Question{
-		Title: "Take this place away?", Button: "Take the place away", IsDanger: true,
+		Title: "Revoke this place?", Button: "Revoke the place", IsDanger: true,
 		Changes: []shell.Change{
 			shell.Shown("Ticket", t.String()),
-			shell.Changed("Place", standingWords(st), "taken away"),
+			shell.Changed("Place", standingWords(st), "revoked"),
 			shell.Shown("Reason, public", reason),
 		},
-		Notes: []string{"A place that was taken away cannot be given back.", "The ticket and the class of reason are recorded in the public transcript."},
+		Notes: []string{"A revoked place cannot be restored.",
+			"The ticket and the class of reason are recorded in the public transcript."},
 	}, nil
 }
 
@@ -196,10 +203,10 @@ func (h *controls) revokeTicket(x *shell.Request, r *room.Room) error {
 	return err
 }
 
-// askEnd wants the name in the room's address typed, because an end is for good.
+// askEnd requires the room's slug as a confirmation, because ending a room cannot be undone.
 func (h *controls) askEnd(x *shell.Request, r *room.Room) (shell.Question, error) {
 	if strings.TrimSpace(x.Form("slug")) != r.Slug {
-		return shell.Question{}, invalid.Field("slug", "Type "+r.Slug+" to confirm that you mean this room.")
+		return shell.Question{}, invalid.Field("slug", "Enter "+r.Slug+" to confirm that you mean this room.")
 	}
 	found, err := sitesOf(x.Request().Context(), h.sites, x.Actor, r)
 	if err != nil {
@@ -207,29 +214,35 @@ func (h *controls) askEnd(x *shell.Request, r *room.Room) (shell.Question, error
 	}
 	n := r.Snapshot().Counts
 	q := shell.Question{
-		Title: "End the room for good?", Button: "End the room", IsDanger: true,
+		Title: "End the room permanently?", Button: "End the room", IsDanger: true,
 		Changes: []shell.Change{shell.Changed("Waiting in line", format.People(uncalled(n)), "sent away")},
 		Notes: []string{
-			"Visitors who are in the shop stay there until their time is over.",
+			"Visitors in the shop stay there until their time is over.",
 			"An ended room cannot be opened again. Its transcript stays public.", recorded,
 		},
 	}
 	if n.Waiting > 0 {
-		q.Changes = append(q.Changes, shell.Changed("Called, not entered yet", format.People(n.Waiting), "can no longer enter"))
+		q.Changes = append(q.Changes, shell.Changed("Called, not entered yet", format.People(n.Waiting),
+			"can no longer enter"))
 	}
 	if len(found.Names) == 0 {
-		q.Warnings = []string{shopOf(r) + " is not managed here: no site in this console uses the room. After the end, a connector or shop of your own that asks for passes shuts out everyone without one. Change it there if the sale goes on without a line."}
+		q.Warnings = []string{shopOf(r) +
+			" is not managed here: no site in this console uses the room. After the end, your own connector or shop that " +
+			"requires passes refuses everyone without one. Change it there if the sale continues without a line."}
 		return q, nil
 	}
 	names := strings.Join(found.Names, ", ")
 	q.Choices = []shell.Option{
-		{Name: "shop", Value: "shut", Label: "Shut the shop", Hint: "New visitors of " + names + " find the room ended and cannot reach the protected pages. You can change this under Sites.", IsChosen: true},
-		{Name: "shop", Value: "open", Label: "Open the shop", Hint: "Everyone reaches the protected pages of " + names + " without a line, at any pace."},
+		{Name: "shop", Value: "shut", Label: "Shut the shop", Hint: "New visitors of " + names +
+			" see that the room has ended and cannot reach the protected pages. You can change this under Sites.",
+			IsChosen: true},
+		{Name: "shop", Value: "open", Label: "Open the shop", Hint: "Everyone can reach the protected pages of " + names +
+			" without a line, at any pace."},
 	}
 	return q, nil
 }
 
-// shopOf names the shop of a room in a sentence.
+// shopOf names the shop of a room, at the beginning of a sentence.
 func shopOf(r *room.Room) string {
 	for _, target := range r.Config().Targets {
 		if u, err := url.Parse(target); err == nil && u.Host != "" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/control"
@@ -15,8 +16,8 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// controls serves the controls of a running sale. Each control is a form on the live page, and a page of
-// its own: for browsers without scripts, and to show the problems of its form.
+// controls serves the controls of a running sale. Each control is a form on the live page, and a page
+// of its own: for browsers without scripts, and to show the problems of its form.
 type controls struct {
 	rooms *control.Rooms
 	sites Sites
@@ -36,11 +37,11 @@ func (h *controls) routes() []shell.Route {
 	return list
 }
 
-// roomControl is one thing that can be done to a room that lives.
+// roomControl is an action on a running room.
 type roomControl struct {
-	ask    func(*controls, *shell.Request, *room.Room) (shell.Question, error) // checks what was sent
+	ask    func(*controls, *shell.Request, *room.Room) (shell.Question, error) // checks the form
 	do     func(*controls, *shell.Request, *room.Room) error
-	notice string // once it is done
+	notice string // after the action
 }
 
 var roomControls = map[string]roomControl{
@@ -54,10 +55,12 @@ var roomControls = map[string]roomControl{
 	"end":           {(*controls).askEnd, (*controls).endRoom, "ended"},
 }
 
-// controlView is what the forms of the controls show.
+// controlView is the data of the control forms.
 type controlView struct {
 	Slug, Title  string
-	Fair         string // address of the page that says what the room proves
+	Fair         string     // URL of the page about the room's proofs
+	Report       string     // URL of the audit report; empty: not published
+	Reported     *time.Time // when it was published
 	Phase        room.Phase
 	Paused       bool
 	ClaimsFrozen bool
@@ -67,13 +70,13 @@ type controlView struct {
 	Message      messageView
 	Reasons      []reasonView
 
-	Only   string // the one control that a page of its own is about
-	Ticket string // to be revoked
+	Only   string // the control that the page is about; empty: all
+	Ticket string // to revoke
 	Reason string
-	Typed  string // to confirm an end
+	Typed  string // confirmation of the end
 }
 
-// reasonView is a class of reason for which a place is taken away.
+// reasonView is a class of reasons for revoking a place.
 type reasonView struct{ Value, Words string }
 
 var reasonViews = []reasonView{
@@ -84,16 +87,17 @@ var reasonViews = []reasonView{
 	{string(fairness.Revoked), "another reason"},
 }
 
-// controlsOf is what the forms show of a room.
+// controlsOf returns the data of the control forms of a room.
 func controlsOf(r *room.Room) controlView {
 	s := r.Snapshot()
 	return controlView{
-		Slug: r.Slug, Title: s.Title, Fair: r.URL + "/fair", Phase: s.Phase(r.Now()), Paused: s.Paused, ClaimsFrozen: s.ClaimsFrozen, Ended: s.Ended,
+		Slug: r.Slug, Title: s.Title, Fair: r.URL + "/fair", Phase: s.Phase(r.Now()), Paused: s.Paused,
+		ClaimsFrozen: s.ClaimsFrozen, Ended: s.Ended,
 		PerMinute: s.Outflow.PerMinute, MaxActive: s.Outflow.MaxActive, Message: newMessageView(r), Reasons: reasonViews,
 	}
 }
 
-// showControl answers with the page of one control.
+// showControl returns a handler that shows the page of a control.
 func (h *controls) showControl(name string) func(*shell.Request) error {
 	return func(x *shell.Request) error {
 		v, err := h.controlView(x, name)
@@ -114,7 +118,7 @@ func (h *controls) controlView(x *shell.Request, name string) (controlView, erro
 	return v, nil
 }
 
-// doControl checks what was sent, asks, and then does it.
+// doControl returns a handler that checks the form, asks for confirmation, and then acts.
 func (h *controls) doControl(name string, each roomControl) func(*shell.Request) error {
 	return func(x *shell.Request) error {
 		r, err := h.rooms.Room(x.Request().Context(), x.Actor, x.Param("slug"))
@@ -139,7 +143,7 @@ func (h *controls) doControl(name string, each roomControl) func(*shell.Request)
 	}
 }
 
-// refuseControl shows the form again, with what was wrong.
+// refuseControl shows the form again with its problems.
 func (h *controls) refuseControl(x *shell.Request, name string, err error) error {
 	switch {
 	case errors.Is(err, room.ErrTicketUnknown):
@@ -162,7 +166,7 @@ func (h *controls) refuseControl(x *shell.Request, name string, err error) error
 	return x.Invalid("room-control", v, err)
 }
 
-// standingWords says where a ticket stands.
+// standingWords describes the standing of a ticket.
 func standingWords(st fairness.Standing) string {
 	switch st.Status {
 	case fairness.StatusDrawn:
@@ -170,14 +174,14 @@ func standingWords(st fairness.Standing) string {
 	case fairness.StatusCalled:
 		return fmt.Sprintf("place %s, called", format.Number(uint64(st.Position)))
 	case fairness.StatusAdmitted:
-		return fmt.Sprintf("place %s, let in", format.Number(uint64(st.Position)))
+		return fmt.Sprintf("place %s, admitted", format.Number(uint64(st.Position)))
 	case fairness.StatusSkipped:
-		return "passed over: " + string(st.Reason)
+		return "skipped: " + string(st.Reason)
 	}
 	return "not drawn yet"
 }
 
-// ticketView is one ticket, for somebody who was asked about it.
+// ticketView is the data of the page that looks up a ticket.
 type ticketView struct {
 	controlView
 	Wanted   string
@@ -186,7 +190,7 @@ type ticketView struct {
 	Words    string
 }
 
-// showTicket answers with where a ticket stands.
+// showTicket shows the standing of a ticket.
 func (h *controls) showTicket(x *shell.Request) error {
 	v, err := h.controlView(x, "")
 	if err != nil {
@@ -198,7 +202,8 @@ func (h *controls) showTicket(x *shell.Request) error {
 	}
 	t, err := fairness.ParseTicket(page.Wanted)
 	if err != nil {
-		return x.Invalid("room-ticket", page, invalid.Field("id", "must be a ticket, such as cda3f665-387e-8031-a3d9-8534adbd7fa3"))
+		return x.Invalid("room-ticket", page, invalid.Field("id",
+			"must be a ticket, such as cda3f665-387e-8031-a3d9-8534adbd7fa3"))
 	}
 	r, err := h.rooms.Room(x.Request().Context(), x.Actor, v.Slug)
 	if err != nil {

@@ -36,12 +36,12 @@ func TestControls(t *testing.T) {
 			m := r.Snapshot().Message(r.Now())
 			return m != nil && m.Texts["en"] == "Sorry.\nWe are late." && m.Until != nil
 		}},
-		{"message-back", nil, "Take the message back?", func() bool { return r.Snapshot().Message(r.Now()) == nil }},
-		{"revoke", []string{"ticket", joined.String(), "reason", "revoked-bot"}, "Take this place away?", func() bool {
+		{"message-back", nil, "Remove the message?", func() bool { return r.Snapshot().Message(r.Now()) == nil }},
+		{"revoke", []string{"ticket", joined.String(), "reason", "revoked-bot"}, "Revoke this place?", func() bool {
 			st, _ := r.Standing(joined)
 			return st.Reason == fairness.RevokedBot
 		}},
-		{"end", []string{"slug", "sale"}, "End the room for good?", func() bool { return r.Snapshot().Ended }},
+		{"end", []string{"slug", "sale"}, "End the room permanently?", func() bool { return r.Snapshot().Ended }},
 	} {
 		path := "/console/rooms/sale/" + test.name
 		s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("Sale", `action="`+path+`"`)
@@ -79,20 +79,20 @@ func TestControlProblems(t *testing.T) {
 		form []string
 		want string
 	}{
-		{"outflow", []string{"per_minute", "abc"}, "Type a whole number, such as 300."},
+		{"outflow", []string{"per_minute", "abc"}, "Enter a whole number, such as 300."},
 		{"outflow", []string{"per_minute", "0"}, "must be a whole number from 1 to"},
-		{"outflow", []string{"per_minute", "-5"}, "Type a whole number"},
+		{"outflow", []string{"per_minute", "-5"}, "Enter a whole number"},
 		{"outflow", nil, "changes nothing"},
-		{"outflow", []string{"per_minute", "60", "max_active", "0"}, "the pace and the limit already"},
+		{"outflow", []string{"per_minute", "60", "max_active", "0"}, "The pace and the limit are unchanged"},
 		{"message", []string{"message[0].language", "en", "message[0].text", strings.Repeat("x", 1001)}, "at most 1000 characters, not 1001"},
 		{"message", []string{"message[0].language", "en", "message[0].text", ""}, "needs a text"},
 		{"message", []string{"message[0].language", "nonsense!", "message[0].text", "<b>x</b>"}, "Choose a language"},
-		{"message", []string{"message[0].language", "German", "message[0].text", "a", "message[1].language", "de", "message[1].text", "b"}, "This language is there already."},
-		{"message", []string{"message[0].language", "en", "message[0].text", "a", "ends", "at"}, "Type when the message ends."},
+		{"message", []string{"message[0].language", "German", "message[0].text", "a", "message[1].language", "de", "message[1].text", "b"}, "This language is listed twice."},
+		{"message", []string{"message[0].language", "en", "message[0].text", "a", "ends", "at"}, "Enter when the message ends."},
 		{"message", []string{"message[0].language", "en", "message[0].text", "a", "ends", "at", "until", "2020-01-01T00:00"}, "must be later than now"},
 		{"message", nil, "Choose a language"},
 		{"message-back", nil, "Visitors see no message."},
-		{"revoke", []string{"ticket", "<b>x</b>"}, "Type a ticket"},
+		{"revoke", []string{"ticket", "<b>x</b>"}, "Enter a ticket"},
 		{"revoke", []string{"ticket", unknown, "reason", "revoked-bot"}, "This room has no such ticket."},
 		{"end", []string{"slug", "other"}, "to confirm that you mean this room"},
 	} {
@@ -113,7 +113,7 @@ func TestControlProblems(t *testing.T) {
 	if _, err := r.Join(t.Context(), joined); err != nil {
 		t.Fatal(err)
 	}
-	s.Get(consoletest.Viewer, "/console/rooms/sale/ticket?id="+joined.String()).Want(http.StatusOK).Lacks("Take the place away")
-	s.Get(consoletest.Operator, "/console/rooms/sale/ticket?id="+joined.String()).Want(http.StatusOK).Has("Take the place away")
+	s.Get(consoletest.Viewer, "/console/rooms/sale/ticket?id="+joined.String()).Want(http.StatusOK).Lacks("Revoke the place")
+	s.Get(consoletest.Operator, "/console/rooms/sale/ticket?id="+joined.String()).Want(http.StatusOK).Has("Revoke the place")
 	s.Get(consoletest.Stranger, "/console/rooms/sale/ticket?id="+joined.String()).Want(http.StatusNotFound)
 }

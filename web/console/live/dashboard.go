@@ -22,13 +22,14 @@ import (
 	"github.com/proofline/proofline/web/sse"
 )
 
-// recheckEvery is how often a stream looks whether who listens may still.
+// recheckEvery is the interval in which a stream checks its session again.
 const recheckEvery = 30 * time.Second
 
 // dashboard serves the live page of a room and its history.
 type dashboard struct {
 	figures *live.Live
 	rooms   Rooms
+	reports Reports
 	sites   Sites
 	closing <-chan struct{}
 }
@@ -44,17 +45,17 @@ func (h *dashboard) routes() []shell.Route {
 	}
 }
 
-// livePage is what the dashboard shows.
+// livePage is the data of the dashboard.
 type livePage struct {
 	Slug     string
 	URL      string       // of the visitors' page
-	QR       *qrcode.Code // of URL; nil if it is too long for one
+	QR       *qrcode.Code // of URL; nil: the URL is too long
 	Figures  live.Figures
 	Controls controlView
 	Sites    roomSites
 }
 
-// showLive answers with the dashboard as of now; its script keeps it so.
+// show answers with the current dashboard. Its script keeps it up to date.
 func (h *dashboard) show(ctx context.Context, x *shell.Request, r *room.Room) error {
 	f, err := h.figures.Figures(ctx, r.Slug)
 	if err != nil {
@@ -64,22 +65,28 @@ func (h *dashboard) show(ctx context.Context, x *shell.Request, r *room.Room) er
 	if err != nil {
 		return err
 	}
+	report, isReported, err := h.reports.Report(ctx, r)
+	if err != nil {
+		return err
+	}
 	page := livePage{Slug: r.Slug, URL: r.URL, Figures: f, Controls: controlsOf(r), Sites: protected}
+	if isReported {
+		page.Controls.Report, page.Controls.Reported = r.URL+"/report", &report.Made
+	}
 	if code, err := qrcode.Encode(r.URL); err == nil {
 		page.QR = &code
 	}
 	return x.Page("room-live", page)
 }
 
-// watchLive sends the figures as server-sent events: first "past", the latest
-// 15 minutes for the charts, then figures, at most once a second. It ends when
-// the session does, or the right to look.
+// watch sends the figures as server-sent events: first "past" with the last 15 minutes for the charts,
+// then the figures at most once a second. It ends when the session ends or loses access to the room.
 func (h *dashboard) watch(x *shell.Request) error {
 	slug := x.Param("slug")
 	if err := h.mayWatch(x, slug, x.Actor.Org); err != nil {
 		return err
 	}
-	if x.Request().Method == http.MethodHead { // a script asks what is wrong with its stream
+	if x.Request().Method == http.MethodHead { // a script asks why its stream failed
 		return x.NoContent(http.StatusNoContent)
 	}
 	ctx, cancel := context.WithCancel(x.Request().Context())
@@ -102,13 +109,13 @@ func (h *dashboard) watch(x *shell.Request) error {
 	}
 	figures, past := w.Now()
 	if err := errors.Join(out.Send("past", past), out.Send("", figures)); err != nil {
-		return nil //nolint:nilerr // nobody listens any more
+		return nil //nolint:nilerr // the client has disconnected
 	}
 	h.stream(ctx, x, w, out)
 	return nil
 }
 
-// stream sends what comes until somebody has enough.
+// stream sends figures until the client, the session or the server ends it.
 func (h *dashboard) stream(ctx context.Context, x *shell.Request, w *live.Watch, out *sse.Stream) {
 	began, checked, org := x.Now(), x.Now(), x.Actor.Org
 	for x.Now().Sub(began) < sse.Life {
@@ -134,8 +141,7 @@ func (h *dashboard) stream(ctx context.Context, x *shell.Request, w *live.Watch,
 	}
 }
 
-// mayWatch tells whether the session goes on, in that organization, and may see
-// the room.
+// mayWatch returns an error unless the session is still in that organization and may see the room.
 func (h *dashboard) mayWatch(x *shell.Request, slug string, org uuid.UUID) error {
 	ctx, cancel := x.Wait()
 	defer cancel()
@@ -149,16 +155,16 @@ func (h *dashboard) mayWatch(x *shell.Request, slug string, org uuid.UUID) error
 	return err
 }
 
-// historyPage is what became of a room.
+// historyPage is the data of the history of a room.
 type historyPage struct {
 	Slug    string
 	Title   string
 	Phase   room.Phase
-	Summary *live.Summary // nil as long as the room goes on, or it is not made
-	Making  bool          // it is being made
+	Summary *live.Summary // nil: the room has not ended, or the summary is not ready
+	Making  bool          // the summary is being computed
 
-	Switches []room.GateSwitch // of the gate, the latest first
-	FailOpen []room.FailOpen   // the latest first
+	Switches []room.GateSwitch // of the gate, latest first
+	FailOpen []room.FailOpen   // latest first
 }
 
 func (h *dashboard) history(ctx context.Context, x *shell.Request, r *room.Room) error {
@@ -176,7 +182,7 @@ func (h *dashboard) history(ctx context.Context, x *shell.Request, r *room.Room)
 	return x.Page("room-history", p)
 }
 
-// backward returns the latest switches and fail-open intervals, the latest first.
+// backward returns the latest switches and fail-open intervals, latest first.
 func backward(g room.GateVitals) ([]room.GateSwitch, []room.FailOpen) {
 	switches, failOpen := slices.Clone(g.Switches), slices.Clone(g.FailOpen)
 	slices.Reverse(switches)
@@ -184,8 +190,7 @@ func backward(g room.GateVitals) ([]room.GateSwitch, []room.FailOpen) {
 	return switches, failOpen
 }
 
-// minutes answers with the history as JSON, for the charts: by default as many
-// steps as a chart can show.
+// minutes answers with the history as JSON for the charts, with as many steps as a chart can show.
 func (h *dashboard) minutes(ctx context.Context, x *shell.Request, r *room.Room) error {
 	list, err := h.figures.History(ctx, r.Slug, time.Time{}, time.Time{}, 0)
 	if err != nil {
@@ -194,7 +199,7 @@ func (h *dashboard) minutes(ctx context.Context, x *shell.Request, r *room.Room)
 	return x.JSON(http.StatusOK, map[string]any{"minutes": list})
 }
 
-// historyTable answers with a table as CSV: minutes, windows or the summary.
+// table answers with a table as CSV: minutes, windows or the summary.
 func (h *dashboard) table(ctx context.Context, x *shell.Request, r *room.Room) error {
 	var (
 		b    bytes.Buffer
@@ -229,7 +234,7 @@ func writeSummary(w io.Writer, name, title string, s live.Summary) error {
 	return live.WriteSummary(w, title, s)
 }
 
-// historyDocument answers with all that is known of a room's course, as JSON.
+// document answers with the complete history as JSON.
 func (h *dashboard) document(ctx context.Context, x *shell.Request, r *room.Room) error {
 	e, err := h.figures.Export(ctx, r.Slug)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package live has the console's pages about a published room while it runs and afterwards: the dashboard,
-// the controls, rehearsals, the history and the audit report.
+// Package live has the console's pages about a published room while it runs and afterwards: the
+// dashboard, the controls, rehearsals, the history and the audit report.
 package live
 
 import (
@@ -9,11 +9,18 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/web/console/shell"
 )
 
 // Rooms finds the rooms that a person may see.
 type Rooms = shell.Rooms
+
+// Reports finds the audit reports of rooms.
+type Reports interface {
+	Report(ctx context.Context, r *room.Room) (pgroom.Report, bool, error)
+}
 
 // Sites finds and changes the sites that a room protects.
 type Sites interface {
@@ -43,7 +50,9 @@ func Part(o Options) shell.Part {
 		},
 	}
 	if o.Figures != nil {
-		p.Routes = append(p.Routes, (&dashboard{o.Figures, o.Control, o.Sites, o.Closing}).routes()...)
+		p.Routes = append(p.Routes, (&dashboard{
+			figures: o.Figures, rooms: o.Control, reports: o.Control, sites: o.Sites, closing: o.Closing,
+		}).routes()...)
 	}
 	if o.Control.Rehearsals != nil {
 		p.Routes = append(p.Routes, (&rehearsals{o.Control}).routes()...)

@@ -214,7 +214,7 @@ func TestHistory(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
 	r := s.Create(consoletest.Owner, room.Config{Slug: "sale", Title: "=1+1", Windows: []room.WindowRule{{Length: room.Duration(100 * time.Millisecond)}}, Outflow: room.Outflow{PerMinute: 60_000}})
-	s.Get(consoletest.Viewer, "/console/rooms/sale/history").Want(http.StatusOK).Has("The room goes on")
+	s.Get(consoletest.Viewer, "/console/rooms/sale/history").Want(http.StatusOK).Has("The room is still running")
 	s.Get(consoletest.Viewer, "/console/rooms/sale/history.csv?table=windows").Want(http.StatusConflict)
 	s.Get(consoletest.Viewer, "/console/rooms/sale/history.csv?table=all").Want(http.StatusBadRequest)
 	runLive(s)
@@ -239,7 +239,7 @@ func TestHistory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.Get(consoletest.Viewer, "/console/rooms/sale/history").Want(http.StatusOK).Has("What became of it", "<td class=\"number\">3</td>", "history.csv?table=summary", "=1&#43;1")
+	s.Get(consoletest.Viewer, "/console/rooms/sale/history").Want(http.StatusOK).Has("Summary", "<td class=\"number\">3</td>", "history.csv?table=summary", "=1&#43;1")
 	for table, rows := range map[string]int{"": len(list.Minutes), "minutes": len(list.Minutes), "windows": 1, "summary": 28} {
 		a := s.Get(consoletest.Viewer, "/console/rooms/sale/history.csv?table="+table).Want(http.StatusOK)
 		got, err := csv.NewReader(strings.NewReader(a.Body)).ReadAll()
@@ -282,4 +282,28 @@ func TestGatePages(t *testing.T) {
 	s.Get(consoletest.Viewer, "/console/rooms/sale").Want(http.StatusOK).
 		Has(`data-has="gate">`, `data-figure="gate.state">open<`, `data-figure="gate.started" data-as="number">2<`, `data-figure="gate.active" data-as="number">2<`, "at most 9", `data-has="fail-open">`, "1,234")
 	s.Get(consoletest.Viewer, "/console/rooms/sale/history").Want(http.StatusOK).Has("h-switches", ">opened<", "h-fail-open", "1,234")
+}
+
+// TestReportLink checks that the page of a room links to its published audit report.
+func TestReportLink(t *testing.T) {
+	t.Parallel()
+	s := consoletest.New(t)
+	r := s.Create(consoletest.Owner, room.Config{Slug: "sale"})
+	if _, err := s.Control.End(t.Context(), consoletest.Actor(consoletest.Owner), "sale"); err != nil {
+		t.Fatal(err)
+	}
+	s.Get(consoletest.Viewer, "/console/rooms/sale").Want(http.StatusOK).Lacks(r.URL + "/report")
+	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		done, err := s.Control.PublishReport(t.Context(), consoletest.Actor(consoletest.Owner), "sale")
+		if err == nil {
+			err = <-done
+		}
+		if err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	s.Get(consoletest.Viewer, "/console/rooms/sale").Want(http.StatusOK).Has(`href="` + r.URL + `/report"`)
 }

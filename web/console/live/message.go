@@ -18,43 +18,44 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// messageView is what the control of the message shows.
+// messageView is the data of the message control.
 type messageView struct {
-	Live      []messageRow // what visitors are told now, the default language first
-	Until     *time.Time   // when it vanishes by itself, nil: it does not
+	Live      []messageRow // the current message, default language first
+	Until     *time.Time   // the end of the current message; nil: none
 	Form      messageForm
-	Languages []string       // names to choose from
-	Ends      []shell.Option // how long a message is shown
-	Focus     int            // row that has just been added, -1 for none
+	Languages []string       // suggested names
+	Ends      []shell.Option // the lengths to choose from
+	Focus     int            // row that was just added; -1: none
 }
 
-// messageForm is a message as it is typed.
+// messageForm is a message as typed.
 type messageForm struct {
-	Rows  []messageRow // the first is the default
-	Ends  string       // a length, endsAt, or empty: until the message is taken back
+	Rows  []messageRow // the first one has the default language
+	Ends  string       // a length, endsAt, or empty: until it is removed
 	Until string       // with endsAt
 }
 
-// messageRow is the text in one language, which is typed as a name or a tag.
+// messageRow is the text in one language, typed as a name or a tag.
 type messageRow struct{ Language, Text string }
 
-// endsAt says that a message is shown until a moment of its own.
+// endsAt selects a given end.
 const endsAt = "at"
 
-// messageEnds are how long a message may be shown.
+// messageEnds are the lengths of a message.
 var messageEnds = []shell.Option{
-	{Name: "ends", Value: "10m", Label: "For 10 minutes"}, {Name: "ends", Value: "30m", Label: "For 30 minutes"}, {Name: "ends", Value: "1h", Label: "For 1 hour"},
-	{Name: "ends", Value: "", Label: "Until you take it back"}, {Name: "ends", Value: endsAt, Label: "Until a time"},
+	{Name: "ends", Value: "10m", Label: "For 10 minutes"}, {Name: "ends", Value: "30m", Label: "For 30 minutes"},
+	{Name: "ends", Value: "1h", Label: "For 1 hour"},
+	{Name: "ends", Value: "", Label: "Until you remove it"}, {Name: "ends", Value: endsAt, Label: "Until a time"},
 }
 
-// messageLanguages are the languages that the form suggests, those of the
-// pages first; any other may be typed as a tag.
+// messageLanguages are the suggested languages, those of the pages first. Others can be typed as tags.
 var messageLanguages = append(slices.Clone(room.Languages),
-	"nl", "pl", "tr", "uk", "ru", "ro", "cs", "sk", "hu", "el", "sv", "da", "nb", "fi", "hr", "sr", "sl", "bg", "lt", "lv", "et", "ca", "eu", "gl", "ga",
+	"nl", "pl", "tr", "uk", "ru", "ro", "cs", "sk", "hu", "el", "sv", "da", "nb", "fi", "hr", "sr", "sl", "bg", "lt",
+	"lv", "et", "ca", "eu", "gl", "ga",
 	"he", "fa", "ur", "hi", "bn", "ta", "th", "vi", "id", "ms", "fil", "ko", "zh-Hans", "zh-Hant")
 
-// languageTag returns the tag of a language whose English or own name, or tag, was
-// typed; other text is returned unchanged.
+// languageTag returns the tag of a language from its English name, its own name or its tag. Other text
+// is returned unchanged.
 func languageTag(typed string) string {
 	for _, tag := range messageLanguages {
 		if strings.EqualFold(typed, format.Language(tag)) || strings.EqualFold(typed, display.Self.Name(language.Make(tag))) {
@@ -67,7 +68,7 @@ func languageTag(typed string) string {
 	return typed
 }
 
-// Empty is a row to be filled, for scripts.
+// Empty returns an empty row, for scripts.
 func (messageView) Empty() messageRow { return messageRow{} }
 
 func newMessageView(r *room.Room) messageView {
@@ -91,12 +92,13 @@ func newMessageView(r *room.Room) messageView {
 	return v
 }
 
-// readMessageForm takes what was sent: at least one row, and at most one more
-// than a message may have, so that the excess is noticed.
+// readMessageForm reads the form: at least one row, and at most one more than allowed, so that too many
+// are noticed.
 func readMessageForm(sent url.Values) messageForm {
 	f := messageForm{Ends: sent.Get("ends"), Until: format.ReadMoment(format.Clean(sent.Get("until")))}
 	for i := 0; sent.Has(rowField(i, "text")) && i <= room.MaxMessageLanguages; i++ {
-		f.Rows = append(f.Rows, messageRow{format.Clean(sent.Get(rowField(i, "language"))), format.Clean(sent.Get(rowField(i, "text")))})
+		f.Rows = append(f.Rows, messageRow{format.Clean(sent.Get(rowField(i, "language"))),
+			format.Clean(sent.Get(rowField(i, "text")))})
 	}
 	if len(f.Rows) == 0 {
 		f.Rows = []messageRow{{}}
@@ -106,8 +108,8 @@ func readMessageForm(sent url.Values) messageForm {
 
 func rowField(i int, member string) string { return fmt.Sprintf("message[%d].%s", i, member) }
 
-// edit adds or removes a language, for browsers without scripts; false when
-// the form was sent for something else.
+// edit adds or removes a language for browsers without scripts. It reports whether one of these buttons
+// was used.
 func (v *messageView) edit(x *shell.Request) bool {
 	verb, argument, _ := strings.Cut(x.Form("do"), ":")
 	f := readMessageForm(x.Request().PostForm)
@@ -124,7 +126,7 @@ func (v *messageView) edit(x *shell.Request) bool {
 	return true
 }
 
-// amendment reads the message that was typed. The error names the form's fields.
+// amendment returns the amendment with the typed message. Its error names fields of the form.
 func (f *messageForm) amendment(r *room.Room) (room.Amendment, error) {
 	texts, rows, problems := map[string]string{}, map[string]int{}, invalid.List(nil)
 	for i, row := range f.Rows {
@@ -134,14 +136,14 @@ func (f *messageForm) amendment(r *room.Room) (room.Amendment, error) {
 		case err != nil:
 			problems.Add(rowField(i, "language"), "Choose a language, or type a tag such as nl or pt-BR.")
 		case isThere:
-			problems.Add(rowField(i, "language"), "This language is there already.")
+			problems.Add(rowField(i, "language"), "This language is listed twice.")
 		}
 		texts[tag], rows[tag] = row.Text, i
 	}
 	message := map[string]any{"default": languageTag(f.Rows[0].Language), "texts": texts}
 	switch {
 	case f.Ends == endsAt && f.Until == "":
-		problems.Add("until", "Type when the message ends.")
+		problems.Add("until", "Enter when the message ends.")
 	case f.Ends == endsAt:
 		message["until"] = f.Until
 	case f.Ends != "":
@@ -160,7 +162,7 @@ func (f *messageForm) amendment(r *room.Room) (room.Amendment, error) {
 	return a, err
 }
 
-// inMessageForm names the fields of the form in problems of the message.
+// inMessageForm replaces the members of the message in problems by fields of the form.
 func inMessageForm(problems invalid.List, rows map[string]int) invalid.List {
 	list := slices.Clone(problems)
 	for i, p := range list {
@@ -183,18 +185,20 @@ func (h *controls) askMessage(x *shell.Request, r *room.Room) (shell.Question, e
 	}
 	was, is := r.Snapshot().Message(r.Now()), a.Message.At(r.Now())
 	if was != nil && was.Canonical() == is.Canonical() {
-		return shell.Question{}, invalid.Field("message[0].text", "Visitors see this message already.")
+		return shell.Question{}, invalid.Field("message[0].text", "Visitors already see this message.")
 	}
 	q := shell.Question{
 		Title: "Show this message?", Button: "Show the message", Changes: messageChanges(was, &is),
 		Notes: []string{
-			format.People(format.InLine(r.Snapshot().Counts)) + " in line see it: within seconds where the turn is near, and elsewhere within about a minute. So do visitors who join later.",
+			format.People(format.InLine(r.Snapshot().Counts)) +
+				" in line see it: within seconds if their turn is near, others within about a minute. Visitors who join later " +
+				"see it, too.",
 			"The public transcript records its hash, so you cannot deny it later.",
 		},
 	}
 	ends := shell.Shown("Shown until", messageEnd(&is))
 	if a.Message.For != 0 {
-		ends.Is = format.Duration(a.Message.For) + " from now, then it vanishes by itself"
+		ends.Is = format.Duration(a.Message.For) + " from now, then it disappears"
 	}
 	if was != nil {
 		ends.Was = messageEnd(was)
@@ -203,8 +207,7 @@ func (h *controls) askMessage(x *shell.Request, r *room.Room) (shell.Question, e
 	return q, nil
 }
 
-// messageChanges are the texts by language, the default first; a message that
-// is nil has none.
+// messageChanges lists the changes by language, default first. nil is no message.
 func messageChanges(was, is *room.Message) []shell.Change {
 	var list []shell.Change
 	add := func(tag string) {
@@ -236,10 +239,10 @@ func messageChanges(was, is *room.Message) []shell.Change {
 	return list
 }
 
-// messageEnd says when a message vanishes.
+// messageEnd describes when a message ends.
 func messageEnd(m *room.Message) any {
 	if m.Until == nil {
-		return "you take it back"
+		return "you remove it"
 	}
 	return *m.Until
 }
@@ -260,8 +263,8 @@ func (h *controls) askTakeBack(_ *shell.Request, r *room.Room) (shell.Question, 
 		return shell.Question{}, invalid.Field("message", "Visitors see no message.")
 	}
 	return shell.Question{
-		Title: "Take the message back?", Button: "Take it back", Changes: messageChanges(m, nil),
-		Notes: []string{"It vanishes from pages within about a minute.", recorded},
+		Title: "Remove the message?", Button: "Remove it", Changes: messageChanges(m, nil),
+		Notes: []string{"It disappears from pages within about a minute.", recorded},
 	}, nil
 }
 

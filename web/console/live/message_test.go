@@ -19,7 +19,7 @@ func TestMessageControl(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
 	r := s.Create(consoletest.Owner, room.Config{Slug: "sale", Title: "Sale", Settings: room.Settings{Brand: room.Brand{Languages: []string{"de", "en"}}}})
-	s.Get(consoletest.Operator, messagePath).Want(http.StatusOK).Has("Visitors see no message now.", `value="German"`, "Until you take it back", `<option value="Dutch">`)
+	s.Get(consoletest.Operator, messagePath).Want(http.StatusOK).Has("Visitors see no message now.", `value="German"`, "Until you remove it", `<option value="Dutch">`)
 	until := time.Now().Add(2 * time.Hour).UTC().Truncate(time.Second)
 	form := []string{
 		"message[0].language", "German", "message[0].text", "Wir sind sp\u00e4t.", "message[1].language", "nl", "message[1].text", "We zijn laat.\r\n<b>Sorry</b>.",
@@ -31,9 +31,9 @@ func TestMessageControl(t *testing.T) {
 	if diff := cmp.Diff(&want, r.Snapshot().Message(r.Now())); diff != "" {
 		t.Fatalf("(-want +got):\n%s", diff)
 	}
-	live := s.Get(consoletest.Operator, messagePath).Want(http.StatusOK).Has("Visitors see now, until", until.Format(time.RFC3339), "<dt>Dutch</dt>", `value="at" selected`, "Take it back", `id="f-message[1].text"`)
+	live := s.Get(consoletest.Operator, messagePath).Want(http.StatusOK).Has("Visitors see now, until", until.Format(time.RFC3339), "<dt>Dutch</dt>", `value="at" selected`, "Remove it", `id="f-message[1].text"`)
 	live.Lacks("message[2]")
-	s.Post(consoletest.Operator, messagePath, form...).Want(http.StatusBadRequest).Has("Visitors see this message already.")
+	s.Post(consoletest.Operator, messagePath, form...).Want(http.StatusBadRequest).Has("Visitors already see this message.")
 	// Rows are changed before anything is asked.
 	s.Post(consoletest.Operator, messagePath, append(form, "do", "add-language")...).Want(http.StatusOK).Has(`id="f-message[2].text"`, "We zijn laat.").Lacks("data-question")
 	s.Post(consoletest.Operator, messagePath, append(form, "do", "remove-language:1")...).Want(http.StatusOK).Has("Wir sind").Lacks(`id="f-message[1].text"`, "data-question")
@@ -41,7 +41,7 @@ func TestMessageControl(t *testing.T) {
 	// A problem stands at its row, and what was typed stays.
 	s.Post(consoletest.Operator, messagePath, "message[0].language", "de", "message[0].text", "Bald", "message[1].language", "fr", "message[1].text", "", "ends", "1h").
 		Want(http.StatusBadRequest).Has(`id="e-message[1].text"`, "needs a text", `value="1h" selected`)
-	s.Post(consoletest.Operator, messagePath, "message[0].language", "de", "message[0].text", "Bald", "ends", "1h").Want(http.StatusOK).Has("1 h from now, then it vanishes by itself", "<dt>Dutch</dt>")
+	s.Post(consoletest.Operator, messagePath, "message[0].language", "de", "message[0].text", "Bald", "ends", "1h").Want(http.StatusOK).Has("1 h from now, then it disappears", "<dt>Dutch</dt>")
 	s.Post(consoletest.Operator, messagePath+"-back", "confirmed", "1").RedirectsTo("/console/rooms/sale?done=message-back")
 	if m := r.Snapshot().Message(r.Now()); m != nil {
 		t.Errorf("visitors see %+v", m)

@@ -32,7 +32,7 @@ func (h *rehearsals) routes() []shell.Route {
 	}
 }
 
-// rehearsed is what is rehearsed: a room, or a draft of one.
+// rehearsed is the room or the draft of a page about rehearsals.
 type rehearsed struct {
 	Slug, Title string
 	Path        string    // of its pages, below [Path]
@@ -40,7 +40,7 @@ type rehearsed struct {
 	Draft       bool
 }
 
-// rehearsed finds what a page is about.
+// rehearsed finds the room or the draft in the path.
 func (h *rehearsals) rehearsed(x *shell.Request) (rehearsed, error) {
 	ctx := x.Request().Context()
 	if text := x.Param("id"); text != "" {
@@ -58,14 +58,14 @@ func (h *rehearsals) rehearsed(x *shell.Request) (rehearsed, error) {
 	return rehearsed{r.Slug, r.Config().Title, "/rooms/" + r.Slug, r.ID, false}, nil
 }
 
-// rehearsalPage is what the page of rehearsals shows.
+// rehearsalPage is the data of the page of rehearsals.
 type rehearsalPage struct {
 	rehearsed
 	Visitors string
-	Before   string // seconds from opening to start, at most
-	Window   string // seconds of a window, at most
+	Before   string // maximum seconds from opening to start
+	Window   string // maximum seconds of a window
 	Of       []rehearse.Rehearsal
-	Other    *rehearse.Rehearsal // of another room, under way: there is one at a time
+	Other    *rehearse.Rehearsal // a running rehearsal of another room: only one can run
 	Running  bool
 }
 
@@ -161,16 +161,17 @@ func (h *rehearsals) stopRehearsal(x *shell.Request) error {
 	return x.Done(of.Path+"/rehearsal", "rehearsal-stopped")
 }
 
-// verdict says in a line how a rehearsal goes, or went.
+// verdict describes the state or the result of a rehearsal.
 func verdict(r rehearse.Rehearsal) string {
 	in := fmt.Sprintf("%s of %s visitors were let in", format.Number(r.Admitted), format.Number(r.Visitors))
 	switch {
 	case !r.Over && r.Called == 0:
-		return fmt.Sprintf("Under way: %s of %s visitors have joined, and none is called yet.", format.Number(r.Joined), format.Number(r.Visitors))
+		return fmt.Sprintf("Running: %s of %s visitors have joined, and none has been called yet.", format.Number(r.Joined),
+			format.Number(r.Visitors))
 	case !r.Over:
-		return "Under way: " + in + " so far."
+		return "Running: " + in + " so far."
 	case r.Failed > 0:
-		return fmt.Sprintf("Not well: %s could not join, and %s.", format.Number(r.Failed), in)
+		return fmt.Sprintf("Problems: %s could not join, and %s.", format.Number(r.Failed), in)
 	case r.Admitted+r.Missed+r.Left < r.Visitors:
 		return "Stopped early: " + in + "."
 	}

@@ -21,7 +21,7 @@ func TestRehearsal(t *testing.T) {
 	opens := time.Now().Add(time.Hour)
 	r := s.Create(consoletest.Operator, room.Config{Slug: "sale", Title: "Sale", Opens: &opens})
 	const path = "/console/rooms/sale/rehearsal"
-	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("Begin the rehearsal", "Nothing was rehearsed")
+	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("Start the rehearsal", "No rehearsal has run")
 	s.Get(consoletest.Viewer, path).Want(http.StatusForbidden)
 	for field, value := range map[string]string{"visitors": "5", "before": "soon", "window": "-1"} {
 		s.Post(consoletest.Operator, path, field, value).Want(http.StatusBadRequest).Has(`id="e-`+field+`"`, `value="`+value+`"`)
@@ -29,13 +29,13 @@ func TestRehearsal(t *testing.T) {
 	s.Post(consoletest.Viewer, path, "visitors", "10").Want(http.StatusForbidden)
 	s.Post(consoletest.Stranger, path, "visitors", "10").Want(http.StatusNotFound)
 	s.Post(consoletest.Operator, path, "visitors", "10", "before", "1", "window", "1").RedirectsTo(path + "?done=rehearsal-started")
-	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("under way", "Rehearsal: Sale").Lacks("Begin the rehearsal")
+	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("running", "Rehearsal: Sale").Lacks("Start the rehearsal")
 	s.Post(consoletest.Operator, path, "visitors", "10").Want(http.StatusBadRequest).Has("already has a running rehearsal")
 	running := s.Control.Rehearsals.List(r.Owner.Org)[0]
 	if running.Of == nil || *running.Of != pgroom.RoomID("sale") || !strings.HasPrefix(running.Slug, "sale-rehearsal-") {
 		t.Errorf("rehearsal %+v", running)
 	}
-	s.Get(consoletest.Operator, "/console/rooms/"+running.Slug+"/rehearsal").Want(http.StatusOK).Has("under way")
+	s.Get(consoletest.Operator, "/console/rooms/"+running.Slug+"/rehearsal").Want(http.StatusOK).Has("running")
 	s.Post(consoletest.Stranger, path+"/stop", "rehearsal", running.Slug).Want(http.StatusNotFound)
 	s.Post(consoletest.Operator, path+"/stop", "rehearsal", running.Slug).RedirectsTo(path + "?done=rehearsal-stopped")
 	deadline := time.Now().Add(time.Minute)
@@ -45,7 +45,7 @@ func TestRehearsal(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("over", "Begin the rehearsal")
+	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("over", "Start the rehearsal")
 	copied, err := s.Control.Rooms.Get(t.Context(), running.Slug)
 	if err != nil || !copied.Snapshot().Ended || r.Snapshot().Size != 1 {
 		t.Errorf("the copy ended: %v; the room has %d entries", err, r.Snapshot().Size)
@@ -66,7 +66,7 @@ func TestRehearseDraft(t *testing.T) {
 		return "/console/drafts/" + draft.ID.String() + "/rehearsal"
 	}
 	broken := save(`{"slug":"Not a slug!"}`)
-	s.Get(consoletest.Operator, broken).Want(http.StatusOK).Has("Begin the rehearsal")
+	s.Get(consoletest.Operator, broken).Want(http.StatusOK).Has("Start the rehearsal")
 	s.Post(consoletest.Operator, broken, "visitors", "10").Want(http.StatusBadRequest).Has("must be 1 to 63 of a-z")
 	path := save(`{"slug":"planned","title":"Planned"}`)
 	s.Get(consoletest.Viewer, path).Want(http.StatusForbidden)
@@ -74,6 +74,6 @@ func TestRehearseDraft(t *testing.T) {
 	s.Post(consoletest.Stranger, path, "visitors", "10").Want(http.StatusNotFound)
 	s.Post(consoletest.Operator, path, "visitors", "10").RedirectsTo(path + "?done=rehearsal-started")
 	running := s.Control.Rehearsals.List(actor.Org)[0]
-	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("under way", "Rehearsal: Planned")
+	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("running", "Rehearsal: Planned")
 	s.Post(consoletest.Operator, path+"/stop", "rehearsal", running.Slug).RedirectsTo(path + "?done=rehearsal-stopped")
 }

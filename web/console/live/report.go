@@ -6,8 +6,7 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// reportPatience is how long a browser waits for an audit before it is told that
-// the audit goes on without it.
+// reportPatience is how long a browser waits for the audit. After that, the audit continues without it.
 const reportPatience = 5 * time.Second
 
 func (h *controls) publishReport(x *shell.Request) error {

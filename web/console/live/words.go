@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/web/console/format"
 )
 
-// turn says when a visitor who joins now is called.
+// turn describes when a visitor who joins now will be called.
 func turn(f live.Figures) string {
 	if f.Joining == nil {
 		return format.Dash
@@ -18,8 +18,7 @@ func turn(f live.Figures) string {
 	return spanAhead(f.At, *f.Joining)
 }
 
-// spanAhead says when something is expected, in whole minutes that are the
-// coarser the further away they are.
+// spanAhead describes when something is expected. The further away it is, the coarser the description.
 func spanAhead(at time.Time, s live.Span) string {
 	earliest, latest := s.Earliest.Sub(at).Minutes(), s.Latest.Sub(at).Minutes()
 	step := 15.0
@@ -32,13 +31,13 @@ func spanAhead(at time.Time, s live.Span) string {
 		step = 5
 	}
 	from, to := math.Max(math.Floor(earliest/step)*step, 0), math.Ceil(latest/step)*step
-	if latest >= 3000 { // days, and no promise
+	if latest >= 3000 { // days
 		return fmt.Sprintf("in %.0f to %.0f h", math.Floor(from/60), math.Ceil(to/60))
 	}
 	return fmt.Sprintf("in %.0f to %.0f min", from, to)
 }
 
-// windowState says what a window waits for.
+// windowState describes the state of a window.
 func windowState(w live.Window) string {
 	switch {
 	case w.Drawn:
@@ -67,8 +66,7 @@ func givenMoment(moment any) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// until writes how long it is until a moment, as a countdown: 0:42, 12:05,
-// 3:12:05, 2 d 03:00.
+// until writes the time until a moment as a countdown: 0:42, 12:05, 3:12:05, 2 d 03:00.
 func until(at time.Time, moment any) string {
 	t, ok := givenMoment(moment)
 	if !ok {
@@ -87,7 +85,7 @@ func until(at time.Time, moment any) string {
 	}
 }
 
-// emptied says when everyone now in line is called.
+// emptied describes when everyone who is now in line will be called.
 func emptied(f live.Figures) string {
 	switch {
 	case f.Waiting == 0:

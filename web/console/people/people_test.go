@@ -385,11 +385,11 @@ func TestOrganizationLogo(t *testing.T) {
 	if a := owner.Get(path + "/logo").Want(http.StatusOK); a.Body != dot || a.Header.Get("Content-Type") != "image/png" {
 		t.Errorf("the logo is %q, %s", a.Body, a.Header.Get("Content-Type"))
 	}
-	operator.Get("/console/rooms/sale/brand").Want(http.StatusOK).Has("the room shows that of")
+	operator.Get("/console/rooms/sale/brand").Want(http.StatusOK).Has("the room shows the logo of")
 	operator.Get("/console/rooms/sale/preview/frame").Want(http.StatusOK).Has(`<img src="data:image/png;base64,`)
 	send(owner, "", "logo_remove", "1").RedirectsTo(path + "?done=organization-changed")
 	owner.Get(path).Want(http.StatusOK).Lacks("Take it away")
-	operator.Get("/console/rooms/sale/brand").Want(http.StatusOK).Lacks("the room shows that of")
+	operator.Get("/console/rooms/sale/brand").Want(http.StatusOK).Lacks("the room shows the logo of")
 	operator.Get("/console/rooms/sale/preview/frame").Want(http.StatusOK).Lacks("<img")
 }
 

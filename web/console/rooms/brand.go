@@ -55,7 +55,7 @@ func (b *brands) routes() []shell.Route {
 	return list
 }
 
-// subject is whose looks a page is about: a room, or a draft of one.
+// subject is the room or the draft whose brand a page shows.
 type subject struct {
 	Path   string // of its pages
 	Slug   string
@@ -63,16 +63,15 @@ type subject struct {
 	Draft  bool
 	config room.Config
 	now    time.Time
-	room   page.Room // but what the brand says
-	// inherited is the logo of the organization, as a data URL: the room's without one of its own.
+	room   page.Room // without the brand
+	// inherited is the data URL of the organization's logo, which rooms without a logo show.
 	inherited string
-	// save stores a brand unless another than that of the tag is there;
-	// [control.ErrChanged].
+	// save stores a brand, or returns [control.ErrChanged] if base is not the tag of the stored one.
 	save  func(ctx context.Context, b room.Brand, base string) error
-	saved string // the notice
+	saved string // the notice after saving
 }
 
-// subject finds the room or the draft that the path names.
+// subject finds the room or the draft in the path.
 func (b *brands) subject(ctx context.Context, x *shell.Request) (subject, error) {
 	if x.Param("id") != "" {
 		d, err := draftOf(ctx, b.control, x)
@@ -86,7 +85,8 @@ func (b *brands) subject(ctx context.Context, x *shell.Request) (subject, error)
 	return subject{
 		Path: shell.Path + "/rooms/" + r.Slug, Slug: r.Slug, Title: s.Title, config: c, now: r.Now(), saved: "brand-saved",
 		room: page.Room{
-			Slug: r.Slug, Title: s.Title, Message: messageFor(s.Message(r.Now())), Origin: r.Origin, VKey: r.VKey, Organizer: b.organizer(ctx, x), Zone: c.Zone(),
+			Slug: r.Slug, Title: s.Title, Message: messageFor(s.Message(r.Now())), Origin: r.Origin, VKey: r.VKey,
+			Organizer: b.organizer(ctx, x), Zone: c.Zone(),
 		},
 		inherited: b.inherited(ctx, x),
 		save: func(ctx context.Context, sent room.Brand, base string) error {
@@ -97,7 +97,7 @@ func (b *brands) subject(ctx context.Context, x *shell.Request) (subject, error)
 	}, nil
 }
 
-// messageFor is a message for a visitor who reads its default language.
+// messageFor returns a message in its default language.
 func messageFor(m *room.Message) page.Message {
 	if m == nil {
 		return page.Message{}
@@ -106,7 +106,7 @@ func messageFor(m *room.Message) page.Message {
 	return page.Message{Text: page.Text{Words: words, Lang: page.Lang(tag)}}
 }
 
-// organizer is the name that visitors are shown.
+// organizer returns the organization's name for visitors.
 func (b *brands) organizer(ctx context.Context, x *shell.Request) string {
 	if b.organizations == nil {
 		return ""
@@ -114,24 +114,25 @@ func (b *brands) organizer(ctx context.Context, x *shell.Request) string {
 	return b.organizations.PublicName(ctx, x.Actor.Org)
 }
 
-// inherited is the organization's logo as a data URL, empty for none.
+// inherited returns the data URL of the organization's logo, or "".
 func (b *brands) inherited(ctx context.Context, x *shell.Request) string {
 	if b.organizations == nil {
 		return ""
 	}
 	logo, err := b.organizations.Logo(ctx, x.Actor.Org)
 	if err != nil {
-		return "" // the preview does without
+		return "" // the preview shows no logo
 	}
 	return room.DataURL(logo.MediaType, logo.Image)
 }
 
-// draftSubject is the same of a draft, which is not published.
+// draftSubject returns the subject of a draft.
 func (b *brands) draftSubject(ctx context.Context, x *shell.Request, d control.Draft) subject {
 	c := d.Config()
 	title := cmp.Or(c.Title, c.Slug, "New room")
 	return subject{
-		Path: shell.Path + "/drafts/" + d.ID.String(), Slug: c.Slug, Title: title, Draft: true, config: c, now: x.Now(), saved: "draft-saved",
+		Path: shell.Path + "/drafts/" + d.ID.String(), Slug: c.Slug, Title: title, Draft: true, config: c, now: x.Now(),
+		saved:     "draft-saved",
 		room:      page.Room{Slug: c.Slug, Title: title, Organizer: b.organizer(ctx, x), Zone: c.Zone()},
 		inherited: b.inherited(ctx, x),
 		save: func(ctx context.Context, sent room.Brand, base string) error {
@@ -147,8 +148,7 @@ func (b *brands) draftSubject(ctx context.Context, x *shell.Request, d control.D
 	}
 }
 
-// withBrand returns a configuration with another brand. What else it says is
-// left as it is, even if it cannot be read.
+// withBrand returns a configuration with another brand. Its other members stay, even malformed ones.
 func withBrand(config json.RawMessage, b room.Brand) (json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	if err := json.Unmarshal(config, &members); err != nil {
@@ -162,11 +162,11 @@ func withBrand(config json.RawMessage, b room.Brand) (json.RawMessage, error) {
 	return json.Marshal(members)
 }
 
-// brandView is what the form of a brand shows.
+// brandView is the data of the brand editor.
 type brandView struct {
 	subject
 	Brand     room.Brand
-	Base      string // tag of the brand that is changed
+	Base      string // tag of the brand that the form was made from
 	Logos     []logoView
 	Languages []languageView
 	Fonts     []string
@@ -176,23 +176,23 @@ type brandView struct {
 	Preview   previewView
 }
 
-// Inherits reports whether the room shows the organization's logo, having none.
+// Inherits reports whether the room has no logo and shows the organization's.
 func (v brandView) Inherits() bool { return v.inherited != "" && v.Brand.Logo == "" }
 
 // logoView is one of the two logos.
 type logoView struct{ Name, Field, Label, URL, About string }
 
-// languageView is a language of the pages, and what the room says in it.
+// languageView is a language of the pages, with the room's texts.
 type languageView struct {
 	Code, Name       string
 	Offered, Default bool
 	Texts            room.Texts
 }
 
-// Said tells whether there are texts in the language.
+// Said reports whether the room has texts in the language.
 func (l languageView) Said() bool { return l.Texts != room.Texts{} }
 
-// Default is the language that the room has when a visitor's is not offered.
+// defaultLanguage returns the language for visitors whose languages are not offered.
 func defaultLanguage(b *room.Brand) string {
 	if len(b.Languages) > 0 {
 		return b.Languages[0]
@@ -211,15 +211,16 @@ func newBrandView(of subject, b room.Brand, base string) brandView {
 	}
 	for _, code := range room.Languages {
 		v.Languages = append(v.Languages, languageView{
-			code, locale.Name(code), len(b.Languages) == 0 || slices.Contains(b.Languages, code), code == defaultLanguage(&b), b.Texts[code],
+			code, locale.Name(code), len(b.Languages) == 0 || slices.Contains(b.Languages,
+				code), code == defaultLanguage(&b), b.Texts[code],
 		})
 	}
-	v.Contrast, _ = looks.Looks(&b).Contrast() // colours that cannot be read are said at their fields
+	v.Contrast, _ = looks.Looks(&b).Contrast() // malformed colours are reported at their fields
 	_, v.CSS = style.Parse(b.CSS)
 	return v
 }
 
-// aboutLogo says what image there is, empty for none.
+// aboutLogo describes a logo, or returns "".
 func aboutLogo(s room.Scheme) string {
 	kind, image, ok := s.Image()
 	if !ok {
@@ -228,7 +229,7 @@ func aboutLogo(s room.Scheme) string {
 	return fmt.Sprintf("%s, %d KiB", strings.ToUpper(strings.TrimPrefix(kind, "image/")), (len(image)+1023)>>10)
 }
 
-// brandTag is the same for brands that are the same.
+// brandTag returns a digest of a brand.
 func brandTag(b room.Brand) string {
 	text, err := json.Marshal(b)
 	if err != nil {
@@ -238,7 +239,7 @@ func brandTag(b room.Brand) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// show answers with the form.
+// show answers with the brand editor.
 func (b *brands) show(x *shell.Request) error {
 	of, err := b.subject(x.Request().Context(), x)
 	if err != nil {
@@ -247,8 +248,7 @@ func (b *brands) show(x *shell.Request) error {
 	return x.Page("room-brand", newBrandView(of, of.config.Brand, brandTag(of.config.Brand)))
 }
 
-// save keeps what was sent, unless somebody else has changed the brand since
-// the form was loaded.
+// save stores the brand, unless another person has changed it since the form was loaded.
 func (b *brands) save(x *shell.Request) error {
 	ctx, cancel := x.Wait()
 	defer cancel()
@@ -258,7 +258,8 @@ func (b *brands) save(x *shell.Request) error {
 	}
 	base := x.Form("base")
 	if len(problems) > 0 {
-		return x.Render(http.StatusBadRequest, "room-brand", shell.View{Data: newBrandView(of, sent, base), Problems: problems})
+		return x.Render(http.StatusBadRequest, "room-brand", shell.View{Data: newBrandView(of, sent, base),
+			Problems: problems})
 	}
 	err = of.save(ctx, sent, base)
 	if errors.Is(err, control.ErrChanged) {
@@ -267,8 +268,9 @@ func (b *brands) save(x *shell.Request) error {
 			return err
 		}
 		return x.Render(http.StatusConflict, "room-brand", shell.View{
-			Data:     newBrandView(now, sent, brandTag(now.config.Brand)),
-			Problems: invalid.List{{Detail: "Somebody else has changed the brand since you loaded this page. Nothing is saved yet: saving again puts what you see here in the place of theirs."}},
+			Data: newBrandView(now, sent, brandTag(now.config.Brand)),
+			Problems: invalid.List{{Detail: "Someone else has changed the brand since you loaded this page. Your changes " +
+				"are not saved yet: saving again replaces theirs."}},
 		})
 	}
 	if err != nil {
@@ -292,14 +294,13 @@ type findingJSON struct {
 	Good     bool         `json:"good"`
 }
 
-// fieldJSON is what is wrong with a field, for scripts.
+// fieldJSON is a problem of a field for scripts.
 type fieldJSON struct {
 	Field  string `json:"field"`
 	Detail string `json:"detail"`
 }
 
-// check says what is wrong with a brand, and what becomes of its colours.
-// Nothing is stored.
+// check answers with the problems of a brand and the contrast of its colours. It stores nothing.
 func (b *brands) check(x *shell.Request) error {
 	ctx, cancel := x.Wait()
 	defer cancel()
@@ -318,14 +319,15 @@ func (b *brands) check(x *shell.Request) error {
 	if _, found := style.Parse(sent.CSS); len(found) > 0 {
 		answer.CSS = found
 	}
-	findings, _ := looks.Looks(&sent).Contrast() // of colours that can be read
+	findings, _ := looks.Looks(&sent).Contrast() // malformed colours are left out
 	for _, f := range findings {
-		answer.Contrast = append(answer.Contrast, findingJSON{f.Scheme, f.Pair, f.Where, f.Given, f.Ground, f.Ratio, f.Required, f.Shown, f.Then, f.Repaired, f.Good()})
+		answer.Contrast = append(answer.Contrast, findingJSON{f.Scheme, f.Pair, f.Where, f.Given, f.Ground, f.Ratio,
+			f.Required, f.Shown, f.Then, f.Repaired, f.Good()})
 	}
 	return x.JSON(http.StatusOK, answer)
 }
 
-// read reads a brand out of a form, and lists everything wrong with it.
+// read reads the form, and lists all problems of the brand.
 func (b *brands) read(ctx context.Context, x *shell.Request) (subject, room.Brand, invalid.List, error) {
 	of, err := b.subject(ctx, x)
 	if err != nil {
@@ -343,14 +345,14 @@ func (b *brands) read(ctx context.Context, x *shell.Request) (subject, room.Bran
 		url, err := x.Logo(logo.name)
 		if err != nil {
 			problems.Add(logo.field, "The new image "+err.Error())
-			url = x.Form(logo.name) // what there was stays
+			url = x.Form(logo.name) // keep the previous logo
 		}
 		*logo.into = url
 	}
 	return of, sent, append(problems, sent.Problems()...), nil
 }
 
-// brand reads what is typed and chosen, but the logos.
+// brandIn reads the form, except the logos.
 func brandIn(x *shell.Request) room.Brand {
 	b := room.Brand{
 		Scheme: room.Scheme{Color: x.FormWord("color"), Background: x.FormWord("background")},
@@ -360,7 +362,8 @@ func brandIn(x *shell.Request) room.Brand {
 	for _, code := range room.Languages {
 		text := func(name string) string { return x.FormText("text." + code + "." + name) }
 		t := room.Texts{
-			Headline: text("headline"), Intro: text("intro"), Help: text("help"), HelpURL: text("help_url"), Footer: text("footer"),
+			Headline: text("headline"), Intro: text("intro"), Help: text("help"), HelpURL: text("help_url"),
+			Footer:     text("footer"),
 			PrivacyURL: text("privacy_url"), ImprintURL: text("imprint_url"),
 		}
 		if t == (room.Texts{}) {
@@ -380,8 +383,8 @@ func brandIn(x *shell.Request) room.Brand {
 	return b
 }
 
-// languages are those that are ticked, the room's own first; none for all in
-// our order.
+// languagesIn returns the selected languages, the room's own first. nil is all languages in the default
+// order.
 func languagesIn(x *shell.Request) []string {
 	own, ticked := x.Form("language"), x.Request().PostForm["languages"]
 	if own == "" && len(ticked) == 0 {
@@ -393,14 +396,15 @@ func languagesIn(x *shell.Request) []string {
 	if len(ticked) == 0 {
 		ticked = room.Languages
 	}
-	list := append([]string{own}, slices.DeleteFunc(slices.Clone(ticked), func(code string) bool { return code == own })...)
+	list := append([]string{own}, slices.DeleteFunc(slices.Clone(ticked),
+		func(code string) bool { return code == own })...)
 	if slices.Equal(list, room.Languages) {
 		return nil
 	}
 	return list
 }
 
-// newNonce is what allows one style in one answer.
+// newNonce returns a nonce for the style of one answer.
 func newNonce(random io.Reader) (string, error) {
 	var b [16]byte
 	if _, err := io.ReadFull(random, b[:]); err != nil {

@@ -81,7 +81,7 @@ func TestBrandChanged(t *testing.T) {
 	const path = "/console/rooms/looks/brand"
 	base := s.Get(consoletest.Operator, path).Base()
 	s.Post(consoletest.Owner, path, "base", base, "color", "#111111").Want(http.StatusSeeOther)
-	refused := s.Post(consoletest.Operator, path, "base", base, "color", "#222222").Want(http.StatusConflict).Has("Somebody else has changed the brand", `value="#222222"`)
+	refused := s.Post(consoletest.Operator, path, "base", base, "color", "#222222").Want(http.StatusConflict).Has("Someone else has changed the brand", `value="#222222"`)
 	if got := brandOf(r).Color; got != "#111111" {
 		t.Errorf("the colour is %s", got)
 	}
@@ -265,7 +265,7 @@ func TestDraftBrand(t *testing.T) {
 	base := s.Get(consoletest.Operator, path+"/brand").Want(http.StatusOK).Has("Autumn tour", `action="`+path+`/brand"`, `data-check="`+path+`/brand/check"`, "before and after").Base()
 	logo := consoletest.PNG(t, 1)
 	s.Upload(consoletest.Operator, path+"/brand", []consoletest.File{{Field: "logo_file", Content: logo}}, "base", base, "color", "#7a1fa2", "text.en.headline", "Hello").RedirectsTo(path + "/brand?done=draft-saved")
-	s.Post(consoletest.Operator, path+"/brand", "base", base, "color", "#000000").Want(http.StatusConflict).Has("Somebody else has changed the brand")
+	s.Post(consoletest.Operator, path+"/brand", "base", base, "color", "#000000").Want(http.StatusConflict).Has("Someone else has changed the brand")
 	s.Post(consoletest.Operator, path+"/brand", "base", base, "color", "red").Want(http.StatusBadRequest).Has("must be a colour")
 	stored, err := s.Control.Draft(s.Context(), actor, d.ID)
 	if err != nil {

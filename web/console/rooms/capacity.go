@@ -12,13 +12,12 @@ import (
 	"github.com/proofline/proofline/web/console/format"
 )
 
-// capacityForm is what the calculator asks: how many people a site can serve
-// at once, and how long each is there.
+// capacityForm holds the fields of the calculator.
 type capacityForm struct {
-	Capacity string // people at once
-	Stay     string // a length, in words
-	People   string // who want in
-	NoShow   string // percent of those called who do not come
+	Capacity string // visitors at once
+	Stay     string // how long each stays, in words
+	People   string // visitors in all
+	NoShow   string // percentage of called visitors who do not come
 }
 
 func readCapacityForm(v url.Values) capacityForm {
@@ -26,15 +25,15 @@ func readCapacityForm(v url.Values) capacityForm {
 	return capacityForm{get("capacity"), get("stay"), get("people"), get("no_show")}
 }
 
-// flow is what a capacity means for the outflow.
+// flow is the outflow for a capacity.
 type flow struct {
-	PerMinute uint32        // let in
-	Capacity  uint32        // at once
-	Through   time.Duration // until everybody is; 0: not asked
-	Called    uint64        // for everybody to be let in, no-shows included
+	PerMinute uint32        // visitors to call
+	Capacity  uint32        // visitors at once
+	Through   time.Duration // until all have entered; 0: unknown
+	Called    uint64        // visitors to call, including no-shows
 }
 
-// flow calculates; false when the form is not filled in or makes no sense.
+// flow calculates the outflow. It reports whether the form is complete.
 func (f capacityForm) flow() (flow, bool) {
 	capacity, okCapacity := format.ReadCount(f.Capacity)
 	stay, okStay := format.ReadLength(f.Stay)
@@ -55,12 +54,13 @@ func (f capacityForm) flow() (flow, bool) {
 	return r, true
 }
 
-// Words says the figures. The editor's script says the same
-// (web/ui/src/console/capacity.ts).
+// Words describes the outflow. The editor's script has the same text (web/ui/src/console/capacity.ts).
 func (f flow) Words() string {
-	text := fmt.Sprintf("Let in %s per minute, with at most %s at once.", format.Number(f.PerMinute), format.Number(f.Capacity))
+	text := fmt.Sprintf("Let in %s per minute, with at most %s at once.", format.Number(f.PerMinute),
+		format.Number(f.Capacity))
 	if f.Through > 0 {
-		text += fmt.Sprintf(" Everyone is through after about %s, and about %s have to be called for that.", format.Duration(f.Through), format.Number(f.Called))
+		text += fmt.Sprintf(" Everyone is through after about %s, and about %s have to be called for that.",
+			format.Duration(f.Through), format.Number(f.Called))
 	}
 	return text
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// editor serves the editor of drafts. All buttons belong to one form; the button that was used names the action.
+// editor serves the editor of drafts. One form does everything: the button that was used says what.
 type editor struct {
 	control *control.Rooms
 	hosts   func(ctx context.Context, by account.Actor) ([]string, error) // nil: none
@@ -50,18 +50,18 @@ type editorPage struct {
 	Hosts     []string
 	Beacons   []string
 	Witnesses int
-	BaseURL   string // prefix of a room's address, before its slug
+	BaseURL   string // what precedes the slug in the room's URL
 	Outline   []string
 	Capacity  capacityForm
 	Flow      *flow
 	Trial     trialForm
 	Result    *trialResult
-	Part      bool // only what a script asked for is shown
-	IsNet     bool // it begins as a safety net
-	Focus     int  // the row of windows to type in next; -1 for none
+	Part      bool // show only the part that a script requested
+	IsNet     bool // the preset is a safety net
+	Focus     int  // window row that gets the focus; -1: none
 }
 
-// Action returns the path that the form is sent to.
+// Action returns the target of the form.
 func (p editorPage) Action() string {
 	if p.ID == uuid.Nil {
 		return shell.Path + "/rooms/new"
@@ -69,10 +69,10 @@ func (p editorPage) Action() string {
 	return shell.Path + "/drafts/" + p.ID.String()
 }
 
-// atOnce replaces the outline of a room that opens when it is published. The script shows the same.
-const atOnce = "It opens when it is published. Say when it opens to see its windows."
+// atOnce replaces the outline of a room that opens when it is published. The script has the same text.
+const atOnce = "It opens when it is published. Enter an opening time to see its windows."
 
-// Wrong returns the problem of exactly that member; empty: it has none.
+// Wrong returns the problem of exactly that member, or "".
 func (p editorPage) Wrong(field string) string {
 	for _, problem := range p.Problems {
 		if problem.Field == field {
@@ -93,14 +93,13 @@ func (p editorPage) Blocking() int {
 	return n
 }
 
-// helperFields are fields that are not settings of a room.
+// helperFields are fields that do not belong to the room.
 var helperFields = []string{"capacity", "simulation", "sim_visitors", "sim_tickets", "sim_bots", "sim_no_show"}
 
-// Rest returns the problems of members that the form has no field for.
+// Rest returns the problems of members without a field in the form.
 func (p editorPage) Rest() invalid.List {
-	return slices.DeleteFunc(slices.Clone(p.Problems), func(problem invalid.Problem) bool {
-		return problem.Field == "" || p.Form.shows(problem.Field)
-	})
+	return slices.DeleteFunc(slices.Clone(p.Problems),
+		func(problem invalid.Problem) bool { return problem.Field == "" || p.Form.shows(problem.Field) })
 }
 
 // shows reports whether a problem of a member appears at a field of the form.
@@ -158,9 +157,7 @@ func (h *editor) newRoom(x *shell.Request) error {
 	}
 	ctx, cancel := x.Wait()
 	defer cancel()
-	p := editorPage{
-		Form: chosen.form(x.Now(), h.defaultBeacon()), Trial: defaultTrial(), IsNet: chosen.IsNet(), Focus: -1,
-	}
+	p := editorPage{Form: chosen.form(x.Now(), h.defaultBeacon()), Trial: defaultTrial(), IsNet: chosen.IsNet(), Focus: -1}
 	return h.showEditor(ctx, x, http.StatusOK, p)
 }
 
@@ -177,7 +174,7 @@ func (h *editor) showDraft(x *shell.Request) error {
 	})
 }
 
-// draft returns the draft that the path names.
+// draftOf finds the draft in the path.
 func draftOf(ctx context.Context, rooms *control.Rooms, x *shell.Request) (control.Draft, error) {
 	id, err := uuid.Parse(x.Param("id"))
 	if err != nil {
@@ -186,7 +183,7 @@ func draftOf(ctx context.Context, rooms *control.Rooms, x *shell.Request) (contr
 	return rooms.Draft(ctx, x.Actor, id)
 }
 
-// showEditor fills in what does not depend on the draft.
+// showEditor completes the page with the server's choices, and shows it.
 func (h *editor) showEditor(ctx context.Context, x *shell.Request, status int, p editorPage) error {
 	var err error
 	if h.hosts != nil {
@@ -195,7 +192,7 @@ func (h *editor) showEditor(ctx context.Context, x *shell.Request, status int, p
 		}
 	}
 	if p.Form.Host != "" && !slices.Contains(p.Hosts, p.Form.Host) {
-		p.Hosts = append(p.Hosts, p.Form.Host) // it is shown, and refused when the room is published
+		p.Hosts = append(p.Hosts, p.Form.Host) // show it; publishing refuses it
 	}
 	p.Beacons = h.control.Beacons()
 	if b := p.Form.Value("beacon"); b != "" && !slices.Contains(p.Beacons, b) {
@@ -254,7 +251,7 @@ func fieldLine(p invalid.Problem) (of invalid.Problem, line string, ok bool) {
 
 func (h *editor) defaultBeacon() string { return h.control.Beacons()[0] }
 
-// editDraft performs the action of the button.
+// editDraft carries out the action of the button that was used.
 func (h *editor) editDraft(x *shell.Request) error {
 	ctx, cancel := x.Wait()
 	defer cancel()
@@ -283,7 +280,7 @@ func (h *editor) editDraft(x *shell.Request) error {
 		return e.remove(ctx)
 	}
 	if !e.page.change(verb, argument) {
-		return invalid.Field("", "the form has no such button: load the page again")
+		return invalid.Field("", "the form has no such button: reload the page")
 	}
 	return h.showEditor(ctx, x, http.StatusOK, e.page)
 }
@@ -293,15 +290,13 @@ func readEditor(x *shell.Request, d control.Draft) editorPage {
 	v := x.Request().PostForm
 	version, err := strconv.ParseInt(v.Get("version"), 10, 64)
 	if err != nil {
-		version = -1 // of no draft
+		version = -1 // matches no draft
 	}
-	return editorPage{
-		ID: d.ID, Version: version, Form: readRoomForm(v), Capacity: readCapacityForm(v), Trial: readTrialForm(v),
-		Focus: -1,
-	}
+	return editorPage{ID: d.ID, Version: version, Form: readRoomForm(v), Capacity: readCapacityForm(v),
+		Trial: readTrialForm(v), Focus: -1}
 }
 
-// change performs an action that only changes the form; false: there is no such button.
+// change carries out actions that only change the form. It reports whether the button is known.
 func (p *editorPage) change(verb, argument string) bool {
 	switch verb {
 	case "add-window":
@@ -316,8 +311,7 @@ func (p *editorPage) change(verb, argument string) bool {
 	case "calculate", "use-capacity":
 		f, ok := p.Capacity.flow()
 		if !ok {
-			p.Problems = invalid.List{{Field: "capacity",
-				Detail: "give a number of people, and how long each of them stays"}}
+			p.Problems = invalid.List{{Field: "capacity", Detail: "enter a number of visitors, and how long each of them stays"}}
 			return true
 		}
 		p.Flow = &f
@@ -331,7 +325,7 @@ func (p *editorPage) change(verb, argument string) bool {
 	return true
 }
 
-// edit is one change of a draft.
+// edit is a request that changes a draft.
 type edit struct {
 	*editor
 	x      *shell.Request
@@ -356,8 +350,8 @@ func (e *edit) save(ctx context.Context) error {
 	return e.x.Done("/drafts/"+d.ID.String(), "draft-saved")
 }
 
-// publish saves the draft first, so that no input is lost if the room cannot be created, or the organizer does not
-// confirm.
+// publish saves the draft first, so that no input is lost if the room cannot be published, or the person
+// cancels.
 func (e *edit) publish(ctx context.Context) error {
 	d, err := e.store(ctx)
 	if err != nil {
@@ -375,12 +369,12 @@ func (e *edit) publish(ctx context.Context) error {
 	return e.create(ctx)
 }
 
-// create creates the room from the draft as saved.
+// create publishes the saved draft.
 func (e *edit) create(ctx context.Context) error {
 	d := e.stored
 	r, err := e.control.Publish(ctx, e.x.Actor, d.ID, d.Version)
 	if errors.Is(err, control.ErrChanged) {
-		return err // between saving and publishing: what is saved now is on the draft's page
+		return err // the draft was changed between saving and publishing
 	}
 	if errors.Is(err, room.ErrExists) {
 		err = invalid.Field("slug", control.SlugTaken)
@@ -396,8 +390,8 @@ func (e *edit) remove(ctx context.Context) error {
 		return e.x.Done("/rooms", "")
 	}
 	if !e.x.IsConfirmed() {
-		ask := shell.Ask("Delete this draft?", "Delete draft", "A deleted draft cannot be restored.").Dangerous()
-		return e.x.Confirm(ask, "/drafts/"+e.stored.ID.String())
+		return e.x.Confirm(shell.Ask("Delete this draft?", "Delete draft",
+			"A deleted draft cannot be restored.").Dangerous(), "/drafts/"+e.stored.ID.String())
 	}
 	if err := e.control.DeleteDraft(ctx, e.x.Actor, e.stored.ID); err != nil {
 		return err
@@ -405,7 +399,7 @@ func (e *edit) remove(ctx context.Context) error {
 	return e.x.Done("/rooms", "draft-deleted")
 }
 
-// refused shows the form again with its problems, or next to the version that another organizer has saved.
+// refused shows the form again with its problems, or next to the version that another person has saved.
 func (e *edit) refused(ctx context.Context, err error) error {
 	if errors.Is(err, control.ErrChanged) {
 		return e.conflict(ctx)
@@ -418,19 +412,19 @@ func (e *edit) refused(ctx context.Context, err error) error {
 	return e.showEditor(ctx, e.x, http.StatusBadRequest, e.page)
 }
 
-// conflictPage is the data of a page that compares two versions, of which the organizer chooses one.
+// conflictPage compares two versions, of which the person chooses one.
 type conflictPage struct {
 	Title   string
-	Who     string // organizer who saved the other version; empty: unknown
-	Changed any    // when, a time
+	Who     string // the person who saved the other version; empty: unknown
+	Changed any    // time of the other version
 	Rows    []conflictRow
 	Action  string
 	Button  string
-	Fields  []shell.Field // what was typed, to be sent again
-	Back    string        // where the other version is
+	Fields  []shell.Field // the typed fields, to be sent again
+	Back    string        // page of the other version
 }
 
-// conflictRow is a member that differs between two versions.
+// conflictRow is a difference.
 type conflictRow struct{ Label, Theirs, Yours string }
 
 func (e *edit) conflict(ctx context.Context) error {
@@ -446,18 +440,18 @@ func (e *edit) conflict(ctx context.Context) error {
 	}
 	yours, other := newRoomForm(typed, e.page.Form.Host), newRoomForm(theirs.Draft.Config, theirs.Host)
 	return e.x.Render(http.StatusConflict, "room-conflict", shell.View{Data: conflictPage{
-		Title: "This draft was changed meanwhile", Who: theirs.By, Changed: theirs.Changed,
-		Rows: differences(other.draftLines(), yours.draftLines()), Action: e.page.Action(), Back: e.page.Action(),
-		Button: "Save mine over it", Fields: e.x.Fields(),
+		Title: "This draft was changed in the meantime", Who: theirs.By, Changed: theirs.Changed,
+		Rows: differences(other.draftLines(), yours.draftLines()), Action: e.page.Action(), Button: "Overwrite with mine",
+		Fields: e.x.Fields(), Back: e.page.Action(),
 	}})
 }
 
-// draftLines returns the members of a draft's form in words, to compare two forms.
+// draftLines returns the fields of a draft in words, to compare two versions.
 func (f *roomForm) draftLines() []line {
 	return append(f.lines(formSettings()), line{"Host", f.Host}, line{"Windows", f.windowLines("the opening")})
 }
 
-// yesNo returns a flag in words.
+// yesNo writes a flag.
 func yesNo(is bool) string {
 	if is {
 		return "yes"

@@ -8,15 +8,14 @@ import (
 	"github.com/proofline/proofline/console/simulate"
 )
 
-// gains are what a bot gains by each preset, by the preset's name: the simulator's
-// words for the preset's own plan and crowd, so that the cards and the editor
-// cannot disagree. They are computed when they are first shown.
+// gains describes what a bot gains from each preset: the simulator's verdict on the preset's own plan and
+// crowd, so that the cards and the editor agree. It is computed on first use.
 type gains struct {
 	once  sync.Once
 	words map[string]string
 }
 
-// Of returns what a bot gains by a preset.
+// Of describes what a bot gains from a preset.
 func (g *gains) Of(name string) string {
 	g.once.Do(func() {
 		g.words = map[string]string{}
@@ -30,7 +29,7 @@ func (g *gains) Of(name string) string {
 // gain simulates the sale that the editor proposes for the preset.
 func (p preset) gain() string {
 	if p.IsNet() {
-		return p.bots // its line begins at no moment that can be simulated
+		return p.bots // a safety net has no start that can be simulated
 	}
 	editor := editorPage{Form: p.form(time.Unix(0, 0), ""), Trial: defaultTrial()}
 	plan, problems := editor.plan(trialVisitors)

@@ -24,26 +24,26 @@ func (h *list) routes() []shell.Route {
 	}
 }
 
-// roomsPage is what the list shows.
+// roomsPage is the data of the list.
 type roomsPage struct {
 	Drafts   []control.Draft // on the first page, without a search
 	Rooms    []roomRow
 	Search   string
 	Archived bool
 	Later    bool   // not the first page
-	Next     string // address of the next page; empty: there is none
+	Next     string // URL of the next page; empty: none
 }
 
-// Empty tells whether there is nothing at all, rather than nothing that matches.
+// Empty reports whether there are no rooms at all, rather than no matches.
 func (p roomsPage) Empty() bool {
 	return len(p.Drafts) == 0 && len(p.Rooms) == 0 && p.Search == "" && !p.Archived && !p.Later
 }
 
-// roomRow is one room of the list. Of rooms that have ended there are no figures.
+// roomRow is a room in the list. Ended rooms have no figures.
 type roomRow struct {
 	control.Summary
 	State  format.Badge
-	InLine uint64 // neither let in, nor passed over, nor gone
+	InLine uint64 // visitors in line
 	Over   bool
 }
 
@@ -58,7 +58,8 @@ func newRoomRow(s control.Summary) roomRow {
 func (h *list) show(x *shell.Request) error {
 	ctx, cancel := x.Wait()
 	defer cancel()
-	f := control.Filter{Search: format.Clean(x.QueryParam("q")), Archived: x.QueryParam("archived") == "1", Cursor: x.QueryParam("after")}
+	f := control.Filter{Search: format.Clean(x.QueryParam("q")), Archived: x.QueryParam("archived") == "1",
+		Cursor: x.QueryParam("after")}
 	list, err := h.control.List(ctx, x.Actor, f)
 	if err != nil {
 		return err
@@ -78,7 +79,7 @@ func (h *list) show(x *shell.Request) error {
 	return x.Render(http.StatusOK, "rooms", shell.View{Data: p, Beacon: beaconTrouble(h.control)})
 }
 
-// listQuery leads to another page of the same list.
+// listQuery returns the query of another page of the list.
 func listQuery(f control.Filter, cursor string) string {
 	q := url.Values{"after": {cursor}}
 	if f.Search != "" {

@@ -8,14 +8,12 @@ import (
 	"github.com/proofline/proofline/web/console/format"
 )
 
-// outlineRules is for how many window rules an outline has sentences.
+// outlineRules is the maximum number of window rules that an outline describes.
 const outlineRules = 12
 
-// outline says in sentences what a room's times and windows mean for those who
-// come, with moments as examples; nil when they are no room's. The first rule
-// begins when the room opens. The editor's script says the same
-// (web/ui/src/console/outline.ts), and both are tested against
-// testdata/outlines.json.
+// outline describes in sentences what a room's times and windows mean for visitors, with examples. It
+// returns nil if they are not valid. The first rule begins when the room opens. The editor's script has
+// the same texts (web/ui/src/console/outline.ts), and both are tested against testdata/outlines.json.
 func outline(starts, closes fairness.Time, rules []fairness.WindowRule) []string {
 	if !isSchedule(starts, closes, rules) {
 		return nil
@@ -31,7 +29,8 @@ func outline(starts, closes fairness.Time, rules []fairness.WindowRule) []string
 			end = rules[k+1].From
 		}
 		if k > 0 {
-			list = append(list, fmt.Sprintf("Visitors who join from %s on are behind everyone who joined before.", o.clock(rule.From)))
+			list = append(list, fmt.Sprintf("Visitors who join from %s on are behind everyone who joined before.",
+				o.clock(rule.From)))
 		}
 		list = append(list, o.rule(rule, end)...)
 	}
@@ -47,7 +46,7 @@ func outline(starts, closes fairness.Time, rules []fairness.WindowRule) []string
 	return append(list, fmt.Sprintf("Joining ends at %s.", o.clock(closes)))
 }
 
-// isSchedule tells whether the rules allow such windows.
+// isSchedule reports whether a room can have these windows.
 func isSchedule(starts, closes fairness.Time, rules []fairness.WindowRule) bool {
 	if len(rules) == 0 || len(rules) > fairness.MaxRules || starts < rules[0].From {
 		return false
@@ -62,7 +61,7 @@ func isSchedule(starts, closes fairness.Time, rules []fairness.WindowRule) bool 
 	return true
 }
 
-// outliner writes moments; those of the day that the room opens without a date.
+// outliner writes moments, without the date on the day on which the room opens.
 type outliner struct{ day string }
 
 func (o outliner) clock(t fairness.Time) string {
@@ -88,7 +87,7 @@ const (
 	minute = 60 * second
 )
 
-// rule says what the windows of one rule mean, which ends where the next begins.
+// rule describes the windows of a rule, which ends where the next one begins.
 func (o outliner) rule(r fairness.WindowRule, end fairness.Time) []string {
 	length := fairness.Time(r.Length)
 	if r.From+length >= end {
@@ -100,17 +99,22 @@ func (o outliner) rule(r fairness.WindowRule, end fairness.Time) []string {
 	}
 	if length < second {
 		return []string{
-			fmt.Sprintf("From %s on it is first come, first served: only visitors who join within the same %s are drawn together.", o.clock(r.From), lengthWords(length)),
-			fmt.Sprintf("Join at %s rather than at %s: ahead. Programs are always faster than people here.", o.clock(r.From+second), o.clock(r.From+2*second)),
+			fmt.Sprintf("From %s on it is first come, first served: only visitors who join within the same %s are drawn "+
+				"together.", o.clock(r.From), lengthWords(length)),
+			fmt.Sprintf("Join at %s rather than at %s: ahead. Programs are always faster than people here.",
+				o.clock(r.From+second), o.clock(r.From+2*second)),
 		}
 	}
 	early, late, after := examples(r.From, r.From+length)
 	list := []string{
-		fmt.Sprintf("From %s on all visitors who join within the same %s are drawn together.", o.clock(r.From), lengthWords(length)),
-		fmt.Sprintf("Join at %s or at %s: the same chance. At %s: after everyone %s.", o.clock(early), o.clock(late), o.clock(after), o.window(r.From, r.From+length)),
+		fmt.Sprintf("From %s on all visitors who join within the same %s are drawn together.", o.clock(r.From),
+			lengthWords(length)),
+		fmt.Sprintf("Join at %s or at %s: the same chance. At %s: after everyone %s.", o.clock(early), o.clock(late),
+			o.clock(after), o.window(r.From, r.From+length)),
 	}
 	if rest := (end - r.From) % length; end != fairness.Never && rest != 0 {
-		list = append(list, fmt.Sprintf("The last of these windows is cut short at %s: %s.", o.clock(end), format.Duration(time.Duration(rest)*time.Millisecond)))
+		list = append(list, fmt.Sprintf("The last of these windows is cut short at %s: %s.", o.clock(end),
+			format.Duration(time.Duration(rest)*time.Millisecond)))
 	}
 	return list
 }
@@ -123,8 +127,8 @@ func (o outliner) window(from, to fairness.Time) string {
 	return "from " + o.clock(from) + " to " + o.clock(to)
 }
 
-// examples are two moments in a window, and one after it: in whole seconds
-// where the window is long enough.
+// examples returns two moments in a window, and one after it: in whole seconds if the window is long
+// enough.
 func examples(from, to fairness.Time) (early, late, after fairness.Time) {
 	length, unit := to-from, fairness.Time(1)
 	if length >= 6*second {

@@ -8,34 +8,34 @@ import (
 	"github.com/proofline/proofline/web/console/format"
 )
 
-// preset is a well-known way to run a line, from which organizers start.
+// preset is a common kind of waiting room that a draft can start from.
 type preset struct {
 	Name    string
 	Title   string
-	Suits   string        // sales that it suits, in a sentence
-	bots    string        // what one gains, where that cannot be simulated
+	Suits   string        // the audience, in a sentence
+	bots    string        // what a bot gains, if it cannot be simulated
 	early   time.Duration // from the opening to the start
-	short   bool          // joins end at the start
+	short   bool          // joining ends at the start
 	windows []presetWindow
-	net     *netPreset // for a safety net; nil: visitors always wait
+	net     *netPreset // settings of a safety net; nil: not a safety net
 }
 
-// netPreset has the outflow and session of a safety net. If visitors stay for five minutes and leave without
-// logging out, the sessions of that many visitors a minute reach about the limit.
+// netPreset has the initial settings of a safety net. At that rate, sessions that browse for five minutes
+// and then expire are about as many as the limit.
 type netPreset struct {
 	perMinute, maxActive int
 	session              time.Duration
 }
 
-// IsNet reports whether the room becomes a safety net.
+// IsNet reports whether the preset is a safety net.
 func (p preset) IsNet() bool { return p.net != nil }
 
-// presetWindow opens windows of one length from a time after the opening on.
+// presetWindow starts windows of one length, at a time after the opening.
 type presetWindow struct{ from, length time.Duration }
 
 const halfHour = 30 * time.Minute
 
-// presets are offered in this order.
+// presets are all presets in display order.
 var presets = []preset{
 	{
 		Name: "draw-then-minutes", Title: "Draw until the start, then by the minute",
@@ -44,12 +44,14 @@ var presets = []preset{
 	},
 	{
 		Name: "draw-then-queue", Title: "Draw until the start, then first come, first served",
-		Suits: "Audiences used to other waiting rooms: everyone who arrives before the start has an equal chance; later arrivals queue behind them.",
+		Suits: "Audiences used to other waiting rooms: everyone who arrives before the start has an equal chance; later " +
+			"arrivals queue behind them.",
 		early: halfHour, windows: []presetWindow{{0, halfHour}, {halfHour, 100 * time.Millisecond}},
 	},
 	{
 		Name: "minutes", Title: "Windows of a minute",
-		Suits:   "Releases at a fixed time, with no line before it: a slow connection costs nothing, and arriving a minute later costs a minute.",
+		Suits: "Releases at a fixed time, with no line before it: a slow connection costs nothing, and arriving a " +
+			"minute later costs a minute.",
 		windows: []presetWindow{{0, time.Minute}},
 	},
 	{
@@ -64,14 +66,15 @@ var presets = []preset{
 	},
 	{
 		Name: safetyNet, Title: "Safety net",
-		Suits:   "Sites that are open all year: no visitor waits until more come than the site can take. Then a line begins by itself, and ends by itself.",
-		bots:    "A bot gains ten seconds at most, once there is a line.",
+		Suits: "Sites that are open all year: visitors wait only while more come than the site can serve. The line " +
+			"begins and ends by itself.",
+		bots:    "A bot gains ten seconds at most while there is a line.",
 		windows: []presetWindow{{0, 10 * time.Second}},
 		net:     &netPreset{perMinute: 300, maxActive: 5000, session: 10 * time.Minute},
 	},
 }
 
-// safetyNet is the name of the preset whose room starts a line by itself.
+// safetyNet is the name of the preset for safety nets.
 const safetyNet = "safety-net"
 
 func findPreset(name string) (preset, bool) {
@@ -83,7 +86,7 @@ func findPreset(name string) (preset, bool) {
 	return preset{}, false
 }
 
-// form returns the form of a new room that starts at the first full hour at least a day from now.
+// form returns the initial form. The room starts at the first full hour that is at least a day away.
 func (p preset) form(now time.Time, beacon string) roomForm {
 	starts := now.UTC().Add(24*time.Hour + time.Hour - 1).Truncate(time.Hour)
 	opens := starts.Add(-p.early)
@@ -97,7 +100,7 @@ func (p preset) form(now time.Time, beacon string) roomForm {
 	if p.short {
 		f.set("closes", f.Value("starts"))
 	}
-	if p.net != nil { // it is there from when it is published until it is ended
+	if p.net != nil { // it is open from its publication until its end
 		f.set("opens", "")
 		f.set("starts", "")
 		f.set("outflow.per_minute", strconv.Itoa(p.net.perMinute))
@@ -114,20 +117,20 @@ func (p preset) form(now time.Time, beacon string) roomForm {
 	return f
 }
 
-// bar is one window in a drawing, in hundredths of its width.
+// bar is a window in a drawing, in percent of its width.
 type bar struct {
 	X, Width float64
 	Late     bool // after the start
 }
 
 const (
-	drawnSpan = 40 * time.Minute // that a drawing shows
+	drawnSpan = 40 * time.Minute // the time span of a drawing
 	leastGap  = 1.2
 	leastBar  = 0.7
 )
 
-// Bars draws the windows of forty minutes, of which half an hour is before the start. Windows that would be too narrow
-// to see are drawn wider.
+// Bars draws the windows of forty minutes, of which thirty are before the start. Very short windows are
+// drawn wide enough to be visible.
 func (p preset) Bars() []bar {
 	span := float64(drawnSpan)
 	early := min(p.early, halfHour)

@@ -17,7 +17,7 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// previewView is what is chosen of a preview.
+// previewView is the data of a preview.
 type previewView struct {
 	subject
 	State, Lang, Scheme string
@@ -25,8 +25,8 @@ type previewView struct {
 	Languages           []languageView
 }
 
-// newPreviewView chooses what is there: the first of all states, the room's
-// own language, a light page.
+// newPreviewView selects the given state, language and scheme. The defaults are the first state, the
+// room's own language and a light page.
 func newPreviewView(of subject, b *room.Brand, state, lang, scheme string) previewView {
 	v := previewView{
 		subject: of, State: page.PreviewOf(page.Sample{}, state).Name, States: page.Previews(page.Sample{}),
@@ -41,16 +41,17 @@ func newPreviewView(of subject, b *room.Brand, state, lang, scheme string) previ
 	return v
 }
 
-// preview answers with the page that shows what visitors see.
+// preview answers with the preview page.
 func (b *brands) preview(x *shell.Request) error {
 	of, err := b.subject(x.Request().Context(), x)
 	if err != nil {
 		return err
 	}
-	return x.Page("room-preview", newPreviewView(of, &of.config.Brand, x.QueryParam("state"), x.QueryParam("lang"), x.QueryParam("scheme")))
+	return x.Page("room-preview", newPreviewView(of, &of.config.Brand, x.QueryParam("state"), x.QueryParam("lang"),
+		x.QueryParam("scheme")))
 }
 
-// frame answers with the page as a visitor sees it, with sample figures.
+// frame answers with the page that a visitor sees, with sample figures.
 func (b *brands) frame(x *shell.Request) error {
 	of, err := b.subject(x.Request().Context(), x)
 	if err != nil {
@@ -59,8 +60,7 @@ func (b *brands) frame(x *shell.Request) error {
 	return b.picture(x, of, of.config.Brand, x.QueryParam)
 }
 
-// unsaved is frame with a brand that is not stored. What is wrong with it is
-// left out.
+// unsaved is like frame, with a brand that is not stored. Its invalid parts are left out.
 func (b *brands) unsaved(x *shell.Request) error {
 	ctx, cancel := x.Wait()
 	defer cancel()
@@ -71,12 +71,12 @@ func (b *brands) unsaved(x *shell.Request) error {
 	return b.picture(x, of, sent, x.Form)
 }
 
-// framePolicy is what a preview may load: it has its own style in it, by a
-// nonce, and its logo. It runs no script, sends no form, and only pages of ours
-// may show it.
-const framePolicy = "default-src 'none'; style-src 'self' 'nonce-%s'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+// framePolicy restricts a preview to its own style, identified by a nonce, and its logo. It runs no
+// scripts, sends no forms, and can only be embedded in our own pages.
+const framePolicy = "default-src 'none'; style-src 'self' 'nonce-%s'; img-src 'self' data:; base-uri 'none'; " +
+	"form-action 'none'; frame-ancestors 'self'"
 
-// picture answers with one state of a visitor's page in a brand.
+// picture answers with a state of the visitors' page.
 func (b *brands) picture(x *shell.Request, of subject, shown room.Brand, chosen func(string) string) error {
 	pages, err := b.visitor()
 	if err != nil {
@@ -99,19 +99,18 @@ func (b *brands) picture(x *shell.Request, of subject, shown room.Brand, chosen 
 	return x.HTMLBlob(http.StatusOK, body.Bytes())
 }
 
-// cssIn is the stylesheet of a brand; without its colours when they cannot be
-// read, as while somebody types.
+// cssIn returns the stylesheet of a brand, without malformed colours.
 func cssIn(b *room.Brand, scheme style.Scheme) []byte {
 	look := looks.Looks(b)
 	css, err := look.In(scheme)
 	if errors.Is(err, page.ErrColor) {
 		look.Colors, look.Dark = page.Colors{}, page.Colors{}
-		css, _ = look.In(scheme) // nothing is left that could fail
+		css, _ = look.In(scheme) // cannot fail without colours
 	}
 	return css
 }
 
-// sample is what previews are made of.
+// sample returns the sample data of previews.
 func (s subject) sample(b *room.Brand, lang page.Lang) page.Sample {
 	sample := page.Sample{Room: s.room, Lang: lang, Now: s.now, Claim: room.DefaultClaim}
 	sample.Room.Offered, sample.Room.Texts = looks.Languages(b), looks.Texts(b, lang)
@@ -124,11 +123,11 @@ func (s subject) sample(b *room.Brand, lang page.Lang) page.Sample {
 	return sample
 }
 
-// noManifest is in place of the manifest when there are no built files: then
-// previews have no style but the organizer's.
+// noManifest replaces the manifest if the assets were not built: previews have only the organizer's
+// style then.
 const noManifest = `{"page.js": "page.js", "checker.js": "checker.js", "page.css": "page.css", "icon.svg": "icon.svg"}`
 
-// openPages prepares the visitor's pages.
+// openPages loads the visitors' pages.
 func openPages(manifest []byte) (*page.Pages, error) {
 	pages, err := page.New(manifest)
 	if len(manifest) == 0 || errors.Is(err, page.ErrManifest) {

@@ -13,7 +13,7 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// publishQuestion shows the room that a draft becomes. The configuration is that of the form, checked.
+// publishQuestion shows what will be published. config is the valid configuration of the form.
 func (h *editor) publishQuestion(config room.Config, f roomForm) shell.Question {
 	opens, starts := any("when it is published"), any("when it opens")
 	if config.Opens != nil {
@@ -44,13 +44,15 @@ func (h *editor) publishQuestion(config room.Config, f roomForm) shell.Question 
 			shell.Shown("Beacon", cmp.Or(config.Beacon, h.defaultBeacon())),
 		}, otherSettings(f)...),
 		Notes: []string{
-			"Publishing is for good: these rules become the first entry of the public transcript, and opening and start cannot be moved.",
-			"You can still change the outflow, the message, the close and windows that have not opened. Every such change is public.",
+			"Publishing cannot be undone: these rules become the first entry of the public transcript, and opening and " +
+				"start cannot be moved.",
+			"You can still change the outflow, the message, the closing time and windows that have not opened. Every such " +
+				"change is public.",
 		},
 	}
 }
 
-// otherSettings shows the settings that the form has a value for, and that publishQuestion does not word itself.
+// otherSettings lists the settings with a value that publishQuestion does not list itself.
 func otherSettings(f roomForm) (list []shell.Change) {
 	worded := []string{"title", "slug", "opens", "starts", "closes", "time_zone", "outflow.per_minute",
 		"outflow.max_active", "claim", "targets", "beacon"}
@@ -62,23 +64,25 @@ func otherSettings(f roomForm) (list []shell.Change) {
 	return list
 }
 
-// zoneWords names the event's time zone, and that of the times on the page if it is another one. The script replaces
-// the latter by the browser's.
+// zoneWords names the event's time zone, and the time zone of the page if it differs. The script fills in
+// the browser's.
 func zoneWords(zone string) template.HTML {
 	zone = template.HTMLEscapeString(zone)
-	return template.HTML(zone + ` <span class="soft" data-unless-zone="` + zone + `">(times here: <span data-time-zone>UTC</span>)</span>`) //nolint:gosec // escaped
+	return template.HTML(zone + ` <span class="soft" data-unless-zone="` + zone +
+		`">(times here: <span data-time-zone>UTC</span>)</span>`) //nolint:gosec // escaped
 }
 
-// publishWarnings lists what organizers often overlook.
+// publishWarnings lists what organizers overlook.
 func publishWarnings(config room.Config, f roomForm, beacons []string) (list []string) {
 	if config.Opens == nil {
-		list = append(list, "The room opens at once, because no opening is given.")
+		list = append(list, "The room opens immediately, because it has no opening time.")
 	}
 	if len(config.Targets) == 0 {
-		list = append(list, "No address of the shop is given: visitors who are called stay on the waiting page with a pass.")
+		list = append(list, "The shop has no address: called visitors stay on the waiting page with a pass.")
 	}
 	if chosen := cmp.Or(f.Value("beacon"), beacons[0]); chosen == fairness.NoBeacon {
-		warning := "Without a beacon of public randomness no visitor can check that you did not choose the outcome of the draws (level 1)."
+		warning := "Without a beacon of public randomness no visitor can check that you did not choose the outcome of " +
+			"the draws (level 1)."
 		if len(beacons) == 1 {
 			warning += " The operator of this server can add one."
 		}
@@ -87,14 +91,14 @@ func publishWarnings(config room.Config, f roomForm, beacons []string) (list []s
 	return list
 }
 
-// scheduleWords returns the lengths of windows, a line for each rule.
+// scheduleWords describes the windows, with a line for each change.
 func scheduleWords(list []room.WindowRule) any {
 	if len(list) == 0 {
 		return "one until the start, then of " + format.Duration(room.DefaultWindow)
 	}
 	lines := make([]template.HTML, len(list))
 	for i, w := range list {
-		lines[i] = template.HTML("from the opening: ") //nolint:gosec // ours
+		lines[i] = template.HTML("from the opening: ") //nolint:gosec // constant
 		if i > 0 && w.From != nil {
 			lines[i] = "from " + format.When(*w.From) + ": "
 		}
@@ -124,7 +128,7 @@ func shopWords(targets []string) any {
 	return targets[0] + more(len(targets)-1)
 }
 
-// more names the number of further items.
+// more returns the number of further items.
 func more(n int) string {
 	if n <= 0 {
 		return ""

@@ -20,9 +20,9 @@ func TestPublishWarnings(t *testing.T) {
 		want    []string
 	}{
 		{room.Config{Opens: &opens, Settings: room.Settings{Targets: []string{"https://shop.example.com/"}}}, roomForm{}, known, nil},
-		{room.Config{}, roomForm{}, known, []string{"opens at once", "No address of the shop"}},
-		{room.Config{Opens: &opens}, roomForm{values: map[string]string{"beacon": "none"}}, known, []string{"No address of the shop", "level 1"}},
-		{room.Config{Opens: &opens}, roomForm{}, known[1:], []string{"No address of the shop", "level 1"}},
+		{room.Config{}, roomForm{}, known, []string{"opens immediately", "The shop has no address"}},
+		{room.Config{Opens: &opens}, roomForm{values: map[string]string{"beacon": "none"}}, known, []string{"The shop has no address", "level 1"}},
+		{room.Config{Opens: &opens}, roomForm{}, known[1:], []string{"The shop has no address", "level 1"}},
 	} {
 		got := publishWarnings(test.config, test.form, test.beacons)
 		if len(got) != len(test.want) {

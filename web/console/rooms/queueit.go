@@ -21,18 +21,18 @@ func (h *queueIt) routes() []shell.Route {
 	}
 }
 
-// queueItPage is what the page shows. The secret key is never on it.
+// queueItPage is the data of the page. It never has the secret key.
 type queueItPage struct {
 	Slug, Name string
-	Host       string // of the room's address
+	Host       string // of the room's URL
 	IsSet      bool
 	Form       room.QueueIt
 }
 
-// MinKey and MaxKey bound the length of the secret key.
+// MinKey returns the minimum length of the secret key.
 func (queueItPage) MinKey() int { return room.MinQueueItKey }
 
-// MaxKey is the most.
+// MaxKey returns the maximum length of the secret key.
 func (queueItPage) MaxKey() int { return room.MaxQueueItKey }
 
 func newQueueItPage(r *room.Room) queueItPage {
@@ -48,7 +48,8 @@ func (h *queueIt) showQueueIt(_ context.Context, x *shell.Request, r *room.Room)
 
 func (h *queueIt) saveQueueIt(ctx context.Context, x *shell.Request, r *room.Room) error {
 	page := newQueueItPage(r)
-	page.Form = room.QueueIt{CustomerID: x.FormWord("customer_id"), Extend: x.Form("extend") == "1", WithPass: x.Form("with_pass") == "1"}
+	page.Form = room.QueueIt{CustomerID: x.FormWord("customer_id"), Extend: x.Form("extend") == "1",
+		WithPass: x.Form("with_pass") == "1"}
 	if _, err := h.control.SetQueueIt(ctx, x.Actor, r.Slug, page.Form, x.FormWord("secret_key")); err != nil {
 		return x.Invalid("room-queue-it", page, err)
 	}
@@ -57,7 +58,8 @@ func (h *queueIt) saveQueueIt(ctx context.Context, x *shell.Request, r *room.Roo
 
 func (h *queueIt) clearQueueIt(ctx context.Context, x *shell.Request, r *room.Room) error {
 	if !x.IsConfirmed() {
-		return x.Confirm(shell.Ask("Stop serving queue-it connectors?", "Stop", "Visitors reach the shop with a Proofline pass only, and the secret key is deleted.").Dangerous(), "/rooms/"+r.Slug+"/queue-it")
+		return x.Confirm(shell.Ask("Stop serving Queue-it connectors?", "Stop",
+			"Visitors reach the shop with a Proofline pass only, and the secret key is deleted.").Dangerous(), "/rooms/"+r.Slug+"/queue-it")
 	}
 	if err := h.control.ClearQueueIt(ctx, x.Actor, r.Slug); err != nil {
 		return err

@@ -23,7 +23,7 @@ type roomForm struct {
 	values  map[string]string // by the names of settings
 }
 
-// Value returns the text typed for a setting, such as "outflow.per_minute".
+// Value returns what is typed for a setting, such as "outflow.per_minute".
 func (f roomForm) Value(name string) string { return f.values[name] }
 
 func (f *roomForm) set(name, text string) {
@@ -56,7 +56,7 @@ func readRoomForm(v url.Values) roomForm {
 
 func lengthName(i int) string { return fmt.Sprintf("windows[%d].length", i) }
 
-// jsonMoment returns a typed time as JSON; nil: nothing is typed.
+// jsonMoment returns the value of a moment in the configuration; nil: none.
 func jsonMoment(text string) any {
 	if text == "" {
 		return nil
@@ -64,7 +64,7 @@ func jsonMoment(text string) any {
 	return text
 }
 
-// jsonLength returns a typed duration as JSON.
+// jsonLength returns the value of a length in the configuration.
 func jsonLength(text string) any {
 	if d, ok := format.ReadLength(text); ok {
 		return room.Duration(d)
@@ -72,7 +72,7 @@ func jsonLength(text string) any {
 	return jsonMoment(text)
 }
 
-// jsonNumber returns a typed number as JSON. Its digits may have commas and spaces between them.
+// jsonNumber returns the value of a number in the configuration.
 func jsonNumber(text string) any {
 	digits, ok := format.ReadDigits(text)
 	if !ok {
@@ -86,7 +86,7 @@ func jsonNumber(text string) any {
 func (f *roomForm) config(base json.RawMessage) (json.RawMessage, error) {
 	members := map[string]any{}
 	kept := map[string]json.RawMessage{}
-	_ = json.Unmarshal(base, &kept) // of none there is nothing to keep
+	_ = json.Unmarshal(base, &kept) // an empty base has no members
 	for name, value := range kept {
 		members[name] = value
 	}
@@ -107,7 +107,7 @@ func (f *roomForm) config(base json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(members)
 }
 
-// jsonFlag returns true, or nil.
+// jsonFlag returns true or nil.
 func jsonFlag(is bool) any {
 	if !is {
 		return nil
@@ -141,7 +141,7 @@ func jsonWindows(rows []windowField) any {
 	return list
 }
 
-// storedText returns a stored value that should be a text or a number, as it is typed.
+// storedText returns a stored text or number as it is typed.
 func storedText(raw json.RawMessage) string {
 	var text *string
 	if json.Unmarshal(raw, &text) == nil {
@@ -153,7 +153,7 @@ func storedText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// storedLength returns a stored value that should be a duration, in words.
+// storedLength returns a stored length in words.
 func storedLength(raw json.RawMessage) string {
 	text := storedText(raw)
 	if d, err := time.ParseDuration(text); err == nil && d >= 0 && d%time.Millisecond == 0 {
@@ -162,7 +162,7 @@ func storedLength(raw json.RawMessage) string {
 	return text
 }
 
-// newRoomForm shows a stored configuration, finished or not.
+// newRoomForm returns the form of a stored configuration, complete or not.
 func newRoomForm(config json.RawMessage, host string) roomForm {
 	f := roomForm{Host: host}
 	for _, s := range formSettings() {
@@ -180,7 +180,7 @@ func newRoomForm(config json.RawMessage, host string) roomForm {
 	return f
 }
 
-// addWindow adds a row after the others. It begins at the room's start, or after ten windows of the last row.
+// addWindow adds a row: at the start, or after ten windows of the last row.
 func (f *roomForm) addWindow() {
 	if len(f.Windows) == 0 {
 		f.Windows = []windowField{{Length: "1 min"}}
@@ -197,7 +197,7 @@ func (f *roomForm) addWindow() {
 	f.Windows = append(f.Windows, next)
 }
 
-// removeWindow removes a row unless it is the only one.
+// removeWindow removes a row, but not the only one.
 func (f *roomForm) removeWindow(i int) {
 	if i < 0 || i >= len(f.Windows) || len(f.Windows) == 1 {
 		return
@@ -206,14 +206,14 @@ func (f *roomForm) removeWindow(i int) {
 	f.Windows[0].From = ""
 }
 
-// schedule returns the times and rules for an outline; no rules: they are malformed.
+// schedule returns the times and rules for an outline. It returns no rules if the form is malformed.
 func (f *roomForm) schedule() (starts, closes fairness.Time, rules []fairness.WindowRule) {
 	moment := func(text string, without fairness.Time) fairness.Time {
 		if t, ok := format.ParseMoment(text); ok {
 			return fairness.Time(t.UnixMilli())
 		}
 		if text != "" {
-			return -1 // no room's
+			return -1 // invalid
 		}
 		return without
 	}
@@ -236,7 +236,7 @@ func (f *roomForm) schedule() (starts, closes fairness.Time, rules []fairness.Wi
 // outline describes the form's windows.
 func (f *roomForm) outline() []string { return outline(f.schedule()) }
 
-// line is a setting of a form in words.
+// line is a field of a form in words.
 type line struct{ label, value string }
 
 // lines returns the values of settings in words, to compare two forms.

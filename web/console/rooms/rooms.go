@@ -1,5 +1,5 @@
-// Package rooms has the console's pages that set rooms up: the list, the editor of drafts, settings, brand,
-// preview, and tokens for Queue-it connectors.
+// Package rooms has the console's pages that set rooms up: the list, the editor of drafts, settings,
+// brand, preview, and tokens for Queue-it connectors.
 package rooms
 
 import (

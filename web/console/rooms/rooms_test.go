@@ -120,7 +120,7 @@ func draftOf(s *consoletest.Site, form ...string) string {
 func TestPresets(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
-	s.Get(consoletest.Owner, "/console/rooms/new").Want(http.StatusOK).Has("Begin with this", "<strong>Bots:</strong>")
+	s.Get(consoletest.Owner, "/console/rooms/new").Want(http.StatusOK).Has("Start with this", "<strong>Bots:</strong>")
 	for _, name := range rooms.PresetNames() {
 		s.Get(consoletest.Owner, "/console/rooms/new?preset="+name).Want(http.StatusOK).Has(`name="windows[0].length"`).Lacks("notice warn")
 		config, err := rooms.PresetConfig(name, "sale")
@@ -135,7 +135,7 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%s: %v", name, problems)
 		}
 	}
-	s.Get(consoletest.Owner, "/console/rooms/new?preset=nonsense").Want(http.StatusOK).Has("Begin with this")
+	s.Get(consoletest.Owner, "/console/rooms/new?preset=nonsense").Want(http.StatusOK).Has("Start with this")
 	s.Get(consoletest.Owner, "/console/rooms/new?preset=minutes").Has("Visitors can join from ").Lacks("How a safety net works", rooms.AtOnce)
 }
 
@@ -179,7 +179,7 @@ func TestDraft(t *testing.T) {
 		s.Post(who, path+"/simulate", someForm("version", "1")...).Want(status)
 	}
 	s.Post(consoletest.Operator, path, someForm("version", "1", "title", "Winter sale", "do", "save")...).RedirectsTo(path + "?done=draft-saved")
-	s.Post(consoletest.Operator, path, someForm("version", "2", "title", "Spring sale", "do", "publish")...).Want(http.StatusOK).Has("Publishing is for good", "opening and start cannot be moved", `name="do" value="publish-saved"`, `name="version" value="3"`, path)
+	s.Post(consoletest.Operator, path, someForm("version", "2", "title", "Spring sale", "do", "publish")...).Want(http.StatusOK).Has("Publishing cannot be undone", "opening and start cannot be moved", `name="do" value="publish-saved"`, `name="version" value="3"`, path)
 	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("Spring sale") // nothing typed is lost while one thinks
 	s.Post(consoletest.Operator, path, "do", "publish-saved", "version", "2", "confirmed", "1").Want(http.StatusConflict)
 	s.Post(consoletest.Operator, path, "do", "publish-saved", "version", "3", "confirmed", "1").RedirectsTo("/console/rooms/sale?done=room-published")
@@ -303,7 +303,7 @@ func TestConflict(t *testing.T) {
 	path := draftOf(s, someForm()...)
 	s.Post(consoletest.Owner, path, someForm("version", "1", "title", "Of the owner")...).RedirectsTo(path + "?done=draft-saved")
 	s.Post(consoletest.Operator, path, someForm("version", "1", "title", "Of the operator", "windows[1].length", "2 min")...).Want(http.StatusConflict).
-		Has("Of the owner", "Of the operator", "owner@example.com", ": 1 min<", ": 2 min<", `name="version" value="2"`, `name="do" value="save"`, "Drop mine").
+		Has("Of the owner", "Of the operator", "owner@example.com", ": 1 min<", ": 2 min<", `name="version" value="2"`, `name="do" value="save"`, "Discard mine").
 		Lacks("People per minute")
 	s.Get(consoletest.Owner, path).Want(http.StatusOK).Has("Of the owner")
 	s.Post(consoletest.Operator, path, someForm("version", "2", "title", "Of the operator")...).RedirectsTo(path + "?done=draft-saved")

@@ -37,14 +37,14 @@ func (h *settings) routes() []shell.Route {
 	}
 }
 
-// published is a room as the form of its settings needs it.
+// published is the state of a room that its settings form depends on.
 type published struct {
 	config room.Config
 	now    time.Time
-	fixed  []room.WindowRule // that have opened, or are about to
-	open   []room.WindowRule // that may change
-	from   time.Time         // from when on windows may change
-	over   bool              // joins have ended, so windows cannot change
+	fixed  []room.WindowRule // rules that can no longer change
+	open   []room.WindowRule // rules that can change
+	from   time.Time         // windows that begin later can change
+	over   bool              // joining has ended, so windows cannot change
 	ended  bool
 }
 
@@ -68,10 +68,10 @@ func newPublished(r *room.Room) published {
 // isOpen reports whether the first window has begun.
 func (p *published) isOpen() bool { return len(p.fixed) > 0 }
 
-// version identifies the state of everything that the form changes.
+// version identifies the state of everything that the form can change.
 func (p *published) version() string { return settingsVersion(p.config) }
 
-// settingsVersion returns a digest of a configuration without its brand, which has a form of its own.
+// settingsVersion returns a digest of the configuration without the brand.
 func settingsVersion(c room.Config) string {
 	c.Brand = room.Brand{}
 	text, err := json.Marshal(c)
@@ -84,7 +84,7 @@ func settingsVersion(c room.Config) string {
 
 // form shows the room as it is, with the windows that have not opened.
 func (p *published) form() roomForm {
-	text, _ := json.Marshal(p.config) // a configuration has texts, numbers and times
+	text, _ := json.Marshal(p.config) // strings, numbers and times can be encoded
 	f := newRoomForm(text, "")
 	f.Windows = nil
 	for _, rule := range p.open {
@@ -106,11 +106,11 @@ func (p *published) settings() []setting.Setting {
 	})
 }
 
-// settingsChange is an amendment, and the position of its windows in the form.
+// settingsChange is a change of a room, and the position of its windows in the form.
 type settingsChange struct {
 	room.Amendment
 	isEmpty bool
-	shift   int // row of the form less index in the amendment
+	shift   int // row in the form minus index in the amendment
 }
 
 // amendmentOf returns the change that the form makes to the room.
@@ -150,9 +150,9 @@ func withProblem(err error, field, detail string) error {
 	return append(invalid.List{{Field: field, Detail: detail}}, invalid.Problems(err)...).Err()
 }
 
-// changedWindows returns the rules that an amendment needs; none: the windows do not change. The rules of an amendment
-// apply from the time of the first one on, so those before the first difference are left out. Where a rule is
-// removed or begins later, the one before it is repeated.
+// changedWindows returns the rules for the amendment, or none if nothing changes. An amendment replaces
+// all rules from its first one on, so rules before the first difference are left out. If a rule is removed
+// or begins later, the previous rule has to be repeated.
 func changedWindows(f *roomForm, p *published) (rules []map[string]any, shift int) {
 	same := 0
 	for same < len(f.Windows) && same < len(p.open) && isSameRule(f.Windows, same, p.open[same]) {
@@ -180,12 +180,11 @@ func changedWindows(f *roomForm, p *published) (rules []map[string]any, shift in
 func isSameRule(rows []windowField, i int, rule room.WindowRule) bool {
 	length, ok := format.ReadLength(rows[i].Length)
 	from, known := format.ParseMoment(rows[i].From)
-	isSameStart := i == 0 && rows[i].From == "" || known && from.Equal(*rule.From)
-	return ok && length == time.Duration(rule.Length) && isSameStart
+	return ok && length == time.Duration(rule.Length) && (i == 0 && rows[i].From == "" || known && from.Equal(*rule.From))
 }
 
-// continued returns the rule before the first difference, starting with its last window before the removed rule;
-// false: no rule was removed.
+// continued returns the rule before the first difference, from its last window before a removed rule. It
+// reports whether a rule was removed.
 func continued(rows []windowField, p *published, same int) (from string, length room.Duration, ok bool) {
 	if same == len(p.open) {
 		return "", 0, false
@@ -208,7 +207,7 @@ func continued(rows []windowField, p *published, same int) (from string, length 
 	return begins.Format(format.MomentLayout), last.Length, true
 }
 
-// inForm returns problems with the fields of the form instead of those of the amendment's windows.
+// inForm replaces the amendment's windows in problems by rows of the form.
 func (a *settingsChange) inForm(problems invalid.List) invalid.List {
 	list := make(invalid.List, len(problems))
 	for i, problem := range problems {
@@ -227,18 +226,18 @@ func (a *settingsChange) inForm(problems invalid.List) invalid.List {
 	return list
 }
 
-// settingsPage is the data of the page.
+// settingsPage is the data of the settings page.
 type settingsPage struct {
 	Slug, Name string
 	Form       roomForm
-	Base       string // the room that the form was made from
+	Base       string // version of the room that the form was made from
 	Room       published
 	Fixed      []fixedRule
-	Opens      string // of the room, for the timeline
+	Opens      string // for the timeline
 	Outline    []string
 	Problems   invalid.List
 	Focus      int
-	NoSigner   bool // no connector was heard of that could sign where people come back to
+	NoSigner   bool // no connector has reported that could sign return addresses
 }
 
 // fixedRule is a rule that can no longer change.
@@ -257,10 +256,10 @@ func (p settingsPage) Over() bool { return p.Room.over }
 // Ended reports whether the room has ended.
 func (p settingsPage) Ended() bool { return p.Room.ended }
 
-// From returns the time from which on windows can change.
+// From returns the time from which windows can change.
 func (p settingsPage) From() time.Time { return p.Room.from }
 
-// Starts returns the time of the first calls.
+// Starts returns the start of the room.
 func (p settingsPage) Starts() string { return p.Room.config.Starts.Format(format.MomentLayout) }
 
 // Fields returns the fields of a group of settings.
@@ -279,20 +278,19 @@ func (p settingsPage) Fields(group string) []formField {
 func (p settingsPage) Kept() (list []conflictRow) {
 	f := p.Room.form()
 	for _, s := range formSettings() {
-		isElsewhere := s.Change != setting.Never || s.Form.Group == "times" || s.Name == "slug"
-		if text := f.Value(s.Name); text != "" && !isElsewhere {
+		if text := f.Value(s.Name); s.Change == setting.Never && text != "" && s.Form.Group != "times" && s.Name != "slug" {
 			list = append(list, conflictRow{Label: s.Label, Yours: typedWords(s.Kind, text)})
 		}
 	}
 	return list
 }
 
-// Wrong returns the problem of exactly that member; empty: it has none.
+// Wrong returns the problem of exactly that member, or "".
 func (p settingsPage) Wrong(field string) string {
 	return editorPage{Problems: p.Problems}.Wrong(field)
 }
 
-// Rest returns the problems of members that the form has no field for.
+// Rest returns the problems of members without a field in the form.
 func (p settingsPage) Rest() invalid.List {
 	var list invalid.List
 	for _, problem := range p.Problems {
@@ -312,8 +310,8 @@ func (h *settings) showSettings(ctx context.Context, x *shell.Request, r *room.R
 	return settingsPage{Form: p.form(), Base: p.version(), Focus: -1, NoSigner: !isSigned}.answer(x, http.StatusOK, &p)
 }
 
-// hasSigner reports whether a connector that can sign return URLs to the room has reported in the last day: one with a
-// token, whose site's rules have the room. A connector without a site may have any room in its rules.
+// hasSigner reports whether a connector with a token has reported in the last day whose rules name the
+// room: it can sign return addresses. Rules that belong to no site may name any room.
 func (h *settings) hasSigner(ctx context.Context, by account.Actor, r *room.Room) (bool, error) {
 	if h.sites == nil {
 		return false, nil
@@ -330,13 +328,13 @@ func (h *settings) hasSigner(ctx context.Context, by account.Actor, r *room.Room
 	return slices.ContainsFunc(connectors, func(k site.Connector) bool { return isFor[k.Site] }), err
 }
 
-// settings fills in the room's part of the page.
+// answer completes the page with the state of the room, and shows it.
 func (p settingsPage) answer(x *shell.Request, status int, r *published) error {
 	p.Slug, p.Name, p.Room = r.config.Slug, r.config.Title, *r
 	p.Opens = r.config.Opens.Format(format.MomentLayout)
 	for _, rule := range r.fixed {
-		length := time.Duration(rule.Length)
-		p.Fixed = append(p.Fixed, fixedRule{rule.From.UTC(), format.Duration(rule.Length), length.Milliseconds()})
+		p.Fixed = append(p.Fixed, fixedRule{rule.From.UTC(), format.Duration(rule.Length),
+			time.Duration(rule.Length).Milliseconds()})
 	}
 	p.Outline = p.outline()
 	p.Problems = byLine(p.Problems)
@@ -371,11 +369,11 @@ func (h *settings) changeSettings(ctx context.Context, x *shell.Request, r *room
 		page.changeRows(verb, argument, &p)
 		return page.answer(x, http.StatusOK, &p)
 	}
-	return invalid.Field("", "the form has no such button: load the page again")
+	return invalid.Field("", "the form has no such button: reload the page")
 }
 
-// changeRows adds a row to the windows or removes one. An open room may have no rows: then its current windows
-// continue.
+// changeRows adds or removes a window row. Once the room is open, there may be none: the open windows
+// continue then.
 func (p *settingsPage) changeRows(verb, argument string, r *published) {
 	f := roomForm{Windows: p.Form.Windows}
 	f.set("opens", r.config.Opens.Format(format.MomentLayout))
@@ -395,9 +393,8 @@ func (p *settingsPage) changeRows(verb, argument string, r *published) {
 	p.Form.Windows = f.Windows
 }
 
-func (h *settings) saveSettings(
-	ctx context.Context, x *shell.Request, r *room.Room, p *published, page settingsPage,
-) error {
+func (h *settings) saveSettings(ctx context.Context, x *shell.Request, r *room.Room, p *published,
+	page settingsPage) error {
 	a, err := amendmentOf(&page.Form, p)
 	switch {
 	case err != nil && page.Base == p.version():
@@ -437,7 +434,7 @@ func settingsQuestion(p *published, now roomForm) shell.Question {
 	for _, row := range differences(p.lines(p.form()), p.lines(now)) {
 		q.Changes = append(q.Changes, shell.Changed(row.Label, format.Lines(row.Theirs), format.Lines(row.Yours)))
 	}
-	q.Notes = []string{"Changes of the outflow, the windows and the close are recorded in the public transcript."}
+	q.Notes = []string{"Changes of the outflow, the windows and the closing time are recorded in the public transcript."}
 	return q
 }
 
@@ -457,8 +454,8 @@ func (p settingsPage) conflict(x *shell.Request, r *room.Room) error {
 	x.Request().PostForm.Set("do", "save")
 	path := shell.Path + "/rooms/" + r.Slug + "/settings"
 	return x.Render(http.StatusConflict, "room-conflict", shell.View{Data: conflictPage{
-		Title: "This room was changed meanwhile", Rows: differences(now.lines(now.form()), now.lines(p.Form)),
-		Action: path, Button: "Save mine over it", Fields: x.Fields(), Back: path,
+		Title: "This room was changed in the meantime", Rows: differences(now.lines(now.form()), now.lines(p.Form)),
+		Action: path, Button: "Overwrite with mine", Fields: x.Fields(), Back: path,
 	}})
 }
 

@@ -14,7 +14,7 @@ import (
 
 const (
 	returnBox = `<input type="checkbox" name="signed_return" value="1"`
-	noSigner  = "No connector of this room was heard of"
+	noSigner  = "No connector of this room has reported"
 )
 
 // TestSettingsSignedReturn turns signed ways back on and off, and says when

@@ -188,7 +188,7 @@ func TestSettingsTogether(t *testing.T) {
 	theirs := s.Get(consoletest.Operator, settingsPath).Want(http.StatusOK)
 	s.Post(consoletest.Owner, settingsPath, append(settingsOf(mine, "outflow.per_minute", "500"), "confirmed", "1")...).RedirectsTo(settingsPath + "?done=settings-saved")
 	conflict := s.Post(consoletest.Operator, settingsPath, settingsOf(theirs, "outflow.per_minute", "90", "title", "Winter")...).Want(http.StatusConflict).
-		Has("This room was changed meanwhile", ">500<", ">90<", ">Winter<")
+		Has("This room was changed in the meantime", ">500<", ">90<", ">Winter<")
 	if got := r.Config().Outflow.PerMinute; got != 500 {
 		t.Errorf("outflow %d", got)
 	}

@@ -27,22 +27,22 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// Bounds of a sale that is tried out on the server, which may have real ones.
+// Limits of simulations, which share the server with real sales.
 const (
 	trialVisitors     = 50_000
-	trialVisitorsBusy = 10_000 // while some room has people in line
+	trialVisitorsBusy = 10_000 // while a room has visitors in line
 	trialTimeout      = 12 * time.Second
 	trialsKept        = 16 // results
 	trialsAtOnce      = 1
 )
 
-// errTrialBusy is returned when sales are tried out already.
-var errTrialBusy = errors.New("another sale is being tried out: wait until that is done")
+// errTrialBusy is returned while another simulation is running.
+var errTrialBusy = errors.New("another simulation is running: wait until it is done")
 
-// trialForm is what the simulator asks beside the room.
+// trialForm holds the fields of the simulator.
 type trialForm struct {
 	Visitors, Tickets string
-	Bots, NoShow      string // percent
+	Bots, NoShow      string // percentages
 }
 
 func defaultTrial() trialForm { return trialForm{"20,000", "2,000", "10", "10"} }
@@ -55,28 +55,29 @@ func readTrialForm(v url.Values) trialForm {
 	return trialForm{get("sim_visitors"), get("sim_tickets"), get("sim_bots"), get("sim_no_show")}
 }
 
-// trialResult is what a page shows of a simulated sale.
+// trialResult is the result of a simulation for pages.
 type trialResult struct {
 	Findings []string
 	Figures  []template.HTML
 }
 
-// trials runs simulations one after the other, and remembers the latest.
+// trials runs simulations one at a time, and stores the latest results.
 type trials struct {
 	slots chan struct{}
 
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards the fields below
 	busy  map[uuid.UUID]bool
 	known map[[sha256.Size]byte]*trialResult
-	order [][sha256.Size]byte // of known, the oldest first
+	order [][sha256.Size]byte // of known, oldest first
 }
 
 func newTrials() *trials {
-	return &trials{slots: make(chan struct{}, trialsAtOnce), busy: map[uuid.UUID]bool{}, known: map[[sha256.Size]byte]*trialResult{}}
+	return &trials{slots: make(chan struct{}, trialsAtOnce), busy: map[uuid.UUID]bool{},
+		known: map[[sha256.Size]byte]*trialResult{}}
 }
 
-// run simulates a plan for somebody, who may run one at a time. Throttled, it
-// leaves half of its processor's time to others.
+// run simulates a plan. Each person can run one simulation at a time. A throttled simulation uses half of
+// a processor.
 func (t *trials) run(ctx context.Context, who uuid.UUID, p simulate.Plan, throttled bool) (*trialResult, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
@@ -113,7 +114,7 @@ func (t *trials) run(ctx context.Context, who uuid.UUID, p simulate.Plan, thrott
 	return result, err
 }
 
-// keep remembers a result, and forgets the oldest.
+// keep stores a result, and drops the oldest.
 func (t *trials) keep(key [sha256.Size]byte, r *trialResult) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -127,23 +128,28 @@ func (t *trials) keep(key [sha256.Size]byte, r *trialResult) {
 	}
 }
 
-// compared are the window lengths that a plan is held against.
+// compared returns the window lengths that a plan is compared with.
 func compared() []simulate.Duration {
-	return []simulate.Duration{simulate.Duration(fairness.MinWindow) * simulate.Duration(time.Millisecond), simulate.Duration(time.Minute)}
+	return []simulate.Duration{simulate.Duration(fairness.MinWindow) * simulate.Duration(time.Millisecond),
+		simulate.Duration(time.Minute)}
 }
 
 func simulateSale(ctx context.Context, p simulate.Plan, throttled bool) (*trialResult, error) {
-	rows, err := simulate.Compare(ctx, p, compared(), func(int, int, string) simulate.Progress { return throttle(throttled) })
+	rows, err := simulate.Compare(ctx, p, compared(), func(int, int,
+		string) simulate.Progress {
+		return throttle(throttled)
+	})
 	if err != nil {
 		return nil, err
 	}
 	own := rows[0].Result
 	r := &trialResult{Findings: simulate.Findings(&p, own, rows[1:])}
-	r.Figures = append(r.Figures, chart.Waits("trial-waits", own), chart.Turns("trial-turns", own), chart.Advantage("trial-advantage", rows))
+	r.Figures = append(r.Figures, chart.Waits("trial-waits", own), chart.Turns("trial-turns", own),
+		chart.Advantage("trial-advantage", rows))
 	return r, nil
 }
 
-// throttle lets a simulation rest, if it is to.
+// throttle returns the function that slows a simulation down.
 func throttle(on bool) simulate.Progress {
 	if on {
 		return control.Rests()
@@ -151,13 +157,12 @@ func throttle(on bool) simulate.Progress {
 	return nil
 }
 
-// plan is the sale that the form describes. Problems are those of the form's
-// fields.
+// plan returns the simulation plan for the form, or the problems of its fields.
 func (p *editorPage) plan(most int) (simulate.Plan, invalid.List) {
 	starts, closes, rules := p.Form.schedule()
 	plan := simulate.Default()
 	if !isSchedule(starts, closes, rules) {
-		return plan, invalid.List{{Field: "simulation", Detail: "needs windows that can be read: see above"}}
+		return plan, invalid.List{{Field: "simulation", Detail: "needs valid windows: see above"}}
 	}
 	opens := rules[0].From
 	after := func(t fairness.Time) simulate.Duration {
@@ -169,7 +174,8 @@ func (p *editorPage) plan(most int) (simulate.Plan, invalid.List) {
 		plan.Room.Closes = &end
 	}
 	for _, r := range rules {
-		plan.Room.Windows = append(plan.Room.Windows, simulate.WindowRule{From: after(r.From), Length: simulate.Duration(r.Length) * simulate.Duration(time.Millisecond)})
+		plan.Room.Windows = append(plan.Room.Windows, simulate.WindowRule{From: after(r.From),
+			Length: simulate.Duration(r.Length) * simulate.Duration(time.Millisecond)})
 	}
 	if starts > opens {
 		plan.Arrivals.Shape = simulate.Early
@@ -184,7 +190,7 @@ func (p *editorPage) plan(most int) (simulate.Plan, invalid.List) {
 	return plan, problems
 }
 
-// planFigures takes the figures of the form.
+// planFigures reads the figures of the form into the plan.
 func (p *editorPage) planFigures(plan *simulate.Plan, most int) (problems invalid.List) {
 	visitors, ok := format.ReadCount(p.Trial.Visitors)
 	if !ok || visitors < 1 || int64(visitors) > int64(most) {
@@ -192,15 +198,16 @@ func (p *editorPage) planFigures(plan *simulate.Plan, most int) (problems invali
 	}
 	tickets, ok := format.ReadCount(p.Trial.Tickets)
 	if !ok || tickets > trialVisitors {
-		problems.Add("sim_tickets", fmt.Sprintf("must be a whole number from 0 to %s; 0 is enough for everybody", format.Number(trialVisitors)))
+		problems.Add("sim_tickets", fmt.Sprintf("must be a whole number from 0 to %s; 0: enough for everyone",
+			format.Number(trialVisitors)))
 	}
 	bots, ok := share(p.Trial.Bots)
 	if !ok {
-		problems.Add("sim_bots", "must be a share from 0 to 90 percent")
+		problems.Add("sim_bots", "must be a percentage from 0 to 90")
 	}
 	noShow, ok := share(p.Trial.NoShow)
 	if !ok {
-		problems.Add("sim_no_show", "must be a share from 0 to 90 percent")
+		problems.Add("sim_no_show", "must be a percentage from 0 to 90")
 	}
 	perMinute, ok := format.ReadCount(p.Form.Value("outflow.per_minute"))
 	if !ok && p.Form.Value("outflow.per_minute") != "" {
@@ -222,20 +229,19 @@ func (p *editorPage) planFigures(plan *simulate.Plan, most int) (problems invali
 	return problems
 }
 
-// share reads percent, at most 90.
+// share reads a percentage of at most 90.
 func share(text string) (float64, bool) {
 	x, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(text, "%")), 64)
 	return x / 100, err == nil && x >= 0 && x <= 90
 }
 
-// Names are the names of the simulator's fields, where the problems do not
-// stand beside them.
+// Names returns the labels of the simulator's fields, for problems that are shown elsewhere.
 func (editorPage) Names() map[string]string {
-	return map[string]string{"sim_visitors": "Visitors", "sim_tickets": "Tickets on sale", "sim_bots": "Bots", "sim_no_show": "Do not come"}
+	return map[string]string{"sim_visitors": "Visitors", "sim_tickets": "Tickets on sale", "sim_bots": "Bots",
+		"sim_no_show": "Do not come"}
 }
 
-// trySale simulates the draft as it is typed. A script gets the part of the
-// page that shows it.
+// trySale simulates the draft as typed. A script gets only the part of the page with the result.
 func (h *editor) trySale(x *shell.Request) error {
 	ctx, cancel := context.WithTimeout(x.Request().Context(), trialTimeout)
 	defer cancel()
@@ -257,7 +263,7 @@ func (h *editor) trySale(x *shell.Request) error {
 	return h.showEditor(ctx, x, status, p)
 }
 
-// trial simulates what a form says.
+// trial runs the simulation of a form.
 func (h *editor) trial(ctx context.Context, who uuid.UUID, p *editorPage) (*trialResult, invalid.List) {
 	busy := h.control.IsServing()
 	most := trialVisitors
@@ -278,8 +284,8 @@ func (h *editor) trial(ctx context.Context, who uuid.UUID, p *editorPage) (*tria
 	case errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled):
 		return nil, invalid.List{{Field: "simulation", Detail: "took too long: try fewer visitors"}}
 	case err != nil:
-		h.log.Error("a sale could not be simulated", "err", err)
-		return nil, invalid.List{{Field: "simulation", Detail: "did not work; the server's log says why"}}
+		h.log.Error("cannot simulate a sale", "err", err)
+		return nil, invalid.List{{Field: "simulation", Detail: "failed; see the server's log"}}
 	}
 	return result, nil
 }

@@ -48,7 +48,8 @@ func readSiteForm(v url.Values) siteForm {
 
 // newSiteForm returns the form of a new site. The site's hosts are those of the room's targets.
 func newSiteForm(address string, targets []string) siteForm {
-	f := siteForm{Room: address, Scope: scopePaths, Mode: string(rules.Always), Failure: failOpenAfter, FailOpenAfter: "5 min"}
+	f := siteForm{Room: address, Scope: scopePaths, Mode: string(rules.Always), Failure: failOpenAfter,
+		FailOpenAfter: "5 min"}
 	f.Hosts = strings.Join(lined(strings.Join(targets, "\n"), asHost), "\n")
 	return f
 }

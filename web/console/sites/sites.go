@@ -273,7 +273,8 @@ var countWords = map[string]string{
 	"crowded":  "sent to a room although the gate was open: too many from one network",
 	"redeemed": "passes used up", "copied": "requests of sessions that too many clients share",
 	"refused": "passes refused", "unavailable": "got the retry page",
-	"failed_open": "let in while a room was out of reach", "released": "sessions ended by the site", "touches": "sessions extended",
+	"failed_open": "let in while a room was out of reach", "released": "sessions ended by the site",
+	"touches": "sessions extended",
 	"dropped": "lost touches and releases", "panics": "internal errors of the connector", "reports": "reports",
 }
 

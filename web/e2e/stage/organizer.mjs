@@ -57,10 +57,10 @@ export class Organizer extends Visitor {
   /** Makes the account of the owner by the link of the first start. */
   async setUp(organization, name) {
     await this.page.goto(this.server.setup);
-    await this.heading("Set Proofline up");
+    await this.heading("Set up Proofline");
     await this.page.getByLabel("Name of your organization").waitFor();
     await this.fill({ "Name of your organization": organization, "E-mail address": this.email, "Your name": name, Password: this.password });
-    await this.press("Make the account");
+    await this.press("Create the account");
     await this.heading("Rooms");
   }
 
@@ -69,7 +69,7 @@ export class Organizer extends Visitor {
     await this.page.goto(link);
     await this.page.getByLabel("Your name").waitFor();
     await this.fill({ "Your name": name, Password: this.password });
-    await this.press("Make the account");
+    await this.press("Create the account");
     await this.heading("Rooms");
   }
 

@@ -59,6 +59,17 @@ scene("publishing checks the draft first, and shows what it makes", async (stage
   assert.equal(await dialog(organizer).locator(".warn").count(), 0, "public randomness by default leaves nothing to warn of");
   assert.deepEqual(shown.Pace, ["600 a minute"]);
   assert.deepEqual(shown.Shop, ["https://shop.example.com/tickets"]);
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 1280, height: 800 });
+  for (const scrolled of [0, 10_000]) {
+    await dialog(organizer).evaluate((one, top) => one.scrollTo(0, top), scrolled);
+    const button = await dialog(organizer).getByRole("button", { name: "Publish" }).boundingBox();
+    const frame = await dialog(organizer).boundingBox();
+    const end = Math.min(800, frame.y + frame.height);
+    assert.ok(button.y > frame.y && button.y + button.height <= end, `the button is at ${button.y}, the dialog ends at ${end}`);
+  }
+  await dialog(organizer).evaluate((one) => one.scrollTo(0, 0));
+  await page.setViewportSize(size);
   await accessible(page, "the publish dialog");
   await organizer.view("publish-dialog");
   await dialog(organizer).getByRole("link", { name: "Cancel" }).click();
@@ -85,7 +96,7 @@ scene("controls show old and new values, and refuse what is wrong beside the fie
   await organizer.press("Change the outflow");
   const wrong = page.locator('[id="e-outflow.per_minute"]');
   await wrong.waitFor();
-  assert.equal(await wrong.innerText(), "Type a whole number, such as 300.");
+  assert.equal(await wrong.innerText(), "Enter a whole number, such as 300.");
   assert.equal(new URL(page.url()).pathname, "/console/rooms/asks", "the page stays");
   assert.equal(await page.evaluate(() => document.activeElement.id), "f-outflow.per_minute");
   assert.equal(await dialog(organizer).count(), 0);
@@ -99,10 +110,10 @@ scene("controls show old and new values, and refuse what is wrong beside the fie
   assert.equal((await room.show()).outflow.per_minute, 60, "a dialog that was closed changes nothing");
   await organizer.decide("Change the outflow");
   await organizer.told("The outflow is changed.");
-  await organizer.fill({ "Type asks to end the room for good": "other" });
+  await organizer.fill({ "Enter asks to end the room permanently": "other" });
   await organizer.press("End the room");
   await page.locator("#e-slug").waitFor();
-  await organizer.fill({ "Type asks to end the room for good": "asks" });
+  await organizer.fill({ "Enter asks to end the room permanently": "asks" });
   await organizer.press("End the room");
   await dialog(organizer).waitFor();
   assert.deepEqual((await changes(organizer))["Waiting in line"], ["30 people", "sent away"]);

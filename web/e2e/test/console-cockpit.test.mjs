@@ -106,6 +106,6 @@ scene("a stopped entry is told apart from a pause on every page of the room", as
   await page.locator(".badge.bad", { hasText: "entry stopped" }).waitFor();
   await organizer.go("/rooms/stopped/settings");
   await organizer.decide("Resume");
-  await organizer.told("The line goes on.");
+  await organizer.told("The line continues.");
   await watching.page.locator(".frozen-bar").waitFor({ state: "detached" });
 });

@@ -193,7 +193,7 @@ async function fill(filler) {
   await filler.confirm();
   await filler.fill({ Name: texts.token });
   await page.getByRole("checkbox", { name: /^read/ }).check();
-  await filler.press("Make the token");
+  await filler.press("Create the token");
   await filler.heading(`Token ${texts.token}`);
   await filler.inspect("console-token-made");
   await filler.invite("somebody@example.com", "viewer");

@@ -94,7 +94,7 @@ describe("sites", { concurrency: 1 }, () => {
     await first.inspect("sites-form-tried");
     assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "shop");
     await first.press("Add the site");
-    await first.told("The site is made.");
+    await first.told("The site is created.");
     for (const name of ["Reverse proxy", "nginx", "Go", "Edge"]) {
       await page.getByRole("link", { name, exact: true }).click();
       await page.locator(`nav#kinds a[aria-current=page]`, { hasText: name }).waitFor();
@@ -108,18 +108,18 @@ describe("sites", { concurrency: 1 }, () => {
     const first = await owner(stage);
     const { page } = first;
     await first.go("/sites/shop/install");
-    await page.getByRole("link", { name: "Make a token" }).click();
+    await page.getByRole("link", { name: "Create a token" }).click();
     await page.getByRole("heading", { level: 1, name: "Tokens" }).waitFor();
     await first.confirm();
     assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "connector of shop");
-    await first.press("Make the token");
+    await first.press("Create the token");
     token = (await page.locator("#token").textContent()).trim();
     kept = await first.context.storageState(); // a proof of who it is changes the session
     const signed = await fetch(`${server.url}/v1/sites/shop/rules`, { headers: { Authorization: `Bearer ${token}` } });
     assert.match(await signed.text(), /^proofline-rules\/v1\nshop\n1\n/);
     await report(1, { passed: 1234, queued: 56, bypassed: 7 });
     await first.go("/sites/shop");
-    await first.lists(["connected", "version 1, in force", "1,234 passed with a session"], "the connectors");
+    await first.lists(["connected", "version 1, current", "1,234 passed with a session"], "the connectors");
     await first.view("site");
     await page.locator(".counts summary").click();
     await first.inspect("sites-overview");
@@ -151,7 +151,7 @@ describe("sites", { concurrency: 1 }, () => {
         await first.go("/sites/shop");
         return (await first.page.locator("#connectors ~ table tbody tr").count()) === 2;
       });
-      await first.lists(["version 1, in force"], "the connectors");
+      await first.lists(["version 1, current"], "the connectors");
     } finally {
       const gone = new Promise((done) => child.once("exit", done));
       child.kill("SIGTERM");
@@ -166,7 +166,7 @@ describe("sites", { concurrency: 1 }, () => {
     const { page } = first;
     await first.go("/sites/shop/rules");
     await page.getByRole("radio", { name: /^Safety net/ }).check();
-    await first.press("Go on in JSON");
+    await first.press("Continue in JSON");
     const editor = page.getByLabel("The document");
     const good = await editor.inputValue();
     assert.match(good, /"mode": "safety-net"/);
@@ -187,7 +187,7 @@ describe("sites", { concurrency: 1 }, () => {
     await first.heading("These rules were changed in the meantime");
     await first.inspect("sites-conflict");
     assert.match(await page.locator(".diff del").first().innerText(), /fail-open-after|\/members|url/);
-    await first.press("Save mine over it");
+    await first.press("Overwrite with mine");
     await first.told("The rules are saved.");
     await first.lists(["wait in line for sale while its gate is shut", "safety net", "no connector has reported", "Gate and figures"], "the site");
     await until("the connector is behind", async () => {
@@ -226,7 +226,7 @@ describe("sites", { concurrency: 1 }, () => {
     await page.locator(".finding", { hasText: "waits for sale" }).waitFor();
     assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "plain");
     await plain.press("Add the site");
-    await plain.told("The site is made.");
+    await plain.told("The site is created.");
     await plain.go("/sites/plain/rules?as=json");
     await page.getByLabel("The document").fill("{");
     await plain.press("Save the rules");

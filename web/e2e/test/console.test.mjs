@@ -36,7 +36,7 @@ async function firstRun(owner) {
   const codes = await owner.enrol();
   assert.equal(codes.length, 10);
   assert.equal(new Set(codes).size, 10);
-  await owner.page.getByRole("link", { name: "I have them" }).click();
+  await owner.page.getByRole("link", { name: "I have saved them" }).click();
   await owner.signOut();
   await owner.signIn();
   await owner.signOut();
@@ -61,7 +61,7 @@ async function publish(owner) {
   await owner.go("/rooms");
   await page.getByRole("link", { name: "Create your first room" }).click();
   await owner.view("presets");
-  await page.getByRole("link", { name: /^Begin with this ?: Draw until the start, then by the minute$/ }).click();
+  await page.getByRole("link", { name: /^Start with this ?: Draw until the start, then by the minute$/ }).click();
   await owner.fill({ Title: "Evening concert" });
   assert.equal(await page.getByLabel("Address, last part", { exact: true }).inputValue(), "evening-concert");
   await timeline(owner);
@@ -161,7 +161,7 @@ async function rehearse(operator, room) {
   const { page } = operator;
   await operator.go(`/rooms/${room.slug}/rehearsal`);
   await operator.fill({ "Synthetic visitors": "300", "Seconds before the start, at most": "5", "Seconds of a window, at most": "2" });
-  await operator.press("Begin the rehearsal");
+  await operator.press("Start the rehearsal");
   await operator.told("The rehearsal begins in a few seconds.");
   const joined = page.locator("[data-figures] div", { hasText: "Joined" }).locator("dd");
   await until("some have joined", async () => Number((await joined.innerText()).replaceAll(/\D/g, "")) > 20);
@@ -188,10 +188,10 @@ async function gather(stage, operator, room, crowd) {
   await operator.go(`/rooms/${room.slug}/ticket`);
   await operator.fill({ Ticket: await bot.ticket() });
   await operator.press("Look it up");
-  await operator.page.getByRole("link", { name: "Take the place away" }).click();
+  await operator.page.getByRole("link", { name: "Revoke the place" }).click();
   await operator.page.getByLabel("Reason (public)").selectOption({ label: "a bot" });
-  await operator.decide("Take the place away");
-  await operator.told("The place is taken away.");
+  await operator.decide("Revoke the place");
+  await operator.told("The place is revoked.");
   await bot.page.reload();
   await bot.is("revoked");
   await until("windows to come are longer", () => lengthen(operator, room));
@@ -209,7 +209,7 @@ async function lengthen(operator, room) {
   if (!(await page.getByRole("dialog").isVisible())) return false;
   await operator.press("Save changes", page.getByRole("dialog"));
   await page.locator(".notice[role=status], .wrong").first().waitFor();
-  return page.getByText("The changes are made.").isVisible();
+  return page.getByText("The changes are saved.").isVisible();
 }
 
 /** The sale: faster, held while somebody is called, resumed, paused while more people come, resumed, and over. */
@@ -227,7 +227,7 @@ async function steer(operator, viewer, room, crowd, [watching, fan]) {
   await operator.told("Entry is stopped.");
   await fan.page.locator('main[data-claims-frozen] [data-show="claims-frozen"]').waitFor();
   await operator.decide("Resume");
-  await operator.told("The line goes on.");
+  await operator.told("The line continues.");
   await fan.page.locator("main#line:not([data-claims-frozen])").waitFor();
   await fan.main();
   await fan.is("admitted");
@@ -241,12 +241,12 @@ async function steer(operator, viewer, room, crowd, [watching, fan]) {
   await viewing(viewer, room);
   assert.equal(await called(), paused, "nobody is called while it is paused");
   await operator.decide("Resume");
-  await operator.told("The line goes on.");
+  await operator.told("The line continues.");
   await until("all were called", async () => (await called()) >= 2000);
   await until("who does not come has lost the place", async () => (await room.state()).lanes.general.waiting === 0, 90_000);
   await page.getByText("Live, updated every second.").waitFor();
   await crowd.stop();
-  await operator.fill({ [`Type ${room.slug} to end the room for good`]: room.slug });
+  await operator.fill({ [`Enter ${room.slug} to end the room permanently`]: room.slug });
   await operator.decide("End the room");
   await operator.told("The room has ended.");
   return until("the dashboard says so", async () => {
@@ -293,7 +293,7 @@ async function takeHome(operator, room, last) {
   assert.equal(windows.reduce((sum, row) => sum + Number(row[3]), 0), truth.arrivals, "arrivals of all windows");
   assert.equal(windows.reduce((sum, row) => sum + Number(row[4]), 0), truth.admitted, "admissions of all windows");
   await page.reload();
-  await page.getByRole("heading", { name: "What became of it" }).waitFor();
+  await page.getByRole("heading", { name: "Summary" }).waitFor();
   await operator.view("history");
   return truth;
 }
@@ -306,7 +306,7 @@ async function log(owner, room) {
   const done = (who, what) => assert.ok(deeds.some((deed) => deed.includes(who) && what.test(deed)), `no ${what} by ${who} in\n${deeds.join("\n")}`);
   await owner.view("log");
   done("owner@example.com", /published the room/);
-  for (const what of [/paused calls/, /stopped entry/, /resumed/, /ended the room/, /took a place away.*revoked-bot/, /per minute: 600 to 3000/, /message/, /windows/]) done("operator@example.com", what);
+  for (const what of [/paused calls/, /stopped entry/, /resumed/, /ended the room/, /revoked a place.*revoked-bot/, /per minute: 600 to 3000/, /message/, /windows/]) done("operator@example.com", what);
 }
 
 /** A stranger's audit confirms every act, and the same counts. */

@@ -90,8 +90,8 @@ scene("the console shows a message in two languages, what is live, and takes it 
     assert.equal(await page.getByLabel("Show it").inputValue(), "at");
     assert.equal(await field("message[1].language").inputValue(), "German");
     await one.inspect("message-live");
-    await one.decide("Take it back");
-    await one.told("The message is taken back.");
+    await one.decide("Remove it");
+    await one.told("The message is removed.");
     await until("the visitor is told no more", async () => (await told(german)) === null);
   }
 });

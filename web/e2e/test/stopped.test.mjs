@@ -38,7 +38,7 @@ scenes("records missing", () => {
       await organizer.page.getByText("records missing").waitFor();
       await organizer.go("/rooms/concert");
       await organizer.page.locator("[data-stopped]").waitFor();
-      await organizer.lists(["entries that were shown to visitors", "proofline recover concert --from COPY --yes", "When the database goes back"], "stopped");
+      await organizer.lists(["entries that visitors have seen", "proofline recover concert --from COPY --yes", "When the database goes back"], "stopped");
       await organizer.inspect("console-stopped");
       const late = await stage.visitor({ size: "phone" });
       late.watch.allow(/status of (410|503)/);

@@ -1,7 +1,6 @@
-// Helps on the pages about accounts: links with a token in their fragment, and
-// secrets that are shown once.
+// Scripts of the account pages: links with a token in their fragment, and secrets that are shown once.
 
-/** Returns the token that a link has in its fragment, null for none. */
+/** Returns the token in the fragment of a link, or null. */
 export function tokenOf(hash: string): string | null {
   const token = new URLSearchParams(hash.replace(/^#/, "")).get("t");
   return token !== null && /^[A-Za-z0-9_-]{43}$/.test(token) ? token : null;
@@ -46,7 +45,7 @@ export function copyButton(button: HTMLElement): void {
   };
 }
 
-/** Returns the text of an element, of a list one item a line. */
+/** Returns the text of an element, or the items of a list as lines. */
 export function textOf(element: Element): string {
   const items = [...element.querySelectorAll("li")];
   return items.length > 0 ? items.map((item) => item.textContent ?? "").join("\n") : (element.textContent ?? "").trim();

@@ -1,7 +1,7 @@
-// The form of a room's looks: what is typed is checked and shown at once, by
-// the server, which alone knows what is allowed.
+// The brand editor: the server checks the input and shows it at once, because only it knows what is
+// allowed.
 
-/** What the server says of a brand that is not saved. */
+/** The server's answer about a brand that is not saved. */
 export interface Verdict {
   problems: { field: string; detail: string }[];
   css: { line: number; column: number; detail: string }[];
@@ -22,10 +22,10 @@ interface Finding {
   good: boolean;
 }
 
-const pause = 400; // milliseconds without a change, before the server is asked
+const pause = 400; // milliseconds without a change before a request
 const maxImage = 64 * 1024;
 
-/** Shows the preview anew whenever something else is chosen. */
+/** Updates the preview when a choice changes. */
 export function previewChoices(form: HTMLElement): void {
   if (!(form instanceof HTMLFormElement)) return;
   const show = shower(form);
@@ -34,7 +34,7 @@ export function previewChoices(form: HTMLElement): void {
   });
 }
 
-/** Checks and shows what is typed, and takes images that are dropped. */
+/** Checks and shows the input, and accepts dropped images. */
 export function brandForm(form: HTMLElement): void {
   if (!(form instanceof HTMLFormElement)) return;
   const show = shower(form);
@@ -103,14 +103,14 @@ async function check(form: HTMLFormElement): Promise<Verdict | undefined> {
       say(said.problems.length === 0 ? "Not saved yet." : "There are problems. Nothing is saved yet.");
       return said;
     }
-    say(answer.status === 413 ? "The images are too large." : answer.status === 401 ? "You are signed out. Sign in again in another tab." : "The server could not check this.");
+    say(answer.status === 413 ? "The images are too large." : answer.status === 401 ? "You are signed out. Sign in again in another tab." : "The server could not check the brand.");
   } catch {
     say("The server does not answer. Nothing is saved yet.");
   }
   return undefined;
 }
 
-/** Returns what is wrong with a field, or below it. */
+/** Returns the problems of a field and of its members. */
 export function problemOf(said: Verdict, field: string): string {
   return said.problems
     .filter((p) => p.field === field)
@@ -128,7 +128,7 @@ function render(form: HTMLFormElement, said: Verdict): void {
   form.querySelector("[data-contrast]")?.replaceChildren(...said.contrast.map(row));
 }
 
-/** A message about own CSS, which leads to its place. */
+/** A problem of the CSS, with a link to its place. */
 function message({ line, column, detail }: Verdict["css"][number]): HTMLElement {
   const item = element("li", "error");
   const link = element("button", "to-line", `line ${line}, column ${column}`) as HTMLButtonElement;
@@ -139,7 +139,7 @@ function message({ line, column, detail }: Verdict["css"][number]): HTMLElement 
   return item;
 }
 
-/** Puts the cursor where a message is about. Columns count characters, not UTF-16. */
+/** Moves the cursor to the place of a problem. Columns count characters, not UTF-16 units. */
 function select(editor: HTMLTextAreaElement, line: number, column: number): void {
   const at = offset(editor.value, line, column);
   editor.focus();
@@ -147,7 +147,7 @@ function select(editor: HTMLTextAreaElement, line: number, column: number): void
   editor.scrollTop = Math.max(0, (line - 4) * parseFloat(getComputedStyle(editor).lineHeight));
 }
 
-/** Returns where a line and column are in a text. */
+/** Returns the offset of a line and column in a text. */
 export function offset(text: string, line: number, column: number): number {
   const lines = text.split("\n");
   const before = lines.slice(0, line - 1).reduce((sum, one) => sum + one.length + 1, 0);
@@ -176,7 +176,7 @@ function element(name: string, className = "", text = ""): HTMLElement {
   return e;
 }
 
-/** A colour on another, in attributes, as the content security policy refuses styles. */
+/** A sample of two colours, in attributes because the content security policy forbids styles. */
 function pair(text: string, ground: string): SVGElement {
   const make = (name: string, attributes: Record<string, string>): SVGElement => {
     const e = document.createElementNS("http://www.w3.org/2000/svg", name) as SVGElement;
@@ -190,7 +190,7 @@ function pair(text: string, ground: string): SVGElement {
 
 const colorForm = /^#[0-9a-f]{6}$/i;
 
-/** Puts a picker beside a colour that may be empty, which a picker's cannot be. */
+/** Adds a picker to a colour field. Unlike a picker, the field may be empty. */
 function picker(input: HTMLInputElement): void {
   const pick = document.createElement("input");
   pick.type = "color";
@@ -204,7 +204,7 @@ function picker(input: HTMLInputElement): void {
   input.after(pick);
 }
 
-/** Takes an image that is dropped or pasted, as if it were chosen. */
+/** Selects an image that is dropped or pasted. */
 function dropZone(zone: HTMLElement): void {
   const input = zone.querySelector<HTMLInputElement>("input[type=file]");
   const problem = zone.querySelector<HTMLElement>("[data-problem]");
@@ -235,7 +235,7 @@ function dropZone(zone: HTMLElement): void {
   input.addEventListener("input", () => {
     const size = input.files?.[0]?.size ?? 0;
     const words = size > maxImage ? `The new image has ${Math.ceil(size / 1024)} KiB: at most 64 are allowed` : "";
-    if (words !== "") input.value = ""; // it would not be taken
+    if (words !== "") input.value = ""; // the server would refuse it
     if (problem) problem.textContent = words;
   });
 }

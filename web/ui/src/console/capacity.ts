@@ -1,16 +1,16 @@
-// How many people per minute keep a shop busy. The server calculates the same
+// Calculates the visitors per minute that a shop can serve. The server has the same calculation
 // (web/console/rooms/capacity.go).
 import { readLength, readNumber, writeLength, writeNumber } from "./lengths.ts";
 
 const mostPerMinute = 10_000_000;
 const mostCount = 2 ** 32 - 1;
 
-/** What the calculator asks, as it is typed. */
+/** The typed fields of the calculator. */
 export interface Capacity {
-  capacity: string; // people at once
-  stay: string; // how long each is there
-  people: string; // who want in
-  noShow: string; // percent of those called who do not come
+  capacity: string; // visitors at once
+  stay: string; // how long each stays
+  people: string; // visitors in all
+  noShow: string; // percentage of called visitors who do not come
 }
 
 export interface Flow {
@@ -19,7 +19,7 @@ export interface Flow {
   words: string;
 }
 
-/** Calculates the flow; undefined when the form is not filled in or makes no sense. */
+/** Calculates the outflow; undefined if the form is incomplete. */
 export function flowOf(form: Capacity): Flow | undefined {
   const capacity = count(form.capacity);
   const stay = readLength(form.stay);

@@ -1,6 +1,5 @@
-// Asks before something is done. The server writes the question, after checking
-// what was typed: it is the page that browsers without scripts get, shown here as
-// a dialog. What is wrong appears beside its field, without leaving the page.
+// Asks before an action. The server checks the input and writes the question: browsers without scripts get
+// it as a page, this script shows it as a dialog. Problems appear at their fields without leaving the page.
 import { localTimes } from "./times.ts";
 
 /** Makes every button with data-ask below root show its question as a dialog. */
@@ -39,7 +38,7 @@ async function ask(button: HTMLButtonElement, form: HTMLFormElement): Promise<vo
   }
 }
 
-/** Where the form is sent. A field may be called "action", so attributes are read. */
+/** The target of the form. A field may be called "action", so this reads attributes. */
 function target(button: HTMLButtonElement, form: HTMLFormElement): string {
   return new URL(button.getAttribute("formaction") ?? form.getAttribute("action") ?? "", location.href).href;
 }
@@ -61,11 +60,11 @@ function showQuestion(question: HTMLElement, button: HTMLButtonElement): void {
   send?.addEventListener("submit", () => dialog.dataset.sent = "1");
   const leave = cancel?.dataset.leave !== undefined ? cancel.href : undefined;
   dialog.addEventListener("close", () => {
-    if (leave && dialog.dataset.sent !== "1") location.assign(leave); // the form was saved meanwhile
+    if (leave && dialog.dataset.sent !== "1") location.assign(leave); // the form was saved before the question
   });
 }
 
-/** Takes away what was wrong before. */
+/** Removes earlier problems. */
 function clearProblems(form: HTMLFormElement): void {
   for (const field of form.querySelectorAll(".field.wrong")) {
     field.classList.remove("wrong");
@@ -75,9 +74,9 @@ function clearProblems(form: HTMLFormElement): void {
   form.querySelector(":scope > [data-problem]")?.remove();
 }
 
-/** Puts the fields of the answer that are wrong in place of the form's. */
+/** Replaces fields of the form by those of the answer that have problems. */
 function showProblems(form: HTMLFormElement, page: Document): boolean {
-  if (form.dataset.island) return false; // its script holds on to its fields
+  if (form.dataset.island) return false; // its script has references to its fields
   for (const field of form.querySelectorAll<HTMLElement>(".field")) {
     const id = field.querySelector("input, select, textarea")?.id;
     const fresh = id && page.getElementById(id)?.closest(".field");
@@ -100,7 +99,7 @@ function showProblems(form: HTMLFormElement, page: Document): boolean {
   return true;
 }
 
-/** Sends the form as a browser without scripts would; the server may have saved it meanwhile. */
+/** Sends the form as a browser without scripts would. The server may have saved it already. */
 function sendWhole(form: HTMLFormElement, page: Document, button: HTMLButtonElement): void {
   const answered = page.querySelector<HTMLFormElement>("form[data-island]");
   const action = answered?.getAttribute("action");
@@ -115,7 +114,7 @@ function sendWhole(form: HTMLFormElement, page: Document, button: HTMLButtonElem
 
 function showFailure(page: Document, button: HTMLButtonElement): void {
   const text = (selector: string, otherwise: string): string => page.querySelector(selector)?.textContent?.trim() || otherwise;
-  showMessage(text("main h1", "That did not work"), text("main h1 + p, main p", "Load the page again and try once more."), button);
+  showMessage(text("main h1", "That did not work"), text("main h1 + p, main p", "Reload the page and try again."), button);
 }
 
 function showMessage(title: string, detail: string, button: HTMLButtonElement): void {
@@ -142,7 +141,7 @@ function open(body: HTMLElement, button: HTMLButtonElement): HTMLDialogElement {
   dialog.className = "ask";
   const title = body.querySelector("h1, h2");
   if (title) {
-    const heading = document.createElement("h2"); // the page has its own first heading
+    const heading = document.createElement("h2"); // the page has an h1 already
     heading.textContent = title.textContent;
     heading.tabIndex = -1;
     heading.id = `ask-${crypto.getRandomValues(new Uint32Array(1))[0]}`;
@@ -156,6 +155,6 @@ function open(body: HTMLElement, button: HTMLButtonElement): HTMLDialogElement {
     button.focus();
   });
   dialog.showModal();
-  dialog.querySelector("h2")?.focus(); // so that a long question is read from its beginning
+  dialog.querySelector("h2")?.focus(); // a screen reader reads a long question from its beginning
   return dialog;
 }

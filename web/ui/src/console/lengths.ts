@@ -1,4 +1,4 @@
-// Lengths as people write them, and as the server does (web/console/format/read.go).
+// Reads and writes lengths of time as the server does (web/console/format/read.go).
 
 const units: Record<string, number> = {
   ms: 1,
@@ -18,7 +18,7 @@ const units: Record<string, number> = {
 const form = /^(?:\s*[0-9]{1,9}(?:\.[0-9]{1,3})?\s*[a-z]+)+\s*$/;
 const part = /([0-9.]+)\s*([a-z]+)/g;
 
-/** Reads a length such as "1 min 30 s" in milliseconds; undefined when it is none. */
+/** Reads a length such as "1 min 30 s" in milliseconds; undefined if it is malformed. */
 export function readLength(text: string): number | undefined {
   const lower = text.toLowerCase();
   if (!form.test(lower)) return undefined;
@@ -54,7 +54,7 @@ export function writeNumber(n: number): string {
   return String(n).replace(/\B(?=([0-9]{3})+$)/g, ",");
 }
 
-/** Reads a whole number, with or without commas and spaces between its digits. */
+/** Reads a whole number. Its digits may be separated by commas and spaces. */
 export function readNumber(text: string): number | undefined {
   const digits = text.replace(/[, \u202f\u00a0]/g, "");
   return /^[0-9]{1,15}$/.test(digits) ? Number(digits) : undefined;

@@ -1,5 +1,4 @@
-// Gives every element with data-island to the module of that name, and every
-// page what small help all of them want.
+// Passes every element with data-island to the module of that name, and runs what all pages need.
 import { copyButton, followLink, printButton } from "./account.ts";
 import { brandForm, previewChoices } from "./brand.ts";
 import { confirmActs } from "./confirm.ts";

@@ -1,8 +1,8 @@
-// The control of the message to visitors: languages are added and removed
-// without leaving the page, and what visitors see now goes when it is over.
+// The message control: adds and removes languages without leaving the page, and removes the current message
+// when it ends.
 import { localMoments } from "./moments.ts";
 
-/** How long a timer of browsers may be at most. */
+/** The maximum delay of browsers' timers. */
 const longest = 2 ** 31 - 1;
 
 export function messageControl(control: HTMLElement): void {
@@ -26,7 +26,7 @@ export function messageControl(control: HTMLElement): void {
   endMessage(control);
 }
 
-/** Numbers the rows in their order, as the server reads them. */
+/** Numbers the rows for the server. */
 function number(rows: HTMLElement): void {
   [...rows.children].forEach((row, i) => {
     const renamed = (text: string): string => text.replace(/message\[\d+\]/, `message[${i}]`);
@@ -41,7 +41,7 @@ function number(rows: HTMLElement): void {
   });
 }
 
-/** Takes what visitors see away when it is over. */
+/** Removes the current message when it ends. */
 function endMessage(control: HTMLElement): void {
   const shown = control.querySelector<HTMLElement>("[data-live-message]");
   const left = Number(shown?.dataset.ends) - Date.now();

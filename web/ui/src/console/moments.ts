@@ -1,21 +1,21 @@
-// Fields with a moment: the form sends UTC, people read and type their own time.
+// Fields with a moment: the form sends UTC, people read and type local time.
 
-/** A moment of the form. */
+/** A moment field of the form. */
 export interface Moment {
-  /** Milliseconds since the epoch; undefined when it is empty or half typed. */
+  /** Milliseconds since the epoch; undefined while it is empty or incomplete. */
   get(): number | undefined;
   set(time: number): void;
   readonly isEmpty: boolean;
   readonly isFixed: boolean;
 }
 
-/** What is told while somebody types a moment, by its name. */
+/** Called with the name of a moment field while it is edited. */
 export interface Typing {
   begins(): void;
   changes(name: string): void;
 }
 
-/** Lets every field of a moment in a form be typed in local time, and proposes that
+/** Makes all moment fields of a form use local time, and proposes that
  * the event is in this zone. Returns the moments by name. */
 export function localMoments(form: HTMLFormElement, typing: Typing): Map<string, Moment> {
   const moments = new Map<string, Moment>();
@@ -36,7 +36,7 @@ function fixedField(field: HTMLInputElement): Moment {
   return { get: () => time, set: () => {}, isEmpty: false, isFixed: true };
 }
 
-/** Gives the name and the value, in UTC, to a hidden field, and shows local time. */
+/** Moves the name and the UTC value to a hidden field, and shows local time. */
 function localField(field: HTMLInputElement, typing: Typing): Moment {
   const sent = document.createElement("input");
   sent.type = "hidden";
@@ -54,7 +54,7 @@ function localField(field: HTMLInputElement, typing: Typing): Moment {
   if (!Number.isNaN(given)) show(given);
   field.addEventListener("focus", () => typing.begins());
   field.addEventListener("input", () => {
-    const time = Date.parse(field.value); // without a zone, so it is local
+    const time = Date.parse(field.value); // local, because it has no zone
     sent.value = Number.isNaN(time) ? (field.validity.badInput ? "not all of a date and a time" : "") : new Date(time).toISOString();
     typing.changes(sent.name);
   });
@@ -71,7 +71,7 @@ function localField(field: HTMLInputElement, typing: Typing): Moment {
   };
 }
 
-/** A moment as a datetime-local has it, in local time. */
+/** The local value of a datetime-local field. */
 export function localText(time: number): string {
   const local = new Date(time - new Date(time).getTimezoneOffset() * 60_000);
   return local.toISOString().replace(/(\.000)?Z$/, "");

@@ -1,16 +1,15 @@
-// Says in sentences what a room's times and windows mean for those who come,
-// with moments as examples. The server says the same in UTC
-// (web/console/rooms/outline.go); both are tested against
+// Describes what a room's times and windows mean for visitors, with examples. The server has the same texts
+// in UTC (web/console/rooms/outline.go); both are tested against
 // web/console/rooms/testdata/outlines.json.
 import { never, rulesAllowed, type WindowRule } from "../check/schedule.ts";
 import { writeLength } from "./lengths.ts";
 import { months } from "./times.ts";
 
-const mostRules = 12; // that there are sentences for
+const mostRules = 12; // described in sentences
 const second = 1000;
 const minute = 60 * second;
 
-/** Reads a moment off a clock: the browser's own, or that of UTC. */
+/** Converts a moment to local time or to UTC. */
 export type Clock = (time: number) => { day: string; time: string };
 
 export const utcClock: Clock = (time) => {
@@ -28,12 +27,12 @@ export interface Plan {
   rules: readonly WindowRule[];
 }
 
-/** Tells whether the rules of rooms allow such windows. */
+/** Reports whether a room can have these windows. */
 export function isPlan({ starts, closes, rules }: Plan): boolean {
   return rules.length > 0 && rules.every(({ from }) => from >= 0) && starts >= rules[0]!.from && rulesAllowed(rules, closes);
 }
 
-/** The sentences; none when the times are no room's. */
+/** The sentences, or none if the times are invalid. */
 export function outline(plan: Plan, clock: Clock): string[] {
   if (!isPlan(plan)) return [];
   const { starts, closes, rules } = plan;
@@ -53,7 +52,7 @@ export function outline(plan: Plan, clock: Clock): string[] {
   return list;
 }
 
-/** What the windows of one rule mean, which ends where the next begins. */
+/** Describes the windows of a rule, which ends where the next one begins. */
 function sentences({ from, length }: WindowRule, end: number, at: (time: number) => string): string[] {
   if (from + length >= end) {
     const { early, late } = examples(from, end);
@@ -78,7 +77,7 @@ function sentences({ from, length }: WindowRule, end: number, at: (time: number)
   return list;
 }
 
-/** Two moments in a window, and one after it: in whole seconds where the window is long enough. */
+/** Two moments in a window and one after it, in whole seconds if the window is long enough. */
 export function examples(from: number, to: number): { early: number; late: number; after: number } {
   const length = to - from;
   const unit = length >= 6 * second ? second : 1;

@@ -1,9 +1,9 @@
-// Keeps the figures of a rehearsal that is under way up to date.
+// Updates the figures of a running rehearsal.
 import { localTimes } from "./times.ts";
 
 const every = 2000; // milliseconds
 
-/** Loads the page anew in the background, and takes its figures, until the rehearsal is over. */
+/** Reloads the page in the background and copies its figures until the rehearsal is over. */
 export function rehearsal(card: HTMLElement): void {
   const label = card.getAttribute("aria-label");
   const timer = setInterval(async () => {
@@ -26,7 +26,7 @@ async function load(label: string | null): Promise<HTMLElement | undefined> {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     return [...page.querySelectorAll<HTMLElement>("main section.card")].find((card) => card.getAttribute("aria-label") === label);
   } catch {
-    return undefined; // again in a moment
+    return undefined; // try again later
   }
 }
 

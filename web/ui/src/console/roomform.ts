@@ -11,7 +11,7 @@ import { atOnce, move, typed, type Handle } from "./windows.ts";
 
 const quiet = 600; // milliseconds without typing before sentences change
 
-/** Brings a form of a room, or of its settings, to life. */
+/** Runs the form of a room or of its settings. */
 export function roomForm(element: HTMLElement): void {
   const form = element as HTMLFormElement;
   const windows = new WindowFields(form);
@@ -22,14 +22,14 @@ export function roomForm(element: HTMLElement): void {
   guardTyping(form, windows);
 }
 
-/** The fields of a room's times and windows, and what they say together. */
+/** The fields of a room's times and windows. */
 class WindowFields {
   readonly changed: (() => void)[] = [];
   readonly earliest: number;
   readonly #moments: Map<string, Moment>;
   readonly #lengths: HTMLInputElement[];
   readonly #fixed: { from: number; length: number }[];
-  #before: Plan | undefined; // somebody began to type
+  #before: Plan | undefined; // the plan before typing began
 
   constructor(form: HTMLFormElement) {
     this.#moments = localMoments(form, {
@@ -48,7 +48,7 @@ class WindowFields {
     for (const field of this.#lengths) field.addEventListener("input", () => this.#tell());
   }
 
-  /** The room's times as they are typed, with this opening where none is typed; without rules when they cannot be read. */
+  /** The typed times of the room, with this opening if none is typed; without rules if they are malformed. */
   plan(opening?: number): Plan {
     const none = { starts: 0, closes: 0, rules: [] };
     const opens = this.#moments.get("opens")?.get() ?? opening;
@@ -77,7 +77,7 @@ class WindowFields {
     return !moment || moment.isEmpty ? without : moment.get();
   }
 
-  /** What may be moved on a timeline. */
+  /** The movable handles of a timeline. */
   handles(): { handle: Handle; name: string }[] {
     const list: { handle: Handle; name: string }[] = [];
     const named = { opens: "Opens", starts: "Starts", closes: "Closes" } as const;
@@ -92,7 +92,7 @@ class WindowFields {
     return list;
   }
 
-  /** Moves one boundary, and what moves with it. */
+  /** Moves a boundary and everything that moves with it. */
   move(handle: Handle, time: number): void {
     const plan = this.plan();
     if (isPlan(plan)) this.#write(move(plan, handle, time, this.earliest));
@@ -135,7 +135,7 @@ class WindowFields {
   }
 }
 
-/** Draws the windows and says what they mean, now and whenever they change. */
+/** Draws and describes the windows, now and after each change. */
 function sayWindows(form: HTMLFormElement, windows: WindowFields): void {
   const place = form.querySelector<HTMLElement>("[data-timeline]");
   if (place) {
@@ -151,7 +151,7 @@ function sayWindows(form: HTMLFormElement, windows: WindowFields): void {
     while (list.children.length > sentences.length) list.lastElementChild?.remove();
     for (const [i, sentence] of sentences.entries()) {
       const item = list.children[i] ?? list.appendChild(document.createElement("li"));
-      if (item.textContent !== sentence) item.textContent = sentence; // so that only news are spoken
+      if (item.textContent !== sentence) item.textContent = sentence; // screen readers speak changed sentences only
     }
   };
   say();
@@ -163,7 +163,7 @@ function sayWindows(form: HTMLFormElement, windows: WindowFields): void {
   });
 }
 
-/** Proposes a slug from the title until somebody types another, and shows the address. */
+/** Proposes a slug from the title until another is typed, and shows the address. */
 function proposeSlug(form: HTMLFormElement): void {
   const title = form.querySelector<HTMLInputElement>('input[name="title"]');
   const slug = form.querySelector<HTMLInputElement>('input[name="slug"]');
@@ -183,7 +183,7 @@ function proposeSlug(form: HTMLFormElement): void {
   });
 }
 
-/** Calculates while one types. */
+/** Runs the calculator while its fields are edited. */
 function calculator(form: HTMLFormElement): void {
   const said = form.querySelector<HTMLOutputElement>("[data-flow]");
   const use = form.querySelector<HTMLButtonElement>("[data-use-capacity]");
@@ -215,7 +215,7 @@ function calculator(form: HTMLFormElement): void {
   show();
 }
 
-/** Shows what the simulator finds without leaving the page. */
+/** Shows the simulator's result without leaving the page. */
 function trySale(form: HTMLFormElement): void {
   const button = form.querySelector<HTMLButtonElement>("[data-try]");
   const place = form.querySelector<HTMLElement>("[data-trial]");
@@ -227,14 +227,14 @@ function trySale(form: HTMLFormElement): void {
     sent.set("part", "1");
     button.disabled = true;
     place.setAttribute("aria-busy", "true");
-    say(place, "The crowd is on its way...");
+    say(place, "Simulating...");
     try {
       const answer = await fetch(new URL(button.formAction), { method: "POST", body: sent, headers: { Accept: "text/html" }, redirect: "error" });
       if (!answer.ok && answer.status !== 400) throw new Error(String(answer.status));
       const part = new DOMParser().parseFromString(await answer.text(), "text/html");
       place.replaceChildren(...part.body.childNodes);
     } catch {
-      say(place, "This did not work. Are you still signed in? Save the draft and try again.");
+      say(place, "The simulation failed. Check that you are still signed in, save the draft, and try again.");
     }
     place.removeAttribute("aria-busy");
     button.disabled = false;
@@ -247,7 +247,7 @@ function say(place: HTMLElement, text: string): void {
   place.replaceChildren(line);
 }
 
-/** Asks before what was typed is left behind. */
+/** Asks before the page is left with unsaved input. */
 function guardTyping(form: HTMLFormElement, windows: WindowFields): void {
   let changed = false;
   form.addEventListener("input", () => (changed = true));

@@ -1,10 +1,9 @@
-// Helps where rules of sites are written and tried: answers come without
-// leaving the page, and problems lead to their lines. The server alone knows
-// what rules do, so what it says is taken from the page that it answers with.
+// The rules editor: shows answers without leaving the page, and links problems to their lines. Only the
+// server knows what rules do, so answers are parts of the page that it returns.
 import { localMoments } from "./moments.ts";
 import { localTimes } from "./times.ts";
 
-/** Shows what rules do with addresses below the form, rather than on a new page. */
+/** Shows the results of checking addresses below the form. */
 export function siteCheck(form: HTMLElement): void {
   if (!(form instanceof HTMLFormElement)) return;
   form.addEventListener("submit", (event) => {
@@ -16,7 +15,7 @@ export function siteCheck(form: HTMLElement): void {
   });
 }
 
-/** The form for writing rules. */
+/** The rules editor. */
 export function siteRules(form: HTMLElement): void {
   if (!(form instanceof HTMLFormElement)) return;
   const editor = form.querySelector<HTMLTextAreaElement>("textarea[name=document]");
@@ -37,7 +36,7 @@ export function siteRules(form: HTMLElement): void {
   leaveWithCare(form);
 }
 
-/** Where a line of a text begins and ends. Lines count from 1. */
+/** The offsets of a line in a text. Lines count from 1. */
 export function lineAt(text: string, line: number): [number, number] {
   let from = 0;
   for (let i = 1; i < line; i++) {
@@ -61,7 +60,7 @@ function textsOf(data: FormData): [string, string][] {
   return [...data].map(([name, value]) => [name, String(value)]);
 }
 
-/** Puts a part of the page that the server answers with into this one, with what is wrong beside its fields. */
+/** Replaces a part of this page by that of the server's answer, and shows problems at their fields. */
 async function show(form: HTMLFormElement, part: string, address: string, asked: RequestInit): Promise<void> {
   const place = document.getElementById(part);
   if (!place) return;
@@ -84,7 +83,7 @@ async function show(form: HTMLFormElement, part: string, address: string, asked:
   }
 }
 
-/** Shows problems beside their fields as another copy of the page does. */
+/** Copies problems from another copy of the page to the fields. */
 function takeProblems(form: HTMLFormElement, page: Document): void {
   for (const old of form.querySelectorAll(".error[id^=e-], [data-misplaced]")) old.remove();
   for (const field of form.querySelectorAll<HTMLElement>(".wrong")) field.classList.remove("wrong");
@@ -102,12 +101,12 @@ function takeProblems(form: HTMLFormElement, page: Document): void {
   if (misplaced) form.querySelector("textarea[name=document]")?.closest(".field")?.before(misplaced);
 }
 
-/** The group of choices that a problem is with, by its own name. */
+/** The group of choices that a problem concerns. */
 function groupOf(form: HTMLFormElement, error: Element): Element | null | undefined {
   return form.querySelector(`input[name="${CSS.escape(error.id.slice(2))}"]`)?.closest("fieldset");
 }
 
-/** Asks before typed rules are lost. */
+/** Asks before the page is left with unsaved rules. */
 function leaveWithCare(form: HTMLFormElement): void {
   let typed = false;
   form.addEventListener("input", () => (typed = true));

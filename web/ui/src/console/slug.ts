@@ -1,6 +1,6 @@
 const longest = 63; // characters
 
-/** A slug that a title suggests, empty for none. The server proposes the same (web/console/format/read.go). */
+/** Proposes a slug for a title, or "". The server proposes the same (web/console/format/read.go). */
 export function slugOf(title: string): string {
   return title
     .normalize("NFKD")

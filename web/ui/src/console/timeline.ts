@@ -7,18 +7,18 @@ import { dateTime, dayMonth, timeOfDay } from "./times.ts";
 import { atOnce, blocks, bounds, markStep, positionOf, snap, summary, wholeView, zoom, type Handle, type View } from "./windows.ts";
 
 const svgSpace = "http://www.w3.org/2000/svg";
-const height = 64; // of the drawing, in pixels
+const height = 64; // pixels of the drawing
 const fallbackWidth = 600;
-const nameWidth = 56; // of a handle's name, about
+const nameWidth = 56; // approximate pixels of a handle's name
 
-/** How a timeline is connected with a form. */
+/** The connection of a timeline to a form. */
 export interface Connection {
   plan(): Plan;
   /** Whether it opens when it is published. */
   readonly isAtOnce: boolean;
-  /** The handles that may be moved, with their names. */
+  /** The movable handles, with their names. */
   handles(): { handle: Handle; name: string }[];
-  /** Nothing before it may be moved. */
+  /** Handles before it cannot be moved. */
   earliest: number;
   move(handle: Handle, time: number): void;
 }
@@ -95,7 +95,7 @@ export class Timeline {
     return this.#width / (to - from);
   }
 
-  /** Times below the drawing, as far apart as they need. */
+  /** The times below the drawing, with sufficient distance. */
   #drawScale(view: View): void {
     const step = markStep(view, this.#width, 68);
     const zone = new Date(view.from).getTimezoneOffset() * 60_000;
@@ -120,7 +120,7 @@ export class Timeline {
         this.#handles.delete(handle);
       }
     }
-    const named: number[] = []; // where names stand
+    const named: number[] = []; // positions of names
     for (const { handle, name } of wanted) {
       const button = this.#handles.get(handle) ?? this.#addHandle(handle);
       const time = positionOf(plan, handle);
@@ -142,7 +142,7 @@ export class Timeline {
     }
   }
 
-  /** The handles to show: what moves with the start has none of its own, unless it is in use. */
+  /** The visible handles: a boundary that moves with the start has none unless it is in use. */
   #shown(plan: Plan): { handle: Handle; name: string }[] {
     const all = this.#form.handles();
     if (!all.some(({ handle }) => handle === "starts")) return all;
@@ -186,7 +186,7 @@ export class Timeline {
     event.preventDefault();
   }
 
-  /** Follows a pointer until it is lifted. The view stays as it is meanwhile. */
+  /** Follows a pointer until it is released. The view does not change meanwhile. */
   #drag(event: PointerEvent, handle: Handle, button: HTMLButtonElement): void {
     if (event.button !== 0) return;
     const plan = this.#form.plan();

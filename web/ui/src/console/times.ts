@@ -1,5 +1,5 @@
-// The one way in which pages write moments: in the browser's time zone, as the
-// server writes them in UTC (web/console/format/moment.go).
+// Writes moments in the browser's time zone, in the format in which the server writes them in UTC
+// (web/console/format/moment.go).
 
 export const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
@@ -11,7 +11,7 @@ export function timeOfDay(at: Date): string {
   return `${two(at.getHours())}:${two(at.getMinutes())}${seconds === 0 ? "" : `:${two(seconds)}`}`;
 }
 
-/** Writes a time of day with its second, for what changes every second. */
+/** Writes a time of day with seconds. */
 export function clockTime(at: Date): string {
   return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }

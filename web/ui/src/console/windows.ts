@@ -1,5 +1,5 @@
-// The arithmetic of the editor's timeline: where windows lie, and what moves
-// together when a boundary is moved. No elements here.
+// The arithmetic of the editor's timeline: the positions of windows, and what moves together. It does not use
+// the DOM.
 import { never, Schedule, type WindowRule } from "../check/schedule.ts";
 import { isPlan, type Plan } from "./outline.ts";
 import { writeLength, writeNumber } from "./lengths.ts";
@@ -8,17 +8,17 @@ import { writeLength, writeNumber } from "./lengths.ts";
 export const minLength = 100;
 export const maxLength = 31 * 24 * 3_600_000;
 
-/** What can be moved: a rule is given by its index, from 1. */
+/** A movable boundary. A rule is given by its index, from 1. */
 export type Handle = "opens" | "starts" | "closes" | number;
 
-/** Where a handle of a plan is. */
+/** The position of a handle. */
 export function positionOf(plan: Plan, handle: Handle): number {
   if (handle === "opens") return plan.rules[0]!.from;
   if (handle === "starts" || handle === "closes") return plan[handle];
   return plan.rules[handle]!.from;
 }
 
-/** Between which moments a handle may be moved; nothing that is fixed before `earliest` is passed. */
+/** The moments between which a handle can move. It cannot pass `earliest`. */
 export function bounds(plan: Plan, handle: Handle, earliest = 0): [least: number, most: number] {
   const { starts, closes, rules } = plan;
   const opens = rules[0]!.from;
@@ -38,7 +38,7 @@ export function bounds(plan: Plan, handle: Handle, earliest = 0): [least: number
   return [Math.max(rules[handle - 1]!.from + minLength, earliest), (rules[handle + 1]?.from ?? closes) - minLength];
 }
 
-/** The rule that begins when people are let in first, and moves with that; -1 for none. */
+/** The rule that begins at the start and moves with it; -1: none. */
 function coupled({ starts, rules }: Plan): number {
   return rules.findIndex(({ from }, i) => i > 0 && from === starts);
 }
@@ -85,7 +85,7 @@ export function typed(plan: Plan, handle: Handle, time: number, earliest = 0): P
   return undefined;
 }
 
-/** The whole plan at another time. */
+/** The whole plan, moved. */
 function shift({ starts, closes, rules }: Plan, by: number): Plan | undefined {
   const moved = {
     starts: starts + by,
@@ -95,18 +95,18 @@ function shift({ starts, closes, rules }: Plan, by: number): Plan | undefined {
   return isPlan(moved) ? moved : undefined;
 }
 
-/** How long a rule holds. */
+/** The duration of a rule. */
 function gap({ rules, closes }: Plan, i: number): number {
   return (rules[i + 1]?.from ?? closes) - rules[i]!.from;
 }
 
-/** What a timeline shows. */
+/** The visible range of a timeline. */
 export interface View {
   from: number;
   to: number;
 }
 
-/** The view in which everything that was decided can be seen. */
+/** The view that shows all boundaries. */
 export function wholeView({ starts, closes, rules }: Plan): View {
   const opens = rules[0]!.from;
   const last = rules.at(-1)!;
@@ -117,25 +117,25 @@ export function wholeView({ starts, closes, rules }: Plan): View {
   return { from: opens - margin, to: to + margin };
 }
 
-/** The view a factor wider or narrower, with one moment where it was. */
+/** The view zoomed by a factor around a moment. */
 export function zoom({ from, to }: View, factor: number, around: number): View {
   const span = Math.min(Math.max((to - from) * factor, 2000), 400 * 24 * 3_600_000);
   const share = Math.min(Math.max((around - from) / (to - from), 0), 1);
   return { from: around - share * span, to: around + (1 - share) * span };
 }
 
-/** A block of a drawing, in pixels: a window, or many that are too short to be told apart. */
+/** A block of a drawing, in pixels: a window, or several that are too short to distinguish. */
 export interface Block {
   x: number;
   width: number;
   many: boolean;
-  odd: boolean; // of two neighbours one is
+  odd: boolean; // alternates between neighbours
   late: boolean; // begins at the start or after it
 }
 
 const leastBlock = 3; // pixels
 
-/** The windows in a view of so many pixels. */
+/** The windows in a view with that many pixels. */
 export function blocks(plan: Plan, { from, to }: View, width: number): Block[] {
   const schedule = new Schedule(plan.rules, plan.closes);
   const scale = width / (to - from);
@@ -159,24 +159,24 @@ export function blocks(plan: Plan, { from, to }: View, width: number): Block[] {
 
 const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2419200];
 
-/** The step, in milliseconds, of marks that are at least so many pixels apart. */
+/** The step, in milliseconds, of marks with that minimum distance in pixels. */
 export function markStep({ from, to }: View, width: number, apart: number): number {
   const wanted = ((to - from) / width) * apart;
   return (steps.find((s) => s * 1000 >= wanted) ?? steps.at(-1)!) * 1000;
 }
 
-/** To what a dragged handle snaps: a tenth of what a finger can tell apart. */
+/** The step of a dragged handle: a tenth of what a finger can distinguish. */
 export function snap(time: number, view: View, width: number): number {
   const step = Math.max(markStep(view, width, 2), 1000);
   return Math.round(time / step) * step;
 }
 
-/** Said of a room that opens when it is published: its windows have no times yet. */
-export const atOnce = "It opens when it is published. Say when it opens to see its windows.";
+/** The outline of a room that opens when it is published: its windows have no times yet. */
+export const atOnce = "It opens when it is published. Enter an opening time to see its windows.";
 
-/** Says how many windows there are, in a sentence. */
+/** Describes the number of windows in a sentence. */
 export function summary(plan: Plan): string {
-  if (!isPlan(plan)) return "The timeline cannot be drawn yet: see the messages beside the fields.";
+  if (!isPlan(plan)) return "The timeline cannot be drawn yet: see the problems at the fields.";
   const parts = plan.rules.map(({ length }, i) => {
     const n = Math.ceil(gap(plan, i) / length);
     const last = i === plan.rules.length - 1 && plan.closes === never;
@@ -193,5 +193,5 @@ function total(plan: Plan): string {
   return writeNumber(plan.rules.reduce((sum, { length }, i) => sum + Math.ceil(gap(plan, i) / length), 0));
 }
 
-/** A rule as the editor has it. */
+/** A rule in the editor. */
 export type { Plan, WindowRule };

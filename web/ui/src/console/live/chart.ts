@@ -3,7 +3,7 @@ import uPlot from "uplot";
 import { timeOfDay } from "../times.ts";
 import { decimal, number } from "./words.ts";
 
-/** A line of a chart: its name, a variable of the colours, and whether it is a mark to measure by. */
+/** A line of a chart: its name, its colour variable, and whether it is a target or limit. */
 export interface Line {
   name: string;
   color: string;
@@ -50,8 +50,8 @@ export class Chart {
     const latest = known.at(-1);
     let most = 0;
     for (const value of known) most = Math.max(most, value);
-    const text = this.#unit === "" ? number : decimal; // people are whole
-    this.#caption.textContent = latest === undefined ? "Nothing yet" : `Latest ${text(latest)}${this.#unit}; at most ${text(most)}`;
+    const text = this.#unit === "" ? number : decimal; // visitors are whole numbers
+    this.#caption.textContent = latest === undefined ? "No data yet" : `Latest ${text(latest)}${this.#unit}; at most ${text(most)}`;
   }
 
   #fit(): void {
@@ -80,7 +80,7 @@ export class Chart {
           label: name,
           stroke: color(variable),
           width: isMark ? 1.5 : 2,
-          // What was asked for holds until the next change: steps, not slopes.
+          // A target applies until its next change: steps, not slopes.
           ...(isMark ? { dash: [6, 4], paths: uPlot.paths.stepped!({ align: 1 }) } : {}),
           ...(i === 0 ? { fill: color("--band") } : {}),
           points: { show: false },
@@ -91,7 +91,7 @@ export class Chart {
   }
 }
 
-/** Writes a large number in few letters: 1.5k, 200k, 3M. */
+/** Abbreviates a large number: 1.5k, 200k, 3M. */
 export function short(value: number): string {
   for (const [unit, name] of [
     [1e6, "M"],

@@ -6,10 +6,10 @@ import { confirmActs } from "../confirm.ts";
 import { clockTime, dateTime, timeOfDay } from "../times.ts";
 import { bytesize, decimal, noShowLevel, number, say, spoken, states, until } from "./words.ts";
 
-/** How often the page speaks at most, in milliseconds. */
+/** The minimum time between announcements, in milliseconds. */
 const speakEvery = 30_000;
 
-/** Keeps the dashboard of a room as the room is. */
+/** Keeps the dashboard of a room up to date. */
 export function dashboard(root: HTMLElement): void {
   const url = root.dataset.live ?? "";
   const past = new Past();
@@ -47,7 +47,7 @@ function fill(root: ParentNode, figures: Figures): void {
   for (const place of root.querySelectorAll<HTMLElement>("[data-figure]")) set(place, figures);
 }
 
-/** Writes the state, what to look at, and the time until what comes next. */
+/** Writes the state, the warnings and the countdowns. */
 function fillState(root: ParentNode, f: Figures): void {
   const badge = document.querySelector<HTMLElement>("h1 [data-phase]");
   const [word, className] = states[f.phase] ?? [f.phase, ""];
@@ -75,7 +75,7 @@ function fillState(root: ParentNode, f: Figures): void {
   countDown(root, f);
 }
 
-/** The server's clock and this one's, to count down between two looks. */
+/** The clocks of the server and the browser, for countdowns between two samples. */
 const seenAt = new WeakMap<Figures, number>();
 
 function countDown(root: ParentNode, f: Figures): void {
@@ -100,7 +100,7 @@ function countDown(root: ParentNode, f: Figures): void {
   }
 }
 
-/** A moment without its date, if that is today's. */
+/** A moment, without the date if it is today. */
 function shortly(at: Date, now: Date): string {
   return at.toDateString() === now.toDateString() ? timeOfDay(at) : dateTime(at);
 }
@@ -109,7 +109,7 @@ function write(place: Element, text: string): void {
   if (place.textContent !== text) place.textContent = text;
 }
 
-/** Returns what exchanges the buttons when another person has paused, resumed or ended the room. */
+/** Returns a function that replaces the buttons when another person has paused, resumed or ended the room. */
 function controlsOf(root: HTMLElement): (phase: string) => void {
   let shown = document.querySelector<HTMLElement>("h1 [data-phase]")?.dataset.phase;
   return (phase) => {
@@ -122,7 +122,7 @@ function controlsOf(root: HTMLElement): (phase: string) => void {
 
 async function exchangeControls(root: HTMLElement): Promise<void> {
   const answer = await fetch(location.pathname, { headers: { accept: "text/html" } }).catch(() => undefined);
-  if (!answer?.ok || answer.redirected) return; // the feed says why
+  if (!answer?.ok || answer.redirected) return; // the feed reports why
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   document.querySelector(".frozen-bar")?.remove();
   const frozen = page.querySelector(".frozen-bar");
@@ -176,7 +176,7 @@ function fillTables(root: ParentNode, f: Figures): void {
   );
 }
 
-/** Writes the rows of a table, without touching the cells that stay. */
+/** Writes the rows of a table, without touching unchanged cells. */
 function rows(root: ParentNode, name: string, cells: (string | number)[][], grouped: number[], right: number[]): void {
   const body = root.querySelector<HTMLTableSectionElement>(`[data-rows=${name}]`);
   if (!body) return;
@@ -192,7 +192,7 @@ function rows(root: ParentNode, name: string, cells: (string | number)[][], grou
   });
 }
 
-/** Writes the table of minutes while somebody looks at it. */
+/** Writes the table of minutes while it is open. */
 function fillMinutes(root: ParentNode, past: Past): void {
   const details = root.querySelector<HTMLDetailsElement>("[data-minutes]");
   const body = details?.querySelector("tbody");
@@ -209,7 +209,7 @@ function fillMinutes(root: ParentNode, past: Past): void {
   );
 }
 
-/** Prepares the charts, and returns what draws them. */
+/** Prepares the charts, and returns the function that draws them. */
 function charts(root: ParentNode, past: Past): () => void {
   const place = root.querySelector<HTMLElement>("[data-charts]");
   if (!place) return () => {};
@@ -227,7 +227,7 @@ function charts(root: ParentNode, past: Past): () => void {
   };
 }
 
-/** Returns what makes the chart of a name, where the page has a place for it. */
+/** Returns a function that creates a named chart if the page has a place for it. */
 export function chartMaker(place: ParentNode) {
   return (name: string, lines: ConstructorParameters<typeof Chart>[1], unit: string): Chart | undefined => {
     const figure = place.querySelector<HTMLElement>(`[data-chart=${name}]`);
@@ -235,7 +235,7 @@ export function chartMaker(place: ParentNode) {
   };
 }
 
-/** Speaks to those who listen to the page, not too often. */
+/** Announces the state to screen readers, not too often. */
 function speaker(root: ParentNode): (f: Figures) => void {
   const place = root.querySelector<HTMLElement>("[data-speak]");
   let spokeAt = Date.now();
@@ -247,19 +247,19 @@ function speaker(root: ParentNode): (f: Figures) => void {
   };
 }
 
-/** Says how old the figures are, and greys those that are. */
+/** Shows the age of the figures, and greys stale ones. */
 function tell(root: HTMLElement, state: State, latest: Figures | undefined): void {
   const place = root.querySelector<HTMLElement>("[data-state]");
   const isOld = state.is !== "live" && state.is !== "connecting";
   for (const part of root.querySelectorAll("[data-fades], [data-charts]")) part.classList.toggle("stale", isOld);
   if (!place) return;
-  const asOf = latest ? `Figures are of ${clockTime(new Date(latest.at))}. ` : "";
+  const asOf = latest ? `Figures as of ${clockTime(new Date(latest.at))}. ` : "";
   place.classList.toggle("error", isOld && state.is !== "hidden");
   place.textContent = words(state, asOf);
   if (state.is === "refused") {
     const again = document.createElement("a");
     again.href = location.pathname;
-    again.textContent = "Load the page again";
+    again.textContent = "Reload the page";
     place.append(" ", again);
   }
 }
@@ -277,6 +277,6 @@ function words(state: State, asOf: string): string {
     case "waiting":
       return `${asOf}The connection is lost. Next attempt at ${clockTime(new Date(state.until))}.`;
     case "refused":
-      return `${asOf}${state.status === 401 ? "You are not signed in any more." : "You may not see this room any more."}`;
+      return `${asOf}${state.status === 401 ? "You are no longer signed in." : "You can no longer view this room."}`;
   }
 }

@@ -1,22 +1,22 @@
 import { browserTimers, type Timers } from "../../page/poll.ts";
 
-/** What is heard of a stream. */
+/** The events of a stream. */
 export interface Hearing {
   past(text: string): void;
   figures(text: string): void;
   failed(): void;
 }
 
-/** How the figures on the page are. */
+/** The state of the figures on the page. */
 export type State =
   | { is: "connecting" | "live" | "hidden" }
-  | { is: "stale"; since: number } // the stream is open, and nothing comes
+  | { is: "stale"; since: number } // the stream is open, but silent
   | { is: "waiting"; until: number } // for the next attempt
-  | { is: "refused"; status: number }; // for good
+  | { is: "refused"; status: number }; // permanently
 
 const staleAfter = 5_000;
 const longest = 30_000;
-/** How long a page may be out of sight before its stream is closed. */
+/** How long a page may be hidden before its stream is closed. */
 const hiddenAfter = 5_000;
 
 /**
@@ -26,7 +26,7 @@ const hiddenAfter = 5_000;
  */
 export class Feed {
   readonly #open: (hearing: Hearing) => { close(): void };
-  readonly #ask: () => Promise<number>; // the status that the stream would get, 0 for no answer
+  readonly #ask: () => Promise<number>; // the status that the stream would get; 0: no answer
   readonly #hear: Pick<Hearing, "past" | "figures">;
   readonly #tell: (state: State) => void;
   readonly #timers: Timers;
@@ -66,7 +66,7 @@ export class Feed {
     this.#stream = stream;
   }
 
-  /** The page went out of sight, or came back. */
+  /** The page was hidden or shown. */
   show(isVisible: boolean): void {
     if (this.#hiding !== undefined) this.#timers.clear(this.#hiding);
     this.#hiding = undefined;
@@ -99,7 +99,7 @@ export class Feed {
   async #fail(): Promise<void> {
     this.#close();
     this.#cancel();
-    const status = this.#failures === 0 ? 204 : await this.#ask(); // the first time it is the stream's end, most likely
+    const status = this.#failures === 0 ? 204 : await this.#ask(); // the first time, the stream has probably reached its maximum length
     if (this.#stream || this.#isHidden) return;
     if (status === 401 || status === 403 || status === 404) {
       this.#isOver = true;
@@ -133,7 +133,7 @@ export function openStream(url: string): (hearing: Hearing) => { close(): void }
   };
 }
 
-/** Asks what the server would say to a stream. */
+/** Requests the status that a stream would get. */
 export function askStatus(url: string): () => Promise<number> {
   return async () => {
     try {

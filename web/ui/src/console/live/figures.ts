@@ -1,4 +1,4 @@
-// What the server sends of a room: see console/live/figures.go.
+// The figures of a room: see console/live/figures.go.
 
 export interface Figures {
   at: string;
@@ -23,13 +23,13 @@ export interface Figures {
   nodes: { name: string; version: string; self: boolean; lost: boolean; healthy: boolean; started: string; rooms: number; heap: number; refused: Record<string, number> }[];
 }
 
-/** When something is expected. */
+/** The expected time of something. */
 export interface Span {
   earliest: string;
   latest: string;
 }
 
-/** The latest minutes, a value a second in each list; at is in seconds. */
+/** The latest minutes, with a value per second in each list; at is in seconds. */
 export interface Series {
   at: number[];
   arrivals: number[];
@@ -52,7 +52,7 @@ export interface Minute {
   paused: boolean;
 }
 
-/** Returns the value at a path such as "outflow.minute"; the whole for "". */
+/** Returns the value at a path such as "outflow.minute"; "" is the whole. */
 export function valueAt(figures: object, path: string): unknown {
   let value: unknown = figures;
   for (const name of path ? path.split(".") : []) {

@@ -2,7 +2,7 @@ import { chartMaker } from "./dashboard.ts";
 import type { Minute } from "./figures.ts";
 import { ofMinutes } from "./past.ts";
 
-/** Draws the history of a room. Its tables are on the page, and to keep. */
+/** Draws the history of a room. */
 export async function history(place: HTMLElement): Promise<void> {
   const state = document.querySelector<HTMLElement>("[data-history-state]");
   try {

@@ -1,5 +1,5 @@
-// The script of a room's dashboard and of its history, apart from that of the
-// other pages for the charts that it brings.
+// The script of the dashboard and the history. It is separate from that of the other pages because it has
+// charts.
 import { dashboard } from "./dashboard.ts";
 import { history } from "./history.ts";
 

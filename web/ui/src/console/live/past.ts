@@ -1,17 +1,17 @@
 import type { Figures, Minute, Series } from "./figures.ts";
 
-/** How much is shown, in seconds. */
+/** The time span of the charts, in seconds. */
 const kept = 15 * 60;
 
-/** What charts show: lists of equal length, the first of seconds since the Unix epoch. */
+/** The data of charts: lists of equal length, the first in seconds since the Unix epoch. */
 export interface Columns {
   at: number[];
   arrivals: (number | null)[];
   waiting: number[];
   admitted: (number | null)[];
   active: number[];
-  target: number[]; // as it was then, 0 in a pause
-  limit: (number | null)[]; // as it was then
+  target: number[]; // at that time; 0 during a pause
+  limit: (number | null)[]; // at that time
 }
 
 /** Reports whether calls are stopped in a phase. */
@@ -26,9 +26,9 @@ export class Past implements Columns {
   active: number[] = [];
   target: number[] = [];
   limit: (number | null)[] = [];
-  #arrivals: number | undefined; // so far, as of the latest second
+  #arrivals: number | undefined; // total at the latest second
 
-  /** Begins anew with what the server has. */
+  /** Starts again with the server's data. */
   take(series: Series): void {
     this.at = [...series.at];
     this.arrivals = [...series.arrivals];
@@ -59,7 +59,7 @@ export class Past implements Columns {
     if (old > 0) for (const list of [this.at, this.arrivals, this.waiting, this.admitted, this.active, this.target, this.limit]) list.splice(0, old);
   }
 
-  /** Sums up whole minutes, the latest first. */
+  /** Sums up whole minutes, latest first. */
   minutes(): { at: number; arrivals: number; waiting: number; admitted: number | null; active: number }[] {
     const rows = new Map<number, { rates: number[]; last: number }>();
     this.at.forEach((at, i) => {
@@ -82,7 +82,7 @@ export class Past implements Columns {
   }
 }
 
-/** Turns a history into rates a minute. Between two steps nothing changed, or nobody looked. */
+/** Converts a history into rates per minute. Between two steps nothing changed, or no server was running. */
 export function ofMinutes(list: readonly Minute[]): Columns {
   const columns = { at: [], arrivals: [], waiting: [], admitted: [], active: [], target: [], limit: [] } as Columns;
   let before: Minute | undefined;

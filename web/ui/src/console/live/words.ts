@@ -9,13 +9,13 @@ export function number(n: number): string {
   return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** Writes a figure with one decimal, without if it is large: 12.5, 1,235. */
+/** Writes a number with one decimal, or none if it is large: 12.5, 1,235. */
 export function decimal(n: number | null): string {
   if (n === null) return dash;
   return Math.abs(n) >= 99.95 ? number(Math.round(n)) : n.toFixed(1);
 }
 
-/** Writes a share of one: 12.5 %. */
+/** Writes a fraction as a percentage: 12.5 %. */
 export function percent(n: number | null): string {
   return n === null ? dash : `${(n * 100).toFixed(1)} %`;
 }
@@ -24,7 +24,7 @@ export function bytesize(n: number): string {
   return `${number(Math.floor((n + 2 ** 19) / 2 ** 20))} MiB`;
 }
 
-/** Writes seconds as people say them: 0.4 s, 12 s, 3 min, 2.0 h. */
+/** Writes seconds in one unit: 0.4 s, 12 s, 3 min, 2.0 h. */
 export function span(seconds: number | null): string {
   if (seconds === null) return dash;
   if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
@@ -33,7 +33,7 @@ export function span(seconds: number | null): string {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
-/** Says when something is expected, in whole minutes that are the coarser the further away they are. */
+/** Describes when something is expected. The further away it is, the coarser the description. */
 function spanAhead(at: string, { earliest, latest }: Span): string {
   const minutes = (moment: string): number => (Date.parse(moment) - Date.parse(at)) / 60_000;
   const last = minutes(latest);
@@ -45,12 +45,12 @@ function spanAhead(at: string, { earliest, latest }: Span): string {
   return `in ${from} to ${to} min`;
 }
 
-/** Says when a visitor who joins now is called. */
+/** Describes when a visitor who joins now will be called. */
 export function turn({ at, joining }: Pick<Figures, "at" | "joining">): string {
   return joining ? spanAhead(at, joining) : dash;
 }
 
-/** Says when everyone now in line is called. */
+/** Describes when everyone who is now in line will be called. */
 export function emptied({ at, phase, waiting, next }: Pick<Figures, "at" | "phase" | "waiting" | "next">): string {
   if (waiting === 0) return "no line";
   if (phase === "paused" || phase === "claims-frozen") return "not while stopped";
@@ -79,7 +79,7 @@ export const states: Record<string, readonly [word: string, className: string]> 
   ended: ["ended", ""],
 };
 
-/** Says how serious the share of no-shows is: "", "warn" or "bad". */
+/** Returns the level of the no-show rate: "", "warn" or "bad". */
 export function noShowLevel({ recent, overall }: Figures["no_show_rate"]): string {
   const share = recent ?? overall ?? 0;
   return share < 0.25 ? "" : share < 0.5 ? "warn" : "bad";
@@ -113,7 +113,7 @@ export function say(value: unknown, form: string | undefined): string {
   return String(value ?? dash);
 }
 
-/** Says in a sentence how the room does, for those who listen to the page. */
+/** Describes the state of the room in a sentence, for screen readers. */
 export function spoken(f: Figures): string {
   const parts = [`${number(f.waiting)} in line`, `${decimal(f.arrival_rate)} arrivals per second`];
   if (f.outflow.minute !== null) parts.push(`${decimal(f.outflow.minute)} let in per minute of ${number(f.outflow.per_minute)}`);
