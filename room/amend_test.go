@@ -10,7 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 // TestAmend changes each field, alone and together.
@@ -116,7 +118,7 @@ func TestAmendRefused(t *testing.T) {
 			t.Errorf("%s: %d amendments are in the transcript", name, n)
 		}
 	}
-	if record, err := rs.Options.Rooms.Get(t.Context(), r.Slug); err != nil || record.Title != before.Title {
+	if record, err := rs.Store.Get(t.Context(), r.Slug); err != nil || record.Title != before.Title {
 		t.Errorf("stored title %q, %v", record.Title, err)
 	}
 	auditRoom(t, r)
@@ -144,9 +146,9 @@ func TestExtend(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := r.Snapshot()
-			open, ok := s.schedule.At(fromTime(closes) - 1)
-			next, okNext := s.schedule.At(fromTime(closes))
-			if !ok || !okNext || open.To != fromTime(closes) || next.From != open.To || next.Index != open.Index+1 || !s.Closes.Equal(later) {
+			open, ok := s.schedule.At(millis.Of(closes) - 1)
+			next, okNext := s.schedule.At(millis.Of(closes))
+			if !ok || !okNext || open.To != millis.Of(closes) || next.From != open.To || next.Index != open.Index+1 || !s.Closes.Equal(later) {
 				t.Errorf("the open window is %+v, then %+v", open, next)
 			}
 			auditRoom(t, r)
@@ -212,16 +214,19 @@ func TestPauseAndEnd(t *testing.T) {
 func TestTitleOfBefore(t *testing.T) {
 	t.Parallel()
 	r := create(t, node(t, pgtest.URL(t), newMaster(t)), Config{Slug: "named", Title: "Old"})
-	before, title := r.title.Load(), "New"
+	before, title := r.details.Known(), "New"
 	if err := r.Amend(t.Context(), Amendment{Title: &title}); err != nil {
 		t.Fatal(err)
 	}
-	r.takeTitle(before, "Old")
-	r.takeTitle(before, "Older")
+	for _, stored := range []string{"Old", "Older"} {
+		if err := r.details.Take(t.Context(), before, &pgroom.Room{Title: stored}); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if got := r.Config().Title; got != title {
 		t.Errorf("title %q, want %q", got, title)
 	}
-	if err := r.texts.SetTitle(t.Context(), r.ID, "Newest"); err != nil { // as another node would
+	if err := r.details.store.SetTitle(t.Context(), r.ID, "Newest"); err != nil { // as another node would
 		t.Fatal(err)
 	}
 	eventually(t, "the title of another node is shown", func() bool { return r.Snapshot().Title == "Newest" })

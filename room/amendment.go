@@ -10,6 +10,8 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/internal/millis"
+	"github.com/proofline/proofline/room/projection"
 	"github.com/proofline/proofline/room/setting"
 )
 
@@ -87,7 +89,7 @@ func (a Amendment) windowProblems() invalid.List {
 	if len(list) > 0 || len(a.Windows) == 0 {
 		return list
 	}
-	p := fairness.Policy{Windows: windowRules(a.Windows), Opens: fromTime(*a.Windows[0].From),
+	p := fairness.Policy{Windows: windowRules(a.Windows), Opens: millis.Of(*a.Windows[0].From),
 		Closes: closing(a.Closes)}
 	for _, problem := range p.Problems() {
 		if strings.HasPrefix(problem.Field, "windows") {
@@ -102,19 +104,23 @@ func (r *Room) Check(a Amendment) error {
 	if err := append(a.problems(), a.Message.untimely(r.Now())...).Err(); err != nil {
 		return err
 	}
-	now := fromTime(r.Now())
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	if r.live.Ended() {
+	var err error
+	r.view.Read(func(p *projection.Projection, _ uint64) { err = a.check(p, max(millis.Of(r.Now()), p.Now())) })
+	return err
+}
+
+// check tries the amendment on a room with the same schedule and no visitors.
+func (a Amendment) check(p *projection.Projection, now fairness.Time) error {
+	if p.Ended() {
 		return nil // Amend reports that
 	}
-	policy := *r.live.Policy()
-	policy.Windows, policy.Closes = r.live.Schedule().Rules(), r.live.Schedule().Closes()
-	var trial fairness.State // a room with this schedule and no visitors
+	policy := *p.Policy()
+	policy.Windows, policy.Closes = p.Schedule().Rules(), p.Schedule().Closes()
+	var trial fairness.State
 	if trial.Apply(&fairness.Room{Policy: policy}, nil) != nil {
 		return nil // more window rules than a new room may have: Amend decides
 	}
-	for _, e := range a.entries(max(now, r.live.Now()), r.live.State, [fairness.HashSize]byte{}) {
+	for _, e := range a.entries(now, p.State, [fairness.HashSize]byte{}) {
 		if v, ok := errors.AsType[*fairness.Violation](trial.Apply(e, nil)); ok {
 			return refusal(v)
 		}
@@ -145,7 +151,7 @@ func (a Amendment) schedule(now fairness.Time, s *fairness.State) *fairness.Amen
 	e := &fairness.Amend{Time: now, Change: fairness.ChangeWindows, Closes: s.Schedule().Closes(),
 		Windows: windowRules(a.Windows)}
 	if a.Closes != nil {
-		e.Closes = fromTime(*a.Closes)
+		e.Closes = millis.Of(*a.Closes)
 	}
 	open, ok := s.Schedule().At(now)
 	isLast := ok && open.To == s.Schedule().Closes() && open.To < e.Closes

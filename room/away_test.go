@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/session"
 )
 
 // TestAway asks for what goes to the database at once, after that was killed and
@@ -25,8 +26,8 @@ func TestAway(t *testing.T) {
 		return err
 	}
 	for name, ask := range map[string]func() error{
-		"touch":        func() error { _, err := r.Touch(t.Context(), pass.Token); return err },
-		"release":      func() error { _, err := r.Release(t.Context(), pass.Token); return err },
+		"touch":        func() error { _, err := r.Sessions.Touch(t.Context(), pass.Token); return err },
+		"release":      func() error { _, err := r.Sessions.Release(t.Context(), pass.Token); return err },
 		"join again":   again,
 		"receipt":      func() error { _, err := r.Receipt(t.Context(), v.ticket); return err },
 		"checkpoint":   func() error { _, err := r.Checkpoint(t.Context()); return err },
@@ -36,7 +37,7 @@ func TestAway(t *testing.T) {
 			t.Errorf("%s: %v, want it to say that the database is away", name, err)
 		}
 	}
-	if IsAway(nil) || IsAway(context.Canceled) || IsAway(ErrPass) || IsAway(errors.New("any")) {
+	if IsAway(nil) || IsAway(context.Canceled) || IsAway(session.ErrPass) || IsAway(errors.New("any")) {
 		t.Error("other errors count as a database that is away")
 	}
 	server.Restart()

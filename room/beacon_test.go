@@ -8,6 +8,7 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon"
+	"github.com/proofline/proofline/room/evidence"
 )
 
 // reach is a [Reach] whose relays are there or not.
@@ -24,7 +25,7 @@ func (r *reach) Err() error                  { return r.err }
 func TestBeaconByDefault(t *testing.T) {
 	t.Parallel()
 	relays := &reach{}
-	o := &Options{Chains: []Chain{{Chain: beacon.Quicknet(), Reach: relays}}}
+	o := &Options{Chains: []evidence.Chain{{Chain: beacon.Quicknet(), Reach: relays}}}
 	policyOf := func(chosen string) (fairness.Policy, string) {
 		var p fairness.Policy
 		c := Config{Slug: "sale", Beacon: chosen}

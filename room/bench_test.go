@@ -10,6 +10,7 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/safetynet"
 )
 
 // BenchmarkJoin is durable joins with receipts, 400 at a time, without HTTP.
@@ -60,7 +61,7 @@ func BenchmarkReplay(b *testing.B) {
 	wg.Wait()
 	b.ReportAllocs()
 	b.ResetTimer()
-	if err := r.reload(b.Context()); err != nil {
+	if err := r.sequencer.Load(b.Context()); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -74,8 +75,8 @@ func BenchmarkReport(b *testing.B) {
 			r, err := node(b, pgtest.URL(b), newMaster(b)).Create(b.Context(), Config{
 				Slug: "report", Session: span(time.Hour), Outflow: Outflow{PerMinute: 600_000}, Windows: []WindowRule{{Length: Duration(24 * time.Hour)}},
 			})
-			for began := 0; began < live && err == nil; began += MaxTold {
-				_, err = r.Report(b.Context(), Report{Node: uuid.New(), Shares: true, Started: newIDs(MaxTold)})
+			for began := 0; began < live && err == nil; began += safetynet.MaxSessions {
+				_, err = r.SafetyNet.Report(b.Context(), safetynet.Report{Node: uuid.New(), Shares: true, Started: newIDs(safetynet.MaxSessions)})
 			}
 			if err != nil {
 				b.Fatal(err)
@@ -87,7 +88,7 @@ func BenchmarkReport(b *testing.B) {
 				node := uuid.New()
 				for active := newIDs(17); pb.Next(); {
 					started := newIDs(17)
-					if _, err := r.Report(b.Context(), Report{Node: node, Shares: true, Started: started, Active: active}); err != nil {
+					if _, err := r.SafetyNet.Report(b.Context(), safetynet.Report{Node: node, Shares: true, Started: started, Active: active}); err != nil {
 						b.Error(err)
 						return
 					}

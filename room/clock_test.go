@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/millis"
+	"github.com/proofline/proofline/room/clock"
 	"github.com/proofline/proofline/room/keys"
 )
 
@@ -45,7 +47,7 @@ func TestClockJump(t *testing.T) {
 			t.Fatal(err)
 		}
 		slowest = max(slowest, time.Since(asked))
-		if off := time.Until(timeOf(j.Joined)).Abs(); off > time.Minute {
+		if off := time.Until(millis.Time(j.Joined)).Abs(); off > time.Minute {
 			t.Fatalf("join %d is recorded %s from now", i, off)
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -59,8 +61,8 @@ func TestClockJump(t *testing.T) {
 			t.Errorf("a node goes by %s", rs.clock.Now())
 		}
 	}
-	if _, err := rooms[0].Touch(t.Context(), "any"); !errors.Is(err, ErrClock) {
-		t.Errorf("a touch: %v, want ErrClock", err)
+	if _, err := rooms[0].Sessions.Touch(t.Context(), "any"); !errors.Is(err, clock.ErrStep) {
+		t.Errorf("a touch: %v, want clock.ErrStep", err)
 	}
 	d.Pass(-time.Hour)
 	for _, rs := range nodes {
@@ -86,8 +88,8 @@ func TestClockConfirmed(t *testing.T) {
 		eventually(t, "the jump is taken", func() bool { return rs.Health().Step == 0 && isAhead(rs, time.Hour) })
 	}
 	j, err := rooms[1].Join(t.Context(), newVisitor(rooms[1]).ticket)
-	if err != nil || time.Until(timeOf(j.Joined)) < 59*time.Minute {
-		t.Errorf("a join is recorded at %s, %v", timeOf(j.Joined), err)
+	if err != nil || time.Until(millis.Time(j.Joined)) < 59*time.Minute {
+		t.Errorf("a join is recorded at %s, %v", millis.Time(j.Joined), err)
 	}
 	d.Pass(2 * time.Hour) // what was confirmed says nothing about the next one
 	time.Sleep(3 * time.Second)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/internal/millis"
+	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/setting"
 )
 
@@ -157,7 +159,7 @@ func (c Config) problems() invalid.List {
 func (c Config) policy(id fairness.Policy) (*fairness.Policy, error) {
 	p := id
 	p.Lanes = []fairness.Lane{fairness.General}
-	p.Opens, p.Starts, p.Closes = fromTime(*c.Opens), fromTime(*c.Starts), closing(c.Closes)
+	p.Opens, p.Starts, p.Closes = millis.Of(*c.Opens), millis.Of(*c.Starts), closing(c.Closes)
 	p.Windows = windowRules(c.Windows)
 	p.Outflow = fairness.Outflow(c.Outflow)
 	p.Claim, p.Session = c.Claim.millis(), c.Session.millis()
@@ -172,7 +174,7 @@ func windowRules(rules []WindowRule) []fairness.WindowRule {
 	list := make([]fairness.WindowRule, len(rules))
 	for i, w := range rules {
 		if w.From != nil {
-			list[i].From = fromTime(*w.From)
+			list[i].From = millis.Of(*w.From)
 		}
 		list[i].Length = w.Length.millis()
 	}
@@ -183,18 +185,12 @@ func closing(t *time.Time) fairness.Time {
 	if t == nil {
 		return fairness.Never
 	}
-	return fromTime(*t)
+	return millis.Of(*t)
 }
-
-// fromTime converts a time to the transcript's milliseconds.
-func fromTime(t time.Time) fairness.Time { return fairness.Time(t.UnixMilli()) }
-
-// timeOf converts the transcript's milliseconds to a time in UTC.
-func timeOf(t fairness.Time) time.Time { return time.UnixMilli(int64(t)).UTC() }
 
 // configOf returns the configuration that a policy with its amendments corresponds to.
 func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
-	opens, starts := timeOf(p.Opens), timeOf(p.Starts)
+	opens, starts := millis.Time(p.Opens), millis.Time(p.Starts)
 	claim, session := duration(p.Claim), duration(p.Session)
 	c := Config{
 		Slug: slug, Title: title, Opens: &opens, Starts: &starts, Closes: s.Closes, Beacon: fairness.NoBeacon,
@@ -202,10 +198,10 @@ func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
 	}
 	if b := p.Beacon; b != nil {
 		margin := duration(b.Margin)
-		c.Beacon, c.Margin, c.Quorum = chainName(b.Chain), &margin, &p.Quorum
+		c.Beacon, c.Margin, c.Quorum = evidence.ChainName(b.Chain), &margin, &p.Quorum
 	}
 	for _, r := range s.schedule.Rules() {
-		from := timeOf(r.From)
+		from := millis.Time(r.From)
 		c.Windows = append(c.Windows, WindowRule{From: &from, Length: duration(r.Length)})
 	}
 	return c

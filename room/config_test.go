@@ -12,6 +12,8 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/internal/millis"
+	"github.com/proofline/proofline/room/projection"
 	"github.com/proofline/proofline/room/setting"
 )
 
@@ -234,13 +236,11 @@ func TestConfigOf(t *testing.T) {
 // snapshotOf is the snapshot of a room that has only its policy.
 func snapshotOf(t *testing.T, p *fairness.Policy) *Snapshot {
 	t.Helper()
-	r := &Room{policy: p, live: &live{State: &fairness.State{}}, stored: 1}
-	r.title.Store(new(string))
-	if err := r.live.Apply(&fairness.Room{Policy: *p}, &outside{}); err != nil {
+	state := projection.New(nil, nil)
+	if err := state.Apply(&fairness.Room{Policy: *p}, nil); err != nil {
 		t.Fatal(err)
 	}
-	r.refresh(t.Context())
-	return r.Snapshot()
+	return newSnapshot(state, 1, 0)
 }
 
 // TestParseAmendment feeds every wrong value there is, and wants its field
@@ -345,14 +345,14 @@ func FuzzParseAmendment(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := &live{State: &fairness.State{}}
-		if err := l.Apply(&fairness.Room{Policy: *p}, &outside{}); err != nil {
+		var state fairness.State
+		if err := state.Apply(&fairness.Room{Policy: *p}, nil); err != nil {
 			t.Fatal(err)
 		}
-		now := fromTime(moment)
-		for i, e := range a.entries(now, l.State, [fairness.HashSize]byte{1}) {
+		now := millis.Of(moment)
+		for i, e := range a.entries(now, &state, [fairness.HashSize]byte{1}) {
 			text := e.AppendEntry(nil)
-			if err := l.Apply(e, &outside{}); err != nil && i > 0 {
+			if err := state.Apply(e, nil); err != nil && i > 0 {
 				t.Fatalf("%s: entry %d is refused: %v", data, i, err)
 			} else if err != nil {
 				break
@@ -391,7 +391,7 @@ func TestErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&EarlyError{90*time.Second + 400*time.Millisecond}, "the room opens in 1m30s"},
+		{&EarlyError{Wait: 90*time.Second + 400*time.Millisecond}, "the room opens in 1m30s"},
 	} {
 		if test.err.Error() != test.want {
 			t.Errorf("%q, want %q", test.err, test.want)

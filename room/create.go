@@ -12,8 +12,10 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/sequence"
 )
 
 // Create creates a room of the first organization; see [Rooms.CreateFor].
@@ -41,11 +43,11 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 		return nil, fmt.Errorf("create room %s: %w", c.Slug, err)
 	}
 	if title := c.title(); title != record.Title { // from an earlier attempt
-		if err := rs.Options.Rooms.SetTitle(ctx, r.ID, title); err != nil {
+		if err := rs.Store.SetTitle(ctx, r.ID, title); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.firstSettings(ctx, c.Settings); err != nil {
+	if err := r.details.First(ctx, c.Settings); err != nil {
 		return nil, err
 	}
 	rs.group.Forget(c.Slug) // requests that came too early share the answer that the room does not exist
@@ -53,7 +55,8 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 	if err != nil {
 		return nil, err
 	}
-	return loaded, loaded.readSettings(ctx, r.settings.Load().version) // another request may have loaded it in between
+	_, version := r.details.Settings()
+	return loaded, loaded.details.ReadVersion(ctx, version) // another request may have loaded it in between
 }
 
 // Problems lists what prevents a room with this configuration now. It does not check whether the slug is
@@ -81,7 +84,7 @@ func (c Config) check(now time.Time) error { return c.checkWith(fairness.Policy{
 
 // checkWith is check with a policy that names beacon and witnesses.
 func (c Config) checkWith(p fairness.Policy, now time.Time) error {
-	p.Created, p.Origin, p.LogKey, p.VRFKey = fromTime(now), "x", "x+", [fairness.PublicKeySize]byte{2}
+	p.Created, p.Origin, p.LogKey, p.VRFKey = millis.Of(now), "x", "x+", [fairness.PublicKeySize]byte{2}
 	_, err := c.withDefaults(now).policy(p)
 	return err
 }
@@ -96,10 +99,10 @@ func (rs *Rooms) register(ctx context.Context, owner pgroom.Owner, c Config) (pg
 	if err != nil {
 		return record, err
 	}
-	isNew, err := rs.Options.Rooms.Insert(ctx, record, sealed,
+	isNew, err := rs.Store.Insert(ctx, record, sealed,
 		func(tx pgx.Tx) error { return rs.Logs.Create(ctx, tx, id) })
 	if err == nil && !isNew {
-		record, err = rs.Options.Rooms.Get(ctx, c.Slug)
+		record, err = rs.Store.Get(ctx, c.Slug)
 		if err == nil && record.Org != owner.Org {
 			err = ErrExists
 		}
@@ -110,22 +113,18 @@ func (rs *Rooms) register(ctx context.Context, owner pgroom.Owner, c Config) (pg
 
 // publish appends the policy to the empty log, or returns [ErrExists] if the log is not empty.
 func (r *Room) publish(ctx context.Context, c Config, identity fairness.Policy) error {
-	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.Log)}
-	identity.Origin, identity.LogKey, identity.VRFKey = r.Origin, r.VKey, [fairness.PublicKeySize]byte(r.keys.VRF.PublicKey().Bytes())
-	_, err := l.log.Append(ctx, func([]byte) error { return ErrExists }, func(b *pglog.Batch) error {
-		identity.Created = fairness.Time(b.Now)
-		p, err := c.withDefaults(timeOf(identity.Created)).policy(identity)
-		if err != nil {
-			return err
-		}
-		b.Publish()
-		return newFiller(r, l, b).emit(&fairness.Room{Policy: *p})
+	log := r.store.Open(r.ID, r.Origin, r.keys.Log)
+	identity.Origin, identity.LogKey = r.Origin, r.VKey
+	identity.VRFKey = [fairness.PublicKeySize]byte(r.keys.VRF.PublicKey().Bytes())
+	err := sequence.Begin(ctx, log, ErrExists, func(created fairness.Time) (*fairness.Policy, error) {
+		identity.Created = created
+		return c.withDefaults(millis.Time(created)).policy(identity)
 	})
 	if errors.Is(err, ErrExists) {
 		return ErrExists
 	}
 	if err == nil {
-		_ = r.marks.Put(r.markOf(), Mark{Size: l.log.Size(), Root: l.log.Root()}) // the next Put reports the error
+		r.guard.Note(pglog.Mark{Size: log.Size(), Root: log.Root()})
 	}
 	return err
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/sequence"
 )
 
 // freezer holds what a node reads from its database, for as long as it is frozen.
@@ -104,7 +105,7 @@ func TestStaleNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the node knows that it is cut off", func() bool { return !cut.Ready() && rooms[1].isStale() })
-	if took := time.Since(began); took > staleAfter+2*time.Second {
+	if took := time.Since(began); took > sequence.StaleAfter+2*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	if !there.Ready() {
@@ -114,7 +115,7 @@ func TestStaleNode(t *testing.T) {
 	defer cancel()
 	for name, v := range map[string]visitor{"known": known, "unknown": unknown} {
 		stale := (*StaleError)(nil)
-		if _, err := rooms[1].Place(ctx, v.ticket); !errors.As(err, &stale) || stale.Wait < leastStaleWait {
+		if _, err := rooms[1].Place(ctx, v.ticket); !errors.As(err, &stale) || stale.Wait < minStaleWait {
 			t.Errorf("the %s ticket stands as %v, want a StaleError", name, err)
 		}
 		if _, err := rooms[1].Claim(ctx, v.ticket, v.secret); !errors.As(err, &stale) {
@@ -147,7 +148,7 @@ func TestRoomThatCannotStore(t *testing.T) {
 	go func() { _, err := stuck.Join(t.Context(), newVisitor(stuck).ticket); joined <- err }()
 	eventually(t, "the room is reported", func() bool { return rs.Health().Stuck == 1 })
 	h := rs.Health()
-	if h.Longest < stuckAfter || !h.Ready || fine.Stuck() != 0 || stuck.Vitals().Stuck < stuckAfter {
+	if h.Longest < 4*time.Second || !h.Ready || fine.Stuck() != 0 || stuck.Metrics().Stuck < 4*time.Second {
 		t.Errorf("health %+v, and the other room is stuck for %s", h, fine.Stuck())
 	}
 	release()
@@ -155,7 +156,7 @@ func TestRoomThatCannotStore(t *testing.T) {
 		t.Error(err)
 	}
 	eventually(t, "the room is no longer reported", func() bool { return rs.Health().Stuck == 0 })
-	if v := stuck.Vitals(); v.Stored < 0 || v.Stored > time.Minute || v.Stuck != 0 {
+	if v := stuck.Metrics(); v.Stored < 0 || v.Stored > time.Minute || v.Stuck != 0 {
 		t.Errorf("stored %s ago, stuck for %s", v.Stored, v.Stuck)
 	}
 }

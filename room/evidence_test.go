@@ -16,7 +16,9 @@ import (
 	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon/local"
+	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/verifier"
 )
 
@@ -49,7 +51,7 @@ func (b *testBeacon) Wait(ctx context.Context, round uint64) ([]byte, error) {
 	}
 }
 
-func (b *testBeacon) chain() Chain { return Chain{Chain: b.Chain(), Rounds: b} }
+func (b *testBeacon) chain() evidence.Chain { return evidence.Chain{Chain: b.Chain(), Rounds: b} }
 
 // testWitness is a real witness, over HTTP.
 type testWitness struct {
@@ -86,8 +88,8 @@ func (w *testWitness) follow(t testing.TB, r *Room) {
 	w.Follow(logs)
 }
 
-func (w *testWitness) asked() Witness {
-	return Witness{w.Key(), &witness.Client{URL: w.server.URL, Key: w.Key(), Now: time.Now}}
+func (w *testWitness) asked() evidence.Witness {
+	return evidence.Witness{Key: w.Key(), Cosigner: &witness.Client{URL: w.server.URL, Key: w.Key(), Now: time.Now}}
 }
 
 // audited returns the report of a room, by an auditor who knows beacon and
@@ -98,7 +100,7 @@ func audited(t *testing.T, r *Room, b *testBeacon, witnesses ...*testWitness) *v
 	for _, w := range witnesses {
 		trust.Witnesses = append(trust.Witnesses, w.Key().String())
 	}
-	if err := r.publishNewest(t.Context()); err != nil {
+	if err := r.sequencer.PublishNewest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	report, err := verifier.Audit(t.Context(), r, trust)
@@ -127,7 +129,7 @@ func TestWitnessed(t *testing.T) {
 
 func witnessed(t *testing.T) (wrong string) {
 	b, one, two := newBeacon(t), newWitness(t, "one.example.org"), newWitness(t, "another.example.org")
-	rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []Chain{b.chain()}, Witnesses: []Witness{one.asked(), two.asked()}})
+	rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []evidence.Chain{b.chain()}, Witnesses: []evidence.Witness{one.asked(), two.asked()}})
 	r := create(t, rs, Config{Slug: "seen", Windows: []WindowRule{{Length: Duration(700 * time.Millisecond)}}, Margin: span(4 * time.Second), Quorum: quorum(2)})
 	one.follow(t, r)
 	two.follow(t, r)
@@ -160,16 +162,16 @@ func TestBeaconAway(t *testing.T) {
 	b := newBeacon(t)
 	b.isAway.Store(true)
 	url, master := pgtest.URL(t), newMaster(t)
-	rs := start(t, connect(t, url), Options{MasterKey: master, Chains: []Chain{b.chain()}})
+	rs := start(t, connect(t, url), Options{MasterKey: master, Chains: []evidence.Chain{b.chain()}})
 	r := create(t, rs, Config{Slug: "late", Windows: []WindowRule{{Length: Duration(300 * time.Millisecond)}}, Margin: span(time.Second)})
 	joinMany(t, r, 2)
-	pending := func() []fairness.Pending { return r.durablePending() }
+	pending := func() []fairness.Pending { return r.view.Pending() }
 	eventually(t, "the window is frozen", func() bool { return len(pending()) > 0 })
 	first := pending()[0]
-	eventually(t, "the round is out", func() bool { return fromTime(time.Now()) > first.Due+1000 })
+	eventually(t, "the round is out", func() bool { return millis.Of(time.Now()) > first.Due+1000 })
 	joinMany(t, r, 2) // in a later window
 	eventually(t, "that is frozen too", func() bool { return len(pending()) == 2 })
-	if a := r.Awaited(); len(a) != 2 || a[0].Round != first.Round || a[0].HasRound || !a[0].Due.Equal(timeOf(first.Due)) {
+	if a := r.Evidence.Awaited(); len(a) != 2 || a[0].Round != first.Round || a[0].HasRound || !a[0].Due.Equal(millis.Time(first.Due)) {
 		t.Errorf("awaited %+v", a)
 	}
 	if n := r.Snapshot().Counts; n.Drawn != 0 || n.Arrivals != 4 {
@@ -182,15 +184,15 @@ func TestBeaconAway(t *testing.T) {
 	other, _ := b.Sign(first.Round - 1)
 	elsewhere := get(t, node(t, url, master), "late")
 	for name, err := range map[string]error{
-		"forged":     elsewhere.TakeRound(t.Context(), first.Round, other),
-		"not waited": elsewhere.TakeRound(t.Context(), first.Round-1, other),
-		"empty":      elsewhere.TakeRound(t.Context(), first.Round, nil),
+		"forged":     elsewhere.Evidence.TakeRound(t.Context(), first.Round, other),
+		"not waited": elsewhere.Evidence.TakeRound(t.Context(), first.Round-1, other),
+		"empty":      elsewhere.Evidence.TakeRound(t.Context(), first.Round, nil),
 	} {
-		if !errors.Is(err, ErrRound) {
-			t.Errorf("%s: %v, want ErrRound", name, err)
+		if !errors.Is(err, evidence.ErrRound) {
+			t.Errorf("%s: %v, want evidence.ErrRound", name, err)
 		}
 	}
-	if err := elsewhere.TakeRound(t.Context(), first.Round, signature); err != nil {
+	if err := elsewhere.Evidence.TakeRound(t.Context(), first.Round, signature); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the first window is drawn", isDrawn(r, 2))
@@ -214,7 +216,7 @@ func TestWitnessAway(t *testing.T) {
 			steadily(t, func(t *testing.T) string {
 				b, alive, dead := newBeacon(t), newWitness(t, "alive.example.org"), newWitness(t, "dead.example.org")
 				dead.server.Close()
-				rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []Chain{b.chain()}, Witnesses: []Witness{dead.asked(), alive.asked()}})
+				rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []evidence.Chain{b.chain()}, Witnesses: []evidence.Witness{dead.asked(), alive.asked()}})
 				r := create(t, rs, Config{Slug: "half", Windows: []WindowRule{{Length: Duration(500 * time.Millisecond)}}, Margin: span(4 * time.Second), Quorum: quorum(c.quorum)})
 				alive.follow(t, r)
 				joinMany(t, r, 3)
@@ -232,7 +234,7 @@ func TestWitnessAway(t *testing.T) {
 func TestOthers(t *testing.T) {
 	t.Parallel()
 	b, w := newBeacon(t), newWitness(t, "one.example.org")
-	rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []Chain{b.chain()}, Witnesses: []Witness{w.asked()}})
+	rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []evidence.Chain{b.chain()}, Witnesses: []evidence.Witness{w.asked()}})
 	for fields, c := range map[string]Config{
 		"beacon":        {Beacon: "drand:quicknet"},
 		"quorum":        {Quorum: quorum(2)},
@@ -265,7 +267,7 @@ func TestOthers(t *testing.T) {
 
 // moodyWitness refuses everything until it serves.
 type moodyWitness struct {
-	Cosigner
+	evidence.Cosigner
 	asked  atomic.Int32
 	serves atomic.Bool
 }
@@ -285,8 +287,8 @@ func TestWitnessNews(t *testing.T) {
 	b, w := newBeacon(t), newWitness(t, "moody.example.org")
 	moody, logged := &moodyWitness{Cosigner: w.asked().Cosigner}, new(safeBuffer)
 	rs := start(t, connect(t, pgtest.URL(t)), Options{
-		MasterKey: newMaster(t), Chains: []Chain{b.chain()},
-		Witnesses: []Witness{{w.Key(), moody}}, Log: slog.New(slog.NewTextHandler(logged, nil)),
+		MasterKey: newMaster(t), Chains: []evidence.Chain{b.chain()},
+		Witnesses: []evidence.Witness{{Key: w.Key(), Cosigner: moody}}, Log: slog.New(slog.NewTextHandler(logged, nil)),
 	})
 	r := create(t, rs, Config{Slug: "moody"})
 	w.follow(t, r)

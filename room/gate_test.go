@@ -15,6 +15,8 @@ import (
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/projection"
+	"github.com/proofline/proofline/room/safetynet"
 )
 
 func newIDs(n int) []uuid.UUID {
@@ -26,9 +28,9 @@ func newIDs(n int) []uuid.UUID {
 }
 
 // report sends a report of a node.
-func report(t *testing.T, r *Room, in Report) Reported {
+func report(t *testing.T, r *Room, in safetynet.Report) safetynet.Reported {
 	t.Helper()
-	out, err := r.Report(t.Context(), in)
+	out, err := r.SafetyNet.Report(t.Context(), in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func openGate(t *testing.T, rooms ...*Room) (node uuid.UUID) {
 	t.Helper()
 	node = uuid.New()
 	for _, r := range rooms {
-		eventually(t, "the gate is open", func() bool { return report(t, r, Report{Node: node, Shares: true}).Gate == GateOpen })
+		eventually(t, "the gate is open", func() bool { return report(t, r, safetynet.Report{Node: node, Shares: true}).Gate == GateOpen })
 	}
 	return node
 }
@@ -78,35 +80,37 @@ func TestGate(t *testing.T) {
 		t.Errorf("before any report the gate is %q", s.Gate)
 	}
 	a, b := openGate(t, rooms[0], rooms[1]), uuid.New()
-	want := Reported{Gate: GateOpen, Share: 5, Outflow: fairness.Outflow{PerMinute: 10}, Nodes: 2, Session: time.Hour}
-	if diff := cmp.Diff(want, report(t, rooms[1], Report{Node: b, Shares: true})); diff != "" {
+	want := safetynet.Reported{Gate: GateOpen, Share: 5, Outflow: fairness.Outflow{PerMinute: 10}, Nodes: 2, Session: time.Hour}
+	if diff := cmp.Diff(want, report(t, rooms[1], safetynet.Report{Node: b, Shares: true})); diff != "" {
 		t.Errorf("the second node (-want +got):\n%s", diff)
 	}
 	first, second := newIDs(4), newIDs(3)
-	if got := report(t, rooms[0], Report{Node: a, Shares: true, Started: first}); got.Share != 3 {
+	if got := report(t, rooms[0], safetynet.Report{Node: a, Shares: true, Started: first}); got.Share != 3 {
 		t.Errorf("with 6 of 10 left the share is %d", got.Share)
 	}
-	if got := report(t, rooms[1], Report{Node: b, Shares: true, Started: append(second, first[0])}); got.Share != 2 {
+	if got := report(t, rooms[1], safetynet.Report{Node: b, Shares: true, Started: append(second, first[0])}); got.Share != 2 {
 		t.Errorf("with 3 of 10 left the share is %d", got.Share)
 	}
-	if got := report(t, rooms[0], Report{Node: a, Started: newIDs(1)}); got.Share != 0 || got.Gate != GateOpen {
+	if got := report(t, rooms[0], safetynet.Report{Node: a, Started: newIDs(1)}); got.Share != 0 || got.Gate != GateOpen {
 		t.Errorf("a node that takes no part: %+v", got)
 	}
-	restarted := get(t, node(t, url, rooms[0].flow.master), "gate")
+	restarted := get(t, node(t, url, masterOf(t, url)), "gate")
 	if got := present(restarted); got != 8 {
 		t.Errorf("a server that starts counts %d people, want 8", got)
 	}
-	if got := report(t, restarted, Report{Node: a, Shares: true}); got.Share != 1 || got.Gate != GateOpen {
+	if got := report(t, restarted, safetynet.Report{Node: a, Shares: true}); got.Share != 1 || got.Gate != GateOpen {
 		t.Errorf("by a server that starts: %+v", got)
 	}
 	var all sync.WaitGroup
 	for _, r := range append(rooms[:], restarted) {
-		all.Go(func() { _, _ = r.Report(t.Context(), Report{Node: a, Shares: true, Started: newIDs(5)}) })
+		all.Go(func() {
+			_, _ = r.SafetyNet.Report(t.Context(), safetynet.Report{Node: a, Shares: true, Started: newIDs(5)})
+		})
 	}
 	all.Wait()
 	for _, r := range append(rooms[:], restarted) {
 		eventually(t, "the gate is shut", func() bool { return r.Snapshot().Gate == GateShut })
-		if got := report(t, r, Report{Node: b, Shares: true}); got.Gate != GateShut || got.Share != 0 {
+		if got := report(t, r, safetynet.Report{Node: b, Shares: true}); got.Gate != GateShut || got.Share != 0 {
 			t.Errorf("shut: %+v", got)
 		}
 	}
@@ -126,7 +130,7 @@ func TestSwitchTogether(t *testing.T) {
 		var errs [2]error
 		for i, r := range rooms {
 			all.Go(func() {
-				errs[i] = r.act(t.Context(), func(_ *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
+				errs[i] = r.sequencer.Do(t.Context(), func(_ *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
 					return []fairness.Entry{&fairness.Amend{Time: now, Change: change}}, nil
 				})
 			})
@@ -155,10 +159,10 @@ func TestGateFillsRoom(t *testing.T) {
 	url, rooms := pair(t, c)
 	passed := newIDs(2)
 	n := openGate(t, rooms[0])
-	if got := report(t, rooms[0], Report{Node: n, Shares: true, Started: passed}); got.Share != 1 {
+	if got := report(t, rooms[0], safetynet.Report{Node: n, Shares: true, Started: passed}); got.Share != 1 {
 		t.Errorf("with one place left the share is %d", got.Share)
 	}
-	rooms = [2]*Room{rooms[1], get(t, node(t, url, rooms[0].flow.master), "fills")}
+	rooms = [2]*Room{rooms[1], get(t, node(t, url, masterOf(t, url)), "fills")}
 	if got := present(rooms[1]); got != 2 {
 		t.Errorf("a server that starts counts %d people", got)
 	}
@@ -184,149 +188,11 @@ func TestGateFillsRoom(t *testing.T) {
 	for _, r := range rooms {
 		eventually(t, "the gate is shut", func() bool { return r.Snapshot().Gate == GateShut })
 	}
-	report(t, rooms[1], Report{Node: n, Shares: true, Ended: passed[:1]})
+	report(t, rooms[1], safetynet.Report{Node: n, Shares: true, Ended: passed[:1]})
 	called(2)
-	report(t, rooms[0], Report{Node: n, Shares: true, Ended: passed})
+	report(t, rooms[0], safetynet.Report{Node: n, Shares: true, Ended: passed})
 	called(3)
 	auditRoom(t, rooms[0])
-}
-
-// TestNextSwitch asks a room about moments that no test waits for.
-func TestNextSwitch(t *testing.T) {
-	t.Parallel()
-	c := quick("next")
-	c.Starts = at(time.Now().Add(time.Hour))
-	c.Outflow = Outflow{PerMinute: 100, MaxActive: 50}
-	r := create(t, node(t, pgtest.URL(t), newMaster(t)), c)
-	starts := r.policy.Starts
-	quiet := pgroom.Free{Nodes: 3}
-	open := passed{used: true, since: starts}
-	for name, c := range map[string]struct {
-		isOpen  bool
-		passed  passed
-		free    pgroom.Free
-		hot     fairness.Time // after the start
-		turned  bool
-		age     fairness.Time // of the counts
-		after   fairness.Time // the start
-		pause   bool
-		pull    bool
-		want    fairness.Change
-		isEarly bool
-	}{
-		"the first time":             {free: quiet, want: fairness.ChangeOpen},
-		"not begun":                  {free: quiet, isEarly: true},
-		"no connector":               {},
-		"full already":               {free: pgroom.Free{Nodes: 1, Started: 100}},
-		"counts are old":             {free: quiet, age: freeFresh + 1},
-		"counts are not quite old":   {free: quiet, age: freeFresh, want: fairness.ChangeOpen},
-		"in a pause":                 {free: quiet, pause: true},
-		"open":                       {isOpen: true, passed: open, free: pgroom.Free{Nodes: 3, Started: 99, Active: 49}},
-		"open, and the rate is used": {isOpen: true, passed: open, free: pgroom.Free{Nodes: 3, Started: 100}, want: fairness.ChangeShut},
-		"open, and it is full":       {isOpen: true, passed: open, free: pgroom.Free{Nodes: 3, Active: 50}, want: fairness.ChangeShut},
-		"turned away":                {isOpen: true, passed: open, free: pgroom.Free{Nodes: 3, Started: 98}, turned: true, want: fairness.ChangeShut},
-		"open, in a pause":           {isOpen: true, passed: open, free: quiet, pause: true, want: fairness.ChangeShut},
-		"a backend calls":            {free: quiet, pull: true},
-		"open, and a backend calls":  {isOpen: true, passed: open, free: quiet, pull: true, want: fairness.ChangeShut},
-		"shut a minute ago":          {passed: open, free: quiet, after: calmFor, want: fairness.ChangeOpen},
-		"shut not quite so long":     {passed: open, free: quiet, after: calmFor - 1},
-		"hot half a minute ago":      {passed: open, free: quiet, hot: 30_000, after: calmFor},
-		"hot a minute ago":           {passed: open, free: quiet, hot: 30_000, after: 30_000 + calmFor, want: fairness.ChangeOpen},
-		"somebody waited just now":   {passed: passed{used: true, since: starts, lined: starts + 1}, free: quiet, after: calmFor},
-		"somebody waited before":     {passed: passed{used: true, since: starts, lined: starts + 1}, free: quiet, after: calmFor + 1, want: fairness.ChangeOpen},
-	} {
-		now := starts + c.after
-		if c.isEarly {
-			now = starts - 1
-		}
-		l := replay(t, r)
-		apply := func(change fairness.Change) {
-			if err := l.Apply(&fairness.Amend{Time: starts - 1, Change: change}, &l.outside); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if c.isOpen {
-			apply(fairness.ChangeOpen)
-		}
-		if c.pause {
-			apply(fairness.ChangePause)
-		}
-		l.flow, l.passed = &flow{}, c.passed
-		l.flow.pull.Store(c.pull)
-		l.flow.guests.take(c.free, now-c.age, func(int) bool { return true })
-		l.flow.guests.hot, l.flow.guests.turned = starts+c.hot, c.turned
-		got, ok := l.nextSwitch(now)
-		if ok != (c.want != "") || ok && got != c.want {
-			t.Errorf("%s: %q, %t, want %q", name, got, ok, c.want)
-		}
-	}
-}
-
-// TestHot: a gate that is much used does not open soon.
-func TestHot(t *testing.T) {
-	t.Parallel()
-	c := quick("hot")
-	c.Outflow = Outflow{PerMinute: 10, MaxActive: 5}
-	r := create(t, node(t, pgtest.URL(t), newMaster(t)), c)
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	l := &live{State: r.live.State, flow: &flow{}}
-	for _, c := range []struct {
-		free pgroom.Free
-		want bool
-	}{
-		{pgroom.Free{}, false}, {pgroom.Free{Started: 8, Active: 4}, false}, {pgroom.Free{Started: 9}, true}, {pgroom.Free{Active: 5}, true},
-	} {
-		l.flow.guests.take(c.free, 1, func(int) bool { return true })
-		if got := l.isHot(c.free, l.Now()); got != c.want {
-			t.Errorf("%+v: %t", c.free, got)
-		}
-	}
-}
-
-// TestOverfull: beyond what can be counted nobody may begin, and what is told of
-// is not kept.
-func TestOverfull(t *testing.T) {
-	t.Parallel()
-	l := replay(t, create(t, node(t, pgtest.URL(t), newMaster(t)), quick("overfull")))
-	l.flow = nil // no limit but this one
-	batch := []telling{{Report: &Report{Node: uuid.New(), Shares: true, Started: newIDs(2), Active: newIDs(1), Ended: newIDs(3), Turned: 1}}, {Report: &Report{Started: newIDs(4)}}}
-	for f, want := range map[pgroom.Free]int{{}: 6, {Active: maxFree - 1}: 6, {Active: maxFree}: 0, {Started: maxFree + 1}: 0} {
-		news, turned := newsOf(batch, f)
-		if len(news.Started) != want || len(news.Nodes) != 1 || len(news.Active) != 1 || len(news.Ended) != 3 || !turned {
-			t.Errorf("%+v: news %+v, %t", f, news, turned)
-		}
-		if left := l.left(f, l.Now()); (left > 0) != (want > 0) {
-			t.Errorf("%+v: %d left", f, left)
-		}
-	}
-}
-
-// TestEarIsFull: what waits to be stored has a bound in sessions, and takes more
-// once it is stored.
-func TestEarIsFull(t *testing.T) {
-	t.Parallel()
-	e := ear{isAtWork: true} // by somebody who is slow
-	gone, leave := context.WithCancel(t.Context())
-	leave()
-	large := &Report{Started: newIDs(MaxTold), Active: newIDs(MaxTold), Ended: newIDs(MaxTold)}
-	told := 0
-	for ; told <= waitMost; told += large.size() {
-		if _, err := e.tell(gone, nil, large); errors.Is(err, ErrBusy) {
-			break
-		}
-	}
-	if told < waitMost || told > waitMost+large.size() {
-		t.Errorf("%d sessions wait", told)
-	}
-	for stored := 0; stored < told; {
-		for _, r := range e.next() {
-			stored += r.size()
-		}
-	}
-	if len(e.next()) != 0 || e.told != 0 {
-		t.Errorf("%d sessions are left", e.told)
-	}
 }
 
 // TestTurned: that a node leads visitors to the line shuts the gate when less than
@@ -338,17 +204,17 @@ func TestTurned(t *testing.T) {
 	r := create(t, node(t, pgtest.URL(t), newMaster(t)), c)
 	nodes := []uuid.UUID{openGate(t, r), uuid.New(), uuid.New()}
 	for _, n := range nodes {
-		report(t, r, Report{Node: n, Shares: true})
+		report(t, r, safetynet.Report{Node: n, Shares: true})
 	}
-	if got := report(t, r, Report{Node: nodes[0], Shares: true, Started: newIDs(7), Turned: 1}); got.Share != 1 || got.Nodes != 3 {
+	if got := report(t, r, safetynet.Report{Node: nodes[0], Shares: true, Started: newIDs(7), Turned: 1}); got.Share != 1 || got.Nodes != 3 {
 		t.Errorf("with 3 of 10 left: %+v", got)
 	}
-	report(t, r, Report{Node: nodes[1], Shares: true, Started: newIDs(1)})
+	report(t, r, safetynet.Report{Node: nodes[1], Shares: true, Started: newIDs(1)})
 	time.Sleep(500 * time.Millisecond)
 	if got := r.Snapshot().Gate; got != GateOpen {
 		t.Errorf("with 2 of 10 left, and nobody turned away, the gate is %s", got)
 	}
-	report(t, r, Report{Node: nodes[2], Shares: true, Turned: 1})
+	report(t, r, safetynet.Report{Node: nodes[2], Shares: true, Turned: 1})
 	eventually(t, "the gate is shut", func() bool { return r.Snapshot().Gate == GateShut })
 	auditRoom(t, r)
 }
@@ -386,14 +252,14 @@ func TestFailOpen(t *testing.T) {
 	for i := range 10 {
 		all.Go(func() {
 			for range 3 {
-				if _, err := rooms[i%2].Report(t.Context(), Report{Node: uuid.New(), FailOpen: list[i%5:]}); err != nil {
+				if _, err := rooms[i%2].SafetyNet.Report(t.Context(), safetynet.Report{Node: uuid.New(), FailOpen: list[i%5:]}); err != nil {
 					t.Error(err)
 				}
 			}
 		})
 	}
 	all.Wait()
-	got := report(t, rooms[0], Report{Node: uuid.New(), FailOpen: list})
+	got := report(t, rooms[0], safetynet.Report{Node: uuid.New(), FailOpen: list})
 	want := make([]uuid.UUID, len(list))
 	for i, u := range list {
 		want[i] = u.ID
@@ -425,7 +291,7 @@ func TestFailOpenMost(t *testing.T) {
 	t.Parallel()
 	r := create(t, node(t, pgtest.URL(t), newMaster(t)), quick("most"))
 	list := failOpen(90)
-	if got := report(t, r, Report{Node: uuid.New(), FailOpen: list}); len(got.Recorded) != len(list) {
+	if got := report(t, r, safetynet.Report{Node: uuid.New(), FailOpen: list}); len(got.Recorded) != len(list) {
 		t.Errorf("%d are recorded of %d", len(got.Recorded), len(list))
 	}
 	entries := changes(t, r)
@@ -436,17 +302,17 @@ func TestFailOpenMost(t *testing.T) {
 	for _, u := range list {
 		want += uint64(u.Requests)
 	}
-	if len(entries) != failOpenMost || requests != want {
-		t.Errorf("%d entries for %d requests, want %d for %d", len(entries), requests, failOpenMost, want)
+	if len(entries) != projection.MaxFailOpen || requests != want {
+		t.Errorf("%d entries for %d requests, want %d for %d", len(entries), requests, projection.MaxFailOpen, want)
 	}
 	late := failOpen(2)
-	if got := report(t, r, Report{Node: uuid.New(), FailOpen: late}); len(got.Recorded) != 0 {
+	if got := report(t, r, safetynet.Report{Node: uuid.New(), FailOpen: late}); len(got.Recorded) != 0 {
 		t.Errorf("recorded beyond the most of an hour: %v", got.Recorded)
 	}
 	if err := r.End(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got := report(t, r, Report{Node: uuid.New(), FailOpen: late}); len(got.Recorded) != len(late) {
+	if got := report(t, r, safetynet.Report{Node: uuid.New(), FailOpen: late}); len(got.Recorded) != len(late) {
 		t.Errorf("after the end %v are kept", got.Recorded)
 	}
 	auditRoom(t, r)
@@ -458,23 +324,25 @@ func TestFailOpenAgain(t *testing.T) {
 	t.Parallel()
 	url, rooms := pair(t, quick("again"))
 	r, list := rooms[0], failOpen(3)
-	if _, err := r.flow.store.AddFailOpen(t.Context(), r.ID, list); err != nil {
+	stored := pgroom.NewStore(connect(t, url)).Connectors
+	if _, err := stored.AddFailOpen(t.Context(), r.ID, list); err != nil {
 		t.Fatal(err)
 	}
-	claim, err := r.flow.store.ClaimFailOpen(t.Context(), r.ID, 2)
+	claim, err := stored.ClaimFailOpen(t.Context(), r.ID, 2)
 	if err != nil || len(claim.Reports) != 2 {
 		t.Fatalf("claim %+v, %v", claim, err)
 	}
-	err = r.act(t.Context(), func(_ *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
-		e := joined(claim.Reports)
-		e.Time = now
-		return []fairness.Entry{&e}, nil
+	err = r.sequencer.Do(t.Context(), func(_ *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
+		from := min(claim.Reports[0].From, claim.Reports[1].From)
+		until := max(claim.Reports[0].Until, claim.Reports[1].Until)
+		return []fairness.Entry{&fairness.Amend{Time: now, Change: fairness.ChangeUnguarded, From: fairness.Time(from),
+			Until: fairness.Time(until), Requests: uint64(claim.Reports[0].Requests + claim.Reports[1].Requests)}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	superuser(t, url, `update room_fail_open set claimed_at = claimed_at - interval '61 seconds' where claim is not null`)
-	if got := report(t, rooms[1], Report{Node: uuid.New(), FailOpen: list}); len(got.Recorded) != len(list) {
+	if got := report(t, rooms[1], safetynet.Report{Node: uuid.New(), FailOpen: list}); len(got.Recorded) != len(list) {
 		t.Errorf("recorded %v", got.Recorded)
 	}
 	if entries := changes(t, rooms[1]); len(entries) != 2 {
@@ -483,22 +351,22 @@ func TestFailOpenAgain(t *testing.T) {
 	auditRoom(t, r)
 }
 
-// TestTend records what waits though its connector is gone, and forgets sessions
+// TestCleanUp records what waits though its connector is gone, and forgets sessions
 // that are long over.
-func TestTend(t *testing.T) {
+func TestCleanUp(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
 	rs := node(t, url, newMaster(t))
 	r := create(t, rs, quick("tend"))
 	n := openGate(t, r)
-	report(t, r, Report{Node: n, Shares: true, Started: newIDs(5)})
+	report(t, r, safetynet.Report{Node: n, Shares: true, Started: newIDs(5)})
 	superuser(t, url, `update room_free_sessions set until_ms = until_ms - 3600000 where session_id = (select session_id from room_free_sessions limit 1)`)
 	list := failOpen(2)
-	if _, err := r.flow.store.AddFailOpen(t.Context(), r.ID, list); err != nil {
+	if _, err := rs.Store.Connectors.AddFailOpen(t.Context(), r.ID, list); err != nil {
 		t.Fatal(err)
 	}
-	rs.tend(t.Context())
-	if recorded, err := r.flow.store.AddFailOpen(t.Context(), r.ID, list); err != nil || len(recorded) != len(list) {
+	rs.cleanUp(t.Context())
+	if recorded, err := rs.Store.Connectors.AddFailOpen(t.Context(), r.ID, list); err != nil || len(recorded) != len(list) {
 		t.Errorf("recorded %v, %v", recorded, err)
 	}
 	var left int
@@ -513,23 +381,23 @@ func TestTend(t *testing.T) {
 func TestReportLimits(t *testing.T) {
 	t.Parallel()
 	r := create(t, node(t, pgtest.URL(t), newMaster(t)), quick("limits"))
-	many := newIDs(MaxTold + 1)
-	for name, in := range map[string]Report{
-		"started": {Started: many}, "active": {Active: many}, "ended": {Ended: many}, "fail_open": {FailOpen: failOpen(MaxFailOpen + 1)},
+	many := newIDs(safetynet.MaxSessions + 1)
+	for name, in := range map[string]safetynet.Report{
+		"started": {Started: many}, "active": {Active: many}, "ended": {Ended: many}, "fail_open": {FailOpen: failOpen(safetynet.MaxFailOpen + 1)},
 	} {
 		wrong := (*invalid.Error)(nil)
-		if _, err := r.Report(t.Context(), in); !errors.As(err, &wrong) {
+		if _, err := r.SafetyNet.Report(t.Context(), in); !errors.As(err, &wrong) {
 			t.Errorf("%s: %v, want *invalid.Error", name, err)
 		}
 	}
 	n := openGate(t, r)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _ = r.Report(gone, Report{Node: n, Shares: true, Started: many[:3]})
-	if got := report(t, r, Report{Node: n, Shares: true, Started: slices.Clone(many[:MaxTold])}); got.Gate != GateOpen {
+	_, _ = r.SafetyNet.Report(gone, safetynet.Report{Node: n, Shares: true, Started: many[:3]})
+	if got := report(t, r, safetynet.Report{Node: n, Shares: true, Started: slices.Clone(many[:safetynet.MaxSessions])}); got.Gate != GateOpen {
 		t.Errorf("gate %q", got.Gate)
 	}
-	if got := present(r); got != MaxTold {
-		t.Errorf("%d people are there, want %d", got, MaxTold)
+	if got := present(r); got != safetynet.MaxSessions {
+		t.Errorf("%d people are there, want %d", got, safetynet.MaxSessions)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/proofline/proofline/room/clock"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/projection"
 	"github.com/proofline/proofline/verifier"
 )
 
@@ -35,7 +36,7 @@ func node(t testing.TB, url string, master *keys.MasterKey, change ...func(*pgxp
 // start runs rooms with these options.
 func start(t testing.TB, pool *pgxpool.Pool, o Options) *Rooms {
 	t.Helper()
-	o.Logs, o.Rooms, o.PublicURL = pglog.NewStore(pool), pgroom.NewStore(pool), publicURL
+	o.Logs, o.Store, o.PublicURL = pglog.NewStore(pool), pgroom.NewStore(pool), publicURL
 	if o.MaxClockStep == 0 {
 		o.MaxClockStep = clock.AnyStep
 	}
@@ -174,27 +175,29 @@ func auditRoom(t testing.TB, r *Room) *verifier.Report {
 	}
 	eventually(t, "the room is what its transcript says", func() bool {
 		fresh := replay(t, r)
-		r.mu.RLock()
-		defer r.mu.RUnlock()
-		if r.live.Size() != fresh.Size() || r.stored != fresh.Size() {
-			return false // it goes on
-		}
-		if !reflect.DeepEqual(r.live.State, fresh.State) {
-			t.Fatal("the room's state is not what a replay of its transcript gives")
-		}
-		return true
+		isSame := false
+		r.view.Read(func(p *projection.Projection, durable uint64) {
+			if p.Size() != fresh.Size() || durable != fresh.Size() {
+				return // it goes on
+			}
+			if isSame = reflect.DeepEqual(p.State, fresh.State); !isSame {
+				t.Fatal("the room's state is not what a replay of its transcript gives")
+			}
+		})
+		return isSame
 	})
 	return report
 }
 
 // replay reads the room's log into a new state.
-func replay(t testing.TB, r *Room) *live {
+func replay(t testing.TB, r *Room) *projection.Projection {
 	t.Helper()
-	l := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.Log)}
-	if err := l.log.Tail(t.Context(), l.read); err != nil {
+	p, log := projection.New(nil, nil), r.store.Open(r.ID, r.Origin, r.keys.Log)
+	err := log.Tail(t.Context(), func(text []byte) error { return p.Read(text, log.Root) })
+	if err != nil {
 		t.Fatal(err)
 	}
-	return l
+	return p
 }
 
 // count returns how many entries of a kind the room's log has.

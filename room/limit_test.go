@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/projection"
 )
 
 // TestExpectedLimit: a full site slows the line down, at the latest end alone.
@@ -16,17 +17,17 @@ func TestExpectedLimit(t *testing.T) {
 	in := func(minutes float64) time.Time { return moment.Add(time.Duration(minutes * float64(time.Minute))) }
 	for _, test := range []struct {
 		name   string
-		limit  *Limit
+		limit  *projection.Limit
 		ahead  uint64
 		latest float64 // minutes
 	}{
 		{"no limit", nil, 999, 12.5},
-		{"among the free", &Limit{1000, in(20), 1}, 999, 12.5},
-		{"behind the free", &Limit{100, in(0), 10}, 999, 1 + 89.9*1.25},
-		{"behind the free, who go late", &Limit{100, in(7), 10}, 999, 7 + 89.9*1.25},
-		{"a full site", &Limit{0, in(3), 10}, 999, 3 + 99.9*1.25},
-		{"faster than the outflow", &Limit{0, in(0), 1000}, 999, 12.5},
-		{"next, and the site is full", &Limit{0, in(20), 2.5}, 0, 20},
+		{"among the free", &projection.Limit{Free: 1000, First: in(20), PerMinute: 1}, 999, 12.5},
+		{"behind the free", &projection.Limit{Free: 100, First: in(0), PerMinute: 10}, 999, 1 + 89.9*1.25},
+		{"behind the free, who go late", &projection.Limit{Free: 100, First: in(7), PerMinute: 10}, 999, 7 + 89.9*1.25},
+		{"a full site", &projection.Limit{Free: 0, First: in(3), PerMinute: 10}, 999, 3 + 99.9*1.25},
+		{"faster than the outflow", &projection.Limit{Free: 0, First: in(0), PerMinute: 1000}, 999, 12.5},
+		{"next, and the site is full", &projection.Limit{Free: 0, First: in(20), PerMinute: 2.5}, 0, 20},
 	} {
 		s := Snapshot{Outflow: fairness.Outflow{PerMinute: 100}, Limit: test.limit}
 		got, _ := s.Expected(drawn(test.ahead), moment)
@@ -36,31 +37,6 @@ func TestExpectedLimit(t *testing.T) {
 		if want := s.calls(test.ahead); got.Earliest.Sub(moment) != want {
 			t.Errorf("%s: not before %v, want %v", test.name, got.Earliest.Sub(moment), want)
 		}
-	}
-}
-
-// TestFreed counts the places that become free, not those that are taken.
-func TestFreed(t *testing.T) {
-	t.Parallel()
-	var f freed
-	add := func(at fairness.Time, people int64) {
-		f.looks = append(f.looks, freedLook{at, people})
-	}
-	if got := f.perMinute(); got != 0 {
-		t.Errorf("of no looks %v", got)
-	}
-	add(0, 10)
-	add(50_000, 100)
-	if got := f.perMinute(); got != 0 {
-		t.Errorf("of less than a minute %v", got)
-	}
-	add(120_000, 40)
-	if got := f.perMinute(); got != 15 {
-		t.Errorf("of two minutes %v, want 15", got)
-	}
-	add(240_000, 0) // sessions were touched
-	if got := f.perMinute(); got != 0 {
-		t.Errorf("when fewer are free than before: %v", got)
 	}
 }
 
@@ -96,14 +72,4 @@ func TestLimit(t *testing.T) {
 		_, _ = r.Join(t.Context(), newVisitor(r).ticket) // for a new snapshot
 		return free() > 0
 	})
-	now := fromTime(r.Now())
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	var f freed
-	for i := range fairness.Time(100) {
-		f.note(now+i*freedEvery/2, r.live)
-	}
-	if n := len(f.looks); n != freedMost+1 || f.looks[n-1].at-f.looks[0].at != freedMost*freedEvery {
-		t.Errorf("%d looks are kept", n)
-	}
 }

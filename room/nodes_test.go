@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/session"
 )
 
 // twoNodes runs two servers on one database.
@@ -103,7 +104,7 @@ func TestTwoNodesLife(t *testing.T) {
 // claimTwice claims a ticket through both nodes at once, until it is called:
 // both give the same pass. False when the time to claim ran out.
 func claimTwice(t *testing.T, rooms [2]*Room, v visitor) bool {
-	var passes [2]Pass
+	var passes [2]session.Pass
 	var errs [2]error
 	for {
 		var both sync.WaitGroup
@@ -130,7 +131,7 @@ func claimTwice(t *testing.T, rooms [2]*Room, v visitor) bool {
 }
 
 // waitClaim claims as soon as the ticket is called.
-func waitClaim(t *testing.T, r *Room, v visitor) (Pass, error) {
+func waitClaim(t *testing.T, r *Room, v visitor) (session.Pass, error) {
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		p, err := r.Claim(t.Context(), v.ticket, v.secret)
 		if !errors.Is(err, ErrNotCalled) && !errors.Is(err, ErrTicketUnknown) && !errors.Is(err, ErrBusy) || time.Now().After(end) {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/projection"
 )
 
 // Pause stops calls; joins and claims go on. If claims are frozen, it unfreezes them. Pausing again is no
@@ -15,8 +16,8 @@ func (r *Room) Pause(ctx context.Context) error { return r.pause(ctx, false) }
 func (r *Room) FreezeClaims(ctx context.Context) error { return r.pause(ctx, true) }
 
 func (r *Room) pause(ctx context.Context, claims bool) error {
-	return r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
-		if s.Paused() && s.ClaimsPaused() == claims {
+	return r.sequencer.Do(ctx, func(p *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
+		if p.Paused() && p.ClaimsPaused() == claims {
 			return nil, nil
 		}
 		return []fairness.Entry{&fairness.Amend{Time: now, Change: fairness.ChangePause, Claims: claims}}, nil
@@ -25,13 +26,10 @@ func (r *Room) pause(ctx context.Context, claims bool) error {
 
 // Resume lets calls and claims go on. Resuming again is no error.
 func (r *Room) Resume(ctx context.Context) error {
-	return r.act(ctx, func(s *fairness.State, now fairness.Time) ([]fairness.Entry, error) {
-		if !s.Paused() {
+	return r.sequencer.Do(ctx, func(p *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
+		if !p.Paused() {
 			return nil, nil
 		}
 		return []fairness.Entry{&fairness.Amend{Time: now, Change: fairness.ChangeResume}}, nil
 	})
 }
-
-// ClaimsFrozen reports whether claims are frozen; calls are then paused, too.
-func (r *Room) ClaimsFrozen() bool { return r.Snapshot().ClaimsFrozen }

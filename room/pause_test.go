@@ -31,7 +31,7 @@ func TestFreezeClaims(t *testing.T) {
 		t.Errorf("claim while frozen: %v, want ErrClaimsFrozen", err)
 	}
 	far := get(t, other, "frozen")
-	eventually(t, "the other node freezes claims", far.ClaimsFrozen)
+	eventually(t, "the other node freezes claims", func() bool { return far.Snapshot().ClaimsFrozen })
 	if _, err := far.Claim(t.Context(), called.ticket, called.secret); !errors.Is(err, ErrClaimsFrozen) {
 		t.Errorf("claim on another node: %v, want ErrClaimsFrozen", err)
 	}
@@ -43,7 +43,7 @@ func TestFreezeClaims(t *testing.T) {
 	if err := far.Resume(t.Context()); err != nil { // where it was not frozen
 		t.Fatal(err)
 	}
-	eventually(t, "the freeze is over", func() bool { return !r.ClaimsFrozen() })
+	eventually(t, "the freeze is over", func() bool { return !r.Snapshot().ClaimsFrozen })
 	if _, err := r.Claim(t.Context(), called.ticket, called.secret); err != nil {
 		t.Errorf("claim after the freeze: %v", err)
 	}

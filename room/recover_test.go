@@ -9,6 +9,7 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/regression"
 )
 
 // TestHeldByAnother has another node hold a room: this one answers nothing, goes on
@@ -20,7 +21,7 @@ func TestHeldByAnother(t *testing.T) {
 	joinMany(t, r, 3)
 	hold := func() {
 		t.Helper()
-		seen := pglog.Mark{Size: r.durableSize() + 5, Root: audit.LeafHash([]byte("another"))}
+		seen := pglog.Mark{Size: r.view.Size() + 5, Root: audit.LeafHash([]byte("another"))}
 		if err := rs.Logs.Hold(t.Context(), r.ID, seen, "server elsewhere"); err != nil {
 			t.Fatal(err)
 		}
@@ -30,8 +31,8 @@ func TestHeldByAnother(t *testing.T) {
 		}
 	}
 	hold()
-	if h := rs.Health(); h.Held != 1 || len(r.Forks()) != 1 {
-		t.Errorf("health %+v, forks %+v", h, r.Forks())
+	if h := rs.Health(); h.Held != 1 || len(r.Evidence.Forks()) != 1 {
+		t.Errorf("health %+v, forks %+v", h, r.Evidence.Forks())
 	}
 	if err := rs.Logs.Release(t.Context(), r.ID, 0); err != nil {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ func TestHeldByAnother(t *testing.T) {
 		t.Fatalf("recover: %+v, %v", rec, err)
 	}
 	short := func() error { _, err := rec.Compare(t.Context(), rs.copyOf(r)); return err }
-	if err := short(); !errors.Is(err, ErrTooShort) {
+	if err := short(); !errors.Is(err, regression.ErrTooShort) {
 		t.Errorf("a copy that lacks the entries, too: %v", err)
 	}
 	statement, err := rec.End(t.Context(), "All tickets are refunded.")
@@ -55,7 +56,7 @@ func TestHeldByAnother(t *testing.T) {
 }
 
 // copyOf is a copy that has what the database has.
-func (rs *Rooms) copyOf(r *Room) Copy {
+func (rs *Rooms) copyOf(r *Room) regression.Copy {
 	return func(ctx context.Context, read func([]byte) error) error {
 		return rs.Logs.Open(r.ID, "", nil).Tail(ctx, read)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room/mark"
+	"github.com/proofline/proofline/room/session"
 )
 
 // identified connects as a server does, which knows databases apart.
@@ -47,15 +48,15 @@ func TestRedeemedStays(t *testing.T) {
 	refused := func(r *Room) {
 		t.Helper()
 		eventually(t, "an answer", func() bool {
-			_, err := r.Redeem(t.Context(), used.ID.String(), used.Token, "")
-			if !IsAway(err) && !errors.Is(err, ErrPassUsed) {
-				t.Fatalf("redeemed again: %v, want ErrPassUsed", err)
+			_, err := r.Sessions.Redeem(t.Context(), used.ID.String(), used.Token, "")
+			if !IsAway(err) && !errors.Is(err, session.ErrPassUsed) {
+				t.Fatalf("redeemed again: %v, want session.ErrPassUsed", err)
 			}
 			return !IsAway(err)
 		})
 	}
 	forget()
-	seen := pglog.Mark{Size: r.durableSize() + 5, Root: audit.LeafHash([]byte("another"))}
+	seen := pglog.Mark{Size: r.view.Size() + 5, Root: audit.LeafHash([]byte("another"))}
 	if err := rs.Logs.Hold(t.Context(), r.ID, seen, "server elsewhere"); err != nil {
 		t.Fatal(err)
 	}
@@ -71,10 +72,10 @@ func TestRedeemedStays(t *testing.T) {
 	forget()
 	again := get(t, marked(), "stays")
 	refused(again)
-	if _, err := again.Touch(t.Context(), used.Token); err != nil {
+	if _, err := again.Sessions.Touch(t.Context(), used.Token); err != nil {
 		t.Errorf("the session is not touched: %v", err)
 	}
-	if _, err := again.Redeem(t.Context(), spare.ID.String(), spare.Token, ""); err != nil {
+	if _, err := again.Sessions.Redeem(t.Context(), spare.ID.String(), spare.Token, ""); err != nil {
 		t.Errorf("a pass that was not redeemed: %v", err)
 	}
 }
@@ -88,8 +89,8 @@ func TestRedeemUnsettled(t *testing.T) {
 	_, p := admit(t, r)
 	store := pglog.NewStore(identified(t, url))
 	store.Guard()
-	rs.Options.Rooms.Through(store.Acquire)
-	redeem := func() error { _, err := r.Redeem(t.Context(), p.ID.String(), p.Token, ""); return err }
+	rs.Store.Sessions.Through(store.Acquire)
+	redeem := func() error { _, err := r.Sessions.Redeem(t.Context(), p.ID.String(), p.Token, ""); return err }
 	if err := redeem(); !errors.Is(err, pglog.ErrUnsettled) || !IsAway(err) {
 		t.Errorf("redeemed: %v, want ErrUnsettled", err)
 	}

@@ -2,49 +2,31 @@ package room
 
 import (
 	"crypto/ed25519"
+	"crypto/hmac"
+	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/proofline/proofline/fairness"
+	"github.com/google/uuid"
+
 	"github.com/proofline/proofline/room/clock"
-	"github.com/proofline/proofline/room/keys"
+	"github.com/proofline/proofline/room/session"
 )
-
-// TestSignReturn goes by the vectors that connectors go by, too.
-func TestSignReturn(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile("../connector/testdata/return-vectors.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var list []struct{ Name, Key, Room, To, Sig string }
-	if err := json.Unmarshal(text, &list); err != nil || len(list) == 0 {
-		t.Fatalf("%d vectors, %v", len(list), err)
-	}
-	for _, v := range list {
-		key, err := base64.RawURLEncoding.DecodeString(v.Key)
-		if err != nil || len(key) != ReturnKeySize {
-			t.Fatalf("%s: key of %d bytes, %v", v.Name, len(key), err)
-		}
-		if got := base64.RawURLEncoding.EncodeToString(signReturn([ReturnKeySize]byte(key), v.Room, v.To)); got != v.Sig {
-			t.Errorf("%s: %s, want %s", v.Name, got, v.Sig)
-		}
-	}
-}
 
 // bareRoom is a room without a log.
 func bareRoom(s Settings) *Room {
-	r := &Room{URL: "https://queue.example.com/r/sale", keys: &keys.Keys{Pass: ed25519.NewKeyFromSeed(make([]byte, 32))}, policy: &fairness.Policy{}, clock: clock.New(0)}
-	r.settings.Store(&storedSettings{Settings: s})
+	r := &Room{URL: "https://queue.example.com/r/sale"}
+	r.PassKeys = session.NewPassKeys(uuid.New(), ed25519.NewKeyFromSeed(make([]byte, 32)), nil, nil, clock.New(0))
+	r.details = newDetails(uuid.New(), nil, "", nil)
+	r.details.settings.Store(&storedSettings{Settings: s})
 	return r
 }
 
-func signedBy(key [ReturnKeySize]byte, room, to string) string {
-	return base64.RawURLEncoding.EncodeToString(signReturn(key, room, to))
+func signedBy(key [session.ReturnKeySize]byte, room, to string) string {
+	mac := hmac.New(sha256.New, key[:])
+	_, _ = mac.Write([]byte("proofline-to/v1\n" + room + "\n" + to))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
 // TestTakes tries to have a visitor led to a page that no connector has signed.
@@ -57,11 +39,12 @@ func TestTakes(t *testing.T) {
 		other  = "https://evil.example.net/tickets"
 	)
 	r := bareRoom(Settings{Targets: []string{first, "https://shop.example.com/"}, SignedReturn: true})
-	key := r.ReturnKey()
+	key := r.PassKeys.ReturnKey()
 	sign := func(to string) string { return signedBy(key, r.URL, to) }
 	good := sign(page)
 	otherRoom := bareRoom(Settings{})
-	otherRoom.keys.Pass = ed25519.NewKeyFromSeed([]byte(strings.Repeat("x", 32)))
+	otherKey := ed25519.NewKeyFromSeed([]byte(strings.Repeat("x", 32)))
+	otherRoom.PassKeys = session.NewPassKeys(uuid.New(), otherKey, nil, nil, clock.New(0))
 	for _, c := range []struct {
 		name string
 		Wanted
@@ -76,10 +59,10 @@ func TestTakes(t *testing.T) {
 		{"not signed, a page that leads on", Wanted{beyond, ""}, false, first},
 		{"not signed, the first target itself", Wanted{first, ""}, false, first},
 		{"the signature of another page", Wanted{beyond, good}, false, first},
-		{"of another room's key", Wanted{page, signedBy(otherRoom.ReturnKey(), r.URL, page)}, false, first},
+		{"of another room's key", Wanted{page, signedBy(otherRoom.PassKeys.ReturnKey(), r.URL, page)}, false, first},
 		{"of another room", Wanted{page, signedBy(key, r.URL+"2", page)}, false, first},
 		{"of a room of the same beginning", Wanted{page, signedBy(key, r.URL+"\n", page)}, false, first},
-		{"of the key of nothing", Wanted{page, signedBy([ReturnKeySize]byte{}, r.URL, page)}, false, first},
+		{"of the key of nothing", Wanted{page, signedBy([session.ReturnKeySize]byte{}, r.URL, page)}, false, first},
 		{"cut", Wanted{page, good[:21]}, false, first},
 		{"cut to nothing", Wanted{page, "A"}, false, first},
 		{"with padding", Wanted{page, good + "=="}, false, first},
@@ -118,7 +101,7 @@ func TestTakesUnsigned(t *testing.T) {
 	t.Parallel()
 	r := bareRoom(Settings{Targets: []string{"https://shop.example.com/"}})
 	page := "https://shop.example.com/cart"
-	for _, sig := range []string{"", "x", signedBy(r.ReturnKey(), r.URL, page)} {
+	for _, sig := range []string{"", "x", signedBy(r.PassKeys.ReturnKey(), r.URL, page)} {
 		if u, ok := r.Target(Wanted{page, sig}); !ok || u.String() != page || !r.Takes(Wanted{page, sig}) {
 			t.Errorf("signature %q: to %v %t", sig, u, ok)
 		}
@@ -131,45 +114,12 @@ func TestTakesUnsigned(t *testing.T) {
 	}
 }
 
-// TestReturnKeyRotates: the next key signs once all nodes know it, and what the
-// one before has signed is taken for a day.
-func TestReturnKeyRotates(t *testing.T) {
-	t.Parallel()
-	const page = "https://shop.example.com/cart"
-	r := bareRoom(Settings{Targets: []string{"https://shop.example.com/"}, SignedReturn: true})
-	first := r.ReturnKey()
-	if first == [ReturnKeySize]byte{} || first == [ReturnKeySize]byte(r.keys.Pass.Seed()) {
-		t.Fatalf("key %x", first)
-	}
-	next := ed25519.NewKeyFromSeed([]byte(strings.Repeat("n", 32)))
-	for _, c := range []struct {
-		name             string
-		ago              time.Duration
-		signs            [ReturnKeySize]byte
-		takesOld, takesN bool
-	}{
-		{"just now", 0, first, true, true},
-		{"a minute ago", rotationGrace, returnKeyOf(next), true, true},
-		{"a day ago", 24 * time.Hour, returnKeyOf(next), true, true},
-		{"long ago", 24*time.Hour + 2*rotationGrace, returnKeyOf(next), false, true},
-	} {
-		added := []passKey{{next, keyID(next), time.Now().Add(-c.ago)}}
-		r.flow.added.Store(&added)
-		if got := r.ReturnKey(); got != c.signs {
-			t.Errorf("rotated %s: another key signs", c.name)
-		}
-		if old, isNext := r.Takes(Wanted{page, signedBy(first, r.URL, page)}), r.Takes(Wanted{page, signedBy(returnKeyOf(next), r.URL, page)}); old != c.takesOld || isNext != c.takesN {
-			t.Errorf("rotated %s: of the key before %t, of the next %t", c.name, old, isNext)
-		}
-	}
-}
-
 // FuzzTakes: no signature but the right one is taken, and no signature makes a
 // target of what is none.
 func FuzzTakes(f *testing.F) {
 	const page = "https://shop.example.com/tickets"
 	r := bareRoom(Settings{Targets: []string{"https://shop.example.com/first", page}, SignedReturn: true})
-	good := signedBy(r.ReturnKey(), r.URL, page)
+	good := signedBy(r.PassKeys.ReturnKey(), r.URL, page)
 	for _, seed := range []Wanted{{page, good}, {page, ""}, {page, good + "="}, {page + "?", good}, {"//evil.example.net", good}, {"", good}, {page, strings.ToLower(good)}} {
 		f.Add(seed.To, seed.Sig)
 	}
@@ -177,7 +127,7 @@ func FuzzTakes(f *testing.F) {
 		w := Wanted{to, sig}
 		settings, _ := r.Settings()
 		_, isTarget := settings.Target(to)
-		if want := isTarget && to != "" && sig == signedBy(r.ReturnKey(), r.URL, to); r.Takes(w) != want {
+		if want := isTarget && to != "" && sig == signedBy(r.PassKeys.ReturnKey(), r.URL, to); r.Takes(w) != want {
 			t.Errorf("%q with %q: taken %t", to, sig, !want)
 		}
 		if u, ok := r.Target(w); ok != isTarget || ok && !r.Takes(w) && u.String() != settings.Targets[0] {

@@ -17,24 +17,33 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/projection"
+	"github.com/proofline/proofline/room/queueit"
+	"github.com/proofline/proofline/room/regression"
+	"github.com/proofline/proofline/room/safetynet"
+	"github.com/proofline/proofline/room/sequence"
+	"github.com/proofline/proofline/room/session"
 	"github.com/proofline/proofline/room/setting"
+	"github.com/proofline/proofline/room/transfer"
 )
 
 // Options configures [New].
 type Options struct {
 	Logs      *pglog.Store
-	Rooms     *pgroom.Store
+	Store     *pgroom.Store
 	MasterKey *keys.MasterKey
 	PublicURL string // scheme, host and path below which the rooms are published, without a trailing slash
 	Log       *slog.Logger
 	// Chains are the beacons that rooms may use, the default first. Witnesses cosign the rooms that name
 	// them; new rooms name all.
-	Chains    []Chain
-	Witnesses []Witness
+	Chains    []evidence.Chain
+	Witnesses []evidence.Witness
 	// MaxClockStep is the largest jump of the database's clock that is followed at once; 0: five seconds.
 	// [clock.AnyStep] suits tests with their own clocks.
 	MaxClockStep time.Duration
@@ -51,22 +60,23 @@ type Rooms struct {
 	cancel context.CancelFunc
 	group  singleflight.Group // loads a room only once
 
-	strangers strangers // verifies rounds that anyone may send
-	counsel   counsel
+	limiter   *evidence.RoundLimiter
+	witnesses *evidence.Witnesses
 
 	adopted  atomic.Bool            // the rooms that existed at the start are loaded
-	troubled atomic.Bool            // the database did not answer the latest tick
+	isDown   atomic.Bool            // the database did not answer the latest tick
 	answered atomic.Pointer[answer] // latest answer of the database
-	watcher  *clock.Watcher         // only tick uses it
-	surveyed time.Time              // when the flows were last read; only tick uses it
-	counted  counting               // latest count of unqueued sessions; only tick uses it
 	failing  map[string]bool        // slugs of rooms that did not load; only adopt uses it
-	settling settling               // only tick uses it
 
-	mu     sync.RWMutex // guards all below
-	loaded map[string]*Room
-	aside  map[uuid.UUID]aside
-	closed bool
+	// The ticker alone uses these.
+	watcher *clock.Watcher
+	poller  *controlsPoller
+	settler *regression.Settler
+
+	mu       sync.RWMutex // guards all below
+	loaded   map[string]*Room
+	unloaded map[uuid.UUID]unloadedRoom
+	closed   bool
 }
 
 // New returns the rooms of a server. Call Run for the work that depends on the clock.
@@ -79,17 +89,38 @@ func New(o Options) *Rooms {
 		o.Logs.LogTo(o.Log)
 	}
 	rs := &Rooms{
-		Options: o, ctx: ctx, cancel: cancel, clock: clock.New(o.MaxClockStep), strangers: newStrangers(),
-		failing: map[string]bool{}, loaded: map[string]*Room{}, aside: map[uuid.UUID]aside{},
+		Options: o, clock: clock.New(o.MaxClockStep), ctx: ctx, cancel: cancel, limiter: evidence.NewRoundLimiter(),
+		witnesses: evidence.NewWitnesses(o.Witnesses), failing: map[string]bool{}, loaded: map[string]*Room{},
+		unloaded: map[uuid.UUID]unloadedRoom{},
 	}
-	rs.watcher, rs.counsel.witnesses = clock.NewWatcher(rs.clock, o.Logs, o.Log), o.Witnesses
+	rs.watcher, rs.poller = clock.NewWatcher(rs.clock, o.Logs, o.Log), newControlsPoller(o.Store, rs.clock, o.Log)
+	rs.settler = regression.NewSettler(rs.sources(), o.Log, func() error { return rs.restore(ctx) }, rs.suspect)
 	if o.Logs != nil {
 		o.Logs.Stamp(rs.clock.Stamp)
 	}
-	if o.Logs != nil && o.Rooms != nil {
-		o.Rooms.Through(o.Logs.Acquire)
+	if o.Logs != nil && o.Store != nil {
+		o.Store.Sessions.Through(o.Logs.Acquire)
 	}
 	return rs
+}
+
+// sources returns where rooms, logs and marks are found.
+func (rs *Rooms) sources() regression.Sources {
+	return regression.Sources{Records: rs.Store, Logs: rs.Logs, Marks: rs.Marks, MasterKey: rs.MasterKey}
+}
+
+// restore stores redemptions again that the database has lost.
+func (rs *Rooms) restore(ctx context.Context) error {
+	return session.Restore(ctx, rs.Marks, rs.Store.Sessions, rs.Log)
+}
+
+// suspect makes a loaded room compare itself with the database.
+func (rs *Rooms) suspect(slug string) {
+	rs.mu.RLock()
+	defer rs.mu.RUnlock()
+	if r, ok := rs.loaded[slug]; ok {
+		r.sequencer.Suspect()
+	}
 }
 
 // loadWait limits how long a visitor waits for a room that is not loaded.
@@ -98,7 +129,7 @@ const loadWait = 15 * time.Second
 // Get returns the room with the slug, and loads it if necessary; else [ErrNotFound].
 func (rs *Rooms) Get(ctx context.Context, slug string) (*Room, error) {
 	if r, ok := rs.find(slug); ok {
-		return r, r.complete()
+		return r, r.guard.Err()
 	}
 	if !setting.IsSlug(slug) {
 		return nil, ErrNotFound
@@ -109,7 +140,7 @@ func (rs *Rooms) Get(ctx context.Context, slug string) (*Room, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r, r.complete()
+	return r, r.guard.Err()
 }
 
 // find returns a loaded room. It marks the room as used while it holds the lock, so that the room is not
@@ -149,9 +180,12 @@ func (rs *Rooms) open(slug string) (*Room, error) {
 	}
 	ctx, cancel := context.WithTimeout(rs.ctx, loadWait)
 	defer cancel()
-	record, err := rs.Options.Rooms.Get(ctx, slug)
+	record, err := rs.Store.Get(ctx, slug)
 	if errors.Is(err, pgroom.ErrNotFound) {
-		return nil, rs.missing(slug)
+		if g := regression.MissingRoom(rs.Marks, slug); g != nil {
+			return nil, g
+		}
+		return nil, ErrNotFound
 	}
 	if err != nil {
 		return nil, err
@@ -159,15 +193,17 @@ func (rs *Rooms) open(slug string) (*Room, error) {
 	if r, err = rs.prepare(ctx, record); err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	if err := r.reload(rs.ctx); err != nil && (r.regression.Load() == nil || r.live == nil || r.live.Size() == 0) {
+	if err := r.sequencer.Load(rs.ctx); err != nil && (r.guard.Regression() == nil || r.view.Size() == 0) {
 		return nil, err
 	}
-	r.current.note(began)
-	if r.live.Size() == 0 {
+	if r.view.Size() == 0 {
 		return nil, ErrNotFound // its creation was interrupted
 	}
-	if err := r.openGate(ctx); err != nil {
+	policy := r.view.Policy()
+	r.policy = &policy
+	r.attach(rs.Store, rs.Marks, rs.MasterKey)
+	// The unqueued sessions must be known before the first call.
+	if err := rs.poller.countUnqueued(ctx, map[uuid.UUID]*Room{r.ID: r}); err != nil {
 		return nil, fmt.Errorf("open room %s: %w", slug, err)
 	}
 	return rs.start(r)
@@ -175,7 +211,7 @@ func (rs *Rooms) open(slug string) (*Room, error) {
 
 // prepare builds the room without its projection.
 func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error) {
-	sealed, err := rs.Options.Rooms.Keys(ctx, record.ID)
+	sealed, err := rs.Store.Keys(ctx, record.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -185,23 +221,51 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	}
 	r := &Room{
 		ID: record.ID, Slug: record.Slug, Owner: record.Owner, Origin: record.Origin, URL: rs.URL(record), VKey: k.VKey,
-		log: rs.Log, store: rs.Logs, texts: rs.Options.Rooms, clock: rs.clock, keys: k,
-		evidence: evidence{store: rs.Options.Rooms}, strangers: rs.strangers, counsel: &rs.counsel, marks: rs.Marks,
-		chunk: leastChunk, queue: newQueue(), done: make(chan struct{}),
+		PassKeys: session.NewPassKeys(record.ID, k.Pass, rs.MasterKey, rs.Store.Controls, rs.clock),
+		log:      rs.Log, clock: rs.clock, keys: k, store: rs.Logs, pull: rs.Store.Controls, controls: &projection.Controls{},
+		guard: regression.NewGuard(record.ID, mark.Log{Slug: record.Slug, Key: k.Log.KeyHash()}, rs.Logs, rs.Marks, rs.Log),
 	}
-	r.title.Store(&record.Title)
-	r.settings.Store(&storedSettings{})
-	r.flow.store, r.flow.master = rs.Options.Rooms, rs.MasterKey
-	if err := r.openFlow(ctx); err != nil {
+	known := &evidence.Known{}
+	target := evidence.Target{ID: r.ID, Slug: r.Slug, Origin: r.Origin, Signer: k.Log, Logs: rs.Logs, Holder: r.guard,
+		Forks: &evidence.Forks{}, Log: rs.Log, Now: r.Now}
+	r.sequencer = sequence.New(sequence.Options{
+		ID: r.ID, Slug: r.Slug, Origin: r.Origin, Keys: k, Store: rs.Logs, Log: rs.Log, Guard: r.guard,
+		Controls: r.controls, Evidence: known,
+		IsFull: func(n *fairness.Counts) bool { return r.details.IsFull(n) },
+		Consult: func(ctx context.Context, p *projection.Projection) {
+			rs.witnesses.Consult(ctx, target, p.Policy().Witnesses, p.Size())
+		},
+		Restore: rs.restore, Changed: r.refresh,
+	})
+	r.view = r.sequencer.View()
+	r.details = newDetails(r.ID, rs.Store, record.Title, r.sequencer.Wake)
+	r.Evidence = evidence.NewCollector(target, known, rs.Store.Evidence, r.view, r.sequencer, rs.limiter)
+	r.Transfers = transfer.New(r.ID, r.Origin, r, rs.Store.Transfers)
+	if err := rs.poller.readControls(ctx, r); err != nil {
 		return nil, fmt.Errorf("open room %s: %w", record.Slug, err)
 	}
-	return r, r.readSettings(ctx, record.SettingsVersion)
+	return r, r.details.ReadVersion(ctx, record.SettingsVersion)
+}
+
+// attach builds the parts that depend on the room's policy.
+func (r *Room) attach(store *pgroom.Store, marks *mark.Store, master *keys.MasterKey) {
+	r.Sessions = session.New(session.Options{
+		Room:   session.Room{ID: r.ID, Slug: r.Slug, Origin: r.Origin, URL: r.URL},
+		Policy: r.policy, Keys: r.PassKeys, Transcript: r, Store: store.Sessions, Marks: marks, Clock: r.clock, Log: r.log,
+	})
+	r.SafetyNet = safetynet.New(safetynet.Options{
+		Room: r.ID, Session: time.Duration(r.policy.Session) * time.Millisecond, Store: store.Connectors,
+		Unqueued: &r.controls.Unqueued, Transcript: r.sequencer, Clock: r.clock,
+		Status: func() safetynet.Status {
+			s := r.Snapshot()
+			return safetynet.Status{Gate: s.Gate, Outflow: s.Outflow, IsEnded: s.Ended}
+		},
+	})
+	r.QueueIt = queueit.New(r.ID, r.Slug, master, r.details, r.Sessions, r.Now)
 }
 
 // start registers a loaded room and starts its sequencer.
 func (rs *Rooms) start(r *Room) (*Room, error) {
-	policy := *r.live.Policy() // a copy: a pointer would keep the old state alive after a reload
-	r.policy = &policy
 	r.refresh(rs.ctx)
 	r.touch()
 	rs.mu.Lock()
@@ -213,9 +277,14 @@ func (rs *Rooms) start(r *Room) (*Room, error) {
 		return loaded, nil
 	}
 	rs.loaded[r.Slug] = r
-	delete(rs.aside, r.ID)
-	go r.sequence(rs.ctx)
-	r.attend(rs.ctx, &rs.Options)
+	delete(rs.unloaded, r.ID)
+	go r.sequencer.Run(rs.ctx)
+	ctx, cancel := context.WithCancel(rs.ctx)
+	go func() {
+		<-r.sequencer.Done()
+		cancel()
+	}()
+	r.Evidence.Start(ctx, r.policy, rs.Chains, rs.Witnesses)
 	return r, nil
 }
 
@@ -234,7 +303,7 @@ func (rs *Rooms) URL(record pgroom.Room) string {
 }
 
 // List returns all rooms, newest first.
-func (rs *Rooms) List(ctx context.Context) ([]pgroom.Room, error) { return rs.Options.Rooms.List(ctx) }
+func (rs *Rooms) List(ctx context.Context) ([]pgroom.Room, error) { return rs.Store.List(ctx) }
 
 // Abandon stops all rooms at once: requests that wait for the database fail with [ErrStopping], and may or
 // may not be stored.
@@ -254,14 +323,48 @@ func (rs *Rooms) Close(ctx context.Context) error {
 	rs.mu.Unlock()
 	defer rs.cancel()
 	for _, r := range rooms {
-		r.queue.stop()
+		r.sequencer.Stop()
 	}
 	for _, r := range rooms {
 		select {
-		case <-r.done:
+		case <-r.sequencer.Done():
 		case <-ctx.Done():
 			return fmt.Errorf("close rooms: %w", ctx.Err())
 		}
 	}
 	return nil
 }
+
+// Refresh reads other nodes' changes of a room, so that its configuration is at least as recent as the call.
+func (rs *Rooms) Refresh(ctx context.Context, r *Room) error {
+	before := r.details.Known()
+	record, err := rs.Store.Get(ctx, r.Slug)
+	if err != nil {
+		return err
+	}
+	if err := r.details.Take(ctx, before, &record); err != nil {
+		return err
+	}
+	return r.ReadLatest(ctx)
+}
+
+// Recover examines a held room. It changes nothing.
+func (rs *Rooms) Recover(ctx context.Context, slug string) (*regression.Recovery, error) {
+	return regression.Recover(ctx, rs.sources(), slug)
+}
+
+// leaveTimeout limits how long a stop waits for the database.
+const leaveTimeout = time.Second
+
+// Leave tells the other nodes that this one has stopped. If the database does not store that, they wait a
+// moment for this node at the next change of the database.
+func (rs *Rooms) Leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
+	defer cancel()
+	if err := rs.Logs.Leave(ctx, rs.Marks.Node()); err != nil {
+		rs.Log.Warn("cannot tell the other servers that this one has stopped", "err", err)
+	}
+}
+
+// ConfirmClock makes all servers follow the jump of the database's clock that they refuse.
+func (rs *Rooms) ConfirmClock(ctx context.Context) error { return rs.Logs.ConfirmClock(ctx) }

@@ -13,97 +13,10 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/projection"
+	"github.com/proofline/proofline/room/sequence"
 	"github.com/proofline/proofline/vrf"
 )
-
-// TestQueue checks the bounds of what waits and of what one append takes.
-func TestQueue(t *testing.T) {
-	t.Parallel()
-	q := newQueue()
-	const more = maxBatch + 10
-	for i := range maxQueued {
-		if err := q.join(&join{}); err != nil {
-			t.Fatalf("join %d: %v", i, err)
-		}
-	}
-	for range more {
-		if err := q.act(&act{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := q.join(&join{}); !errors.Is(err, ErrBusy) {
-		t.Errorf("one join more: %v, want ErrBusy", err)
-	}
-	q.duties()
-	q.publish()
-	<-q.wake
-	joins, acts := 0, 0
-	for w := q.take(); !w.isEmpty(); w = q.take() {
-		if len(w.joins) > maxBatch || len(w.acts) > maxBatch {
-			t.Fatalf("a batch of %d joins and %d acts", len(w.joins), len(w.acts))
-		}
-		if first := joins == 0; w.duties != first || w.publish != first {
-			t.Errorf("duties %t, publish %t: want both, once", w.duties, w.publish)
-		}
-		joins, acts = joins+len(w.joins), acts+len(w.acts)
-		select {
-		case <-q.wake:
-		default:
-			if joins < maxQueued {
-				t.Fatal("the queue does not say that it has more")
-			}
-		}
-	}
-	if joins != maxQueued || acts != more {
-		t.Errorf("%d joins and %d acts taken", joins, acts)
-	}
-	if err := q.join(&join{}); err != nil {
-		t.Errorf("join after the rush: %v", err)
-	}
-	q.stop()
-	if err := q.join(&join{}); !errors.Is(err, ErrStopping) {
-		t.Errorf("join when stopped: %v, want ErrStopping", err)
-	}
-	if q.isDone() {
-		t.Error("done with a join left")
-	}
-	q.take()
-	if !q.isDone() {
-		t.Error("not done when empty")
-	}
-}
-
-// TestQueueMemory puts and takes in turn: what was taken and what waits must
-// never share memory.
-func TestQueueMemory(t *testing.T) {
-	t.Parallel()
-	q := newQueue()
-	next, want := 0, 0
-	number := map[*join]int{}
-	for round := range 200 {
-		for range round * 97 % (3 * maxBatch / 2) {
-			j := &join{}
-			number[j] = next
-			next++
-			if err := q.join(j); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w := q.take()
-		if err := q.join(&join{}); err != nil { // behind what was taken
-			t.Fatal(err)
-		}
-		q.mu.Lock()
-		q.work.joins = q.work.joins[:len(q.work.joins)-1]
-		q.mu.Unlock()
-		for _, j := range w.joins {
-			if n, ok := number[j]; !ok || n != want {
-				t.Fatalf("join %d came where %d was due", n, want)
-			}
-			want++
-		}
-	}
-}
 
 // TestEmptyWake wakes the sequencer without work between requests, as every
 // entry of another node does.
@@ -119,7 +32,7 @@ func TestEmptyWake(t *testing.T) {
 			if err := change(); err != nil {
 				t.Fatal(err)
 			}
-			r.queue.signal()
+			r.sequencer.Wake()
 			time.Sleep(2 * time.Millisecond) // let it wake
 		}
 	}
@@ -165,34 +78,30 @@ func TestClose(t *testing.T) {
 	rs := node(t, url, newMaster(t))
 	r := create(t, rs, Config{Slug: "close"})
 	release := lock(t, url, r)
-	joins := make([]*join, 21)
-	for i := range joins {
-		joins[i] = &join{ctx: t.Context(), ticket: newVisitor(r).ticket, done: make(chan struct{})}
-		if err := r.queue.join(joins[i]); err != nil {
-			t.Fatal(err)
-		}
-		if i == 0 {
-			eventually(t, "the first join is under way", func() bool {
-				r.queue.mu.Lock()
-				defer r.queue.mu.Unlock()
-				return len(r.queue.work.joins) == 0
-			})
-		}
+	joins := make(chan error, 21)
+	join := func() { _, err := r.Join(t.Context(), newVisitor(r).ticket); joins <- err }
+	go join()
+	time.Sleep(200 * time.Millisecond) // let it be taken
+	eventually(t, "the first join is under way", func() bool { return r.sequencer.Queued() == 0 })
+	for range cap(joins) - 1 {
+		go join()
 	}
+	eventually(t, "the others wait", func() bool { return r.sequencer.Queued() == cap(joins)-1 })
 	closed := make(chan error, 1)
 	go func() { closed <- rs.Close(t.Context()) }()
 	eventually(t, "the room is stopping", func() bool {
-		r.queue.mu.Lock()
-		defer r.queue.mu.Unlock()
-		return r.queue.stopped
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		defer cancel()
+		_, err := r.Join(ctx, newVisitor(r).ticket)
+		return errors.Is(err, ErrStopping)
 	})
 	if _, err := r.Join(t.Context(), newVisitor(r).ticket); !errors.Is(err, ErrStopping) {
 		t.Errorf("join: %v, want ErrStopping", err)
 	}
 	release()
-	for i, j := range joins {
-		if <-j.done; j.err != nil {
-			t.Errorf("join %d: %v", i, j.err)
+	for range cap(joins) {
+		if err := <-joins; err != nil {
+			t.Errorf("join: %v", err)
 		}
 	}
 	select {
@@ -203,7 +112,7 @@ func TestClose(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("close does not return")
 	}
-	<-r.done
+	<-r.sequencer.Done()
 	if err := r.Pause(t.Context()); !errors.Is(err, ErrStopping) {
 		t.Errorf("pause: %v, want ErrStopping", err)
 	}
@@ -223,36 +132,37 @@ func TestCloseInVain(t *testing.T) {
 	rs := New(node(t, url, newMaster(t)).Options) // not closed by the kit, which wants it to succeed
 	r := create(t, rs, Config{Slug: "vain"})
 	defer lock(t, url, r)()
-	joins := make([]*join, 2*maxBatch+5)
-	for i := range joins {
-		joins[i] = &join{ctx: t.Context(), ticket: newVisitor(r).ticket, done: make(chan struct{})}
-		if err := r.queue.join(joins[i]); err != nil {
-			t.Fatal(err)
-		}
+	joins := make(chan error, 8_200)
+	join := func() { _, err := r.Join(t.Context(), newVisitor(r).ticket); joins <- err }
+	go join()
+	time.Sleep(200 * time.Millisecond) // let it be taken
+	eventually(t, "the first join is under way", func() bool { return r.sequencer.Queued() == 0 })
+	for range cap(joins) - 1 {
+		go join()
 	}
-	eventually(t, "a batch is taken", func() bool { r.queue.mu.Lock(); defer r.queue.mu.Unlock(); return len(r.queue.work.joins) < len(joins) })
+	eventually(t, "the others wait", func() bool { return r.sequencer.Queued() == cap(joins)-1 })
 	pause := make(chan error)
 	go func() { pause <- r.Pause(t.Context()) }()
-	eventually(t, "a change waits", func() bool { r.queue.mu.Lock(); defer r.queue.mu.Unlock(); return len(r.queue.work.acts) == 1 })
+	eventually(t, "a change waits", func() bool { return r.sequencer.Queued() == cap(joins) })
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	if err := rs.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("close: %v, want DeadlineExceeded", err)
 	}
-	for i, j := range joins {
+	for i := range cap(joins) {
 		select {
-		case <-j.done:
-			if !errors.Is(j.err, ErrStopping) {
-				t.Fatalf("join %d: %v, want ErrStopping", i, j.err)
+		case err := <-joins:
+			if !errors.Is(err, ErrStopping) {
+				t.Fatalf("join: %v, want ErrStopping", err)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("join %d is not answered", i)
+			t.Fatalf("%d joins are answered", i)
 		}
 	}
 	if err := <-pause; !errors.Is(err, ErrStopping) {
 		t.Errorf("pause: %v, want ErrStopping", err)
 	}
-	<-r.done
+	<-r.sequencer.Done()
 }
 
 // TestRefusedJoin sends a ticket that the rules refuse among others: it alone
@@ -270,7 +180,7 @@ func TestRefusedJoin(t *testing.T) {
 				ticket[6] = 0x40 // no UUID of version 8
 			}
 			_, err := r.Join(t.Context(), ticket)
-			if violation := (*fairness.Violation)(nil); i%4 == 0 && (!errors.Is(err, errRefused) || errors.As(err, &violation)) || i%4 != 0 && err != nil {
+			if violation := (*fairness.Violation)(nil); i%4 == 0 && (!errors.Is(err, sequence.ErrRefused) || errors.As(err, &violation)) || i%4 != 0 && err != nil {
 				t.Errorf("join %d: %v", i, err)
 			}
 		})
@@ -294,10 +204,11 @@ func TestRefusedDuty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.mu.Lock()
 	right := r.keys.VRF
-	r.keys.VRF = other
-	r.mu.Unlock()
+	setKey := func(key *vrf.PrivateKey) { // not during an append
+		r.view.Read(func(*projection.Projection, uint64) { r.keys.VRF = key })
+	}
+	setKey(other)
 	said := func() int { return strings.Count(out.String(), "cannot append the entries that are due") }
 	for r.Snapshot().Counts.Windows < 10 || said() == 0 {
 		if _, err := r.Join(t.Context(), newVisitor(r).ticket); err != nil {
@@ -311,9 +222,7 @@ func TestRefusedDuty(t *testing.T) {
 	if n := said(); n != 1 {
 		t.Errorf("logged %d times:\n%s", n, out.String())
 	}
-	r.mu.Lock()
-	r.keys.VRF = right
-	r.mu.Unlock()
+	setKey(right)
 	eventually(t, "all windows are drawn", func() bool { c := r.Snapshot().Counts; return c.Drawn == c.Arrivals })
 	auditRoom(t, r)
 }
@@ -344,8 +253,7 @@ func TestBrokenLog(t *testing.T) {
 	r := create(t, node(t, url, master), Config{Slug: "broken"})
 	joined := joinMany(t, r, 5)
 	superuser(t, url, `update log_entries set entry = entry || ' ' where index = 3`)
-	r.adrift.Store(true) // so that the room is read again
-	r.queue.signal()
+	r.sequencer.Suspect() // so that the room is read again
 	eventually(t, "the room is read again", func() bool {
 		_, err := r.Join(t.Context(), newVisitor(r).ticket)
 		return errors.Is(err, pglog.ErrCorrupt)

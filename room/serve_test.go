@@ -9,24 +9,28 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/projection"
 )
 
-// fillRoom puts many people into a room at once, without a goroutine for each.
+// fillRoom has many visitors join at once.
 func fillRoom(t *testing.T, r *Room, n int) map[fairness.Ticket]visitor {
 	t.Helper()
 	visitors := map[fairness.Ticket]visitor{}
-	var last *join
+	var all sync.WaitGroup
 	for range n {
 		v := newVisitor(r)
 		visitors[v.ticket] = v
-		last = &join{ctx: t.Context(), ticket: v.ticket, done: make(chan struct{})}
-		if err := r.queue.join(last); err != nil {
-			t.Fatal(err)
-		}
+		all.Go(func() {
+			if _, err := r.Join(t.Context(), v.ticket); err != nil {
+				t.Error(err)
+			}
+		})
 	}
-	if <-last.done; last.err != nil {
-		t.Fatal(last.err)
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
 	}
 	return visitors
 }
@@ -96,7 +100,7 @@ func outflow(t *testing.T) (wrong string) {
 	}
 	auditRoom(t, r)
 	admitted, lastCall := 0, fairness.Time(0)
-	steady := fromTime(r.Snapshot().Starts) + 1500 // the first no-shows are known
+	steady := millis.Of(r.Snapshot().Starts) + 1500 // the first no-shows are known
 	for _, e := range transcript(t, r) {
 		switch e := e.(type) {
 		case *fairness.Admit:
@@ -104,7 +108,7 @@ func outflow(t *testing.T) (wrong string) {
 				admitted++
 			}
 		case *fairness.Call:
-			if e.Time < lastCall+callEvery {
+			if e.Time < lastCall+projection.CallInterval {
 				t.Errorf("calls at %d and %d", lastCall, e.Time)
 			}
 			lastCall = e.Time
@@ -141,15 +145,15 @@ func TestMaxActive(t *testing.T) {
 	eventually(t, "everybody is called", func() bool { return r.Snapshot().Counts.Called == people })
 	all.Wait()
 	auditRoom(t, r)
-	l, fullest := &live{State: &fairness.State{}, log: r.store.Open(r.ID, r.Origin, r.keys.Log)}, uint64(0)
-	err := l.log.Tail(t.Context(), func(text []byte) error {
-		if err := l.read(text); err != nil {
+	p, log, fullest := projection.New(nil, nil), r.store.Open(r.ID, r.Origin, r.keys.Log), uint64(0)
+	err := log.Tail(t.Context(), func(text []byte) error {
+		if err := p.Read(text, log.Root); err != nil {
 			return err
 		}
 		if e, err := fairness.ParseEntry(text); err != nil || e.Kind() != fairness.KindCall {
 			return err
 		}
-		active := l.active(l.Now())
+		active := p.Active(p.Now())
 		if active > most {
 			t.Errorf("%d people active after a call, at most %d may be", active, most)
 		}
@@ -161,9 +165,6 @@ func TestMaxActive(t *testing.T) {
 	}
 	if fullest != most {
 		t.Errorf("at most %d people were active, want %d", fullest, most)
-	}
-	if n := len(l.admissions); n > 2*most {
-		t.Errorf("%d admissions remembered", n)
 	}
 }
 

@@ -9,14 +9,13 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/projection"
+	"github.com/proofline/proofline/room/session"
 )
 
 // present returns how many people a node takes to be called or at the site.
 func present(r *Room) uint64 {
-	now := fromTime(r.Now())
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.live.active(max(now, r.live.Now()))
+	return r.Metrics().Active
 }
 
 // TestSessions has one visitor touch, one release and one do nothing: both
@@ -31,7 +30,7 @@ func TestSessions(t *testing.T) {
 	enter(t, rooms[0])
 	count := func(what string, n uint64) {
 		t.Helper()
-		starting := node(t, d.url, rooms[0].flow.master)
+		starting := node(t, d.url, masterOf(t, d.url))
 		eventually(t, "the node is ready", starting.Ready)
 		for _, r := range append(rooms[:], get(t, starting, "sessions")) {
 			eventually(t, what, func() bool { return present(r) == n })
@@ -39,31 +38,31 @@ func TestSessions(t *testing.T) {
 	}
 	count("three are there", 3)
 	d.pass(40*time.Minute, nodes[:]...)
-	if _, err := rooms[1].Touch(t.Context(), touching.Token); err != nil {
+	if _, err := rooms[1].Sessions.Touch(t.Context(), touching.Token); err != nil {
 		t.Fatal(err)
 	}
-	released, err := rooms[0].Release(t.Context(), releasing.Token)
+	released, err := rooms[0].Sessions.Release(t.Context(), releasing.Token)
 	if err != nil || released.Ends.Sub(rooms[0].Now()).Abs() > time.Minute {
 		t.Fatalf("released: %+v, %v", released, err)
 	}
-	if again, err := rooms[1].Release(t.Context(), releasing.Token); err != nil || again != released {
+	if again, err := rooms[1].Sessions.Release(t.Context(), releasing.Token); err != nil || again != released {
 		t.Errorf("released again: %+v, %v, want %+v", again, err, released)
 	}
-	if _, err := rooms[1].Touch(t.Context(), releasing.Token); !errors.Is(err, ErrSessionOver) {
-		t.Errorf("touched after the release: %v, want ErrSessionOver", err)
+	if _, err := rooms[1].Sessions.Touch(t.Context(), releasing.Token); !errors.Is(err, session.ErrSessionOver) {
+		t.Errorf("touched after the release: %v, want session.ErrSessionOver", err)
 	}
 	count("two are there", 2)
 	d.pass(25*time.Minute, nodes[:]...) // beyond the session of the idle visitor
 	count("one is there", 1)
-	for passed := 65 * time.Minute; passed < SessionsMost*time.Hour; passed += 24 * time.Minute {
-		s, err := rooms[0].Touch(t.Context(), touching.Token)
+	for passed := 65 * time.Minute; passed < session.MaxLengths*time.Hour; passed += 24 * time.Minute {
+		s, err := rooms[0].Sessions.Touch(t.Context(), touching.Token)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if left := s.Ends.Sub(rooms[0].Now()); !s.Ends.Equal(s.Most) && (left-time.Hour).Abs() > time.Minute || s.Ends.After(s.Most) || s.Ends.Equal(s.Most) != (passed > 3*time.Hour) {
 			t.Errorf("%v after the admission a touch leaves %v, until %v of %v", passed, left, s.Ends, s.Most)
 		}
-		if again, err := rooms[1].Touch(t.Context(), touching.Token); err != nil || again.Most != s.Most {
+		if again, err := rooms[1].Sessions.Touch(t.Context(), touching.Token); err != nil || again.Most != s.Most {
 			t.Errorf("touched on the other node: %+v, %v", again, err)
 		}
 		for _, r := range rooms {
@@ -72,8 +71,8 @@ func TestSessions(t *testing.T) {
 		d.pass(24*time.Minute, nodes[:]...)
 	}
 	for _, r := range rooms {
-		if _, err := r.Touch(t.Context(), touching.Token); !errors.Is(err, ErrSessionOver) {
-			t.Errorf("touched when no touch helps any more: %v, want ErrSessionOver", err)
+		if _, err := r.Sessions.Touch(t.Context(), touching.Token); !errors.Is(err, session.ErrSessionOver) {
+			t.Errorf("touched when no touch helps any more: %v, want session.ErrSessionOver", err)
 		}
 	}
 	count("nobody is there", 0)
@@ -85,37 +84,9 @@ func dialed(t *testing.T, c Config) (d *dial, nodes [2]*Rooms, rooms [2]*Room) {
 	t.Helper()
 	d = newDial(t)
 	master := newMaster(t)
+	masters.Store(d.url, master)
 	nodes = [2]*Rooms{node(t, d.url, master), node(t, d.url, master)}
 	return d, nodes, share(t, nodes, c)
-}
-
-// TestTouchUnread: a node that does not know yet whether a session that would be
-// over was touched keeps its place.
-func TestTouchUnread(t *testing.T) {
-	t.Parallel()
-	const session, admitted = 60_000, fairness.Time(1_000_000)
-	const ends = admitted + session
-	for name, c := range map[string]struct {
-		read  fairness.Time // what is known of sessions
-		shift int64
-		now   fairness.Time
-		want  uint64
-	}{
-		"goes on":                       {ends - 100, 0, ends - 1, 1},
-		"may have been touched since":   {ends - 100, 0, ends + 10*sessionLag, 1},
-		"was not touched":               {ends, 0, ends + sessionLag, 0},
-		"was touched":                   {ends, 1, ends + sessionLag, 1},
-		"was released":                  {ends - 100, -1, ends + 10*sessionLag, 0},
-		"not touched, and a while read": {ends + 100, 0, ends + sessionLag - 1, 1},
-	} {
-		l := &live{State: &fairness.State{}, flow: &flow{}, admissions: []fairness.Time{admitted}}
-		l.Policy().Session = session // shorter than RedeemWithin
-		l.flow.read.Store(int64(c.read))
-		l.flow.shift.Store(c.shift)
-		if got := l.active(c.now); got != c.want {
-			t.Errorf("%s: %d people are there, want %d", name, got, c.want)
-		}
-	}
 }
 
 // TestReleaseFreesPlace fills a room whose sessions take an hour, and lets one
@@ -147,7 +118,7 @@ func TestReleaseFreesPlace(t *testing.T) {
 			all.Add(1)
 			time.Sleep(400 * time.Millisecond)
 			there.Add(-1)
-			if _, err := rooms[(i+1)%2].Release(t.Context(), p.Token); err != nil {
+			if _, err := rooms[(i+1)%2].Sessions.Release(t.Context(), p.Token); err != nil {
 				t.Error(err)
 			}
 		})
@@ -167,7 +138,7 @@ func TestTouchKeepsPlace(t *testing.T) {
 	c := quick("keep")
 	c.Outflow.MaxActive, c.Session = 2, span(time.Hour)
 	d, nodes, rooms := dialed(t, c)
-	var passes [2]Pass
+	var passes [2]session.Pass
 	for i := range passes {
 		_, passes[i] = enter(t, rooms[0])
 	}
@@ -178,13 +149,13 @@ func TestTouchKeepsPlace(t *testing.T) {
 	for n := range 3 {
 		d.pass(58*time.Minute, nodes[:]...)
 		for i, p := range passes {
-			if _, err := rooms[(n+i)%2].Touch(t.Context(), p.Token); err != nil {
+			if _, err := rooms[(n+i)%2].Sessions.Touch(t.Context(), p.Token); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	d.pass(58*time.Minute, nodes[:]...)
-	time.Sleep(3 * tickEvery)
+	time.Sleep(3 * tickInterval)
 	for _, r := range rooms {
 		if got := r.Snapshot().Counts.Called; got != 2 {
 			t.Errorf("%d people are called while two places are kept", got)
@@ -277,7 +248,7 @@ func TestPullLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	line := inLine(t, r, fillRoom(t, r, 10))
-	err := r.act(t.Context(), func(_ *fairness.State, now fairness.Time) (list []fairness.Entry, err error) {
+	err := r.sequencer.Do(t.Context(), func(_ *projection.Projection, now fairness.Time) (list []fairness.Entry, err error) {
 		for _, i := range []int{0, 2, 3} {
 			list = append(list, &fairness.Skip{Time: now, Ticket: line[i].ticket, Reason: fairness.Left})
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/session"
 )
 
 // TestChangeSessions tells both nodes of the same sessions at once, in opposite
@@ -37,28 +38,28 @@ func TestChangeSessions(t *testing.T) {
 			list = reversed
 		}
 		all.Go(func() {
-			touched, released, err := rooms[i%2].ChangeSessions(t.Context(), append(list, "none"), nil)
-			if err != nil || len(released) != 0 || len(touched) != people+1 || touched[people] != OutcomeInvalid {
+			touched, released, err := rooms[i%2].Sessions.Change(t.Context(), append(list, "none"), nil)
+			if err != nil || len(released) != 0 || len(touched) != people+1 || touched[people] != session.OutcomeInvalid {
 				t.Errorf("touched %v, released %v, %v", touched, released, err)
 				return
 			}
-			if at := slices.IndexFunc(touched[:people], func(o Outcome) bool { return o != OutcomeOK }); at >= 0 {
+			if at := slices.IndexFunc(touched[:people], func(o session.Outcome) bool { return o != session.OutcomeOK }); at >= 0 {
 				t.Errorf("touch %d of %d: %s", at, people, touched[at])
 			}
 		})
 	}
 	all.Wait()
 	half := tokens[:people/2]
-	if _, released, err := rooms[1].ChangeSessions(t.Context(), nil, half); err != nil || slices.Contains(released, OutcomeOver) {
+	if _, released, err := rooms[1].Sessions.Change(t.Context(), nil, half); err != nil || slices.Contains(released, session.OutcomeOver) {
 		t.Fatalf("released %v, %v", released, err)
 	}
 	for _, r := range rooms {
 		eventually(t, "those who were let go are not there", func() bool { return present(r) == people-uint64(len(half)) })
 	}
-	if s, err := rooms[0].Touch(t.Context(), tokens[people-1]); err != nil || s.Ends.Sub(rooms[0].Now()) < 59*time.Minute {
+	if s, err := rooms[0].Sessions.Touch(t.Context(), tokens[people-1]); err != nil || s.Ends.Sub(rooms[0].Now()) < 59*time.Minute {
 		t.Errorf("one who was not let go: %+v, %v", s, err)
 	}
-	if _, _, err := rooms[0].ChangeSessions(t.Context(), make([]string, MaxChanges), make([]string, 1)); err == nil || !strings.Contains(err.Error(), "at most 500") {
+	if _, _, err := rooms[0].Sessions.Change(t.Context(), make([]string, session.MaxChanges), make([]string, 1)); err == nil || !strings.Contains(err.Error(), "at most 500") {
 		t.Errorf("too many: %v", err)
 	} else if wrong := (*invalid.Error)(nil); !errors.As(err, &wrong) {
 		t.Errorf("too many: %v, want *invalid.Error", err)
@@ -83,7 +84,7 @@ func TestManyBatches(t *testing.T) {
 	var all sync.WaitGroup
 	for range 30 {
 		all.Go(func() {
-			if touched, _, err := r.ChangeSessions(t.Context(), []string{pass.Token}, nil); err != nil || touched[0] != OutcomeOK {
+			if touched, _, err := r.Sessions.Change(t.Context(), []string{pass.Token}, nil); err != nil || touched[0] != session.OutcomeOK {
 				t.Errorf("touched %v, %v", touched, err)
 			}
 		})
@@ -95,7 +96,7 @@ func TestManyBatches(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if _, released, err := r.ChangeSessions(ctx, nil, []string{"none"}); err != nil || released[0] != OutcomeInvalid {
+	if _, released, err := r.Sessions.Change(ctx, nil, []string{"none"}); err != nil || released[0] != session.OutcomeInvalid {
 		t.Errorf("without a pass: %v, %v", released, err)
 	}
 	for range 3 {
@@ -123,13 +124,13 @@ func TestTouchUnredeemed(t *testing.T) {
 	if _, err := rooms[0].Join(t.Context(), next.ticket); err != nil {
 		t.Fatal(err)
 	}
-	d.pass(RedeemWithin-time.Minute, nodes[:]...)
+	d.pass(5*time.Minute-time.Minute, nodes[:]...)
 	for n, r := range rooms {
-		if _, err := r.Touch(t.Context(), kept.Token); !errors.Is(err, ErrPassUnredeemed) {
-			t.Errorf("node %d: a touch without redeeming: %v, want ErrPassUnredeemed", n, err)
+		if _, err := r.Sessions.Touch(t.Context(), kept.Token); !errors.Is(err, session.ErrPassUnredeemed) {
+			t.Errorf("node %d: a touch without redeeming: %v, want session.ErrPassUnredeemed", n, err)
 		}
-		touched, _, err := r.ChangeSessions(t.Context(), []string{kept.Token, used.Token}, nil)
-		if want := []Outcome{OutcomeUnredeemed, OutcomeOK}; err != nil || !slices.Equal(touched, want) {
+		touched, _, err := r.Sessions.Change(t.Context(), []string{kept.Token, used.Token}, nil)
+		if want := []session.Outcome{session.OutcomeUnredeemed, session.OutcomeOK}; err != nil || !slices.Equal(touched, want) {
 			t.Errorf("node %d: a batch: %v, %v, want %v", n, touched, err, want)
 		}
 	}
@@ -138,13 +139,13 @@ func TestTouchUnredeemed(t *testing.T) {
 		t.Errorf("the next visitor does not get the place: %v", err)
 	}
 	for n, r := range rooms {
-		if _, err := r.Redeem(t.Context(), kept.ID.String(), kept.Token, ""); !errors.Is(err, ErrPass) {
-			t.Errorf("node %d: redeemed after it has expired: %v, want ErrPass", n, err)
+		if _, err := r.Sessions.Redeem(t.Context(), kept.ID.String(), kept.Token, ""); !errors.Is(err, session.ErrPass) {
+			t.Errorf("node %d: redeemed after it has expired: %v, want session.ErrPass", n, err)
 		}
 		eventually(t, "two are there", func() bool { return present(r) == 2 })
 	}
-	if _, err := rooms[0].Touch(t.Context(), kept.Token); !errors.Is(err, ErrSessionOver) {
-		t.Errorf("a touch after the pass has expired: %v, want ErrSessionOver", err)
+	if _, err := rooms[0].Sessions.Touch(t.Context(), kept.Token); !errors.Is(err, session.ErrSessionOver) {
+		t.Errorf("a touch after the pass has expired: %v, want session.ErrSessionOver", err)
 	}
 	auditRoom(t, rooms[0])
 }

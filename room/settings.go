@@ -1,10 +1,6 @@
 package room
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"net/url"
 	"reflect"
 	"slices"
@@ -13,7 +9,6 @@ import (
 
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/zone"
-	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/room/setting"
 )
 
@@ -107,75 +102,4 @@ func (s *Settings) Origins() []string {
 	}
 	slices.Sort(list)
 	return slices.Compact(list)
-}
-
-// storedSettings are the settings as read from the database.
-type storedSettings struct {
-	Settings
-	queueIt storedQueueIt
-	version int64
-}
-
-// Settings returns the room's settings, which are immutable: a change creates new ones with a higher version.
-func (r *Room) Settings() (settings *Settings, version int64) {
-	s := r.settings.Load()
-	return &s.Settings, s.version
-}
-
-// changeSettings stores a change and applies the result.
-func (r *Room) changeSettings(ctx context.Context, c SettingsChange) error {
-	if c.Brand != nil {
-		brand := c.Brand.stored()
-		c.Brand = &brand
-	}
-	return r.mergeSettings(ctx, c)
-}
-
-// firstSettings stores the settings of a new room.
-func (r *Room) firstSettings(ctx context.Context, s Settings) error {
-	if reflect.ValueOf(s).IsZero() {
-		return nil
-	}
-	s.Brand = s.Brand.stored()
-	return r.mergeSettings(ctx, s)
-}
-
-// mergeSettings stores members of the settings and applies the result.
-func (r *Room) mergeSettings(ctx context.Context, members any) error {
-	change, err := json.Marshal(members)
-	if err != nil {
-		return fmt.Errorf("write settings: %w", err)
-	}
-	stored, err := r.texts.MergeSettings(ctx, r.ID, change)
-	if err != nil {
-		return err
-	}
-	return r.takeSettings(stored)
-}
-
-// readSettings reads the settings if version is newer than the cached one.
-func (r *Room) readSettings(ctx context.Context, version int64) error {
-	if version <= r.settings.Load().version {
-		return nil
-	}
-	stored, err := r.texts.Settings(ctx, r.ID)
-	if err != nil {
-		return err
-	}
-	return r.takeSettings(stored)
-}
-
-// takeSettings applies stored settings, unless newer ones are known.
-func (r *Room) takeSettings(stored pgroom.Settings) error {
-	next := &storedSettings{version: stored.Version}
-	if err := errors.Join(json.Unmarshal(stored.JSON, &next.Settings),
-		json.Unmarshal(stored.JSON, &next.queueIt)); err != nil {
-		return fmt.Errorf("read settings: %w", err)
-	}
-	for {
-		known := r.settings.Load()
-		if known.version >= next.version || r.settings.CompareAndSwap(known, next) {
-			return nil
-		}
-	}
 }

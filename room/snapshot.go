@@ -2,12 +2,11 @@ package room
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/millis"
+	"github.com/proofline/proofline/room/projection"
 )
 
 // Phase is the state of a room in one word.
@@ -43,10 +42,10 @@ type Snapshot struct {
 	Pull         bool          // visitors are called only when a backend asks for them
 	Counts       fairness.Counts
 	Windows      []fairness.WindowSum // latest windows with arrivals, oldest first
-	Limit        *Limit               // what max_active means for the line; nil: max_active is not set
-	Gate         Gate                 // whether visitors enter the site without waiting
+	Limit        *projection.Limit    // what max_active means for the line; nil: max_active is not set
+	Gate         projection.Gate      // whether visitors enter the site without waiting
 	// Withdrawn are the latest tickets that the organizer withdrew, oldest first. Each is given by its first
-	// [withdrawnDigits] digits, by which pages notice.
+	// eight digits, by which pages notice.
 	Withdrawn []string
 
 	message    *Message  // latest message to visitors; nil: none
@@ -84,7 +83,7 @@ func (s *Snapshot) Phase(now time.Time) Phase {
 
 // Window returns the window that is open at now, and its arrivals so far.
 func (s *Snapshot) Window(now time.Time) (fairness.WindowSum, bool) {
-	w, ok := s.schedule.At(fromTime(now))
+	w, ok := s.schedule.At(millis.Of(now))
 	if !ok || s.Ended {
 		return fairness.WindowSum{}, false
 	}
@@ -99,10 +98,10 @@ func (s *Snapshot) Window(now time.Time) (fairness.WindowSum, bool) {
 func (s *Snapshot) Draws(w fairness.Window) time.Time {
 	for _, sum := range s.Windows {
 		if sum.Index == w.Index {
-			return timeOf(sum.Draws)
+			return millis.Time(sum.Draws)
 		}
 	}
-	return timeOf(w.To)
+	return millis.Time(w.To)
 }
 
 // Span is a time range.
@@ -130,7 +129,7 @@ func (s *Snapshot) Expected(st fairness.Standing, now time.Time) (Span, bool) {
 // Grows reports whether visitors can still join the window of a waiting ticket: then the latest time of an
 // expectation is not a bound.
 func (s *Snapshot) Grows(st fairness.Standing, now time.Time) bool {
-	return st.Status == fairness.StatusWaiting && !s.Ended && now.Before(timeOf(st.Window.To))
+	return st.Status == fairness.StatusWaiting && !s.Ended && now.Before(millis.Time(st.Window.To))
 }
 
 // calls returns the time it takes to call a number of visitors.
@@ -164,71 +163,49 @@ func lasts(people uint64, perMinute float64) time.Duration {
 // Snapshot returns the room as of the durable transcript.
 func (r *Room) Snapshot() *Snapshot { return r.snapshot.Load() }
 
-// Now returns the time of the database's clock as far as this node knows it, but never before the latest
-// entry.
-func (r *Room) Now() time.Time {
-	now := r.clock.Now()
-	if latest := r.snapshot.Load().latest; now.Before(latest) {
-		return latest
-	}
-	return now
-}
-
 // refresh takes a new snapshot.
 func (r *Room) refresh(ctx context.Context) {
-	r.mu.RLock()
-	l := r.live
-	s := &Snapshot{
-		Size: r.stored, Title: *r.title.Load(),
-		Opens: timeOf(l.Schedule().Opens()), Starts: timeOf(r.policy.Starts),
-		Paused: l.Paused(), ClaimsFrozen: l.ClaimsPaused(), Ended: l.Ended(),
-		Outflow: l.Outflow(), Claim: time.Duration(r.policy.Claim) * time.Millisecond, Pull: l.flow.isPull(),
-		Counts: l.Counts(), Gate: l.gateOf(),
-		Windows: l.Windows(shownWindows), Limit: l.limit(r.pulse.freed.perMinute()),
-		Withdrawn: slices.Clone(l.withdrawn), latest: timeOf(l.Now()), schedule: l.Schedule(),
-	}
-	hash := l.Message()
-	r.mu.RUnlock()
-	if closes := s.schedule.Closes(); closes != fairness.Never {
-		t := timeOf(closes)
-		s.Closes = &t
-	}
+	var s *Snapshot
+	var hash [fairness.HashSize]byte
+	perMinute := r.freed.PerMinute()
+	r.view.Read(func(p *projection.Projection, durable uint64) {
+		s, hash = newSnapshot(p, durable, perMinute), p.Message()
+	})
+	s.Title = r.details.Title()
 	var err error
-	if s.message, err = r.readMessage(ctx, hash); err != nil {
+	if s.message, err = r.details.Message(ctx, hash); err != nil {
 		r.log.Warn("cannot read the room's message", "room", r.Slug, "err", err)
 		s.incomplete = true
 	}
 	r.snapshot.Store(s)
 }
 
-// storedMessage is a message with its hash.
-type storedMessage struct {
-	hash [fairness.HashSize]byte
-	Message
+// newSnapshot returns the snapshot of a projection, without title and message. perMinute is the rate at which
+// places at the site become free.
+func newSnapshot(p *projection.Projection, size uint64, perMinute float64) *Snapshot {
+	policy := p.Policy()
+	s := &Snapshot{
+		Size:  size,
+		Opens: millis.Time(p.Schedule().Opens()), Starts: millis.Time(policy.Starts),
+		Paused: p.Paused(), ClaimsFrozen: p.ClaimsPaused(), Ended: p.Ended(),
+		Outflow: p.Outflow(), Claim: time.Duration(policy.Claim) * time.Millisecond, Pull: p.IsPull(),
+		Counts: p.Counts(), Gate: p.Gate(),
+		Windows: p.Windows(shownWindows), Limit: p.Limit(perMinute),
+		Withdrawn: p.Withdrawn(), latest: millis.Time(p.Now()), schedule: p.Schedule(),
+	}
+	if closes := s.schedule.Closes(); closes != fairness.Never {
+		t := millis.Time(closes)
+		s.Closes = &t
+	}
+	return s
 }
 
-// messageTimeout limits how long reading a message may delay the room.
-const messageTimeout = 2 * time.Second
+// Gate is the state of a room's safety net: whether visitors enter the site without waiting.
+type Gate = projection.Gate
 
-// readMessage returns the message whose hash is in the transcript; nil: none. It reads each message only
-// once.
-func (r *Room) readMessage(ctx context.Context, hash [fairness.HashSize]byte) (*Message, error) {
-	if hash == [fairness.HashSize]byte{} {
-		return nil, nil //nolint:nilnil // no message
-	}
-	if m := r.message.Load(); m != nil && m.hash == hash {
-		return &m.Message, nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, messageTimeout)
-	defer cancel()
-	text, err := r.texts.Message(ctx, r.ID, hash)
-	if err != nil {
-		return nil, err
-	}
-	m := &storedMessage{hash: hash}
-	if err := json.Unmarshal([]byte(text), &m.Message); err != nil {
-		return nil, fmt.Errorf("read message: %w", err)
-	}
-	r.message.Store(m)
-	return &m.Message, nil
-}
+// The states of a gate; see [projection.Gate].
+const (
+	GateNone = projection.GateNone
+	GateOpen = projection.GateOpen
+	GateShut = projection.GateShut
+)

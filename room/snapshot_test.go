@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/projection"
 )
 
 func TestPhase(t *testing.T) {
@@ -44,7 +46,7 @@ func TestWindow(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := snapshotOf(t, p)
-	second, _ := s.schedule.At(fromTime(opens.Add(time.Minute)))
+	second, _ := s.schedule.At(millis.Of(opens.Add(time.Minute)))
 	s.Windows = []fairness.WindowSum{{Window: second, Arrivals: 5}}
 	for _, test := range []struct {
 		now      time.Time
@@ -68,7 +70,7 @@ func TestExpected(t *testing.T) {
 	t.Parallel()
 	in := func(minutes float64) time.Time { return moment.Add(time.Duration(minutes * float64(time.Minute))) }
 	s := &Snapshot{Starts: in(10), Outflow: fairness.Outflow{PerMinute: 4}}
-	window := fairness.Window{To: fromTime(in(20))}
+	window := fairness.Window{To: millis.Of(in(20))}
 	for _, test := range []struct {
 		name             string
 		st               fairness.Standing
@@ -114,7 +116,7 @@ func TestExpectedOrder(t *testing.T) {
 	for range 20_000 {
 		s := &Snapshot{Starts: moment.Add(time.Duration(random.Int64N(1e15))), Outflow: fairness.Outflow{PerMinute: random.Uint32() >> random.IntN(32)}}
 		if random.IntN(2) == 0 {
-			s.Limit = &Limit{random.Uint64() >> random.IntN(64), moment.Add(time.Duration(random.Int64N(1e15))), random.ExpFloat64() + 1e-9}
+			s.Limit = &projection.Limit{Free: random.Uint64() >> random.IntN(64), First: moment.Add(time.Duration(random.Int64N(1e15))), PerMinute: random.ExpFloat64() + 1e-9}
 		}
 		now := moment.Add(time.Duration(random.Int64N(1e15)))
 		a, b := someone(), someone()

@@ -3,6 +3,8 @@ package room
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -10,16 +12,18 @@ import (
 
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/millis"
+	"github.com/proofline/proofline/internal/timing"
+	"github.com/proofline/proofline/room/projection"
+	"github.com/proofline/proofline/room/sequence"
 )
 
 // How often a node checks its rooms, and when it unloads one.
 const (
-	tickEvery   = 100 * time.Millisecond
-	tickTimeout = 5 * time.Second
-	callEvery   = fairness.Time(250)     // minimum milliseconds between calls, so that each is worth an entry
-	publishAge  = 500 * time.Millisecond // age of entries that the published checkpoint lacks
-	adoptEvery  = 5 * time.Second        // how often to look for rooms created on other nodes
-	unloadAfter = 10 * time.Minute       // time without a visitor, once nothing is left to do
+	tickInterval  = 100 * time.Millisecond
+	tickTimeout   = 5 * time.Second
+	adoptInterval = 5 * time.Second  // how often to look for rooms created on other nodes
+	unloadAfter   = 10 * time.Minute // time without a visitor, once nothing is left to do
 )
 
 // Run does the clock's work for all rooms until ctx ends: it reads the database's time and what other nodes
@@ -28,49 +32,36 @@ const (
 func (rs *Rooms) Run(ctx context.Context) {
 	rs.Logs.Guard()
 	rs.tick(ctx) // the time must be known before any room is loaded
-	var beside sync.WaitGroup
-	beside.Go(func() { rs.adoptAll(ctx) })
-	beside.Go(func() { every(ctx, tendEvery, rs.tend) })
-	every(ctx, tickEvery, rs.tick)
-	beside.Wait()
+	var others sync.WaitGroup
+	others.Go(func() { rs.adoptAll(ctx) })
+	others.Go(func() { timing.Every(ctx, cleanupInterval, rs.cleanUp) })
+	timing.Every(ctx, tickInterval, rs.tick)
+	others.Wait()
 }
 
 // adoptAll loads rooms outside of the ticks, which a large room would delay.
 func (rs *Rooms) adoptAll(ctx context.Context) {
 	rs.adopt(ctx)
-	every(ctx, adoptEvery, func(ctx context.Context) {
+	timing.Every(ctx, adoptInterval, func(ctx context.Context) {
 		rs.unload()
 		rs.adopt(ctx)
 	})
 }
 
-func every(ctx context.Context, d time.Duration, do func(context.Context)) {
-	ticker := time.NewTicker(d)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			do(ctx)
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// adopt loads every room that has not ended and is not set aside.
+// adopt loads every room that has not ended and was not unloaded.
 func (rs *Rooms) adopt(ctx context.Context) {
-	titles := map[*Room]*string{} // as of before the records are read
+	before := map[*Room]earlier{} // as of before the records are read
 	rooms, _ := rs.watched()
 	for _, r := range rooms {
-		titles[r] = r.title.Load()
+		before[r] = r.details.Known()
 	}
-	records, err := rs.Options.Rooms.ListOpen(ctx)
+	records, err := rs.Store.ListOpen(ctx)
 	if err != nil {
-		rs.trouble(ctx, err)
+		rs.noteDown(ctx, err)
 		return
 	}
 	for _, record := range records {
-		if rs.isAside(record.ID) {
+		if rs.isUnloaded(record.ID) {
 			continue
 		}
 		r, err := rs.load(ctx, record.Slug)
@@ -78,8 +69,7 @@ func (rs *Rooms) adopt(ctx context.Context) {
 			return
 		}
 		if err == nil {
-			r.takeTitle(titles[r], record.Title) // another node may have changed it
-			err = r.readSettings(ctx, record.SettingsVersion)
+			err = r.details.Take(ctx, before[r], &record)
 		}
 		rs.reportLoad(record.Slug, err)
 	}
@@ -101,11 +91,11 @@ func (rs *Rooms) reportLoad(slug string, err error) {
 // Ready reports whether the rooms that existed at the start are loaded and the database answers.
 func (rs *Rooms) Ready() bool { return rs.adopted.Load() && rs.Answers() }
 
-// Answers reports whether the database answered the latest tick, and answered within [staleAfter]: a frozen
+// Answers reports whether the database answered the latest tick, and answered within two seconds: a frozen
 // database does not return errors.
 func (rs *Rooms) Answers() bool {
 	a := rs.answered.Load()
-	return a != nil && !rs.troubled.Load() && time.Since(a.asked) <= staleAfter
+	return a != nil && !rs.isDown.Load() && time.Since(a.asked) <= sequence.StaleAfter
 }
 
 // tick checks every room once. It waits for no room's lock, so that a stuck room does not delay the others.
@@ -113,102 +103,127 @@ func (rs *Rooms) tick(running context.Context) {
 	ctx, cancel := context.WithTimeout(running, tickTimeout)
 	defer cancel()
 	rooms, ids := rs.watched()
-	stored := make(map[uuid.UUID]uint64, len(rooms)) // before the heads are read
+	durable := make(map[uuid.UUID]uint64, len(rooms)) // before the heads are read
 	for id, r := range rooms {
-		r.reportStuck()
-		stored[id] = r.durableSize()
+		r.ticked.reportStuck(r)
+		durable[id] = r.view.Size()
 	}
 	asked := time.Now()
 	heads, raw, err := rs.Logs.Heads(ctx, ids)
 	if _, begun := rs.Logs.Accepted(); errors.Is(err, pglog.ErrUnsettled) || err == nil && !begun {
-		if err = rs.settle(ctx); err == nil {
+		if err = rs.settler.Settle(ctx); err == nil {
 			asked = time.Now()
 			heads, raw, err = rs.Logs.Heads(ctx, ids)
 		}
 	}
 	if err != nil {
-		rs.trouble(running, err)
+		rs.noteDown(running, err)
 		return
 	}
 	now := rs.clock.Observe(raw, asked, time.Now())
 	rs.answered.Store(&answer{asked, time.Since(asked)})
 	rs.watcher.ReportSkew()
 	if err := rs.watcher.Exchange(ctx, raw); err != nil {
-		rs.trouble(running, err)
+		rs.noteDown(running, err)
 		return
 	}
-	if err := rs.survey(ctx, rooms, now); err != nil {
-		rs.trouble(running, err)
+	if err := rs.poller.poll(ctx, rooms, millis.Of(now)); err != nil {
+		rs.noteDown(running, err)
 		return
 	}
-	rs.calm()
+	rs.noteUp()
 	for _, h := range heads {
-		if r, ok := rooms[h.Room]; ok {
-			if h.Size < stored[h.Room] || h.Held || r.regression.Load() != nil {
-				r.adrift.Store(true)
-				r.queue.signal()
-				continue // the room's state is unknown
-			}
-			r.beat(h, asked, fromTime(now))
+		if r, ok := rooms[h.Room]; !ok {
+			rs.reload(h)
+		} else if r.sequencer.Follow(h, durable[h.Room], asked, millis.Of(now)) {
+			r.noteHead(h, millis.Of(now))
 			rs.markEnded(ctx, r)
-		} else {
-			rs.recall(h)
 		}
 	}
 }
 
-// watched returns the loaded rooms, and the ids of those and of the rooms set aside.
+// watched returns the loaded rooms, and the ids of those and of the unloaded rooms.
 func (rs *Rooms) watched() (map[uuid.UUID]*Room, []uuid.UUID) {
 	rs.mu.RLock()
 	defer rs.mu.RUnlock()
 	rooms := make(map[uuid.UUID]*Room, len(rs.loaded))
-	ids := make([]uuid.UUID, 0, len(rs.loaded)+len(rs.aside))
+	ids := make([]uuid.UUID, 0, len(rs.loaded)+len(rs.unloaded))
 	for _, r := range rs.loaded {
 		rooms[r.ID] = r
 		ids = append(ids, r.ID)
 	}
-	for id := range rs.aside {
+	for id := range rs.unloaded {
 		ids = append(ids, id)
 	}
 	return rooms, ids
 }
 
-// trouble notes that the database does not answer, and logs that once. running is the context of all work,
+// noteDown notes that the database does not answer, and logs that once. running is the context of all work,
 // which ends when the server stops.
-func (rs *Rooms) trouble(running context.Context, err error) {
-	if running.Err() == nil && !rs.troubled.Swap(true) {
+func (rs *Rooms) noteDown(running context.Context, err error) {
+	if running.Err() == nil && !rs.isDown.Swap(true) {
 		rs.Log.Error("database does not answer", "err", err)
 	}
 }
 
-func (rs *Rooms) calm() {
-	if rs.troubled.Swap(false) {
+func (rs *Rooms) noteUp() {
+	if rs.isDown.Swap(false) {
 		rs.Log.Info("database answers again")
 	}
 }
 
+// ticked is what the ticker remembers of a room.
+type ticked struct {
+	isMarkedEnded bool // the room is marked as ended in the database
+	isStuck       bool // at the latest tick
+}
+
+// reportStuck logs when a room gets stuck, and when it recovers.
+func (t *ticked) reportStuck(r *Room) {
+	stuck := r.Stuck()
+	switch was := t.isStuck; {
+	case stuck > 0 && !was:
+		r.log.Error("room cannot store anything: joins, claims and calls wait", "room", r.Slug,
+			"for", stuck.Round(time.Second))
+	case stuck == 0 && was:
+		r.log.Info("room stores again", "room", r.Slug)
+	}
+	t.isStuck = stuck > 0
+}
+
+// noteHead notes what a tick has read about the room. It allocates only when the published checkpoint has changed.
+func (r *Room) noteHead(h pglog.Head, now fairness.Time) {
+	if was := r.published.Load(); was == nil || was.Size != h.Published || !was.At.Equal(h.PublishedAt) {
+		r.published.Store(&Published{h.Published, h.PublishedAt})
+	}
+	r.view.Read(func(p *projection.Projection, _ uint64) { r.freed.Note(max(now, p.Now()), p) })
+	if r.Snapshot().incomplete {
+		r.sequencer.Wake()
+	}
+}
+
 func (rs *Rooms) markEnded(ctx context.Context, r *Room) {
-	if !r.Snapshot().Ended || r.marked {
+	if !r.Snapshot().Ended || r.ticked.isMarkedEnded {
 		return
 	}
-	if err := rs.Options.Rooms.MarkEnded(ctx, r.ID); err != nil {
+	if err := rs.Store.MarkEnded(ctx, r.ID); err != nil {
 		rs.Log.Error("cannot mark room as ended", "room", r.Slug, "err", err)
 		return
 	}
-	r.marked = true
+	r.ticked.isMarkedEnded = true
 }
 
-// aside is a room that was unloaded: nothing can become due in it until its log grows or a request comes for
-// it.
-type aside struct {
+// unloadedRoom is a room that was unloaded: nothing can become due in it until its log grows or a request comes
+// for it.
+type unloadedRoom struct {
 	slug string
 	size uint64
 }
 
-func (rs *Rooms) isAside(id uuid.UUID) bool {
+func (rs *Rooms) isUnloaded(id uuid.UUID) bool {
 	rs.mu.RLock()
 	defer rs.mu.RUnlock()
-	_, ok := rs.aside[id]
+	_, ok := rs.unloaded[id]
 	return ok
 }
 
@@ -217,117 +232,47 @@ func (rs *Rooms) unload() {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	for slug, r := range rs.loaded {
-		if time.Since(time.Unix(r.lastUse.Load(), 0)) < unloadAfter || !r.isQuiet() || r.regression.Load() != nil {
+		isIdle := time.Since(time.Unix(r.lastUse.Load(), 0)) >= unloadAfter
+		if !isIdle || !r.view.IsQuiet() || r.Regression() != nil {
 			continue
 		}
 		delete(rs.loaded, slug)
 		if s := r.Snapshot(); !s.Ended { // an ended room does not change
-			rs.aside[r.ID] = aside{slug, s.Size}
+			rs.unloaded[r.ID] = unloadedRoom{slug, s.Size}
 		}
-		r.queue.stop()
+		r.sequencer.Stop()
 	}
 }
 
-// recall loads a room again whose log has grown on another node.
-func (rs *Rooms) recall(h pglog.Head) {
+// reload loads a room again whose log has grown on another node.
+func (rs *Rooms) reload(h pglog.Head) {
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
-	a, ok := rs.aside[h.Room]
-	if !ok || h.Size <= a.size {
+	u, ok := rs.unloaded[h.Room]
+	if !ok || h.Size <= u.size {
 		return
 	}
-	delete(rs.aside, h.Room)
-	rs.group.DoChan(a.slug, func() (any, error) { return rs.open(a.slug) }) // adopt retries a failure
+	delete(rs.unloaded, h.Room)
+	rs.group.DoChan(u.slug, func() (any, error) { return rs.open(u.slug) }) // adopt retries a failure
 }
 
-// beat wakes the room's sequencer if there is something to read, to do, or to publish. asked is when the head
-// was queried, by this machine's clock.
-func (r *Room) beat(h pglog.Head, asked time.Time, now fairness.Time) {
-	r.pulse.see(h)
-	r.mu.RLock()
-	now = max(now, r.live.Now())
-	behind, due := h.Size > r.stored, r.live.isDue(now)
-	r.pulse.freed.note(now, r.live)
-	r.mu.RUnlock()
-	if !behind {
-		r.current.note(asked)
-	}
-	if due {
-		r.pulse.owed.owe()
-		r.queue.duties()
-	}
-	if behind || r.Snapshot().incomplete {
-		r.queue.signal()
-	}
-	switch {
-	case h.Published == h.Size:
-		r.unpublished = time.Time{}
-	case r.unpublished.IsZero():
-		r.unpublished = time.Now()
-	case time.Since(r.unpublished) >= publishAge:
-		r.unpublished = time.Time{}
-		r.queue.publish()
-	}
-}
+// How often waiting reports are recorded and expired rows deleted, and how long rows are kept: sessions in
+// case reports are repeated.
+const (
+	cleanupInterval = time.Minute
+	keptSessions    = 10 * time.Minute
+	keptFailOpen    = 7 * 24 * time.Hour
+)
 
-// isDue reports whether an entry is due.
-func (l *live) isDue(now fairness.Time) bool {
-	if l.Ended() {
-		return false
+// cleanUp records waiting fail-open reports, and deletes expired rows.
+func (rs *Rooms) cleanUp(ctx context.Context) {
+	rooms, _ := rs.watched()
+	waiting, err := rs.Store.Connectors.WaitingFailOpen(ctx, slices.Collect(maps.Keys(rooms)))
+	for _, id := range waiting {
+		err = errors.Join(err, rooms[id].SafetyNet.RecordFailOpen(ctx))
 	}
-	if due, ok := l.FreezeDue(); ok && now >= due {
-		return true
+	err = errors.Join(err, rs.Store.Connectors.DeleteExpired(ctx, keptSessions, keptFailOpen))
+	if err != nil && ctx.Err() == nil {
+		rs.Log.Warn("cannot process connector reports", "err", err)
 	}
-	if _, ok := l.nextDraw(now); ok {
-		return true
-	}
-	if _, ok := l.NextAssign(); ok {
-		return true
-	}
-	if l.Counts().Waiting > 0 {
-		if late, _ := l.NoShows(nil, l.noShows, now, 1); len(late) > 0 {
-			return true
-		}
-	}
-	_, call := l.nextCall(now)
-	_, isSwitched := l.nextSwitch(now)
-	return call || isSwitched || l.finished(now)
-}
-
-// nextCall returns how far the clock should advance the serving pointer now.
-func (l *live) nextCall(now fairness.Time) (fairness.Position, bool) {
-	if l.flow.isPull() || now < l.lastCall+callEvery {
-		return 0, false
-	}
-	return l.CallLimit(now, l.capacity(now))
-}
-
-// capacity returns how many more visitors may enter before max_active is reached.
-func (l *live) capacity(now fairness.Time) uint64 {
-	most := uint64(l.Outflow().MaxActive)
-	if most == 0 {
-		return fairness.MaxArrivals
-	}
-	if !l.flow.isKnown() {
-		return 0 // the next survey counts them
-	}
-	return most - min(most, l.active(now))
-}
-
-// finished reports whether the last window is over and all visitors have been admitted or skipped.
-func (l *live) finished(now fairness.Time) bool {
-	return now >= l.Schedule().Closes() && l.settled()
-}
-
-// settled reports whether all visitors who joined have been admitted or skipped, and all positions recorded.
-func (l *live) settled() bool {
-	c := l.Counts()
-	return c.Assigned == c.Arrivals && c.Admitted+c.NoShows+c.Left+c.Revoked == c.Arrivals
-}
-
-// isQuiet reports whether nothing can become due before a visitor joins.
-func (r *Room) isQuiet() bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	return r.live.Ended() || r.live.settled() && r.live.Schedule().Closes() == fairness.Never
 }

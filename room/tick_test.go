@@ -11,6 +11,7 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
@@ -49,7 +50,7 @@ func TestUnload(t *testing.T) {
 	}
 	idle(r)
 	rs.unload()
-	<-r.done
+	<-r.sequencer.Done()
 	rs.adopt(t.Context())
 	if rs.isLoaded("quiet") {
 		t.Fatal("a room that was let go is adopted")
@@ -69,8 +70,8 @@ func TestUnload(t *testing.T) {
 	}
 	idle(busy)
 	rs.unload()
-	<-busy.done
-	if rs.isLoaded("quiet") || rs.isAside(r.ID) {
+	<-busy.sequencer.Done()
+	if rs.isLoaded("quiet") || rs.isUnloaded(r.ID) {
 		t.Error("an ended room is watched on")
 	}
 	eventually(t, "the other node has ended it", func() bool { return elsewhere.Snapshot().Ended })
@@ -86,7 +87,7 @@ func TestTakenUp(t *testing.T) {
 	var out safeBuffer
 	pool, master := connect(t, pgtest.URL(t)), newMaster(t)
 	rs := New(Options{
-		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: master, PublicURL: publicURL,
+		Logs: pglog.NewStore(pool), Store: pgroom.NewStore(pool), MasterKey: master, PublicURL: publicURL,
 		Log: slog.New(slog.NewTextHandler(&out, nil)),
 	})
 	if _, err := rs.register(t.Context(), pgroom.Owner{Org: pgroom.MainOrg}, Config{Slug: "half", Title: "Old"}); err != nil {
@@ -127,7 +128,7 @@ func TestWrongMasterKey(t *testing.T) {
 	if _, err := rs.Create(t.Context(), Config{Slug: "key"}); !errors.Is(err, keys.ErrMasterKey) {
 		t.Errorf("create: %v, want keys.ErrMasterKey", err)
 	}
-	other := New(Options{Logs: rs.Logs, Rooms: rs.Options.Rooms, MasterKey: rs.MasterKey, PublicURL: publicURL, Log: rs.Log})
+	other := New(Options{Logs: rs.Logs, Store: rs.Store, MasterKey: rs.MasterKey, PublicURL: publicURL, Log: rs.Log})
 	for range 3 {
 		other.adopt(t.Context())
 	}
@@ -210,7 +211,7 @@ func TestMessageLater(t *testing.T) {
 		t.Errorf("message %+v", got)
 	}
 	eventually(t, "the log is published", func() bool { return published(t, r) == r.Snapshot().Size })
-	time.Sleep(3 * tickEvery) // nothing else is left to do
+	time.Sleep(3 * tickInterval) // nothing else is left to do
 	superuser(t, url, `grant select on room_messages to proofline_server`)
 	eventually(t, "the message is read", func() bool { return says(r, "Soon") })
 }
@@ -221,7 +222,7 @@ func TestRunStops(t *testing.T) {
 	url := pgtest.URL(t)
 	pool := connect(t, url)
 	rs := node(t, url, newMaster(t))
-	own := New(Options{Logs: rs.Logs, Rooms: rs.Options.Rooms, MasterKey: rs.MasterKey, PublicURL: publicURL, Log: rs.Log})
+	own := New(Options{Logs: rs.Logs, Store: rs.Store, MasterKey: rs.MasterKey, PublicURL: publicURL, Log: rs.Log})
 	ctx, cancel := context.WithCancel(t.Context())
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); own.Run(ctx) }()
@@ -232,7 +233,7 @@ func TestRunStops(t *testing.T) {
 	if err := own.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	<-r.done
+	<-r.sequencer.Done()
 	if _, err := own.Get(t.Context(), "other"); !errors.Is(err, ErrStopping) {
 		t.Errorf("get: %v, want ErrStopping", err)
 	}
@@ -289,8 +290,8 @@ func TestClockJumps(t *testing.T) {
 	if _, err := r.Claim(t.Context(), first[1].ticket, first[1].secret); err != nil && !errors.Is(err, ErrExpired) {
 		t.Errorf("claim: %v", err)
 	}
-	if st, _ := r.Standing(second[0].ticket); st.Joined < fromTime(time.Now().Add(time.Minute)) {
-		t.Errorf("joined %v: the room's time went back", timeOf(st.Joined))
+	if st, _ := r.Standing(second[0].ticket); st.Joined < millis.Of(time.Now().Add(time.Minute)) {
+		t.Errorf("joined %v: the room's time went back", millis.Time(st.Joined))
 	}
 	d.pass(time.Hour + 10*time.Minute)
 	for _, v := range second {

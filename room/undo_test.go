@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/projection"
 )
 
 // TestFailedAppend has the database refuse to store anything for a while, as with
@@ -25,12 +26,11 @@ func TestFailedAppend(t *testing.T) {
 		}
 	}
 	join(100)
-	projection := func() *live {
-		r.mu.RLock()
-		defer r.mu.RUnlock()
-		return r.live
+	current := func() (now *projection.Projection) {
+		r.view.Read(func(p *projection.Projection, _ uint64) { now = p })
+		return now
 	}
-	was := projection()
+	was := current()
 	superuser(t, url, `alter table log_entries add constraint full_disk check (false) not valid`)
 	first := newVisitor(r)
 	joined := make(chan error, 1)
@@ -41,7 +41,7 @@ func TestFailedAppend(t *testing.T) {
 		t.Fatal(err)
 	}
 	join(100)
-	if projection() != was {
+	if current() != was {
 		t.Error("the room read its log anew")
 	}
 	eventually(t, "everybody is called", func() bool { return r.Snapshot().Counts.Called == 201 })

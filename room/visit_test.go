@@ -30,14 +30,14 @@ func TestIsIn(t *testing.T) {
 					st, _ = r.Standing(v.ticket)
 					return st.Status == fairness.StatusAdmitted
 				})
-				if got := r.IsIn(ctx, st); got != want[i] {
+				if got := r.Sessions.IsIn(ctx, st); got != want[i] {
 					t.Errorf("%s: visit %d on node %d goes on: %t", when, i, n, got)
 				}
 			}
 		}
 	}
 	in(t.Context(), "at first", true, true, true)
-	if _, err := rooms[0].Release(t.Context(), released.Token); err != nil {
+	if _, err := rooms[0].Sessions.Release(t.Context(), released.Token); err != nil {
 		t.Fatal(err)
 	}
 	in(t.Context(), "after a release", true, true, false)
@@ -46,7 +46,7 @@ func TestIsIn(t *testing.T) {
 		t.Errorf("claim after the release: %v, want ErrExpired", err)
 	}
 	d.pass(40*time.Minute, nodes[:]...)
-	if _, err := rooms[0].Touch(t.Context(), touched.Token); err != nil {
+	if _, err := rooms[0].Sessions.Touch(t.Context(), touched.Token); err != nil {
 		t.Fatal(err)
 	}
 	d.pass(25*time.Minute, nodes[:]...) // beyond the ends of the passes

@@ -11,68 +11,45 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/evidence"
+	"github.com/proofline/proofline/room/projection"
 )
 
-// TestVitals has a room with a beacon that is away and two witnesses, one of
+// TestMetrics has a room with a beacon that is away and two witnesses, one of
 // whom never signs.
-func TestVitals(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	t.Parallel()
 	b, one, dead := newBeacon(t), newWitness(t, "one.example.org"), newWitness(t, "dead.example.org")
 	b.isAway.Store(true)
 	url, master := pgtest.URL(t), newMaster(t)
-	options := Options{MasterKey: master, Chains: []Chain{b.chain()}, Witnesses: []Witness{one.asked(), dead.asked()}}
+	options := Options{MasterKey: master, Chains: []evidence.Chain{b.chain()}, Witnesses: []evidence.Witness{one.asked(), dead.asked()}}
 	rs := start(t, connect(t, url), options)
 	r := create(t, rs, Config{Slug: "vitals", Windows: []WindowRule{{Length: Duration(3 * time.Second)}}, Margin: span(4 * time.Second), Quorum: quorum(1)})
 	one.follow(t, r)
-	if v := r.Vitals(); !v.HasBeacon || v.Pending != 0 || v.Active != 0 || v.Witnesses[0].Draws != 0 || v.Appended != 0 {
+	if v := r.Metrics(); !v.HasBeacon || v.Pending != 0 || v.Active != 0 || v.Witnesses[0].Draws != 0 || v.Appended != 0 {
 		t.Errorf("vitals of an empty room %+v", v)
 	}
 	joinMany(t, r, 2)
 	eventually(t, "a draw waits for its round, cosigned", func() bool {
-		v := r.Vitals()
+		v := r.Metrics()
 		return v.Pending == 1 && len(v.Awaited) == 1 && !v.Awaited[0].HasRound && slices.Equal(v.Awaited[0].Cosigned, []string{"one.example.org"})
 	})
 	b.isAway.Store(false)
-	eventually(t, "both are called", func() bool { return r.Vitals().Active == 2 })
-	want := []WitnessVitals{{"one.example.org", 1, 1}, {"dead.example.org", 0, 1}}
-	v := r.Vitals()
+	eventually(t, "both are called", func() bool { return r.Metrics().Active == 2 })
+	want := []WitnessMetrics{{"one.example.org", 1, 1}, {"dead.example.org", 0, 1}}
+	v := r.Metrics()
 	if diff := cmp.Diff(want, v.Witnesses); diff != "" || v.Pending != 0 || v.Appended <= 0 || time.Since(v.Now).Abs() > time.Minute {
 		t.Errorf("vitals %+v, witnesses (-want +got)\n%s", v, diff)
 	}
-	r.mu.RLock()
-	all := r.live.Size() // some of it may not be stored yet
-	r.mu.RUnlock()
+	var all uint64 // some of it may not be stored yet
+	r.view.Read(func(p *projection.Projection, _ uint64) { all = p.Size() })
 	eventually(t, "all is published", func() bool {
-		v := r.Vitals()
+		v := r.Metrics()
 		return v.Published.Size >= all && v.Published.Size == v.Snapshot.Size && v.Now.Sub(v.Published.At).Abs() < time.Minute
 	})
 	again := get(t, start(t, connect(t, url), options), "vitals")
-	if diff := cmp.Diff(want, again.Vitals().Witnesses); diff != "" {
+	if diff := cmp.Diff(want, again.Metrics().Witnesses); diff != "" {
 		t.Errorf("on a node that starts (-want +got)\n%s", diff)
-	}
-}
-
-// TestCosignedMost: only the latest draws count, and what a reader holds stays.
-func TestCosignedMost(t *testing.T) {
-	t.Parallel()
-	l := &live{State: &fairness.State{}}
-	l.Policy().Witnesses = []string{"w"}
-	var held [][]uint32
-	for i := range 25 {
-		var e fairness.Draw
-		if i%2 == 0 {
-			e.Cosignatures = []fairness.Cosignature{{3: byte(i)}}
-		}
-		l.noteCosigned(&e)
-		if i == 4 {
-			held = l.cosigned
-		}
-	}
-	if len(l.cosigned) != watchedDraws || l.cosigned[9][0] != 24 || len(l.cosigned[8]) != 0 {
-		t.Errorf("of 25 draws %v are remembered", l.cosigned)
-	}
-	if len(held) != 5 || held[0][0] != 0 || held[4][0] != 4 {
-		t.Errorf("a reader's list became %v", held)
 	}
 }
 

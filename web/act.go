@@ -16,6 +16,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/transfer"
 )
 
 // passParameter is the query parameter with the pass in the target's URL.
@@ -181,7 +182,7 @@ func (in *submission) joiner(c echo.Context, r *room.Room) (own holder, kept boo
 	}
 	isOver := func() bool {
 		return st.Status == fairness.StatusSkipped && !st.Reason.IsRevoked() ||
-			st.Status == fairness.StatusAdmitted && !r.IsIn(c.Request().Context(), st)
+			st.Status == fairness.StatusAdmitted && !r.Sessions.IsIn(c.Request().Context(), st)
 	}
 	if in.again && isOver() || !joined && otherJoined {
 		return other, false
@@ -206,7 +207,7 @@ func enter(c echo.Context, r *room.Room, in *submission) error {
 	pass, err := r.Claim(c.Request().Context(), own.ticket, own.secret)
 	st, _ := r.Standing(own.ticket)
 	switch hasRunOut := errors.Is(err, room.ErrExpired) && st.Status == fairness.StatusAdmitted; {
-	case err != nil && (!hasRunOut || !ok || !r.IsIn(c.Request().Context(), st)): // an admitted visitor needs no new pass
+	case err != nil && (!hasRunOut || !ok || !r.Sessions.IsIn(c.Request().Context(), st)): // an admitted visitor needs no new pass
 		return err
 	case ok:
 		if location, err = landing(c.Request().Context(), r, *target, st, pass); err != nil {
@@ -265,13 +266,13 @@ func (a *actions) link(c echo.Context, r *room.Room, in *submission) error {
 	}
 	var code string
 	err = a.budgets.inTurn(c, func() (err error) {
-		code, err = r.Transfer(c.Request().Context(), own.ticket, own.secret)
+		code, err = r.Transfers.Begin(c.Request().Context(), own.ticket, own.secret)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	life := int(room.TransferLasts.Seconds())
+	life := int(transfer.Lasts.Seconds())
 	return c.JSON(http.StatusOK, map[string]any{"link": r.URL + "#t=" + code, "seconds": life})
 }
 
@@ -292,7 +293,7 @@ func (a *actions) take(c echo.Context, r *room.Room, in *submission) error {
 	}
 	var secret [fairness.SecretSize]byte
 	err := a.budgets.inTurn(c, func() (err error) {
-		secret, err = r.TakeOver(ctx, in.code)
+		secret, err = r.Transfers.Take(ctx, in.code)
 		return err
 	})
 	if err != nil {

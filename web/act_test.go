@@ -22,7 +22,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/proofline/proofline/internal/wire"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/session"
 )
 
 // lineJSON is the answer to a join by script.
@@ -90,7 +90,7 @@ func TestWithoutScripts(t *testing.T) {
 // keyOf returns the public key of a room's passes.
 func (s *site) keyOf(slug string) jwt.Keyfunc {
 	return func(t *jwt.Token) (any, error) {
-		for _, k := range decode[struct{ Keys []room.PassKey }](s.get("/r/" + slug + "/jwks.json").want(http.StatusOK)).Keys {
+		for _, k := range decode[struct{ Keys []session.PassKey }](s.get("/r/" + slug + "/jwks.json").want(http.StatusOK)).Keys {
 			if k.ID == t.Header["kid"] {
 				x, err := base64.RawURLEncoding.DecodeString(k.X)
 				return ed25519.PublicKey(x), err

@@ -29,7 +29,7 @@ func takeRound(c echo.Context, r *room.Room) error {
 	if err != nil || in.Round == 0 || len(signature) == 0 {
 		return invalid.Field("", `must be a JSON object of "round", a number, and "signature", in hex`)
 	}
-	if err := r.TakeRound(c.Request().Context(), in.Round, signature); err != nil {
+	if err := r.Evidence.TakeRound(c.Request().Context(), in.Round, signature); err != nil {
 		return err
 	}
 	c.Response().Header()["Cache-Control"] = noStore

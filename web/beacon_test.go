@@ -11,13 +11,13 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness/beacon/local"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/evidence"
 )
 
 // noRelays is a source of rounds that never arrive.
 type noRelays struct{}
 
-// Wait implements [room.Rounds].
+// Wait implements [evidence.Rounds].
 func (noRelays) Wait(ctx context.Context, _ uint64) ([]byte, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
@@ -36,7 +36,7 @@ func TestBeaconRound(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSite(t, func(o *Options) {
-		rooms, pool := newRooms(t, room.Chain{Chain: b.Chain(), Rounds: noRelays{}})
+		rooms, pool := newRooms(t, evidence.Chain{Chain: b.Chain(), Rounds: noRelays{}})
 		o.Rooms, o.Control = rooms, newControl(t, rooms, pool)
 	})
 	s.create(`{"slug":"sale","windows":[{"length":"300ms"}],"margin":"1s"}`)

@@ -18,6 +18,7 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/session"
 )
 
 // TestVisit follows two visitors from the join to the pass.
@@ -116,7 +117,7 @@ func (s *site) passKey(t *jwt.Token) (any, error) {
 	if got := a.header.Get("Cache-Control"); got != "no-cache" {
 		s.Errorf("keys have Cache-Control %q", got)
 	}
-	for _, k := range decode[struct{ Keys []room.PassKey }](a).Keys {
+	for _, k := range decode[struct{ Keys []session.PassKey }](a).Keys {
 		if k.ID == t.Header["kid"] && k.Type == "OKP" && k.Curve == "Ed25519" && k.Use == "sig" {
 			x, err := base64.RawURLEncoding.DecodeString(k.X)
 			return ed25519.PublicKey(x), err

@@ -23,6 +23,7 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -73,7 +74,7 @@ func startSite(t testing.TB, o Options) *site {
 		o.Activity = o.Control.Activity
 	}
 	if o.Reports == nil {
-		o.Reports = o.Rooms.Options.Rooms
+		o.Reports = o.Rooms.Store
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
@@ -94,7 +95,7 @@ func newTimed(t testing.TB) (s *site, pass func(time.Duration)) {
 	return s, func(by time.Duration) { t.Helper(); servertest.Pass(t, c, by, rooms) }
 }
 
-func newRooms(t testing.TB, chains ...room.Chain) (*room.Rooms, *pgxpool.Pool) {
+func newRooms(t testing.TB, chains ...evidence.Chain) (*room.Rooms, *pgxpool.Pool) {
 	t.Helper()
 	pool := servertest.Pool(t, pgtest.URL(t))
 	return servertest.Rooms(t, pool, func(o *room.Options) { o.PublicURL, o.Chains = publicURL, chains }), pool

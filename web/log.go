@@ -99,5 +99,5 @@ func compress(content []byte) []byte {
 // signs at once.
 func sendPassKeys(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = noCache
-	return c.JSON(http.StatusOK, map[string]any{"keys": r.PassKeys()})
+	return c.JSON(http.StatusOK, map[string]any{"keys": r.Sessions.PublicKeys()})
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/session"
 )
 
 // sendDiscovery tells a site's token library how to verify passes, at the address and in the format
@@ -40,13 +41,13 @@ type sessions struct {
 // onPass wraps the handler of a request with a pass as its bearer token. The token is neither in the
 // path nor in the body, because those may be logged.
 func (s *sessions) onPass(
-	do func(*room.Room, context.Context, string) (room.Session, error),
+	do func(*session.Sessions, context.Context, string) (session.Session, error),
 ) func(echo.Context, *room.Room) error {
 	return func(c echo.Context, r *room.Room) error {
 		c.Response().Header()["Cache-Control"] = noStore
-		var session room.Session
+		var session session.Session
 		err := s.budgets.inTurn(c, func() (err error) {
-			session, err = do(r, c.Request().Context(), bearer(c.Request()))
+			session, err = do(r.Sessions, c.Request().Context(), bearer(c.Request()))
 			return err
 		})
 		if err != nil {
@@ -64,8 +65,8 @@ const clientHeader = "Proofline-Client"
 // token is refused.
 func (s *sessions) redeem(c echo.Context, r *room.Room) error {
 	id, client := c.Param("jti"), c.Request().Header.Get(clientHeader)
-	return s.onPass(func(r *room.Room, ctx context.Context, token string) (room.Session, error) {
-		return r.Redeem(ctx, id, token, client)
+	return s.onPass(func(all *session.Sessions, ctx context.Context, token string) (session.Session, error) {
+		return all.Redeem(ctx, id, token, client)
 	})(c, r)
 }
 
@@ -79,7 +80,7 @@ func bearer(r *http.Request) string {
 }
 
 // sendSession sends a session, with the same members for every operation.
-func sendSession(c echo.Context, s room.Session) error {
+func sendSession(c echo.Context, s session.Session) error {
 	w := borrow()
 	defer w.giveBack()
 	o := &w.answer

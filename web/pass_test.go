@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/internal/wire"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/session"
 )
 
 // quick is the configuration of a room that calls visitors at once.
@@ -52,7 +52,7 @@ func TestSession(t *testing.T) {
 		PassID: p.PassID, Ticket: p.Ticket, Position: p.Position, Lane: p.Lane, Ends: got.Ends,
 		EndsAtMost: got.Ends.Add(3 * time.Hour),
 	}
-	if diff := cmp.Diff(want, got); diff != "" || (got.Ends.Sub(p.Expires)-(time.Hour-room.RedeemWithin)).Abs() > time.Second {
+	if diff := cmp.Diff(want, got); diff != "" || (got.Ends.Sub(p.Expires)-(time.Hour-5*time.Minute)).Abs() > time.Second {
 		t.Errorf("redeemed, pass until %v (-want +got):\n%s", p.Expires, diff)
 	}
 	if cache := a.header.Get("Cache-Control"); cache != "no-store" {
@@ -95,7 +95,7 @@ func TestPassRefusals(t *testing.T) {
 	} {
 		for _, path := range []string{redeem, "/r/shop/passes/" + foreign.PassID + "/redeem", "/r/shop/passes/x/redeem", "/r/shop/sessions/touch", "/r/shop/sessions/release"} {
 			a := s.post(path, "", header)
-			if got := a.problem(http.StatusUnauthorized, "invalid-pass"); strings.Contains(a.body, p.Pass) || got.Detail != room.ErrPass.Error() {
+			if got := a.problem(http.StatusUnauthorized, "invalid-pass"); strings.Contains(a.body, p.Pass) || got.Detail != session.ErrPass.Error() {
 				t.Errorf("%s shown to %s: %s", name, path, a.body)
 			}
 		}
@@ -135,7 +135,7 @@ func TestRotateKeys(t *testing.T) {
 	p := s.admit("shop")
 	type keys struct {
 		ID   string `json:"kid"`
-		Keys []room.PassKey
+		Keys []session.PassKey
 	}
 	before := decode[keys](s.get("/r/shop/jwks.json"))
 	rotated := decode[keys](s.post("/v1/rooms/shop/rotate-keys", "").want(http.StatusOK))

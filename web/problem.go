@@ -19,6 +19,10 @@ import (
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/evidence"
+	"github.com/proofline/proofline/room/session"
+	"github.com/proofline/proofline/room/transfer"
 	"github.com/proofline/proofline/web/console/shell"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
@@ -58,7 +62,7 @@ type kind struct {
 var kinds = []kind{
 	{as[*invalid.Error], http.StatusBadRequest, "invalid", "Invalid input", 0},
 	{is(manage.ErrToken, shell.ErrSignIn), http.StatusUnauthorized, "unauthorized", "Not authorized", 0},
-	{is(room.ErrPass), http.StatusUnauthorized, "invalid-pass", "Invalid pass", 0},
+	{is(session.ErrPass), http.StatusUnauthorized, "invalid-pass", "Invalid pass", 0},
 	{is(account.ErrForbidden, shell.ErrConfirm), http.StatusForbidden, "forbidden", "Not allowed", 0},
 	{is(room.ErrSecret), http.StatusForbidden, "wrong-secret", "Wrong secret", 0},
 	{is(errCrossOrigin, shell.ErrCrossOrigin), http.StatusForbidden, "cross-origin", "Cross-origin request", 0},
@@ -66,8 +70,8 @@ var kinds = []kind{
 	{is(room.ErrNotFound, account.ErrNotFound, control.ErrDraftUnknown, rehearse.ErrUnknown), http.StatusNotFound, "not-found", "Not found", 0},
 	{is(manage.ErrOrganization), http.StatusNotFound, "unknown-organization", "Unknown organization", 0},
 	{is(room.ErrTicketUnknown), http.StatusNotFound, "unknown-ticket", "Unknown ticket", 0},
-	{is(room.ErrTransfer), http.StatusGone, "transfer-over", "Link used or too old", 0},
-	{is(room.ErrPassUnknown), http.StatusNotFound, "unknown-pass", "Unknown pass", 0},
+	{is(transfer.ErrCode), http.StatusGone, "transfer-over", "Link used or too old", 0},
+	{is(session.ErrPassUnknown), http.StatusNotFound, "unknown-pass", "Unknown pass", 0},
 	{as[*room.EarlyError], http.StatusConflict, "too-early", "Not open yet", time.Second},
 	{is(room.ErrFull), http.StatusConflict, "full", "Line full", 0},
 	{is(room.ErrNotCalled), http.StatusConflict, "not-called", "Not called yet", poll.Min},
@@ -83,16 +87,16 @@ var kinds = []kind{
 	{is(rehearse.ErrRunning), http.StatusConflict, "rehearsing", "Rehearsing already", 0},
 	{is(manage.ErrKeyUnderWay), http.StatusConflict, "key-under-way", "Request under way", 0},
 	{is(manage.ErrKeyDone), http.StatusConflict, "key-done", "Request done", 0},
-	{is(room.ErrPassUsed), http.StatusConflict, "pass-used", "Pass used", 0},
-	{is(room.ErrPassUnredeemed), http.StatusConflict, "pass-unredeemed", "Pass not redeemed", 0},
-	{is(room.ErrRound), http.StatusConflict, "round", "Wrong round", 0},
+	{is(session.ErrPassUsed), http.StatusConflict, "pass-used", "Pass used", 0},
+	{is(session.ErrPassUnredeemed), http.StatusConflict, "pass-unredeemed", "Pass not redeemed", 0},
+	{is(evidence.ErrRound), http.StatusConflict, "round", "Wrong round", 0},
 	{is(room.ErrNotPull), http.StatusConflict, "not-pull", "Not called by pull", 0},
 	{is(shell.ErrSwitched), http.StatusConflict, "switched", "Another organization", 0},
 	{as[*fairness.Violation], http.StatusConflict, "against-the-rules", "Against the rules of the room", 0},
 	{is(room.ErrClosed), http.StatusGone, "closed", "Closed", 0},
 	{is(room.ErrExpired), http.StatusGone, "expired", "Ticket expired", 0},
 	{is(room.ErrSettled), http.StatusGone, "settled", "Place settled", 0},
-	{is(room.ErrSessionOver), http.StatusGone, "session-over", "Session over", 0},
+	{is(session.ErrSessionOver), http.StatusGone, "session-over", "Session over", 0},
 	{is(control.ErrChanged), http.StatusPreconditionFailed, "changed", "Changed in the meantime", 0},
 	{is(errTooLarge, shell.ErrTooLarge), http.StatusRequestEntityTooLarge, "too-large", "Body too large", 0},
 	{is(errMediaType), http.StatusUnsupportedMediaType, "media-type", "Unsupported media type", 0},
@@ -105,7 +109,7 @@ var kinds = []kind{
 	{is(room.ErrBusy, rehearse.ErrBusy, control.ErrAuditing), http.StatusServiceUnavailable, "busy", "Busy", time.Second},
 	{is(errStreams, live.ErrStreams), http.StatusServiceUnavailable, "too-many-streams", "Too many streams", poll.Max},
 	{as[*room.StaleError], http.StatusServiceUnavailable, "stale", "Out of date", 2 * time.Second},
-	{is(room.ErrClock), http.StatusServiceUnavailable, "clock", "Clock jumped", 5 * time.Second},
+	{is(clock.ErrStep), http.StatusServiceUnavailable, "clock", "Clock jumped", 5 * time.Second},
 	{is(room.ErrRegressed), http.StatusServiceUnavailable, "records-missing", "Records missing", 10 * time.Second},
 	{is(room.ErrAbandoned), http.StatusGone, "records-lost", "Records lost", 0},
 	{is(room.ErrStopping, rehearse.ErrStopping), http.StatusServiceUnavailable, "stopping", "Stopping", 2 * time.Second},

@@ -14,6 +14,7 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/session"
 	"github.com/proofline/proofline/web/brand"
 	"github.com/proofline/proofline/web/page"
 )
@@ -112,7 +113,7 @@ func (q *queueItLinks) roomOf(c echo.Context, l *queueItLink) (*room.Room, error
 	if err != nil {
 		return nil, err
 	}
-	if settings, ok := r.QueueIt(); ok && !strings.EqualFold(settings.CustomerID, l.customer) {
+	if settings, ok := r.QueueIt.Config(); ok && !strings.EqualFold(settings.CustomerID, l.customer) {
 		return nil, room.ErrNotFound
 	}
 	return r, q.hosts.check(c.Request(), r)
@@ -182,12 +183,12 @@ func languageOf(culture string, offered []page.Lang) (page.Lang, bool) {
 
 // landing returns the URL to redirect an admitted visitor to: the target with the parameters that the
 // site's connector expects. The pass is zero if it has expired.
-func landing(ctx context.Context, r *room.Room, target url.URL, st fairness.Standing, pass room.Pass) (string, error) {
-	token, err := r.QueueItToken(ctx, st)
+func landing(ctx context.Context, r *room.Room, target url.URL, st fairness.Standing, pass session.Pass) (string, error) {
+	token, err := r.QueueIt.Token(ctx, st)
 	if err != nil {
 		return "", err
 	}
-	if q, _ := r.QueueIt(); pass.Token != "" && (token == "" || q.WithPass) {
+	if q, _ := r.QueueIt.Config(); pass.Token != "" && (token == "" || q.WithPass) {
 		target = withParameter(target, passParameter, pass.Token)
 	}
 	if token != "" {

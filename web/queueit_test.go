@@ -296,11 +296,11 @@ func TestQueueItExamples(t *testing.T) {
 		t.Fatalf("%d examples", len(examples))
 	}
 	contains(t, examples[1][1], shell(examples[0][1]+examples[1][1]), examples[1][2])
-	if q, ok := r.QueueIt(); !ok || q.CustomerID != "arena" {
+	if q, ok := r.QueueIt.Config(); !ok || q.CustomerID != "arena" {
 		t.Errorf("set to %+v, %t", q, ok)
 	}
 	shell(examples[2][1])
-	if _, ok := r.QueueIt(); ok {
+	if _, ok := r.QueueIt.Config(); ok {
 		t.Error("not cleared")
 	}
 }

@@ -12,20 +12,21 @@ import (
 	"testing"
 
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/session"
 )
 
 // returnKey is what connectors are told about a room.
-func (s *site) returnKey(slug string) [room.ReturnKeySize]byte {
+func (s *site) returnKey(slug string) [session.ReturnKeySize]byte {
 	s.Helper()
 	r, err := s.rooms.Get(s.Context(), slug)
 	if err != nil {
 		s.Fatal(err)
 	}
-	return r.ReturnKey()
+	return r.PassKeys.ReturnKey()
 }
 
 // signedTo signs a way back as a connector does (connector/rules/FORMAT.md).
-func signedTo(key [room.ReturnKeySize]byte, address, to string) string {
+func signedTo(key [session.ReturnKeySize]byte, address, to string) string {
 	mac := hmac.New(sha256.New, key[:])
 	_, _ = mac.Write([]byte("proofline-to/v1\n" + address + "\n" + to))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])

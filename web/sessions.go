@@ -12,6 +12,7 @@ import (
 
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/session"
 	"github.com/proofline/proofline/web/limit"
 )
 
@@ -26,8 +27,8 @@ type sessionChanges struct {
 
 // sessionOutcomes lists their outcomes, in the same order.
 type sessionOutcomes struct {
-	Touch   []room.Outcome `json:"touch"`
-	Release []room.Outcome `json:"release"`
+	Touch   []session.Outcome `json:"touch"`
+	Release []session.Outcome `json:"release"`
 }
 
 // change touches and releases many sessions at once. The passes authorize the request, so a
@@ -49,10 +50,10 @@ func (s *sessions) change(c echo.Context, r *room.Room) error {
 	if err := s.budgets.limits.Take(network, limit.Passes, passes); err != nil {
 		return err
 	}
-	var touched, released []room.Outcome
+	var touched, released []session.Outcome
 	err = s.budgets.inTurn(c, func() (err error) {
 		// a client must not be able to cancel this, or forged passes would cost it nothing
-		touched, released, err = r.ChangeSessions(s.deadlines.next(), in.Touch, in.Release)
+		touched, released, err = r.Sessions.Change(s.deadlines.next(), in.Touch, in.Release)
 		return err
 	})
 	s.budgets.limits.GiveBack(network, limit.Passes, passes-invalidPasses(touched, released))
@@ -66,10 +67,10 @@ func (s *sessions) change(c echo.Context, r *room.Room) error {
 	return send(c, http.StatusOK, jsonText, out)
 }
 
-func invalidPasses(lists ...[]room.Outcome) (n int) {
+func invalidPasses(lists ...[]session.Outcome) (n int) {
 	for _, list := range lists {
 		for _, outcome := range list {
-			if outcome == room.OutcomeInvalid {
+			if outcome == session.OutcomeInvalid {
 				n++
 			}
 		}
@@ -85,8 +86,8 @@ func parseSessionChanges(body []byte) (in sessionChanges, err error) {
 	if d.Decode(&in) != nil || !errors.Is(d.Decode(new(any)), io.EOF) {
 		return in, invalid.Field("", `must be a JSON object of "touch" and "release", lists of passes`)
 	}
-	if n := len(in.Touch) + len(in.Release); n > room.MaxChanges {
-		return in, invalid.Field("", fmt.Sprintf("has %d passes: send at most %d at once", n, room.MaxChanges))
+	if n := len(in.Touch) + len(in.Release); n > session.MaxChanges {
+		return in, invalid.Field("", fmt.Sprintf("has %d passes: send at most %d at once", n, session.MaxChanges))
 	}
 	return in, nil
 }

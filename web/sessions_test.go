@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/internal/wire"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/session"
 )
 
 func batchBody(t testing.TB, touch, release []string) string {
@@ -29,18 +29,18 @@ func TestSessionBatch(t *testing.T) {
 	s.create(`{"slug":"shop",` + quick + `}`)
 	s.create(`{"slug":"other",` + quick + `}`)
 	a, b, foreign, unused := s.enter("shop").Pass, s.enter("shop").Pass, s.enter("other").Pass, s.admit("shop").Pass
-	const ok, over, unredeemed, invalid = room.OutcomeOK, room.OutcomeOver, room.OutcomeUnredeemed, room.OutcomeInvalid
+	const ok, over, unredeemed, invalid = session.OutcomeOK, session.OutcomeOver, session.OutcomeUnredeemed, session.OutcomeInvalid
 	for _, step := range []struct {
 		name           string
 		touch, release []string
 		want           sessionOutcomes
 	}{
-		{"nothing", nil, nil, sessionOutcomes{[]room.Outcome{}, []room.Outcome{}}},
-		{"some", []string{a, "x", foreign, b, a}, nil, sessionOutcomes{[]room.Outcome{ok, invalid, invalid, ok, ok}, []room.Outcome{}}},
-		{"one was not redeemed", []string{unused, a}, nil, sessionOutcomes{[]room.Outcome{unredeemed, ok}, []room.Outcome{}}},
-		{"one is let go", []string{a, b}, []string{"", b, b}, sessionOutcomes{[]room.Outcome{ok, ok}, []room.Outcome{invalid, ok, ok}}},
-		{"it stays so", []string{b, a}, []string{b}, sessionOutcomes{[]room.Outcome{over, ok}, []room.Outcome{ok}}},
-		{"nobody is left", nil, []string{a, foreign}, sessionOutcomes{[]room.Outcome{}, []room.Outcome{ok, invalid}}},
+		{"nothing", nil, nil, sessionOutcomes{[]session.Outcome{}, []session.Outcome{}}},
+		{"some", []string{a, "x", foreign, b, a}, nil, sessionOutcomes{[]session.Outcome{ok, invalid, invalid, ok, ok}, []session.Outcome{}}},
+		{"one was not redeemed", []string{unused, a}, nil, sessionOutcomes{[]session.Outcome{unredeemed, ok}, []session.Outcome{}}},
+		{"one is let go", []string{a, b}, []string{"", b, b}, sessionOutcomes{[]session.Outcome{ok, ok}, []session.Outcome{invalid, ok, ok}}},
+		{"it stays so", []string{b, a}, []string{b}, sessionOutcomes{[]session.Outcome{over, ok}, []session.Outcome{ok}}},
+		{"nobody is left", nil, []string{a, foreign}, sessionOutcomes{[]session.Outcome{}, []session.Outcome{ok, invalid}}},
 	} {
 		got := s.post("/r/shop/sessions/batch", batchBody(t, step.touch, step.release)).want(http.StatusOK)
 		if diff := cmp.Diff(step.want, decode[sessionOutcomes](got)); diff != "" || got.header.Get("Cache-Control") != "no-store" {
@@ -60,7 +60,7 @@ func TestSessionBatchRefusals(t *testing.T) {
 	s.create(`{"slug":"shop",` + quick + `}`)
 	for _, body := range []string{
 		``, `[]`, `{"touch":"x"}`, `{"touch":[1]}`, `{"touch":[],"end":[]}`, `{} {}`, `{"touch":[`,
-		batchBody(t, make([]string, room.MaxChanges), make([]string, 1)),
+		batchBody(t, make([]string, session.MaxChanges), make([]string, 1)),
 	} {
 		s.post("/r/shop/sessions/batch", body, "Content-Type: application/json").problem(http.StatusBadRequest, "invalid")
 	}
@@ -68,7 +68,7 @@ func TestSessionBatchRefusals(t *testing.T) {
 	s.post("/r/shop/sessions/batch", `{}`, "Content-Type: text/plain").problem(http.StatusUnsupportedMediaType, "media-type")
 	s.post("/r/none/sessions/batch", `{}`).problem(http.StatusNotFound, "not-found")
 	s.get("/r/shop/sessions/batch").problem(http.StatusMethodNotAllowed, "")
-	s.post("/r/shop/sessions/batch", batchBody(t, make([]string, room.MaxChanges), nil)).want(http.StatusOK)
+	s.post("/r/shop/sessions/batch", batchBody(t, make([]string, session.MaxChanges), nil)).want(http.StatusOK)
 }
 
 // TestRedeemAgain: who got no answer asks again, and nobody else.
@@ -107,7 +107,7 @@ func FuzzSessionChanges(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if n := len(in.Touch) + len(in.Release); n > room.MaxChanges || !json.Valid(body) {
+		if n := len(in.Touch) + len(in.Release); n > session.MaxChanges || !json.Valid(body) {
 			t.Errorf("%d passes read of %q", n, body)
 		}
 	})

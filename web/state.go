@@ -158,7 +158,7 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 		o.null("closes")
 	}
 	o.flag("paused", s.Paused)
-	o.flag("claims_frozen", r.ClaimsFrozen())
+	o.flag("claims_frozen", r.Snapshot().ClaimsFrozen)
 	o.flag("full", r.IsFull())
 	if s.Gate != room.GateNone { // open: visitors get in without waiting; absent: the room has no gate
 		o.text("gate", string(s.Gate))

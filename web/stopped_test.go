@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/mod/sumdb/note"
 
+	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/room"
 )
 
@@ -36,7 +37,7 @@ func TestRecordsMissing(t *testing.T) {
 			}
 		}
 	}
-	if err := s.rooms.Logs.Hold(t.Context(), r.ID, room.Mark{Size: r.Snapshot().Size + 5}, "server elsewhere"); err != nil {
+	if err := s.rooms.Logs.Hold(t.Context(), r.ID, pglog.Mark{Size: r.Snapshot().Size + 5}, "server elsewhere"); err != nil {
 		t.Fatal(err)
 	}
 	with(room.ErrRegressed)

@@ -71,7 +71,7 @@ func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (
 	v := page.View{
 		Room: re.roomView(c, r, lang), Lang: lang, State: stateWithout(r, now), Now: now,
 		Opens: snapshot.Opens, Starts: snapshot.Starts, Claim: time.Duration(policy.Claim) * time.Millisecond,
-		Paused: snapshot.Paused, ClaimsFrozen: r.ClaimsFrozen(), Rehearsal: r.Owner.RehearsalOf != nil,
+		Paused: snapshot.Paused, ClaimsFrozen: snapshot.ClaimsFrozen, Rehearsal: r.Owner.RehearsalOf != nil,
 		Slower:  snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
 		HasGate: snapshot.Gate != room.GateNone, Open: snapshot.Gate == room.GateOpen,
 		Poll: poll.Room(snapshot, now), Refresh: refresh(c),
@@ -85,7 +85,7 @@ func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (
 	}
 	if joined {
 		v.State, v.Poll, v.Ticket = stateOf(&st, snapshot), poll.Ticket(&st, snapshot, now), ticketView(&st, snapshot, now)
-		if v.State == page.Admitted && !r.IsIn(c.Request().Context(), st) {
+		if v.State == page.Admitted && !r.Sessions.IsIn(c.Request().Context(), st) {
 			v.State = page.Over
 		}
 	}

@@ -54,6 +54,7 @@ import (
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/session"
 	"github.com/proofline/proofline/web/client"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
@@ -238,8 +239,8 @@ func (rs *resources) register(e *echo.Echo) {
 	e.Match(read, inRoom+"/jwks.json", in(sendPassKeys))
 	e.Match(read, inRoom+"/.well-known/openid-configuration", in(sendDiscovery))
 	e.POST(inRoom+"/passes/:jti/redeem", bounded(in(rs.sessions.redeem)))
-	e.POST(inRoom+"/sessions/touch", bounded(in(rs.sessions.onPass((*room.Room).Touch))))
-	e.POST(inRoom+"/sessions/release", bounded(in(rs.sessions.onPass((*room.Room).Release))))
+	e.POST(inRoom+"/sessions/touch", bounded(in(rs.sessions.onPass((*session.Sessions).Touch))))
+	e.POST(inRoom+"/sessions/release", bounded(in(rs.sessions.onPass((*session.Sessions).Release))))
 	e.POST(inRoom+"/sessions/batch", bounded(in(rs.sessions.change)))
 	e.Match(read, inRoom+"/state", in(rs.feed.state))
 	e.GET(inRoom+"/events", in(rs.feed.events))

@@ -260,7 +260,7 @@ func (rs *Rooms) Revoke(ctx context.Context, actor account.Actor, slug string, t
 func (rs *Rooms) RotateKeys(ctx context.Context, actor account.Actor,
 	slug string) (r *room.Room, id string, err error) {
 	r, err = rs.control(ctx, actor, account.Operate, "room.rotate-keys", slug, nil, func(r *room.Room) error {
-		id, err = r.RotatePassKey(ctx)
+		id, err = r.PassKeys.Rotate(ctx)
 		return err
 	})
 	return r, id, err

@@ -23,7 +23,7 @@ func BenchmarkFigures(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				v := r.Vitals()
+				v := r.Metrics()
 				s.live.collect(t, &v)
 				_ = s.live.encode(t, &v)
 			}

@@ -144,7 +144,7 @@ func (l *Live) Watch(ctx context.Context, slug string, holder uuid.UUID) (*Watch
 // Now returns the current figures and the series of the last 15 minutes as JSON, for the first view
 // of a dashboard.
 func (w *Watch) Now() (figures, past []byte) {
-	v := w.track.room.Vitals()
+	v := w.track.room.Metrics()
 	return w.live.encode(w.track, &v), w.track.encodeSeries()
 }
 

@@ -186,7 +186,7 @@ func (l *Live) Figures(ctx context.Context, slug string) (Figures, error) {
 	if err != nil {
 		return Figures{}, err
 	}
-	v := t.room.Vitals()
+	v := t.room.Metrics()
 	return l.figures(t, &v), nil
 }
 
@@ -203,7 +203,7 @@ func (l *Live) Recent(ctx context.Context, slug string) (Series, error) {
 }
 
 // encode returns the current figures as JSON.
-func (l *Live) encode(t *track, v *room.Vitals) []byte {
+func (l *Live) encode(t *track, v *room.Metrics) []byte {
 	text, err := json.Marshal(l.figures(t, v))
 	if err != nil {
 		panic(err) // cannot happen: all fields can be encoded
@@ -222,7 +222,7 @@ func (t *track) encodeSeries() []byte {
 	return text
 }
 
-func (l *Live) figures(t *track, v *room.Vitals) Figures {
+func (l *Live) figures(t *track, v *room.Metrics) Figures {
 	s, n := v.Snapshot, &v.Snapshot.Counts
 	f := Figures{
 		At: utc(v.Now), Slug: t.room.Slug, Title: s.Title, Phase: s.Phase(v.Now), Message: s.Message(v.Now),
@@ -259,7 +259,7 @@ func (l *Live) figures(t *track, v *room.Vitals) Figures {
 }
 
 // gate fills in the gate and the fail-open intervals.
-func (f *Figures) gate(v *room.Vitals) {
+func (f *Figures) gate(v *room.Metrics) {
 	g := &v.Gate
 	if v.Snapshot.Gate != room.GateNone {
 		f.Gate = &Gate{v.Snapshot.Gate, utc(g.Since), g.Started, g.Active, g.Nodes}
@@ -347,7 +347,7 @@ func joining(s *room.Snapshot, now time.Time) *Span {
 }
 
 // nextOf returns the next events of a room.
-func nextOf(v *room.Vitals) Next {
+func nextOf(v *room.Metrics) Next {
 	var n Next
 	s := v.Snapshot
 	moment := func(t time.Time) *time.Time {
@@ -390,7 +390,7 @@ func expected(s *room.Snapshot, st fairness.Standing, now time.Time) *Span {
 	return &Span{utc(earliest), utc(span.Latest)}
 }
 
-func transcriptOf(v *room.Vitals) Transcript {
+func transcriptOf(v *room.Metrics) Transcript {
 	t := Transcript{Entries: v.Snapshot.Size, Queued: v.Queued, AppendMS: millis(v.Appended),
 		Published: v.Published.Size}
 	t.StuckMS = v.Stuck.Milliseconds()
@@ -408,7 +408,7 @@ func transcriptOf(v *room.Vitals) Transcript {
 // millis returns a duration in milliseconds with one decimal.
 func millis(d time.Duration) float64 { return round(float64(d) / float64(time.Millisecond)) }
 
-func beaconOf(v *room.Vitals) *Beacon {
+func beaconOf(v *room.Metrics) *Beacon {
 	if !v.HasBeacon {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/safetynet"
 )
 
 // TestGate follows a gate from its opening to the end of the room, in figures and summary.
@@ -30,15 +31,15 @@ func TestGate(t *testing.T) {
 		t.Errorf("of a room without a gate %+v, %+v", f.Gate, f.FailOpen)
 	}
 	node := uuid.New()
-	report := func(in room.Report) {
+	report := func(in safetynet.Report) {
 		t.Helper()
 		in.Node, in.Shares = node, true
-		if _, err := r.Report(t.Context(), in); err != nil {
+		if _, err := r.SafetyNet.Report(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the gate is open", func() bool { report(room.Report{}); return r.Snapshot().Gate == room.GateOpen })
-	report(room.Report{Started: []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}})
+	eventually(t, "the gate is open", func() bool { report(safetynet.Report{}); return r.Snapshot().Gate == room.GateOpen })
+	report(safetynet.Report{Started: []uuid.UUID{uuid.New(), uuid.New(), uuid.New()}})
 	f := figures()
 	if f.Gate == nil || f.Active != 3 {
 		t.Fatalf("figures %+v", f)
@@ -47,7 +48,7 @@ func TestGate(t *testing.T) {
 		f.At.Sub(f.Gate.Since).Abs() > time.Minute {
 		t.Errorf("the gate (-want +got):\n%s", diff)
 	}
-	report(room.Report{Started: []uuid.UUID{uuid.New()}})
+	report(safetynet.Report{Started: []uuid.UUID{uuid.New()}})
 	eventually(t, "the gate is shut", func() bool {
 		g := figures().Gate
 		return g.State == room.GateShut &&
@@ -59,7 +60,7 @@ func TestGate(t *testing.T) {
 	for i := range shownFailOpen + 2 {
 		u := FailOpen{From: now.Add(-time.Minute), Until: now.Add(time.Duration(i-30) * time.Second),
 			Requests: uint64(i)}
-		report(room.Report{FailOpen: []pgroom.FailOpen{{ID: uuid.New(), From: u.From.UnixMilli(),
+		report(safetynet.Report{FailOpen: []pgroom.FailOpen{{ID: uuid.New(), From: u.From.UnixMilli(),
 			Until: u.Until.UnixMilli(), Requests: int64(i)}}})
 		want = append([]FailOpen{u}, want...)
 	}

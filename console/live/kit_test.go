@@ -44,7 +44,7 @@ func (s *server) node(t testing.TB, name string) *server {
 	t.Helper()
 	pool := servertest.Pool(t, s.url)
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	rooms := room.New(room.Options{Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: s.master,
+	rooms := room.New(room.Options{Logs: pglog.NewStore(pool), Store: pgroom.NewStore(pool), MasterKey: s.master,
 		PublicURL: "https://example.com", Log: log, MaxClockStep: clock.AnyStep})
 	run(t, rooms.Run)
 	t.Cleanup(func() {

@@ -1,7 +1,7 @@
 // Package live provides the live figures of rooms for dashboards, and their history and summary
 // afterwards.
 //
-//	room.Vitals ─► once a second: ring of 15 minutes ─► Figures ─► encoded once ─► every watcher
+//	room.Metrics ─► once a second: ring of 15 minutes ─► Figures ─► encoded once ─► every watcher
 //	                    └► once a minute: a row in the database, kept 30 days ─► History
 //	transcript of an ended room ─► one pass ─► Summary, stored
 //
@@ -186,7 +186,7 @@ func (l *Live) track(r *room.Room) *track {
 
 // sampleRoom samples one room, sends figures to its watchers, and adds a row when a minute is over.
 func (l *Live) sampleRoom(ctx context.Context, t *track) {
-	v := t.room.Vitals()
+	v := t.room.Metrics()
 	if ended := l.collect(t, &v); ended {
 		l.work.Go(func() { l.digestEnded(ctx, t.room) })
 	}

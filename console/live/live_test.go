@@ -12,6 +12,7 @@ import (
 
 	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/evidence"
 )
 
 // TestFigures follows a room: ten join, nine have a drawn place; two are admitted, one leaves, the
@@ -121,10 +122,10 @@ func TestJoining(t *testing.T) {
 	if got := joining(r.Snapshot(), r.Created().Add(-time.Hour)); got != nil {
 		t.Errorf("before the opening: %+v", got)
 	}
-	v := r.Vitals()
+	v := r.Metrics()
 	v.HasBeacon = true
 	for late, want := range map[time.Duration]bool{0: true, lateBeacon: true, lateBeacon + time.Second: false} {
-		v.Awaited = []room.Awaited{{Due: v.Now.Add(-late)}}
+		v.Awaited = []evidence.Awaited{{Due: v.Now.Add(-late)}}
 		if f := s.live.figures(s.live.track(r), &v); (f.Joining != nil) != want || (f.Next.Called != nil) != want {
 			t.Errorf("with randomness %s late: joining %v, next %+v", late, f.Joining, f.Next)
 		}
@@ -138,7 +139,7 @@ func TestMinutes(t *testing.T) {
 	l := New(Options{})
 	tr := &track{room: &room.Room{ID: uuid.New()}}
 	begin := time.Unix(60_000_000, 0)
-	v := room.Vitals{Snapshot: &room.Snapshot{}}
+	v := room.Metrics{Snapshot: &room.Snapshot{}}
 	v.Snapshot.Outflow.PerMinute = 60
 	for second := range 301 {
 		v.Now = begin.Add(time.Duration(second) * time.Second)

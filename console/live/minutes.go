@@ -11,7 +11,7 @@ import (
 // collect adds a sample to the ring. It adds a row when a minute is over and when the room has just
 // ended, and reports the latter. For a room that had ended before it was loaded it reports true
 // without a row.
-func (l *Live) collect(t *track, v *room.Vitals) (ended bool) {
+func (l *Live) collect(t *track, v *room.Metrics) (ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.ended {
@@ -41,7 +41,7 @@ func (l *Live) collect(t *track, v *room.Vitals) (ended bool) {
 // add adds the row of the current minute, unless nothing has changed since the previous row and it
 // is not the last. While the database is down, the oldest rows are dropped first. The track must be
 // locked.
-func (l *Live) add(t *track, v *room.Vitals, isLast bool) {
+func (l *Live) add(t *track, v *room.Metrics, isLast bool) {
 	n := &v.Snapshot.Counts
 	row := pglive.Minute{
 		Room: t.room.ID, At: time.Unix(t.minute*60,

@@ -21,7 +21,7 @@ type sample struct {
 	limit    uint32 // maximum of active visitors; 0: no limit
 }
 
-func sampleOf(v *room.Vitals) sample {
+func sampleOf(v *room.Metrics) sample {
 	n := &v.Snapshot.Counts
 	return sample{
 		at: v.Now.UnixMilli(), arrivals: narrow(n.Arrivals), called: narrow(n.Called), admitted: narrow(n.Admitted),

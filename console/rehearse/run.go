@@ -157,7 +157,7 @@ func (v *guest) send(ctx context.Context, request visitor.Request) (a visitor.An
 	case visitor.Claim:
 		a = v.claim(ctx)
 	case visitor.Release:
-		_, _ = v.room.Release(ctx, v.pass) // otherwise the session expires
+		_, _ = v.room.Sessions.Release(ctx, v.pass) // otherwise the session expires
 	}
 	return a, err
 }

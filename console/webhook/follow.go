@@ -13,6 +13,7 @@ import (
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/evidence"
 )
 
 const (
@@ -161,8 +162,8 @@ func stateOf(s *room.Snapshot, now time.Time) (next uint64, _ state) {
 // outsideNews holds changes of a room that are not in its transcript.
 type outsideNews struct {
 	now   time.Time
-	late  *room.Awaited
-	forks []room.Fork
+	late  *evidence.Awaited
+	forks []evidence.Fork
 }
 
 // news returns what this node knows of a room that is not in its transcript.
@@ -172,11 +173,11 @@ func (p *followPass) news(r pgwebhook.Room, s *state) outsideNews {
 	if !ok {
 		return n
 	}
-	awaited := live.Awaited() // later ones wait for the first
+	awaited := live.Evidence.Awaited() // later ones wait for the first
 	if len(awaited) > 0 && !awaited[0].HasRound && p.at.Sub(awaited[0].Due) > maxBeaconDelay {
 		n.late = &awaited[0]
 	}
-	for _, seen := range live.Forks() {
+	for _, seen := range live.Evidence.Forks() {
 		if seen.Latest.Sub(s.Forks[seen.Witness]) > forkInterval {
 			n.forks = append(n.forks, seen)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/proofline/proofline/fairness/beacon/local"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -410,7 +411,7 @@ func TestBeaconLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBench(t, real)
-	b.Rooms.Chains = []room.Chain{{Chain: chain.Chain(), Rounds: &awayBeacon{}}}
+	b.Rooms.Chains = []evidence.Chain{{Chain: chain.Chain(), Rounds: &awayBeacon{}}}
 	servertest.Run(t, b.Rooms)
 	in := newReceiver(t, nil)
 	e, _ := b.endpoint(in.URL, BeaconLate)
@@ -425,8 +426,8 @@ func TestBeaconLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	join(t, r, 2)
-	eventually(t, "a draw waits", func() bool { return len(r.Awaited()) > 0 })
-	due := r.Awaited()[0].Due
+	eventually(t, "a draw waits", func() bool { return len(r.Evidence.Awaited()) > 0 })
+	due := r.Evidence.Awaited()[0].Due
 	l, err := b.listeners.readAll(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -492,13 +493,13 @@ func TestNews(t *testing.T) {
 	now = now.Add(time.Millisecond)
 	step("it opens", sent(outsideNews{}), "room.opened")
 	step("open", sent(outsideNews{}), "")
-	late := &room.Awaited{Window: 3, Round: 7, Due: now}
+	late := &evidence.Awaited{Window: 3, Round: 7, Due: now}
 	step("late", sent(outsideNews{late: late}), "room.beacon_late")
 	step("still late", sent(outsideNews{late: late}), "")
 	g := &gathering{state: s}
 	g.draw(9, &fairness.Draw{Window: 3})
-	step("late again", sent(outsideNews{late: &room.Awaited{Window: 4, Round: 8, Due: now}}), "room.beacon_late")
-	seen := []room.Fork{{Witness: "w.example.org", Latest: now, Detail: "x"}}
+	step("late again", sent(outsideNews{late: &evidence.Awaited{Window: 4, Round: 8, Due: now}}), "room.beacon_late")
+	seen := []evidence.Fork{{Witness: "w.example.org", Latest: now, Detail: "x"}}
 	step("fork", sent(outsideNews{forks: seen}), "room.fork_seen")
 	s.Forks = map[string]time.Time{"w.example.org": now.Add(-forkInterval - 1)}
 	step("fork, an hour later", sent(outsideNews{forks: seen}), "room.fork_seen")
@@ -548,8 +549,8 @@ func payloads(t testing.TB) map[EventKind]string {
 		}
 	}
 	at := time.UnixMilli(1_767_261_660_000).UTC()
-	n := outsideNews{now: at, late: &room.Awaited{Window: 5, Round: 4_242, Due: at.Add(-31 * time.Second)},
-		forks: []room.Fork{{Witness: "witness.example.org", Latest: at,
+	n := outsideNews{now: at, late: &evidence.Awaited{Window: 5, Round: 4_242, Due: at.Add(-31 * time.Second)},
+		forks: []evidence.Fork{{Witness: "witness.example.org", Latest: at,
 			Detail: "ask witness witness.example.org: not consistent"}}}
 	events := append(g.events(), event{TestPing, at, ping{"A test from Proofline, requested by you@example.com."}},
 		event{alertEvent, at, alerted{AlertLineFull, AlertLineFull.Title(), "sale", "https://example.com/r/sale",

@@ -105,7 +105,7 @@ func newBench(t testing.TB, change ...func(*Options)) *bench {
 func (b *bench) node(change ...func(*Options)) *Service {
 	log := slog.New(slog.NewTextHandler(b.t.Output(), nil))
 	rooms := room.New(room.Options{
-		Logs: pglog.NewStore(b.pool), Rooms: pgroom.NewStore(b.pool), MasterKey: b.key,
+		Logs: pglog.NewStore(b.pool), Store: pgroom.NewStore(b.pool), MasterKey: b.key,
 		PublicURL: "https://example.com", Log: log, MaxClockStep: clock.AnyStep,
 	})
 	o := Options{

@@ -61,7 +61,7 @@ func (b *bench) node(name string) (*node, error) {
 		return nil, err
 	}
 	rooms := room.New(room.Options{
-		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), MasterKey: key, PublicURL: "http://bench.example",
+		Logs: pglog.NewStore(pool), Store: pgroom.NewStore(pool), MasterKey: key, PublicURL: "http://bench.example",
 		Log: log,
 	})
 	ctx, cancel := context.WithCancel(b.ctx)

@@ -57,7 +57,7 @@ func Log(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Outp
 func Rooms(t testing.TB, pool *pgxpool.Pool, change ...func(*room.Options)) *room.Rooms {
 	t.Helper()
 	o := room.Options{
-		Logs: pglog.NewStore(pool), Rooms: pgroom.NewStore(pool), PublicURL: "https://example.com", Log: Log(t),
+		Logs: pglog.NewStore(pool), Store: pgroom.NewStore(pool), PublicURL: "https://example.com", Log: Log(t),
 		MaxClockStep: clock.AnyStep,
 	}
 	for _, f := range change {

@@ -1,13 +1,11 @@
 package wire
 
-import (
-	"github.com/proofline/proofline/room"
-)
+import "github.com/proofline/proofline/room/session"
 
 // Keys lists the keys of a room's passes.
 type Keys struct {
-	ID   string         `json:"kid" doc:"ID of the key that signs from now on."`
-	Keys []room.PassKey `json:"keys" doc:"Keys of all valid passes, newest first."`
+	ID   string            `json:"kid" doc:"ID of the key that signs from now on."`
+	Keys []session.PassKey `json:"keys" doc:"Keys of all valid passes, newest first."`
 }
 
 // Calls sets what calls a room's visitors.

@@ -7,10 +7,14 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
+// Evidence stores beacon rounds, and witnesses' cosignatures of freezes. It is safe for concurrent use.
+type Evidence struct{ pool *pgxpool.Pool }
+
 // AddRound stores the verified signature of a beacon round.
-func (s *Store) AddRound(ctx context.Context, chain [32]byte, round uint64, signature []byte) error {
+func (s *Evidence) AddRound(ctx context.Context, chain [32]byte, round uint64, signature []byte) error {
 	_, err := s.pool.Exec(ctx,
 		`insert into beacon_rounds (chain, round, signature) values ($1, $2, $3) on conflict do nothing`,
 		chain[:], int64(round), signature) //nolint:gosec // below 2^63 by the grammar
@@ -21,7 +25,7 @@ func (s *Store) AddRound(ctx context.Context, chain [32]byte, round uint64, sign
 }
 
 // Rounds returns the signatures of those of the rounds that are stored.
-func (s *Store) Rounds(ctx context.Context, chain [32]byte, rounds []uint64) (map[uint64][]byte, error) {
+func (s *Evidence) Rounds(ctx context.Context, chain [32]byte, rounds []uint64) (map[uint64][]byte, error) {
 	rows, _ := s.pool.Query(ctx, `select round, signature from beacon_rounds where chain = $1 and round = any($2)`,
 		chain[:], bigints(rounds))
 	signatures := map[uint64][]byte{}
@@ -47,7 +51,7 @@ func bigints(numbers []uint64) []int64 {
 }
 
 // AddCosignature stores a witness's verified cosignature of the checkpoint of a size. The first one counts.
-func (s *Store) AddCosignature(ctx context.Context, room uuid.UUID, size uint64, witness string,
+func (s *Evidence) AddCosignature(ctx context.Context, room uuid.UUID, size uint64, witness string,
 	cosignature [76]byte) error {
 	_, err := s.pool.Exec(ctx,
 		`insert into freeze_cosignatures (room_id, size, witness, cosignature) values ($1, $2, $3, $4) on conflict do nothing`,
@@ -59,7 +63,7 @@ func (s *Store) AddCosignature(ctx context.Context, room uuid.UUID, size uint64,
 }
 
 // Cosignatures returns the cosignatures of the checkpoints of some sizes, by size and witness.
-func (s *Store) Cosignatures(ctx context.Context, room uuid.UUID,
+func (s *Evidence) Cosignatures(ctx context.Context, room uuid.UUID,
 	sizes []uint64) (map[uint64]map[string][76]byte, error) {
 	rows, _ := s.pool.Query(ctx,
 		`select size, witness, cosignature from freeze_cosignatures where room_id = $1 and size = any($2)`, room, bigints(sizes))

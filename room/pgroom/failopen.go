@@ -15,8 +15,8 @@ type FailOpen struct {
 	Requests    int64 // requests let in during the interval
 }
 
-// waitingMost is the maximum number of a room's reports that wait to be recorded.
-const waitingMost = 1_000
+// maxWaiting is the maximum number of a room's reports that wait to be recorded.
+const maxWaiting = 1_000
 
 // claimed is how long a node may hold claimed reports before another node takes them over.
 const claimed = `interval '1 minute'`
@@ -24,7 +24,7 @@ const claimed = `interval '1 minute'`
 // AddFailOpen stores new reports, and returns those that are already in the transcript. A report that ends
 // in the future, because the connector's clock is fast, is moved back. A room with too many waiting reports
 // accepts no more for now.
-func (s *Store) AddFailOpen(ctx context.Context, room uuid.UUID,
+func (s *Connectors) AddFailOpen(ctx context.Context, room uuid.UUID,
 	list []FailOpen) (recorded map[uuid.UUID]bool, err error) {
 	ids, from, until, requests := make([]string, len(list)), make([]int64, len(list)), make([]int64,
 		len(list)), make([]int64, len(list))
@@ -38,7 +38,7 @@ func (s *Store) AddFailOpen(ctx context.Context, room uuid.UUID,
 		from unnest($2::uuid[], $3::bigint[], $4::bigint[], $5::bigint[]) as told (report, from_ms, until_ms,
 			requests), `+clock+`
 		where (select count(*) from room_fail_open where room_id = $1 and recorded_at is null) < $6 order by report on conflict do nothing`,
-		room, ids, from, until, requests, waitingMost)
+		room, ids, from, until, requests, maxWaiting)
 	batch.Queue(`select report_id from room_fail_open where room_id = $1 and report_id = any($2::uuid[]) and recorded_at is not null`, room, ids).Query(collect(recorded))
 	if err := s.pool.SendBatch(ctx, batch).Close(); err != nil {
 		return nil, fmt.Errorf("store fail-open reports: %w", err)
@@ -55,7 +55,7 @@ type Claim struct {
 
 // ClaimFailOpen claims waiting reports: those of an earlier claim that was not finished within a minute, or
 // else at most most unclaimed ones, oldest first. If none wait, the claim is empty.
-func (s *Store) ClaimFailOpen(ctx context.Context, room uuid.UUID, most int) (c Claim, err error) {
+func (s *Connectors) ClaimFailOpen(ctx context.Context, room uuid.UUID, most int) (c Claim, err error) {
 	const returning = ` returning report_id, from_ms, until_ms, requests, claim`
 	c.Reports, c.ID, err = s.claim(ctx, `update room_fail_open set claimed_at = clock_timestamp()
 		where room_id = $1 and recorded_at is null and claimed_at < clock_timestamp() - `+claimed+` and claim = (
@@ -71,7 +71,7 @@ func (s *Store) ClaimFailOpen(ctx context.Context, room uuid.UUID, most int) (c 
 	return c, err
 }
 
-func (s *Store) claim(ctx context.Context, query string, args ...any) (list []FailOpen, claim uuid.UUID, err error) {
+func (s *Connectors) claim(ctx context.Context, query string, args ...any) (list []FailOpen, claim uuid.UUID, err error) {
 	rows, _ := s.pool.Query(ctx, query, args...)
 	var u FailOpen
 	_, err = pgx.ForEachRow(rows, []any{&u.ID, &u.From, &u.Until, &u.Requests, &claim},
@@ -83,7 +83,7 @@ func (s *Store) claim(ctx context.Context, query string, args ...any) (list []Fa
 }
 
 // MarkRecorded notes that the reports of a claim are in the transcript.
-func (s *Store) MarkRecorded(ctx context.Context, room, claim uuid.UUID) error {
+func (s *Connectors) MarkRecorded(ctx context.Context, room, claim uuid.UUID) error {
 	if _, err := s.pool.Exec(ctx,
 		`update room_fail_open set recorded_at = clock_timestamp() where room_id = $1 and claim = $2 and recorded_at is null`, room, claim); err != nil {
 		return fmt.Errorf("mark fail-open reports: %w", err)
@@ -92,7 +92,7 @@ func (s *Store) MarkRecorded(ctx context.Context, room, claim uuid.UUID) error {
 }
 
 // Unclaim releases reports that were not recorded.
-func (s *Store) Unclaim(ctx context.Context, room, claim uuid.UUID) error {
+func (s *Connectors) Unclaim(ctx context.Context, room, claim uuid.UUID) error {
 	if _, err := s.pool.Exec(ctx,
 		`update room_fail_open set claim = null, claimed_at = null where room_id = $1 and claim = $2 and recorded_at is null`, room, claim); err != nil {
 		return fmt.Errorf("release fail-open reports: %w", err)
@@ -101,7 +101,7 @@ func (s *Store) Unclaim(ctx context.Context, room, claim uuid.UUID) error {
 }
 
 // WaitingFailOpen returns those of the rooms that have reports to record.
-func (s *Store) WaitingFailOpen(ctx context.Context, rooms []uuid.UUID) ([]uuid.UUID, error) {
+func (s *Connectors) WaitingFailOpen(ctx context.Context, rooms []uuid.UUID) ([]uuid.UUID, error) {
 	rows, _ := s.pool.Query(ctx,
 		`select distinct room_id from room_fail_open where room_id = any($1::uuid[]) and recorded_at is null`, texts(rooms))
 	list, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])

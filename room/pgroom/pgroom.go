@@ -56,16 +56,22 @@ type Key struct {
 
 // Store reads and writes rooms. It is safe for concurrent use.
 type Store struct {
-	pool    *pgxpool.Pool
-	acquire func(context.Context) (*pgxpool.Conn, error) // for sessions
+	Sessions   *Sessions
+	Connectors *Connectors
+	Controls   *Controls
+	Evidence   *Evidence
+	Transfers  *Transfers
+
+	pool *pgxpool.Pool
 }
 
 // NewStore returns a store on a migrated database.
-func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool, pool.Acquire} }
-
-// Through makes the store read and change sessions on connections that acquire returns. It must be called
-// before the first use.
-func (s *Store) Through(acquire func(context.Context) (*pgxpool.Conn, error)) { s.acquire = acquire }
+func NewStore(pool *pgxpool.Pool) *Store {
+	return &Store{
+		Sessions: &Sessions{pool, pool.Acquire}, Connectors: &Connectors{pool}, Controls: &Controls{pool},
+		Evidence: &Evidence{pool}, Transfers: &Transfers{pool}, pool: pool,
+	}
+}
 
 // Insert stores a room and its keys, and runs also in the same transaction. If the room exists, Insert
 // changes nothing and does not run also. isNew reports whether the room is new.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // Admission is a pass with its times, in milliseconds since the Unix epoch.
@@ -39,9 +40,19 @@ const redeemAgain = `interval '30 seconds'`
 // because a transaction that waited for another may come too late.
 const clockMS = `floor(extract(epoch from clock_timestamp()) * 1000)::bigint`
 
+// Sessions stores the sessions of admitted visitors. It is safe for concurrent use.
+type Sessions struct {
+	pool    *pgxpool.Pool
+	acquire func(context.Context) (*pgxpool.Conn, error)
+}
+
+// Through makes the store read and change sessions on connections that acquire returns. It must be called
+// before the first use.
+func (s *Sessions) Through(acquire func(context.Context) (*pgxpool.Conn, error)) { s.acquire = acquire }
+
 // Redeem uses up a pass. Of concurrent requests on all nodes one changes the session; so do requests of the
 // same client within 30 s after it. No request does once the pass has expired or its session was released.
-func (s *Store) Redeem(ctx context.Context, a Admission, c Client) (Session, error) {
+func (s *Sessions) Redeem(ctx context.Context, a Admission, c Client) (Session, error) {
 	var by []byte
 	if len(c) > 0 {
 		by = c
@@ -63,17 +74,17 @@ func (s *Store) Redeem(ctx context.Context, a Admission, c Client) (Session, err
 
 // Touch extends a session to length milliseconds from now, but not beyond most, unless it has ended or its
 // pass was never redeemed.
-func (s *Store) Touch(ctx context.Context, a Admission, length, most int64) (Session, error) {
+func (s *Sessions) Touch(ctx context.Context, a Admission, length, most int64) (Session, error) {
 	return s.change(ctx, a, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, $4::bigint)) where redeemed_at is not null and until_ms > `+clockMS, length, most)
 }
 
 // Keep extends a session as if its pass were redeemed; the pass can still be redeemed.
-func (s *Store) Keep(ctx context.Context, a Admission) (Session, error) {
+func (s *Sessions) Keep(ctx context.Context, a Admission) (Session, error) {
 	return s.change(ctx, a, `set until_ms = greatest(until_ms, $3::bigint) where until_ms > `+clockMS, a.Ends)
 }
 
 // Session reads a session. A session without a row ends with its pass.
-func (s *Store) Session(ctx context.Context, a Admission) (Session, error) {
+func (s *Sessions) Session(ctx context.Context, a Admission) (Session, error) {
 	session := Session{Until: a.Expires}
 	conn, err := s.acquire(ctx)
 	if err != nil {
@@ -89,7 +100,7 @@ func (s *Store) Session(ctx context.Context, a Admission) (Session, error) {
 }
 
 // Release ends a session now, unless it has ended.
-func (s *Store) Release(ctx context.Context, a Admission) (Session, error) {
+func (s *Sessions) Release(ctx context.Context, a Admission) (Session, error) {
 	return s.change(ctx, a, `set released_at = clock_timestamp(), until_ms = `+clockMS+` where until_ms > `+clockMS)
 }
 
@@ -99,7 +110,7 @@ func insertSession(batch *pgx.Batch, a Admission) {
 
 // change makes sure that the session has a row, updates it unless it was released, and reads it. The update
 // waits for that of a concurrent request, and then sees its result.
-func (s *Store) change(ctx context.Context, a Admission, update string, args ...any) (session Session, err error) {
+func (s *Sessions) change(ctx context.Context, a Admission, update string, args ...any) (session Session, err error) {
 	batch := &pgx.Batch{}
 	insertSession(batch, a)
 	batch.Queue(`update room_sessions `+update+` and room_id = $1 and pass_id = $2 and released_at is null`,
@@ -109,7 +120,7 @@ func (s *Store) change(ctx context.Context, a Admission, update string, args ...
 }
 
 // send runs a batch of one insert, one update and one query of a session, which may have additional columns.
-func (s *Store) send(ctx context.Context, batch *pgx.Batch, more ...any) (session Session, err error) {
+func (s *Sessions) send(ctx context.Context, batch *pgx.Batch, more ...any) (session Session, err error) {
 	conn, err := s.acquire(ctx)
 	if err != nil {
 		return session, fmt.Errorf("change session: %w", err)
@@ -149,9 +160,9 @@ type Changed struct {
 }
 
 // ChangeAll makes the changes in one transaction, touches first.
-func (s *Store) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (Changed, error) {
+func (s *Sessions) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (Changed, error) {
 	batch := &pgx.Batch{}
-	queueTurn(batch, room)
+	queueLock(batch, room)
 	done := Changed{map[uuid.UUID]bool{}, map[uuid.UUID]bool{}, map[uuid.UUID]bool{}}
 	if passes, expire := listed(c.Touch); len(passes) > 0 {
 		insertSessions(batch, room, passes, expire)
@@ -179,7 +190,7 @@ func (s *Store) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (Chang
 
 // RedeemAgain stores redemptions that the database has lost, if their sessions would still be live without
 // touch or release, and returns their number.
-func (s *Store) RedeemAgain(ctx context.Context, list []Admission) (int64, error) {
+func (s *Sessions) RedeemAgain(ctx context.Context, list []Admission) (int64, error) {
 	var rooms, passes []string
 	var expire, ends []int64
 	for _, a := range list {

@@ -27,7 +27,7 @@ func TestRedeemTogether(t *testing.T) {
 	var first atomic.Int32
 	for range 50 {
 		all.Go(func() {
-			got, err := s.Redeem(t.Context(), a, nil)
+			got, err := s.Sessions.Redeem(t.Context(), a, nil)
 			if err != nil || !got.Redeemed || got.Released || got.Until != a.Ends {
 				t.Errorf("redeem: %+v, %v", got, err)
 			}
@@ -69,11 +69,11 @@ func TestSession(t *testing.T) {
 			var err error
 			switch step.name {
 			case "redeem":
-				got, err = s.Redeem(ctx, a, nil)
+				got, err = s.Sessions.Redeem(ctx, a, nil)
 			case "touch":
-				got, err = s.Touch(ctx, a, 2*time.Hour.Milliseconds(), a.Ends+time.Minute.Milliseconds())
+				got, err = s.Sessions.Touch(ctx, a, 2*time.Hour.Milliseconds(), a.Ends+time.Minute.Milliseconds())
 			case "release":
-				got, err = s.Release(ctx, a)
+				got, err = s.Sessions.Release(ctx, a)
 			}
 			want := pgroom.Session{Until: got.Until, Changed: step.changed, Redeemed: step.redeemed, Released: step.released}
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -90,15 +90,15 @@ func TestSession(t *testing.T) {
 	}
 	// A touch never makes a session shorter.
 	a := admission(room, time.Hour)
-	if _, err := s.Redeem(ctx, a, nil); err != nil {
+	if _, err := s.Sessions.Redeem(ctx, a, nil); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := s.Touch(ctx, a, 1000, a.Ends*2); err != nil || !got.Changed || got.Until != a.Ends {
+	if got, err := s.Sessions.Touch(ctx, a, 1000, a.Ends*2); err != nil || !got.Changed || got.Until != a.Ends {
 		t.Errorf("short touch: %+v, %v", got, err)
 	}
 }
 
-func TestFlows(t *testing.T) {
+func TestControls(t *testing.T) {
 	t.Parallel()
 	s, pool := store(t)
 	ctx := t.Context()
@@ -112,38 +112,38 @@ func TestFlows(t *testing.T) {
 	const hour = int64(time.Hour / time.Millisecond)
 	// Redeemed or touched counts as before, whoever was released less, and
 	// whoever is still there though the pass has run out, more.
-	do(s.Redeem(ctx, admission(busy, time.Hour), nil))
-	do(s.Release(ctx, admission(busy, time.Hour)))
-	do(s.Release(ctx, admission(busy, time.Hour)))
+	do(s.Sessions.Redeem(ctx, admission(busy, time.Hour), nil))
+	do(s.Sessions.Release(ctx, admission(busy, time.Hour)))
+	do(s.Sessions.Release(ctx, admission(busy, time.Hour)))
 	for range 2 {
 		a := admission(busy, time.Hour)
-		do(s.Redeem(ctx, a, nil))
-		do(s.Touch(ctx, a, 2*hour, a.Ends+hour))
+		do(s.Sessions.Redeem(ctx, a, nil))
+		do(s.Sessions.Touch(ctx, a, 2*hour, a.Ends+hour))
 	}
 	if _, err := pool.Exec(ctx, `update room_sessions set expires_ms = expires_ms - $1::bigint where pass_id = (select pass_id from room_sessions where until_ms > expires_ms limit 1)`, hour+1); err != nil {
 		t.Fatal(err)
 	}
-	do(s.Release(ctx, admission(other, time.Hour)))
+	do(s.Sessions.Release(ctx, admission(other, time.Hour)))
 	for i, kid := range []string{"a", "b"} {
-		if err := s.AddPassKey(ctx, busy, kid, []byte{byte(i)}); err != nil {
+		if err := s.Controls.AddPassKey(ctx, busy, kid, []byte{byte(i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, pull := range []bool{true, false, true} {
-		if err := s.SetPull(ctx, busy, pull); err != nil {
+		if err := s.Controls.SetPull(ctx, busy, pull); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Flows(ctx, []uuid.UUID{busy, quiet})
-		want := map[uuid.UUID]pgroom.Flow{busy: {PassKeys: 2, Pull: pull, Shift: -1}}
+		got, err := s.Controls.Read(ctx, []uuid.UUID{busy, quiet})
+		want := map[uuid.UUID]pgroom.ControlValues{busy: {PassKeys: 2, Pull: pull, Shift: -1}}
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("flows (-want +got) %v:\n%s", err, diff)
 		}
 	}
-	keys, err := s.PassKeys(ctx, busy)
+	keys, err := s.Controls.PassKeys(ctx, busy)
 	if err != nil || len(keys) != 2 || keys[0].ID != "a" || keys[1].Sealed[0] != 1 || !keys[0].Created.Before(keys[1].Created) {
 		t.Errorf("pass keys %+v, %v", keys, err)
 	}
-	if err := s.AddPassKey(ctx, busy, "a", nil); err == nil {
+	if err := s.Controls.AddPassKey(ctx, busy, "a", nil); err == nil {
 		t.Error("a key was stored twice")
 	}
 	for _, statement := range []string{
@@ -169,7 +169,7 @@ func TestRedeemAgain(t *testing.T) {
 		if _, err := pool.Exec(t.Context(), `update room_sessions set redeemed_at = redeemed_at - $1::interval where room_id = $2`, step.passed, a.Room); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := s.Redeem(t.Context(), a, step.by); err != nil || got.Changed != step.want || !got.Redeemed {
+		if got, err := s.Sessions.Redeem(t.Context(), a, step.by); err != nil || got.Changed != step.want || !got.Redeemed {
 			t.Errorf("step %d: %+v, %v, want redeemed: %t", i, got, err, step.want)
 		}
 	}

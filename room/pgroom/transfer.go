@@ -8,11 +8,15 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
+
+// Transfers stores sealed secrets until another device takes them. It is safe for concurrent use.
+type Transfers struct{ pool *pgxpool.Pool }
 
 // AddTransfer stores a ticket's sealed secret under the hash of a code until it is taken or expires, and
 // replaces an earlier one. It also deletes expired ones.
-func (s *Store) AddTransfer(ctx context.Context, room, ticket uuid.UUID, hash [32]byte, sealed []byte,
+func (s *Transfers) AddTransfer(ctx context.Context, room, ticket uuid.UUID, hash [32]byte, sealed []byte,
 	lasts time.Duration) error {
 	b := new(pgx.Batch)
 	b.Queue("delete from room_transfers where expires_at < now()")
@@ -25,7 +29,7 @@ func (s *Store) AddTransfer(ctx context.Context, room, ticket uuid.UUID, hash [3
 }
 
 // TakeTransfer returns and deletes the sealed secret stored under the hash of a code; nil: there is none.
-func (s *Store) TakeTransfer(ctx context.Context, room uuid.UUID, hash [32]byte) (sealed []byte, err error) {
+func (s *Transfers) TakeTransfer(ctx context.Context, room uuid.UUID, hash [32]byte) (sealed []byte, err error) {
 	err = s.pool.QueryRow(ctx,
 		"delete from room_transfers where room_id = $1 and code_hash = $2 and expires_at >= now() returning sealed", room, hash[:]).Scan(&sealed)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -64,7 +64,7 @@ func (a controls) rotateKeys(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return answer(wire.Keys{ID: id, Keys: r.PassKeys()})
+	return answer(wire.Keys{ID: id, Keys: r.Sessions.PublicKeys()})
 }
 
 func callsOf(r *room.Room, err error) (reply, error) {

@@ -7,6 +7,7 @@ import (
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/queueit"
 )
 
 // queueIt serves the compatibility of rooms with Queue-it connectors.
@@ -41,7 +42,7 @@ func queueItOf(r *room.Room, err error) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	q, ok := r.QueueIt()
+	q, ok := r.QueueIt.Config()
 	return answer(wire.QueueIt{Enabled: ok, CustomerID: q.CustomerID, Extend: q.Extend, WithPass: q.WithPass})
 }
 
@@ -50,6 +51,6 @@ func (a queueIt) setQueueIt(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	q := room.QueueIt{CustomerID: in.CustomerID, Extend: in.Extend, WithPass: in.WithPass}
+	q := queueit.Config{CustomerID: in.CustomerID, Extend: in.Extend, WithPass: in.WithPass}
 	return queueItOf(a.control.SetQueueIt(c, c.actor, c.param("slug"), q, in.SecretKey))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/safetynet"
 )
 
 // Limits of reports.
@@ -87,7 +88,7 @@ func (a reports) report(c *call) (reply, error) {
 
 // reportRoom processes the report about one room. The answer lists at most mostOver ended sessions.
 func (a reports) reportRoom(
-	ctx context.Context, by account.Actor, address string, in room.Report, mostOver int,
+	ctx context.Context, by account.Actor, address string, in safetynet.Report, mostOver int,
 ) (wire.ReportedRoom, error) {
 	r, err := a.roomAt(ctx, by, address)
 	if errors.Is(err, room.ErrNotFound) {
@@ -96,12 +97,12 @@ func (a reports) reportRoom(
 	if err != nil {
 		return wire.ReportedRoom{}, err
 	}
-	told, err := r.Report(ctx, in)
+	told, err := r.SafetyNet.Report(ctx, in)
 	if err != nil {
 		return wire.ReportedRoom{}, err
 	}
 	settings, _ := r.Settings()
-	session, recorded, over, key := told.Session.Milliseconds(), idTexts(told.Recorded), idTexts(told.Over[:min(len(told.Over), mostOver)]), r.ReturnKey()
+	session, recorded, over, key := told.Session.Milliseconds(), idTexts(told.Recorded), idTexts(told.Over[:min(len(told.Over), mostOver)]), r.PassKeys.ReturnKey()
 	return wire.ReportedRoom{
 		Room: address, Gate: string(told.Gate), Share: &told.Share, PerMinute: &told.Outflow.PerMinute,
 		MaxActive: &told.Outflow.MaxActive,
@@ -133,13 +134,13 @@ func (a reports) roomAt(ctx context.Context, by account.Actor, address string) (
 
 // reports parses the rooms of the report. The error is an [*invalid.Error] that lists all
 // problems.
-func parseReport(in *wire.ReportInput) ([]room.Report, error) {
+func parseReport(in *wire.ReportInput) ([]safetynet.Report, error) {
 	if n := len(in.Rooms); n > maxReportRooms {
 		return nil, invalid.Field("rooms", fmt.Sprintf("has %d elements: send at most %d", n, maxReportRooms))
 	}
 	p := reportParser{}
 	node := p.id("node", in.Node)
-	list := make([]room.Report, len(in.Rooms))
+	list := make([]safetynet.Report, len(in.Rooms))
 	for i := range in.Rooms {
 		list[i] = p.room(fmt.Sprintf("rooms[%d].", i), &in.Rooms[i])
 		list[i].Node = node
@@ -153,19 +154,19 @@ func parseReport(in *wire.ReportInput) ([]room.Report, error) {
 // reportParser collects the problems of a report.
 type reportParser struct{ wrong invalid.List }
 
-func (p *reportParser) room(field string, in *wire.RoomReportInput) room.Report {
+func (p *reportParser) room(field string, in *wire.RoomReportInput) safetynet.Report {
 	switch in.Mode {
 	case "", "always", "scheduled", "off", "closed", "safety-net":
 	default:
 		p.wrong.Add(field+"mode", "must be always, scheduled, off, closed or safety-net")
 	}
-	out := room.Report{
+	out := safetynet.Report{
 		Shares: in.Mode == "safety-net", Turned: in.Turned,
 		Started: p.ids(field+"started", in.Started), Active: p.ids(field+"active", in.Active),
 		Ended: p.ids(field+"ended", in.Ended),
 	}
-	if len(in.FailOpen) > room.MaxFailOpen {
-		p.wrong.Add(field+"fail_open", fmt.Sprintf("has %d elements: send at most %d", len(in.FailOpen), room.MaxFailOpen))
+	if len(in.FailOpen) > safetynet.MaxFailOpen {
+		p.wrong.Add(field+"fail_open", fmt.Sprintf("has %d elements: send at most %d", len(in.FailOpen), safetynet.MaxFailOpen))
 		return out
 	}
 	for i, u := range in.FailOpen {
@@ -181,8 +182,8 @@ func (p *reportParser) room(field string, in *wire.RoomReportInput) room.Report 
 }
 
 func (p *reportParser) ids(field string, list []string) []uuid.UUID {
-	if len(list) > room.MaxTold {
-		p.wrong.Add(field, fmt.Sprintf("has %d elements: send at most %d", len(list), room.MaxTold))
+	if len(list) > safetynet.MaxSessions {
+		p.wrong.Add(field, fmt.Sprintf("has %d elements: send at most %d", len(list), safetynet.MaxSessions))
 		return nil
 	}
 	ids := make([]uuid.UUID, len(list))

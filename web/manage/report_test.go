@@ -9,7 +9,7 @@ import (
 
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/wire"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/safetynet"
 )
 
 const sampleID = "AAAAAAAAAAAAAAAAAAAAAA"
@@ -30,8 +30,8 @@ func TestReportRefusals(t *testing.T) {
 		"no id":                    {reported(`"started":["x"]`), "rooms[0].started"},
 		"an id with padding":       {reported(`"active":["` + sampleID + `=="]`), "rooms[0].active"},
 		"a line break in an id":    {reported(`"ended":["` + sampleID[:10] + `\n` + sampleID[10:] + `"]`), "rooms[0].ended"},
-		"too many":                 {reported(`"ended":[` + many(room.MaxTold+1, `"`+sampleID+`"`) + `]`), "rooms[0].ended"},
-		"too many fail_open":       {reported(`"fail_open":[` + many(room.MaxFailOpen+1, `{"id":"`+sampleID+`","from":1,"until":2}`) + `]`), "rooms[0].fail_open"},
+		"too many":                 {reported(`"ended":[` + many(safetynet.MaxSessions+1, `"`+sampleID+`"`) + `]`), "rooms[0].ended"},
+		"too many fail_open":       {reported(`"fail_open":[` + many(safetynet.MaxFailOpen+1, `{"id":"`+sampleID+`","from":1,"until":2}`) + `]`), "rooms[0].fail_open"},
 		"fail_open without id":     {reported(`"fail_open":[{"from":1,"until":2,"requests":0}]`), "rooms[0].fail_open[0].id"},
 		"fail_open for no time":    {reported(`"fail_open":[{"id":"` + sampleID + `","from":2,"until":2}]`), "rooms[0].fail_open[0]"},
 		"fail_open before 1970":    {reported(`"fail_open":[{"id":"` + sampleID + `","from":-2,"until":2}]`), "rooms[0].fail_open[0]"},
@@ -79,7 +79,7 @@ func FuzzReport(f *testing.F) {
 	f.Add(`{"node":"` + sampleID + `","counts":{"a":1}}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		in, err := decode[wire.ReportInput](&call{body: []byte(body)})
-		var list []room.Report
+		var list []safetynet.Report
 		if err == nil {
 			list, err = parseReport(&in)
 		}
@@ -88,7 +88,7 @@ func FuzzReport(f *testing.F) {
 		}
 		for i, r := range list {
 			for _, ids := range [][2]int{{len(r.Started), len(in.Rooms[i].Started)}, {len(r.Active), len(in.Rooms[i].Active)}, {len(r.Ended), len(in.Rooms[i].Ended)}} {
-				if ids[0] != ids[1] || ids[0] > room.MaxTold {
+				if ids[0] != ids[1] || ids[0] > safetynet.MaxSessions {
 					t.Errorf("%q: %d ids of %d", body, ids[0], ids[1])
 				}
 			}
@@ -109,9 +109,9 @@ func FuzzReport(f *testing.F) {
 
 // BenchmarkReport reads the largest reports: of ids, and of members.
 func BenchmarkReport(b *testing.B) {
-	times := strings.TrimSuffix(strings.Repeat(`{"id":"`+sampleID+`","from":5,"until":9,"requests":7},`, room.MaxFailOpen), ",")
+	times := strings.TrimSuffix(strings.Repeat(`{"id":"`+sampleID+`","from":5,"until":9,"requests":7},`, safetynet.MaxFailOpen), ",")
 	rooms := strings.TrimSuffix(strings.Repeat(`{"room":"https://example.com/r/a","fail_open":[`+times+`]},`, maxReportRooms), ",")
-	ids := strings.TrimSuffix(strings.Repeat(`"`+sampleID+`",`, room.MaxTold), ",")
+	ids := strings.TrimSuffix(strings.Repeat(`"`+sampleID+`",`, safetynet.MaxSessions), ",")
 	for name, body := range map[string]string{
 		"members": `{"node":"` + sampleID + `","kind":"proxy","version":"1","rooms":[` + rooms + `]}`,
 		"ids":     reported(`"started":[` + ids + `],"active":[` + ids + `],"ended":[` + ids + `]`),

@@ -16,7 +16,7 @@ import (
 
 func newRoom(r *room.Room) wire.Room {
 	s, list := r.Snapshot(), []wire.Awaited{}
-	for _, a := range r.Awaited() {
+	for _, a := range r.Evidence.Awaited() {
 		list = append(list, wire.Awaited{
 			Window: uint64(a.Window), Round: a.Round, Due: a.Due, HasRound: a.HasRound,
 			Cosigned: append([]string{}, a.Cosigned...),
@@ -25,7 +25,7 @@ func newRoom(r *room.Room) wire.Room {
 	return wire.Room{
 		Config: r.Config(), Host: r.Owner.Host, Origin: r.Origin, URL: r.URL, VKey: r.VKey,
 		Phase: s.Phase(r.Now()), Created: r.Created(), Size: s.Size,
-		Counts: wire.Counts(s.Counts), Message: s.Message(r.Now()), ClaimsFrozen: r.ClaimsFrozen(), Awaited: list,
+		Counts: wire.Counts(s.Counts), Message: s.Message(r.Now()), ClaimsFrozen: r.Snapshot().ClaimsFrozen, Awaited: list,
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/qrcode"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/projection"
 	"github.com/proofline/proofline/web/console/shell"
 	"github.com/proofline/proofline/web/sse"
 )
@@ -163,14 +164,14 @@ type historyPage struct {
 	Summary *live.Summary // nil: the room has not ended, or the summary is not ready
 	Making  bool          // the summary is being computed
 
-	Switches []room.GateSwitch // of the gate, latest first
-	FailOpen []room.FailOpen   // latest first
+	Switches []projection.GateSwitch // of the gate, latest first
+	FailOpen []projection.FailOpen   // latest first
 }
 
 func (h *dashboard) history(ctx context.Context, x *shell.Request, r *room.Room) error {
 	s := r.Snapshot()
 	p := historyPage{Slug: r.Slug, Title: s.Title, Phase: s.Phase(r.Now())}
-	p.Switches, p.FailOpen = backward(r.Vitals().Gate)
+	p.Switches, p.FailOpen = backward(r.Metrics().Gate)
 	switch summary, err := h.figures.Summary(ctx, r.Slug); {
 	case err == nil:
 		p.Summary = &summary
@@ -183,7 +184,7 @@ func (h *dashboard) history(ctx context.Context, x *shell.Request, r *room.Room)
 }
 
 // backward returns the latest switches and fail-open intervals, latest first.
-func backward(g room.GateVitals) ([]room.GateSwitch, []room.FailOpen) {
+func backward(g room.GateMetrics) ([]projection.GateSwitch, []projection.FailOpen) {
 	switches, failOpen := slices.Clone(g.Switches), slices.Clone(g.FailOpen)
 	slices.Reverse(switches)
 	slices.Reverse(failOpen)

@@ -17,6 +17,7 @@ import (
 	"github.com/proofline/proofline/internal/consoletest"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/safetynet"
 	"github.com/proofline/proofline/web/console"
 	pages "github.com/proofline/proofline/web/console/live"
 	"github.com/proofline/proofline/web/console/shell"
@@ -264,10 +265,10 @@ func TestGatePages(t *testing.T) {
 	r := s.Create(consoletest.Owner, room.Config{Slug: "sale", Windows: []room.WindowRule{{Length: room.Duration(24 * time.Hour)}}, Outflow: room.Outflow{PerMinute: 5, MaxActive: 9}})
 	s.Get(consoletest.Viewer, "/console/rooms/sale").Want(http.StatusOK).Has(`data-has="gate" hidden`, `data-has="fail-open" hidden`)
 	s.Get(consoletest.Viewer, "/console/rooms/sale/history").Want(http.StatusOK).Lacks("h-switches", "h-fail-open")
-	report := func(in room.Report) {
+	report := func(in safetynet.Report) {
 		t.Helper()
 		in.Node, in.Shares = uuid.New(), true
-		if _, err := r.Report(t.Context(), in); err != nil {
+		if _, err := r.SafetyNet.Report(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -275,10 +276,10 @@ func TestGatePages(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("the gate does not open")
 		}
-		report(room.Report{})
+		report(safetynet.Report{})
 	}
 	from := time.Now().Add(-time.Hour)
-	report(room.Report{Started: []uuid.UUID{uuid.New(), uuid.New()}, FailOpen: []pgroom.FailOpen{{ID: uuid.New(), From: from.UnixMilli(), Until: from.Add(time.Minute).UnixMilli(), Requests: 1234}}})
+	report(safetynet.Report{Started: []uuid.UUID{uuid.New(), uuid.New()}, FailOpen: []pgroom.FailOpen{{ID: uuid.New(), From: from.UnixMilli(), Until: from.Add(time.Minute).UnixMilli(), Requests: 1234}}})
 	s.Get(consoletest.Viewer, "/console/rooms/sale").Want(http.StatusOK).
 		Has(`data-has="gate">`, `data-figure="gate.state">open<`, `data-figure="gate.started" data-as="number">2<`, `data-figure="gate.active" data-as="number">2<`, "at most 9", `data-has="fail-open">`, "1,234")
 	s.Get(consoletest.Viewer, "/console/rooms/sale/history").Want(http.StatusOK).Has("h-switches", ">opened<", "h-fail-open", "1,234")

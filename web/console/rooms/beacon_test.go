@@ -9,6 +9,7 @@ import (
 	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/internal/consoletest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/web/console"
 )
 
@@ -22,7 +23,7 @@ func (u unreachable) Err() error                  { return u.error }
 func TestBeaconPages(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t, func(o *console.Options) {
-		o.Control.Rooms.Chains = []room.Chain{{Chain: beacon.Quicknet(), Reach: unreachable{errors.New("no route")}}}
+		o.Control.Rooms.Chains = []evidence.Chain{{Chain: beacon.Quicknet(), Reach: unreachable{errors.New("no route")}}}
 	})
 	s.Create(consoletest.Owner, room.Config{Slug: "sale", Beacon: "none"})
 	for _, path := range []string{"/console/rooms", "/console/rooms/new", "/console/rooms/new?preset=queue"} {

@@ -9,6 +9,7 @@ import (
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/evidence"
 )
 
 type unreachable struct{ error }
@@ -21,8 +22,8 @@ func (u unreachable) Err() error                  { return u.error }
 func TestBeaconTrouble(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{nil, errors.New("no route")} {
-		chain := room.Chain{Chain: beacon.Quicknet(), Reach: unreachable{err}}
-		h := &editor{control: &control.Rooms{Options: control.Options{Rooms: &room.Rooms{Options: room.Options{Chains: []room.Chain{chain}}}}}}
+		chain := evidence.Chain{Chain: beacon.Quicknet(), Reach: unreachable{err}}
+		h := &editor{control: &control.Rooms{Options: control.Options{Rooms: &room.Rooms{Options: room.Options{Chains: []evidence.Chain{chain}}}}}}
 		text := beaconTrouble(h.control)
 		if got := h.beaconWarnings(room.Config{}); (len(got) == 1) != (err != nil) {
 			t.Errorf("relays fail with %v: publishing warns %q", err, got)

@@ -7,6 +7,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/queueit"
 	"github.com/proofline/proofline/web/console/shell"
 )
 
@@ -26,17 +27,17 @@ type queueItPage struct {
 	Slug, Name string
 	Host       string // of the room's URL
 	IsSet      bool
-	Form       room.QueueIt
+	Form       queueit.Config
 }
 
 // MinKey returns the minimum length of the secret key.
-func (queueItPage) MinKey() int { return room.MinQueueItKey }
+func (queueItPage) MinKey() int { return queueit.MinKey }
 
 // MaxKey returns the maximum length of the secret key.
-func (queueItPage) MaxKey() int { return room.MaxQueueItKey }
+func (queueItPage) MaxKey() int { return queueit.MaxKey }
 
 func newQueueItPage(r *room.Room) queueItPage {
-	form, ok := r.QueueIt()
+	form, ok := r.QueueIt.Config()
 	_, address, _ := strings.Cut(r.URL, "://")
 	host, _, _ := strings.Cut(address, "/")
 	return queueItPage{Slug: r.Slug, Name: r.Snapshot().Title, Host: host, IsSet: ok, Form: form}
@@ -48,7 +49,7 @@ func (h *queueIt) showQueueIt(_ context.Context, x *shell.Request, r *room.Room)
 
 func (h *queueIt) saveQueueIt(ctx context.Context, x *shell.Request, r *room.Room) error {
 	page := newQueueItPage(r)
-	page.Form = room.QueueIt{CustomerID: x.FormWord("customer_id"), Extend: x.Form("extend") == "1",
+	page.Form = queueit.Config{CustomerID: x.FormWord("customer_id"), Extend: x.Form("extend") == "1",
 		WithPass: x.Form("with_pass") == "1"}
 	if _, err := h.control.SetQueueIt(ctx, x.Actor, r.Slug, page.Form, x.FormWord("secret_key")); err != nil {
 		return x.Invalid("room-queue-it", page, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/proofline/proofline/internal/consoletest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/queueit"
 )
 
 // TestQueueIt sets up a room for a site of queue-it's, changes that without the
@@ -19,7 +20,7 @@ func TestQueueIt(t *testing.T) {
 	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("<code>example.com</code>", "<code>sale</code>").Lacks(path + "/clear")
 	s.Post(consoletest.Operator, path, "customer_id", "not_one", "secret_key", "too-short").Want(http.StatusBadRequest).
 		Has(`value="not_one"`, "must be 1 to 63", "must be 32 to 200").Lacks("too-short")
-	if _, ok := r.QueueIt(); ok {
+	if _, ok := r.QueueIt.Config(); ok {
 		t.Error("what is wrong is set")
 	}
 	if to := s.Post(consoletest.Operator, path, "customer_id", " arena ", "secret_key", key).Want(http.StatusSeeOther).Header.Get("Location"); to != path+"?done=queue-it-saved" {
@@ -27,7 +28,7 @@ func TestQueueIt(t *testing.T) {
 	}
 	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has(`value="arena"`, path+"/clear").Lacks(key, "checked")
 	s.Post(consoletest.Operator, path, "customer_id", "arena", "extend", "1", "with_pass", "1", "secret_key", "").Want(http.StatusSeeOther)
-	if q, ok := r.QueueIt(); !ok || q != (room.QueueIt{CustomerID: "arena", Extend: true, WithPass: true}) {
+	if q, ok := r.QueueIt.Config(); !ok || q != (queueit.Config{CustomerID: "arena", Extend: true, WithPass: true}) {
 		t.Errorf("%+v, %t", q, ok)
 	}
 	s.Get(consoletest.Operator, path).Has("checked").Lacks(key)
@@ -35,11 +36,11 @@ func TestQueueIt(t *testing.T) {
 	s.Get(consoletest.Viewer, path).Want(http.StatusForbidden)
 	s.Get(consoletest.Operator, "/console/acts?object=sale").Want(http.StatusOK).Has("changed the tokens for Queue-it connectors").Lacks(key)
 	s.Post(consoletest.Operator, path+"/clear").Want(http.StatusOK).Has("data-question")
-	if _, ok := r.QueueIt(); !ok {
+	if _, ok := r.QueueIt.Config(); !ok {
 		t.Error("ended without a question")
 	}
 	s.Post(consoletest.Operator, path+"/clear", "confirmed", "1").Want(http.StatusSeeOther)
-	if _, ok := r.QueueIt(); ok {
+	if _, ok := r.QueueIt.Config(); ok {
 		t.Error("still set")
 	}
 	if size := r.Snapshot().Size; size != 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/fairness/beacon/local"
 	"github.com/proofline/proofline/fairness/beacon/relay"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/evidence"
 )
 
 // witnessNames are the names of the demo's witnesses.
@@ -21,8 +21,8 @@ var witnessNames = []string{"first.witness.example", "second.witness.example"}
 type thirdParties struct {
 	beacon    *local.Beacon
 	witnesses []*witness.Witness
-	chains    []room.Chain
-	asked     []room.Witness
+	chains    []evidence.Chain
+	asked     []evidence.Witness
 	stores    []*witness.Store
 }
 
@@ -37,7 +37,7 @@ func (o *thirdParties) start(l *listeners, dir string, log *slog.Logger) (err er
 		return err
 	}
 	chain := o.beacon.Chain()
-	o.chains = []room.Chain{{Chain: chain, Rounds: &relay.Client{Chain: chain, URLs: []string{url}, Log: log}}}
+	o.chains = []evidence.Chain{{Chain: chain, Rounds: &relay.Client{Chain: chain, URLs: []string{url}, Log: log}}}
 	for _, name := range witnessNames {
 		if err := o.startWitness(l, name, dir, log); err != nil {
 			return fmt.Errorf("start witness: %w", err)
@@ -64,7 +64,7 @@ func (o *thirdParties) startWitness(l *listeners, name, dir string, log *slog.Lo
 		return err
 	}
 	o.witnesses = append(o.witnesses, w)
-	o.asked = append(o.asked, room.Witness{Key: w.Key(),
+	o.asked = append(o.asked, evidence.Witness{Key: w.Key(),
 		Cosigner: &witness.Client{URL: url, Key: w.Key(), Now: time.Now}})
 	return nil
 }

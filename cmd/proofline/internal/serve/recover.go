@@ -13,7 +13,7 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/regression"
 )
 
 // maxTickets is the number of tickets of each kind that are listed.
@@ -116,7 +116,7 @@ func (f *recoverFlags) run(ctx context.Context, t *cli.Terminal, slug string) (e
 }
 
 // showRegression prints what is missing, as far as it is known without a copy.
-func showRegression(t *cli.Terminal, slug string, rec *room.Recovery) error {
+func showRegression(t *cli.Terminal, slug string, rec *regression.Recovery) error {
 	if rec.Statement != "" {
 		return t.Printf("room %s has ended with a statement:\n\n%s", cli.Printable(slug), cli.Printable(rec.Statement))
 	}
@@ -141,7 +141,7 @@ func showRegression(t *cli.Terminal, slug string, rec *room.Recovery) error {
 	return t.Printf("the database has another history than the published one: find the right database or a copy\n")
 }
 
-func (f *recoverFlags) recoverFrom(ctx context.Context, t *cli.Terminal, slug string, rec *room.Recovery) error {
+func (f *recoverFlags) recoverFrom(ctx context.Context, t *cli.Terminal, slug string, rec *regression.Recovery) error {
 	read, err := server.CopyOf(f.from, slug, rec.VKey())
 	if err != nil {
 		return cli.Failed(err, "give a directory of proofline-verify fetch, a room's URL, or a database's URL")
@@ -166,7 +166,7 @@ func (f *recoverFlags) recoverFrom(ctx context.Context, t *cli.Terminal, slug st
 
 // showLoss prints the entries that a copy has and the database lacks, and the
 // visitors that they concern.
-func showLoss(t *cli.Terminal, loss *room.Loss) error {
+func showLoss(t *cli.Terminal, loss *regression.Loss) error {
 	if loss.To <= loss.From {
 		return t.Printf("the copy has no more entries than the database\n")
 	}

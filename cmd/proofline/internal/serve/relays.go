@@ -11,7 +11,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/fairness/beacon/relay"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/evidence"
 )
 
 // chainTimeout bounds the request for the relays' chain.
@@ -53,11 +53,11 @@ func (f *serveFlags) findChain(ctx context.Context) error {
 		}
 		client.Chain = chain
 	}
-	known := room.Chain{Chain: client.Chain, Rounds: client}
+	known := evidence.Chain{Chain: client.Chain, Rounds: client}
 	monitor := &relay.Monitor{Client: client, OnChange: func(err error) { f.reportRelays(ctx, client, err) }}
 	known.Reach = monitor
 	go monitor.Run(ctx)
-	f.Chains = []room.Chain{known}
+	f.Chains = []evidence.Chain{known}
 	return nil
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon/relay"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/web"
 )
 
@@ -207,7 +207,7 @@ func parseNetworks(flag string, list []string) (networks []netip.Prefix, err err
 }
 
 // parseWitnesses parses the KEY=URL of witnesses.
-func parseWitnesses(list []string) (witnesses []room.Witness, err error) {
+func parseWitnesses(list []string) (witnesses []evidence.Witness, err error) {
 	for _, text := range list {
 		vkey, address, ok := strings.Cut(text, "=")
 		u, err := url.Parse(address)
@@ -218,14 +218,14 @@ func parseWitnesses(list []string) (witnesses []room.Witness, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(witnesses, func(w room.Witness) bool { return w.Key.Key == key.Key }) {
+		if slices.ContainsFunc(witnesses, func(w evidence.Witness) bool { return w.Key.Key == key.Key }) {
 			return nil, fmt.Errorf("%s has the same key as another witness", key.Name())
 		}
 		if len(witnesses) == fairness.MaxWitnesses {
 			return nil, fmt.Errorf("more than %d witnesses", fairness.MaxWitnesses)
 		}
 		client := &witness.Client{URL: address, Key: key, Now: time.Now}
-		witnesses = append(witnesses, room.Witness{Key: key, Cosigner: client})
+		witnesses = append(witnesses, evidence.Witness{Key: key, Cosigner: client})
 	}
 	return witnesses, nil
 }

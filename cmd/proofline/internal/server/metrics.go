@@ -140,7 +140,7 @@ var serverMetrics = []metric[health]{
 		func(h health) float64 { return float64(h.Held) }),
 }
 
-type vitals = room.Vitals
+type vitals = room.Metrics
 
 var roomMetrics = []metric[vitals]{
 	counter("room_arrivals_total", "Visitors who joined.",
@@ -192,7 +192,7 @@ func (c metrics) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.read(h))
 	}
 	for _, r := range c.rooms.Loaded() {
-		v := r.Vitals()
+		v := r.Metrics()
 		for _, m := range roomMetrics {
 			to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.read(v), r.Slug)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/regression"
 	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/verifier/source"
 )
@@ -51,14 +52,14 @@ func Recover(ctx context.Context, cfg Config) (rooms *room.Rooms, closeAll func(
 		return nil, nil, err
 	}
 	return room.New(room.Options{
-		Logs: pglog.NewStore(s.pool), Rooms: pgroom.NewStore(s.pool), MasterKey: s.masterKey, Log: cfg.Log, Marks: marks,
+		Logs: pglog.NewStore(s.pool), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey, Log: cfg.Log, Marks: marks,
 	}), s.Stop, nil
 }
 
 // CopyOf opens a copy of a room's transcript: a directory or archive that
 // proofline-verify fetched, the room's URL on a server that still publishes it, or
 // another database, such as the primary before a failover.
-func CopyOf(from, slug, vkey string) (room.Copy, error) {
+func CopyOf(from, slug, vkey string) (regression.Copy, error) {
 	if strings.HasPrefix(from, "postgres://") || strings.HasPrefix(from, "postgresql://") {
 		return copyOfDatabase(from, slug), nil
 	}
@@ -73,7 +74,7 @@ func CopyOf(from, slug, vkey string) (room.Copy, error) {
 	return copyOfSource(src, key), nil
 }
 
-func copyOfDatabase(url, slug string) room.Copy {
+func copyOfDatabase(url, slug string) regression.Copy {
 	return func(ctx context.Context, read func([]byte) error) error {
 		pool, err := pgxpool.New(ctx, url)
 		if err != nil {
@@ -84,7 +85,7 @@ func copyOfDatabase(url, slug string) room.Copy {
 	}
 }
 
-func copyOfSource(src verifier.Source, key note.Verifier) room.Copy {
+func copyOfSource(src verifier.Source, key note.Verifier) regression.Copy {
 	return func(ctx context.Context, read func([]byte) error) error {
 		signed, err := src.Checkpoint(ctx)
 		if err != nil {
@@ -111,7 +112,7 @@ func copyOfSource(src verifier.Source, key note.Verifier) room.Copy {
 			}
 		}
 		if tree.Root() != head.Root {
-			return fmt.Errorf("%w: the copy's entries do not match its checkpoint", room.ErrOtherHistory)
+			return fmt.Errorf("%w: the copy's entries do not match its checkpoint", regression.ErrOtherHistory)
 		}
 		return nil
 	}

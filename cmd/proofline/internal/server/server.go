@@ -24,6 +24,7 @@ import (
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/internal/localpg"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/pgroom"
@@ -75,8 +76,8 @@ type Config struct {
 	TokenFile string
 	// Chains are the beacons that rooms may use, and Witnesses the witnesses that
 	// are asked to cosign.
-	Chains    []room.Chain
-	Witnesses []room.Witness
+	Chains    []evidence.Chain
+	Witnesses []evidence.Witness
 	// Contacts are URIs for vulnerability reports; empty: no security.txt.
 	Contacts []string
 	// MaxStreams is the maximum number of open event streams.
@@ -247,7 +248,7 @@ func ParsePublicURL(text string) (string, error) {
 func (s *Server) openRooms(ctx context.Context) error {
 	marks := s.openMarks()
 	s.rooms = room.New(room.Options{
-		Logs: pglog.NewStore(s.pool), Rooms: pgroom.NewStore(s.pool), MasterKey: s.masterKey,
+		Logs: pglog.NewStore(s.pool), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey,
 		PublicURL: s.cfg.PublicURL, Log: s.cfg.Log, Chains: s.cfg.Chains, Witnesses: s.cfg.Witnesses, Marks: marks,
 	})
 	s.atStop(func(ctx context.Context) error {

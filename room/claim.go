@@ -1,0 +1,109 @@
+package room
+
+import (
+	"context"
+	"crypto/subtle"
+	"errors"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/room/projection"
+	"github.com/proofline/proofline/room/session"
+)
+
+// Claim issues the pass of a called ticket to the caller that knows its secret. Claiming again returns the
+// same pass until the session ends. Errors: [ErrSecret], [ErrTicketUnknown], [ErrNotCalled], [ErrClaimsFrozen],
+// [ErrExpired], [ErrStopping], [*StaleError], and that of ctx.
+func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte) (session.Pass, error) {
+	r.touch()
+	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
+		return session.Pass{}, ErrSecret
+	}
+	st, err := r.Place(ctx, t)
+	if err != nil {
+		return session.Pass{}, err
+	}
+	if st.Status == fairness.StatusCalled && r.Snapshot().ClaimsFrozen {
+		return session.Pass{}, ErrClaimsFrozen
+	}
+	if st.Status == fairness.StatusAdmitted && !r.Sessions.IsIn(ctx, st) {
+		return session.Pass{}, ErrExpired
+	}
+	if st.Status == fairness.StatusCalled && st.Left > 0 {
+		err := r.sequencer.Do(ctx, func(_ *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
+			return []fairness.Entry{&fairness.Admit{Time: now, Ticket: t, Pass: fairness.NewPassID(r.Origin, t)}}, nil
+		})
+		// The rules refuse it after another claim of the same ticket, or when the time to claim has just
+		// ended: the standing says which.
+		if _, refused := errors.AsType[*fairness.Violation](err); err != nil && !refused {
+			return session.Pass{}, err
+		}
+		st, _ = r.Standing(t)
+	}
+	switch called := st.Status == fairness.StatusCalled; {
+	case st.Status == fairness.StatusAdmitted:
+		pass, err := r.Sessions.Issue(st)
+		if err == nil && !pass.Expires.After(r.clock.Now()) {
+			return session.Pass{}, ErrExpired
+		}
+		return pass, err
+	case st.Status == fairness.StatusSkipped, called && st.Left <= 0, r.Snapshot().Ended:
+		return session.Pass{}, ErrExpired
+	case called && r.Snapshot().ClaimsFrozen: // frozen since the check above
+		return session.Pass{}, ErrClaimsFrozen
+	case called: // expired by the database's clock, and about to by this node's
+		return session.Pass{}, ErrBusy
+	}
+	return session.Pass{}, ErrNotCalled
+}
+
+// Leave gives up the place of a ticket for a caller that knows its secret. Leaving again is no error. Errors:
+// [ErrSecret], [ErrTicketUnknown], [ErrSettled], [ErrBusy], [ErrStopping], [*StaleError], and that of ctx.
+func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte) error {
+	r.touch()
+	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
+		return ErrSecret
+	}
+	return r.skip(ctx, t, fairness.Left)
+}
+
+// Revoke withdraws a ticket by the organizer's decision; the reason must satisfy [fairness.Reason.IsRevoked].
+// Revoking again is no error, even for another reason. Errors: [ErrTicketUnknown], [ErrSettled], [ErrBusy],
+// [ErrStopping], [*StaleError], [*invalid.Error] for another reason, and that of ctx.
+func (r *Room) Revoke(ctx context.Context, t fairness.Ticket, reason fairness.Reason) error {
+	r.touch()
+	if !reason.IsRevoked() {
+		return invalid.Field("reason", wantReason)
+	}
+	return r.skip(ctx, t, reason)
+}
+
+const wantReason = "must be revoked, revoked-bot, revoked-duplicate, revoked-fraud or revoked-request"
+
+// skip skips a ticket that can still be called or claimed.
+func (r *Room) skip(ctx context.Context, t fairness.Ticket, reason fairness.Reason) error {
+	st, err := r.Place(ctx, t)
+	if err != nil {
+		return err
+	}
+	if isPending(st) {
+		err := r.sequencer.Do(ctx, func(_ *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
+			return []fairness.Entry{&fairness.Skip{Time: now, Ticket: t, Reason: reason}}, nil
+		})
+		// The rules refuse it after a quicker request for the same ticket, or after the end of the room: the
+		// standing says which.
+		if _, refused := errors.AsType[*fairness.Violation](err); err != nil && !refused {
+			return err
+		}
+		st, _ = r.Standing(t)
+	}
+	if st.Status == fairness.StatusSkipped && (st.Reason == reason || st.Reason.IsRevoked() && reason.IsRevoked()) {
+		return nil
+	}
+	return ErrSettled
+}
+
+// isPending reports whether a ticket can still be called or claimed.
+func isPending(st fairness.Standing) bool {
+	return st.Status != fairness.StatusAdmitted && st.Status != fairness.StatusSkipped
+}

@@ -1,0 +1,163 @@
+package evidence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/audit/witness"
+	"github.com/proofline/proofline/room/regression"
+)
+
+const (
+	// witnessInterval is how often a witness is asked to cosign a published checkpoint that has grown. Freezes
+	// go first.
+	witnessInterval = 2 * time.Second
+	// witnessTimeout limits one request to a witness: a freeze does not wait long.
+	witnessTimeout = 5 * time.Second
+	// minWitnessRest is the pause after a witness's first failure. It doubles with each further failure, up to
+	// maxWitnessRest.
+	minWitnessRest = 500 * time.Millisecond
+	maxWitnessRest = 10 * time.Second
+)
+
+// Logs are the logs of all rooms.
+type Logs interface {
+	// Growth returns the root of a log at a size, and the proof that it continues the log of the old size.
+	Growth(ctx context.Context, room uuid.UUID, old, size uint64) (audit.Hash, []audit.Hash, error)
+	// State returns the size and root of a log, and whether it is held.
+	State(ctx context.Context, room uuid.UUID) (pglog.Mark, pglog.Hold, error)
+	// Cosign stores a cosignature line of the published checkpoint, if that has the size.
+	Cosign(ctx context.Context, room uuid.UUID, size uint64, line string) error
+}
+
+// Holder holds a room when a witness has seen another history.
+type Holder interface {
+	Regression() *regression.Regression
+	Hold(ctx context.Context, r regression.Regression) error
+}
+
+// Target is the room whose checkpoints witnesses cosign.
+type Target struct {
+	ID     uuid.UUID
+	Slug   string
+	Origin string
+	Signer note.Signer // of checkpoints
+	Logs   Logs
+	Holder Holder
+	Forks  *Forks
+	Log    *slog.Logger
+	Now    func() time.Time // never before the latest entry
+}
+
+// submitter submits checkpoints of one room to one witness.
+type submitter struct {
+	room     *Target
+	key      audit.Witness
+	vkey     string
+	cosigner Cosigner
+
+	seen  uint64    // size of the witness's checkpoint, as far as known
+	asked time.Time // when the published checkpoint was last submitted
+	rests time.Time // end of the pause after a failure
+	fails int
+}
+
+func newSubmitter(t *Target, w Witness) *submitter {
+	return &submitter{room: t, key: w.Key, vkey: w.Key.String(), cosigner: w.Cosigner}
+}
+
+// note logs when the witness begins or stops to fail, and starts the pause after a failure.
+func (s *submitter) note(ctx context.Context, answered bool, err error) {
+	switch {
+	case err == nil && !answered: // nothing was submitted, so nothing is known
+	case err == nil:
+		if s.fails > 0 {
+			s.room.Log.Info("witness cosigns again", "room", s.room.Slug, "witness", s.key.Name())
+		}
+		s.fails = 0
+	case ctx.Err() == nil:
+		s.room.Forks.note(s.key.Name(), s.room.Now(), err)
+		s.hold(ctx, err)
+		if s.fails++; s.fails == 1 {
+			s.room.Log.Warn("witness does not cosign", "room", s.room.Slug, "witness", s.key.Name(), "err", err)
+		}
+		s.rests = time.Now().Add(min(minWitnessRest<<min(s.fails-1, 10), maxWitnessRest))
+	}
+}
+
+// ask submits the checkpoint of a size. If there is no error, s.seen is the size that the witness has: this
+// one, which it cosigned, or a larger one.
+func (s *submitter) ask(ctx context.Context, size uint64) (c audit.Cosignature, err error) {
+	conflict := (*witness.ConflictError)(nil)
+	for range 3 { // retry with the witness's size, which other nodes may have increased meanwhile
+		c, err = s.offer(ctx, s.seen, size)
+		isConflict := errors.As(err, &conflict)
+		switch {
+		case err == nil:
+			s.seen = size
+			return c, nil
+		case !isConflict, conflict.Size == s.seen: // the witness has another checkpoint of that size
+			return c, err
+		case conflict.Size > size:
+			return c, s.acceptLarger(ctx, conflict)
+		}
+		s.seen = conflict.Size
+	}
+	return c, conflict // the witness's size keeps changing
+}
+
+// offer sends the checkpoint of a size to a witness that is believed to have the one of size old.
+func (s *submitter) offer(ctx context.Context, old, size uint64) (none audit.Cosignature, err error) {
+	r := s.room
+	root, proof, err := r.Logs.Growth(ctx, r.ID, old, size)
+	if err != nil {
+		return none, err
+	}
+	signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: r.Origin, Size: size, Root: root}, r.Signer)
+	if err != nil {
+		return none, err
+	}
+	return s.cosigner.AddCheckpoint(ctx, old, proof, signed)
+}
+
+// acceptLarger accepts that the witness has a larger checkpoint, unless the log was never that large: then it
+// returns [errNeverThatLarge].
+func (s *submitter) acceptLarger(ctx context.Context, conflict *witness.ConflictError) error {
+	has, hold, err := s.room.Logs.State(ctx, s.room.ID) // this node may be behind the others
+	switch {
+	case err != nil:
+		return err
+	case conflict.Size > has.Size && conflict.Size > hold.Ignore:
+		return fmt.Errorf("%w: %w", errNeverThatLarge, conflict)
+	}
+	s.seen = conflict.Size
+	return nil
+}
+
+// hold holds the room if the witness's error shows that it has seen another log, unless the operator has
+// overruled it.
+func (s *submitter) hold(ctx context.Context, err error) {
+	had := pglog.Mark{Size: max(s.seen, 1), Root: pglog.OtherRoot}
+	conflict := (*witness.ConflictError)(nil)
+	switch {
+	case errors.Is(err, errNeverThatLarge) && errors.As(err, &conflict):
+		had = pglog.Mark{Size: conflict.Size}
+	case !errors.Is(err, witness.ErrInconsistent):
+		return
+	}
+	r := s.room
+	has, hold, err := r.Logs.State(ctx, r.ID)
+	if err != nil || had.Size <= hold.Ignore {
+		return
+	}
+	by := regression.WitnessPrefix + s.key.Name()
+	_ = r.Holder.Hold(ctx, regression.Regression{Has: has, Had: had, By: by}) // logged
+}

@@ -1,0 +1,71 @@
+package room
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/proofline/proofline/audit/pglog"
+)
+
+// Health is the condition of this node and its database.
+type Health struct {
+	Ready    bool          // see [Rooms.Ready]
+	Answers  bool          // the database answers, as of at most two seconds ago
+	Answered time.Time     // when the latest answered query was sent, by this machine's clock
+	Took     time.Duration // how long that answer took
+	Ahead    time.Duration // how far the rooms' time is ahead of this machine's clock
+	Step     time.Duration // jump of the database's clock that rooms do not follow; 0: none
+	Rooms    int           // loaded rooms
+	Stuck    int           // of Rooms, those that cannot store anything
+	Held     int           // of Rooms, those that lack published entries
+	Marked   bool          // marks are kept on disk, and the latest write succeeded
+	Longest  time.Duration // how long the longest stuck room has been stuck
+	Pool     pglog.PoolUse
+}
+
+// answer is when the database was queried, and how long the answer took.
+type answer struct {
+	asked time.Time
+	took  time.Duration
+}
+
+// Health returns the condition of this node and its database.
+func (rs *Rooms) Health() Health {
+	h := Health{
+		Ready: rs.Ready(), Answers: rs.Answers(), Ahead: rs.clock.Ahead(),
+		Step: rs.clock.Step(), Rooms: len(rs.Loaded()), Pool: rs.Logs.PoolUse(),
+	}
+	if a := rs.answered.Load(); a != nil {
+		h.Answered, h.Took = a.asked, a.took
+	}
+	h.Marked = rs.Marks.IsKept() && rs.Marks.Err() == nil
+	for _, r := range rs.Loaded() {
+		if r.Regression() != nil {
+			h.Held++
+		}
+	}
+	for _, r := range rs.StuckRooms() {
+		h.Stuck, h.Longest = h.Stuck+1, max(h.Longest, r.Stuck())
+	}
+	return h
+}
+
+// Loaded returns the rooms in memory, in no order. Listing does not keep them there.
+func (rs *Rooms) Loaded() []*Room {
+	rs.mu.RLock()
+	defer rs.mu.RUnlock()
+	return slices.Collect(maps.Values(rs.loaded))
+}
+
+// StuckRooms returns the rooms that are stuck on this node, sorted by slug.
+func (rs *Rooms) StuckRooms() (list []*Room) {
+	for _, r := range rs.Loaded() {
+		if r.Stuck() > 0 {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b *Room) int { return cmp.Compare(a.Slug, b.Slug) })
+	return list
+}

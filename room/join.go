@@ -1,0 +1,133 @@
+package room
+
+import (
+	"context"
+	"time"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/millis"
+	"github.com/proofline/proofline/room/sequence"
+)
+
+// Limits of the time after which a visitor asks again, having been told that the node is out of date, and how
+// many visitors of a line then ask in a second.
+const (
+	minStaleWait = 2 * time.Second
+	maxStaleWait = 15 * time.Second
+	staleRate    = 10_000
+)
+
+// Joined is the answer to a join.
+type Joined struct {
+	sequence.Arrived
+	room *Room
+}
+
+// AppendReceipt appends the tlog-proof of the arrive entry to dst, against a
+// checkpoint that contains it.
+func (j *Joined) AppendReceipt(ctx context.Context, dst []byte) ([]byte, error) {
+	index := uint64(j.Index)
+	if j.Batch != nil && index >= j.Batch.Start() {
+		return j.Batch.AppendReceipt(dst, index)
+	}
+	receipt, err := j.room.receipt(ctx, index)
+	return append(dst, receipt...), err
+}
+
+// Receipt returns the tlog-proof of a ticket's arrive entry against the newest
+// checkpoint. Errors: [ErrTicketUnknown], [*StaleError], and those of the
+// database.
+func (r *Room) Receipt(ctx context.Context, t fairness.Ticket) ([]byte, error) {
+	st, err := r.Place(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return r.receipt(ctx, uint64(st.Index))
+}
+
+func (r *Room) receipt(ctx context.Context, index uint64) ([]byte, error) {
+	receipt, err := r.store.Receipt(ctx, r.ID, index)
+	if err != nil {
+		return nil, err
+	}
+	p, err := audit.ParseProof(receipt)
+	if err == nil {
+		err = r.sequencer.CoverSigned(ctx, p.Checkpoint)
+	}
+	return receipt, err
+}
+
+// Join appends a join and returns once it is durable. The same ticket gets the same arrival again. Errors:
+// [*EarlyError], [ErrClosed], [ErrFull], [ErrBusy], [ErrStopping], and that of ctx.
+func (r *Room) Join(ctx context.Context, t fairness.Ticket) (Joined, error) {
+	r.touch()
+	if st, ok := r.Standing(t); ok {
+		return Joined{sequence.Arrived{Standing: st, Again: true}, r}, nil
+	}
+	if err := r.openFor(r.Now()); err != nil {
+		return Joined{}, err
+	}
+	j, err := r.sequencer.Join(ctx, t)
+	return Joined{j, r}, err
+}
+
+// openFor refuses joins that the rules would refuse, without a query to the database. It lets a join through
+// when the time is so close to a limit that only the database's clock can decide, or when this node is out of
+// date.
+func (r *Room) openFor(now time.Time) error {
+	const slack = 50 * time.Millisecond
+	if r.isStale() {
+		return nil
+	}
+	if wait := millis.Time(r.policy.Opens).Sub(now); wait > slack {
+		return &EarlyError{Wait: wait}
+	}
+	s := r.snapshot.Load()
+	if s.Ended || s.Closes != nil && now.Sub(*s.Closes) > slack {
+		return ErrClosed
+	}
+	if r.IsFull() {
+		return ErrFull
+	}
+	return nil
+}
+
+// IsFull reports whether the organizer's limit stops visitors from joining for now. On a node that is out of
+// date it is false.
+func (r *Room) IsFull() bool { return r.details.IsFull(&r.Snapshot().Counts) && !r.isStale() }
+
+// Standing returns a ticket's standing as of the durable transcript.
+func (r *Room) Standing(t fairness.Ticket) (fairness.Standing, bool) {
+	return r.view.Standing(t, millis.Of(r.Now()))
+}
+
+// isStale reports whether other nodes may have changed the room without this node's knowledge. A room that
+// has ended does not change.
+func (r *Room) isStale() bool { return r.view.Age() > sequence.StaleAfter && !r.Snapshot().Ended }
+
+// stale returns a [*StaleError] with the time to wait: the longer the line, the longer.
+func (r *Room) stale() error {
+	n := r.Snapshot().Counts
+	inLine := n.Arrivals - n.Admitted - n.NoShows - n.Left - n.Revoked
+	wait := time.Duration(inLine) * time.Second / staleRate //nolint:gosec // at most fairness.MaxArrivals
+	return &StaleError{min(max(wait, minStaleWait), maxStaleWait)}
+}
+
+// Place returns a ticket's standing if this node can vouch for it. An unknown ticket may just have joined
+// through another node, so Place first reads everything stored by now. Errors: [ErrTicketUnknown], and
+// [*StaleError] when the database does not answer.
+func (r *Room) Place(ctx context.Context, t fairness.Ticket) (fairness.Standing, error) {
+	asked := time.Now()
+	st, ok := r.Standing(t)
+	switch {
+	case ok && (!isPending(st) || !r.isStale()): // a settled ticket does not change
+		return st, nil
+	case ok, !r.Snapshot().Ended && !r.view.WaitFor(ctx, asked):
+		return st, r.stale()
+	}
+	if st, ok = r.Standing(t); !ok {
+		return st, ErrTicketUnknown
+	}
+	return st, nil
+}

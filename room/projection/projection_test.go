@@ -1,0 +1,238 @@
+package projection
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
+)
+
+// TestWithdrawn names the latest tickets that the organizer took away, and no
+// others that were passed over.
+func TestWithdrawn(t *testing.T) {
+	t.Parallel()
+	var p Projection
+	var want []string
+	for i := range byte(maxWithdrawn + 5) {
+		ticket := fairness.NewTicket("x", [fairness.SecretSize]byte{i})
+		p.noteWithdrawn(&fairness.Skip{Ticket: ticket, Reason: fairness.RevokedBot})
+		p.noteWithdrawn(&fairness.Skip{Ticket: fairness.NewTicket("y", [fairness.SecretSize]byte{i}), Reason: fairness.Left})
+		want = append(want, ticket.String()[:8])
+	}
+	if want = want[5:]; !slices.Equal(p.withdrawn, want) {
+		t.Errorf("withdrawn are %v, want %v", p.withdrawn, want)
+	}
+}
+
+// TestCosignedMost: only the latest draws count, and what a reader holds stays.
+func TestCosignedMost(t *testing.T) {
+	t.Parallel()
+	p := New(nil, nil)
+	p.Policy().Witnesses = []string{"w"}
+	var held [][]uint32
+	for i := range 25 {
+		var e fairness.Draw
+		if i%2 == 0 {
+			e.Cosignatures = []fairness.Cosignature{{3: byte(i)}}
+		}
+		p.noteCosigned(&e)
+		if i == 4 {
+			held = p.cosigned
+		}
+	}
+	if len(p.cosigned) != maxDraws || p.cosigned[9][0] != 24 || len(p.cosigned[8]) != 0 {
+		t.Errorf("of 25 draws %v are remembered", p.cosigned)
+	}
+	if len(held) != 5 || held[0][0] != 0 || held[4][0] != 4 {
+		t.Errorf("a reader's list became %v", held)
+	}
+}
+
+// TestFreed counts the places that become free, not those that are taken.
+func TestFreed(t *testing.T) {
+	t.Parallel()
+	var f Freed
+	add := func(at fairness.Time, people int64) {
+		f.samples = append(f.samples, sample{at, people})
+	}
+	if got := f.PerMinute(); got != 0 {
+		t.Errorf("of no samples %v", got)
+	}
+	add(0, 10)
+	add(50_000, 100)
+	if got := f.PerMinute(); got != 0 {
+		t.Errorf("of less than a minute %v", got)
+	}
+	add(120_000, 40)
+	if got := f.PerMinute(); got != 15 {
+		t.Errorf("of two minutes %v, want 15", got)
+	}
+	add(240_000, 0) // sessions were touched
+	if got := f.PerMinute(); got != 0 {
+		t.Errorf("when fewer are free than before: %v", got)
+	}
+}
+
+// TestFreedSamples: the samples of five minutes are kept.
+func TestFreedSamples(t *testing.T) {
+	t.Parallel()
+	var f Freed
+	p := open(t, fairness.Policy{Outflow: fairness.Outflow{PerMinute: 60, MaxActive: 3}}, nil)
+	for i := range fairness.Time(100) {
+		f.Note(p.Now()+i*sampleInterval/2, p)
+	}
+	if n := len(f.samples); n != maxSamples+1 || f.samples[n-1].at-f.samples[0].at != maxSamples*sampleInterval {
+		t.Errorf("%d samples are kept", n)
+	}
+}
+
+// created is when the room of these tests is created, and opens.
+const created = fairness.Time(1_900_000_000_000)
+
+// open returns the projection of a room that has its first entry.
+func open(t *testing.T, policy fairness.Policy, controls *Controls) *Projection {
+	t.Helper()
+	policy.Origin, policy.LogKey, policy.VRFKey = "x", "x+", [fairness.PublicKeySize]byte{2}
+	policy.Created, policy.Opens, policy.Closes = created, created, fairness.Never
+	if policy.Starts == 0 {
+		policy.Starts = created
+	}
+	policy.Lanes = []fairness.Lane{fairness.General}
+	policy.Windows = []fairness.WindowRule{{From: created, Length: 200}}
+	policy.Claim, policy.Session = 60_000, 900_000
+	p := New(controls, nil)
+	apply(t, p, &fairness.Room{Policy: policy})
+	return p
+}
+
+func apply(t *testing.T, p *Projection, e fairness.Entry) {
+	t.Helper()
+	if err := p.Apply(e, func() audit.Hash { return audit.Hash{} }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestNextSwitch asks a room about moments that no test waits for.
+func TestNextSwitch(t *testing.T) {
+	t.Parallel()
+	const starts = created + 3_600_000
+	quiet := UnqueuedCounts{Nodes: 3}
+	switched := gateHistory{used: true, since: starts}
+	for name, c := range map[string]struct {
+		isOpen  bool
+		gate    gateHistory
+		counts  UnqueuedCounts
+		busy    fairness.Time // after the start
+		away    bool
+		age     fairness.Time // of the counts
+		after   fairness.Time // the start
+		pause   bool
+		pull    bool
+		want    fairness.Change
+		isEarly bool
+	}{
+		"the first time":             {counts: quiet, want: fairness.ChangeOpen},
+		"not begun":                  {counts: quiet, isEarly: true},
+		"no connector":               {},
+		"full already":               {counts: UnqueuedCounts{Nodes: 1, Started: 100}},
+		"counts are old":             {counts: quiet, age: maxCountAge + 1},
+		"counts are not quite old":   {counts: quiet, age: maxCountAge, want: fairness.ChangeOpen},
+		"in a pause":                 {counts: quiet, pause: true},
+		"open":                       {isOpen: true, gate: switched, counts: UnqueuedCounts{Nodes: 3, Started: 99, Active: 49}},
+		"open, and the rate is used": {isOpen: true, gate: switched, counts: UnqueuedCounts{Nodes: 3, Started: 100}, want: fairness.ChangeShut},
+		"open, and it is full":       {isOpen: true, gate: switched, counts: UnqueuedCounts{Nodes: 3, Active: 50}, want: fairness.ChangeShut},
+		"turned away":                {isOpen: true, gate: switched, counts: UnqueuedCounts{Nodes: 3, Started: 98}, away: true, want: fairness.ChangeShut},
+		"open, in a pause":           {isOpen: true, gate: switched, counts: quiet, pause: true, want: fairness.ChangeShut},
+		"a backend calls":            {counts: quiet, pull: true},
+		"open, and a backend calls":  {isOpen: true, gate: switched, counts: quiet, pull: true, want: fairness.ChangeShut},
+		"shut a minute ago":          {gate: switched, counts: quiet, after: calmFor, want: fairness.ChangeOpen},
+		"shut not quite so long":     {gate: switched, counts: quiet, after: calmFor - 1},
+		"hot half a minute ago":      {gate: switched, counts: quiet, busy: 30_000, after: calmFor},
+		"hot a minute ago":           {gate: switched, counts: quiet, busy: 30_000, after: 30_000 + calmFor, want: fairness.ChangeOpen},
+		"somebody waited just now":   {gate: gateHistory{used: true, since: starts, lined: starts + 1}, counts: quiet, after: calmFor},
+		"somebody waited before":     {gate: gateHistory{used: true, since: starts, lined: starts + 1}, counts: quiet, after: calmFor + 1, want: fairness.ChangeOpen},
+	} {
+		now := starts + c.after
+		if c.isEarly {
+			now = starts - 1
+		}
+		controls := &Controls{}
+		p := open(t, fairness.Policy{Starts: starts, Outflow: fairness.Outflow{PerMinute: 100, MaxActive: 50}}, controls)
+		if c.isOpen {
+			apply(t, p, &fairness.Amend{Time: starts - 1, Change: fairness.ChangeOpen})
+		}
+		if c.pause {
+			apply(t, p, &fairness.Amend{Time: starts - 1, Change: fairness.ChangePause})
+		}
+		p.gate = c.gate
+		controls.Pull.Set(c.pull)
+		controls.Unqueued.take(c.counts, now-c.age, AnyReads)
+		controls.Unqueued.busy, controls.Unqueued.isTurnedAway = starts+c.busy, c.away
+		got, ok := p.NextSwitch(now)
+		if ok != (c.want != "") || ok && got != c.want {
+			t.Errorf("%s: %q, %t, want %q", name, got, ok, c.want)
+		}
+	}
+}
+
+// TestBusy: a gate that is much used does not open soon.
+func TestBusy(t *testing.T) {
+	t.Parallel()
+	controls := &Controls{}
+	p := open(t, fairness.Policy{Outflow: fairness.Outflow{PerMinute: 10, MaxActive: 5}}, controls)
+	for _, c := range []struct {
+		counts UnqueuedCounts
+		want   bool
+	}{
+		{UnqueuedCounts{}, false}, {UnqueuedCounts{Started: 8, Active: 4}, false}, {UnqueuedCounts{Started: 9}, true}, {UnqueuedCounts{Active: 5}, true},
+	} {
+		controls.Unqueued.take(c.counts, 1, AnyReads)
+		if got := p.isBusy(c.counts, p.Now()); got != c.want {
+			t.Errorf("%+v: %t", c.counts, got)
+		}
+	}
+}
+
+// TestOverfull: beyond what can be counted no session may begin.
+func TestOverfull(t *testing.T) {
+	t.Parallel()
+	p := open(t, fairness.Policy{Outflow: fairness.Outflow{PerMinute: 600_000}}, nil)
+	for c, want := range map[UnqueuedCounts]bool{
+		{}: true, {Active: maxUnqueued - 1}: true, {Active: maxUnqueued}: false, {Started: maxUnqueued + 1}: false,
+	} {
+		if left := p.unqueuedLeft(c, p.Now()); (left > 0) != want || c.IsOverfull() == want {
+			t.Errorf("%+v: %d left", c, left)
+		}
+	}
+}
+
+// TestTouchUnread: a node that does not know yet whether a session that would be
+// over was touched keeps its place.
+func TestTouchUnread(t *testing.T) {
+	t.Parallel()
+	const session, admitted = 60_000, fairness.Time(1_000_000)
+	const ends = admitted + session
+	for name, c := range map[string]struct {
+		read  fairness.Time // what is known of sessions
+		shift int64
+		now   fairness.Time
+		want  uint64
+	}{
+		"goes on":                       {ends - 100, 0, ends - 1, 1},
+		"may have been touched since":   {ends - 100, 0, ends + 10*sessionLag, 1},
+		"was not touched":               {ends, 0, ends + sessionLag, 0},
+		"was touched":                   {ends, 1, ends + sessionLag, 1},
+		"was released":                  {ends - 100, -1, ends + 10*sessionLag, 0},
+		"not touched, and a while read": {ends + 100, 0, ends + sessionLag - 1, 1},
+	} {
+		controls := &Controls{}
+		p := New(controls, nil)
+		p.admissions = []fairness.Time{admitted}
+		p.Policy().Session = session // shorter than RedeemWithin
+		controls.Sessions.Set(c.shift, c.read)
+		if got := p.Active(c.now); got != c.want {
+			t.Errorf("%s: %d people are there, want %d", name, got, c.want)
+		}
+	}
+}

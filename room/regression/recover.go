@@ -1,0 +1,228 @@
+package regression
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/keys"
+	"github.com/proofline/proofline/room/mark"
+	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/projection"
+)
+
+var (
+	// ErrOtherHistory is returned for a copy that is not a copy of the room's transcript.
+	ErrOtherHistory = errors.New("the copy is of another history")
+	// ErrTooShort is returned for a copy that also lacks published entries.
+	ErrTooShort = errors.New("the copy lacks entries, too")
+	// ErrComplete is returned when the operator ends a room as lost that is not held.
+	ErrComplete = errors.New("the room is not held: nothing is known to be missing")
+)
+
+// recoverChunk is the number of entries stored at once.
+const recoverChunk = 8_192
+
+// Recovery is an operator's work on a held room.
+type Recovery struct {
+	Regression // what is missing, as far as known here; By is empty if nothing is known to be missing
+
+	records    Records
+	logs       *pglog.Store
+	record     pgroom.Room
+	keys       *keys.Keys
+	hold       pglog.Hold
+	log        *pglog.Log
+	projection *projection.Projection // of the database's log
+	lacks      []pglog.Mark           // marks that the log must continue
+}
+
+// Copy passes the entries of a transcript to read, in order, after checking them against the copy's
+// checkpoint.
+type Copy func(ctx context.Context, read func(entry []byte) error) error
+
+// Loss is the part of a copy that the database lacks.
+type Loss struct {
+	From, To uint64 // entries from From to before To
+	Kinds    map[fairness.Kind]int
+	Tickets  []fairness.Ticket // tickets that joined
+	Admitted []fairness.Ticket // tickets whose claims were answered
+	entries  [][]byte
+}
+
+// Records reads and ends rooms in the database.
+type Records interface {
+	Get(ctx context.Context, slug string) (pgroom.Room, error)
+	Keys(ctx context.Context, id uuid.UUID) ([]pgroom.Key, error)
+	MarkEnded(ctx context.Context, id uuid.UUID) error
+}
+
+// Sources is where rooms, their logs and the marks of a node are found.
+type Sources struct {
+	Records   Records
+	Logs      *pglog.Store
+	Marks     *mark.Store
+	MasterKey *keys.MasterKey
+}
+
+// Recover examines a held room. It changes nothing.
+func Recover(ctx context.Context, from Sources, slug string) (*Recovery, error) {
+	record, err := from.Records.Get(ctx, slug)
+	if err != nil {
+		return nil, err
+	}
+	sealed, err := from.Records.Keys(ctx, record.ID)
+	if err != nil {
+		return nil, err
+	}
+	rec := &Recovery{records: from.Records, logs: from.Logs, record: record}
+	if rec.keys, err = keys.Open(from.MasterKey, record, sealed); err != nil {
+		return nil, err
+	}
+	if _, rec.hold, err = from.Logs.State(ctx, record.ID); err != nil {
+		return nil, err
+	}
+	rec.projection = projection.New(nil, nil)
+	rec.log = from.Logs.Recover(record.ID, record.Origin, rec.keys.Log)
+	if err := rec.log.Tail(ctx, rec.read); err != nil {
+		return nil, err
+	}
+	rec.Has = pglog.Mark{Size: rec.log.Size(), Root: rec.log.Root()}
+	rec.Statement = rec.hold.Ended
+	if rec.hold.By != "" {
+		rec.lacks, rec.Had, rec.By = append(rec.lacks, rec.hold.Mark), rec.hold.Mark, rec.hold.By
+	}
+	for log, m := range from.Marks.All() {
+		if log.Slug == slug && log.Key == rec.keys.Log.KeyHash() {
+			rec.lacks = append(rec.lacks, m)
+			if m.Size > rec.Has.Size && m.Size > rec.Had.Size {
+				rec.Had, rec.By = m, "this directory's marks"
+			}
+		}
+	}
+	return rec, nil
+}
+
+// read applies an entry of the database's log.
+func (rec *Recovery) read(text []byte) error { return rec.projection.Read(text, rec.log.Root) }
+
+// VKey returns the key that verifies the room's checkpoints.
+func (rec *Recovery) VKey() string { return rec.keys.VKey }
+
+// Compare reads a copy and returns the part that the database lacks. Errors: [ErrOtherHistory],
+// [ErrTooShort], and those of the copy.
+func (rec *Recovery) Compare(ctx context.Context, read Copy) (*Loss, error) {
+	loss := &Loss{From: rec.Has.Size, Kinds: map[fairness.Kind]int{}}
+	tree := &audit.Tree{}
+	var parser fairness.Parser
+	check := func() error {
+		for _, m := range append(rec.lacks, rec.Has) {
+			if m.Size == tree.Size() && m.Root != (audit.Hash{}) && m.Root != tree.Root() {
+				return fmt.Errorf("%w: it differs before entry %d", ErrOtherHistory, m.Size)
+			}
+		}
+		return nil
+	}
+	err := read(ctx, func(text []byte) error {
+		if err := check(); err != nil {
+			return err
+		}
+		if tree.Size() >= rec.Has.Size {
+			e, err := parser.Parse(text)
+			if err != nil {
+				return err
+			}
+			loss.add(e, text)
+		}
+		tree.Append(audit.LeafHash(text))
+		return nil
+	})
+	if err == nil {
+		err = check()
+	}
+	if err != nil {
+		return nil, err
+	}
+	loss.To = tree.Size()
+	for _, m := range append(rec.lacks, rec.Has) {
+		if tree.Size() < m.Size {
+			return loss, fmt.Errorf("%w: it has %d of %d published entries", ErrTooShort, tree.Size(), m.Size)
+		}
+	}
+	return loss, nil
+}
+
+func (l *Loss) add(e fairness.Entry, text []byte) {
+	l.entries = append(l.entries, append([]byte(nil), text...))
+	l.Kinds[e.Kind()]++
+	switch e := e.(type) {
+	case *fairness.Arrive:
+		l.Tickets = append(l.Tickets, e.Ticket)
+	case *fairness.Admit:
+		l.Admitted = append(l.Admitted, e.Ticket)
+	}
+}
+
+// Continue stores the missing entries unchanged and releases the room, so that the servers continue it.
+func (rec *Recovery) Continue(ctx context.Context, loss *Loss) error {
+	for entries := loss.entries; len(entries) > 0; {
+		n := min(len(entries), recoverChunk)
+		_, err := rec.log.Append(ctx, rec.read, func(b *pglog.Batch) error {
+			if rec.log.Size() != loss.To-uint64(len(entries)) {
+				return fmt.Errorf("%w: another process appends", ErrOtherHistory)
+			}
+			for _, text := range entries[:n] {
+				if err := rec.projection.Read(text, b.Root); err != nil {
+					return err
+				}
+				if err := b.Add(text); err != nil {
+					return err
+				}
+			}
+			b.Publish()
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("recover room %s: %w", rec.record.Slug, err)
+		}
+		entries = entries[n:]
+	}
+	return rec.logs.Release(ctx, rec.record.ID, 0)
+}
+
+// Overrule lets the room continue although a witness claims to have seen another log: its claims about sizes
+// up to the one that it named no longer count.
+func (rec *Recovery) Overrule(ctx context.Context) error {
+	return rec.logs.Release(ctx, rec.record.ID, rec.hold.Size)
+}
+
+// statementHead is the number of lines in a statement before the operator's words.
+const statementHead = 4
+
+// End ends the room for good and returns a statement signed with the key of its log. The log itself stays as
+// it is: continuing it would create a second history.
+func (rec *Recovery) End(ctx context.Context, words string) (string, error) {
+	if rec.By == "" {
+		return "", ErrComplete
+	}
+	shown := "unknown"
+	if rec.HasRoot() {
+		shown = rec.Had.Root.String()
+	}
+	text := fmt.Sprintf("proofline.dev/ended-with-loss\n%s\n%d %v\n%d %s\n%s\n", rec.record.Origin, rec.Has.Size,
+		rec.Has.Root, rec.Had.Size, shown, words)
+	signed, err := note.Sign(&note.Note{Text: text}, rec.keys.Log)
+	if err != nil {
+		return "", fmt.Errorf("sign statement: %w", err)
+	}
+	if err := rec.logs.Abandon(ctx, rec.record.ID, string(signed)); err != nil {
+		return "", err
+	}
+	return string(signed), rec.records.MarkEnded(ctx, rec.record.ID)
+}

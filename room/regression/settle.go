@@ -1,0 +1,188 @@
+package regression
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/room/keys"
+	"github.com/proofline/proofline/room/mark"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+// How long a node waits until the others have compared a restored or replaced database, before it appends:
+// peersPatience for nodes that the database names, forgotPatience for nodes that it may have lost, if it has
+// lost this one.
+const (
+	peersPatience  = 5 * time.Second
+	forgotPatience = time.Second
+)
+
+// Settler compares a database that was restarted, restored or replaced with what this node has seen. It is not
+// safe for concurrent use.
+type Settler struct {
+	from    Sources
+	log     *slog.Logger
+	restore func() error      // stores again what the marks say the database has lost besides entries
+	onHold  func(slug string) // a room has been held
+
+	progress
+}
+
+// progress is how far this node is with a database that it has not appended to yet.
+type progress struct {
+	incarnation pglog.Incarnation
+	began       time.Time
+	compared    bool // compared with the marks of this node
+	refused     bool // the database is an old primary, and this is logged
+}
+
+// NewSettler returns a settler. After a database was compared, restore stores again what it has lost besides
+// entries. onHold is called with each room that is held.
+func NewSettler(from Sources, log *slog.Logger, restore func() error, onHold func(slug string)) *Settler {
+	return &Settler{from: from, log: log, restore: restore, onHold: onHold}
+}
+
+// Settle compares the database with what this node has seen, and waits until the other nodes have done so.
+// Until then no node appends: a node that is slightly behind another would not notice that entries are missing
+// which the other has published. If there is no error, rooms may continue.
+func (s *Settler) Settle(ctx context.Context) error {
+	found, err := s.from.Logs.Incarnation(ctx)
+	if err != nil {
+		return err
+	}
+	if s.began.IsZero() || found != s.incarnation {
+		s.progress = progress{incarnation: found, began: time.Now()}
+	}
+	accepted, hasAccepted := s.from.Logs.Accepted()
+	if hasAccepted && found.IsBehind(accepted) {
+		if !s.refused {
+			s.log.Error("database is an old primary: not appending to it", "timeline", found.Timeline,
+				"newer", accepted.Timeline)
+		}
+		s.refused = true
+		return pglog.ErrUnsettled
+	}
+	if !s.compared {
+		if err := s.compare(ctx); err != nil {
+			return err
+		}
+		if err := s.restore(); err != nil {
+			return err
+		}
+		s.compared = true
+	}
+	peers, err := s.from.Logs.Compared(ctx, s.from.Marks.Node(), found)
+	if err != nil {
+		return err
+	}
+	waited := time.Since(s.began)
+	forgot := hasAccepted && !peers.Known
+	if !peers.Settled && (len(peers.Silent) > 0 && waited < peersPatience || forgot && waited < forgotPatience) {
+		return pglog.ErrUnsettled
+	}
+	if peers.Settled {
+		peers.Silent = nil // they will find the database compared
+	}
+	if len(peers.Silent) > 0 {
+		s.log.Warn("servers did not compare the database in time; rooms continue without them",
+			"servers", peers.Silent, "waited", waited.Round(time.Millisecond))
+	}
+	if err := s.from.Logs.Settle(ctx, s.from.Marks.Node(), peers.Silent); err != nil {
+		return err
+	}
+	s.from.Logs.Accept(found)
+	if hasAccepted {
+		s.log.Info("compared the database with the marks of this server", "timeline", found.Timeline,
+			"took", waited.Round(time.Millisecond))
+	}
+	return nil
+}
+
+// compare holds every room whose log in the database does not continue this node's mark.
+func (s *Settler) compare(ctx context.Context) error {
+	seen := s.from.Marks.All()
+	ids := make([]uuid.UUID, 0, len(seen))
+	for log := range seen {
+		ids = append(ids, pgroom.RoomID(log.Slug))
+	}
+	found, err := s.from.Logs.Marks(ctx, ids)
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for log, m := range seen {
+		id := pgroom.RoomID(log.Slug)
+		has, ok := found[id]
+		if !ok {
+			missing = append(missing, log.Slug)
+			continue
+		}
+		if err := s.compareOne(ctx, log, m, has); err != nil {
+			return err
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		s.log.Error("database lacks rooms that this server has seen: "+
+			"check that it is the right one; if it is meant to be new, remove the directory of marks",
+			"rooms", len(missing), "first", missing[:min(len(missing), 5)])
+	}
+	return nil
+}
+
+// compareOne holds a room if its log does not continue the mark.
+func (s *Settler) compareOne(ctx context.Context, log mark.Log, seen, has pglog.Mark) error {
+	id := pgroom.RoomID(log.Slug)
+	root := has.Root
+	if has.Size > seen.Size {
+		var err error
+		if root, _, err = s.from.Logs.Growth(ctx, id, 0, seen.Size); err != nil && !errors.Is(err, pglog.ErrNotFound) {
+			return err
+		}
+	}
+	if has.Size >= seen.Size && root == seen.Root {
+		return nil
+	}
+	record, err := s.from.Records.Get(ctx, log.Slug)
+	if err != nil {
+		return err
+	}
+	sealed, err := s.from.Records.Keys(ctx, id)
+	if err != nil {
+		return err
+	}
+	k, err := keys.Open(s.from.MasterKey, record, sealed)
+	if err != nil || k.Log.KeyHash() != log.Key {
+		return nil //nolint:nilerr // another room of this name; a wrong master key is reported when it is loaded
+	}
+	s.log.Error("database went back: a room lacks entries that this server has published", "room", log.Slug,
+		"size", has.Size, "root", has.Root, "shown_size", seen.Size, "shown_root", seen.Root)
+	if err := s.from.Logs.Hold(ctx, id, seen, s.from.Marks.Name()); err != nil {
+		return err
+	}
+	s.onHold(log.Slug)
+	return nil
+}
+
+// MissingRoom returns the regression of a room that the database does not have; nil: the marks do not know it
+// either.
+func MissingRoom(marks *mark.Store, slug string) *Regression {
+	if !marks.Knows(slug) {
+		return nil
+	}
+	g := &Regression{Since: time.Now(), By: marks.Name()}
+	for log, m := range marks.All() {
+		if log.Slug == slug && m.Size > g.Had.Size {
+			g.Had = m
+		}
+	}
+	g.Has.Root = new(audit.Tree).Root()
+	return g
+}

@@ -1,0 +1,199 @@
+package sequence
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/millis"
+	"github.com/proofline/proofline/room/keys"
+	"github.com/proofline/proofline/room/projection"
+)
+
+// Limits of the clock's work in one append, so that joins are not delayed.
+const (
+	maxFreezes = 32
+	maxDraws   = 32 // each verifies a round, which takes 3 ms
+	maxSkips   = 1_000
+)
+
+// filler builds one batch under the view's lock. Every entry passes State.Apply; those that it refuses are
+// left out, and the rest continues. A request gets the refusal as its error. A refused duty means a bug, or
+// wrong room keys, and must not keep visitors from joining.
+type filler struct {
+	keys       *keys.Keys
+	evidence   Evidence
+	isFull     func(*fairness.Counts) bool
+	projection *projection.Projection
+	batch      *pglog.Batch
+	now        fairness.Time
+	chunk      int  // maximum number of assignments
+	isPartial  bool // there are more assignments than chunk
+	root       func() audit.Hash
+	text       []byte
+}
+
+// fill appends the entries that are due and those that w asks for. The order matters: windows that are over
+// are frozen before joins enter the next one, no-shows make room for calls, and assignments fill up the
+// batch. The error is about failed duties.
+func (f *filler) fill(w *work) error {
+	if w.publish {
+		f.batch.Publish()
+	}
+	undone := f.draws()
+	for _, j := range w.joins {
+		f.join(j)
+	}
+	for _, c := range w.commands {
+		f.command(c)
+	}
+	if w.duties {
+		undone = errors.Join(undone, f.serve())
+	}
+	return errors.Join(undone, f.assigns())
+}
+
+// emit applies an entry and adds it to the batch, or does neither.
+func (f *filler) emit(e fairness.Entry) error {
+	f.text = e.AppendEntry(f.text[:0])
+	if len(f.text) > audit.MaxEntrySize {
+		return audit.ErrEntrySize
+	}
+	if err := f.projection.Apply(e, f.root); err != nil {
+		return err
+	}
+	return f.batch.Add(f.text)
+}
+
+// draws freezes and draws the windows that are over.
+func (f *filler) draws() error {
+	for range maxFreezes {
+		if due, ok := f.projection.FreezeDue(); !ok || f.projection.Ended() || f.now < due {
+			break
+		}
+		freeze, alpha, _ := f.projection.NextFreeze(f.now, f.batch.Root())
+		proof, _ := f.keys.VRF.Prove(alpha)
+		copy(freeze.Proof[:], proof)
+		if err := f.emit(freeze); err != nil {
+			return fmt.Errorf("freeze window %d: %w", freeze.Window, err)
+		}
+		f.batch.Publish()
+	}
+	for range maxDraws {
+		draw, ok := f.projection.NextDraw(f.now)
+		if !ok || f.projection.Ended() {
+			break
+		}
+		if err := f.emit(draw); err != nil {
+			if v, ok := errors.AsType[*fairness.Violation](err); ok && v.Rule == fairness.RuleWitness {
+				f.evidence.Refuse(f.projection.Pending()[0])
+			}
+			return fmt.Errorf("draw window %d: %w", draw.Window, err)
+		}
+	}
+	return nil
+}
+
+// join records one arrival, or finds the earlier one of the same ticket.
+func (f *filler) join(j *join) {
+	j.result, j.err = Arrived{}, j.ctx.Err()
+	if j.err != nil {
+		return // the request has ended
+	}
+	j.result.Again = f.projection.Knows(j.ticket) && !j.tried
+	if !f.projection.Knows(j.ticket) {
+		if j.err = f.arrive(j.ticket); j.err != nil {
+			return
+		}
+		j.tried = true
+	}
+	j.result.Standing, _ = f.projection.Standing(j.ticket, f.projection.Size(), f.now)
+}
+
+// arrive appends the arrival of a new ticket.
+func (f *filler) arrive(t fairness.Ticket) error {
+	if counts := f.projection.Counts(); f.isFull(&counts) {
+		return ErrFull
+	}
+	arrive, ok := f.projection.NextArrive(f.now, t)
+	if !ok {
+		if opens := f.projection.Schedule().Opens(); f.now < opens && !f.projection.Ended() {
+			return &EarlyError{millis.Time(opens).Sub(millis.Time(f.now))}
+		}
+		return ErrClosed
+	}
+	if err := f.emit(&arrive); err != nil {
+		return fmt.Errorf("arrive %v: %w: %s", t, ErrRefused, err.Error())
+	}
+	return nil
+}
+
+// command appends a request's entries until the rules refuse one; the refusal becomes the error of the request,
+// not of the batch.
+func (f *filler) command(c *command) {
+	c.err = c.ctx.Err()
+	if c.err != nil {
+		return
+	}
+	entries, err := c.change(f.projection, f.now)
+	for _, e := range entries {
+		if err == nil {
+			err = f.emit(e)
+		}
+	}
+	c.err = err
+}
+
+// serve skips no-shows, calls the next visitors, switches the gate, and ends a finished room.
+func (f *filler) serve() (undone error) {
+	if f.projection.Ended() {
+		return nil
+	}
+	for _, t := range f.projection.NoShows(f.now, maxSkips) {
+		if err := f.emit(&fairness.Skip{Time: f.now, Ticket: t, Reason: fairness.NoShow}); err != nil {
+			undone = fmt.Errorf("skip %v: %w", t, err)
+		}
+	}
+	if upTo, ok := f.projection.NextCall(f.now); ok {
+		if err := f.emit(&fairness.Call{Time: f.now, Lane: fairness.General, UpTo: upTo}); err != nil {
+			undone = errors.Join(undone, fmt.Errorf("call up to %d: %w", upTo, err))
+		}
+	}
+	if err := f.switchGate(); err != nil {
+		undone = errors.Join(undone, fmt.Errorf("switch the gate: %w", err))
+	}
+	if f.projection.IsFinished(f.now) {
+		undone = errors.Join(undone, f.emit(&fairness.End{Time: f.now}))
+	}
+	return undone
+}
+
+// switchGate appends the gate switch that is due.
+func (f *filler) switchGate() error {
+	change, ok := f.projection.NextSwitch(f.now)
+	if !ok {
+		return nil
+	}
+	err := f.emit(&fairness.Amend{Time: f.now, Change: change})
+	if err == nil {
+		f.projection.Switched()
+	}
+	return err
+}
+
+// assigns records drawn positions, up to the filler's chunk.
+func (f *filler) assigns() error {
+	for range f.chunk {
+		assign, ok := f.projection.NextAssign()
+		if !ok || f.projection.Ended() {
+			return nil
+		}
+		if err := f.emit(&assign); err != nil {
+			return fmt.Errorf("assign %d: %w", assign.Position, err)
+		}
+	}
+	f.isPartial = true
+	return nil
+}

@@ -1,0 +1,246 @@
+package sequence
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/timing"
+	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/projection"
+	"github.com/proofline/proofline/room/regression"
+)
+
+// appendTimeout limits one query; a database that takes longer is treated as unavailable. An append has its
+// own limits.
+const appendTimeout = 10 * time.Second
+
+// Limits of the assignments in one append.
+const (
+	minChunk   = 256
+	maxChunk   = 8_192
+	slowAppend = 40 * time.Millisecond
+)
+
+// Limits of the pauses between attempts while the database is unavailable.
+const (
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = time.Second
+)
+
+// Run appends until the sequencer is stopped and its queue is empty, or ctx ends. It must be called once, after
+// Load.
+func (s *Sequencer) Run(ctx context.Context) {
+	defer close(s.done)
+	for !s.queue.isDone() {
+		select {
+		case <-s.queue.wake:
+		case <-ctx.Done():
+			s.queue.abandon(ErrStopping)
+			return
+		}
+		w := s.queue.take()
+		switch {
+		case !w.isEmpty():
+			s.perform(ctx, w)
+		case !s.queue.isDone():
+			s.catchUp(ctx, w.publish)
+		}
+	}
+}
+
+// perform appends w and answers its requests. It retries while the database is unavailable, but not when the
+// log is broken: then it reports the error to the requests.
+func (s *Sequencer) perform(ctx context.Context, w work) {
+	s.backlog.begin()
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		began := time.Now()
+		appended, err := s.append(ctx, &w)
+		switch {
+		case err == nil:
+			if !s.isUndone {
+				s.backlog.end()
+			}
+			s.settle(ctx, began)
+			w.answer(appended)
+			return
+		case s.o.Guard.Regression() != nil:
+			w.fail(s.o.Guard.Regression())
+			return
+		case errors.Is(err, clock.ErrStep): // decided shortly
+		case wait == firstRetry:
+			s.o.Log.Warn("append failed and may or may not be stored; retrying", "room", s.o.Slug, "err", err)
+		case isBroken(err): // even after a reload
+			s.o.Log.Error("room does not match its transcript", "room", s.o.Slug, "err", err)
+			w.fail(err)
+			timing.Sleep(ctx, lastRetry) // a reload is expensive, and may fail again
+			return
+		}
+		if !timing.Sleep(ctx, wait) {
+			w.fail(ErrStopping)
+			return
+		}
+	}
+}
+
+// isBroken reports whether an error concerns the contents of the log, so that retrying does not help.
+func isBroken(err error) bool {
+	return errors.Is(err, pglog.ErrCorrupt) || errors.Is(err, pglog.ErrNotFound) || errors.Is(err, pglog.ErrHeld)
+}
+
+// append stores what w asks for, and the entries that are due.
+func (s *Sequencer) append(ctx context.Context, w *work) (*pglog.Appended, error) {
+	if err := s.o.Guard.Err(); err != nil {
+		return nil, err
+	}
+	if err := s.restore(ctx); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	var undone error
+	var before *projection.Mark // the batch
+	p := s.view.projection
+	appended, err := s.entries.Append(ctx, s.readLocked, func(b *pglog.Batch) error {
+		s.view.mu.Lock()
+		defer s.view.mu.Unlock()
+		before = p.Mark()
+		f := filler{keys: s.o.Keys, evidence: s.o.Evidence, isFull: s.o.IsFull, projection: p, batch: b,
+			now: fairness.Time(b.Now), chunk: s.chunk, root: b.Root}
+		undone = f.fill(w)
+		if f.isPartial {
+			s.queue.duties() // more to do, after the requests that wait by now
+		}
+		return nil
+	})
+	if err == nil && appended == nil {
+		err = s.confirm(ctx)
+	}
+	if s.isLost = isBroken(err); err != nil && before != nil {
+		s.view.mu.Lock()
+		p.Undo(before)
+		s.view.mu.Unlock()
+	}
+	took := time.Since(began)
+	s.resize(took)
+	s.took.Store(int64(took))
+	if w.duties {
+		s.report(undone)
+	}
+	return appended, err
+}
+
+// report logs failed duties, once rather than at every tick.
+func (s *Sequencer) report(undone error) {
+	if undone != nil && !s.isUndone {
+		s.o.Log.Error("cannot append the entries that are due", "room", s.o.Slug, "err", undone)
+	}
+	s.isUndone = undone != nil
+}
+
+// restore reloads the room after its log turned out to differ from what this node has read.
+func (s *Sequencer) restore(ctx context.Context) error {
+	if !s.isLost {
+		return nil
+	}
+	err := s.Load(ctx)
+	s.isLost = err != nil
+	return err
+}
+
+// confirm waits until the entries that this node has read from other nodes are as durable as its own.
+func (s *Sequencer) confirm(ctx context.Context) error {
+	if s.view.projection.Size() == s.view.Size() {
+		return nil
+	}
+	return s.o.Store.Confirm(ctx)
+}
+
+// catchUp reads what other nodes appended, and publishes the checkpoint if that has fallen behind.
+func (s *Sequencer) catchUp(ctx context.Context, publish bool) {
+	if s.o.Guard.Regression() != nil {
+		if err := s.recheck(ctx); err != nil && !errors.Is(err, regression.ErrRegressed) &&
+			!errors.Is(err, regression.ErrAbandoned) {
+			s.o.Log.Warn("room is not up to date", "room", s.o.Slug, "err", err)
+		}
+		return
+	}
+	s.isLost = s.isSuspect.Swap(false) || s.isLost
+	err := s.tail(ctx)
+	if errors.Is(err, pglog.ErrCorrupt) {
+		err = s.tail(ctx) // the reload finds what is missing
+	}
+	if s.o.Guard.Regression() != nil {
+		return
+	}
+	if err == nil && publish {
+		err = s.PublishNewest(ctx)
+	}
+	if err != nil {
+		s.o.Log.Warn("room is not up to date", "room", s.o.Slug, "err", err)
+		timing.Sleep(ctx, lastRetry)
+	}
+}
+
+func (s *Sequencer) tail(ctx context.Context) error {
+	if err := s.restore(ctx); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
+	began := time.Now()
+	err := s.entries.Tail(bounded, s.readLocked)
+	switch {
+	case err == nil && s.entries.IsHeld(): // another node holds it: see what is missing, and whether it is back
+		err = s.Load(ctx)
+	case err == nil:
+		err = s.confirm(ctx)
+	}
+	s.isLost = isBroken(err)
+	if err == nil {
+		s.settle(ctx, began)
+	}
+	return err
+}
+
+// readLocked applies an entry of the log under the readers' lock.
+func (s *Sequencer) readLocked(text []byte) error {
+	s.view.mu.Lock()
+	defer s.view.mu.Unlock()
+	return s.view.projection.Read(text, s.root)
+}
+
+// resize adapts the chunk of assignments to the speed of the database, so that joins do not wait long for one
+// append.
+func (s *Sequencer) resize(took time.Duration) {
+	switch {
+	case took > slowAppend:
+		s.chunk = max(s.chunk/2, minChunk)
+	case took < slowAppend/2:
+		s.chunk = min(s.chunk*2, maxChunk)
+	}
+}
+
+// settle shows readers everything that the log handle has read or stored, which is all that was stored at
+// began.
+func (s *Sequencer) settle(ctx context.Context, began time.Time) {
+	s.show(s.view.projection, s.entries)
+	s.o.Changed(ctx)
+	s.view.note(began)
+}
+
+// show shows readers a log as far as it was read or stored. The caller has confirmed it; show marks it first.
+func (s *Sequencer) show(p *projection.Projection, entries *pglog.Log) {
+	size := p.Size()
+	s.o.Guard.Note(pglog.Mark{Size: size, Root: entries.Root()})
+	s.set(p, entries, size)
+}
+
+// set replaces the projection, and the log that it was read from.
+func (s *Sequencer) set(p *projection.Projection, entries *pglog.Log, durable uint64) {
+	if s.entries != entries {
+		s.entries, s.root = entries, entries.Root
+	}
+	s.view.set(p, durable)
+}

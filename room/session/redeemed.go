@@ -1,0 +1,47 @@
+package session
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/mark"
+	"github.com/proofline/proofline/room/pgroom"
+)
+
+// restoreTimeout limits how long the database may take to store all redemptions that this node remembers.
+const restoreTimeout = time.Minute
+
+// remember writes a redemption to the marks before the site gets the answer, because a database that goes
+// back loses redemptions even where its transcript is complete.
+func (s *Sessions) remember(st fairness.Standing) {
+	err := s.marks.Redeemed(mark.Redemption(s.record(st)))
+	if err == nil {
+		s.isUnmarked.Store(false)
+	} else if !s.isUnmarked.Swap(true) {
+		s.log.Error("cannot remember a redemption: if the database goes back, the pass can be used again",
+			"room", s.room.Slug, "err", err)
+	}
+}
+
+// Restore stores redemptions in the database again that it lacks, as far as the nodes of this directory
+// remember them.
+func Restore(ctx context.Context, marks *mark.Store, store *pgroom.Sessions, log *slog.Logger) error {
+	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
+	defer cancel()
+	var forgotten int64
+	err := marks.Redemptions(func(list []mark.Redemption) error {
+		known := make([]pgroom.Admission, len(list))
+		for i, r := range list {
+			known[i] = pgroom.Admission(r)
+		}
+		n, err := store.RedeemAgain(ctx, known)
+		forgotten += n
+		return err
+	})
+	if forgotten > 0 {
+		log.Warn("restored redemptions that the database had lost", "passes", forgotten)
+	}
+	return err
+}
