@@ -150,10 +150,7 @@ func (v *guest) send(ctx context.Context, request visitor.Request) (a visitor.An
 	case visitor.Look:
 		a = v.look()
 	case visitor.Leave:
-		if v.room.Leave(ctx, v.ticket, v.secret) != nil { // called meanwhile, or the database is away
-			return visitor.Answer{Outcome: visitor.Again, Pause: pollInterval}, nil
-		}
-		v.note(func(p *Progress) { p.Left++ })
+		a = v.leave(ctx)
 	case visitor.Claim:
 		a = v.claim(ctx)
 	case visitor.Release:
@@ -191,6 +188,15 @@ func (v *guest) look() visitor.Answer {
 	return visitor.Answer{Outcome: visitor.Called, Pause: pollInterval}
 }
 
+func (v *guest) leave(ctx context.Context) visitor.Answer {
+	if v.room.Leave(ctx, v.ticket, v.secret) != nil { // called meanwhile, or the database is away
+		return visitor.Answer{Outcome: visitor.Again, Pause: pollInterval}
+	}
+	v.note(func(p *Progress) { p.Left++ })
+	return visitor.Answer{}
+}
+
+// skipped counts a visitor whose place is gone.
 func (v *guest) skipped() visitor.Answer {
 	v.note(func(p *Progress) {
 		if v.called {
