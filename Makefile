@@ -24,6 +24,12 @@ EDGE_MODULES := $(EDGE)/node_modules/.package-lock.json
 CLIENT         := connector/client
 CLIENT_MODULES := $(CLIENT)/node_modules/.package-lock.json
 
+# The linters and formatters, of which npm installs the one for scripts and styles.
+LINT         := web/lint
+LINT_MODULES := $(LINT)/node_modules/.package-lock.json
+BIOME        := $(LINT)/node_modules/.bin/biome
+GOLANGCI     := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
 # The tests of a package that run at once: many wait for a clock or a database.
 PARALLEL ?= 8
 
@@ -138,8 +144,19 @@ bench: build need-postgres need-chromium $(E2E_MODULES) ## measure the server ag
 	go run ./internal/bench $(ARGS)
 
 .PHONY: lint
-lint: need-go ## run golangci-lint
-	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run
+lint: need-go $(LINT_MODULES) ## check Go with golangci-lint, scripts and styles with Biome
+	$(GOLANGCI) run
+	$(BIOME) ci --error-on-warnings
+
+.PHONY: format
+format: need-go $(LINT_MODULES) ## format Go, scripts and styles
+	$(GOLANGCI) fmt
+	$(BIOME) check --write
+
+$(LINT_MODULES): $(LINT)/package-lock.json
+	@internal/tools/need-node.sh
+	cd $(LINT) && npm ci --ignore-scripts
+	@touch $@
 
 .PHONY: generate
 generate: need-go ## write generated files anew
