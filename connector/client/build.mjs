@@ -5,8 +5,20 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
-const shared = { bundle: true, target: "es2022", charset: "utf8", legalComments: "none", logLevel: "warning", write: false };
-const sources = ["build.mjs", ...readdirSync("src").sort().map((name) => `src/${name}`)];
+const shared = {
+  bundle: true,
+  target: "es2022",
+  charset: "utf8",
+  legalComments: "none",
+  logLevel: "warning",
+  write: false,
+};
+const sources = [
+  "build.mjs",
+  ...readdirSync("src")
+    .sort()
+    .map((name) => `src/${name}`),
+];
 
 async function make(name, options) {
   const { outputFiles } = await build({ ...shared, ...options });

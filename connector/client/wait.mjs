@@ -214,4 +214,4 @@ export {
   leave,
   watch
 };
-// 17ab607333e75f57
+// c021edd67be6728f

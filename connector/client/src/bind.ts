@@ -5,7 +5,7 @@ import { again, begin, type Visit } from "./proof.ts";
 const memory = "proofline-bind"; // key in sessionStorage: where this page last sent the tab, and when
 const soon = 5_000; // milliseconds in which a return for the same page is a loop
 
-const { to, now, visits } = JSON.parse(document.currentScript?.dataset["visit"] ?? "{}") as {
+const { to, now, visits } = JSON.parse(document.currentScript?.dataset.visit ?? "{}") as {
   to: string;
   now: number;
   visits: Visit[];

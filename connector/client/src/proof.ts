@@ -70,6 +70,7 @@ export async function forget(): Promise<void> {
 }
 
 function setProof(name: string, value: string, attributes = ""): void {
+  // biome-ignore lint/suspicious/noDocumentCookie: not every browser has the Cookie Store API
   document.cookie = `__Host-proofline-proof.${name}=${value}; Path=/; Secure; SameSite=Lax${attributes}`;
 }
 

@@ -74,7 +74,7 @@ export function watch({ mode, hosts = [] }: Options = {}): void {
         () => look(self.responseURL, self.status, (name) => self.getResponseHeader(name)),
         { once: true },
       );
-      return Reflect.apply(send, self, args) as void;
+      return Reflect.apply(send, self, args);
     },
   });
 }

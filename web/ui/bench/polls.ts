@@ -42,15 +42,56 @@ function measure(people: number) {
 
 function placeOf(position: number): Place {
   return {
-    state: "drawn", room: "/r/bench", now: 0, poll: 2000, opens: 0, starts: 0, paused: false, claimsFrozen: false, gate: false, without: "", cookie: true, ticket: String(position),
-    joined: 0, window: 0, closes: 0, draws: 0, base: 0, position, called: 0, left: 0,
+    state: "drawn",
+    room: "/r/bench",
+    now: 0,
+    poll: 2000,
+    opens: 0,
+    starts: 0,
+    paused: false,
+    claimsFrozen: false,
+    gate: false,
+    without: "",
+    cookie: true,
+    ticket: String(position),
+    joined: 0,
+    window: 0,
+    closes: 0,
+    draws: 0,
+    base: 0,
+    position,
+    called: 0,
+    left: 0,
   };
 }
 
 function roomAt(now: number): Room {
   return {
-    size: 1, phase: "serving", paused: false, claimsFrozen: false, full: false, open: false, message: undefined, revoked: 0, withdrawn: [], opens: 0, starts: 0, closes: Infinity, perMinute, free: Infinity, firstFree: 0, freed: Infinity, drawn: Infinity,
-    called: Math.floor((now / minute) * perMinute), groups: new Map(), after: 2000, most: 60_000, rest: 120_000, jitter: 0.3, listenAhead: 100, now,
+    size: 1,
+    phase: "serving",
+    paused: false,
+    claimsFrozen: false,
+    full: false,
+    open: false,
+    message: undefined,
+    revoked: 0,
+    withdrawn: [],
+    opens: 0,
+    starts: 0,
+    closes: Infinity,
+    perMinute,
+    free: Infinity,
+    firstFree: 0,
+    freed: Infinity,
+    drawn: Infinity,
+    called: Math.floor((now / minute) * perMinute),
+    groups: new Map(),
+    after: 2000,
+    most: 60_000,
+    rest: 120_000,
+    jitter: 0.3,
+    listenAhead: 100,
+    now,
   };
 }
 
@@ -71,7 +112,7 @@ class Calendar {
   #today = 0;
 
   constructor(asks: Ask[]) {
-    asks.forEach((ask) => this.put(ask));
+    for (const ask of asks) this.put(ask);
   }
 
   put(ask: Ask): void {

@@ -45,7 +45,8 @@ function taskOf(args: string[]): Task | undefined {
   if (values.help) return undefined;
   const [from, ...more] = positionals;
   if (from === undefined || more.length > 0) throw new Error("give one directory or URL");
-  const keyOf = (word: string): string => (word.startsWith("@") ? readFileSync(inPlace(word.slice(1)), "utf8").trim() : word);
+  const keyOf = (word: string): string =>
+    word.startsWith("@") ? readFileSync(inPlace(word.slice(1)), "utf8").trim() : word;
   const vkey = values.vkey === undefined ? undefined : keyOf(values.vkey);
   const beacons = values.beacon ?? [];
   const witnesses = (values.witness ?? []).map(keyOf);
@@ -57,7 +58,7 @@ function taskOf(args: string[]): Task | undefined {
 
 /** npm runs scripts in its own directory, and says here where it was called. */
 function inPlace(path: string): string {
-  return resolve(process.env["INIT_CWD"] ?? ".", path);
+  return resolve(process.env.INIT_CWD ?? ".", path);
 }
 
 /** Where a command writes to. */
@@ -96,7 +97,9 @@ export async function run(args: string[], stdout: Output, stderr: Output): Promi
     stdout.write(task.json ? `${JSON.stringify(report, undefined, 2)}\n` : format(report, task.vkey !== undefined));
     return report.ok ? exit.ok : exit.failed;
   } catch (failure) {
-    stderr.write(`audit: read ${task.from}: ${(failure as Error).message}\nhint: this says nothing about the room; try again\n`);
+    stderr.write(
+      `audit: read ${task.from}: ${(failure as Error).message}\nhint: this says nothing about the room; try again\n`,
+    );
     return exit.unread;
   }
 }

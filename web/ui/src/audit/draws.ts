@@ -1,7 +1,7 @@
 import { roundAfter, roundTime, verifyRound } from "../check/beacon.ts";
+import { equal } from "../check/bytes.ts";
 import type { Checkpoint } from "../check/checkpoint.ts";
 import { cosigners } from "../check/cosignature.ts";
-import { equal } from "../check/bytes.ts";
 import { alphaOf, seedOf, shuffle } from "../check/draw.ts";
 import type { EntryOf } from "../check/entry.ts";
 import { type Hash, leafHash } from "../check/merkle.ts";
@@ -71,7 +71,11 @@ export class Draws {
     const appears = this.#checkBeacon(entry, first.round);
     const { cosignatures, signature, seed } = entry;
     const names = cosigners(this.#policy.witnesses, first.sealed, cosignatures, appears);
-    must("witness", names !== undefined, "a cosignature is not of a witness, of the freeze, in order or before the round");
+    must(
+      "witness",
+      names !== undefined,
+      "a cosignature is not of a witness, of the freeze, in order or before the round",
+    );
     must("seed", equal(seed, seedOf(first.alpha, first.beta, first.round, signature)), "not the seed that follows");
     this.#frozen.shift();
     this.draws.push({ sealed: first.sealed, cosignatures });

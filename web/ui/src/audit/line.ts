@@ -21,7 +21,14 @@ function frequent(text: string): EntryOf<"arrive" | "assign" | "admit"> | undefi
   let match = arriveLine.exec(text);
   if (match) {
     const [, time, window, seq, ticket, lane] = match;
-    return { kind: "arrive", time: Number(time), window: BigInt(window!), seq: Number(seq), ticket: ticket!, lane: lane! };
+    return {
+      kind: "arrive",
+      time: Number(time),
+      window: BigInt(window!),
+      seq: Number(seq),
+      ticket: ticket!,
+      lane: lane!,
+    };
   }
   match = assignLine.exec(text);
   if (match) {

@@ -95,7 +95,11 @@ export class Room {
         this.#isOpen = false;
         return;
       case "unguarded":
-        return must("amend", entry.from < entry.until && entry.until <= entry.time, "the time unguarded is none, or not over");
+        return must(
+          "amend",
+          entry.from < entry.until && entry.until <= entry.time,
+          "the time unguarded is none, or not over",
+        );
       case "message": // any text may be shown
     }
   }

@@ -49,7 +49,10 @@ export function verifyRound(beacon: Beacon, round: bigint, signature: Uint8Array
 }
 
 /** A point, if it is in the subgroup and not the identity. Of the two encodings only the compressed one has the upper bit. */
-function decode<P extends { is0(): boolean }>(curve: { fromBytes(bytes: Uint8Array): P }, bytes: Uint8Array): P | undefined {
+function decode<P extends { is0(): boolean }>(
+  curve: { fromBytes(bytes: Uint8Array): P },
+  bytes: Uint8Array,
+): P | undefined {
   if (((bytes[0] ?? 0) & 0x80) === 0) return undefined;
   try {
     const point = curve.fromBytes(bytes);

@@ -63,7 +63,8 @@ export function parseBundle(file: Uint8Array): Bundle {
   if (members.take("version") !== version) throw new FormatError(`not a proof of version ${version}`);
   const bundle = readBundle(members);
   members.end();
-  if (formatBundle(bundle.visitor, bundle.evidence) !== text) throw new FormatError("not in the form it would be written");
+  if (formatBundle(bundle.visitor, bundle.evidence) !== text)
+    throw new FormatError("not in the form it would be written");
   return bundle;
 }
 
@@ -77,7 +78,10 @@ function readBundle(file: Members): Bundle {
     ...(vkey !== undefined && { vkey }),
     ...(shown !== undefined && { shown }),
   };
-  const evidence: Evidence = { checkpoint: file.read("checkpoint", readBytes), amends: file.read("amends", listOf(readProven)) };
+  const evidence: Evidence = {
+    checkpoint: file.read("checkpoint", readBytes),
+    amends: file.read("amends", listOf(readProven)),
+  };
   const set = <K extends keyof Evidence>(key: K, name: string, read: Read<NonNullable<Evidence[K]>>): void => {
     const value = file.optional(name, read);
     if (value !== undefined) evidence[key] = value;
@@ -143,7 +147,8 @@ class Members {
   readonly #rest: Map<string, unknown>;
 
   constructor(json: unknown, name: string) {
-    if (typeof json !== "object" || json === null || Array.isArray(json)) throw new FormatError(`${name} is not an object`);
+    if (typeof json !== "object" || json === null || Array.isArray(json))
+      throw new FormatError(`${name} is not an object`);
     this.#name = name;
     this.#rest = new Map(Object.entries(json));
   }

@@ -110,9 +110,17 @@ const changes = {
   unguarded: { from: time, until: time, requests: uint63 },
 };
 
-// A form has fields of any types; Values gives their types back.
+// biome-ignore lint/suspicious/noExplicitAny: a form has fields of any types, and Values gives their types back
 type Form = Readonly<Record<string, Field<any> | Rest<any> | Maybe>>;
-type Values<F> = { [K in keyof F]: F[K] extends Field<infer T> ? T : F[K] extends Rest<infer T> ? T[] : F[K] extends Maybe ? boolean : never };
+type Values<F> = {
+  [K in keyof F]: F[K] extends Field<infer T>
+    ? T
+    : F[K] extends Rest<infer T>
+      ? T[]
+      : F[K] extends Maybe
+        ? boolean
+        : never;
+};
 type Line = { [K in keyof typeof forms]: { kind: K } & Values<(typeof forms)[K]> }[keyof typeof forms];
 type Change = { [C in keyof typeof changes]: { change: C } & Values<(typeof changes)[C]> }[keyof typeof changes];
 
@@ -268,7 +276,9 @@ function parseRoom(lines: string[]): Room {
     logKey: one("log", token),
     vrfKey: vrfKeyOf(take("vrf")),
     beacon: beaconOf(take("beacon")),
-    quorum: list("witnesses", ([count = "", ...more]) => readWords({ count: uint32 }, [count, ...more])["count"] as number)[0] ?? 0,
+    quorum:
+      list("witnesses", ([count = "", ...more]) => readWords({ count: uint32 }, [count, ...more]).count as number)[0] ??
+      0,
     witnesses: list("witness", ([key = ""]) => token.read(key)),
     lanes: list("lane", ([name = ""]) => lane.read(name)),
     opens: one("opens", time),

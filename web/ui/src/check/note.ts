@@ -81,7 +81,10 @@ export function parseNote(note: Uint8Array): { text: string; signatures: Signatu
   if (/[\0-\x09\x0b-\x1f]/.test(whole)) throw new FormatError("control character in a note");
   const split = whole.lastIndexOf("\n\n");
   if (split < 0 || !whole.endsWith("\n")) throw new FormatError("not a signed note");
-  const lines = whole.slice(split + 2).split("\n").slice(0, -1);
+  const lines = whole
+    .slice(split + 2)
+    .split("\n")
+    .slice(0, -1);
   if (lines.length === 0 || lines.length > maxSignatures) throw new FormatError("no signatures, or too many");
   return { text: whole.slice(0, split + 1), signatures: lines.map(parseSignature) };
 }

@@ -82,7 +82,7 @@ function judgeRecord(visitor: Visitor, evidence: Evidence): Verdict<"record"> & 
   if (!head) return { reason: "checkpoint", facts };
   facts.size = head.size;
   const room = proven(head, first, "room");
-  if (!first || first.index !== 0n || !room) return { reason: noRoom, facts };
+  if (first?.index !== 0n || !room) return { reason: noRoom, facts };
   if (room.logKey !== vkey) return { reason: "room", facts };
   const problem = policyProblem(room); // none, so its origin is the name of the key, and the visitor's
   if (problem !== undefined) return { reason: "room", facts: { ...facts, problem } };
@@ -127,7 +127,11 @@ function judgeGroup(base: Base, evidence: Evidence): Verdict<"group"> & { frozen
   if (!evidence.frozen && evidence.malformed !== undefined) return { reason: "malformed", facts };
   if (!evidence.frozen || !verifyConsistency(before, head, evidence.frozen)) return { reason: "root", facts };
   const { entry, path } = evidence.freeze!;
-  const sealed = { origin: room.origin, size: index + 1n, root: rootEndingWith(index, leafHash(entry), head.size, path) };
+  const sealed = {
+    origin: room.origin,
+    size: index + 1n,
+    root: rootEndingWith(index, leafHash(entry), head.size, path),
+  };
   const frozen = { ...base, freeze, sealed };
   const amended = evidence.amends.every((amend) => proven(head, amend, "amend"));
   const window = amended ? scheduleOf(room, evidence.amends).at(arrive.time) : undefined;

@@ -31,7 +31,8 @@ export function policyProblem(room: Room): string | undefined {
 }
 
 function beaconAllowed({ id, key, genesis, period, margin }: Beacon): boolean {
-  const inRange = genesis <= 2n ** 42n && period >= 1 && period <= (31 * day) / second && margin >= second && margin <= hour;
+  const inRange =
+    genesis <= 2n ** 42n && period >= 1 && period <= (31 * day) / second && margin >= second && margin <= hour;
   return id.length <= 64 && inRange && isBeaconKey(key);
 }
 

@@ -64,7 +64,10 @@ export class Schedule {
     if (time >= this.closes || closes <= opens || closes < earliest || from < earliest) return undefined;
     if (!rulesAllowed(rules, closes) || this.rules.length + rules.length > 2 * maxRules) return undefined;
     const all = [...this.rules.filter((rule) => rule.from < from), ...rules];
-    const next = new Schedule(all.filter((rule, i) => i === 0 || rule.from < closes), closes);
+    const next = new Schedule(
+      all.filter((rule, i) => i === 0 || rule.from < closes),
+      closes,
+    );
     const still = next.at(time);
     return !open || (still?.index === open.index && still.to === open.to) ? next : undefined;
   }

@@ -73,7 +73,12 @@ async function findFreezeBefore(
  * there. With a beacon it comes when its round is due, and many may arrive until
  * then: it is sought from that moment on, after a look at the next entries.
  */
-export async function findDraw(log: LogReader, window: bigint, freeze: bigint, due?: number): Promise<bigint | undefined> {
+export async function findDraw(
+  log: LogReader,
+  window: bigint,
+  freeze: bigint,
+  due?: number,
+): Promise<bigint | undefined> {
   const matches = (entry: Entry): boolean => isOf(entry, ["draw", "assign"]) && entry.window >= window;
   if (due === undefined) return scan(log, freeze + 1n, matches);
   const near = (freeze / width + 2n) * width;
@@ -81,7 +86,9 @@ export async function findDraw(log: LogReader, window: bigint, freeze: bigint, d
     const entry = await peek(log, index);
     if (entry && matches(entry)) return index;
   }
-  const start = await bisect(log, near, (entry) => (entry.kind === "assign" ? entry.window < window : timeOf(entry) < due));
+  const start = await bisect(log, near, (entry) =>
+    entry.kind === "assign" ? entry.window < window : timeOf(entry) < due,
+  );
   const after = await scan(log, start, matches, 4n * patience); // a round may be late, and people go on arriving
   const found = after === undefined ? undefined : await peek(log, after);
   if (!found || (found.kind === "draw" && found.window === window)) return after;

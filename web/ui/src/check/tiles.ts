@@ -28,7 +28,10 @@ export function tileOf(level: number, index: bigint, size: bigint): Tile | undef
 
 /** The path below the log's prefix, such as "tile/0/x001/067" or "tile/entries/000.p/12". */
 export function tilePath({ level, index, width }: Tile): string {
-  const groups = index.toString().replace(/\B(?=(?:\d{3})+$)/g, ",").split(",");
+  const groups = index
+    .toString()
+    .replace(/\B(?=(?:\d{3})+$)/g, ",")
+    .split(",");
   groups[0] = groups[0]!.padStart(3, "0");
   const name = groups.map((group, i) => (i < groups.length - 1 ? `x${group}` : group)).join("/");
   const partial = width < tileWidth ? `.p/${width}` : "";

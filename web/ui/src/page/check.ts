@@ -16,14 +16,14 @@ export class CheckPage {
 
   constructor(main: HTMLElement) {
     this.#data = main.dataset;
-    this.#memory = new Memory(this.#data["room"] ?? "");
+    this.#memory = new Memory(this.#data.room ?? "");
   }
 
   start(): void {
     this.#screen.show("[data-scripted]", true);
     this.#screen.show("[data-static]", false);
     this.#takeFiles();
-    if (this.#data["ticket"] === undefined) return;
+    if (this.#data.ticket === undefined) return;
     this.#screen.show(".lines, .choices, [data-about]", true);
     this.#screen.find("[data-again]")?.addEventListener("click", () => void this.#run());
     this.#screen.find("button[data-proof]")?.addEventListener("click", () => this.#save());
@@ -36,7 +36,7 @@ export class CheckPage {
     this.#overall("running");
     try {
       const now = Date.now();
-      const draws = Number(this.#data["draws"]);
+      const draws = Number(this.#data.draws);
       const { lines: found, bundle } = await check(this.#data, this.#memory);
       const lines = atTime(found, draws, now);
       this.#bundle = bundle;
@@ -83,7 +83,7 @@ export class CheckPage {
     this.#screen.show("[data-none], [data-proof], [data-due], [data-late]", false);
     this.#screen.show(".lines, [data-about]", true);
     this.#screen.text(this.#screen.find("[data-proof-origin]"), origin);
-    this.#screen.choose("data-drop-is", origin === this.#data["origin"] ? undefined : "other");
+    this.#screen.choose("data-drop-is", origin === this.#data.origin ? undefined : "other");
     for (const line of lines) this.#line(line);
     this.#screen.text(this.#screen.find("pre"), details(lines, { origin }));
     this.#overall(overall(lines), summary(lines));
@@ -103,18 +103,19 @@ export class CheckPage {
     const box = this.#screen.find("[data-verdict]");
     if (!box) return;
     box.hidden = false;
-    box.dataset["status"] = status;
+    box.dataset.status = status;
     this.#screen.choose("data-overall", sentence);
   }
 
   #line({ id, status, reason, facts }: Line): void {
     const item = this.#screen.find(`[data-line="${id}"]`);
     if (!item) return;
-    item.dataset["status"] = status;
-    for (const word of item.querySelectorAll<HTMLElement>("[data-word]")) word.hidden = word.dataset["word"] !== status;
+    item.dataset.status = status;
+    for (const word of item.querySelectorAll<HTMLElement>("[data-word]")) word.hidden = word.dataset.word !== status;
     const words = [...item.querySelectorAll<HTMLElement>("[data-reason]")];
     // Whatever is wrong has the same words: that it is, and what is.
-    const said = words.find((text) => text.dataset["reason"] === reason) ?? words.find((text) => text.dataset["reason"] === status);
+    const said =
+      words.find((text) => text.dataset.reason === reason) ?? words.find((text) => text.dataset.reason === status);
     for (const text of words) text.hidden = text !== said;
     // Of the facts these are the numbers in the sentences.
     for (const [name, value] of Object.entries(facts)) this.#screen.count(name, Number(value));

@@ -1,6 +1,14 @@
 // The worker that checks a place: a script of its own, so that the check is
 // loaded only when it is made, and never holds up the page.
-import { checkPlace, formatBundle, gather, httpSource, parseBundle, type Evidence, type Visitor } from "../check/index.ts";
+import {
+  checkPlace,
+  type Evidence,
+  formatBundle,
+  gather,
+  httpSource,
+  parseBundle,
+  type Visitor,
+} from "../check/index.ts";
 import type { Answer, Question } from "./proof.ts";
 
 addEventListener("message", ({ data }: MessageEvent<Question>) => {
@@ -24,7 +32,11 @@ async function ofPlace({ prefix, visitor }: Extract<Question, { prefix: string }
 function ofFile({ file, origin, vkey }: Extract<Question, { file: Uint8Array }>): Answer {
   const { visitor, evidence } = parseBundle(file);
   const isOurs = visitor.origin === origin;
-  return { lines: checkPlace(isOurs ? { ...visitor, vkey } : visitor, evidence), bundle: undefined, origin: visitor.origin };
+  return {
+    lines: checkPlace(isOurs ? { ...visitor, vkey } : visitor, evidence),
+    bundle: undefined,
+    origin: visitor.origin,
+  };
 }
 
 /** The proof to save; what no file can hold, such as more than the longest one, cannot be saved. */

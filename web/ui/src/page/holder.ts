@@ -35,17 +35,21 @@ export class Holder {
 
   /** Takes a place, or the one of a given secret, once however many tabs try. */
   join(given?: string, again = false): Promise<Joined> {
-    return exclusive(`proofline ${this.#room}`, async () => {
-      const secret = given ?? this.#memory.pending ?? makeSecret();
-      this.#memory.pending = secret;
-      const answer = await this.#line(secret, again);
-      const ticket = String(answer["ticket"]);
-      if (typeof answer["receipt"] === "string") this.#memory.keep(ticket, { receipt: answer["receipt"] });
-      const main = await retry(() => this.#joined(ticket), this.#onTrouble);
-      this.#memory.pending = undefined;
-      this.#hold(secret, main.dataset["cookie"] === undefined);
-      return { main, kept: answer["kept"] === true };
-    }, navigator.locks);
+    return exclusive(
+      `proofline ${this.#room}`,
+      async () => {
+        const secret = given ?? this.#memory.pending ?? makeSecret();
+        this.#memory.pending = secret;
+        const answer = await this.#line(secret, again);
+        const ticket = String(answer.ticket);
+        if (typeof answer.receipt === "string") this.#memory.keep(ticket, { receipt: answer.receipt });
+        const main = await retry(() => this.#joined(ticket), this.#onTrouble);
+        this.#memory.pending = undefined;
+        this.#hold(secret, main.dataset.cookie === undefined);
+        return { main, kept: answer.kept === true };
+      },
+      navigator.locks,
+    );
   }
 
   /** The page as it is for a ticket, or for the cookie. */
@@ -56,7 +60,7 @@ export class Holder {
   /** Goes in; returns where that leads, if anywhere. */
   async claim(): Promise<string | undefined> {
     const answer = await retry(() => post(`${this.#room}/claim`, this.#own()), this.#onTrouble);
-    const target = answer["location"];
+    const target = answer.location;
     return typeof target === "string" && /^https?:\/\//.test(target) ? target : undefined;
   }
 
@@ -81,10 +85,10 @@ export class Holder {
   /** Takes over the place of a link, unless this browser has one. */
   async take(code: string): Promise<Joined> {
     const answer = await post(`${this.#room}/take`, { code });
-    const main = await retry(() => this.#joined(String(answer["ticket"])), this.#onTrouble);
-    const secret = answer["secret"];
-    if (typeof secret === "string") this.#hold(secret, main.dataset["cookie"] === undefined);
-    return { main, kept: answer["kept"] === true };
+    const main = await retry(() => this.#joined(String(answer.ticket)), this.#onTrouble);
+    const secret = answer.secret;
+    if (typeof secret === "string") this.#hold(secret, main.dataset.cookie === undefined);
+    return { main, kept: answer.kept === true };
   }
 
   /** Takes a link's fragment out of the address; the secret that this page needs there comes back. */

@@ -5,9 +5,20 @@ import { Holder, type Joined } from "./holder.ts";
 import { getPublic, Refusal } from "./http.ts";
 import { Listener } from "./listener.ts";
 import { Memory } from "./memory.ts";
-import { ahead, calledUpTo, hasMoved, isFinal, isLater, isLive, isNear, nextPoll, type Place, readPlace } from "./place.ts";
+import {
+  ahead,
+  calledUpTo,
+  hasMoved,
+  isFinal,
+  isLater,
+  isLive,
+  isNear,
+  nextPoll,
+  type Place,
+  readPlace,
+} from "./place.ts";
 import { type Next, Poller } from "./poll.ts";
-import { newer, readRoom, type Room, textFor } from "./room.ts";
+import { newer, type Room, readRoom, textFor } from "./room.ts";
 import { Screen } from "./screen.ts";
 import { fragmentOf } from "./secret.ts";
 import { Verdict } from "./verdict.ts";
@@ -24,7 +35,10 @@ export class LinePage {
   readonly #clock = new ServerClock();
   readonly #alert = new Alert();
   readonly #poller = new Poller(() => this.#ask());
-  readonly #listener = new Listener(() => new EventSource(`${this.#place.room}/events`), (text) => void this.#listen(text));
+  readonly #listener = new Listener(
+    () => new EventSource(`${this.#place.room}/events`),
+    (text) => void this.#listen(text),
+  );
   readonly #memory: Memory;
   readonly #holder: Holder;
   readonly #verdict: Verdict;
@@ -43,7 +57,9 @@ export class LinePage {
     this.#place = readPlace(main.dataset);
     this.#memory = new Memory(this.#place.room);
     this.#verdict = new Verdict(this.#screen, this.#memory);
-    this.#holder = new Holder(this.#place.room, document.documentElement.lang, this.#memory, (failure) => this.#wait(failure));
+    this.#holder = new Holder(this.#place.room, document.documentElement.lang, this.#memory, (failure) =>
+      this.#wait(failure),
+    );
   }
 
   start(): void {
@@ -120,7 +136,9 @@ export class LinePage {
 
   /** What the server wrote about the call, before this page knows on what it rests. */
   #saidByServer() {
-    const [earliest = 0, latest = 0] = (this.#screen.find("[data-expected]")?.dataset["expected"] ?? "").split(" ").map(Number);
+    const [earliest = 0, latest = 0] = (this.#screen.find("[data-expected]")?.dataset.expected ?? "")
+      .split(" ")
+      .map(Number);
     if (latest === 0) return undefined;
     return { range: { earliest, latest }, basis: { state: this.#place.state, paused: false, perMinute: 0 } };
   }
@@ -148,7 +166,8 @@ export class LinePage {
     this.#hear(readRoom(JSON.parse(text)));
     this.#listenIfNear();
     // More places were taken away than the room names: this one may be among them.
-    if (was && isLive(this.#place) && this.#room!.revoked - was.revoked > this.#room!.withdrawn.length) this.#stale = true;
+    if (was && isLive(this.#place) && this.#room!.revoked - was.revoked > this.#room!.withdrawn.length)
+      this.#stale = true;
     if (this.#stale || hasMoved(this.#place, this.#room!, this.#clock.now())) await this.#refresh();
   }
 
@@ -178,7 +197,8 @@ export class LinePage {
 
   #milestone(was: number, is: number): void {
     if (this.#place.state !== "drawn" && this.#place.state !== "waiting") return;
-    if (milestones.some((mark) => was > mark && is <= mark)) this.#screen.announce(this.#screen.words('[data-live="ahead"]'));
+    if (milestones.some((mark) => was > mark && is <= mark))
+      this.#screen.announce(this.#screen.words('[data-live="ahead"]'));
   }
 
   /** Gets the words for where the visitor is now. */
@@ -241,7 +261,7 @@ export class LinePage {
 
   /** What the organizer tells this visitor in a room. */
   #words(room: Room): ReturnType<typeof textFor> {
-    const wanted = this.#screen.find("[data-message]")?.dataset["wanted"] ?? "";
+    const wanted = this.#screen.find("[data-message]")?.dataset.wanted ?? "";
     return textFor(room.message, wanted.split(" "), this.#clock.now());
   }
 
@@ -251,7 +271,7 @@ export class LinePage {
     const text = box?.querySelector<HTMLElement>("[data-said]");
     if (!box || !text) return;
     if (!this.#room) {
-      box.hidden ||= now >= Number(box.dataset["ends"] ?? Infinity);
+      box.hidden ||= now >= Number(box.dataset.ends ?? Infinity);
       return;
     }
     const message = this.#words(this.#room);
@@ -290,7 +310,7 @@ export class LinePage {
     if (!this.#room && said.range.latest < now) return; // said long ago: the server's words are better until more is known
     this.#sayRange(said.range, now);
     box.hidden = paused;
-    const cause = this.#expectation.cause(now) ?? (this.#main.dataset["slower"] === undefined ? undefined : "slower");
+    const cause = this.#expectation.cause(now) ?? (this.#main.dataset.slower === undefined ? undefined : "slower");
     this.#screen.choose("data-cause", paused ? undefined : cause);
   }
 
@@ -298,7 +318,12 @@ export class LinePage {
   #saySoonest(now: number, paused: boolean): boolean {
     const isOpen = grows(this.#place, now);
     const next = isOpen && this.#room ? expect(this.#place, this.#room, now) : undefined;
-    if (next) this.#screen.moment(this.#screen.find('[data-moment="soonest"]') as HTMLTimeElement | undefined, round(next, now).earliest, now);
+    if (next)
+      this.#screen.moment(
+        this.#screen.find('[data-moment="soonest"]') as HTMLTimeElement | undefined,
+        round(next, now).earliest,
+        now,
+      );
     if (this.#room || !isOpen) this.#screen.show("[data-soonest]", isOpen && next !== undefined && !paused);
     return isOpen;
   }
@@ -320,7 +345,8 @@ export class LinePage {
     this.#sayMessage(now);
     const countdown = this.#screen.find("[data-countdown]");
     const passed = place.paused ? 0 : now - place.now;
-    if (countdown) this.#screen.countdown(countdown, place.state === "called" ? place.left - passed : place.opens - now);
+    if (countdown)
+      this.#screen.countdown(countdown, place.state === "called" ? place.left - passed : place.opens - now);
     if (!grows(place, now)) this.#screen.show("[data-soonest]", false);
     if (place.state === "waiting") this.#screen.progress("draw", now - place.joined, place.draws - place.joined);
     if (place.state === "upcoming" && now >= place.opens) this.#open();
@@ -351,7 +377,7 @@ export class LinePage {
       claim: () => this.#claim(),
       leave: () => this.#leave(),
     };
-    const deed = deeds[form.dataset["post"] ?? ""];
+    const deed = deeds[form.dataset.post ?? ""];
     if (!deed) return;
     event.preventDefault();
     void this.#act(deed);
@@ -403,11 +429,11 @@ export class LinePage {
     const button = (event.target as HTMLElement).closest<HTMLElement>("button");
     if (!button) return;
     const { dataset } = button;
-    if (dataset["alert"] !== undefined) void this.#toggleAlert();
-    if (dataset["save"] !== undefined) void this.#act(() => this.#save());
-    if (dataset["copy"] !== undefined) void this.#copy();
-    if (dataset["take"] === "yes") void this.#act(() => this.#take());
-    if (dataset["take"] === "no") this.#stay();
+    if (dataset.alert !== undefined) void this.#toggleAlert();
+    if (dataset.save !== undefined) void this.#act(() => this.#save());
+    if (dataset.copy !== undefined) void this.#copy();
+    if (dataset.take === "yes") void this.#act(() => this.#take());
+    if (dataset.take === "no") this.#stay();
   }
 
   async #toggleAlert(): Promise<void> {

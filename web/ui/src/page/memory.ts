@@ -35,7 +35,11 @@ export class Memory {
   }
 
   set pending(secret: string | undefined) {
-    attempt(() => (secret === undefined ? sessionStorage.removeItem(this.#pendingKey) : sessionStorage.setItem(this.#pendingKey, secret)));
+    attempt(() =>
+      secret === undefined
+        ? sessionStorage.removeItem(this.#pendingKey)
+        : sessionStorage.setItem(this.#pendingKey, secret),
+    );
   }
 }
 

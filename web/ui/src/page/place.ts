@@ -1,5 +1,5 @@
 import type { Next } from "./poll.ts";
-import { stateWithout, type Room } from "./room.ts";
+import { type Room, stateWithout } from "./room.ts";
 
 /** What the page shows of the visitor's own place: what the server said last. */
 export interface Place {
@@ -29,26 +29,26 @@ export interface Place {
 export function readPlace(data: DOMStringMap): Place {
   const number = (text: string | undefined) => Number(text ?? 0);
   return {
-    state: data["state"] ?? "",
-    room: data["room"] ?? "",
-    now: number(data["now"]),
-    poll: number(data["poll"]),
-    opens: number(data["opens"]),
-    starts: number(data["starts"]),
-    paused: data["paused"] !== undefined,
-    claimsFrozen: data["claimsFrozen"] !== undefined,
-    gate: data["gate"] !== undefined,
-    without: data["without"] ?? "",
-    cookie: data["cookie"] !== undefined,
-    ticket: data["ticket"],
-    joined: number(data["joined"]),
-    window: number(data["window"]),
-    closes: number(data["closes"]),
-    draws: number(data["draws"]),
-    base: number(data["base"]),
-    position: data["position"] === undefined ? undefined : number(data["position"]),
-    called: number(data["called"]),
-    left: number(data["left"]),
+    state: data.state ?? "",
+    room: data.room ?? "",
+    now: number(data.now),
+    poll: number(data.poll),
+    opens: number(data.opens),
+    starts: number(data.starts),
+    paused: data.paused !== undefined,
+    claimsFrozen: data.claimsFrozen !== undefined,
+    gate: data.gate !== undefined,
+    without: data.without ?? "",
+    cookie: data.cookie !== undefined,
+    ticket: data.ticket,
+    joined: number(data.joined),
+    window: number(data.window),
+    closes: number(data.closes),
+    draws: number(data.draws),
+    base: number(data.base),
+    position: data.position === undefined ? undefined : number(data.position),
+    called: number(data.called),
+    left: number(data.left),
   };
 }
 
@@ -69,7 +69,12 @@ export function hasMoved(place: Place, room: Room, now: number): boolean {
     case "drawn":
       return over || room.called >= (place.position ?? Infinity);
     case "called": // in a pause the time to go in stands still: the server knows how much is left
-      return over || room.paused !== place.paused || room.claimsFrozen !== place.claimsFrozen || (!room.paused && now >= place.now + place.left);
+      return (
+        over ||
+        room.paused !== place.paused ||
+        room.claimsFrozen !== place.claimsFrozen ||
+        (!room.paused && now >= place.now + place.left)
+      );
     case "over":
     case "missed":
     case "left":

@@ -29,7 +29,10 @@ export async function check(data: DOMStringMap, memory: Memory): Promise<Exclude
 }
 
 /** Checks a saved proof in a worker; undefined when the file is none. Nothing is sent anywhere. */
-export async function checkFile(data: DOMStringMap, file: Uint8Array): Promise<Exclude<Answer, { failure: string }> | undefined> {
+export async function checkFile(
+  data: DOMStringMap,
+  file: Uint8Array,
+): Promise<Exclude<Answer, { failure: string }> | undefined> {
   const { origin = "", vkey = "", checker = "" } = data;
   const answer = await ask(checker, { file, origin, vkey });
   return "failure" in answer ? undefined : answer;
@@ -55,7 +58,9 @@ export function overall(lines: readonly Line[]): Status {
 export function summary(lines: readonly Line[]): Status | "level1" {
   const status = overall(lines);
   const open = lines.filter((line) => line.status === "amber").map(({ reason }) => reason);
-  return status === "amber" && open.every((reason) => reason === "no-beacon" || reason === "own-beacon") ? "level1" : status;
+  return status === "amber" && open.every((reason) => reason === "no-beacon" || reason === "own-beacon")
+    ? "level1"
+    : status;
 }
 
 /** How long after its time a draw may appear in the record before the page says that it is late, in milliseconds. */
@@ -64,12 +69,17 @@ const lateAfter = 60_000;
 /** The lines with those amber that should no longer be still to come. */
 export function atTime(lines: readonly Line[], draws: number, now: number): Line[] {
   if (now < draws + lateAfter) return [...lines];
-  return lines.map((line) => (line.reason === "pending" && line.status === "neutral" ? { ...line, status: "amber" } : line));
+  return lines.map((line) =>
+    line.reason === "pending" && line.status === "neutral" ? { ...line, status: "amber" } : line,
+  );
 }
 
 /** Tells whether more can be shown a little later. */
 export function isPending(lines: readonly Line[]): boolean {
-  return !lines.some(({ status }) => status === "red") && lines.some(({ reason }) => reason === "pending" || reason === "behind");
+  return (
+    !lines.some(({ status }) => status === "red") &&
+    lines.some(({ reason }) => reason === "pending" || reason === "behind")
+  );
 }
 
 /** The name of the file that a proof is saved in: the room's, and enough of the ticket to tell two apart. */

@@ -73,7 +73,11 @@ export function readRoom(json: unknown): Room {
 function messageOf(doc: Reader): Message | undefined {
   if (!doc.has("message")) return undefined;
   const message = doc.at("message");
-  return { fallback: message.text("default"), texts: message.at("texts").texts(), until: message.time("until", Infinity) };
+  return {
+    fallback: message.text("default"),
+    texts: message.at("texts").texts(),
+    until: message.time("until", Infinity),
+  };
 }
 
 /**
@@ -81,7 +85,11 @@ function messageOf(doc: Reader): Message | undefined {
  * its language; undefined once it is over. The server chooses in the same way
  * (room/message.go).
  */
-export function textFor(message: Message | undefined, wanted: string[], now: number): { lang: string; words: string } | undefined {
+export function textFor(
+  message: Message | undefined,
+  wanted: string[],
+  now: number,
+): { lang: string; words: string } | undefined {
   if (!message || now >= message.until) return undefined;
   const lang = languageFor(message, wanted);
   return { lang, words: message.texts.get(lang) ?? "" };

@@ -40,7 +40,10 @@ export class Screen {
   count(name: string, n: number): void {
     for (const element of this.all(`[data-live="${name}"]`)) {
       const { forms } = element.dataset;
-      const words = forms === undefined ? number(n, this.#locale) : plural(JSON.parse(forms) as Record<string, string>, n, this.#locale);
+      const words =
+        forms === undefined
+          ? number(n, this.#locale)
+          : plural(JSON.parse(forms) as Record<string, string>, n, this.#locale);
       this.text(element, words);
     }
   }
@@ -62,8 +65,8 @@ export class Screen {
 
   /** Shows what holds until a moment, or since one. */
   pass(now: number): void {
-    for (const element of this.all("[data-until]")) element.hidden = now >= Number(element.dataset["until"]);
-    for (const element of this.all("[data-since]")) element.hidden = now < Number(element.dataset["since"]);
+    for (const element of this.all("[data-until]")) element.hidden = now >= Number(element.dataset.until);
+    for (const element of this.all("[data-since]")) element.hidden = now < Number(element.dataset.since);
   }
 
   countdown(box: HTMLElement, left: number): void {
@@ -104,7 +107,7 @@ export class Screen {
     if (!old) return;
     const hadFocus = old.contains(document.activeElement);
     old.replaceWith(document.adoptNode(main));
-    document.title = main.dataset["title"] ?? document.title;
+    document.title = main.dataset.title ?? document.title;
     if (hadFocus) main.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
     if (hadFocus) window.scrollTo({ top: 0 });
   }

@@ -3,7 +3,10 @@ const size = 32; // bytes
 /** Makes a visitor's secret, in base64url. */
 export function makeSecret(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(size));
-  return btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return btoa(String.fromCharCode(...bytes))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
 }
 
 /** What the fragment of an address has, which browsers never send: the secret of a place, or the code of a link that takes one over. */

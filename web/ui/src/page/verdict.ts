@@ -1,4 +1,4 @@
-import { Memory } from "./memory.ts";
+import type { Memory } from "./memory.ts";
 import { backoff, browserTimers, type Timers } from "./poll.ts";
 import { check, isPending, overall, summary } from "./proof.ts";
 import type { Screen } from "./screen.ts";
@@ -57,7 +57,7 @@ export class Verdict {
     const box = this.#screen.find("[data-verdict]");
     if (!box) return;
     box.hidden = this.#shown === undefined;
-    box.dataset["status"] = this.#shown === "running" ? "running" : this.#status;
+    box.dataset.status = this.#shown === "running" ? "running" : this.#status;
     this.#screen.choose("data-overall", this.#shown);
   }
 }

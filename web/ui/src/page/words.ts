@@ -23,7 +23,7 @@ export function number(n: number, locale: string): string {
 
 /** Chooses the form of a sentence for a number, and puts the number in its place. */
 export function plural(forms: Record<string, string>, n: number, locale: string): string {
-  const form = forms[`=${n}`] ?? forms[new Intl.PluralRules(locale).select(n)] ?? forms["other"] ?? "";
+  const form = forms[`=${n}`] ?? forms[new Intl.PluralRules(locale).select(n)] ?? forms.other ?? "";
   return form.replace("{n}", number(n, locale));
 }
 
@@ -44,7 +44,11 @@ export function moment(at: number, now: number, locale: string, zone?: string): 
 export function countdown(ms: number, locale: string): string {
   const left = Math.max(0, Math.ceil(ms / second) * second);
   const days = Math.floor(left / day);
-  const parts = [Math.floor((left % day) / 3_600_000), Math.floor((left % 3_600_000) / 60_000), Math.floor((left % 60_000) / second)];
+  const parts = [
+    Math.floor((left % day) / 3_600_000),
+    Math.floor((left % 3_600_000) / 60_000),
+    Math.floor((left % 60_000) / second),
+  ];
   if (days === 0 && parts[0] === 0) parts.shift();
   const digits = parts.map((part, i) => (i === 0 ? `${part}` : `${part}`.padStart(2, "0"))).join(":");
   if (days === 0) return digits;

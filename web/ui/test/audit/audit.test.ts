@@ -8,7 +8,7 @@ import { fromUtf8, utf8 } from "../../src/check/bytes.ts";
 import { formatEntry, parseEntry } from "../../src/check/entry.ts";
 import type { Source } from "../../src/check/source.ts";
 import { Chain, Witness } from "../support/beacon.ts";
-import { bundle, Log, opens, Operator, Room, script } from "../support/room.ts";
+import { bundle, Log, Operator, opens, Room, script } from "../support/room.ts";
 
 const operator = new Operator("queue.example.com/r/show", "honest");
 const nobody: Trust = { vkey: operator.vkey, beacons: [], witnesses: [] };
@@ -51,7 +51,9 @@ test("signed by another, or another room's", async () => {
   assert.deepEqual(broken(await audit(room.log().publish(other), nobody)), ["signature"]);
   assert.deepEqual(broken(await audit(room.log().publish(other), { ...nobody, vkey: other.vkey })), ["identity"]);
   const elsewhere = new Operator("queue.example.com/r/other", "honest");
-  assert.deepEqual(broken(await audit(room.log().publish(elsewhere), { ...nobody, vkey: elsewhere.vkey })), ["identity"]);
+  assert.deepEqual(broken(await audit(room.log().publish(elsewhere), { ...nobody, vkey: elsewhere.vkey })), [
+    "identity",
+  ]);
   const unsigned = room.log().publish(operator).with("checkpoint", utf8("nothing\n"));
   assert.deepEqual(broken(await audit(unsigned, nobody)), ["signature"]);
   assert.deepEqual(broken(await audit(new Log([]).publish(operator), nobody)), ["policy"]);
@@ -64,7 +66,9 @@ test("an operator who tampers and signs again breaks a rule", async () => {
   const draw = parseEntry(entries[index("draw")]!);
   assert.ok(draw.kind === "draw");
   const seed = draw.seed.with(0, draw.seed[0]! ^ 1);
-  assert.deepEqual(await attack(entries.with(index("draw"), formatEntry({ ...draw, seed }))), [`seed ${index("draw")}`]);
+  assert.deepEqual(await attack(entries.with(index("draw"), formatEntry({ ...draw, seed }))), [
+    `seed ${index("draw")}`,
+  ]);
   assert.deepEqual(await attack(entries.toSpliced(index("freeze"), 1)), [`draw ${index("freeze")}`]);
   const [first, second] = [entries[index("assign")]!, entries[index("assign") + 1]!];
   const swapped = entries.with(index("assign"), second).with(index("assign") + 1, first);
@@ -78,7 +82,8 @@ test("levels follow from what the auditor knows", async () => {
   const witnesses = ["a.example", "b.example", "c.example"].map((name) => new Witness(name));
   const keys = witnesses.map(({ vkey }) => vkey);
   const room = new Room(operator, { witnesses: keys, quorum: 2 }, chain);
-  const level = async (trust: Partial<Trust>) => (await audit(room.log().publish(operator), { ...nobody, ...trust })).level;
+  const level = async (trust: Partial<Trust>) =>
+    (await audit(room.log().publish(operator), { ...nobody, ...trust })).level;
   room.join(opens + 1000, 3);
   room.freeze(opens + 60_000);
   const drawn = room.reveal(opens + 60_000, witnesses);

@@ -29,7 +29,16 @@ test("frequent entries are read as all others are, whatever is done to them", ()
 
 test("numbers at their limits", () => {
   const id = "0badcafe-0123-8123-8123-456789abcdef";
-  const limits = [10n ** 9n, 2n ** 32n - 1n, 2n ** 32n, 10n ** 15n, 2n ** 53n - 2n, 2n ** 53n - 1n, 2n ** 63n - 1n, 2n ** 63n];
+  const limits = [
+    10n ** 9n,
+    2n ** 32n - 1n,
+    2n ** 32n,
+    10n ** 15n,
+    2n ** 53n - 2n,
+    2n ** 53n - 1n,
+    2n ** 63n - 1n,
+    2n ** 63n,
+  ];
   for (const limit of limits.flatMap((n) => [n - 1n, n])) {
     for (const text of [
       `arrive ${limit} 0 0 ${id} general`,

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-
-import { utf8 } from "../../src/check/bytes.ts";
-import { toHex } from "../../src/check/hex.ts";
 import { Room } from "../../src/audit/room.ts";
 import { Refused } from "../../src/audit/rule.ts";
+import { utf8 } from "../../src/check/bytes.ts";
+import { toHex } from "../../src/check/hex.ts";
 import { fairness, type RoomVector } from "../support/vectors.ts";
 
 /** The name of the rule by which something is refused. */
@@ -24,7 +23,11 @@ function replay({ entries, violations }: RoomVector): Room {
   for (let i = 0; i <= entries.length; i++) {
     for (const { entry, rule } of violations.filter(({ after }) => after === i)) {
       const open = room;
-      assert.equal(refusedBy(() => (open ? open.take(utf8(entry)) : new Room(utf8(entry)))), rule, `after ${i}: ${entry}`);
+      assert.equal(
+        refusedBy(() => (open ? open.take(utf8(entry)) : new Room(utf8(entry)))),
+        rule,
+        `after ${i}: ${entry}`,
+      );
     }
     if (i === entries.length) break;
     if (room) room.take(utf8(entries[i]!));

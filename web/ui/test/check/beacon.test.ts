@@ -8,17 +8,36 @@ import { fromHex, toHex } from "../../src/check/hex.ts";
 import { Chain } from "../support/beacon.ts";
 import { drand } from "../support/vectors.ts";
 
-const chains = drand.chains.map(({ chain_hash: hash, public_key: key, seed: group, beacon_id: id, genesis, period_seconds: period, rounds }) => {
-  const beacon: Beacon = { id, key: fromHex(key), genesis: BigInt(genesis), period, group: fromHex(group), margin: 2000 };
-  return { hash, beacon, rounds: rounds.map(({ round, signature }) => ({ round: BigInt(round), signature: fromHex(signature) })) };
-});
+const chains = drand.chains.map(
+  ({ chain_hash: hash, public_key: key, seed: group, beacon_id: id, genesis, period_seconds: period, rounds }) => {
+    const beacon: Beacon = {
+      id,
+      key: fromHex(key),
+      genesis: BigInt(genesis),
+      period,
+      group: fromHex(group),
+      margin: 2000,
+    };
+    return {
+      hash,
+      beacon,
+      rounds: rounds.map(({ round, signature }) => ({ round: BigInt(round), signature: fromHex(signature) })),
+    };
+  },
+);
 const { beacon, rounds } = chains[0]!;
 
 test("public chains are known by their hashes", () => {
   for (const { hash, beacon } of chains) assert.equal(chainHash(beacon), hash);
   assert.equal(chains[0]!.hash, quicknet);
   assert.equal(chainHash({ ...beacon, id: "default" }), chainHash({ ...beacon, id: "" }));
-  const changes: Partial<Beacon>[] = [{ id: "quicknet2" }, { genesis: 1n }, { period: 4 }, { group: new Uint8Array(32) }, { key: chains[1]!.beacon.key }];
+  const changes: Partial<Beacon>[] = [
+    { id: "quicknet2" },
+    { genesis: 1n },
+    { period: 4 },
+    { group: new Uint8Array(32) },
+    { key: chains[1]!.beacon.key },
+  ];
   for (const change of changes) assert.notEqual(chainHash({ ...beacon, ...change }), quicknet);
   assert.equal(chainHash({ ...beacon, margin: 1 }), quicknet); // a room's own
 });
@@ -105,7 +124,10 @@ test("a round is the first that appears after the margin", () => {
   assert.equal(roundAfter(chain, 0), 1n);
   assert.equal(roundAfter(chain, 997_999), 1n);
   assert.equal(roundAfter(chain, 998_000), 2n);
-  assert.equal(roundAfter({ ...chain, genesis: 2n ** 42n, period: 2_678_400 }, 2 ** 53 - 2), roundAfter({ ...chain, genesis: 0n, period: 2_678_400 }, 2 ** 53 - 2 - 1000 * 2 ** 42));
+  assert.equal(
+    roundAfter({ ...chain, genesis: 2n ** 42n, period: 2_678_400 }, 2 ** 53 - 2),
+    roundAfter({ ...chain, genesis: 0n, period: 2_678_400 }, 2 ** 53 - 2 - 1000 * 2 ** 42),
+  );
   assert.equal(roundTime(chain, 2n ** 63n - 1n), 1000n * (1000n + 3n * (2n ** 63n - 2n)));
 });
 

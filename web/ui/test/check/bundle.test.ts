@@ -21,7 +21,11 @@ const me = visitorAt(operator, log, mine);
 /** The facts as the Go program names and writes them. */
 function plain({ keyFrom, problem: _, ...facts }: Facts): Record<string, string> {
   const named = { key_from: keyFrom, ...facts };
-  return Object.fromEntries(Object.entries(named).filter(([, value]) => value !== undefined).map(([name, value]) => [name, String(value)]));
+  return Object.fromEntries(
+    Object.entries(named)
+      .filter(([, value]) => value !== undefined)
+      .map(([name, value]) => [name, String(value)]),
+  );
 }
 
 test("every reason has the colour that the Go program gives it", () => {
@@ -32,7 +36,11 @@ test("the files of the vectors say here what they say in Go", () => {
   for (const { name, file, lines } of ticketFiles.files) {
     const { visitor, evidence } = parseBundle(utf8(file));
     const said = checkPlace(visitor, evidence).map(({ facts, ...line }: Line) => ({ ...line, facts: plain(facts) }));
-    assert.deepEqual(said, lines.map((line) => ({ facts: {}, ...line })), name);
+    assert.deepEqual(
+      said,
+      lines.map((line) => ({ facts: {}, ...line })),
+      name,
+    );
     assert.equal(formatBundle(visitor, evidence), file, name);
   }
   assert.ok(ticketFiles.files.length > 50);
@@ -58,7 +66,11 @@ test("what is gathered is the same after it was saved", async () => {
     { checkpoint: utf8("\ufeff\u2028\u{1f512}\x7f\b\f\0"), amends: [], malformed: 'a "tile" \\ <&>', gaveUp: true },
   ];
   for (const evidence of all) {
-    for (const visitor of [me, { ...me, shown: 12n }, { origin: me.origin, ticket: me.ticket, receipt: Uint8Array.of(0x80) }]) {
+    for (const visitor of [
+      me,
+      { ...me, shown: 12n },
+      { origin: me.origin, ticket: me.ticket, receipt: Uint8Array.of(0x80) },
+    ]) {
       const read = parseBundle(utf8(formatBundle(visitor, evidence)));
       assert.deepEqual(read, { visitor, evidence });
       assert.deepEqual(checkPlace(read.visitor, read.evidence), checkPlace(visitor, evidence));
@@ -73,7 +85,8 @@ test("a secret is never saved", async () => {
   const visitor: Visitor = { ...visitorAt(operator, log, index), ticket: { secret } };
   const file = formatBundle(visitor, await gather(files, visitor));
   assert.equal(parseBundle(utf8(file)).visitor.ticket, me.ticket);
-  for (const form of ["hex", "base64", "base64url"] as const) assert.ok(!file.includes(Buffer.from(secret).toString(form)));
+  for (const form of ["hex", "base64", "base64url"] as const)
+    assert.ok(!file.includes(Buffer.from(secret).toString(form)));
 });
 
 test("what no file can hold is an error", async () => {
@@ -95,7 +108,7 @@ test("a file with anything changed is refused, or says less", async () => {
   let n = 0;
   for (const changed of mangled(file)) {
     if (n++ % 97 !== 0) continue; // a part of them: each is a whole check
-    let bundle;
+    let bundle: ReturnType<typeof parseBundle>;
     try {
       bundle = parseBundle(changed);
     } catch (failure) {

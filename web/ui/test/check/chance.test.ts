@@ -32,7 +32,9 @@ test("every draw of the vectors follows from freeze and round", () => {
   const entries = vectors.entries.map((text) => parseEntry(utf8(text)));
   const room = entries[0] as EntryOf<"room">;
   for (const { window, alpha, beta, seed, order } of vectors.draws) {
-    const freeze = entries.find((entry) => entry.kind === "freeze" && entry.window === BigInt(window)) as EntryOf<"freeze">;
+    const freeze = entries.find(
+      (entry) => entry.kind === "freeze" && entry.window === BigInt(window),
+    ) as EntryOf<"freeze">;
     const draw = entries.find((entry) => entry.kind === "draw" && entry.window === BigInt(window)) as EntryOf<"draw">;
     const input = alphaOf(sha256(utf8(vectors.entries[0]!)), freeze);
     const output = verifyVrf(room.vrfKey, input, freeze.proof)!;
@@ -133,7 +135,11 @@ test("the log at every size", async () => {
     const lines = await check(new Log(log.entries.slice(0, size)).publish(operator), me);
     const isFrozen = size > at("freeze", 1n);
     const isDrawn = size > at("draw", 1n);
-    assert.deepEqual(reasons(lines).slice(0, 3), ["included", isFrozen ? "closed" : "pending", isDrawn ? "own-beacon" : isFrozen ? "pending" : "unchecked"]);
+    assert.deepEqual(reasons(lines).slice(0, 3), [
+      "included",
+      isFrozen ? "closed" : "pending",
+      isDrawn ? "own-beacon" : isFrozen ? "pending" : "unchecked",
+    ]);
     // What is waited for is known from the freeze on.
     assert.equal(lines[2]!.facts.appears, isFrozen ? BigInt(draw.time) : undefined);
   }
@@ -169,7 +175,8 @@ test("an operator who tampers with round and signatures", async () => {
     ["a forged cosignature", set("draw", { cosignatures: [one, flipped(two, 75)] }), "witness"],
     ["a seed without the round", set("draw", { seed: first.seed }), "seed"],
   ];
-  for (const [name, change, reason] of cases) assert.deepEqual(reasons(await check(tampered(change), me)), red(reason), name);
+  for (const [name, change, reason] of cases)
+    assert.deepEqual(reasons(await check(tampered(change), me)), red(reason), name);
   // Without any cosignature nothing is wrong here: that is for the colour to say.
   const lines = await check(tampered(set("draw", { cosignatures: [] })), me);
   assert.deepEqual(reasons(lines), good);
@@ -183,7 +190,9 @@ test("any byte of a draw changed makes the line red", async () => {
     const text = Buffer.from(evidence.draw!.entry).toString();
     const digit = text[i] === "0" ? "1" : "0";
     if (text[i] === " ") continue;
-    const changed = tampered((entries) => entries.splice(at("draw", 1n), 1, parseEntry(utf8(text.slice(0, i) + digit + text.slice(i + 1)))));
+    const changed = tampered((entries) =>
+      entries.splice(at("draw", 1n), 1, parseEntry(utf8(text.slice(0, i) + digit + text.slice(i + 1)))),
+    );
     assert.equal((await check(changed, me))[2]!.status, "red", `character ${i}`);
   }
 });

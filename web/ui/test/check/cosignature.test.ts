@@ -62,7 +62,14 @@ test("keys of logs and of witnesses are not mixed up", () => {
   assert.throws(() => parseKey(a.vkey), FormatError);
   for (const { log } of cosignatures.vectors) assert.throws(() => parseWitnessKey(log), FormatError);
   assert.equal(parseWitnessKey(b.vkey).name, "b.example.org/w");
-  for (const bad of ["", "a+b", a.vkey.slice(0, -1), a.vkey.toUpperCase(), a.vkey.replace("+", "++"), a.vkey.replace("a.", "b.")]) {
+  for (const bad of [
+    "",
+    "a+b",
+    a.vkey.slice(0, -1),
+    a.vkey.toUpperCase(),
+    a.vkey.replace("+", "++"),
+    a.vkey.replace("a.", "b."),
+  ]) {
     assert.throws(() => parseWitnessKey(bad), FormatError, bad);
   }
 });

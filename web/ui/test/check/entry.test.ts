@@ -37,14 +37,17 @@ test("a mangled entry is refused, or another one in its one form", () => {
 });
 
 test("fields are what they say", () => {
-  assert.deepEqual(parseEntry(utf8("arrive 5 9223372036854775807 4294967295 0badcafe-0123-8123-8123-456789abcdef a-9")), {
-    kind: "arrive",
-    time: 5,
-    window: (1n << 63n) - 1n,
-    seq: 2 ** 32 - 1,
-    ticket: "0badcafe-0123-8123-8123-456789abcdef",
-    lane: "a-9",
-  });
+  assert.deepEqual(
+    parseEntry(utf8("arrive 5 9223372036854775807 4294967295 0badcafe-0123-8123-8123-456789abcdef a-9")),
+    {
+      kind: "arrive",
+      time: 5,
+      window: (1n << 63n) - 1n,
+      seq: 2 ** 32 - 1,
+      ticket: "0badcafe-0123-8123-8123-456789abcdef",
+      lane: "a-9",
+    },
+  );
   assert.deepEqual(parseEntry(utf8("amend 5 windows 900 100 50 200 60")), {
     kind: "amend",
     time: 5,
@@ -103,7 +106,19 @@ test("every rule of a policy", () => {
     ["log", { logKey: "other+key" }],
     ["log", { logKey: `${room.origin}+${"a".repeat(1024)}` }],
     ["vrf", { vrfKey: Uint8Array.from([4, ...room.vrfKey.subarray(1)]) }],
-    ["beacon", { beacon: { id: "test", key: new Uint8Array(96), genesis: 0n, period: 3, group: new Uint8Array(32), margin: 2000 } }],
+    [
+      "beacon",
+      {
+        beacon: {
+          id: "test",
+          key: new Uint8Array(96),
+          genesis: 0n,
+          period: 3,
+          group: new Uint8Array(32),
+          margin: 2000,
+        },
+      },
+    ],
     ["lane", { lanes: [] }],
     ["lane", { lanes: ["vip"] }],
     ["lane", { lanes: ["general", "vip"] }],
@@ -154,7 +169,10 @@ test("every rule about beacon and witnesses", () => {
     ["witnesses", { witnesses: [], quorum: 1 }],
     ["witnesses", { witnesses: [...witnesses, "c.example.org"] }],
     ["witnesses", { witnesses: [...witnesses, "c.example.org+00000000"] }],
-    ["witnesses", { witnesses: [...witnesses, `c.example.org+00000000+${witnesses[0]!.split("+").slice(2).join("+")}`] }],
+    [
+      "witnesses",
+      { witnesses: [...witnesses, `c.example.org+00000000+${witnesses[0]!.split("+").slice(2).join("+")}`] },
+    ],
     ["witnesses", { witnesses: Array.from({ length: 17 }, (_, i) => another(i)) }],
   ];
   for (const [field, change] of bad) assert.equal(policyProblem({ ...room, ...change }), field, field);

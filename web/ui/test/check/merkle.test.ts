@@ -50,7 +50,11 @@ test("the path of a leaf gives the root of the tree that ends with it", () => {
   for (let size = 1; size <= 40; size++) {
     for (let index = 0; index < size; index++) {
       const path = roots(inclusionRanges(BigInt(index), BigInt(size)));
-      assert.deepEqual(rootEndingWith(BigInt(index), all[index]!, BigInt(size), path), root(index + 1), `${index} of ${size}`);
+      assert.deepEqual(
+        rootEndingWith(BigInt(index), all[index]!, BigInt(size), path),
+        root(index + 1),
+        `${index} of ${size}`,
+      );
     }
   }
   const path = roots(inclusionRanges(65_535n, 70_000n));

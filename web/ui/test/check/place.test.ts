@@ -34,7 +34,8 @@ const freezeAt = find("freeze", (e) => e.window === 1n);
 const drawAt = find("draw", (e) => e.window === 1n);
 const firstAt = find("assign", (e) => e.window === 1n);
 const placeAt = find("assign", (e) => e.ticket === me.ticket);
-const placeOf = (ticket: string): bigint => (parsed[find("assign", (e) => e.ticket === ticket)] as EntryOf<"assign">).position;
+const placeOf = (ticket: string): bigint =>
+  (parsed[find("assign", (e) => e.ticket === ticket)] as EntryOf<"assign">).position;
 
 test("every visitor of an honest room gets four good lines", async () => {
   for (const [index, entry] of parsed.entries()) {
@@ -42,7 +43,10 @@ test("every visitor of an honest room gets four good lines", async () => {
     const visitor = { ...visitorAt(operator, log, index), shown: placeOf(entry.ticket) };
     const lines = await check(files, visitor);
     assert.deepEqual(reasons(lines), honest, `entry ${index}`);
-    assert.deepEqual(lines.map(({ status }) => status), ["green", "green", "amber", "green"]);
+    assert.deepEqual(
+      lines.map(({ status }) => status),
+      ["green", "green", "amber", "green"],
+    );
     assert.equal(lines[3]!.facts.position, placeOf(entry.ticket));
     assert.equal(lines[0]!.facts.index, BigInt(index));
   }
@@ -64,7 +68,8 @@ test("every visitor of the room of the vectors gets four good lines", async () =
     assert.deepEqual(reasons(lines), honest, `place ${i + 1}`);
     assert.equal(lines[3]!.facts.position, BigInt(i + 1));
     // Who does not know of the amendment cannot tell when the window ended.
-    if (isLate) assert.deepEqual(reasons(await check(published, visitor)), ["included", "schedule", "no-beacon", "exact"]);
+    if (isLate)
+      assert.deepEqual(reasons(await check(published, visitor)), ["included", "schedule", "no-beacon", "exact"]);
   }
   const { ticket, secret } = fairness.tickets[1]!;
   const visitor = { ...visitorAt(owner, vectors, 1), ticket: { secret: fromHex(secret) }, shown: 3n };
@@ -93,7 +98,14 @@ test("entries of the vectors that break the rules of a draw make one line red", 
   const { entries, line, violations } = fairness.room;
   const owner = new Operator("queue.example.com/r/vectors", "", sha256(utf8("log key of the vectors")));
   // A visitor cannot see that a freeze counts one too few; but then the proof is of another freeze.
-  const lines = { freeze: ["group", "draw"], proof: ["draw"], draw: ["draw"], seed: ["draw"], assign: ["place"], lane: ["place"] };
+  const lines = {
+    freeze: ["group", "draw"],
+    proof: ["draw"],
+    draw: ["draw"],
+    seed: ["draw"],
+    assign: ["place"],
+    lane: ["place"],
+  };
   const tried = new Set<string>();
   for (const { after, entry, rule } of violations) {
     if (!/^(?:freeze|draw|assign) /.test(entry)) continue;
@@ -154,48 +166,150 @@ function refrozen(change: Partial<EntryOf<"freeze">>): (entries: Entry[]) => voi
 }
 
 const attacks: [name: string, change: (entries: Entry[]) => void, want: string[]][] = [
-  ["an earlier arrival of somebody else", set(2, "arrive", { ticket: me.ticket }), ["history", "root", "unchecked", "unchecked"]],
-  ["my arrival given to another", set(mine, "arrive", { ticket: place.ticket.replace(/^./, "0") }), ["history", "unchecked", "unchecked", "unchecked"]],
+  [
+    "an earlier arrival of somebody else",
+    set(2, "arrive", { ticket: me.ticket }),
+    ["history", "root", "unchecked", "unchecked"],
+  ],
+  [
+    "my arrival given to another",
+    set(mine, "arrive", { ticket: place.ticket.replace(/^./, "0") }),
+    ["history", "unchecked", "unchecked", "unchecked"],
+  ],
   ["my arrival left out", (e) => e.splice(mine, 1), ["history", "unchecked", "unchecked", "unchecked"]],
-  ["an arrival slipped in before mine", (e) => e.splice(mine, 0, e[mine - 1]!), ["history", "unchecked", "unchecked", "unchecked"]],
-  ["an arrival slipped in after mine", (e) => e.splice(mine + 1, 0, e[mine]!), ["included", "size", "unchecked", "unchecked"]],
+  [
+    "an arrival slipped in before mine",
+    (e) => e.splice(mine, 0, e[mine - 1]!),
+    ["history", "unchecked", "unchecked", "unchecked"],
+  ],
+  [
+    "an arrival slipped in after mine",
+    (e) => e.splice(mine + 1, 0, e[mine]!),
+    ["included", "size", "unchecked", "unchecked"],
+  ],
   ["an arrival after mine left out", (e) => e.splice(mine + 1, 1), ["included", "size", "unchecked", "unchecked"]],
-  ["an arrival after mine given to another", set(mine + 1, "arrive", { ticket: me.ticket }), ["included", "root", "unchecked", "unchecked"]],
-  ["another VRF key", set(0, "room", { vrfKey: flipped((parsed[0] as EntryOf<"room">).vrfKey) }), ["history", "root", "unchecked", "unchecked"]],
-  ["another log key", set(0, "room", { logKey: new Operator(operator.origin, "x").vkey }), ["room", "unchecked", "unchecked", "unchecked"]],
-  ["another origin", set(0, "room", { origin: "queue.example.com/r", logKey: "queue.example.com/r+a" }), ["room", "unchecked", "unchecked", "unchecked"]],
+  [
+    "an arrival after mine given to another",
+    set(mine + 1, "arrive", { ticket: me.ticket }),
+    ["included", "root", "unchecked", "unchecked"],
+  ],
+  [
+    "another VRF key",
+    set(0, "room", { vrfKey: flipped((parsed[0] as EntryOf<"room">).vrfKey) }),
+    ["history", "root", "unchecked", "unchecked"],
+  ],
+  [
+    "another log key",
+    set(0, "room", { logKey: new Operator(operator.origin, "x").vkey }),
+    ["room", "unchecked", "unchecked", "unchecked"],
+  ],
+  [
+    "another origin",
+    set(0, "room", { origin: "queue.example.com/r", logKey: "queue.example.com/r+a" }),
+    ["room", "unchecked", "unchecked", "unchecked"],
+  ],
   ["a policy against the rules", set(0, "room", { claim: 1 }), ["room", "unchecked", "unchecked", "unchecked"]],
-  ["a beacon whose key is no point", set(0, "room", { beacon: { id: "test", key: new Uint8Array(96), genesis: 0n, period: 3, group: new Uint8Array(32), margin: 2000 } }), ["room", "unchecked", "unchecked", "unchecked"]],
+  [
+    "a beacon whose key is no point",
+    set(0, "room", {
+      beacon: { id: "test", key: new Uint8Array(96), genesis: 0n, period: 3, group: new Uint8Array(32), margin: 2000 },
+    }),
+    ["room", "unchecked", "unchecked", "unchecked"],
+  ],
   ["no policy", (e) => e.splice(0, 1, { kind: "end", time: 5 }), ["room", "unchecked", "unchecked", "unchecked"]],
 
   ["no freeze", (e) => e.splice(freezeAt, 1), ["included", "window", "unchecked", "unchecked"]],
   ["no freeze from mine on", (e) => e.splice(freezeAt), ["included", "pending", "unchecked", "unchecked"]],
-  ["the freeze of a later window", set(freezeAt, "freeze", { window: 2n }), ["included", "window", "unchecked", "unchecked"]],
-  ["a freeze earlier than my arrival", set(freezeAt, "freeze", { time: opens }), ["included", "early", "unchecked", "unchecked"]],
-  ["a freeze before the window is over", refrozen({ time: opens + 69_500 }), ["included", "schedule", "no-beacon", "exact"]],
+  [
+    "the freeze of a later window",
+    set(freezeAt, "freeze", { window: 2n }),
+    ["included", "window", "unchecked", "unchecked"],
+  ],
+  [
+    "a freeze earlier than my arrival",
+    set(freezeAt, "freeze", { time: opens }),
+    ["included", "early", "unchecked", "unchecked"],
+  ],
+  [
+    "a freeze before the window is over",
+    refrozen({ time: opens + 69_500 }),
+    ["included", "schedule", "no-beacon", "exact"],
+  ],
   ["a freeze of another size", refrozen({ size: freeze.size - 1n }), ["included", "size", "unchecked", "unchecked"]],
   ["a freeze of fewer people than me", refrozen({ lots: 4 }), ["included", "lots", "unchecked", "unchecked"]],
-  ["a freeze of more people than entries", refrozen({ lots: freezeAt }), ["included", "lots", "unchecked", "unchecked"]],
+  [
+    "a freeze of more people than entries",
+    refrozen({ lots: freezeAt }),
+    ["included", "lots", "unchecked", "unchecked"],
+  ],
   ["a freeze of another history", refrozen({ root: otherFreeze.root }), ["included", "root", "unchecked", "unchecked"]],
-  ["a freeze of one more, drawn as before", set(freezeAt, "freeze", { lots: freeze.lots + 1 }), ["included", "closed", "proof", "unchecked"]],
-  ["a freeze of one more, with its proof", refrozen({ lots: freeze.lots + 1 }), ["included", "closed", "seed", "unchecked"]],
-  ["a freeze with a beacon round", set(freezeAt, "freeze", { round: 3n }), ["included", "closed", "round", "unchecked"]],
-  ["a proof with a flipped bit", set(freezeAt, "freeze", { proof: flipped(freeze.proof) }), ["included", "closed", "proof", "unchecked"]],
-  ["a proof of another window", set(freezeAt, "freeze", { proof: otherFreeze.proof }), ["included", "closed", "proof", "unchecked"]],
+  [
+    "a freeze of one more, drawn as before",
+    set(freezeAt, "freeze", { lots: freeze.lots + 1 }),
+    ["included", "closed", "proof", "unchecked"],
+  ],
+  [
+    "a freeze of one more, with its proof",
+    refrozen({ lots: freeze.lots + 1 }),
+    ["included", "closed", "seed", "unchecked"],
+  ],
+  [
+    "a freeze with a beacon round",
+    set(freezeAt, "freeze", { round: 3n }),
+    ["included", "closed", "round", "unchecked"],
+  ],
+  [
+    "a proof with a flipped bit",
+    set(freezeAt, "freeze", { proof: flipped(freeze.proof) }),
+    ["included", "closed", "proof", "unchecked"],
+  ],
+  [
+    "a proof of another window",
+    set(freezeAt, "freeze", { proof: otherFreeze.proof }),
+    ["included", "closed", "proof", "unchecked"],
+  ],
 
   ["no draw", (e) => e.splice(drawAt, 1), ["included", "closed", "draw", "unchecked"]],
   ["no draw and no places", (e) => e.splice(drawAt), ["included", "closed", "pending", "unchecked"]],
   ["the draw of a later window", set(drawAt, "draw", { window: 2n }), ["included", "closed", "window", "unchecked"]],
-  ["a draw earlier than the freeze", set(drawAt, "draw", { time: opens }), ["included", "closed", "early", "unchecked"]],
+  [
+    "a draw earlier than the freeze",
+    set(drawAt, "draw", { time: opens }),
+    ["included", "closed", "early", "unchecked"],
+  ],
   ["another seed", set(drawAt, "draw", { seed: flipped(draw.seed) }), ["included", "closed", "seed", "unchecked"]],
-  ["a beacon signature", set(drawAt, "draw", { signature: Uint8Array.of(1) }), ["included", "closed", "beacon", "unchecked"]],
+  [
+    "a beacon signature",
+    set(drawAt, "draw", { signature: Uint8Array.of(1) }),
+    ["included", "closed", "beacon", "unchecked"],
+  ],
 
-  ["my place given to another", set(placeAt, "assign", { ticket: place.ticket.replace(/^./, "0") }), ["included", "closed", "no-beacon", "ticket"]],
+  [
+    "my place given to another",
+    set(placeAt, "assign", { ticket: place.ticket.replace(/^./, "0") }),
+    ["included", "closed", "no-beacon", "ticket"],
+  ],
   ["my place left out", (e) => e.splice(placeAt, 1), ["included", "closed", "no-beacon", "position"]],
-  ["my place of another lane", set(placeAt, "assign", { lane: "vip" }), ["included", "closed", "no-beacon", "position"]],
-  ["my place of another window", set(placeAt, "assign", { window: 0n }), ["included", "closed", "no-beacon", "position"]],
-  ["the first place of a later window", set(firstAt, "assign", { window: 2n }), ["included", "closed", "no-beacon", "places"]],
-  ["the first place of another lane", set(firstAt, "assign", { lane: "vip" }), ["included", "closed", "no-beacon", "places"]],
+  [
+    "my place of another lane",
+    set(placeAt, "assign", { lane: "vip" }),
+    ["included", "closed", "no-beacon", "position"],
+  ],
+  [
+    "my place of another window",
+    set(placeAt, "assign", { window: 0n }),
+    ["included", "closed", "no-beacon", "position"],
+  ],
+  [
+    "the first place of a later window",
+    set(firstAt, "assign", { window: 2n }),
+    ["included", "closed", "no-beacon", "places"],
+  ],
+  [
+    "the first place of another lane",
+    set(firstAt, "assign", { lane: "vip" }),
+    ["included", "closed", "no-beacon", "places"],
+  ],
   ["no place of mine", (e) => e.splice(firstAt), ["included", "closed", "no-beacon", "pending"]],
 ];
 
@@ -226,7 +340,14 @@ test("two places swapped", async () => {
   assert.deepEqual(reasons(await check(swap, { ...me, shown: swapped })), honest.with(3, "shown"));
   // Evidence made up around that place does not help either.
   const evidence = await gather(swap, me);
-  const { place } = await gather(swap, visitorAt(operator, log, find("arrive", (e) => e.ticket === theirs)));
+  const { place } = await gather(
+    swap,
+    visitorAt(
+      operator,
+      log,
+      find("arrive", (e) => e.ticket === theirs),
+    ),
+  );
   assert.deepEqual(reasons(checkPlace(me, { ...evidence, place: place! })), honest.with(3, "position"));
 });
 
@@ -246,7 +367,11 @@ test("a window that begins at another place", async () => {
     assert.deepEqual(reasons(await check(files, me, { earlier: wrong })), honest.with(3, "first"), `${wrong}`);
   }
   // Even where the sum is right.
-  const late = visitorAt(operator, log, find("arrive", (e) => e.window === 1n && e.seq === 6));
+  const late = visitorAt(
+    operator,
+    log,
+    find("arrive", (e) => e.window === 1n && e.seq === 6),
+  );
   const twice = [...earlier, ...earlier];
   assert.deepEqual(reasons(await check(shifted(7n), late)), honest);
   assert.deepEqual(reasons(await check(shifted(7n), late, { earlier: twice })), honest.with(3, "first"));
@@ -288,8 +413,18 @@ test("keys, receipts and tickets that are not mine", async () => {
     ["another's receipt", files, { ...me, receipt: other.receipt }, ["ticket", ...rest]],
     ["another's ticket", files, { ...me, ticket: other.ticket }, ["ticket", ...rest]],
     ["another's secret", files, { ...me, ticket: { secret: Room.secret(0) } }, ["ticket", ...rest]],
-    ["a receipt signed by another key", files, { ...me, receipt: log.receipt(rival, mine) }, ["receipt", "closed", "no-beacon", "exact"]],
-    ["a receipt with a wrong path", files, { ...me, receipt: utf8(text.replace(/(index \d+\n)./, "$1/")) }, ["receipt-arrival", "closed", "no-beacon", "exact"]],
+    [
+      "a receipt signed by another key",
+      files,
+      { ...me, receipt: log.receipt(rival, mine) },
+      ["receipt", "closed", "no-beacon", "exact"],
+    ],
+    [
+      "a receipt with a wrong path",
+      files,
+      { ...me, receipt: utf8(text.replace(/(index \d+\n)./, "$1/")) },
+      ["receipt-arrival", "closed", "no-beacon", "exact"],
+    ],
     ["a malformed receipt", files, { ...me, receipt: utf8(`${text} `) }, ["receipt", "closed", "no-beacon", "exact"]],
     ["no receipt", files, { ...me, receipt: new Uint8Array(0) }, ["receipt", ...rest]],
   ];
@@ -346,7 +481,12 @@ test("a server that changes any byte it sends makes a line red, or nothing happe
 
 test("files of the wrong length make a line red", async () => {
   for (const [path, content] of files.map) {
-    for (const bad of [content.subarray(1), content.subarray(0, -1), new Uint8Array(0), Uint8Array.from([...content, 0])]) {
+    for (const bad of [
+      content.subarray(1),
+      content.subarray(0, -1),
+      new Uint8Array(0),
+      Uint8Array.from([...content, 0]),
+    ]) {
       const lines = await check(files.with(path, bad), me);
       if (files.asked.includes(path)) assert.equal(reds(lines).length, 1, `${path}: ${reasons(lines)}`);
     }

@@ -48,7 +48,11 @@ function tilesOf(size: number): string[] {
 test("tiles of the vectors", () => {
   for (const { old, size, paths } of audit.tiles) {
     const kept = new Set(tilesOf(old));
-    assert.deepEqual(tilesOf(size).filter((path) => !kept.has(path)), paths, `${old} to ${size}`);
+    assert.deepEqual(
+      tilesOf(size).filter((path) => !kept.has(path)),
+      paths,
+      `${old} to ${size}`,
+    );
   }
   assert.ok(audit.tiles.length > 0);
 });
@@ -87,13 +91,26 @@ test("proofs from tiles are those of the definition", async () => {
     const near = [0, 1, 2, 255, 256, 257, size >> 1, size - 2, size - 1].filter((i) => i >= 0 && i < size);
     for (const i of near.map(BigInt)) {
       const reader = new LogReader(files, n);
-      assert.deepEqual(await reader.inclusion(i), inclusionRanges(i, n).map(([a, b]) => root(a, b)), `${i} of ${n}`);
-      assert.deepEqual(await reader.consistency(i), consistencyRanges(i, n).map(([a, b]) => root(a, b)));
+      assert.deepEqual(
+        await reader.inclusion(i),
+        inclusionRanges(i, n).map(([a, b]) => root(a, b)),
+        `${i} of ${n}`,
+      );
+      assert.deepEqual(
+        await reader.consistency(i),
+        consistencyRanges(i, n).map(([a, b]) => root(a, b)),
+      );
       assert.deepEqual(await reader.entry(i), log.entries[Number(i)]);
       // Now with the bundle at hand.
-      assert.deepEqual(await reader.inclusion(i), inclusionRanges(i, n).map(([a, b]) => root(a, b)));
+      assert.deepEqual(
+        await reader.inclusion(i),
+        inclusionRanges(i, n).map(([a, b]) => root(a, b)),
+      );
       const run = [i, i + 300n < n ? i + 300n : n] as const;
-      assert.deepEqual(await reader.run(run), runRanges(run, n).map(([a, b]) => root(a, b)));
+      assert.deepEqual(
+        await reader.run(run),
+        runRanges(run, n).map(([a, b]) => root(a, b)),
+      );
     }
   }
 });
@@ -104,7 +121,10 @@ test("a reader asks once for a file, and only for files of its size", async () =
   await Promise.all([reader.entry(70n), reader.inclusion(70n), reader.consistency(65_790n), reader.inclusion(65_799n)]);
   assert.equal(new Set(files.asked).size, files.asked.length);
   const known = new Set(tilesOf(65_800));
-  assert.deepEqual(files.asked.filter((path) => !known.has(path)), []);
+  assert.deepEqual(
+    files.asked.filter((path) => !known.has(path)),
+    [],
+  );
 });
 
 test("a full tile stands in for a partial one that is gone", async () => {
@@ -124,7 +144,12 @@ test("malformed files are refused, missing ones told", async () => {
     await assert.rejects(new LogReader(files.with("tile/0/000", bad), 300n).inclusion(1n), FormatError);
   }
   const entries = files.map.get("tile/entries/001.p/44")!;
-  for (const bad of [entries.subarray(1), entries.subarray(0, -1), new Uint8Array(0), Uint8Array.from([...entries, 0])]) {
+  for (const bad of [
+    entries.subarray(1),
+    entries.subarray(0, -1),
+    new Uint8Array(0),
+    Uint8Array.from([...entries, 0]),
+  ]) {
     const reader = new LogReader(files.with("tile/entries/001.p/44", bad), 300n);
     await assert.rejects(reader.entry(299n), FormatError);
   }

@@ -7,8 +7,8 @@ import { fromHex, toHex } from "../../src/check/hex.ts";
 import { encodeToCurve } from "../../src/check/p256.ts";
 import { proofSize, verifyVrf, vrfProofToHash } from "../../src/check/vrf.ts";
 import { Random } from "../support/random.ts";
-import { order, prove, publicKey, scalar } from "../support/vrf.ts";
 import { fairness, vrf } from "../support/vectors.ts";
+import { order, prove, publicKey, scalar } from "../support/vrf.ts";
 
 const sswu = vrf.vectors.filter(({ suite }) => suite === "ECVRF-P256-SHA256-SSWU");
 const tai = vrf.vectors.filter(({ suite }) => suite === "ECVRF-P256-SHA256-TAI");
@@ -50,7 +50,9 @@ test("random keys, inputs and nonces: one output for each input", () => {
   for (let i = 0; i < 10; i++) {
     const secret = (BigInt(`0x${toHex(random.bytes(32))}`) % (order - 1n)) + 1n;
     const alpha = random.bytes(i * i * 7);
-    const outputs = [1n, 2n, order - 1n, 12345n].map((k) => verifyVrf(publicKey(secret), alpha, prove(secret, alpha, k)));
+    const outputs = [1n, 2n, order - 1n, 12345n].map((k) =>
+      verifyVrf(publicKey(secret), alpha, prove(secret, alpha, k)),
+    );
     assert.ok(outputs[0]);
     for (const output of outputs) assert.deepEqual(output, outputs[0]);
   }

@@ -15,7 +15,11 @@ test("a place in own CSS, by line and column in characters", () => {
 
 test("what is wrong with a field, and not with another", () => {
   const said = {
-    problems: [{ field: "brand.color", detail: "one" }, { field: "brand.colors", detail: "two" }, { field: "brand.color", detail: "three" }],
+    problems: [
+      { field: "brand.color", detail: "one" },
+      { field: "brand.colors", detail: "two" },
+      { field: "brand.color", detail: "three" },
+    ],
     css: [],
     contrast: [],
   };

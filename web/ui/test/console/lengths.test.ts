@@ -41,7 +41,8 @@ test("numbers with commas", () => {
 });
 
 test("the calculator says what the server says", () => {
-  const say = (capacity: string, stay: string, people = "", noShow = "") => flowOf({ capacity, stay, people, noShow })?.words;
+  const say = (capacity: string, stay: string, people = "", noShow = "") =>
+    flowOf({ capacity, stay, people, noShow })?.words;
   assert.equal(
     say("500", "4 min", "20,000", "10"),
     "Let in 125 per minute, with at most 500 at once. Everyone is through after about 2 h 40 min, and about 22,223 have to be called for that.",
@@ -52,7 +53,12 @@ test("the calculator says what the server says", () => {
     "Let in 1 per minute, with at most 1 at once. Everyone is through after about 10 min, and about 10 have to be called for that.",
   );
   assert.equal(say("4000000000", "1 ms"), "Let in 10,000,000 per minute, with at most 4,000,000,000 at once.");
-  for (const [capacity, stay] of [["0", "4 min"], ["500", "long"], ["500", "0 s"], ["", ""]] as const) {
+  for (const [capacity, stay] of [
+    ["0", "4 min"],
+    ["500", "long"],
+    ["500", "0 s"],
+    ["", ""],
+  ] as const) {
     assert.equal(say(capacity, stay), undefined);
   }
 });

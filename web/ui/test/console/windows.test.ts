@@ -6,6 +6,7 @@ import { isPlan, type Plan } from "../../src/console/outline.ts";
 import {
   blocks,
   bounds,
+  type Handle,
   markStep,
   move,
   positionOf,
@@ -14,7 +15,6 @@ import {
   typed,
   wholeView,
   zoom,
-  type Handle,
 } from "../../src/console/windows.ts";
 import { Random } from "../support/random.ts";
 import { fairness } from "../support/vectors.ts";
@@ -130,9 +130,21 @@ test("nothing is moved before what is fixed", () => {
 test("whoever types the opening or the start on another day moves the whole room", () => {
   const day = 24 * hour;
   const plan = move(usual, "opens", minute);
-  for (const [handle, from] of [["opens", plan.rules[0]!.from], ["starts", plan.starts]] as const) {
+  for (const [handle, from] of [
+    ["opens", plan.rules[0]!.from],
+    ["starts", plan.starts],
+  ] as const) {
     const by = handle === "opens" ? 3 * day : -30 * minute;
-    const later = typed({ ...plan, closes: day, rules: plan.rules.map(({ from, length }) => ({ from: from + hour, length })), starts: plan.starts + hour }, handle, from + hour + by);
+    const later = typed(
+      {
+        ...plan,
+        closes: day,
+        rules: plan.rules.map(({ from, length }) => ({ from: from + hour, length })),
+        starts: plan.starts + hour,
+      },
+      handle,
+      from + hour + by,
+    );
     assert.deepEqual(later, {
       starts: plan.starts + hour + by,
       closes: day + by,

@@ -20,12 +20,20 @@ test("the expectation of the server", () => {
 test("a full site slows the line down", () => {
   // The same cases are in the server's test.
   for (const [ahead, free, firstFree, freed, minutes] of [
-    [999, Infinity, 0, Infinity, 12.5], [999, 1000, 20, 1, 12.5], [999, 100, 0, 10, 1 + 89.9 * 1.25], [999, 100, 7, 10, 7 + 89.9 * 1.25],
-    [999, 0, 3, 10, 3 + 99.9 * 1.25], [999, 0, 0, 1000, 12.5], [0, 0, 20, 2.5, 20],
+    [999, Infinity, 0, Infinity, 12.5],
+    [999, 1000, 20, 1, 12.5],
+    [999, 100, 0, 10, 1 + 89.9 * 1.25],
+    [999, 100, 7, 10, 7 + 89.9 * 1.25],
+    [999, 0, 3, 10, 3 + 99.9 * 1.25],
+    [999, 0, 0, 1000, 12.5],
+    [0, 0, 20, 2.5, 20],
   ] as const) {
     const got = expect(drawnOf(1001 + ahead), roomOf({ free, firstFree: at(firstFree), freed }), noon);
     assert.equal(got?.earliest, at(ahead / 100));
-    assert.ok(Math.abs((got?.latest ?? 0) - at(minutes)) < 1, `${ahead} ahead, ${free} free, ${freed} a minute: ${got?.latest}`);
+    assert.ok(
+      Math.abs((got?.latest ?? 0) - at(minutes)) < 1,
+      `${ahead} ahead, ${free} free, ${freed} a minute: ${got?.latest}`,
+    );
   }
 });
 
@@ -44,7 +52,10 @@ test("ranges are widened to steps that grow with the distance", () => {
     ["12:44:10", "13:33:10", "12:40:00", "13:35:00"],
     ["16:44:10", "18:33:10", "16:30:00", "18:45:00"],
   ] as const) {
-    assert.deepEqual(round({ earliest: clock(earliest), latest: clock(latest) }, now), { earliest: clock(from), latest: clock(to) });
+    assert.deepEqual(round({ earliest: clock(earliest), latest: clock(latest) }, now), {
+      earliest: clock(from),
+      latest: clock(to),
+    });
   }
 });
 
@@ -106,7 +117,13 @@ test("a cause is stated for five minutes", () => {
 });
 
 test("the range never lies in the past", () => {
-  assert.deepEqual(say([[0, range(1, 10), basis()], [5.5, range(5.6, 8), basis()]])[1], [5, 8, undefined]);
+  assert.deepEqual(
+    say([
+      [0, range(1, 10), basis()],
+      [5.5, range(5.6, 8), basis()],
+    ])[1],
+    [5, 8, undefined],
+  );
 });
 
 test("nothing is expected while a draw is late", () => {
@@ -127,12 +144,22 @@ test("a group grows until it closes, and no longer", () => {
 
 test("a cause that was stated before the draw ends with it", () => {
   const waiting = basis({ state: "waiting" });
-  const said = say([[0, range(20, 30), waiting], [1, range(20, 40), { ...waiting, perMinute: 50 }], [2, range(33, 39), basis({ perMinute: 50 })]]);
-  assert.deepEqual(said.map(([, , cause]) => cause), [undefined, "slower", undefined]);
+  const said = say([
+    [0, range(20, 30), waiting],
+    [1, range(20, 40), { ...waiting, perMinute: 50 }],
+    [2, range(33, 39), basis({ perMinute: 50 })],
+  ]);
+  assert.deepEqual(
+    said.map(([, , cause]) => cause),
+    [undefined, "slower", undefined],
+  );
 });
 
 test("a draw settles what was open", () => {
-  const said = say([[0, range(20, 40), basis({ state: "waiting" })], [1, range(33, 39), basis()]]);
+  const said = say([
+    [0, range(20, 40), basis({ state: "waiting" })],
+    [1, range(33, 39), basis()],
+  ]);
   assert.deepEqual(said[1], [33, 39, undefined]);
 });
 
@@ -153,7 +180,11 @@ test("whatever happens, each end moves back only with a cause", () => {
     for (let now = 0; now < 60; now += random()) {
       const paused = random() < 0.1;
       const from = now + random() * 50;
-      expectation.update(paused ? undefined : range(from, from + random() * 30), basis({ paused, perMinute: Math.ceil(random() * 3) }), at(now));
+      expectation.update(
+        paused ? undefined : range(from, from + random() * 30),
+        basis({ paused, perMinute: Math.ceil(random() * 3) }),
+        at(now),
+      );
       const is = expectation.said?.range;
       if (was && is && is.latest > was.latest) assert.ok(expectation.cause(at(now)), `later at ${now} without a cause`);
       if (was && is && is.earliest > was.earliest && is.earliest > Math.floor(at(now) / minute) * minute) {

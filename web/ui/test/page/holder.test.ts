@@ -41,7 +41,8 @@ class World {
         }
       },
     };
-    for (const [name, value] of Object.entries(globals)) Object.defineProperty(globalThis, name, { value, configurable: true });
+    for (const [name, value] of Object.entries(globals))
+      Object.defineProperty(globalThis, name, { value, configurable: true });
   }
 
   /** A browser that has a place keeps it. */
@@ -66,10 +67,16 @@ class World {
     this.sent.push([url, sent]);
     if (url.endsWith("/take")) return this.#take();
     const kept = this.cookie !== undefined;
-    const secret = this.cookie ?? String(sent["secret"]);
+    const secret = this.cookie ?? String(sent.secret);
     if (!this.blocksCookies) this.cookie = secret;
     if (this.lost-- > 0) throw new TypeError("lost");
-    return Response.json({ ticket: `ticket of ${secret}`, receipt: "receipt", kept, location: "https://shop.example.com/?proofline_pass=x", link: "link" });
+    return Response.json({
+      ticket: `ticket of ${secret}`,
+      receipt: "receipt",
+      kept,
+      location: "https://shop.example.com/?proofline_pass=x",
+      link: "link",
+    });
   }
 }
 
@@ -84,9 +91,9 @@ const holder = () => new Holder("/r/concert", "en", new Memory("/r/concert"), ()
 test("a join makes a secret, and keeps it nowhere once there is a cookie", async () => {
   const one = holder();
   const { main, kept } = await one.join();
-  const secret = String(world.sent[0]![1]["secret"]);
+  const secret = String(world.sent[0]![1].secret);
   assert.match(secret, secretForm);
-  assert.equal(main.dataset["ticket"], `ticket of ${secret}`);
+  assert.equal(main.dataset.ticket, `ticket of ${secret}`);
   assert.equal(kept, false);
   assert.equal(one.isBlocked, false);
   assert.deepEqual(world.replaced, []);
@@ -98,7 +105,7 @@ test("a join makes a secret, and keeps it nowhere once there is a cookie", async
 
 test("two tabs get one ticket", async () => {
   const [one, two] = await Promise.all([holder().join(), holder().join()]);
-  assert.equal(one.main.dataset["ticket"], two.main.dataset["ticket"]);
+  assert.equal(one.main.dataset.ticket, two.main.dataset.ticket);
   assert.equal(two.kept, true);
 });
 
@@ -107,25 +114,28 @@ test("a join whose answer is lost is tried again with the same secret", async ()
   world.lost = 1;
   await holder().join();
   assert.equal(world.sent.length, 2);
-  assert.equal(world.sent[0]![1]["secret"], world.sent[1]![1]["secret"]);
+  assert.equal(world.sent[0]![1].secret, world.sent[1]![1].secret);
 });
 
 test("where cookies are blocked the secret is in the address, and shown when it is needed", async () => {
   world.blocksCookies = true;
   const one = holder();
   await one.join();
-  const secret = String(world.sent[0]![1]["secret"]);
+  const secret = String(world.sent[0]![1].secret);
   assert.equal(one.isBlocked, true);
   assert.deepEqual(world.replaced, [`#k=${secret}`]);
   assert.equal(await one.claim(), "https://shop.example.com/?proofline_pass=x");
   await one.leave();
-  assert.deepEqual(world.sent.slice(1), [["/r/concert/claim", { secret }], ["/r/concert/leave", { secret }]]);
+  assert.deepEqual(world.sent.slice(1), [
+    ["/r/concert/claim", { secret }],
+    ["/r/concert/leave", { secret }],
+  ]);
 });
 
 test("where cookies are blocked a reload goes on, and a link that others spread does not", async () => {
   world.blocksCookies = true;
   await holder().join();
-  const secret = String(world.sent[0]![1]["secret"]);
+  const secret = String(world.sent[0]![1].secret);
   assert.equal(holder().own, secret, "the tab's own");
   Object.assign(globalThis.history, { state: null }); // as in a tab that opens a link
   assert.equal(holder().own, undefined);
@@ -135,7 +145,10 @@ test("a link's place is taken over, and leaves the address", async () => {
   globalThis.location.hash = `#t=${"A".repeat(22)}`;
   const one = holder();
   const { main, kept } = await one.take("A".repeat(22));
-  assert.deepEqual([main.dataset["ticket"], kept, one.isBlocked, world.replaced], [`ticket of ${taken}`, false, false, ["/r/concert"]]);
+  assert.deepEqual(
+    [main.dataset.ticket, kept, one.isBlocked, world.replaced],
+    [`ticket of ${taken}`, false, false, ["/r/concert"]],
+  );
   assert.equal((await holder().take("A".repeat(22))).kept, true, "there is a place now");
 });
 
@@ -156,11 +169,11 @@ test("a link that is not used leaves the address, and a page without cookies kee
   const one = holder();
   await one.join();
   one.forgetLink();
-  const own = `#k=${String(world.sent[0]![1]["secret"])}`;
+  const own = `#k=${String(world.sent[0]![1].secret)}`;
   assert.deepEqual(world.replaced.slice(1), [own, own]);
 });
 
 test("a new place is asked for by name", async () => {
   await holder().join(undefined, true);
-  assert.equal(world.sent[0]![1]["again"], true);
+  assert.equal(world.sent[0]![1].again, true);
 });

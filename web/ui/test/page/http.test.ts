@@ -37,8 +37,14 @@ test("secrets are in bodies, never in addresses", async () => {
 
 test("a refusal says whether to try again, and when", async () => {
   for (const [status, after, isTemporary, retryAfter] of [
-    [503, "2", true, 2000], [500, undefined, true, 0], [429, "1", true, 1000], [409, "1", true, 1000], [409, undefined, false, 0],
-    [404, undefined, false, 0], [410, "nonsense", false, 0], [403, "-1", false, 0],
+    [503, "2", true, 2000],
+    [500, undefined, true, 0],
+    [429, "1", true, 1000],
+    [409, "1", true, 1000],
+    [409, undefined, false, 0],
+    [404, undefined, false, 0],
+    [410, "nonsense", false, 0],
+    [403, "-1", false, 0],
   ] as const) {
     answering(() => new Response(null, { status, headers: after === undefined ? {} : { "Retry-After": after } }));
     await assert.rejects(getPublic("/"), (failure) => {
@@ -55,7 +61,8 @@ test("an answer that does not come, or does not end, is given up", async () => {
   const endless = (signal: AbortSignal) =>
     new ReadableStream({ start: (to) => signal.addEventListener("abort", () => to.error(signal.reason)) });
   for (const answer of [
-    (init: RequestInit) => new Promise<Response>((_, reject) => init.signal!.addEventListener("abort", () => reject(init.signal!.reason))),
+    (init: RequestInit) =>
+      new Promise<Response>((_, reject) => init.signal!.addEventListener("abort", () => reject(init.signal!.reason))),
     (init: RequestInit) => new Response(endless(init.signal!)),
   ]) {
     answering(answer);

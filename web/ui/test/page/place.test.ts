@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ahead, hasMoved, isLater, isFinal, isNear, nextPoll, readPlace } from "../../src/page/place.ts";
+import { ahead, hasMoved, isFinal, isLater, isNear, nextPoll, readPlace } from "../../src/page/place.ts";
 import { newer, type Room } from "../../src/page/room.ts";
 import { drawnOf, minute, noon, placeOf, roomOf } from "./rooms.ts";
 
@@ -18,16 +18,40 @@ test("the server is asked when, and only when, a place has moved", () => {
     ["called", drawnOf(3000, { state: "called", left: minute }), roomOf(), noon + minute - 1, false],
     ["called, too late", drawnOf(3000, { state: "called", left: minute }), roomOf(), noon + minute, true],
     ["called, a pause begins", drawnOf(3000, { state: "called", left: minute }), roomOf({ paused: true }), noon, true],
-    ["called, a pause goes on", drawnOf(3000, { state: "called", left: minute, paused: true }), roomOf({ paused: true }), noon + 9 * minute, false],
+    [
+      "called, a pause goes on",
+      drawnOf(3000, { state: "called", left: minute, paused: true }),
+      roomOf({ paused: true }),
+      noon + 9 * minute,
+      false,
+    ],
     ["called, a pause ends", drawnOf(3000, { state: "called", left: minute, paused: true }), roomOf(), noon, true],
-    ["called, claims frozen", drawnOf(3000, { state: "called", left: minute, paused: true }), roomOf({ paused: true, claimsFrozen: true }), noon, true],
-    ["called, claims still frozen", drawnOf(3000, { state: "called", left: minute, paused: true, claimsFrozen: true }), roomOf({ paused: true, claimsFrozen: true }), noon, false],
+    [
+      "called, claims frozen",
+      drawnOf(3000, { state: "called", left: minute, paused: true }),
+      roomOf({ paused: true, claimsFrozen: true }),
+      noon,
+      true,
+    ],
+    [
+      "called, claims still frozen",
+      drawnOf(3000, { state: "called", left: minute, paused: true, claimsFrozen: true }),
+      roomOf({ paused: true, claimsFrozen: true }),
+      noon,
+      false,
+    ],
     ["upcoming", placeOf({ state: "upcoming" }), roomOf({ phase: "upcoming" }), noon, false],
     ["opens at another time", placeOf({ state: "upcoming" }), roomOf({ opens: noon }), noon, true],
     ["joinable", placeOf({ state: "joinable" }), roomOf(), noon, false],
     ["joinable, by an old document", placeOf({ state: "joinable" }), roomOf({ phase: "upcoming" }), noon, false],
     ["joinable, closed", placeOf({ state: "joinable" }), roomOf({ phase: "closed", closes: noon }), noon, true],
-    ["joinable, closed in a pause", placeOf({ state: "joinable" }), roomOf({ phase: "paused", closes: noon }), noon, true],
+    [
+      "joinable, closed in a pause",
+      placeOf({ state: "joinable" }),
+      roomOf({ phase: "paused", closes: noon }),
+      noon,
+      true,
+    ],
     ["joinable, closes later", placeOf({ state: "joinable" }), roomOf({ closes: noon + 1 }), noon, false],
     ["closed", placeOf({ state: "closed" }), roomOf({ phase: "closed", closes: noon }), noon, false],
     ["closed, in a pause", placeOf({ state: "closed" }), roomOf({ phase: "paused", closes: noon }), noon, false],
@@ -83,7 +107,16 @@ test("whoever is called is looked after until the end of the time", () => {
 });
 
 test("what the server wrote", () => {
-  const place = readPlace({ state: "drawn", room: "/r/concert", ticket: "id", position: "4211", now: "5", base: "7", cookie: "", left: "9" });
+  const place = readPlace({
+    state: "drawn",
+    room: "/r/concert",
+    ticket: "id",
+    position: "4211",
+    now: "5",
+    base: "7",
+    cookie: "",
+    left: "9",
+  });
   assert.equal(place.position, 4211);
   assert.equal(place.cookie, true);
   assert.equal(place.paused, false);
@@ -115,7 +148,9 @@ test("people ahead never become more, whatever caches answer", () => {
 
 test("a page on which nothing more can happen is final", () => {
   assert.deepEqual(
-    ["joinable", "closed", "waiting", "drawn", "called", "admitted", "missed", "left", "revoked", "ended"].map((state) => isFinal(placeOf({ state }))),
+    ["joinable", "closed", "waiting", "drawn", "called", "admitted", "missed", "left", "revoked", "ended"].map(
+      (state) => isFinal(placeOf({ state })),
+    ),
     [false, false, false, false, false, true, false, false, true, true],
   );
   const gone = ["joinable", "full", "closed", "ended"].map((without) => isFinal(placeOf({ state: "missed", without })));
@@ -123,9 +158,16 @@ test("a page on which nothing more can happen is final", () => {
 });
 
 test("who waits for nothing asks as rarely as the server says", () => {
-  const after = (state: string, without = "") => nextPoll(placeOf({ state, without }), roomOf({ rest: 900_000 }), noon).after;
-  assert.deepEqual(["joinable", "full", "closed"].map((state) => after(state)), [30_000, 30_000, 900_000]);
-  assert.deepEqual(["joinable", "full", "closed"].map((without) => after("missed", without)), [900_000, 30_000, 900_000]);
+  const after = (state: string, without = "") =>
+    nextPoll(placeOf({ state, without }), roomOf({ rest: 900_000 }), noon).after;
+  assert.deepEqual(
+    ["joinable", "full", "closed"].map((state) => after(state)),
+    [30_000, 30_000, 900_000],
+  );
+  assert.deepEqual(
+    ["joinable", "full", "closed"].map((without) => after("missed", without)),
+    [900_000, 30_000, 900_000],
+  );
   assert.equal(after("left", "joinable"), 900_000);
 });
 
@@ -143,9 +185,18 @@ test("words for an open gate are fetched where there are none", () => {
     const closes = state === "closed" ? noon : Infinity;
     return hasMoved(placeOf({ state, gate, left: minute, without: "joinable" }), roomOf({ open: true, closes }), noon);
   };
-  assert.deepEqual(["joinable", "waiting", "drawn", "closed", "missed", "left"].map((state) => moves(state, false)), Array(6).fill(true));
-  assert.deepEqual(["joinable", "waiting", "drawn", "closed", "missed", "left"].map((state) => moves(state, true)), Array(6).fill(false));
-  assert.deepEqual(["called", "admitted", "ended"].map((state) => moves(state, false)), [false, false, false]);
+  assert.deepEqual(
+    ["joinable", "waiting", "drawn", "closed", "missed", "left"].map((state) => moves(state, false)),
+    Array(6).fill(true),
+  );
+  assert.deepEqual(
+    ["joinable", "waiting", "drawn", "closed", "missed", "left"].map((state) => moves(state, true)),
+    Array(6).fill(false),
+  );
+  assert.deepEqual(
+    ["called", "admitted", "ended"].map((state) => moves(state, false)),
+    [false, false, false],
+  );
 });
 
 test("a full line is looked at again", () => {

@@ -25,7 +25,11 @@ test("it asks at the interval of the latest answer", async () => {
 });
 
 test("intervals vary by the jitter, and no further", async () => {
-  for (const [chance, first] of [[0, 1400], [0.5, 2000], [1, 2600]] as const) {
+  for (const [chance, first] of [
+    [0, 1400],
+    [0.5, 2000],
+    [1, 2600],
+  ] as const) {
     const { timers, asked, poller } = polling(() => every(60_000));
     timers.chance = chance;
     poller.start(every(2000));

@@ -5,7 +5,8 @@ import { test } from "node:test";
 import { type Line, verdicts } from "../../src/check/index.ts";
 import { atTime, isPending, overall, proofName, summary } from "../../src/page/proof.ts";
 
-const lines = (...reasons: [string, string][]): Line[] => reasons.map(([status, reason]) => ({ id: "record", status, reason, facts: {} }) as unknown as Line);
+const lines = (...reasons: [string, string][]): Line[] =>
+  reasons.map(([status, reason]) => ({ id: "record", status, reason, facts: {} }) as unknown as Line);
 
 test("a check is as good as its worst line", () => {
   assert.equal(overall(lines(["green", "included"], ["green", "closed"])), "green");

@@ -3,28 +3,74 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { sha256 } from "@noble/hashes/sha2.js";
-
-import { toHex } from "../../src/check/hex.ts";
 import { utf8 } from "../../src/check/bytes.ts";
+import { toHex } from "../../src/check/hex.ts";
 import { readRoom, textFor } from "../../src/page/room.ts";
 
 /** As the server writes it, without what pages do not need. */
 const document = {
-  size: 5, phase: "serving", paused: false, claims_frozen: false, full: false, message: null, opens: "2030-05-01T11:00:00.000Z", starts: "2030-05-01T12:00:00.000Z",
-  closes: null, outflow: { per_minute: 60, max_active: 0 }, window: null,
-  windows: [{ index: 3, from: "2030-05-01T11:03:00.000Z", to: "2030-05-01T11:04:00.000Z", arrivals: 7, frozen: true, drawn: true, first_position: 12 }],
-  lanes: { general: { drawn: 18, called: 2 } }, poll: { after_ms: 2000, most_ms: 60_000, rest_ms: 120_000, jitter: 0.3, listen_ahead: 100 }, now: "2030-05-01T12:00:00.500Z",
+  size: 5,
+  phase: "serving",
+  paused: false,
+  claims_frozen: false,
+  full: false,
+  message: null,
+  opens: "2030-05-01T11:00:00.000Z",
+  starts: "2030-05-01T12:00:00.000Z",
+  closes: null,
+  outflow: { per_minute: 60, max_active: 0 },
+  window: null,
+  windows: [
+    {
+      index: 3,
+      from: "2030-05-01T11:03:00.000Z",
+      to: "2030-05-01T11:04:00.000Z",
+      arrivals: 7,
+      frozen: true,
+      drawn: true,
+      first_position: 12,
+    },
+  ],
+  lanes: { general: { drawn: 18, called: 2 } },
+  poll: { after_ms: 2000, most_ms: 60_000, rest_ms: 120_000, jitter: 0.3, listen_ahead: 100 },
+  now: "2030-05-01T12:00:00.500Z",
 };
 
 test("a state document", () => {
   assert.deepEqual(readRoom(document), {
-    size: 5, phase: "serving", paused: false, claimsFrozen: false, full: false, open: false, message: undefined, revoked: 0, withdrawn: [], opens: Date.UTC(2030, 4, 1, 11), starts: Date.UTC(2030, 4, 1, 12), closes: Infinity,
-    perMinute: 60, free: Infinity, firstFree: 0, freed: Infinity, drawn: 18, called: 2, groups: new Map([[3, 7]]), after: 2000, most: 60_000, rest: 120_000, jitter: 0.3, listenAhead: 100, now: Date.UTC(2030, 4, 1, 12) + 500,
+    size: 5,
+    phase: "serving",
+    paused: false,
+    claimsFrozen: false,
+    full: false,
+    open: false,
+    message: undefined,
+    revoked: 0,
+    withdrawn: [],
+    opens: Date.UTC(2030, 4, 1, 11),
+    starts: Date.UTC(2030, 4, 1, 12),
+    closes: Infinity,
+    perMinute: 60,
+    free: Infinity,
+    firstFree: 0,
+    freed: Infinity,
+    drawn: 18,
+    called: 2,
+    groups: new Map([[3, 7]]),
+    after: 2000,
+    most: 60_000,
+    rest: 120_000,
+    jitter: 0.3,
+    listenAhead: 100,
+    now: Date.UTC(2030, 4, 1, 12) + 500,
   });
 });
 
 test("a room whose site lets people in without waiting", () => {
-  assert.deepEqual([readRoom({ ...document, gate: "open" }).open, readRoom({ ...document, gate: "shut" }).open], [true, false]);
+  assert.deepEqual(
+    [readRoom({ ...document, gate: "open" }).open, readRoom({ ...document, gate: "shut" }).open],
+    [true, false],
+  );
   assert.throws(() => readRoom({ ...document, gate: true }));
 });
 
@@ -45,7 +91,13 @@ test("a server of an older version does not say how rarely to ask", () => {
 });
 
 test("a room with a limit at its site", () => {
-  const limited = { per_minute: 60, max_active: 5, free: 0, first_free: "2030-05-01T12:07:00.000Z", freed_per_minute: 0.25 };
+  const limited = {
+    per_minute: 60,
+    max_active: 5,
+    free: 0,
+    first_free: "2030-05-01T12:07:00.000Z",
+    freed_per_minute: 0.25,
+  };
   const { free, firstFree, freed } = readRoom({ ...document, outflow: limited });
   assert.deepEqual([free, firstFree, freed], [0, Date.UTC(2030, 4, 1, 12, 7), 0.25]);
   assert.throws(() => readRoom({ ...document, outflow: { ...limited, first_free: "soon" } }));
@@ -54,9 +106,23 @@ test("a room with a limit at its site", () => {
 
 test("what is not a state document is refused", () => {
   for (const broken of [
-    null, [], "state", {}, { ...document, size: "5" }, { ...document, size: -1 }, { ...document, size: NaN }, { ...document, phase: 1 },
-    { ...document, paused: 0 }, { ...document, claims_frozen: undefined }, { ...document, opens: "soon" }, { ...document, windows: {} }, { ...document, windows: [3] },
-    { ...document, lanes: {} }, { ...document, poll: null }, { ...document, message: "Soon" }, { ...document, message: { default: "en", texts: { en: 1 } } },
+    null,
+    [],
+    "state",
+    {},
+    { ...document, size: "5" },
+    { ...document, size: -1 },
+    { ...document, size: NaN },
+    { ...document, phase: 1 },
+    { ...document, paused: 0 },
+    { ...document, claims_frozen: undefined },
+    { ...document, opens: "soon" },
+    { ...document, windows: {} },
+    { ...document, windows: [3] },
+    { ...document, lanes: {} },
+    { ...document, poll: null },
+    { ...document, message: "Soon" },
+    { ...document, message: { default: "en", texts: { en: 1 } } },
   ]) {
     assert.throws(() => readRoom(broken), /^Error: state/, JSON.stringify(broken));
   }
@@ -82,7 +148,10 @@ test("messages have the hashes that the server gives them, and readers the same 
 
 test("a message vanishes by itself", () => {
   const until = Date.UTC(2030, 4, 1, 12, 10);
-  const { message } = readRoom({ ...document, message: { default: "en", texts: { en: "Soon" }, until: new Date(until).toISOString() } });
+  const { message } = readRoom({
+    ...document,
+    message: { default: "en", texts: { en: "Soon" }, until: new Date(until).toISOString() },
+  });
   assert.deepEqual([textFor(message, ["en"], until - 1)?.words, textFor(message, ["en"], until)], ["Soon", undefined]);
   const stays = readRoom({ ...document, message: { default: "en", texts: { en: "Soon" } } }).message;
   assert.equal(textFor(stays, ["en"], until * 2)?.words, "Soon");

@@ -19,7 +19,17 @@ test("the fragment of an address", () => {
   assert.deepEqual(fragmentOf(hashOf(secret)), { secret });
   const code = secret.slice(0, 22);
   assert.deepEqual(fragmentOf(`#t=${code}`), { code });
-  for (const other of ["", "#", `#k=${secret}x`, `#k=${secret.slice(1)}`, `#K=${secret}`, `#k=${secret.slice(1)}+`, `#t=${code}x`, `#t=${code.slice(1)}`, `#t=${secret}`]) {
+  for (const other of [
+    "",
+    "#",
+    `#k=${secret}x`,
+    `#k=${secret.slice(1)}`,
+    `#K=${secret}`,
+    `#k=${secret.slice(1)}+`,
+    `#t=${code}x`,
+    `#t=${code.slice(1)}`,
+    `#t=${secret}`,
+  ]) {
     assert.deepEqual(fragmentOf(other), {}, other);
   }
 });
@@ -45,12 +55,16 @@ test("two tabs act one after the other", async () => {
   const locks = new FakeLocks() as unknown as LockManager;
   const steps: string[] = [];
   const tab = (name: string) =>
-    exclusive("room", async () => {
-      steps.push(`${name} begins`);
-      await settle();
-      steps.push(`${name} ends`);
-      return name;
-    }, locks);
+    exclusive(
+      "room",
+      async () => {
+        steps.push(`${name} begins`);
+        await settle();
+        steps.push(`${name} ends`);
+        return name;
+      },
+      locks,
+    );
   assert.deepEqual(await Promise.all([tab("one"), tab("two")]), ["one", "two"]);
   assert.deepEqual(steps, ["one begins", "one ends", "two begins", "two ends"]);
 });
@@ -63,11 +77,16 @@ test("a tab that fails lets the next one act", async () => {
 });
 
 test("without locks it acts all the same, once", async () => {
-  const refused = { request: () => Promise.reject(new DOMException("denied", "SecurityError")) } as unknown as LockManager;
+  const refused = {
+    request: () => Promise.reject(new DOMException("denied", "SecurityError")),
+  } as unknown as LockManager;
   for (const locks of [undefined, refused]) {
     let acts = 0;
     assert.equal(await exclusive("room", () => Promise.resolve(++acts), locks), 1);
     assert.equal(acts, 1);
-    await assert.rejects(exclusive("room", () => Promise.reject(new Error("no")), locks), /no/);
+    await assert.rejects(
+      exclusive("room", () => Promise.reject(new Error("no")), locks),
+      /no/,
+    );
   }
 });

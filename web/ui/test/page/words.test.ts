@@ -5,7 +5,8 @@ import { test } from "node:test";
 import { countdown, moment, number, plural, timeLocale } from "../../src/page/words.ts";
 import { minute, noon } from "./rooms.ts";
 
-const messages = (lang: string) => JSON.parse(readFileSync(`../page/messages/${lang}.json`, "utf8")) as Record<string, Record<string, string>>;
+const messages = (lang: string) =>
+  JSON.parse(readFileSync(`../page/messages/${lang}.json`, "utf8")) as Record<string, Record<string, string>>;
 
 test("sentences with numbers are those of the server", () => {
   // The same cases are in the server's test.
@@ -33,7 +34,8 @@ test("four digits are grouped in every language, as by the server", () => {
 });
 
 test("moments are in the visitor's zone, with seconds and date where they matter", () => {
-  const at = (offset: number, locale: string, zone: string) => moment(noon + offset, noon, locale, zone).replace(/[\u202f\u00a0]/g, " ");
+  const at = (offset: number, locale: string, zone: string) =>
+    moment(noon + offset, noon, locale, zone).replace(/[\u202f\u00a0]/g, " ");
   assert.equal(at(0, "de", "Europe/Berlin"), "14:00");
   assert.equal(at(6000, "de", "Europe/Berlin"), "14:00:06");
   assert.equal(at(0, "en-US", "America/New_York"), "8:00 AM");
@@ -49,8 +51,17 @@ test("times of day follow the visitor's kind of the page's language", () => {
 
 test("countdowns", () => {
   for (const [ms, want] of [
-    [0, "0:00"], [-5000, "0:00"], [1, "0:01"], [59_000, "0:59"], [59_001, "1:00"], [272_000, "4:32"], [3_600_000, "1:00:00"],
-    [3_872_000, "1:04:32"], [86_399_000, "23:59:59"], [86_400_000, "1 day 0:00:00"], [2 * 86_400_000 + 61_000, "2 days 0:01:01"],
+    [0, "0:00"],
+    [-5000, "0:00"],
+    [1, "0:01"],
+    [59_000, "0:59"],
+    [59_001, "1:00"],
+    [272_000, "4:32"],
+    [3_600_000, "1:00:00"],
+    [3_872_000, "1:04:32"],
+    [86_399_000, "23:59:59"],
+    [86_400_000, "1 day 0:00:00"],
+    [2 * 86_400_000 + 61_000, "2 days 0:01:01"],
   ] as const) {
     assert.equal(countdown(ms, "en"), want);
   }

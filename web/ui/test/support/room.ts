@@ -176,7 +176,15 @@ export class Room {
     this.operator = operator;
     this.#chain = chain;
     const { origin, vkey: logKey } = operator;
-    this.entry = { kind: "room", ...policy, origin, logKey, vrfKey: publicKey(operator.vrfSecret), beacon: chain?.beacon, ...changes };
+    this.entry = {
+      kind: "room",
+      ...policy,
+      origin,
+      logKey,
+      vrfKey: publicKey(operator.vrfSecret),
+      beacon: chain?.beacon,
+      ...changes,
+    };
     this.#schedule = new Schedule(this.entry.windows, this.entry.closes);
     this.write(this.entry);
   }
@@ -223,7 +231,11 @@ export class Room {
     const beta = verifyVrf(this.entry.vrfKey, alpha, proof)!;
     const round = this.#chain ? roundAfter(this.#chain.beacon, time) : 0n;
     this.write({ kind: "freeze", time, ...frozen, round, proof });
-    const sealed = { origin: this.operator.origin, size: BigInt(size + 1), root: new Log(this.entries).rootAt(size + 1) };
+    const sealed = {
+      origin: this.operator.origin,
+      size: BigInt(size + 1),
+      root: new Log(this.entries).rootAt(size + 1),
+    };
     this.#frozen.push({ window, tickets, round, sealed, seed: (signature) => seedOf(alpha, beta, round, signature) });
   }
 

@@ -86,7 +86,11 @@ export interface VrfVectors {
 
 export interface TicketVectors {
   verdicts: Record<string, Record<string, string>>;
-  files: { name: string; file: string; lines: { id: string; status: string; reason: string; facts?: Record<string, string> }[] }[];
+  files: {
+    name: string;
+    file: string;
+    lines: { id: string; status: string; reason: string; facts?: Record<string, string> }[];
+  }[];
   refused: { name: string; find: string; put: string }[];
 }
 
