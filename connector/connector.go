@@ -235,10 +235,10 @@ func (c *Connector) load(ctx context.Context) error {
 	}
 	l, err := source.New(source.Source(*c.options.Source), o)
 	if err != nil {
-		return err //nolint:wrapcheck // an error of this package, too
+		return err
 	}
 	c.loader = l
-	return l.First(ctx, c.use) //nolint:wrapcheck // says what failed
+	return l.First(ctx, c.use)
 }
 
 // start starts the background work. With a token it waits for the reply to a first
@@ -318,7 +318,7 @@ func (o *Options) fillToken() (err error) {
 		return fmt.Errorf("%w: give either Token or TokenFile", ErrToken)
 	}
 	o.Token, err = token.Read(o.TokenFile)
-	return err //nolint:wrapcheck // an error of this package, too
+	return err
 }
 
 // Close stops the background work, after sending what is queued as far as rooms

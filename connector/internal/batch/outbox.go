@@ -259,7 +259,7 @@ func (o *Outbox) send(ctx context.Context, room Room, b batch) bool {
 func (o *Outbox) post(ctx context.Context, room Room, b batch) error {
 	said, err := room.Update(ctx, roomapi.Batch{Touch: tokens(b.touch), Release: tokens(b.release)})
 	if err != nil {
-		return err //nolint:wrapcheck // says what failed
+		return err
 	}
 	now := o.options.Now()
 	for i, word := range said.Touch {

@@ -59,14 +59,23 @@ func (r *Reach) Answered(now time.Time) {
 	}
 }
 
-// Failed records that the room did not answer a request. A failure of a request that a
-// visitor shaped does not confirm an outage.
-func (r *Reach) Failed(now time.Time, err error, isVisitorShaped bool) {
+// Failed records that the room did not answer a request that no visitor shaped.
+func (r *Reach) Failed(now time.Time, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !isVisitorShaped {
-		r.confirmedAt = now
-	}
+	r.confirmedAt = now
+	r.fail(now, err)
+}
+
+// FailedVisitor records that the room did not answer a request that a visitor shaped.
+// Such a failure does not confirm an outage.
+func (r *Reach) FailedVisitor(now time.Time, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fail(now, err)
+}
+
+func (r *Reach) fail(now time.Time, err error) {
 	if r.downSince.IsZero() {
 		r.downSince = now
 		r.log.Error("room cannot be reached", "room", r.room, "err", err)

@@ -148,7 +148,7 @@ func (p *Reporter) Send(ctx context.Context, turn int) (more bool, err error) {
 	}
 	status, text, err := p.options.Client.Do(ctx, req)
 	if err != nil {
-		return false, err //nolint:wrapcheck // says what failed
+		return false, err
 	}
 	var answer Reply
 	if status != http.StatusOK || json.Unmarshal(text, &answer) != nil {

@@ -58,13 +58,14 @@ func (s *Server) HasKeys() bool { return s.keys.Load() != nil }
 func (s *Server) call(ctx context.Context, req Request) (status int, body []byte, err error) {
 	status, body, err = s.options.Client.Do(ctx, req)
 	now := s.options.Now()
-	if !errors.Is(err, ErrUnreachable) {
+	switch {
+	case !errors.Is(err, ErrUnreachable):
 		s.reach.Answered(now)
-		return status, body, err
-	}
-	s.reach.Failed(now, err, req.IsVisitorShaped)
-	if req.IsVisitorShaped {
+	case req.IsVisitorShaped:
+		s.reach.FailedVisitor(now, err)
 		background.Notify(s.options.ProbeNow)
+	default:
+		s.reach.Failed(now, err)
 	}
 	return status, body, err
 }
