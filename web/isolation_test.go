@@ -153,7 +153,7 @@ func TestIsolation(t *testing.T) {
 			if want == allowed {
 				path = s.fill(n, s.main, true) // the one before may be gone
 			}
-			before := s.acts(s.main)
+			before := s.latestEntry(s.main)
 			a := s.try(c, n, path)
 			switch want {
 			case unauthorized:
@@ -171,7 +171,7 @@ func TestIsolation(t *testing.T) {
 					t.Errorf("%s: status %d: %s", what, a.status, a.body)
 				}
 			}
-			if after := s.acts(s.main); (want != allowed || c.other) && before != after {
+			if after := s.latestEntry(s.main); (want != allowed || c.other) && before != after {
 				t.Errorf("%s: something was done", what)
 			}
 		}
@@ -190,8 +190,8 @@ func anonymous(a answer) []string {
 	return list
 }
 
-// acts returns the latest activity log entry of an organization.
-func (s *tenants) acts(in account.Actor) uuid.UUID {
+// latestEntry returns the latest activity log entry of an organization.
+func (s *tenants) latestEntry(in account.Actor) uuid.UUID {
 	s.Helper()
 	page, err := s.control.Activity.Entries(s.Context(), in, "", uuid.Nil, 1)
 	if err != nil {

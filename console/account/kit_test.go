@@ -34,38 +34,38 @@ type kit struct {
 	options account.Options
 	t       *testing.T
 	pool    *pgxpool.Pool
-	acts    *acts
+	log     *activityLog
 	mail    *mailbox
 
 	mu  sync.Mutex
 	now time.Time
 }
 
-// acts records activity log entries in memory.
-type acts struct {
+// activityLog records activity log entries in memory.
+type activityLog struct {
 	mu   sync.Mutex
-	list []act
+	list []entry
 }
 
-type act struct {
+type entry struct {
 	by           account.Actor
 	verb, object string
 	detail       map[string]any
 }
 
-func (a *acts) Record(_ context.Context, by account.Actor, verb, object string, detail map[string]any) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.list = append(a.list, act{by, verb, object, detail})
+func (l *activityLog) Record(_ context.Context, by account.Actor, verb, object string, detail map[string]any) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, entry{by, verb, object, detail})
 	return nil
 }
 
 // verbs returns the verbs recorded in an organization.
-func (a *acts) verbs(org account.Organization) []string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (l *activityLog) verbs(org account.Organization) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var list []string
-	for _, v := range a.list {
+	for _, v := range l.list {
 		if v.by.Org == org.ID {
 			list = append(list, v.verb)
 		}
@@ -92,9 +92,9 @@ func newKit(t *testing.T, with ...func(*account.Options)) *kit {
 	t.Helper()
 	pool := servertest.Pool(t, pgtest.URL(t))
 	master := servertest.MasterKey(t)
-	k := &kit{t: t, pool: pool, acts: &acts{}, mail: &mailbox{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	k := &kit{t: t, pool: pool, log: &activityLog{}, mail: &mailbox{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	o := account.Options{
-		Store: pgaccount.NewStore(pool), Sealer: master, ActivityLog: k.acts, URL: "https://queue.example.com",
+		Store: pgaccount.NewStore(pool), Sealer: master, ActivityLog: k.log, URL: "https://queue.example.com",
 		Host: "queue.example.com:443",
 		Now:  k.clock, Cost: account.Cost{Memory: 64, Passes: 1, Threads: 1},
 	}
@@ -224,7 +224,7 @@ func wantInvalid(t *testing.T, what string, err error, field string) {
 // wantVerb checks that an operation was logged.
 func (k *kit) wantVerb(org account.Organization, verb string) {
 	k.t.Helper()
-	if verbs := k.acts.verbs(org); !slices.Contains(verbs, verb) {
+	if verbs := k.log.verbs(org); !slices.Contains(verbs, verb) {
 		k.t.Errorf("recorded %v, want %s", verbs, verb)
 	}
 }

@@ -103,8 +103,8 @@ func TestPairLimit(t *testing.T) {
 			t.Errorf("%s with the right password after a wait: %v", email, err)
 		}
 		k.Close()
-		if got := slices.Contains(k.acts.verbs(owner.Org), "sign-in.refused"); got != (email == owner.Email) {
-			t.Errorf("recorded %v", k.acts.verbs(owner.Org))
+		if got := slices.Contains(k.log.verbs(owner.Org), "sign-in.refused"); got != (email == owner.Email) {
+			t.Errorf("recorded %v", k.log.verbs(owner.Org))
 		}
 	}
 }

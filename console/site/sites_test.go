@@ -90,7 +90,7 @@ func TestLife(t *testing.T) {
 		lines = append(lines, fmt.Sprint(v.Number, " ", v.Size, " ", v.By))
 	}
 	want(t, fmt.Sprintf("history, %v", err), lines, "4 59 owner@example.com", fmt.Sprintf("3 %d owner@example.com", len(made.Rules)), "2 17 owner@example.com", fmt.Sprintf("1 %d owner@example.com", len(made.Rules)))
-	want(t, "acts", s.verbs(viewer, "shop"), "site.create done", "site.delete done", "site.restore done", "site.update done", "site.create refused", "site.create done")
+	want(t, "activity", s.verbs(viewer, "shop"), "site.create done", "site.delete done", "site.restore done", "site.update done", "site.create refused", "site.create done")
 }
 
 // TestLostUpdate checks that of concurrent changes to the same version one succeeds.
@@ -223,7 +223,7 @@ func TestScopes(t *testing.T) {
 	if got, err := s.Site(t.Context(), another, "shop"); err != nil || string(got.Rules) != string(theirs.Rules) {
 		t.Errorf("theirs %+v, %v", got, err)
 	}
-	want(t, "their acts", s.verbs(another, "shop"), "site.create done")
+	want(t, "their activity", s.verbs(another, "shop"), "site.create done")
 }
 
 // TestBounds checks the limits on sites, and on versions of a site.

@@ -111,11 +111,11 @@ func TestEndpoints(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := "[{webhook.created https://example.com} {webhook.changed https://example.com} {webhook.rotated https://example.com} {webhook.deleted https://example.com}]"
-	if got := fmt.Sprint(b.acts.list); got != want {
+	if got := fmt.Sprint(b.activity.list); got != want {
 		t.Errorf("activity log %s", got)
 	}
-	if strings.Contains(b.acts.text, secret) || strings.Contains(b.acts.text, rotated) ||
-		strings.Contains(b.acts.text, "whsec") {
+	if strings.Contains(b.activity.text, secret) || strings.Contains(b.activity.text, rotated) ||
+		strings.Contains(b.activity.text, "whsec") {
 		t.Error("a secret is in the activity log")
 	}
 }

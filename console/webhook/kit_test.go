@@ -80,14 +80,14 @@ func (d *activityLog) Record(_ context.Context, _ account.Actor, verb, object st
 // bench is a webhook service on its own database.
 type bench struct {
 	*Service
-	Rooms *room.Rooms
-	Store *pgwebhook.Store
-	t     testing.TB
-	url   string
-	pool  *pgxpool.Pool
-	clock *clockwork
-	acts  *activityLog
-	key   *keys.MasterKey
+	Rooms    *room.Rooms
+	Store    *pgwebhook.Store
+	t        testing.TB
+	url      string
+	pool     *pgxpool.Pool
+	clock    *clockwork
+	activity *activityLog
+	key      *keys.MasterKey
 }
 
 // newBench returns a service that is not running. Rooms do not run either unless a test runs them.
@@ -95,7 +95,7 @@ func newBench(t testing.TB, change ...func(*Options)) *bench {
 	t.Helper()
 	url := pgtest.URL(t)
 	key := servertest.MasterKey(t)
-	b := &bench{t: t, url: url, key: key, clock: &clockwork{now: time.Now()}, acts: &activityLog{}}
+	b := &bench{t: t, url: url, key: key, clock: &clockwork{now: time.Now()}, activity: &activityLog{}}
 	b.pool = connect(t, url)
 	b.Service = b.node(change...)
 	return b
@@ -109,7 +109,7 @@ func (b *bench) node(change ...func(*Options)) *Service {
 		PublicURL: "https://example.com", Log: log, MaxClockStep: clock.AnyStep,
 	})
 	o := Options{
-		Store: pgwebhook.NewStore(b.pool), Rooms: rooms, Sealer: b.key, ActivityLog: b.acts, Log: log, Allowed: loopback,
+		Store: pgwebhook.NewStore(b.pool), Rooms: rooms, Sealer: b.key, ActivityLog: b.activity, Log: log, Allowed: loopback,
 		Now: b.clock.Now, Jitter: func() float64 { return 0.5 },
 	}
 	for _, c := range change {

@@ -73,10 +73,10 @@ func New(o Options) (*Console, error) {
 	}
 	if o.Accounts != nil {
 		if o.Identify == nil {
-			o.Identify = people.IdentifyBy(o.Accounts)
+			o.Identify = people.IdentifyBy(o.Accounts.Sessions, o.Accounts.Members)
 		}
 		if o.Hosts == nil {
-			o.Hosts = people.VerifiedHosts(o.Accounts)
+			o.Hosts = people.VerifiedHosts(o.Accounts.Hosts)
 		}
 	}
 	s, err := shell.New(shell.Options{

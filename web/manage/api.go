@@ -117,7 +117,7 @@ func newParts(o Options) (list []part) {
 		list = append(list, clocks{o.Rooms})
 	}
 	if w := o.Webhooks; w != nil {
-		list = append(list, webhooks{w, l}, deliveries{w}, alerts{w})
+		list = append(list, webhooks{w.Endpoints, l}, deliveries{w.Deliveries}, alerts{w.Alerts})
 	}
 	if o.Sites != nil {
 		list = append(list, sites{o.Sites, l}, siteRules{o.Sites})

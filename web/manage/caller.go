@@ -17,12 +17,16 @@ const OrganizationHeader = "Proofline-Organization"
 
 // callers finds out who sends a request.
 type callers struct {
-	accounts *account.Accounts  // nil: only the server's token is valid
-	token    *[sha256.Size]byte // hash of the server's token; nil: it has none
+	tokens        *account.Tokens        // nil: only the server's token is valid
+	organizations *account.Organizations // nil if tokens is
+	token         *[sha256.Size]byte     // hash of the server's token; nil: it has none
 }
 
 func newCallers(accounts *account.Accounts, serverToken string) callers {
-	c := callers{accounts: accounts}
+	var c callers
+	if accounts != nil {
+		c.tokens, c.organizations = accounts.Tokens, accounts.Organizations
+	}
 	if serverToken != "" {
 		sum := sha256.Sum256([]byte(serverToken))
 		c.token = &sum
@@ -40,17 +44,17 @@ func (a callers) actor(r *http.Request) (account.Actor, error) {
 	if a.isServer(token) {
 		return a.serverActor(r.Context(), slug)
 	}
-	if a.accounts == nil {
+	if a.tokens == nil {
 		return account.Actor{}, ErrToken
 	}
-	actor, err := a.accounts.Tokens.Authenticate(r.Context(), token)
+	actor, err := a.tokens.Authenticate(r.Context(), token)
 	if errors.Is(err, account.ErrToken) {
 		return account.Actor{}, ErrToken
 	}
 	if err != nil || slug == "" {
 		return actor, err
 	}
-	o, err := a.accounts.Organizations.BySlug(r.Context(), slug)
+	o, err := a.organizations.BySlug(r.Context(), slug)
 	if errors.Is(err, account.ErrNotFound) || err == nil && o.ID != actor.Org {
 		return account.Actor{}, ErrOrganization
 	}
@@ -68,10 +72,10 @@ func (a callers) serverActor(ctx context.Context, slug string) (account.Actor, e
 	if slug == "" {
 		return account.ServerActor(account.MainOrg), nil
 	}
-	if a.accounts == nil {
+	if a.organizations == nil {
 		return account.Actor{}, ErrOrganization
 	}
-	o, err := a.accounts.Organizations.BySlug(ctx, slug)
+	o, err := a.organizations.BySlug(ctx, slug)
 	if errors.Is(err, account.ErrNotFound) {
 		return account.Actor{}, ErrOrganization
 	}

@@ -15,7 +15,7 @@ import (
 const maxDeliveries = 100
 
 // deliveries serves the delivery log.
-type deliveries struct{ webhooks *webhook.Service }
+type deliveries struct{ deliveries *webhook.Deliveries }
 
 func (a deliveries) routes() []route {
 	const tag = "webhooks"
@@ -40,14 +40,14 @@ func (a deliveries) routes() []route {
 			method: http.MethodGet, path: "deliveries/{delivery}", scope: account.Operate, name: "showDelivery",
 			tag:     tag,
 			summary: "Show a delivery and all its attempts", out: webhook.DeliveryDetail{},
-			do: byID("delivery", func(c *call, id uuid.UUID) (any, error) { return a.webhooks.Deliveries.Get(c, c.actor, id) }),
+			do: byID("delivery", func(c *call, id uuid.UUID) (any, error) { return a.deliveries.Get(c, c.actor, id) }),
 		},
 		{
 			method: http.MethodPost, path: "deliveries/{delivery}/redeliver", scope: account.Operate, name: "redeliver",
 			tag:     tag,
 			summary: "Repeat a delivery", more: "It keeps its ID, and has all retries again.",
 			status: http.StatusNoContent, key: keyKept,
-			do: onID("delivery", func(c *call, id uuid.UUID) error { return a.webhooks.Deliveries.Redeliver(c, c.actor, id) }),
+			do: onID("delivery", func(c *call, id uuid.UUID) error { return a.deliveries.Redeliver(c, c.actor, id) }),
 		},
 	}
 }
@@ -68,7 +68,7 @@ func (a deliveries) listDeliveries(c *call) (reply, error) {
 		}
 		f.Endpoint = &id
 	}
-	page, err := a.webhooks.Deliveries.List(c, c.actor, f)
+	page, err := a.deliveries.List(c, c.actor, f)
 	if err != nil {
 		return reply{}, err
 	}

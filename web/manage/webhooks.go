@@ -12,8 +12,8 @@ import (
 
 // webhooks serves webhooks.
 type webhooks struct {
-	webhooks *webhook.Service
-	links    links
+	endpoints *webhook.Endpoints
+	links     links
 }
 
 func (a webhooks) routes() []route {
@@ -34,7 +34,7 @@ func (a webhooks) routes() []route {
 		{
 			method: http.MethodGet, path: "webhooks/{webhook}", scope: account.Operate, name: "showWebhook", tag: tag,
 			summary: "Show a webhook", out: webhook.Endpoint{},
-			do: byID("webhook", func(c *call, id uuid.UUID) (any, error) { return a.webhooks.Endpoints.Get(c, c.actor, id) }),
+			do: byID("webhook", func(c *call, id uuid.UUID) (any, error) { return a.endpoints.Get(c, c.actor, id) }),
 		},
 		{
 			method: http.MethodPatch, path: "webhooks/{webhook}", scope: account.Operate, name: "changeWebhook",
@@ -48,7 +48,7 @@ func (a webhooks) routes() []route {
 			method: http.MethodDelete, path: "webhooks/{webhook}", scope: account.Operate, name: "deleteWebhook",
 			tag:     tag,
 			summary: "Remove a webhook", more: "The delivery log stays.", status: http.StatusNoContent,
-			do: onID("webhook", func(c *call, id uuid.UUID) error { return a.webhooks.Endpoints.Delete(c, c.actor, id) }),
+			do: onID("webhook", func(c *call, id uuid.UUID) error { return a.endpoints.Delete(c, c.actor, id) }),
 		},
 		{
 			method: http.MethodPost, path: "webhooks/{webhook}/rotate-secret", scope: account.Operate,
@@ -60,13 +60,13 @@ func (a webhooks) routes() []route {
 			method: http.MethodPost, path: "webhooks/{webhook}/ping", scope: account.Operate, name: "pingWebhook",
 			tag:     tag,
 			summary: "Send a test.ping", out: webhook.Delivery{}, status: http.StatusAccepted, key: keyKept,
-			do: byID("webhook", func(c *call, id uuid.UUID) (any, error) { return a.webhooks.Endpoints.Ping(c, c.actor, id) }),
+			do: byID("webhook", func(c *call, id uuid.UUID) (any, error) { return a.endpoints.Ping(c, c.actor, id) }),
 		},
 	}
 }
 
 // alerts serves the recipients of alerts.
-type alerts struct{ webhooks *webhook.Service }
+type alerts struct{ alerts *webhook.Alerts }
 
 func (a alerts) routes() []route {
 	const tag = "alerts"
@@ -85,13 +85,13 @@ func (a alerts) routes() []route {
 			method: http.MethodPost, path: "alerts/test", scope: account.Operate, name: "testAlerts", tag: tag,
 			summary: "Send a test alert to all recipients",
 			more:    "At most once a minute. 404: there are no recipients.", status: http.StatusNoContent,
-			do: func(c *call) (reply, error) { return reply{}, a.webhooks.Alerts.Test(c, c.actor) },
+			do: func(c *call) (reply, error) { return reply{}, a.alerts.Test(c, c.actor) },
 		},
 	}
 }
 
 func (a webhooks) listEndpoints(c *call) (reply, error) {
-	list, err := a.webhooks.Endpoints.List(c, c.actor)
+	list, err := a.endpoints.List(c, c.actor)
 	if err != nil {
 		return reply{}, err
 	}
@@ -103,7 +103,7 @@ func (a webhooks) createEndpoint(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	e, secret, err := a.webhooks.Endpoints.Create(c, c.actor, in)
+	e, secret, err := a.endpoints.Create(c, c.actor, in)
 	if err != nil {
 		return reply{}, err
 	}
@@ -116,16 +116,16 @@ func (a webhooks) changeEndpoint(c *call, id uuid.UUID) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.webhooks.Endpoints.Update(c, c.actor, id, in)
+	return a.endpoints.Update(c, c.actor, id, in)
 }
 
 func (a webhooks) rotateSecret(c *call, id uuid.UUID) (any, error) {
-	secret, err := a.webhooks.Endpoints.RotateSecret(c, c.actor, id)
+	secret, err := a.endpoints.RotateSecret(c, c.actor, id)
 	return wire.Secret{Secret: secret}, err
 }
 
 func (a alerts) showAlerts(c *call) (reply, error) {
-	s, err := a.webhooks.Alerts.Settings(c, c.actor)
+	s, err := a.alerts.Settings(c, c.actor)
 	if err != nil {
 		return reply{}, err
 	}
@@ -137,7 +137,7 @@ func (a alerts) setAlerts(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	if err := a.webhooks.Alerts.SetSettings(c, c.actor, in); err != nil {
+	if err := a.alerts.SetSettings(c, c.actor, in); err != nil {
 		return reply{}, err
 	}
 	return a.showAlerts(c)

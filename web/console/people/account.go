@@ -14,7 +14,9 @@ import (
 
 // profile serves the pages of a person's own account.
 type profile struct {
-	accounts *account.Accounts
+	people   *account.People
+	factors  *account.Factors
+	members  *account.Members
 	sessions sessions
 }
 
@@ -46,7 +48,7 @@ func (h *profile) accountPage(ctx context.Context, x *shell.Request) (accountPag
 	if err != nil {
 		return accountPage{}, err
 	}
-	list, err := h.accounts.Sessions.List(ctx, s)
+	list, err := h.sessions.List(ctx, s)
 	return accountPage{s, list, isFresh(x)}, err
 }
 
@@ -77,7 +79,7 @@ func (h *profile) onAccount(x *shell.Request, field, notice string,
 
 func (h *profile) changeName(x *shell.Request) error {
 	return h.onAccount(x, "name", "name-changed", func(ctx context.Context, s account.Session) error {
-		return h.accounts.People.Rename(ctx, s, x.Form("name"))
+		return h.people.Rename(ctx, s, x.Form("name"))
 	})
 }
 
@@ -86,7 +88,7 @@ func (h *profile) changePassword(x *shell.Request) error {
 		if !s.HasPassword && !isFresh(x) {
 			return shell.ErrConfirm
 		}
-		token, err := h.accounts.People.ChangePassword(ctx, s, x.Form("current"), x.Form("password"))
+		token, err := h.people.ChangePassword(ctx, s, x.Form("current"), x.Form("password"))
 		if err == nil {
 			x.SetSession(token)
 		}
@@ -100,7 +102,7 @@ func (h *profile) endSession(x *shell.Request) error {
 		if err != nil {
 			return account.ErrNotFound
 		}
-		if err := h.accounts.Sessions.End(ctx, s, id); !errors.Is(err, account.ErrNotFound) {
+		if err := h.sessions.End(ctx, s, id); !errors.Is(err, account.ErrNotFound) {
 			return err
 		}
 		return nil // it has already ended
@@ -108,7 +110,7 @@ func (h *profile) endSession(x *shell.Request) error {
 }
 
 func (h *profile) endOtherSessions(x *shell.Request) error {
-	return h.onAccount(x, "", "sessions-ended", h.accounts.Sessions.EndOthers)
+	return h.onAccount(x, "", "sessions-ended", h.sessions.EndOthers)
 }
 
 // factorPage is the data of the second-factor page.
@@ -127,13 +129,13 @@ func (h *profile) factorPage(ctx context.Context, x *shell.Request) (factorPage,
 	}
 	page := factorPage{Session: s, Fresh: isFresh(x)}
 	if s.HasFactor {
-		page.CodesLeft, err = h.accounts.Factors.RecoveryCodesLeft(ctx, s)
+		page.CodesLeft, err = h.factors.RecoveryCodesLeft(ctx, s)
 		return page, err
 	}
 	if !page.Fresh {
 		return page, nil
 	}
-	e, err := h.accounts.Factors.Pending(ctx, s)
+	e, err := h.factors.Pending(ctx, s)
 	if errors.Is(err, account.ErrNotFound) {
 		return page, nil
 	}
@@ -158,7 +160,7 @@ func (h *profile) beginFactor(x *shell.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := h.accounts.Factors.Begin(ctx, s); err != nil {
+	if _, err := h.factors.Begin(ctx, s); err != nil {
 		return err
 	}
 	return x.Done("/account/second-factor", "")
@@ -172,7 +174,7 @@ func (h *profile) confirmFactor(x *shell.Request) error {
 	if err != nil {
 		return err
 	}
-	codes, token, err := h.accounts.Factors.Confirm(ctx, page.Session, x.Form("code"))
+	codes, token, err := h.factors.Confirm(ctx, page.Session, x.Form("code"))
 	if err != nil {
 		return refused(x, "second-factor", "code", page, wrongNewCode(err))
 	}
@@ -196,7 +198,7 @@ func (h *profile) removeFactor(x *shell.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := h.accounts.Factors.Remove(ctx, page.Session, x.Form("password"), x.Form("code")); err != nil {
+	if err := h.factors.Remove(ctx, page.Session, x.Form("password"), x.Form("code")); err != nil {
 		return refused(x, "second-factor", "password", page, err)
 	}
 	return x.Done("/account/second-factor", "factor-removed")
@@ -213,7 +215,7 @@ func (h *profile) newRecoveryCodes(x *shell.Request) error {
 	if err != nil {
 		return err
 	}
-	codes, err := h.accounts.Factors.NewRecoveryCodes(ctx, s)
+	codes, err := h.factors.NewRecoveryCodes(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -227,7 +229,7 @@ func (h *profile) leaveOrganization(x *shell.Request) error {
 	}
 	ctx, stop := x.Wait()
 	defer stop()
-	if err := h.accounts.Members.Remove(ctx, x.Actor, x.Actor.ID); err != nil {
+	if err := h.members.Remove(ctx, x.Actor, x.Actor.ID); err != nil {
 		page, pageErr := h.accountPage(ctx, x)
 		if pageErr != nil {
 			return pageErr

@@ -124,7 +124,7 @@ func (h *activityLog) list(x *shell.Request) error {
 	if page.Next != uuid.Nil {
 		v.Next = page.Next.String()
 	}
-	return x.Page("acts", v)
+	return x.Page("activity", v)
 }
 
 func newActivityView(a activity.Entry) activityView {

@@ -17,7 +17,8 @@ import (
 
 // alerts serves the page that configures alerts.
 type alerts struct {
-	service *webhook.Service
+	alerts    *webhook.Alerts
+	endpoints *webhook.Endpoints
 }
 
 func (h *alerts) routes() []shell.Route {
@@ -63,11 +64,11 @@ type endpointChoice struct {
 }
 
 func (h *alerts) alertsPage(ctx context.Context, x *shell.Request, s webhook.AlertSettings) (alertsPage, error) {
-	p := alertsPage{HasMail: h.service.Alerts.HasMail(), Emails: strings.Join(s.Emails, "\n"), NoShows: s.NoShowPercent}
+	p := alertsPage{HasMail: h.alerts.HasMail(), Emails: strings.Join(s.Emails, "\n"), NoShows: s.NoShowPercent}
 	for _, k := range webhook.AlertKinds() {
 		p.Kinds = append(p.Kinds, alertChoice{choice{string(k), alertWords[k], slices.Contains(s.Kinds, k)}, k.Title()})
 	}
-	list, err := h.service.Endpoints.List(ctx, x.Actor)
+	list, err := h.endpoints.List(ctx, x.Actor)
 	for _, e := range list {
 		p.Endpoints = append(p.Endpoints, endpointChoice{e, slices.Contains(s.Endpoints, e.ID)})
 	}
@@ -78,7 +79,7 @@ func (h *alerts) alertsPage(ctx context.Context, x *shell.Request, s webhook.Ale
 func (h *alerts) showAlerts(x *shell.Request) error {
 	ctx, stop := x.Wait()
 	defer stop()
-	s, err := h.service.Alerts.Settings(ctx, x.Actor)
+	s, err := h.alerts.Settings(ctx, x.Actor)
 	if err != nil {
 		return err
 	}
@@ -89,8 +90,8 @@ func (h *alerts) showAlerts(x *shell.Request) error {
 	return x.Page("alerts", page)
 }
 
-// alerts reads the form.
-func (h *alerts) alerts(x *shell.Request) (s webhook.AlertSettings, problems invalid.List) {
+// form reads the form.
+func (h *alerts) form(x *shell.Request) (s webhook.AlertSettings, problems invalid.List) {
 	for line := range strings.Lines(strings.ReplaceAll(x.Form("emails"), ",", "\n")) {
 		if line = strings.TrimSpace(line); line != "" {
 			s.Emails = append(s.Emails, line)
@@ -117,12 +118,12 @@ func (h *alerts) alerts(x *shell.Request) (s webhook.AlertSettings, problems inv
 func (h *alerts) saveAlerts(x *shell.Request) error {
 	ctx, stop := x.Wait()
 	defer stop()
-	s, problems := h.alerts(x)
+	s, problems := h.form(x)
 	err := error(nil)
 	if len(problems) > 0 {
 		err = &invalid.Error{Problems: problems}
 	} else {
-		err = h.service.Alerts.SetSettings(ctx, x.Actor, s)
+		err = h.alerts.SetSettings(ctx, x.Actor, s)
 	}
 	if err == nil {
 		return x.Done("/alerts", "alerts-saved")
@@ -137,7 +138,7 @@ func (h *alerts) saveAlerts(x *shell.Request) error {
 func (h *alerts) testAlerts(x *shell.Request) error {
 	ctx, stop := x.Wait()
 	defer stop()
-	switch err := h.service.Alerts.Test(ctx, x.Actor); {
+	switch err := h.alerts.Test(ctx, x.Actor); {
 	case errors.Is(err, account.ErrNotFound):
 		return x.Done("/alerts", "alerts-nobody")
 	case err != nil:

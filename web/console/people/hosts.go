@@ -7,9 +7,9 @@ import (
 )
 
 // VerifiedHosts returns a function that lists the verified custom hosts of an actor's organization.
-func VerifiedHosts(accounts *account.Accounts) func(context.Context, account.Actor) ([]string, error) {
+func VerifiedHosts(hosts *account.Hosts) func(context.Context, account.Actor) ([]string, error) {
 	return func(ctx context.Context, actor account.Actor) ([]string, error) {
-		claimed, err := accounts.Hosts.List(ctx, actor)
+		claimed, err := hosts.List(ctx, actor)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ func TestVerifiedHosts(t *testing.T) {
 	dns := zone{}
 	w := consoletest.NewTown(t, func(o *account.Options) { o.Resolver = dns })
 	v := w.Setup()
-	hosts := people.VerifiedHosts(w.Accounts)
+	hosts := people.VerifiedHosts(w.Accounts.Hosts)
 	by := account.Actor{Kind: account.Person, Org: account.MainOrg, Scopes: account.Operate}
 	list := func() []string {
 		t.Helper()

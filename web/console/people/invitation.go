@@ -13,8 +13,9 @@ import (
 // invitations serves the pages of one-time links. A link has its token in the fragment, which browsers
 // do not send: a script or the person puts it into a form. After that a cookie has it.
 type invitations struct {
-	accounts *account.Accounts
-	sessions sessions
+	invitations *account.Invitations
+	links       *account.SignInLinks
+	sessions    sessions
 }
 
 func (h *invitations) routes() []shell.Route {
@@ -40,13 +41,13 @@ func (h *invitations) takeLink(x *shell.Request) error {
 	if _, after, ok := strings.Cut(token, "#t="); ok {
 		token = after
 	}
-	if known, err := h.accounts.SignInLinks.Unlock(ctx, token); err == nil {
+	if known, err := h.links.Unlock(ctx, token); err == nil {
 		x.SetKnown(known)
 		return x.Done("/sign-in", "browser-known")
 	} else if !errors.Is(err, account.ErrLink) {
 		return err
 	}
-	if _, err := h.accounts.Invitations.Offer(ctx, token); err != nil {
+	if _, err := h.invitations.Offer(ctx, token); err != nil {
 		return refused(x, "link", "token", false, err)
 	}
 	x.SetToken(invitationCookie, token, invitationAge)
@@ -62,7 +63,7 @@ type invitationPage struct {
 
 // offer returns the offer of the link in the browser's cookie.
 func (h *invitations) offer(ctx context.Context, x *shell.Request) (invitationPage, error) {
-	offer, err := h.accounts.Invitations.Offer(ctx, x.Token(invitationCookie))
+	offer, err := h.invitations.Offer(ctx, x.Token(invitationCookie))
 	if err != nil {
 		return invitationPage{}, err
 	}
@@ -100,7 +101,7 @@ func (h *invitations) acceptInvitation(x *shell.Request) error {
 	page.Form = account.NewPerson{OrgName: x.Form("organization"), Email: x.Form("email"), Name: x.Form("name")}
 	said := page.Form
 	said.Password = x.Form("password")
-	in, err := h.accounts.Invitations.Accept(ctx, x.Token(invitationCookie), said, x.Client())
+	in, err := h.invitations.Accept(ctx, x.Token(invitationCookie), said, x.Client())
 	switch {
 	case errors.Is(err, account.ErrExists):
 		return refused(x, "invitation", "email", page, err)
@@ -125,7 +126,7 @@ func (h *invitations) joinInvitation(x *shell.Request) error {
 	if err != nil {
 		return h.deadLink(x, err)
 	}
-	if err := h.accounts.Invitations.Join(ctx, s, x.Token(invitationCookie)); err != nil {
+	if err := h.invitations.Join(ctx, s, x.Token(invitationCookie)); err != nil {
 		return refused(x, "invitation", "", page, err)
 	}
 	x.RemoveToken(invitationCookie)

@@ -14,7 +14,10 @@ import (
 
 // organization serves the pages of an organization: its name, logo, members, invitations and hosts.
 type organization struct {
-	accounts *account.Accounts
+	organizations *account.Organizations
+	members       *account.Members
+	invitations   *account.Invitations
+	hosts         *account.Hosts
 }
 
 func (h *organization) routes() []shell.Route {
@@ -46,21 +49,20 @@ type organizationPage struct {
 }
 
 func (h *organization) organizationPage(ctx context.Context, x *shell.Request) (page organizationPage, err error) {
-	a := h.accounts
 	page = organizationPage{
 		Self: x.Actor.ID, Fresh: isFresh(x), Roles: []account.Role{account.Viewer, account.Operator, account.Owner},
 		Form: map[string]string{"email": x.Form("email"), "host": x.Form("host"), "role": x.Form("role")},
 	}
-	if page.Organization, err = a.Organizations.Get(ctx, x.Actor); err != nil {
+	if page.Organization, err = h.organizations.Get(ctx, x.Actor); err != nil {
 		return page, err
 	}
-	if page.Members, err = a.Members.List(ctx, x.Actor); err != nil {
+	if page.Members, err = h.members.List(ctx, x.Actor); err != nil {
 		return page, err
 	}
-	if page.Hosts, err = a.Hosts.List(ctx, x.Actor); err != nil || !x.Actor.May(account.Admin) {
+	if page.Hosts, err = h.hosts.List(ctx, x.Actor); err != nil || !x.Actor.May(account.Admin) {
 		return page, err
 	}
-	page.Invitations, err = a.Invitations.List(ctx, x.Actor)
+	page.Invitations, err = h.invitations.List(ctx, x.Actor)
 	return page, err
 }
 
@@ -92,7 +94,7 @@ func (h *organization) onOrganization(x *shell.Request, field, notice string, do
 func (h *organization) changeOrganization(x *shell.Request) error {
 	return h.onOrganization(x, "name", "organization-changed", func(ctx context.Context) error {
 		name, require := x.Form("name"), x.Form("require_second_factor") != ""
-		_, err := h.accounts.Organizations.Change(ctx, x.Actor, account.OrganizationChange{Name: &name,
+		_, err := h.organizations.Change(ctx, x.Actor, account.OrganizationChange{Name: &name,
 			RequireFactor: &require})
 		return err
 	})
@@ -118,7 +120,7 @@ func (h *organization) changeLogo(x *shell.Request) error {
 		if err != nil {
 			return invalid.Field("logo", "The image "+err.Error())
 		}
-		_, err = h.accounts.Organizations.Change(ctx, x.Actor,
+		_, err = h.organizations.Change(ctx, x.Actor,
 			account.OrganizationChange{Logo: &account.Logo{MediaType: mediaType, Image: image}})
 		return err
 	})
@@ -128,7 +130,7 @@ func (h *organization) changeLogo(x *shell.Request) error {
 func (h *organization) showLogo(x *shell.Request) error {
 	ctx, stop := x.Wait()
 	defer stop()
-	logo, err := h.accounts.Organizations.Logo(ctx, x.Actor.Org)
+	logo, err := h.organizations.Logo(ctx, x.Actor.Org)
 	if err != nil {
 		return err
 	}
@@ -141,7 +143,7 @@ func (h *organization) changeRole(x *shell.Request) error {
 		if err != nil {
 			return err
 		}
-		return h.accounts.Members.SetRole(ctx, x.Actor, id, account.Role(x.Form("role")))
+		return h.members.SetRole(ctx, x.Actor, id, account.Role(x.Form("role")))
 	})
 }
 
@@ -160,7 +162,7 @@ func (h *organization) removeMember(x *shell.Request) error {
 		if err != nil {
 			return err
 		}
-		return h.accounts.Members.Remove(ctx, x.Actor, id)
+		return h.members.Remove(ctx, x.Actor, id)
 	})
 }
 
@@ -172,7 +174,7 @@ func (h *organization) memberName(x *shell.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	list, err := h.accounts.Members.List(ctx, x.Actor)
+	list, err := h.members.List(ctx, x.Actor)
 	if err != nil {
 		return "", err
 	}
@@ -196,7 +198,7 @@ func (h *organization) invite(x *shell.Request) error {
 	ctx, stop := x.Wait()
 	defer stop()
 	role := account.Role(x.Form("role"))
-	link, mailed, err := h.accounts.Invitations.Invite(ctx, x.Actor, x.Form("email"), role)
+	link, mailed, err := h.invitations.Invite(ctx, x.Actor, x.Form("email"), role)
 	if err == nil {
 		return x.Page("invited", invitedPage{x.Form("email"), role, link, mailed})
 	}
@@ -213,20 +215,20 @@ func (h *organization) uninvite(x *shell.Request) error {
 		if err != nil {
 			return err
 		}
-		return h.accounts.Invitations.Revoke(ctx, x.Actor, id)
+		return h.invitations.Revoke(ctx, x.Actor, id)
 	})
 }
 
 func (h *organization) addHost(x *shell.Request) error {
 	return h.onOrganization(x, "host", "host-added", func(ctx context.Context) error {
-		_, err := h.accounts.Hosts.Add(ctx, x.Actor, x.Form("host"))
+		_, err := h.hosts.Add(ctx, x.Actor, x.Form("host"))
 		return err
 	})
 }
 
 func (h *organization) verifyHost(x *shell.Request) error {
 	return h.onOrganization(x, "", "host-verified", func(ctx context.Context) error {
-		return h.accounts.Hosts.Verify(ctx, x.Actor, x.Form("claimed"))
+		return h.hosts.Verify(ctx, x.Actor, x.Form("claimed"))
 	})
 }
 
@@ -236,6 +238,6 @@ func (h *organization) removeHost(x *shell.Request) error {
 			"No new room can be published under this host until you verify it again.").Dangerous(), "/organization")
 	}
 	return h.onOrganization(x, "", "host-removed", func(ctx context.Context) error {
-		return h.accounts.Hosts.Remove(ctx, x.Actor, x.Form("claimed"))
+		return h.hosts.Remove(ctx, x.Actor, x.Form("claimed"))
 	})
 }

@@ -42,22 +42,23 @@ var files embed.FS
 // Part returns the pages.
 func Part(o Options) shell.Part {
 	p := shell.Part{Name: "people", Templates: shell.Templates(files), Notices: notices}
-	if o.Accounts != nil {
-		s := sessions{o.Accounts}
-		me := &profile{o.Accounts, s}
+	if a := o.Accounts; a != nil {
+		s := sessions{a.Sessions}
+		me := &profile{a.People, a.Factors, a.Members, s}
 		p.Routes = slices.Concat(
-			(&signIn{o.Accounts, s, o.PublicURL, o.Log}).routes(),
-			(&invitations{o.Accounts, s}).routes(),
+			(&signIn{a.SignIns, a.SignInLinks, a.OIDC, a.People, a.Members, s, o.PublicURL, o.Log}).routes(),
+			(&invitations{a.Invitations, a.SignInLinks, s}).routes(),
 			me.routes(),
-			(&organization{o.Accounts}).routes(),
-			(&tokens{o.Accounts}).routes(),
+			(&organization{a.Organizations, a.Members, a.Invitations, a.Hosts}).routes(),
+			(&tokens{a.Tokens}).routes(),
 		)
 	}
 	if o.Activity != nil {
 		p.Routes = append(p.Routes, (&activityLog{o.Activity}).routes()...)
 	}
-	if o.Webhooks != nil {
-		p.Routes = slices.Concat(p.Routes, (&webhooks{o.Webhooks}).routes(), (&alerts{o.Webhooks}).routes())
+	if w := o.Webhooks; w != nil {
+		p.Routes = slices.Concat(p.Routes, (&webhooks{w.Endpoints, w.Deliveries}).routes(),
+			(&alerts{w.Alerts, w.Endpoints}).routes())
 	}
 	return p
 }

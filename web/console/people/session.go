@@ -23,11 +23,11 @@ const (
 const invitationAge = time.Hour
 
 // sessions finds and starts the sessions of browsers.
-type sessions struct{ accounts *account.Accounts }
+type sessions struct{ *account.Sessions }
 
 // of returns the session of the browser.
 func (s sessions) of(ctx context.Context, x *shell.Request) (account.Session, error) {
-	found, err := s.accounts.Sessions.Get(ctx, x.Token(shell.SessionCookie))
+	found, err := s.Get(ctx, x.Token(shell.SessionCookie))
 	if errors.Is(err, account.ErrSignedOut) {
 		return found, shell.ErrSignIn
 	}
@@ -45,7 +45,7 @@ func (s sessions) enter(x *shell.Request, in account.SignedIn, next string) erro
 		return x.Redirect(http.StatusSeeOther, shell.Path+"/sign-in/code?next="+url.QueryEscape(next))
 	}
 	if before := x.Token(shell.SessionCookie); before != "" {
-		if err := s.accounts.Sessions.SignOut(x.Request().Context(), before); err != nil {
+		if err := s.SignOut(x.Request().Context(), before); err != nil {
 			return err
 		}
 	}
@@ -55,16 +55,16 @@ func (s sessions) enter(x *shell.Request, in account.SignedIn, next string) erro
 }
 
 // IdentifyBy returns a function that identifies sessions by their tokens.
-func IdentifyBy(a *account.Accounts) func(context.Context, string) (shell.Identity, error) {
+func IdentifyBy(sessions *account.Sessions, members *account.Members) func(context.Context, string) (shell.Identity, error) {
 	return func(ctx context.Context, token string) (shell.Identity, error) {
-		s, err := a.Sessions.Get(ctx, token)
+		s, err := sessions.Get(ctx, token)
 		if errors.Is(err, account.ErrSignedOut) {
 			return shell.Identity{}, shell.ErrSignIn
 		}
 		if err != nil {
 			return shell.Identity{}, err
 		}
-		memberships, err := a.Members.Memberships(ctx, s)
+		memberships, err := members.Memberships(ctx, s)
 		if err != nil {
 			return shell.Identity{}, err
 		}

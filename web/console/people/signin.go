@@ -13,7 +13,11 @@ import (
 
 // signIn serves the pages that start, confirm and end sessions.
 type signIn struct {
-	accounts  *account.Accounts
+	signIns   *account.SignIns
+	links     *account.SignInLinks
+	oidc      *account.OIDC
+	people    *account.People
+	members   *account.Members
 	sessions  sessions
 	publicURL string
 	log       *slog.Logger
@@ -48,7 +52,7 @@ type signInPage struct {
 }
 
 func (h *signIn) signInPage(x *shell.Request) signInPage {
-	name, _ := h.accounts.OIDC.Name()
+	name, _ := h.oidc.Name()
 	return signInPage{Next: x.Next(), Email: x.Form("email"), OIDC: name, Insecure: isInsecure(h.publicURL)}
 }
 
@@ -73,7 +77,7 @@ func (h *signIn) showSignIn(x *shell.Request) error {
 func (h *signIn) signIn(x *shell.Request) error {
 	ctx, stop := x.Wait()
 	defer stop()
-	in, err := h.accounts.SignIns.SignIn(ctx, x.Form("email"), x.Form("password"), x.Client())
+	in, err := h.signIns.SignIn(ctx, x.Form("email"), x.Form("password"), x.Client())
 	if err != nil {
 		return refused(x, "sign-in", "", h.lockedPage(x, err), err)
 	}
@@ -83,7 +87,7 @@ func (h *signIn) signIn(x *shell.Request) error {
 // lockedPage returns the sign-in page with another way in if too many attempts failed.
 func (h *signIn) lockedPage(x *shell.Request, err error) signInPage {
 	page := h.signInPage(x)
-	page.Locked, page.HasMail = errors.As(err, new(*account.RateError)), h.accounts.SignInLinks.CanMail()
+	page.Locked, page.HasMail = errors.As(err, new(*account.RateError)), h.links.CanMail()
 	return page
 }
 
@@ -92,7 +96,7 @@ func (h *signIn) lockedPage(x *shell.Request, err error) signInPage {
 func (h *signIn) mailSignInLink(x *shell.Request) error {
 	ctx, stop := x.Wait()
 	defer stop()
-	if err := h.accounts.SignInLinks.Mail(ctx, x.Form("email"), x.Client()); err != nil {
+	if err := h.links.Mail(ctx, x.Form("email"), x.Client()); err != nil {
 		return refused(x, "sign-in", "", h.lockedPage(x, err), err)
 	}
 	return x.Redirect(http.StatusSeeOther, shell.Path+"/sign-in?done=link-mailed&next="+url.QueryEscape(x.Next()))
@@ -108,7 +112,7 @@ func (h *signIn) showCode(x *shell.Request) error {
 func (h *signIn) signInCode(x *shell.Request) error {
 	ctx, stop := x.Wait()
 	defer stop()
-	in, err := h.accounts.SignIns.EnterCode(ctx, x.Token(pendingCookie), x.Form("code"), x.Client())
+	in, err := h.signIns.EnterCode(ctx, x.Token(pendingCookie), x.Form("code"), x.Client())
 	if errors.Is(err, account.ErrSignedOut) {
 		x.RemoveToken(pendingCookie)
 		return x.Redirect(http.StatusSeeOther, shell.Path+"/sign-in?done=sign-in-late&next="+url.QueryEscape(x.Next()))
@@ -131,7 +135,7 @@ func (h *signIn) startOIDC(x *shell.Request) error {
 		}
 		s = &signedIn
 	}
-	start, err := h.accounts.OIDC.Start(ctx, s)
+	start, err := h.oidc.Start(ctx, s)
 	if errors.Is(err, account.ErrNoOIDC) {
 		return account.ErrNotFound
 	}
@@ -153,7 +157,7 @@ func (h *signIn) finishOIDC(x *shell.Request) error {
 	next = shell.SafeNext(next)
 	x.RemoveToken(oidcCookie)
 	x.RemoveToken(oidcNextCookie)
-	in, err := h.accounts.OIDC.Finish(ctx, cookie, x.QueryParams(), x.Client())
+	in, err := h.oidc.Finish(ctx, cookie, x.QueryParams(), x.Client())
 	if errors.Is(err, account.ErrSignedOut) {
 		return x.Redirect(http.StatusSeeOther, shell.Path+"/sign-in?done=sign-in-late&next="+url.QueryEscape(next))
 	}
@@ -174,7 +178,7 @@ func (h *signIn) finishOIDC(x *shell.Request) error {
 func (h *signIn) signOut(x *shell.Request) error {
 	ctx, stop := x.Wait()
 	defer stop()
-	if err := h.accounts.Sessions.SignOut(ctx, x.Token(shell.SessionCookie)); err != nil {
+	if err := h.sessions.SignOut(ctx, x.Token(shell.SessionCookie)); err != nil {
 		return err
 	}
 	x.RemoveToken(shell.SessionCookie)
@@ -190,7 +194,7 @@ type confirmPage struct {
 }
 
 func (h *signIn) confirmPage(x *shell.Request, s account.Session) confirmPage {
-	name, _ := h.accounts.OIDC.Name()
+	name, _ := h.oidc.Name()
 	return confirmPage{Next: x.Next(), HasPassword: s.HasPassword, OIDC: name}
 }
 
@@ -211,7 +215,7 @@ func (h *signIn) confirmPerson(x *shell.Request) error {
 	if err != nil {
 		return err
 	}
-	token, err := h.accounts.People.Confirm(ctx, s, x.Form("password"))
+	token, err := h.people.Confirm(ctx, s, x.Form("password"))
 	if err != nil {
 		return refused(x, "confirm", "password", h.confirmPage(x, s), err)
 	}
@@ -227,13 +231,13 @@ func (h *signIn) switchOrganization(x *shell.Request) error {
 	if err != nil {
 		return err
 	}
-	list, err := h.accounts.Members.Memberships(ctx, s)
+	list, err := h.members.Memberships(ctx, s)
 	if err != nil {
 		return err
 	}
 	for _, m := range list {
 		if m.Slug == x.Form("organization") {
-			if err := h.accounts.Sessions.Switch(ctx, s, m.ID); err != nil {
+			if err := h.sessions.Switch(ctx, s, m.ID); err != nil {
 				return err
 			}
 			return x.Done("/rooms", "")

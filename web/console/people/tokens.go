@@ -17,7 +17,7 @@ import (
 
 // tokens serves the pages of API tokens.
 type tokens struct {
-	accounts *account.Accounts
+	tokens *account.Tokens
 }
 
 func (h *tokens) routes() []shell.Route {
@@ -115,7 +115,7 @@ func (h *tokens) tokensPage(ctx context.Context, x *shell.Request) (tokensPage, 
 	for _, d := range tokenDays {
 		page.Days = append(page.Days, dayChoice{d, d == days})
 	}
-	list, err := h.accounts.Tokens.List(ctx, x.Actor)
+	list, err := h.tokens.List(ctx, x.Actor)
 	page.Tokens = viewTokens(x.Now(), list)
 	return page, err
 }
@@ -157,7 +157,7 @@ func (h *tokens) makeToken(x *shell.Request) error {
 		days = defaultDays
 	}
 	n.Life = time.Duration(days) * 24 * time.Hour
-	text, info, err := h.accounts.Tokens.Make(ctx, x.Actor, n)
+	text, info, err := h.tokens.Make(ctx, x.Actor, n)
 	if err != nil {
 		return refused(x, "tokens", "", page, err)
 	}
@@ -172,7 +172,7 @@ func (h *tokens) revokeToken(x *shell.Request) error {
 		return err
 	}
 	if !x.IsConfirmed() {
-		list, err := h.accounts.Tokens.List(ctx, x.Actor)
+		list, err := h.tokens.List(ctx, x.Actor)
 		at := slices.IndexFunc(list, func(t account.TokenInfo) bool { return t.ID == id })
 		if err != nil || at < 0 {
 			return cmp.Or(err, account.ErrNotFound)
@@ -180,7 +180,7 @@ func (h *tokens) revokeToken(x *shell.Request) error {
 		return x.Confirm(shell.Ask("Revoke the token "+list[at].Name+"?", "Revoke",
 			"Programs that use it are refused within five seconds.").Dangerous(), "/tokens")
 	}
-	if err := h.accounts.Tokens.Revoke(ctx, x.Actor, id); err != nil {
+	if err := h.tokens.Revoke(ctx, x.Actor, id); err != nil {
 		return err
 	}
 	return x.Done("/tokens", "token-revoked")

@@ -19,7 +19,8 @@ import (
 
 // webhooks serves the pages of webhooks and their delivery log.
 type webhooks struct {
-	service *webhook.Service
+	endpoints  *webhook.Endpoints
+	deliveries *webhook.Deliveries
 }
 
 func (h *webhooks) routes() []shell.Route {
@@ -98,7 +99,7 @@ func (h *webhooks) webhook(x *shell.Request) webhook.EndpointConfig {
 func (h *webhooks) listWebhooks(x *shell.Request) error {
 	ctx, stop := x.Wait()
 	defer stop()
-	list, err := h.service.Endpoints.List(ctx, x.Actor)
+	list, err := h.endpoints.List(ctx, x.Actor)
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ func (h *webhooks) createWebhook(x *shell.Request) error {
 	ctx, stop := x.Wait()
 	defer stop()
 	config := h.webhook(x)
-	e, secret, err := h.service.Endpoints.Create(ctx, x.Actor, config)
+	e, secret, err := h.endpoints.Create(ctx, x.Actor, config)
 	if account.IsLimit(err) {
 		err = invalid.Field("", format.Sentence(err))
 	}
@@ -142,10 +143,10 @@ type webhookPage struct {
 const latestShown = 10
 
 func (h *webhooks) webhookPage(ctx context.Context, x *shell.Request, id uuid.UUID) (p webhookPage, err error) {
-	if p.Endpoint, err = h.service.Endpoints.Get(ctx, x.Actor, id); err != nil {
+	if p.Endpoint, err = h.endpoints.Get(ctx, x.Actor, id); err != nil {
 		return p, err
 	}
-	latest, err := h.service.Deliveries.List(ctx, x.Actor, webhook.DeliveryFilter{Endpoint: &id, Limit: latestShown})
+	latest, err := h.deliveries.List(ctx, x.Actor, webhook.DeliveryFilter{Endpoint: &id, Limit: latestShown})
 	p.Latest, p.Why = latest.Deliveries, disabledWords[p.Disabled]
 	p.Form = formOf(webhook.EndpointConfig{URL: p.URL, Events: p.Events, Rooms: p.Rooms, Description: p.Description})
 	return p, err
@@ -175,7 +176,7 @@ func (h *webhooks) showWebhook(x *shell.Request) error {
 func (h *webhooks) changeWebhook(x *shell.Request) error {
 	return h.onWebhook(x, func(ctx context.Context, id uuid.UUID) error {
 		f := h.webhook(x)
-		_, err := h.service.Endpoints.Update(ctx, x.Actor, id, webhook.EndpointChange{URL: &f.URL, Events: &f.Events,
+		_, err := h.endpoints.Update(ctx, x.Actor, id, webhook.EndpointChange{URL: &f.URL, Events: &f.Events,
 			Rooms: &f.Rooms, Description: &f.Description})
 		if err == nil {
 			return x.Done("/webhooks/"+id.String(), "webhook-saved")
@@ -206,7 +207,7 @@ func (h *webhooks) disableWebhook(x *shell.Request) error {
 
 func (h *webhooks) setWebhook(x *shell.Request, enabled bool, notice string) error {
 	return h.onWebhook(x, func(ctx context.Context, id uuid.UUID) error {
-		if _, err := h.service.Endpoints.Update(ctx, x.Actor, id, webhook.EndpointChange{Enabled: &enabled}); err != nil {
+		if _, err := h.endpoints.Update(ctx, x.Actor, id, webhook.EndpointChange{Enabled: &enabled}); err != nil {
 			return err
 		}
 		return x.Done("/webhooks/"+id.String(), notice)
@@ -220,11 +221,11 @@ func (h *webhooks) rotateWebhook(x *shell.Request) error {
 				"After that, only with the new one."), "/webhooks/"+x.Param("id"))
 	}
 	return h.onWebhook(x, func(ctx context.Context, id uuid.UUID) error {
-		secret, err := h.service.Endpoints.RotateSecret(ctx, x.Actor, id)
+		secret, err := h.endpoints.RotateSecret(ctx, x.Actor, id)
 		if err != nil {
 			return err
 		}
-		e, err := h.service.Endpoints.Get(ctx, x.Actor, id)
+		e, err := h.endpoints.Get(ctx, x.Actor, id)
 		if err != nil {
 			return err
 		}
@@ -234,7 +235,7 @@ func (h *webhooks) rotateWebhook(x *shell.Request) error {
 
 func (h *webhooks) testWebhook(x *shell.Request) error {
 	return h.onWebhook(x, func(ctx context.Context, id uuid.UUID) error {
-		d, err := h.service.Endpoints.Ping(ctx, x.Actor, id)
+		d, err := h.endpoints.Ping(ctx, x.Actor, id)
 		if errors.Is(err, webhook.ErrDisabled) {
 			return x.Done("/webhooks/"+id.String(), "webhook-is-disabled")
 		}
@@ -251,7 +252,7 @@ func (h *webhooks) deleteWebhook(x *shell.Request) error {
 			"Pending deliveries are dropped. The delivery log stays for 30 days.").Dangerous(), "/webhooks/"+x.Param("id"))
 	}
 	return h.onWebhook(x, func(ctx context.Context, id uuid.UUID) error {
-		if err := h.service.Endpoints.Delete(ctx, x.Actor, id); err != nil {
+		if err := h.endpoints.Delete(ctx, x.Actor, id); err != nil {
 			return err
 		}
 		return x.Done("/webhooks", "webhook-deleted")
@@ -287,10 +288,10 @@ func (h *webhooks) listDeliveries(x *shell.Request) error {
 		f.Endpoint = &id
 	}
 	var err error
-	if p.Endpoints, err = h.service.Endpoints.List(ctx, x.Actor); err != nil {
+	if p.Endpoints, err = h.endpoints.List(ctx, x.Actor); err != nil {
 		return err
 	}
-	if p.DeliveryPage, err = h.service.Deliveries.List(ctx, x.Actor, f); err != nil {
+	if p.DeliveryPage, err = h.deliveries.List(ctx, x.Actor, f); err != nil {
 		return err
 	}
 	return x.Page("deliveries", p)
@@ -318,7 +319,7 @@ func (h *webhooks) showDelivery(x *shell.Request) error {
 	if err != nil {
 		return err
 	}
-	d, err := h.service.Deliveries.Get(ctx, x.Actor, id)
+	d, err := h.deliveries.Get(ctx, x.Actor, id)
 	if err != nil {
 		return err
 	}
@@ -337,7 +338,7 @@ func (h *webhooks) redeliver(x *shell.Request) error {
 		return err
 	}
 	page := "/webhooks/deliveries/" + id.String()
-	switch err := h.service.Deliveries.Redeliver(ctx, x.Actor, id); {
+	switch err := h.deliveries.Redeliver(ctx, x.Actor, id); {
 	case errors.Is(err, webhook.ErrDisabled):
 		return x.Done(page, "webhook-is-disabled")
 	case err != nil:
