@@ -71,7 +71,7 @@ func startSite(t testing.TB, o Options) *site {
 		o.Assets = built
 	}
 	if o.Control != nil {
-		o.Activity = o.Control.Activity
+		o.Activity, o.Keys = o.Control.Activity, o.Control.Store.Keys
 	}
 	if o.Reports == nil {
 		o.Reports = o.Rooms.Store

@@ -77,6 +77,8 @@ type Options struct {
 	Rooms *room.Rooms
 	// Control serves the management API; nil: there is none.
 	Control *control.Rooms
+	// Keys stores the Idempotency-Keys of the management API; required with Control.
+	Keys manage.Keys
 	// Activity is the activity log; nil: the management API does not show it.
 	Activity *activity.Log
 	// AdminToken is the server's own bearer token for the management API, valid in every
@@ -203,7 +205,7 @@ func (s *Server) openAPI(o Options) {
 		Status: func(err error) int { return s.problems.describe(err).Status },
 	}
 	if o.Control != nil {
-		m.Rooms, m.Keys = o.Rooms, o.Control.Store.Keys
+		m.Rooms, m.Keys = o.Rooms, o.Keys
 	}
 	s.api = manage.New(m)
 	for _, r := range s.api.Routes() { // frame rejects requests without a valid token

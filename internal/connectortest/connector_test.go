@@ -98,8 +98,8 @@ func (s *server) run(l net.Listener) {
 			return o.Slug, err
 		},
 	})
-	running := web.New(web.Options{Rooms: rooms, Control: counter, Activity: record, Accounts: accounts, Sites: sites, AdminToken: token,
-		Log: log})
+	running := web.New(web.Options{Rooms: rooms, Control: counter, Keys: counter.Store.Keys, Activity: record,
+		Accounts: accounts, Sites: sites, AdminToken: token, Log: log})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- running.Serve(ctx, l) }()

@@ -37,6 +37,7 @@ const cleanupInterval = 10 * time.Minute
 // organizers holds the services behind the console and the management API.
 type organizers struct {
 	control  *control.Rooms
+	keys     *pgcontrol.Keys
 	activity *activity.Log
 	accounts *account.Accounts
 	live     *live.Live
@@ -58,8 +59,10 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		Store: pgactivity.NewStore(s.pool), IsRefusal: control.IsRefusal, Log: s.cfg.Log,
 	})
 	records := pgroom.NewStore(s.pool)
+	stored := pgcontrol.NewStore(s.pool)
+	o.keys = stored.Keys
 	o.control = control.New(control.Options{
-		Rooms: s.rooms, Store: pgcontrol.NewStore(s.pool), Records: records, Activity: o.activity, OwnsHost: s.ownsHost,
+		Rooms: s.rooms, Store: stored, Records: records, Activity: o.activity, OwnsHost: s.ownsHost,
 		OrganizerName: s.organizerName, Rehearsals: rehearsals, Log: s.cfg.Log,
 	})
 	o.accounts = account.New(account.Options{
