@@ -8,7 +8,7 @@ import (
 	"github.com/proofline/proofline/room/queueit"
 )
 
-// SetQueueIt makes a room compatible with Queue-it connectors; see [room.Room.SetQueueIt]. The secret
+// SetQueueIt makes a room compatible with Queue-it connectors; see [queueit.Connection.Set]. The secret
 // key is not recorded in the activity log. Errors: [account.ErrForbidden], [room.ErrNotFound],
 // [*invalid.Error].
 func (rs *Rooms) SetQueueIt(ctx context.Context, actor account.Actor, slug string, q queueit.Config,

@@ -124,8 +124,13 @@ func TestImports(t *testing.T) {
 		"console/simulate/chart": {module + "console/simulate"},
 		"internal/visitor":       {module + "console/simulate"},
 		"internal/rawhttp":       {},
-		"room/style":             {"github.com/tdewolff/parse/v2", "github.com/tdewolff/parse/v2/css"},
-		"room/locale":            {},
+		"room/projection":        {module + "fairness", module + "audit", module + "vrf", module + "internal/millis"},
+		"room/clock":             {module + "audit/pglog", "github.com/google/uuid"},
+		"room/keys": {module + "audit", module + "vrf", module + "room/pgroom", "github.com/google/uuid",
+			"golang.org/x/mod/sumdb/note"},
+		"room/transfer": {module + "fairness", module + "room/pgroom", "github.com/google/uuid"},
+		"room/style":    {"github.com/tdewolff/parse/v2", "github.com/tdewolff/parse/v2/css"},
+		"room/locale":   {},
 		"room/setting": {module + "fairness", module + "internal/invalid", module + "internal/jsontext", module + "internal/zone",
 			module + "room/locale"},
 		"web/page": {module + "room/locale", module + "room/style", "golang.org/x/text/feature/plural",
@@ -153,7 +158,7 @@ func TestPure(t *testing.T) {
 	packages := list(t, "../../...")
 	const simulator = "console/simulate" // uses random numbers from a seed in the plan
 	for _, name := range append(slices.Clone(core), "verifier/ticket", "verifier/numeral", "verifier/findings",
-		"verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report", "room/locale", "room/setting", "room/style", "web/page", "connector/rules", simulator, simulator+"/chart") {
+		"verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report", "room/locale", "room/projection", "room/setting", "room/style", "web/page", "connector/rules", simulator, simulator+"/chart") {
 		for _, forbidden := range []string{"net/http", "log/slog", "os/exec", "math/rand/v2", "database/sql"} {
 			if slices.Contains(packages[name].Imports, forbidden) &&
 				(name != simulator || forbidden != "math/rand/v2") {

@@ -93,8 +93,8 @@ func outcomes(found []*pgroom.Admission, done, unredeemed map[uuid.UUID]bool) []
 // admissions returns the admissions of passes, nil for what is not a valid pass. It reads the log at most
 // once, for visitors whom another node admitted just now.
 func (s *Sessions) admissions(ctx context.Context, tokens []string) ([]*pgroom.Admission, error) {
-	passes, found := make([]*shown, len(tokens)), make([]*pgroom.Admission, len(tokens))
-	isBehind, verified := false, make(map[string]*shown, len(tokens))
+	passes, found := make([]*signedPass, len(tokens)), make([]*pgroom.Admission, len(tokens))
+	isBehind, verified := false, make(map[string]*signedPass, len(tokens))
 	for i, token := range tokens {
 		if pass, ok := verified[token]; ok { // a repeated pass is verified once
 			passes[i] = pass

@@ -70,15 +70,15 @@ func (p *Passes) claims(st fairness.Standing) passClaims {
 	}
 }
 
-// shown is a pass whose signature is valid; nothing else is checked yet.
-type shown struct {
+// signedPass is a pass whose signature is valid; nothing else is checked yet.
+type signedPass struct {
 	claims passClaims
 	ticket fairness.Ticket
 }
 
 // read verifies the signature of a pass. The key must have been in use at most life before now. Errors: [ErrPass],
 // and those of the database.
-func (p *Passes) read(ctx context.Context, token string, life time.Duration) (s shown, err error) {
+func (p *Passes) read(ctx context.Context, token string, life time.Duration) (s signedPass, err error) {
 	_, err = passParser.ParseWithClaims(token, &s.claims, func(t *jwt.Token) (any, error) {
 		id, _ := t.Header["kid"].(string)
 		return p.keys.verifying(ctx, id, life)
@@ -96,7 +96,7 @@ func (p *Passes) read(ctx context.Context, token string, life time.Duration) (s 
 }
 
 // compare returns [ErrPass] unless the claims of a pass match the transcript.
-func (p *Passes) compare(s shown, st fairness.Standing) error {
+func (p *Passes) compare(s signedPass, st fairness.Standing) error {
 	has, _ := json.Marshal(s.claims)
 	want, _ := json.Marshal(p.claims(st))
 	if !bytes.Equal(has, want) {

@@ -104,7 +104,7 @@ func New(o Options) *Sessions {
 // identifies the redeeming client, in 22 base64url characters: it may redeem the pass again for 30 s, in case
 // the response was lost. If it is empty, a second attempt fails. Errors: [ErrPass], [ErrPassUnknown] when the
 // token belongs to another pass, [ErrPassUsed], [ErrSessionOver] when the session was released,
-// [ErrStopping], [*invalid.Error] for a malformed client, and those of the database.
+// [*invalid.Error] for a malformed client, and those of the sequencer and the database.
 func (s *Sessions) Redeem(ctx context.Context, id, token, client string) (Session, error) {
 	by, err := parseClient(client)
 	if err != nil {
@@ -149,7 +149,7 @@ func parseClient(text string) (pgroom.Client, error) {
 
 // Touch extends an admitted visitor's session to the policy's length from now, and to at most [MaxLengths]
 // times that length in total. The pass must have been redeemed; it may have expired. Errors: [ErrPass],
-// [ErrPassUnredeemed], [ErrSessionOver], [ErrStopping], and those of the database.
+// [ErrPassUnredeemed], [ErrSessionOver], and those of the sequencer and the database.
 func (s *Sessions) Touch(ctx context.Context, token string) (Session, error) {
 	return s.change(ctx, token, func(a pgroom.Admission) (pgroom.Session, error) {
 		length := s.length().Milliseconds()
@@ -158,7 +158,7 @@ func (s *Sessions) Touch(ctx context.Context, token string) (Session, error) {
 }
 
 // Release ends a session, so that its place is free for the next call. Releasing again is no error. Errors:
-// [ErrPass], [ErrSessionOver], [ErrStopping], and those of the database.
+// [ErrPass], [ErrSessionOver], and those of the sequencer and the database.
 func (s *Sessions) Release(ctx context.Context, token string) (Session, error) {
 	return s.change(ctx, token, func(a pgroom.Admission) (pgroom.Session, error) {
 		stored, err := s.store.Release(ctx, a)
