@@ -80,7 +80,7 @@ scene("the console shows a message in two languages, what is live, and takes it 
     await page.getByLabel("Show it").selectOption("For 10 minutes");
     await page.getByRole("button", { name: "Show the message", exact: true }).click();
     const dialog = page.getByRole("dialog");
-    await dialog.getByText("10 min from now, then it vanishes by itself").waitFor();
+    await dialog.getByText("10 min from now, then it disappears").waitFor();
     await accessible(page, "the question of a message");
     await one.picture(`message-question-${one.name}`);
     await one.press("Show the message", dialog);
