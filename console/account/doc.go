@@ -7,6 +7,8 @@
 // returns [ErrNotFound], as if they did not exist. Every operation takes the [Actor] or [Session]
 // that performs it, checks its permissions, and writes an entry to the activity log.
 //
+// [Accounts] has a part for each of these, which owns its rows in the database and its caches.
+//
 // # Signing in
 //
 //	password ----> second factor (TOTP or recovery code) ----> session

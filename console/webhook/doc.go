@@ -1,6 +1,9 @@
 // Package webhook notifies others of what happens in an organization's rooms: programs by webhooks, and
 // people by alerts.
 //
+// [Endpoints] and [Alerts] have the configuration, [Deliveries] the log. The follower fills the outbox,
+// and the sender empties it; retry.go has the retry schedule.
+//
 // # From transcript to delivery
 //
 // Events are derived from the transcript. A follower reads the new entries of each room whose
