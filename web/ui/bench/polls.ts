@@ -1,6 +1,5 @@
-// How often the pages of people in a line ask the server, by the very rules
-// that the pages follow, in a time that is counted and not waited for. Prints
-// a JSON line for each length of the line.
+// Measures how often pages poll the server, with the pages' own code and a
+// simulated clock. Prints a JSON line for each length of the line.
 import { hasMoved, nextPoll, type Place } from "../src/page/place.ts";
 import type { Room } from "../src/page/room.ts";
 
@@ -11,7 +10,7 @@ const minute = 60 * second;
 /** How long a cache in front answers in the server's place: max-age of the state. */
 const maxAge = second;
 
-/** A line of so many people with a place, none of whom is called yet. */
+/** Simulates a line of so many visitors with a place, none of them called yet. */
 function measure(people: number) {
   const random = spread();
   const polls = Array.from({ length: people }, (_, i) => ({ at: random() * minute, place: placeOf(i + 1) }));
@@ -106,7 +105,7 @@ interface Ask {
   place: Place;
 }
 
-/** What is to be asked, by the moment, to the millisecond. */
+/** The polls to come, ordered by time to the millisecond. */
 class Calendar {
   readonly #days = new Map<number, Ask[]>();
   #today = 0;

@@ -5,25 +5,25 @@ import { must } from "./rule.ts";
 
 const maxArrivals = 2 ** 32 - 1;
 
-/** One recorded request to join, and what became of it. */
+/** One recorded join, and its state. */
 export interface Arrival {
   ticket: string;
   window: bigint;
-  /** In the line, from 1; 0 until its window is drawn. */
+  /** Place in the line, from 1; 0: its window is not drawn. */
   place: number;
-  /** The claim clock at the call that reached the place. */
+  /** The claim clock when the place was called; undefined: not called. */
   calledAt: number | undefined;
   settled: "no" | "admitted" | "skipped";
 }
 
-/** A window that somebody arrived in and that is not frozen yet. */
+/** A window with arrivals that is not frozen yet. */
 export interface Gathering {
   window: bigint;
   to: number; // when it ends
   arrivals: Arrival[]; // by seq
 }
 
-/** Who arrived when: the schedule in force (RULES.md section 5), and the rules arrival, ticket and amend windows. */
+/** The arrivals: the schedule in force (RULES.md section 5), and the rules arrival, ticket and amend windows. */
 export class Arrivals {
   /** In the order of the windows, which is that of time. */
   readonly gatherings: Gathering[] = [];
@@ -61,7 +61,7 @@ export class Arrivals {
     this.windows++;
   }
 
-  /** Replaces the windows that have not opened. */
+  /** Replaces the windows that have not opened yet. */
   amend(time: number, rules: readonly WindowRule[], closes: number): void {
     const next = this.#schedule.amended(time, rules, closes);
     must("amend", next !== undefined, "the new windows are not allowed, or change one that has opened");

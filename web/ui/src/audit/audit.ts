@@ -12,7 +12,7 @@ import { Room } from "./room.ts";
 import { Refused, type Rule } from "./rule.ts";
 import { Tree } from "./tree.ts";
 
-/** Something that is wrong: with the log, or with the first entry that breaks a rule. */
+/** A fault: in the log, or in the first entry that breaks a rule. */
 export interface Breach {
   check: Rule | "history" | "signature" | "identity";
   entry?: number; // index, from 0
@@ -40,12 +40,12 @@ export interface Report {
   vouched: number; // draws that enough known witnesses cosigned in time
 }
 
-/** Told how many entries are done. */
+/** Receives the number of entries audited so far. */
 export type Progress = (done: number, total: number) => void;
 
 /**
- * Audits a published log from its first entry to its last. Rejects if it
- * cannot be read, which says nothing about it.
+ * Audits a published log from its first entry to its last. Rejects if the log
+ * cannot be read; then nothing is known about it.
  */
 export async function audit(source: Source, trust: Trust, progress: Progress = () => undefined): Promise<Report> {
   const signed = await source.checkpoint();
@@ -65,7 +65,7 @@ export async function audit(source: Source, trust: Trust, progress: Progress = (
   return reportOf(claimed, room, trust, breaches);
 }
 
-/** Reads a checkpoint that is not verified yet. */
+/** Reads a checkpoint without verifying it. */
 function claimOf(signed: Uint8Array): Checkpoint | undefined {
   try {
     return parseCheckpoint(parseNote(signed).text);
@@ -91,7 +91,7 @@ interface Replay {
   breaches: Breach[];
 }
 
-/** Takes all entries by the rules until one breaks them, and the rest into the tree alone. */
+/** Replays entries until one breaks a rule, and only adds the rest to the tree. */
 async function replay(source: Source, { size }: Checkpoint, progress: Progress): Promise<Replay> {
   const tree = new Tree();
   const breaches: Breach[] = [];

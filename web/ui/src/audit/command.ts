@@ -39,7 +39,7 @@ interface Task extends Trust {
   json: boolean;
 }
 
-/** What the arguments ask for; undefined for help. Throws what to say about wrong ones. */
+/** Parses the arguments; undefined: help. Throws an error to print if they are wrong. */
 function taskOf(args: string[]): Task | undefined {
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
   if (values.help) return undefined;
@@ -56,18 +56,18 @@ function taskOf(args: string[]): Task | undefined {
   return { from: /^https?:/.test(from) ? from : inPlace(from), vkey, beacons, witnesses, json: values.json ?? false };
 }
 
-/** npm runs scripts in its own directory, and says here where it was called. */
+/** Resolves a path in the directory where npm was called: npm runs scripts in the package's own. */
 function inPlace(path: string): string {
   return resolve(process.env.INIT_CWD ?? ".", path);
 }
 
-/** Where a command writes to. */
+/** A stream that a command writes to. */
 export interface Output {
   isTTY?: boolean;
   write(text: string): unknown;
 }
 
-/** Shows the share that is done, on a terminal alone. */
+/** Shows the progress, only on a terminal. */
 function progressOn(terminal: Output): Progress | undefined {
   if (!terminal.isTTY) return undefined;
   let shown = -1;
@@ -78,7 +78,7 @@ function progressOn(terminal: Output): Progress | undefined {
   };
 }
 
-/** Audits one room, says what came out, and returns the exit code. */
+/** Audits one room, prints the result, and returns the exit code. */
 export async function run(args: string[], stdout: Output, stderr: Output): Promise<number> {
   let task: Task | undefined;
   try {

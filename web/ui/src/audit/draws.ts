@@ -21,7 +21,7 @@ interface Frozen {
   sealed: Checkpoint; // of the tree that ends with the freeze: what witnesses sign
 }
 
-/** What a draw shows about who saw its freeze before the round. */
+/** The witnesses' signatures of a draw's freeze. */
 export interface Witnessed {
   sealed: Checkpoint;
   cosignatures: Uint8Array[];
@@ -29,7 +29,7 @@ export interface Witnessed {
 
 /** From arrivals to places: RULES.md section 6, and the rules from freeze to assign. */
 export class Draws {
-  /** Everybody who is drawn, by place: element 0 has place 1. */
+  /** All drawn arrivals, by place: element 0 has place 1. */
   readonly line: Arrival[] = [];
   readonly draws: Witnessed[] = [];
   readonly #policy: EntryOf<"room">;

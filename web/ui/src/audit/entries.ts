@@ -2,12 +2,12 @@ import { LogReader } from "../check/reader.ts";
 import type { Source } from "../check/source.ts";
 import { tileWidth } from "../check/tiles.ts";
 
-/** How many bundles are asked for at the same time. */
+/** How many bundles are requested at the same time. */
 const ahead = 16;
 
 /**
  * Streams the entries of a log of that size, bundle by bundle. Rejects with a
- * FormatError if a bundle is not one, and as the source does if it cannot be read.
+ * FormatError if a bundle is malformed, and with the source's error if it cannot be read.
  */
 export async function* entriesOf(source: Source, size: bigint): AsyncGenerator<Uint8Array[]> {
   const bundles = (size + BigInt(tileWidth) - 1n) / BigInt(tileWidth);

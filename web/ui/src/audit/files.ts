@@ -15,7 +15,7 @@ export function open(from: string): Source {
   return { checkpoint: () => again(() => source.checkpoint()), tile: (path) => again(() => source.tile(path)) };
 }
 
-/** Asks again what failed, after a second and then after two. */
+/** Retries after one second and then after two. */
 async function again<T>(ask: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {

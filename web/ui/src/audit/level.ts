@@ -4,14 +4,14 @@ import { parseWitnessKey } from "../check/note.ts";
 import type { Witnessed } from "./draws.ts";
 import type { Room } from "./room.ts";
 
-/** What the auditor knows beside the transcript. */
+/** What the auditor knows besides the transcript. */
 export interface Trust {
   vkey: string | undefined; // of the log
-  beacons: readonly string[]; // hashes of chains that the operator does not run, beside quicknet
-  witnesses: readonly string[]; // keys of witnesses who are independent of the operator
+  beacons: readonly string[]; // hashes of chains that the operator does not run, besides quicknet
+  witnesses: readonly string[]; // keys of witnesses that are independent of the operator
 }
 
-/** What may be concluded from a room without a breach. */
+/** The names of the levels, from 0. */
 export const levels = ["nothing: a check failed", "consistent", "unpredictable", "witnessed"] as const;
 
 export interface Assurance {
@@ -19,7 +19,7 @@ export interface Assurance {
   vouched: number; // draws whose freeze enough known witnesses cosigned before the round
 }
 
-/** The assurance level of a room that keeps to the rules; verifier/README.md defines them. */
+/** The assurance level of a room without a breach; verifier/README.md defines them. */
 export function assuranceOf({ policy, draws: { draws } }: Room, trust: Trust): Assurance {
   const known = policy.witnesses.filter((vkey) => trust.witnesses.includes(vkey)).map(parseWitnessKey);
   const signed = ({ sealed, cosignatures }: Witnessed): number =>

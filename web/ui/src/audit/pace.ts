@@ -1,15 +1,15 @@
 // RULES.md sections 7 and 8. Credit counts 60,000ths of a call, times and
 // durations milliseconds; every number stays below 2^53, so it is exact.
 
-/** What one call costs. */
+/** The credit that one call costs. */
 const oneCall = 60_000;
 
-/** Nothing is stored beyond ten seconds' worth, or one call. */
+/** The most credit that is stored: that of ten seconds, and at least one call. */
 function most(perMinute: number): number {
   return Math.max(10_000 * perMinute, oneCall);
 }
 
-/** How fast people may be called, and the clock by which they claim. Both stand still in a pause. */
+/** The credit for calls, and the claim clock. Both stand still in a pause. */
 export class Pace {
   readonly #starts: number;
   #perMinute: number;
@@ -28,7 +28,7 @@ export class Pace {
     return this.#paused;
   }
 
-  /** Tells whether there is credit for so many calls at a time. */
+  /** Reports whether the credit at a time covers so many calls. */
   allows(time: number, calls: number): boolean {
     return this.#creditAt(time) >= oneCall * calls;
   }
@@ -38,7 +38,7 @@ export class Pace {
     this.#credit -= oneCall * calls;
   }
 
-  /** A called ticket is skipped: what its call cost comes back. */
+  /** Gives back the credit of a called ticket that is skipped. */
   giveBack(time: number): void {
     this.#reach(time);
     this.#credit = Math.min(this.#credit, most(this.#perMinute)) + oneCall;

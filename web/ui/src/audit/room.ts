@@ -12,8 +12,8 @@ import { Serving } from "./serving.ts";
 import { Tree } from "./tree.ts";
 
 /**
- * The state machine of RULES.md section 4: takes the entries of a room one
- * after the other. One that is refused changes nothing.
+ * The state machine of RULES.md section 4: takes the entries of a room in order.
+ * A refused entry changes nothing.
  */
 export class Room {
   readonly policy: EntryOf<"room">;
@@ -23,10 +23,10 @@ export class Room {
   readonly counts = new Map<Kind, number>();
   readonly #serving: Serving;
   #time: number;
-  #isOpen = false; // the site lets people in who are not in line
+  #isOpen = false; // the gate is open: visitors get in without waiting
   #ended = false;
 
-  /** Opens the room with its first entry. The tree, empty until then, grows with every entry that is taken. */
+  /** Opens the room with its first entry. The tree, empty until then, grows with every accepted entry. */
   constructor(text: Uint8Array, tree = new Tree()) {
     const entry = read(text);
     must("policy", entry.kind === "room", "the first entry is not the room's policy");
@@ -98,7 +98,7 @@ export class Room {
         return must(
           "amend",
           entry.from < entry.until && entry.until <= entry.time,
-          "the time unguarded is none, or not over",
+          "the fail-open interval is empty, or not over",
         );
       case "message": // any text may be shown
     }
@@ -107,7 +107,7 @@ export class Room {
   #open(): void {
     must("amend", !this.#isOpen, "the room is open already");
     must("amend", !this.#serving.paused, "the room is paused");
-    must("amend", this.arrivals.count === this.#serving.done, "somebody is in line");
+    must("amend", this.arrivals.count === this.#serving.done, "the line is not empty");
     this.#isOpen = true;
   }
 

@@ -1,6 +1,6 @@
 /**
- * The names under which an entry is refused: RULES.md section 4, and "form"
- * for what section 3 does not read as an entry at all.
+ * The rules that an entry can break: those of RULES.md section 4, and "form" for
+ * text that is not an entry by section 3.
  */
 export type Rule =
   | "form"
@@ -24,7 +24,7 @@ export type Rule =
   | "skip"
   | "amend";
 
-/** Thrown when an entry breaks a rule. It then has changed nothing. */
+/** Thrown when an entry breaks a rule. The entry has changed nothing. */
 export class Refused extends Error {
   override name = "Refused";
   readonly rule: Rule;
@@ -35,7 +35,7 @@ export class Refused extends Error {
   }
 }
 
-/** Refuses the entry unless a condition of the rule holds; why says what is wrong then. */
+/** Refuses the entry unless a condition of the rule holds; why is the error text. */
 export function must(rule: Rule, holds: boolean, why: string): asserts holds {
   if (!holds) throw new Refused(rule, why);
 }

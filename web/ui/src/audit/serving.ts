@@ -7,14 +7,14 @@ import { must } from "./rule.ts";
 
 const maxPerMinute = 10_000_000;
 
-/** Who is called, admitted and skipped: the rules call, outflow, admission, skip and what of amend the pace is about. */
+/** Calls, admissions and skips: the rules call, outflow, admission and skip, and amendments of the pace. */
 export class Serving {
   readonly #policy: EntryOf<"room">;
   readonly #line: readonly Arrival[]; // by place, grows with every draw
   readonly #pace: Pace;
   #called = 0; // the serving pointer: all places up to it are called
   #done = 0;
-  #claimsFrozen = false; // in a pause: nobody is admitted
+  #claimsFrozen = false; // in a pause: claims are frozen too
 
   constructor(policy: EntryOf<"room">, line: readonly Arrival[]) {
     this.#policy = policy;
@@ -26,7 +26,7 @@ export class Serving {
     return this.#pace.paused;
   }
 
-  /** How many tickets are called, or were skipped before that: they are not in line. */
+  /** How many tickets have left the line: called, or skipped before their call. */
   get done(): number {
     return this.#done;
   }
@@ -34,7 +34,7 @@ export class Serving {
   call({ time, lane, position }: EntryOf<"call">): void {
     must("lane", lane === generalLane, "the policy has no such lane");
     must("call", !this.#pace.paused, "the room is paused");
-    must("call", time >= this.#policy.starts, "nobody is called before the start");
+    must("call", time >= this.#policy.starts, "a call before the start");
     must("call", position > BigInt(this.#called), "the place is called already");
     must("call", position <= BigInt(this.#line.length), "the place is not drawn");
     const called = this.#line.slice(this.#called, Number(position));
@@ -86,7 +86,7 @@ export class Serving {
     this.#claimsFrozen = false;
   }
 
-  /** How long a ticket called at that moment of the claim clock may still be claimed; RULES.md section 8. */
+  /** The time left to claim a ticket that was called at that time of the claim clock; RULES.md section 8. */
   #left(time: number, calledAt: number): number {
     return this.#policy.claim - (this.#pace.clock(time) - calledAt);
   }

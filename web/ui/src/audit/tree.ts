@@ -1,9 +1,9 @@
 import { emptyRoot, type Hash, nodeHash } from "../check/merkle.ts";
 
 /**
- * A growing Merkle tree of RFC 6962, section 2.1. Of all its leaves it keeps
- * the roots of the full subtrees that a tree of its size has from left to
- * right: one for each bit of the size that is set, the largest first.
+ * A growing Merkle tree of RFC 6962, section 2.1. It keeps only the roots of its
+ * full subtrees from left to right: one for each bit that is set in the size, the
+ * largest first.
  */
 export class Tree {
   #size = 0; // leaves, below 2^53

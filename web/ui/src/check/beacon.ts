@@ -9,7 +9,7 @@ import { toHex } from "./hex.ts";
 // signatures in G1. https://docs.drand.love/docs/concepts/2-3-concepts-specification/
 
 /**
- * The chain of the League of Entropy that has a round every three seconds.
+ * The League of Entropy's chain with a round every three seconds.
  * https://docs.drand.love/blog/2023/10/16/quicknet-is-live/
  */
 export const quicknet = "52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971";
@@ -18,13 +18,13 @@ const signatureSize = 48;
 
 const { G1, G2, shortSignatures } = bls12_381;
 
-/** The hash by which a chain is known, hexadecimal. The scheme is no part of it. */
+/** The hash that identifies a chain, hexadecimal. It does not cover the scheme. */
 export function chainHash({ id, key, genesis, period, group }: Beacon): string {
   const clock = concat(uint64(BigInt(period)).subarray(4), uint64(genesis));
   return toHex(sha256(concat(clock, key, group, utf8(id === "default" ? "" : id))));
 }
 
-/** The first round that appears after a window that was frozen at a moment (ms), and the margin. */
+/** The first round that appears after a window was frozen at a time (in ms) and the margin has passed. */
 export function roundAfter({ genesis, period, margin }: Beacon, frozen: number): bigint {
   const passed = BigInt(frozen) + BigInt(margin) - 1000n * genesis;
   return passed < 0n ? 1n : passed / (1000n * BigInt(period)) + 2n;
@@ -35,12 +35,12 @@ export function roundTime({ genesis, period }: Beacon, round: bigint): bigint {
   return 1000n * (genesis + (round - 1n) * BigInt(period));
 }
 
-/** Tells whether the bytes are a public key: a point of G2, compressed, in the subgroup, not the identity. */
+/** Reports whether the bytes are a public key: a point of G2, compressed, in the subgroup, not the identity. */
 export function isBeaconKey(key: Uint8Array): boolean {
   return decode(G2.Point, key) !== undefined;
 }
 
-/** Tells whether the bytes are the chain's signature of a round. */
+/** Reports whether the bytes are the chain's signature of a round. */
 export function verifyRound(beacon: Beacon, round: bigint, signature: Uint8Array): boolean {
   const key = decode(G2.Point, beacon.key);
   const point = signature.length === signatureSize ? decode(G1.Point, signature) : undefined;

@@ -8,8 +8,8 @@ import type { Hash } from "./merkle.ts";
 import { ticketOf } from "./ticket.ts";
 import { parseUuid8 } from "./uuid.ts";
 
-// A visitor's proof in one file: all that checkPlace needs, to be checked
-// again elsewhere. verifier/ticket/BUNDLE.md describes it.
+// A visitor's proof in one file: everything that checkPlace needs to check
+// the place again elsewhere. verifier/ticket/BUNDLE.md describes it.
 
 /** The longest file in bytes. */
 export const maxBundleSize = 16 * 2 ** 20;
@@ -23,7 +23,7 @@ export interface Bundle {
   evidence: Evidence;
 }
 
-/** The text of the file; a FormatError for what no file can hold. A secret is never in it. */
+/** Returns the text of the file, which never holds a secret. Throws a FormatError if a file cannot hold the content. */
 export function formatBundle(visitor: Visitor, evidence: Evidence): string {
   const { origin, ticket } = visitor;
   const file = {
@@ -53,8 +53,8 @@ export function formatBundle(visitor: Visitor, evidence: Evidence): string {
 }
 
 /**
- * Reads a file. It is written again and must be the same bytes, so that there
- * is one file for one content: nothing twice, unknown, or after the end.
+ * Reads a file. Writing the content again must give the same bytes, so that each
+ * content has one file: no duplicate or unknown members, nothing after the end.
  */
 export function parseBundle(file: Uint8Array): Bundle {
   if (file.length > maxBundleSize) throw new FormatError(`longer than ${maxBundleSize} bytes`);
@@ -63,8 +63,7 @@ export function parseBundle(file: Uint8Array): Bundle {
   if (members.take("version") !== version) throw new FormatError(`not a proof of version ${version}`);
   const bundle = readBundle(members);
   members.end();
-  if (formatBundle(bundle.visitor, bundle.evidence) !== text)
-    throw new FormatError("not in the form it would be written");
+  if (formatBundle(bundle.visitor, bundle.evidence) !== text) throw new FormatError("not in canonical form");
   return bundle;
 }
 
@@ -99,7 +98,7 @@ function optional<T, U>(value: T | undefined, format: (value: T) => U): U | unde
   return value === undefined ? undefined : format(value);
 }
 
-/** Text as it is; bytes that are none, as a server may send them, in base64. */
+/** Writes text as it is, and bytes that are not UTF-8, which a server may send, in base64. */
 function formatBytes(bytes: Uint8Array): string | { base64: string } {
   try {
     return fromUtf8(bytes);
@@ -124,13 +123,13 @@ function formatRun({ first, entries, proof }: ProvenRun): object {
   return { first: formatNumber(first), entries: entries.map(formatBytes), proof: formatHashes(proof) };
 }
 
-/** Returns the text if every character of it is one: a half of a pair has no UTF-8. */
+/** Returns the text if it has no lone surrogate, which has no UTF-8 encoding. */
 function wellFormed(text: string): string {
-  if (/\p{Surrogate}/u.test(text)) throw new FormatError("half a character");
+  if (/\p{Surrogate}/u.test(text)) throw new FormatError("lone surrogate");
   return text;
 }
 
-/** Reads a JSON value; the name is for the message if it is of another form. */
+/** Reads a JSON value; error messages use the name. */
 type Read<T> = (json: unknown, name: string) => T;
 
 function parseJson(text: string): unknown {
@@ -141,7 +140,7 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The members of an object, each to be taken once. */
+/** The members of an object; each can be taken once. */
 class Members {
   readonly #name: string;
   readonly #rest: Map<string, unknown>;

@@ -1,7 +1,7 @@
 import { FormatError } from "./errors.ts";
 
 const encoder = new TextEncoder();
-// Without ignoreBOM the decoder would drop a byte order mark without a word.
+// Without ignoreBOM the decoder would silently drop a byte order mark.
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** The UTF-8 bytes of a text. */
@@ -9,7 +9,7 @@ export function utf8(text: string): Uint8Array {
   return encoder.encode(text);
 }
 
-/** The text of UTF-8 bytes; anything else is a FormatError. */
+/** Returns the text of UTF-8 bytes, or throws a FormatError. */
 export function fromUtf8(bytes: Uint8Array): string {
   try {
     return decoder.decode(bytes);

@@ -15,7 +15,7 @@ export interface Checkpoint {
   root: Hash;
 }
 
-/** Opens a signed checkpoint: the key signed it, and is named like its origin. */
+/** Opens a signed checkpoint: the key must have signed it, and have its origin as name. */
 export function openCheckpoint(signed: Uint8Array, key: Key): Checkpoint {
   const checkpoint = parseCheckpoint(openNote(signed, key));
   if (checkpoint.origin !== key.name) throw new SignatureError("the checkpoint is of another log");

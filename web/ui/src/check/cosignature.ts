@@ -6,7 +6,7 @@ import { type Key, parseWitnessKey } from "./note.ts";
 
 /**
  * Returns when a witness cosigned a checkpoint, in seconds since the Unix
- * epoch; undefined if the cosignature is not that.
+ * epoch; undefined if the cosignature is invalid.
  * https://c2sp.org/tlog-cosignature
  */
 export function cosignedAt(witness: Key, checkpoint: Checkpoint, cosignature: Uint8Array): bigint | undefined {
@@ -18,9 +18,9 @@ export function cosignedAt(witness: Key, checkpoint: Checkpoint, cosignature: Ui
 }
 
 /**
- * The names of those who made the cosignatures of a checkpoint: witnesses, in
- * their order, at most one of each, before a moment (milliseconds). Undefined
- * if one of the cosignatures is not that.
+ * The names of the witnesses that cosigned a checkpoint before a time (in
+ * milliseconds). Undefined if a cosignature is invalid, too late, out of the
+ * witnesses' order, or the second of one witness.
  */
 export function cosigners(
   witnesses: readonly string[],
@@ -44,7 +44,7 @@ export function cosigners(
   return names;
 }
 
-/** The key of a witness; of one that is malformed nothing can be a cosignature. */
+/** The key of a witness; undefined if it is malformed: then no cosignature is valid. */
 function keyOf(vkey: string): Key | undefined {
   try {
     return parseWitnessKey(vkey);

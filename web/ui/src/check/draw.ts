@@ -4,7 +4,7 @@ import { shake256 } from "@noble/hashes/sha3.js";
 import { concat, uint64, utf8 } from "./bytes.ts";
 import type { Hash } from "./merkle.ts";
 
-/** The most lots that are shuffled here: 80 MB, and some seconds. A freeze could claim 2^32. */
+/** The most lots to shuffle here, which takes 80 MB and some seconds. A freeze could claim 2^32. */
 export const maxLots = 20_000_000;
 
 /** What a freeze fixes. */
@@ -44,8 +44,8 @@ export function shuffle(seed: Hash, lane: string, lots: number): Uint32Array {
 
 /**
  * Draws numbers below m from SHAKE256, 32 bits little-endian each. Words of
- * the last, incomplete run of m values are thrown away, so that no number is
- * likelier than another.
+ * the last, incomplete run of m values are rejected, so that all numbers are
+ * equally likely.
  */
 function words(seed: Hash, lane: string): (m: number) => number {
   const stream = shake256.create({}).update(concat(utf8("proofline/shuffle/v1\0"), seed, utf8(lane)));

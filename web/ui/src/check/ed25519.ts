@@ -19,8 +19,8 @@ const Point = edwards(parameters);
 /**
  * Verifies an Ed25519 signature of RFC 8032 by the equation without cofactor,
  * R = [S]B - [k]A, comparing R's bytes. The RFC allows either equation; they
- * differ for signatures that only the holder of the key can make, and browsers
- * and auditors must not differ about a checkpoint.
+ * differ only for signatures that the key's holder crafts, and browsers and
+ * auditors must agree about every checkpoint.
  * https://www.rfc-editor.org/rfc/rfc8032.html#section-5.1.7
  */
 export function verifyEd25519(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
@@ -33,7 +33,7 @@ export function verifyEd25519(publicKey: Uint8Array, message: Uint8Array, signat
     const a = Point.fromBytes(publicKey, true);
     return equal(Point.BASE.multiplyUnsafe(s).subtract(a.multiplyUnsafe(k)).toBytes(), r);
   } catch {
-    return false; // the public key is no point
+    return false; // the public key is not a point
   }
 }
 

@@ -9,10 +9,10 @@ import { proofSize, publicKeySize } from "./vrf.ts";
 /** The longest entry in bytes, the limit of a bundle. */
 export const maxEntrySize = 65535;
 
-/** The one verifiable random function of the rules. */
+/** The only VRF suite that the rules allow. */
 export const vrfSuite = "ECVRF-P256-SHA256-SSWU";
 
-/** The word for no beacon, and the one scheme of beacons. */
+/** The word for a room without a beacon, and the only beacon scheme. */
 const noBeacon = "none";
 const beaconScheme = "bls-unchained-g1-rfc9380";
 
@@ -39,7 +39,7 @@ function bytes(size: number): Field<Uint8Array> {
 
 function word(pattern: RegExp): Field<string> {
   const read = (text: string): string => {
-    if (!pattern.test(text)) throw new FormatError("a word has a character that does not belong there");
+    if (!pattern.test(text)) throw new FormatError("a word has an invalid character");
     return text;
   };
   return { read, write: (value) => value };
@@ -62,13 +62,13 @@ const signature: Field<Uint8Array> = {
   read: (text) => {
     if (text === "-") return new Uint8Array(0);
     const read = fromHex(text);
-    if (read.length < 1 || read.length > 256) throw new FormatError("not the signature of a beacon");
+    if (read.length < 1 || read.length > 256) throw new FormatError("not a beacon signature");
     return read;
   },
   write: (value) => (value.length === 0 ? "-" : toHex(value)),
 };
 
-/** Words of one kind, as many as there are. */
+/** All remaining words, of one kind. */
 function rest(field: Field<Uint8Array>): Rest<Uint8Array> {
   return { each: field };
 }
@@ -77,7 +77,7 @@ interface Rest<T> {
   each: Field<T>;
 }
 
-/** The last word of a form, there or not. */
+/** An optional last word. */
 function maybe(word: string): Maybe {
   return { maybe: word };
 }
@@ -99,7 +99,7 @@ const forms = {
   end: { time },
 };
 
-/** What an amendment says after its time and the name of the change. */
+/** The words of an amendment after its time and the name of the change. */
 const changes = {
   outflow: { perMinute: uint32, maxActive: uint32 },
   pause: { claims: maybe("claims") },
@@ -132,7 +132,7 @@ export interface Room {
   logKey: string; // verifier key of the log
   vrfKey: Uint8Array; // 33 bytes
   beacon: Beacon | undefined;
-  /** Verifier keys of those who cosign freezes, and how many of them should. */
+  /** Verifier keys of the witnesses that cosign freezes, and how many of them should. */
   witnesses: string[];
   quorum: number;
   lanes: string[];
@@ -156,7 +156,7 @@ export interface Beacon {
   margin: number; // milliseconds between a freeze and its round, at least
 }
 
-/** An amendment of what may change. */
+/** An amendment of a rule that may change. */
 export type Amend = { kind: "amend"; time: number } & (
   | Change
   | { change: "windows"; closes: number; windows: WindowRule[] }
@@ -167,7 +167,7 @@ export type Entry = Room | Line | Amend;
 export type Kind = Entry["kind"];
 export type EntryOf<K extends Kind> = Extract<Entry, { kind: K }>;
 
-/** Reads an entry; anything but its one canonical form is a FormatError. */
+/** Reads an entry in its canonical form, or throws a FormatError. */
 export function parseEntry(encoded: Uint8Array): Entry {
   if (encoded.length > maxEntrySize) throw new FormatError("the entry is too long");
   const text = fromUtf8(encoded);
@@ -180,7 +180,7 @@ export function parseEntry(encoded: Uint8Array): Entry {
   } else {
     entry = parseRoom(text.split("\n"));
   }
-  if (!equal(formatEntry(entry), encoded)) throw new FormatError("not in the form it would be written");
+  if (!equal(formatEntry(entry), encoded)) throw new FormatError("not in canonical form");
   return entry;
 }
 
@@ -289,7 +289,7 @@ function parseRoom(lines: string[]): Room {
     claim: one("claim", millis),
     session: one("session", millis),
   };
-  if (lines.length > 0) throw new FormatError("a room entry goes on after its last line");
+  if (lines.length > 0) throw new FormatError("text after the last line of a room entry");
   return room;
 }
 
@@ -297,12 +297,12 @@ const chain = { id: token, key: bytes(96), genesis: uint63, period: uint32, grou
 
 function beaconOf([scheme, ...words]: string[]): Beacon | undefined {
   if (scheme === noBeacon && words.length === 0) return undefined;
-  if (scheme !== beaconScheme) throw new FormatError("unknown scheme of a beacon");
+  if (scheme !== beaconScheme) throw new FormatError("unknown beacon scheme");
   return readWords(chain, words) as unknown as Beacon;
 }
 
 function vrfKeyOf([suite, key = ""]: string[]): Uint8Array {
-  if (suite !== vrfSuite) throw new FormatError("unknown verifiable random function");
+  if (suite !== vrfSuite) throw new FormatError("unknown VRF suite");
   return fromHex(key, publicKeySize);
 }
 

@@ -12,22 +12,22 @@ import { Schedule } from "./schedule.ts";
 import { findDraw, findFirstPlace, findFreeze, findPlace, peek, SearchError } from "./search.ts";
 import type { Source } from "./source.ts";
 
-/** What a visitor holds. */
+/** What a visitor has to check a place with. */
 export interface Visitor {
   origin: string;
-  /** The log's verifier key from outside, such as the room's link; without one, the one the log itself names. */
+  /** The log's verifier key from another source, such as the room's link; undefined: the one that the log names. */
   vkey?: string;
-  /** The ticket, or the secret that makes it. */
+  /** The ticket, or the secret that it is the hash of. */
   ticket: string | { secret: Uint8Array };
   /** The receipt of joining, a tlog-proof. */
   receipt: Uint8Array;
-  /** The position that is shown to the visitor, once one is. */
+  /** The position that the visitor is shown; undefined before the draw. */
   shown?: bigint;
 }
 
 /**
- * Where the server says that entries stand. A wrong or missing index costs a
- * search; those of amendments and earlier freezes are not searched for.
+ * Indexes of entries, as the server states them. A wrong or missing index costs a
+ * search, except that amendments and earlier freezes are not searched for.
  */
 export interface Hints {
   freeze?: bigint;
@@ -53,8 +53,8 @@ export interface ProvenRun {
 }
 
 /**
- * Everything that is to be checked, as the server gave it. What is missing is
- * not in the log yet, if neither malformed nor gaveUp says otherwise.
+ * The files to check, as the server sent them. What is missing is not in the log
+ * yet, unless malformed or gaveUp says otherwise.
  */
 export interface Evidence {
   checkpoint: Uint8Array;
@@ -71,15 +71,15 @@ export interface Evidence {
   firstPlace?: ProvenRun;
   place?: Proven;
   earlier?: Proven[];
-  /** What is wrong with the form of a published file, or of the receipt. */
+  /** The fault in the form of a published file or of the receipt. */
   malformed?: string;
   /** A search ended before the log did. */
   gaveUp?: boolean;
 }
 
 /**
- * Fetches what there is to check about a visitor's place. It rejects only if
- * the source does; whatever is wrong with the content is for checkPlace to say.
+ * Fetches the evidence about a visitor's place. It rejects only if the source
+ * does; checkPlace reports faults in the content.
  */
 export async function gather(source: Source, visitor: Visitor, hints: Hints = {}): Promise<Evidence> {
   const evidence: Evidence = { checkpoint: await source.checkpoint(), amends: [] };
@@ -111,7 +111,7 @@ class Gatherer {
     if (this.#log.size === 0n) return;
     evidence.room = await this.#prove(0n);
     const room = entryOf(evidence.room, "room");
-    // Tiles are asked for only up to a size that is signed.
+    // Tiles are fetched only up to a signed size.
     openCheckpoint(evidence.checkpoint, parseKey(this.#visitor.vkey ?? room.logKey));
     if (policyProblem(room) !== undefined) return;
     const receipt = parseReceipt(this.#visitor.receipt);
@@ -164,7 +164,7 @@ class Gatherer {
   }
 
   async #prove(index: bigint): Promise<Proven> {
-    const entry = await this.#log.entry(index); // first, so that its bundle is at hand for the proof
+    const entry = await this.#log.entry(index); // first, because the proof reads its bundle too
     return { index, entry, path: await this.#log.inclusion(index) };
   }
 
@@ -180,13 +180,13 @@ class Gatherer {
   }
 }
 
-/** The size that a checkpoint states, if it is signed as far as the key is known. */
+/** The size of a checkpoint, if the key that is known so far signed it. */
 function headSize(checkpoint: Uint8Array, vkey: string | undefined): bigint {
   if (vkey === undefined) return parseCheckpoint(parseNote(checkpoint).text).size;
   return openCheckpoint(checkpoint, parseKey(vkey)).size;
 }
 
-/** Index and tree of a receipt. Nothing about it is verified. */
+/** Returns the index and the tree of a receipt, unverified. */
 function parseReceipt(receipt: Uint8Array): { index: bigint; size: bigint } {
   const { index, checkpoint } = parseProof(receipt);
   const text = checkpoint.slice(0, checkpoint.lastIndexOf("\n\n") + 1);
@@ -200,7 +200,7 @@ export function entryOf<K extends Kind>({ entry, index }: Proven, kind: K): Entr
   return read as EntryOf<K>;
 }
 
-/** The schedule of a policy after some amendments; one that the rules do not allow changes nothing. */
+/** The schedule of a policy after some amendments. Those that the rules do not allow are ignored. */
 export function scheduleOf(room: EntryOf<"room">, amends: readonly Proven[]): Schedule {
   let schedule = new Schedule(room.windows, room.closes);
   let now = room.created; // time never runs backwards

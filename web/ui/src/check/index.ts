@@ -1,5 +1,5 @@
-// The checks a visitor's browser makes, without trusting the server: written
-// from the documents, not from the Go code, so that it is a second opinion.
+// The checks that a visitor's browser makes without trusting the server. They
+// are written from the documents, not from the Go code: a second opinion.
 //
 //   source ─► gather ─► evidence ─► checkPlace ─► four lines
 //                          └──────► formatBundle ─► a file, for proofline-verify ticket

@@ -15,7 +15,7 @@ export type Range = readonly [from: bigint, to: bigint];
 
 export const hashSize = 32;
 
-/** The largest log that is read, in entries. */
+/** The most entries of a log that is read. */
 export const maxSize = 1n << 60n;
 
 /** The root of a tree without leaves. */
@@ -55,7 +55,7 @@ export function inclusionRanges(index: bigint, size: bigint): Range[] {
   return path(index, 0n, size);
 }
 
-/** Tells whether a path leads from the leaf at an index to the root of a tree of that size. */
+/** Reports whether a path leads from the leaf at an index to the root of a tree of that size. */
 export function verifyInclusion(index: bigint, leaf: Hash, size: bigint, root: Hash, path: readonly Hash[]): boolean {
   if (index < 0n || index >= size || size > maxSize) return false;
   const rest = [...path];
@@ -72,8 +72,8 @@ export function verifyInclusion(index: bigint, leaf: Hash, size: bigint, root: H
 }
 
 /**
- * The root of the tree that ends with a leaf, by the leaf's proven path in a
- * larger tree: the siblings on its left are all there was before it.
+ * The root of the tree that ends with a leaf, computed from the leaf's proven path
+ * in a larger tree: the siblings on its left cover all earlier leaves.
  */
 export function rootEndingWith(index: bigint, leaf: Hash, size: bigint, path: readonly Hash[]): Hash {
   const isRight = (m: bigint, n: bigint): boolean[] => {
@@ -98,7 +98,7 @@ export function consistencyRanges(old: bigint, size: bigint): Range[] {
 }
 
 /**
- * Tells whether the proof shows that the first leaves of a tree are those of
+ * Reports whether the proof shows that the first leaves of a tree are those of
  * the older, smaller one. From the empty tree, or between equal sizes, the
  * proof is empty.
  */
@@ -144,7 +144,7 @@ export function runRanges(run: Range, size: bigint): Range[] {
   return outside(0n, size);
 }
 
-/** Tells whether these leaves, without gaps, begin at an index of the tree. */
+/** Reports whether these leaves, without gaps, begin at an index of the tree. */
 export function verifyRun(
   first: bigint,
   leaves: readonly Hash[],

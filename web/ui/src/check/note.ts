@@ -26,7 +26,7 @@ interface Signature {
 }
 
 /**
- * Reads a verifier key, `name+id+key`, and checks that the id is the key's.
+ * Reads a verifier key, `name+id+key`, and checks that its id is that of the key.
  * https://c2sp.org/signed-note#verifier-keys
  */
 export function parseKey(vkey: string): Key {
@@ -48,7 +48,7 @@ function parseTyped(vkey: string, type: number): Key {
   const id = fromHex(match[2]!, 4);
   const typed = fromBase64(match[3]!);
   if (typed.length !== 33 || typed[0] !== type) throw new FormatError("not an Ed25519 key of that type");
-  if (!equal(id, keyId(name, typed))) throw new FormatError("the key's id is another key's");
+  if (!equal(id, keyId(name, typed))) throw new FormatError("the id does not match the key");
   return { name, id, publicKey: typed.subarray(1) };
 }
 
@@ -56,7 +56,7 @@ function keyId(name: string, typed: Uint8Array): Uint8Array {
   return sha256(concat(utf8(`${name}\n`), typed)).slice(0, 4);
 }
 
-/** Returns the name if it can be that of a key: not empty, no spaces, no plus, no control characters. */
+/** Returns the name if it is a valid key name: not empty, no spaces, no plus, no control characters. */
 export function parseName(name: string): string {
   if (!/^[^\p{White_Space}+\0-\x1f]+$/u.test(name)) throw new FormatError("not a key name");
   return name;

@@ -2,8 +2,8 @@ import { hash_to_field, mapToCurveSimpleSWU } from "@noble/curves/abstract/hash-
 import { weierstrass } from "@noble/curves/abstract/weierstrass.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 
-// Curve P-256. Taken from noble's parts, because its finished curves bring
-// signing, key exchange and more along.
+// The curve P-256, made from noble's parts, because its complete curves include
+// signing, key exchange and more.
 
 /** https://www.secg.org/sec2-v2.pdf, section 2.4.2 */
 const parameters = {

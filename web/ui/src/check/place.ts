@@ -19,8 +19,8 @@ import { verifyVrf } from "./vrf.ts";
 
 /**
  * Checks a visitor's place: record, group, draw, place. Nothing in the
- * evidence is believed; it may be made up altogether. A line that needs what a
- * line above could not show is neutral, so that red is where the fault is.
+ * evidence is trusted; all of it may be forged. A line that depends on one above
+ * that failed is neutral, so that only the line with the fault is red.
  */
 export function checkPlace(visitor: Visitor, evidence: Evidence): Line[] {
   const record = judgeRecord(visitor, evidence);
@@ -44,7 +44,7 @@ function unchecked(): { reason: "unchecked"; facts: Facts; frozen?: Frozen; draw
   return { reason: "unchecked", facts: {} };
 }
 
-/** Why a part of the evidence is not there. */
+/** Why a part of the evidence is missing. */
 function missing({ gaveUp, malformed }: Evidence): "pending" | "not-found" | "malformed" {
   if (malformed !== undefined) return "malformed";
   return gaveUp ? "not-found" : "pending";
@@ -84,7 +84,7 @@ function judgeRecord(visitor: Visitor, evidence: Evidence): Verdict<"record"> & 
   const room = proven(head, first, "room");
   if (first?.index !== 0n || !room) return { reason: noRoom, facts };
   if (room.logKey !== vkey) return { reason: "room", facts };
-  const problem = policyProblem(room); // none, so its origin is the name of the key, and the visitor's
+  const problem = policyProblem(room); // if none, its origin is the name of the key, and the visitor's
   if (problem !== undefined) return { reason: "room", facts: { ...facts, problem } };
 
   const reason = judgeArrival(visitor, evidence, key, head);
@@ -165,7 +165,7 @@ function judgeDraw(frozen: Frozen, evidence: Evidence): Verdict<"draw"> & { draw
   return { reason: chance, facts, drawn: { ...frozen, seed, drawIndex } };
 }
 
-/** Judges what the draw takes from outside: the beacon's round, and the witnesses who signed the freeze before it. */
+/** Judges what the draw takes from third parties: the beacon's round, and the witnesses who signed the freeze before it. */
 function judgeChance({ room, freeze, sealed }: Frozen, draw: EntryOf<"draw">, facts: Facts): Reason<"draw"> {
   const { beacon, witnesses, quorum } = room;
   const appears = beacon ? roundTime(beacon, freeze.round) : 0n;
@@ -220,9 +220,9 @@ function firstPosition({ head, arrive, drawIndex }: Drawn, run: ProvenRun): bigi
 }
 
 /**
- * Positions are counted on across windows, a lot each. Without the earlier
- * freezes it is known that the first window begins at 1, and that no more
- * people can be before it than arrivals before mine.
+ * Positions continue across windows, one for each lot. Without the earlier
+ * freezes two facts remain: the first window begins at 1, and no window has
+ * more people before it than there are arrivals before mine.
  */
 function beginsRightly({ head, arrive, index }: Drawn, first: bigint, earlier: Proven[] | undefined): boolean {
   if (arrive.window === 0n && first !== 1n) return false;
@@ -252,7 +252,7 @@ function ticketOfVisitor({ origin, ticket }: Visitor): string {
   return typeof ticket === "string" ? ticket : ticketOf(origin, ticket.secret);
 }
 
-/** The result, or undefined where something is malformed or wrongly signed. */
+/** The result; undefined if something is malformed or has a wrong signature. */
 function attempt<T>(read: () => T): T | undefined {
   try {
     return read();

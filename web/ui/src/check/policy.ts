@@ -10,7 +10,7 @@ const hour = 3600 * second;
 const day = 24 * hour;
 const maxWitnesses = 16;
 
-/** Names the first field of a policy that the rules do not allow; undefined if all is well. */
+/** Names the first field of a policy that the rules do not allow; undefined: the policy is valid. */
 export function policyProblem(room: Room): string | undefined {
   const allowed: [field: string, ok: boolean][] = [
     ["origin", room.origin.length <= 255 && !room.origin.includes("+")],
@@ -36,7 +36,7 @@ function beaconAllowed({ id, key, genesis, period, margin }: Beacon): boolean {
   return id.length <= 64 && inRange && isBeaconKey(key);
 }
 
-/** A witness under two names is one: what follows the second plus is the key. */
+/** Witnesses with the same key are the same, whatever their names: the key follows the second plus. */
 function witnessesAllowed({ beacon, witnesses, quorum }: Room): boolean {
   if (witnesses.length === 0) return quorum === 0;
   const keys = witnesses.map((vkey) => /^[^+]*\+[^+]*\+(.*)$/.exec(vkey)?.[1]);

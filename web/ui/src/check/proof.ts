@@ -12,7 +12,7 @@ const header = "c2sp.org/tlog-proof@v1";
  * https://c2sp.org/tlog-proof
  */
 export interface Proof {
-  extra: Uint8Array; // anything; nothing authenticates it
+  extra: Uint8Array; // any bytes, not authenticated
   index: bigint; // of the entry
   path: Hash[]; // inclusion proof, the leaf's sibling first
   checkpoint: string; // signed, verbatim

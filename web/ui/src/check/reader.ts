@@ -15,9 +15,8 @@ import { splitBundle, type Tile, tileOf, tilePath, tileWidth } from "./tiles.ts"
 const width = BigInt(tileWidth);
 
 /**
- * Reads entries and proofs of a log at one size. Nothing it returns is to be
- * believed: the proofs are to be verified against the root. Malformed files
- * are a FormatError.
+ * Reads entries and proofs of a log at one size. Results are not verified: the
+ * caller verifies the proofs against the root. Malformed files are a FormatError.
  */
 export class LogReader {
   readonly size: bigint;
@@ -80,7 +79,7 @@ export class LogReader {
     return rootOf(hashes.slice(start, start + 2 ** (height % 8)));
   }
 
-  /** The hashes of a tile. Those of leaves come from the bundle, if that is at hand. */
+  /** The hashes of a tile. Leaf hashes are computed from the bundle if that has been read. */
   async #hashes(level: number, index: bigint): Promise<Hash[]> {
     const bundle = level === 0 && this.#bundles.get(index);
     if (bundle) return (await bundle).map(leafHash);
@@ -101,7 +100,7 @@ export class LogReader {
     return tile;
   }
 
-  /** Reads a tile; a partial one may be gone, and then the full one is there. */
+  /** Reads a tile, or the full one if a partial one is gone. */
   async #read(tile: Tile): Promise<{ bytes: Uint8Array; whole: Tile }> {
     try {
       return { bytes: await this.#file(tile), whole: tile };

@@ -18,7 +18,7 @@ export interface Window {
   to: number;
 }
 
-/** Tells whether window rules are within their limits, ascend, and begin before the close. */
+/** Reports whether window rules are within their limits, ascend, and begin before the close. */
 export function rulesAllowed(rules: readonly WindowRule[], closes: number): boolean {
   return (
     rules.length <= maxRules &&

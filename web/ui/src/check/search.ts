@@ -3,20 +3,20 @@ import { FormatError } from "./errors.ts";
 import type { LogReader } from "./reader.ts";
 import { tileWidth } from "./tiles.ts";
 
-// Where in a log the entries of one window stand. What is found is a guess of
-// an unproven log, to be proven afterwards; what is not found may be withheld.
+// Finds the entries of one window in a log. The log is not verified here: what is
+// found must be proven afterwards, and what is not found may have been withheld.
 
 /** How many bundles are read one after the other before a search gives up. */
 const patience = 64n;
 
 const width = BigInt(tileWidth);
 
-/** Thrown when a search reads no further, though the log goes on. */
+/** Thrown when a search gives up before the end of the log. */
 export class SearchError extends Error {
   override name = "SearchError";
 }
 
-/** The entry at an index; undefined if it is outside the log or no entry. */
+/** The entry at an index; undefined if it is outside the log or malformed. */
 export async function peek(log: LogReader, index: bigint): Promise<Entry | undefined> {
   if (index < 0n || index >= log.size) return undefined;
   const text = await log.entry(index);
@@ -31,8 +31,8 @@ export async function peek(log: LogReader, index: bigint): Promise<Entry | undef
 /**
  * Finds the freeze of a window that ends at some time, after an arrival in it.
  * Times never go backwards, so the moment is found by bisection; the freeze
- * follows soon, or came earlier if the schedule was amended. Where windows are
- * out of order it finds the freeze of a later one, which is the fault to show.
+ * follows soon, or came earlier if the schedule was amended. If windows are out
+ * of order it finds the freeze of a later one, which shows the fault.
  */
 export async function findFreeze(
   log: LogReader,
@@ -69,9 +69,9 @@ async function findFreezeBefore(
 }
 
 /**
- * Finds the draw of a window after its freeze, or what shows that it is missing
- * there. With a beacon it comes when its round is due, and many may arrive until
- * then: it is sought from that moment on, after a look at the next entries.
+ * Finds the draw of a window after its freeze, or an entry that shows that it is
+ * missing. With a beacon the draw follows its round, and many visitors may join
+ * before: the search looks at the next entries, and then from the round's time on.
  */
 export async function findDraw(
   log: LogReader,
@@ -89,7 +89,7 @@ export async function findDraw(
   const start = await bisect(log, near, (entry) =>
     entry.kind === "assign" ? entry.window < window : timeOf(entry) < due,
   );
-  const after = await scan(log, start, matches, 4n * patience); // a round may be late, and people go on arriving
+  const after = await scan(log, start, matches, 4n * patience); // a round may be late, and visitors keep joining
   const found = after === undefined ? undefined : await peek(log, after);
   if (!found || (found.kind === "draw" && found.window === window)) return after;
   // Places of earlier windows may be stated after it, and hide it.

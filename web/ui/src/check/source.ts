@@ -1,4 +1,4 @@
-/** Where a published log is read from. Every method may reject: then nothing can be said. */
+/** Where a published log is read from. If a method rejects, nothing is known about the log. */
 export interface Source {
   /** The latest signed checkpoint. */
   checkpoint(): Promise<Uint8Array>;

@@ -1,12 +1,12 @@
 /**
- * Green: it is so. Neutral: not yet, it is still to come, or the line above is not there yet. Amber: nothing is wrong, and
- * not everything is shown. Red: it is not so.
+ * Green: proven. Neutral: still to come, or the line above is. Amber: no fault, but not everything is proven.
+ * Red: wrong.
  */
 export type Status = "green" | "neutral" | "amber" | "red";
 
 /**
- * Everything that can be said about each of the four lines, and its colour.
- * The same word under two lines means something different under each.
+ * The reasons of each of the four lines, with their colours. The same word
+ * has a different meaning in each line.
  */
 export const verdicts = {
   /** My arrival is in the record I have a receipt for, and in the one published now. */
@@ -42,8 +42,8 @@ export const verdicts = {
   draw: {
     witnessed: "green", // the freeze names a round of a public beacon, and enough of the room's witnesses signed it before
     unpredictable: "green", // the freeze names a round of a public beacon, which did not exist by the operator's clock
-    "own-beacon": "amber", // whoever runs the room's beacon knows its rounds before
-    "no-beacon": "amber", // the operator could have tried outcomes before
+    "own-beacon": "amber", // the operator of the room's beacon knows its rounds in advance
+    "no-beacon": "amber", // the operator could have tried outcomes in advance
     unchecked: "neutral",
     pending: "neutral", // not drawn yet
     "not-found": "amber",
@@ -78,7 +78,7 @@ export const verdicts = {
 export type LineId = keyof typeof verdicts;
 export type Reason<L extends LineId> = keyof (typeof verdicts)[L];
 
-/** What the lines are about, as far as it is known and proven. */
+/** The facts behind the lines, as far as they are known and proven. */
 export interface Facts {
   keyFrom?: "visitor" | "log"; // where the log's key comes from
   index?: bigint; // of my arrival

@@ -40,7 +40,7 @@ export function verifyVrf(publicKey: Uint8Array, alpha: Uint8Array, proof: Uint8
   return equal(challenge, decoded.c) ? gammaToHash(gammaString) : undefined;
 }
 
-/** Returns the output a proof carries, without verifying anything; undefined if it is malformed. */
+/** Returns the output that a proof states, unverified; undefined if the proof is malformed. */
 export function vrfProofToHash(proof: Uint8Array): Uint8Array | undefined {
   const decoded = decodeProof(proof);
   return decoded && gammaToHash(decoded.gammaString);
@@ -61,7 +61,7 @@ function decodeProof(proof: Uint8Array): Decoded | undefined {
   return gamma && s < order ? { gamma, gammaString, c, s } : undefined;
 }
 
-/** A compressed point (SEC 1, 2.3.4) and nothing else; the identity has no such encoding. */
+/** Reads a compressed point (SEC 1, 2.3.4); undefined for anything else. The identity has no such encoding. */
 function decodePoint(bytes: Uint8Array): Point | undefined {
   if (bytes.length !== pointSize || (bytes[0] !== 2 && bytes[0] !== 3)) return undefined;
   try {

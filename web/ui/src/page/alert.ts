@@ -1,4 +1,4 @@
-/** Calls a visitor who looks away: by sound, and by a notification where that is allowed. */
+/** Alerts a visitor who looks away: by sound, and by a notification where that is allowed. */
 export class Alert {
   #audio: AudioContext | undefined;
 
@@ -6,7 +6,7 @@ export class Alert {
     return this.#audio !== undefined;
   }
 
-  /** Turns it on; to be called when the visitor taps, or browsers refuse. Tells whether notifications are allowed. */
+  /** Turns alerts on, from a click handler only, or browsers refuse. Reports whether notifications are allowed. */
   async turnOn(): Promise<boolean> {
     this.#audio = new AudioContext();
     void this.#audio.resume();
@@ -20,7 +20,7 @@ export class Alert {
     this.#audio = undefined;
   }
 
-  /** Calls the visitor. */
+  /** Alerts the visitor. */
   ring(title: string, body: string): void {
     if (!this.#audio) return;
     for (let i = 0; i < 3; i++) this.#chime(i * 1.2, 0.25);
@@ -33,7 +33,7 @@ export class Alert {
         note.close();
       };
     } catch {
-      // Some browsers have notifications, but not from pages: the sound must do.
+      // Some browsers do not let pages show notifications: the sound has to suffice.
     }
   }
 

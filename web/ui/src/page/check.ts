@@ -3,7 +3,7 @@ import { Memory } from "./memory.ts";
 import { atTime, check, checkFile, overall, proofName, summary } from "./proof.ts";
 import { Screen } from "./screen.ts";
 
-/** How long a browser may take to fetch a saved file from memory, in milliseconds. */
+/** How long the URL of a saved file stays valid, in milliseconds. */
 const keepUrl = 60_000;
 
 /** The page on which a visitor checks a place. */
@@ -51,7 +51,7 @@ export class CheckPage {
     this.#running = false;
   }
 
-  /** Takes a saved proof that is chosen, or dropped anywhere on the page. */
+  /** Checks a saved proof that is chosen, or dropped anywhere on the page. */
   #takeFiles(): void {
     const input = this.#screen.find<HTMLInputElement>("[data-file]");
     input?.addEventListener("change", () => void this.#take(input.files?.[0]));
@@ -90,7 +90,7 @@ export class CheckPage {
     this.#screen.find("[data-verdict]")?.scrollIntoView({ block: "nearest" });
   }
 
-  /** Says when the draw is, on the lines that wait for it, or that it is late. */
+  /** Shows on the lines that wait for the draw when it is, or that it is late. */
   #due(lines: readonly Line[], isEarly: boolean): void {
     for (const { id, status, reason } of lines) {
       const waits = reason === "pending";
@@ -113,11 +113,11 @@ export class CheckPage {
     item.dataset.status = status;
     for (const word of item.querySelectorAll<HTMLElement>("[data-word]")) word.hidden = word.dataset.word !== status;
     const words = [...item.querySelectorAll<HTMLElement>("[data-reason]")];
-    // Whatever is wrong has the same words: that it is, and what is.
+    // All faults of a line share one text, which is stored under the status.
     const said =
       words.find((text) => text.dataset.reason === reason) ?? words.find((text) => text.dataset.reason === status);
     for (const text of words) text.hidden = text !== said;
-    // Of the facts these are the numbers in the sentences.
+    // Sentences show some of the facts as numbers.
     for (const [name, value] of Object.entries(facts)) this.#screen.count(name, Number(value));
   }
 
@@ -131,7 +131,7 @@ export class CheckPage {
   }
 }
 
-/** What was found, for those who want to know exactly. */
+/** The technical details of a check, one a line. */
 function details(lines: readonly Line[], { ticket, origin }: DOMStringMap): string {
   const facts: Facts = Object.assign({}, ...lines.map((line) => line.facts));
   const found = lines.map(({ id, status, reason }) => `${id} ${status} ${reason}`);

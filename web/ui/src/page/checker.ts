@@ -1,5 +1,5 @@
-// The worker that checks a place: a script of its own, so that the check is
-// loaded only when it is made, and never holds up the page.
+// The worker that checks a place. It is a separate script, so that pages load it
+// only for a check, and a check never blocks the page.
 import {
   checkPlace,
   type Evidence,
@@ -28,7 +28,7 @@ async function ofPlace({ prefix, visitor }: Extract<Question, { prefix: string }
   return { lines: checkPlace(visitor, evidence), bundle: bundleOf(visitor, evidence), origin: visitor.origin };
 }
 
-/** A proof of this room is held to the key of the room, and not to the one in the file. */
+/** Checks a proof of this room against the room's key, not the one in the file. */
 function ofFile({ file, origin, vkey }: Extract<Question, { file: Uint8Array }>): Answer {
   const { visitor, evidence } = parseBundle(file);
   const isOurs = visitor.origin === origin;
@@ -39,7 +39,7 @@ function ofFile({ file, origin, vkey }: Extract<Question, { file: Uint8Array }>)
   };
 }
 
-/** The proof to save; what no file can hold, such as more than the longest one, cannot be saved. */
+/** The proof to save; undefined if a file cannot hold it, for instance because it is too long. */
 function bundleOf(visitor: Visitor, evidence: Evidence): string | undefined {
   try {
     return formatBundle(visitor, evidence);

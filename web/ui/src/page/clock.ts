@@ -1,4 +1,4 @@
-/** Tells the server's time by what the server said it was, in milliseconds since the Unix epoch. */
+/** Estimates the server's time from its responses, in milliseconds since the Unix epoch. */
 export class ServerClock {
   readonly #local: () => number;
   #ahead = -Infinity;
@@ -8,8 +8,8 @@ export class ServerClock {
   }
 
   /**
-   * Learns from an answer. Every answer is a little old when it is read, and
-   * one from a cache is older, so the one that is furthest ahead is nearest.
+   * Adds the time in a response. Responses are a little old when they are read, and
+   * from caches older still, so the one that is furthest ahead is the most exact.
    */
   hear(said: number): void {
     this.#ahead = Math.max(this.#ahead, said - this.#local());

@@ -7,14 +7,13 @@ export interface Range {
   latest: number;
 }
 
-/** Why a turn is expected later than was said before. */
+/** Why a turn is expected later than before. */
 export type Cause = "paused" | "slower" | "behind";
 
 /**
- * When a place will be called if the outflow stays as it is, by the server's
- * own rule: not before everybody ahead, and at the latest when a fifth of the
- * rate is lost, and when places at the site become free as slowly as the room
- * says. Undefined when nobody can say.
+ * When a place will be called if the outflow stays the same, by the server's rule.
+ * Earliest: after all visitors ahead. Latest: with a fifth of the rate lost, and
+ * places at the site becoming free as slowly as the room states. Undefined: unknown.
  */
 export function expect(place: Place, room: Room, now: number): Range | undefined {
   if (room.paused || isOverdue(place, now) || (place.state !== "waiting" && place.state !== "drawn")) return undefined;
@@ -26,7 +25,7 @@ export function expect(place: Place, room: Room, now: number): Range | undefined
   };
 }
 
-/** When so many people are called at the latest, where the site may be full before. */
+/** The latest time by which so many visitors are called, if the site may be full before. */
 function latest(from: number, people: number, { perMinute, free, firstFree, freed }: Room): number {
   const at = from + (callTime(people, perMinute) * 5) / 4;
   if (people <= free) return at;
@@ -36,15 +35,15 @@ function latest(from: number, people: number, { perMinute, free, firstFree, free
 
 const minute = 60_000;
 
-/** Reports whether people can still join the group of a place: then nobody knows how many will be ahead of it. */
+/** Reports whether people can still join the group of a place: then the number ahead of it is unknown. */
 export function grows(place: Place, now: number): boolean {
   return place.state === "waiting" && now < place.closes;
 }
 
-/** How long after its time a draw is said to be late. */
+/** How long after its time a draw counts as late. */
 const lateAfter = 30_000;
 
-/** Reports whether a draw is late: then nobody knows when it comes. */
+/** Reports whether a draw is late: then its time is unknown. */
 export function isOverdue(place: Place, now: number): boolean {
   return place.state === "waiting" && now >= place.draws + lateAfter;
 }
@@ -63,7 +62,7 @@ export interface Basis {
   perMinute: number;
 }
 
-/** What is said, as it can be kept over a reload of the page. */
+/** The expectation that was shown, in a form that survives a reload. */
 export interface Said {
   range: Range;
   basis: Basis;
@@ -74,9 +73,8 @@ export interface Said {
 const statedFor = 5 * minute;
 
 /**
- * Says when a turn is expected so that it never moves back without a cause
- * that is stated. Each end of the range may come nearer at any time, but goes
- * further away only with a cause.
+ * States when a turn is expected. Each end of the range may move nearer at any
+ * time, but moves back only with a cause, which is stated.
  */
 export class Expectation {
   #said: Said | undefined;
@@ -90,7 +88,7 @@ export class Expectation {
     return this.#said;
   }
 
-  /** Takes what is expected now, undefined for nothing. */
+  /** Sets what is expected now; undefined: unknown. */
   update(next: Range | undefined, basis: Basis, now: number): void {
     this.#wasPaused ||= basis.paused;
     if (!next) return;

@@ -3,10 +3,10 @@ import type { Memory } from "./memory.ts";
 import { retry } from "./retry.ts";
 import { exclusive, fragmentOf, hashOf, isOwn, makeSecret, stateOf } from "./secret.ts";
 
-/** What a join brought. */
+/** The result of a join. */
 export interface Joined {
   main: HTMLElement;
-  /** This browser had a place already, and that one counts. */
+  /** This browser already had a place, and keeps that one. */
   kept: boolean;
 }
 
@@ -28,12 +28,12 @@ export class Holder {
     this.#onTrouble = onTrouble;
   }
 
-  /** Tells whether the secret is in the address of the page alone. */
+  /** Reports whether the secret is only in the address of the page. */
   get isBlocked(): boolean {
     return this.#secret !== undefined;
   }
 
-  /** Takes a place, or the one of a given secret, once however many tabs try. */
+  /** Joins, or takes the place of a given secret: once, however many tabs try. */
   join(given?: string, again = false): Promise<Joined> {
     return exclusive(
       `proofline ${this.#room}`,
@@ -52,12 +52,12 @@ export class Holder {
     );
   }
 
-  /** The page as it is for a ticket, or for the cookie. */
+  /** Fetches the page for a ticket, or for the cookie. */
   main(ticket: string | undefined): Promise<HTMLElement> {
     return ticket === undefined ? getMain(this.#fragment(), "same-origin") : getMain(this.#fragment(ticket), "omit");
   }
 
-  /** Goes in; returns where that leads, if anywhere. */
+  /** Claims the place; returns the URL to go to, if any. */
   async claim(): Promise<string | undefined> {
     const answer = await retry(() => post(`${this.#room}/claim`, this.#own()), this.#onTrouble);
     const target = answer.location;
@@ -76,7 +76,7 @@ export class Holder {
     return link;
   }
 
-  /** The secret in the address, if this page has put it there: it is this tab's own. Links that others spread have no such state. */
+  /** The secret in the address, if this page put it there. Links from elsewhere have no such state. */
   get own(): string | undefined {
     const { secret } = fragmentOf(location.hash);
     return secret !== undefined && isOwn(secret, history.state) ? secret : undefined;
@@ -91,7 +91,7 @@ export class Holder {
     return { main, kept: answer.kept === true };
   }
 
-  /** Takes a link's fragment out of the address; the secret that this page needs there comes back. */
+  /** Removes a link's fragment from the address, and restores the secret if this page keeps it there. */
   forgetLink(): void {
     if (this.#secret !== undefined) this.#hold(this.#secret, true);
     else history.replaceState(null, "", location.pathname + location.search);
@@ -106,7 +106,7 @@ export class Holder {
     }
   }
 
-  /** The page after a join, with the cookie if there is one. Another server may not know the ticket for a moment. */
+  /** Fetches the page after a join, with the cookie if there is one. Another node may not know the ticket for a moment. */
   async #joined(ticket: string): Promise<HTMLElement> {
     try {
       return await getMain(this.#fragment(ticket), "same-origin");

@@ -1,7 +1,7 @@
-/** An answer that says no. */
+/** A response with an error status. */
 export class Refusal extends Error {
   readonly status: number;
-  readonly retryAfter: number; // milliseconds, 0 for not said
+  readonly retryAfter: number; // milliseconds; 0: not stated
 
   constructor(answer: Response) {
     super(`status ${answer.status}`);
@@ -10,13 +10,13 @@ export class Refusal extends Error {
     this.retryAfter = seconds > 0 ? seconds * 1000 : 0;
   }
 
-  /** Tells whether the same request may succeed a little later. */
+  /** Reports whether the same request may succeed a little later. */
   get isTemporary(): boolean {
     return this.status === 429 || this.status >= 500 || (this.status === 409 && this.retryAfter > 0);
   }
 }
 
-/** How long to wait for a whole answer, in milliseconds. */
+/** How long to wait for a complete response, in milliseconds. */
 const patience = 15_000;
 
 async function ask(url: string, init: RequestInit): Promise<string> {
@@ -32,23 +32,22 @@ async function ask(url: string, init: RequestInit): Promise<string> {
 }
 
 /**
- * Gets what everybody gets, without cookies. The browser's own cache asks
- * whether what it has is still true, or it would answer with what was true at
- * the poll before.
+ * Fetches a public document, without cookies. The browser's cache revalidates what
+ * it has: otherwise it would respond with the document of the previous poll.
  */
 export function getPublic(url: string): Promise<string> {
   return ask(url, { credentials: "omit", cache: "no-cache" });
 }
 
-/** Gets the page's own <main> anew. */
+/** Fetches the page's <main> again. */
 export async function getMain(url: string, credentials: RequestCredentials): Promise<HTMLElement> {
   const answer = await ask(url, { credentials, headers: { Accept: "text/html" } });
   const main = new DOMParser().parseFromString(answer, "text/html").querySelector<HTMLElement>("main[data-state]");
-  if (!main) throw new Error("the answer has no <main>");
+  if (!main) throw new Error("the response has no <main>");
   return main;
 }
 
-/** Sends an object and returns the one that is answered. */
+/** Sends an object and returns the one in the response. */
 export async function post(url: string, body: object): Promise<Record<string, unknown>> {
   const answer = await ask(url, {
     method: "POST",

@@ -23,10 +23,10 @@ import { Screen } from "./screen.ts";
 import { fragmentOf } from "./secret.ts";
 import { Verdict } from "./verdict.ts";
 
-/** Numbers of people ahead that are worth saying aloud. */
+/** Numbers of people ahead that are announced to screen readers. */
 const milestones = [1000, 500, 200, 100, 50, 20, 10, 5, 2, 1, 0];
 const jitter = 0.3;
-/** How often to ask at most, in milliseconds, while the stream tells of every change. */
+/** The shortest polling interval while the stream reports every change, in milliseconds. */
 const whileListening = 20_000;
 
 /** The page of a line, kept up to date. */
@@ -46,11 +46,11 @@ export class LinePage {
   #place: Place;
   #room: Room | undefined;
   #expectation = new Expectation();
-  #stale = false; // the visitor was away: what is shown may have moved without the room showing it
-  #refreshing: Promise<void> | undefined; // one at a time, so that no older words come after newer ones
+  #stale = false; // the visitor was away: the page may be out of date although the room has not changed
+  #refreshing: Promise<void> | undefined; // one at a time, so that older text never replaces newer
   #failures = 0;
   #busy = false;
-  #notifies = false; // beside the sound
+  #notifies = false; // besides the sound
 
   constructor(main: HTMLElement) {
     this.#main = main;
@@ -87,12 +87,12 @@ export class LinePage {
       this.#notice("otherplace", true);
     } else if (code !== undefined) this.#notice("take", true);
     else if (secret !== undefined) {
-      this.#holder.forgetLink(); // a stranger may have made it, and more than one browser may have it
+      this.#holder.forgetLink(); // a stranger may have made the link, and several browsers may have opened it
       this.#notice("takegone", true);
     }
   }
 
-  /** Takes over the place of the link, now that the visitor has said so. */
+  /** Takes over the place of the link, after the visitor has agreed. */
   async #take(): Promise<void> {
     const { code } = fragmentOf(location.hash);
     this.#notice("take", false);
@@ -114,7 +114,7 @@ export class LinePage {
     this.#holder.forgetLink();
   }
 
-  /** Takes up a place that the server has just written. */
+  /** Starts with the place in the page that the server has just sent. */
   #arrive(): void {
     const { ticket, position, now } = this.#place;
     this.#clock.hear(now);
@@ -134,7 +134,7 @@ export class LinePage {
     this.#render();
   }
 
-  /** What the server wrote about the call, before this page knows on what it rests. */
+  /** The expectation that the server wrote, before this page has seen the room's state. */
   #saidByServer() {
     const [earliest = 0, latest = 0] = (this.#screen.find("[data-expected]")?.dataset.expected ?? "")
       .split(" ")
@@ -160,18 +160,18 @@ export class LinePage {
     }
   }
 
-  /** Takes a state document, and asks for new words where it calls for them. */
+  /** Reads a state document, and fetches the page again if the place has moved. */
   async #learn(text: string): Promise<void> {
     const was = this.#room;
     this.#hear(readRoom(JSON.parse(text)));
     this.#listenIfNear();
-    // More places were taken away than the room names: this one may be among them.
+    // More places were revoked than the room lists: this one may be among them.
     if (was && isLive(this.#place) && this.#room!.revoked - was.revoked > this.#room!.withdrawn.length)
       this.#stale = true;
     if (this.#stale || hasMoved(this.#place, this.#room!, this.#clock.now())) await this.#refresh();
   }
 
-  /** Takes what the stream brings; what fails is left to polling. */
+  /** Reads an event of the stream; if that fails, the next poll catches up. */
   async #listen(text: string): Promise<void> {
     await this.#learn(text).catch(() => this.#poller.now());
   }
@@ -201,7 +201,7 @@ export class LinePage {
       this.#screen.announce(this.#screen.words('[data-live="ahead"]'));
   }
 
-  /** Gets the words for where the visitor is now. */
+  /** Fetches the page for the visitor's current state. */
   #refresh(): Promise<void> {
     this.#refreshing ??= this.#holder
       .main(this.#place.ticket)
@@ -213,7 +213,7 @@ export class LinePage {
     return this.#refreshing;
   }
 
-  /** Shows what the server wrote, unless it names a later place than before: that is never shown. */
+  /** Shows the page from the server, unless it states a later position than before. */
   #show(main: HTMLElement): void {
     const was = this.#place;
     const is = readPlace(main.dataset);
@@ -259,7 +259,7 @@ export class LinePage {
     this.#pass(now);
   }
 
-  /** What the organizer tells this visitor in a room. */
+  /** The organizer's message, in this visitor's language. */
   #words(room: Room): ReturnType<typeof textFor> {
     const wanted = this.#screen.find("[data-message]")?.dataset.wanted ?? "";
     return textFor(room.message, wanted.split(" "), this.#clock.now());
@@ -292,7 +292,7 @@ export class LinePage {
     if (said && said !== was && this.#place.ticket !== undefined) this.#memory.keep(this.#place.ticket, { said });
   }
 
-  /** Takes back what was expected: after a late draw it starts anew. */
+  /** Discards the expectation: after a late draw it starts again. */
   #forgetExpected(): void {
     if (!this.#expectation.said || this.#place.ticket === undefined) return;
     this.#expectation = new Expectation();
@@ -307,14 +307,14 @@ export class LinePage {
     const paused = this.#room?.paused ?? this.#place.paused;
     if (this.#saySoonest(now, paused)) return;
     if (!box || !said) return;
-    if (!this.#room && said.range.latest < now) return; // said long ago: the server's words are better until more is known
+    if (!this.#room && said.range.latest < now) return; // out of date: the server's text is better until the state arrives
     this.#sayRange(said.range, now);
     box.hidden = paused;
     const cause = this.#expectation.cause(now) ?? (this.#main.dataset.slower === undefined ? undefined : "slower");
     this.#screen.choose("data-cause", paused ? undefined : cause);
   }
 
-  /** While the group grows there is no latest moment to promise: says the earliest alone. */
+  /** Shows only the earliest time while the group grows: the latest is unknown. */
   #saySoonest(now: number, paused: boolean): boolean {
     const isOpen = grows(this.#place, now);
     const next = isOpen && this.#room ? expect(this.#place, this.#room, now) : undefined;
@@ -333,7 +333,7 @@ export class LinePage {
     this.#screen.moment(this.#screen.find('[data-moment="latest"]') as HTMLTimeElement | undefined, latest, now);
   }
 
-  /** What happens because time passes. */
+  /** Updates what changes as time passes. */
   #tick(): void {
     if (document.hidden && !this.#alert.isOn) return;
     this.#pass(this.#clock.now());
@@ -352,13 +352,13 @@ export class LinePage {
     if (place.state === "upcoming" && now >= place.opens) this.#open();
   }
 
-  /** Shows the button to join, which the page brought along, so that nobody has to ask at that moment. */
+  /** Shows the join button. It is in the page already, so that the opening causes no requests. */
   #open(): void {
     const main = this.#screen.find<HTMLElement & HTMLTemplateElement>("template#open")?.content.querySelector("main");
     if (main) this.#show(main.cloneNode(true) as HTMLElement);
   }
 
-  /** The visitor looks at the page again, or away from it. */
+  /** Handles that the page becomes visible, or hidden. */
   #look(): void {
     this.#listenIfNear();
     if (document.hidden) {
@@ -383,7 +383,7 @@ export class LinePage {
     void this.#act(deed);
   }
 
-  /** Does one thing the visitor asked for at a time, and says when it fails. */
+  /** Runs one action of the visitor at a time, and shows if it fails. */
   async #act(deed: () => Promise<void>): Promise<void> {
     if (this.#busy) return;
     this.#busy = true;
@@ -419,7 +419,7 @@ export class LinePage {
     await this.#refresh();
   }
 
-  /** Says that something the visitor asked for takes longer. */
+  /** Shows that an action takes longer. */
   #wait(failure: unknown): void {
     if (failure instanceof Refusal) this.#notice("joining", true);
     else this.#notice(navigator.onLine ? "trouble" : "offline", true);

@@ -1,15 +1,15 @@
 import { browserTimers, type Timers } from "./poll.ts";
 
-/** What a listener needs of an EventSource. */
+/** The part of an EventSource that a listener uses. */
 export type Source = Pick<EventSource, "onmessage" | "onerror" | "close">;
 
-/** How long to do without after a stream that failed, in milliseconds. */
+/** How long to wait after a stream has failed, in milliseconds. */
 const rest = 60_000;
 
 /**
- * Hears of every change of a room at once, for the few who are near the front.
- * It is a help beside polling, which goes on slowly: a stream that fails is
- * given up for a while.
+ * Receives every change of a room at once, for visitors near the front. It
+ * supplements polling, which continues at a slower pace, so a stream that fails is
+ * closed for a while.
  */
 export class Listener {
   readonly #open: () => Source;
@@ -25,12 +25,12 @@ export class Listener {
     this.#timers = timers;
   }
 
-  /** Something came from the stream that is open now. */
+  /** Reports whether the open stream has delivered anything. */
   get isHeard(): boolean {
     return this.#isHeard;
   }
 
-  /** Listens, or no longer. */
+  /** Starts or stops listening. */
   want(wanted: boolean): void {
     if (!wanted) this.#close();
     else if (!this.#source && this.#timers.now() >= this.#restsUntil) this.#listen();

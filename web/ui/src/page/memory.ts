@@ -1,6 +1,6 @@
 import type { Said } from "./expected.ts";
 
-/** What a browser keeps of a place besides its secret. Nothing of it is one. */
+/** The data of a place that a browser stores. None of it is secret. */
 export interface Kept {
   ticket: string;
   receipt?: string; // as given when joining
@@ -9,7 +9,7 @@ export interface Kept {
   said?: Said | undefined;
 }
 
-/** Keeps things of one room. Storage that is full or blocked is no failure. */
+/** Stores the data of one room. Full or blocked storage is not an error. */
 export class Memory {
   readonly #key: string;
   readonly #pendingKey: string;
@@ -19,7 +19,7 @@ export class Memory {
     this.#pendingKey = `${this.#key} joining`;
   }
 
-  /** What is kept of a ticket. */
+  /** Returns the data of a ticket. */
   of(ticket: string): Kept {
     const kept = attempt(() => JSON.parse(localStorage.getItem(this.#key) ?? "null") as Kept | null);
     return kept?.ticket === ticket ? kept : { ticket };
@@ -29,7 +29,7 @@ export class Memory {
     attempt(() => localStorage.setItem(this.#key, JSON.stringify({ ...this.of(ticket), ...more })));
   }
 
-  /** The secret of a join whose answer did not arrive yet, in this tab. */
+  /** The secret of a join of this tab that has had no response yet. */
   get pending(): string | undefined {
     return attempt(() => sessionStorage.getItem(this.#pendingKey)) ?? undefined;
   }

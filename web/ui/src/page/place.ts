@@ -1,23 +1,23 @@
 import type { Next } from "./poll.ts";
 import { type Room, stateWithout } from "./room.ts";
 
-/** What the page shows of the visitor's own place: what the server said last. */
+/** The visitor's place, as the server last described it. */
 export interface Place {
   state: string; // as in package page of the server
   room: string; // path
-  now: number; // when it was said, milliseconds since the Unix epoch
-  poll: number; // milliseconds until it is worth asking for the room first
+  now: number; // when the server wrote this, milliseconds since the Unix epoch
+  poll: number; // milliseconds until the first poll of the room's state
   opens: number;
   starts: number;
   paused: boolean;
-  claimsFrozen: boolean; // in a pause: whoever is called cannot go in either
+  claimsFrozen: boolean; // in a pause: called visitors cannot claim either
   gate: boolean; // the page has words for a site that lets people in without waiting
   without: string; // of a place that is gone: the state of the page without it
   cookie: boolean; // the secret came along as a cookie
   ticket: string | undefined;
   joined: number;
   window: number;
-  closes: number; // when nobody can join the group any more
+  closes: number; // when the group closes
   draws: number;
   base: number; // people in earlier groups
   position: number | undefined;
@@ -25,7 +25,7 @@ export interface Place {
   left: number; // when called: milliseconds to go in
 }
 
-/** Reads what the server wrote beside the words. */
+/** Reads the data attributes of the page. */
 export function readPlace(data: DOMStringMap): Place {
   const number = (text: string | undefined) => Number(text ?? 0);
   return {
@@ -52,7 +52,7 @@ export function readPlace(data: DOMStringMap): Place {
   };
 }
 
-/** Tells whether the server has something new to say about a place, now that the room is like this. */
+/** Reports whether the room's state implies that the server's page for a place has changed. */
 export function hasMoved(place: Place, room: Room, now: number): boolean {
   const over = room.phase === "ended";
   if (isWithdrawn(place, room)) return true;
@@ -94,14 +94,14 @@ function isWithdrawn(place: Place, room: Room): boolean {
 }
 
 /**
- * Tells whether a place is later than the one that was shown first for the
- * same ticket, which can never rightly be.
+ * Reports whether a position is later than the first one shown for the same
+ * ticket, which an honest server never shows.
  */
 export function isLater(place: Place, shown: number | undefined): boolean {
   return place.position !== undefined && shown !== undefined && place.position > shown;
 }
 
-/** Tells whether nothing more can happen to what the page shows. A new place can be taken until the room ends. */
+/** Reports whether nothing more can happen to what the page shows. A new place can be taken until the room ends. */
 export function isFinal({ state, without }: Place): boolean {
   return ["admitted", "revoked", "ended"].includes(state) || without === "ended";
 }
@@ -123,8 +123,8 @@ export function ahead(place: Place, room: Pick<Room, "called" | "groups">): { mi
 }
 
 /**
- * Tells whether a place is so near the front that it is worth hearing of every change at once: in a pause too, whose
- * end may be this visitor's call.
+ * Reports whether a place is near enough to the front to listen to the event stream: in a pause too, because its end
+ * may bring this visitor's call.
  */
 export function isNear(place: Place, room: Room): boolean {
   if (place.ticket === undefined) return false;
@@ -133,14 +133,14 @@ export function isNear(place: Place, room: Room): boolean {
 
 const minPoll = 2_000; // milliseconds
 const maxPoll = 60_000;
-/** The part of the time until something happens after which to look again. */
+/** The next poll is after this share of the time until something can happen. */
 const share = 1 / 4;
 /** How soon the end of the time to go in is looked at. */
 const lastLook = 500;
 
 /**
- * When to ask again: the server's interval near the front, longer the further
- * away the next thing is that can happen to this place.
+ * When to poll again: at the server's interval near the front, later the further
+ * away the next possible change of this place is.
  */
 export function nextPoll(place: Place, room: Room, now: number): Next {
   // Before the start the server's interval is about the start, which says nothing about draws.
@@ -161,7 +161,7 @@ export function nextPoll(place: Place, room: Room, now: number): Next {
       return { after: room.rest, jitter };
     case "over":
     case "missed":
-    case "left": // who waits for a full line is one of those who have no place
+    case "left": // visitors that wait for a full line have no place either
       return { after: place.without === "full" ? Math.max(maxPoll / 2, room.after) : room.rest, jitter };
   }
   return { after: room.after, jitter };

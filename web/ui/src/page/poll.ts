@@ -13,23 +13,23 @@ export const browserTimers: Timers = {
   clear: (timer) => window.clearTimeout(timer),
 };
 
-/** When to ask again, if all goes well. */
+/** When to poll again after a success. */
 export interface Next {
   after: number; // milliseconds
-  jitter: number; // part of it by which it varies, either way
+  jitter: number; // share of it by which it varies, either way
 }
 
 const firstBackoff = 2_000;
 const maxBackoff = 60_000;
 
-/** Returns how long to wait after so many failures in a row. */
+/** Returns how long to wait after so many consecutive failures. */
 export function backoff(failures: number): number {
   return Math.min(maxBackoff, firstBackoff * 2 ** Math.min(failures - 1, 10));
 }
 
 /**
- * Asks again and again, one at a time: at the interval of the last answer,
- * less often while it fails, and not while asleep.
+ * Polls, one request at a time: at the interval of the last response, less often
+ * while requests fail, and not while asleep.
  */
 export class Poller {
   readonly #ask: () => Promise<Next>;
@@ -62,13 +62,13 @@ export class Poller {
     this.#cancel();
   }
 
-  /** Asks nothing until woken. */
+  /** Stops polling until woken. */
   sleep(): void {
     this.#asleep = true;
     this.#cancel();
   }
 
-  /** Catches up, unless the last answer is as young as answers should be. */
+  /** Polls at once, unless the last response is recent enough. */
   wake(): void {
     this.#asleep = false;
     const age = this.#timers.now() - this.#asked;
@@ -76,7 +76,7 @@ export class Poller {
     else this.#schedule(this.#next.after - age);
   }
 
-  /** Asks at once, unless asleep. */
+  /** Polls at once, unless asleep. */
   now(): void {
     this.#cancel();
     if (this.#started && !this.#asking && !this.#asleep) void this.#run();

@@ -2,10 +2,10 @@ import type { Line, Status, Visitor } from "../check/index.ts";
 import { getPublic } from "./http.ts";
 import type { Memory } from "./memory.ts";
 
-/** What the checker is asked: about a place in a log, or about a saved proof and the key to hold it to. */
+/** A request to the checker: a place in a log, or a saved proof and the room's key. */
 export type Question = { prefix: string; visitor: Visitor } | { file: Uint8Array; origin: string; vkey: string };
 
-/** What it answers: the lines and the proof to save, or that the log could not be read. */
+/** Its response: the lines and the proof to save, or why the log could not be read. */
 export type Answer = { lines: Line[]; bundle: string | undefined; origin: string } | { failure: string };
 
 /** Checks the place of a page in a worker, so that the page stays responsive. */
@@ -28,7 +28,7 @@ export async function check(data: DOMStringMap, memory: Memory): Promise<Exclude
   return answer;
 }
 
-/** Checks a saved proof in a worker; undefined when the file is none. Nothing is sent anywhere. */
+/** Checks a saved proof in a worker; undefined: not a saved proof. Nothing is sent to a server. */
 export async function checkFile(
   data: DOMStringMap,
   file: Uint8Array,
@@ -54,7 +54,7 @@ export function overall(lines: readonly Line[]): Status {
   return "green";
 }
 
-/** Which sentence sums a check up: that of its colour, or of level 1, where the draw used no public source of chance. */
+/** The sentence that sums up a check: that of its colour, or of level 1 for a draw without a public beacon. */
 export function summary(lines: readonly Line[]): Status | "level1" {
   const status = overall(lines);
   const open = lines.filter((line) => line.status === "amber").map(({ reason }) => reason);
@@ -66,7 +66,7 @@ export function summary(lines: readonly Line[]): Status | "level1" {
 /** How long after its time a draw may appear in the record before the page says that it is late, in milliseconds. */
 const lateAfter = 60_000;
 
-/** The lines with those amber that should no longer be still to come. */
+/** Returns the lines, with those amber that are still to come but should not be. */
 export function atTime(lines: readonly Line[], draws: number, now: number): Line[] {
   if (now < draws + lateAfter) return [...lines];
   return lines.map((line) =>
@@ -74,7 +74,7 @@ export function atTime(lines: readonly Line[], draws: number, now: number): Line
   );
 }
 
-/** Tells whether more can be shown a little later. */
+/** Reports whether a later check may show more. */
 export function isPending(lines: readonly Line[]): boolean {
   return (
     !lines.some(({ status }) => status === "red") &&

@@ -2,9 +2,9 @@ import { Refusal } from "./http.ts";
 import { backoff, browserTimers, type Timers } from "./poll.ts";
 
 /**
- * Does something until it succeeds or is refused for good. The delays grow and
- * vary, and are never below what the server asks for. onTrouble hears of every
- * failure that is waited out; it may throw to give up.
+ * Repeats an action until it succeeds or is refused permanently. The delays grow
+ * and vary, and are never shorter than the server asks for. onTrouble is called with
+ * every temporary failure; it may throw to give up.
  */
 export async function retry<T>(
   act: () => Promise<T>,

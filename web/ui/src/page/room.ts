@@ -1,13 +1,13 @@
-/** What everybody may know about a room: its state document, as far as a page needs it. */
+/** The public state of a room: the part of its state document that pages use. */
 export interface Room {
-  size: number; // of the transcript: a document with less is older
+  size: number; // of the transcript: a document with a smaller one is older
   phase: string;
   paused: boolean;
-  claimsFrozen: boolean; // in a pause: nobody goes in
-  full: boolean; // nobody more can join for now
+  claimsFrozen: boolean; // in a pause: claims are frozen
+  full: boolean; // joining is closed for now: the line is full
   open: boolean; // the site lets people in without waiting
   message: Message | undefined;
-  revoked: number; // places that the organizer took away
+  revoked: number; // number of places that the organizer took away
   withdrawn: string[]; // beginnings of the latest of their tickets
   opens: number; // milliseconds since the Unix epoch, as all moments here
   starts: number;
@@ -19,11 +19,11 @@ export interface Room {
   drawn: number; // places drawn
   called: number; // places called
   groups: Map<number, number>; // people in the latest windows
-  after: number; // milliseconds until it is worth asking again
-  most: number; // however far away everything is, ask no more rarely than this
-  rest: number; // how rarely to ask where the visitor waits for nothing
+  after: number; // milliseconds until the next poll
+  most: number; // longest interval between polls, in milliseconds
+  rest: number; // interval in milliseconds if the visitor waits for nothing
   jitter: number;
-  listenAhead: number; // with at most so many people ahead it is worth listening instead
+  listenAhead: number; // with at most so many people ahead, the page opens the event stream
   now: number;
 }
 
@@ -34,7 +34,7 @@ export interface Message {
   until: number; // Infinity: until it is taken back
 }
 
-/** How rarely to ask, in milliseconds, if a server does not say: one of an older version. */
+/** The default of rest: older servers do not send it. */
 const rarely = 300_000;
 
 /** Reads a state document, or throws. */
@@ -116,12 +116,12 @@ function withdrawnOf(doc: Reader): Pick<Room, "revoked" | "withdrawn"> {
   return { revoked: withdrawn.number("count"), withdrawn: withdrawn.list("latest").map((ticket) => ticket.self()) };
 }
 
-/** The newer of two documents: caches may be of different age, and what was shown is not taken back. */
+/** The newer of two documents: caches differ in age, and the page must not go back in time. */
 export function newer(was: Room | undefined, is: Room): Room {
   return was && is.size < was.size ? was : is;
 }
 
-/** The state of the page of somebody without a place, in a room that has opened. */
+/** The state of the page for a visitor without a place, in a room that has opened. */
 export function stateWithout(room: Room, now: number): string {
   if (room.phase === "ended") return "ended";
   if (now >= room.closes) return "closed"; // in a pause, too, which the phase names first
@@ -147,7 +147,7 @@ class Reader {
     return (this.at(name).#value ?? undefined) !== undefined;
   }
 
-  /** The value itself, which is a text. */
+  /** Returns the value itself, a string. */
   self(): string {
     if (typeof this.#value !== "string") throw this.#wrong("a text");
     return this.#value;
@@ -159,14 +159,14 @@ class Reader {
     return member.#value.map((value: unknown, i) => new Reader(value, `${member.#name}[${i}]`));
   }
 
-  /** The members of the object, which are texts. */
+  /** Returns the members of the object, all strings. */
   texts(): Map<string, string> {
     const value = this.#value;
     if (typeof value !== "object" || value === null) throw this.#wrong("an object");
     return new Map(Object.keys(value).map((name) => [name, this.text(name)]));
   }
 
-  /** A number; without it the value in its place, if there is one. */
+  /** Returns a number; missing: the default. */
   number(name: string, missing?: number): number {
     const member = this.at(name);
     const value = member.#value ?? missing;

@@ -1,9 +1,9 @@
 import { countdown, moment, number, pageLocale, plural, timeLocale } from "./words.ts";
 
-/** How long an announcement can be read, in milliseconds. */
+/** How long an announcement stays on the page, in milliseconds. */
 const heardFor = 10_000;
 
-/** Changes what a page shows, in place and only where something is different. */
+/** Updates what a page shows, in place and only where it differs. */
 export class Screen {
   readonly #locale = pageLocale();
   #silence: ReturnType<typeof setTimeout> | undefined;
@@ -55,7 +55,7 @@ export class Screen {
     }
   }
 
-  /** Puts another moment into an element. */
+  /** Sets the time that an element shows. */
   moment(element: HTMLTimeElement | undefined, at: number, now: number): void {
     if (!element) return;
     const iso = new Date(at).toISOString();
@@ -63,7 +63,7 @@ export class Screen {
     this.text(element, moment(at, now, this.#timeLocale));
   }
 
-  /** Shows what holds until a moment, or since one. */
+  /** Shows or hides elements that are valid until a time, or since one. */
   pass(now: number): void {
     for (const element of this.all("[data-until]")) element.hidden = now >= Number(element.dataset.until);
     for (const element of this.all("[data-since]")) element.hidden = now < Number(element.dataset.since);
@@ -81,7 +81,7 @@ export class Screen {
     }
   }
 
-  /** Says something to those who listen to the page. */
+  /** Announces something to screen readers. */
   announce(words: string): void {
     const voice = this.find("[data-announce]");
     if (!voice || words === "") return;
@@ -90,7 +90,7 @@ export class Screen {
     this.#silence = setTimeout(() => (voice.textContent = ""), heardFor); // what was said is not read again as if it still held
   }
 
-  /** The words of what is shown now at a selector. */
+  /** The text of all visible elements that match. */
   words(selector: string): string {
     return this.all(selector)
       .filter((element) => !element.closest("[hidden]"))

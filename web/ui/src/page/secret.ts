@@ -9,7 +9,7 @@ export function makeSecret(): string {
     .replaceAll("=", "");
 }
 
-/** What the fragment of an address has, which browsers never send: the secret of a place, or the code of a link that takes one over. */
+/** Reads the fragment of an address, which browsers never send: the secret of a place, or a transfer code. */
 export function fragmentOf(hash: string): { secret?: string; code?: string } {
   const secret = /^#k=([A-Za-z0-9_-]{43})$/.exec(hash)?.[1];
   const code = /^#t=([A-Za-z0-9_-]{22})$/.exec(hash)?.[1];
@@ -34,9 +34,9 @@ export function isOwn(secret: string, state: unknown): boolean {
 type Locks = Pick<LockManager, "request">;
 
 /**
- * Does something in one tab at a time. Browsers have locks (navigator.locks) on
- * secure pages only, and refuse them where cookies are blocked: then it is
- * done all the same.
+ * Runs an action in one tab at a time. Browsers have locks (navigator.locks) only on
+ * secure pages, and refuse them where cookies are blocked: then the action runs
+ * without one.
  */
 export async function exclusive<T>(name: string, act: () => Promise<T>, locks: Locks | undefined): Promise<T> {
   let result: Promise<T> | undefined;

@@ -6,7 +6,7 @@ import type { Screen } from "./screen.ts";
 const again = 15_000; // milliseconds, while something is pending
 const attempts = 12;
 
-/** The check that runs by itself on the page of the line, and its result in one sentence. */
+/** The check that runs automatically on the page of the line, and its result in one sentence. */
 export class Verdict {
   readonly #screen: Screen;
   readonly #memory: Memory;
@@ -21,14 +21,14 @@ export class Verdict {
     this.#timers = timers;
   }
 
-  /** Shows the result on a page; checks first, if that was not done. */
+  /** Shows the result on a page, and starts the check if this ticket has not been checked. */
   show(data: DOMStringMap): void {
     const { ticket } = data;
     if (!this.#screen.find("[data-verdict]") || ticket === undefined) return;
     this.#render();
     if (this.#ticket === ticket) return;
     this.#ticket = ticket;
-    // Everybody of a group is drawn at once; the checks are spread over some seconds.
+    // All visitors of a group are drawn at once, so checks are spread over some seconds.
     this.#later(2_000 + 8_000 * this.#timers.random(), () => this.#run(data, 1));
   }
 
@@ -42,7 +42,7 @@ export class Verdict {
       this.#status = overall(lines);
       if (!isPending(lines)) attempt = attempts;
     } catch {
-      if (this.#shown === "running") this.#shown = undefined; // nothing can be said
+      if (this.#shown === "running") this.#shown = undefined; // the result is unknown
       wait = Math.max(again, backoff(attempt));
     }
     this.#render();

@@ -1,4 +1,4 @@
-// Puts numbers and moments into words that the server wrote.
+// Puts numbers and times into texts that the server wrote.
 
 const second = 1000;
 const day = 86_400 * second;
@@ -8,7 +8,7 @@ export function pageLocale(): string {
   return `${document.documentElement.lang || "en"}-u-nu-latn`;
 }
 
-/** The visitor's own kind of that language, such as en-GB, for times of day. */
+/** The visitor's regional variant of that language, such as en-GB, for times of day. */
 export function timeLocale(page: string, own: readonly string[]): string {
   const [language] = page.split("-");
   const like = own.find((tag) => tag.split("-")[0] === language);

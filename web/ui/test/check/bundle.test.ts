@@ -96,7 +96,7 @@ test("what no file can hold is an error", async () => {
     ["a negative place", { ...me, shown: -1n }, evidence],
     ["a place too large", { ...me, shown: 1n << 63n }, evidence],
     ["no ticket", { ...me, ticket: "" }, evidence],
-    ["half a character", { ...me, origin: "\ud800" }, evidence],
+    ["lone surrogate", { ...me, origin: "\ud800" }, evidence],
     ["too long", me, { ...evidence, room: { ...room, entry: new Uint8Array(maxBundleSize) } }],
   ];
   for (const [name, visitor, one] of cases) assert.throws(() => formatBundle(visitor, one), FormatError, name);
