@@ -53,7 +53,8 @@ func up(ctx context.Context, url string, files fs.FS) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	var owner bool
-	err = db.QueryRowContext(ctx, `select coalesce(has_schema_privilege(current_schema(), 'create'), true)`).Scan(&owner)
+	err = db.QueryRowContext(ctx,
+		`select coalesce(has_schema_privilege(current_schema(), 'create'), true)`).Scan(&owner)
 	if err != nil {
 		return err
 	}

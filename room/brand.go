@@ -165,7 +165,8 @@ func (t Texts) problems(prefix string) invalid.List {
 	for _, link := range []struct{ name, url string }{{"help_url", t.HelpURL}, {"privacy_url", t.PrivacyURL},
 		{"imprint_url", t.ImprintURL}} {
 		if link.url != "" && !isLink(link.url) {
-			list.Add(prefix+link.name, "must be a URL of https without user, or mailto: and an address, at most 2000 characters")
+			list.Add(prefix+link.name,
+				"must be a URL of https without user, or mailto: and an address, at most 2000 characters")
 		}
 	}
 	return list

@@ -17,12 +17,13 @@ const shownAwaited = 16
 // Metrics are a room's figures for its organizer, in addition to the public [Snapshot]. Reading them costs the
 // same however many visitors are in line.
 type Metrics struct {
-	Now       time.Time // by the database's clock
-	Snapshot  *Snapshot
-	Active    uint64        // called visitors whose claim is open, plus live sessions
-	Queued    int           // joins and other requests waiting for an append
-	Appended  time.Duration // duration of this node's latest append; 0 before the first
-	Stored    time.Duration // time since this node last stored something, or found nothing due; negative before the first
+	Now      time.Time // by the database's clock
+	Snapshot *Snapshot
+	Active   uint64        // called visitors whose claim is open, plus live sessions
+	Queued   int           // joins and other requests waiting for an append
+	Appended time.Duration // duration of this node's latest append; 0 before the first
+	// time since this node last stored something, or found nothing due; negative before the first
+	Stored    time.Duration
 	Stuck     time.Duration // how long it has failed to store what was due; 0: it does not fail
 	HasBeacon bool
 	Pending   int                // draws waiting for a beacon round

@@ -222,8 +222,10 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	r := &Room{
 		ID: record.ID, Slug: record.Slug, Owner: record.Owner, Origin: record.Origin, URL: rs.URL(record), VKey: k.VKey,
 		PassKeys: session.NewPassKeys(record.ID, k.Pass, rs.MasterKey, rs.Store.Controls, rs.clock),
-		log:      rs.Log, clock: rs.clock, keys: k, store: rs.Logs, pull: rs.Store.Controls, controls: &projection.Controls{},
-		guard: regression.NewGuard(record.ID, mark.Log{Slug: record.Slug, Key: k.Log.KeyHash()}, rs.Logs, rs.Marks, rs.Log),
+		log:      rs.Log, clock: rs.clock, keys: k, store: rs.Logs, pull: rs.Store.Controls,
+		controls: &projection.Controls{},
+		guard: regression.NewGuard(record.ID, mark.Log{Slug: record.Slug, Key: k.Log.KeyHash()}, rs.Logs, rs.Marks,
+			rs.Log),
 	}
 	known := &evidence.Known{}
 	target := evidence.Target{ID: r.ID, Slug: r.Slug, Origin: r.Origin, Signer: k.Log, Logs: rs.Logs, Holder: r.guard,
@@ -251,7 +253,8 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 func (r *Room) attach(store *pgroom.Store, marks *mark.Store, master *keys.MasterKey) {
 	r.Sessions = session.New(session.Options{
 		Room:   session.Room{ID: r.ID, Slug: r.Slug, Origin: r.Origin, URL: r.URL},
-		Policy: r.policy, Keys: r.PassKeys, Transcript: r, Store: store.Sessions, Marks: marks, Clock: r.clock, Log: r.log,
+		Policy: r.policy, Keys: r.PassKeys, Transcript: r, Store: store.Sessions, Marks: marks, Clock: r.clock,
+		Log: r.log,
 	})
 	r.SafetyNet = safetynet.New(safetynet.Options{
 		Room: r.ID, Session: time.Duration(r.policy.Session) * time.Millisecond, Store: store.Connectors,

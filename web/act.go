@@ -110,7 +110,8 @@ func parseSubmission(body []byte) (*submission, error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if len(body) > 0 && (d.Decode(&in) != nil || d.Decode(new(any)) != io.EOF) { //nolint:errorlint // never wrapped
-		return nil, invalid.Field("", `must be a JSON object with only "secret", "code", "to" and "to_sig", strings, and "again", true or false`)
+		return nil, invalid.Field("",
+			`must be a JSON object with only "secret", "code", "to" and "to_sig", strings, and "again", true or false`)
 	}
 	out := &submission{isJSON: true, again: in.Again, code: in.Code, to: room.Wanted{To: in.To, Sig: in.Sig}}
 	if in.Secret != nil {

@@ -24,18 +24,19 @@ const (
 
 // Header values shared by many answers; they must not be modified.
 var (
-	jsonText     = []string{"application/json"}
-	plainText    = []string{"text/plain; charset=utf-8"}
-	octets       = []string{"application/octet-stream"}
-	noCache      = []string{"no-cache"}
-	noStore      = []string{"no-store"}
-	closes       = []string{"close"}
-	nosniff      = []string{"nosniff"}
-	noReferrer   = []string{"no-referrer"}
-	noContent    = []string{"default-src 'none'; frame-ancestors 'none'"}
-	anyOrigin    = []string{"*"}
-	exposed      = []string{"Retry-After"}
-	corsHeaders  = []string{"Content-Type, Authorization"} // Authorization is for passes; the management API has no CORS
+	jsonText   = []string{"application/json"}
+	plainText  = []string{"text/plain; charset=utf-8"}
+	octets     = []string{"application/octet-stream"}
+	noCache    = []string{"no-cache"}
+	noStore    = []string{"no-store"}
+	closes     = []string{"close"}
+	nosniff    = []string{"nosniff"}
+	noReferrer = []string{"no-referrer"}
+	noContent  = []string{"default-src 'none'; frame-ancestors 'none'"}
+	anyOrigin  = []string{"*"}
+	exposed    = []string{"Retry-After"}
+	// Authorization is for passes; the management API has no CORS
+	corsHeaders  = []string{"Content-Type, Authorization"}
 	corsLifetime = []string{"86400"}
 )
 

@@ -112,7 +112,8 @@ func appendText[T string | []byte](dst []byte, text T) []byte {
 			continue
 		}
 		if c >= utf8.RuneSelf {
-			if r, size := utf8.DecodeRuneInString(string(text[i:min(i+utf8.UTFMax, len(text))])); r != utf8.RuneError || size > 1 {
+			if r, size := utf8.DecodeRuneInString(string(text[i:min(i+utf8.UTFMax, len(text))])); r != utf8.RuneError ||
+				size > 1 {
 				i += size
 				continue
 			}

@@ -141,7 +141,8 @@ func (q *queueItLinks) followToLine(c echo.Context, l queueItLink) error {
 }
 
 // refusals are the codes with which a site reports that it refuses a token.
-var refusals = map[string]bool{"hash": true, "eventid": true, "timestamp": true, "ip": true, "qidlimit": true, "connector/sessionstate": true}
+var refusals = map[string]bool{"hash": true, "eventid": true, "timestamp": true, "ip": true, "qidlimit": true,
+	"connector/sessionstate": true}
 
 // noteRefusal logs that a site refuses its visitors' tokens, at most once a minute, since any client
 // can forge such a link.
@@ -183,7 +184,8 @@ func languageOf(culture string, offered []page.Lang) (page.Lang, bool) {
 
 // landing returns the URL to redirect an admitted visitor to: the target with the parameters that the
 // site's connector expects. The pass is zero if it has expired.
-func landing(ctx context.Context, r *room.Room, target url.URL, st fairness.Standing, pass session.Pass) (string, error) {
+func landing(ctx context.Context, r *room.Room, target url.URL, st fairness.Standing,
+	pass session.Pass) (string, error) {
 	token, err := r.QueueIt.Token(ctx, st)
 	if err != nil {
 		return "", err

@@ -84,7 +84,8 @@ func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (
 		v.Target, v.Way = u.Scheme+"://"+u.Host, u.String()
 	}
 	if joined {
-		v.State, v.Poll, v.Ticket = stateOf(&st, snapshot), poll.Ticket(&st, snapshot, now), ticketView(&st, snapshot, now)
+		v.State, v.Poll, v.Ticket = stateOf(&st, snapshot), poll.Ticket(&st, snapshot, now),
+			ticketView(&st, snapshot, now)
 		if v.State == page.Admitted && !r.Sessions.IsIn(c.Request().Context(), st) {
 			v.State = page.Over
 		}

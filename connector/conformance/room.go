@@ -87,7 +87,8 @@ func NewRoom(t testing.TB) *Room {
 			"jwks_uri": r.room(q.PathValue("name")) + "/jwks.json"})
 	})
 	mux.HandleFunc("GET /r/{name}/jwks.json", func(w http.ResponseWriter, _ *http.Request) {
-		send(w, map[string]any{"keys": []any{map[string]string{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig",
+		send(w, map[string]any{"keys": []any{map[string]string{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA",
+			"use": "sig",
 			"kid": "k", "x": r.publicKey()}}})
 	})
 	mux.HandleFunc("POST /r/{name}/passes/{id}/redeem", r.redeem)

@@ -45,7 +45,8 @@ func (s *suite) fill() func(string) string {
 	}
 	if s.platform.isHTTPS {
 		pairs = append(pairs, "http%3A%2F%2Fshop.example.com", "https%3A%2F%2Fshop.example.com",
-			"http%253A%252F%252Fshop.example.com", "https%253A%252F%252Fshop.example.com", "Referer: http://shop.example.com",
+			"http%253A%252F%252Fshop.example.com", "https%253A%252F%252Fshop.example.com",
+			"Referer: http://shop.example.com",
 			"Referer: https://shop.example.com",
 			"Origin: http://shop.example.com", "Origin: https://shop.example.com", "Origin: https://shop.example.com",
 			"Origin: http://shop.example.com")

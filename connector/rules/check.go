@@ -59,9 +59,11 @@ func (s *Site) escapes(u *url.URL, d Decision, now time.Time) (list []string) {
 	case w.Method != nil:
 		list = append(list, fmt.Sprintf("rule %q tests the method: clients can fake it at sites that support X-HTTP-Method-Override or _method", d.Rule))
 	case w.UserAgent != nil, w.Header != nil, w.Cookie != nil:
-		list = append(list, fmt.Sprintf("rule %q tests what the browser says about itself: clients can send anything", d.Rule))
+		list = append(list, fmt.Sprintf("rule %q tests what the browser says about itself: clients can send anything",
+			d.Rule))
 	case w.Query != nil:
-		list = append(list, fmt.Sprintf("rule %q tests the query: remove that test if the page opens without the query", d.Rule))
+		list = append(list, fmt.Sprintf("rule %q tests the query: remove that test if the page opens without the query",
+			d.Rule))
 	}
 	return list
 }

@@ -153,7 +153,8 @@ func (r Room) outcome(now time.Time) Outcome {
 }
 
 func (c *compiled) isFor(v *view) bool {
-	return holds(c.path, &v.path) && holds(c.host, &v.host) && holds(c.method, &v.method) && holds(c.network, &v.client) &&
+	return holds(c.path, &v.path) && holds(c.host, &v.host) && holds(c.method, &v.method) &&
+		holds(c.network, &v.client) &&
 		(c.agent == nil || c.agent(valuesOf(v.Header["User-Agent"]))) &&
 		each(c.query, v.queryValues) && each(c.cookie, v.cookieValues) &&
 		each(c.header, func(name string) *values { return valuesOf(v.Header[name]) })

@@ -180,7 +180,8 @@ var members = map[string]bool{
 	"version": false, "hosts": false, "rooms": true, "defaults": false, "rules": false,
 	"url": false, "origin": false, "mode": false, "from": false, "until": false, "failure": false, "bind": false,
 	"name": false, "when": false, "action": false,
-	"host": false, "path": false, "method": false, "user_agent": false, "network": false, "query": true, "header": true, "cookie": true,
+	"host": false, "path": false, "method": false, "user_agent": false, "network": false, "query": true, "header": true,
+	"cookie": true,
 	"equals": false, "prefix": false, "suffix": false, "glob": false, "in": false, "any": false, "not": false,
 }
 

@@ -128,9 +128,10 @@ func (w *Watcher) checkFigures(ctx context.Context, r *room.Room, f live.Figures
 	}
 	send(webhook.AlertNoShows, noShows(f, w.Sender.NoShowPercent(r.Owner.Org)))
 	if since, ok := w.behindSince(r.ID, f); ok && f.At.Sub(since) >= minBehind {
-		send(webhook.AlertOutflowBehind, fmt.Sprintf("%.0f people a minute are admitted, but the outflow is %d a minute, since %s. "+
-			"Check that visitors can reach the site and that it lets them in.",
-			*f.Outflow.Minute, f.Outflow.PerMinute, webhook.Moment(since)))
+		send(webhook.AlertOutflowBehind,
+			fmt.Sprintf("%.0f people a minute are admitted, but the outflow is %d a minute, since %s. "+
+				"Check that visitors can reach the site and that it lets them in.",
+				*f.Outflow.Minute, f.Outflow.PerMinute, webhook.Moment(since)))
 	}
 }
 

@@ -39,7 +39,8 @@ func (w *Watcher) tokenText(e *account.ExpiringToken) string {
 	if e.Left <= 0 {
 		verb, then = "expired", "Since then,"
 	}
-	text := fmt.Sprintf("The token %q (%s) %s on %s", e.Name, e.Scopes, verb, webhook.Moment(e.Expires.Truncate(time.Minute)))
+	text := fmt.Sprintf("The token %q (%s) %s on %s", e.Name, e.Scopes, verb,
+		webhook.Moment(e.Expires.Truncate(time.Minute)))
 	if e.Left > 0 {
 		text += ", " + account.InDays(e.Left)
 	}

@@ -72,7 +72,8 @@ func (s *Sites) Seen(ctx context.Context, org uuid.UUID, n Node) error {
 	if n.Counts == nil {
 		n.Counts = map[string]uint64{}
 	}
-	err := s.Store.Seen(ctx, org, pgsite.Connector{Node: n.ID, Site: n.Site, RulesVersion: n.RulesVersion, Kind: n.Kind, Version: n.Version, Counts: n.Counts}, seenInterval, maxNodes)
+	err := s.Store.Seen(ctx, org, pgsite.Connector{Node: n.ID, Site: n.Site, RulesVersion: n.RulesVersion, Kind: n.Kind,
+		Version: n.Version, Counts: n.Counts}, seenInterval, maxNodes)
 	if errors.Is(err, pgsite.ErrTooManyConnectors) {
 		return &account.LimitError{Max: maxNodes, Objects: "connectors"}
 	}
@@ -118,7 +119,8 @@ func asConnectors(stored []pgsite.Connector, err error) ([]Connector, error) {
 	}
 	list := make([]Connector, len(stored))
 	for i, c := range stored {
-		list[i] = Connector{Node{c.Node, c.Site, c.RulesVersion, c.Kind, c.Version, c.Counts}, c.Seen, c.IsRecent, c.IsBehind}
+		list[i] = Connector{Node{c.Node, c.Site, c.RulesVersion, c.Kind, c.Version, c.Counts}, c.Seen, c.IsRecent,
+			c.IsBehind}
 	}
 	return list, nil
 }

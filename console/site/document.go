@@ -128,7 +128,8 @@ func (d document) rooms() []string {
 
 // Check reports which rule decides about each URL when a browser opens it at the given time, and
 // which URLs are unprotected. A document that is not nil is checked instead of the site's rules.
-func (s *Sites) Check(ctx context.Context, by account.Actor, name string, document []byte, urls []string, at time.Time) ([]rules.Finding, error) {
+func (s *Sites) Check(ctx context.Context, by account.Actor, name string, document []byte, urls []string,
+	at time.Time) ([]rules.Finding, error) {
 	site, err := s.Site(ctx, by, name)
 	if err != nil {
 		return nil, err

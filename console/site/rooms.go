@@ -123,7 +123,8 @@ func (s *Sites) warning(ctx context.Context, org uuid.UUID, d document, r rules.
 		return "", err
 	}
 	if r.Mode == rules.Closed && live.Snapshot().Phase(live.Now()) == room.PhaseServing {
-		return "is closed by these rules but still calls visitors, and the site turns them away: pause or end the room", nil
+		return "is closed by these rules but still calls visitors, and the site turns them away: pause or end the room",
+			nil
 	}
 	return untargeted(d.Hosts, live.Config().Targets), nil
 }
@@ -156,5 +157,6 @@ func untargeted(hosts, targets []string) string {
 	case 1:
 		return "does not send visitors back to " + missing[0] + ": add its address to the room's targets"
 	}
-	return "does not send visitors back to " + strings.Join(missing, ", ") + ": add their addresses to the room's targets"
+	return "does not send visitors back to " + strings.Join(missing, ", ") +
+		": add their addresses to the room's targets"
 }

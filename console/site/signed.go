@@ -83,7 +83,8 @@ func (s *Sites) newKey(ctx context.Context, org uuid.UUID) (pgsite.Key, error) {
 	if _, err := io.ReadFull(s.Rand, seed); err != nil {
 		return pgsite.Key{}, fmt.Errorf("make site key: %w", err)
 	}
-	return s.Store.AddKey(ctx, org, pgsite.Key{Name: public.Host + "/o/" + slug, Sealed: s.Sealer.Seal(purpose(org), seed)})
+	return s.Store.AddKey(ctx, org, pgsite.Key{Name: public.Host + "/o/" + slug,
+		Sealed: s.Sealer.Seal(purpose(org), seed)})
 }
 
 // Signed is a rules document as connectors fetch it.

@@ -189,7 +189,8 @@ func (s *Sites) change(ctx context.Context, by account.Actor, name string, docum
 
 // Update replaces the rules of a site. A version other than 0 must be that of the current rules,
 // else Update returns [control.ErrChanged]. If the document equals the current rules, nothing changes.
-func (s *Sites) Update(ctx context.Context, by account.Actor, name string, version uint64, document []byte) (Site, error) {
+func (s *Sites) Update(ctx context.Context, by account.Actor, name string, version uint64,
+	document []byte) (Site, error) {
 	before, err := s.changeable(ctx, by, name, version)
 	if err != nil {
 		return Site{}, err
@@ -215,7 +216,8 @@ func (s *Sites) changeable(ctx context.Context, by account.Actor, name string, v
 	return before, err
 }
 
-func (s *Sites) update(ctx context.Context, by account.Actor, verb, name string, version uint64, detail map[string]any, document []byte) (after Site, err error) {
+func (s *Sites) update(ctx context.Context, by account.Actor, verb, name string, version uint64, detail map[string]any,
+	document []byte) (after Site, err error) {
 	err = s.Activity.Do(ctx, by, verb, object(name), detail, func() error {
 		change, err := s.change(ctx, by, name, document)
 		if err != nil {

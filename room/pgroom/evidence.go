@@ -66,7 +66,8 @@ func (s *Evidence) AddCosignature(ctx context.Context, room uuid.UUID, size uint
 func (s *Evidence) Cosignatures(ctx context.Context, room uuid.UUID,
 	sizes []uint64) (map[uint64]map[string][76]byte, error) {
 	rows, _ := s.pool.Query(ctx,
-		`select size, witness, cosignature from freeze_cosignatures where room_id = $1 and size = any($2)`, room, bigints(sizes))
+		`select size, witness, cosignature from freeze_cosignatures where room_id = $1 and size = any($2)`, room,
+		bigints(sizes))
 	by := map[uint64]map[string][76]byte{}
 	var size int64
 	var witness string

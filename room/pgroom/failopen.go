@@ -71,7 +71,8 @@ func (s *Connectors) ClaimFailOpen(ctx context.Context, room uuid.UUID, most int
 	return c, err
 }
 
-func (s *Connectors) claim(ctx context.Context, query string, args ...any) (list []FailOpen, claim uuid.UUID, err error) {
+func (s *Connectors) claim(ctx context.Context, query string,
+	args ...any) (list []FailOpen, claim uuid.UUID, err error) {
 	rows, _ := s.pool.Query(ctx, query, args...)
 	var u FailOpen
 	_, err = pgx.ForEachRow(rows, []any{&u.ID, &u.From, &u.Until, &u.Requests, &claim},
@@ -103,7 +104,8 @@ func (s *Connectors) Unclaim(ctx context.Context, room, claim uuid.UUID) error {
 // WaitingFailOpen returns those of the rooms that have reports to record.
 func (s *Connectors) WaitingFailOpen(ctx context.Context, rooms []uuid.UUID) ([]uuid.UUID, error) {
 	rows, _ := s.pool.Query(ctx,
-		`select distinct room_id from room_fail_open where room_id = any($1::uuid[]) and recorded_at is null`, texts(rooms))
+		`select distinct room_id from room_fail_open where room_id = any($1::uuid[]) and recorded_at is null`,
+		texts(rooms))
 	list, err := pgx.CollectRows(rows, pgx.RowTo[uuid.UUID])
 	if err != nil {
 		return nil, fmt.Errorf("list fail-open reports: %w", err)

@@ -193,7 +193,8 @@ func (s *Store) MarkEnded(ctx context.Context, id uuid.UUID) error {
 func (s *Store) AddMessage(ctx context.Context, id uuid.UUID, text string) ([32]byte, error) {
 	hash := sha256.Sum256([]byte(text))
 	if _, err := s.pool.Exec(ctx,
-		`insert into room_messages (room_id, hash, text) values ($1, $2, $3) on conflict do nothing`, id, hash[:], text); err != nil {
+		`insert into room_messages (room_id, hash, text) values ($1, $2, $3) on conflict do nothing`, id, hash[:],
+		text); err != nil {
 		return hash, fmt.Errorf("store message: %w", err)
 	}
 	return hash, nil

@@ -166,7 +166,8 @@ func (s *Sessions) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (Ch
 	done := Changed{map[uuid.UUID]bool{}, map[uuid.UUID]bool{}, map[uuid.UUID]bool{}}
 	if passes, expire := listed(c.Touch); len(passes) > 0 {
 		insertSessions(batch, room, passes, expire)
-		queueAll(batch, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, expires_ms + $4::bigint))`, `redeemed_at is not null`, done.Touched, room, passes, c.Length, c.More)
+		queueAll(batch, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, expires_ms + $4::bigint))`,
+			`redeemed_at is not null`, done.Touched, room, passes, c.Length, c.More)
 		batch.Queue(`select pass_id from room_sessions
 			where room_id = $1 and pass_id = any($2::uuid[]) and redeemed_at is null and released_at is null and until_ms > `+clockMS, room, passes).
 			Query(collect(done.Unredeemed))

@@ -31,7 +31,8 @@ func (s *Transfers) AddTransfer(ctx context.Context, room, ticket uuid.UUID, has
 // TakeTransfer returns and deletes the sealed secret stored under the hash of a code; nil: there is none.
 func (s *Transfers) TakeTransfer(ctx context.Context, room uuid.UUID, hash [32]byte) (sealed []byte, err error) {
 	err = s.pool.QueryRow(ctx,
-		"delete from room_transfers where room_id = $1 and code_hash = $2 and expires_at >= now() returning sealed", room, hash[:]).Scan(&sealed)
+		"delete from room_transfers where room_id = $1 and code_hash = $2 and expires_at >= now() returning sealed",
+		room, hash[:]).Scan(&sealed)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}

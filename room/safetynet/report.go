@@ -25,8 +25,9 @@ const (
 	maxQueuedReports  = 5_000   // reports in the queue
 	maxQueuedSessions = 400_000 // sessions in the queued reports, approximately
 	storeTimeout      = 5 * time.Second
-	pauseFactor       = 3                      // the pause between batches is so many times as long as the last one took
-	maxPause          = 250 * time.Millisecond // between batches
+	// the pause between batches is so many times as long as the last one took
+	pauseFactor = 3
+	maxPause    = 250 * time.Millisecond // between batches
 )
 
 // Report is what one node of a site reports to a room. A report without a response may be sent again, also
@@ -48,7 +49,8 @@ type Reported struct {
 	Nodes    uint64        // number of nodes that share the rest of the outflow
 	Session  time.Duration // how long an unqueued session lasts after each activity
 	Recorded []uuid.UUID   // fail-open intervals that are in the transcript
-	Over     []uuid.UUID   // sessions that a site ended in the last 30 s, latest first, at most [MaxSessions]; read-only
+	// sessions that a site ended in the last 30 s, latest first, at most [MaxSessions]; read-only
+	Over []uuid.UUID
 }
 
 // Report stores a report and returns how many unqueued sessions may begin on the node until its next one.
@@ -90,7 +92,8 @@ func (in *Report) size() int { return len(in.Started) + len(in.Active) + len(in.
 
 func (in *Report) check() error {
 	if n := max(len(in.Started), len(in.Active), len(in.Ended)); n > MaxSessions {
-		return invalid.Field("", fmt.Sprintf("names %d sessions, and at most %d of a kind are taken at once", n, MaxSessions))
+		return invalid.Field("", fmt.Sprintf("names %d sessions, and at most %d of a kind are taken at once", n,
+			MaxSessions))
 	}
 	if n := len(in.FailOpen); n > MaxFailOpen {
 		return invalid.Field("fail_open", fmt.Sprintf("has %d times, and at most %d are taken at once", n, MaxFailOpen))

@@ -131,7 +131,8 @@ func (q *queue) publish() { _ = q.put(func(w *work) error { w.publish = true; re
 func (q *queue) take() work {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := work{joins: cut(&q.work.joins), commands: cut(&q.work.commands), duties: q.work.duties, publish: q.work.publish}
+	w := work{joins: cut(&q.work.joins), commands: cut(&q.work.commands), duties: q.work.duties,
+		publish: q.work.publish}
 	q.work.duties, q.work.publish = false, false
 	if !q.work.isEmpty() {
 		q.signal()

@@ -10,7 +10,8 @@ import (
 
 // HasLooks reports whether the pages need a style sheet besides the default one.
 func HasLooks(b *room.Brand) bool {
-	return b.Color != "" || b.Background != "" || b.Dark.Color != "" || b.Dark.Background != "" || b.Font != "" || b.Corners != "" || b.CSS != ""
+	return b.Color != "" || b.Background != "" || b.Dark.Color != "" || b.Dark.Background != "" || b.Font != "" ||
+		b.Corners != "" || b.CSS != ""
 }
 
 // Looks returns the content of that style sheet. Custom CSS that is not allowed, or no longer, is

@@ -21,7 +21,8 @@ func (a controls) routes() []route {
 		a.onRoom("pause", "pauseRoom", "Stop calling people; they can still join, and called people can still go in", "The time to claim a call stands still. In a held room this lets called people in again. The pause is an entry of the transcript.", a.control.Pause),
 		a.onRoom("freeze-claims", "freezeClaims", "Stop calling people and letting called people in", "The time to claim a call stands still. The freeze is an entry of the transcript, and another one than a pause.", a.control.FreezeClaims),
 		a.onRoom("resume", "resumeRoom", "End a pause or a freeze of claims", "", a.control.Resume),
-		a.onRoom("end", "endRoom", "End a room for good", "Nobody can join any more, nobody is called, and nothing can follow in the transcript.", a.control.End),
+		a.onRoom("end", "endRoom", "End a room for good",
+			"Nobody can join any more, nobody is called, and nothing can follow in the transcript.", a.control.End),
 		{
 			method: http.MethodPost, path: "rooms/{slug}/rotate-keys", scope: account.Operate, name: "rotateKeys",
 			tag:     tag,
@@ -43,8 +44,9 @@ func (a controls) routes() []route {
 			method: http.MethodPost, path: "rooms/{slug}/pull", scope: account.Pull, name: "pull", tag: tag,
 			summary: "Call visitors now",
 			more:    "Calls up to n visitors, as far as they are drawn and `max_active` and the outflow allow. A pull without an answer may have happened: send it with an Idempotency-Key.",
-			query:   []parameter{{name: "n", about: "Maximum number of visitors to call.", schema: schema{"type": "integer", "minimum": 1, "maximum": room.MaxPull}, needed: true}},
-			out:     wire.Pulled{}, key: keyKept, do: a.pull,
+			query: []parameter{{name: "n", about: "Maximum number of visitors to call.",
+				schema: schema{"type": "integer", "minimum": 1, "maximum": room.MaxPull}, needed: true}},
+			out: wire.Pulled{}, key: keyKept, do: a.pull,
 		},
 	}
 }
@@ -92,7 +94,8 @@ func (a controls) setCalls(c *call) (reply, error) {
 func (a controls) pull(c *call) (reply, error) {
 	n, err := strconv.ParseUint(c.query("n"), 10, 32)
 	if err != nil || n < 1 || n > room.MaxPull {
-		return reply{}, invalid.Field("n", "must be a query parameter, a whole number from 1 to "+strconv.Itoa(room.MaxPull))
+		return reply{}, invalid.Field("n",
+			"must be a query parameter, a whole number from 1 to "+strconv.Itoa(room.MaxPull))
 	}
 	p, err := a.control.Pull(c, c.actor, c.param("slug"), n)
 	if err != nil {

@@ -16,7 +16,8 @@
 // organization and write the activity log. Requests for anything of another organization get the same
 // answer as for something that does not exist.
 //
-// Bodies are JSON. Errors are returned, and become problem documents in package web. Times are RFC 3339, durations such as "30s".
+// Bodies are JSON. Errors are returned, and become problem documents in package web. Times are RFC 3339,
+// durations such as "30s".
 //
 // # Retries and concurrent changes
 //

@@ -56,7 +56,8 @@ func (k *keys) once(r *route, c *call, do func() (reply, error)) (reply, error) 
 	}
 	form := keyForm.FindStringSubmatch(header)
 	if form == nil {
-		return reply{}, invalid.Field(KeyHeader, "must be 1 to 200 printable ASCII characters without spaces, preferably a UUID")
+		return reply{}, invalid.Field(KeyHeader,
+			"must be 1 to 200 printable ASCII characters without spaces, preferably a UUID")
 	}
 	key := form[1] + form[2]
 	k.prune(c)

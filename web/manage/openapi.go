@@ -60,9 +60,10 @@ func newDocument(routes []route, publicURL string, u unknownMembers) []byte {
 		"tags":    tags(routes),
 		"paths":   paths,
 		"components": schema{
-			"schemas":         s.named,
-			"securitySchemes": schema{"token": schema{"type": "http", "scheme": "bearer", "description": "A token of the organization, or the server's own token."}},
-			"parameters":      sharedParameters,
+			"schemas": s.named,
+			"securitySchemes": schema{"token": schema{"type": "http", "scheme": "bearer",
+				"description": "A token of the organization, or the server's own token."}},
+			"parameters": sharedParameters,
 			"responses": schema{"Problem": schema{
 				"description": "A problem document; https://github.com/proofline/proofline/blob/main/web/PROBLEMS.md describes the types.",
 				"content":     schema{"application/problem+json": schema{"schema": schema{"$ref": "#/components/schemas/Problem"}}},
@@ -105,7 +106,8 @@ var problemSchema = schema{
 		"request_id": schema{"type": "string", "description": "ID of the request in the server's log."},
 		"errors": schema{"type": "array", "items": schema{
 			"type": "object", "required": []string{"field", "detail"},
-			"properties": schema{"field": schema{"type": "string", "description": "Invalid field; empty: the body as a whole."}, "detail": schema{"type": "string"}},
+			"properties": schema{"field": schema{"type": "string",
+				"description": "Invalid field; empty: the body as a whole."}, "detail": schema{"type": "string"}},
 		}},
 	},
 }
@@ -133,8 +135,9 @@ var sharedParameters = schema{
 func (s *schemas) operation(r *route) schema {
 	out := schema{
 		"operationId": r.name, "tags": []string{r.tag}, "summary": r.summary, "parameters": r.documentedParameters(),
-		"responses": schema{strconv.Itoa(r.success()): s.success(r), "default": schema{"$ref": "#/components/responses/Problem"}},
-		"x-scope":   r.scope.String(),
+		"responses": schema{strconv.Itoa(r.success()): s.success(r),
+			"default": schema{"$ref": "#/components/responses/Problem"}},
+		"x-scope": r.scope.String(),
 	}
 	out["description"] = strings.TrimSpace(r.more + "\n\n" + r.needs())
 	if r.cached {
@@ -196,8 +199,9 @@ func (s *schemas) success(r *route) schema {
 
 // pathParameters describes the path parameters.
 var pathParameters = map[string]schema{
-	"slug":         {"description": "Slug of the room.", "schema": schema{"type": "string"}},
-	"ticket":       {"description": "A ticket: a UUID of version 8.", "schema": schema{"type": "string", "format": "uuid"}},
+	"slug": {"description": "Slug of the room.", "schema": schema{"type": "string"}},
+	"ticket": {"description": "A ticket: a UUID of version 8.",
+		"schema": schema{"type": "string", "format": "uuid"}},
 	"rehearsal":    {"description": "Slug of the copy.", "schema": schema{"type": "string"}},
 	"site":         {"description": "Name of the site.", "schema": schema{"type": "string"}},
 	"version":      {"description": "Version of the rules.", "schema": schema{"type": "integer", "minimum": 1}},
@@ -213,7 +217,8 @@ func (r *route) documentedParameters() []any {
 		list = append(list, p)
 	}
 	for _, q := range r.query {
-		list = append(list, schema{"name": q.name, "in": "query", "description": q.about, "schema": q.schema, "required": q.needed})
+		list = append(list, schema{"name": q.name, "in": "query", "description": q.about, "schema": q.schema,
+			"required": q.needed})
 	}
 	shared := []string{"Organization"}
 	if r.key != keyIgnored {

@@ -47,8 +47,9 @@ func (a organizations) routes() []route {
 		{
 			method: http.MethodGet, path: "organizations", scope: account.Read, name: "listOrganizations", tag: tag,
 			summary: "List the organizations",
-			more:    "All of them with the server's token, otherwise only the token's own.", out: wire.OrganizationList{},
-			do: a.listOrganizations,
+			more:    "All of them with the server's token, otherwise only the token's own.",
+			out:     wire.OrganizationList{},
+			do:      a.listOrganizations,
 		},
 		{
 			method: http.MethodPost, path: "organizations", scope: account.Admin, server: true,

@@ -32,7 +32,8 @@ func (a rehearsals) routes() []route {
 		status: http.StatusCreated, key: keyKept, do: a.rehearseRoom,
 	}
 	draft := start
-	draft.path, draft.name, draft.summary, draft.do = "drafts/{draft}/rehearsals", "rehearseDraft", "Rehearse a draft", a.rehearseDraft
+	draft.path, draft.name, draft.summary, draft.do = "drafts/{draft}/rehearsals", "rehearseDraft", "Rehearse a draft",
+		a.rehearseDraft
 	return []route{
 		{
 			method: http.MethodGet, path: "rehearsals", scope: account.Read, name: "listRehearsals", tag: tag,

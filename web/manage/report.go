@@ -102,7 +102,8 @@ func (a reports) reportRoom(
 		return wire.ReportedRoom{}, err
 	}
 	settings, _ := r.Settings()
-	session, recorded, over, key := told.Session.Milliseconds(), idTexts(told.Recorded), idTexts(told.Over[:min(len(told.Over), mostOver)]), r.PassKeys.ReturnKey()
+	session, recorded, over, key := told.Session.Milliseconds(), idTexts(told.Recorded),
+		idTexts(told.Over[:min(len(told.Over), mostOver)]), r.PassKeys.ReturnKey()
 	return wire.ReportedRoom{
 		Room: address, Gate: string(told.Gate), Share: &told.Share, PerMinute: &told.Outflow.PerMinute,
 		MaxActive: &told.Outflow.MaxActive,
@@ -166,12 +167,14 @@ func (p *reportParser) room(field string, in *wire.RoomReportInput) safetynet.Re
 		Ended: p.ids(field+"ended", in.Ended),
 	}
 	if len(in.FailOpen) > safetynet.MaxFailOpen {
-		p.wrong.Add(field+"fail_open", fmt.Sprintf("has %d elements: send at most %d", len(in.FailOpen), safetynet.MaxFailOpen))
+		p.wrong.Add(field+"fail_open", fmt.Sprintf("has %d elements: send at most %d", len(in.FailOpen),
+			safetynet.MaxFailOpen))
 		return out
 	}
 	for i, u := range in.FailOpen {
 		field := fmt.Sprintf("%sfail_open[%d]", field, i)
-		if u.From < 1 || u.From >= u.Until || u.Until > maxReportedCount || u.Requests < 0 || u.Requests > maxReportedCount {
+		if u.From < 1 || u.From >= u.Until || u.Until > maxReportedCount || u.Requests < 0 ||
+			u.Requests > maxReportedCount {
 			p.wrong.Add(field, "must have from, a later until, both in milliseconds since 1970, and the number of requests")
 		}
 		out.FailOpen = append(out.FailOpen, pgroom.FailOpen{

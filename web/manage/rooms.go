@@ -25,7 +25,8 @@ func newRoom(r *room.Room) wire.Room {
 	return wire.Room{
 		Config: r.Config(), Host: r.Owner.Host, Origin: r.Origin, URL: r.URL, VKey: r.VKey,
 		Phase: s.Phase(r.Now()), Created: r.Created(), Size: s.Size,
-		Counts: wire.Counts(s.Counts), Message: s.Message(r.Now()), ClaimsFrozen: r.Snapshot().ClaimsFrozen, Awaited: list,
+		Counts: wire.Counts(s.Counts), Message: s.Message(r.Now()), ClaimsFrozen: r.Snapshot().ClaimsFrozen,
+		Awaited: list,
 	}
 }
 

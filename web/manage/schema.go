@@ -63,11 +63,13 @@ var known = map[reflect.Type]schema{
 	reflect.TypeFor[json.RawMessage]():   {"type": "object"},
 	reflect.TypeFor[room.Duration]():     {"type": "string", "description": wantDuration},
 	reflect.TypeFor[simulate.Duration](): {"type": "string", "description": wantDuration},
-	reflect.TypeFor[room.Phase]():        enum(room.PhaseUpcoming, room.PhaseOpen, room.PhaseServing, room.PhasePaused, room.PhaseClaimsFrozen, room.PhaseClosed, room.PhaseEnded, room.PhaseStopped),
-	reflect.TypeFor[activity.Outcome]():  enum("", activity.Done, activity.Refused, activity.Failed),
-	reflect.TypeFor[account.Role]():      enum(account.Owner, account.Operator, account.Viewer),
-	reflect.TypeFor[fairness.Reason]():   enum(fairness.NoShow, fairness.Left, fairness.Revoked, fairness.RevokedBot, fairness.RevokedDuplicate, fairness.RevokedFraud, fairness.RevokedRequest),
-	reflect.TypeFor[simulate.Shape]():    enum(simulate.Burst, simulate.Steady, simulate.Early, simulate.Recorded),
+	reflect.TypeFor[room.Phase](): enum(room.PhaseUpcoming, room.PhaseOpen, room.PhaseServing, room.PhasePaused,
+		room.PhaseClaimsFrozen, room.PhaseClosed, room.PhaseEnded, room.PhaseStopped),
+	reflect.TypeFor[activity.Outcome](): enum("", activity.Done, activity.Refused, activity.Failed),
+	reflect.TypeFor[account.Role]():     enum(account.Owner, account.Operator, account.Viewer),
+	reflect.TypeFor[fairness.Reason](): enum(fairness.NoShow, fairness.Left, fairness.Revoked, fairness.RevokedBot,
+		fairness.RevokedDuplicate, fairness.RevokedFraud, fairness.RevokedRequest),
+	reflect.TypeFor[simulate.Shape](): enum(simulate.Burst, simulate.Steady, simulate.Early, simulate.Recorded),
 }
 
 // of returns the schema of a type, in a request body if sent, else in an answer.

@@ -35,7 +35,9 @@ func (a simulations) routes() []route {
 		method: http.MethodPost, path: "simulations", scope: account.Read, name: "simulate", tag: "simulations",
 		summary: "Simulate a sale before it is published",
 		more:    fmt.Sprintf("Missing fields of the plan have defaults. All runs of a request together have at most %d visitors; `proofline simulate` allows more. The same plan always gives the same result.", maxCrowd),
-		query:   []parameter{{name: "compare", about: "Whether to simulate windows of other lengths as well, each in another run.", schema: schema{"type": "boolean"}}},
+		query: []parameter{{name: "compare",
+			about:  "Whether to simulate windows of other lengths as well, each in another run.",
+			schema: schema{"type": "boolean"}}},
 		in:      simulate.Plan{},
 		example: `{"visitors": 2000, "tickets": 200, "room": {"outflow": {"per_minute": 100}}, "bots": {"count": 100}}`,
 		out:     wire.Simulation{}, do: a.simulate,
@@ -56,7 +58,8 @@ func (a simulations) simulate(c *call) (reply, error) {
 		runs += len(simulate.Lengths()) + 1
 	}
 	if plan.Visitors*runs > maxCrowd {
-		return reply{}, invalid.Field("visitors", fmt.Sprintf("must be at most %d here: run larger plans with proofline simulate", maxCrowd/runs))
+		return reply{}, invalid.Field("visitors",
+			fmt.Sprintf("must be at most %d here: run larger plans with proofline simulate", maxCrowd/runs))
 	}
 	select {
 	case a.running <- struct{}{}:

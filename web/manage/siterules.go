@@ -25,8 +25,9 @@ func (a siteRules) routes() []route {
 			method: http.MethodPost, path: "sites/{site}/check", scope: account.Read, name: "checkSite", tag: tag,
 			summary: "Show which rules decide about URLs, and which URLs are unprotected",
 			more:    "No requests are sent to the URLs.",
-			in:      wire.SiteCheckInput{}, most: maxSiteBody, example: `{"urls": ["https://shop.example.com/tickets"]}`,
-			out: wire.SiteCheck{}, do: a.checkSite,
+			in:      wire.SiteCheckInput{}, most: maxSiteBody,
+			example: `{"urls": ["https://shop.example.com/tickets"]}`,
+			out:     wire.SiteCheck{}, do: a.checkSite,
 		},
 		{
 			method: http.MethodGet, path: "sites/{site}/history", scope: account.Read, name: "listSiteHistory",

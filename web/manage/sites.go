@@ -49,7 +49,8 @@ func (a sites) routes() []route {
 			method: http.MethodPut, path: "sites/{site}", scope: account.Operate, name: "changeSite", tag: tag,
 			summary: "Replace the rules of a site",
 			more:    "They get the next version, unless they equal the current rules.",
-			in:      wire.SiteRulesInput{}, most: maxSiteBody, example: `{"rules": ` + rulesExample + `}`, out: wire.Site{},
+			in:      wire.SiteRulesInput{}, most: maxSiteBody, example: `{"rules": ` + rulesExample + `}`,
+			out:    wire.Site{},
 			tagged: true, matches: true, do: a.changeSite,
 		},
 		{

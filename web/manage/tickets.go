@@ -57,8 +57,9 @@ func (a tickets) routes() []route {
 			name: "revokeTicket", tag: tag,
 			summary: "Revoke a ticket",
 			more:    "It is recorded in the public transcript. Revoking a ticket again succeeds without a second entry.",
-			in:      wire.RevokeInput{}, blank: true, example: `{"reason": "revoked-bot"}`, out: wire.Ticket{}, key: keyKept,
-			do: a.revoke,
+			in:      wire.RevokeInput{}, blank: true, example: `{"reason": "revoked-bot"}`, out: wire.Ticket{},
+			key: keyKept,
+			do:  a.revoke,
 		},
 	}
 }

@@ -76,7 +76,8 @@ func Tab() []byte {
 // Preview returns the picture that messengers show with a link: a line that comes
 // from far away to the one whose turn it is.
 func Preview() []byte {
-	const width, height, middle = PreviewWidth / previewScale, PreviewHeight / previewScale, PreviewHeight / previewScale / 2.0
+	const width, height, middle = PreviewWidth / previewScale, PreviewHeight / previewScale,
+		PreviewHeight / previewScale / 2.0
 	shapes := []shape{capsule(width-18, width-18, middle, 1.6*placeRadius, 1)}
 	for i := range 8 {
 		to := float64(width - 32 - 9*i)
@@ -86,7 +87,8 @@ func Preview() []byte {
 	ring.distance = func(x, y float64) float64 {
 		return math.Abs(math.Hypot(x-(width-18), y-middle)-2.7*placeRadius) - .35
 	}
-	return encode(draw(PreviewWidth, PreviewHeight, previewScale, 0, (float64(PreviewHeight)/previewScale-height)/2, append(shapes, ring)))
+	return encode(draw(PreviewWidth, PreviewHeight, previewScale, 0, (float64(PreviewHeight)/previewScale-height)/2,
+		append(shapes, ring)))
 }
 
 // draw paints shapes on blue; scale is pixels a unit, left and top the corner in

@@ -64,7 +64,8 @@ func (s *Store) AllConnectors(ctx context.Context, org uuid.UUID, within time.Du
 	return s.connectors(ctx, org, nil, within)
 }
 
-func (s *Store) connectors(ctx context.Context, org uuid.UUID, site *string, within time.Duration) ([]Connector, error) {
+func (s *Store) connectors(ctx context.Context, org uuid.UUID, site *string,
+	within time.Duration) ([]Connector, error) {
 	rows, _ := s.pool.Query(ctx, `
 		select k.node, k.site, k.rules_version, k.kind, k.version, k.counts, k.seen_at,
 		  k.seen_at > clock_timestamp() - $3::interval, coalesce(k.rules_version < s.version, false)
@@ -80,7 +81,8 @@ func (s *Store) connectors(ctx context.Context, org uuid.UUID, site *string, wit
 
 // ForgetConnectors deletes connectors whose latest report is older than the given time.
 func (s *Store) ForgetConnectors(ctx context.Context, after time.Duration) error {
-	if _, err := s.pool.Exec(ctx, `delete from connectors where seen_at < clock_timestamp() - $1::interval`, after); err != nil {
+	if _, err := s.pool.Exec(ctx, `delete from connectors where seen_at < clock_timestamp() - $1::interval`,
+		after); err != nil {
 		return fmt.Errorf("forget connectors: %w", err)
 	}
 	return nil

@@ -107,7 +107,8 @@ type querier interface {
 }
 
 func currentVersion(ctx context.Context, q querier, org uuid.UUID, name string) (version uint64, err error) {
-	err = q.QueryRow(ctx, `select version from sites where org_id = $1 and site = $2 and deleted_at is null`, org, name).Scan(&version)
+	err = q.QueryRow(ctx, `select version from sites where org_id = $1 and site = $2 and deleted_at is null`, org,
+		name).Scan(&version)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return 0, ErrNotFound
 	}
@@ -202,7 +203,8 @@ func (s *Store) Change(ctx context.Context, org uuid.UUID, version uint64, c Cha
 		if out, err = keep(ctx, tx, org, next, c); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `delete from site_versions where org_id = $1 and site = $2 and version <= $3`, org, c.Name, int64(next)-int64(versions)); err != nil {
+		if _, err := tx.Exec(ctx, `delete from site_versions where org_id = $1 and site = $2 and version <= $3`, org,
+			c.Name, int64(next)-int64(versions)); err != nil {
 			return fmt.Errorf("forget rules: %w", err)
 		}
 		return nil
@@ -212,7 +214,9 @@ func (s *Store) Change(ctx context.Context, org uuid.UUID, version uint64, c Cha
 
 // Delete marks a site as deleted; its versions and rules stay. Error: [ErrNotFound].
 func (s *Store) Delete(ctx context.Context, org uuid.UUID, name string) error {
-	tag, err := s.pool.Exec(ctx, `update sites set deleted_at = clock_timestamp() where org_id = $1 and site = $2 and deleted_at is null`, org, name)
+	tag, err := s.pool.Exec(ctx,
+		`update sites set deleted_at = clock_timestamp() where org_id = $1 and site = $2 and deleted_at is null`, org,
+		name)
 	if err != nil {
 		return fmt.Errorf("delete site: %w", err)
 	}
@@ -262,7 +266,9 @@ func (s *Store) Key(ctx context.Context, org uuid.UUID) (k Key, err error) {
 
 // AddKey stores a key for an organization, unless it has one, and returns the stored key.
 func (s *Store) AddKey(ctx context.Context, org uuid.UUID, k Key) (Key, error) {
-	if _, err := s.pool.Exec(ctx, `insert into site_keys (org_id, name, sealed) values ($1, $2, $3) on conflict do nothing`, org, k.Name, k.Sealed); err != nil {
+	if _, err := s.pool.Exec(ctx,
+		`insert into site_keys (org_id, name, sealed) values ($1, $2, $3) on conflict do nothing`, org, k.Name,
+		k.Sealed); err != nil {
 		return Key{}, fmt.Errorf("store site key: %w", err)
 	}
 	return s.Key(ctx, org)

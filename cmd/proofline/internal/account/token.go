@@ -71,7 +71,8 @@ printed to standard error.`,
 			}
 			return m.Print(raw, func() error {
 				expires := made.Expires.Local().Format(time.DateTime)
-				m.Note("token " + made.Name + ", id " + made.ID.String() + ", expires " + expires + "; it is not shown again:")
+				m.Note("token " + made.Name + ", id " + made.ID.String() + ", expires " + expires +
+					"; it is not shown again:")
 				return m.Printf("%s\n", made.Secret)
 			})
 		}),

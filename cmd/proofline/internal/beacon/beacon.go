@@ -89,7 +89,8 @@ func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
 	}
 	const limit = 5 * time.Second // for a small request, and for stopping
 	return listen.Serve(ctx, l, limit, &http.Server{
-		Handler: b.Handler(), ReadTimeout: limit, WriteTimeout: limit, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		Handler: b.Handler(), ReadTimeout: limit, WriteTimeout: limit, IdleTimeout: time.Minute,
+		MaxHeaderBytes: 16 << 10,
 	})
 }
 
@@ -101,7 +102,8 @@ func (f *serveFlags) open(t *cli.Terminal) (*local.Beacon, error) {
 			"give one such as 2026-01-01T00:00:00Z")
 	}
 	if f.period < time.Second || f.period%time.Second != 0 || f.period > 1<<31*time.Second {
-		return nil, cli.Usage(fmt.Errorf("--period: %s is not a number of whole seconds", f.period), "give one such as 3s")
+		return nil, cli.Usage(fmt.Errorf("--period: %s is not a number of whole seconds", f.period),
+			"give one such as 3s")
 	}
 	if f.key == "" {
 		f.key = filepath.Join(t.DataDir(), keyFile)

@@ -85,7 +85,8 @@ func (a *auditor) forge(ctx context.Context) error {
 		}
 	}
 	a.checks.Print("\n")
-	a.checks.expect(code == 1 && !report.OK, "the audit of the forged copy exits with %d, verified: %t", code, report.OK)
+	a.checks.expect(code == 1 && !report.OK, "the audit of the forged copy exits with %d, verified: %t", code,
+		report.OK)
 	a.checks.expect(named, "the audit of the forged copy does not name entry %d", victim.joined.Index)
 	a.checks.Say("The verifier exits with %d and names the entry.", code)
 	return nil

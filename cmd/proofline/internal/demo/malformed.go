@@ -70,7 +70,8 @@ func (s *sale) sendMalformed(ctx context.Context) error {
 		if err := errors.Join(err, resp.Body.Close()); err != nil {
 			return fmt.Errorf("send %s: %w", m.what, err)
 		}
-		s.checks.expectStatus(&api.Problem{Problem: wire.Problem{Status: resp.StatusCode, Title: resp.Status}}, m.status, m.what)
+		s.checks.expectStatus(&api.Problem{Problem: wire.Problem{Status: resp.StatusCode, Title: resp.Status}},
+			m.status, m.what)
 	}
 	return nil
 }

@@ -60,7 +60,8 @@ func openRoom() map[string]any {
 		"title": "Summer evening", "signed_return": true,
 		"windows": []map[string]any{{"length": openWindow.String()}},
 		"outflow": map[string]any{"per_minute": openRate, "max_active": 0},
-		"claim":   openClaim.String(), "session": session.String(), "margin": margin.String(), "quorum": len(witnessNames),
+		"claim":   openClaim.String(), "session": session.String(), "margin": margin.String(),
+		"quorum": len(witnessNames),
 	}
 }
 

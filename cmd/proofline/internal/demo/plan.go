@@ -53,7 +53,8 @@ func guests(n int) []simulate.Guest {
 	crowd := simulate.Default()
 	crowd.Room.Starts, crowd.Visitors, crowd.Seed = simulate.Duration(early), n, rand.Uint64() //nolint:gosec // no secret
 	crowd.Bots = simulate.Bots{Count: n * 35 / 100, Latency: simulate.Duration(700 * time.Millisecond)}
-	crowd.Arrivals = simulate.Arrivals{Shape: simulate.Early, Early: 0.385, HalfLife: simulate.Duration(2 * time.Second)}
+	crowd.Arrivals = simulate.Arrivals{Shape: simulate.Early, Early: 0.385,
+		HalfLife: simulate.Duration(2 * time.Second)}
 	crowd.People = simulate.People{}
 	list := crowd.Guests()
 	simulate.Compress(list, simulate.Duration(early), simulate.Duration(late-2*edge))

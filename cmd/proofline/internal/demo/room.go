@@ -86,7 +86,8 @@ func (r *demoRoom) protect(ctx context.Context, dir string) ([]string, error) {
 		"hosts":   []string{"127.0.0.1", "localhost"},
 		"rooms":   map[string]any{"sale": map[string]string{"url": r.URL}},
 		"rules": []any{map[string]any{
-			"name": "tickets", "when": map[string]any{"path": map[string]string{"prefix": "/tickets"}}, "action": "queue sale",
+			"name": "tickets", "when": map[string]any{"path": map[string]string{"prefix": "/tickets"}},
+			"action": "queue sale",
 		}},
 	}
 	err := r.call(ctx, http.MethodPost, "/v1/sites", map[string]any{"name": r.Slug, "rules": rules}, &site)

@@ -158,7 +158,8 @@ func (f *settings) readSite() error {
 				"give one such as http://127.0.0.1:3000")
 		}
 		if len(f.proxy.To) > 0 && u.Path != f.proxy.To[0].Path {
-			return cli.Usage(errors.New("--to: the addresses have different paths"), "give addresses with the same path")
+			return cli.Usage(errors.New("--to: the addresses have different paths"),
+				"give addresses with the same path")
 		}
 		if slices.ContainsFunc(f.proxy.To, func(other *url.URL) bool { return other.Host == u.Host }) {
 			return cli.Usage(fmt.Errorf("--to: %s is given twice", u.Host), "")

@@ -154,7 +154,8 @@ func (m *Manager) Explain(err error) error {
 		hint = "run it again"
 	case http.StatusNotFound:
 		if problem.Title == "Unknown ticket" {
-			return cli.Failed(err, `a visitor finds the ticket on the page "Check my place", under the technical details`)
+			return cli.Failed(err,
+				`a visitor finds the ticket on the page "Check my place", under the technical details`)
 		}
 		hint = m.missing
 		if problem.Title == "Unknown organization" {

@@ -61,7 +61,8 @@ func printDrafts(m *remote.Manager, drafts []wire.Draft) error {
 		if n := len(d.Problems); n > 0 {
 			problems = strconv.Itoa(n)
 		}
-		rows = append(rows, []string{d.ID.String(), d.Slug, d.Changed.Local().Format(time.DateTime), d.By, problems, d.Title})
+		rows = append(rows, []string{d.ID.String(), d.Slug, d.Changed.Local().Format(time.DateTime), d.By, problems,
+			d.Title})
 	}
 	return m.PrintTable(rows...)
 }

@@ -44,7 +44,8 @@ func listCommand(m *remote.Manager) *cobra.Command {
 const pageSize = "200"
 
 // allRooms fetches a list page by page. It also returns the list's JSON.
-func allRooms(m *remote.Manager, c *cobra.Command, query url.Values) (list []wire.Summary, raw json.RawMessage, err error) {
+func allRooms(m *remote.Manager, c *cobra.Command,
+	query url.Values) (list []wire.Summary, raw json.RawMessage, err error) {
 	query.Set("limit", pageSize)
 	rooms := []json.RawMessage{}
 	for {

@@ -67,7 +67,8 @@ func (f *messageFlags) body(args []string) ([]byte, error) {
 	case f.clear:
 		return []byte(`{"message":null}`), nil
 	case len(args) == 0 && (f.length != 0 || f.until != ""):
-		return nil, cli.Usage(errors.New("a text is missing"), `give one with its language, such as en="The shop is slow."`)
+		return nil, cli.Usage(errors.New("a text is missing"),
+			`give one with its language, such as en="The shop is slow."`)
 	case len(args) == 0:
 		return nil, nil
 	}

@@ -32,7 +32,8 @@ const maxLimit = 10_000_000 // per minute, which keeps intervals above a microse
 func (f *limitFlags) check(o *limit.Options) (err error) {
 	for _, n := range []int{o.Joins, o.Tickets, o.Pages, o.Passes, o.Streams} {
 		if n < 0 || n > maxLimit {
-			return cli.Usage(errors.New("the limits per network must be from 0 to 10000000"), "run proofline serve --help")
+			return cli.Usage(errors.New("the limits per network must be from 0 to 10000000"),
+				"run proofline serve --help")
 		}
 	}
 	o.Exempt, err = parseNetworks("--limit-exempt", f.exempt)

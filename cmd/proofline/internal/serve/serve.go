@@ -100,8 +100,10 @@ func (f *serveFlags) add(flags *pflag.FlagSet, t *cli.Terminal) {
 	f.webhooks.add(flags)
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
-	cli.InEnv(flags, "addr", "metrics-addr", "data", "public-url", "database-url", "owner-database-url", "database-wait",
-		"master-key", "admin-token-file", "trusted-proxies", "beacon-relays", "beacon-chain", "witnesses", "max-streams",
+	cli.InEnv(flags, "addr", "metrics-addr", "data", "public-url", "database-url", "owner-database-url",
+		"database-wait",
+		"master-key", "admin-token-file", "trusted-proxies", "beacon-relays", "beacon-chain", "witnesses",
+		"max-streams",
 		"security-contact", "log-format", "log-level")
 }
 
@@ -155,7 +157,8 @@ func (f *serveFlags) check(t *cli.Terminal) (err error) {
 	}
 	if f.PublicURL != "" {
 		if f.PublicURL, err = server.ParsePublicURL(f.PublicURL); err != nil {
-			return cli.Usage(fmt.Errorf("--public-url: %w", err), "give scheme and host, such as https://queue.example.com")
+			return cli.Usage(fmt.Errorf("--public-url: %w", err),
+				"give scheme and host, such as https://queue.example.com")
 		}
 	}
 	if f.TrustedProxies, err = parseNetworks("--trusted-proxies", f.proxies); err != nil {
@@ -165,7 +168,8 @@ func (f *serveFlags) check(t *cli.Terminal) (err error) {
 		return err
 	}
 	if f.Witnesses, err = parseWitnesses(f.witnesses); err != nil {
-		return cli.Usage(fmt.Errorf("--witnesses: %w", err), "give each as KEY=URL, as printed by proofline-verify witness")
+		return cli.Usage(fmt.Errorf("--witnesses: %w", err),
+			"give each as KEY=URL, as printed by proofline-verify witness")
 	}
 	if err = checkContacts(f.Contacts); err != nil {
 		return err

@@ -92,8 +92,9 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		HostOwner: o.accounts.Hosts.Owner, Slug: s.slugOf,
 	})
 	alerts := alert.New(alert.Options{
-		Rooms: s.rooms, Figures: o.live.Figures, ExpiringTokens: o.accounts.Tokens.AllExpiring, Sender: o.webhooks.Alerts,
-		Log: s.cfg.Log,
+		Rooms: s.rooms, Figures: o.live.Figures, ExpiringTokens: o.accounts.Tokens.AllExpiring,
+		Sender: o.webhooks.Alerts,
+		Log:    s.cfg.Log,
 	})
 	s.inBackground(o.live.Run, o.webhooks.Run, alerts.Run, s.cleanUp)
 	return nil

@@ -52,7 +52,8 @@ func Recover(ctx context.Context, cfg Config) (rooms *room.Rooms, closeAll func(
 		return nil, nil, err
 	}
 	return room.New(room.Options{
-		Logs: pglog.NewStore(s.pool), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey, Log: cfg.Log, Marks: marks,
+		Logs: pglog.NewStore(s.pool), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey, Log: cfg.Log,
+		Marks: marks,
 	}), s.Stop, nil
 }
 

@@ -307,8 +307,9 @@ func (s *Server) serve(ctx context.Context) error {
 	handler := web.New(web.Options{
 		Limits: s.limits,
 		Rooms:  s.rooms, Control: o.control, Keys: o.keys, Activity: o.activity, Accounts: o.accounts, Live: o.live,
-		Webhooks: o.webhooks, Sites: o.sites, AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, Contacts: s.cfg.Contacts,
-		Reports: pgroom.NewStore(s.pool), TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
+		Webhooks: o.webhooks, Sites: o.sites, AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams,
+		Contacts: s.cfg.Contacts,
+		Reports:  pgroom.NewStore(s.pool), TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
 	})
 	go func() {
 		defer close(ended)

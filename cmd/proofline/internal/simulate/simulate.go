@@ -235,7 +235,8 @@ func (f *simulateFlags) changeBots(p *simulate.Plan, flags *pflag.FlagSet) error
 		n = int(percent / 100 * float64(p.Visitors))
 	}
 	if err != nil {
-		return cli.Usage(fmt.Errorf("--bots: %q is not a number", f.bots), "give one such as 500, or a share such as 10%")
+		return cli.Usage(fmt.Errorf("--bots: %q is not a number", f.bots),
+			"give one such as 500, or a share such as 10%")
 	}
 	if p.Bots.Count = n; recorded && !flags.Changed("visitors") {
 		p.Visitors += n

@@ -75,7 +75,8 @@ func printSites(m *remote.Manager, sites []wire.SiteSummary) error {
 			connectors += fmt.Sprintf(", %d behind", s.Behind)
 		}
 		rows = append(rows, []string{
-			s.Name, versionWords(s.Version), connectors, s.Changed.Local().Format(time.DateTime), s.By, hostWords(s.Hosts),
+			s.Name, versionWords(s.Version), connectors, s.Changed.Local().Format(time.DateTime), s.By,
+			hostWords(s.Hosts),
 		})
 	}
 	return m.PrintTable(rows...)
