@@ -135,7 +135,7 @@ const minPoll = 2_000; // milliseconds
 const maxPoll = 60_000;
 /** The next poll is after this share of the time until something can happen. */
 const share = 1 / 4;
-/** How soon the end of the time to go in is looked at. */
+/** The shortest delay of the poll at the end of the claim time, in milliseconds. */
 const lastLook = 500;
 
 /**

@@ -45,7 +45,7 @@ test("an entry changed in a copy breaks the history, and its rule where there is
   assert.deepEqual(broken(await audit(published.with(path, bundle(log.entries.slice(1))), nobody)), ["history 0"]);
 });
 
-test("signed by another, or another room's", async () => {
+test("a log signed by another key, or for another room", async () => {
   const room = script(operator, [3, 2, 1]);
   const other = new Operator(operator.origin, "other");
   assert.deepEqual(broken(await audit(room.log().publish(other), nobody)), ["signature"]);
@@ -102,7 +102,7 @@ test("levels follow from what the auditor knows", async () => {
   assert.equal(await level({ beacons: [hash], witnesses: keys }), 3);
 });
 
-test("what cannot be read is no verdict", async () => {
+test("a log that cannot be read has no verdict", async () => {
   const published = script(operator, [3, 2, 1]).log().publish(operator);
   const source: Source = { checkpoint: () => published.checkpoint(), tile: () => Promise.reject(new Error("gone")) };
   await assert.rejects(audit(source, nobody), /gone/);

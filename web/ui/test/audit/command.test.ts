@@ -42,7 +42,7 @@ test("an honest room is verified", async () => {
   assert.match((await command(honest)).out, /named by the transcript itself/);
 });
 
-test("keys come from files, too", async () => {
+test("keys can be in files", async () => {
   const file = join(dir, "vkey");
   writeFileSync(file, `${stranger.vkey}\n`);
   const { code, out } = await command(honest, "--vkey", `@${file}`, "--json");
@@ -60,7 +60,7 @@ test("a partial bundle that is gone is read from the full one", async () => {
   assert.match(out, /entries {6}100,/);
 });
 
-test("a room is read over HTTP, and what fails is asked again", async () => {
+test("a room is read over HTTP, and failed requests are retried", async () => {
   const { map } = log.publish(operator);
   let asked = 0;
   const server = createServer(({ url = "" }, answer) => {
@@ -83,7 +83,7 @@ test("a broken rule is named with its entry", async () => {
   assert.match(out, /\nbroken: arrival at entry 5: seq is not .*\n {4}"arrive .* general"\n$/);
 });
 
-test("wrong usage and what cannot be read", async () => {
+test("wrong usage and unreadable logs", async () => {
   for (const args of [
     [],
     [honest, honest],

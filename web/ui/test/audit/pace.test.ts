@@ -32,7 +32,7 @@ test("a store smaller than one call holds one call", () => {
   assert.equal(most(slow, starts + 600_000), 1);
 });
 
-test("what a skip gives back may stand one call above the store, and earns nothing more there", () => {
+test("the credit that a skip gives back may exceed the store by one call, and then does not grow", () => {
   const full = pace();
   full.giveBack(starts + 9000);
   assert.equal(most(full, starts + 9000), 11);
@@ -46,7 +46,7 @@ test("a skip before the start counts at once", () => {
   assert.equal(most(early, starts), 2);
 });
 
-test("slowing down cuts the store, speeding up earns from then on", () => {
+test("a slower pace cuts the store, a faster one applies from then on", () => {
   const changed = pace();
   changed.change(starts + 9000, 30);
   assert.equal(most(changed, starts + 9000), 5);
@@ -56,7 +56,7 @@ test("slowing down cuts the store, speeding up earns from then on", () => {
   assert.equal(most(changed, starts + 12_000), 3);
 });
 
-test("nothing is earned in a pause, and the claim clock stands still", () => {
+test("credit does not grow in a pause, and the claim clock stands still", () => {
   const paused = pace();
   paused.spend(starts, 1);
   paused.pause(starts + 2000);
@@ -70,7 +70,7 @@ test("nothing is earned in a pause, and the claim clock stands still", () => {
   assert.equal(most(paused, starts + 11_000), 3);
 });
 
-test("a pause before the start moves no start", () => {
+test("a pause before the start does not move the start", () => {
   const early = pace();
   early.pause(starts - 5000);
   early.resume(starts - 2000);

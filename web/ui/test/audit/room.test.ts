@@ -49,7 +49,7 @@ for (const name of ["room", "witnessed_room"] as const) {
     assert.ok(vector.violations.length > 20);
   });
 
-  test(`${name} of the vectors, an entry left out or said twice is seen`, () => {
+  test(`${name} of the vectors, a missing or repeated entry is detected`, () => {
     const entries = fairness[name].entries.map(utf8);
     for (const [i, text] of fairness[name].entries.entries()) {
       if (!text.startsWith("amend ")) {

@@ -27,7 +27,7 @@ const chains = drand.chains.map(
 );
 const { beacon, rounds } = chains[0]!;
 
-test("public chains are known by their hashes", () => {
+test("public chains have their published hashes", () => {
   for (const { hash, beacon } of chains) assert.equal(chainHash(beacon), hash);
   assert.equal(chains[0]!.hash, quicknet);
   assert.equal(chainHash({ ...beacon, id: "default" }), chainHash({ ...beacon, id: "" }));
@@ -52,7 +52,7 @@ test("published rounds verify, and are of one round of one chain", () => {
   }
 });
 
-test("a signature with any bit changed is none", () => {
+test("a signature with any bit changed is invalid", () => {
   const { round, signature } = rounds[0]!;
   for (let bit = 0; bit < 8 * signature.length; bit += bit < 8 ? 1 : 13) {
     const bad = signature.slice();
@@ -131,7 +131,7 @@ test("a round is the first that appears after the margin", () => {
   assert.equal(roundTime(chain, 2n ** 63n - 1n), 1000n * (1000n + 3n * (2n ** 63n - 2n)));
 });
 
-test("rounds of a chain of one's own", () => {
+test("rounds of a private chain", () => {
   const own = new Chain("own", 0n);
   assert.equal(verifyRound(own.beacon, 7n, own.sign(7n)), true);
   assert.equal(verifyRound(own.beacon, 8n, own.sign(7n)), false);

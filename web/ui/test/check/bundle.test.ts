@@ -32,7 +32,7 @@ test("every reason has the colour that the Go program gives it", () => {
   assert.deepEqual(verdicts, ticketFiles.verdicts);
 });
 
-test("the files of the vectors say here what they say in Go", () => {
+test("the files of the vectors give the same result as in Go", () => {
   for (const { name, file, lines } of ticketFiles.files) {
     const { visitor, evidence } = parseBundle(utf8(file));
     const said = checkPlace(visitor, evidence).map(({ facts, ...line }: Line) => ({ ...line, facts: plain(facts) }));
@@ -46,7 +46,7 @@ test("the files of the vectors say here what they say in Go", () => {
   assert.ok(ticketFiles.files.length > 50);
 });
 
-test("what is no saved proof is refused", () => {
+test("files that are not saved proofs are refused", () => {
   const first = ticketFiles.files[0]!.file;
   for (const { name, find, put } of ticketFiles.refused) {
     assert.equal(first.split(find).length, 2, name);
@@ -58,7 +58,7 @@ test("what is no saved proof is refused", () => {
   assert.throws(() => parseBundle(Uint8Array.of(...utf8(first), 0xff)), FormatError);
 });
 
-test("what is gathered is the same after it was saved", async () => {
+test("gathered evidence is the same after it was saved", async () => {
   const all: Evidence[] = [
     await gather(files, me),
     await gather(files, me, { amends: [8n], earlier: [10n] }),
@@ -89,7 +89,7 @@ test("a secret is never saved", async () => {
     assert.ok(!file.includes(Buffer.from(secret).toString(form)));
 });
 
-test("what no file can hold is an error", async () => {
+test("content that a file cannot hold is an error", async () => {
   const evidence = await gather(files, me);
   const room = evidence.room!;
   const cases: [string, Visitor, Evidence][] = [
@@ -102,7 +102,7 @@ test("what no file can hold is an error", async () => {
   for (const [name, visitor, one] of cases) assert.throws(() => formatBundle(visitor, one), FormatError, name);
 });
 
-test("a file with anything changed is refused, or says less", async () => {
+test("a changed file is refused, or shows less", async () => {
   const file = utf8(formatBundle(me, await gather(files, me)));
   let read = 0;
   let n = 0;

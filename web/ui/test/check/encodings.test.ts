@@ -11,7 +11,7 @@ import { mangled, Random } from "../support/random.ts";
 
 const random = new Random(1);
 
-test("encodings give back what they were given", () => {
+test("encodings are reversible", () => {
   for (let n = 0; n < 200; n++) {
     const bytes = random.bytes(n);
     assert.equal(toHex(bytes), Buffer.from(bytes).toString("hex"));

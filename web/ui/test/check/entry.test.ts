@@ -19,12 +19,12 @@ test("entries of the vectors are written as they were read", () => {
   assert.equal(kinds.size, 11);
 });
 
-test("texts of the vectors that are no entries", () => {
+test("texts of the vectors that are not entries", () => {
   for (const text of fairness.not_entries) assert.throws(() => parseEntry(utf8(text)), FormatError, text);
   assert.ok(fairness.not_entries.length > 0);
 });
 
-test("a mangled entry is refused, or another one in its one form", () => {
+test("a mangled entry is refused, or another entry in canonical form", () => {
   for (const text of fairness.entries) {
     for (const other of mangled(utf8(text))) {
       try {
@@ -36,7 +36,7 @@ test("a mangled entry is refused, or another one in its one form", () => {
   }
 });
 
-test("fields are what they say", () => {
+test("fields have the values of the text", () => {
   assert.deepEqual(
     parseEntry(utf8("arrive 5 9223372036854775807 4294967295 0badcafe-0123-8123-8123-456789abcdef a-9")),
     {
@@ -67,7 +67,7 @@ test("fields are what they say", () => {
   });
 });
 
-test("names of objects are no kinds and no changes", () => {
+test("names of object properties are not kinds or changes", () => {
   for (const name of ["constructor", "__proto__", "toString", "hasOwnProperty"]) {
     assert.throws(() => parseEntry(utf8(`${name} 5`)), FormatError);
     assert.throws(() => parseEntry(utf8(`amend 5 ${name}`)), FormatError);

@@ -80,7 +80,7 @@ test("evidence with parts changed or mixed up makes one line red", async () => {
   }
 });
 
-test("an amendment without proof is none", async () => {
+test("an amendment without a proof is ignored", async () => {
   const all = await gather(files, me, { amends: [8n] });
   assert.equal(all.amends.length, 1);
   assert.deepEqual(reasons(checkPlace(me, all)), honest);
@@ -196,7 +196,7 @@ test("bundles are searched, not read from one end to the other", async (t) => {
   t.diagnostic(`at most ${most} files of ${published.map.size}`);
 });
 
-test("an entry that is none does not stop the search", async () => {
+test("a malformed entry does not stop the search", async () => {
   const drawAt = log.entries.findIndex((entry, i) => i > mine && parseEntry(entry).kind === "draw");
   for (const at of [drawAt, drawAt + 1]) {
     const broken = new Log(log.entries.toSpliced(at, 0, utf8("nonsense")));
@@ -205,7 +205,7 @@ test("an entry that is none does not stop the search", async () => {
 });
 
 test("a freeze long before the published end of its window is found", async () => {
-  // An amendment made the window short; who does not know of it looks further on.
+  // An amendment made the window shorter; a search that does not know it looks further on.
   const rule = { from: opens, length: 10_000 };
   const short = new Room(operator, { windows: [{ ...rule, length: 500_000 }] });
   const closes = opens + 600_000;
@@ -233,13 +233,13 @@ function skipping(write: (room: Room) => number): [Log, number] {
   return [new Log(entries.map(formatEntry)), index];
 }
 
-test("a group that is left out while a later one is closed", async () => {
+test("a group that is skipped while a later one is closed", async () => {
   const [all, index] = skipping((room) => room.join(opens, 17_000));
   const lines = await check(all.publish(operator), visitorAt(operator, all, index));
   assert.deepEqual(reasons(lines), ["included", "window", "unchecked", "unchecked"]);
 });
 
-test("a search that cannot tell what was before says nothing about what is after", async () => {
+test("a search that cannot rule out an earlier freeze does not accept a later one", async () => {
   const [all, index] = skipping((room) => {
     const index = room.join(opens, 1);
     for (let n = 0; n < 17_000; n++) room.write(message(opens));

@@ -145,6 +145,6 @@ test("absurd sizes are refused at once", () => {
   assert.equal(inclusionRanges(big - 1n, big).length, 60);
 });
 
-test("a node is no leaf", () => {
+test("a node is not a leaf", () => {
   assert.notDeepEqual(nodeHash(all[0]!, all[1]!), leafHash(Uint8Array.from([...all[0]!, ...all[1]!])));
 });

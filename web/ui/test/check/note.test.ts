@@ -35,7 +35,7 @@ test("refused checkpoints of the vectors", () => {
   assert.ok(audit.refused.checkpoints.length > 0);
 });
 
-test("what parses as a checkpoint is written the same way", () => {
+test("parsed checkpoints are written the same way", () => {
   for (const { text } of audit.checkpoints) {
     for (const other of mangled(utf8(text))) {
       const changed = Buffer.from(other).toString();

@@ -67,7 +67,7 @@ test("every visitor of the room of the vectors gets four good lines", async () =
     const lines = await check(published, visitor, isLate ? { amends, earlier } : {});
     assert.deepEqual(reasons(lines), honest, `place ${i + 1}`);
     assert.equal(lines[3]!.facts.position, BigInt(i + 1));
-    // Who does not know of the amendment cannot tell when the window ended.
+    // Without the amendment the end of the window is unknown.
     if (isLate)
       assert.deepEqual(reasons(await check(published, visitor)), ["included", "schedule", "no-beacon", "exact"]);
   }
@@ -77,7 +77,7 @@ test("every visitor of the room of the vectors gets four good lines", async () =
   assert.deepEqual(reasons(await check(published, visitor)), honest);
 });
 
-test("without a key from outside, the one of the log is taken and told", async () => {
+test("without a given key, the log's own is used, and the facts say so", async () => {
   const { vkey: _, ...without } = me;
   const lines = await check(files, without);
   assert.deepEqual(reasons(lines), honest);
@@ -85,7 +85,7 @@ test("without a key from outside, the one of the log is taken and told", async (
   assert.equal((await check(files, me))[0]!.facts.keyFrom, "visitor");
 });
 
-test("hints change nothing but the way", async () => {
+test("hints change only the search, not the result", async () => {
   const right = { freeze: BigInt(freezeAt), place: BigInt(placeAt), earlier: [BigInt(find("freeze"))] };
   const want = await check(files, me);
   assert.deepEqual(await check(files, me, right), want);
@@ -379,7 +379,7 @@ test("a window that begins at another place", async () => {
   assert.deepEqual(reasons(await check(shifted(12n), late, { earlier: own })), honest.with(3, "first"));
 });
 
-test("the first window begins at 1, and that is known without anything else", async () => {
+test("the first window is known to begin at 1 without other evidence", async () => {
   const quiet = new Room(operator);
   for (let n = 0; n < 5; n++) quiet.write(message(opens));
   const index = quiet.join(opens, 2);
@@ -392,7 +392,7 @@ test("the first window begins at 1, and that is known without anything else", as
   assert.deepEqual(reasons(lines), honest.with(3, "first"));
 });
 
-test("what I am shown is not my place", async () => {
+test("a shown position that is not my place", async () => {
   const lines = await check(files, { ...me, shown: place.position + 1n });
   assert.deepEqual(reasons(lines), honest.with(3, "shown"));
   assert.equal(lines[3]!.facts.position, place.position);

@@ -18,7 +18,7 @@ test("files are fetched below the prefix, without cookies", async () => {
   ]);
 });
 
-test("an answer that is not the file is a failure", async () => {
+test("an error response is a failure", async () => {
   const source = httpSource("/r/show/", async () => new Response("not found", { status: 404 }));
   await assert.rejects(source.tile("tile/0/000"), /tile\/0\/000: status 404/);
 });

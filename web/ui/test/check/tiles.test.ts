@@ -21,7 +21,7 @@ test("paths of the vectors", () => {
   assert.ok(audit.tile_paths.length * audit.refused.tile_paths.length > 0);
 });
 
-test("what parses as a path is written the same way", () => {
+test("parsed paths are written the same way", () => {
   for (const { path } of audit.tile_paths) {
     for (const other of mangled(utf8(path))) {
       const changed = Buffer.from(other).toString("latin1");
@@ -137,7 +137,7 @@ test("a full tile stands in for a partial one that is gone", async () => {
   assert.ok(whole.asked.includes("tile/0/001.p/44") && whole.asked.includes("tile/0/001"));
 });
 
-test("malformed files are refused, missing ones told", async () => {
+test("malformed files are refused, missing ones reported", async () => {
   const files = publishedAt(300);
   const tile = files.map.get("tile/0/000")!;
   for (const bad of [tile.subarray(1), new Uint8Array(0), Uint8Array.from([...tile, 0])]) {
@@ -157,7 +157,7 @@ test("malformed files are refused, missing ones told", async () => {
   await assert.rejects(new LogReader(files, 300n).entry(512n), RangeError);
 });
 
-test("leaf tiles and bundles say the same", async () => {
+test("leaf tiles and bundles agree", async () => {
   const files = publishedAt(300);
   const reader = new LogReader(files, 300n);
   await reader.bundle(0n);

@@ -26,7 +26,7 @@ function feeding() {
   return { timers, streams, heard, states, server, feed, state };
 }
 
-test("figures are heard, and silence is noticed", async () => {
+test("figures are received, and silence is noticed", async () => {
   const { timers, streams, heard, feed, state } = feeding();
   feed.start();
   feed.start();
@@ -68,7 +68,7 @@ test("a stream that fails is opened again, after longer and longer waits", async
   assert.equal(streams.length, count + 1);
 });
 
-test("whoever may not look is told, and asks no more", async () => {
+test("a refusal is reported, and the feed stops", async () => {
   for (const status of [401, 403, 404]) {
     const { timers, streams, feed, states, server } = feeding();
     server.status = status;
@@ -83,7 +83,7 @@ test("whoever may not look is told, and asks no more", async () => {
   }
 });
 
-test("a page that is out of sight listens no longer, and at once when it is back", async () => {
+test("a hidden page stops listening, and resumes at once when it is visible", async () => {
   const { timers, streams, heard, feed, state } = feeding();
   feed.start();
   streams[0]!.hearing.figures("1");

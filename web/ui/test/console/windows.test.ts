@@ -76,7 +76,7 @@ function somePlan(random: Random): Plan {
   return { starts, closes, rules };
 }
 
-test("whatever is moved, windows stay within the rules", () => {
+test("windows stay within the rules after every move", () => {
   const random = new Random(6);
   for (let round = 0; round < 3000; round++) {
     const plan = somePlan(random);
@@ -114,7 +114,7 @@ test("what begins with the start moves with it, and one draw stays one", () => {
   }
 });
 
-test("nothing is moved before what is fixed", () => {
+test("no move goes before a fixed time", () => {
   const plan: Plan = {
     starts: 0,
     closes: 10 * hour,
@@ -127,7 +127,7 @@ test("nothing is moved before what is fixed", () => {
   assert.equal(move(plan, "closes", 0, 6 * hour).closes, 6 * hour);
 });
 
-test("whoever types the opening or the start on another day moves the whole room", () => {
+test("typing the opening or the start on another day moves the whole room", () => {
   const day = 24 * hour;
   const plan = move(usual, "opens", minute);
   for (const [handle, from] of [

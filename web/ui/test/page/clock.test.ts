@@ -3,7 +3,7 @@ import { test } from "node:test";
 
 import { ServerClock } from "../../src/page/clock.ts";
 
-test("the least delayed answer tells the time best", () => {
+test("the least delayed response sets the clock", () => {
   let local = 1000;
   const clock = new ServerClock(() => local);
   assert.equal(clock.now(), 1000);

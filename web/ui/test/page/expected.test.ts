@@ -37,7 +37,7 @@ test("a full site slows the line down", () => {
   }
 });
 
-test("nothing is expected in a pause, and once called", () => {
+test("there is no expectation in a pause and after the call", () => {
   assert.equal(expect(drawnOf(3000), roomOf({ paused: true }), noon), undefined);
   assert.equal(expect(drawnOf(3000, { state: "called" }), roomOf(), noon), undefined);
 });
@@ -69,7 +69,7 @@ function say(steps: [number, Range | undefined, Basis][]) {
   });
 }
 
-test("it comes nearer without a word, and never moves back without a cause", () => {
+test("the range moves nearer at any time, and moves back only with a cause", () => {
   assert.deepEqual(
     say([
       [0, range(20, 30), basis()],
@@ -163,7 +163,7 @@ test("a draw settles what was open", () => {
   assert.deepEqual(said[1], [33, 39, undefined]);
 });
 
-test("what was said before a reload still holds after it", () => {
+test("the expectation survives a reload", () => {
   const before = new Expectation();
   before.update(range(20, 30), basis(), at(0));
   const after = new Expectation(JSON.parse(JSON.stringify(before.said)));
@@ -171,7 +171,7 @@ test("what was said before a reload still holds after it", () => {
   assert.equal(after.cause(at(1)), "slower");
 });
 
-test("whatever happens, each end moves back only with a cause", () => {
+test("in random sequences each end moves back only with a cause", () => {
   let seed = 7;
   const random = () => (seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647;
   for (let run = 0; run < 200; run++) {

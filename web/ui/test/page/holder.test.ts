@@ -132,7 +132,7 @@ test("where cookies are blocked the secret is in the address, and shown when it 
   ]);
 });
 
-test("where cookies are blocked a reload goes on, and a link that others spread does not", async () => {
+test("where cookies are blocked a reload keeps the place, and a link from elsewhere does not take one", async () => {
   world.blocksCookies = true;
   await holder().join();
   const secret = String(world.sent[0]![1].secret);
@@ -173,7 +173,7 @@ test("a link that is not used leaves the address, and a page without cookies kee
   assert.deepEqual(world.replaced.slice(1), [own, own]);
 });
 
-test("a new place is asked for by name", async () => {
+test("a new place is requested explicitly", async () => {
   await holder().join(undefined, true);
   assert.equal(world.sent[0]![1].again, true);
 });

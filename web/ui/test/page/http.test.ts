@@ -19,7 +19,7 @@ function answering(answer: (init: RequestInit) => Response | Promise<Response>):
   return asked;
 }
 
-test("what everybody gets is asked for without cookies, and checked for age", async () => {
+test("public documents are requested without cookies, and revalidated", async () => {
   const asked = answering(() => new Response("{}"));
   assert.equal(await getPublic("/r/concert/state"), "{}");
   assert.equal(asked[0]![1].credentials, "omit");
@@ -56,7 +56,7 @@ test("a refusal says whether to try again, and when", async () => {
   }
 });
 
-test("an answer that does not come, or does not end, is given up", async () => {
+test("a request without a response, or with an endless one, times out", async () => {
   mock.timers.enable({ apis: ["setTimeout"] });
   const endless = (signal: AbortSignal) =>
     new ReadableStream({ start: (to) => signal.addEventListener("abort", () => to.error(signal.reason)) });

@@ -99,14 +99,14 @@ test("the interval grows with the distance, between the server's and a minute", 
   assert.equal(nextPoll(placeOf(), roomOf(), noon + minute).after, 2000);
 });
 
-test("whoever is called is looked after until the end of the time", () => {
+test("a called place is polled until its claim time is over", () => {
   const called = drawnOf(1000, { state: "called", left: minute });
   assert.equal(nextPoll(called, roomOf(), noon).after, 2000);
   assert.equal(nextPoll(called, roomOf(), noon + 59_000).after, 1000);
   assert.equal(nextPoll(called, roomOf(), noon + minute).after, 500);
 });
 
-test("what the server wrote", () => {
+test("the page's data attributes", () => {
   const place = readPlace({
     state: "drawn",
     room: "/r/concert",
@@ -132,7 +132,7 @@ test("a later place than the one shown first is noticed", () => {
   assert.equal(isLater(placeOf(), 4211), false);
 });
 
-test("people ahead never become more, whatever caches answer", () => {
+test("the number ahead never grows, even with stale caches", () => {
   const documents = [3, 1, 4, 1, 5, 9, 2, 6].map((n) => roomOf({ size: 5000 + n, called: 1000 + 10 * n }));
   for (const place of [placeOf(), drawnOf(3000)]) {
     let room: Room | undefined;
@@ -157,7 +157,7 @@ test("a page on which nothing more can happen is final", () => {
   assert.deepEqual(gone, [false, false, false, true]);
 });
 
-test("who waits for nothing asks as rarely as the server says", () => {
+test("a visitor that waits for nothing polls at the server's longest interval", () => {
   const after = (state: string, without = "") =>
     nextPoll(placeOf({ state, without }), roomOf({ rest: 900_000 }), noon).after;
   assert.deepEqual(
@@ -171,7 +171,7 @@ test("who waits for nothing asks as rarely as the server says", () => {
   assert.equal(after("left", "joinable"), 900_000);
 });
 
-test("who is near the front, and can still be called, listens", () => {
+test("a place near the front that can still be called listens", () => {
   assert.equal(isNear(drawnOf(1100), roomOf()), true);
   assert.equal(isNear(drawnOf(1101), roomOf()), false);
   assert.equal(isNear(drawnOf(1100), roomOf({ paused: true })), true);
@@ -180,7 +180,7 @@ test("who is near the front, and can still be called, listens", () => {
   assert.equal(isNear(placeOf(), roomOf()), false);
 });
 
-test("words for an open gate are fetched where there are none", () => {
+test("the text for an open gate is fetched if the page lacks it", () => {
   const moves = (state: string, gate: boolean) => {
     const closes = state === "closed" ? noon : Infinity;
     return hasMoved(placeOf({ state, gate, left: minute, without: "joinable" }), roomOf({ open: true, closes }), noon);
@@ -199,7 +199,7 @@ test("words for an open gate are fetched where there are none", () => {
   );
 });
 
-test("a full line is looked at again", () => {
+test("a full line is polled again", () => {
   assert.equal(hasMoved(placeOf({ state: "full" }), roomOf({ full: true }), noon), false);
   assert.equal(hasMoved(placeOf({ state: "full" }), roomOf(), noon), true);
   assert.equal(hasMoved(placeOf({ state: "joinable" }), roomOf({ full: true }), noon), true);

@@ -65,7 +65,7 @@ test("one question at a time", async () => {
   assert.equal(asked.length, 2);
 });
 
-test("asleep it asks nothing; awake it catches up at once", async () => {
+test("asleep it does not poll; awake it catches up at once", async () => {
   const { timers, asked, poller } = polling(() => every(2000));
   poller.start(every(2000));
   await timers.pass(2000);
@@ -122,7 +122,7 @@ test("asleep it does not ask even at once", async () => {
   assert.deepEqual(asked, []);
 });
 
-test("stopped it stays silent, whatever wakes it", async () => {
+test("a stopped poller stays stopped when it is woken", async () => {
   const { timers, asked, poller } = polling(() => every(1000));
   poller.start(every(1000));
   poller.stop();

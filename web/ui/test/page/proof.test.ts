@@ -14,7 +14,7 @@ test("a check is as good as its worst line", () => {
   assert.equal(overall(lines(["neutral", "unchecked"], ["red", "seed"], ["green", "exact"])), "red");
 });
 
-test("what is still to come is neutral, and suspicious only when it is late", () => {
+test("a line still to come is neutral, and amber only when it is late", () => {
   const waiting = lines(["green", "included"], ["neutral", "pending"], ["neutral", "unchecked"]);
   assert.equal(overall(waiting), "neutral");
   assert.equal(overall(lines(["neutral", "unchecked"], ["amber", "not-found"])), "amber");
@@ -30,7 +30,7 @@ test("a room of level 1 has a sentence of its own, and one of level 2 is green",
   assert.equal(summary(lines(["red", "seed"], ["amber", "no-beacon"])), "red");
 });
 
-test("a check is made again while something is to come, and nothing is wrong", () => {
+test("a check is repeated while something is to come and nothing is wrong", () => {
   assert.equal(isPending(lines(["green", "included"], ["neutral", "pending"])), true);
   assert.equal(isPending(lines(["neutral", "behind"])), true);
   assert.equal(isPending(lines(["amber", "no-beacon"])), false);

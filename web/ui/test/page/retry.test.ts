@@ -26,7 +26,7 @@ async function trying(failures: Error[]) {
   return { tried, heard, result };
 }
 
-test("a bad network is waited out", async () => {
+test("network errors are retried", async () => {
   const lost = new TypeError("fetch failed");
   const { tried, heard, result } = await trying([lost, lost, lost]);
   assert.equal(await result, "done");
@@ -40,7 +40,7 @@ test("the server says how long it is busy", async () => {
   assert.deepEqual(tried, [0, 20_000, 22_000, 27_000, 35_000]);
 });
 
-test("a refusal for good ends it", async () => {
+test("a permanent refusal ends the retries", async () => {
   for (const status of [400, 403, 404, 409, 410]) {
     const { tried, heard, result } = await trying([refusal(status)]);
     await assert.rejects(result, (failure) => failure instanceof Refusal && failure.status === status);

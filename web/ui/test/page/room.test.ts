@@ -104,7 +104,7 @@ test("a room with a limit at its site", () => {
   assert.throws(() => readRoom({ ...document, outflow: { per_minute: 60, max_active: 5, free: "2" } }));
 });
 
-test("what is not a state document is refused", () => {
+test("other documents are refused", () => {
   for (const broken of [
     null,
     [],

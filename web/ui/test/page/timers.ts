@@ -1,6 +1,6 @@
 import type { Timers } from "../../src/page/poll.ts";
 
-/** A clock that moves when it is told to. */
+/** A clock that tests move. */
 export class FakeTimers implements Timers {
   #now = 0;
   #next = 1;

@@ -10,7 +10,7 @@ import { toHex } from "../../src/check/hex.ts";
 
 const { shortSignatures } = bls12_381;
 
-/** A chain that somebody runs alone, made from a name: all its rounds are known. */
+/** A private chain, made from a name: all its rounds are known. */
 export class Chain {
   readonly beacon: Beacon;
   readonly #secret: Uint8Array;
@@ -27,7 +27,7 @@ export class Chain {
   }
 }
 
-/** Somebody who cosigns, made from a name. */
+/** A witness, made from a name. */
 export class Witness {
   readonly vkey: string;
   readonly #seed: Uint8Array;

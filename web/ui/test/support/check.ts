@@ -7,7 +7,7 @@ export async function check(source: Source, visitor: Visitor, hints?: Hints): Pr
   return checkPlace(visitor, await gather(source, visitor, hints));
 }
 
-/** What the four lines say where nothing is wrong. */
+/** The four lines of an honest room. */
 export const honest = ["included", "closed", "no-beacon", "exact"];
 
 export function reasons(lines: Line[]): string[] {
