@@ -65,7 +65,7 @@ func (d *details) Settings() (settings *Settings, version int64) {
 func (d *details) QueueIt() *queueit.Stored { return &d.settings.Load().queueIt }
 
 // IsFull reports whether the organizer's limit stops visitors from joining.
-func (d *details) IsFull(n *fairness.Counts) bool {
+func (d *details) IsFull(n fairness.Counts) bool {
 	settings, _ := d.Settings()
 	inLine := n.Arrivals - n.Admitted - n.NoShows - n.Left - n.Revoked
 	return settings.MaxWaiting > 0 && inLine >= uint64(settings.MaxWaiting)

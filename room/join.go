@@ -95,7 +95,7 @@ func (r *Room) openFor(now time.Time) error {
 
 // IsFull reports whether the organizer's limit stops visitors from joining for now. On a node that is out of
 // date it is false.
-func (r *Room) IsFull() bool { return r.details.IsFull(&r.Snapshot().Counts) && !r.isStale() }
+func (r *Room) IsFull() bool { return r.details.IsFull(r.Snapshot().Counts) && !r.isStale() }
 
 // Standing returns a ticket's standing as of the durable transcript.
 func (r *Room) Standing(t fairness.Ticket) (fairness.Standing, bool) {

@@ -233,7 +233,7 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	r.sequencer = sequence.New(sequence.Options{
 		ID: r.ID, Slug: r.Slug, Origin: r.Origin, Keys: k, Store: rs.Logs, Log: rs.Log, Guard: r.guard,
 		Controls: r.controls, Evidence: known,
-		IsFull: func(n *fairness.Counts) bool { return r.details.IsFull(n) },
+		IsFull: func(n fairness.Counts) bool { return r.details.IsFull(n) },
 		Consult: func(ctx context.Context, p *projection.Projection) {
 			rs.witnesses.Consult(ctx, target, p.Policy().Witnesses, p.Size())
 		},

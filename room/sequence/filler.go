@@ -25,7 +25,7 @@ const (
 type filler struct {
 	keys       *keys.Keys
 	evidence   Evidence
-	isFull     func(*fairness.Counts) bool
+	isFull     func(fairness.Counts) bool
 	projection *projection.Projection
 	batch      *pglog.Batch
 	now        fairness.Time
@@ -114,7 +114,7 @@ func (f *filler) join(j *join) {
 
 // arrive appends the arrival of a new ticket.
 func (f *filler) arrive(t fairness.Ticket) error {
-	if counts := f.projection.Counts(); f.isFull(&counts) {
+	if f.isFull(f.projection.Counts()) {
 		return ErrFull
 	}
 	arrive, ok := f.projection.NextArrive(f.now, t)

@@ -76,7 +76,7 @@ type Options struct {
 	Controls *projection.Controls
 	Evidence Evidence
 	// IsFull reports whether the organizer's limit stops visitors from joining.
-	IsFull func(*fairness.Counts) bool
+	IsFull func(fairness.Counts) bool
 	// Consult holds the room if a witness has seen other entries than its log, which is new to this node.
 	Consult func(ctx context.Context, p *projection.Projection)
 	// Restore stores again what the database has lost besides entries.
