@@ -144,8 +144,9 @@ func (c *Connector) guard(q *requestCheck) (v *admittedRequest) {
 		return &admittedRequest{request: withoutClaims(r)}
 	case rules.Shut:
 		return q.refuseClosed(q.config.rooms[q.decision.Room])
+	default:
+		return q.admitOrQueue(q.config.rooms[q.decision.Room])
 	}
-	return q.admitOrQueue(q.config.rooms[q.decision.Room])
 }
 
 // afterFault applies the room's failure mode after a panic.

@@ -131,7 +131,9 @@ func (r *Report) check(id string) *Check {
 // passing reports whether no check has failed so far. Only the comparison with an earlier audit may
 // be skipped.
 func (r *Report) passing() bool {
-	return !slices.ContainsFunc(r.Checks, func(c Check) bool { return c.Status == Fail || c.Status == Skipped && c.ID != checkKept })
+	return !slices.ContainsFunc(r.Checks, func(c Check) bool {
+		return c.Status == Fail || c.Status == Skipped && c.ID != checkKept
+	})
 }
 
 // finish decides the checks that no entry has failed: they pass if all entries follow all rules.

@@ -208,7 +208,8 @@ func enter(c echo.Context, r *room.Room, in *submission) error {
 	pass, err := r.Claim(c.Request().Context(), own.ticket, own.secret)
 	st, _ := r.Standing(own.ticket)
 	switch hasRunOut := errors.Is(err, room.ErrExpired) && st.Status == fairness.StatusAdmitted; {
-	case err != nil && (!hasRunOut || !ok || !r.Sessions.IsIn(c.Request().Context(), st)): // an admitted visitor needs no new pass
+	// An admitted visitor needs no new pass.
+	case err != nil && (!hasRunOut || !ok || !r.Sessions.IsIn(c.Request().Context(), st)):
 		return err
 	case ok:
 		if location, err = landing(c.Request().Context(), r, *target, st, pass); err != nil {

@@ -66,6 +66,7 @@ func (o *object) standing(ticket string, st *fairness.Standing, s *room.Snapshot
 	case fairness.StatusSkipped:
 		o.text("reason", string(st.Reason))
 		o.millis("settled", int64(st.Settled))
+	default:
 	}
 	o.number("poll_after_ms", uint64(poll.Ticket(st, s, now).Milliseconds())) //nolint:gosec // not negative
 }

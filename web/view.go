@@ -180,8 +180,9 @@ func skipState(reason fairness.Reason) page.State {
 		return page.Missed
 	case fairness.Left:
 		return page.Left
+	default:
+		return page.Revoked
 	}
-	return page.Revoked
 }
 
 // reasons maps the reasons for revoking tickets to those of the pages.

@@ -309,5 +309,6 @@ func (is *Invitations) accept(ctx context.Context, token string, j pgaccount.Joi
 		is.onSetup()
 	}
 	by := Actor{Kind: Person, ID: j.ID, Name: j.Email, Org: v.Org}
-	return is.activity.record(ctx, by, "member.join", j.Email, map[string]any{"role": v.Role, "invited_by": v.InvitedBy})
+	return is.activity.record(ctx, by, "member.join", j.Email,
+		map[string]any{"role": v.Role, "invited_by": v.InvitedBy})
 }

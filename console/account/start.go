@@ -35,7 +35,8 @@ func signInState(p pgaccount.Person) []byte {
 
 // pending returns a sign-in that waits for a code.
 func (st *starter) pending(p pgaccount.Person, by string) (SignedIn, error) {
-	text, err := st.sealer.sealJSON(sealPending, pendingSignIn{p.ID, signInState(p), by, st.now().Add(PendingLife).Unix()})
+	text, err := st.sealer.sealJSON(sealPending,
+		pendingSignIn{p.ID, signInState(p), by, st.now().Add(PendingLife).Unix()})
 	return SignedIn{Pending: text}, err
 }
 

@@ -124,7 +124,8 @@ func (rs *Rooms) SaveDraft(ctx context.Context, actor account.Actor, id uuid.UUI
 		if err != nil {
 			return Draft{}, err
 		}
-		return draft, rs.Activity.Record(ctx, actor, "draft.create", draft.ID.String(), map[string]any{"slug": draft.Slug})
+		return draft, rs.Activity.Record(ctx, actor, "draft.create", draft.ID.String(),
+			map[string]any{"slug": draft.Slug})
 	}
 	return rs.asDraft(rs.Store.Drafts.Change(ctx, actor.Org, id, version, text, actor.Name))
 }

@@ -155,6 +155,7 @@ func (v *guest) send(ctx context.Context, request visitor.Request) (a visitor.An
 		a = v.claim(ctx)
 	case visitor.Release:
 		_, _ = v.room.Sessions.Release(ctx, v.pass) // otherwise the session expires
+	default:
 	}
 	return a, err
 }

@@ -169,7 +169,8 @@ func (ds *Deliveries) Redeliver(ctx context.Context, a account.Actor, id uuid.UU
 	}
 	switch err := ds.store.Redeliver(ctx, a.Org, id, ds.now()); {
 	case errors.Is(err, pgwebhook.ErrNotFound):
-		if e, err := ds.endpoints.Get(ctx, a.Org, d.Target); d.Target == pgwebhook.Mail || err == nil && e.Disabled == "" {
+		if e, err := ds.endpoints.Get(ctx, a.Org, d.Target); d.Target == pgwebhook.Mail ||
+			err == nil && e.Disabled == "" {
 			return nil // an attempt is in progress
 		}
 		return ErrDisabled

@@ -74,7 +74,8 @@ func New(o Options) *Service {
 		outbox: outbox, activity: activity, hasMail: o.Mail != nil, now: o.Now,
 	}
 	endpoints := &Endpoints{
-		store: o.Store.Endpoints, listeners: listeners, outbox: outbox, signer: signer, alerts: alerts, activity: activity,
+		store: o.Store.Endpoints, listeners: listeners, outbox: outbox, signer: signer,
+		alerts: alerts, activity: activity,
 		guard: guard, random: o.Random, now: o.Now, log: o.Log,
 	}
 	sender := &sender{

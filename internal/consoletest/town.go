@@ -33,7 +33,9 @@ type Town struct {
 func NewTown(t testing.TB, change ...func(*account.Options)) *Town {
 	t.Helper()
 	w := &Town{now: time.Now()}
-	w.Accounts = Accounts(t, append([]func(*account.Options){func(o *account.Options) { o.Now = w.Clock }}, change...)...)
+	w.Accounts = Accounts(t, append([]func(*account.Options){
+		func(o *account.Options) { o.Now = w.Clock },
+	}, change...)...)
 	w.Site = New(t, func(o *console.Options) {
 		o.Accounts, o.Identify, o.Now = w.Accounts, nil, w.Clock
 		o.Describe = func(err error) shell.Problem {

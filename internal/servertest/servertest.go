@@ -75,7 +75,8 @@ func Rooms(t testing.TB, pool *pgxpool.Pool, change ...func(*room.Options)) *roo
 func Pass(t testing.TB, c *pgtest.Clock, by time.Duration, rooms *room.Rooms) {
 	t.Helper()
 	c.Pass(by)
-	for end := time.Now().Add(clockTimeout); (rooms.Health().Ahead - c.Ahead).Abs() > 30*time.Second; time.Sleep(5 * time.Millisecond) {
+	end := time.Now().Add(clockTimeout)
+	for ; (rooms.Health().Ahead - c.Ahead).Abs() > 30*time.Second; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the rooms did not notice the new time")
 		}

@@ -85,6 +85,7 @@ func (g *gateHistory) note(e fairness.Entry, s *fairness.State) {
 	case fairness.ChangeUnguarded:
 		g.failOpen = keep(g.failOpen, keptFailOpen,
 			FailOpen{millis.Time(a.Time), millis.Time(a.From), millis.Time(a.Until), a.Requests})
+	default:
 	}
 }
 

@@ -74,6 +74,7 @@ type Brand struct{ Object }
 // Map is an object with any names, whose values are texts.
 type Map struct{ Wants string }
 
+// Want implements [Kind].
 func (k Text) Want() string {
 	switch {
 	case k.Wants != "":
@@ -84,10 +85,12 @@ func (k Text) Want() string {
 	return "must be a text"
 }
 
+// Want implements [Kind].
 func (k Number) Want() string {
 	return fmt.Sprintf("must be a whole number from %d to %d", k.Min, k.Max)
 }
 
+// Want implements [Kind].
 func (k Duration) Want() string {
 	if k.Max == 0 {
 		return `must be a duration such as "30s"`
@@ -98,34 +101,66 @@ func (k Duration) Want() string {
 // Range returns the bounds in words, such as "from 1 second to 1 hour".
 func (k Duration) Range() string { return "from " + words(k.Min) + " to " + words(k.Max) }
 
+// Want implements [Kind].
 func (Time) Want() string { return "must be an RFC 3339 time such as 2030-05-01T12:00:00Z" }
 
+// Want implements [Kind].
 func (Flag) Want() string { return "must be true or false" }
 
+// Want implements [Kind].
 func (Zone) Want() string {
 	return `must be a name of the IANA time zone database, such as "Europe/Vienna"`
 }
 
+// Want implements [Kind].
 func (Source) Want() string {
 	return `must be "none", or a drand chain such as "drand:quicknet"`
 }
 
-func (k List) Want() string    { return k.Wants }
-func (k Objects) Want() string { return k.Wants }
-func (Object) Want() string    { return "must be a JSON object" }
-func (k Map) Want() string     { return k.Wants }
+// Want implements [Kind].
+func (k List) Want() string { return k.Wants }
 
-func (Text) Zero() any     { return "" }
-func (Number) Zero() any   { return uint32(0) }
+// Want implements [Kind].
+func (k Objects) Want() string { return k.Wants }
+
+// Want implements [Kind].
+func (Object) Want() string { return "must be a JSON object" }
+
+// Want implements [Kind].
+func (k Map) Want() string { return k.Wants }
+
+// Zero implements [Kind].
+func (Text) Zero() any { return "" }
+
+// Zero implements [Kind].
+func (Number) Zero() any { return uint32(0) }
+
+// Zero implements [Kind].
 func (Duration) Zero() any { return nil }
-func (Time) Zero() any     { return nil }
-func (Flag) Zero() any     { return false }
-func (Zone) Zero() any     { return "" }
-func (Source) Zero() any   { return "" }
-func (List) Zero() any     { return []string{} }
-func (Objects) Zero() any  { return []any{} }
-func (Object) Zero() any   { return map[string]any{} }
-func (Map) Zero() any      { return map[string]any{} }
+
+// Zero implements [Kind].
+func (Time) Zero() any { return nil }
+
+// Zero implements [Kind].
+func (Flag) Zero() any { return false }
+
+// Zero implements [Kind].
+func (Zone) Zero() any { return "" }
+
+// Zero implements [Kind].
+func (Source) Zero() any { return "" }
+
+// Zero implements [Kind].
+func (List) Zero() any { return []string{} }
+
+// Zero implements [Kind].
+func (Objects) Zero() any { return []any{} }
+
+// Zero implements [Kind].
+func (Object) Zero() any { return map[string]any{} }
+
+// Zero implements [Kind].
+func (Map) Zero() any { return map[string]any{} }
 
 // words returns a duration in its largest unit, such as "1 hour".
 func words(d time.Duration) string {

@@ -192,7 +192,8 @@ func (f *Finder) draw(s *fairness.State, e *fairness.Draw) {
 	for _, c := range e.Cosignatures {
 		signed := fairness.Time(1000 * min(seconds(c)+1, 1<<53/1000)) // the time is truncated to seconds
 		if early := fairness.Millis(w.frozen - signed); early > 0 {
-			f.add(EarlyCosign, s, "", "Window "+number(e.Window)+": a witness signed at least "+span(early)+" before the time stated in its freeze.", early)
+			f.add(EarlyCosign, s, "", "Window "+number(e.Window)+": a witness signed at least "+span(early)+
+				" before the time stated in its freeze.", early)
 		}
 	}
 }
@@ -211,7 +212,8 @@ func (f *Finder) skip(s *fairness.State, e *fairness.Skip) {
 		f.revoked++
 		what = "was taken away (" + string(e.Reason) + ")"
 	}
-	f.add(Gone, s, "", "A ticket of window "+number(index)+" "+what+", "+span(fairness.Millis(e.Time-w.known))+" after the outcome of its draw could be known.", 0)
+	f.add(Gone, s, "", "A ticket of window "+number(index)+" "+what+", "+span(fairness.Millis(e.Time-w.known))+
+		" after the outcome of its draw could be known.", 0)
 }
 
 func (f *Finder) end(s *fairness.State, e *fairness.End) {

@@ -89,7 +89,9 @@ func checkLines(signed []byte, vkey string, witnesses []string) (others int, err
 		if err != nil {
 			continue // not an Ed25519 witness; the audit reports it where it matters
 		}
-		if !slices.ContainsFunc(known, func(k note.Verifier) bool { return k.Name() == w.Name() && k.KeyHash() == w.KeyHash() }) {
+		if !slices.ContainsFunc(known, func(k note.Verifier) bool {
+			return k.Name() == w.Name() && k.KeyHash() == w.KeyHash()
+		}) {
 			known = append(known, w)
 		}
 	}

@@ -165,7 +165,8 @@ func (d *description) freeze(w *window, t fairness.Time) {
 	late := fairness.Millis(t - w.To)
 	if late > lateFreeze {
 		d.Late++
-		d.LateFreezes = keep(d.LateFreezes, Window{w.Index, w.From, w.To, uint64(w.count), 0, late}, func(w Window) float64 { return float64(w.Late) })
+		d.LateFreezes = keep(d.LateFreezes, Window{w.Index, w.From, w.To, uint64(w.count), 0, late},
+			func(w Window) float64 { return float64(w.Late) })
 	}
 	if d.Windows == 0 {
 		d.first = w.Index

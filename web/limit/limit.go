@@ -228,7 +228,8 @@ func networkOf(addr netip.Addr) uint64 {
 		return is4 | uint64(b[0])<<16 | uint64(b[1])<<8 | uint64(b[2])
 	case addr.Is6():
 		b := addr.As16()
-		return is6 | uint64(b[0])<<40 | uint64(b[1])<<32 | uint64(b[2])<<24 | uint64(b[3])<<16 | uint64(b[4])<<8 | uint64(b[5])
+		return is6 | uint64(b[0])<<40 | uint64(b[1])<<32 | uint64(b[2])<<24 | uint64(b[3])<<16 |
+			uint64(b[4])<<8 | uint64(b[5])
 	}
 	return 0
 }

@@ -66,7 +66,8 @@ func newDocument(routes []route, publicURL string, u unknownMembers) []byte {
 			"parameters": sharedParameters,
 			"responses": schema{"Problem": schema{
 				"description": "A problem document; https://github.com/proofline/proofline/blob/main/web/PROBLEMS.md describes the types.",
-				"content":     schema{"application/problem+json": schema{"schema": schema{"$ref": "#/components/schemas/Problem"}}},
+				"content": schema{"application/problem+json": schema{
+					"schema": schema{"$ref": "#/components/schemas/Problem"}}},
 			}},
 		},
 		"security": []any{schema{"token": []string{}}},
@@ -141,7 +142,8 @@ func (s *schemas) operation(r *route) schema {
 	}
 	out["description"] = strings.TrimSpace(r.more + "\n\n" + r.needs())
 	if r.cached {
-		out["responses"].(schema)[strconv.Itoa(http.StatusNotModified)] = schema{"description": "Not modified since the version with this ETag."}
+		out["responses"].(schema)[strconv.Itoa(http.StatusNotModified)] = schema{
+			"description": "Not modified since the version with this ETag."}
 	}
 	if r.in != nil {
 		content := schema{"schema": s.of(reflect.TypeOf(r.in), inRequest)}

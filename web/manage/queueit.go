@@ -33,7 +33,9 @@ func (a queueIt) routes() []route {
 			method: http.MethodDelete, path: path, scope: account.Operate, name: "clearQueueIt", tag: tag,
 			summary: "End the compatibility with Queue-it connectors, and delete the secret key",
 			status:  http.StatusNoContent,
-			do:      func(c *call) (reply, error) { return reply{}, a.control.ClearQueueIt(c, c.actor, c.param("slug")) },
+			do: func(c *call) (reply, error) {
+				return reply{}, a.control.ClearQueueIt(c, c.actor, c.param("slug"))
+			},
 		},
 	}
 }

@@ -64,7 +64,9 @@ func (a sites) routes() []route {
 			summary: "List the connectors that run the rules of a site, latest report first",
 			more:    "Connectors that have not reported for a day are removed.",
 			out:     wire.ConnectorList{},
-			do:      func(c *call) (reply, error) { return shownConnectors(a.sites.Connectors(c, c.actor, c.param("site"))) },
+			do: func(c *call) (reply, error) {
+				return shownConnectors(a.sites.Connectors(c, c.actor, c.param("site")))
+			},
 		},
 		{
 			method: http.MethodPost, path: "sites/{site}/history/{version}/restore", scope: account.Operate,

@@ -34,6 +34,7 @@ func newTicket(r *room.Room, st fairness.Standing) wire.Ticket {
 	case fairness.StatusAdmitted, fairness.StatusSkipped:
 		settled, index := timeOf(st.Settled), uint64(st.SettledIndex)
 		out.Settled, out.SettledAt, out.Reason = &settled, &index, st.Reason
+	default:
 	}
 	return out
 }

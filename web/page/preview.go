@@ -81,7 +81,9 @@ func Previews(s Sample) []Example {
 	waiting, drawn := sampleWaiting(bare(Waiting)), sampleDrawn(bare(Drawn))
 	called := sampleCalledNow(sampleDrawn(bare(Called)))
 	settled := func(state State) View {
-		return with(called, func(v *View) { v.State, v.Ticket.Left, v.Ticket.Settled = state, 0, now.Add(-2*time.Minute) })
+		return with(called, func(v *View) {
+			v.State, v.Ticket.Left, v.Ticket.Settled = state, 0, now.Add(-2*time.Minute)
+		})
 	}
 	paused := func(v *View) { v.Paused, v.Ticket.Expected = true, nil }
 	return []Example{
@@ -92,7 +94,8 @@ func Previews(s Sample) []Example {
 		{"waiting", "In a group that is not drawn", waiting},
 		{"waiting-paused", "The same in a pause", with(waiting, paused)},
 		{"drawn", "With a place", drawn},
-		{"drawn-slower", "With a place, and fewer people are let in than announced", with(drawn, func(v *View) { v.Slower = true })},
+		{"drawn-slower", "With a place, and fewer people are let in than announced",
+			with(drawn, func(v *View) { v.Slower = true })},
 		{"drawn-paused", "With a place, in a pause", with(drawn, paused)},
 		{"called", "May go in", called},
 		{"called-late", "May go in, and little time is left", with(called, func(v *View) { v.Ticket.Left = 41 * time.Second })},

@@ -51,8 +51,9 @@ func Room(s *room.Snapshot, now time.Time) time.Duration {
 		return before(s, s.Starts.Sub(now))
 	case room.PhaseEnded:
 		return Rest(s)
+	default:
+		return Min
 	}
-	return Min
 }
 
 // Ticket returns the interval for polling a ticket's state.

@@ -15,10 +15,11 @@ import (
 	"github.com/proofline/proofline/connector/internal/session"
 )
 
-const (
-	maxQueued = 100_000 // touches and releases to send
-	MaxBatch  = 500     // touches and releases in one request
-)
+// maxQueued limits the touches and releases that wait to be sent.
+const maxQueued = 100_000
+
+// MaxBatch is the maximum number of touches and releases in one request.
+const MaxBatch = 500
 
 // Room receives the updates of its sessions.
 type Room interface {

@@ -143,6 +143,7 @@ func (g *Gate) countRefusal(why Refusal) {
 		g.news.Turned++
 	case OverNetworkLimit:
 		g.crowded++
+	default:
 	}
 }
 

@@ -14,8 +14,9 @@ func bindOf(to rules.Bind, client netip.Addr, agent string) [8]byte {
 		return NetworkOf(client)
 	case rules.BindBrowser:
 		return FamilyOf(agent)
+	default:
+		return [8]byte{}
 	}
-	return [8]byte{}
 }
 
 // NetworkOf returns an identifier of a client's network (/24 or /48); never zero.

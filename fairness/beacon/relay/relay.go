@@ -131,7 +131,9 @@ func (c *Client) launch(n uint64) *flight {
 	c.flights[n] = f
 	go func() {
 		defer cancel()
-		signature, err := race(ctx, c, func(ctx context.Context, base string) ([]byte, error) { return c.fetchRound(ctx, base, n) })
+		signature, err := race(ctx, c, func(ctx context.Context, base string) ([]byte, error) {
+			return c.fetchRound(ctx, base, n)
+		})
 		if err != nil {
 			err = fmt.Errorf("get round %d: %w", n, err)
 		}
@@ -174,7 +176,9 @@ func (c *Client) Find(ctx context.Context, hash [32]byte) (beacon.Chain, error) 
 	if len(c.URLs) == 0 {
 		return beacon.Chain{}, fmt.Errorf("get chain %x: %w", hash, ErrNoRelays)
 	}
-	chain, err := race(ctx, c, func(ctx context.Context, base string) (beacon.Chain, error) { return c.fetchInfo(ctx, base, hash) })
+	chain, err := race(ctx, c, func(ctx context.Context, base string) (beacon.Chain, error) {
+		return c.fetchInfo(ctx, base, hash)
+	})
 	if err != nil {
 		return beacon.Chain{}, fmt.Errorf("get chain %x: %w", hash, err)
 	}

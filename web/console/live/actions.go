@@ -72,7 +72,8 @@ func (h *controls) askResume(_ *shell.Request, r *room.Room) (shell.Question, er
 	}
 	if s.ClaimsFrozen {
 		q.Changes = append(q.Changes, shell.Changed("Entry of called visitors", "stopped", "open"))
-		q.Notes = append([]string{format.People(s.Counts.Waiting) + " may enter at once. Check that the shop is ready."},
+		q.Notes = append([]string{format.People(s.Counts.Waiting) +
+			" may enter at once. Check that the shop is ready."},
 			q.Notes...)
 	}
 	return q, nil
@@ -131,7 +132,8 @@ func (h *controls) askOutflow(x *shell.Request, r *room.Room) (shell.Question, e
 		q.Changes = append(q.Changes, shell.Changed("People per minute", format.Number(was.PerMinute),
 			format.Number(now.PerMinute)))
 		if n := uncalled(s.Counts); n > 0 {
-			q.Changes = append(q.Changes, shell.Changed("To call the "+format.People(n)+" in line", atLeast(n, was.PerMinute),
+			q.Changes = append(q.Changes, shell.Changed("To call the "+format.People(n)+" in line",
+				atLeast(n, was.PerMinute),
 				atLeast(n, now.PerMinute)))
 		}
 	}
@@ -236,7 +238,8 @@ func (h *controls) askEnd(x *shell.Request, r *room.Room) (shell.Question, error
 		{Name: "shop", Value: "shut", Label: "Shut the shop", Hint: "New visitors of " + names +
 			" see that the room has ended and cannot reach the protected pages. You can change this under Sites.",
 			IsChosen: true},
-		{Name: "shop", Value: "open", Label: "Open the shop", Hint: "Everyone can reach the protected pages of " + names +
+		{Name: "shop", Value: "open", Label: "Open the shop", Hint: "Everyone can reach the protected pages of " +
+			names +
 			" without a line, at any pace."},
 	}
 	return q, nil

@@ -93,7 +93,8 @@ func controlsOf(r *room.Room) controlView {
 	return controlView{
 		Slug: r.Slug, Title: s.Title, Fair: r.URL + "/fair", Phase: s.Phase(r.Now()), Paused: s.Paused,
 		ClaimsFrozen: s.ClaimsFrozen, Ended: s.Ended,
-		PerMinute: s.Outflow.PerMinute, MaxActive: s.Outflow.MaxActive, Message: newMessageView(r), Reasons: reasonViews,
+		PerMinute: s.Outflow.PerMinute, MaxActive: s.Outflow.MaxActive, Message: newMessageView(r),
+		Reasons: reasonViews,
 	}
 }
 
@@ -177,8 +178,9 @@ func standingWords(st fairness.Standing) string {
 		return fmt.Sprintf("place %s, admitted", format.Number(uint64(st.Position)))
 	case fairness.StatusSkipped:
 		return "skipped: " + string(st.Reason)
+	default:
+		return "not drawn yet"
 	}
-	return "not drawn yet"
 }
 
 // ticketView is the data of the page that looks up a ticket.

@@ -58,7 +58,8 @@ var messageLanguages = append(slices.Clone(room.Languages),
 // is returned unchanged.
 func languageTag(typed string) string {
 	for _, tag := range messageLanguages {
-		if strings.EqualFold(typed, format.Language(tag)) || strings.EqualFold(typed, display.Self.Name(language.Make(tag))) {
+		if strings.EqualFold(typed, format.Language(tag)) ||
+			strings.EqualFold(typed, display.Self.Name(language.Make(tag))) {
 			return tag
 		}
 	}

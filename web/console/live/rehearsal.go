@@ -49,7 +49,8 @@ func (h *rehearsals) rehearsed(x *shell.Request) (rehearsed, error) {
 			return rehearsed{}, control.ErrDraftUnknown
 		}
 		draft, err := h.rooms.Draft(ctx, x.Actor, id)
-		return rehearsed{draft.Slug, cmp.Or(draft.Title, draft.Slug, "New room"), "/drafts/" + id.String(), id, true}, err
+		return rehearsed{draft.Slug, cmp.Or(draft.Title, draft.Slug, "New room"), "/drafts/" + id.String(), id, true},
+			err
 	}
 	r, err := h.rooms.Room(ctx, x.Actor, x.Param("slug"))
 	if err != nil {
@@ -166,7 +167,8 @@ func verdict(r rehearse.Rehearsal) string {
 	in := fmt.Sprintf("%s of %s visitors were let in", format.Number(r.Admitted), format.Number(r.Visitors))
 	switch {
 	case !r.Over && r.Called == 0:
-		return fmt.Sprintf("Running: %s of %s visitors have joined, and none has been called yet.", format.Number(r.Joined),
+		return fmt.Sprintf("Running: %s of %s visitors have joined, and none has been called yet.",
+			format.Number(r.Joined),
 			format.Number(r.Visitors))
 	case !r.Over:
 		return "Running: " + in + " so far."

@@ -110,7 +110,8 @@ func (h *alerts) form(x *shell.Request) (s webhook.AlertSettings, problems inval
 	}
 	var err error
 	if s.NoShowPercent, err = strconv.Atoi(x.Form("no_show_percent")); err != nil || s.NoShowPercent == 0 {
-		problems = append(problems, invalid.Problem{Field: "no_show_percent", Detail: "must be a whole number from 1 to 100"})
+		problems = append(problems, invalid.Problem{Field: "no_show_percent",
+			Detail: "must be a whole number from 1 to 100"})
 	}
 	return s, problems
 }

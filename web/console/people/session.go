@@ -55,7 +55,8 @@ func (s sessions) enter(x *shell.Request, in account.SignedIn, next string) erro
 }
 
 // IdentifyBy returns a function that identifies sessions by their tokens.
-func IdentifyBy(sessions *account.Sessions, members *account.Members) func(context.Context, string) (shell.Identity, error) {
+func IdentifyBy(sessions *account.Sessions, members *account.Members) func(context.Context,
+	string) (shell.Identity, error) {
 	return func(ctx context.Context, token string) (shell.Identity, error) {
 		s, err := sessions.Get(ctx, token)
 		if errors.Is(err, account.ErrSignedOut) {

@@ -93,14 +93,15 @@ const defaultDays = int(account.TokenLife / (24 * time.Hour))
 var tokenDays = []int{1, 7, 30, 90, 180, 365}
 
 func (h *tokens) tokensPage(ctx context.Context, x *shell.Request) (tokensPage, error) {
-	page := tokensPage{Fresh: isFresh(x), Name: x.Form("name"), Next: x.Request().URL.RequestURI(), Scopes: []scopeChoice{
-		{Name: "read", Hint: "see everything in the organization"},
-		{Name: "pull", Hint: "call visitors, as your backend does"},
-		{Name: "connect", Hint: "read rules and send reports, as a connector does"},
-		{Name: "operate",
-			Hint: "create, change and control rooms, sites, brands and webhooks; implies read, pull and connect"},
-		{Name: "admin", Hint: "manage members, tokens, hosts and the organization; implies all others"},
-	}}
+	page := tokensPage{Fresh: isFresh(x), Name: x.Form("name"), Next: x.Request().URL.RequestURI(),
+		Scopes: []scopeChoice{
+			{Name: "read", Hint: "see everything in the organization"},
+			{Name: "pull", Hint: "call visitors, as your backend does"},
+			{Name: "connect", Hint: "read rules and send reports, as a connector does"},
+			{Name: "operate",
+				Hint: "create, change and control rooms, sites, brands and webhooks; implies read, pull and connect"},
+			{Name: "admin", Hint: "manage members, tokens, hosts and the organization; implies all others"},
+		}}
 	chosen, life := x.Request().PostForm["scope"], x.Form("days")
 	if x.Request().Method == http.MethodGet { // proposed by a link
 		page.Name, chosen, life = x.QueryParam("name"), x.QueryParams()["scope"], x.QueryParam("days")
@@ -148,7 +149,8 @@ func (h *tokens) makeToken(x *shell.Request) error {
 		s, err := account.ParseScope(name)
 		if err != nil {
 			return x.Invalid("tokens", page,
-				&invalid.Error{Problems: invalid.List{{Field: "scopes", Detail: "must be read, pull, connect, operate or admin"}}})
+				&invalid.Error{Problems: invalid.List{{Field: "scopes",
+					Detail: "must be read, pull, connect, operate or admin"}}})
 		}
 		n.Scopes |= s
 	}

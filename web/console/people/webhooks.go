@@ -249,7 +249,8 @@ func (h *webhooks) testWebhook(x *shell.Request) error {
 func (h *webhooks) deleteWebhook(x *shell.Request) error {
 	if !x.IsConfirmed() {
 		return x.Confirm(shell.Ask("Delete this webhook?", "Delete",
-			"Pending deliveries are dropped. The delivery log stays for 30 days.").Dangerous(), "/webhooks/"+x.Param("id"))
+			"Pending deliveries are dropped. The delivery log stays for 30 days.").Dangerous(),
+			"/webhooks/"+x.Param("id"))
 	}
 	return h.onWebhook(x, func(ctx context.Context, id uuid.UUID) error {
 		if err := h.endpoints.Delete(ctx, x.Actor, id); err != nil {

@@ -83,14 +83,16 @@ func (b *brands) subject(ctx context.Context, x *shell.Request) (subject, error)
 	}
 	s, c := r.Snapshot(), r.Config()
 	return subject{
-		Path: shell.Path + "/rooms/" + r.Slug, Slug: r.Slug, Title: s.Title, config: c, now: r.Now(), saved: "brand-saved",
+		Path: shell.Path + "/rooms/" + r.Slug, Slug: r.Slug, Title: s.Title, config: c, now: r.Now(),
+		saved: "brand-saved",
 		room: page.Room{
 			Slug: r.Slug, Title: s.Title, Message: messageFor(s.Message(r.Now())), Origin: r.Origin, VKey: r.VKey,
 			Organizer: b.organizer(ctx, x), Zone: c.Zone(),
 		},
 		inherited: b.inherited(ctx, x),
 		save: func(ctx context.Context, sent room.Brand, base string) error {
-			_, err := b.control.Amend(ctx, x.Actor, r.Slug, room.Amendment{SettingsChange: room.SettingsChange{Brand: &sent}},
+			_, err := b.control.Amend(ctx, x.Actor, r.Slug,
+				room.Amendment{SettingsChange: room.SettingsChange{Brand: &sent}},
 				func(c room.Config) bool { return brandTag(c.Brand) == base })
 			return err
 		},

@@ -157,7 +157,8 @@ func (h *editor) newRoom(x *shell.Request) error {
 	}
 	ctx, cancel := x.Wait()
 	defer cancel()
-	p := editorPage{Form: chosen.form(x.Now(), h.defaultBeacon()), Trial: defaultTrial(), IsNet: chosen.IsNet(), Focus: -1}
+	p := editorPage{Form: chosen.form(x.Now(), h.defaultBeacon()), Trial: defaultTrial(), IsNet: chosen.IsNet(),
+		Focus: -1}
 	return h.showEditor(ctx, x, http.StatusOK, p)
 }
 
@@ -311,7 +312,8 @@ func (p *editorPage) change(verb, argument string) bool {
 	case "calculate", "use-capacity":
 		f, ok := p.Capacity.flow()
 		if !ok {
-			p.Problems = invalid.List{{Field: "capacity", Detail: "enter a number of visitors, and how long each of them stays"}}
+			p.Problems = invalid.List{{Field: "capacity",
+				Detail: "enter a number of visitors, and how long each of them stays"}}
 			return true
 		}
 		p.Flow = &f
@@ -441,7 +443,8 @@ func (e *edit) conflict(ctx context.Context) error {
 	yours, other := newRoomForm(typed, e.page.Form.Host), newRoomForm(theirs.Draft.Config, theirs.Host)
 	return e.x.Render(http.StatusConflict, "room-conflict", shell.View{Data: conflictPage{
 		Title: "This draft was changed in the meantime", Who: theirs.By, Changed: theirs.Changed,
-		Rows: differences(other.draftLines(), yours.draftLines()), Action: e.page.Action(), Button: "Overwrite with mine",
+		Rows: differences(other.draftLines(), yours.draftLines()), Action: e.page.Action(),
+		Button: "Overwrite with mine",
 		Fields: e.x.Fields(), Back: e.page.Action(),
 	}})
 }

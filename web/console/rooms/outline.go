@@ -147,6 +147,7 @@ func lengthWords(t fairness.Time) string {
 		return "minute"
 	case 60 * minute:
 		return "hour"
+	default:
+		return format.Duration(time.Duration(t) * time.Millisecond)
 	}
-	return format.Duration(time.Duration(t) * time.Millisecond)
 }

@@ -68,8 +68,8 @@ func otherSettings(f roomForm) (list []shell.Change) {
 // the browser's.
 func zoneWords(zone string) template.HTML {
 	zone = template.HTMLEscapeString(zone)
-	return template.HTML(zone + ` <span class="soft" data-unless-zone="` + zone +
-		`">(times here: <span data-time-zone>UTC</span>)</span>`) //nolint:gosec // escaped
+	return template.HTML(zone + ` <span class="soft" data-unless-zone="` + zone + //nolint:gosec // escaped
+		`">(times here: <span data-time-zone>UTC</span>)</span>`)
 }
 
 // publishWarnings lists what organizers overlook.

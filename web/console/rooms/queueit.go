@@ -60,7 +60,8 @@ func (h *queueIt) saveQueueIt(ctx context.Context, x *shell.Request, r *room.Roo
 func (h *queueIt) clearQueueIt(ctx context.Context, x *shell.Request, r *room.Room) error {
 	if !x.IsConfirmed() {
 		return x.Confirm(shell.Ask("Stop serving Queue-it connectors?", "Stop",
-			"Visitors reach the shop with a Proofline pass only, and the secret key is deleted.").Dangerous(), "/rooms/"+r.Slug+"/queue-it")
+			"Visitors reach the shop with a Proofline pass only, and the secret key is deleted.").Dangerous(),
+			"/rooms/"+r.Slug+"/queue-it")
 	}
 	if err := h.control.ClearQueueIt(ctx, x.Actor, r.Slug); err != nil {
 		return err

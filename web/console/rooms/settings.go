@@ -101,8 +101,9 @@ func (p *published) settings() []setting.Setting {
 			return true
 		case setting.Recorded:
 			return p.ended || s.Form.Group == "times" && p.over
+		default:
+			return false
 		}
-		return false
 	})
 }
 
@@ -180,7 +181,8 @@ func changedWindows(f *roomForm, p *published) (rules []map[string]any, shift in
 func isSameRule(rows []windowField, i int, rule room.WindowRule) bool {
 	length, ok := format.ReadLength(rows[i].Length)
 	from, known := format.ParseMoment(rows[i].From)
-	return ok && length == time.Duration(rule.Length) && (i == 0 && rows[i].From == "" || known && from.Equal(*rule.From))
+	return ok && length == time.Duration(rule.Length) &&
+		(i == 0 && rows[i].From == "" || known && from.Equal(*rule.From))
 }
 
 // continued returns the rule before the first difference, from its last window before a removed rule. It
@@ -278,7 +280,8 @@ func (p settingsPage) Fields(group string) []formField {
 func (p settingsPage) Kept() (list []conflictRow) {
 	f := p.Room.form()
 	for _, s := range formSettings() {
-		if text := f.Value(s.Name); s.Change == setting.Never && text != "" && s.Form.Group != "times" && s.Name != "slug" {
+		if text := f.Value(s.Name); s.Change == setting.Never && text != "" && s.Form.Group != "times" &&
+			s.Name != "slug" {
 			list = append(list, conflictRow{Label: s.Label, Yours: typedWords(s.Kind, text)})
 		}
 	}

@@ -142,7 +142,8 @@ var siteFields = map[string]bool{
 // split separates problems that are shown at a field from the rest.
 func (p *rulesPage) split() (shown, rest invalid.List) {
 	for _, problem := range p.Rest {
-		if isMeta := problem.Field == "" || problem.Field == "name"; isMeta || p.As == asForm && siteFields[problem.Field] {
+		if isMeta := problem.Field == "" || problem.Field == "name"; isMeta || p.As == asForm &&
+			siteFields[problem.Field] {
 			shown = append(shown, problem)
 		} else {
 			rest = append(rest, problem)

@@ -183,7 +183,8 @@ func (h *handlers) show(x *shell.Request) error {
 func withSlugs(warnings []site.Warning, rooms []siteRoom) (list []siteWarning) {
 	for _, w := range warnings {
 		view := siteWarning{Warning: w}
-		if i := slices.IndexFunc(rooms, func(r siteRoom) bool { return "rooms."+r.Name == w.Field && !r.IsOver }); i >= 0 {
+		i := slices.IndexFunc(rooms, func(r siteRoom) bool { return "rooms."+r.Name == w.Field && !r.IsOver })
+		if i >= 0 {
 			view.Slug = rooms[i].Slug
 		}
 		list = append(list, view)
@@ -216,7 +217,8 @@ func (h *handlers) roomsIn(ctx context.Context, x *shell.Request, s *rules.Site)
 		case found.URL == r.URL:
 			snapshot := found.Snapshot()
 			phase := snapshot.Phase(found.Now())
-			view.Gate, view.Present = gateBadges[snapshot.Gate], presentOf(r, roomState{snapshot, found.IsFull()}, found.Now())
+			view.Gate, view.Present = gateBadges[snapshot.Gate],
+				presentOf(r, roomState{snapshot, found.IsFull()}, found.Now())
 			view.Slug, view.Title, view.State = found.Slug, snapshot.Title, format.Phase(phase)
 			view.InLine, view.IsOver = format.InLine(snapshot.Counts), snapshot.Ended
 		}
@@ -365,7 +367,8 @@ func newSiteCheck(document []byte, urls string, now time.Time) siteCheck {
 		return c
 	}
 	for _, f := range found {
-		view := findingView{Finding: f, Mark: outcomeMarks[f.Decision.Outcome], Why: "Rule " + f.Decision.Rule + " decides."}
+		view := findingView{Finding: f, Mark: outcomeMarks[f.Decision.Outcome], Why: "Rule " + f.Decision.Rule +
+			" decides."}
 		switch rule := f.Decision.Rule; {
 		case rule == rules.NoRule:
 			view.Why = ""

@@ -96,7 +96,8 @@ func ruleLines(s *rules.Site) (lines []ruleLine) {
 		lines = append(lines, defaults)
 	}
 	if !isAll {
-		lines = append(lines, ruleLine{Words: say("Everything else: passes, because no rule matches"), Mark: marksBypass})
+		lines = append(lines, ruleLine{Words: say("Everything else: passes, because no rule matches"),
+			Mark: marksBypass})
 	}
 	return lines
 }
@@ -143,8 +144,9 @@ func actionWords(s *rules.Site, action string) (phrase, format.Badge) {
 		return say("pass, because ").and(quote(name), say(" is off")), marksBypass
 	case rules.Closed:
 		return say("are refused, because ").and(quote(name), say(" is closed")), marksShut
+	default:
+		return waits, marksQueue
 	}
-	return waits, marksQueue
 }
 
 // whenWords describes the requests that match a rule.
@@ -333,8 +335,9 @@ func presentOf(r rules.Room, s roomState, now time.Time) present {
 		return line
 	case rules.SafetyNet:
 		return netOf(s, now)
+	default:
+		return lineOf(s, now)
 	}
-	return lineOf(s, now)
 }
 
 func momentOf(t time.Time) phrase { return phrase{{Moment: t}} }

@@ -177,6 +177,7 @@ func (w *worker) request(ctx context.Context, g *guest, k kind) (rawhttp.Answer,
 	case claim:
 		method, path = http.MethodPost, path+"/claim"
 		body = `{"secret":"` + base64.RawURLEncoding.EncodeToString(secret[:]) + `"}`
+	default:
 	}
 	w.out = rawhttp.AppendRequest(w.out[:0], method, w.URL.Host, w.path+path, header, body)
 	return w.conn.Send(ctx, w.out)

@@ -129,6 +129,7 @@ func (a *applying) printPlan(steps []apply.Step) error {
 			err = a.Printf("+ %s: create\n", name)
 		case apply.Keep:
 			err = a.Printf("= %s: nothing to change\n", name)
+		default:
 		}
 		for _, d := range s.Changes {
 			mark, why := "~", ""
@@ -176,6 +177,7 @@ func (a *applying) step(c *cobra.Command, s apply.Step) error {
 		method, path, body = http.MethodPatch, roomPath(s.Slug, ""), s.Amendment
 		client.Header = a.client.Header.Clone()
 		client.Header.Set("If-Match", s.ETag)
+	default:
 	}
 	var room wire.Room
 	_, err := client.Call(c.Context(), method, path, body, &room)

@@ -44,7 +44,7 @@ index.html, in a language. No request is sent.
 The exit code is 1 when the rules are invalid, and with --strict also when there
 is a warning.`,
 		Example: `  proofline connector check -f rules.json https://shop.example.com/tickets
-  proofline connector check -f rules.json --at 2027-01-01T10:00:00Z --strict https://shop.example.com/ https://shop.example.com/tickets`,
+  proofline connector check -f rules.json --at 2027-01-01T10:00:00Z --strict https://shop.example.com/tickets`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: cli.Runs(func(_ *cobra.Command, args []string) error { return f.run(t, args) }),
 	}
