@@ -1,11 +1,10 @@
 // Makes the pictures of the documentation from those that the tests have taken.
 //
 //     node pictures.mjs
-import { readFile, readdir, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import { chromium } from "playwright-core";
-
-import { screenshots, top } from "./stage/places.mjs";
 import { launch } from "./stage/launch.mjs";
+import { screenshots, top } from "./stage/places.mjs";
 
 const quality = 0.8;
 const widths = { desktop: 1280, phone: 520 }; // pixels
@@ -38,7 +37,10 @@ async function convert({ png, quality, widths }) {
   image.src = `data:image/png;base64,${png}`;
   await image.decode();
   const width = image.height > image.width ? widths.phone : widths.desktop;
-  const canvas = Object.assign(document.createElement("canvas"), { width, height: Math.round((image.height * width) / image.width) });
+  const canvas = Object.assign(document.createElement("canvas"), {
+    width,
+    height: Math.round((image.height * width) / image.width),
+  });
   const brush = canvas.getContext("2d");
   brush.imageSmoothingQuality = "high";
   brush.drawImage(image, 0, 0, canvas.width, canvas.height);

@@ -3,12 +3,11 @@
 //
 //     node run.mjs [FILE...]
 import { execFile, spawn } from "node:child_process";
-import { rm } from "node:fs/promises";
 import { readdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { promisify } from "node:util";
-
-import { Server } from "./stage/server.mjs";
 import { folder, program, screenshots } from "./stage/places.mjs";
+import { Server } from "./stage/server.mjs";
 
 const run = promisify(execFile);
 const chosen = process.argv.slice(2);

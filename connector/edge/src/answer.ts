@@ -41,8 +41,8 @@ export function agentOf(r: Request): string {
   return /[^\0-\xff]/.test(value) ? utf8(value) : value;
 }
 
-/** escape encodes part of a query as HTML forms do. */
-export function escape(text: string): string {
+/** encodeQuery encodes part of a query as HTML forms do. */
+export function encodeQuery(text: string): string {
   return encodeURIComponent(text)
     .replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
     .replaceAll("%20", "+");

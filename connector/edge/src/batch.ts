@@ -71,7 +71,7 @@ export class Batches {
     }
     const said = readJSON(answer.body);
     for (const kind of ["touch", "release"] as const)
-      all[kind].forEach((session, i) => this.#onResult(kind, session, listOf(said[kind])[i]));
+      for (const [i, session] of all[kind].entries()) this.#onResult(kind, session, listOf(said[kind])[i]);
     return true;
   }
 }

@@ -1,16 +1,26 @@
 // How requests are checked. It works like guard.go of package connector.
-import { agentOf, escape, isNavigation, json, opensPage, own, ownPage, queueHeader, splitQuery } from "./answer.ts";
+import {
+  agentOf,
+  encodeQuery,
+  isNavigation,
+  json,
+  opensPage,
+  own,
+  ownPage,
+  queueHeader,
+  splitQuery,
+} from "./answer.ts";
 import { utf8 } from "./bytes.ts";
 import type { Connector, Context, State, Visit } from "./connector.ts";
-import { Refusal, type RoomClient } from "./room.ts";
 import { earlyRules } from "./early.ts";
-import { bindPage, retryLater, refuse, type VisitToProve } from "./pages.ts";
-import { allowSiteOrigin, bindPath, enterPath, sitePage, ownPath, releasePath } from "./own.ts";
+import { allowSiteOrigin, bindPath, enterPath, ownPath, releasePath, sitePage } from "./own.ts";
+import { bindPage, refuse, retryLater, type VisitToProve } from "./pages.ts";
 import { issuerOf } from "./pass.ts";
 import { pageProofTTL, subjectOf } from "./proof.ts";
-import { joinURL, returnHeader, signReturn, type ReturnSigning, type ReturnTarget } from "./return.ts";
-import { decide, malformed, wrongHost, type Decision } from "./rules.ts";
-import { isUnqueued, noKey, uuidText, type Session } from "./session.ts";
+import { joinURL, type ReturnSigning, type ReturnTarget, returnHeader, signReturn } from "./return.ts";
+import { Refusal, type RoomClient } from "./room.ts";
+import { type Decision, decide, malformed, wrongHost } from "./rules.ts";
+import { isUnqueued, noKey, type Session, uuidText } from "./session.ts";
 import { hostName, isWeb, urlOf } from "./target.ts";
 
 /** RequestCheck is a request being checked. */
@@ -224,7 +234,7 @@ export class RequestCheck {
   #toBind(query: string, cookie?: string): Response {
     const to = localPath(this.#url.pathname) + (query ? `?${query}` : "");
     return own(this.#request, 303, {
-      Location: `${bindPath}?to=${escape(to)}`,
+      Location: `${bindPath}?to=${encodeQuery(to)}`,
       ...(cookie === undefined ? {} : { "Set-Cookie": cookie }),
     });
   }
@@ -344,7 +354,7 @@ export class RequestCheck {
     page: string,
     said: ReturnSigning | undefined,
   ): Promise<ReturnTarget> {
-    const to = `${this.#url.origin}${enterPath}?to=${escape(page)}`;
+    const to = `${this.#url.origin}${enterPath}?to=${encodeQuery(page)}`;
     return { to, sig: said && this.#hasEnter(state) ? await signReturn(said.key, rm.room.url, to) : "" };
   }
 

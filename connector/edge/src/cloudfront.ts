@@ -101,7 +101,7 @@ function requestOf(r: CloudFrontRequest): Request | undefined {
 
 /** toRequest returns a request without its body, which no rule needs. */
 function toRequest(r: CloudFrontRequest): Request {
-  const host = r.headers["host"]?.[0]?.value ?? "";
+  const host = r.headers.host?.[0]?.value ?? "";
   return new Request(`https://${host}${r.uri}${r.querystring ? `?${r.querystring}` : ""}`, {
     method: r.method,
     headers: toHeaders(r.headers),

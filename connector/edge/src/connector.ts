@@ -1,20 +1,21 @@
 // The connector: its state, and what it does for the requests that check.ts
 // decides about. It works like package connector.
+
+import { agentOf, opensPage } from "./answer.ts";
 import { Batches, type WaitUntil } from "./batch.ts";
 import { base64url, toBytes } from "./bytes.ts";
-import { RoomClient, Refusal, type FailOpen, type Runtime } from "./room.ts";
-import { retryLater, refuse } from "./pages.ts";
-import { agentOf, opensPage } from "./answer.ts";
-import { Holders } from "./holders.ts";
 import { RequestCheck } from "./check.ts";
+import { Holders } from "./holders.ts";
 import { serveOwn } from "./own.ts";
-import { verify, webEd25519, type Ed25519 } from "./pass.ts";
+import { refuse, retryLater } from "./pages.ts";
+import { type Ed25519, verify, webEd25519 } from "./pass.ts";
 import { ageOf, Proofs } from "./proof.ts";
-import { Reporter, type ReportedRules } from "./report.ts";
+import { type ReportedRules, Reporter } from "./report.ts";
 import type { ReturnSigning } from "./return.ts";
+import { type FailOpen, Refusal, RoomClient, type Runtime } from "./room.ts";
 import type { Site } from "./rules.ts";
-import { isUnqueued, networkOf, noKey, prefixOf, Signer, tagOf, type Session } from "./session.ts";
-import { serverOf, Source, type Found, type SourceOptions } from "./source.ts";
+import { isUnqueued, networkOf, noKey, prefixOf, type Session, Signer, tagOf } from "./session.ts";
+import { type Found, Source, type SourceOptions, serverOf } from "./source.ts";
 import { urlOf } from "./target.ts";
 
 export const defaultProbe = 10_000; // milliseconds between probes of a room
@@ -280,8 +281,8 @@ export class Connector {
     const cookies: string[] = [];
     for (const rm of rooms.values()) {
       const network = rm.room.bind === "network" ? await rm.bindOf(context.client, "") : undefined;
+      // The site's own program shows the cookie alone.
       for (const session of await this.sessions(request, rm))
-        // The site's own program shows the cookie alone.
         if (network === undefined || session.bind === network) await this.#release(rm, session, false, context);
       if (valuesOf(request, rm.cookie).length > 0) cookies.push(expired(rm));
     }

@@ -21,8 +21,11 @@ export class NetworkStarts {
    * counted.
    */
   count(network: string, now: number): number {
-    for (let oldest; (oldest = this.#begun[this.#gone]) && Math.abs(now - oldest.at) >= minute;)
-      this.#drop(oldest.network); // or of a clock that was set back
+    let oldest = this.#begun[this.#gone];
+    while (oldest && Math.abs(now - oldest.at) >= minute) {
+      this.#drop(oldest.network); // expired, or begun before the clock was set back
+      oldest = this.#begun[this.#gone];
+    }
     return this.#counts.get(network) ?? 0;
   }
 

@@ -1,14 +1,14 @@
 // The module's exports. The default export is for Cloudflare Workers; on other
 // platforms programs create a Connector: see README.md.
-import { retryLater } from "./pages.ts";
+
 import { toBytes, utf8 } from "./bytes.ts";
 import { Connector, type Context, type Options } from "./connector.ts";
 import { inCache } from "./keep.ts";
+import { retryLater } from "./pages.ts";
 
-export { Connector, type Context, type Options };
 export { cloudFront } from "./cloudfront.ts";
 export { decide, InvalidError, parse } from "./rules.ts";
-export { utf8 };
+export { Connector, type Context, type Options, utf8 };
 
 /** Env is the bindings of a Worker. */
 export interface Env {

@@ -1,5 +1,5 @@
 // Compiled tests of a rule. A test in a document is parsed from unknown JSON.
-import { contains, parseNetwork, type Address, type Network } from "./address.ts";
+import { type Address, contains, type Network, parseNetwork } from "./address.ts";
 import { lower, utf8 } from "./bytes.ts";
 import { spelledOnce } from "./target.ts";
 

@@ -1,9 +1,10 @@
 // Responses that do not depend on the rules' decisions: to paths that begin, as
 // written, with /.proofline/.
-import type { Site } from "./rules.ts";
-import { isWeb, urlOf } from "./target.ts";
+
 import bindScript from "../../client/bind.js" with { type: "text" };
 import script from "../../client/wait.js" with { type: "text" };
+import type { Site } from "./rules.ts";
+import { isWeb, urlOf } from "./target.ts";
 
 export const ownPath = "/.proofline/";
 export const scriptPath = `${ownPath}wait.js`; // see connector/client/README.md

@@ -46,7 +46,7 @@ function readPart(part: string): Json | undefined {
 /** issuerOf returns the issuer in a token without verifying it. */
 export function issuerOf(token: string): string {
   const parts = token.split(".");
-  const issuer = parts.length === 3 && token.length <= maxToken ? readPart(parts[1] ?? "")?.["iss"] : undefined;
+  const issuer = parts.length === 3 && token.length <= maxToken ? readPart(parts[1] ?? "")?.iss : undefined;
   return typeof issuer === "string" ? issuer : "";
 }
 
@@ -66,20 +66,19 @@ export async function verify(
   if (parts.length !== 3 || token.length > maxToken) return undefined;
   const [header, claims, signature] = [readPart(head), readPart(body), fromBase64url(mark)];
   if (!header || !claims || signature?.length !== 64) return undefined;
-  const id = header["kid"];
+  const id = header.kid;
   // A token must not name its own key.
   if (
-    header["alg"] !== "EdDSA" ||
+    header.alg !== "EdDSA" ||
     typeof id !== "string" ||
     !Object.keys(header).every((name) => ["alg", "kid", "typ"].includes(name))
   )
     return undefined;
   const found = await key(id);
   if (!found || !(await ed25519(found, signature, toBytes(`${head}.${body}`)))) return undefined;
-  if (!isCurrent(claims, now / 1000) || claims["iss"] !== room.url || !isFor(claims["aud"], room.origin))
-    return undefined;
-  const [ticket, pass] = [uuid(claims["sub"]), uuid(claims["jti"])];
-  return ticket && pass ? { token, ticket, pass, id: String(claims["jti"]) } : undefined;
+  if (!isCurrent(claims, now / 1000) || claims.iss !== room.url || !isFor(claims.aud, room.origin)) return undefined;
+  const [ticket, pass] = [uuid(claims.sub), uuid(claims.jti)];
+  return ticket && pass ? { token, ticket, pass, id: String(claims.jti) } : undefined;
 }
 
 function uuid(v: unknown): string | undefined {
@@ -101,16 +100,13 @@ function isCurrent(claims: Json, now: number): boolean {
 /** usableKeys returns the keys of a JSON Web Key Set that can sign passes. */
 export function usableKeys(set: unknown): Keys {
   const keys: Keys = new Map();
-  const list = isObject(set) && Array.isArray(set["keys"]) ? (set["keys"] as unknown[]) : [];
+  const list = isObject(set) && Array.isArray(set.keys) ? (set.keys as unknown[]) : [];
   for (const k of list) {
-    if (!isObject(k) || typeof k["x"] !== "string" || typeof k["kid"] !== "string" || k["kid"] === "") continue;
-    const x = fromBase64url(k["x"]);
+    if (!isObject(k) || typeof k.x !== "string" || typeof k.kid !== "string" || k.kid === "") continue;
+    const x = fromBase64url(k.x);
     const isFine =
-      k["kty"] === "OKP" &&
-      k["crv"] === "Ed25519" &&
-      (k["use"] || "sig") === "sig" &&
-      (k["alg"] || "EdDSA") === "EdDSA";
-    if (x?.length === 32 && isFine) keys.set(k["kid"], x);
+      k.kty === "OKP" && k.crv === "Ed25519" && (k.use || "sig") === "sig" && (k.alg || "EdDSA") === "EdDSA";
+    if (x?.length === 32 && isFine) keys.set(k.kid, x);
   }
   return keys;
 }

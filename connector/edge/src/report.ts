@@ -2,11 +2,11 @@
 // isolate. See "Reports" of connector/rules/FORMAT.md.
 import { listOf, readJSON, type WaitUntil } from "./batch.ts";
 import { base64url, fromBase64url, fromBytes, toBytes } from "./bytes.ts";
-import { callTimeout, newID, outgoing, waitWhile, type RoomClient, type Runtime } from "./room.ts";
 import type { Gate, GateNews, GateReply } from "./gate.ts";
 import { withObserved } from "./observed.ts";
 import { read } from "./read.ts";
 import { returnsOf } from "./return.ts";
+import { callTimeout, newID, outgoing, type RoomClient, type Runtime, waitWhile } from "./room.ts";
 
 const gateInterval = 1000; // milliseconds between reports while a room is in mode safety-net
 const idleInterval = 10_000; // milliseconds between reports otherwise
@@ -98,8 +98,8 @@ export class Reporter {
     try {
       const answer = await this.#ask(reported, sent);
       if (turn === this.#turn) this.#apply(answer, sent);
-      this.#storeTokenEnd(answer["token_ends"]);
-      this.#counts["reports"] = (this.#counts["reports"] ?? 0) + 1;
+      this.#storeTokenEnd(answer.token_ends);
+      this.#counts.reports = (this.#counts.reports ?? 0) + 1;
       this.#refused = "";
     } catch (error) {
       if (this.#refused !== String(error))
@@ -158,18 +158,18 @@ export class Reporter {
 
   /** apply applies the reply for each room. */
   #apply(answer: Record<string, unknown>, sent: { rm: RoomClient; news: GateNews }[]): void {
-    for (const each of listOf(answer["rooms"])) {
+    for (const each of listOf(answer.rooms)) {
       const said = (each ?? {}) as Record<string, unknown>;
-      const found = sent.find(({ rm }) => rm.room.url === said["room"]);
+      const found = sent.find(({ rm }) => rm.room.url === said.room);
       const reply = gateReplyOf(said);
       if (!found) continue;
       const { roomState } = found.rm;
       const { gate, failOpen } = roomState;
       roomState.returns = returnsOf(said) ?? roomState.returns;
-      if (reply) gate.update(reply, Number(said["share"]), found.news, this.#runtime.now());
-      this.#warnOnce(found.rm, reply ? "" : String(said["error"] ?? "no gate"));
-      for (const id of listOf(said["over"]).slice(0, maxOver)) this.#end(gate, id);
-      for (const interval of failOpen) if (listOf(said["recorded"]).includes(interval.id)) interval.isRecorded = true;
+      if (reply) gate.update(reply, Number(said.share), found.news, this.#runtime.now());
+      this.#warnOnce(found.rm, reply ? "" : String(said.error ?? "no gate"));
+      for (const id of listOf(said.over).slice(0, maxOver)) this.#end(gate, id);
+      for (const interval of failOpen) if (listOf(said.recorded).includes(interval.id)) interval.isRecorded = true;
     }
   }
 

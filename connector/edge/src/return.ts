@@ -1,6 +1,6 @@
 // URLs that visitors return to from a room, signed if a connector redeems passes
 // there: see "The way back" of connector/rules/FORMAT.md.
-import { escape } from "./answer.ts";
+import { encodeQuery } from "./answer.ts";
 import { base64url, fromBase64url, toBytes, utf8 } from "./bytes.ts";
 
 export const returnHeader = "Proofline-Return";
@@ -37,5 +37,5 @@ export async function signReturn(key: Uint8Array<ArrayBuffer>, room: string, to:
 
 /** joinURL returns the URL of the room, with the return URL. */
 export function joinURL(room: string, { to, sig }: ReturnTarget): string {
-  return room + (to && `?to=${escape(to)}`) + (sig && `&to_sig=${sig}`);
+  return room + (to && `?to=${encodeQuery(to)}`) + (sig && `&to_sig=${sig}`);
 }

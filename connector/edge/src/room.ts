@@ -3,11 +3,11 @@ import { base64url, fromBytes, toBytes } from "./bytes.ts";
 import { Gate, maxSlides } from "./gate.ts";
 import { isObject } from "./match.ts";
 import { Observed } from "./observed.ts";
-import { usableKeys, type Keys, type Pass } from "./pass.ts";
+import { type Keys, type Pass, usableKeys } from "./pass.ts";
+import { familyOf, proofPrefix } from "./proof.ts";
 import { read } from "./read.ts";
 import type { ReturnSigning } from "./return.ts";
 import type { Room } from "./rules.ts";
-import { familyOf, proofPrefix } from "./proof.ts";
 import { cookiePrefix, networkOf, noBind, noKey, noTicket, type Session } from "./session.ts";
 import { parseTime } from "./time.ts";
 
@@ -197,7 +197,7 @@ export class RoomClient {
     [roomState.probed, roomState.busyUntil] = [now, now + callTimeout];
     try {
       const found = await this.#read(`${room.url}/.well-known/openid-configuration`);
-      const address = isObject(found) && found["issuer"] === room.url ? found["jwks_uri"] : undefined;
+      const address = isObject(found) && found.issuer === room.url ? found.jwks_uri : undefined;
       if (typeof address !== "string" || !address.startsWith(`${room.url}/`))
         throw new Refusal("pass", `keys of ${room.url}: the room names itself differently`);
       const keys = usableKeys(await this.#read(address));

@@ -15,8 +15,8 @@ import {
   type Report,
   type Values,
 } from "./match.ts";
-import { parseTime } from "./time.ts";
 import { cut, hostName, readings, splitTarget, urlOf } from "./target.ts";
+import { parseTime } from "./time.ts";
 
 export const maxSize = 1 << 20; // bytes of a document
 const maxRules = 1000;
@@ -140,20 +140,19 @@ class Checker {
 
   site(document: unknown): Site {
     const all = this.members("", document, ["version", "hosts", "rooms", "defaults", "rules"]);
-    const hosts = this.list("hosts", all["hosts"]).map((h, i) => {
+    const hosts = this.list("hosts", all.hosts).map((h, i) => {
       if (typeof h === "string" && hostGlob.test(h)) return h;
       this.report(`hosts[${i}]`, "must be a host name in lower case without port; * matches any characters");
       return "";
     });
-    if (all["version"] !== 1) this.report("version", "must be 1");
-    const defaults = this.texts("", all, ["defaults"])["defaults"] || "on";
+    if (all.version !== 1) this.report("version", "must be 1");
+    const defaults = this.texts("", all, ["defaults"]).defaults || "on";
     if (defaults !== "on" && defaults !== "off") this.report("defaults", 'must be "on" or "off"');
     const site: Site = { hosts, rooms: new Map(), list: [] };
-    const rooms =
-      all["rooms"] === undefined ? {} : isObject(all["rooms"]) ? all["rooms"] : this.members("rooms", all["rooms"], []);
+    const rooms = all.rooms === undefined ? {} : isObject(all.rooms) ? all.rooms : this.members("rooms", all.rooms, []);
     if (Object.keys(rooms).length > maxRooms) this.report("rooms", `must be at most ${maxRooms}`);
     for (const [name, room] of Object.entries(rooms)) site.rooms.set(name, this.room(name, room));
-    const list = this.list("rules", all["rules"]);
+    const list = this.list("rules", all.rules);
     if (list.length > maxRules) this.report("rules", `must be at most ${maxRules}`);
     else this.rules(site, list, defaults === "on");
     return site;
@@ -165,20 +164,16 @@ class Checker {
     const names = ["url", "origin", "mode", "from", "until", "failure", "bind"];
     const said = this.texts(at, this.members(at, v ?? {}, names), names);
     const { url = "" } = said;
-    const [mode, bind, failure] = [
-      said["mode"] || "always",
-      said["bind"] || "browser",
-      said["failure"] || "retry-page",
-    ];
+    const [mode, bind, failure] = [said.mode || "always", said.bind || "browser", said.failure || "retry-page"];
     const room: Room = {
       url,
-      origin: this.origin(at, url, said["origin"]),
+      origin: this.origin(at, url, said.origin),
       mode: mode as Room["mode"],
       failure,
       bind: bind as Room["bind"],
     };
-    room.from = this.time(`${at}.from`, said["from"]);
-    room.until = this.time(`${at}.until`, said["until"]);
+    room.from = this.time(`${at}.from`, said.from);
+    room.until = this.time(`${at}.until`, said.until);
     this.mode(at, room);
     room.failOpenAfter = failOpenAfter(failure);
     if (failure !== "retry-page" && failure !== "page" && room.failOpenAfter === undefined) {
@@ -248,7 +243,7 @@ class Checker {
   rule(site: Site, at: string, v: unknown): Rule {
     const all = this.members(at, v, ["name", "when", "action"]);
     const { name = "", action = "" } = this.texts(at, all, ["name", "action"]);
-    const when = this.members(`${at}.when`, all["when"] ?? {}, [
+    const when = this.members(`${at}.when`, all.when ?? {}, [
       "host",
       "path",
       "method",
@@ -262,7 +257,7 @@ class Checker {
       name,
       action: "bypass",
       room: "",
-      isWide: when["path"] === undefined || isWide(when["path"]),
+      isWide: when.path === undefined || isWide(when.path),
       tests: this.tests(`${at}.when`, when),
     };
     if (action.startsWith("queue ") || action === "queue") {
@@ -270,7 +265,7 @@ class Checker {
       if (!site.rooms.has(out.room)) this.report(`${at}.action`, "must name one of the rooms");
     } else if (action === "block") out.action = "block";
     else if (action !== "bypass") this.report(`${at}.action`, 'must be "queue ROOM", "bypass" or "block"');
-    if (when["host"] !== undefined && site.hosts.length === 0) {
+    if (when.host !== undefined && site.hosts.length === 0) {
       this.report("hosts", `is required if a rule tests the host, as "${name}" does: clients can send any host`);
     }
     return out;
@@ -288,11 +283,9 @@ class Checker {
     one("method", "text", (v) => ({ texts: [v.method] }));
     one("network", "network", (v) => ({ texts: [], address: v.address }));
     one("user_agent", "text", (v) => headerValues(v, "user-agent"));
-    for (const [name, test] of this.named(`${at}.query`, when["query"])) list.push((v) => test(queryValues(v, name)));
-    for (const [name, test] of this.named(`${at}.cookie`, when["cookie"]))
-      list.push((v) => test(cookieValues(v, name)));
-    for (const [name, test] of this.named(`${at}.header`, when["header"]))
-      list.push((v) => test(headerValues(v, name)));
+    for (const [name, test] of this.named(`${at}.query`, when.query)) list.push((v) => test(queryValues(v, name)));
+    for (const [name, test] of this.named(`${at}.cookie`, when.cookie)) list.push((v) => test(cookieValues(v, name)));
+    for (const [name, test] of this.named(`${at}.header`, when.header)) list.push((v) => test(headerValues(v, name)));
     return list;
   }
 

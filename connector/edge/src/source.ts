@@ -1,11 +1,11 @@
 // Where the rules come from: bound with the connector, or loaded from a URL, plain
 // or signed. See "Signed rules" of connector/rules/FORMAT.md.
 import { utf8 } from "./bytes.ts";
-import { outgoing, type Runtime } from "./room.ts";
 import type { Keep } from "./keep.ts";
 import { firstLine, NoteError, open, parseSiteKey, readRules, type SiteKey } from "./note.ts";
 import type { Ed25519 } from "./pass.ts";
 import { read } from "./read.ts";
+import { outgoing, type Runtime } from "./room.ts";
 import { maxSize, parse, type Site } from "./rules.ts";
 import { urlOf } from "./target.ts";
 
@@ -117,7 +117,7 @@ export class Source {
     const { token } = this.#options;
     const headers: Record<string, string> = this.#etag ? { "If-None-Match": this.#etag } : {};
     if (token !== undefined && serverOf(this.#options) === new URL(url).origin)
-      headers["Authorization"] = `Bearer ${token}`;
+      headers.Authorization = `Bearer ${token}`;
     const answer = await this.#runtime.ask(outgoing(url, { headers }));
     if (answer.status === 304) return undefined;
     if (answer.status === 401 || answer.status === 403)

@@ -4,7 +4,7 @@ import test from "node:test";
 import { Batches, type Kind } from "../src/batch.ts";
 import { RoomClient, type Runtime } from "../src/room.ts";
 import { parse } from "../src/rules.ts";
-import { tagOf, type Session } from "../src/session.ts";
+import { type Session, tagOf } from "../src/session.ts";
 
 interface Batch {
   touch: string[];
@@ -26,7 +26,10 @@ class Bench {
     this.#world = {
       ask: async (request) => {
         assert.equal(new URL(request.url).pathname, "/r/sale/sessions/batch");
-        assert.deepEqual([request.method, request.headers.get("Content-Type"), request.headers.get("Authorization")], ["POST", "application/json", null]);
+        assert.deepEqual(
+          [request.method, request.headers.get("Content-Type"), request.headers.get("Authorization")],
+          ["POST", "application/json", null],
+        );
         const batch = (await request.json()) as Batch;
         if (this.status !== 200) return new Response("", { status: this.status });
         this.received.push(batch);
@@ -36,7 +39,9 @@ class Bench {
       now: () => this.now,
       log: () => {},
     };
-    this.batches = new Batches(this.#world, (kind, session, said) => this.results.push(`${kind} ${session.token} ${String(said)}`));
+    this.batches = new Batches(this.#world, (kind, session, said) =>
+      this.results.push(`${kind} ${session.token} ${String(said)}`),
+    );
   }
 
   async open(): Promise<this> {

@@ -14,10 +14,19 @@ function answer({ document, requests }) {
     throw error;
   }
   return requests.map((r) => {
-    const headers = new Map(Object.entries(r.Header ?? {}).map(([name, lines]) => [name.toLowerCase(), lines.map(bytes)]));
-    const request = { method: r.Method, host: bytes(r.Host), target: bytes(r.Target), client: r.Client, header: (name) => headers.get(name) ?? [] };
+    const headers = new Map(
+      Object.entries(r.Header ?? {}).map(([name, lines]) => [name.toLowerCase(), lines.map(bytes)]),
+    );
+    const request = {
+      method: r.Method,
+      host: bytes(r.Host),
+      target: bytes(r.Target),
+      client: r.Client,
+      header: (name) => headers.get(name) ?? [],
+    };
     return decide(site, request, r.Now);
   });
 }
 
-for await (const line of createInterface({ input: process.stdin })) console.log(JSON.stringify(answer(JSON.parse(line))));
+for await (const line of createInterface({ input: process.stdin }))
+  console.log(JSON.stringify(answer(JSON.parse(line))));

@@ -1,7 +1,7 @@
 // A room that signs passes, a site, and a connector in workerd between them.
 import assert from "node:assert/strict";
-import { createHash, createHmac, generateKeyPairSync, randomUUID, sign, type KeyObject } from "node:crypto";
-import { createServer, request as send, type IncomingHttpHeaders, type RequestListener, type Server } from "node:http";
+import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomUUID, sign } from "node:crypto";
+import { createServer, type IncomingHttpHeaders, type RequestListener, type Server, request as send } from "node:http";
 import type { AddressInfo } from "node:net";
 import test from "node:test";
 import { Miniflare } from "miniflare";
@@ -29,7 +29,15 @@ export interface Report {
   kind: string;
   version: string;
   counts: Record<string, number>;
-  rooms: { room: string; mode: string; started?: string[]; active?: string[]; ended?: string[]; turned?: number; fail_open?: { id: string; from: number; until: number; requests: number }[] }[];
+  rooms: {
+    room: string;
+    mode: string;
+    started?: string[];
+    active?: string[];
+    ended?: string[];
+    turned?: number;
+    fail_open?: { id: string; from: number; until: number; requests: number }[];
+  }[];
 }
 
 /** textOf returns a request's body. */
@@ -72,10 +80,13 @@ export class Queue {
         w.writeHead(status, { "Content-Type": "application/json" }).end(JSON.stringify(body));
       };
       if (this.isDown) return answer(503);
-      if (path === "/.well-known/openid-configuration") return answer(200, { issuer: this.url, jwks_uri: `${this.url}/jwks.json` });
+      if (path === "/.well-known/openid-configuration")
+        return answer(200, { issuer: this.url, jwks_uri: `${this.url}/jwks.json` });
       if (path === "/jwks.json") {
         this.asked++;
-        return answer(200, { keys: [{ ...this.keys.publicKey.export({ format: "jwk" }), alg: "EdDSA", use: "sig", kid: this.kid }] });
+        return answer(200, {
+          keys: [{ ...this.keys.publicKey.export({ format: "jwk" }), alg: "EdDSA", use: "sig", kid: this.kid }],
+        });
       }
       if (path === "/v1/sites/shop/rules") {
         this.tokens.push(r.headers.authorization);
@@ -92,14 +103,23 @@ export class Queue {
       this.used.set(id, String(r.headers["proofline-client"] ?? ""));
       if (this.isLost) return void r.socket.destroy();
       const now = Date.now() + this.ahead;
-      return answer(200, { pass_id: id, ends: new Date(now + this.life).toISOString(), ends_at_most: new Date(now + 4 * this.life).toISOString() });
+      return answer(200, {
+        pass_id: id,
+        ends: new Date(now + this.life).toISOString(),
+        ends_at_most: new Date(now + 4 * this.life).toISOString(),
+      });
     });
     [this.server, this.url] = [server, `${url}/r/sale`];
     return this;
   }
 
   /** post answers batches and reports, which must be declared as JSON. */
-  #post(path: string, headers: IncomingHttpHeaders, body: string, answer: (status: number, body?: unknown) => void): void {
+  #post(
+    path: string,
+    headers: IncomingHttpHeaders,
+    body: string,
+    answer: (status: number, body?: unknown) => void,
+  ): void {
     if (headers["content-type"] !== "application/json") return answer(415);
     if (path === "/v1/connectors/report") {
       this.tokens.push(headers.authorization);
@@ -107,7 +127,12 @@ export class Queue {
       this.reports.push(report);
       if (this.status) return answer(this.status);
       const recorded = (room: Report["rooms"][0]) => ({ recorded: (room.fail_open ?? []).map(({ id }) => id) });
-      return answer(200, { rooms: report.rooms.map((room) => ({ room: room.room, ...(this.gate ? { ...this.gate, ...recorded(room) } : { error: "unknown" }) })) });
+      return answer(200, {
+        rooms: report.rooms.map((room) => ({
+          room: room.room,
+          ...(this.gate ? { ...this.gate, ...recorded(room) } : { error: "unknown" }),
+        })),
+      });
     }
     if (path !== "/sessions/batch") return answer(404);
     const { touch, release } = JSON.parse(body) as { touch: string[]; release: string[] };
@@ -123,7 +148,17 @@ export class Queue {
   /** claims returns the claims of a new pass. */
   claims(): Claims {
     const now = Math.floor((Date.now() + this.ahead) / 1000);
-    return { iss: this.url, aud: [this.url.slice(7)], sub: randomUUID(), jti: randomUUID(), iat: now, nbf: now, exp: now + 900, position: 1, lane: "general" };
+    return {
+      iss: this.url,
+      aud: [this.url.slice(7)],
+      sub: randomUUID(),
+      jti: randomUUID(),
+      iat: now,
+      nbf: now,
+      exp: now + 900,
+      position: 1,
+      lane: "general",
+    };
   }
 
   /** pass returns a pass, with new claims by default. */
@@ -167,12 +202,28 @@ export class Shop {
     });
     server.on("upgrade", (r, socket) => {
       shop.got.push({ url: r.url ?? "", headers: r.headers, body: "" });
-      const accept = createHash("sha1").update(`${r.headers["sec-websocket-key"] ?? ""}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest("base64");
-      socket.end(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n\x81\x02hi`);
+      const accept = createHash("sha1")
+        .update(`${r.headers["sec-websocket-key"] ?? ""}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`)
+        .digest("base64");
+      socket.end(
+        `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n\x81\x02hi`,
+      );
     });
     shop.#site = server;
-    const all = { PROOFLINE_KEY: "0123456789abcdef0123456789abcdef", PROOFLINE_RULES: shop.rules(members, more), PROOFLINE_ORIGIN: url, ...(typeof bindings === "function" ? bindings(shop.queue) : bindings) };
-    shop.#worker = new Miniflare({ modules: true, scriptPath: "node_modules/.cache/worker/worker.js", compatibilityDate: "2026-03-01", bindings: all, host: "127.0.0.1", port: 0 });
+    const all = {
+      PROOFLINE_KEY: "0123456789abcdef0123456789abcdef",
+      PROOFLINE_RULES: shop.rules(members, more),
+      PROOFLINE_ORIGIN: url,
+      ...(typeof bindings === "function" ? bindings(shop.queue) : bindings),
+    };
+    shop.#worker = new Miniflare({
+      modules: true,
+      scriptPath: "node_modules/.cache/worker/worker.js",
+      compatibilityDate: "2026-03-01",
+      bindings: all,
+      host: "127.0.0.1",
+      port: 0,
+    });
     shop.address = await shop.#worker.ready;
     return shop;
   }
@@ -195,16 +246,26 @@ export class Shop {
 
   /** send sends a request unchanged. */
   send(method: string, path: string, headers: Record<string, string> = {}, body = ""): Promise<Answer> {
-    const all = { Host: "shop.example.com", "CF-Connecting-IP": "198.51.100.7", "X-Test-Ahead": String(this.ahead), ...headers };
+    const all = {
+      Host: "shop.example.com",
+      "CF-Connecting-IP": "198.51.100.7",
+      "X-Test-Ahead": String(this.ahead),
+      ...headers,
+    };
     return new Promise((done, fail) => {
-      const r = send({ host: this.address.hostname, port: this.address.port, method, path, headers: all, agent: false }, (w) => {
-        let text = "";
-        w.on("data", (chunk: Buffer) => (text += chunk.toString()));
-        w.on("end", () => done({ status: w.statusCode ?? 0, headers: w.headers, body: text }));
-      });
+      const r = send(
+        { host: this.address.hostname, port: this.address.port, method, path, headers: all, agent: false },
+        (w) => {
+          let text = "";
+          w.on("data", (chunk: Buffer) => (text += chunk.toString()));
+          w.on("end", () => done({ status: w.statusCode ?? 0, headers: w.headers, body: text }));
+        },
+      );
       r.on("upgrade", (w, socket, head) => {
         socket.on("data", (chunk: Buffer) => (head = Buffer.concat([head, chunk])));
-        socket.on("close", () => done({ status: w.statusCode ?? 0, headers: w.headers, body: head.toString("latin1") }));
+        socket.on("close", () =>
+          done({ status: w.statusCode ?? 0, headers: w.headers, body: head.toString("latin1") }),
+        );
       });
       r.on("error", fail);
       r.end(body);
@@ -251,7 +312,13 @@ export function cookieOf(answer: Answer): string {
 }
 
 /** withShop runs a test with a new shop. */
-export function withShop(name: string, run: (shop: Shop) => Promise<void>, members = "", bindings: Bindings = {}, more = ""): void {
+export function withShop(
+  name: string,
+  run: (shop: Shop) => Promise<void>,
+  members = "",
+  bindings: Bindings = {},
+  more = "",
+): void {
   test(name, async () => {
     const shop = await Shop.open(members, bindings, more);
     try {

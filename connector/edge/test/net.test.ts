@@ -2,24 +2,34 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { Connector } from "../src/connector.ts";
-import { NetworkStarts, networkLimit } from "../src/limit.ts";
 import { Gate } from "../src/gate.ts";
-import { cookieOf, eventually, withShop, type Queue, type Report, type Shop } from "./kit.ts";
+import { NetworkStarts, networkLimit } from "../src/limit.ts";
+import { cookieOf, eventually, type Queue, type Report, type Shop, withShop } from "./kit.ts";
 
 const token = "connect-token";
 const bindings = (queue: Queue) => ({ PROOFLINE_TOKEN: token, PROOFLINE_SERVER: queue.home });
 const open = { gate: "open", share: 5, per_minute: 60, max_active: 0, nodes: 1, session_ms: 600_000 };
-const withNet = (name: string, run: (s: Shop) => Promise<void>, more = "") => withShop(name, run, `,"mode":"safety-net"${more}`, bindings);
+const withNet = (name: string, run: (s: Shop) => Promise<void>, more = "") =>
+  withShop(name, run, `,"mode":"safety-net"${more}`, bindings);
 
 /** roomOf merges the room's data of all reports so far, because a late report may repeat some. */
 function roomOf(reports: Report[]) {
   const rooms = reports.flatMap((report) => report.rooms);
   const all = (of: (room: Report["rooms"][0]) => string[] | undefined) => rooms.flatMap((room) => of(room) ?? []);
-  return { started: [...new Set(all((r) => r.started))], active: all((r) => r.active), ended: [...new Set(all((r) => r.ended))], turned: rooms.reduce((n, r) => n + (r.turned ?? 0), 0) };
+  return {
+    started: [...new Set(all((r) => r.started))],
+    active: all((r) => r.active),
+    ended: [...new Set(all((r) => r.ended))],
+    turned: rooms.reduce((n, r) => n + (r.turned ?? 0), 0),
+  };
 }
 
 /** tells waits until reports, which requests cause, satisfy a condition. */
-async function tells(s: Shop, what: string, ok: (said: ReturnType<typeof roomOf>) => boolean): Promise<ReturnType<typeof roomOf>> {
+async function tells(
+  s: Shop,
+  what: string,
+  ok: (said: ReturnType<typeof roomOf>) => boolean,
+): Promise<ReturnType<typeof roomOf>> {
   await eventually(what, async () => {
     s.later(1001);
     await s.get("/about");
@@ -43,7 +53,10 @@ withNet("visitors get in while the gate is open, and stay", async (s) => {
   const seen = s.isThrough(first);
   assert.deepEqual([seen.headers["x-proofline-ticket"], seen.headers["x-proofline-room"]], [undefined, "sale"]);
   const session = { Cookie: cookieOf(first) };
-  await eventually("the server gets a report without another visitor", () => roomOf(s.queue.reports).started.length === 1);
+  await eventually(
+    "the server gets a report without another visitor",
+    () => roomOf(s.queue.reports).started.length === 1,
+  );
   const again = await s.get("/tickets/7", session);
   assert.equal(s.isThrough(again).headers["x-proofline-room"], "sale");
   assert.equal(again.headers["set-cookie"], undefined);
@@ -54,11 +67,14 @@ withNet("visitors get in while the gate is open, and stay", async (s) => {
   assert.deepEqual(told, [session.Cookie, cookieOf(script)].map(idIn));
   const [report] = s.queue.reports;
   assert.match(report?.node ?? "", /^[A-Za-z0-9_-]{22}$/);
-  assert.deepEqual([report?.site, report?.rules_version, report?.kind, report?.rooms[0]?.room, report?.rooms[0]?.mode], ["", 0, "edge", s.queue.url, "safety-net"]);
+  assert.deepEqual(
+    [report?.site, report?.rules_version, report?.kind, report?.rooms[0]?.room, report?.rooms[0]?.mode],
+    ["", 0, "edge", s.queue.url, "safety-net"],
+  );
   assert.equal(new Set(s.queue.reports.map(({ node }) => node)).size, 1);
   assert.deepEqual(new Set(s.queue.tokens), new Set([`Bearer ${token}`]));
   const { started, rooms } = await s.counts();
-  assert.deepEqual([started, rooms["sale"]?.gate, rooms["sale"]?.free], [2, "open", 2]);
+  assert.deepEqual([started, rooms.sale?.gate, rooms.sale?.free], [2, "open", 2]);
 });
 
 withNet("no more than the share get in", async (s) => {
@@ -88,11 +104,14 @@ withNet("a gate that is shut", async (s) => {
   s.isThrough(await s.get("/tickets", session), "who is in stays in");
   s.isThrough(await s.get("/tickets", await s.enter()), "a pass is good as ever");
   const [name = "", value = ""] = session.Cookie.split("=");
-  for (const [what, cookie] of [["changed", `${name}=${value.slice(0, -1)}${value.endsWith("A") ? "B" : "A"}`], ["of another room", `__Host-proofline-pass.other=${value}`]] as const) {
+  for (const [what, cookie] of [
+    ["changed", `${name}=${value.slice(0, -1)}${value.endsWith("A") ? "B" : "A"}`],
+    ["of another room", `__Host-proofline-pass.other=${value}`],
+  ] as const) {
     s.isQueued(await s.get("/tickets", { Cookie: cookie }), what);
   }
   assert.equal(roomOf(s.queue.reports).turned, 0);
-  assert.equal((await s.counts()).rooms["sale"]?.gate, "shut");
+  assert.equal((await s.counts()).rooms.sale?.gate, "shut");
 });
 
 withNet("passes while the gate is open", async (s) => {
@@ -113,7 +132,10 @@ withNet("a pass replaces an unqueued session, and is redeemed", async (s) => {
   const pass = s.queue.pass();
   const arrived = await s.get(`/tickets?proofline_pass=${pass}`, free);
   assert.equal(arrived.status, 303, arrived.body);
-  assert.match(String(s.isThrough(await s.get("/tickets", { Cookie: cookieOf(arrived) })).headers["x-proofline-ticket"]), /^[0-9a-f-]{36}$/);
+  assert.match(
+    String(s.isThrough(await s.get("/tickets", { Cookie: cookieOf(arrived) })).headers["x-proofline-ticket"]),
+    /^[0-9a-f-]{36}$/,
+  );
   assert.deepEqual((await tells(s, "the end", ({ ended }) => ended.length === 1)).ended, [idIn(free.Cookie)]);
   assert.equal(s.queue.received.filter((path) => path.endsWith("/redeem")).length, 1);
   s.queue.gate = { ...open, gate: "shut", share: 0 };
@@ -136,7 +158,8 @@ test("concurrent visitors get no more than the share", async () => {
     site: async () => new Response("tickets"),
     log: () => {},
   });
-  const visit = async () => (await connector.fetch(new Request("https://shop.example.com/tickets"), { client: "198.51.100.7" })).status;
+  const visit = async () =>
+    (await connector.fetch(new Request("https://shop.example.com/tickets"), { client: "198.51.100.7" })).status;
   const all = await Promise.all(Array.from({ length: 60 }, visit));
   assert.equal(all.filter((status) => status === 200).length, 3);
 });
@@ -145,7 +168,10 @@ withNet("one network cannot use up the share, or shut the gate", async (s) => {
   s.queue.gate = { ...open, share: 1000, per_minute: 80 };
   const from = async (client: string) => (await s.get("/tickets", { "CF-Connecting-IP": client })).status;
   for (let i = 0; i < 16; i++) assert.equal(await from(`198.51.100.${i}`), 200);
-  assert.deepEqual([await from("198.51.100.99"), await from("198.51.101.1"), await from("2001:db8:1::1")], [302, 200, 200]);
+  assert.deepEqual(
+    [await from("198.51.100.99"), await from("198.51.101.1"), await from("2001:db8:1::1")],
+    [302, 200, 200],
+  );
   s.got = [];
   s.isQueued(await s.send("GET", "/tickets", { "Sec-Fetch-Mode": "cors" }), "a script");
   const said = await tells(s, "all who began", ({ started }) => started.length === 18);
@@ -156,21 +182,40 @@ withNet("one network cannot use up the share, or shut the gate", async (s) => {
 });
 
 test("the limit of a network", () => {
-  for (const [perMinute, nodes, want] of [[0, 1, 10], [50, 1, 10], [59, 1, 11], [600, 2, 60], [599, 3, 39], [12, 1, 10], [600, 1000, 10], [600, 0, 120]] as const) {
+  for (const [perMinute, nodes, want] of [
+    [0, 1, 10],
+    [50, 1, 10],
+    [59, 1, 11],
+    [600, 2, 60],
+    [599, 3, 39],
+    [12, 1, 10],
+    [600, 1000, 10],
+    [600, 0, 120],
+  ] as const) {
     assert.equal(networkLimit({ perMinute, nodes }), want, `${perMinute} at ${nodes}`);
   }
   const crowd = new NetworkStarts();
   for (let i = 0; i < 3; i++) crowd.add("a", i * 1000);
   crowd.add("b", 2000);
   crowd.add("", 2000);
-  assert.deepEqual([59_999, 60_000, 61_999, 62_000].map((now) => crowd.count("a", now)), [3, 2, 1, 0]);
+  assert.deepEqual(
+    [59_999, 60_000, 61_999, 62_000].map((now) => crowd.count("a", now)),
+    [3, 2, 1, 0],
+  );
   assert.deepEqual([crowd.count("", 2000), crowd.size], [0, 0]);
   for (let i = 0; i < 60_005; i++) crowd.add(`network ${i}`, 70_000);
-  assert.deepEqual([4, 5, 60_004].map((i) => crowd.count(`network ${i}`, 70_000)), [0, 1, 1]);
+  assert.deepEqual(
+    [4, 5, 60_004].map((i) => crowd.count(`network ${i}`, 70_000)),
+    [0, 1, 1],
+  );
   assert.equal(crowd.size, 60_000);
   assert.deepEqual([crowd.count("network 9", 130_000), crowd.size], [0, 0]);
   crowd.add("a", 200_000);
-  assert.deepEqual([199_999, 140_001, 140_000].map((now) => crowd.count("a", now)), [1, 1, 0], "a clock that was set back");
+  assert.deepEqual(
+    [199_999, 140_001, 140_000].map((now) => crowd.count("a", now)),
+    [1, 1, 0],
+    "a clock that was set back",
+  );
 });
 
 test("an unknown room is logged once", async () => {
@@ -179,17 +224,29 @@ test("an unknown room is logged once", async () => {
   let [now, said]: [number, object] = [Date.UTC(2027, 0, 1), {}];
   const logged: unknown[] = [];
   const connector = new Connector({
-    key: new Uint8Array(32), rules: `{"version":1,"rooms":{"sale":{"url":"${room}"}}}`, token: "secret", server: "https://queue.example.com", now: () => now,
+    key: new Uint8Array(32),
+    rules: `{"version":1,"rooms":{"sale":{"url":"${room}"}}}`,
+    token: "secret",
+    server: "https://queue.example.com",
+    now: () => now,
     ask: async () => Response.json({ rooms: [said] }),
     site: async () => new Response("site"),
-    log: (_, text, detail) => text.startsWith("the server's reply") && logged.push(detail["error"]),
+    log: (_, text, detail) => text.startsWith("the server's reply") && logged.push(detail.error),
   });
   for (const [answer, want] of [
-    [{ room, error: "unknown" }, ["unknown"]], [{ room, error: "unknown" }, []], [{ room }, ["no gate"]], [{ room }, []], [known, []], [{ room, error: "unknown" }, ["unknown"]],
+    [{ room, error: "unknown" }, ["unknown"]],
+    [{ room, error: "unknown" }, []],
+    [{ room }, ["no gate"]],
+    [{ room }, []],
+    [known, []],
+    [{ room, error: "unknown" }, ["unknown"]],
   ] as const) {
     [now, said] = [now + 20_000, answer];
     const under: Promise<unknown>[] = [];
-    await connector.fetch(new Request("https://shop.example.com/"), { client: "192.0.2.1", waitUntil: (work) => under.push(work) });
+    await connector.fetch(new Request("https://shop.example.com/"), {
+      client: "192.0.2.1",
+      waitUntil: (work) => under.push(work),
+    });
     await Promise.all(under);
     assert.deepEqual(logged.splice(0), want, JSON.stringify(answer));
   }
@@ -197,7 +254,8 @@ test("an unknown room is logged once", async () => {
 
 test("a gate and network limits", () => {
   const gate = new Gate();
-  const update = (share: number) => gate.update({ isOpen: true, perMinute: 1, maxActive: 0, nodes: 1, length: 1000 }, share, gate.take(0), 0);
+  const update = (share: number) =>
+    gate.update({ isOpen: true, perMinute: 1, maxActive: 0, nodes: 1, length: 1000 }, share, gate.take(0), 0);
   update(11);
   for (let i = 0; i < 10; i++) gate.begin(`${i}`, 1000, 0, "a");
   assert.equal(gate.passes(0, "a"), "crowded");
@@ -212,14 +270,24 @@ withNet("a session that ended at another node is refused", async (s) => {
   const free = { Cookie: cookieOf(await s.get("/tickets")) };
   const stays = { Cookie: cookieOf(await s.get("/tickets")) };
   const session = await s.enter();
-  const pass = Buffer.from(String(session["Cookie"]?.split("=")[1]), "base64url").subarray(25, 41).toString("base64url");
-  s.queue.gate = { ...open, gate: "shut", share: 0, over: [1, "", "x", `${pass}=`, `${pass.slice(0, -1)}_`, idIn(free.Cookie), pass] };
+  const pass = Buffer.from(String(session.Cookie?.split("=")[1]), "base64url")
+    .subarray(25, 41)
+    .toString("base64url");
+  s.queue.gate = {
+    ...open,
+    gate: "shut",
+    share: 0,
+    over: [1, "", "x", `${pass}=`, `${pass.slice(0, -1)}_`, idIn(free.Cookie), pass],
+  };
   s.later(1001);
   await s.get("/about");
-  await eventually("both are over", async () => (await s.get("/tickets", free)).status === 302 && (await s.get("/tickets", session)).status === 302);
+  await eventually(
+    "both are over",
+    async () => (await s.get("/tickets", free)).status === 302 && (await s.get("/tickets", session)).status === 302,
+  );
   s.got = [];
   s.isThrough(await s.get("/tickets", stays));
-  assert.equal((await s.counts()).rooms["sale"]?.free, 1);
+  assert.equal((await s.counts()).rooms.sale?.free, 1);
   assert.deepEqual(roomOf(s.queue.reports).ended, [], "the server reported them");
 });
 
@@ -322,33 +390,44 @@ withNet("without replies, reports are repeated, and the node decides alone", asy
   s.isQueued(await s.get("/tickets"), "it was shut when the last reply");
 });
 
-withShop("fail-open intervals are reported", async (s) => {
-  s.queue.gate = open;
-  s.isQueued(await s.get("/tickets"));
-  s.queue.isDown = true;
-  await eventually("it is found down", async () => (await s.get(`/tickets?proofline_pass=${s.queue.pass()}`)).status === 503);
-  s.later(31_000);
-  await eventually("open", async () => (await s.get(`/tickets?proofline_pass=${s.queue.pass()}`)).status === 200);
-  s.later(5000);
-  assert.equal((await s.get("/tickets")).status, 200);
-  s.got = [];
-  s.queue.isDown = false;
-  s.later(10_001);
-  await eventually("closed again", async () => (await s.get("/tickets")).status === 302);
-  s.later(10_001);
-  await s.get("/about");
-  const failOpen = () => s.queue.reports.flatMap((report) => report.rooms[0]?.fail_open ?? []);
-  await eventually("it is reported", () => failOpen().length > 0);
-  await eventually("the answer is read, and later reports have none", async () => {
-    const before = s.queue.reports.length;
+withShop(
+  "fail-open intervals are reported",
+  async (s) => {
+    s.queue.gate = open;
+    s.isQueued(await s.get("/tickets"));
+    s.queue.isDown = true;
+    await eventually(
+      "it is found down",
+      async () => (await s.get(`/tickets?proofline_pass=${s.queue.pass()}`)).status === 503,
+    );
+    s.later(31_000);
+    await eventually("open", async () => (await s.get(`/tickets?proofline_pass=${s.queue.pass()}`)).status === 200);
+    s.later(5000);
+    assert.equal((await s.get("/tickets")).status, 200);
+    s.got = [];
+    s.queue.isDown = false;
+    s.later(10_001);
+    await eventually("closed again", async () => (await s.get("/tickets")).status === 302);
     s.later(10_001);
     await s.get("/about");
-    await eventually("another report", () => s.queue.reports.length > before);
-    return s.queue.reports.at(-1)?.rooms[0]?.fail_open === undefined;
-  });
-  const [one, ...others] = failOpen();
-  assert.ok(others.every(({ id }) => id === one?.id), "one interval, by its id");
-  assert.match(one?.id ?? "", /^[A-Za-z0-9_-]{22}$/);
-  assert.ok((one?.from ?? 0) < (one?.until ?? 0) && (one?.requests ?? 0) >= 2, JSON.stringify(one));
-  assert.equal(s.queue.reports[0]?.rooms[0]?.mode, "always");
-}, ',"failure":"fail-open-after 30s"', bindings);
+    const failOpen = () => s.queue.reports.flatMap((report) => report.rooms[0]?.fail_open ?? []);
+    await eventually("it is reported", () => failOpen().length > 0);
+    await eventually("the answer is read, and later reports have none", async () => {
+      const before = s.queue.reports.length;
+      s.later(10_001);
+      await s.get("/about");
+      await eventually("another report", () => s.queue.reports.length > before);
+      return s.queue.reports.at(-1)?.rooms[0]?.fail_open === undefined;
+    });
+    const [one, ...others] = failOpen();
+    assert.ok(
+      others.every(({ id }) => id === one?.id),
+      "one interval, by its id",
+    );
+    assert.match(one?.id ?? "", /^[A-Za-z0-9_-]{22}$/);
+    assert.ok((one?.from ?? 0) < (one?.until ?? 0) && (one?.requests ?? 0) >= 2, JSON.stringify(one));
+    assert.equal(s.queue.reports[0]?.rooms[0]?.mode, "always");
+  },
+  ',"failure":"fail-open-after 30s"',
+  bindings,
+);

@@ -11,7 +11,15 @@ test("an hour is 60 minutes", () => {
   observed.add(start);
   observed.add(start + 1);
   observed.add(start + 59 * minute);
-  assert.deepEqual([observed.hour(start + 59 * minute), observed.hour(start + 60 * minute), observed.hour(start + 200 * minute), observed.all], [3, 1, 0, 3]);
+  assert.deepEqual(
+    [
+      observed.hour(start + 59 * minute),
+      observed.hour(start + 60 * minute),
+      observed.hour(start + 200 * minute),
+      observed.all,
+    ],
+    [3, 1, 0, 3],
+  );
 });
 
 test("rooms in mode off are counted, if their names fit", () => {

@@ -26,7 +26,8 @@ declare module "*/rules.js" {
 
 /** programOf returns a block as a file; a block that begins with an option is passed to new Connector. */
 function programOf(block: string): string {
-  if (/^\w+:/.test(block)) return `import type { Options } from "../../../src/main.ts";\nexport const options: Partial<Options> = {\n${block}};\n`;
+  if (/^\w+:/.test(block))
+    return `import type { Options } from "../../../src/main.ts";\nexport const options: Partial<Options> = {\n${block}};\n`;
   return `${block.replaceAll("./proofline-edge.js", "../../../src/main.ts")}export {};\n`;
 }
 
@@ -35,10 +36,18 @@ test("the programs", () => {
   assert.ok(blocks.length >= 3);
   rmSync(dir, { recursive: true, force: true });
   mkdirSync(dir, { recursive: true });
-  blocks.forEach((block, i) => writeFileSync(`${dir}/program${i}.ts`, programOf(block)));
+  for (const [i, block] of blocks.entries()) writeFileSync(`${dir}/program${i}.ts`, programOf(block));
   writeFileSync(`${dir}/platforms.d.ts`, platforms);
   const compilerOptions = { noImplicitAny: false, rootDir: "../../.." };
-  writeFileSync(`${dir}/tsconfig.json`, JSON.stringify({ extends: "../../../tsconfig.json", compilerOptions, include: ["*.ts", "../../../src/script.d.ts"], exclude: [] }));
+  writeFileSync(
+    `${dir}/tsconfig.json`,
+    JSON.stringify({
+      extends: "../../../tsconfig.json",
+      compilerOptions,
+      include: ["*.ts", "../../../src/script.d.ts"],
+      exclude: [],
+    }),
+  );
   const { status, stdout } = spawnSync("node_modules/.bin/tsc", ["-p", dir], { encoding: "utf8" });
   assert.equal(status, 0, stdout);
 });

@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import test from "node:test";
 import { fromBase64url, utf8 } from "../src/bytes.ts";
 import { duplicate } from "../src/json.ts";
-import { decide, InvalidError, parse, type Decision, type Site } from "../src/rules.ts";
+import { type Decision, decide, InvalidError, parse, type Site } from "../src/rules.ts";
 
 interface Vectors {
   sites: Record<string, unknown>;
@@ -21,14 +21,22 @@ interface Vectors {
 const vectors = JSON.parse(readFileSync("../testdata/rules-vectors.json", "utf8")) as Vectors;
 
 test("all vectors are decided alike", () => {
-  const sites = new Map<string, Site>(Object.entries(vectors.sites).map(([name, site]) => [name, parse(JSON.stringify(site))]));
+  const sites = new Map<string, Site>(
+    Object.entries(vectors.sites).map(([name, site]) => [name, parse(JSON.stringify(site))]),
+  );
   assert.ok(vectors.cases.length >= 200);
   for (const c of vectors.cases) {
     const site = sites.get(c.site);
     assert.ok(site, c.name);
-    const headers = new Map(Object.entries(c.request.header ?? {}).map(([name, lines]) => [name.toLowerCase(), lines.map(utf8)]));
+    const headers = new Map(
+      Object.entries(c.request.header ?? {}).map(([name, lines]) => [name.toLowerCase(), lines.map(utf8)]),
+    );
     const { method, host, target, client = "" } = c.request;
-    const got = decide(site, { method, host: utf8(host), target: utf8(target), client, header: (name) => headers.get(name) ?? [] }, Date.parse(c.now));
+    const got = decide(
+      site,
+      { method, host: utf8(host), target: utf8(target), client, header: (name) => headers.get(name) ?? [] },
+      Date.parse(c.now),
+    );
     assert.deepEqual(got, { room: "", rule: "", ...c.decision }, c.name);
   }
 });
@@ -43,30 +51,43 @@ test("all documents are accepted or refused alike", () => {
 
 test("duplicate members", () => {
   for (const [text, name] of [
-    [`{"a":1,"b":{"a":1},"c":[{"a":1},{"a":1}],"d":"a"}`, undefined], [`["a","a",{"a":"a"}]`, undefined], [`{"x\\\\":1,"x":2,"\\"":"x"}`, undefined],
-    [`{"a":{},"b":{"c":[1,{"d":1 , "\\u0064" \n:2}]}}`, "d"], [`{"a":"\\"}","a":2}`, "a"], [`[{"":1,"":2}]`, ""], [`{"__proto__":1,"__proto__":2}`, "__proto__"],
+    [`{"a":1,"b":{"a":1},"c":[{"a":1},{"a":1}],"d":"a"}`, undefined],
+    [`["a","a",{"a":"a"}]`, undefined],
+    [`{"x\\\\":1,"x":2,"\\"":"x"}`, undefined],
+    [`{"a":{},"b":{"c":[1,{"d":1 , "\\u0064" \n:2}]}}`, "d"],
+    [`{"a":"\\"}","a":2}`, "a"],
+    [`[{"":1,"":2}]`, ""],
+    [`{"__proto__":1,"__proto__":2}`, "__proto__"],
   ] as const) {
     JSON.parse(text);
     assert.equal(duplicate(text), name, text);
   }
-  assert.equal(duplicate(JSON.stringify({ a: "\\\"".repeat(1 << 19), b: 1 })), undefined);
+  assert.equal(duplicate(JSON.stringify({ a: '\\"'.repeat(1 << 19), b: 1 })), undefined);
 });
 
 const room = `"rooms":{"sale":{"url":"https://queue.example.com/r/sale"}}`;
-const withRoom = (members: string) => `{"version":1,"rooms":{"sale":{"url":"https://queue.example.com/r/sale",${members}}}}`;
+const withRoom = (members: string) =>
+  `{"version":1,"rooms":{"sale":{"url":"https://queue.example.com/r/sale",${members}}}}`;
 const withRule = (members: string) => `{"version":1,${room},"rules":[{"name":"a","action":"queue sale",${members}}]}`;
 
 test("valid documents", () => {
   const fine = [
     `{"version":1}`,
     `{"version":1,"rooms":null,"rules":null}`,
-    withRoom(`"origin":"queue.example.com/r/sale","mode":"scheduled","from":"2027-01-01T10:00:00Z","until":"2027-01-02T10:00:00.5+02:00","failure":"fail-open-after 30s","bind":"network"`),
+    withRoom(
+      `"origin":"queue.example.com/r/sale","mode":"scheduled","from":"2027-01-01T10:00:00Z","until":"2027-01-02T10:00:00.5+02:00","failure":"fail-open-after 30s","bind":"network"`,
+    ),
     `{"version":1,"rooms":{"a":{"url":"http://127.0.0.1:8080/r/a"},"b":{"url":"http://localhost:80/r/b"},"c":{"url":"http://[::1]:80/r/c"}}}`,
-    withRule(`"when":{"path":{"any":[{"equals":"/a"},{"prefix":"/b c"},{"suffix":".x"},{"glob":"/*"},{"not":{"equals":"/q"}}]},"network":{"not":{"in":["10.0.0.0/8","::/0"]}},"header":{"in":{"equals":""}},"cookie":{"any":{"prefix":"x"}}}`),
+    withRule(
+      `"when":{"path":{"any":[{"equals":"/a"},{"prefix":"/b c"},{"suffix":".x"},{"glob":"/*"},{"not":{"equals":"/q"}}]},"network":{"not":{"in":["10.0.0.0/8","::/0"]}},"header":{"in":{"equals":""}},"cookie":{"any":{"prefix":"x"}}}`,
+    ),
   ];
   for (const text of fine) parse(text);
   const filled = parse(`{"version":1,${room}}`).rooms.get("sale");
-  assert.deepEqual([filled?.origin, filled?.mode, filled?.failure, filled?.bind], ["queue.example.com/r/sale", "always", "retry-page", "browser"]);
+  assert.deepEqual(
+    [filled?.origin, filled?.mode, filled?.failure, filled?.bind],
+    ["queue.example.com/r/sale", "always", "retry-page", "browser"],
+  );
 });
 
 test("invalid documents, and the location of the first problem", () => {
@@ -121,19 +142,34 @@ test("invalid documents, and the location of the first problem", () => {
     [`{"version":1} {}`, ""],
   ];
   for (const [text, field] of bad) {
-    assert.throws(() => parse(text), (error: { problems?: { field: string }[] }) => error.problems?.[0]?.field === field || assert.fail(`${text}: ${JSON.stringify(error.problems)}`));
+    assert.throws(
+      () => parse(text),
+      (error: { problems?: { field: string }[] }) =>
+        error.problems?.[0]?.field === field || assert.fail(`${text}: ${JSON.stringify(error.problems)}`),
+    );
   }
   assert.throws(() => parse(" ".repeat((1 << 20) + 1)), /1 MiB/);
 });
 
 test("cases that are not in the vectors", () => {
-  const site = parse(`{"version":1,${room},"defaults":"off","rules":[{"name":"b","when":{"path":{"equals":"/b"}},"action":"block"},{"name":"a","action":"queue sale","when":{"path":{"prefix":"/"}}}]}`);
-  const outcome = (target: string) => decide(site, { method: "GET", host: "a", target, client: "", header: () => [] }, 0).outcome;
-  assert.deepEqual(["/", "/x/y", "/B/", "/%62", "/x/../b", "/%zz"].map(outcome), ["queue", "queue", "block", "block", "block", "block"]);
+  const site = parse(
+    `{"version":1,${room},"defaults":"off","rules":[{"name":"b","when":{"path":{"equals":"/b"}},"action":"block"},{"name":"a","action":"queue sale","when":{"path":{"prefix":"/"}}}]}`,
+  );
+  const outcome = (target: string) =>
+    decide(site, { method: "GET", host: "a", target, client: "", header: () => [] }, 0).outcome;
+  assert.deepEqual(["/", "/x/y", "/B/", "/%62", "/x/../b", "/%zz"].map(outcome), [
+    "queue",
+    "queue",
+    "block",
+    "block",
+    "block",
+    "block",
+  ]);
 });
 
 test("base64url has one spelling", () => {
   assert.deepEqual(fromBase64url("AA"), Uint8Array.of(0));
   assert.deepEqual(fromBase64url("_-8"), Uint8Array.of(255, 239));
-  for (const text of ["A", "AB", "AA=", "AA==", "AA\n", " AA", "A+", "_-9"]) assert.equal(fromBase64url(text), undefined, text);
+  for (const text of ["A", "AB", "AA=", "AA==", "AA\n", " AA", "A+", "_-9"])
+    assert.equal(fromBase64url(text), undefined, text);
 });

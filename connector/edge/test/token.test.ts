@@ -10,7 +10,11 @@ test("the log warns of a token's expiry once a day, from two weeks before", asyn
   let [now, said]: [number, unknown] = [ends - 20 * day, ends];
   const logged: string[] = [];
   const connector = new Connector({
-    key: new Uint8Array(32), rules: `{"version":1}`, token: "secret", server: "https://queue.example.com", now: () => now,
+    key: new Uint8Array(32),
+    rules: `{"version":1}`,
+    token: "secret",
+    server: "https://queue.example.com",
+    now: () => now,
     ask: async () => Response.json({ rooms: [], token_ends: said }),
     site: async () => new Response("site"),
     log: (_, text, detail) => logged.push(`${text} ${JSON.stringify(detail)}`),
@@ -18,9 +22,15 @@ test("the log warns of a token's expiry once a day, from two weeks before", asyn
   const report = async (at: number): Promise<number> => {
     now = at;
     const under: Promise<unknown>[] = [];
-    await connector.fetch(new Request("https://shop.example.com/"), { client: "192.0.2.1", waitUntil: (work) => under.push(work) });
+    await connector.fetch(new Request("https://shop.example.com/"), {
+      client: "192.0.2.1",
+      waitUntil: (work) => under.push(work),
+    });
     await Promise.all(under);
-    return logged.splice(0).filter((line) => line.startsWith('server token expires soon: replace it {"ends":"2027-06-15T00:00:00.000Z"}')).length;
+    return logged
+      .splice(0)
+      .filter((line) => line.startsWith('server token expires soon: replace it {"ends":"2027-06-15T00:00:00.000Z"}'))
+      .length;
   };
   assert.equal(await report(ends - 20 * day), 0);
   assert.equal(connector.stats().tokenEnds, ends);

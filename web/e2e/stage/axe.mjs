@@ -11,7 +11,9 @@ const options = {
 export async function violations(page) {
   await page.evaluate(axe.source);
   const found = await page.evaluate((given) => window.axe.run(document, given), options);
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("; ")}`);
+  return found.violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("; ")}`,
+  );
 }
 
 /** Fails if axe finds anything on a page. */

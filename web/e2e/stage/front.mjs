@@ -56,7 +56,18 @@ export class Front {
   /** Starts the proxy, and returns its port. */
   async #stand(room) {
     const to = `http://127.0.0.1:${this.site.address().port}`;
-    const args = ["proxy", ...(await this.#rules(room)), "--to", to, "--listen", "127.0.0.1:0", "--key", join(this.data, "key"), "--log-level", "warn"];
+    const args = [
+      "proxy",
+      ...(await this.#rules(room)),
+      "--to",
+      to,
+      "--listen",
+      "127.0.0.1:0",
+      "--key",
+      join(this.data, "key"),
+      "--log-level",
+      "warn",
+    ];
     this.child = spawn(program("proofline"), args, { stdio: ["ignore", "pipe", "inherit"] });
     this.gone = new Promise((done) => this.child.once("close", done));
     return new Promise((done, fail) => {
@@ -71,7 +82,12 @@ export class Front {
   /** Has the server keep the rules, and returns the flags that name them. */
   async #rules(room) {
     const tickets = { name: "tickets", when: { path: { prefix: "/tickets" } }, action: "queue sale" };
-    const rules = { version: 1, hosts: this.hosts, rooms: { sale: { url: room.url, mode: this.mode } }, rules: [tickets] };
+    const rules = {
+      version: 1,
+      hosts: this.hosts,
+      rooms: { sale: { url: room.url, mode: this.mode } },
+      rules: [tickets],
+    };
     const name = `${room.slug}-${this.site.address().port}`;
     const { url } = await room.server.ask("POST", "/v1/sites", { name, rules });
     const { key } = await room.server.ask("GET", "/v1/site-key");
@@ -85,16 +101,32 @@ export class Front {
   guest(n, path) {
     const { host, port } = new URL(this.origin);
     return new Promise((done, fail) => {
-      const options = { host: "127.0.0.1", port, path, localAddress: `127.${1 + (n >> 8)}.${n & 255}.7`, headers: { Host: host }, agent: false };
+      const options = {
+        host: "127.0.0.1",
+        port,
+        path,
+        localAddress: `127.${1 + (n >> 8)}.${n & 255}.7`,
+        headers: { Host: host },
+        agent: false,
+      };
       get(options, (answer) => answer.resume().on("end", () => done(answer.statusCode))).on("error", fail);
     });
   }
 
   #answer({ url, headers }, answer) {
     const { pathname } = new URL(url, "http://shop");
-    if (headers.origin) answer.setHeader("Access-Control-Allow-Origin", headers.origin).setHeader("Access-Control-Allow-Credentials", "true");
+    if (headers.origin)
+      answer
+        .setHeader("Access-Control-Allow-Origin", headers.origin)
+        .setHeader("Access-Control-Allow-Credentials", "true");
     this.asked.push(pathname);
-    const send = (type, text) => answer.writeHead(200, { "Content-Type": type, "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self' http:; img-src data:" }).end(text);
+    const send = (type, text) =>
+      answer
+        .writeHead(200, {
+          "Content-Type": type,
+          "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self' http:; img-src data:",
+        })
+        .end(text);
     if (pathname === "/app.js") send("text/javascript", script);
     else if (pathname === "/tickets/left") send("text/plain", "3 left");
     else if (pathname === "/refuse") answer.writeHead(403).end("not for you");

@@ -51,6 +51,12 @@ export async function reachable(page, what) {
     assert.ok(at.outlined, `${what}: no outline around ${at.what}`);
     assert.ok(!at.covered, `${what}: something covers ${at.what}`);
   }
-  const missed = await page.evaluate((reached) => [...document.querySelectorAll("[data-stop]")].filter(({ dataset }) => !reached.includes(dataset.stop)).map(({ outerHTML }) => outerHTML.slice(0, 120)), [...reached]);
+  const missed = await page.evaluate(
+    (reached) =>
+      [...document.querySelectorAll("[data-stop]")]
+        .filter(({ dataset }) => !reached.includes(dataset.stop))
+        .map(({ outerHTML }) => outerHTML.slice(0, 120)),
+    [...reached],
+  );
   assert.deepEqual(missed, [], `${what}: the tabulator does not lead there`);
 }

@@ -59,7 +59,12 @@ export class Organizer extends Visitor {
     await this.page.goto(this.server.setup);
     await this.heading("Set up Proofline");
     await this.page.getByLabel("Name of your organization").waitFor();
-    await this.fill({ "Name of your organization": organization, "E-mail address": this.email, "Your name": name, Password: this.password });
+    await this.fill({
+      "Name of your organization": organization,
+      "E-mail address": this.email,
+      "Your name": name,
+      Password: this.password,
+    });
     await this.press("Create the account");
     await this.heading("Rooms");
   }
@@ -133,9 +138,16 @@ export class Organizer extends Visitor {
 
   /** The figures of the dashboard, as numbers. */
   async figures() {
-    const figures = await this.page.locator("[data-figure]").evaluateAll((all) =>
-      Object.fromEntries(all.map((one) => [one.dataset.figure, one.dataset.as === "number" ? Number(one.textContent.replaceAll(/\D/g, "")) : one.textContent])),
-    );
+    const figures = await this.page
+      .locator("[data-figure]")
+      .evaluateAll((all) =>
+        Object.fromEntries(
+          all.map((one) => [
+            one.dataset.figure,
+            one.dataset.as === "number" ? Number(one.textContent.replaceAll(/\D/g, "")) : one.textContent,
+          ]),
+        ),
+      );
     return { ...figures, phase: await this.page.locator("h1 [data-phase]").getAttribute("data-phase") };
   }
 

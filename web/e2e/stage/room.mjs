@@ -26,7 +26,10 @@ export class Room {
 
   /** Makes a room; see room.Config for what may be said. */
   static async create(config, server = Server.running()) {
-    return new Room(server, await server.ask("POST", "/v1/rooms", { title: "Summer tour, Vienna", beacon: "none", ...config }));
+    return new Room(
+      server,
+      await server.ask("POST", "/v1/rooms", { title: "Summer tour, Vienna", beacon: "none", ...config }),
+    );
   }
 
   /** The room of a name that is there already. */

@@ -83,7 +83,11 @@ export class Server {
 
 /** Starts a beacon in the place of drand's quicknet, whose name it has. */
 function startBeacon(data) {
-  const child = spawn(program("proofline"), ["beacon", "serve", "--addr", "127.0.0.1:0", "--key", join(data, "beacon-key"), "--id", "quicknet"], { stdio: ["ignore", "pipe", "ignore"] });
+  const child = spawn(
+    program("proofline"),
+    ["beacon", "serve", "--addr", "127.0.0.1:0", "--key", join(data, "beacon-key"), "--id", "quicknet"],
+    { stdio: ["ignore", "pipe", "ignore"] },
+  );
   return new Promise((done, fail) => {
     child.once("exit", (code) => fail(new Error(`proofline beacon exits with ${code}`)));
     let chain;

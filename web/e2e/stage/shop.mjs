@@ -34,6 +34,9 @@ export async function readPass(room, token) {
   const found = await (await fetch(`${room.url}/.well-known/openid-configuration`)).json();
   const { keys } = await (await fetch(found.jwks_uri)).json();
   const key = createPublicKey({ key: keys.find((one) => one.kid === kid), format: "jwk" });
-  assert.ok(verify(null, Buffer.from(`${head}.${body}`), key, Buffer.from(signature, "base64url")), "signature of the pass");
+  assert.ok(
+    verify(null, Buffer.from(`${head}.${body}`), key, Buffer.from(signature, "base64url")),
+    "signature of the pass",
+  );
   return JSON.parse(Buffer.from(body, "base64url"));
 }

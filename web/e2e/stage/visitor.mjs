@@ -45,7 +45,7 @@ export class Visitor {
   static async open(browser, { size = "desktop", origins, ...options }) {
     const zone = { locale: "en-GB", timezoneId: "Europe/Vienna" };
     const context = await browser.newContext({ ...zone, ...sizes[size], ...options });
-    return this.in(context, origins, options.locale ? `${size}-${options.locale.split("-")[0]}` : size);
+    return Visitor.in(context, origins, options.locale ? `${size}-${options.locale.split("-")[0]}` : size);
   }
 
   /** Somebody whose browser is open already. */

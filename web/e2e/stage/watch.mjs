@@ -17,7 +17,12 @@ function look(mark) {
     last = seen;
     console.debug(mark + JSON.stringify({ ...JSON.parse(seen), at: Date.now() }));
   };
-  new MutationObserver(tell).observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+  new MutationObserver(tell).observe(document, {
+    subtree: true,
+    childList: true,
+    attributes: true,
+    characterData: true,
+  });
 }
 
 /**

@@ -51,7 +51,10 @@ function swapPlaces(body) {
   let text = body.toString("latin1");
   const [one, two] = [...text.matchAll(/assign \d+ general \d+ ([0-9a-f-]{36})/g)].map((match) => match[1]);
   if (two === undefined) return body;
-  text = text.replace(/(assign \d+ general \d+ )([0-9a-f-]{36})/g, (all, start, ticket) => start + (ticket === one ? two : ticket === two ? one : ticket));
+  text = text.replace(
+    /(assign \d+ general \d+ )([0-9a-f-]{36})/g,
+    (_all, start, ticket) => start + (ticket === one ? two : ticket === two ? one : ticket),
+  );
   return Buffer.from(text, "latin1");
 }
 
@@ -78,12 +81,19 @@ scenes("lies of the server", () => {
 
   scene("a receipt that is not in the record, or is changed", async (stage) => {
     const windows = [{ length: "1s" }];
-    const [room, other] = [await stage.room({ slug: "receipt", windows, starts: inSeconds(3600) }), await stage.room({ slug: "receipt-other", windows: [{ length: "1h" }] })];
+    const [room, other] = [
+      await stage.room({ slug: "receipt", windows, starts: inSeconds(3600) }),
+      await stage.room({ slug: "receipt-other", windows: [{ length: "1h" }] }),
+    ];
     const foreign = await stage.visitor();
     await foreign.join(other);
     const { ticket } = await foreign.data();
     const stranger = await (await fetch(`${other.url}/tickets/${ticket}/receipt`)).text();
-    const changes = [(receipt) => receipt.replace(/index (\d+)/, (_, n) => `index ${Number(n) + 1}`), (receipt) => after(/\n\d+\n.{6}/)(Buffer.from(receipt)).toString(), () => stranger];
+    const changes = [
+      (receipt) => receipt.replace(/index (\d+)/, (_, n) => `index ${Number(n) + 1}`),
+      (receipt) => after(/\n\d+\n.{6}/)(Buffer.from(receipt)).toString(),
+      () => stranger,
+    ];
     for (const change of changes) {
       const visitor = await stage.visitor({ size: "phone" });
       await tamper(visitor.page, "**/line", (body) => {
@@ -101,7 +111,11 @@ scenes("lies of the server", () => {
     stage.honest = false;
     const room = await stage.room({ slug: "place", windows: [{ length: "2s" }], starts: inSeconds(3600) });
     const visitor = await stage.visitor({ size: "phone" });
-    const better = (body) => body.toString().replace(/data-position="\d+"/, 'data-position="1"').replace(/<b>\d+<\/b>/, "<b>1</b>");
+    const better = (body) =>
+      body
+        .toString()
+        .replace(/data-position="\d+"/, 'data-position="1"')
+        .replace(/<b>\d+<\/b>/, "<b>1</b>");
     await room.crowd(30);
     await room.drawn(); // so the visitor's place is not the first
     await tamper(visitor.page, "**/r/place?fragment=1*", better);
@@ -121,7 +135,12 @@ scenes("lies of the server", () => {
     await visitor.is("drawn");
     const was = await visitor.position();
     visitor.watch.seen.length = 0; // the browser cannot keep a server from writing what it likes into a new page
-    await tamper(visitor.page, room.url, (body) => body.toString().replace(/data-position="\d+"/, 'data-position="99"').replace(/<b>\d+<\/b>/, "<b>99</b>"));
+    await tamper(visitor.page, room.url, (body) =>
+      body
+        .toString()
+        .replace(/data-position="\d+"/, 'data-position="99"')
+        .replace(/<b>\d+<\/b>/, "<b>99</b>"),
+    );
     await visitor.page.reload();
     await visitor.page.locator('[data-notice="changed"]').waitFor();
     await visitor.inspect("changed");
@@ -140,7 +159,9 @@ scenes("lies of the server", () => {
     await visitor.join(room);
     await visitor.is("drawn");
     let asked = 0;
-    await visitor.page.route("**/state", (route) => (++asked % 2 === 0 ? route.fulfill({ body: old, contentType: "application/json" }) : route.continue()));
+    await visitor.page.route("**/state", (route) =>
+      ++asked % 2 === 0 ? route.fulfill({ body: old, contentType: "application/json" }) : route.continue(),
+    );
     await until("it has asked five times", () => asked >= 5);
     assert.equal(people.length, 40); // the watch sees whether a number rises
   });

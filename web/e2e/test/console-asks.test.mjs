@@ -30,7 +30,10 @@ async function changes(organizer) {
       all.map((row) => {
         const plain = (one) => one.innerText.replace(/^(before|after): ?/, "").trim();
         const values = [...row.querySelectorAll("del, ins")];
-        return [row.querySelector("dt").innerText, values.length ? values.map(plain) : [plain(row.querySelector("dd"))]];
+        return [
+          row.querySelector("dt").innerText,
+          values.length ? values.map(plain) : [plain(row.querySelector("dd"))],
+        ];
       }),
     ),
   );
@@ -56,7 +59,11 @@ scene("publishing checks the draft first, and shows what it makes", async (stage
   assert.match(shown.Opens[0], /^\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d(:\d\d)?$/);
   assert.match(shown.Starts[0], /^\d{1,2} [A-Z][a-z]{2} \d{4}, \d\d:\d\d(:\d\d)?$/);
   assert.deepEqual(shown.Beacon, ["drand:quicknet"]);
-  assert.equal(await dialog(organizer).locator(".warn").count(), 0, "public randomness by default leaves nothing to warn of");
+  assert.equal(
+    await dialog(organizer).locator(".warn").count(),
+    0,
+    "public randomness by default leaves nothing to warn of",
+  );
   assert.deepEqual(shown.Pace, ["600 a minute"]);
   assert.deepEqual(shown.Shop, ["https://shop.example.com/tickets"]);
   const size = page.viewportSize();
@@ -66,7 +73,10 @@ scene("publishing checks the draft first, and shows what it makes", async (stage
     const button = await dialog(organizer).getByRole("button", { name: "Publish" }).boundingBox();
     const frame = await dialog(organizer).boundingBox();
     const end = Math.min(800, frame.y + frame.height);
-    assert.ok(button.y > frame.y && button.y + button.height <= end, `the button is at ${button.y}, the dialog ends at ${end}`);
+    assert.ok(
+      button.y > frame.y && button.y + button.height <= end,
+      `the button is at ${button.y}, the dialog ends at ${end}`,
+    );
   }
   await dialog(organizer).evaluate((one) => one.scrollTo(0, 0));
   await page.setViewportSize(size);

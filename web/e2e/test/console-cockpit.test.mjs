@@ -11,12 +11,24 @@ const own = ownServer();
 const { owner } = own;
 
 /** How far down an element ends, in a window that was not scrolled. */
-const bottom = (page, selector) => page.locator(selector).first().evaluate((one) => Math.round(one.getBoundingClientRect().bottom));
+const bottom = (page, selector) =>
+  page
+    .locator(selector)
+    .first()
+    .evaluate((one) => Math.round(one.getBoundingClientRect().bottom));
 
 /** A sale in which people are called and three of four do not come. */
 async function sale(stage, slug) {
   const room = await Room.create(
-    { slug, opens: inSeconds(2), starts: inSeconds(4), closes: inSeconds(7200), windows: [{ length: "2s" }], claim: "1s", outflow: { per_minute: 6000, max_active: 500 } },
+    {
+      slug,
+      opens: inSeconds(2),
+      starts: inSeconds(4),
+      closes: inSeconds(7200),
+      windows: [{ length: "2s" }],
+      claim: "1s",
+      outflow: { per_minute: 6000, max_active: 500 },
+    },
     own.server,
   );
   stage.rooms.push(room);
@@ -33,7 +45,10 @@ scene("numbers that matter and the controls are on one screen", async (stage) =>
   await room.amend({ outflow: { per_minute: 60 } });
   await room.crowd(200);
   const phone = await owner(stage, { size: "phone" });
-  for (const [one, height] of [[organizer, 800], [phone, 844]]) {
+  for (const [one, height] of [
+    [organizer, 800],
+    [phone, 844],
+  ]) {
     const { page } = one;
     await one.go("/rooms/cockpit");
     await page.getByText("Live, updated every second.").waitFor();
@@ -48,8 +63,12 @@ scene("numbers that matter and the controls are on one screen", async (stage) =>
     assert.notEqual(warning, ink, "no-shows stand out");
     await page.getByText("of the visitors who are called do not come").waitFor();
     const bar = await page.locator(".control-bar").evaluate((one) => one.getBoundingClientRect());
-    assert.ok((await bottom(page, ".figures.key")) <= bar.top, `the figures end at ${await bottom(page, ".figures.key")}, and the controls begin at ${bar.top}`);
-    if (height === 800) assert.ok((await bottom(page, ".cockpit")) <= bar.top, `the charts end at ${await bottom(page, ".cockpit")}`);
+    assert.ok(
+      (await bottom(page, ".figures.key")) <= bar.top,
+      `the figures end at ${await bottom(page, ".figures.key")}, and the controls begin at ${bar.top}`,
+    );
+    if (height === 800)
+      assert.ok((await bottom(page, ".cockpit")) <= bar.top, `the charts end at ${await bottom(page, ".cockpit")}`);
     assert.ok((await bottom(page, ".control-bar")) <= height, "the controls are in reach");
     for (const part of [0.5, 1]) {
       await page.evaluate((share) => scrollTo(0, document.body.scrollHeight * share), part);
@@ -61,7 +80,11 @@ scene("numbers that matter and the controls are on one screen", async (stage) =>
     await one.inspect("cockpit");
     if (one === phone) await one.view("cockpit");
   }
-  const cut = await phone.page.locator(".nav a, .tabs a").evaluateAll((all) => all.filter((one) => one.getBoundingClientRect().right > innerWidth).map((one) => one.textContent));
+  const cut = await phone.page
+    .locator(".nav a, .tabs a")
+    .evaluateAll((all) =>
+      all.filter((one) => one.getBoundingClientRect().right > innerWidth).map((one) => one.textContent),
+    );
   assert.deepEqual(cut, [], "links that are out of sight on a phone");
   await organizer.context.grantPermissions(["clipboard-read", "clipboard-write"]);
   await organizer.press("Copy");
@@ -92,7 +115,17 @@ scene("a stopped entry is told apart from a pause on every page of the room", as
   await organizer.told("Entry is stopped.");
   await watching.page.locator(".frozen-bar").waitFor();
   assert.equal(await watching.page.locator("h1 .badge").innerText(), "entry stopped");
-  for (const path of ["/rooms/stopped", "/rooms/stopped/settings", "/rooms/stopped/brand", "/rooms/stopped/preview", "/rooms/stopped/rehearsal", "/rooms/stopped/history", "/rooms/stopped/ticket", "/rooms/stopped/queue-it", "/acts?object=stopped"]) {
+  for (const path of [
+    "/rooms/stopped",
+    "/rooms/stopped/settings",
+    "/rooms/stopped/brand",
+    "/rooms/stopped/preview",
+    "/rooms/stopped/rehearsal",
+    "/rooms/stopped/history",
+    "/rooms/stopped/ticket",
+    "/rooms/stopped/queue-it",
+    "/acts?object=stopped",
+  ]) {
     await organizer.go(path);
     const bar = page.locator(".frozen-bar");
     assert.equal(await bar.count(), 1, `${path} says that entry is stopped`);

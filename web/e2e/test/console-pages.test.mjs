@@ -13,7 +13,10 @@ import { scene } from "../stage/scene.mjs";
 import { Server } from "../stage/server.mjs";
 
 const { pages } = JSON.parse(await readFile(new URL("../stage/console-pages.json", import.meta.url), "utf8"));
-const pathsOf = (...kinds) => Object.entries(pages).filter(([, kind]) => kinds.includes(kind)).map(([path]) => path.replace("/console", ""));
+const pathsOf = (...kinds) =>
+  Object.entries(pages)
+    .filter(([, kind]) => kinds.includes(kind))
+    .map(([path]) => path.replace("/console", ""));
 
 /** A text that must never be more than that: as markup, as a formula, and without a blank to break at. */
 const hostile = (n) => `=1+${n}"><img/src=x/onerror=alert(${n})><script>alert(${n})</script>`;
@@ -80,7 +83,8 @@ describe("pages of the console", { concurrency: 1 }, () => {
     stage.origins = [server.url];
     for (const size of ["phone", "desktop"]) {
       const stranger = await Organizer.at(stage, server, "owner@example.com", { size });
-      for (const path of ["/sign-in", "/setup", "/invitation"]) await look(stranger, path, `public${path.replaceAll("/", "-")}`);
+      for (const path of ["/sign-in", "/setup", "/invitation"])
+        await look(stranger, path, `public${path.replaceAll("/", "-")}`);
       await stranger.page.goto(server.setup);
       await stranger.page.getByLabel("Name of your organization").waitFor();
       await look(stranger, "/invitation/accept", "public-accept");
@@ -109,7 +113,14 @@ describe("pages of the console", { concurrency: 1 }, () => {
   scene("full of texts that would like to be scripts", async (stage) => {
     const filler = await owner(stage);
     const ids = await fill(filler);
-    const named = (path) => path.replace(":slug", "hostile").replace("drafts/:id", `drafts/${ids.draft}`).replace("webhooks/:id", `webhooks/${ids.webhook}`).replace(":delivery", ids.delivery).replace(":site", "hostile").replace(":version", "1");
+    const named = (path) =>
+      path
+        .replace(":slug", "hostile")
+        .replace("drafts/:id", `drafts/${ids.draft}`)
+        .replace("webhooks/:id", `webhooks/${ids.webhook}`)
+        .replace(":delivery", ids.delivery)
+        .replace(":site", "hostile")
+        .replace(":version", "1");
     await everywhere(stage, pathsOf("plain", "empty", "draft", "webhook", "delivery", "site", "room"), "full", named);
     await literal(filler, named);
   });
@@ -137,7 +148,8 @@ describe("pages of the console", { concurrency: 1 }, () => {
       await visitor.join(room);
       await visitor.page.goto(room.url + path);
       const said = await visitor.page.locator("body").innerText();
-      for (const name of path ? ["title"] : ["title", "message", "headline", "help", "footer"]) assert.ok(said.includes(texts[name]), `${path}: ${name}`);
+      for (const name of path ? ["title"] : ["title", "message", "headline", "help", "footer"])
+        assert.ok(said.includes(texts[name]), `${path}: ${name}`);
       assert.equal(await visitor.page.locator("img[src=x]").count(), 0);
       await accessible(visitor.page, `hostile texts at ${path}`);
       await visitor.fits(`hostile texts at ${path}`);
@@ -172,16 +184,23 @@ describe("pages of the console", { concurrency: 1 }, () => {
 async function fill(filler) {
   const { page } = filler;
   const made = {};
-  const room = await Room.create({ slug: "hostile", title: texts.title, opens: inSeconds(1), windows: [{ length: "1h" }] }, server);
+  const room = await Room.create(
+    { slug: "hostile", title: texts.title, opens: inSeconds(1), windows: [{ length: "1h" }] },
+    server,
+  );
   await room.open();
   await room.say(texts.message);
   const rules = [
     { name: texts.rule, when: { header: { x: { equals: texts.header } } }, action: "bypass" },
     { name: "rest", action: "queue hostile" },
   ];
-  await server.ask("POST", "/v1/sites", { name: "hostile", rules: { version: 1, hosts: ["shop.example.com"], rooms: { hostile: { url: room.url } }, rules } });
+  await server.ask("POST", "/v1/sites", {
+    name: "hostile",
+    rules: { version: 1, hosts: ["shop.example.com"], rooms: { hostile: { url: room.url } }, rules },
+  });
   await filler.go("/rooms/hostile/brand");
-  for (const name of ["headline", "intro", "help", "footer"]) await page.locator(`[id="f-text.en.${name}"]`).fill(texts[name]);
+  for (const name of ["headline", "intro", "help", "footer"])
+    await page.locator(`[id="f-text.en.${name}"]`).fill(texts[name]);
   await filler.press("Save");
   await filler.told("The brand is saved.");
   await filler.go("/rooms/new?preset=minutes");

@@ -31,7 +31,15 @@ async function owner(stage, options) {
 
 /** A connector that reports. */
 async function report(version, counts) {
-  const body = { node: "AAAAAAAAAAAAAAAAAAAAAA", site: "shop", rules_version: version, kind: "proxy", version: "1.0", counts, rooms: [] };
+  const body = {
+    node: "AAAAAAAAAAAAAAAAAAAAAA",
+    site: "shop",
+    rules_version: version,
+    kind: "proxy",
+    version: "1.0",
+    counts,
+    rooms: [],
+  };
   const answer = await fetch(`${server.url}/v1/connectors/report`, {
     method: "POST",
     headers: { Authorization: `Bearer ${token}`, "Content-Type": "application/json" },
@@ -50,7 +58,12 @@ async function listen(answer) {
 /** What is at a path of the site behind the proxy: status, and where it leads. */
 const ask = (port, path) =>
   new Promise((done, fail) => {
-    const headers = { Host: "shop.example.com", Accept: "text/html", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document" };
+    const headers = {
+      Host: "shop.example.com",
+      Accept: "text/html",
+      "Sec-Fetch-Mode": "navigate",
+      "Sec-Fetch-Dest": "document",
+    };
     get({ host: "127.0.0.1", port, path, headers }, (answer) => {
       answer.resume();
       done([answer.statusCode, answer.headers.location ?? ""]);
@@ -63,7 +76,10 @@ describe("sites", { concurrency: 1 }, () => {
     const first = await Organizer.at(stage, server, "owner@example.com");
     await first.setUp("Club Nord", "Owner");
     kept = await first.context.storageState();
-    room = await Room.create({ slug: "sale", title: "Evening concert", opens: inSeconds(1), targets: ["https://shop.example.com/"] }, server);
+    room = await Room.create(
+      { slug: "sale", title: "Evening concert", opens: inSeconds(1), targets: ["https://shop.example.com/"] },
+      server,
+    );
   });
 
   scene("a site by the form, tried, and put right", async (stage) => {
@@ -76,7 +92,9 @@ describe("sites", { concurrency: 1 }, () => {
     await first.heading("New site");
     assert.equal(await page.getByLabel("Hosts, one per line").inputValue(), "shop.example.com");
     await page.getByLabel("Paths that never wait, one per line").fill("/tickets/paid");
-    await page.getByLabel("Addresses of your site to try, one per line").fill("shop.example.com/tickets/1\nhttps://shop.example.com/about");
+    await page
+      .getByLabel("Addresses of your site to try, one per line")
+      .fill("shop.example.com/tickets/1\nhttps://shop.example.com/about");
     await first.press("Show what it does");
     await page.locator("#preview-found [data-broken]").waitFor();
     assert.equal(await page.locator("#e-paths").innerText(), "must name what waits, such as /tickets");
@@ -101,7 +119,10 @@ describe("sites", { concurrency: 1 }, () => {
       await first.inspect(`sites-install-${name.toLowerCase().replace(" ", "-")}`);
     }
     await first.go("/sites/shop");
-    await first.lists(["Paths below /tickets/paid: pass", "Paths below /tickets: wait in line for sale", "No connector has reported"], "the site");
+    await first.lists(
+      ["Paths below /tickets/paid: pass", "Paths below /tickets: wait in line for sale", "No connector has reported"],
+      "the site",
+    );
   });
 
   scene("a connector that reports, with a token of the page's link", async (stage) => {
@@ -124,7 +145,14 @@ describe("sites", { concurrency: 1 }, () => {
     await page.locator(".counts summary").click();
     await first.inspect("sites-overview");
     const phone = await owner(stage, { size: "phone" });
-    for (const path of ["/sites", "/sites/shop", "/sites/shop/rules", "/sites/shop/install", "/sites/shop/history", "/new-site"]) {
+    for (const path of [
+      "/sites",
+      "/sites/shop",
+      "/sites/shop/rules",
+      "/sites/shop/install",
+      "/sites/shop/history",
+      "/new-site",
+    ]) {
       await phone.go(path);
       await phone.inspect(`sites${path.replaceAll("/", "-")}`);
     }
@@ -139,7 +167,9 @@ describe("sites", { concurrency: 1 }, () => {
     await free.close();
     const data = await mkdtemp(join(tmpdir(), "proofline-e2e-"));
     await writeFile(join(data, "connector-token"), `${token}\n`, { mode: 0o600 });
-    const command = shown.replace("127.0.0.1:3000", `127.0.0.1:${site.port}`).replace(":8081", `127.0.0.1:${free.port}`);
+    const command = shown
+      .replace("127.0.0.1:3000", `127.0.0.1:${site.port}`)
+      .replace(":8081", `127.0.0.1:${free.port}`);
     const env = { ...process.env, PATH: `${dirname(program("proofline"))}:${process.env.PATH}` };
     const child = spawn("sh", ["-c", `exec ${command}`], { cwd: data, env, stdio: ["ignore", "ignore", "inherit"] });
     try {
@@ -175,7 +205,10 @@ describe("sites", { concurrency: 1 }, () => {
     await page.locator("[data-misplaced]").waitFor();
     await first.inspect("sites-json-wrong");
     await page.getByRole("link", { name: "Line 9" }).click();
-    assert.match(await editor.evaluate((one) => one.value.slice(one.selectionStart, one.selectionEnd)), /^ {4}\{.*queue fair.*\}$/);
+    assert.match(
+      await editor.evaluate((one) => one.value.slice(one.selectionStart, one.selectionEnd)),
+      /^ {4}\{.*queue fair.*\}$/,
+    );
     await editor.fill(good);
 
     const second = await first.another();
@@ -189,7 +222,10 @@ describe("sites", { concurrency: 1 }, () => {
     assert.match(await page.locator(".diff del").first().innerText(), /fail-open-after|\/members|url/);
     await first.press("Overwrite with mine");
     await first.told("The rules are saved.");
-    await first.lists(["wait in line for sale while its gate is shut", "safety net", "no connector has reported", "Gate and figures"], "the site");
+    await first.lists(
+      ["wait in line for sale while its gate is shut", "safety net", "no connector has reported", "Gate and figures"],
+      "the site",
+    );
     await until("the connector is behind", async () => {
       await first.go("/sites/shop");
       return (await page.locator("main").innerText()).includes("behind");

@@ -25,7 +25,8 @@ const typed = (time) => {
   return form.format(time).replace(" ", "T").replace(/:00$/, ""); // as browsers write whole minutes
 };
 
-const clock = (time) => new Intl.DateTimeFormat("sv-SE", { timeZone: zone, timeStyle: "medium" }).format(time).replace(/:00$/, "");
+const clock = (time) =>
+  new Intl.DateTimeFormat("sv-SE", { timeZone: zone, timeStyle: "medium" }).format(time).replace(/:00$/, "");
 
 /** So many seconds from now, on a second. */
 const inSeconds = (seconds) => Math.ceil(Date.now() / 1000 + seconds) * 1000;
@@ -46,7 +47,9 @@ async function firstRun(owner) {
 /** An operator and a viewer come in by their links. */
 async function colleagues(stage, owner) {
   const [operator, viewer] = await Promise.all(
-    ["operator", "viewer"].map((role) => Organizer.at(stage, owner.server, `${role}@example.com`, { size: role === "viewer" ? "phone" : "desktop" })),
+    ["operator", "viewer"].map((role) =>
+      Organizer.at(stage, owner.server, `${role}@example.com`, { size: role === "viewer" ? "phone" : "desktop" }),
+    ),
   );
   const links = [await owner.invite(operator.email, "operator"), await owner.invite(viewer.email, "viewer")];
   await Promise.all([operator.join(links[0], "Doors"), viewer.join(links[1], "Press office")]);
@@ -103,7 +106,9 @@ async function timeline(owner) {
   const moved = await opens.inputValue();
   const span = Date.parse(`${moved}Z`) - Date.parse(`${dragged}Z`);
   assert.equal(span, 61_000, `moved from ${dragged} to ${moved}`);
-  await until("the sentences follow", async () => (await meaning.innerText()).includes(`Visitors can join from ${moved.slice(11).replace(/^(..:..):00$/, "$1")} on.`));
+  await until("the sentences follow", async () =>
+    (await meaning.innerText()).includes(`Visitors can join from ${moved.slice(11).replace(/^(..:..):00$/, "$1")} on.`),
+  );
 }
 
 /** A room that opens when it is published: its windows change at the start that is typed. */
@@ -125,7 +130,9 @@ async function schedule(owner, opens, starts) {
   await field("Length of each window").last().fill("10 s");
   await field("Length of each window").first().fill("40 s");
   const sentences = page.locator("[data-outline]");
-  await until("what the windows mean", async () => (await sentences.innerText()).includes(`Visitors are called from ${clock(starts)} on.`));
+  await until("what the windows mean", async () =>
+    (await sentences.innerText()).includes(`Visitors are called from ${clock(starts)} on.`),
+  );
   const said = await sentences.innerText();
   assert.ok(said.includes(`Visitors can join from ${clock(opens)} on.`), said);
   assert.ok(said.includes("the same chance"), said);
@@ -140,18 +147,26 @@ async function brand(stage, owner, room) {
   await owner.go(`/rooms/${room.slug}/brand`);
   await page.locator("#f-color").fill("#7a1fa2");
   await page.locator('[id="f-text.en.headline"]').fill("Doors open at seven");
-  await page.locator("details.texts", { has: page.locator('[id="f-text.de.headline"]') }).locator("summary").click();
+  await page
+    .locator("details.texts", { has: page.locator('[id="f-text.de.headline"]') })
+    .locator("summary")
+    .click();
   await page.locator('[id="f-text.de.headline"]').fill("Einlass ab sieben");
   await page.frameLocator(".device iframe:not(.coming)").getByText("Doors open at seven").waitFor();
   await page.locator("#f-color").evaluate((one) => one.scrollIntoView({ block: "center" }));
   await owner.view("brand");
   await owner.press("Save");
   await owner.told("The brand is saved.");
-  for (const [locale, headline] of [["en-GB", "Doors open at seven"], ["de-AT", "Einlass ab sieben"]]) {
+  for (const [locale, headline] of [
+    ["en-GB", "Doors open at seven"],
+    ["de-AT", "Einlass ab sieben"],
+  ]) {
     const visitor = await stage.visitor({ locale, size: "phone" });
     await visitor.visit(room);
     await visitor.page.getByText(headline).waitFor();
-    const color = await visitor.page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--brand"));
+    const color = await visitor.page.evaluate(() =>
+      getComputedStyle(document.documentElement).getPropertyValue("--brand"),
+    );
     if (color) assert.equal(color.trim(), "#7a1fa2");
   }
 }
@@ -160,7 +175,11 @@ async function brand(stage, owner, room) {
 async function rehearse(operator, room) {
   const { page } = operator;
   await operator.go(`/rooms/${room.slug}/rehearsal`);
-  await operator.fill({ "Synthetic visitors": "300", "Seconds before the start, at most": "5", "Seconds of a window, at most": "2" });
+  await operator.fill({
+    "Synthetic visitors": "300",
+    "Seconds before the start, at most": "5",
+    "Seconds of a window, at most": "2",
+  });
   await operator.press("Start the rehearsal");
   await operator.told("The rehearsal begins in a few seconds.");
   const joined = page.locator("[data-figures] div", { hasText: "Joined" }).locator("dd");
@@ -243,7 +262,11 @@ async function steer(operator, viewer, room, crowd, [watching, fan]) {
   await operator.decide("Resume");
   await operator.told("The line continues.");
   await until("all were called", async () => (await called()) >= 2000);
-  await until("who does not come has lost the place", async () => (await room.state()).lanes.general.waiting === 0, 90_000);
+  await until(
+    "who does not come has lost the place",
+    async () => (await room.state()).lanes.general.waiting === 0,
+    90_000,
+  );
   await page.getByText("Live, updated every second.").waitFor();
   await crowd.stop();
   await operator.fill({ [`Enter ${room.slug} to end the room permanently`]: room.slug });
@@ -273,25 +296,47 @@ async function counted(room) {
     kinds[kind] = (kinds[kind] ?? 0) + 1;
     if (kind === "skip") reasons[fields[2]] = (reasons[fields[2]] ?? 0) + 1;
   }
-  return { entries: entries.length, arrivals: kinds.arrive, admitted: kinds.admit, no_shows: reasons["no-show"], left: reasons.left, revoked: reasons["revoked-bot"], changes: kinds.amend };
+  return {
+    entries: entries.length,
+    arrivals: kinds.arrive,
+    admitted: kinds.admit,
+    no_shows: reasons["no-show"],
+    left: reasons.left,
+    revoked: reasons["revoked-bot"],
+    changes: kinds.amend,
+  };
 }
 
 /** The figures to take home are those of the transcript, and of the dashboard. */
 async function takeHome(operator, room, last) {
   const truth = await counted(room);
   const { page } = operator;
-  const get = (name) => page.evaluate(async (name) => (await fetch(name)).text(), `/console/rooms/${room.slug}/${name}`);
+  const get = (name) =>
+    page.evaluate(async (name) => (await fetch(name)).text(), `/console/rooms/${room.slug}/${name}`);
   await operator.go(`/rooms/${room.slug}/history`);
   const { summary } = JSON.parse(await get("history.json"));
   const table = Object.fromEntries((await get("history.csv?table=summary")).split("\r\n").map((row) => row.split(",")));
-  const windows = (await get("history.csv?table=windows")).trim().split("\r\n").slice(1).map((row) => row.split(","));
+  const windows = (await get("history.csv?table=windows"))
+    .trim()
+    .split("\r\n")
+    .slice(1)
+    .map((row) => row.split(","));
   for (const [name, n] of Object.entries(truth)) {
     assert.equal(summary[name], n, `JSON: ${name}`);
     assert.equal(Number(table[name]), n, `CSV: ${name}`);
   }
-  for (const name of ["arrivals", "admitted", "no_shows", "left", "revoked"]) assert.equal(last[name], truth[name], `dashboard: ${name}`);
-  assert.equal(windows.reduce((sum, row) => sum + Number(row[3]), 0), truth.arrivals, "arrivals of all windows");
-  assert.equal(windows.reduce((sum, row) => sum + Number(row[4]), 0), truth.admitted, "admissions of all windows");
+  for (const name of ["arrivals", "admitted", "no_shows", "left", "revoked"])
+    assert.equal(last[name], truth[name], `dashboard: ${name}`);
+  assert.equal(
+    windows.reduce((sum, row) => sum + Number(row[3]), 0),
+    truth.arrivals,
+    "arrivals of all windows",
+  );
+  assert.equal(
+    windows.reduce((sum, row) => sum + Number(row[4]), 0),
+    truth.admitted,
+    "admissions of all windows",
+  );
   await page.reload();
   await page.getByRole("heading", { name: "Summary" }).waitFor();
   await operator.view("history");
@@ -301,12 +346,28 @@ async function takeHome(operator, room, last) {
 /** The log names who did what. */
 async function log(owner, room) {
   await owner.go(`/acts?object=${room.slug}`);
-  const rows = await owner.page.locator("tbody tr").evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.innerText)));
+  const rows = await owner.page
+    .locator("tbody tr")
+    .evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.innerText)));
   const deeds = rows.map(([, who, what, details]) => `${who} | ${what} | ${details}`.replaceAll("\n", " "));
-  const done = (who, what) => assert.ok(deeds.some((deed) => deed.includes(who) && what.test(deed)), `no ${what} by ${who} in\n${deeds.join("\n")}`);
+  const done = (who, what) =>
+    assert.ok(
+      deeds.some((deed) => deed.includes(who) && what.test(deed)),
+      `no ${what} by ${who} in\n${deeds.join("\n")}`,
+    );
   await owner.view("log");
   done("owner@example.com", /published the room/);
-  for (const what of [/paused calls/, /stopped entry/, /resumed/, /ended the room/, /revoked a place.*revoked-bot/, /per minute: 600 to 3000/, /message/, /windows/]) done("operator@example.com", what);
+  for (const what of [
+    /paused calls/,
+    /stopped entry/,
+    /resumed/,
+    /ended the room/,
+    /revoked a place.*revoked-bot/,
+    /per minute: 600 to 3000/,
+    /message/,
+    /windows/,
+  ])
+    done("operator@example.com", what);
 }
 
 /** A stranger's audit confirms every act, and the same counts. */
@@ -314,10 +375,20 @@ async function audited(stage, room, truth) {
   const folder = await mkdtemp(join(tmpdir(), "proofline-audit-"));
   try {
     const file = join(folder, "report.html");
-    const { stdout } = await run(program("proofline-verify"), ["audit", room.url, "--no-keep", "--json", "--html", file]);
+    const { stdout } = await run(program("proofline-verify"), [
+      "audit",
+      room.url,
+      "--no-keep",
+      "--json",
+      "--html",
+      file,
+    ]);
     const report = JSON.parse(stdout);
     assert.ok(report.ok);
-    assert.deepEqual([report.entries, report.arrivals, report.admissions], [truth.entries, truth.arrivals, truth.admitted]);
+    assert.deepEqual(
+      [report.entries, report.arrivals, report.admissions],
+      [truth.entries, truth.arrivals, truth.admitted],
+    );
     const check = (id) => report.checks.find((one) => one.id === id);
     assert.match(check("amend").detail, new RegExp(`^${truth.changes} entries`));
     assert.match(check("end").detail, /^1 entr/);
@@ -326,8 +397,22 @@ async function audited(stage, room, truth) {
     await page.setContent(await readFile(file, "utf8"));
     const text = await page.locator("body").innerText();
     await context.close();
-    for (const act of [/called faster: 3,000 a minute instead of 600/, /1 pause, 1 freeze of claims, 2 resumptions/, /called visitors could not go in/, /Calls continued/, /The message to visitors changed/, /arrivals of each 15 s were drawn together/, /revoked-bot: [^\n]*\s1\b/, /ended/i]) assert.match(text, act);
-    for (const [what, n] of [["no-show", truth.no_shows], ["left", truth.left]]) assert.match(text, new RegExp(`${what}: [^\\n]*\\s${n}\\b`));
+    for (const act of [
+      /called faster: 3,000 a minute instead of 600/,
+      /1 pause, 1 freeze of claims, 2 resumptions/,
+      /called visitors could not go in/,
+      /Calls continued/,
+      /The message to visitors changed/,
+      /arrivals of each 15 s were drawn together/,
+      /revoked-bot: [^\n]*\s1\b/,
+      /ended/i,
+    ])
+      assert.match(text, act);
+    for (const [what, n] of [
+      ["no-show", truth.no_shows],
+      ["left", truth.left],
+    ])
+      assert.match(text, new RegExp(`${what}: [^\\n]*\\s${n}\\b`));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -1,8 +1,8 @@
 // What the first load of a page costs, and the check of a place among 100,000, in
 // a real browser over HTTP.
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -20,7 +20,14 @@ async function largeRoom(origin) {
   const folder = await mkdtemp(join(tmpdir(), "proofline-large-"));
   try {
     const outfile = join(folder, "room.mjs");
-    await build({ entryPoints: [`${top}/web/ui/test/support/room.ts`], outfile, bundle: true, format: "esm", platform: "node", logLevel: "error" });
+    await build({
+      entryPoints: [`${top}/web/ui/test/support/room.ts`],
+      outfile,
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      logLevel: "error",
+    });
     const { Operator, Room, opens, visitorAt } = await import(outfile);
     const operator = new Operator(origin, "large");
     const room = new Room(operator);
@@ -74,8 +81,12 @@ scenes("cost", () => {
     const loaded = finished.filter((request) => kinds.includes(request.resourceType())); // what its script asks for later is no part of it
     const sizes = await Promise.all(loaded.map((request) => request.sizes()));
     const bytes = sizes.reduce((sum, { responseBodySize }) => sum + responseBodySize, 0);
-    const [, said, requests] = /first load of the page of a line \| ([0-9.]+) kB in ([0-9]+) requests/.exec(await readFile(`${top}/README.md`, "utf8"));
-    t.diagnostic(`first load: ${(bytes / 1000).toFixed(1)} kB in ${loaded.length} requests; the README says ${said} kB in ${requests}`);
+    const [, said, requests] = /first load of the page of a line \| ([0-9.]+) kB in ([0-9]+) requests/.exec(
+      await readFile(`${top}/README.md`, "utf8"),
+    );
+    t.diagnostic(
+      `first load: ${(bytes / 1000).toFixed(1)} kB in ${loaded.length} requests; the README says ${said} kB in ${requests}`,
+    );
     assert.equal(loaded.length, Number(requests), loaded.map((request) => request.url()).join(" "));
     assert.ok(Math.abs(bytes / 1000 - Number(said)) < 0.03 * Number(said), `${bytes} bytes`);
   });
@@ -87,9 +98,15 @@ scenes("cost", () => {
     const answer = await visitor.page.goto(`${room.url}/check`);
     const html = await answer.text();
     const page = {
-      headers: { "Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": (await answer.allHeaders())["content-security-policy"] },
+      headers: {
+        "Content-Type": "text/html; charset=utf-8",
+        "Content-Security-Policy": (await answer.allHeaders())["content-security-policy"],
+      },
       text: ({ ticket, origin, vkey }) =>
-        html.replace(/data-ticket="[^"]*"/, `data-ticket="${ticket}"`).replace(/data-origin="[^"]*"/, `data-origin="${origin}"`).replace(/data-vkey="[^"]*"/, `data-vkey="${vkey}"`),
+        html
+          .replace(/data-ticket="[^"]*"/, `data-ticket="${ticket}"`)
+          .replace(/data-origin="[^"]*"/, `data-origin="${origin}"`)
+          .replace(/data-vkey="[^"]*"/, `data-vkey="${vkey}"`),
     };
     const site = await serve(room, page);
     try {
@@ -101,7 +118,9 @@ scenes("cost", () => {
         assert.deepEqual(result, { overall: "amber", record: "green", group: "green", draw: "amber", place: "green" });
         times.push(Math.round(await visitor.page.evaluate(() => window.took)));
       }
-      t.diagnostic(`checks of a place among ${people}: ${times.join(", ")} ms, with loading the checker and the log; promise: ${limit} ms`);
+      t.diagnostic(
+        `checks of a place among ${people}: ${times.join(", ")} ms, with loading the checker and the log; promise: ${limit} ms`,
+      );
       assert.ok(Math.min(...times) < limit, `${times} ms`);
     } finally {
       site.closeAllConnections();

@@ -30,39 +30,68 @@ scenes("was it fair?", () => {
       await visitor.is("drawn");
       await visitor.page.locator(`a[href="/r/${room.slug}/fair"]`).first().click();
       await visitor.page.locator("main#fair").waitFor();
-      assert.match(await visitor.page.locator("pre").first().textContent(), new RegExp(`proofline-verify audit ${room.url} --vkey '`));
+      assert.match(
+        await visitor.page.locator("pre").first().textContent(),
+        new RegExp(`proofline-verify audit ${room.url} --vkey '`),
+      );
       await visitor.inspect("fair");
     }
   });
 
   scene("a saved proof is checked in the browser, and sent nowhere", async (stage) => {
     const config = { windows: [{ length: "1s" }], starts: inSeconds(3600) };
-    const [room, other] = [await stage.room({ slug: "proof-drop", ...config }), await stage.room({ slug: "proof-other", ...config })];
+    const [room, other] = [
+      await stage.room({ slug: "proof-drop", ...config }),
+      await stage.room({ slug: "proof-other", ...config }),
+    ];
     const visitor = await stage.visitor({ size: "phone" });
     await visitor.join(room);
     await visitor.is("drawn");
     await until("all is published", async () => (await visitor.checks(room)).place === "green");
-    const [file] = await Promise.all([visitor.page.waitForEvent("download"), visitor.page.locator("button[data-proof]").click()]);
+    const [file] = await Promise.all([
+      visitor.page.waitForEvent("download"),
+      visitor.page.locator("button[data-proof]").click(),
+    ]);
     const proof = await readFile(await file.path());
 
     const friend = await stage.visitor({ size: "desktop" });
-    for (const [where, note] of [[room, false], [other, true]]) {
+    for (const [where, note] of [
+      [room, false],
+      [other, true],
+    ]) {
       await friend.page.goto(`${where.url}/check`);
       await friend.page.locator("[data-drop]").waitFor();
       const asked = [];
       friend.page.on("request", (request) => asked.push(`${request.method()} ${request.url()}`));
-      await friend.page.locator("[data-file]").setInputFiles({ name: "proof.json", mimeType: "application/json", buffer: proof });
-      assert.deepEqual(await friend.verdict(), { overall: "amber", record: "green", group: "green", draw: "amber", place: "green" });
+      await friend.page
+        .locator("[data-file]")
+        .setInputFiles({ name: "proof.json", mimeType: "application/json", buffer: proof });
+      assert.deepEqual(await friend.verdict(), {
+        overall: "amber",
+        record: "green",
+        group: "green",
+        draw: "amber",
+        place: "green",
+      });
       assert.equal(await friend.page.locator('[data-drop-is="other"]').isVisible(), note);
-      assert.deepEqual(asked.filter((request) => !request.includes("/assets/checker")), [], "nothing is asked or sent");
+      assert.deepEqual(
+        asked.filter((request) => !request.includes("/assets/checker")),
+        [],
+        "nothing is asked or sent",
+      );
       friend.page.removeAllListeners("request");
       if (!note) await friend.inspect("proof-checked");
     }
     const text = proof.toString();
     const changed = Buffer.from(text.replace(/"shown": "(\d+)"/, (_, n) => `"shown": "${Number(n) + 1}"`));
-    for (const [content, expected] of [[changed, "red"], [Buffer.from("no proof"), "bad"]]) {
+    for (const [content, expected] of [
+      [changed, "red"],
+      [Buffer.from("no proof"), "bad"],
+    ]) {
       await friend.page.goto(`${room.url}/check`);
-      await friend.page.locator("[data-file]").setInputFiles({ name: "proof.json", mimeType: "application/json", buffer: content });
+      await friend.page
+        .locator("[data-file]")
+        .setInputFiles({ name: "proof.json", mimeType: "application/json", buffer: content });
       if (expected === "bad") await friend.page.locator('[data-drop-is="bad"]:visible').waitFor();
       else assert.equal((await friend.verdict()).overall, expected);
     }
@@ -100,7 +129,9 @@ scenes("was it fair?", () => {
       const moved = await shift(visitor.page);
       assert.ok(moved < 0.1, `the layout shifts by ${moved} on ${size}`);
       t.diagnostic(`layout shift of the check on ${size}: ${moved.toFixed(3)}`);
-      await visitor.page.evaluate(() => document.querySelector("main").prepend(Object.assign(document.createElement("div"), { style: "height: 50vh" })));
+      await visitor.page.evaluate(() =>
+        document.querySelector("main").prepend(Object.assign(document.createElement("div"), { style: "height: 50vh" })),
+      );
       assert.ok((await shift(visitor.page)) > 0.1, "what does move is seen");
     }
   });

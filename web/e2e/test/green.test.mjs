@@ -1,8 +1,8 @@
 // What a visitor reads of a line whose draw used public randomness: the real pages
 // and the real checker, on a transcript with a round that drand's quicknet published.
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,8 +21,16 @@ async function recordedRoom(origin) {
   const folder = await mkdtemp(join(tmpdir(), "proofline-recorded-"));
   try {
     const outfile = join(folder, "room.mjs");
-    const contents = 'export * from "./test/support/room.ts"; export { roundTime } from "./src/check/beacon.ts"; export { fromHex } from "./src/check/hex.ts"; export { parseEntry } from "./src/check/entry.ts";';
-    await build({ stdin: { contents, resolveDir: `${top}/web/ui`, loader: "ts" }, outfile, bundle: true, format: "esm", platform: "node", logLevel: "error" });
+    const contents =
+      'export * from "./test/support/room.ts"; export { roundTime } from "./src/check/beacon.ts"; export { fromHex } from "./src/check/hex.ts"; export { parseEntry } from "./src/check/entry.ts";';
+    await build({
+      stdin: { contents, resolveDir: `${top}/web/ui`, loader: "ts" },
+      outfile,
+      bundle: true,
+      format: "esm",
+      platform: "node",
+      logLevel: "error",
+    });
     const { Operator, Room, fromHex, parseEntry, roundTime, visitorAt } = await import(outfile);
     const { chains } = JSON.parse(await readFile(`${top}/fairness/beacon/testdata/drand-rounds.json`, "utf8"));
     const [{ beacon_id: id, public_key: key, genesis, period_seconds: period, seed: group, rounds }] = chains;
@@ -31,7 +39,13 @@ async function recordedRoom(origin) {
     const closed = Number(roundTime(beacon, round)) - 2500;
     const from = closed - 60_000;
     const operator = new Operator(origin, "recorded");
-    const rules = { created: from - 60_000, opens: from, starts: closed, closes: closed + 600_000, windows: [{ from, length: 60_000 }] };
+    const rules = {
+      created: from - 60_000,
+      opens: from,
+      starts: closed,
+      closes: closed + 600_000,
+      windows: [{ from, length: 60_000 }],
+    };
     const room = new Room(operator, rules, { beacon, sign });
     room.join(from, people);
     room.draw(closed);
@@ -40,7 +54,11 @@ async function recordedRoom(origin) {
     const entries = log.entries.map((entry) => parseEntry(entry));
     const at = (position) => {
       const { ticket } = entries.find((entry) => entry.kind === "assign" && entry.position === BigInt(position));
-      return visitorAt(operator, log, entries.findIndex((entry) => entry.kind === "arrive" && entry.ticket === ticket));
+      return visitorAt(
+        operator,
+        log,
+        entries.findIndex((entry) => entry.kind === "arrive" && entry.ticket === ticket),
+      );
     };
     return { files: log.publish(operator).map, at };
   } finally {
@@ -64,11 +82,21 @@ async function serve(room, real) {
     if (file) return answer.end(file);
     const mine = site.visitor;
     if (path.endsWith("/receipt")) return answer.end(mine.receipt);
-    const found = await fetch(Server.running().url + url.replaceAll(mine.ticket, real.ticket), { headers: { cookie: headers.cookie ?? "", accept: headers.accept ?? "*/*" } });
-    const kept = ["content-type", "content-security-policy"].map((name) => [name, found.headers.get(name)]).filter(([, value]) => value !== null);
+    const found = await fetch(Server.running().url + url.replaceAll(mine.ticket, real.ticket), {
+      headers: { cookie: headers.cookie ?? "", accept: headers.accept ?? "*/*" },
+    });
+    const kept = ["content-type", "content-security-policy"]
+      .map((name) => [name, found.headers.get(name)])
+      .filter(([, value]) => value !== null);
     let body = Buffer.from(await found.arrayBuffer());
     if (/html|json/.test(found.headers.get("content-type") ?? "")) {
-      body = Buffer.from(body.toString().replaceAll(real.ticket, mine.ticket).replaceAll(real.origin, mine.origin).replace(/data-vkey="[^"]*"/g, `data-vkey="${mine.vkey}"`));
+      body = Buffer.from(
+        body
+          .toString()
+          .replaceAll(real.ticket, mine.ticket)
+          .replaceAll(real.origin, mine.origin)
+          .replace(/data-vkey="[^"]*"/g, `data-vkey="${mine.vkey}"`),
+      );
     }
     answer.writeHead(found.status, Object.fromEntries(kept)).end(body);
   });
@@ -97,7 +125,10 @@ scenes("public randomness", () => {
       assert.deepEqual(result, { overall: "green", record: "green", group: "green", draw: "green", place: "green" });
       await visitor.inspect("green-check");
       await picture(visitor, "check");
-      for (const [query, name] of [["?lang=ar", "arabic"], ["?lang=en", "drawn"]]) {
+      for (const [query, name] of [
+        ["?lang=ar", "arabic"],
+        ["?lang=en", "drawn"],
+      ]) {
         await visitor.visit(shown, query);
         await visitor.page.locator('#line [data-verdict][data-status="green"]').waitFor();
         await visitor.inspect(`green-${name}`);
@@ -111,8 +142,16 @@ scenes("public randomness", () => {
 
   scene("before and after that, for the documentation", async (stage) => {
     const upcoming = await stage.room({ slug: "pictured-upcoming", opens: inSeconds(754), starts: inSeconds(3600) });
-    const waiting = await stage.room({ slug: "pictured-waiting", windows: [{ length: "10m" }], starts: inSeconds(3600) });
-    const called = await stage.room({ slug: "pictured-called", windows: [{ length: "2s" }], outflow: { per_minute: 60_000 } });
+    const waiting = await stage.room({
+      slug: "pictured-waiting",
+      windows: [{ length: "10m" }],
+      starts: inSeconds(3600),
+    });
+    const called = await stage.room({
+      slug: "pictured-called",
+      windows: [{ length: "2s" }],
+      outflow: { per_minute: 60_000 },
+    });
     const visitor = await stage.visitor({ size: "phone" });
     await visitor.visit(upcoming);
     await visitor.is("upcoming");

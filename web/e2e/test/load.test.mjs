@@ -36,7 +36,11 @@ scenes("overload", () => {
       stopped = database(server);
       for (const pid of stopped) process.kill(pid, "SIGSTOP");
       await Promise.all([
-        scripted.main().then(() => scripted.page.locator('[data-notice="joining"], [data-notice="trouble"]').locator("visible=true").waitFor()),
+        scripted
+          .main()
+          .then(() =>
+            scripted.page.locator('[data-notice="joining"], [data-notice="trouble"]').locator("visible=true").waitFor(),
+          ),
         plain.main().then(() => plain.page.locator('main#error[data-kind="busy"]').waitFor()),
       ]);
       await scripted.page.locator("[data-placed]").first().waitFor({ state: "hidden" }); // there is no place yet

@@ -29,11 +29,26 @@ scene("visitors read a message in their language, and it vanishes by itself", as
   };
   for (const reader of Object.values(readers)) await reader.join(room);
   await room.amend({
-    message: { default: "en", texts: { en: "The shop is slow.", de: "Der Shop ist langsam.", nl: "De winkel is traag.", ar: "\u0627\u0644\u0645\u062a\u062c\u0631 \u0628\u0637\u064a\u0621." }, for: "25s" },
+    message: {
+      default: "en",
+      texts: {
+        en: "The shop is slow.",
+        de: "Der Shop ist langsam.",
+        nl: "De winkel is traag.",
+        ar: "\u0627\u0644\u0645\u062a\u062c\u0631 \u0628\u0637\u064a\u0621.",
+      },
+      for: "25s",
+    },
   });
-  const want = { "de-AT": "de: Der Shop ist langsam.", nl: "nl: De winkel is traag.", fr: "en: The shop is slow.", "ar-EG": "ar: \u0627\u0644\u0645\u062a\u062c\u0631 \u0628\u0637\u064a\u0621." };
+  const want = {
+    "de-AT": "de: Der Shop ist langsam.",
+    nl: "nl: De winkel is traag.",
+    fr: "en: The shop is slow.",
+    "ar-EG": "ar: \u0627\u0644\u0645\u062a\u062c\u0631 \u0628\u0637\u064a\u0621.",
+  };
   // A page that was open, one that is loaded now, and one without scripts agree.
-  for (const [locale, reader] of Object.entries(readers)) await until(`${locale} is told`, async () => (await told(reader)) === want[locale]);
+  for (const [locale, reader] of Object.entries(readers))
+    await until(`${locale} is told`, async () => (await told(reader)) === want[locale]);
   const plain = await stage.visitor({ locale: "nl", javaScriptEnabled: false });
   await plain.visit(room);
   assert.equal(await told(plain), want.nl);
@@ -43,7 +58,8 @@ scene("visitors read a message in their language, and it vanishes by itself", as
   for (const reader of [readers["de-AT"], readers.nl]) await reader.inspect("message");
   readers.fr.watch.allow(/ERR_INTERNET_DISCONNECTED/);
   await readers.fr.context.setOffline(true); // the end needs no network
-  for (const [locale, reader] of Object.entries(readers)) await until(`${locale} is told no more`, async () => (await told(reader)) === null);
+  for (const [locale, reader] of Object.entries(readers))
+    await until(`${locale} is told no more`, async () => (await told(reader)) === null);
   await plain.visit(room);
   assert.equal(await told(plain), null);
   assert.equal((await room.state()).message, null);

@@ -55,7 +55,10 @@ scenes("without JavaScript", () => {
         await visitor.page.goto(`${room.url}/check`);
         await visitor.page.getByText("needs JavaScript").waitFor();
         await visitor.picture(`plain-check-${size}`);
-        const [download] = await Promise.all([visitor.page.waitForEvent("download"), visitor.page.getByRole("link", { name: "Save my receipt" }).click()]);
+        const [download] = await Promise.all([
+          visitor.page.waitForEvent("download"),
+          visitor.page.getByRole("link", { name: "Save my receipt" }).click(),
+        ]);
         assert.equal(download.suggestedFilename(), "receipt.txt");
       };
       await Promise.all([walk("phone"), walk("desktop")]);

@@ -37,18 +37,22 @@ async function through(visitor) {
 
 scenes("the script for pages", () => {
   for (const by of ["fetch", "xhr"]) {
-    atSite(`${by}: to the line, and back to the same address`, `script-${by}`, async ({ visitor, page, room, front }) => {
-      const here = `${front.origin}/?by=${by}&a=%C3%A4%26b#row-7`;
-      await page.goto(here);
-      await button(page).click();
-      await page.waitForURL(`${room.url}?to=*`);
-      assert.equal(new URL(page.url()).searchParams.get("to"), here.split("#")[0]);
-      await through(visitor);
-      await page.waitForURL(here);
-      await button(page).click();
-      await said(page, "200 3 left");
-      assert.equal(page.url(), here);
-    });
+    atSite(
+      `${by}: to the line, and back to the same address`,
+      `script-${by}`,
+      async ({ visitor, page, room, front }) => {
+        const here = `${front.origin}/?by=${by}&a=%C3%A4%26b#row-7`;
+        await page.goto(here);
+        await button(page).click();
+        await page.waitForURL(`${room.url}?to=*`);
+        assert.equal(new URL(page.url()).searchParams.get("to"), here.split("#")[0]);
+        await through(visitor);
+        await page.waitForURL(here);
+        await button(page).click();
+        await said(page, "200 3 left");
+        assert.equal(page.url(), here);
+      },
+    );
   }
 
   atSite(
@@ -59,7 +63,10 @@ scenes("the script for pages", () => {
       await page.goto(here);
       await button(page).click();
       await page.waitForURL(`${room.url}?to=*&to_sig=*`);
-      assert.equal(new URL(page.url()).searchParams.get("to"), `${front.origin}/.proofline/enter?to=${encodeURIComponent(here.split("#")[0])}`);
+      assert.equal(
+        new URL(page.url()).searchParams.get("to"),
+        `${front.origin}/.proofline/enter?to=${encodeURIComponent(here.split("#")[0])}`,
+      );
       await through(visitor);
       await page.waitForURL(here);
       await button(page).click();
@@ -90,7 +97,7 @@ scenes("the script for pages", () => {
   atSite(
     "a dialog asks first",
     "script-dialog",
-    async ({ visitor, page, room, front }) => {
+    async ({ visitor, page, front }) => {
       await page.goto(`${front.origin}/`);
       await button(page).click();
       const dialog = page.getByRole("dialog", { name: "There is a waiting line. Join it?" });
@@ -98,7 +105,11 @@ scenes("the script for pages", () => {
       await visitor.inspect("script-dialog");
       await page.keyboard.press("Escape");
       await dialog.waitFor({ state: "detached" });
-      assert.equal(await page.evaluate(() => document.activeElement.textContent), "How many are left?", "the focus is back");
+      assert.equal(
+        await page.evaluate(() => document.activeElement.textContent),
+        "How many are left?",
+        "the focus is back",
+      );
       await page.evaluate(() => ask()); // by itself, as a page that polls does
       await said(page, "403");
       await page.waitForTimeout(200);
@@ -127,7 +138,10 @@ scenes("the script for pages", () => {
         await visitor.context.clearCookies();
         await page.goto(`${front.origin}/`);
         await button(page).click();
-        const isIn = page.locator("#said", { hasText: /^\d/ }).waitFor().then(() => true);
+        const isIn = page
+          .locator("#said", { hasText: /^\d/ })
+          .waitFor()
+          .then(() => true);
         const isLed = page.waitForURL(`${room.url}?to=*`).then(() => false);
         return (await Promise.race([isIn, isLed])) && (await page.locator("#said").textContent()) === "200 3 left";
       });
@@ -173,37 +187,60 @@ scenes("the script for pages", () => {
   atSite("a site shows a dialog of its own", "script-own", async ({ page, room, front }) => {
     await page.goto(`${front.origin}/?own`);
     await button(page).click();
-    await page.waitForFunction((join) => document.title === join, `${room.url}?to=${encodeURIComponent(`${front.origin}/?own`)}`);
+    await page.waitForFunction(
+      (join) => document.title === join,
+      `${room.url}?to=${encodeURIComponent(`${front.origin}/?own`)}`,
+    );
     await said(page, '403 {"error":"queue"');
     assert.equal(await page.getByRole("dialog").count(), 0);
     assert.equal(page.url(), `${front.origin}/?own`);
   });
 
-  atSite("what a page fetches else is nobody's business", "script-else", async ({ visitor, page, room, front, stage }) => {
-    const other = await Front.open(room); // of another origin, which says the same
-    stage.origins.push(other.origin);
-    visitor.watch.allow(/CORS policy|ERR_FAILED/);
-    try {
-      await page.goto(`${front.origin}/?ask=/refuse`);
-      await button(page).click();
-      await said(page, "403 not for you");
-      const answers = await page.evaluate(async (elsewhere) => {
-        const failed = await fetch(`${elsewhere}/tickets/left`).catch((error) => error.name);
-        const none = await fetch(`${elsewhere}/tickets/left`, { mode: "no-cors" }).then((r) => r.type);
-        const wrong = await fetch("http://[").catch((error) => error.name);
-        const stop = new AbortController();
-        stop.abort();
-        const stopped = await fetch("/", { signal: stop.signal }).catch((error) => error.name);
-        const request = await fetch(new Request("/app.js", { method: "HEAD" })).then((r) => r.status);
-        return { failed, none, wrong, stopped, request, name: fetch.name, isNative: /native code/.test(String(fetch)) };
-      }, other.origin);
-      assert.deepEqual(answers, { failed: "TypeError", none: "opaque", wrong: "TypeError", stopped: "AbortError", request: 200, name: "fetch", isNative: true });
-      assert.equal(await page.getByRole("dialog").count(), 0);
-      assert.ok(page.url().startsWith(front.origin));
-    } finally {
-      await other.close();
-    }
-  });
+  atSite(
+    "what a page fetches else is nobody's business",
+    "script-else",
+    async ({ visitor, page, room, front, stage }) => {
+      const other = await Front.open(room); // of another origin, which says the same
+      stage.origins.push(other.origin);
+      visitor.watch.allow(/CORS policy|ERR_FAILED/);
+      try {
+        await page.goto(`${front.origin}/?ask=/refuse`);
+        await button(page).click();
+        await said(page, "403 not for you");
+        const answers = await page.evaluate(async (elsewhere) => {
+          const failed = await fetch(`${elsewhere}/tickets/left`).catch((error) => error.name);
+          const none = await fetch(`${elsewhere}/tickets/left`, { mode: "no-cors" }).then((r) => r.type);
+          const wrong = await fetch("http://[").catch((error) => error.name);
+          const stop = new AbortController();
+          stop.abort();
+          const stopped = await fetch("/", { signal: stop.signal }).catch((error) => error.name);
+          const request = await fetch(new Request("/app.js", { method: "HEAD" })).then((r) => r.status);
+          return {
+            failed,
+            none,
+            wrong,
+            stopped,
+            request,
+            name: fetch.name,
+            isNative: /native code/.test(String(fetch)),
+          };
+        }, other.origin);
+        assert.deepEqual(answers, {
+          failed: "TypeError",
+          none: "opaque",
+          wrong: "TypeError",
+          stopped: "AbortError",
+          request: 200,
+          name: "fetch",
+          isNative: true,
+        });
+        assert.equal(await page.getByRole("dialog").count(), 0);
+        assert.ok(page.url().startsWith(front.origin));
+      } finally {
+        await other.close();
+      }
+    },
+  );
 
   atSite(
     "an API at another host lets in who came back by way of it",
@@ -217,7 +254,10 @@ scenes("the script for pages", () => {
         await page.goto(`${here}#cart`);
         await button(page).click();
         await page.waitForURL(`${room.url}?to=*`);
-        assert.equal(new URL(page.url()).searchParams.get("to"), `${api.origin}/.proofline/enter?to=${encodeURIComponent(here)}`);
+        assert.equal(
+          new URL(page.url()).searchParams.get("to"),
+          `${api.origin}/.proofline/enter?to=${encodeURIComponent(here)}`,
+        );
         await through(visitor);
         await page.waitForURL(`${here}#cart`);
         await button(page).click();
@@ -233,10 +273,13 @@ scenes("the script for pages", () => {
     let led = 0;
     page.on("request", (r) => (led += r.isNavigationRequest() && r.url().startsWith(room.url) ? 1 : 0));
     await page.goto(`${front.origin}/`);
-    await page.evaluate(() => [...Array(20)].forEach(() => ask()));
+    await page.evaluate(() => [...Array(20)].forEach(() => void ask()));
     await page.waitForURL(`${room.url}?to=*`);
     await page.waitForLoadState();
     assert.equal(led, 1);
-    assert.ok(front.asked.every((path) => path !== "/tickets/left"), "nothing came through");
+    assert.ok(
+      front.asked.every((path) => path !== "/tickets/left"),
+      "nothing came through",
+    );
   });
 });

@@ -57,7 +57,11 @@ scenes("the shop", () => {
       await page.getByRole("heading", { name: "Thank you" }).waitFor();
       await page.getByText(seat, { exact: true }).waitFor();
       await visitor.inspect("shop-order");
-      assert.deepEqual((await context.cookies()).filter(({ name }) => name === cookie.name), [], "the visit is over");
+      assert.deepEqual(
+        (await context.cookies()).filter(({ name }) => name === cookie.name),
+        [],
+        "the visit is over",
+      );
       await context.addCookies([cookie]);
       await page.goto(`${demo.origin}/tickets`);
       assert.ok(page.url().startsWith(`${demo.room}?to=`), `who kept the cookie is at ${page.url()}`);
@@ -77,7 +81,10 @@ async function isBound(stage, context, cookie, ticket) {
   await thief.page.getByText("Your visit goes on in the browser where it began.").waitFor();
   await thief.inspect("shop-elsewhere");
   assert.equal(await thief.page.getByRole("link", { name: "Join the line" }).getAttribute("href"), demo.room);
-  assert.equal((await thief.context.request.get(`${demo.origin}/tickets`, { headers: { "Sec-Fetch-Mode": "cors" } })).status(), 403);
+  assert.equal(
+    (await thief.context.request.get(`${demo.origin}/tickets`, { headers: { "Sec-Fetch-Mode": "cors" } })).status(),
+    403,
+  );
   await context.clearCookies({ name: proof.name });
   const again = await context.newPage();
   await again.goto(`${demo.origin}/tickets`);

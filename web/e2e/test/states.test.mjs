@@ -62,7 +62,10 @@ scenes("states", () => {
       const countdown = visitor.page.getByRole("timer");
       const first = await countdown.textContent();
       assert.match(first, /^1[12]:\d\d$/);
-      await visitor.page.waitForFunction((first) => document.querySelector("[role=timer]").textContent !== first, first);
+      await visitor.page.waitForFunction(
+        (first) => document.querySelector("[role=timer]").textContent !== first,
+        first,
+      );
     });
   });
 
@@ -83,7 +86,12 @@ scenes("states", () => {
   });
 
   scene("drawn, in an organizer's looks", async (stage) => {
-    const room = await stage.room({ slug: "looks", windows: [{ length: "3s" }], outflow: { per_minute: 20 }, brand: looks });
+    const room = await stage.room({
+      slug: "looks",
+      windows: [{ length: "3s" }],
+      outflow: { per_minute: 20 },
+      brand: looks,
+    });
     await room.crowd(60);
     await room.drawn();
     await room.crowd(20);
@@ -98,7 +106,13 @@ scenes("states", () => {
   scene("in a group that is not drawn", async (stage) => {
     const [opens, then] = [inSeconds(2), inSeconds(12)];
     const windows = [{ length: "10s" }, { from: then, length: "1h" }];
-    const room = await stage.room({ slug: "waiting", opens, windows, starts: inSeconds(900), outflow: { per_minute: 300 } });
+    const room = await stage.room({
+      slug: "waiting",
+      opens,
+      windows,
+      starts: inSeconds(900),
+      outflow: { per_minute: 300 },
+    });
     await room.open();
     await room.crowd(320);
     await room.drawn();
@@ -139,7 +153,12 @@ scenes("states", () => {
   });
 
   scene("called, with time to go in", async (stage) => {
-    const room = await stage.room({ slug: "called", ...rush, claim: "5m", targets: ["https://shop.example.com/tickets"] });
+    const room = await stage.room({
+      slug: "called",
+      ...rush,
+      claim: "5m",
+      targets: ["https://shop.example.com/tickets"],
+    });
     await everywhere(stage, "called", async (visitor) => {
       await visitor.join(room);
       await visitor.is("called");
@@ -158,7 +177,7 @@ scenes("states", () => {
 
   scene("called, and paused: the time stands still", async (stage) => {
     const room = await stage.room({ slug: "still", ...rush, claim: "4m" });
-    let all = [];
+    const all = [];
     await everywhere(stage, "called-paused", async (visitor) => {
       await visitor.join(room);
       await visitor.is("called");
@@ -202,7 +221,10 @@ scenes("states", () => {
         await visitor.main();
         await visitor.page.waitForURL(`${shop.target}?proofline_pass=*`);
         const pass = new URL(visitor.page.url()).searchParams.get("proofline_pass");
-        const released = await fetch(`${room.url}/sessions/release`, { method: "POST", headers: { Authorization: `Bearer ${pass}` } });
+        const released = await fetch(`${room.url}/sessions/release`, {
+          method: "POST",
+          headers: { Authorization: `Bearer ${pass}` },
+        });
         assert.equal(released.status, 200);
         await visitor.visit(room);
         await visitor.is("over");
@@ -292,7 +314,11 @@ scenes("states", () => {
       await visitor.join(room);
       await visitor.is("drawn");
       const result = await visitor.checks(room);
-      assert.deepEqual(result, { overall: "amber", record: "green", group: "green", draw: "amber", place: "green" }, "amber, for there is no beacon");
+      assert.deepEqual(
+        result,
+        { overall: "amber", record: "green", group: "green", draw: "amber", place: "green" },
+        "amber, for there is no beacon",
+      );
     });
   });
 
@@ -302,7 +328,13 @@ scenes("states", () => {
     await everywhere(stage, "check-waiting", async (visitor) => {
       await visitor.join(room);
       await room.transcript(); // waits until the join is published, up to a second later: before that the record is behind
-      assert.deepEqual(await visitor.checks(room), { overall: "neutral", record: "green", group: "neutral", draw: "neutral", place: "neutral" });
+      assert.deepEqual(await visitor.checks(room), {
+        overall: "neutral",
+        record: "green",
+        group: "neutral",
+        draw: "neutral",
+        place: "neutral",
+      });
     });
   });
 

@@ -3,9 +3,8 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-
-import { program } from "../stage/places.mjs";
 import { Organizer } from "../stage/organizer.mjs";
+import { program } from "../stage/places.mjs";
 import { inSeconds, until } from "../stage/room.mjs";
 import { scene, scenes } from "../stage/scene.mjs";
 import { Server } from "../stage/server.mjs";
@@ -23,7 +22,10 @@ scenes("records missing", () => {
       await organizer.setUp("Bühne Eins", "Anna");
       const room = await stage.room({ slug: "concert", windows: [{ length: "1s" }], starts: inSeconds(3600) }, server);
       const visitor = await stage.visitor({ size: "phone" });
-      for (const someone of [organizer, visitor]) someone.watch.allow(/status of (410|502|503)|ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED_ENCODING/);
+      for (const someone of [organizer, visitor])
+        someone.watch.allow(
+          /status of (410|502|503)|ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED_ENCODING/,
+        );
       await visitor.join(room);
       await visitor.is("drawn");
       await server.forget(async () => {
@@ -38,7 +40,14 @@ scenes("records missing", () => {
       await organizer.page.getByText("records missing").waitFor();
       await organizer.go("/rooms/concert");
       await organizer.page.locator("[data-stopped]").waitFor();
-      await organizer.lists(["entries that visitors have seen", "proofline recover concert --from COPY --yes", "When the database goes back"], "stopped");
+      await organizer.lists(
+        [
+          "entries that visitors have seen",
+          "proofline recover concert --from COPY --yes",
+          "When the database goes back",
+        ],
+        "stopped",
+      );
       await organizer.inspect("console-stopped");
       const late = await stage.visitor({ size: "phone" });
       late.watch.allow(/status of (410|503)/);
@@ -47,7 +56,15 @@ scenes("records missing", () => {
       await late.inspect("missing");
 
       const words = "The database was lost at 14:02.\nAll tickets are refunded.";
-      const { stdout } = await run(program("proofline"), ["recover", "concert", "--data", server.data, "--end-with", words, "--yes"]);
+      const { stdout } = await run(program("proofline"), [
+        "recover",
+        "concert",
+        "--data",
+        server.data,
+        "--end-with",
+        words,
+        "--yes",
+      ]);
       assert.match(stdout, /proofline\.dev\/ended-with-loss/);
       await until("the room has ended", async () => (await fetch(`${room.url}/state`)).status === 410);
       await visitor.page.evaluate(() => document.dispatchEvent(new Event("visibilitychange"))); // or the page asks within a minute

@@ -14,9 +14,30 @@ const later = inSeconds(3600);
 const broadcast = "Everybody in line: you keep your place.";
 
 /** Sentences that only people with a place that counts may read. */
-const ofPlace = [/you keep your place/i, /keeps their place/, /Your place is (fixed|\d|safe|kept)/, /people are ahead of you/, /You are next/];
-const ofWait = [/likely between/, /at the earliest/, /so it takes longer/, /let in from/, /keeps itself up to date/, /Check again every/, /will be drawn|are being drawn|are drawn at/];
-const ofTurn = [/Go in now/, /Go in by/, /Time left/, /your turn comes/i, /Your time stands still/, /yours stands still/];
+const ofPlace = [
+  /you keep your place/i,
+  /keeps their place/,
+  /Your place is (fixed|\d|safe|kept)/,
+  /people are ahead of you/,
+  /You are next/,
+];
+const ofWait = [
+  /likely between/,
+  /at the earliest/,
+  /so it takes longer/,
+  /let in from/,
+  /keeps itself up to date/,
+  /Check again every/,
+  /will be drawn|are being drawn|are drawn at/,
+];
+const ofTurn = [
+  /Go in now/,
+  /Go in by/,
+  /Time left/,
+  /your turn comes/i,
+  /Your time stands still/,
+  /yours stands still/,
+];
 const final = [...ofPlace, ...ofWait, ...ofTurn];
 /** People who are no longer in line still read what the organizer tells the line, until it ends. */
 const gone = final.filter((words) => !/you keep your place/.test(words.source));
@@ -27,7 +48,12 @@ const forbidden = {
   joinable: [/Your place is/, ...ofTurn, /are being drawn/],
   full: [/Your place is/, ...ofTurn],
   closed: [/Your place is/, ...ofTurn, /let in from/],
-  waiting: [/Your place is (fixed|\d)/, /likely between/, /More people have joined/, ...ofTurn.filter((words) => !/turn comes/.test(words.source))],
+  waiting: [
+    /Your place is (fixed|\d)/,
+    /likely between/,
+    /More people have joined/,
+    ...ofTurn.filter((words) => !/turn comes/.test(words.source)),
+  ],
   drawn: [/at the earliest/, /More people have joined/, /still growing/, /are being drawn|are drawn at/, ...ofTurn],
   called: [...ofWait.filter((words) => !/up to date/.test(words.source)), /ahead of you/],
   admitted: gone,
@@ -54,7 +80,8 @@ async function reads(visitor, state) {
     return spoken ? document.body.innerText.replace(spoken, "") : document.body.innerText;
   });
   for (const pattern of forbidden[state]) assert.doesNotMatch(words, pattern, `in state ${state}`);
-  for (const [one, other] of pairs) assert.ok(!(one.test(words) && other.test(words)), `in state ${state}, ${one} beside ${other}:\n${words}`);
+  for (const [one, other] of pairs)
+    assert.ok(!(one.test(words) && other.test(words)), `in state ${state}, ${one} beside ${other}:\n${words}`);
   return words;
 }
 
@@ -69,7 +96,14 @@ scenes("transitions", () => {
     stage.origins.push(shop.origin);
     try {
       const visitor = await stage.visitor({ size: "phone" }); // before the room, which opens soon
-      const room = await stage.room({ slug: "way-whole", opens: inSeconds(12), windows: [{ length: "6s" }], starts: inSeconds(26), outflow: { per_minute: 60 }, targets: [shop.target] });
+      const room = await stage.room({
+        slug: "way-whole",
+        opens: inSeconds(12),
+        windows: [{ length: "6s" }],
+        starts: inSeconds(26),
+        outflow: { per_minute: 60 },
+        targets: [shop.target],
+      });
       await room.say(broadcast);
       await visitor.visit(room);
       await comes(visitor, "upcoming", "joinable");
@@ -93,7 +127,10 @@ scenes("transitions", () => {
   for (const from of ["waiting", "drawn", "called"]) {
     const windows = [{ length: from === "waiting" ? "1h" : "1s" }];
     // A short claim has pages ask often, however far away their turn is.
-    const config = { windows, ...(from === "called" ? { outflow: { per_minute: 60_000 }, claim: "10m" } : { starts: later, claim: "12s" }) };
+    const config = {
+      windows,
+      ...(from === "called" ? { outflow: { per_minute: 60_000 }, claim: "10m" } : { starts: later, claim: "12s" }),
+    };
 
     scene(`${from}: paused, held, resumed, and ended`, async (stage) => {
       const room = await stage.room({ slug: `way-${from}-ended`, ...config });
@@ -105,7 +142,10 @@ scenes("transitions", () => {
       await visitor.page.locator('[data-show="paused"]:visible').first().waitFor();
       await comes(visitor, from);
       await room.resume();
-      await until("the pause is over on the page", async () => (await visitor.page.locator('[data-show="paused"]:visible').count()) === 0);
+      await until(
+        "the pause is over on the page",
+        async () => (await visitor.page.locator('[data-show="paused"]:visible').count()) === 0,
+      );
       await comes(visitor, from);
       await room.pause();
       await visitor.page.locator('[data-show="paused"]:visible').first().waitFor();
@@ -129,18 +169,19 @@ scenes("transitions", () => {
       await comes(other, from);
     });
 
-    if (from !== "called") scene(`${from}: given up, and the room ends`, async (stage) => {
-      const room = await stage.room({ slug: `way-${from}-left`, ...config });
-      const visitor = await stage.visitor({ size: "phone" });
-      await visitor.join(room);
-      await comes(visitor, from);
-      await visitor.page.locator("details summary").first().click();
-      await visitor.page.locator('[data-post="leave"] button').click();
-      await comes(visitor, "left");
-      await room.end();
-      await visitor.page.reload();
-      await comes(visitor, "left");
-    });
+    if (from !== "called")
+      scene(`${from}: given up, and the room ends`, async (stage) => {
+        const room = await stage.room({ slug: `way-${from}-left`, ...config });
+        const visitor = await stage.visitor({ size: "phone" });
+        await visitor.join(room);
+        await comes(visitor, from);
+        await visitor.page.locator("details summary").first().click();
+        await visitor.page.locator('[data-post="leave"] button').click();
+        await comes(visitor, "left");
+        await room.end();
+        await visitor.page.reload();
+        await comes(visitor, "left");
+      });
   }
 
   scene("called to missed, and the line ends", async (stage) => {
@@ -154,7 +195,13 @@ scenes("transitions", () => {
   });
 
   scene("full, closed and ended to visitors without a place", async (stage) => {
-    const room = await stage.room({ slug: "way-without", windows: [{ length: "1h" }], max_waiting: 3, closes: inSeconds(12), starts: later });
+    const room = await stage.room({
+      slug: "way-without",
+      windows: [{ length: "1h" }],
+      max_waiting: 3,
+      closes: inSeconds(12),
+      starts: later,
+    });
     await room.say(broadcast);
     const visitor = await stage.visitor({ size: "phone" });
     await visitor.visit(room);

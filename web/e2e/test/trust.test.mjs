@@ -7,7 +7,11 @@ import { newVisitor } from "../stage/room.mjs";
 import { scene, scenes } from "../stage/scene.mjs";
 import { Shop } from "../stage/shop.mjs";
 
-const form = { "Content-Type": "application/x-www-form-urlencoded", Accept: "text/html", "Sec-Fetch-Site": "same-origin" };
+const form = {
+  "Content-Type": "application/x-www-form-urlencoded",
+  Accept: "text/html",
+  "Sec-Fetch-Site": "same-origin",
+};
 const json = { "Content-Type": "application/json", "Sec-Fetch-Site": "same-origin" };
 
 const cookie = (room, secret) => ({ Cookie: `__Host-proofline-${room.slug}=${secret}` });
@@ -54,10 +58,31 @@ scenes("strangers", () => {
       ["join with what is no JSON", 400, "/line", json, "{"],
       ["join with more than is asked", 400, "/line", json, '{"position":1}'],
       ["join again", 303, "/line", { ...form, ...cookie(room, waiting.secret) }],
-      ["join from another site", 403, "/line", { ...form, "Sec-Fetch-Site": "cross-site", Origin: "https://evil.example.com" }],
-      ["leave from another site", 403, "/leave", { ...form, ...cookie(room, waiting.secret), "Sec-Fetch-Site": "cross-site" }],
-      ["leave from a sibling domain", 403, "/leave", { ...form, ...cookie(room, waiting.secret), "Sec-Fetch-Site": "same-site" }],
-      ["a claim of the API with another's secret", 403, `/tickets/${waiting.ticket}/claim`, json, JSON.stringify({ secret: nobody.secret })],
+      [
+        "join from another site",
+        403,
+        "/line",
+        { ...form, "Sec-Fetch-Site": "cross-site", Origin: "https://evil.example.com" },
+      ],
+      [
+        "leave from another site",
+        403,
+        "/leave",
+        { ...form, ...cookie(room, waiting.secret), "Sec-Fetch-Site": "cross-site" },
+      ],
+      [
+        "leave from a sibling domain",
+        403,
+        "/leave",
+        { ...form, ...cookie(room, waiting.secret), "Sec-Fetch-Site": "same-site" },
+      ],
+      [
+        "a claim of the API with another's secret",
+        403,
+        `/tickets/${waiting.ticket}/claim`,
+        json,
+        JSON.stringify({ secret: nobody.secret }),
+      ],
       ["the link without a place", 403, "/link", json, "{}"],
       ["the link of a secret nobody joined with", 404, "/link", { ...json, ...cookie(room, nobody.secret) }, "{}"],
       ["a body that is too large", 413, "/line", json, JSON.stringify({ secret: "A".repeat(100_000) })],
@@ -74,7 +99,9 @@ scenes("strangers", () => {
       const visitor = await stage.visitor();
       await visitor.join(room);
       await visitor.is("called");
-      const [{ value: secret }] = (await visitor.context.cookies()).filter(({ name }) => name === `__Host-proofline-${room.slug}`);
+      const [{ value: secret }] = (await visitor.context.cookies()).filter(
+        ({ name }) => name === `__Host-proofline-${room.slug}`,
+      );
       const own = { ...form, ...cookie(room, secret) };
       await refused(room, [["a target that is not the room's", 400, "/claim", own, "to=https://evil.example.com/"]]);
       await visitor.main();
@@ -89,7 +116,12 @@ scenes("strangers", () => {
         ["join after going in: the same place", 303, "/line", own],
         ["redeem", 200, `/passes/${jti}/redeem`, bearer(token)],
         ["redeem again", 409, `/passes/${jti}/redeem`, bearer(token)],
-        ["redeem another pass", 404, `/passes/${jti.replace(/^./, (c) => (c === "0" ? "1" : "0"))}/redeem`, bearer(token)],
+        [
+          "redeem another pass",
+          404,
+          `/passes/${jti.replace(/^./, (c) => (c === "0" ? "1" : "0"))}/redeem`,
+          bearer(token),
+        ],
         ["redeem a forged pass", 401, `/passes/${jti}/redeem`, bearer(forged)],
         ["redeem without a pass", 401, `/passes/${jti}/redeem`, {}],
         ["touch with a forged pass", 401, "/sessions/touch", bearer(forged)],
@@ -153,21 +185,37 @@ scenes("strangers", () => {
       await route.fulfill({ response: answer, body: (await answer.text()).replace("</body>", inserted) });
     });
     await visitor.visit(room);
-    await page.evaluate(() => setTimeout(() => { throw new Error("thrown on purpose"); }));
+    await page.evaluate(() =>
+      setTimeout(() => {
+        throw new Error("thrown on purpose");
+      }),
+    );
     await page.waitForEvent("pageerror").catch(() => {});
     const { violations } = await import("../stage/axe.mjs");
     assert.match((await violations(page)).join(), /button-name/);
     const ticket = "00000000-0000-8000-8000-000000000000";
     for (const position of [5, 7]) {
-      await page.evaluate(([ticket, position]) => {
-        const main = document.querySelector("main");
-        main.dataset.state = "drawn";
-        main.dataset.ticket = ticket;
-        main.querySelector("h1").innerHTML = `<b>${position}</b>`;
-      }, [ticket, position]);
+      await page.evaluate(
+        ([ticket, position]) => {
+          const main = document.querySelector("main");
+          main.dataset.state = "drawn";
+          main.dataset.ticket = ticket;
+          main.querySelector("h1").innerHTML = `<b>${position}</b>`;
+        },
+        [ticket, position],
+      );
     }
-    const expected = [/third party: https:\/\/third/, /uncaught: .*on purpose/, /script.*(Content Security Policy|violates)/is, /img-src|image/i];
-    for (const pattern of expected) assert.ok(watch.problems.some((problem) => pattern.test(problem)), `${pattern} in ${watch.problems}`);
+    const expected = [
+      /third party: https:\/\/third/,
+      /uncaught: .*on purpose/,
+      /script.*(Content Security Policy|violates)/is,
+      /img-src|image/i,
+    ];
+    for (const pattern of expected)
+      assert.ok(
+        watch.problems.some((problem) => pattern.test(problem)),
+        `${pattern} in ${watch.problems}`,
+      );
     watch.problems.length = 0;
     assert.throws(() => watch.check(), /rises from 5 to 7/);
     watch.seen.pop();

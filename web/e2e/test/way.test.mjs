@@ -2,13 +2,12 @@
 // come in between: reloads, a second tab, another device, no network, no
 // cookies, no mouse.
 import assert from "node:assert/strict";
-import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
-
-import { inSeconds, until } from "../stage/room.mjs";
 import { launch } from "../stage/launch.mjs";
+import { inSeconds, until } from "../stage/room.mjs";
 import { scene, scenes } from "../stage/scene.mjs";
 import { readPass, Shop } from "../stage/shop.mjs";
 import { sizes, Visitor } from "../stage/visitor.mjs";
@@ -199,7 +198,9 @@ scenes("the way", () => {
     await room.crowd(1);
     await until("the line is full", async () => (await (await fetch(`${room.url}/state`)).json()).full);
     await visitor.page.clock.fastForward("03:00");
-    await visitor.page.locator("[role=status]", { hasText: "Nobody more can join for now." }).waitFor({ state: "attached" }); // and it is said
+    await visitor.page
+      .locator("[role=status]", { hasText: "Nobody more can join for now." })
+      .waitFor({ state: "attached" }); // and it is said
     assert.equal(await join.count(), 0);
     await room.end();
     await visitor.page.clock.fastForward("03:00");
@@ -234,7 +235,10 @@ scenes("the way", () => {
     const second = await visitor.ticket();
     assert.notEqual(first, second);
     const story = (await room.transcript()).filter((entry) => entry.names(first) || entry.names(second));
-    assert.deepEqual(story.map(({ kind, fields }) => `${kind} ${fields.at(-1)}`), ["arrive general", "skip left", "arrive general"]);
+    assert.deepEqual(
+      story.map(({ kind, fields }) => `${kind} ${fields.at(-1)}`),
+      ["arrive general", "skip left", "arrive general"],
+    );
   });
 
   scene("cookies blocked: the place is in the address", async (stage) => {
@@ -282,7 +286,8 @@ scenes("the way", () => {
         const element = document.activeElement;
         if (!element || element === document.body) return "";
         const { outlineStyle, outlineWidth } = getComputedStyle(element);
-        if (outlineStyle === "none" || outlineWidth === "0px") throw new Error(`${element.outerHTML} has the focus unseen`);
+        if (outlineStyle === "none" || outlineWidth === "0px")
+          throw new Error(`${element.outerHTML} has the focus unseen`);
         return element.textContent.trim() || element.tagName;
       });
     const tabTo = async (text) => {
@@ -317,7 +322,11 @@ scenes("the way", () => {
       window.heard = [];
       addEventListener("DOMContentLoaded", () => {
         const voice = document.querySelector("[data-announce]");
-        new MutationObserver(() => window.heard.push(voice.textContent)).observe(voice, { childList: true, characterData: true, subtree: true });
+        new MutationObserver(() => window.heard.push(voice.textContent)).observe(voice, {
+          childList: true,
+          characterData: true,
+          subtree: true,
+        });
       });
     });
     await visitor.join(room);
@@ -326,6 +335,10 @@ scenes("the way", () => {
     assert.match(heard.at(0), /^You are in the group that joined between .* and .*\./);
     assert.match(heard.at(-1), /^It is your turn\./);
     assert.ok(heard.length <= 3, `heard: ${heard.join(" | ")}`);
-    assert.equal(await visitor.page.getByRole("timer").evaluate((timer) => timer.closest("[aria-live]:not([aria-live=off])")), null, "the countdown is silent");
+    assert.equal(
+      await visitor.page.getByRole("timer").evaluate((timer) => timer.closest("[aria-live]:not([aria-live=off])")),
+      null,
+      "the countdown is silent",
+    );
   });
 });

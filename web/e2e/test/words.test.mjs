@@ -49,7 +49,9 @@ scenes("words and looks", () => {
           return animationName !== "none" || transitionDuration.split(", ").some((time) => parseFloat(time) > 0);
         };
         const parts = [null, "::before", "::after", "::-webkit-progress-value"];
-        return [...document.querySelectorAll("*")].filter((element) => parts.some((part) => moves(element, part))).map((element) => element.tagName);
+        return [...document.querySelectorAll("*")]
+          .filter((element) => parts.some((part) => moves(element, part)))
+          .map((element) => element.tagName);
       });
     await page.emulateMedia({ reducedMotion: "no-preference" });
     const usual = await moving();

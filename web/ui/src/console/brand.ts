@@ -97,13 +97,23 @@ async function check(form: HTMLFormElement): Promise<Verdict | undefined> {
     if (status) status.textContent = words;
   };
   try {
-    const answer = await fetch(form.dataset.check ?? "", { method: "POST", body: new FormData(form), headers: { Accept: "application/json" } });
+    const answer = await fetch(form.dataset.check ?? "", {
+      method: "POST",
+      body: new FormData(form),
+      headers: { Accept: "application/json" },
+    });
     if (answer.ok) {
       const said = (await answer.json()) as Verdict;
       say(said.problems.length === 0 ? "Not saved yet." : "There are problems. Nothing is saved yet.");
       return said;
     }
-    say(answer.status === 413 ? "The images are too large." : answer.status === 401 ? "You are signed out. Sign in again in another tab." : "The server could not check the brand.");
+    say(
+      answer.status === 413
+        ? "The images are too large."
+        : answer.status === 401
+          ? "You are signed out. Sign in again in another tab."
+          : "The server could not check the brand.",
+    );
   } catch {
     say("The server does not answer. Nothing is saved yet.");
   }
@@ -162,10 +172,24 @@ function row(f: Finding): HTMLElement {
   const given = element("td");
   given.append(pair(f.given, f.ground), " ", element("code", "", f.given));
   const shown = element("td");
-  if (f.repaired) shown.append(element("span", "badge warn", "changed"), " ", pair(f.shown, f.ground), " ", element("code", "", f.shown), ` ${f.then.toFixed(1)}`);
+  if (f.repaired)
+    shown.append(
+      element("span", "badge warn", "changed"),
+      " ",
+      pair(f.shown, f.ground),
+      " ",
+      element("code", "", f.shown),
+      ` ${f.then.toFixed(1)}`,
+    );
   else if (f.good) shown.append(element("span", "badge good", "as chosen"));
   else shown.append(element("span", "badge bad", "hard to see"), " as chosen");
-  tr.append(element("td", "", f.scheme), what, given, element("td", "number", `${f.ratio.toFixed(1)} of ${f.required.toFixed(1)}`), shown);
+  tr.append(
+    element("td", "", f.scheme),
+    what,
+    given,
+    element("td", "number", `${f.ratio.toFixed(1)} of ${f.required.toFixed(1)}`),
+    shown,
+  );
   return tr;
 }
 
@@ -184,7 +208,10 @@ function pair(text: string, ground: string): SVGElement {
     return e;
   };
   const svg = make("svg", { class: "pair", viewBox: "0 0 32 20", width: "32", height: "20", "aria-hidden": "true" });
-  svg.append(make("rect", { width: "32", height: "20", rx: "4", fill: ground }), make("circle", { cx: "16", cy: "10", r: "6", fill: text }));
+  svg.append(
+    make("rect", { width: "32", height: "20", rx: "4", fill: ground }),
+    make("circle", { cx: "16", cy: "10", r: "6", fill: text }),
+  );
   return svg;
 }
 

@@ -57,7 +57,7 @@ function showQuestion(question: HTMLElement, button: HTMLButtonElement): void {
     dialog.close();
   });
   const send = body.querySelector<HTMLFormElement>("form");
-  send?.addEventListener("submit", () => dialog.dataset.sent = "1");
+  send?.addEventListener("submit", () => (dialog.dataset.sent = "1"));
   const leave = cancel?.dataset.leave !== undefined ? cancel.href : undefined;
   dialog.addEventListener("close", () => {
     if (leave && dialog.dataset.sent !== "1") location.assign(leave); // the form was saved before the question
@@ -80,7 +80,8 @@ function showProblems(form: HTMLFormElement, page: Document): boolean {
   for (const field of form.querySelectorAll<HTMLElement>(".field")) {
     const id = field.querySelector("input, select, textarea")?.id;
     const fresh = id && page.getElementById(id)?.closest(".field");
-    if (fresh && [field, fresh].some((one) => one.classList.contains("wrong"))) field.replaceWith(document.importNode(fresh, true));
+    if (fresh && [field, fresh].some((one) => one.classList.contains("wrong")))
+      field.replaceWith(document.importNode(fresh, true));
   }
   form.querySelector(":scope > [data-problem]")?.remove();
   const first = form.querySelector<HTMLElement>("[aria-invalid=true]");
@@ -113,8 +114,13 @@ function sendWhole(form: HTMLFormElement, page: Document, button: HTMLButtonElem
 }
 
 function showFailure(page: Document, button: HTMLButtonElement): void {
-  const text = (selector: string, otherwise: string): string => page.querySelector(selector)?.textContent?.trim() || otherwise;
-  showMessage(text("main h1", "That did not work"), text("main h1 + p, main p", "Reload the page and try again."), button);
+  const text = (selector: string, otherwise: string): string =>
+    page.querySelector(selector)?.textContent?.trim() || otherwise;
+  showMessage(
+    text("main h1", "That did not work"),
+    text("main h1 + p, main p", "Reload the page and try again."),
+    button,
+  );
 }
 
 function showMessage(title: string, detail: string, button: HTMLButtonElement): void {

@@ -55,7 +55,11 @@ function localField(field: HTMLInputElement, typing: Typing): Moment {
   field.addEventListener("focus", () => typing.begins());
   field.addEventListener("input", () => {
     const time = Date.parse(field.value); // local, because it has no zone
-    sent.value = Number.isNaN(time) ? (field.validity.badInput ? "not all of a date and a time" : "") : new Date(time).toISOString();
+    sent.value = Number.isNaN(time)
+      ? field.validity.badInput
+        ? "not all of a date and a time"
+        : ""
+      : new Date(time).toISOString();
     typing.changes(sent.name);
   });
   return {

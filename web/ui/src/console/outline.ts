@@ -14,8 +14,14 @@ export type Clock = (time: number) => { day: string; time: string };
 
 export const utcClock: Clock = (time) => {
   const at = new Date(time);
-  const text = at.toISOString().slice("2026-11-22T".length, -"Z".length).replace(/\.000$/, "");
-  return { day: `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}`, time: text.replace(/^(..:..):00$/, "$1") };
+  const text = at
+    .toISOString()
+    .slice("2026-11-22T".length, -"Z".length)
+    .replace(/\.000$/, "");
+  return {
+    day: `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}`,
+    time: text.replace(/^(..:..):00$/, "$1"),
+  };
 };
 
 export const localClock: Clock = (time) => utcClock(time - new Date(time).getTimezoneOffset() * minute);
@@ -29,7 +35,9 @@ export interface Plan {
 
 /** Reports whether a room can have these windows. */
 export function isPlan({ starts, closes, rules }: Plan): boolean {
-  return rules.length > 0 && rules.every(({ from }) => from >= 0) && starts >= rules[0]!.from && rulesAllowed(rules, closes);
+  return (
+    rules.length > 0 && rules.every(({ from }) => from >= 0) && starts >= rules[0]!.from && rulesAllowed(rules, closes)
+  );
 }
 
 /** The sentences, or none if the times are invalid. */
@@ -73,7 +81,8 @@ function sentences({ from, length }: WindowRule, end: number, at: (time: number)
     `Join at ${at(early)} or at ${at(late)}: the same chance. At ${at(after)}: after everyone ${windowWords(from, from + length, at)}.`,
   ];
   const rest = (end - from) % length;
-  if (end !== never && rest !== 0) list.push(`The last of these windows is cut short at ${at(end)}: ${writeLength(rest)}.`);
+  if (end !== never && rest !== 0)
+    list.push(`The last of these windows is cut short at ${at(end)}: ${writeLength(rest)}.`);
   return list;
 }
 

@@ -24,7 +24,9 @@ async function load(label: string | null): Promise<HTMLElement | undefined> {
     const answer = await fetch(location.pathname, { headers: { Accept: "text/html" } });
     if (!answer.ok || answer.redirected) return undefined;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    return [...page.querySelectorAll<HTMLElement>("main section.card")].find((card) => card.getAttribute("aria-label") === label);
+    return [...page.querySelectorAll<HTMLElement>("main section.card")].find(
+      (card) => card.getAttribute("aria-label") === label,
+    );
   } catch {
     return undefined; // try again later
   }

@@ -1,13 +1,13 @@
 // The editor of a room: local times, the timeline, sentences about the windows,
 // the calculator, and the simulator.
 import { never } from "../check/schedule.ts";
-import { flowOf, type Capacity, type Flow } from "./capacity.ts";
+import { type Capacity, type Flow, flowOf } from "./capacity.ts";
 import { readLength, writeLength } from "./lengths.ts";
 import { localMoments, type Moment } from "./moments.ts";
 import { isPlan, localClock, outline, type Plan } from "./outline.ts";
 import { slugOf } from "./slug.ts";
 import { Timeline } from "./timeline.ts";
-import { atOnce, move, typed, type Handle } from "./windows.ts";
+import { atOnce, type Handle, move, typed } from "./windows.ts";
 
 const quiet = 600; // milliseconds without typing before sentences change
 
@@ -104,7 +104,10 @@ class WindowFields {
   #typed(name: string): void {
     const time = this.#moments.get(name)?.get();
     const handle = this.#handleOf(name);
-    const plan = this.#before && handle !== undefined && time !== undefined ? typed(this.#before, handle, time, this.earliest) : undefined;
+    const plan =
+      this.#before && handle !== undefined && time !== undefined
+        ? typed(this.#before, handle, time, this.earliest)
+        : undefined;
     if (plan) this.#write(plan);
     this.#tell();
   }
@@ -147,7 +150,8 @@ function sayWindows(form: HTMLFormElement, windows: WindowFields): void {
   if (!list) return;
   const say = (): void => {
     const sentences = outline(windows.plan(), localClock);
-    if (sentences.length === 0) sentences.push(windows.isAtOnce ? atOnce : "Examples appear here once the times and windows are complete.");
+    if (sentences.length === 0)
+      sentences.push(windows.isAtOnce ? atOnce : "Examples appear here once the times and windows are complete.");
     while (list.children.length > sentences.length) list.lastElementChild?.remove();
     for (const [i, sentence] of sentences.entries()) {
       const item = list.children[i] ?? list.appendChild(document.createElement("li"));
@@ -191,7 +195,12 @@ function calculator(form: HTMLFormElement): void {
   const field = (name: string) => form.querySelector<HTMLInputElement>(`input[name="${name}"]`);
   const read = (): Flow | undefined => {
     const value = (name: string) => field(name)?.value ?? "";
-    const form: Capacity = { capacity: value("capacity"), stay: value("stay"), people: value("people"), noShow: value("no_show") };
+    const form: Capacity = {
+      capacity: value("capacity"),
+      stay: value("stay"),
+      people: value("people"),
+      noShow: value("no_show"),
+    };
     return flowOf(form);
   };
   const show = (): void => {
@@ -229,7 +238,12 @@ function trySale(form: HTMLFormElement): void {
     place.setAttribute("aria-busy", "true");
     say(place, "Simulating...");
     try {
-      const answer = await fetch(new URL(button.formAction), { method: "POST", body: sent, headers: { Accept: "text/html" }, redirect: "error" });
+      const answer = await fetch(new URL(button.formAction), {
+        method: "POST",
+        body: sent,
+        headers: { Accept: "text/html" },
+        redirect: "error",
+      });
       if (!answer.ok && answer.status !== 400) throw new Error(String(answer.status));
       const part = new DOMParser().parseFromString(await answer.text(), "text/html");
       place.replaceChildren(...part.body.childNodes);

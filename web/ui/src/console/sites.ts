@@ -76,7 +76,8 @@ async function show(form: HTMLFormElement, part: string, address: string, asked:
   } catch {
     const said = document.createElement("p");
     said.className = "error";
-    said.textContent = "The server does not answer, or you are signed out. Nothing is lost: try again, or sign in in another tab.";
+    said.textContent =
+      "The server does not answer, or you are signed out. Nothing is lost: try again, or sign in in another tab.";
     place.replaceChildren(said);
   } finally {
     place.removeAttribute("aria-busy");
@@ -95,7 +96,10 @@ function takeProblems(form: HTMLFormElement, page: Document): void {
     field?.append(error);
     const input = id === undefined ? null : document.getElementById(id);
     input?.setAttribute("aria-invalid", "true");
-    input?.setAttribute("aria-describedby", [...new Set([...(input.getAttribute("aria-describedby") ?? "").split(" "), error.id])].join(" ").trim());
+    input?.setAttribute(
+      "aria-describedby",
+      [...new Set([...(input.getAttribute("aria-describedby") ?? "").split(" "), error.id])].join(" ").trim(),
+    );
   }
   const misplaced = page.querySelector("[data-misplaced]");
   if (misplaced) form.querySelector("textarea[name=document]")?.closest(".field")?.before(misplaced);

@@ -4,7 +4,19 @@ import { never } from "../check/schedule.ts";
 import { writeLength } from "./lengths.ts";
 import { isPlan, type Plan } from "./outline.ts";
 import { dateTime, dayMonth, timeOfDay } from "./times.ts";
-import { atOnce, blocks, bounds, markStep, positionOf, snap, summary, wholeView, zoom, type Handle, type View } from "./windows.ts";
+import {
+  atOnce,
+  blocks,
+  bounds,
+  type Handle,
+  markStep,
+  positionOf,
+  snap,
+  summary,
+  type View,
+  wholeView,
+  zoom,
+} from "./windows.ts";
 
 const svgSpace = "http://www.w3.org/2000/svg";
 const height = 64; // pixels of the drawing
@@ -177,7 +189,14 @@ export class Timeline {
     if (!isPlan(plan) || event.ctrlKey || event.altKey || event.metaKey) return;
     const [least, most] = bounds(plan, handle, this.#form.earliest);
     const more = event.shiftKey ? 10 : 1;
-    const steps: Record<string, number> = { ArrowRight: 1000, ArrowLeft: -1000, ArrowUp: 60_000, ArrowDown: -60_000, PageUp: 3_600_000, PageDown: -3_600_000 };
+    const steps: Record<string, number> = {
+      ArrowRight: 1000,
+      ArrowLeft: -1000,
+      ArrowUp: 60_000,
+      ArrowDown: -60_000,
+      PageUp: 3_600_000,
+      PageDown: -3_600_000,
+    };
     const step = steps[event.key];
     if (step !== undefined) this.#form.move(handle, positionOf(plan, handle) + step * more);
     else if (event.key === "Home") this.#form.move(handle, least);

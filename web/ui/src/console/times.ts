@@ -36,5 +36,6 @@ export function localTimes(root: ParentNode): void {
   }
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   for (const place of root.querySelectorAll("[data-time-zone]")) place.textContent = zone;
-  for (const note of root.querySelectorAll<HTMLElement>("[data-unless-zone]")) note.hidden = note.dataset["unlessZone"] === zone;
+  for (const note of root.querySelectorAll<HTMLElement>("[data-unless-zone]"))
+    note.hidden = note.dataset.unlessZone === zone;
 }

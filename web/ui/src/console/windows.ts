@@ -1,8 +1,8 @@
 // The arithmetic of the editor's timeline: the positions of windows, and what moves together. It does not use
 // the DOM.
 import { never, Schedule, type WindowRule } from "../check/schedule.ts";
-import { isPlan, type Plan } from "./outline.ts";
 import { writeLength, writeNumber } from "./lengths.ts";
+import { isPlan, type Plan } from "./outline.ts";
 
 /** The shortest and the longest window, in milliseconds. */
 export const minLength = 100;
@@ -28,7 +28,9 @@ export function bounds(plan: Plan, handle: Handle, earliest = 0): [least: number
     case "starts": {
       const k = coupled(plan);
       const [least, most] = k > 0 ? bounds(plan, k, earliest) : [opens, never - 1];
-      return closes === starts ? [Math.max(least, rules.at(-1)!.from + minLength), most] : [Math.max(least, opens), most];
+      return closes === starts
+        ? [Math.max(least, rules.at(-1)!.from + minLength), most]
+        : [Math.max(least, opens), most];
     }
     case "closes": {
       const least = Math.max(rules.at(-1)!.from + minLength, earliest);
@@ -151,13 +153,21 @@ export function blocks(plan: Plan, { from, to }: View, width: number): Block[] {
     const many = rule.length * scale < leastBlock && end > window.to;
     const until = Math.min(many ? end : window.to, to);
     const begins = Math.max(many ? at : window.from, from);
-    list.push({ x: x(begins), width: x(until) - x(begins), many, odd: window.index % 2n === 1n, late: begins >= plan.starts });
+    list.push({
+      x: x(begins),
+      width: x(until) - x(begins),
+      many,
+      odd: window.index % 2n === 1n,
+      late: begins >= plan.starts,
+    });
     at = Math.ceil(until);
   }
   return list;
 }
 
-const steps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2419200];
+const steps = [
+  1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800, 604800, 2419200,
+];
 
 /** The step, in milliseconds, of marks with that minimum distance in pixels. */
 export function markStep({ from, to }: View, width: number, apart: number): number {
@@ -181,7 +191,9 @@ export function summary(plan: Plan): string {
     const n = Math.ceil(gap(plan, i) / length);
     const last = i === plan.rules.length - 1 && plan.closes === never;
     if (last) return `windows of ${writeLength(length)} without end`;
-    return n === 1 ? `one window of ${writeLength(Math.min(length, gap(plan, i)))}` : `${writeNumber(n)} windows of ${writeLength(length)}`;
+    return n === 1
+      ? `one window of ${writeLength(Math.min(length, gap(plan, i)))}`
+      : `${writeNumber(n)} windows of ${writeLength(length)}`;
   });
   const shown = parts.length > 6 ? [...parts.slice(0, 5), `${parts.length - 5} more rules`] : parts;
   const text = shown.join(", then ");

@@ -51,7 +51,8 @@ export class Chart {
     let most = 0;
     for (const value of known) most = Math.max(most, value);
     const text = this.#unit === "" ? number : decimal; // visitors are whole numbers
-    this.#caption.textContent = latest === undefined ? "No data yet" : `Latest ${text(latest)}${this.#unit}; at most ${text(most)}`;
+    this.#caption.textContent =
+      latest === undefined ? "No data yet" : `Latest ${text(latest)}${this.#unit}; at most ${text(most)}`;
   }
 
   #fit(): void {
@@ -71,8 +72,18 @@ export class Chart {
       cursor: { drag: { x: false, y: false }, points: { show: true } },
       scales: { y: { range: (_, __, max) => [0, Math.max(max * 1.1, 1)] } },
       axes: [
-        { ...axis, size: 28, space: 70, values: (_, splits) => splits.map((seconds) => timeOfDay(new Date(seconds * 1000))) },
-        { ...axis, size: 48, space: 24, values: (_, splits) => splits.map((value) => (Number.isInteger(value) ? short(value) : "")) },
+        {
+          ...axis,
+          size: 28,
+          space: 70,
+          values: (_, splits) => splits.map((seconds) => timeOfDay(new Date(seconds * 1000))),
+        },
+        {
+          ...axis,
+          size: 48,
+          space: 24,
+          values: (_, splits) => splits.map((value) => (Number.isInteger(value) ? short(value) : "")),
+        },
       ],
       series: [
         {},

@@ -1,9 +1,9 @@
+import { confirmActs } from "../confirm.ts";
+import { clockTime, dateTime, timeOfDay } from "../times.ts";
 import { Chart } from "./chart.ts";
 import { askStatus, Feed, openStream, type State } from "./feed.ts";
 import { type Figures, type Series, valueAt } from "./figures.ts";
 import { Past } from "./past.ts";
-import { confirmActs } from "../confirm.ts";
-import { clockTime, dateTime, timeOfDay } from "../times.ts";
 import { bytesize, decimal, noShowLevel, number, say, spoken, states, until } from "./words.ts";
 
 /** The minimum time between announcements, in milliseconds. */
@@ -83,7 +83,13 @@ function countDown(root: ParentNode, f: Figures): void {
   seenAt.set(f, seen);
   const now = Date.parse(f.at) + Date.now() - seen;
   const ended = f.phase === "ended";
-  const moments: Record<string, string | null> = { opens: f.opens, starts: f.starts, window: f.next.window, draw: f.next.draw, closes: f.closes };
+  const moments: Record<string, string | null> = {
+    opens: f.opens,
+    starts: f.starts,
+    window: f.next.window,
+    draw: f.next.draw,
+    closes: f.closes,
+  };
   for (const place of root.querySelectorAll<HTMLElement>("[data-countdown]")) {
     const name = place.dataset.countdown ?? "";
     const moment = moments[name];
@@ -148,17 +154,33 @@ function fillTables(root: ParentNode, f: Figures): void {
   rows(
     root,
     "windows",
-    f.windows.map((w) => [w.index, dateTime(new Date(w.from)), dateTime(new Date(w.to)), w.arrivals, w.waiting, w.drawn ? "drawn" : w.frozen ? "waits for its draw" : "open"]),
+    f.windows.map((w) => [
+      w.index,
+      dateTime(new Date(w.from)),
+      dateTime(new Date(w.to)),
+      w.arrivals,
+      w.waiting,
+      w.drawn ? "drawn" : w.frozen ? "waits for its draw" : "open",
+    ]),
     [0, 3, 4],
     [3, 4],
   );
   root.querySelector<HTMLElement>("[data-none=windows]")?.toggleAttribute("hidden", f.windows.length > 0);
-  root.querySelector("[data-rows=windows]")?.closest(".table")?.toggleAttribute("hidden", f.windows.length === 0);
+  root
+    .querySelector("[data-rows=windows]")
+    ?.closest(".table")
+    ?.toggleAttribute("hidden", f.windows.length === 0);
   const failOpen = f.fail_open.map((u) => [dateTime(new Date(u.from)), dateTime(new Date(u.until)), u.requests]);
   rows(root, "fail-open", failOpen, [2], [2]);
   root.querySelector("[data-has=fail-open]")?.toggleAttribute("hidden", failOpen.length === 0);
   root.querySelector("[data-has=gate]")?.toggleAttribute("hidden", f.gate === null);
-  rows(root, "witnesses", f.witnesses.map((w) => [w.name, w.cosigned, w.draws]), [1, 2], [1, 2]);
+  rows(
+    root,
+    "witnesses",
+    f.witnesses.map((w) => [w.name, w.cosigned, w.draws]),
+    [1, 2],
+    [1, 2],
+  );
   rows(
     root,
     "nodes",
@@ -203,7 +225,9 @@ function fillMinutes(root: ParentNode, past: Past): void {
   rows(
     details,
     "minutes",
-    past.minutes().map((m) => [timeOfDay(new Date(m.at * 1000)), decimal(m.arrivals), m.waiting, decimal(m.admitted), m.active]),
+    past
+      .minutes()
+      .map((m) => [timeOfDay(new Date(m.at * 1000)), decimal(m.arrivals), m.waiting, decimal(m.admitted), m.active]),
     [2, 4],
     [1, 2, 3, 4],
   );
@@ -217,8 +241,22 @@ function charts(root: ParentNode, past: Past): () => void {
   const make = chartMaker(place);
   const arrivals = make("arrivals", [{ name: "Arrivals per second", color: "--series-1" }], " per second");
   const waiting = make("waiting", [{ name: "In line", color: "--series-4" }], "");
-  const admitted = make("admitted", [{ name: "Let in per minute", color: "--series-3" }, { name: "Target", color: "--series-2", isMark: true }], " per minute");
-  const active = make("active", [{ name: "In the shop or called", color: "--series-1" }, { name: "Limit", color: "--series-2", isMark: true }], "");
+  const admitted = make(
+    "admitted",
+    [
+      { name: "Let in per minute", color: "--series-3" },
+      { name: "Target", color: "--series-2", isMark: true },
+    ],
+    " per minute",
+  );
+  const active = make(
+    "active",
+    [
+      { name: "In the shop or called", color: "--series-1" },
+      { name: "Limit", color: "--series-2", isMark: true },
+    ],
+    "",
+  );
   return () => {
     arrivals?.show(past.at, past.arrivals);
     waiting?.show(past.at, past.waiting);

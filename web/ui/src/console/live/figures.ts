@@ -9,7 +9,15 @@ export interface Figures {
   arrivals: number;
   arrival_rate: number | null;
   waiting: number;
-  windows: { index: number; from: string; to: string; arrivals: number; waiting: number; frozen: boolean; drawn: boolean }[];
+  windows: {
+    index: number;
+    from: string;
+    to: string;
+    arrivals: number;
+    waiting: number;
+    frozen: boolean;
+    drawn: boolean;
+  }[];
   active: number;
   admitted: number;
   joining: Span | null;
@@ -20,7 +28,17 @@ export interface Figures {
   gate: { state: string; since: string; started: number; active: number; nodes: number } | null;
   fail_open: { at: string; from: string; until: string; requests: number }[];
   witnesses: { name: string; cosigned: number; draws: number }[];
-  nodes: { name: string; version: string; self: boolean; lost: boolean; healthy: boolean; started: string; rooms: number; heap: number; refused: Record<string, number> }[];
+  nodes: {
+    name: string;
+    version: string;
+    self: boolean;
+    lost: boolean;
+    healthy: boolean;
+    started: string;
+    rooms: number;
+    heap: number;
+    refused: Record<string, number>;
+  }[];
 }
 
 /** The expected time of something. */

@@ -22,6 +22,20 @@ function draw(place: HTMLElement, minutes: readonly Minute[]): void {
   const c = ofMinutes(minutes);
   make("arrivals", [{ name: "Arrivals per minute", color: "--series-1" }], " per minute")?.show(c.at, c.arrivals);
   make("waiting", [{ name: "In line", color: "--series-4" }], "")?.show(c.at, c.waiting);
-  make("admitted", [{ name: "Let in per minute", color: "--series-3" }, { name: "Target", color: "--series-2", isMark: true }], " per minute")?.show(c.at, c.admitted, c.target);
-  make("active", [{ name: "In the shop or called", color: "--series-1" }, { name: "Limit", color: "--series-2", isMark: true }], "")?.show(c.at, c.active, c.limit);
+  make(
+    "admitted",
+    [
+      { name: "Let in per minute", color: "--series-3" },
+      { name: "Target", color: "--series-2", isMark: true },
+    ],
+    " per minute",
+  )?.show(c.at, c.admitted, c.target);
+  make(
+    "active",
+    [
+      { name: "In the shop or called", color: "--series-1" },
+      { name: "Limit", color: "--series-2", isMark: true },
+    ],
+    "",
+  )?.show(c.at, c.active, c.limit);
 }

@@ -56,7 +56,9 @@ export class Past implements Columns {
     this.target.push(isStopped(f.phase) ? 0 : f.outflow.per_minute);
     this.limit.push(f.outflow.max_active || null);
     const old = this.at.findIndex((moment) => moment >= at - kept);
-    if (old > 0) for (const list of [this.at, this.arrivals, this.waiting, this.admitted, this.active, this.target, this.limit]) list.splice(0, old);
+    if (old > 0)
+      for (const list of [this.at, this.arrivals, this.waiting, this.admitted, this.active, this.target, this.limit])
+        list.splice(0, old);
   }
 
   /** Sums up whole minutes, latest first. */

@@ -62,7 +62,11 @@ export function until(milliseconds: number): string {
   const seconds = Math.ceil(milliseconds / 1000);
   if (seconds <= 0) return "now";
   const two = (n: number): string => String(Math.floor(n)).padStart(2, "0");
-  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3600) % 24, Math.floor(seconds / 60) % 60];
+  const [days, hours, minutes] = [
+    Math.floor(seconds / 86_400),
+    Math.floor(seconds / 3600) % 24,
+    Math.floor(seconds / 60) % 60,
+  ];
   if (days > 0) return `${days} d ${two(hours)}:${two(minutes)}`;
   if (hours > 0) return `${hours}:${two(minutes)}:${two(seconds % 60)}`;
   return `${minutes}:${two(seconds % 60)}`;
@@ -116,6 +120,7 @@ export function say(value: unknown, form: string | undefined): string {
 /** Describes the state of the room in a sentence, for screen readers. */
 export function spoken(f: Figures): string {
   const parts = [`${number(f.waiting)} in line`, `${decimal(f.arrival_rate)} arrivals per second`];
-  if (f.outflow.minute !== null) parts.push(`${decimal(f.outflow.minute)} let in per minute of ${number(f.outflow.per_minute)}`);
+  if (f.outflow.minute !== null)
+    parts.push(`${decimal(f.outflow.minute)} let in per minute of ${number(f.outflow.per_minute)}`);
   return `${states[f.phase]?.[0] ?? f.phase}: ${parts.join(", ")}.`;
 }
