@@ -157,13 +157,13 @@ func (m *memory) append(t *testing.T, text string) {
 func (m *memory) Growth(_ context.Context, _ uuid.UUID, old, size uint64) (root audit.Hash, proof []audit.Hash, err error) {
 	hash, err := tlog.TreeHash(int64(size), m)
 	if err != nil || old == 0 || old == size {
-		return audit.Hash(hash), nil, err
+		return hash, nil, err
 	}
 	list, err := tlog.ProveTree(int64(size), int64(old), m)
 	for _, h := range list {
-		proof = append(proof, audit.Hash(h))
+		proof = append(proof, h)
 	}
-	return audit.Hash(hash), proof, err
+	return hash, proof, err
 }
 
 func (m *memory) State(context.Context, uuid.UUID) (pglog.Mark, pglog.Hold, error) {
