@@ -486,7 +486,9 @@ func Example() {
 	fmt.Println(err, verified == output, len(proof))
 	_, err = public.Verify([]byte("window 8"), proof)
 	fmt.Println(err)
-	// Output: <nil> true 81 vrf: proof does not verify
+	// Output:
+	// <nil> true 81
+	// vrf: proof does not verify
 }
 
 func BenchmarkProve(b *testing.B) {

@@ -159,10 +159,7 @@ func (m *memory) Growth(_ context.Context, _ uuid.UUID, old, size uint64) (root 
 	if err != nil || old == 0 || old == size {
 		return hash, nil, err
 	}
-	list, err := tlog.ProveTree(int64(size), int64(old), m)
-	for _, h := range list {
-		proof = append(proof, h)
-	}
+	proof, err = tlog.ProveTree(int64(size), int64(old), m)
 	return hash, proof, err
 }
 
