@@ -45,7 +45,8 @@ export class Visitor {
   static async open(browser, { size = "desktop", origins, ...options }) {
     const zone = { locale: "en-GB", timezoneId: "Europe/Vienna" };
     const context = await browser.newContext({ ...zone, ...sizes[size], ...options });
-    return Visitor.in(context, origins, options.locale ? `${size}-${options.locale.split("-")[0]}` : size);
+    // biome-ignore lint/complexity/noThisInStatic: a subclass makes its own kind
+    return this.in(context, origins, options.locale ? `${size}-${options.locale.split("-")[0]}` : size);
   }
 
   /** Somebody whose browser is open already. */
