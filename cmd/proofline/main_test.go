@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,6 +20,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/api"
 	"github.com/proofline/proofline/cmd/proofline/internal/serve"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/internal/freeport"
 	"github.com/proofline/proofline/internal/wire"
 )
 
@@ -235,12 +235,8 @@ func createRoom(t testing.TB, c *api.Client, slug string) wire.Room {
 // freePort returns a free port.
 func freePort(t testing.TB) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+	_, port, _ := net.SplitHostPort(freeport.Addr(t))
+	return port
 }
 
 func lookPath(t testing.TB, name string) string {

@@ -1,7 +1,6 @@
 package edge_test
 
 import (
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/proofline/proofline/connector/conformance"
 	"github.com/proofline/proofline/internal/doctest"
+	"github.com/proofline/proofline/internal/freeport"
 )
 
 // TestDenoProgram runs the README's program for Deno with the command given there.
@@ -34,7 +34,7 @@ func TestDenoProgram(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, addr, queue := t.TempDir(), freeAddr(t), conformance.NewRoom(t)
+	dir, addr, queue := t.TempDir(), freeport.Addr(t), conformance.NewRoom(t)
 	rules := strings.ReplaceAll(doctest.Blocks(t, "../README.md", "json")[0], "https://queue.example.com/r/sale", queue.URL())
 	for name, text := range map[string]string{
 		"main.js": strings.ReplaceAll(blocks[at], "https://origin.example.com", site(t)), "rules.json": rules, "proofline-edge.js": doctest.Read(t, "proofline-edge.js"),
@@ -63,17 +63,6 @@ func TestDenoProgram(t *testing.T) {
 			t.Errorf("%s: status %d to %q, want %d", path, r.StatusCode, leads, want)
 		}
 	}
-}
-
-// freeAddr returns an unused address.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // get requests a page of the shop, until the server listens.

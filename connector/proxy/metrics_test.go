@@ -9,11 +9,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/proofline/proofline/connector/conformance"
+	"github.com/proofline/proofline/internal/freeport"
 )
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
-	dead := freeAddr(t)
+	dead := freeport.Addr(t)
 	certFile, keyFile := writeCertificate(t, t.TempDir(), "shop.example.com")
 	c, err := LoadCertificate(certFile, keyFile, quiet)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/proofline/proofline/connector/conformance"
 	"github.com/proofline/proofline/internal/doctest"
+	"github.com/proofline/proofline/internal/freeport"
 )
 
 // nginx is Debian's nginx with the configuration of the README.
@@ -46,7 +47,7 @@ func (n nginx) start(t *testing.T) (plain, secure string) {
 		server = server[:at] + open + "}\n"
 	}
 	dir := t.TempDir()
-	plain, secure = freeAddr(t), freeAddr(t)
+	plain, secure = freeport.Addr(t), freeport.Addr(t)
 	cert, key := writeCertificate(t, dir, "shop.example.com")
 	pairs := append([]string{
 		"127.0.0.1:8099", n.auth, "127.0.0.1:3000", n.site, "listen 443 ssl http2;", "listen " + plain + "; listen " + secure + " ssl http2;" + n.also,
@@ -117,7 +118,7 @@ func TestConformanceOfNginx(t *testing.T) {
 // TestNginxAlone tests nginx while the connector does not run.
 func TestNginxAlone(t *testing.T) {
 	t.Parallel()
-	closed := nginx{site: start(t, conformance.Site()), auth: freeAddr(t)}
+	closed := nginx{site: start(t, conformance.Site()), auth: freeport.Addr(t)}
 	addr, _ := closed.start(t)
 	if r := get(t, "http://"+addr+"/tickets"); r.StatusCode != http.StatusServiceUnavailable ||
 		r.Header.Get(conformance.SiteHeader) != "" || r.Header.Get("Retry-After") == "" {

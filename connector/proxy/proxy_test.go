@@ -13,12 +13,12 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/proofline/proofline/connector"
 	"github.com/proofline/proofline/connector/conformance"
+	"github.com/proofline/proofline/internal/freeport"
 )
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
@@ -88,25 +88,6 @@ func TestConformanceOfProxy(t *testing.T) {
 	room := conformance.NewRoom(t)
 	site := start(t, conformance.Site())
 	conformance.Run(t, room, start(t, New(Options{Connector: newConnector(t, room), To: to(t, site)})), cases(t))
-}
-
-// given are the addresses that freeAddr has returned.
-var given sync.Map
-
-// freeAddr returns an unused address, each once.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		addr := l.Addr().String()
-		l.Close()
-		if _, again := given.LoadOrStore(addr, true); !again {
-			return addr
-		}
-	}
 }
 
 func get(t *testing.T, address string, headers ...string) *http.Response {
@@ -198,7 +179,7 @@ func TestSocket(t *testing.T) {
 // TestSiteIsDown tests the proxy's responses while the site is down.
 func TestSiteIsDown(t *testing.T) {
 	t.Parallel()
-	addr := "http://" + start(t, New(Options{Connector: newConnector(t, conformance.NewRoom(t)), To: to(t, freeAddr(t)), Log: slog.New(slog.DiscardHandler)}))
+	addr := "http://" + start(t, New(Options{Connector: newConnector(t, conformance.NewRoom(t)), To: to(t, freeport.Addr(t)), Log: slog.New(slog.DiscardHandler)}))
 	if r := get(t, addr+"/about"); r.StatusCode != http.StatusBadGateway {
 		t.Errorf("status %d", r.StatusCode)
 	}

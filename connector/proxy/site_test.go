@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/connector/conformance"
+	"github.com/proofline/proofline/internal/freeport"
 )
 
 // quiet is a log for tests with many errors.
@@ -74,7 +75,7 @@ func send(t *testing.T, method, address, body string) *http.Response {
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	a, b := newServer(t, "a"), newServer(t, "b")
-	p := New(Options{Connector: newConnector(t, conformance.NewRoom(t)), To: to(t, a.addr(), freeAddr(t), b.addr()), Log: quiet})
+	p := New(Options{Connector: newConnector(t, conformance.NewRoom(t)), To: to(t, a.addr(), freeport.Addr(t), b.addr()), Log: quiet})
 	addr := "http://" + start(t, p)
 	for i := range 30 {
 		r := send(t, http.MethodPost, fmt.Sprintf("%s/about?%d", addr, i), "hello")
@@ -211,7 +212,7 @@ func TestConnectionIsEnough(t *testing.T) {
 	t.Parallel()
 	a := newServer(t, "a")
 	a.isBad.Store(true)
-	s := newSite(&Options{To: to(t, a.addr(), freeAddr(t)), Log: quiet})
+	s := newSite(&Options{To: to(t, a.addr(), freeport.Addr(t)), Log: quiet})
 	for _, one := range s.addresses {
 		s.check(t.Context(), one)
 	}

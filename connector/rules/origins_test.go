@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/proofline/proofline/internal/freeport"
 )
 
 // page is the content of the protected page.
@@ -131,17 +133,6 @@ func origin(t *testing.T, addr string, name string, args ...string) string {
 	}
 }
 
-// free returns an address that nothing listens on.
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -158,7 +149,7 @@ func goOrigin(t *testing.T, root string) string {
 }
 
 func nginxOrigin(t *testing.T, root string) string {
-	dir, addr := t.TempDir(), free(t)
+	dir, addr := t.TempDir(), freeport.Addr(t)
 	config := file(t, "nginx.conf", fmt.Sprintf(`daemon off; master_process off; pid %[1]s/pid; error_log %[1]s/error.log; events {}
 http { access_log off; client_body_temp_path %[1]s/b; proxy_temp_path %[1]s/p; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
 types { text/html html; } server { listen %[2]s; root %[3]s; } }`, dir, addr, root))
@@ -166,7 +157,7 @@ types { text/html html; } server { listen %[2]s; root %[3]s; } }`, dir, addr, ro
 }
 
 func apacheOrigin(t *testing.T, root string) string {
-	dir, addr := t.TempDir(), free(t)
+	dir, addr := t.TempDir(), freeport.Addr(t)
 	config := file(t, "httpd.conf", fmt.Sprintf(`ServerRoot %[1]s
 PidFile %[1]s/pid
 ErrorLog %[1]s/error.log
@@ -201,12 +192,12 @@ http.createServer((request, response) => {
 `
 
 func nodeOrigin(t *testing.T, root string) string {
-	addr := free(t)
+	addr := freeport.Addr(t)
 	_, port, _ := strings.Cut(addr, ":")
 	return origin(t, addr, "node", file(t, "server.cjs", nodeScript), root, port)
 }
 
 func phpOrigin(t *testing.T, root string) string {
-	addr := free(t)
+	addr := freeport.Addr(t)
 	return origin(t, addr, "php", "-S", addr, "-t", root)
 }
