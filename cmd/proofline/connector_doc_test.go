@@ -50,7 +50,7 @@ func newDocumented(t *testing.T) *documented {
 	d.here = strings.NewReplacer(
 		"https://queue.example.com", d.queue.url, "http://127.0.0.1:3000", shop.URL, "/usr/local/bin/proofline", "proofline",
 		"/etc/proofline/", dir+"/", "/etc/ssl/certs/", dir+"/", "/etc/ssl/private/", dir+"/",
-		"127.0.0.1:8099", "127.0.0.1:0", "127.0.0.1:9102", "127.0.0.1:0", ":8081", "127.0.0.1:0", ":443", "127.0.0.1:0", ":80", "127.0.0.1:0",
+		"127.0.0.1:8099", "127.0.0.1:0", "127.0.0.1:9102", "127.0.0.1:0", " :8081", " 127.0.0.1:0", " :443", " 127.0.0.1:0", " :80", " 127.0.0.1:0",
 	)
 	_, err := manager(t, d.queue, data).Call(t.Context(), http.MethodPost, "/v1/rooms",
 		[]byte(`{"slug": "sale", "beacon": "none", "targets": ["https://shop.example.com/"], "signed_return": true}`), &struct{}{})
