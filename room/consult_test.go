@@ -12,6 +12,7 @@ import (
 	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room/evidence"
+	"github.com/proofline/proofline/room/mark"
 )
 
 // patient is a witness whose answer takes as long as the request may.
@@ -91,5 +92,33 @@ func TestConsult(t *testing.T) {
 				t.Errorf("append: %v", err)
 			}
 		})
+	}
+}
+
+// TestConsultOnce starts nodes that have a mark of a room, because they made it or saw it before. They
+// ask no witness.
+func TestConsultOnce(t *testing.T) {
+	t.Parallel()
+	url, master, b, w := pgtest.URL(t), newMaster(t), newBeacon(t), newWitness(t, "one.example.org")
+	asked, marks := new(atomic.Int64), mark.Memory()
+	node := func() *Rooms {
+		cosigner := scripted(func(uint64, []byte) (none audit.Cosignature, err error) {
+			asked.Add(1)
+			return none, witness.ErrUnavailable
+		})
+		return start(t, connect(t, url), Options{MasterKey: master, Chains: []evidence.Chain{b.chain()},
+			Witnesses: []evidence.Witness{{Key: w.Key(), Cosigner: cosigner}}, Marks: marks})
+	}
+	opens := time.Now().Add(24 * time.Hour)
+	first := node()
+	create(t, first, Config{Slug: "known", Opens: &opens})
+	if err := first.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := node().Get(t.Context(), "known"); err != nil {
+		t.Fatal(err)
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("the witness was asked %d times", n)
 	}
 }
