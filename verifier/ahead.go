@@ -16,7 +16,7 @@ import (
 // a group whose proofs are verified while the group before it is replayed. A bundle has about 20 KB,
 // at most 16 MB.
 const (
-	readAhead = 16
+	readAhead = 32
 	groupSize = 32
 )
 
@@ -50,7 +50,7 @@ type scanner struct {
 const maxFrozen = 1 << 16
 
 // groups yields the bundles of a log in order, in groups whose proofs are being verified.
-func groups(ctx context.Context, src Source, size uint64) iter.Seq[*group] {
+func groups(ctx context.Context, src Source, size uint64, each OnBundle) iter.Seq[*group] {
 	return func(yield func(*group) bool) {
 		s := scanner{frozen: map[fairness.WindowIndex]uint64{}}
 		var before *group // being verified
@@ -60,7 +60,7 @@ func groups(ctx context.Context, src Source, size uint64) iter.Seq[*group] {
 			}
 		}()
 		next := &group{}
-		for b := range blocks(ctx, src, size) {
+		for b := range blocks(ctx, src, size, each) {
 			next.blocks = append(next.blocks, b)
 			if b.err != nil || b.fault != nil {
 				break // the audit ends there

@@ -52,8 +52,8 @@ type block struct {
 	err     error      // read error
 }
 
-// blocks yields the bundles of a log in order. It fetches and hashes ahead in parallel.
-func blocks(ctx context.Context, src Source, size uint64) iter.Seq[*block] {
+// blocks yields the bundles of a log in order. It fetches, hashes and passes them to each ahead, in parallel.
+func blocks(ctx context.Context, src Source, size uint64, each OnBundle) iter.Seq[*block] {
 	return func(yield func(*block) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		var work sync.WaitGroup
@@ -64,7 +64,13 @@ func blocks(ctx context.Context, src Source, size uint64) iter.Seq[*block] {
 			for ; next < size && len(pending) < readAhead; next += audit.TileWidth {
 				t := audit.Tile{Level: -1, Index: next / audit.TileWidth, Width: int(min(audit.TileWidth, size-next))}
 				one := make(chan *block, 1)
-				work.Go(func() { one <- readBlock(ctx, src, t) })
+				work.Go(func() {
+					b := readBlock(ctx, src, t)
+					if each != nil && b.err == nil && b.fault == nil {
+						each(ctx, b.tile, b.leaves, b.root)
+					}
+					one <- b
+				})
 				pending <- one
 			}
 			if !yield(<-<-pending) {
@@ -96,7 +102,7 @@ func readBlock(ctx context.Context, src Source, t audit.Tile) *block {
 // hashes, so that the history still gets its own verdict.
 func (a *auditor) read(ctx context.Context) error {
 	kept, errKept := Unverified(a.trust.Kept)
-	for g := range groups(ctx, a.src, a.head.Size) {
+	for g := range groups(ctx, a.src, a.head.Size, a.trust.OnBundle) {
 		a.group = g
 		for _, b := range g.blocks {
 			if b.err != nil {

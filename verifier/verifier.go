@@ -39,7 +39,13 @@ type Trust struct {
 	// OnEntry is called after each valid entry, in order; nil: not called. State and entry are valid
 	// during the call and must not be changed.
 	OnEntry func(s *fairness.State, e fairness.Entry)
+	// OnBundle is called with each bundle that has been read and hashed; nil: not called.
+	OnBundle OnBundle
 }
+
+// OnBundle receives a bundle of entries, the hashes of its entries and their root, before they are
+// compared with what is signed. It is called concurrently and in any order, and must not keep leaves.
+type OnBundle func(ctx context.Context, bundle audit.Tile, leaves []audit.Hash, root audit.Hash)
 
 // Audit checks the whole transcript. Errors in the transcript become failed checks of the report.
 // The error means that the transcript could not be read, and is only returned if no check has
@@ -121,7 +127,7 @@ func (a *auditor) checkHistory(ctx context.Context, unread error) {
 // locate describes the first entry that differs from the signed one, if the published tiles of leaf
 // hashes show it. The signed root authenticates the tile it relies on.
 func (a *auditor) locate(ctx context.Context) string {
-	for b := range blocks(ctx, a.src, a.head.Size) {
+	for b := range blocks(ctx, a.src, a.head.Size, nil) {
 		t := audit.Tile{Level: 0, Index: b.tile.Index, Width: b.tile.Width}
 		signed, err := a.src.Tile(ctx, t)
 		if err != nil || b.err != nil || len(signed) != t.Width*fairness.HashSize {

@@ -153,16 +153,17 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 	}
 	var finder findings.Finder
 	trust.Progress, trust.OnEntry = bar.show, finder.Add
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	copied := checkCopy(ctx, src.Source)
+	copied := source.NewCopyCheck(src.Source)
+	if copied != nil {
+		trust.OnBundle = copied.OnBundle
+	}
 	r, err := verifier.Audit(ctx, from, trust)
 	bar.clear()
 	if err != nil {
 		return nil, err
 	}
-	if r.OK { // a failed audit needs no further check
-		if err := copied(r); err != nil {
+	if r.OK && copied != nil { // a failed audit needs no further check
+		if err := finishCopy(ctx, copied, r); err != nil {
 			return nil, err
 		}
 	}
@@ -303,36 +304,23 @@ func named(arg, origin string) bool {
 		"/") == origin
 }
 
-// checkCopy starts to check that the files of a copy which the audit does not read match the room's,
-// too. The returned function waits for the result, and adds it to the report of an audit that passed.
-func checkCopy(ctx context.Context, src verifier.Source) func(*verifier.Report) error {
-	if !source.IsCopy(src) {
-		return func(*verifier.Report) error { return nil }
+// finishCopy adds to the report of an audit that passed whether the files of a copy which the audit
+// does not read match the room's, too.
+func finishCopy(ctx context.Context, copied *source.CopyCheck, r *verifier.Report) error {
+	fit, unchecked, err := copied.Finish(ctx)
+	c := verifier.Check{ID: "copy", Title: "Every file of the copy is as the room published it",
+		Status: verifier.Pass}
+	switch {
+	case err != nil && !errors.Is(err, source.ErrMismatch):
+		return err
+	case err != nil:
+		c.Status, c.Detail = verifier.Fail, err.Error()+": fetch it again, which replaces wrong files"
+		r.OK, r.Level = false, verifier.LevelNone
+	default:
+		c.Detail = strings.Join(append([]string{numeral.Count(fit, "file", "files")}, unchecked...), "; ")
 	}
-	var fit uint64
-	var unchecked []string
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		fit, unchecked, err = source.CheckCopy(ctx, src)
-	}()
-	return func(r *verifier.Report) error {
-		<-done
-		c := verifier.Check{ID: "copy", Title: "Every file of the copy is as the room published it",
-			Status: verifier.Pass}
-		switch {
-		case err != nil && !errors.Is(err, source.ErrMismatch):
-			return err
-		case err != nil:
-			c.Status, c.Detail = verifier.Fail, err.Error()+": fetch it again, which replaces wrong files"
-			r.OK, r.Level = false, verifier.LevelNone
-		default:
-			c.Detail = strings.Join(append([]string{numeral.Count(fit, "file", "files")}, unchecked...), "; ")
-		}
-		r.Checks = append(r.Checks, c)
-		return nil
-	}
+	r.Checks = append(r.Checks, c)
+	return nil
 }
 
 // pinned is a source whose checkpoint is read only once, so that it is certain which one was

@@ -23,6 +23,9 @@ const signatureDomain = "BLS_SIG_BLS12381G1_XMD:SHA-256_SSWU_RO_NUL_"
 // of one signature if all of them do, and otherwise with a probability of 2^-128. The coefficients
 // follow from all signatures by a hash, so that the result is the same each time.
 func (c Chain) VerifyAll(list []Signed) error {
+	if len(list) == 1 {
+		return c.Verify(list[0].Round, list[0].Signature[:])
+	}
 	if err := c.Valid(); err != nil {
 		return err
 	}
@@ -70,34 +73,34 @@ func coefficients(seed []byte, n int) [][coefficientSize]byte {
 	return list
 }
 
-// combination returns the sum of factors[i] times points[i], by Pippenger's method with digits of
-// four bits: each round adds the points with the same digit first, and then each such sum as often as
-// its digit says.
+// combination returns the sum of factors[i] times points[i], by Pippenger's method: each round adds
+// the points with the same digit first, and then each such sum as often as its digit says.
 func combination(factors [][coefficientSize]byte, points []bls12381.G1) bls12381.G1 {
+	width := 4 // bits of a digit
+	if len(points) < 32 {
+		width = 2 // fewer sums
+	}
+	sums := make([]bls12381.G1, 1<<width)
 	var total bls12381.G1
 	total.SetIdentity()
-	for digit := range 2 * coefficientSize {
-		for range 4 {
+	for bit := 0; bit < 8*coefficientSize; bit += width {
+		for range width {
 			total.Double()
 		}
-		var sums [16]bls12381.G1
 		for i := range sums {
 			sums[i].SetIdentity()
 		}
 		for i := range points {
-			value := factors[i][digit/2] >> 4
-			if digit%2 == 1 {
-				value = factors[i][digit/2] & 15
-			}
-			if value > 0 {
-				sums[value].Add(&sums[value], &points[i])
+			digit := factors[i][bit/8] >> (8 - width - bit%8) & byte(len(sums)-1)
+			if digit > 0 {
+				sums[digit].Add(&sums[digit], &points[i])
 			}
 		}
-		var from, weighted bls12381.G1 // sum of sums[v:], and of v times sums[v]
+		var from, weighted bls12381.G1 // sum of sums[d:], and of d times sums[d]
 		from.SetIdentity()
 		weighted.SetIdentity()
-		for v := len(sums) - 1; v > 0; v-- {
-			from.Add(&from, &sums[v])
+		for d := len(sums) - 1; d > 0; d-- {
+			from.Add(&from, &sums[d])
 			weighted.Add(&weighted, &from)
 		}
 		total.Add(&total, &weighted)

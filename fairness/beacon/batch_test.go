@@ -3,6 +3,7 @@ package beacon_test
 import (
 	"errors"
 	"math/big"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,6 +65,14 @@ func TestVerifyAll(t *testing.T) {
 			}
 		}
 	}
+	many := slices.Concat(all, all, all, all)
+	if err := chain.VerifyAll(many); err != nil {
+		t.Errorf("%d rounds: %v", len(many), err)
+	}
+	many[30].Round++
+	if err := chain.VerifyAll(many); !errors.Is(err, beacon.ErrSignature) {
+		t.Errorf("one of %d rounds is wrong: %v", len(many), err)
+	}
 	chain.PublicKey = [96]byte{0xc0}
 	if err := chain.VerifyAll(all); !errors.Is(err, beacon.ErrChain) {
 		t.Errorf("the identity as public key: %v", err)
@@ -102,7 +111,7 @@ func TestVerifyAllAgrees(t *testing.T) {
 	copy(s.Signature[:], round42(t))
 	for _, round := range []uint64{41, 42, 43} {
 		s.Round = round
-		one, all := beacon.Quicknet().Verify(round, s.Signature[:]), beacon.Quicknet().VerifyAll([]beacon.Signed{s})
+		one, all := beacon.Quicknet().Verify(round, s.Signature[:]), beacon.Quicknet().VerifyAll([]beacon.Signed{s, s})
 		if (one == nil) != (all == nil) {
 			t.Errorf("round %d: %v alone, %v in a batch", round, one, all)
 		}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/verifier"
@@ -99,37 +98,9 @@ func mismatches(ctx context.Context, read func(t audit.Tile) ([]byte, error),
 	return f.finish(head)
 }
 
-// mismatchedTiles is like mismatches, but does not read the entries, which an audit has already
-// checked.
-func mismatchedTiles(ctx context.Context, read func(t audit.Tile) ([]byte, error),
-	head audit.Checkpoint) ([]audit.Tile, error) {
-	f := &treeCheck{read: read}
-	for t := range audit.Tiles(head.Size) {
-		if t.Level != 0 {
-			continue
-		}
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		b, err := read(t)
-		if errors.Is(err, fs.ErrNotExist) || err == nil && len(b) != t.Width*hashSize {
-			return []audit.Tile{t}, fmt.Errorf("%w: %s is missing, or has another length", ErrMismatch, t.Path())
-		}
-		if err != nil {
-			return nil, err
-		}
-		f.add(t, b, b)
-	}
-	return f.finish(head)
-}
-
 // finish compares the incomplete tile of each level, and the root.
 func (f *treeCheck) finish(head audit.Checkpoint) ([]audit.Tile, error) {
-	for level := range f.rows {
-		if len(f.rows[level]) > 0 {
-			f.compare(int8(level))
-		}
-	}
+	f.compareIncomplete()
 	root := f.tree.Root()
 	if root != head.Root && len(f.bad) == 0 { // then the right edge is wrong, or everything
 		for t := range audit.Tiles(head.Size) {
@@ -145,6 +116,14 @@ func (f *treeCheck) finish(head audit.Checkpoint) ([]audit.Tile, error) {
 		return f.bad, fmt.Errorf("%w: %s does not match the hashes of the tiles below it", ErrMismatch, f.bad[0].Path())
 	}
 	return nil, nil
+}
+
+func (f *treeCheck) compareIncomplete() {
+	for level := range f.rows {
+		if len(f.rows[level]) > 0 {
+			f.compare(int8(level))
+		}
+	}
 }
 
 // push adds the next hash of a level.
