@@ -6,6 +6,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/roomtest"
 )
 
 // TestWithdrawn names the latest tickets that the organizer took away, and no
@@ -233,6 +234,59 @@ func TestTouchUnread(t *testing.T) {
 		controls.Sessions.Set(c.shift, c.read)
 		if got := p.Active(c.now); got != c.want {
 			t.Errorf("%s: %d people are there, want %d", name, got, c.want)
+		}
+	}
+}
+
+// TestAdmissionsForgotten: one visitor a second is admitted for ten minutes, with
+// sessions of one. Only the admissions whose session may be live are remembered.
+func TestAdmissionsForgotten(t *testing.T) {
+	t.Parallel()
+	const visitors, second = 600, fairness.Time(1000)
+	keys, err := roomtest.NewKeys("example.com/r/forget", "operator")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := keys.Policy()
+	policy.Outflow = fairness.Outflow{PerMinute: 60_000, MaxActive: visitors}
+	r := roomtest.Open(keys, policy)
+	r.Join(policy.Opens, visitors)
+	start := policy.Opens + 60*second
+	r.Settle(start)
+	for i := range fairness.Time(visitors) {
+		r.Call(start+i*second, fairness.Position(i+1))
+		r.Admit(start+i*second, r.At(fairness.Position(i+1)))
+	}
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	for name, c := range map[string]struct {
+		read fairness.Time // until when ended sessions are known
+		want int           // admissions remembered at the end
+	}{
+		"sessions known":             {fairness.Never - sessionLag, 61}, // those of a minute and sessionLag
+		"unknown from the 300th on":  {start + 300*second, 600 - 241},
+		"unknown for a third of one": {start + 579*second, 600 - 520},
+	} {
+		controls := &Controls{}
+		controls.Sessions.Set(0, c.read)
+		p, log := New(controls, nil), roomtest.NewLog(roomtest.Files{})
+		for _, text := range r.Entries() {
+			if err := p.Read(text, log.Root); err != nil {
+				t.Fatal(err)
+			}
+			if err := log.Append(text); err != nil {
+				t.Fatal(err)
+			}
+			if n := len(p.admissions); n > c.want {
+				t.Fatalf("%s: %d admissions are remembered at %d", name, n, p.Now())
+			}
+		}
+		if got := len(p.admissions); got != c.want {
+			t.Errorf("%s: %d admissions are remembered, want %d", name, got, c.want)
+		}
+		if got := p.Active(p.Now()); got != uint64(c.want) {
+			t.Errorf("%s: %d visitors are active, want %d", name, got, c.want)
 		}
 	}
 }
