@@ -6,7 +6,7 @@ import { scene, scenes } from "../stage/scene.mjs";
 
 scenes("words and looks", () => {
   scene("the browser's language, and a switch that stays", async (stage) => {
-    const room = await stage.room({ slug: "languages", windows: [{ length: "1h" }] });
+    const room = await stage.room({ slug: "languages", windows: [{ length: "30h" }] }); // times with dates
     const visitor = await stage.visitor({ size: "phone", locale: "ja-JP" });
     const language = () => visitor.page.evaluate(() => [document.documentElement.lang, document.documentElement.dir]);
     await visitor.visit(room);
