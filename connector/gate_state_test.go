@@ -35,7 +35,7 @@ func TestRestoreGate(t *testing.T) {
 				s.isThrough("within our part", s.get("/tickets", someone(i)))
 			}
 			s.isQueued("beyond", s.get("/tickets", someone(50)))
-			if room := s.Stats().Rooms["sale"]; room.Started != 50 || room.Turned != 0 || room.Gate != GateOpen {
+			if room := s.Stats().Rooms["sale"]; room.Started != 50 || room.TurnedAway != 0 || room.Gate != GateOpen {
 				t.Errorf("counts %+v", room)
 			}
 			n.says(GateOpen, 1)

@@ -128,14 +128,14 @@ func TestOpenGate(t *testing.T) {
 	s.isQueued("fifth", s.send("POST", "/tickets"))
 	s.isThrough("with the cookie still", s.get("/tickets", cookie))
 	s.report()
-	if said := n.latest(); len(said.Started) != 3 || said.Turned != 2 || said.Mode != rules.SafetyNet ||
+	if said := n.latest(); len(said.Started) != 3 || said.TurnedAway != 2 || said.Mode != rules.SafetyNet ||
 		len(said.Active)+len(said.Ended) != 0 || said.Room != s.queue.url() {
 		t.Errorf("reported %+v", said)
 	}
 	s.free("with the new share")
 	n.says(GateShut, 0)
 	s.report()
-	if said := n.latest(); len(said.Started) != 1 || said.Turned != 0 {
+	if said := n.latest(); len(said.Started) != 1 || said.TurnedAway != 0 {
 		t.Errorf("reported %+v", said)
 	}
 	s.isQueued("shut", s.get("/tickets"))
@@ -144,10 +144,10 @@ func TestOpenGate(t *testing.T) {
 	if v, _ := VisitorOf(s.isThrough("with a pass", s.get("/tickets", pass)).Context()); len(v.Ticket) != 36 {
 		t.Errorf("visitor %+v", v)
 	}
-	if n := s.Stats(); n.Started != 4 || n.Turned != 2 || n.Queued != 3 || n.Passed != 13 || n.Redeemed != 1 {
+	if n := s.Stats(); n.Started != 4 || n.TurnedAway != 2 || n.Queued != 3 || n.Passed != 13 || n.Redeemed != 1 {
 		t.Errorf("counts %+v", n)
 	}
-	want := RoomStats{Gate: GateShut, HeardAt: s.clock.now(), Unqueued: 4, Started: 4, Turned: 2}
+	want := RoomStats{Gate: GateShut, HeardAt: s.clock.now(), Unqueued: 4, Started: 4, TurnedAway: 2}
 	if diff := cmp.Diff(want, s.Stats().Rooms["sale"]); diff != "" {
 		t.Error(diff)
 	}
@@ -474,7 +474,7 @@ func TestNodePart(t *testing.T) {
 			if got := begin(s); got != c.later {
 				t.Errorf("%d begin a minute later, want %d", got, c.later)
 			}
-			if s.Stats().Rooms["sale"].Turned != s.Stats().Turned {
+			if s.Stats().Rooms["sale"].TurnedAway != s.Stats().TurnedAway {
 				t.Errorf("counts %+v", s.Stats())
 			}
 		})
@@ -556,11 +556,11 @@ func TestLostReport(t *testing.T) {
 	n.says(GateOpen, 1)
 	s.report()
 	if diff := cmp.Diff(first.Started, n.latest().Started); diff != "" || len(first.Started) != 1 ||
-		n.latest().Turned != 1 {
+		n.latest().TurnedAway != 1 {
 		t.Errorf("reported %+v", n.latest())
 	}
 	s.report()
-	if said := n.latest(); len(said.Started) != 0 || said.Turned != 0 {
+	if said := n.latest(); len(said.Started) != 0 || said.TurnedAway != 0 {
 		t.Errorf("reported again %+v", said)
 	}
 }
@@ -617,7 +617,7 @@ func TestConcurrentStarts(t *testing.T) {
 		}
 	})
 	all.Wait()
-	if st := s.Stats(); st.Started != 500 || st.Turned != 1100 || st.Rooms["sale"].Unqueued != 500 {
+	if st := s.Stats(); st.Started != 500 || st.TurnedAway != 1100 || st.Rooms["sale"].Unqueued != 500 {
 		t.Errorf("counts %+v", st)
 	}
 }
@@ -639,7 +639,7 @@ func TestAllowsUnqueued(t *testing.T) {
 	}
 	s.isQueued("then", s.get("/tickets"))
 	s.report()
-	if said := n.latest(); said.Turned != 1 || len(said.Started) != 1 || s.Stats().Turned != 1 || s.Stats().Started != 1 {
+	if said := n.latest(); said.TurnedAway != 1 || len(said.Started) != 1 || s.Stats().TurnedAway != 1 || s.Stats().Started != 1 {
 		t.Errorf("reported %+v, counts %+v", said, s.Stats())
 	}
 }

@@ -40,7 +40,7 @@ func TestNetworkLimit(t *testing.T) {
 			s.isThrough("with a session", s.get("/tickets", cookie))
 			s.free("another network", "Client: 198.51.101.7")
 			s.report()
-			if said, all := n.latest(), s.Stats(); said.Turned != 0 || all.Turned != 0 || all.Crowded != 3 ||
+			if said, all := n.latest(), s.Stats(); said.TurnedAway != 0 || all.TurnedAway != 0 || all.Crowded != 3 ||
 				all.Rooms["sale"].Crowded != 3 || len(said.Started) != c.want+1 ||
 				n.reports[len(n.reports)-1].Counts["crowded"] != 3 {
 				t.Errorf("reported %+v, counts %+v", said, all)
@@ -66,13 +66,13 @@ func TestNetworkLimitAtShutGate(t *testing.T) {
 	}
 	s.isQueued("crowded, and no share", s.get("/tickets"))
 	s.isQueued("no share", s.get("/tickets", someone(1)))
-	if got := s.Stats(); got.Crowded != 1 || got.Turned != 1 {
+	if got := s.Stats(); got.Crowded != 1 || got.TurnedAway != 1 {
 		t.Errorf("counts %+v", got)
 	}
 	n.fails()
 	s.clock.pass(gate.ReplyTTL + time.Second)
 	s.isQueued("over the limit, without replies", s.get("/tickets"))
-	if got := s.Stats(); got.Crowded != 2 || got.Turned != 1 {
+	if got := s.Stats(); got.Crowded != 2 || got.TurnedAway != 1 {
 		t.Errorf("counts %+v", got)
 	}
 }

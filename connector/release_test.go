@@ -168,7 +168,7 @@ func TestEndedElsewhere(t *testing.T) {
 		return id.Text(v.Pass)
 	}
 	n.says(GateShut, 0)
-	n.said.Over = []string{"", "x", idOfCookie(free) + "A", strings.Repeat("*", 22), idOfCookie(pass), idOfCookie(free), idOfCookie(pass)}
+	n.said.Ended = []string{"", "x", idOfCookie(free) + "A", strings.Repeat("*", 22), idOfCookie(pass), idOfCookie(free), idOfCookie(pass)}
 	s.report()
 	s.isQueued("with a pass", s.get("/tickets", pass))
 	s.isQueued("a free one", s.get("/tickets", free))
@@ -191,11 +191,11 @@ func TestEndedElsewhereLimit(t *testing.T) {
 	n.says(GateOpen, 1)
 	s := n.shop("")
 	for range gate.MaxIDs + 10 {
-		n.said.Over = append(n.said.Over, id.Text(id.New()))
+		n.said.Ended = append(n.said.Ended, id.Text(id.New()))
 	}
 	s.report()
 	got := 0
-	for _, text := range n.said.Over {
+	for _, text := range n.said.Ended {
 		if pass, _ := id.Parse(text); s.sessions.store.HasEnded(pass) {
 			got++
 		}

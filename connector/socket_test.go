@@ -203,7 +203,7 @@ func TestSocketReleased(t *testing.T) {
 	p, q := plugIn(t, addr, free, ""), plugIn(t, addr, stays, "")
 	p.says("hello")
 	s.report()
-	n.said.Over = n.latest().Started[:1]
+	n.said.Ended = n.latest().Started[:1]
 	s.report()
 	p.ends("it ended at another node")
 	q.says("hello")

@@ -20,7 +20,7 @@ type Stats struct {
 	Passed       uint64 // requests with a session
 	Started      uint64 // unqueued sessions that began
 	Queued       uint64 // requests sent to a room
-	Turned       uint64 // of Queued: the gate was open, but this node's share was used up
+	TurnedAway   uint64 // of Queued: the gate was open, but this node's share was used up
 	Crowded      uint64 // of Queued: the gate was open, but the client's network was over its limit
 	Blocked      uint64 // requests refused by the rules
 	Unavailable  uint64 // requests asked to retry, because the room was out of reach
@@ -53,12 +53,12 @@ type RoomStats struct {
 	ObservedHour uint64 // of Observed: in the last 60 minutes
 
 	// Rooms in mode safety-net.
-	Gate     string    // [GateOpen] or [GateShut] in the latest reply; empty: no reply yet
-	HeardAt  time.Time // time of the latest reply
-	Unqueued int       // active unqueued sessions known to this node
-	Started  uint64    // unqueued sessions that began here
-	Turned   uint64    // visitors sent to the room because this node's share was used up
-	Crowded  uint64    // visitors sent to the room because their network was over its limit
+	Gate       string    // [GateOpen] or [GateShut] in the latest reply; empty: no reply yet
+	HeardAt    time.Time // time of the latest reply
+	Unqueued   int       // active unqueued sessions known to this node
+	Started    uint64    // unqueued sessions that began here
+	TurnedAway uint64    // visitors sent to the room because this node's share was used up
+	Crowded    uint64    // visitors sent to the room because their network was over its limit
 }
 
 // FailOpen is an interval in which requests were admitted without a pass,
@@ -93,7 +93,7 @@ func (c *Connector) Stats() Stats {
 	n, current, now := &c.counts, c.current.Load(), c.options.Now()
 	s := Stats{
 		Bypassed: n.bypassed.Load(), Observed: n.observed.Load(), Passed: n.passed.Load(),
-		Started: n.started.Load(), Queued: n.queued.Load(), Turned: n.turned.Load(), Crowded: n.crowded.Load(),
+		Started: n.started.Load(), Queued: n.queued.Load(), TurnedAway: n.turned.Load(), Crowded: n.crowded.Load(),
 		Blocked: n.blocked.Load(), Unavailable: n.unavailable.Load(), FailedOpen: n.failedOpen.Load(),
 		Redeemed: n.redeemed.Load(), Refused: n.refused.Load(), Touches: c.sessions.outbox.Touched(),
 		Released: c.sessions.released.Load(), Dropped: c.sessions.outbox.Dropped(), Copied: n.copied.Load(),
@@ -116,7 +116,7 @@ func (st *roomState) stats(now time.Time) RoomStats {
 	g := st.gate.Stats()
 	s := RoomStats{
 		DownSince: st.reach.DownSince(), Gate: g.State, HeardAt: g.ReplyAt, Unqueued: g.Unqueued, Started: g.Started,
-		Turned: g.Turned, Crowded: g.Crowded,
+		TurnedAway: g.TurnedAway, Crowded: g.Crowded,
 	}
 	for _, i := range st.reach.Intervals() {
 		s.FailOpen = append(s.FailOpen, FailOpen{i.From, i.Until, i.Requests})

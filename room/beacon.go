@@ -15,12 +15,12 @@ import (
 // DefaultMargin is the minimum time between a freeze and its beacon round.
 const DefaultMargin = 3 * time.Second
 
-// BeaconTrouble returns the default chain's [evidence.Chain.Name] and [evidence.Chain.Trouble]; nil without chains.
-func (o *Options) BeaconTrouble() (name string, err error) {
+// BeaconErr returns the default chain's [evidence.Chain.Name] and [evidence.Chain.Err]; nil without chains.
+func (o *Options) BeaconErr() (name string, err error) {
 	if len(o.Chains) == 0 {
 		return "", nil
 	}
-	return o.Chains[0].Name(), o.Chains[0].Trouble()
+	return o.Chains[0].Name(), o.Chains[0].Err()
 }
 
 // askRelays checks the relays of the default chain if a new room would use that chain without naming it.
@@ -57,7 +57,7 @@ func (o *Options) others(c Config, p *fairness.Policy) invalid.List {
 		return refuse("beacon", "must be one that the server has relays of: "+strings.Join(append(names,
 			fairness.NoBeacon), ", "))
 	}
-	if c.Beacon == "" && o.Chains[at].Trouble() != nil {
+	if c.Beacon == "" && o.Chains[at].Err() != nil {
 		name := o.Chains[at].Name()
 		return refuse("beacon",
 			fmt.Sprintf("must be given now, because this server cannot reach the relays of %s, the default. "+

@@ -52,7 +52,7 @@ func TestBeaconByDefault(t *testing.T) {
 	if p, problem := policyOf("none"); p.Beacon != nil || problem != "" {
 		t.Errorf("without: beacon %v, problem %q", p.Beacon, problem)
 	}
-	if name, err := o.BeaconTrouble(); name != "drand:quicknet" || !errors.Is(err, relays.err) {
+	if name, err := o.BeaconErr(); name != "drand:quicknet" || !errors.Is(err, relays.err) {
 		t.Errorf("trouble is %s, %v", name, err)
 	}
 }

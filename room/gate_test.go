@@ -206,7 +206,7 @@ func TestTurned(t *testing.T) {
 	for _, n := range nodes {
 		report(t, r, safetynet.Report{Node: n, Shares: true})
 	}
-	if got := report(t, r, safetynet.Report{Node: nodes[0], Shares: true, Started: newIDs(7), Turned: 1}); got.Share != 1 || got.Nodes != 3 {
+	if got := report(t, r, safetynet.Report{Node: nodes[0], Shares: true, Started: newIDs(7), TurnedAway: 1}); got.Share != 1 || got.Nodes != 3 {
 		t.Errorf("with 3 of 10 left: %+v", got)
 	}
 	report(t, r, safetynet.Report{Node: nodes[1], Shares: true, Started: newIDs(1)})
@@ -214,7 +214,7 @@ func TestTurned(t *testing.T) {
 	if got := r.Snapshot().Gate; got != GateOpen {
 		t.Errorf("with 2 of 10 left, and nobody turned away, the gate is %s", got)
 	}
-	report(t, r, safetynet.Report{Node: nodes[2], Shares: true, Turned: 1})
+	report(t, r, safetynet.Report{Node: nodes[2], Shares: true, TurnedAway: 1})
 	eventually(t, "the gate is shut", func() bool { return r.Snapshot().Gate == GateShut })
 	auditRoom(t, r)
 }

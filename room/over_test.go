@@ -37,7 +37,7 @@ func TestOver(t *testing.T) {
 	for i, r := range rooms {
 		var got []uuid.UUID
 		eventually(t, "three are over", func() bool {
-			got = report(t, r, safetynet.Report{Node: uuid.New()}).Over
+			got = report(t, r, safetynet.Report{Node: uuid.New()}).Ended
 			return len(got) >= len(want)
 		})
 		if len(got) != len(want) || slices.ContainsFunc(want, func(id uuid.UUID) bool { return !slices.Contains(got, id) }) {

@@ -90,7 +90,7 @@ func sendSession(c echo.Context, s session.Session) error {
 	o.number("position", uint64(s.Position))
 	o.text("lane", string(s.Lane))
 	o.time("ends", s.Ends)
-	o.time("ends_at_most", s.Most)
+	o.time("ends_at_most", s.MaxEnds)
 	o.close()
 	return send(c, http.StatusOK, jsonText, o.b)
 }

@@ -114,7 +114,7 @@ func newTenants(t testing.TB) *tenants {
 		return out.accounts.Organizations.PublicName(ctx, org)
 	}})
 	out.accounts = account.New(account.Options{
-		Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, ActivityLog: record, URL: publicURL,
+		Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, Activity: record, URL: publicURL,
 		Host: "example.com", Resolver: out.names, Now: out.clock.now, Log: log,
 		Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},
 	})
@@ -124,7 +124,7 @@ func newTenants(t testing.TB) *tenants {
 	})
 	run(t, figures.Run)
 	out.webhooks = webhook.New(webhook.Options{
-		Store: pgwebhook.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, ActivityLog: record, Log: log,
+		Store: pgwebhook.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey, Activity: record, Log: log,
 	})
 	out.sites = sites.New(sites.Options{
 		Store: pgsite.NewStore(pool), Records: pgroom.NewStore(pool), Rooms: rooms, Sealer: rooms.MasterKey,

@@ -173,7 +173,7 @@ func idOf(token string) string {
 type roomReport struct {
 	Room, Mode             string
 	Started, Active, Ended []string
-	Turned                 uint64
+	TurnedAway             uint64     `json:"turned"`
 	FailOpen               []failOpen `json:"fail_open"`
 }
 
@@ -212,7 +212,7 @@ func (r *Room) answer(said roomReport) map[string]any {
 	for _, id := range said.Ended {
 		r.received.ended[id] = true
 	}
-	r.received.turned += said.Turned
+	r.received.turned += said.TurnedAway
 	state := map[bool]string{true: "open", false: "shut"}
 	isOpen, key := r.gate.isOpen && said.Room == r.Net(), r.returnKey(said.Room)
 	return map[string]any{

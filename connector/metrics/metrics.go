@@ -110,7 +110,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		add(heard, prometheus.GaugeValue, float64(r.HeardAt.Unix()), name)
 		add(free, prometheus.GaugeValue, float64(r.Unqueued), name)
 		add(started, prometheus.CounterValue, float64(r.Started), name)
-		add(turned, prometheus.CounterValue, float64(r.Turned), name)
+		add(turned, prometheus.CounterValue, float64(r.TurnedAway), name)
 		add(crowded, prometheus.CounterValue, float64(r.Crowded), name)
 	}
 }

@@ -19,9 +19,9 @@ type Mailer interface {
 
 // Options configures [New]. Store, Sealer and URL are required.
 type Options struct {
-	Store       *pgaccount.Store
-	Sealer      Sealer
-	ActivityLog ActivityLog // nil: no activity log
+	Store    *pgaccount.Store
+	Sealer   Sealer
+	Activity ActivityLog // nil: no activity log
 	// URL is the base URL of the server without a trailing slash, such as
 	// "https://queue.example.com".
 	URL string
@@ -60,7 +60,7 @@ type Accounts struct {
 func New(o Options) *Accounts {
 	o = o.withDefaults()
 	db, now, random := o.Store, o.Now, random{o.Rand}
-	activity := &recorder{o.ActivityLog, db.Members}
+	activity := &recorder{o.Activity, db.Members}
 	limits := &limiter{db.Attempts, now}
 	sealer := &sealer{o.Sealer}
 	passwords := newHasher(o.Cost, random)

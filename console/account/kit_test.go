@@ -94,7 +94,7 @@ func newKit(t *testing.T, with ...func(*account.Options)) *kit {
 	master := servertest.MasterKey(t)
 	k := &kit{t: t, pool: pool, log: &activityLog{}, mail: &mailbox{}, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 	o := account.Options{
-		Store: pgaccount.NewStore(pool), Sealer: master, ActivityLog: k.log, URL: "https://queue.example.com",
+		Store: pgaccount.NewStore(pool), Sealer: master, Activity: k.log, URL: "https://queue.example.com",
 		Host: "queue.example.com:443",
 		Now:  k.clock, Cost: account.Cost{Memory: 64, Passes: 1, Threads: 1},
 	}

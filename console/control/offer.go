@@ -14,8 +14,8 @@ func (rs *Rooms) Beacons() []string {
 	return append(list, fairness.NoBeacon)
 }
 
-// BeaconTrouble returns the name of the default beacon, and an error while its relays cannot be reached.
-func (rs *Rooms) BeaconTrouble() (name string, err error) { return rs.Rooms.BeaconTrouble() }
+// BeaconErr returns the name of the default beacon, and an error while its relays cannot be reached.
+func (rs *Rooms) BeaconErr() (name string, err error) { return rs.Rooms.BeaconErr() }
 
 // Witnesses returns the number of the server's witnesses.
 func (rs *Rooms) Witnesses() int { return len(rs.Rooms.Witnesses) }

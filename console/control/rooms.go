@@ -53,7 +53,7 @@ func (rs *Rooms) List(ctx context.Context, actor account.Actor, f Filter) (RoomP
 	}
 	limit := pageSize(f.Max)
 	records, err := rs.Records.ListOf(ctx, pgroom.Selection{
-		Org: actor.Org, Search: strings.TrimSpace(f.Search), Archived: f.Archived, Before: before, Most: limit + 1})
+		Org: actor.Org, Search: strings.TrimSpace(f.Search), Archived: f.Archived, Before: before, Limit: limit + 1})
 	if err != nil {
 		return RoomPage{}, err
 	}

@@ -82,9 +82,9 @@ func WriteSummary(w io.Writer, title string, s Summary) error {
 			s.NoShowRate},
 		{"peak_at", s.Peak.At}, {"peak_arrivals", s.Peak.Arrivals},
 		{"call_p50_s", s.ToCall.P50}, {"call_p90_s", s.ToCall.P90}, {"call_p99_s", s.ToCall.P99}, {"call_most_s",
-			s.ToCall.Most},
+			s.ToCall.Max},
 		{"admission_p50_s", s.ToAdmission.P50}, {"admission_p90_s", s.ToAdmission.P90}, {"admission_p99_s",
-			s.ToAdmission.P99}, {"admission_most_s", s.ToAdmission.Most},
+			s.ToAdmission.P99}, {"admission_most_s", s.ToAdmission.Max},
 	} {
 		t.row(row[0], row[1])
 	}

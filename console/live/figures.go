@@ -151,7 +151,7 @@ type Database struct {
 	TookMS  float64 `json:"took_ms"`
 	AheadMS int64   `json:"ahead_ms"` // its clock minus this node's
 	InUse   int     `json:"connections_in_use"`
-	Most    int     `json:"connections_most"`
+	Max     int     `json:"connections_most"`
 }
 
 // Node is a server that uses the database.
@@ -431,7 +431,7 @@ func (b *Beacon) isLate() bool { return b != nil && b.LateMS > lateBeacon.Millis
 func (l *Live) database() Database {
 	h := l.Rooms.Health()
 	d := Database{Answers: h.Answers, TookMS: millis(h.Took), AheadMS: h.Ahead.Milliseconds(), InUse: h.Pool.InUse,
-		Most: h.Pool.Max}
+		Max: h.Pool.Max}
 	if !h.Answered.IsZero() {
 		d.AgoMS = time.Since(h.Answered).Milliseconds()
 	}

@@ -70,7 +70,7 @@ func TestFigures(t *testing.T) {
 	near(t, "recent no-show rate", f.Rates.Recent, 5.0/7, 0.001)
 	near(t, "admitted a minute", f.Outflow.Minute, 60, 60) // two, within some seconds
 	if f.Waiting != 0 || f.Transcript.Entries != r.Snapshot().Size || f.Transcript.AppendMS <= 0 ||
-		!f.Database.Answers || f.Database.Most < 1 {
+		!f.Database.Answers || f.Database.Max < 1 {
 		t.Errorf("in the end %+v", f)
 	}
 	text, err := json.Marshal(f)

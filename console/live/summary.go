@@ -68,7 +68,7 @@ type Percentiles struct {
 	P50    *float64 `json:"p50_s"`
 	P90    *float64 `json:"p90_s"`
 	P99    *float64 `json:"p99_s"`
-	Most   *float64 `json:"most_s"`
+	Max    *float64 `json:"most_s"`
 }
 
 // WindowSummary describes the visitors of one window.
@@ -383,6 +383,6 @@ func percentiles(waits []uint32) Percentiles {
 		seconds := float64(waits[(percent*len(waits)+99)/100-1]) / 1000
 		return &seconds
 	}
-	p.P50, p.P90, p.P99, p.Most = of(50), of(90), of(99), of(100)
+	p.P50, p.P90, p.P99, p.Max = of(50), of(90), of(99), of(100)
 	return p
 }

@@ -198,7 +198,7 @@ func slow(waits []float64) Percentiles {
 		}
 		return nil
 	}
-	p.P50, p.P90, p.P99, p.Most = of(50), of(90), of(99), of(100)
+	p.P50, p.P90, p.P99, p.Max = of(50), of(90), of(99), of(100)
 	return p
 }
 

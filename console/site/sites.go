@@ -36,9 +36,9 @@ type Sealer interface {
 	Open(purpose string, sealed []byte) ([]byte, error)
 }
 
-// Activity records an operation in the activity log, before and after it runs.
+// ActivityLog records an operation in the activity log, before and after it runs.
 // [activity.Log] implements it.
-type Activity interface {
+type ActivityLog interface {
 	Do(ctx context.Context, by account.Actor, verb, object string, detail map[string]any, do func() error) error
 }
 
@@ -53,7 +53,7 @@ type Options struct {
 	Rooms    *room.Rooms
 	Records  Records
 	Sealer   Sealer
-	Activity Activity
+	Activity ActivityLog
 	// Slug returns the slug of an organization, which becomes part of its key's name.
 	Slug func(ctx context.Context, org uuid.UUID) (string, error)
 	// HostOwner returns the organization that has proved that it owns a custom host; nil: the server

@@ -109,7 +109,7 @@ func (b *bench) node(change ...func(*Options)) *Service {
 		PublicURL: "https://example.com", Log: log, MaxClockStep: clock.AnyStep,
 	})
 	o := Options{
-		Store: pgwebhook.NewStore(b.pool), Rooms: rooms, Sealer: b.key, ActivityLog: b.activity, Log: log, Allowed: loopback,
+		Store: pgwebhook.NewStore(b.pool), Rooms: rooms, Sealer: b.key, Activity: b.activity, Log: log, Allowed: loopback,
 		Now: b.clock.Now, Jitter: func() float64 { return 0.5 },
 	}
 	for _, c := range change {

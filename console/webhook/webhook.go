@@ -30,11 +30,11 @@ type ActivityLog interface {
 
 // Options configures [New]. Store, Rooms, Sealer and Log are required.
 type Options struct {
-	Store       *pgwebhook.Store
-	Rooms       *room.Rooms
-	Sealer      Sealer
-	ActivityLog ActivityLog // nil: no activity log
-	Log         *slog.Logger
+	Store    *pgwebhook.Store
+	Rooms    *room.Rooms
+	Sealer   Sealer
+	Activity ActivityLog // nil: no activity log
+	Log      *slog.Logger
 	// Mail sends alerts by mail; nil if the server cannot send mail.
 	Mail *SMTP
 	// Allowed are networks that endpoints may be in, besides public addresses.
@@ -65,7 +65,7 @@ type Service struct {
 // New returns the webhook service of a server. The caller must call Run.
 func New(o Options) *Service {
 	o = o.withDefaults()
-	activity, guard := &recorder{o.ActivityLog}, guard{o.Allowed}
+	activity, guard := &recorder{o.Activity}, guard{o.Allowed}
 	listeners := newListeners(o.Store)
 	outbox := &outbox{o.Store.Outbox, o.Random, o.Now, make(chan struct{}, 1)}
 	signer := &signer{o.Sealer, o.Random}

@@ -87,7 +87,7 @@ func (s *server) run(l net.Listener) {
 		Rooms: rooms, Store: pgcontrol.NewStore(s.pool), Records: pgroom.NewStore(s.pool), Activity: record, Log: log,
 	})
 	accounts := account.New(account.Options{
-		Store: pgaccount.NewStore(s.pool), Sealer: s.key, ActivityLog: record, URL: s.address, Host: l.Addr().String(),
+		Store: pgaccount.NewStore(s.pool), Sealer: s.key, Activity: record, URL: s.address, Host: l.Addr().String(),
 		Log: log, Cost: account.Cost{Memory: 8, Passes: 1, Threads: 1},
 	})
 	sites := site.New(site.Options{

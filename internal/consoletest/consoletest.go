@@ -191,7 +191,7 @@ func WithMail(t testing.TB) func(*console.Options) {
 func newWebhooks(t testing.TB, d *control.Rooms, pool *pgxpool.Pool, mail *webhook.SMTP) *webhook.Service {
 	t.Helper()
 	return webhook.New(webhook.Options{
-		Store: pgwebhook.NewStore(pool), Rooms: d.Rooms, Sealer: servertest.MasterKey(t), ActivityLog: d.Activity,
+		Store: pgwebhook.NewStore(pool), Rooms: d.Rooms, Sealer: servertest.MasterKey(t), Activity: d.Activity,
 		Allowed: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Mail: mail, Log: servertest.Log(t),
 	})
 }

@@ -13,13 +13,13 @@ type ReportInput struct {
 
 // RoomReportInput is the part of a report about one room.
 type RoomReportInput struct {
-	Room     string          `json:"room" need:"true" doc:"URL of the room."`
-	Mode     string          `json:"mode" enum:"always,scheduled,off,closed,safety-net" doc:"Mode of the room in the rules."`
-	Started  []string        `json:"started" doc:"IDs of unqueued sessions that began since the latest answered report. This and the next two lists have at most 2,000 IDs each."`
-	Active   []string        `json:"active" doc:"IDs of sessions with activity."`
-	Ended    []string        `json:"ended" doc:"IDs of sessions that the site ended."`
-	Turned   uint64          `json:"turned" doc:"Number of visitors sent to the line because the share was used up, since the latest answered report."`
-	FailOpen []FailOpenInput `json:"fail_open" doc:"Finished fail-open intervals, in which all visitors were let in because the room was out of reach; at most 100."`
+	Room       string          `json:"room" need:"true" doc:"URL of the room."`
+	Mode       string          `json:"mode" enum:"always,scheduled,off,closed,safety-net" doc:"Mode of the room in the rules."`
+	Started    []string        `json:"started" doc:"IDs of unqueued sessions that began since the latest answered report. This and the next two lists have at most 2,000 IDs each."`
+	Active     []string        `json:"active" doc:"IDs of sessions with activity."`
+	Ended      []string        `json:"ended" doc:"IDs of sessions that the site ended."`
+	TurnedAway uint64          `json:"turned" doc:"Number of visitors sent to the line because the share was used up, since the latest answered report."`
+	FailOpen   []FailOpenInput `json:"fail_open" doc:"Finished fail-open intervals, in which all visitors were let in because the room was out of reach; at most 100."`
 }
 
 // FailOpenInput is a finished fail-open interval.

@@ -31,8 +31,8 @@ type Reach interface {
 // Name returns the chain's name in configurations, such as drand:quicknet.
 func (c Chain) Name() string { return ChainName(c.Chain) }
 
-// Trouble returns why the relays of the chain are unreachable; nil if they can be reached.
-func (c Chain) Trouble() error {
+// Err returns why the relays of the chain are unreachable; nil if they can be reached.
+func (c Chain) Err() error {
 	if c.Reach == nil {
 		return nil
 	}

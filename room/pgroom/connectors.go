@@ -19,7 +19,7 @@ type Reports struct {
 	Nodes                  []uuid.UUID // nodes that reported
 	Started, Active, Ended []uuid.UUID // sessions
 	Length                 int64       // duration of a session after each activity, in ms
-	Most                   int64       // maximum duration of a session, in ms
+	MaxLength              int64       // maximum duration of a session, in ms
 }
 
 // Unqueued has the counts of a room's unqueued sessions at one moment.
@@ -54,7 +54,7 @@ func (s *Connectors) AddReports(ctx context.Context, room uuid.UUID, n Reports) 
 	}
 	const those = ` where room_id = $1 and session_id = any($2::uuid[]) and until_ms > ` + clockMS
 	if len(n.Active) > 0 {
-		batch.Queue(`update room_free_sessions set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, began_ms + $4::bigint))`+those, room, texts(n.Active), n.Length, n.Most)
+		batch.Queue(`update room_free_sessions set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, began_ms + $4::bigint))`+those, room, texts(n.Active), n.Length, n.MaxLength)
 	}
 	if len(n.Ended) > 0 {
 		batch.Queue(`update room_free_sessions set until_ms = `+clockMS+`, ended_ms = `+clockMS+those, room,

@@ -25,7 +25,7 @@ func TestAddNews(t *testing.T) {
 	t.Parallel()
 	s, pool := store(t)
 	ctx, room, all, nodes := t.Context(), uuid.New(), ids(6), ids(2)
-	news := func(n pgroom.Reports) pgroom.Reports { n.Length, n.Most = 600_000, 900_000; return n }
+	news := func(n pgroom.Reports) pgroom.Reports { n.Length, n.MaxLength = 600_000, 900_000; return n }
 	for _, step := range []struct {
 		name   string
 		passed time.Duration
@@ -108,7 +108,7 @@ func TestAddNewsTogether(t *testing.T) {
 	for i := range 32 {
 		tellers.Go(func() {
 			list := append(append([]uuid.UUID{}, all[i*9:]...), all[:i*9]...)
-			n := pgroom.Reports{Nodes: []uuid.UUID{nodes[i%8], nodes[(i+3)%8]}, Started: list, Active: list, Ended: list[:0], Length: 60_000, Most: 240_000}
+			n := pgroom.Reports{Nodes: []uuid.UUID{nodes[i%8], nodes[(i+3)%8]}, Started: list, Active: list, Ended: list[:0], Length: 60_000, MaxLength: 240_000}
 			if i >= 16 {
 				n.Started, n.Ended = nil, list[:10]
 			}

@@ -29,7 +29,7 @@ func TestOver(t *testing.T) {
 	}
 	news := func(n pgroom.Reports) {
 		t.Helper()
-		n.Length, n.Most = 600_000, 900_000
+		n.Length, n.MaxLength = 600_000, 900_000
 		if _, err := s.Connectors.AddReports(ctx, room, n); err != nil {
 			t.Fatal(err)
 		}

@@ -128,7 +128,7 @@ type Selection struct {
 	Search   string // part of the slug or title, ignoring case; empty: all
 	Archived bool   // only archived rooms and finished rehearsals; false: only the others
 	Before   *Room  // last room of the previous page; nil: the first page
-	Most     int
+	Limit    int
 }
 
 // ListOf returns rooms of an organization, newest first.
@@ -141,7 +141,7 @@ func (s *Store) ListOf(ctx context.Context, sel Selection) ([]Room, error) {
 	return s.list(ctx, `select `+columns+` from rooms
 		where org_id = $1 and (archived_at is not null or rehearsal_of is not null and ended_at is not null) = $2 and ($3 = '' or strpos(slug, lower($3)) > 0 or strpos(lower(title), lower($3)) > 0)
 		and (created_at < $4 or created_at = $4 and slug > $5)
-		order by created_at desc, slug limit $6`, sel.Org, sel.Archived, sel.Search, before, slug, sel.Most)
+		order by created_at desc, slug limit $6`, sel.Org, sel.Archived, sel.Search, before, slug, sel.Limit)
 }
 
 // SetArchived removes a room from lists, or adds it again.

@@ -37,7 +37,7 @@ type Report struct {
 	Shares bool      // the room is in mode safety-net at this site: the node takes its share of what may begin
 	// Unqueued sessions that began, had activity, or were ended by the site.
 	Started, Active, Ended []uuid.UUID
-	Turned                 uint64 // visitors sent to the line because the node's share was used up
+	TurnedAway             uint64 // visitors sent to the line because the node's share was used up
 	FailOpen               []pgroom.FailOpen
 }
 
@@ -50,7 +50,7 @@ type Reported struct {
 	Session  time.Duration // how long an unqueued session lasts after each activity
 	Recorded []uuid.UUID   // fail-open intervals that are in the transcript
 	// sessions that a site ended in the last 30 s, latest first, at most [MaxSessions]; read-only
-	Over []uuid.UUID
+	Ended []uuid.UUID
 }
 
 // Report stores a report and returns how many unqueued sessions may begin on the node until its next one.
@@ -73,7 +73,7 @@ func (n *Net) Report(ctx context.Context, in Report) (Reported, error) {
 			return Reported{}, err
 		}
 	}
-	if out.Over, err = n.ended.list(ctx); err != nil {
+	if out.Ended, err = n.ended.list(ctx); err != nil {
 		return Reported{}, err
 	}
 	s := n.o.Status()
@@ -187,7 +187,7 @@ func (n *Net) storeBatch(ctx context.Context, batch []pendingReport) result {
 	defer cancel()
 	reports, isTurnedAway := merge(batch, n.o.Unqueued.Counts())
 	reports.Length = n.o.Session.Milliseconds()
-	reports.Most = session.MaxLengths * reports.Length
+	reports.MaxLength = session.MaxLengths * reports.Length
 	n.o.Unqueued.Expect()
 	counts, err := n.o.Store.AddReports(ctx, n.o.Room, reports)
 	if err != nil {
@@ -209,7 +209,7 @@ func merge(batch []pendingReport, known projection.UnqueuedCounts) (all pgroom.R
 			all.Started = append(all.Started, r.Started...)
 		}
 		all.Active, all.Ended = append(all.Active, r.Active...), append(all.Ended, r.Ended...)
-		isTurnedAway = isTurnedAway || r.Turned > 0
+		isTurnedAway = isTurnedAway || r.TurnedAway > 0
 	}
 	return all, isTurnedAway
 }

@@ -16,7 +16,7 @@ import (
 // TestMerge drops new sessions beyond what can be counted, and nothing else.
 func TestMerge(t *testing.T) {
 	t.Parallel()
-	batch := []pendingReport{{Report: &Report{Node: uuid.New(), Shares: true, Started: newIDs(2), Active: newIDs(1), Ended: newIDs(3), Turned: 1}}, {Report: &Report{Started: newIDs(4)}}}
+	batch := []pendingReport{{Report: &Report{Node: uuid.New(), Shares: true, Started: newIDs(2), Active: newIDs(1), Ended: newIDs(3), TurnedAway: 1}}, {Report: &Report{Started: newIDs(4)}}}
 	for f, want := range map[projection.UnqueuedCounts]int{{}: 6, {Active: 999_999}: 6, {Active: 1_000_000}: 0, {Started: 1_000_001}: 0} {
 		all, isTurnedAway := merge(batch, f)
 		if len(all.Started) != want || len(all.Nodes) != 1 || len(all.Active) != 1 || len(all.Ended) != 3 || !isTurnedAway {

@@ -50,7 +50,7 @@ type Session struct {
 	Position fairness.Position
 	Lane     fairness.Lane
 	Ends     time.Time // when it ends unless it is touched, or when it was released
-	Most     time.Time // latest end that touches can reach
+	MaxEnds  time.Time // latest end that touches can reach
 }
 
 // Room is the room of the sessions.
@@ -218,7 +218,7 @@ func (s *Sessions) record(st fairness.Standing) pgroom.Admission {
 func (s *Sessions) sessionOf(st fairness.Standing, stored pgroom.Session) Session {
 	return Session{
 		Pass: fairness.NewPassID(s.room.Origin, st.Ticket), Ticket: st.Ticket, Position: st.Position, Lane: st.Lane,
-		Ends: time.UnixMilli(stored.Until).UTC(), Most: millis.Time(st.Settled).Add(MaxLengths * s.length()),
+		Ends: time.UnixMilli(stored.Until).UTC(), MaxEnds: millis.Time(st.Settled).Add(MaxLengths * s.length()),
 	}
 }
 

@@ -103,7 +103,7 @@ func (a reports) reportRoom(
 	}
 	settings, _ := r.Settings()
 	session, recorded, over, key := told.Session.Milliseconds(), idTexts(told.Recorded),
-		idTexts(told.Over[:min(len(told.Over), mostOver)]), r.PassKeys.ReturnKey()
+		idTexts(told.Ended[:min(len(told.Ended), mostOver)]), r.PassKeys.ReturnKey()
 	return wire.ReportedRoom{
 		Room: address, Gate: string(told.Gate), Share: &told.Share, PerMinute: &told.Outflow.PerMinute,
 		MaxActive: &told.Outflow.MaxActive,
@@ -162,7 +162,7 @@ func (p *reportParser) room(field string, in *wire.RoomReportInput) safetynet.Re
 		p.wrong.Add(field+"mode", "must be always, scheduled, off, closed or safety-net")
 	}
 	out := safetynet.Report{
-		Shares: in.Mode == "safety-net", Turned: in.Turned,
+		Shares: in.Mode == "safety-net", TurnedAway: in.TurnedAway,
 		Started: p.ids(field+"started", in.Started), Active: p.ids(field+"active", in.Active),
 		Ended: p.ids(field+"ended", in.Ended),
 	}

@@ -66,7 +66,7 @@ func TestReportParsed(t *testing.T) {
 	if err != nil || len(list) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	if r := list[0]; !r.Shares || len(r.Started) != 1 || len(r.Active) != 0 || r.Turned != 3 || len(r.FailOpen) != 1 || r.FailOpen[0].Until != 9 || r.FailOpen[0].Requests != 7 {
+	if r := list[0]; !r.Shares || len(r.Started) != 1 || len(r.Active) != 0 || r.TurnedAway != 3 || len(r.FailOpen) != 1 || r.FailOpen[0].Until != 9 || r.FailOpen[0].Requests != 7 {
 		t.Errorf("read %+v", r)
 	}
 }

@@ -63,7 +63,7 @@ type Reply struct {
 // the front.
 type News struct {
 	Started, Active, Ended []id.ID
-	Turned                 uint64
+	TurnedAway             uint64
 }
 
 // Update stores the server's reply, and reports whether the gate was switched.
@@ -140,7 +140,7 @@ func (g *Gate) countRefusal(why Refusal) {
 	switch why {
 	case OverShare:
 		g.turned++
-		g.news.Turned++
+		g.news.TurnedAway++
 	case OverNetworkLimit:
 		g.crowded++
 	default:
@@ -224,12 +224,12 @@ func (g *Gate) sweep(now time.Time, every time.Duration) {
 
 // Stats are the counts and the state of a gate.
 type Stats struct {
-	State    string    // [Open] or [Shut] in the latest reply; empty: no reply yet
-	ReplyAt  time.Time // time of the latest reply
-	Unqueued int       // active unqueued sessions known here
-	Started  uint64    // since the connector's start
-	Turned   uint64
-	Crowded  uint64
+	State      string    // [Open] or [Shut] in the latest reply; empty: no reply yet
+	ReplyAt    time.Time // time of the latest reply
+	Unqueued   int       // active unqueued sessions known here
+	Started    uint64    // since the connector's start
+	TurnedAway uint64
+	Crowded    uint64
 }
 
 // Stats returns the counts and the state.
@@ -237,7 +237,7 @@ func (g *Gate) Stats() Stats {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := Stats{
-		ReplyAt: g.replyAt, Unqueued: len(g.unqueued), Started: g.started, Turned: g.turned, Crowded: g.crowded,
+		ReplyAt: g.replyAt, Unqueued: len(g.unqueued), Started: g.started, TurnedAway: g.turned, Crowded: g.crowded,
 	}
 	switch {
 	case g.replyAt.IsZero():
@@ -270,7 +270,7 @@ func (g *Gate) Drop(sent News) (more bool) {
 	n.Started = append([]id.ID(nil), n.Started[len(sent.Started):]...)
 	n.Active = append([]id.ID(nil), n.Active[len(sent.Active):]...)
 	n.Ended = append([]id.ID(nil), n.Ended[len(sent.Ended):]...)
-	n.Turned -= sent.Turned
+	n.TurnedAway -= sent.TurnedAway
 	return max(len(n.Started), len(n.Active), len(n.Ended)) >= MaxIDs
 }
 

@@ -214,7 +214,7 @@ func (p *Reporter) apply(said *RoomReport, r *RoomReply, now time.Time) (more bo
 func (p *Reporter) endSessions(g *gate.Gate, r *RoomReply, now time.Time) {
 	var over []id.ID
 	until := now.UnixMilli() + gate.MaxLengths*min(max(r.SessionMS, minSessionMS), maxSessionMS)
-	for _, text := range r.Over[:min(len(r.Over), gate.MaxIDs)] {
+	for _, text := range r.Ended[:min(len(r.Ended), gate.MaxIDs)] {
 		if pass, ok := id.Parse(text); ok {
 			p.options.Sessions.End(pass, until, now)
 			over = append(over, pass)
@@ -238,7 +238,7 @@ func (p *Reporter) next(turn int) *Report {
 		delete(past, from.url)
 		r.news = from.gate.Take(min(gate.MaxIDs, left/3))
 		r.Started, r.Active, r.Ended = id.Texts(r.news.Started), id.Texts(r.news.Active), id.Texts(r.news.Ended)
-		r.Turned = r.news.Turned
+		r.TurnedAway = r.news.TurnedAway
 		left -= r.news.Size()
 		s.Rooms = append(s.Rooms, r)
 	}

@@ -19,16 +19,16 @@ type Report struct {
 
 // RoomReport is the part of a report about one room.
 type RoomReport struct {
-	Room     string         `json:"room"`
-	Mode     rules.Mode     `json:"mode"`
-	Started  []string       `json:"started,omitempty"`
-	Active   []string       `json:"active,omitempty"`
-	Ended    []string       `json:"ended,omitempty"`
-	Turned   uint64         `json:"turned,omitempty"`
-	FailOpen []reach.Report `json:"fail_open,omitempty"`
+	Room       string         `json:"room"`
+	Mode       rules.Mode     `json:"mode"`
+	Started    []string       `json:"started,omitempty"`
+	Active     []string       `json:"active,omitempty"`
+	Ended      []string       `json:"ended,omitempty"`
+	TurnedAway uint64         `json:"turned,omitempty"`
+	FailOpen   []reach.Report `json:"fail_open,omitempty"`
 
 	from       *Room     // nil: only past fail-open intervals
-	news       gate.News // source of Started, Active, Ended and Turned
+	news       gate.News // source of Started, Active, Ended and TurnedAway
 	isAnswered bool
 }
 
@@ -49,7 +49,7 @@ type RoomReply struct {
 	Nodes     int      `json:"nodes"`
 	SessionMS int64    `json:"session_ms"`
 	Recorded  []string `json:"recorded"`
-	Over      []string `json:"over"`
+	Ended     []string `json:"over"`
 	ReturnKey string   `json:"return_key"`
 	Signed    bool     `json:"signed_return"`
 }

@@ -67,15 +67,15 @@ func (r *Redeemer) Redeem(
 		return nil, ErrPass
 	}
 	var said struct {
-		Pass string    `json:"pass_id"`
-		Ends time.Time `json:"ends"`
-		Most time.Time `json:"ends_at_most"`
+		Pass    string    `json:"pass_id"`
+		Ends    time.Time `json:"ends"`
+		MaxEnds time.Time `json:"ends_at_most"`
 	}
-	if json.Unmarshal(body, &said) != nil || said.Pass != p.jti || !said.Most.After(said.Ends) {
+	if json.Unmarshal(body, &said) != nil || said.Pass != p.jti || !said.MaxEnds.After(said.Ends) {
 		return nil, fmt.Errorf("redeem at %s: %w: malformed response", rm.Name, ErrPass)
 	}
 	v := rm.New(p.pass, client, userAgent, r.now())
-	v.Ticket, v.Token, v.Ends, v.MaxEnds = p.ticket, p.token, said.Ends.UnixMilli(), said.Most.UnixMilli()
+	v.Ticket, v.Token, v.Ends, v.MaxEnds = p.ticket, p.token, said.Ends.UnixMilli(), said.MaxEnds.UnixMilli()
 	v.Length = (v.MaxEnds - v.Ends) / 3 // a session lasts at most four times its length
 	return v, nil
 }

@@ -11,17 +11,17 @@ import (
 
 // beaconWarnings returns a warning if the draws of a room to be published would currently wait.
 func (h *editor) beaconWarnings(config room.Config) (list []string) {
-	if trouble := beaconTrouble(h.control); trouble != "" && cmp.Or(config.Beacon,
+	if warning := beaconWarning(h.control); warning != "" && cmp.Or(config.Beacon,
 		h.defaultBeacon()) != fairness.NoBeacon {
-		list = append(list, trouble)
+		list = append(list, warning)
 	}
 	return list
 }
 
-// beaconTrouble returns a warning with the organizer's choices if the relays of public randomness cannot
+// beaconWarning returns a warning with the organizer's choices if the relays of public randomness cannot
 // be reached, and "" otherwise.
-func beaconTrouble(rooms *control.Rooms) string {
-	name, err := rooms.BeaconTrouble()
+func beaconWarning(rooms *control.Rooms) string {
+	name, err := rooms.BeaconErr()
 	if err != nil {
 		return fmt.Sprintf("This server cannot reach the public randomness of %s at the moment. Draws that use it wait "+
 			"until then; no visitor loses a place. "+

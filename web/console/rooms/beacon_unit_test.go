@@ -17,14 +17,14 @@ type unreachable struct{ error }
 func (u unreachable) Check(context.Context) error { return u.error }
 func (u unreachable) Err() error                  { return u.error }
 
-// TestBeaconTrouble wants the console to spell out the choice while the relays
+// TestBeaconWarning wants the console to spell out the choice while the relays
 // of the beacon cannot be reached, and to say nothing otherwise.
-func TestBeaconTrouble(t *testing.T) {
+func TestBeaconWarning(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{nil, errors.New("no route")} {
 		chain := evidence.Chain{Chain: beacon.Quicknet(), Reach: unreachable{err}}
 		h := &editor{control: &control.Rooms{Options: control.Options{Rooms: &room.Rooms{Options: room.Options{Chains: []evidence.Chain{chain}}}}}}
-		text := beaconTrouble(h.control)
+		text := beaconWarning(h.control)
 		if got := h.beaconWarnings(room.Config{}); (len(got) == 1) != (err != nil) {
 			t.Errorf("relays fail with %v: publishing warns %q", err, got)
 		}

@@ -153,7 +153,7 @@ func (h *editor) newRoom(x *shell.Request) error {
 	chosen, ok := findPreset(x.QueryParam("preset"))
 	if !ok {
 		data := map[string]any{"Presets": presets, "Gains": &h.gains}
-		return x.Render(http.StatusOK, "room-new", shell.View{Data: data, Beacon: beaconTrouble(h.control)})
+		return x.Render(http.StatusOK, "room-new", shell.View{Data: data, Beacon: beaconWarning(h.control)})
 	}
 	ctx, cancel := x.Wait()
 	defer cancel()
@@ -206,7 +206,7 @@ func (h *editor) showEditor(ctx context.Context, x *shell.Request, status int, p
 	}
 	p.Problems = byLine(p.Problems)
 	return x.Render(status, "room-editor", shell.View{
-		Data: p, Problems: p.Problems, Beacon: beaconTrouble(h.control),
+		Data: p, Problems: p.Problems, Beacon: beaconWarning(h.control),
 	})
 }
 

@@ -76,7 +76,7 @@ func (h *list) show(x *shell.Request) error {
 			return err
 		}
 	}
-	return x.Render(http.StatusOK, "rooms", shell.View{Data: p, Beacon: beaconTrouble(h.control)})
+	return x.Render(http.StatusOK, "rooms", shell.View{Data: p, Beacon: beaconWarning(h.control)})
 }
 
 // listQuery returns the query of another page of the list.

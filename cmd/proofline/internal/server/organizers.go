@@ -66,7 +66,7 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		OrganizerName: s.organizerName, Rehearsals: rehearsals, Log: s.cfg.Log,
 	})
 	o.accounts = account.New(account.Options{
-		Store: pgaccount.NewStore(s.pool), Sealer: s.masterKey, ActivityLog: o.activity, URL: s.cfg.PublicURL,
+		Store: pgaccount.NewStore(s.pool), Sealer: s.masterKey, Activity: o.activity, URL: s.cfg.PublicURL,
 		Host:   public.Host,
 		Mailer: s.mailer(), OIDC: s.cfg.OIDC, Log: s.cfg.Log, OnSetup: s.removeSetupLink,
 	})
@@ -84,7 +84,7 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		return fmt.Errorf("link for the first owner: %w", err)
 	}
 	o.webhooks = webhook.New(webhook.Options{
-		Store: pgwebhook.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, ActivityLog: o.activity, Log: s.cfg.Log,
+		Store: pgwebhook.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, Activity: o.activity, Log: s.cfg.Log,
 		Mail: s.cfg.Mail, Allowed: s.cfg.WebhookNetworks,
 	})
 	o.sites = site.New(site.Options{
