@@ -17,7 +17,7 @@ export interface Arrival {
 }
 
 /** A window with arrivals that is not frozen yet. */
-export interface Gathering {
+export interface UnfrozenWindow {
   window: bigint;
   to: number; // when it ends
   arrivals: Arrival[]; // by seq
@@ -26,7 +26,7 @@ export interface Gathering {
 /** The arrivals: the schedule in force (RULES.md section 5), and the rules arrival, ticket and amend windows. */
 export class Arrivals {
   /** In the order of the windows, which is that of time. */
-  readonly gatherings: Gathering[] = [];
+  readonly unfrozen: UnfrozenWindow[] = [];
   windows = 0; // with arrivals
   readonly #byTicket = new Map<string, Arrival>();
   #schedule: Schedule;
@@ -47,17 +47,17 @@ export class Arrivals {
     const open = this.#schedule.at(time);
     must("arrival", open !== undefined, "no window is open at this time");
     must("arrival", window === open.index, "another window is open at this time");
-    const last = this.gatherings.at(-1);
-    const gathering = last?.window === window ? last : { window, to: open.to, arrivals: [] };
-    must("arrival", seq === gathering.arrivals.length, "seq is not the number of earlier arrivals in the window");
+    const last = this.unfrozen.at(-1);
+    const current = last?.window === window ? last : { window, to: open.to, arrivals: [] };
+    must("arrival", seq === current.arrivals.length, "seq is not the number of earlier arrivals in the window");
     must("arrival", this.count < maxArrivals, "the room is full");
     must("ticket", !this.#byTicket.has(ticket), "the ticket has arrived before");
     must("lane", lane === generalLane, "the policy has no such lane");
     const arrival: Arrival = { ticket, window, place: 0, calledAt: undefined, settled: "no" };
     this.#byTicket.set(ticket, arrival);
-    gathering.arrivals.push(arrival);
-    if (gathering === last) return;
-    this.gatherings.push(gathering);
+    current.arrivals.push(arrival);
+    if (current === last) return;
+    this.unfrozen.push(current);
     this.windows++;
   }
 

@@ -7,7 +7,7 @@ import type { EntryOf } from "../check/entry.ts";
 import { type Hash, leafHash } from "../check/merkle.ts";
 import { generalLane } from "../check/policy.ts";
 import { verifyVrf } from "../check/vrf.ts";
-import type { Arrival, Gathering } from "./arrivals.ts";
+import type { Arrival, UnfrozenWindow } from "./arrivals.ts";
 import { must } from "./rule.ts";
 import type { Tree } from "./tree.ts";
 
@@ -43,10 +43,10 @@ export class Draws {
   }
 
   /** Freezes the first of the windows with arrivals. The tree holds the entries before this one. */
-  freeze(entry: EntryOf<"freeze">, text: Uint8Array, gatherings: Gathering[], tree: Tree): void {
+  freeze(entry: EntryOf<"freeze">, text: Uint8Array, unfrozen: UnfrozenWindow[], tree: Tree): void {
     const { time, window, lots, size, root, proof } = entry;
     const { beacon, origin, vrfKey } = this.#policy;
-    const first = gatherings[0];
+    const first = unfrozen[0];
     must("freeze", first !== undefined, "no window waits for a freeze");
     must("freeze", window === first.window, "another window is the first to freeze");
     must("freeze", time >= first.to, "the window is not over");
@@ -59,7 +59,7 @@ export class Draws {
     const beta = verifyVrf(vrfKey, alpha, proof);
     must("proof", beta !== undefined, "the proof is not of the room's key for this freeze");
     const sealed = { origin, size: size + 1n, root: tree.with(leafHash(text)).root() };
-    gatherings.shift();
+    unfrozen.shift();
     this.#frozen.push({ window, arrivals: first.arrivals, alpha, beta, round, sealed });
   }
 

@@ -60,7 +60,7 @@ export class Room {
       case "merit":
         throw new Refused("merit", "version 1 has no merits");
       case "freeze":
-        return this.draws.freeze(entry, text, this.arrivals.gatherings, this.tree);
+        return this.draws.freeze(entry, text, this.arrivals.unfrozen, this.tree);
       case "draw":
         return this.draws.draw(entry);
       case "assign":

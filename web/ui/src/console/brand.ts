@@ -43,8 +43,8 @@ export function brandForm(form: HTMLElement): void {
   const ask = async (): Promise<void> => {
     const turn = ++asked;
     show();
-    const said = await check(form);
-    if (turn === asked && said) render(form, said);
+    const verdict = await check(form);
+    if (turn === asked && verdict) render(form, verdict);
   };
   form.addEventListener("input", (event) => {
     if ((event.target as HTMLInputElement).name === "screen") return;
@@ -103,9 +103,9 @@ async function check(form: HTMLFormElement): Promise<Verdict | undefined> {
       headers: { Accept: "application/json" },
     });
     if (answer.ok) {
-      const said = (await answer.json()) as Verdict;
-      say(said.problems.length === 0 ? "Not saved yet." : "There are problems. Nothing is saved yet.");
-      return said;
+      const verdict = (await answer.json()) as Verdict;
+      say(verdict.problems.length === 0 ? "Not saved yet." : "There are problems. Nothing is saved yet.");
+      return verdict;
     }
     say(
       answer.status === 413
@@ -121,21 +121,21 @@ async function check(form: HTMLFormElement): Promise<Verdict | undefined> {
 }
 
 /** Returns the problems of a field and of its members. */
-export function problemOf(said: Verdict, field: string): string {
-  return said.problems
+export function problemOf(verdict: Verdict, field: string): string {
+  return verdict.problems
     .filter((p) => p.field === field)
     .map((p) => p.detail)
     .join("; ");
 }
 
-function render(form: HTMLFormElement, said: Verdict): void {
+function render(form: HTMLFormElement, verdict: Verdict): void {
   for (const place of form.querySelectorAll<HTMLElement>("[data-problem]")) {
-    const words = problemOf(said, place.dataset.problem ?? "");
+    const words = problemOf(verdict, place.dataset.problem ?? "");
     if (place.textContent !== words) place.textContent = words;
     place.closest(".field")?.classList.toggle("wrong", words !== "");
   }
-  form.querySelector("[data-css]")?.replaceChildren(...said.css.map(message));
-  form.querySelector("[data-contrast]")?.replaceChildren(...said.contrast.map(row));
+  form.querySelector("[data-css]")?.replaceChildren(...verdict.css.map(message));
+  form.querySelector("[data-contrast]")?.replaceChildren(...verdict.contrast.map(row));
 }
 
 /** A problem of the CSS, with a link to its place. */

@@ -114,9 +114,9 @@ export class CheckPage {
     for (const word of item.querySelectorAll<HTMLElement>("[data-word]")) word.hidden = word.dataset.word !== status;
     const words = [...item.querySelectorAll<HTMLElement>("[data-reason]")];
     // All faults of a line share one text, which is stored under the status.
-    const said =
+    const shown =
       words.find((text) => text.dataset.reason === reason) ?? words.find((text) => text.dataset.reason === status);
-    for (const text of words) text.hidden = text !== said;
+    for (const text of words) text.hidden = text !== shown;
     // Sentences show some of the facts as numbers.
     for (const [name, value] of Object.entries(facts)) this.#screen.count(name, Number(value));
   }

@@ -11,8 +11,8 @@ export class ServerClock {
    * Adds the time in a response. Responses are a little old when they are read, and
    * from caches older still, so the one that is furthest ahead is the most exact.
    */
-  hear(said: number): void {
-    this.#ahead = Math.max(this.#ahead, said - this.#local());
+  observe(time: number): void {
+    this.#ahead = Math.max(this.#ahead, time - this.#local());
   }
 
   now(): number {

@@ -63,7 +63,7 @@ export interface Basis {
 }
 
 /** The expectation that was shown, in a form that survives a reload. */
-export interface Said {
+export interface Estimate {
   range: Range;
   basis: Basis;
   cause?: { name: Cause; until: number };
@@ -77,15 +77,15 @@ const statedFor = 5 * minute;
  * time, but moves back only with a cause, which is stated.
  */
 export class Expectation {
-  #said: Said | undefined;
+  #shown: Estimate | undefined;
   #wasPaused = false;
 
-  constructor(said?: Said) {
-    this.#said = said;
+  constructor(shown?: Estimate) {
+    this.#shown = shown;
   }
 
-  get said(): Said | undefined {
-    return this.#said;
+  get shown(): Estimate | undefined {
+    return this.#shown;
   }
 
   /** Sets what is expected now; undefined: unknown. */
@@ -93,22 +93,22 @@ export class Expectation {
     this.#wasPaused ||= basis.paused;
     if (!next) return;
     const range = round(next, now);
-    const said = this.#said;
-    if (!said) {
-      this.#said = { range, basis };
-    } else if (range.latest > said.range.latest) {
-      this.#said = { range, basis, cause: { name: this.#cause(said.basis, basis), until: now + statedFor } };
+    const shown = this.#shown;
+    if (!shown) {
+      this.#shown = { range, basis };
+    } else if (range.latest > shown.range.latest) {
+      this.#shown = { range, basis, cause: { name: this.#cause(shown.basis, basis), until: now + statedFor } };
     } else {
-      const { cause, ...rest } = said;
-      const isSettled = basis.state !== said.basis.state; // by the draw: what was said before is over
-      this.#said = { ...rest, range: nearer(said, range, basis, now), basis, ...(cause && !isSettled && { cause }) };
+      const { cause, ...rest } = shown;
+      const isSettled = basis.state !== shown.basis.state; // by the draw: what was shown before no longer counts
+      this.#shown = { ...rest, range: nearer(shown, range, basis, now), basis, ...(cause && !isSettled && { cause }) };
     }
     this.#wasPaused = false;
   }
 
   /** The cause to state, if any. */
   cause(now: number): Cause | undefined {
-    const cause = this.#said?.cause;
+    const cause = this.#shown?.cause;
     return cause && now < cause.until ? cause.name : undefined;
   }
 
@@ -120,7 +120,7 @@ export class Expectation {
 }
 
 /** The range with its earliest moment where it was, unless that is past, or the draw has settled it. */
-function nearer({ range: was, basis }: Said, is: Range, { state }: Basis, now: number): Range {
+function nearer({ range: was, basis }: Estimate, is: Range, { state }: Basis, now: number): Range {
   if (state !== basis.state) return is;
   const current = Math.floor(now / minute) * minute;
   return { earliest: Math.min(is.earliest, Math.max(was.earliest, current)), latest: is.latest };

@@ -117,7 +117,7 @@ export class LinePage {
   /** Starts with the place in the page that the server has just sent. */
   #arrive(): void {
     const { ticket, position, now } = this.#place;
-    this.#clock.hear(now);
+    this.#clock.observe(now);
     this.#screen.show("[data-scripted]", true);
     this.#screen.show("[data-static]", false);
     this.#screen.show("[data-placed]", isLive(this.#place));
@@ -128,14 +128,14 @@ export class LinePage {
       const kept = this.#memory.of(ticket);
       this.#notice("changed", isLater(this.#place, kept.position));
       if (position !== undefined && kept.position === undefined) this.#memory.keep(ticket, { position });
-      if (!this.#expectation.said) this.#expectation = new Expectation(kept.said ?? this.#saidByServer());
+      if (!this.#expectation.shown) this.#expectation = new Expectation(kept.shown ?? this.#shownByServer());
     }
     this.#verdict.show(this.#main.dataset);
     this.#render();
   }
 
   /** The expectation that the server wrote, before this page has seen the room's state. */
-  #saidByServer() {
+  #shownByServer() {
     const [earliest = 0, latest = 0] = (this.#screen.find("[data-expected]")?.dataset.expected ?? "")
       .split(" ")
       .map(Number);
@@ -151,7 +151,7 @@ export class LinePage {
       this.#notice("offline", false);
       this.#notice("trouble", false);
       const next = nextPoll(this.#place, room, this.#clock.now());
-      return this.#listener.isHeard ? { ...next, after: Math.max(next.after, whileListening) } : next;
+      return this.#listener.hasReceived ? { ...next, after: Math.max(next.after, whileListening) } : next;
     } catch (failure) {
       if (failure instanceof Refusal && failure.status === 410) location.reload(); // the records of the line are lost: the page says what the organizer says
       this.#failures++;
@@ -163,7 +163,7 @@ export class LinePage {
   /** Reads a state document, and fetches the page again if the place has moved. */
   async #learn(text: string): Promise<void> {
     const was = this.#room;
-    this.#hear(readRoom(JSON.parse(text)));
+    this.#update(readRoom(JSON.parse(text)));
     this.#listenIfNear();
     // More places were revoked than the room lists: this one may be among them.
     if (was && isLive(this.#place) && this.#room!.revoked - was.revoked > this.#room!.withdrawn.length)
@@ -180,18 +180,18 @@ export class LinePage {
     this.#listener.want(!document.hidden && this.#room !== undefined && isNear(this.#place, this.#room));
   }
 
-  #hear(said: Room): void {
-    this.#clock.hear(said.now);
+  #update(received: Room): void {
+    this.#clock.observe(received.now);
     const was = this.#room;
-    const room = newer(was, said);
+    const room = newer(was, received);
     this.#room = room;
     this.#render();
     if (!was) return;
     if (room.paused && !was.paused) this.#screen.announce(this.#screen.words('[data-show="paused"]'));
     if (room.open && !was.open) this.#screen.announce(this.#screen.words('[data-show="open"]'));
     if (!room.paused && was.paused) this.#screen.announce(this.#screen.words(".expected, [data-cause]"));
-    const heard = this.#words(room)?.words ?? "";
-    if (heard !== this.#words(was)?.words && room.phase !== "ended") this.#screen.announce(heard);
+    const words = this.#words(room)?.words ?? "";
+    if (words !== this.#words(was)?.words && room.phase !== "ended") this.#screen.announce(words);
     this.#milestone(ahead(this.#place, was).min, ahead(this.#place, room).min);
   }
 
@@ -255,7 +255,7 @@ export class LinePage {
       this.#expect(room, now);
     }
     if (isOverdue(place, now)) this.#forgetExpected();
-    this.#sayExpected(now);
+    this.#showExpected(now);
     this.#pass(now);
   }
 
@@ -266,7 +266,7 @@ export class LinePage {
   }
 
   /** Shows the organizer's message until it is over: with its time, the line or the place. */
-  #sayMessage(now: number): void {
+  #showMessage(now: number): void {
     const box = this.#screen.find("[data-message]");
     const text = box?.querySelector<HTMLElement>("[data-said]");
     if (!box || !text) return;
@@ -286,36 +286,36 @@ export class LinePage {
     const { state } = this.#place;
     const basis: Basis = { state, paused: room.paused, perMinute: room.perMinute };
     if (grows(this.#place, now)) return;
-    const was = this.#expectation.said;
+    const was = this.#expectation.shown;
     this.#expectation.update(expect(this.#place, room, now), basis, now);
-    const { said } = this.#expectation;
-    if (said && said !== was && this.#place.ticket !== undefined) this.#memory.keep(this.#place.ticket, { said });
+    const { shown } = this.#expectation;
+    if (shown && shown !== was && this.#place.ticket !== undefined) this.#memory.keep(this.#place.ticket, { shown });
   }
 
   /** Discards the expectation: after a late draw it starts again. */
   #forgetExpected(): void {
-    if (!this.#expectation.said || this.#place.ticket === undefined) return;
+    if (!this.#expectation.shown || this.#place.ticket === undefined) return;
     this.#expectation = new Expectation();
-    this.#memory.keep(this.#place.ticket, { said: undefined });
+    this.#memory.keep(this.#place.ticket, { shown: undefined });
     this.#screen.show("[data-expected]", false);
     this.#screen.choose("data-cause", undefined);
   }
 
-  #sayExpected(now: number): void {
-    const { said } = this.#expectation;
+  #showExpected(now: number): void {
+    const { shown } = this.#expectation;
     const box = this.#screen.find("[data-expected]");
     const paused = this.#room?.paused ?? this.#place.paused;
-    if (this.#saySoonest(now, paused)) return;
-    if (!box || !said) return;
-    if (!this.#room && said.range.latest < now) return; // out of date: the server's text is better until the state arrives
-    this.#sayRange(said.range, now);
+    if (this.#showSoonest(now, paused)) return;
+    if (!box || !shown) return;
+    if (!this.#room && shown.range.latest < now) return; // out of date: the server's text is better until the state arrives
+    this.#showRange(shown.range, now);
     box.hidden = paused;
     const cause = this.#expectation.cause(now) ?? (this.#main.dataset.slower === undefined ? undefined : "slower");
     this.#screen.choose("data-cause", paused ? undefined : cause);
   }
 
   /** Shows only the earliest time while the group grows: the latest is unknown. */
-  #saySoonest(now: number, paused: boolean): boolean {
+  #showSoonest(now: number, paused: boolean): boolean {
     const isOpen = grows(this.#place, now);
     const next = isOpen && this.#room ? expect(this.#place, this.#room, now) : undefined;
     if (next)
@@ -328,7 +328,7 @@ export class LinePage {
     return isOpen;
   }
 
-  #sayRange({ earliest, latest }: Range, now: number): void {
+  #showRange({ earliest, latest }: Range, now: number): void {
     this.#screen.moment(this.#screen.find('[data-moment="earliest"]') as HTMLTimeElement | undefined, earliest, now);
     this.#screen.moment(this.#screen.find('[data-moment="latest"]') as HTMLTimeElement | undefined, latest, now);
   }
@@ -342,7 +342,7 @@ export class LinePage {
   #pass(now: number): void {
     const place = this.#place;
     this.#screen.pass(now);
-    this.#sayMessage(now);
+    this.#showMessage(now);
     const countdown = this.#screen.find("[data-countdown]");
     const passed = place.paused ? 0 : now - place.now;
     if (countdown)

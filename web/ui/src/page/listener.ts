@@ -13,21 +13,21 @@ const rest = 60_000;
  */
 export class Listener {
   readonly #open: () => Source;
-  readonly #hear: (text: string) => void;
+  readonly #receive: (text: string) => void;
   readonly #timers: Timers;
   #source: Source | undefined;
   #restsUntil = -Infinity;
-  #isHeard = false;
+  #hasReceived = false;
 
-  constructor(open: () => Source, hear: (text: string) => void, timers: Timers = browserTimers) {
+  constructor(open: () => Source, receive: (text: string) => void, timers: Timers = browserTimers) {
     this.#open = open;
-    this.#hear = hear;
+    this.#receive = receive;
     this.#timers = timers;
   }
 
   /** Reports whether the open stream has delivered anything. */
-  get isHeard(): boolean {
-    return this.#isHeard;
+  get hasReceived(): boolean {
+    return this.#hasReceived;
   }
 
   /** Starts or stops listening. */
@@ -41,8 +41,8 @@ export class Listener {
     this.#source = source;
     source.onmessage = ({ data }: MessageEvent<string>) => {
       if (this.#source !== source) return;
-      this.#isHeard = true;
-      this.#hear(data);
+      this.#hasReceived = true;
+      this.#receive(data);
     };
     source.onerror = () => {
       if (this.#source !== source) return;
@@ -54,6 +54,6 @@ export class Listener {
   #close(): void {
     this.#source?.close();
     this.#source = undefined;
-    this.#isHeard = false;
+    this.#hasReceived = false;
   }
 }

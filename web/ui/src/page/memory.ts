@@ -1,4 +1,4 @@
-import type { Said } from "./expected.ts";
+import type { Estimate } from "./expected.ts";
 
 /** The data of a place that a browser stores. None of it is secret. */
 export interface Kept {
@@ -6,7 +6,7 @@ export interface Kept {
   receipt?: string; // as given when joining
   vkey?: string; // the log's key, as first seen
   position?: number; // as first shown
-  said?: Said | undefined;
+  shown?: Estimate | undefined;
 }
 
 /** Stores the data of one room. Full or blocked storage is not an error. */

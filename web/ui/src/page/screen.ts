@@ -1,7 +1,7 @@
 import { countdown, moment, number, pageLocale, plural, timeLocale } from "./words.ts";
 
 /** How long an announcement stays on the page, in milliseconds. */
-const heardFor = 10_000;
+const announcedFor = 10_000;
 
 /** Updates what a page shows, in place and only where it differs. */
 export class Screen {
@@ -87,7 +87,7 @@ export class Screen {
     if (!voice || words === "") return;
     voice.textContent = words.replace(/\s+/g, " ").trim();
     clearTimeout(this.#silence);
-    this.#silence = setTimeout(() => (voice.textContent = ""), heardFor); // what was said is not read again as if it still held
+    this.#silence = setTimeout(() => (voice.textContent = ""), announcedFor); // what was announced is not read again as if it still held
   }
 
   /** The text of all visible elements that match. */

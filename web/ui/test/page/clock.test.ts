@@ -7,11 +7,11 @@ test("the least delayed response sets the clock", () => {
   let local = 1000;
   const clock = new ServerClock(() => local);
   assert.equal(clock.now(), 1000);
-  clock.hear(9000); // 8 s ahead, at least
+  clock.observe(9000); // 8 s ahead, at least
   assert.equal(clock.now(), 9000);
   local = 3000;
-  clock.hear(10_000); // from a cache, a second old
+  clock.observe(10_000); // from a cache, a second old
   assert.equal(clock.now(), 11_000);
-  clock.hear(11_300); // and one that was faster than the first
+  clock.observe(11_300); // and one that was faster than the first
   assert.equal(clock.now(), 11_300);
 });

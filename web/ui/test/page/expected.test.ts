@@ -64,7 +64,7 @@ function say(steps: [number, Range | undefined, Basis][]) {
   const expectation = new Expectation();
   return steps.map(([now, next, on]) => {
     expectation.update(next, on, at(now));
-    const { range } = expectation.said!;
+    const { range } = expectation.shown!;
     return [(range.earliest - noon) / minute, (range.latest - noon) / minute, expectation.cause(at(now))];
   });
 }
@@ -166,7 +166,7 @@ test("a draw settles what was open", () => {
 test("the expectation survives a reload", () => {
   const before = new Expectation();
   before.update(range(20, 30), basis(), at(0));
-  const after = new Expectation(JSON.parse(JSON.stringify(before.said)));
+  const after = new Expectation(JSON.parse(JSON.stringify(before.shown)));
   after.update(range(20, 33), basis({ perMinute: 80 }), at(1));
   assert.equal(after.cause(at(1)), "slower");
 });
@@ -185,7 +185,7 @@ test("in random sequences each end moves back only with a cause", () => {
         basis({ paused, perMinute: Math.ceil(random() * 3) }),
         at(now),
       );
-      const is = expectation.said?.range;
+      const is = expectation.shown?.range;
       if (was && is && is.latest > was.latest) assert.ok(expectation.cause(at(now)), `later at ${now} without a cause`);
       if (was && is && is.earliest > was.earliest && is.earliest > Math.floor(at(now) / minute) * minute) {
         assert.ok(expectation.cause(at(now)), `earliest later at ${now} without a cause`);

@@ -26,32 +26,32 @@ class FakeSource implements Source {
 function listening() {
   const timers = new FakeTimers();
   const sources: FakeSource[] = [];
-  const heard: string[] = [];
+  const received: string[] = [];
   const open = () => {
     const source = new FakeSource();
     sources.push(source);
     return source;
   };
-  return { timers, sources, heard, listener: new Listener(open, (text) => heard.push(text), timers) };
+  return { timers, sources, received, listener: new Listener(open, (text) => received.push(text), timers) };
 }
 
-test("one stream is opened, heard, and closed", () => {
-  const { sources, heard, listener } = listening();
+test("one stream is opened, read, and closed", () => {
+  const { sources, received, listener } = listening();
   listener.want(false);
   assert.equal(sources.length, 0);
   listener.want(true);
   listener.want(true);
   assert.equal(sources.length, 1);
-  assert.equal(listener.isHeard, false);
+  assert.equal(listener.hasReceived, false);
   sources[0]!.say("a");
   sources[0]!.say("b");
-  assert.deepEqual(heard, ["a", "b"]);
-  assert.equal(listener.isHeard, true);
+  assert.deepEqual(received, ["a", "b"]);
+  assert.equal(listener.hasReceived, true);
   listener.want(false);
   assert.equal(sources[0]!.isOpen, false);
-  assert.equal(listener.isHeard, false);
+  assert.equal(listener.hasReceived, false);
   sources[0]!.say("late");
-  assert.deepEqual(heard, ["a", "b"]);
+  assert.deepEqual(received, ["a", "b"]);
 });
 
 test("a stream that fails is left alone for a minute", async () => {
