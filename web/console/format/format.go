@@ -185,7 +185,7 @@ var phases = map[room.Phase]Badge{
 	room.PhaseOpen:         {"open to join", "good"},
 	room.PhaseServing:      {"calling visitors", "good"},
 	room.PhasePaused:       {"calls paused", "warn"},
-	room.PhaseClaimsFrozen: {"entry stopped", "bad"},
+	room.PhaseClaimsFrozen: {"claims frozen", "bad"},
 	room.PhaseClosed:       {"closed to new visitors", "good"},
 	room.PhaseEnded:        {"ended", ""},
 	room.PhaseStopped:      {"records missing", "bad"},

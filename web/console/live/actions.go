@@ -45,10 +45,10 @@ func (h *controls) askFreezeClaims(_ *shell.Request, r *room.Room) (shell.Questi
 		calls = "none: paused"
 	}
 	return shell.Question{
-		Title: "Stop entry?", Button: "Stop entry", IsDanger: true,
+		Title: "Freeze claims?", Button: "Freeze claims", IsDanger: true,
 		Changes: []shell.Change{
 			shell.Changed("Calls", calls, "none until you resume"),
-			shell.Changed("Entry of called visitors", "open", "stopped until you resume"),
+			shell.Changed("Claims of called visitors", "open", "frozen until you resume"),
 			shell.Shown("Called, not entered yet", format.People(s.Counts.Waiting)),
 		},
 		Notes: []string{
@@ -71,7 +71,7 @@ func (h *controls) askResume(_ *shell.Request, r *room.Room) (shell.Question, er
 		Notes:   []string{recorded},
 	}
 	if s.ClaimsFrozen {
-		q.Changes = append(q.Changes, shell.Changed("Entry of called visitors", "stopped", "open"))
+		q.Changes = append(q.Changes, shell.Changed("Claims of called visitors", "frozen", "open"))
 		q.Notes = append([]string{format.People(s.Counts.Waiting) +
 			" may enter at once. Check that the shop is ready."},
 			q.Notes...)

@@ -29,7 +29,7 @@ func TestControls(t *testing.T) {
 		is   func() bool
 	}{
 		{"pause", nil, "Pause calls?", func() bool { return r.Snapshot().Paused && !r.Snapshot().ClaimsFrozen }},
-		{"freeze-claims", nil, "Stop entry?", func() bool { return r.Snapshot().ClaimsFrozen }},
+		{"freeze-claims", nil, "Freeze claims?", func() bool { return r.Snapshot().ClaimsFrozen }},
 		{"resume", nil, "Resume?", func() bool { return !r.Snapshot().Paused }},
 		{"outflow", []string{"per_minute", "120", "max_active", "7"}, "Change the outflow?", func() bool { return r.Snapshot().Outflow == fairness.Outflow{PerMinute: 120, MaxActive: 7} }},
 		{"message", []string{"message[0].language", "English", "message[0].text", "Sorry.\r\nWe are late.", "ends", "10m"}, "Show this message?", func() bool {

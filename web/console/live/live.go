@@ -63,7 +63,7 @@ func Part(o Options) shell.Part {
 // notices are shown after an action.
 var notices = map[string]string{
 	"ended":             "The room has ended. Its transcript stays public.",
-	"claims-frozen":     "Entry is stopped. The public transcript records it.",
+	"claims-frozen":     "Claims are frozen. The public transcript records it.",
 	"message-back":      "The message is removed. It disappears from pages within about a minute.",
 	"message-shown":     "The message is on its way: visitors see it within about a minute.",
 	"outflow-changed":   "The outflow is changed. The public transcript records it.",

@@ -23,7 +23,7 @@ func TestControlsShowWhatChanges(t *testing.T) {
 	s.Post(consoletest.Operator, "/console/rooms/sale/outflow", "per_minute", "1,200", "max_active", "7").Want(http.StatusOK).
 		Has(was("60"), is("1,200"), was("no limit"), is("at most 7"), "To call the 120 people in line", was("2 min at least"), is("6.0 s at least"))
 	s.Post(consoletest.Operator, "/console/rooms/sale/pause").Want(http.StatusOK).Has(was("60 a minute"), is("none until you resume"), "120 people")
-	s.Post(consoletest.Operator, "/console/rooms/sale/freeze-claims").Want(http.StatusOK).Has(was("open"), is("stopped until you resume"), "no visitor loses a place")
+	s.Post(consoletest.Operator, "/console/rooms/sale/freeze-claims").Want(http.StatusOK).Has(was("open"), is("frozen until you resume"), "no visitor loses a place")
 	s.Post(consoletest.Operator, "/console/rooms/sale/message", "message[0].language", "en", "message[0].text", "We are late.").Want(http.StatusOK).Has(was("nothing"), is("We are late."), "120 people in line")
 	settings := s.Get(consoletest.Operator, "/console/rooms/sale/settings").Want(http.StatusOK)
 	base := regexp.MustCompile(`name="base" value="([^"]+)"`).FindStringSubmatch(settings.Body)[1]

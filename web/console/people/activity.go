@@ -45,7 +45,7 @@ var verbWords = map[string]string{
 	"room.create":          "published the room",
 	"room.amend":           "changed the room",
 	"room.pause":           "paused calls",
-	"room.freeze-claims":   "stopped entry",
+	"room.freeze-claims":   "froze claims",
 	"room.resume":          "resumed",
 	"room.end":             "ended the room",
 	"room.report":          "audited the room and published the report",

@@ -101,7 +101,7 @@ type View struct {
 	Path     string       // of the request
 	Notice   string       // about the latest action, or ""
 	Problems invalid.List // of the form that was sent
-	Frozen   *frozenRoom  // the page's room while its entry is stopped
+	Frozen   *frozenRoom  // the page's room while its claims are frozen
 	Beacon   string       // warning about the public randomness, or ""
 	Version  string
 	Now      time.Time
@@ -163,10 +163,10 @@ func (x *Request) execute(page, name string, v View) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// frozenRoom is a room whose entry is stopped.
+// frozenRoom is a room whose claims are frozen.
 type frozenRoom struct{ Slug, Title string }
 
-// frozenRoom returns the room of the page if its entry is stopped, or nil.
+// frozenRoom returns the room of the page if its claims are frozen, or nil.
 func (x *Request) frozenRoom() *frozenRoom {
 	slug := x.Param("slug")
 	if x.Path() == Path+"/acts" {

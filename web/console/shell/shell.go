@@ -76,7 +76,7 @@ type Options struct {
 	Identify func(ctx context.Context, token string) (Identity, error)
 	// Describe describes an error. It must not reveal internal details.
 	Describe func(error) Problem
-	// Rooms finds the room of a page, to warn while its entry is stopped.
+	// Rooms finds the room of a page, to warn while its claims are frozen.
 	Rooms Rooms
 	// CrossOrigin refuses requests from other sites.
 	CrossOrigin *http.CrossOriginProtection

@@ -1,5 +1,5 @@
 // The dashboard is a cockpit: what matters and the controls are on one screen,
-// and a room whose entry is stopped says so on every page.
+// and a room whose claims are frozen says so on every page.
 import assert from "node:assert/strict";
 
 import { accessible } from "../stage/axe.mjs";
@@ -97,7 +97,7 @@ scene("numbers that matter and the controls are on one screen", async (stage) =>
   await until("the controls are gone", async () => (await organizer.page.locator(".control-bar").count()) === 0);
 });
 
-scene("a stopped entry is told apart from a pause on every page of the room", async (stage) => {
+scene("frozen claims are told apart from a pause on every page of the room", async (stage) => {
   const organizer = await owner(stage);
   organizer.watch.allow(/^console: Blocked script execution in/); // the watch itself, in the preview's frame
   const { page } = organizer;
@@ -108,13 +108,13 @@ scene("a stopped entry is told apart from a pause on every page of the room", as
   await room.pause();
   await watching.page.locator('h1 [data-phase="paused"]').waitFor();
   await watching.page.getByRole("button", { name: "Resume", exact: true }).waitFor(); // without loading the page again
-  assert.equal(await watching.page.locator(".frozen-bar").count(), 0, "a pause is no stopped entry");
+  assert.equal(await watching.page.locator(".frozen-bar").count(), 0, "a pause freezes no claims");
   await organizer.go("/rooms/stopped");
   assert.equal(await page.locator("h1 .badge").innerText(), "calls paused");
-  await organizer.decide("Stop entry");
-  await organizer.told("Entry is stopped.");
+  await organizer.decide("Freeze claims");
+  await organizer.told("Claims are frozen.");
   await watching.page.locator(".frozen-bar").waitFor();
-  assert.equal(await watching.page.locator("h1 .badge").innerText(), "entry stopped");
+  assert.equal(await watching.page.locator("h1 .badge").innerText(), "claims frozen");
   for (const path of [
     "/rooms/stopped",
     "/rooms/stopped/settings",
@@ -128,15 +128,15 @@ scene("a stopped entry is told apart from a pause on every page of the room", as
   ]) {
     await organizer.go(path);
     const bar = page.locator(".frozen-bar");
-    assert.equal(await bar.count(), 1, `${path} says that entry is stopped`);
+    assert.equal(await bar.count(), 1, `${path} says that claims are frozen`);
     await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
     assert.ok((await bar.evaluate((one) => one.getBoundingClientRect().top)) >= 0, `${path}: the bar stays in sight`);
   }
   await organizer.go("/rooms/stopped");
-  await accessible(page, "a room whose entry is stopped");
+  await accessible(page, "a room whose claims are frozen");
   await organizer.view("claims-frozen");
   await organizer.go("/rooms");
-  await page.locator(".badge.bad", { hasText: "entry stopped" }).waitFor();
+  await page.locator(".badge.bad", { hasText: "claims frozen" }).waitFor();
   await organizer.go("/rooms/stopped/settings");
   await organizer.decide("Resume");
   await organizer.told("The line continues.");

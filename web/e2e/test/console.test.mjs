@@ -242,8 +242,8 @@ async function steer(operator, viewer, room, crowd, [watching, fan]) {
   await operator.told("The outflow is changed.");
   await watching.view("dashboard");
   await fan.is("called");
-  await operator.decide("Stop entry");
-  await operator.told("Entry is stopped.");
+  await operator.decide("Freeze claims");
+  await operator.told("Claims are frozen.");
   await fan.page.locator('main[data-claims-frozen] [data-show="claims-frozen"]').waitFor();
   await operator.decide("Resume");
   await operator.told("The line continues.");
@@ -359,7 +359,7 @@ async function log(owner, room) {
   done("owner@example.com", /published the room/);
   for (const what of [
     /paused calls/,
-    /stopped entry/,
+    /froze claims/,
     /resumed/,
     /ended the room/,
     /revoked a place.*revoked-bot/,

@@ -78,7 +78,7 @@ export const states: Record<string, readonly [word: string, className: string]> 
   open: ["open to join", "good"],
   serving: ["calling visitors", "good"],
   paused: ["calls paused", "warn"],
-  "claims-frozen": ["entry stopped", "bad"],
+  "claims-frozen": ["claims frozen", "bad"],
   closed: ["closed to new visitors", "good"],
   ended: ["ended", ""],
 };
