@@ -226,15 +226,15 @@ func TestPages(t *testing.T) {
 		t.Errorf("seen %s", got)
 	}
 	entries := 0
-	for path := "/v1/acts?limit=3"; path != ""; {
+	for path := "/v1/activity?limit=3"; path != ""; {
 		a := s.get(path).want(http.StatusOK)
-		entries += len(decode[struct{ Acts []struct{ Verb string } }](loose(a)).Acts)
+		entries += len(decode[struct{ Entries []struct{ Verb string } }](loose(a)).Entries)
 		path, _, _ = strings.Cut(strings.TrimPrefix(a.header.Get("Link"), "<"), ">")
 	}
 	if entries != 4 {
 		t.Errorf("%d entries", entries)
 	}
-	for _, path := range []string{"/v1/rooms?limit=0", "/v1/rooms?limit=201", "/v1/rooms?limit=x", "/v1/rooms?cursor=x", "/v1/rooms?archived=maybe", "/v1/acts?cursor=x", "/v1/acts?limit=-1", "/v1/deliveries?cursor=x", "/v1/deliveries?webhook=x"} {
+	for _, path := range []string{"/v1/rooms?limit=0", "/v1/rooms?limit=201", "/v1/rooms?limit=x", "/v1/rooms?cursor=x", "/v1/rooms?archived=maybe", "/v1/activity?cursor=x", "/v1/activity?limit=-1", "/v1/deliveries?cursor=x", "/v1/deliveries?webhook=x"} {
 		s.get(path).problem(http.StatusBadRequest, "invalid")
 	}
 }

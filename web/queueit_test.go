@@ -62,7 +62,7 @@ func TestQueueItVisit(t *testing.T) {
 	s.create(`{"slug":"arena","windows":[{"length":"300ms"}],"outflow":{"per_minute":6000},"session":"10m","targets":["https://shop.example.com/"]}`)
 	a := s.do("PUT", "/v1/rooms/arena/queue-it", `{"customer_id":"cust","secret_key":"`+queueItKey+`"}`).want(http.StatusOK)
 	if strings.Contains(a.body, queueItKey) || strings.Contains(s.get("/v1/rooms/arena/queue-it").want(http.StatusOK).body, queueItKey) ||
-		strings.Contains(s.get("/v1/acts").want(http.StatusOK).body, queueItKey) || strings.Contains(s.get("/v1/rooms/arena").body, queueItKey) {
+		strings.Contains(s.get("/v1/activity").want(http.StatusOK).body, queueItKey) || strings.Contains(s.get("/v1/rooms/arena").body, queueItKey) {
 		t.Error("the key is shown")
 	}
 	b := s.browser()

@@ -29,6 +29,6 @@ type Actor struct {
 
 // EntryList is a page of the activity log.
 type EntryList struct {
-	Entries []Entry `json:"acts"`
+	Entries []Entry `json:"entries"`
 	Next    *string `json:"next" doc:"Cursor of the next page; null on the last page."`
 }

@@ -16,7 +16,7 @@ type activityLog struct{ log *activity.Log }
 
 func (a activityLog) routes() []route {
 	return []route{{
-		method: http.MethodGet, path: "acts", scope: account.Read, name: "listActs", tag: "acts",
+		method: http.MethodGet, path: "activity", scope: account.Read, name: "listActivity", tag: "activity",
 		summary: "List the activity log, newest first",
 		query: append(paged(activity.MaxPage),
 			parameter{

@@ -64,8 +64,8 @@ func TestControls(t *testing.T) {
 			t.Errorf("%s is not done", test.name)
 		}
 	}
-	s.Get(consoletest.Viewer, "/console/acts?object=sale").Want(http.StatusOK).Has("ended the room", "revoked a place", "reason: revoked-bot", "per minute: 60 to 120", "operator@example.com", "owner@example.com")
-	s.Get(consoletest.Stranger, "/console/acts").Want(http.StatusOK).Lacks("sale", "operator@example.com")
+	s.Get(consoletest.Viewer, "/console/activity?object=sale").Want(http.StatusOK).Has("ended the room", "revoked a place", "reason: revoked-bot", "per minute: 60 to 120", "operator@example.com", "owner@example.com")
+	s.Get(consoletest.Stranger, "/console/activity").Want(http.StatusOK).Lacks("sale", "operator@example.com")
 }
 
 // TestControlProblems says what is wrong beside the field, and keeps what was sent.

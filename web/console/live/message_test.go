@@ -46,5 +46,5 @@ func TestMessageControl(t *testing.T) {
 	if m := r.Snapshot().Message(r.Now()); m != nil {
 		t.Errorf("visitors see %+v", m)
 	}
-	s.Get(consoletest.Viewer, "/console/acts?object=sale").Want(http.StatusOK).Has("message: German: Wir sind sp\u00e4t.; Dutch: We zijn laat.", "message removed")
+	s.Get(consoletest.Viewer, "/console/activity?object=sale").Want(http.StatusOK).Has("message: German: Wir sind sp\u00e4t.; Dutch: We zijn laat.", "message removed")
 }

@@ -50,7 +50,7 @@ func TestRehearsal(t *testing.T) {
 	if err != nil || !copied.Snapshot().Ended || r.Snapshot().Size != 1 {
 		t.Errorf("the copy ended: %v; the room has %d entries", err, r.Snapshot().Size)
 	}
-	s.Get(consoletest.Viewer, "/console/acts").Want(http.StatusOK).Has("started a rehearsal", "stopped a rehearsal", "visitors: 10")
+	s.Get(consoletest.Viewer, "/console/activity").Want(http.StatusOK).Has("started a rehearsal", "stopped a rehearsal", "visitors: 10")
 }
 
 // TestRehearseDraft rehearses a room before anybody else can see it.

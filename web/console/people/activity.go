@@ -24,7 +24,7 @@ type activityLog struct {
 }
 
 func (h *activityLog) routes() []shell.Route {
-	return []shell.Route{shell.Get("/acts", account.Read, h.list)}
+	return []shell.Route{shell.Get("/activity", account.Read, h.list)}
 }
 
 // activityView is an entry of the activity log in a list.

@@ -102,7 +102,7 @@ func TestWebhookPages(t *testing.T) {
 	s.Post(consoletest.Operator, path+"/delete", "confirmed", "1").RedirectsTo("/console/webhooks?done=webhook-deleted")
 	s.Get(consoletest.Operator, path).Want(http.StatusNotFound)
 	s.Get(consoletest.Operator, delivery).Want(http.StatusOK) // the log stays
-	s.Get(consoletest.Operator, "/console/acts").Want(http.StatusOK).Has("tested a webhook").Lacks("whsec_")
+	s.Get(consoletest.Operator, "/console/activity").Want(http.StatusOK).Has("tested a webhook").Lacks("whsec_")
 }
 
 // TestWebhookOfOthers: what another organization has is as what does not exist.

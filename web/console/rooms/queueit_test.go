@@ -34,7 +34,7 @@ func TestQueueIt(t *testing.T) {
 	s.Get(consoletest.Operator, path).Has("checked").Lacks(key)
 	s.Post(consoletest.Viewer, path, "customer_id", "other").Want(http.StatusForbidden)
 	s.Get(consoletest.Viewer, path).Want(http.StatusForbidden)
-	s.Get(consoletest.Operator, "/console/acts?object=sale").Want(http.StatusOK).Has("changed the tokens for Queue-it connectors").Lacks(key)
+	s.Get(consoletest.Operator, "/console/activity?object=sale").Want(http.StatusOK).Has("changed the tokens for Queue-it connectors").Lacks(key)
 	s.Post(consoletest.Operator, path+"/clear").Want(http.StatusOK).Has("data-question")
 	if _, ok := r.QueueIt.Config(); !ok {
 		t.Error("ended without a question")

@@ -169,7 +169,7 @@ type frozenRoom struct{ Slug, Title string }
 // frozenRoom returns the room of the page if its claims are frozen, or nil.
 func (x *Request) frozenRoom() *frozenRoom {
 	slug := x.Param("slug")
-	if x.Path() == Path+"/acts" {
+	if x.Path() == Path+"/activity" {
 		slug = x.QueryParam("object")
 	}
 	if slug == "" || x.shell.options.Rooms == nil || !x.Actor.May(account.Read) {

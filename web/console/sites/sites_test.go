@@ -81,11 +81,11 @@ func TestSiteStory(t *testing.T) {
 	s.Post(consoletest.Operator, "/console/sites/shop/delete").Want(http.StatusOK).Has("data-question", "Delete the site shop")
 	s.Post(consoletest.Operator, "/console/sites/shop/delete", "confirmed", "1").RedirectsTo("/console/sites?done=site-deleted")
 	s.Get(consoletest.Owner, "/console/sites/shop").Want(http.StatusNotFound)
-	s.Get(consoletest.Owner, "/console/acts").Has("created a site", "changed the rules of a site", "restored earlier rules of a site", "deleted a site")
+	s.Get(consoletest.Owner, "/console/activity").Has("created a site", "changed the rules of a site", "restored earlier rules of a site", "deleted a site")
 	s.Create(consoletest.Owner, room.Config{Slug: "gala"})
 	s.Get(consoletest.Operator, "/console/new-site").Want(http.StatusOK).Has("Choose a room", "(gala)").Lacks(" selected>", "shop.example.com</textarea>")
 	s.AddSite(consoletest.Owner, "other", r)
-	s.Get(consoletest.Viewer, "/console/acts?object=site/other").Has("created a site", `<a href="/console/acts?object=site/other">other</a>`).Lacks("put earlier rules")
+	s.Get(consoletest.Viewer, "/console/activity?object=site/other").Has("created a site", `<a href="/console/activity?object=site/other">other</a>`).Lacks("put earlier rules")
 }
 
 var documentField = regexp.MustCompile(`(?s)<textarea id="f-document"[^>]*>\n(.*?)</textarea>`)

@@ -124,7 +124,7 @@ scene("frozen claims are told apart from a pause on every page of the room", asy
     "/rooms/stopped/history",
     "/rooms/stopped/ticket",
     "/rooms/stopped/queue-it",
-    "/acts?object=stopped",
+    "/activity?object=stopped",
   ]) {
     await organizer.go(path);
     const bar = page.locator(".frozen-bar");

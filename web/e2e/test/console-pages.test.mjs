@@ -246,7 +246,7 @@ async function literal(filler, named) {
     "/sites/:site": ["rule", "header"],
     "/webhooks": ["webhook"],
     "/webhooks/:id": ["webhook"],
-    "/acts": ["title"],
+    "/activity": ["title"],
   };
   for (const [path, names] of Object.entries(shown)) {
     await filler.go(named(path));

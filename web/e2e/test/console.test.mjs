@@ -345,7 +345,7 @@ async function takeHome(operator, room, last) {
 
 /** The log names who did what. */
 async function log(owner, room) {
-  await owner.go(`/acts?object=${room.slug}`);
+  await owner.go(`/activity?object=${room.slug}`);
   const rows = await owner.page
     .locator("tbody tr")
     .evaluateAll((all) => all.map((row) => [...row.cells].map((cell) => cell.innerText)));
