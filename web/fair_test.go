@@ -50,13 +50,13 @@ func TestAuditReport(t *testing.T) {
 	s.post("/r/sale/join", "").want(http.StatusCreated)
 	actor := account.ServerActor(pgroom.MainOrg)
 	s.get("/r/sale/report", "Accept: text/html").want(http.StatusNotFound)
-	if _, err := s.control.PublishReport(t.Context(), actor, "sale"); err != control.ErrNotOver { //nolint:errorlint // not wrapped
+	if _, err := s.control.Reports.Publish(t.Context(), actor, "sale"); err != control.ErrNotOver { //nolint:errorlint // not wrapped
 		t.Errorf("a room that lives is reported on: %v", err)
 	}
 	s.post("/v1/rooms/sale/freeze-claims", "").want(http.StatusOK)
 	s.post("/v1/rooms/sale/end", "").want(http.StatusOK)
 	eventually(t, "all is published, and the report", func() bool {
-		done, err := s.control.PublishReport(t.Context(), actor, "sale")
+		done, err := s.control.Reports.Publish(t.Context(), actor, "sale")
 		return err == nil && <-done == nil
 	})
 	a := s.get("/r/sale/report", "Accept: text/html").want(http.StatusOK)

@@ -115,7 +115,7 @@ func TestReportOrganizer(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the report is published", func() bool {
-		done, err := s.control.PublishReport(t.Context(), s.other, slug)
+		done, err := s.control.Reports.Publish(t.Context(), s.other, slug)
 		return err == nil && <-done == nil
 	})
 	if a := s.get("/r/"+slug+"/report", "Accept: text/html").want(http.StatusOK); !strings.Contains(a.body, "<dt>Organizer</dt><dd>The others</dd>") {

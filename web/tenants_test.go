@@ -209,7 +209,7 @@ func (s *tenants) make(what string, in account.Actor) string {
 		fail(err)
 		return short
 	case "draft":
-		d, err := s.control.SaveDraft(ctx, in, uuid.Nil, 0, "", json.RawMessage(`{"slug":"`+short+`"}`))
+		d, err := s.control.Drafts.Save(ctx, in, uuid.Nil, 0, "", json.RawMessage(`{"slug":"`+short+`"}`))
 		fail(err)
 		return d.ID.String()
 	case "member":

@@ -17,7 +17,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -69,11 +68,16 @@ type Options struct {
 // Rooms performs operations on rooms. It is safe for concurrent use.
 type Rooms struct {
 	Options
-	auditing atomic.Bool // whether an audit for a report is running
+	Drafts  *Drafts  // of rooms to come
+	Reports *Reports // on rooms that have ended
 }
 
 // New returns the operations on the rooms of a server.
-func New(o Options) *Rooms { return &Rooms{Options: o} }
+func New(o Options) *Rooms {
+	rs := &Rooms{Options: o}
+	rs.Drafts, rs.Reports = &Drafts{rooms: rs, store: o.Store.Drafts}, &Reports{rooms: rs}
+	return rs
+}
 
 // IsRefusal reports whether an operation's error means that it was refused, for the activity log.
 func IsRefusal(err error) bool {

@@ -85,7 +85,7 @@ func operations(t *testing.T, d *control.Rooms, slug string) map[string]func(acc
 		},
 		"rotate":    func(a account.Actor) error { _, _, err := d.RotateKeys(ctx, a, slug); return err },
 		"archive":   func(a account.Actor) error { return second(d.Archive(ctx, a, slug, true)) },
-		"duplicate": func(a account.Actor) error { return second(d.Duplicate(ctx, a, slug)) },
+		"duplicate": func(a account.Actor) error { return second(d.Drafts.Duplicate(ctx, a, slug)) },
 	}
 }
 
@@ -235,32 +235,32 @@ func TestLostUpdate(t *testing.T) {
 func TestDrafts(t *testing.T) {
 	t.Parallel()
 	d, ctx := newControl(t), t.Context()
-	draft, err := d.SaveDraft(ctx, owner, uuid.Nil, 0, "", json.RawMessage(`{"slug":"Sale!","title":"Sale"}`))
+	draft, err := d.Drafts.Save(ctx, owner, uuid.Nil, 0, "", json.RawMessage(`{"slug":"Sale!","title":"Sale"}`))
 	if err != nil || draft.Title != "Sale" || len(draft.Problems) != 1 || draft.Problems[0].Field != "slug" {
 		t.Fatalf("draft %+v, %v", draft, err)
 	}
-	if _, err := d.Publish(ctx, owner, draft.ID, draft.Version); err == nil {
+	if _, err := d.Drafts.Publish(ctx, owner, draft.ID, draft.Version); err == nil {
 		t.Error("a draft with problems is published")
 	}
-	next, err := d.SaveDraft(ctx, owner, draft.ID, draft.Version, "queue.example.com", json.RawMessage(`{"slug":"sale","title":"Sale"}`))
+	next, err := d.Drafts.Save(ctx, owner, draft.ID, draft.Version, "queue.example.com", json.RawMessage(`{"slug":"sale","title":"Sale"}`))
 	if err != nil || next.Version != 2 || len(next.Problems) != 0 {
 		t.Fatalf("draft %+v, %v", next, err)
 	}
-	if _, err := d.SaveDraft(ctx, owner, draft.ID, draft.Version, "", json.RawMessage(`{}`)); !errors.Is(err, control.ErrChanged) {
+	if _, err := d.Drafts.Save(ctx, owner, draft.ID, draft.Version, "", json.RawMessage(`{}`)); !errors.Is(err, control.ErrChanged) {
 		t.Errorf("an old version is saved: %v", err)
 	}
-	if _, err := d.Publish(ctx, owner, draft.ID, draft.Version); !errors.Is(err, control.ErrChanged) {
+	if _, err := d.Drafts.Publish(ctx, owner, draft.ID, draft.Version); !errors.Is(err, control.ErrChanged) {
 		t.Errorf("an old version is published: %v", err)
 	}
 	for _, text := range []string{
 		``, `[]`, `null`, `"` + strings.Repeat("x", 300<<10) + `"`,
 		`{"title":"\u0000"}`, `{"title":"\ud800"}`, "{\"title\":\"\xff\"}", `{"max_waiting":1e999999}`,
 	} {
-		if _, err := d.SaveDraft(ctx, owner, uuid.Nil, 0, "", json.RawMessage(text)); !isInvalid(err) {
+		if _, err := d.Drafts.Save(ctx, owner, uuid.Nil, 0, "", json.RawMessage(text)); !isInvalid(err) {
 			t.Errorf("draft of %.20q: %v", text, err)
 		}
 	}
-	if _, err := d.SaveDraft(ctx, owner, uuid.Nil, 0, "a\x00b", json.RawMessage(`{}`)); !isInvalid(err) {
+	if _, err := d.Drafts.Save(ctx, owner, uuid.Nil, 0, "a\x00b", json.RawMessage(`{}`)); !isInvalid(err) {
 		t.Errorf("draft of an odd host: %v", err)
 	}
 	for _, a := range []account.Actor{another, {Org: account.MainOrg}} {
@@ -268,21 +268,21 @@ func TestDrafts(t *testing.T) {
 		if a.Kind == 0 {
 			want = account.ErrForbidden
 		}
-		if _, err := d.Draft(ctx, a, draft.ID); !errors.Is(err, want) {
+		if _, err := d.Drafts.Get(ctx, a, draft.ID); !errors.Is(err, want) {
 			t.Errorf("draft read by %q: %v", a.Name, err)
 		}
-		if err := d.DeleteDraft(ctx, a, draft.ID); !errors.Is(err, want) {
+		if err := d.Drafts.Delete(ctx, a, draft.ID); !errors.Is(err, want) {
 			t.Errorf("draft deleted by %q: %v", a.Name, err)
 		}
 	}
-	if list, err := d.Drafts(ctx, another); err != nil || len(list) != 0 {
+	if list, err := d.Drafts.List(ctx, another); err != nil || len(list) != 0 {
 		t.Errorf("another organization has %d drafts, %v", len(list), err)
 	}
-	r, err := d.Publish(ctx, owner, draft.ID, next.Version)
+	r, err := d.Drafts.Publish(ctx, owner, draft.ID, next.Version)
 	if err != nil || r.URL != "http://queue.example.com:8080/r/sale" || r.Origin != "queue.example.com:8080/r/sale" {
 		t.Fatalf("published %+v, %v", r, err)
 	}
-	if list, err := d.Drafts(ctx, owner); err != nil || len(list) != 0 {
+	if list, err := d.Drafts.List(ctx, owner); err != nil || len(list) != 0 {
 		t.Errorf("%d drafts are left, %v", len(list), err)
 	}
 	if _, err := d.Create(ctx, another, room.Config{Slug: "other"}, control.Place{Host: "queue.example.com"}); err == nil {
@@ -300,7 +300,7 @@ func TestDuplicate(t *testing.T) {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Until(opens) + 50*time.Millisecond)
-	draft, err := d.Duplicate(ctx, owner, "weekly")
+	draft, err := d.Drafts.Duplicate(ctx, owner, "weekly")
 	if err != nil || draft.Slug != "weekly-copy" {
 		t.Fatalf("draft %+v, %v", draft, err)
 	}
@@ -407,7 +407,7 @@ func TestManyDrafts(t *testing.T) {
 	t.Parallel()
 	d, ctx := newControl(t), t.Context()
 	save := func(actor account.Actor) error {
-		_, err := d.SaveDraft(ctx, actor, uuid.Nil, 0, "", json.RawMessage(`{}`))
+		_, err := d.Drafts.Save(ctx, actor, uuid.Nil, 0, "", json.RawMessage(`{}`))
 		return err
 	}
 	for range pgcontrol.MaxDrafts {

@@ -28,6 +28,12 @@ type Draft struct {
 	Problems invalid.List
 }
 
+// Drafts performs operations on the drafts of an organization. It is safe for concurrent use.
+type Drafts struct {
+	rooms *Rooms // which drafts become
+	store *pgcontrol.Drafts
+}
+
 // draftJSON is the stored form of a draft.
 type draftJSON struct {
 	Host   string          `json:"host,omitempty"`
@@ -41,7 +47,7 @@ func (d Draft) Config() room.Config {
 }
 
 // draft converts a stored draft, and finds its problems.
-func (rs *Rooms) draft(stored pgcontrol.Draft) Draft {
+func (d *Drafts) draft(stored pgcontrol.Draft) Draft {
 	var in draftJSON
 	_ = json.Unmarshal(stored.Config, &in) // always valid, since encode wrote it
 	out := Draft{Draft: stored, Host: in.Host}
@@ -51,7 +57,7 @@ func (rs *Rooms) draft(stored pgcontrol.Draft) Draft {
 	if wrong, ok := errors.AsType[*invalid.Error](err); ok {
 		out.Problems = wrong.Problems
 	} else {
-		out.Problems = rs.Rooms.Problems(c)
+		out.Problems = d.rooms.Rooms.Problems(c)
 	}
 	return out
 }
@@ -67,31 +73,31 @@ func (in draftJSON) encode() (json.RawMessage, error) {
 	return json.Marshal(in)
 }
 
-// Drafts returns the drafts of the actor's organization, latest change first.
-func (rs *Rooms) Drafts(ctx context.Context, actor account.Actor) ([]Draft, error) {
+// List returns the drafts of the actor's organization, latest change first.
+func (d *Drafts) List(ctx context.Context, actor account.Actor) ([]Draft, error) {
 	if !actor.May(account.Read) {
 		return nil, account.ErrForbidden
 	}
-	stored, err := rs.Store.Drafts.List(ctx, actor.Org)
+	stored, err := d.store.List(ctx, actor.Org)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]Draft, len(stored))
 	for i, one := range stored {
-		list[i] = rs.draft(one)
+		list[i] = d.draft(one)
 	}
 	return list, nil
 }
 
-// Draft returns one draft; [ErrDraftUnknown], [account.ErrForbidden].
-func (rs *Rooms) Draft(ctx context.Context, actor account.Actor, id uuid.UUID) (Draft, error) {
+// Get returns one draft; [ErrDraftUnknown], [account.ErrForbidden].
+func (d *Drafts) Get(ctx context.Context, actor account.Actor, id uuid.UUID) (Draft, error) {
 	if !actor.May(account.Read) {
 		return Draft{}, account.ErrForbidden
 	}
-	return rs.asDraft(rs.Store.Drafts.Get(ctx, actor.Org, id))
+	return d.asDraft(d.store.Get(ctx, actor.Org, id))
 }
 
-func (rs *Rooms) asDraft(stored pgcontrol.Draft, err error) (Draft, error) {
+func (d *Drafts) asDraft(stored pgcontrol.Draft, err error) (Draft, error) {
 	switch {
 	case errors.Is(err, pgcontrol.ErrNotFound):
 		return Draft{}, ErrDraftUnknown
@@ -104,13 +110,13 @@ func (rs *Rooms) asDraft(stored pgcontrol.Draft, err error) (Draft, error) {
 	case err != nil:
 		return Draft{}, err
 	}
-	return rs.draft(stored), nil
+	return d.draft(stored), nil
 }
 
-// SaveDraft stores a configuration as it is, complete or not. A zero id creates a draft; otherwise
+// Save stores a configuration as it is, complete or not. A zero id creates a draft; otherwise
 // version is that of the draft that the actor has read. Errors: [*invalid.Error] if config is
 // not a JSON object, [ErrDraftUnknown], [ErrChanged], [*account.LimitError], [account.ErrForbidden].
-func (rs *Rooms) SaveDraft(ctx context.Context, actor account.Actor, id uuid.UUID, version int64,
+func (d *Drafts) Save(ctx context.Context, actor account.Actor, id uuid.UUID, version int64,
 	host string, config json.RawMessage) (Draft, error) {
 	if !actor.May(account.Operate) {
 		return Draft{}, account.ErrForbidden
@@ -120,23 +126,23 @@ func (rs *Rooms) SaveDraft(ctx context.Context, actor account.Actor, id uuid.UUI
 		return Draft{}, err
 	}
 	if id == uuid.Nil {
-		draft, err := rs.asDraft(rs.Store.Drafts.Add(ctx, actor.Org, text, actor.Name))
+		draft, err := d.asDraft(d.store.Add(ctx, actor.Org, text, actor.Name))
 		if err != nil {
 			return Draft{}, err
 		}
-		return draft, rs.Activity.Record(ctx, actor, "draft.create", draft.ID.String(),
+		return draft, d.rooms.Activity.Record(ctx, actor, "draft.create", draft.ID.String(),
 			map[string]any{"slug": draft.Slug})
 	}
-	return rs.asDraft(rs.Store.Drafts.Change(ctx, actor.Org, id, version, text, actor.Name))
+	return d.asDraft(d.store.Change(ctx, actor.Org, id, version, text, actor.Name))
 }
 
-// DeleteDraft deletes a draft; [ErrDraftUnknown], [account.ErrForbidden].
-func (rs *Rooms) DeleteDraft(ctx context.Context, actor account.Actor, id uuid.UUID) error {
+// Delete deletes a draft; [ErrDraftUnknown], [account.ErrForbidden].
+func (d *Drafts) Delete(ctx context.Context, actor account.Actor, id uuid.UUID) error {
 	if !actor.May(account.Operate) {
 		return account.ErrForbidden
 	}
-	return rs.Activity.Do(ctx, actor, "draft.delete", id.String(), nil, func() error {
-		err := rs.Store.Drafts.Delete(ctx, actor.Org, id)
+	return d.rooms.Activity.Do(ctx, actor, "draft.delete", id.String(), nil, func() error {
+		err := d.store.Delete(ctx, actor.Org, id)
 		if errors.Is(err, pgcontrol.ErrNotFound) {
 			return ErrDraftUnknown
 		}
@@ -148,16 +154,16 @@ func (rs *Rooms) DeleteDraft(ctx context.Context, actor account.Actor, id uuid.U
 const SlugTaken = "is taken: another room has this address"
 
 // Publishable returns nil if the draft could be published now, else an [*invalid.Error].
-func (rs *Rooms) Publishable(ctx context.Context, actor account.Actor, draft Draft) error {
+func (d *Drafts) Publishable(ctx context.Context, actor account.Actor, draft Draft) error {
 	problems := draft.Problems
-	switch _, err := rs.Records.Get(ctx, draft.Slug); {
+	switch _, err := d.rooms.Records.Get(ctx, draft.Slug); {
 	case err == nil:
 		problems.Add("slug", SlugTaken)
 	case !errors.Is(err, pgroom.ErrNotFound):
 		return err
 	}
 	if draft.Host != "" {
-		err := rs.checkHost(ctx, actor.Org, draft.Host)
+		err := d.rooms.checkHost(ctx, actor.Org, draft.Host)
 		wrong, ok := errors.AsType[*invalid.Error](err)
 		if err != nil && !ok {
 			return err
@@ -170,9 +176,9 @@ func (rs *Rooms) Publishable(ctx context.Context, actor account.Actor, draft Dra
 }
 
 // Publish turns a draft into a room and deletes the draft. After any error the draft stays. Errors:
-// those of [Rooms.Draft] and [Rooms.Create].
-func (rs *Rooms) Publish(ctx context.Context, actor account.Actor, id uuid.UUID, version int64) (*room.Room, error) {
-	draft, err := rs.Draft(ctx, actor, id)
+// those of [Drafts.Get] and [Rooms.Create].
+func (d *Drafts) Publish(ctx context.Context, actor account.Actor, id uuid.UUID, version int64) (*room.Room, error) {
+	draft, err := d.Get(ctx, actor, id)
 	if err != nil {
 		return nil, err
 	}
@@ -183,20 +189,20 @@ func (rs *Rooms) Publish(ctx context.Context, actor account.Actor, id uuid.UUID,
 	if err != nil {
 		return nil, err
 	}
-	r, err := rs.Create(ctx, actor, c, Place{Host: draft.Host})
+	r, err := d.rooms.Create(ctx, actor, c, Place{Host: draft.Host})
 	if err != nil {
 		return nil, err
 	}
-	if err := rs.Store.Drafts.Delete(ctx, actor.Org, id); err != nil && !errors.Is(err, pgcontrol.ErrNotFound) {
-		rs.Log.Error("cannot delete the draft of a published room", "draft", id, "err", err)
+	if err := d.store.Delete(ctx, actor.Org, id); err != nil && !errors.Is(err, pgcontrol.ErrNotFound) {
+		d.rooms.Log.Error("cannot delete the draft of a published room", "draft", id, "err", err)
 	}
 	return r, nil
 }
 
 // Duplicate creates a draft from a room. All times move by whole weeks, so that the copy opens in the
 // future at the same time of the same weekday.
-func (rs *Rooms) Duplicate(ctx context.Context, actor account.Actor, slug string) (Draft, error) {
-	r, err := rs.room(ctx, actor, account.Operate, slug)
+func (d *Drafts) Duplicate(ctx context.Context, actor account.Actor, slug string) (Draft, error) {
+	r, err := d.rooms.room(ctx, actor, account.Operate, slug)
 	if err != nil {
 		return Draft{}, err
 	}
@@ -211,7 +217,7 @@ func (rs *Rooms) Duplicate(ctx context.Context, actor account.Actor, slug string
 	if r.Owner.Host != nil {
 		host = *r.Owner.Host
 	}
-	return rs.SaveDraft(ctx, actor, uuid.Nil, 0, host, config)
+	return d.Save(ctx, actor, uuid.Nil, 0, host, config)
 }
 
 // copyName returns a slug for a copy, shortened if it would be too long.

@@ -29,7 +29,7 @@ func (rs *Rooms) RehearseDraft(ctx context.Context, actor account.Actor, id uuid
 	if !actor.May(account.Operate) {
 		return rehearse.Rehearsal{}, account.ErrForbidden
 	}
-	draft, err := rs.Draft(ctx, actor, id)
+	draft, err := rs.Drafts.Get(ctx, actor, id)
 	if err != nil {
 		return rehearse.Rehearsal{}, err
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/proofline/proofline/console/account"
@@ -34,12 +35,18 @@ var (
 		"run proofline-verify audit on another machine")
 )
 
-// PublishReport starts an audit of a room that has ended, and publishes the report below the room's
+// Reports audits rooms that have ended, and publishes what the audits found. It is safe for concurrent use.
+type Reports struct {
+	rooms    *Rooms
+	auditing atomic.Bool // whether an audit is running
+}
+
+// Publish starts an audit of a room that has ended, and publishes the report below the room's
 // address. The audit uses the room's published data and the auditors' program. The channel receives
 // the outcome. Errors: [account.ErrForbidden], [room.ErrNotFound], [ErrNotOver], [ErrAuditing],
 // [ErrTooLong].
-func (rs *Rooms) PublishReport(ctx context.Context, actor account.Actor, slug string) (<-chan error, error) {
-	r, err := rs.room(ctx, actor, account.Operate, slug)
+func (p *Reports) Publish(ctx context.Context, actor account.Actor, slug string) (<-chan error, error) {
+	r, err := p.rooms.room(ctx, actor, account.Operate, slug)
 	if err != nil {
 		return nil, err
 	}
@@ -48,35 +55,35 @@ func (rs *Rooms) PublishReport(ctx context.Context, actor account.Actor, slug st
 		return nil, ErrNotOver
 	case s.Size > MaxAudited:
 		return nil, ErrTooLong
-	case !rs.auditing.CompareAndSwap(false, true):
+	case !p.auditing.CompareAndSwap(false, true):
 		return nil, ErrAuditing
 	}
 	done := make(chan error, 1)
 	go func() {
-		defer rs.auditing.Store(false)
+		defer p.auditing.Store(false)
 		// The audit goes on when the request ends.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 		defer cancel()
-		err := rs.Activity.Do(ctx, actor, "room.report", slug, nil, func() error { return rs.report(ctx, r) })
+		err := p.rooms.Activity.Do(ctx, actor, "room.report", slug, nil, func() error { return p.audit(ctx, r) })
 		if err != nil {
-			rs.Log.Error("cannot publish the audit report", "room", slug, "err", err)
+			p.rooms.Log.Error("cannot publish the audit report", "room", slug, "err", err)
 		}
 		done <- err
 	}()
 	return done, nil
 }
 
-// Report returns the time and level of a room's report, and whether the room has one.
-func (rs *Rooms) Report(ctx context.Context, r *room.Room) (pgroom.Report, bool, error) {
-	head, err := rs.Records.ReportHead(ctx, r.ID)
+// Of returns the time and level of a room's report, and whether the room has one.
+func (p *Reports) Of(ctx context.Context, r *room.Room) (pgroom.Report, bool, error) {
+	head, err := p.rooms.Records.ReportHead(ctx, r.ID)
 	if errors.Is(err, pgroom.ErrNotFound) {
 		return head, false, nil
 	}
 	return head, err == nil, err
 }
 
-// report audits a room and stores the page.
-func (rs *Rooms) report(ctx context.Context, r *room.Room) error {
+// audit audits a room and stores the page.
+func (p *Reports) audit(ctx context.Context, r *room.Room) error {
 	checkpoint, err := r.Checkpoint(ctx)
 	if err != nil {
 		return fmt.Errorf("read checkpoint: %w", err)
@@ -88,8 +95,8 @@ func (rs *Rooms) report(ctx context.Context, r *room.Room) error {
 		Source: r.URL, Command: "proofline-verify audit " + r.URL + " --vkey '" + r.VKey + "'",
 		Program: "the room's own server", Time: time.Now(),
 	}
-	if rs.OrganizerName != nil {
-		made.Organizer = rs.OrganizerName(ctx, r.Owner.Org)
+	if p.rooms.OrganizerName != nil {
+		made.Organizer = p.rooms.OrganizerName(ctx, r.Owner.Org)
 	}
 	recorder := report.Record(published{r, checkpoint})
 	var finder findings.Finder
@@ -106,7 +113,7 @@ func (rs *Rooms) report(ctx context.Context, r *room.Room) error {
 	if err := errors.Join(report.Write(compressed, made), compressed.Close()); err != nil {
 		return err
 	}
-	return rs.Records.SetReport(ctx, r.ID, pgroom.Report{
+	return p.rooms.Records.SetReport(ctx, r.ID, pgroom.Report{
 		Made: made.Time, Entries: made.Report.Entries, Level: made.Report.Level, HTML: page.Bytes(),
 	})
 }

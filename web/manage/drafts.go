@@ -63,7 +63,7 @@ func (a drafts) routes() []route {
 }
 
 func (a drafts) listDrafts(c *call) (reply, error) {
-	list, err := a.control.Drafts(c, c.actor)
+	list, err := a.control.Drafts.List(c, c.actor)
 	if err != nil {
 		return reply{}, err
 	}
@@ -92,7 +92,7 @@ func (a drafts) createDraft(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return a.links.madeDraft(a.control.SaveDraft(c, c.actor, uuid.Nil, 0, in.Host, in.Config))
+	return a.links.madeDraft(a.control.Drafts.Save(c, c.actor, uuid.Nil, 0, in.Host, in.Config))
 }
 
 // draftOf returns the draft in the path.
@@ -101,7 +101,7 @@ func draftOf(c *call, r *control.Rooms) (control.Draft, error) {
 	if err != nil {
 		return control.Draft{}, control.ErrDraftUnknown
 	}
-	return r.Draft(c, c.actor, id)
+	return r.Drafts.Get(c, c.actor, id)
 }
 
 func (a drafts) showDraft(c *call) (reply, error) { return shownDraft(draftOf(c, a.control)) }
@@ -124,7 +124,7 @@ func (a drafts) changeDraft(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return shownDraft(a.control.SaveDraft(c, c.actor, d.ID, c.expectedVersion(d), in.Host, in.Config))
+	return shownDraft(a.control.Drafts.Save(c, c.actor, d.ID, c.expectedVersion(d), in.Host, in.Config))
 }
 
 func (a drafts) deleteDraft(c *call) (reply, error) {
@@ -132,7 +132,7 @@ func (a drafts) deleteDraft(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, control.ErrDraftUnknown
 	}
-	return reply{}, a.control.DeleteDraft(c, c.actor, id)
+	return reply{}, a.control.Drafts.Delete(c, c.actor, id)
 }
 
 func (a drafts) publish(c *call) (reply, error) {
@@ -140,7 +140,7 @@ func (a drafts) publish(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	r, err := a.control.Publish(c, c.actor, d.ID, c.expectedVersion(d))
+	r, err := a.control.Drafts.Publish(c, c.actor, d.ID, c.expectedVersion(d))
 	out, err := shown(r, err)
 	if err == nil {
 		out.location = a.links.to("rooms", r.Slug)

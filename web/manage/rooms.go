@@ -211,7 +211,7 @@ func (a rooms) archiveRoute(verb, name, summary, more string, state bool) route 
 }
 
 func (a rooms) duplicate(c *call) (reply, error) {
-	return a.links.madeDraft(a.control.Duplicate(c, c.actor, c.param("slug")))
+	return a.links.madeDraft(a.control.Drafts.Duplicate(c, c.actor, c.param("slug")))
 }
 
 // ticketOf parses the ticket in the path.

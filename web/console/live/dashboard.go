@@ -66,7 +66,7 @@ func (h *dashboard) show(ctx context.Context, x *shell.Request, r *room.Room) er
 	if err != nil {
 		return err
 	}
-	report, isReported, err := h.reports.Report(ctx, r)
+	report, isReported, err := h.reports.Of(ctx, r)
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ type Rooms = shell.Rooms
 
 // Reports finds the audit reports of rooms.
 type Reports interface {
-	Report(ctx context.Context, r *room.Room) (pgroom.Report, bool, error)
+	Of(ctx context.Context, r *room.Room) (pgroom.Report, bool, error)
 }
 
 // Sites finds and changes the sites that a room protects.
@@ -51,7 +51,7 @@ func Part(o Options) shell.Part {
 	}
 	if o.Figures != nil {
 		p.Routes = append(p.Routes, (&dashboard{
-			figures: o.Figures, rooms: o.Control, reports: o.Control, sites: o.Sites, closing: o.Closing,
+			figures: o.Figures, rooms: o.Control, reports: o.Control.Reports, sites: o.Sites, closing: o.Closing,
 		}).routes()...)
 	}
 	if o.Control.Rehearsals != nil {

@@ -295,7 +295,7 @@ func TestReportLink(t *testing.T) {
 	}
 	s.Get(consoletest.Viewer, "/console/rooms/sale").Want(http.StatusOK).Lacks(r.URL + "/report")
 	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		done, err := s.Control.PublishReport(t.Context(), consoletest.Actor(consoletest.Owner), "sale")
+		done, err := s.Control.Reports.Publish(t.Context(), consoletest.Actor(consoletest.Owner), "sale")
 		if err == nil {
 			err = <-done
 		}

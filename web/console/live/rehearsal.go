@@ -48,7 +48,7 @@ func (h *rehearsals) rehearsed(x *shell.Request) (rehearsed, error) {
 		if err != nil {
 			return rehearsed{}, control.ErrDraftUnknown
 		}
-		draft, err := h.rooms.Draft(ctx, x.Actor, id)
+		draft, err := h.rooms.Drafts.Get(ctx, x.Actor, id)
 		return rehearsed{draft.Slug, cmp.Or(draft.Title, draft.Slug, "New room"), "/drafts/" + id.String(), id, true},
 			err
 	}

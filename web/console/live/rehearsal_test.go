@@ -59,7 +59,7 @@ func TestRehearseDraft(t *testing.T) {
 	s := consoletest.New(t)
 	actor := consoletest.Actor(consoletest.Operator)
 	save := func(config string) string {
-		draft, err := s.Control.SaveDraft(t.Context(), actor, uuid.Nil, 0, "", json.RawMessage(config))
+		draft, err := s.Control.Drafts.Save(t.Context(), actor, uuid.Nil, 0, "", json.RawMessage(config))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ const reportPatience = 5 * time.Second
 
 func (h *controls) publishReport(x *shell.Request) error {
 	slug := x.Param("slug")
-	done, err := h.rooms.PublishReport(x.Request().Context(), x.Actor, slug)
+	done, err := h.rooms.Reports.Publish(x.Request().Context(), x.Actor, slug)
 	if err != nil {
 		return err
 	}

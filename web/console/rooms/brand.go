@@ -143,7 +143,7 @@ func (b *brands) draftSubject(ctx context.Context, x *shell.Request, d control.D
 			}
 			config, err := withBrand(d.Draft.Config, sent)
 			if err == nil {
-				_, err = b.control.SaveDraft(ctx, x.Actor, d.ID, d.Version, d.Host, config)
+				_, err = b.control.Drafts.Save(ctx, x.Actor, d.ID, d.Version, d.Host, config)
 			}
 			return err
 		},

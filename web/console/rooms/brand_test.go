@@ -257,7 +257,7 @@ func TestDraftBrand(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
 	actor := consoletest.Actor(consoletest.Operator)
-	d, err := s.Control.SaveDraft(s.Context(), actor, uuid.Nil, 0, "", json.RawMessage(`{"slug":"Not a slug","title":"Autumn tour","claim":"7m","targets":["https://shop.example.com"],"opens":"one day"}`))
+	d, err := s.Control.Drafts.Save(s.Context(), actor, uuid.Nil, 0, "", json.RawMessage(`{"slug":"Not a slug","title":"Autumn tour","claim":"7m","targets":["https://shop.example.com"],"opens":"one day"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestDraftBrand(t *testing.T) {
 	s.Upload(consoletest.Operator, path+"/brand", []consoletest.File{{Field: "logo_file", Content: logo}}, "base", base, "color", "#7a1fa2", "text.en.headline", "Hello").RedirectsTo(path + "/brand?done=draft-saved")
 	s.Post(consoletest.Operator, path+"/brand", "base", base, "color", "#000000").Want(http.StatusConflict).Has("Someone else has changed the brand")
 	s.Post(consoletest.Operator, path+"/brand", "base", base, "color", "red").Want(http.StatusBadRequest).Has("must be a colour")
-	stored, err := s.Control.Draft(s.Context(), actor, d.ID)
+	stored, err := s.Control.Drafts.Get(s.Context(), actor, d.ID)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -181,7 +181,7 @@ func draftOf(ctx context.Context, rooms *control.Rooms, x *shell.Request) (contr
 	if err != nil {
 		return control.Draft{}, control.ErrDraftUnknown
 	}
-	return rooms.Draft(ctx, x.Actor, id)
+	return rooms.Drafts.Get(ctx, x.Actor, id)
 }
 
 // showEditor completes the page with the server's choices, and shows it.
@@ -341,7 +341,7 @@ func (e *edit) store(ctx context.Context) (control.Draft, error) {
 	if err != nil {
 		return control.Draft{}, fmt.Errorf("write draft: %w", err)
 	}
-	return e.control.SaveDraft(ctx, e.x.Actor, e.stored.ID, e.page.Version, e.page.Form.Host, config)
+	return e.control.Drafts.Save(ctx, e.x.Actor, e.stored.ID, e.page.Version, e.page.Form.Host, config)
 }
 
 func (e *edit) save(ctx context.Context) error {
@@ -360,7 +360,7 @@ func (e *edit) publish(ctx context.Context) error {
 		return e.refused(ctx, err)
 	}
 	e.stored, e.page.ID, e.page.Version = d, d.ID, d.Version
-	if err := e.control.Publishable(ctx, e.x.Actor, d); err != nil {
+	if err := e.control.Drafts.Publishable(ctx, e.x.Actor, d); err != nil {
 		return e.refused(ctx, err)
 	}
 	if !e.x.IsConfirmed() {
@@ -374,7 +374,7 @@ func (e *edit) publish(ctx context.Context) error {
 // create publishes the saved draft.
 func (e *edit) create(ctx context.Context) error {
 	d := e.stored
-	r, err := e.control.Publish(ctx, e.x.Actor, d.ID, d.Version)
+	r, err := e.control.Drafts.Publish(ctx, e.x.Actor, d.ID, d.Version)
 	if errors.Is(err, control.ErrChanged) {
 		return err // the draft was changed between saving and publishing
 	}
@@ -395,7 +395,7 @@ func (e *edit) remove(ctx context.Context) error {
 		return e.x.Confirm(shell.Ask("Delete this draft?", "Delete draft",
 			"A deleted draft cannot be restored.").Dangerous(), "/drafts/"+e.stored.ID.String())
 	}
-	if err := e.control.DeleteDraft(ctx, e.x.Actor, e.stored.ID); err != nil {
+	if err := e.control.Drafts.Delete(ctx, e.x.Actor, e.stored.ID); err != nil {
 		return err
 	}
 	return e.x.Done("/rooms", "draft-deleted")

@@ -14,7 +14,7 @@ import (
 func TestProblemsElsewhere(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
-	d, err := s.Control.SaveDraft(t.Context(), consoletest.Actor(consoletest.Operator), uuid.Nil, 0, "", []byte(`{"title":"Later","claim":"1ms","windows":[{"length":"1ms"}]}`))
+	d, err := s.Control.Drafts.Save(t.Context(), consoletest.Actor(consoletest.Operator), uuid.Nil, 0, "", []byte(`{"title":"Later","claim":"1ms","windows":[{"length":"1ms"}]}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -72,7 +72,7 @@ func (h *list) show(x *shell.Request) error {
 		p.Next = shell.Path + "/rooms?" + listQuery(f, list.Next)
 	}
 	if f.Search == "" && !f.Archived && f.Cursor == "" {
-		if p.Drafts, err = h.control.Drafts(ctx, x.Actor); err != nil {
+		if p.Drafts, err = h.control.Drafts.List(ctx, x.Actor); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func listQuery(f control.Filter, cursor string) string {
 func (h *list) duplicate(x *shell.Request) error {
 	ctx, cancel := x.Wait()
 	defer cancel()
-	d, err := h.control.Duplicate(ctx, x.Actor, x.Param("slug"))
+	d, err := h.control.Drafts.Duplicate(ctx, x.Actor, x.Param("slug"))
 	if err != nil {
 		return err
 	}

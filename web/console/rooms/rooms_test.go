@@ -207,7 +207,7 @@ func TestPublishNew(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
 	s.Post(consoletest.Owner, "/console/rooms/new", someForm("do", "publish", "confirmed", "1")...).RedirectsTo("/console/rooms/sale?done=room-published")
-	if drafts, err := s.Control.Drafts(t.Context(), consoletest.Actor(consoletest.Owner)); err != nil || len(drafts) != 0 {
+	if drafts, err := s.Control.Drafts.List(t.Context(), consoletest.Actor(consoletest.Owner)); err != nil || len(drafts) != 0 {
 		t.Errorf("drafts %v, %v", drafts, err)
 	}
 }
@@ -316,14 +316,14 @@ func TestBrandStays(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
 	who := consoletest.Actor(consoletest.Owner)
-	d, err := s.Control.SaveDraft(t.Context(), who, [16]byte{}, 0, "", []byte(`{"slug":"sale","brand":{"color":"#123456"},"windows":[{"from":"2130-05-01T10:00:00Z","length":"1m"}],"strange":1}`))
+	d, err := s.Control.Drafts.Save(t.Context(), who, [16]byte{}, 0, "", []byte(`{"slug":"sale","brand":{"color":"#123456"},"windows":[{"from":"2130-05-01T10:00:00Z","length":"1m"}],"strange":1}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := "/console/drafts/" + d.ID.String()
 	s.Get(consoletest.Owner, path).Want(http.StatusOK).Has("<strong>strange</strong>: is not known", `name="opens" type="datetime-local" value="2130-05-01T10:00:00"`)
 	s.Post(consoletest.Owner, path, someForm("version", "1")...).RedirectsTo(path + "?done=draft-saved")
-	d, err = s.Control.Draft(t.Context(), who, d.ID)
+	d, err = s.Control.Drafts.Get(t.Context(), who, d.ID)
 	if err != nil || !strings.Contains(string(d.Draft.Config), "#123456") {
 		t.Errorf("%s, %v", d.Draft.Config, err)
 	}
