@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/proofline/proofline/connector/internal/sourcetest"
 )
 
 // earlyShop is a site whose connector loads its rules from a server.
@@ -45,9 +47,9 @@ func ask(h http.Handler, method, target string, headers ...string) *httptest.Res
 // TestEarly tests a start while the rules' server is away, without a saved copy.
 func TestEarly(t *testing.T) {
 	t.Parallel()
-	s, server := newSignatory(t), newHost(t)
+	s, server := sourcetest.NewSigner(t), newHost(t)
 	server.has("", http.StatusBadGateway)
-	c, shop, err := earlyShop(t, Options{Source: &Source{URL: server.url(), SiteKey: s.key, Keep: filepath.Join(t.TempDir(), "kept")}})
+	c, shop, err := earlyShop(t, Options{Source: &Source{URL: server.url(), SiteKey: s.Key, Keep: filepath.Join(t.TempDir(), "kept")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +85,7 @@ func TestEarly(t *testing.T) {
 			t.Errorf("Allows is %t for %s", got, target)
 		}
 	}
-	server.has(s.rules("shop", 7, "one"))
+	server.has(s.Rules("shop", 7, "one"))
 	eventually(t, "rules are asked for again", c.HasRules)
 	if n := c.Stats(); !n.HasRules || n.RulesVersion != 7 || !isBlocked(c, "/one") ||
 		ask(shop, "GET", "/tickets").Code != http.StatusOK {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/connector/internal/source"
+	"github.com/proofline/proofline/connector/internal/sourcetest"
 )
 
 // failed makes the room fail for a probe, and for a visitor with a pass.
@@ -210,8 +211,6 @@ func TestFault(t *testing.T) {
 	}
 }
 
-const smallRules = `{"version":1,"rooms":{},"rules":[{"name":"a","when":{"path":{"prefix":"/PATH"}},"action":"block"}]}`
-
 func isBlocked(c *Connector, path string) bool {
 	w := httptest.NewRecorder()
 	c.Middleware(http.NotFoundHandler()).ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
@@ -232,7 +231,7 @@ func TestFile(t *testing.T) {
 	if _, err := New(Options{Key: testKey, Source: &Source{File: file}}); err == nil {
 		t.Error("a file that is missing is taken")
 	}
-	write(strings.Replace(smallRules, "PATH", "one", 1), time.Hour)
+	write(sourcetest.Blocking("one"), time.Hour)
 	c, err := New(Options{Key: testKey, Source: &Source{File: file}})
 	if err != nil {
 		t.Fatal(err)
@@ -243,14 +242,14 @@ func TestFile(t *testing.T) {
 	if !isBlocked(c, "/one") {
 		t.Error("a broken file took the rules away")
 	}
-	write(strings.Replace(smallRules, "PATH", "two", 1), time.Second)
+	write(sourcetest.Blocking("two"), time.Second)
 	eventually(t, "the file is read again", func() bool { return isBlocked(c, "/two") && !isBlocked(c, "/one") })
 }
 
 func TestURL(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	text, requests := strings.Replace(smallRules, "PATH", "one", 1), []string{}
+	text, requests := sourcetest.Blocking("one"), []string{}
 	set := func(path string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -275,7 +274,7 @@ func TestURL(t *testing.T) {
 	}
 	defer c.Close()
 	c.loader.Reload(t.Context(), c.use)
-	set(strings.Replace(smallRules, "PATH", "two", 1) + strings.Repeat(" ", 55))
+	set(sourcetest.Blocking("two") + strings.Repeat(" ", 55))
 	c.loader.Reload(t.Context(), c.use)
 	if !isBlocked(c, "/two") {
 		t.Error("new rules are not in force")

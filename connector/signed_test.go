@@ -2,9 +2,7 @@ package connector
 
 import (
 	"bytes"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -16,44 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/mod/sumdb/note"
+	"github.com/proofline/proofline/connector/internal/sourcetest"
 )
-
-// signatory signs rules like a server.
-type signatory struct {
-	testing.TB
-	note.Signer
-	key string // the site key
-}
-
-func newSignatory(t testing.TB) *signatory {
-	t.Helper()
-	private, public, err := note.GenerateKey(rand.Reader, "queue.example.com/o/main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := note.NewSigner(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &signatory{t, signer, public}
-}
-
-// sign returns a signed note.
-func (s *signatory) sign(text string) string {
-	s.Helper()
-	signed, err := note.Sign(&note.Note{Text: text}, s.Signer)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return string(signed)
-}
-
-// rules returns signed rules that block one path.
-func (s *signatory) rules(name string, version int, path string) string {
-	return s.sign(fmt.Sprintf("proofline-rules/v1\n%s\n%d\n%s\n", name, version,
-		strings.Replace(smallRules, "PATH", path, 1)))
-}
 
 // host is a server with responses set by the test, and remembers requests.
 type host struct {
@@ -101,9 +63,9 @@ func (h *host) url() string { return h.URL + "/v1/sites/shop/rules" }
 
 func TestSigned(t *testing.T) {
 	t.Parallel()
-	s, h := newSignatory(t), newHost(t)
-	h.has(s.rules("shop", 7, "one"))
-	o := Options{Key: testKey, Log: quiet(), Source: &Source{URL: h.url(), SiteKey: s.key, Keep: filepath.Join(t.TempDir(), "kept")}, Token: testToken, reportInterval: time.Hour}
+	s, h := sourcetest.NewSigner(t), newHost(t)
+	h.has(s.Rules("shop", 7, "one"))
+	o := Options{Key: testKey, Log: quiet(), Source: &Source{URL: h.url(), SiteKey: s.Key, Keep: filepath.Join(t.TempDir(), "kept")}, Token: testToken, reportInterval: time.Hour}
 	c, err := New(o)
 	if err != nil {
 		t.Fatal(err)
@@ -112,32 +74,32 @@ func TestSigned(t *testing.T) {
 	if n := c.Stats(); !isBlocked(c, "/one") || n.RulesVersion != 7 || h.heard()[0].Get("Authorization") != "Bearer "+testToken {
 		t.Errorf("version %d, asked with %v", n.RulesVersion, h.heard())
 	}
-	other := newSignatory(t)
-	good := s.rules("shop", 8, "two")
-	document := strings.Replace(smallRules, "PATH", "two", 1)
+	other := sourcetest.NewSigner(t)
+	good := s.Rules("shop", 8, "two")
+	document := sourcetest.Blocking("two")
 	for name, c2 := range map[string]struct {
 		text string
 		want error
 	}{
-		"another key":             {other.rules("shop", 8, "two"), ErrUnsigned},
+		"another key":             {other.Rules("shop", 8, "two"), ErrUnsigned},
 		"no signature":            {good[:strings.Index(good, "\n\n")+1], ErrUnsigned},
 		"plain rules":             {document, ErrUnsigned},
 		"a changed path":          {strings.Replace(good, "/two", "/tw0", 1), ErrUnsigned},
 		"a changed version":       {strings.Replace(good, "\n8\n", "\n9\n", 1), ErrUnsigned},
 		"cut":                     {good[:len(good)-1], ErrUnsigned},
 		"empty":                   {"", ErrUnsigned},
-		"another site":            {s.rules("shop2", 8, "two"), ErrOtherSite},
-		"no site":                 {s.rules("", 8, "two"), ErrOtherSite},
-		"an older version":        {s.rules("shop", 6, "two"), ErrOlder},
-		"the same version":        {s.rules("shop", 7, "two"), ErrOlder},
-		"another first line":      {s.sign("proofline-rules/v2\nshop\n8\n" + document + "\n"), ErrUnsigned},
-		"something else signed":   {s.sign("queue.example.com/r/sale\n8\nabc\n"), ErrUnsigned},
-		"a version with zeros":    {s.sign("proofline-rules/v1\nshop\n08\n" + document + "\n"), ErrUnsigned},
-		"version zero":            {s.sign("proofline-rules/v1\nshop\n0\n" + document + "\n"), ErrUnsigned},
-		"a negative version":      {s.sign("proofline-rules/v1\nshop\n-8\n" + document + "\n"), ErrUnsigned},
-		"a version that is large": {s.sign("proofline-rules/v1\nshop\n9999999999999999999\n" + document + "\n"), ErrUnsigned},
-		"beyond the largest":      {s.sign("proofline-rules/v1\nshop\n9223372036854775808\n" + document + "\n"), ErrUnsigned},
-		"long":                    {s.sign("proofline-rules/v1\nshop\n8\n" + document + strings.Repeat(" ", 1_000_000) + "\n"), ErrUnsigned},
+		"another site":            {s.Rules("shop2", 8, "two"), ErrOtherSite},
+		"no site":                 {s.Rules("", 8, "two"), ErrOtherSite},
+		"an older version":        {s.Rules("shop", 6, "two"), ErrOlder},
+		"the same version":        {s.Rules("shop", 7, "two"), ErrOlder},
+		"another first line":      {s.Sign("proofline-rules/v2\nshop\n8\n" + document + "\n"), ErrUnsigned},
+		"something else signed":   {s.Sign("queue.example.com/r/sale\n8\nabc\n"), ErrUnsigned},
+		"a version with zeros":    {s.Sign("proofline-rules/v1\nshop\n08\n" + document + "\n"), ErrUnsigned},
+		"version zero":            {s.Sign("proofline-rules/v1\nshop\n0\n" + document + "\n"), ErrUnsigned},
+		"a negative version":      {s.Sign("proofline-rules/v1\nshop\n-8\n" + document + "\n"), ErrUnsigned},
+		"a version that is large": {s.Sign("proofline-rules/v1\nshop\n9999999999999999999\n" + document + "\n"), ErrUnsigned},
+		"beyond the largest":      {s.Sign("proofline-rules/v1\nshop\n9223372036854775808\n" + document + "\n"), ErrUnsigned},
+		"long":                    {s.Sign("proofline-rules/v1\nshop\n8\n" + document + strings.Repeat(" ", 1_000_000) + "\n"), ErrUnsigned},
 	} {
 		h.has(c2.text)
 		if err := c.loader.Reload(t.Context(), c.use); !errors.Is(err, c2.want) {
@@ -152,12 +114,12 @@ func TestSigned(t *testing.T) {
 	if !isBlocked(c, "/two") || isBlocked(c, "/one") || c.Stats().RulesVersion != 8 {
 		t.Error("newer rules are not in force")
 	}
-	h.has(s.rules("shop", 7, "one"))
+	h.has(s.Rules("shop", 7, "one"))
 	c.loader.Reload(t.Context(), c.use)
 	if !isBlocked(c, "/two") {
 		t.Error("older rules are in force again")
 	}
-	h.has(s.sign("proofline-rules/v1\nshop\n9\n{}\n"))
+	h.has(s.Sign("proofline-rules/v1\nshop\n9\n{}\n"))
 	c.loader.Reload(t.Context(), c.use)
 	if !isBlocked(c, "/two") {
 		t.Error("broken rules took the others away")
@@ -167,10 +129,10 @@ func TestSigned(t *testing.T) {
 // TestKeptRules tests starts without the server, and with one that has older rules.
 func TestKeptRules(t *testing.T) {
 	t.Parallel()
-	s, h := newSignatory(t), newHost(t)
+	s, h := sourcetest.NewSigner(t), newHost(t)
 	keep := filepath.Join(t.TempDir(), "kept")
 	start := func() (*Connector, error) {
-		c, err := New(Options{Key: testKey, Log: quiet(), Source: &Source{URL: h.url(), SiteKey: s.key, Keep: keep}})
+		c, err := New(Options{Key: testKey, Log: quiet(), Source: &Source{URL: h.url(), SiteKey: s.Key, Keep: keep}})
 		if err == nil {
 			t.Cleanup(c.Close)
 		}
@@ -180,20 +142,20 @@ func TestKeptRules(t *testing.T) {
 	if c, err := start(); err != nil || c.HasRules() {
 		t.Fatalf("there are rules from nowhere: %v", err)
 	}
-	h.has(s.rules("shop", 7, "one"))
+	h.has(s.Rules("shop", 7, "one"))
 	if _, err := start(); err != nil {
 		t.Fatal(err)
 	}
 	kept, err := os.ReadFile(keep)
-	if err != nil || string(kept) != s.rules("shop", 7, "one") {
+	if err != nil || string(kept) != s.Rules("shop", 7, "one") {
 		t.Fatalf("kept %q, %v", kept, err)
 	}
-	h.has(s.rules("shop", 6, "before"))
+	h.has(s.Rules("shop", 6, "before"))
 	c, err := start()
 	if err != nil || !isBlocked(c, "/one") || isBlocked(c, "/before") {
 		t.Errorf("a start takes older rules than those kept: %v", err)
 	}
-	h.has(s.rules("shop", 7, "one"))
+	h.has(s.Rules("shop", 7, "one"))
 	if c, err = start(); err != nil || !isBlocked(c, "/one") || c.Stats().RulesVersion != 7 {
 		t.Errorf("the same rules as those kept: %v", err)
 	}
@@ -202,8 +164,8 @@ func TestKeptRules(t *testing.T) {
 		t.Errorf("without the server: %v", err)
 	}
 	for name, text := range map[string]string{
-		"changed": strings.Replace(string(kept), "/one", "/two", 1), "of another key": newSignatory(t).rules("shop", 9, "two"), "of another site": s.rules("shop2", 9, "two"),
-		"plain": strings.Replace(smallRules, "PATH", "two", 1), "empty": "",
+		"changed": strings.Replace(string(kept), "/one", "/two", 1), "of another key": sourcetest.NewSigner(t).Rules("shop", 9, "two"), "of another site": s.Rules("shop2", 9, "two"),
+		"plain": sourcetest.Blocking("two"), "empty": "",
 	} {
 		if err := os.WriteFile(keep, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -212,11 +174,11 @@ func TestKeptRules(t *testing.T) {
 			t.Errorf("%s: what was kept is in force: %v", name, err)
 		}
 	}
-	h.has(s.rules("shop", 5, "five"))
+	h.has(s.Rules("shop", 5, "five"))
 	if c, err = start(); err != nil || !isBlocked(c, "/five") {
 		t.Errorf("what was kept is broken, the server is there: %v", err)
 	}
-	if c.Close(); !bytes.Equal(mustRead(t, keep), []byte(s.rules("shop", 5, "five"))) {
+	if c.Close(); !bytes.Equal(mustRead(t, keep), []byte(s.Rules("shop", 5, "five"))) {
 		t.Error("the rules of the server are not kept")
 	}
 }
@@ -224,9 +186,9 @@ func TestKeptRules(t *testing.T) {
 // TestTokenStays tests that the token is sent to the server only.
 func TestTokenStays(t *testing.T) {
 	t.Parallel()
-	s, h, other := newSignatory(t), newHost(t), newHost(t)
-	h.has(s.rules("shop", 1, "one"))
-	source := &Source{URL: h.url(), SiteKey: s.key}
+	s, h, other := sourcetest.NewSigner(t), newHost(t), newHost(t)
+	h.has(s.Rules("shop", 1, "one"))
+	source := &Source{URL: h.url(), SiteKey: s.Key}
 	c, err := New(Options{Key: testKey, Log: quiet(), Source: source, Server: other.URL, Token: testToken, reportInterval: time.Hour})
 	if err != nil {
 		t.Fatal(err)
@@ -254,8 +216,8 @@ func TestTokenStays(t *testing.T) {
 
 func TestSourceErrors(t *testing.T) {
 	t.Parallel()
-	s, h := newSignatory(t), newHost(t)
-	h.has(s.rules("shop", 1, "one"))
+	s, h := sourcetest.NewSigner(t), newHost(t)
+	h.has(s.Rules("shop", 1, "one"))
 	net := newNetted(t)
 	for name, c := range map[string]struct {
 		o    Options
@@ -263,10 +225,10 @@ func TestSourceErrors(t *testing.T) {
 	}{
 		"no site key":            {Options{Source: &Source{URL: h.url()}}, ErrNeedsKey},
 		"a malformed site key":   {Options{Source: &Source{URL: h.url(), SiteKey: "shop"}}, ErrSiteKey},
-		"a changed site key":     {Options{Source: &Source{URL: h.url(), SiteKey: s.key[:len(s.key)-2] + "AA"}}, ErrSiteKey},
-		"not the address":        {Options{Source: &Source{URL: h.URL + "/rules.json", SiteKey: s.key}}, ErrSiteKey},
-		"with a query":           {Options{Source: &Source{URL: h.url() + "?a", SiteKey: s.key}}, ErrSiteKey},
-		"a file with a site key": {Options{Source: &Source{File: "x", SiteKey: s.key}}, ErrSource},
+		"a changed site key":     {Options{Source: &Source{URL: h.url(), SiteKey: s.Key[:len(s.Key)-2] + "AA"}}, ErrSiteKey},
+		"not the address":        {Options{Source: &Source{URL: h.URL + "/rules.json", SiteKey: s.Key}}, ErrSiteKey},
+		"with a query":           {Options{Source: &Source{URL: h.url() + "?a", SiteKey: s.Key}}, ErrSiteKey},
+		"a file with a site key": {Options{Source: &Source{File: "x", SiteKey: s.Key}}, ErrSource},
 		"a file that is kept":    {Options{Source: &Source{File: "x", Keep: "y"}}, ErrSource},
 		"a token without server": {Options{Source: &Source{File: "x"}, Token: testToken}, ErrServer},
 		"a server without TLS":   {Options{Source: &Source{File: "x"}, Token: testToken, Server: "http://queue.example.com"}, ErrServer},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/connector/internal/report"
+	"github.com/proofline/proofline/connector/internal/sourcetest"
 )
 
 // teller is a server that reports when tokens expire.
@@ -175,9 +176,9 @@ func TestTokenFile(t *testing.T) {
 // TestTokenFileOfRules tests that rules are loaded with the current token in the file.
 func TestTokenFileOfRules(t *testing.T) {
 	t.Parallel()
-	s, h, file := newSignatory(t), newHost(t), filepath.Join(t.TempDir(), "token")
-	h.has(s.rules("shop", 7, "one"))
-	o := Options{Key: testKey, Log: quiet(), Source: &Source{URL: h.url(), SiteKey: s.key}, TokenFile: file, reportInterval: time.Hour}
+	s, h, file := sourcetest.NewSigner(t), newHost(t), filepath.Join(t.TempDir(), "token")
+	h.has(s.Rules("shop", 7, "one"))
+	o := Options{Key: testKey, Log: quiet(), Source: &Source{URL: h.url(), SiteKey: s.Key}, TokenFile: file, reportInterval: time.Hour}
 	if _, err := New(o); !errors.Is(err, ErrToken) || !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("without the file: %v", err)
 	}

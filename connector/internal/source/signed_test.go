@@ -1,51 +1,11 @@
 package source
 
 import (
-	"crypto/rand"
-	"fmt"
 	"strings"
 	"testing"
 
-	"golang.org/x/mod/sumdb/note"
+	"github.com/proofline/proofline/connector/internal/sourcetest"
 )
-
-const smallRules = `{"version":1,"rooms":{},"rules":[{"name":"a","when":{"path":{"prefix":"/PATH"}},"action":"block"}]}`
-
-// signatory signs rules like a server.
-type signatory struct {
-	testing.TB
-	note.Signer
-	key string // the site key
-}
-
-func newSignatory(t testing.TB) *signatory {
-	t.Helper()
-	private, public, err := note.GenerateKey(rand.Reader, "queue.example.com/o/main")
-	if err != nil {
-		t.Fatal(err)
-	}
-	signer, err := note.NewSigner(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &signatory{t, signer, public}
-}
-
-// sign returns a signed note.
-func (s *signatory) sign(text string) string {
-	s.Helper()
-	signed, err := note.Sign(&note.Note{Text: text}, s.Signer)
-	if err != nil {
-		s.Fatal(err)
-	}
-	return string(signed)
-}
-
-// rules returns signed rules that block one path.
-func (s *signatory) rules(name string, version int, path string) string {
-	return s.sign(fmt.Sprintf("proofline-rules/v1\n%s\n%d\n%s\n", name, version,
-		strings.Replace(smallRules, "PATH", path, 1)))
-}
 
 // TestSiteOf tests which URLs name a site.
 func TestSiteOf(t *testing.T) {
@@ -65,11 +25,11 @@ func TestSiteOf(t *testing.T) {
 // TestEveryByte tests that signed rules are refused with any changed byte.
 func TestEveryByte(t *testing.T) {
 	t.Parallel()
-	s := newSignatory(t)
-	text := s.rules("shop", 7, "one")
+	s := sourcetest.NewSigner(t)
+	text := s.Rules("shop", 7, "one")
 	for i := range len(text) {
 		for _, b := range []byte{text[i] ^ 1, text[i] ^ 0x20, '\n', '7'} {
-			own, err := newVerifier(s.key, "https://queue.example.com/v1/sites/shop/rules")
+			own, err := newVerifier(s.Key, "https://queue.example.com/v1/sites/shop/rules")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +38,7 @@ func TestEveryByte(t *testing.T) {
 				continue
 			}
 			if got, version, err := own.open(changed); err == nil &&
-				(i < strings.LastIndex(text, " ") || got != strings.Replace(smallRules, "PATH", "one", 1)+"\n" || version != 7) {
+				(i < strings.LastIndex(text, " ") || got != sourcetest.Blocking("one")+"\n" || version != 7) {
 				t.Fatalf("byte %d may be %q: %q, %d", i, b, got, version) // of the signature's text the last bits do not count
 			}
 		}
@@ -87,19 +47,19 @@ func TestEveryByte(t *testing.T) {
 
 // FuzzSigned tests that only signed rules are opened.
 func FuzzSigned(f *testing.F) {
-	s := newSignatory(f)
-	good := s.rules("shop", 7, "one")
+	s := sourcetest.NewSigner(f)
+	good := s.Rules("shop", 7, "one")
 	f.Add([]byte(good))
 	f.Add([]byte(strings.Replace(good, "\n7\n", "\n8\n", 1)))
 	f.Add([]byte(good + good))
 	f.Add([]byte("proofline-rules/v1\nshop\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		own, err := newVerifier(s.key, "https://queue.example.com/v1/sites/shop/rules")
+		own, err := newVerifier(s.Key, "https://queue.example.com/v1/sites/shop/rules")
 		if err != nil {
 			t.Fatal(err)
 		}
 		document, version, err := own.open(text)
-		if err == nil && (version != 7 || document != strings.Replace(smallRules, "PATH", "one", 1)+"\n") {
+		if err == nil && (version != 7 || document != sourcetest.Blocking("one")+"\n") {
 			t.Errorf("%q is opened as %d, %q", text, version, document)
 		}
 	})
