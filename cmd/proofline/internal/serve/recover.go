@@ -58,20 +58,13 @@ running. With a private PostgreSQL only --data is needed.`,
 		RunE:    cli.Runs(func(c *cobra.Command, args []string) error { return f.run(c.Context(), t, args[0]) }),
 	}
 	flags := c.Flags()
-	flags.StringVar(&f.Data, "data", t.DataDir(), "the server's data `DIR`")
-	flags.StringVar(&f.DatabaseURL, "database-url", "",
-		"`URL` of the server's PostgreSQL (default the private one in the data directory)")
-	flags.StringVar(&f.OwnerURL, "owner-database-url", "",
-		"`URL` of that database for the owner of its schema (default the database URL)")
-	flags.StringVar(&f.MasterKey, "master-key", "",
-		"`FILE` of the key that encrypts the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
+	addStorage(flags, t, &f.Config)
 	flags.StringVar(&f.from, "from", "",
 		"`COPY` with the missing entries: a directory, a room's URL, or a database's URL")
 	flags.StringVar(&f.statement, "end-with", "", "end the room for good with these `WORDS` to its visitors")
 	flags.BoolVar(&f.overrule, "overrule-witness", false,
 		"continue the room although a witness has seen another history; only if you know that the witness is wrong")
 	flags.BoolVar(&f.yes, "yes", false, "make the change instead of only showing it")
-	cli.InEnv(flags, "data", "database-url", "owner-database-url", "master-key")
 	c.MarkFlagsMutuallyExclusive("from", "end-with", "overrule-witness")
 	return c
 }

@@ -70,17 +70,11 @@ func (f *serveFlags) add(flags *pflag.FlagSet, t *cli.Terminal) {
 	flags.StringVar(&f.Addr, "addr", "127.0.0.1:8080", "listen on this `HOST:PORT`; port 0 picks a free one")
 	flags.StringVar(&f.MetricsAddr, "metrics-addr", "",
 		"serve /metrics for Prometheus and /debug/pprof/ on this `HOST:PORT`, to every client that reaches it (default off)")
-	flags.StringVar(&f.Data, "data", t.DataDir(), "keep data and secrets in this `DIR`")
+	addStorage(flags, t, &f.Config)
 	flags.StringVar(&f.PublicURL, "public-url", "",
 		"`URL` at which visitors reach the server (default http:// and the address)")
-	flags.StringVar(&f.DatabaseURL, "database-url", "",
-		"`URL` of a PostgreSQL database (default a private one in the data directory)")
-	flags.StringVar(&f.OwnerURL, "owner-database-url", "",
-		"`URL` of that database for the owner of its schema, who runs the migrations (default the database URL)")
 	flags.DurationVar(&f.DatabaseWait, "database-wait", 0,
 		"maximum `TIME` that a start waits for a database that does not answer (default no limit)")
-	flags.StringVar(&f.MasterKey, "master-key", "",
-		"`FILE` of the key that encrypts the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
 	flags.StringVar(&f.TokenFile, "admin-token-file", "", "`FILE` of the management token (default DIR/admin-token)")
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil,
 		"`NETWORKS` whose X-Forwarded-For is believed, such as 10.0.0.0/8")
@@ -100,11 +94,20 @@ func (f *serveFlags) add(flags *pflag.FlagSet, t *cli.Terminal) {
 	f.webhooks.add(flags)
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
-	cli.InEnv(flags, "addr", "metrics-addr", "data", "public-url", "database-url", "owner-database-url",
-		"database-wait",
-		"master-key", "admin-token-file", "trusted-proxies", "beacon-relays", "beacon-chain", "witnesses",
-		"max-streams",
-		"security-contact", "log-format", "log-level")
+	cli.InEnv(flags, "addr", "metrics-addr", "public-url", "database-wait", "admin-token-file", "trusted-proxies",
+		"beacon-relays", "beacon-chain", "witnesses", "max-streams", "security-contact", "log-format", "log-level")
+}
+
+// addStorage adds the flags that say where a server keeps its data, and with which key.
+func addStorage(flags *pflag.FlagSet, t *cli.Terminal, c *server.Config) {
+	flags.StringVar(&c.Data, "data", t.DataDir(), "data `DIR` of the server, with its secrets")
+	flags.StringVar(&c.DatabaseURL, "database-url", "",
+		"`URL` of the server's PostgreSQL (default a private one in the data directory)")
+	flags.StringVar(&c.OwnerURL, "owner-database-url", "",
+		"`URL` of that database for the owner of its schema, who runs the migrations (default the database URL)")
+	flags.StringVar(&c.MasterKey, "master-key", "",
+		"`FILE` of the key that encrypts the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
+	cli.InEnv(flags, "data", "database-url", "owner-database-url", "master-key")
 }
 
 func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
