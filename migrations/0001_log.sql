@@ -51,14 +51,63 @@ create table log_nodes (
   settled  boolean not null default false -- the node may append
 );
 
--- The transcript, readable with: select entry from log_entries order by index.
-create table log_entries (
+-- The transcript. A row has consecutive entries of one tile of 256, in the form of an entry bundle
+-- (https://c2sp.org/tlog-tiles#log-entries): each has its length as a big-endian 16-bit number, and
+-- its text. An append stores one row, and one more for each tile that it begins.
+create table log_bundles (
   room_id uuid   not null,
-  index   bigint not null check (index >= 0),
-  entry   text   not null,
-  leaf    bytea  not null, -- SHA-256(0x00 || entry), RFC 6962
-  primary key (room_id, index)
+  first   bigint not null check (first >= 0), -- index of the first entry
+  count   int    not null check (count between 1 and 256 - first % 256),
+  entries bytea  not null check (octet_length(entries) >= 2 * count),
+  primary key (room_id, first)
 );
+
+-- A row must begin where the entries of its room end, so an entry is never missing or stored twice.
+-- Of two rows that are stored at once, the primary key refuses one.
+-- +goose StatementBegin
+create function log_continues() returns trigger language plpgsql as $$
+declare
+  size bigint := coalesce((select first + count from log_bundles where room_id = new.room_id order by first desc limit 1), 0);
+begin
+  if new.first <> size then
+    raise unique_violation using message = format('the log has %s entries, and entry %s does not come next', size, new.first);
+  end if;
+  return new;
+end
+$$;
+-- +goose StatementEnd
+create trigger continues before insert on log_bundles for each row execute function log_continues();
+
+-- Long rows are compressed, with lz4 if this PostgreSQL has it: pglz takes several times as long.
+-- +goose StatementBegin
+do $$
+begin
+  alter table log_bundles alter column entries set compression lz4;
+exception when feature_not_supported then
+  null;
+end
+$$;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+create function log_split(entries bytea) returns setof text language plpgsql immutable strict as $$
+declare
+  at     int := 0;
+  length int;
+begin
+  while at < octet_length(entries) loop
+    length := get_byte(entries, at) * 256 + get_byte(entries, at + 1);
+    return next convert_from(substring(entries from at + 3 for length), 'UTF8');
+    at := at + 2 + length;
+  end loop;
+end
+$$;
+-- +goose StatementEnd
+
+-- The transcript to read: select entry from log_entries order by index.
+create view log_entries as
+  select room_id, first + number - 1 as index, entry
+  from log_bundles, log_split(entries) with ordinality as split (entry, number);
 
 -- Roots of full tiles: the hash with number index at a tile level of 1 or more.
 create table log_tile_roots (
@@ -69,7 +118,8 @@ create table log_tile_roots (
   primary key (room_id, level, index)
 );
 
-grant select, insert on log_entries, log_tile_roots to proofline_server;
+grant select, insert on log_bundles, log_tile_roots to proofline_server;
+grant select on log_entries to proofline_server;
 grant select, insert, update on log_heads to proofline_server;
 grant select, insert, update, delete on log_nodes to proofline_server;
 -- Servers that may not migrate also check whether the schema is up to date.

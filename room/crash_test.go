@@ -93,20 +93,17 @@ func (c *cutter) pool(config *pgxpool.Config) {
 type cutConn struct {
 	net.Conn
 	cutter   *cutter
-	copied   atomic.Bool // entries were written: what comes next commits them
 	sentOver atomic.Bool
 }
 
-// Write passes everything on. CopyDone ends the entries; the signed checkpoint
-// is in what commits them.
+// Write passes everything on, and notes a commit that is sent, which is in one write with the
+// entries.
 func (c *cutConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	if c.copied.Load() && bytes.Contains(b, []byte("\n— ")) && c.cutter.armed.CompareAndSwap(true, false) {
+	if bytes.Contains(b, []byte("proofline_entries\x00")) && bytes.Contains(b, []byte("proofline_commit\x00")) &&
+		c.cutter.armed.CompareAndSwap(true, false) {
 		c.cutter.cuts.Add(1)
 		c.sentOver.Store(true)
-	}
-	if bytes.Contains(b, []byte("PGCOPY\n")) {
-		c.copied.Store(true)
 	}
 	return n, err
 }

@@ -31,12 +31,12 @@ func TestFailedAppend(t *testing.T) {
 		return now
 	}
 	was := current()
-	superuser(t, url, `alter table log_entries add constraint full_disk check (false) not valid`)
+	superuser(t, url, `alter table log_bundles add constraint full_disk check (false) not valid`)
 	first := newVisitor(r)
 	joined := make(chan error, 1)
 	go func() { _, err := r.Join(t.Context(), first.ticket); joined <- err }()
 	eventually(t, "nothing is stored", func() bool { return r.Stuck() > 0 })
-	superuser(t, url, `alter table log_entries drop constraint full_disk`)
+	superuser(t, url, `alter table log_bundles drop constraint full_disk`)
 	if err := <-joined; err != nil {
 		t.Fatal(err)
 	}

@@ -24,25 +24,28 @@ func TestRights(t *testing.T) {
 	tr.append(tr.open(), 300)
 	pool := tr.connect()
 	for _, sql := range []string{
-		`update log_entries set entry = 'other'`,
-		`update log_entries set leaf = leaf where index = 0`,
-		`delete from log_entries`,
-		`delete from log_entries where index = 299`,
-		`truncate log_entries`,
-		`insert into log_entries select * from log_entries on conflict (room_id, index) do update set entry = 'other'`,
-		`merge into log_entries a using log_entries b on a.index = b.index when matched then delete`,
-		`select * from log_entries for update`,
+		`update log_bundles set entries = '\x0000'`,
+		`update log_bundles set first = first where first = 0`,
+		`delete from log_bundles`,
+		`delete from log_bundles where first = 256`,
+		`truncate log_bundles`,
+		`insert into log_bundles select * from log_bundles on conflict (room_id, first) do update set entries = '\x0000'`,
+		`merge into log_bundles a using log_bundles b on a.first = b.first when matched then delete`,
+		`select * from log_bundles for update`,
 		`update log_tile_roots set hash = hash`,
 		`delete from log_tile_roots`,
 		`truncate log_tile_roots`,
 		`delete from log_heads`,
 		`truncate log_heads`,
 		`create table other (id int)`,
-		`create index on log_entries (entry)`,
-		`alter table log_entries add column other int`,
-		`alter table log_entries disable trigger all`,
-		`create rule other as on insert to log_entries do instead nothing`,
-		`drop table log_entries`,
+		`create index on log_bundles (entries)`,
+		`alter table log_bundles add column other int`,
+		`alter table log_bundles disable trigger all`,
+		`create rule other as on insert to log_bundles do instead nothing`,
+		`drop table log_bundles`,
+		`alter table log_bundles disable trigger continues`,
+		`drop view log_entries`,
+		`create or replace function log_split(entries bytea) returns setof text language sql as 'select ''other'''`,
 		`create function other() returns int language sql as 'select 1'`,
 	} {
 		_, err := pool.Exec(t.Context(), sql)
@@ -56,24 +59,34 @@ func TestRights(t *testing.T) {
 // TestCorrupt changes stored rows behind the server's back.
 func TestCorrupt(t *testing.T) {
 	t.Parallel()
-	for name, sql := range map[string]string{
-		"entry changed": `update log_entries set entry = 'other' where index = 100`,
-		"entries swapped": `update log_entries a set entry = b.entry from log_entries b
-			where a.index in (7, 8) and b.index = 15 - a.index`,
-		"first entry dropped":  `delete from log_entries where index = 0`,
-		"middle entry dropped": `delete from log_entries where index = 300`,
-		"last entry dropped":   `delete from log_entries where index = 599`,
-		"all entries dropped":  `delete from log_entries`,
-		"head's root changed":  `update log_heads set root = decode(repeat('00', 32), 'hex')`,
-		"head shrunk":          `update log_heads set size = 599`,
-		"head grown":           `update log_heads set size = 601`,
+	query := func(sql string) func(*transcript) { return func(tr *transcript) { tr.superuser(sql) } }
+	for name, corrupt := range map[string]func(*transcript){
+		"entry changed": func(tr *transcript) { tr.rewrite(100, "other") },
+		"entries swapped": func(tr *transcript) {
+			tr.rewrite(7, string(tr.entries[8]))
+			tr.rewrite(8, string(tr.entries[7]))
+		},
+		"first entry dropped":  func(tr *transcript) { tr.rewrite(0) },
+		"middle entry dropped": func(tr *transcript) { tr.rewrite(300) },
+		"last entry dropped":   func(tr *transcript) { tr.rewrite(599) },
+		"entry inserted":       func(tr *transcript) { tr.rewrite(300, "other", string(tr.entries[300])) },
+		"row truncated": query(`update log_bundles set entries = substr(entries, 1, octet_length(entries) - 1)
+			where first = 256`),
+		"row dropped":         query(`delete from log_bundles where first = 256`),
+		"row stored twice":    query(`alter table log_bundles disable trigger continues;
+			insert into log_bundles select room_id, 300, 212, entries from log_bundles where first = 256`),
+		"rows moved":          query(`update log_bundles set first = first + 1024`),
+		"all entries dropped": query(`delete from log_bundles`),
+		"head's root changed": query(`update log_heads set root = decode(repeat('00', 32), 'hex')`),
+		"head shrunk":         query(`update log_heads set size = 599`),
+		"head grown":          query(`update log_heads set size = 601`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tr := newTranscript(t)
 			l := tr.open()
 			tr.append(l, 600)
-			tr.superuser(sql)
+			corrupt(tr)
 			anything := func([]byte) error { return nil }
 			if err := tr.open().Tail(t.Context(), anything); !errors.Is(err, pglog.ErrCorrupt) {
 				t.Errorf("tail: %v, want ErrCorrupt", err)
@@ -138,17 +151,19 @@ func TestEntriesBeyondHead(t *testing.T) {
 // TestCorruptReceipt changes the data that receipts are made from.
 func TestCorruptReceipt(t *testing.T) {
 	t.Parallel()
-	for name, sql := range map[string]string{
-		"leaf changed":      `update log_entries set leaf = decode(repeat('00', 32), 'hex') where index = 3`,
-		"leaf dropped":      `delete from log_entries where index = 3`,
-		"tile root changed": `update log_tile_roots set hash = decode(repeat('00', 32), 'hex') where index = 1`,
-		"tile root dropped": `delete from log_tile_roots where index = 1`,
+	for name, corrupt := range map[string]func(*transcript){
+		"entry changed": func(tr *transcript) { tr.rewrite(3, "other") },
+		"entry dropped": func(tr *transcript) { tr.rewrite(3) },
+		"tile root changed": func(tr *transcript) {
+			tr.superuser(`update log_tile_roots set hash = decode(repeat('00', 32), 'hex') where index = 1`)
+		},
+		"tile root dropped": func(tr *transcript) { tr.superuser(`delete from log_tile_roots where index = 1`) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tr := newTranscript(t)
 			tr.append(tr.open(), 600)
-			tr.superuser(sql)
+			corrupt(tr)
 			_, err := tr.store.Receipt(t.Context(), tr.room, 2)
 			if !errors.Is(err, pglog.ErrCorrupt) || errors.Is(err, pglog.ErrNotFound) {
 				t.Errorf("receipt: %v, want ErrCorrupt", err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"testing"
@@ -86,6 +87,36 @@ func (tr *transcript) superuser(sql string, args ...any) {
 		err = errors.Join(err, conn.Close(tr.t.Context()))
 	}
 	if err != nil {
+		tr.t.Fatal(err)
+	}
+}
+
+// rewrite replaces a stored entry by others, or by none, in the row that has it.
+func (tr *transcript) rewrite(index uint64, by ...string) {
+	tr.t.Helper()
+	conn, err := pgx.Connect(tr.t.Context(), tr.url)
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	var first uint64
+	var old, changed []byte
+	if err := conn.QueryRow(tr.t.Context(), `select first, entries from log_bundles where first <= $1
+		order by first desc limit 1`, index).Scan(&first, &old); err != nil {
+		tr.t.Fatal(err)
+	}
+	for i := first; len(old) > 0; i++ {
+		end := 2 + int(binary.BigEndian.Uint16(old))
+		if i != index {
+			changed = append(changed, old[:end]...)
+		} else {
+			for _, entry := range by {
+				changed, _ = audit.AppendBundle(changed, []byte(entry))
+			}
+		}
+		old = old[end:]
+	}
+	if _, err := conn.Exec(tr.t.Context(), `update log_bundles set entries = $2 where first = $1`, first, changed); err != nil {
 		tr.t.Fatal(err)
 	}
 }

@@ -50,7 +50,7 @@ func TestSession(t *testing.T) {
 		}
 	}
 	const insufficientPrivilege = "42501" // https://www.postgresql.org/docs/15/errcodes-appendix.html
-	for _, statement := range []string{"delete from log_entries", "update log_entries set entry = ''", "truncate log_entries", "drop table log_entries"} {
+	for _, statement := range []string{"delete from log_bundles", "update log_bundles set entries = '\\x0000'", "truncate log_bundles", "drop table log_bundles"} {
 		var refused *pgconn.PgError
 		if _, err := pool.Exec(t.Context(), statement); !errors.As(err, &refused) || refused.Code != insufficientPrivilege {
 			t.Errorf("%s: %v, want it refused", statement, err)

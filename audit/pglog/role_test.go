@@ -19,15 +19,15 @@ import (
 var waysBack = []string{
 	"reset role", "set role none", "set role postgres", "set role owner_of_schema", "reset session authorization",
 	"set session authorization postgres", "grant postgres to proofline_server", "alter role proofline_server superuser",
-	"grant update, delete, truncate on log_entries, log_tile_roots to proofline_server", "discard all",
+	"grant update, delete, truncate on log_bundles, log_tile_roots to proofline_server", "discard all",
 }
 
 // changes are changes of the log that no session of the server may make.
 var changes = []string{
-	"update log_entries set entry = ''", "update log_entries set leaf = ''", "delete from log_entries", "truncate log_entries",
-	"update log_tile_roots set hash = ''", "delete from log_tile_roots", "truncate log_tile_roots", "drop table log_entries",
-	"alter table log_entries add column forged text", "create trigger forge before insert on log_entries execute function suppress_redundant_updates_trigger()",
-	"create rule forge as on insert to log_entries do instead nothing", "alter table log_entries disable trigger all",
+	"update log_bundles set entries = '\\x0000'", "update log_bundles set first = 0", "delete from log_bundles", "truncate log_bundles",
+	"update log_tile_roots set hash = ''", "delete from log_tile_roots", "truncate log_tile_roots", "drop table log_bundles",
+	"alter table log_bundles add column forged text", "create trigger forge before insert on log_bundles execute function suppress_redundant_updates_trigger()",
+	"create rule forge as on insert to log_bundles do instead nothing", "alter table log_bundles disable trigger all",
 	"copy (select 1) to program 'true'", "drop schema if exists public cascade",
 }
 
@@ -99,12 +99,12 @@ func TestCheckRole(t *testing.T) {
 		{member + ", postgres", "LOGIN can become postgres, which is a superuser"},
 		{member + ", postgres noinherit", "LOGIN can become postgres"},
 		{member + ", pg_write_all_data", "LOGIN may change the tables"},
-		{member + "; grant update (leaf) on log_entries to LOGIN", "LOGIN may change the tables"},
+		{member + "; grant update (entries) on log_bundles to LOGIN", "LOGIN may change the tables"},
 		{member + "; grant truncate on log_tile_roots to LOGIN", "LOGIN may change the tables"},
-		{member + "; create role go; grant delete on log_entries to go; grant go to LOGIN", "LOGIN may change the tables"},
-		{member + " noinherit; create role stay; grant delete on log_entries to stay; grant stay to LOGIN", "LOGIN can become stay, which may change"},
-		{member + "; alter table log_entries owner to LOGIN", "LOGIN owns the tables"},
-		{member + "; alter table log_entries owner to postgres; alter database postgres owner to LOGIN", "LOGIN owns the database"},
+		{member + "; create role go; grant delete on log_bundles to go; grant go to LOGIN", "LOGIN may change the tables"},
+		{member + " noinherit; create role stay; grant delete on log_bundles to stay; grant stay to LOGIN", "LOGIN can become stay, which may change"},
+		{member + "; alter table log_bundles owner to LOGIN", "LOGIN owns the tables"},
+		{member + "; alter table log_bundles owner to postgres; alter database postgres owner to LOGIN", "LOGIN owns the database"},
 	} {
 		login := fmt.Sprintf("login_%d", i)
 		set, power := strings.ReplaceAll(test.set, "LOGIN", login), strings.ReplaceAll(test.power, "LOGIN", login)

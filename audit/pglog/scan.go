@@ -1,9 +1,11 @@
 package pglog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -18,6 +20,8 @@ type Entry struct {
 	Text  string
 }
 
+var errEnough = errors.New("enough entries")
+
 // Scan returns at most limit entries from an index on, except those whose first word is in without.
 // It also returns the index to continue from, which is from itself at the end of the log. A log
 // that does not exist is empty. The entries are not checked against the log's root.
@@ -31,14 +35,24 @@ func (s *Store) Scan(ctx context.Context, room uuid.UUID, from uint64, limit int
 	if err != nil {
 		return nil, from, fmt.Errorf("scan log: %w", err)
 	}
-	next = min(uint64(size), from+maxScan) //nolint:gosec // never negative
-	rows, _ := s.pool.Query(ctx, `select index, entry from log_entries where room_id = $1 and index >= $2 and index < $3
-		and split_part(entry, ' ', 1) <> all(coalesce($4::text[], '{}')) order by index limit $5`, room, int64(from), int64(next), without, limit) //nolint:gosec // at most MaxSize
-	if entries, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Entry]); err != nil {
+	next = min(uint64(size), from+maxScan)                                                 //nolint:gosec // never negative
+	rows, _ := s.pool.Query(ctx, selectBundles, room, int64(tileStart(from)), int64(next)) //nolint:gosec // at most MaxSize
+	index := from
+	err = eachEntry(rows, from, next, func(entry []byte) error {
+		kind, _, _ := bytes.Cut(entry, []byte(" "))
+		if !slices.Contains(without, string(kind)) {
+			entries = append(entries, Entry{index, string(entry)})
+		}
+		if index++; len(entries) == limit {
+			return errEnough
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, errEnough) {
 		return nil, from, fmt.Errorf("scan log: %w", err)
 	}
-	if n := len(entries); n == limit {
-		next = entries[n-1].Index + 1
+	if len(entries) == limit {
+		next = index
 	}
 	return entries, next, nil
 }

@@ -21,7 +21,7 @@ func TestStalledHolder(t *testing.T) {
 	t.Parallel()
 	copying := func(ctx context.Context, conn *pgx.Conn) {
 		silent, _ := io.Pipe() // its writer never writes
-		go func() { _, _ = conn.PgConn().CopyFrom(ctx, silent, `copy log_entries from stdin`) }()
+		go func() { _, _ = conn.PgConn().CopyFrom(ctx, silent, `copy log_bundles from stdin`) }()
 	}
 	for name, test := range map[string]struct {
 		application string

@@ -55,12 +55,16 @@ type Store struct {
 	accepted    atomic.Pointer[Incarnation] // nil: none yet
 	begun       chan struct{}               // closed once an incarnation is accepted
 	synchronous atomic.Bool                 // commits wait for standbys, as of the latest Heads
+
+	group group // appends that share transactions
 }
 
 // NewStore returns a store on a migrated database. It logs nothing until [Store.LogTo] is called.
 func NewStore(pool *pgxpool.Pool) *Store {
-	return &Store{pool: pool, begun: make(chan struct{}),
+	s := &Store{pool: pool, begun: make(chan struct{}),
 		stalls: &stalls{pool: pool, log: slog.New(slog.DiscardHandler), waiting: map[uint32]struct{}{}}}
+	s.group.store = s
+	return s
 }
 
 // LogTo sets the logger for what the store does to other nodes' connections. It must be called
@@ -145,33 +149,36 @@ func (s *Store) Tile(ctx context.Context, room uuid.UUID, t audit.Tile) ([]byte,
 	if !t.In(audit.MaxSize) {
 		return nil, ErrNotFound
 	}
-	query, level := `select leaf from log_entries where room_id = $1 and $2 = 0 and index >= $3 and index < $4 order by index`, t.Level
-	switch {
-	case t.Level < 0:
-		query, level = `select entry from log_entries where room_id = $1 and $2 = 0 and index >= $3 and index < $4 order by index`, 0
-	case t.Level > 0:
-		query = `select hash from log_tile_roots where room_id = $1 and level = $2 and index >= $3 and index < $4 order by index`
-	}
-	first := t.Index * audit.TileWidth
-	rows, err := s.pool.Query(ctx, query, room, int16(level), int64(first), int64(first)+int64(t.Width)) //nolint:gosec // both bounded by In
-	if err != nil {
-		return nil, fmt.Errorf("read tile: %w", err)
-	}
-	defer rows.Close()
-	content, n := make([]byte, 0, t.Width*len(audit.Hash{})), 0
-	var value pgtype.DriverBytes
-	for ; rows.Next(); n++ {
-		if err := rows.Scan(&value); err != nil {
+	content := make([]byte, 0, t.Width*len(audit.Hash{}))
+	first, n := t.Index*audit.TileWidth, 0
+	if t.Level > 0 {
+		rows, _ := s.pool.Query(ctx, `select hash from log_tile_roots
+			where room_id = $1 and level = $2 and index >= $3 and index < $4 order by index`,
+			room, int16(t.Level), int64(first), int64(first)+int64(t.Width)) //nolint:gosec // both bounded by In
+		var hash pgtype.DriverBytes
+		_, err := pgx.ForEachRow(rows, []any{&hash}, func() error {
+			content = append(content, hash...)
+			n++
+			return nil
+		})
+		if err != nil {
 			return nil, fmt.Errorf("read tile: %w", err)
 		}
-		if t.Level >= 0 {
-			content = append(content, value...)
-		} else if content, err = audit.AppendBundle(content, value); err != nil {
-			return nil, fmt.Errorf("read bundle: %w", err)
+	} else {
+		last := first + uint64(t.Width)                                              //nolint:gosec // never negative
+		rows, _ := s.pool.Query(ctx, selectBundles, room, int64(first), int64(last)) //nolint:gosec // both bounded by In
+		if err := eachEntry(rows, first, last, func(entry []byte) (err error) {
+			n++
+			if t.Level < 0 {
+				content, err = audit.AppendBundle(content, entry)
+				return err
+			}
+			leaf := audit.LeafHash(entry)
+			content = append(content, leaf[:]...)
+			return nil
+		}); err != nil {
+			return nil, fmt.Errorf("read tile: %w", err)
 		}
-	}
-	if err := rows.Err(); err != nil {
-		return nil, fmt.Errorf("read tile: %w", err)
 	}
 	if n != t.Width {
 		return nil, ErrNotFound

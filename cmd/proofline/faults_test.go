@@ -51,7 +51,7 @@ func twoNodes(t *testing.T, slug string) (one, two *process, l *link, c *crowd, 
 func TestNodesLostInCopy(t *testing.T) {
 	t.Parallel()
 	one, two, l, c, finish := twoNodes(t, "lost")
-	l.loseAfter(`copy "log_entries"`)
+	l.loseAfter(`insert into log_bundles`)
 	<-l.gone
 	two.kill()
 	lost := time.Now()

@@ -26,6 +26,7 @@ func (s *Sequencer) Load(ctx context.Context) error {
 	}
 	p, entries := projection.New(s.o.Controls, s.o.Evidence), s.o.Store.Open(s.o.ID, s.o.Origin, s.o.Keys.Log)
 	root := entries.Root
+	entries.More = s.queue.hasWork
 	err = entries.Tail(ctx, func(text []byte) error {
 		if p.Size()%1024 == 0 {
 			silence.Reset(appendTimeout)

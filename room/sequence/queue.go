@@ -175,6 +175,13 @@ func (q *queue) abandon(err error) {
 	q.work = work{}
 }
 
+// hasWork reports whether there is something to append.
+func (q *queue) hasWork() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.work.isEmpty()
+}
+
 // length returns the number of waiting requests.
 func (q *queue) length() int {
 	q.mu.Lock()

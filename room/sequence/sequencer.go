@@ -34,6 +34,7 @@ const (
 // Load.
 func (s *Sequencer) Run(ctx context.Context) {
 	defer close(s.done)
+	defer func() { s.release() }()
 	for !s.queue.isDone() {
 		select {
 		case <-s.queue.wake:
@@ -92,10 +93,12 @@ func isBroken(err error) bool {
 
 // append stores what w asks for, and the entries that are due.
 func (s *Sequencer) append(ctx context.Context, w *work) (*pglog.Appended, error) {
-	if err := s.o.Guard.Err(); err != nil {
-		return nil, err
+	err := s.o.Guard.Err()
+	if err == nil {
+		err = s.restore(ctx)
 	}
-	if err := s.restore(ctx); err != nil {
+	if err != nil {
+		s.release()
 		return nil, err
 	}
 	began := time.Now()
@@ -222,6 +225,13 @@ func (s *Sequencer) resize(took time.Duration) {
 	}
 }
 
+// release gives up the room's lock if it was requested for the next append.
+func (s *Sequencer) release() {
+	if s.entries != nil {
+		s.entries.Release()
+	}
+}
+
 // settle shows readers everything that the log handle has read or stored, which is all that was stored at
 // began.
 func (s *Sequencer) settle(ctx context.Context, began time.Time) {
@@ -240,6 +250,7 @@ func (s *Sequencer) show(p *projection.Projection, entries *pglog.Log) {
 // set replaces the projection, and the log that it was read from.
 func (s *Sequencer) set(p *projection.Projection, entries *pglog.Log, durable uint64) {
 	if s.entries != entries {
+		s.release()
 		s.entries, s.root = entries, entries.Root
 	}
 	s.view.set(p, durable)

@@ -40,7 +40,7 @@ func TestPrivateDatabase(t *testing.T) {
 		"reset role", "set role postgres", "set session authorization postgres", "reset session authorization",
 	} {
 		for _, change := range []string{
-			"update log_entries set entry = ''", "delete from log_entries", "truncate log_entries, log_tile_roots",
+			"update log_bundles set entries = '\\x0000'", "delete from log_bundles", "truncate log_bundles, log_tile_roots",
 		} {
 			err := pgx.BeginFunc(t.Context(), s.pool, func(tx pgx.Tx) error {
 				_, _ = tx.Exec(t.Context(), "savepoint before")

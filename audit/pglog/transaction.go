@@ -1,0 +1,272 @@
+package pglog
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/proofline/proofline/audit"
+)
+
+// The statements of an append, by the names under which connections prepare them.
+//
+// Only read committed lets a transaction that waited for a lock see what the previous holder stored.
+// The clock is read outside of the locking sub-select, where it would be read before the wait.
+var statements = map[string]string{
+	"proofline_begin":  `begin isolation level read committed read write`,
+	"proofline_commit": `commit`,
+	"proofline_lock": `with head as materialized (
+			select size, root, time_ms, published_at, held_size is not null or abandoned <> '' as held
+			from log_heads where room_id = $1 for update)
+		select size, root, time_ms, published_at, held, clock_timestamp() from head`,
+	"proofline_entries": `insert into log_bundles (room_id, first, count, entries) values ($1, $2, $3, $4)`,
+	"proofline_hash":    `insert into log_tile_roots (room_id, level, index, hash) values ($1, $2, $3, $4)`,
+	"proofline_head": `update log_heads set size = $2, root = $3, time_ms = $4, checkpoint = $5
+		where room_id = $1`,
+	"proofline_publish": `update log_heads set size = $2, root = $3, time_ms = $4, checkpoint = $5,
+			published = $5, published_size = $2, published_at = clock_timestamp()
+		where room_id = $1`,
+}
+
+// transaction appends to some logs. It sends its statements without waiting for each result: those
+// that lock the heads in one write, and those that store entries and commit in another. The locks of
+// the next transaction may follow in the same write as the commit, so that they are held when the
+// commit's result arrives.
+type transaction struct {
+	store    *Store
+	conn     *pgxpool.Conn
+	ctx      context.Context // of the pipeline
+	cancel   context.CancelCauseFunc
+	limit    *time.Timer // cancels ctx
+	pipeline *pgconn.Pipeline
+}
+
+// begin takes a connection. The caller must call end or abort.
+func (s *Store) begin(ctx context.Context) (*transaction, error) {
+	conn, err := s.acquire(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	t := &transaction{store: s, conn: conn}
+	t.ctx, t.cancel = context.WithCancelCause(context.Background())
+	t.limit = time.AfterFunc(appendTimeout, func() { t.cancel(context.DeadlineExceeded) })
+	for name, sql := range statements {
+		if _, err := conn.Conn().Prepare(ctx, name, sql); err != nil {
+			return nil, errors.Join(fmt.Errorf("prepare %s: %w", name, err), t.abort())
+		}
+	}
+	t.pipeline = conn.Conn().PgConn().StartPipeline(t.ctx)
+	return t, nil
+}
+
+// isCurrent reports whether the connection still leads to the database that was accepted.
+func (t *transaction) isCurrent() bool {
+	accepted := t.store.accepted.Load()
+	return !t.store.guarded.Load() || accepted != nil && *accepted == incarnationOf(t.conn)
+}
+
+// end returns the connection after a commit.
+func (t *transaction) end() {
+	t.limit.Stop()
+	if t.pipeline != nil {
+		_ = t.pipeline.Close() // a broken connection leaves the pool
+	}
+	t.conn.Release()
+	t.cancel(nil)
+}
+
+// abort rolls back what is not committed, unless the broken connection has already done so, and
+// returns the connection.
+func (t *transaction) abort() error {
+	var err error
+	if t.pipeline != nil {
+		_ = t.pipeline.Close() // its error is the cause of the abort
+		t.pipeline = nil
+	}
+	if conn := t.conn.Conn(); !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if _, err = conn.Exec(ctx, `rollback`); err != nil {
+			err = fmt.Errorf("roll back: %w", err)
+		}
+	}
+	t.end()
+	return err
+}
+
+// explain adds the reason for the end of the transaction's context to an error that follows from it.
+func (t *transaction) explain(err error) error {
+	if err != nil && t.ctx.Err() != nil {
+		return errors.Join(err, context.Cause(t.ctx))
+	}
+	return err
+}
+
+// send adds a statement to the next write. All parameters and results are in binary form.
+func (t *transaction) send(name string, params ...[]byte) {
+	t.pipeline.SendQueryPrepared(name, params, binaryFormat, binaryFormat)
+}
+
+var binaryFormat = []int16{1} // of all parameters, or results
+
+// requestLocks adds the begin of a transaction, and the locks of logs in the order given.
+func (t *transaction) requestLocks(parts []*part) {
+	t.send("proofline_begin")
+	for _, p := range parts {
+		t.send("proofline_lock", p.log.room[:])
+	}
+	t.pipeline.SendPipelineSync()
+}
+
+// readLocks waits for the locks. A part whose log does not exist gets ErrNotFound.
+func (t *transaction) readLocks(parts []*part) error {
+	defer t.store.stalls.watch(t.conn.Conn().PgConn().PID())()
+	if _, err := t.result(nil); err != nil {
+		return err
+	}
+	for _, p := range parts {
+		exists := false
+		if _, err := t.result(func(row [][]byte) (err error) {
+			p.head, err = parseHead(row)
+			exists = true
+			return err
+		}); err != nil {
+			return fmt.Errorf("read head: %w", err)
+		}
+		if !exists {
+			p.err = ErrNotFound
+		}
+	}
+	return t.synced()
+}
+
+// parseHead reads a row of proofline_lock.
+func parseHead(row [][]byte) (h head, err error) {
+	const integer = 8
+	for i, size := range []int{integer, len(h.root), integer, integer, 1, integer} {
+		if len(row) <= i || len(row[i]) != size {
+			return h, fmt.Errorf("%w: the head has an unexpected form", ErrCorrupt)
+		}
+	}
+	number := func(i int) int64 { return int64(binary.BigEndian.Uint64(row[i])) } //nolint:gosec // two's complement
+	h.size, h.root, h.time = uint64(number(0)), audit.Hash(row[1]), number(2)     //nolint:gosec // never negative
+	h.published, h.held, h.now = epoch.Add(micros(number(3))), row[4][0] == 1, epoch.Add(micros(number(5)))
+	return h, nil
+}
+
+// epoch is the zero of PostgreSQL's timestamps, which are in microseconds.
+var epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func micros(n int64) time.Duration { return time.Duration(n) * time.Microsecond }
+
+// query runs a query of this transaction before anything is stored. After an error of the connection
+// there is no pipeline.
+func (t *transaction) query(do func(ctx context.Context, conn *pgx.Conn) error) error {
+	conn := t.conn.Conn()
+	err := t.pipeline.Close()
+	t.pipeline = nil
+	if err == nil {
+		err = do(t.ctx, conn)
+	}
+	if !conn.IsClosed() {
+		t.pipeline = conn.PgConn().StartPipeline(t.ctx)
+	}
+	return err
+}
+
+// storeEntries adds the statements that store the batch of a log, and returns their number.
+func (t *transaction) storeEntries(p *part) (sent int) {
+	room, b, ext := p.log.room[:], p.batch, p.ext
+	for row := range b.rows(ext.Start()) {
+		t.send("proofline_entries", room, integer(row.first), binary.BigEndian.AppendUint32(nil, row.count), row.entries)
+		sent++
+	}
+	ext.TileRoots(func(level uint8, index uint64, h audit.Hash) {
+		t.send("proofline_hash", room, []byte{0, level}, integer(index), h[:])
+		sent++
+	})
+	statement := "proofline_head"
+	// The clock may have been set back.
+	if b.publish || p.head.now.Sub(p.head.published).Abs() >= publishInterval {
+		statement = "proofline_publish"
+	}
+	root := ext.Root()
+	t.send(statement, room, integer(ext.Size()), root[:], integer(uint64(b.Now)), p.signed) //nolint:gosec // two's complement
+	return sent + 1
+}
+
+// integer encodes a bigint.
+func integer(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+
+// requestCommit adds the commit.
+func (t *transaction) requestCommit() {
+	t.send("proofline_commit")
+	t.pipeline.SendPipelineSync()
+}
+
+// readCommit waits until the entries of the parts are durable. sent has the number of statements of
+// each part.
+func (t *transaction) readCommit(parts []*part, sent []int) error {
+	for i, p := range parts {
+		for range sent[i] {
+			_, err := t.result(nil)
+			if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == uniqueViolation {
+				p.err = fmt.Errorf("%w: it has entries from %d on, but the head ends there: %w", ErrCorrupt,
+					p.ext.Start(), err)
+			}
+			if err != nil {
+				return fmt.Errorf("store entries: %w", err)
+			}
+		}
+	}
+	tag, err := t.result(nil)
+	if err == nil && tag.String() != "COMMIT" {
+		err = fmt.Errorf("the answer is %s", tag)
+	}
+	if err = cmp.Or(err, t.synced()); err == nil {
+		err = sure(t.conn.Conn())
+	}
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// result waits for the result of the next statement and passes its rows to read.
+func (t *transaction) result(read func(row [][]byte) error) (pgconn.CommandTag, error) {
+	results, err := t.pipeline.GetResults()
+	if err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	reader, ok := results.(*pgconn.ResultReader)
+	if !ok {
+		return pgconn.CommandTag{}, fmt.Errorf("the database answers with %T", results)
+	}
+	for reader.NextRow() {
+		if read != nil && err == nil {
+			err = read(reader.Values())
+		}
+	}
+	tag, errClose := reader.Close()
+	return tag, cmp.Or(errClose, err)
+}
+
+// synced waits for the end of the results of one write.
+func (t *transaction) synced() error {
+	results, err := t.pipeline.GetResults()
+	if _, ok := results.(*pgconn.PipelineSync); err == nil && !ok {
+		err = fmt.Errorf("the database answers with %T", results)
+	}
+	return err
+}
+
+// lockOrder is the order in which transactions lock logs, so that they never wait for each other in
+// a circle.
+func lockOrder(a, b *part) int { return cmp.Compare(string(a.log.room[:]), string(b.log.room[:])) }
