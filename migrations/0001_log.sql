@@ -76,6 +76,14 @@ begin
 end
 $$;
 -- +goose StatementEnd
+-- A session's own temporary table must not stand in for this one.
+-- +goose StatementBegin
+do $$
+begin
+  execute format('alter function log_continues() set search_path = %I, pg_temp', current_schema());
+end
+$$;
+-- +goose StatementEnd
 create trigger continues before insert on log_bundles for each row execute function log_continues();
 
 -- Long rows are compressed, with lz4 if this PostgreSQL has it: pglz takes several times as long.

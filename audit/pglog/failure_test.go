@@ -56,6 +56,36 @@ func TestRights(t *testing.T) {
 	tr.check()
 }
 
+// TestContinues stores rows, as the server's role, that do not come next.
+func TestContinues(t *testing.T) {
+	t.Parallel()
+	tr := newTranscript(t)
+	tr.append(tr.open(), 300)
+	pool := tr.connect(func(c *pgxpool.Config) { c.MaxConns = 1 })
+	var schema string
+	if err := pool.QueryRow(t.Context(), `select current_schema()`).Scan(&schema); err != nil {
+		t.Fatal(err)
+	}
+	table := pgx.Identifier{schema, "log_bundles"}.Sanitize()
+	if _, err := pool.Exec(t.Context(), `create temporary table log_bundles (room_id uuid, first bigint, count int);
+		insert into pg_temp.log_bundles values ('`+tr.room.String()+`', 1000, 24)`); err != nil {
+		t.Fatal(err)
+	}
+	for _, first := range []int{0, 10, 256, 299, 301, 512, 1024} {
+		_, err := pool.Exec(t.Context(), `insert into `+table+` values ($1, $2, 1, '\x0000')`, tr.room, first)
+		if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "23505" { // unique_violation
+			t.Errorf("a row from entry %d on: %v, want it refused", first, err)
+		}
+	}
+	for _, row := range []string{`300, 0, '\x0000'`, `300, 213, '\x0000'`, `300, 1, '\x'`} {
+		_, err := pool.Exec(t.Context(), `insert into `+table+` values ('`+tr.room.String()+`', `+row+`)`)
+		if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "23514" { // check_violation
+			t.Errorf("row (%s): %v, want it refused", row, err)
+		}
+	}
+	tr.check()
+}
+
 // TestCorrupt changes stored rows behind the server's back.
 func TestCorrupt(t *testing.T) {
 	t.Parallel()
@@ -72,8 +102,8 @@ func TestCorrupt(t *testing.T) {
 		"entry inserted":       func(tr *transcript) { tr.rewrite(300, "other", string(tr.entries[300])) },
 		"row truncated": query(`update log_bundles set entries = substr(entries, 1, octet_length(entries) - 1)
 			where first = 256`),
-		"row dropped":         query(`delete from log_bundles where first = 256`),
-		"row stored twice":    query(`alter table log_bundles disable trigger continues;
+		"row dropped": query(`delete from log_bundles where first = 256`),
+		"row stored twice": query(`alter table log_bundles disable trigger continues;
 			insert into log_bundles select room_id, 300, 212, entries from log_bundles where first = 256`),
 		"rows moved":          query(`update log_bundles set first = first + 1024`),
 		"all entries dropped": query(`delete from log_bundles`),

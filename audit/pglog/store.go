@@ -2,9 +2,11 @@
 // migrations/0001_log.sql. No other package uses these tables.
 //
 // An append is one transaction: lock the room's head row, read the database's clock, catch up on
-// what other nodes appended, build the new entries, extend the tree, sign the checkpoint, COPY the
-// entries, update the head, commit. The holder of the row lock is the room's only sequencer, so any
-// number of nodes may append to the same room.
+// what other nodes appended, build the new entries, extend the tree, sign the checkpoint; then, in one
+// write, store the entries, update the head and commit. Under load, the lock of the next append is
+// requested in that same write. Logs that append a few entries at a time share transactions. The
+// holder of the row lock is the room's only sequencer, so any number of nodes may append to the same
+// room.
 //
 // Invariants: entries and tile roots are only ever inserted; a head's size, root and checkpoint
 // always belong together; a checkpoint leaves the package only after its entries are durable; the

@@ -46,12 +46,11 @@ func twoNodes(t *testing.T, slug string) (one, two *process, l *link, c *crowd, 
 	return one, two, l, c, func() { c.finish(t, organizer) }
 }
 
-// TestNodesLostInCopy loses a node in the middle of an append, between the beginning
-// and the end of its COPY.
-func TestNodesLostInCopy(t *testing.T) {
+// TestNodesLostInAppend loses a node in the middle of the write that stores entries and commits.
+func TestNodesLostInAppend(t *testing.T) {
 	t.Parallel()
 	one, two, l, c, finish := twoNodes(t, "lost")
-	l.loseAfter(`insert into log_bundles`)
+	l.loseAfter("proofline_entries")
 	<-l.gone
 	two.kill()
 	lost := time.Now()

@@ -107,13 +107,15 @@ func (l *link) passes(piece []byte, to net.Conn, fromNode bool) bool {
 	if l.lost {
 		return false
 	}
-	_, _ = to.Write(piece)
-	if fromNode && len(l.at) > 0 && bytes.Contains(piece, l.at) {
+	at := bytes.Index(piece, l.at)
+	if fromNode && len(l.at) > 0 && at >= 0 {
+		piece = piece[:at+len(l.at)]
 		l.lost = true
 		close(l.gone)
 		l.moves.Broadcast()
 	}
-	return true
+	_, _ = to.Write(piece)
+	return !l.lost
 }
 
 // loseAfter loses the node as soon as it has sent a text.
