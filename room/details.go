@@ -85,7 +85,7 @@ func (d *details) Change(ctx context.Context, title *string, c SettingsChange) e
 		return nil
 	}
 	if c.Brand != nil {
-		brand := c.Brand.stored()
+		brand := c.Brand.Stored()
 		c.Brand = &brand
 	}
 	return d.Merge(ctx, c)
@@ -96,7 +96,7 @@ func (d *details) First(ctx context.Context, s Settings) error {
 	if reflect.ValueOf(s).IsZero() {
 		return nil
 	}
-	s.Brand = s.Brand.stored()
+	s.Brand = s.Brand.Stored()
 	return d.Merge(ctx, s)
 }
 

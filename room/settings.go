@@ -9,6 +9,7 @@ import (
 
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/zone"
+	"github.com/proofline/proofline/room/branding"
 	"github.com/proofline/proofline/room/setting"
 )
 
@@ -20,8 +21,8 @@ type Settings struct {
 	Targets []string `json:"targets,omitempty"`
 	// SignedReturn sends visitors back only to URLs that a connector has signed, because it accepts a pass
 	// there. Others are sent to the first target.
-	SignedReturn bool  `json:"signed_return,omitempty"`
-	Brand        Brand `json:"brand,omitzero"`
+	SignedReturn bool           `json:"signed_return,omitempty"`
+	Brand        branding.Brand `json:"brand,omitzero"`
 	// MaxWaiting is the approximate limit of the line's length; 0: no limit. Visitors who are turned away get
 	// no receipt.
 	MaxWaiting uint32 `json:"max_waiting"`
@@ -32,11 +33,11 @@ type Settings struct {
 
 // SettingsChange is a change of the settings; nil members stay as they are.
 type SettingsChange struct {
-	Targets      *[]string `json:"targets,omitempty"`
-	SignedReturn *bool     `json:"signed_return,omitempty"`
-	Brand        *Brand    `json:"brand,omitempty"` // replaced as a whole
-	MaxWaiting   *uint32   `json:"max_waiting,omitempty"`
-	TimeZone     *string   `json:"time_zone,omitempty"`
+	Targets      *[]string       `json:"targets,omitempty"`
+	SignedReturn *bool           `json:"signed_return,omitempty"`
+	Brand        *branding.Brand `json:"brand,omitempty"` // replaced as a whole
+	MaxWaiting   *uint32         `json:"max_waiting,omitempty"`
+	TimeZone     *string         `json:"time_zone,omitempty"`
 }
 
 // on returns the settings after the change.
@@ -53,7 +54,7 @@ func (c SettingsChange) on(s Settings) Settings {
 // problems lists what is invalid in the settings.
 func (s Settings) problems() invalid.List {
 	brand := s.Brand
-	s.Brand = Brand{} // it lists its own problems
+	s.Brand = branding.Brand{} // it lists its own problems
 	return append(setting.CheckMembers(s), brand.Problems()...)
 }
 

@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/internal/invalid"
-	"github.com/proofline/proofline/room/setting"
-
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/branding"
+	"github.com/proofline/proofline/room/setting"
 )
 
 func TestTargets(t *testing.T) {
@@ -174,7 +174,7 @@ func TestSettings(t *testing.T) {
 	t.Parallel()
 	url, master := pgtest.URL(t), newMaster(t)
 	here := node(t, url, master)
-	want := Settings{Targets: []string{"https://shop.example.com"}, Brand: Brand{Scheme: Scheme{Logo: dataURL("image/png", pngOf(1, 1)), Color: "#112233"}}}
+	want := Settings{Targets: []string{"https://shop.example.com"}, Brand: branding.Brand{Scheme: branding.Scheme{Logo: logo(1), Color: "#112233"}}}
 	r := create(t, here, Config{Slug: "set", Settings: want})
 	plain := create(t, here, Config{Slug: "plain"})
 	there := get(t, node(t, url, master), "set")
@@ -186,7 +186,7 @@ func TestSettings(t *testing.T) {
 	if got, version := plain.Settings(); version != 0 || cmp.Diff(&Settings{}, got) != "" {
 		t.Errorf("no settings: %+v, version %d", got, version)
 	}
-	want.Brand = Brand{Scheme: Scheme{Background: "#000000"}}
+	want.Brand = branding.Brand{Scheme: branding.Scheme{Background: "#000000"}}
 	if err := r.Amend(t.Context(), Amendment{SettingsChange: SettingsChange{Brand: &want.Brand}}); err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestSettings(t *testing.T) {
 		got, version := there.Settings()
 		return version == 3 && cmp.Diff(&want, got) == ""
 	})
-	if err := r.Amend(t.Context(), Amendment{SettingsChange: SettingsChange{Targets: &[]string{}, Brand: &Brand{}}}); err != nil {
+	if err := r.Amend(t.Context(), Amendment{SettingsChange: SettingsChange{Targets: &[]string{}, Brand: &branding.Brand{}}}); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := r.Settings(); len(got.Targets) != 0 || !got.Brand.IsZero() {

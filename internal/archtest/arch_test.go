@@ -131,6 +131,8 @@ func TestImports(t *testing.T) {
 		"room/transfer": {module + "fairness", module + "room/pgroom", "github.com/google/uuid"},
 		"room/style":    {"github.com/tdewolff/parse/v2", "github.com/tdewolff/parse/v2/css"},
 		"room/locale":   {},
+		"room/branding": {module + "internal/invalid", module + "room/locale", module + "room/setting",
+			module + "room/style"},
 		"room/setting": {module + "fairness", module + "internal/invalid", module + "internal/jsontext", module + "internal/zone",
 			module + "room/locale"},
 		"web/page": {module + "room/locale", module + "room/style", "golang.org/x/text/feature/plural",

@@ -1,13 +1,13 @@
 package wire
 
 import (
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/branding"
 	"github.com/proofline/proofline/room/style"
 )
 
 // BrandInput is a brand to check.
 type BrandInput struct {
-	Brand room.Brand `json:"brand" need:"true"`
+	Brand branding.Brand `json:"brand" need:"true"`
 }
 
 // BrandCheck is the result of checking a brand.

@@ -6,7 +6,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/wire"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/branding"
 )
 
 func newOrganization(o account.Organization) wire.Organization {
@@ -84,7 +84,7 @@ func (a organizations) changeOrganization(c *call) (reply, error) {
 	}
 	change := account.OrganizationChange{Name: in.Name, RequireFactor: in.RequireFactor}
 	if in.Logo != nil {
-		mediaType, image, err := room.ImageOf(*in.Logo)
+		mediaType, image, err := branding.ImageOf(*in.Logo)
 		if err != nil {
 			return reply{}, invalid.Field("logo", err.Error())
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/branding"
 	"github.com/proofline/proofline/web/console/format"
 	"github.com/proofline/proofline/web/console/shell"
 )
@@ -49,7 +50,7 @@ var messageEnds = []shell.Option{
 }
 
 // messageLanguages are the suggested languages, those of the pages first. Others can be typed as tags.
-var messageLanguages = append(slices.Clone(room.Languages),
+var messageLanguages = append(slices.Clone(branding.Languages),
 	"nl", "pl", "tr", "uk", "ru", "ro", "cs", "sk", "hu", "el", "sv", "da", "nb", "fi", "hr", "sr", "sl", "bg", "lt",
 	"lv", "et", "ca", "eu", "gl", "ga",
 	"he", "fa", "ur", "hi", "bn", "ta", "th", "vi", "id", "ms", "fil", "ko", "zh-Hans", "zh-Hant")
@@ -80,7 +81,7 @@ func newMessageView(r *room.Room) messageView {
 	m := r.Snapshot().Message(r.Now())
 	if m == nil {
 		brand := r.Config().Brand
-		v.Form.Rows = []messageRow{{Language: format.Language(slices.Concat(brand.Languages, room.Languages)[0])}}
+		v.Form.Rows = []messageRow{{Language: format.Language(slices.Concat(brand.Languages, branding.Languages)[0])}}
 		return v
 	}
 	for _, tag := range m.Tags() {

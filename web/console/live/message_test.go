@@ -9,6 +9,7 @@ import (
 
 	"github.com/proofline/proofline/internal/consoletest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/branding"
 )
 
 const messagePath = "/console/rooms/sale/message"
@@ -18,7 +19,7 @@ const messagePath = "/console/rooms/sale/message"
 func TestMessageControl(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
-	r := s.Create(consoletest.Owner, room.Config{Slug: "sale", Title: "Sale", Settings: room.Settings{Brand: room.Brand{Languages: []string{"de", "en"}}}})
+	r := s.Create(consoletest.Owner, room.Config{Slug: "sale", Title: "Sale", Settings: room.Settings{Brand: branding.Brand{Languages: []string{"de", "en"}}}})
 	s.Get(consoletest.Operator, messagePath).Want(http.StatusOK).Has("Visitors see no message now.", `value="German"`, "Until you remove it", `<option value="Dutch">`)
 	until := time.Now().Add(2 * time.Hour).UTC().Truncate(time.Second)
 	form := []string{

@@ -8,7 +8,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/internal/invalid"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/branding"
 	"github.com/proofline/proofline/web/console/shell"
 )
 
@@ -116,7 +116,7 @@ func (h *organization) changeLogo(x *shell.Request) error {
 		if url == "" && x.Form("logo_remove") == "" {
 			return invalid.Field("logo", "Choose an image first.")
 		}
-		mediaType, image, err := room.ImageOf(url)
+		mediaType, image, err := branding.ImageOf(url)
 		if err != nil {
 			return invalid.Field("logo", "The image "+err.Error())
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/branding"
 	"github.com/proofline/proofline/room/locale"
 	"github.com/proofline/proofline/room/style"
 	looks "github.com/proofline/proofline/web/brand"
@@ -67,7 +68,7 @@ type subject struct {
 	// inherited is the data URL of the organization's logo, which rooms without a logo show.
 	inherited string
 	// save stores a brand, or returns [control.ErrChanged] if base is not the tag of the stored one.
-	save  func(ctx context.Context, b room.Brand, base string) error
+	save  func(ctx context.Context, b branding.Brand, base string) error
 	saved string // the notice after saving
 }
 
@@ -90,7 +91,7 @@ func (b *brands) subject(ctx context.Context, x *shell.Request) (subject, error)
 			Organizer: b.organizer(ctx, x), Zone: c.Zone(),
 		},
 		inherited: b.inherited(ctx, x),
-		save: func(ctx context.Context, sent room.Brand, base string) error {
+		save: func(ctx context.Context, sent branding.Brand, base string) error {
 			_, err := b.control.Amend(ctx, x.Actor, r.Slug,
 				room.Amendment{SettingsChange: room.SettingsChange{Brand: &sent}},
 				func(c room.Config) bool { return brandTag(c.Brand) == base })
@@ -125,7 +126,7 @@ func (b *brands) inherited(ctx context.Context, x *shell.Request) string {
 	if err != nil {
 		return "" // the preview shows no logo
 	}
-	return room.DataURL(logo.MediaType, logo.Image)
+	return branding.DataURL(logo.MediaType, logo.Image)
 }
 
 // draftSubject returns the subject of a draft.
@@ -137,7 +138,7 @@ func (b *brands) draftSubject(ctx context.Context, x *shell.Request, d control.D
 		saved:     "draft-saved",
 		room:      page.Room{Slug: c.Slug, Title: title, Organizer: b.organizer(ctx, x), Zone: c.Zone()},
 		inherited: b.inherited(ctx, x),
-		save: func(ctx context.Context, sent room.Brand, base string) error {
+		save: func(ctx context.Context, sent branding.Brand, base string) error {
 			if brandTag(c.Brand) != base {
 				return control.ErrChanged
 			}
@@ -151,7 +152,7 @@ func (b *brands) draftSubject(ctx context.Context, x *shell.Request, d control.D
 }
 
 // withBrand returns a configuration with another brand. Its other members stay, even malformed ones.
-func withBrand(config json.RawMessage, b room.Brand) (json.RawMessage, error) {
+func withBrand(config json.RawMessage, b branding.Brand) (json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	if err := json.Unmarshal(config, &members); err != nil {
 		return nil, fmt.Errorf("read draft: %w", err)
@@ -167,7 +168,7 @@ func withBrand(config json.RawMessage, b room.Brand) (json.RawMessage, error) {
 // brandView is the data of the brand editor.
 type brandView struct {
 	subject
-	Brand     room.Brand
+	Brand     branding.Brand
 	Base      string // tag of the brand that the form was made from
 	Logos     []logoView
 	Languages []languageView
@@ -188,30 +189,30 @@ type logoView struct{ Name, Field, Label, URL, About string }
 type languageView struct {
 	Code, Name       string
 	Offered, Default bool
-	Texts            room.Texts
+	Texts            branding.Texts
 }
 
 // Said reports whether the room has texts in the language.
-func (l languageView) Said() bool { return l.Texts != room.Texts{} }
+func (l languageView) Said() bool { return l.Texts != branding.Texts{} }
 
 // defaultLanguage returns the language for visitors whose languages are not offered.
-func defaultLanguage(b *room.Brand) string {
+func defaultLanguage(b *branding.Brand) string {
 	if len(b.Languages) > 0 {
 		return b.Languages[0]
 	}
-	return room.Languages[0]
+	return branding.Languages[0]
 }
 
-func newBrandView(of subject, b room.Brand, base string) brandView {
+func newBrandView(of subject, b branding.Brand, base string) brandView {
 	v := brandView{
-		subject: of, Brand: b, Base: base, Fonts: room.Fonts, Corners: room.Corners,
+		subject: of, Brand: b, Base: base, Fonts: branding.Fonts, Corners: branding.Corners,
 		Logos: []logoView{
 			{"logo", "brand.logo", "Logo", b.Logo, aboutLogo(b.Scheme)},
 			{"dark_logo", "brand.dark.logo", "Another logo for dark pages", b.Dark.Logo, aboutLogo(b.Dark)},
 		},
 		Preview: newPreviewView(of, &b, "", "", ""),
 	}
-	for _, code := range room.Languages {
+	for _, code := range branding.Languages {
 		v.Languages = append(v.Languages, languageView{
 			code, locale.Name(code), len(b.Languages) == 0 || slices.Contains(b.Languages,
 				code), code == defaultLanguage(&b), b.Texts[code],
@@ -223,7 +224,7 @@ func newBrandView(of subject, b room.Brand, base string) brandView {
 }
 
 // aboutLogo describes a logo, or returns "".
-func aboutLogo(s room.Scheme) string {
+func aboutLogo(s branding.Scheme) string {
 	kind, image, ok := s.Image()
 	if !ok {
 		return ""
@@ -232,7 +233,7 @@ func aboutLogo(s room.Scheme) string {
 }
 
 // brandTag returns a digest of a brand.
-func brandTag(b room.Brand) string {
+func brandTag(b branding.Brand) string {
 	text, err := json.Marshal(b)
 	if err != nil {
 		return ""
@@ -330,13 +331,13 @@ func (b *brands) check(x *shell.Request) error {
 }
 
 // read reads the form, and lists all problems of the brand.
-func (b *brands) read(ctx context.Context, x *shell.Request) (subject, room.Brand, invalid.List, error) {
+func (b *brands) read(ctx context.Context, x *shell.Request) (subject, branding.Brand, invalid.List, error) {
 	of, err := b.subject(ctx, x)
 	if err != nil {
-		return of, room.Brand{}, nil, err
+		return of, branding.Brand{}, nil, err
 	}
 	if err := x.ReadUpload(shell.MaxLogoUpload); err != nil {
-		return of, room.Brand{}, nil, err
+		return of, branding.Brand{}, nil, err
 	}
 	sent := brandIn(x)
 	var problems invalid.List
@@ -355,31 +356,31 @@ func (b *brands) read(ctx context.Context, x *shell.Request) (subject, room.Bran
 }
 
 // brandIn reads the form, except the logos.
-func brandIn(x *shell.Request) room.Brand {
-	b := room.Brand{
-		Scheme: room.Scheme{Color: x.FormWord("color"), Background: x.FormWord("background")},
-		Dark:   room.Scheme{Color: x.FormWord("dark_color"), Background: x.FormWord("dark_background")},
+func brandIn(x *shell.Request) branding.Brand {
+	b := branding.Brand{
+		Scheme: branding.Scheme{Color: x.FormWord("color"), Background: x.FormWord("background")},
+		Dark:   branding.Scheme{Color: x.FormWord("dark_color"), Background: x.FormWord("dark_background")},
 		Font:   x.FormWord("font"), Corners: x.FormWord("corners"), CSS: x.FormText("css"), Languages: languagesIn(x),
 	}
-	for _, code := range room.Languages {
+	for _, code := range branding.Languages {
 		text := func(name string) string { return x.FormText("text." + code + "." + name) }
-		t := room.Texts{
+		t := branding.Texts{
 			Headline: text("headline"), Intro: text("intro"), Help: text("help"), HelpURL: text("help_url"),
 			Footer:     text("footer"),
 			PrivacyURL: text("privacy_url"), ImprintURL: text("imprint_url"),
 		}
-		if t == (room.Texts{}) {
+		if t == (branding.Texts{}) {
 			continue
 		}
 		if b.Texts == nil {
-			b.Texts = map[string]room.Texts{}
+			b.Texts = map[string]branding.Texts{}
 		}
 		b.Texts[code] = t
 	}
-	if b.Font == room.Fonts[0] {
+	if b.Font == branding.Fonts[0] {
 		b.Font = ""
 	}
-	if b.Corners == room.Corners[0] {
+	if b.Corners == branding.Corners[0] {
 		b.Corners = ""
 	}
 	return b
@@ -396,11 +397,11 @@ func languagesIn(x *shell.Request) []string {
 		own = ticked[0]
 	}
 	if len(ticked) == 0 {
-		ticked = room.Languages
+		ticked = branding.Languages
 	}
 	list := append([]string{own}, slices.DeleteFunc(slices.Clone(ticked),
 		func(code string) bool { return code == own })...)
-	if slices.Equal(list, room.Languages) {
+	if slices.Equal(list, branding.Languages) {
 		return nil
 	}
 	return list

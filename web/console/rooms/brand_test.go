@@ -16,6 +16,7 @@ import (
 	"github.com/proofline/proofline/internal/consoletest"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/branding"
 	"github.com/proofline/proofline/room/style"
 	"github.com/proofline/proofline/web/console/shell"
 	"github.com/proofline/proofline/web/page"
@@ -25,7 +26,7 @@ func logoURL(image string) string {
 	return "data:image/png;base64," + base64.StdEncoding.EncodeToString([]byte(image))
 }
 
-func brandOf(r *room.Room) room.Brand {
+func brandOf(r *room.Room) branding.Brand {
 	s, _ := r.Settings()
 	return s.Brand
 }
@@ -45,10 +46,10 @@ func TestBrand(t *testing.T) {
 		"css", "h2 {\r\n  gap: 0;\r\n}", "state", "called", "lang", "fr",
 	}
 	s.Upload(consoletest.Operator, path, []consoletest.File{{Field: "logo_file", Content: logo}, {Field: "dark_logo_file", Content: ""}}, everything...).RedirectsTo("/console/rooms/looks/brand?done=brand-saved")
-	want := room.Brand{
-		Scheme: room.Scheme{Logo: logoURL(logo), Color: "#7a1fa2", Background: "#ffffff"}, Dark: room.Scheme{Color: "#ce93d8", Background: "#120018"},
+	want := branding.Brand{
+		Scheme: branding.Scheme{Logo: logoURL(logo), Color: "#7a1fa2", Background: "#ffffff"}, Dark: branding.Scheme{Color: "#ce93d8", Background: "#120018"},
 		Font: "serif", Corners: "square", Languages: []string{"de", "fr"}, CSS: "h2 {\n  gap: 0;\n}\n",
-		Texts: map[string]room.Texts{"de": {Headline: "Hallo", Intro: "Eins\nZwei"}, "fr": {HelpURL: "mailto:aide@example.com"}},
+		Texts: map[string]branding.Texts{"de": {Headline: "Hallo", Intro: "Eins\nZwei"}, "fr": {HelpURL: "mailto:aide@example.com"}},
 	}
 	if diff := cmp.Diff(want, brandOf(r)); diff != "" {
 		t.Error(diff)
@@ -56,11 +57,11 @@ func TestBrand(t *testing.T) {
 	a := s.Get(consoletest.Operator, path+"?done=brand-saved").Want(http.StatusOK)
 	a.Has("The brand is saved.", "PNG, 1 KiB", "Eins\nZwei", "mailto:aide@example.com", `value="#ce93d8"`, "as chosen").Lacks("ZgotmplZ")
 	kept := []string{"base", a.Base(), "logo", logoURL(logo), "font", "system", "corners", "round", "language", "en"}
-	for _, code := range room.Languages {
+	for _, code := range branding.Languages {
 		kept = append(kept, "languages", code)
 	}
 	s.Upload(consoletest.Operator, path, nil, kept...).RedirectsTo("/console/rooms/looks/brand?done=brand-saved")
-	if diff := cmp.Diff(room.Brand{Scheme: room.Scheme{Logo: logoURL(logo)}}, brandOf(r)); diff != "" {
+	if diff := cmp.Diff(branding.Brand{Scheme: branding.Scheme{Logo: logoURL(logo)}}, brandOf(r)); diff != "" {
 		t.Error(diff)
 	}
 	a = s.Get(consoletest.Operator, path)
@@ -179,7 +180,7 @@ func TestBrandEscapes(t *testing.T) {
 	const path = "/console/rooms/looks"
 	pairs := []string{"base", attack, "color", attack, "background", attack, "dark_color", attack, "dark_background", attack, "font", attack, "corners", attack, "css", attack, "logo", attack, "dark_logo", attack, "languages", attack, "state", attack, "lang", attack, "scheme", attack}
 	var texts []string
-	for _, code := range room.Languages {
+	for _, code := range branding.Languages {
 		for _, name := range []string{"headline", "intro", "help", "footer"} {
 			texts = append(texts, "text."+code+"."+name, attack)
 		}
@@ -217,9 +218,9 @@ var nonceForm = regexp.MustCompile(`style-src 'self' 'nonce-([A-Za-z0-9_-]{22})'
 func TestPreview(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
-	r := s.Create(consoletest.Owner, room.Config{Slug: "looks", Title: "Summer tour", Settings: room.Settings{Targets: []string{"https://shop.example.com/x"}, Brand: room.Brand{
-		Scheme: room.Scheme{Color: "#7a1fa2"}, Dark: room.Scheme{Background: "#120018"}, CSS: "h2{gap:0}",
-		Languages: []string{"de", "en"}, Texts: map[string]room.Texts{"de": {Headline: "Hallo"}},
+	r := s.Create(consoletest.Owner, room.Config{Slug: "looks", Title: "Summer tour", Settings: room.Settings{Targets: []string{"https://shop.example.com/x"}, Brand: branding.Brand{
+		Scheme: branding.Scheme{Color: "#7a1fa2"}, Dark: branding.Scheme{Background: "#120018"}, CSS: "h2{gap:0}",
+		Languages: []string{"de", "en"}, Texts: map[string]branding.Texts{"de": {Headline: "Hallo"}},
 	}}})
 	const frame = "/console/rooms/looks/preview/frame"
 	s.Get(consoletest.Viewer, "/console/rooms/looks/preview?state=called&lang=en&scheme=dark").Want(http.StatusOK).Has(
@@ -271,7 +272,7 @@ func TestDraftBrand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := room.Brand{Scheme: room.Scheme{Logo: logoURL(logo), Color: "#7a1fa2"}, Texts: map[string]room.Texts{"en": {Headline: "Hello"}}}
+	want := branding.Brand{Scheme: branding.Scheme{Logo: logoURL(logo), Color: "#7a1fa2"}, Texts: map[string]branding.Texts{"en": {Headline: "Hello"}}}
 	if diff := cmp.Diff(want, stored.Config().Brand); diff != "" || !strings.Contains(string(stored.Draft.Config), `"one day"`) {
 		t.Errorf("%s in %s", diff, stored.Draft.Config)
 	}

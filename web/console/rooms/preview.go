@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/branding"
 	"github.com/proofline/proofline/room/locale"
 	"github.com/proofline/proofline/room/style"
 	looks "github.com/proofline/proofline/web/brand"
@@ -27,7 +28,7 @@ type previewView struct {
 
 // newPreviewView selects the given state, language and scheme. The defaults are the first state, the
 // room's own language and a light page.
-func newPreviewView(of subject, b *room.Brand, state, lang, scheme string) previewView {
+func newPreviewView(of subject, b *branding.Brand, state, lang, scheme string) previewView {
 	v := previewView{
 		subject: of, State: page.PreviewOf(page.Sample{}, state).Name, States: page.Previews(page.Sample{}),
 		Lang: string(page.Match("", lang, looks.Languages(b)...)), Scheme: string(style.Light),
@@ -35,7 +36,7 @@ func newPreviewView(of subject, b *room.Brand, state, lang, scheme string) previ
 	if scheme == string(style.Dark) {
 		v.Scheme = scheme
 	}
-	for _, code := range room.Languages {
+	for _, code := range branding.Languages {
 		v.Languages = append(v.Languages, languageView{Code: code, Name: locale.Name(code)})
 	}
 	return v
@@ -77,7 +78,7 @@ const framePolicy = "default-src 'none'; style-src 'self' 'nonce-%s'; img-src 's
 	"form-action 'none'; frame-ancestors 'self'"
 
 // picture answers with a state of the visitors' page.
-func (b *brands) picture(x *shell.Request, of subject, shown room.Brand, chosen func(string) string) error {
+func (b *brands) picture(x *shell.Request, of subject, shown branding.Brand, chosen func(string) string) error {
 	pages, err := b.visitor()
 	if err != nil {
 		return err
@@ -100,7 +101,7 @@ func (b *brands) picture(x *shell.Request, of subject, shown room.Brand, chosen 
 }
 
 // cssIn returns the stylesheet of a brand, without malformed colours.
-func cssIn(b *room.Brand, scheme style.Scheme) []byte {
+func cssIn(b *branding.Brand, scheme style.Scheme) []byte {
 	look := looks.Looks(b)
 	css, err := look.In(scheme)
 	if errors.Is(err, page.ErrColor) {
@@ -111,7 +112,7 @@ func cssIn(b *room.Brand, scheme style.Scheme) []byte {
 }
 
 // sample returns the sample data of previews.
-func (s subject) sample(b *room.Brand, lang page.Lang) page.Sample {
+func (s subject) sample(b *branding.Brand, lang page.Lang) page.Sample {
 	sample := page.Sample{Room: s.room, Lang: lang, Now: s.now, Claim: room.DefaultClaim}
 	sample.Room.Offered, sample.Room.Texts = looks.Languages(b), looks.Texts(b, lang)
 	if s.config.Claim != nil {

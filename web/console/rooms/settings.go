@@ -19,6 +19,7 @@ import (
 	"github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/branding"
 	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/web/console/format"
 	"github.com/proofline/proofline/web/console/shell"
@@ -73,7 +74,7 @@ func (p *published) version() string { return settingsVersion(p.config) }
 
 // settingsVersion returns a digest of the configuration without the brand.
 func settingsVersion(c room.Config) string {
-	c.Brand = room.Brand{}
+	c.Brand = branding.Brand{}
 	text, err := json.Marshal(c)
 	if err != nil {
 		return ""

@@ -17,7 +17,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/internal/invalid"
-	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/branding"
 )
 
 // answerTimeout is the maximum time that an answer may take.
@@ -115,7 +115,7 @@ func (x *Request) Logo(name string) (string, error) {
 			if err != nil {
 				return "", fmt.Errorf("cannot be read: %w", err)
 			}
-			return room.ReadLogo(content)
+			return branding.ReadLogo(content)
 		}
 	}
 	if x.Form(name+"_remove") != "" {

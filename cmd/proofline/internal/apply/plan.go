@@ -11,6 +11,7 @@ import (
 
 	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/branding"
 	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/room/style"
 )
@@ -226,8 +227,8 @@ func ruleWords(rules []room.WindowRule) string {
 
 // stored returns a brand as a server stores it: logos without metadata, and CSS
 // normalized.
-func stored(b room.Brand) room.Brand {
-	for _, scheme := range []*room.Scheme{&b.Scheme, &b.Dark} {
+func stored(b branding.Brand) branding.Brand {
+	for _, scheme := range []*branding.Scheme{&b.Scheme, &b.Dark} {
 		if mediaType, image, ok := scheme.Image(); ok {
 			scheme.Logo = "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(image)
 		}

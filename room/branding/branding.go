@@ -1,4 +1,5 @@
-package room
+// Package branding has the looks of a room: logo, colours, texts and custom CSS, and checks them.
+package branding
 
 import (
 	"fmt"
@@ -93,8 +94,8 @@ func (b Brand) Text(lang string, of func(Texts) string) (text, in string) {
 	return "", ""
 }
 
-// stored returns the brand as it is stored: logos without their metadata, and CSS as it was parsed.
-func (b Brand) stored() Brand {
+// Stored returns the brand as it is stored: logos without their metadata, and CSS as it was parsed.
+func (b Brand) Stored() Brand {
 	for _, s := range []*Scheme{&b.Scheme, &b.Dark} {
 		if mediaType, image, ok := s.Image(); ok {
 			s.Logo = DataURL(mediaType, image)
