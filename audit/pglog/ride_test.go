@@ -169,7 +169,7 @@ func TestCutRide(t *testing.T) {
 		t.Fatal(first, second)
 	}
 	between := 0 // cuts behind the first commit
-	for at := int64(0); at < 240; at++ {
+	for at := range int64(240) {
 		cut := &limits{maxWrite: at * whole.written.Load() / 120, maxRead: -1}
 		if at >= 120 {
 			cut = &limits{maxWrite: -1, maxRead: (at - 120) * whole.read.Load() / 120}
