@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,7 +12,6 @@ import (
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/branding"
 	"github.com/proofline/proofline/room/setting"
-	"github.com/proofline/proofline/room/style"
 )
 
 // Action is the kind of a step.
@@ -225,17 +223,9 @@ func ruleWords(rules []room.WindowRule) string {
 	return strings.Join(words, ", ")
 }
 
-// stored returns a brand as a server stores it: logos without metadata, and CSS
-// normalized.
+// stored returns a brand as a server stores it, which shares no list with it.
 func stored(b branding.Brand) branding.Brand {
-	for _, scheme := range []*branding.Scheme{&b.Scheme, &b.Dark} {
-		if mediaType, image, ok := scheme.Image(); ok {
-			scheme.Logo = "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(image)
-		}
-	}
-	if sheet, problems := style.Parse(b.CSS); len(problems) == 0 {
-		b.CSS = sheet.Source()
-	}
+	b = b.Stored()
 	b.Languages = slices.Clone(b.Languages)
 	return b
 }
