@@ -74,24 +74,15 @@ func printOwnerLink(m *remote.Manager, c *cobra.Command, slug, email string) err
 }
 
 func listOrganizationsCommand(m *remote.Manager) *cobra.Command {
-	return &cobra.Command{
+	return remote.ListCommand(m, &cobra.Command{
 		Use:     "list",
 		Short:   "List the organizations",
 		Example: "  proofline organization list\n  proofline organization list --json",
-		Args:    cobra.NoArgs,
-		RunE: cli.Runs(func(c *cobra.Command, _ []string) error {
-			var list wire.OrganizationList
-			raw, err := m.Ask(c, "GET", "/v1/organizations", nil, &list)
-			if err != nil {
-				return err
-			}
-			return m.Print(raw, func() error {
-				rows := [][]string{{"ORGANIZATION", "CREATED", "NAME"}}
-				for _, one := range list.Organizations {
-					rows = append(rows, []string{one.Slug, one.Created.Local().Format(time.DateTime), one.Name})
-				}
-				return m.PrintTable(rows...)
-			})
-		}),
-	}
+	}, "/v1/organizations", func(list wire.OrganizationList) error {
+		rows := [][]string{{"ORGANIZATION", "CREATED", "NAME"}}
+		for _, one := range list.Organizations {
+			rows = append(rows, []string{one.Slug, one.Created.Local().Format(time.DateTime), one.Name})
+		}
+		return m.PrintTable(rows...)
+	})
 }

@@ -85,20 +85,11 @@ printed to standard error.`,
 }
 
 func listTokensCommand(m *remote.Manager) *cobra.Command {
-	return &cobra.Command{
+	return remote.ListCommand(m, &cobra.Command{
 		Use:     "list",
 		Short:   "List the tokens, newest first",
 		Example: "  proofline token list\n  proofline token list --json",
-		Args:    cobra.NoArgs,
-		RunE: cli.Runs(func(c *cobra.Command, _ []string) error {
-			var list wire.TokenList
-			raw, err := m.Ask(c, http.MethodGet, "/v1/tokens", nil, &list)
-			if err != nil {
-				return err
-			}
-			return m.Print(raw, func() error { return printTokens(m, list.Tokens) })
-		}),
-	}
+	}, "/v1/tokens", func(list wire.TokenList) error { return printTokens(m, list.Tokens) })
 }
 
 func printTokens(m *remote.Manager, tokens []wire.Token) error {

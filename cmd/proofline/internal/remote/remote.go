@@ -109,6 +109,21 @@ func (m *Manager) Ask(c *cobra.Command, method, path string, body []byte, result
 	return raw, Decode(raw, result)
 }
 
+// ListCommand makes c get a list from a path of the management API, and print it with show unless JSON is
+// wanted.
+func ListCommand[T any](m *Manager, c *cobra.Command, path string, show func(T) error) *cobra.Command {
+	c.Args = cobra.NoArgs
+	c.RunE = cli.Runs(func(c *cobra.Command, _ []string) error {
+		var list T
+		raw, err := m.Ask(c, http.MethodGet, path, nil, &list)
+		if err != nil {
+			return err
+		}
+		return m.Print(raw, func() error { return show(list) })
+	})
+	return c
+}
+
 // Decode decodes a server's answer.
 func Decode(raw []byte, result any) error {
 	if err := json.Unmarshal(raw, result); err != nil {

@@ -35,20 +35,11 @@ publish drafts.`,
 }
 
 func draftsCommand(m *remote.Manager) *cobra.Command {
-	return &cobra.Command{
+	return remote.ListCommand(m, &cobra.Command{
 		Use:     "drafts",
 		Short:   "List the drafts, latest change first",
 		Example: "  proofline room drafts\n  proofline room drafts --json",
-		Args:    cobra.NoArgs,
-		RunE: cli.Runs(func(c *cobra.Command, _ []string) error {
-			var list wire.DraftList
-			raw, err := m.Ask(c, http.MethodGet, "/v1/drafts", nil, &list)
-			if err != nil {
-				return err
-			}
-			return m.Print(raw, func() error { return printDrafts(m, list.Drafts) })
-		}),
-	}
+	}, "/v1/drafts", func(list wire.DraftList) error { return printDrafts(m, list.Drafts) })
 }
 
 func printDrafts(m *remote.Manager, drafts []wire.Draft) error {

@@ -48,20 +48,11 @@ made with "token create NAME --scope connect".`,
 func sitePath(name, rest string) string { return "/v1/sites/" + url.PathEscape(name) + rest }
 
 func listSitesCommand(m *remote.Manager) *cobra.Command {
-	return &cobra.Command{
+	return remote.ListCommand(m, &cobra.Command{
 		Use:     "list",
 		Short:   "List the sites, and how many connectors use their rules",
 		Example: "  proofline site list\n  proofline site list --json",
-		Args:    cobra.NoArgs,
-		RunE: cli.Runs(func(c *cobra.Command, _ []string) error {
-			var list wire.SiteList
-			raw, err := m.Ask(c, http.MethodGet, "/v1/sites", nil, &list)
-			if err != nil {
-				return err
-			}
-			return m.Print(raw, func() error { return printSites(m, list.Sites) })
-		}),
-	}
+	}, "/v1/sites", func(list wire.SiteList) error { return printSites(m, list.Sites) })
 }
 
 func printSites(m *remote.Manager, sites []wire.SiteSummary) error {
