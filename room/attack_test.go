@@ -39,12 +39,12 @@ func TestSubmitKeepsUp(t *testing.T) {
 	t.Parallel()
 	steadily(t, func(t *testing.T) string {
 		b, w := newBeacon(t), newWitness(t, "one.example.org")
-		slow := evidence.Witness{Key: w.Key(), Cosigner: delayed{w.asked().Cosigner, 20 * time.Millisecond}}
+		slow := evidence.Witness{Key: w.Key(), Cosigner: delayed{w.asked().Cosigner, 50 * time.Millisecond}}
 		rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []evidence.Chain{b.chain()}, Witnesses: []evidence.Witness{slow}})
-		r := create(t, rs, Config{Slug: "short", Windows: []WindowRule{{Length: Duration(100 * time.Millisecond)}}, Margin: span(time.Second)})
+		r := create(t, rs, Config{Slug: "short", Windows: []WindowRule{{Length: Duration(250 * time.Millisecond)}}, Margin: span(2 * time.Second)})
 		w.follow(t, r)
 		people := uint64(0)
-		for r.Snapshot().Counts.Windows < 60 {
+		for r.Snapshot().Counts.Windows < 24 {
 			if _, err := r.Join(t.Context(), newVisitor(r).ticket); err != nil {
 				t.Fatal(err)
 			}

@@ -180,10 +180,11 @@ func (rs *Rooms) open(slug string) (*Room, error) {
 	}
 	ctx, cancel := context.WithTimeout(rs.ctx, loadWait)
 	defer cancel()
+	missing := regression.MissingRoom(rs.Marks, slug) // before the database: the room may be created meanwhile
 	record, err := rs.Store.Get(ctx, slug)
 	if errors.Is(err, pgroom.ErrNotFound) {
-		if g := regression.MissingRoom(rs.Marks, slug); g != nil {
-			return nil, g
+		if missing != nil {
+			return nil, missing
 		}
 		return nil, ErrNotFound
 	}
