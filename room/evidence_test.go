@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/fairness"
@@ -100,7 +102,7 @@ func audited(t *testing.T, r *Room, b *testBeacon, witnesses ...*testWitness) *v
 	for _, w := range witnesses {
 		trust.Witnesses = append(trust.Witnesses, w.Key().String())
 	}
-	if err := r.sequencer.PublishNewest(t.Context()); err != nil {
+	if err := r.store.Publish(t.Context(), []uuid.UUID{r.ID}); err != nil {
 		t.Fatal(err)
 	}
 	report, err := verifier.Audit(t.Context(), r, trust)

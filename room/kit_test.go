@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -158,7 +159,7 @@ func lock(t testing.TB, url string, r *Room) (release func()) {
 // state with what a new one makes of it. It returns the report.
 func auditRoom(t testing.TB, r *Room) *verifier.Report {
 	t.Helper()
-	if err := r.store.Publish(t.Context(), r.ID); err != nil {
+	if err := r.store.Publish(t.Context(), []uuid.UUID{r.ID}); err != nil {
 		t.Fatal(err)
 	}
 	report, err := verifier.Audit(t.Context(), r, verifier.Trust{VKey: r.VKey})

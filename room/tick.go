@@ -132,13 +132,24 @@ func (rs *Rooms) tick(running context.Context) {
 		return
 	}
 	rs.noteUp()
+	var lagging []uuid.UUID
 	for _, h := range heads {
-		if r, ok := rooms[h.Room]; !ok {
+		r, ok := rooms[h.Room]
+		if !ok {
 			rs.reload(h)
-		} else if r.sequencer.Follow(h, durable[h.Room], asked, millis.Of(now)) {
+			continue
+		}
+		isKnown, lags := r.sequencer.Follow(h, durable[h.Room], asked, millis.Of(now))
+		if isKnown {
 			r.noteHead(h, millis.Of(now))
 			rs.markEnded(ctx, r)
 		}
+		if lags {
+			lagging = append(lagging, h.Room)
+		}
+	}
+	if err := rs.Logs.Publish(ctx, lagging); err != nil {
+		rs.noteDown(running, err)
 	}
 }
 

@@ -17,7 +17,7 @@ const appendTimeout = 10 * time.Second
 
 // publishInterval is how long the published checkpoint may lag behind the log during appends. After
 // the last one, [Store.Publish] catches up.
-const publishInterval = time.Second
+const publishInterval = 500 * time.Millisecond
 
 // uniqueViolation is PostgreSQL's code for a duplicate key
 // (https://www.postgresql.org/docs/current/errcodes-appendix.html).

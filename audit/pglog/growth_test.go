@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/proofline/proofline/audit"
 )
 
@@ -15,7 +16,7 @@ func TestCosign(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
 	size := tr.append(tr.open(), 3).Size()
-	if err := tr.store.Publish(t.Context(), tr.room); err != nil {
+	if err := tr.store.Publish(t.Context(), []uuid.UUID{tr.room}); err != nil {
 		t.Fatal(err)
 	}
 	text := audit.Checkpoint{Origin: origin, Size: size, Root: tr.root(int(size))}.Marshal()

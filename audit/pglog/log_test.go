@@ -178,7 +178,7 @@ func TestNotFound(t *testing.T) {
 			t.Errorf("question %d about a log that is not there: %v, want ErrNotFound", i, err)
 		}
 	}
-	if err := tr.store.Publish(ctx, other.room); err != nil {
+	if err := tr.store.Publish(ctx, []uuid.UUID{other.room}); err != nil {
 		t.Errorf("publish a log that is not there: %v", err)
 	}
 	if err := pgx.BeginFunc(ctx, tr.connect(), func(tx pgx.Tx) error { return tr.store.Create(ctx, tx, tr.room) }); !errors.Is(err, pglog.ErrExists) {
@@ -248,7 +248,7 @@ func TestPublication(t *testing.T) {
 	l := tr.open()
 	publishNow := func() {
 		t.Helper()
-		if err := tr.store.Publish(t.Context(), tr.room); err != nil {
+		if err := tr.store.Publish(t.Context(), []uuid.UUID{tr.room}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -298,7 +298,7 @@ func TestPublishedNeverShrinks(t *testing.T) {
 	tr := newTranscript(t)
 	l := tr.open()
 	tr.append(l, 1)
-	if err := tr.store.Publish(t.Context(), tr.room); err != nil {
+	if err := tr.store.Publish(t.Context(), []uuid.UUID{tr.room}); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
@@ -306,7 +306,7 @@ func TestPublishedNeverShrinks(t *testing.T) {
 	for range 2 {
 		others.Go(func() {
 			for !closed(done) {
-				if err := tr.store.Publish(t.Context(), tr.room); err != nil {
+				if err := tr.store.Publish(t.Context(), []uuid.UUID{tr.room}); err != nil {
 					t.Error(err)
 				}
 			}

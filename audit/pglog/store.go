@@ -103,11 +103,16 @@ func (s *Store) Checkpoint(ctx context.Context, room uuid.UUID) ([]byte, error) 
 	return []byte(note), nil
 }
 
-// Publish publishes the newest checkpoint of the log.
-func (s *Store) Publish(ctx context.Context, room uuid.UUID) error {
+// Publish publishes the newest checkpoints of logs, except of those that are being appended to.
+func (s *Store) Publish(ctx context.Context, rooms []uuid.UUID) error {
+	if len(rooms) == 0 {
+		return nil
+	}
 	_, err := s.pool.Exec(ctx, `update log_heads
 		set published = checkpoint, published_size = size, published_at = clock_timestamp()
-		where room_id = $1 and published_size < size`, room)
+		where room_id in (select room_id from log_heads
+			where room_id = any($1::uuid[]) and published_size < size for update skip locked)`,
+		uuid.UUIDs(rooms).Strings())
 	if err != nil {
 		return fmt.Errorf("publish checkpoint: %w", err)
 	}

@@ -32,6 +32,13 @@ func (b *backlog) end() {
 	b.since, b.done = time.Time{}, time.Now()
 }
 
+// isBusy reports whether there is something to store.
+func (b *backlog) isBusy() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return !b.since.IsZero()
+}
+
 // look returns how long something has been waiting to be stored (0: nothing is), and how long ago something
 // was stored, if ever.
 func (b *backlog) look() (stuck, ago time.Duration, ever bool) {

@@ -39,9 +39,6 @@ type filler struct {
 // are frozen before joins enter the next one, no-shows make room for calls, and assignments fill up the
 // batch. The error is about failed duties.
 func (f *filler) fill(w *work) error {
-	if w.publish {
-		f.batch.Publish()
-	}
 	undone := f.draws()
 	for _, j := range w.joins {
 		f.join(j)

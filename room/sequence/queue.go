@@ -42,7 +42,6 @@ type work struct {
 	joins    []*join
 	commands []*command
 	duties   bool // append the entries that are due
-	publish  bool // the published checkpoint has fallen behind
 }
 
 // isEmpty reports whether there is nothing to append.
@@ -123,17 +122,15 @@ func (q *queue) command(c *command) error {
 	})
 }
 
-// duties requests the entries that are due, and publish a new checkpoint. A stopped room needs neither.
-func (q *queue) duties()  { _ = q.put(func(w *work) error { w.duties = true; return nil }) }
-func (q *queue) publish() { _ = q.put(func(w *work) error { w.publish = true; return nil }) }
+// duties requests the entries that are due. A stopped room needs none.
+func (q *queue) duties() { _ = q.put(func(w *work) error { w.duties = true; return nil }) }
 
 // take removes one batch from the queue.
 func (q *queue) take() work {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	w := work{joins: cut(&q.work.joins), commands: cut(&q.work.commands), duties: q.work.duties,
-		publish: q.work.publish}
-	q.work.duties, q.work.publish = false, false
+	w := work{joins: cut(&q.work.joins), commands: cut(&q.work.commands), duties: q.work.duties}
+	q.work.duties = false
 	if !q.work.isEmpty() {
 		q.signal()
 	}

@@ -196,12 +196,14 @@ func (s *Sequencer) Stuck() time.Duration {
 // publishDelay is how long the published checkpoint may lack entries.
 const publishDelay = 500 * time.Millisecond
 
-// Follow wakes the sequencer if there is something to read, to do, or to publish. durable is the size of the
-// view before the head was queried, and asked when that was, by this machine's clock.
-func (s *Sequencer) Follow(h pglog.Head, durable uint64, asked time.Time, now fairness.Time) (isKnown bool) {
+// Follow wakes the sequencer if there is something to read or to do, and reports whether the room's state is
+// known, and whether its newest checkpoint should be published. durable is the size of the view before the head
+// was queried, and asked when that was, by this machine's clock.
+func (s *Sequencer) Follow(h pglog.Head, durable uint64, asked time.Time,
+	now fairness.Time) (isKnown, lags bool) {
 	if h.Size < durable || h.Held || s.o.Guard.Regression() != nil {
 		s.Suspect()
-		return false // the room's state is unknown
+		return false, false
 	}
 	isBehind, isDue := s.view.compare(h.Size, now)
 	if !isBehind {
@@ -211,7 +213,7 @@ func (s *Sequencer) Follow(h pglog.Head, durable uint64, asked time.Time, now fa
 		s.backlog.begin()
 		s.queue.duties()
 	}
-	if isBehind {
+	if isBehind && !s.backlog.isBusy() { // an append reads what there is
 		s.queue.signal()
 	}
 	switch {
@@ -221,9 +223,9 @@ func (s *Sequencer) Follow(h pglog.Head, durable uint64, asked time.Time, now fa
 		s.unpublished = time.Now()
 	case time.Since(s.unpublished) >= publishDelay:
 		s.unpublished = time.Time{}
-		s.queue.publish()
+		return true, true
 	}
-	return true
+	return true, false
 }
 
 // How long a reader waits until this node has read what it is to show, and how often it checks. A node is at
@@ -279,11 +281,4 @@ func sizeOf(signed []byte) (uint64, error) {
 	text, _, _ := strings.Cut(string(signed), "\n\n")
 	c, err := audit.ParseCheckpoint(text + "\n")
 	return c.Size, err
-}
-
-// PublishNewest publishes the newest checkpoint.
-func (s *Sequencer) PublishNewest(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
-	defer cancel()
-	return s.o.Store.Publish(ctx, s.o.ID)
 }

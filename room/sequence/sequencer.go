@@ -47,7 +47,7 @@ func (s *Sequencer) Run(ctx context.Context) {
 		case !w.isEmpty():
 			s.perform(ctx, w)
 		case !s.queue.isDone():
-			s.catchUp(ctx, w.publish)
+			s.catchUp(ctx)
 		}
 	}
 }
@@ -160,8 +160,8 @@ func (s *Sequencer) confirm(ctx context.Context) error {
 	return s.o.Store.Confirm(ctx)
 }
 
-// catchUp reads what other nodes appended, and publishes the checkpoint if that has fallen behind.
-func (s *Sequencer) catchUp(ctx context.Context, publish bool) {
+// catchUp reads what other nodes appended.
+func (s *Sequencer) catchUp(ctx context.Context) {
 	if s.o.Guard.Regression() != nil {
 		if err := s.recheck(ctx); err != nil && !errors.Is(err, regression.ErrRegressed) &&
 			!errors.Is(err, regression.ErrAbandoned) {
@@ -176,9 +176,6 @@ func (s *Sequencer) catchUp(ctx context.Context, publish bool) {
 	}
 	if s.o.Guard.Regression() != nil {
 		return
-	}
-	if err == nil && publish {
-		err = s.PublishNewest(ctx)
 	}
 	if err != nil {
 		s.o.Log.Warn("room is not up to date", "room", s.o.Slug, "err", err)
