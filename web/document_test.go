@@ -33,12 +33,23 @@ type contract struct {
 	}
 }
 
-// contracts are shared by sites that have the same document.
+// contracts are shared by sites that have the same document. The keys are the APIs of running sites, and the
+// documents.
 var contracts sync.Map
 
 func contractOf(t testing.TB, api *manage.API) *contract {
 	t.Helper()
-	text := api.StrictDocument()
+	if known, ok := contracts.Load(api); ok {
+		return known.(*contract)
+	}
+	c := contractFrom(t, api.StrictDocument())
+	contracts.Store(api, c)
+	t.Cleanup(func() { contracts.Delete(api) })
+	return c
+}
+
+func contractFrom(t testing.TB, text []byte) *contract {
+	t.Helper()
 	if known, ok := contracts.Load(string(text)); ok {
 		return known.(*contract)
 	}
