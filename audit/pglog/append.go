@@ -158,10 +158,7 @@ func (t *transaction) run(parts []*part, next func() []*part) (riding []*part, e
 		_ = t.abort() // nothing is lost, and the parts have their own errors
 		return nil, nil
 	}
-	sent := make([]int, len(stored))
-	for i, p := range stored {
-		sent[i] = t.storeEntries(p)
-	}
+	sent := t.storeEntries(stored)
 	t.requestCommit()
 	if riding = next(); len(riding) > 0 {
 		t.requestLocks(riding)

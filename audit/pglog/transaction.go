@@ -1,6 +1,7 @@
 package pglog
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/binary"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit"
@@ -23,16 +25,21 @@ var statements = map[string]string{
 	"proofline_begin":  `begin isolation level read committed read write`,
 	"proofline_commit": `commit`,
 	"proofline_lock": `with head as materialized (
-			select size, root, time_ms, published_at, held_size is not null or abandoned <> '' as held
-			from log_heads where room_id = $1 for update)
-		select size, root, time_ms, published_at, held, clock_timestamp() from head`,
-	"proofline_entries": `insert into log_bundles (room_id, first, count, entries) values ($1, $2, $3, $4)`,
-	"proofline_hash":    `insert into log_tile_roots (room_id, level, index, hash) values ($1, $2, $3, $4)`,
-	"proofline_head": `update log_heads set size = $2, root = $3, time_ms = $4, checkpoint = $5
-		where room_id = $1`,
-	"proofline_publish": `update log_heads set size = $2, root = $3, time_ms = $4, checkpoint = $5,
-			published = $5, published_size = $2, published_at = clock_timestamp()
-		where room_id = $1`,
+			select room_id, size, root, time_ms, published_at, held_size is not null or abandoned <> '' as held
+			from log_heads where room_id = any($1::uuid[]) order by room_id for update)
+		select room_id, size, root, time_ms, published_at, held, clock_timestamp() from head`,
+	"proofline_entries": `insert into log_bundles (room_id, first, count, entries)
+		select * from unnest($1::uuid[], $2::bigint[], $3::int[], $4::bytea[])`,
+	"proofline_hashes": `insert into log_tile_roots (room_id, level, index, hash)
+		select * from unnest($1::uuid[], $2::smallint[], $3::bigint[], $4::bytea[])`,
+	"proofline_heads": `update log_heads as head
+		set size = new.size, root = new.root, time_ms = new.time_ms, checkpoint = new.checkpoint,
+			published = case when publish then new.checkpoint else published end,
+			published_size = case when publish then new.size else published_size end,
+			published_at = case when publish then clock_timestamp() else published_at end
+		from unnest($1::uuid[], $2::bigint[], $3::bytea[], $4::bigint[], $5::text[], $6::bool[])
+			as new (room_id, size, root, time_ms, checkpoint, publish)
+		where head.room_id = new.room_id`,
 }
 
 // transaction appends to some logs. It sends its statements without waiting for each result: those
@@ -116,33 +123,40 @@ func (t *transaction) send(name string, params ...[]byte) {
 
 var binaryFormat = []int16{1} // of all parameters, or results
 
-// requestLocks adds the begin of a transaction, and the locks of logs in the order given.
+// requestLocks adds the begin of a transaction, and the locks of logs, which are taken in lockOrder.
 func (t *transaction) requestLocks(parts []*part) {
 	t.send("proofline_begin")
+	rooms := newArray(pgtype.UUIDOID)
 	for _, p := range parts {
-		t.send("proofline_lock", p.log.room[:])
+		rooms.add(p.log.room[:])
 	}
+	t.send("proofline_lock", rooms.b)
 	t.pipeline.SendPipelineSync()
 }
 
-// readLocks waits for the locks. A part whose log does not exist gets ErrNotFound.
+// readLocks waits for the locks of parts, which are in lockOrder. A part whose log does not exist gets
+// ErrNotFound.
 func (t *transaction) readLocks(parts []*part) error {
 	defer t.store.stalls.watch(t.conn.Conn().PgConn().PID())()
 	if _, err := t.result(nil); err != nil {
 		return err
 	}
-	for _, p := range parts {
-		exists := false
-		if _, err := t.result(func(row [][]byte) (err error) {
-			p.head, err = parseHead(row)
-			exists = true
-			return err
-		}); err != nil {
-			return fmt.Errorf("read head: %w", err)
+	rest := parts
+	if _, err := t.result(func(row [][]byte) (err error) {
+		for ; len(rest) > 0 && !bytes.Equal(rest[0].log.room[:], row[0]); rest = rest[1:] {
+			rest[0].err = ErrNotFound
 		}
-		if !exists {
-			p.err = ErrNotFound
+		if len(rest) == 0 {
+			return fmt.Errorf("%w: the heads are out of order", ErrCorrupt)
 		}
+		rest[0].head, err = parseHead(row[1:])
+		rest = rest[1:]
+		return err
+	}); err != nil {
+		return fmt.Errorf("read heads: %w", err)
+	}
+	for _, p := range rest {
+		p.err = ErrNotFound
 	}
 	return t.synced()
 }
@@ -181,29 +195,88 @@ func (t *transaction) query(do func(ctx context.Context, conn *pgx.Conn) error) 
 	return err
 }
 
-// storeEntries adds the statements that store the batch of a log, and returns their number.
-func (t *transaction) storeEntries(p *part) (sent int) {
-	room, b, ext := p.log.room[:], p.batch, p.ext
-	for row := range b.rows(ext.Start()) {
-		t.send("proofline_entries", room, integer(row.first), binary.BigEndian.AppendUint32(nil, row.count), row.entries)
+// storeEntries adds the statements that store the batches of parts, and returns their number.
+func (t *transaction) storeEntries(parts []*part) (sent int) {
+	rooms, firsts, counts := newArray(pgtype.UUIDOID), newArray(pgtype.Int8OID), newArray(pgtype.Int4OID)
+	entries := newArray(pgtype.ByteaOID)
+	hashRooms, levels, indexes := newArray(pgtype.UUIDOID), newArray(pgtype.Int2OID), newArray(pgtype.Int8OID)
+	hashes := newArray(pgtype.ByteaOID)
+	for _, p := range parts {
+		room := p.log.room[:]
+		for row := range p.batch.rows(p.ext.Start()) {
+			rooms.add(room)
+			firsts.addInteger(row.first)
+			counts.add(binary.BigEndian.AppendUint32(nil, row.count))
+			entries.add(row.entries)
+		}
+		p.ext.TileRoots(func(level uint8, index uint64, h audit.Hash) {
+			hashRooms.add(room)
+			levels.add([]byte{0, level})
+			indexes.addInteger(index)
+			hashes.add(h[:])
+		})
+	}
+	t.send("proofline_entries", rooms.b, firsts.b, counts.b, entries.b)
+	sent = 1
+	if hashes.count > 0 {
+		t.send("proofline_hashes", hashRooms.b, levels.b, indexes.b, hashes.b)
 		sent++
 	}
-	ext.TileRoots(func(level uint8, index uint64, h audit.Hash) {
-		t.send("proofline_hash", room, []byte{0, level}, integer(index), h[:])
-		sent++
-	})
-	statement := "proofline_head"
-	// The clock may have been set back.
-	if b.publish || p.head.now.Sub(p.head.published).Abs() >= publishInterval {
-		statement = "proofline_publish"
-	}
-	root := ext.Root()
-	t.send(statement, room, integer(ext.Size()), root[:], integer(uint64(b.Now)), p.signed) //nolint:gosec // two's complement
+	t.storeHeads(parts)
 	return sent + 1
 }
 
-// integer encodes a bigint.
-func integer(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+// storeHeads adds the statement that updates the heads of parts.
+func (t *transaction) storeHeads(parts []*part) {
+	rooms, sizes, roots := newArray(pgtype.UUIDOID), newArray(pgtype.Int8OID), newArray(pgtype.ByteaOID)
+	times, checkpoints, publish := newArray(pgtype.Int8OID), newArray(pgtype.TextOID), newArray(pgtype.BoolOID)
+	for _, p := range parts {
+		root := p.ext.Root()
+		rooms.add(p.log.room[:])
+		sizes.addInteger(p.ext.Size())
+		roots.add(root[:])
+		times.addInteger(uint64(p.batch.Now)) //nolint:gosec // two's complement
+		checkpoints.add(p.signed)
+		publish.add([]byte{0})
+		// The clock may have been set back.
+		if p.batch.publish || p.head.now.Sub(p.head.published).Abs() >= publishInterval {
+			publish.b[len(publish.b)-1] = 1
+		}
+	}
+	t.send("proofline_heads", rooms.b, sizes.b, roots.b, times.b, checkpoints.b, publish.b)
+}
+
+// array is the binary form of a PostgreSQL array.
+type array struct {
+	b     []byte
+	count uint32
+}
+
+// newArray returns an empty array of a type's elements.
+func newArray(oid uint32) *array {
+	const dimensions, nulls, lowerBound = 1, 0, 1
+	a := &array{b: make([]byte, 0, 64)}
+	for _, n := range []uint32{dimensions, nulls, oid, 0, lowerBound} {
+		a.b = binary.BigEndian.AppendUint32(a.b, n)
+	}
+	return a
+}
+
+// add appends an element in its binary form.
+func (a *array) add(element []byte) {
+	const countAt = 12
+	a.count++
+	binary.BigEndian.PutUint32(a.b[countAt:], a.count)
+	a.b = binary.BigEndian.AppendUint32(a.b, uint32(len(element))) //nolint:gosec // at most a bundle
+	a.b = append(a.b, element...)
+}
+
+// addInteger appends a bigint.
+func (a *array) addInteger(n uint64) {
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], n)
+	a.add(b[:])
+}
 
 // requestCommit adds the commit.
 func (t *transaction) requestCommit() {
@@ -211,19 +284,17 @@ func (t *transaction) requestCommit() {
 	t.pipeline.SendPipelineSync()
 }
 
-// readCommit waits until the entries of the parts are durable. sent has the number of statements of
-// each part.
-func (t *transaction) readCommit(parts []*part, sent []int) error {
-	for i, p := range parts {
-		for range sent[i] {
-			_, err := t.result(nil)
-			if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == uniqueViolation {
-				p.err = fmt.Errorf("%w: it has entries from %d on, but the head ends there: %w", ErrCorrupt,
-					p.ext.Start(), err)
-			}
-			if err != nil {
-				return fmt.Errorf("store entries: %w", err)
-			}
+// readCommit waits until the entries of the parts are durable, which sent statements store.
+func (t *transaction) readCommit(parts []*part, sent int) error {
+	for range sent {
+		_, err := t.result(nil)
+		if e, ok := errors.AsType[*pgconn.PgError](err); ok && e.Code == uniqueViolation && len(parts) == 1 {
+			p := parts[0]
+			p.err = fmt.Errorf("%w: it has entries from %d on, but the head ends there: %w", ErrCorrupt,
+				p.ext.Start(), err)
+		}
+		if err != nil {
+			return fmt.Errorf("store entries: %w", err)
 		}
 	}
 	tag, err := t.result(nil)
