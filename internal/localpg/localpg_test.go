@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -392,5 +393,23 @@ func TestBadSettingIsNamed(t *testing.T) {
 	_, err := Start(t.Context(), Config{Dir: dataDir(t), Settings: []string{"no_such_setting = 1"}})
 	if !errors.Is(err, ErrDied) || !strings.Contains(err.Error(), "proofline.conf") {
 		t.Errorf("got %v, want ErrDied with the message of postgres", err)
+	}
+}
+
+// TestReserveWAL checks that a new cluster gets the segments that it keeps, once.
+func TestReserveWAL(t *testing.T) {
+	s := start(t, Config{Dir: tempDir(t)})
+	const ahead = "select count(*) from pg_ls_waldir() where name > pg_walfile_name(pg_current_wal_lsn()) and name ~ '^[0-9A-F]{24}$'"
+	before := mustQuery(t, s.URL(), ahead)
+	for range 2 {
+		if err := s.ReserveWAL(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if n, _ := strconv.Atoi(mustQuery(t, s.URL(), ahead)); n < 12 {
+			t.Errorf("%d segments are ready, %s were before", n, before)
+		}
+		if size, _ := strconv.Atoi(mustQuery(t, s.URL(), "select pg_current_wal_lsn() - '0/0'")); size > 25*16<<20 {
+			t.Errorf("it has written %d bytes", size)
+		}
 	}
 }

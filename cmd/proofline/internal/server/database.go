@@ -25,6 +25,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 		}
 		s.atStop(local.Stop)
 		s.local, login, owner = local, local.URLOf(pglog.Role), local.URL()
+		s.reserveWAL()
 	}
 	config, err := pglog.PoolConfig(login)
 	if err != nil {
@@ -47,6 +48,23 @@ func (s *Server) openDatabase(ctx context.Context) error {
 		return fmt.Errorf("open database: %w", err)
 	}
 	return s.checkRole(ctx)
+}
+
+// reserveWAL has the private PostgreSQL make its write-ahead log beforehand, in the background.
+func (s *Server) reserveWAL() {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := s.local.ReserveWAL(ctx); err != nil && ctx.Err() == nil {
+			s.cfg.Log.Warn("joins may wait for PostgreSQL to create files", "err", err)
+		}
+	}()
+	s.atStop(func(context.Context) error {
+		cancel()
+		<-ended
+		return nil
+	})
 }
 
 // checkRole warns when the server could change the log. It is no error: some

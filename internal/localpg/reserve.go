@@ -1,0 +1,58 @@
+//go:build unix
+
+package localpg
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// reservePause is how long ReserveWAL waits between segments, so that others can use the disk.
+const reservePause = 50 * time.Millisecond
+
+// ReserveWAL makes as much write-ahead log as PostgreSQL keeps (min_wal_size) before it is needed. A new
+// cluster has one segment, and would create each further one inside a commit: 16 MB of zeros and an fsync, for
+// which all joins wait. ReserveWAL fills segments with nothing, and a checkpoint makes them the next ones to
+// write. It does nothing if most of them exist already, and leaves an archive of the log alone.
+//
+// https://www.postgresql.org/docs/current/wal-configuration.html
+func (s *Server) ReserveWAL(ctx context.Context) error {
+	if err := s.reserveWAL(ctx); err != nil {
+		return fmt.Errorf("reserve write-ahead log: %w", err)
+	}
+	return nil
+}
+
+func (s *Server) reserveWAL(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, s.URL())
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost
+	var kept, ready int
+	var isArchived bool
+	err = conn.QueryRow(ctx, `select
+			(pg_size_bytes(current_setting('min_wal_size')) / pg_size_bytes(current_setting('wal_segment_size')))::int,
+			(select count(*) from pg_ls_waldir() where name > pg_walfile_name(pg_current_wal_lsn()) and name ~ '^[0-9A-F]{24}$'),
+			current_setting('archive_mode') <> 'off'`).Scan(&kept, &ready, &isArchived)
+	if err != nil || isArchived || ready >= kept/2 {
+		return err
+	}
+	for range kept - ready {
+		// A segment without anything new would not be left.
+		if _, err := conn.Exec(ctx, `select pg_logical_emit_message(false, 'proofline', '');
+			select pg_switch_wal()`); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(reservePause):
+		}
+	}
+	_, err = conn.Exec(ctx, `checkpoint`)
+	return err
+}
