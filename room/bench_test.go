@@ -2,14 +2,19 @@ package room
 
 import (
 	"crypto/rand"
+	"fmt"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/room/safetynet"
 )
 
@@ -63,6 +68,31 @@ func BenchmarkReplay(b *testing.B) {
 	b.ResetTimer()
 	if err := r.sequencer.Load(b.Context()); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// BenchmarkAdopt is the start of a node with 200 rooms of a visitor each.
+func BenchmarkAdopt(b *testing.B) {
+	url, master := pgtest.URL(b), newMaster(b)
+	first := node(b, url, master)
+	for i := range 200 {
+		r, err := first.Create(b.Context(), Config{Slug: fmt.Sprintf("room-%d", i)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := r.Join(b.Context(), newVisitor(r).ticket); err != nil {
+			b.Fatal(err)
+		}
+	}
+	pool := connect(b, url)
+	for b.Loop() {
+		rs := New(Options{Logs: pglog.NewStore(pool), Store: pgroom.NewStore(pool), MasterKey: master, PublicURL: publicURL,
+			MaxClockStep: clock.AnyStep, Log: slog.New(slog.DiscardHandler)})
+		rs.adopt(b.Context())
+		if len(rs.loaded) != 200 {
+			b.Fatalf("%d rooms are loaded", len(rs.loaded))
+		}
+		rs.Abandon()
 	}
 }
 

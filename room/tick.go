@@ -4,16 +4,19 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/internal/timing"
+	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/room/projection"
 	"github.com/proofline/proofline/room/sequence"
 )
@@ -48,6 +51,10 @@ func (rs *Rooms) adoptAll(ctx context.Context) {
 	})
 }
 
+// minLoading is how many rooms are loaded at once, or one for each core: small rooms wait for the database, and
+// none waits for a large one.
+const minLoading = 4
+
 // adopt loads every room that has not ended and was not unloaded.
 func (rs *Rooms) adopt(ctx context.Context) {
 	before := map[*Room]earlier{} // as of before the records are read
@@ -60,20 +67,35 @@ func (rs *Rooms) adopt(ctx context.Context) {
 		rs.noteDown(ctx, err)
 		return
 	}
-	for _, record := range records {
-		if rs.isUnloaded(record.ID) {
-			continue
-		}
-		r, err := rs.load(ctx, record.Slug)
-		if ctx.Err() != nil {
-			return
-		}
-		if err == nil {
-			err = r.details.Take(ctx, before[r], &record)
-		}
-		rs.reportLoad(record.Slug, err)
+	errs := make([]error, len(records))
+	var loading errgroup.Group
+	loading.SetLimit(max(minLoading, runtime.GOMAXPROCS(0)))
+	for i := range records {
+		loading.Go(func() error {
+			errs[i] = rs.adoptOne(ctx, &records[i], before)
+			return nil
+		})
+	}
+	_ = loading.Wait() // each room has its own error
+	if ctx.Err() != nil {
+		return
+	}
+	for i := range records {
+		rs.reportLoad(records[i].Slug, errs[i])
 	}
 	rs.adopted.Store(true)
+}
+
+// adoptOne loads a room unless it was unloaded, and takes over what its record says.
+func (rs *Rooms) adoptOne(ctx context.Context, record *pgroom.Room, before map[*Room]earlier) error {
+	if rs.isUnloaded(record.ID) {
+		return nil
+	}
+	r, err := rs.load(ctx, record.Slug)
+	if err != nil {
+		return err
+	}
+	return r.details.Take(ctx, before[r], record)
 }
 
 // reportLoad logs once that a room cannot be loaded. A room whose creation is not finished is not an error.
