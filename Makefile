@@ -140,8 +140,8 @@ fuzz: need-go ## fuzz every target for FUZZTIME (20s)
 	internal/tools/fuzz.sh $(FUZZTIME)
 
 .PHONY: bench
-bench: build need-postgres need-chromium $(E2E_MODULES) ## measure the server against a bare one on this machine
-	go run ./internal/bench $(ARGS)
+bench: build need-postgres need-chromium $(E2E_MODULES) ## measure against goals on this machine, ARGS="joins rooms" a part, BASE=ref against a commit
+	go run ./internal/bench $(if $(BASE),-base $(BASE)) $(ARGS)
 
 .PHONY: lint
 lint: need-go $(LINT_MODULES) ## check Go with golangci-lint, scripts and styles with Biome

@@ -16,10 +16,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -30,12 +28,13 @@ import (
 )
 
 const (
-	shopPage        = 8 << 10 // size of the site's response in bytes
-	connectorConns  = 64
-	connectorRounds = 7 // pairs of measurements, alternating
-	guardRounds     = 21
-	guardRequests   = 20_000 // requests per round
+	shopPage       = 8 << 10 // size of the site's response in bytes
+	connectorConns = 64
+	guardRequests  = 20_000 // per run
 )
+
+// browser is the visitor's User-Agent, to which the connector binds a session.
+const browser = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 
 // connector measures a returning visitor's requests: through the connector's proxy, compared with a
 // standard library reverse proxy in front of the same site, and the cost that the middleware adds
@@ -50,34 +49,26 @@ func (b *bench) connector() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = site.stop() }()
 	bare, err := b.self("reverse-proxy", "http://"+site.addr)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = bare.stop() }()
 	file := filepath.Join(b.dir, "rules.json")
 	if err := os.WriteFile(file, queue.rules(), 0o600); err != nil {
 		return err
 	}
-	subject, err := b.start("", b.binary("proofline"), "proxy", "--rules", file, "--to", "http://"+site.addr,
-		"--listen", "127.0.0.1:0", "--key", filepath.Join(b.dir, "connector-key"))
+	subject, err := b.start("", filepath.Join(b.head.bin, "proofline"), "proxy", "--rules", file,
+		"--to", "http://"+site.addr, "--listen", "127.0.0.1:0", "--key", filepath.Join(b.dir, "connector-key"))
 	if err != nil {
 		return err
 	}
-	defer func() { _ = subject.stop() }()
 	cookie, err := queue.enter("http://" + subject.addr)
 	if err != nil {
 		return err
 	}
-	load := func(s *server) func() (round, error) {
-		return func() (round, error) {
-			before, errBefore := s.cpu()
-			f, err := generator{ctx: b.ctx, addr: s.addr, conns: connectorConns, total: 1 << 40,
-				until: roundLength / 2, request: visiting(cookie)}.run(200)
-			after, errAfter := s.cpu()
-			return round{f.perSecond(), (after - before).Seconds() / float64(max(f.Count, 1))}, errors.Join(errBefore,
-				err, errAfter)
+	load := func(s *server) func() (*load, error) {
+		return func() (*load, error) {
+			return b.load(s, generator{conns: connectorConns, request: visiting(cookie)}, 200)
 		}
 	}
 	if err := b.proxies(load(bare), load(subject)); err != nil {
@@ -86,49 +77,26 @@ func (b *bench) connector() error {
 	return b.middleware(queue)
 }
 
-// round is one measurement of a proxy.
-type round struct {
-	rate float64 // requests per second
-	cost float64 // CPU seconds of the proxy per request
-}
-
-// proxies compares the rates of both proxies. It also reports the proxies' own CPU time per
-// request, because the site and the generator share the processors.
-func (b *bench) proxies(bare, subject func() (round, error)) error {
-	for _, warm := range []func() (round, error){bare, subject} {
-		if _, err := warm(); err != nil {
+// proxies compares both proxies.
+func (b *bench) proxies(bare, subject func() (*load, error)) error {
+	if _, _, err := pair(0, bare, subject); err != nil { // warm up
+		return err
+	}
+	for i := range b.runs {
+		a, s, err := pair(i, bare, subject)
+		if err != nil {
 			return err
 		}
+		b.add(ratio(proxyRate, proxyBare, proxyRatio, a, s)...)
 	}
-	var ratios, bares, subjects, bareCosts, costs []float64
-	for i := range connectorRounds {
-		first, second := bare, subject
-		if i%2 != 0 { // alternate the order
-			first, second = subject, bare
-		}
-		a, errA := first()
-		s, errS := second()
-		if err := errors.Join(errA, errS); err != nil {
-			return err
-		}
-		if i%2 != 0 {
-			a, s = s, a
-		}
-		bares, subjects, ratios = append(bares, a.rate), append(subjects, s.rate), append(ratios, s.rate/a.rate)
-		bareCosts, costs = append(bareCosts, a.cost), append(costs, s.cost)
-	}
-	ratio := median(ratios)
-	b.add(ratio >= 0.8, "a visitor's requests through the connector's proxy",
-		fmt.Sprintf("%.0f/s, %.2f (%.2f to %.2f) of a bare reverse proxy's %.0f/s; %.0f us of CPU, %.0f us",
-			median(subjects), ratio, slices.Min(ratios), slices.Max(ratios), median(bares), 1e6*median(costs),
-			1e6*median(bareCosts)), "0.80 or more")
 	return nil
 }
 
 // visiting returns the request of a visitor with a session.
 func visiting(cookie string) func([]byte, int) []byte {
-	text := "GET /tickets/7?row=2 HTTP/1.1\r\nHost: shop.example.com\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0\r\n" +
-		"Accept: text/html,application/xhtml+xml\r\nAccept-Language: en-US,en;q=0.5\r\nAccept-Encoding: gzip, deflate, br\r\nCookie: basket=7f3a; " + cookie + "\r\n\r\n"
+	text := "GET /tickets/7?row=2 HTTP/1.1\r\nHost: shop.example.com\r\nUser-Agent: " + browser + "\r\n" +
+		"Accept: text/html,application/xhtml+xml\r\nAccept-Language: en-US,en;q=0.5\r\n" +
+		"Accept-Encoding: gzip, deflate, br\r\nCookie: basket=7f3a; " + cookie + "\r\n\r\n"
 	return func(dst []byte, _ int) []byte { return append(dst, text...) }
 }
 
@@ -155,6 +123,7 @@ func (b *bench) middleware(queue *benchRoom) error {
 	r := httptest.NewRequestWithContext(b.ctx, http.MethodGet, "/tickets/7?row=2", nil)
 	r.Host = "shop.example.com"
 	r.Header.Set("Cookie", "basket=7f3a; "+cookie)
+	r.Header.Set("User-Agent", browser)
 	w := &sink{header: http.Header{}}
 	timed := func(h http.Handler) (time.Duration, error) { // CPU time per request
 		before, err := ownCPU()
@@ -168,30 +137,18 @@ func (b *bench) middleware(queue *benchRoom) error {
 		after, err := ownCPU()
 		return (after - before) / guardRequests, err
 	}
-	var added []float64
-	for range guardRounds {
+	for range b.runs {
 		with, errWith := timed(guarded)
 		without, errWithout := timed(shop)
 		if err := errors.Join(errWith, errWithout); err != nil {
 			return err
 		}
-		added = append(added, float64(with-without)/float64(time.Microsecond))
+		if w.status != http.StatusOK {
+			return fmt.Errorf("the middleware responds with status %d", w.status)
+		}
+		b.add(reading{goal: middlewareCost, value: float64(with-without) / float64(time.Microsecond)})
 	}
-	if w.status != http.StatusOK {
-		return fmt.Errorf("the middleware responds with status %d", w.status)
-	}
-	b.add(median(added) < 10, "what the middleware adds to a visitor's request",
-		fmt.Sprintf("%.1f us (%.1f to %.1f)", median(added), slices.Min(added), slices.Max(added)), "under 10 us")
 	return nil
-}
-
-// ownCPU returns the CPU time used by this process.
-func ownCPU() (time.Duration, error) {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0, fmt.Errorf("read CPU time: %w", err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }
 
 // sink discards a response.
@@ -208,15 +165,6 @@ func (s *sink) Write(p []byte) (int, error) { return len(p), nil }
 
 // WriteHeader implements [http.ResponseWriter].
 func (s *sink) WriteHeader(status int) { s.status = status }
-
-// self starts this program as one of the servers below.
-func (b *bench) self(args ...string) (*server, error) {
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	return b.start("", program, args...)
-}
 
 // serveSite is the protected site.
 func serveSite() error {
@@ -307,12 +255,14 @@ func (q *benchRoom) enter(address string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	r, err := http.NewRequest(http.MethodGet, address+"/tickets?proofline_pass="+pass, nil) //nolint:noctx // on this machine
+	to := address + "/tickets?proofline_pass=" + pass
+	r, err := http.NewRequest(http.MethodGet, to, http.NoBody) //nolint:noctx // on this machine
 	if err != nil {
 		return "", err
 	}
 	r.Host = "shop.example.com"
 	r.Header.Set("Accept", "text/html")
+	r.Header.Set("User-Agent", browser)
 	answer, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
 		return "", err

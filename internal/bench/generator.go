@@ -253,10 +253,3 @@ func parse(in []byte) (status int, body []byte, whole bool, err error) {
 	}
 	return status, body, len(body) == size, nil
 }
-
-// getting returns the request function for GETs of a path per i.
-func getting(path func(i int) string) func([]byte, int) []byte {
-	return func(dst []byte, i int) []byte {
-		return rawhttp.AppendRequest(dst, "GET", "bench", path(i), "", "")
-	}
-}

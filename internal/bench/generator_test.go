@@ -47,7 +47,8 @@ func TestGenerator(t *testing.T) {
 		fmt.Fprint(w, r.URL.Path)
 	}))
 	defer server.Close()
-	g := generator{ctx: t.Context(), addr: strings.TrimPrefix(server.URL, "http://"), conns: 7, rate: 2_500, total: total,
+	g := generator{ctx: t.Context(), addr: strings.TrimPrefix(server.URL, "http://"), conns: 7, rate: 2_500,
+		total: total,
 		request: func(dst []byte, i int) []byte {
 			return rawhttp.AppendRequest(dst, "GET", "bench", fmt.Sprintf("/%d", i), "", "")
 		},

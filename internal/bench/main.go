@@ -1,36 +1,77 @@
 // Command bench measures the product's performance on real servers and a real PostgreSQL, and
-// prints each result with its target. Server speeds are ratios to a bare Echo handler that returns
-// the same bytes to the same generator in the same run, because machines differ and are noisy.
+// prints each figure beside its goal. Server speeds are ratios to a bare Echo handler that returns
+// the same number of bytes to the same generator in a paired run, because machines differ and are
+// noisy. Loads come with the CPU time of a request in the server, in PostgreSQL and in the
+// generator, which shares the machine.
 //
-//	go run ./internal/bench [-visitors 1000000] [-only joins,reads,dashboard,connector,window,replay,audit,page,polls,check]
+//	go run ./internal/bench [flags] [NAME...]
 //
-// It exits with status 1 if a target is missed.
+// Without names it measures everything. It exits with status 1 if a goal is missed. With -base it
+// compares the working tree with another commit instead.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"strings"
-	"text/tabwriter"
+	"time"
 )
 
-// row is one line of the table.
-type row struct {
-	what, measured, promise string
-	kept                    bool
-}
-
-// bench is one run.
+// bench is one run of the program.
 type bench struct {
 	ctx      context.Context
 	dir      string // temporary, removed at the end
-	bin      string // directory of the binaries under test
-	visitors int
-	rows     []row
+	head     version
+	base     *version // nil: no comparison
+	runs     int
+	length   time.Duration // of one load
+	visitors int           // of the large rooms
+	restart  int           // visitors of the room that a server starts with
+	running  []*server
+
+	results results // of head
+	bases   results // of base
+}
+
+// version is a commit under test.
+type version struct {
+	name string // "head" or "base", in names of directories
+	bin  string // directory of the binaries
+}
+
+// measurement is something to measure by name.
+type measurement struct {
+	name, about string
+	// open prepares runs of a version; nil: whole measures instead.
+	open func(b *bench, v version) (run func(i int) ([]reading, error), err error)
+	// whole measures the working tree. It cannot compare versions.
+	whole func(b *bench) error
+	slow  bool // few runs
+}
+
+var measurements = []measurement{
+	{"joins", "joins at 64 and 256 connections, of bare Echo", (*bench).joins, nil, false},
+	{"latency", "joins at half of the maximum load", (*bench).latency, nil, false},
+	{"rooms", "joins in 1,000 rooms, of one room", (*bench).manyRooms, nil, false},
+	{"state", "state documents, of bare Echo", (*bench).state, nil, false},
+	{"ticket", "ticket statuses, of bare Echo", (*bench).tickets, nil, false},
+	{"memory", "memory of a waiting visitor, and of 1,000 rooms", (*bench).memory, nil, true},
+	{"restart", "start of a server with a large room", (*bench).restarts, nil, false},
+	{"storage", "database and WAL of a visitor's whole life", (*bench).storage, nil, true},
+	{"dashboard", "cost of open dashboards", nil, (*bench).dashboard, false},
+	{"connector", "requests through the connector's proxy and middleware", nil, (*bench).connector, false},
+	{"window", "draw of a large window", nil, (*bench).window, true},
+	{"replay", "replay of the room that window leaves", nil, (*bench).replay, false},
+	{"audit", "audits of large rooms", nil, (*bench).audit, true},
+	{"page", "first load of the page of a line", nil, (*bench).firstLoad, false},
+	{"polls", "requests of waiting pages", nil, (*bench).polls, false},
+	{"check", "check of a place in Chromium", nil, (*bench).check, false},
 }
 
 func main() {
@@ -41,18 +82,16 @@ func main() {
 		}
 		return
 	}
-	visitors := flag.Int("visitors", 1_000_000, "visitors of the large rooms")
-	only := flag.String("only", "joins,reads,dashboard,connector,window,replay,audit,page,polls,check",
-		"what to measure")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	kept, err := run(ctx, *visitors, strings.Split(*only, ","))
+	kept, err := run(ctx, os.Args[1:])
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
 	}
-	if !kept {
+	if err != nil || !kept {
 		os.Exit(1) //nolint:gocritic // stop only frees a signal handler
 	}
 }
@@ -71,62 +110,160 @@ func helper(args []string) func() error {
 	return nil
 }
 
-func run(ctx context.Context, visitors int, only []string) (kept bool, err error) {
-	dir, err := os.MkdirTemp("", "proofline-bench-")
+// parse reads the flags and names, in any order, and returns the commit to compare with.
+func (b *bench) parse(args []string) (chosen []measurement, base string, err error) {
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.IntVar(&b.runs, "runs", 5, "runs of each row; slow measurements make at most 3")
+	flags.DurationVar(&b.length, "time", 2*time.Second, "length of one load")
+	flags.IntVar(&b.visitors, "visitors", 1_000_000, "visitors of the large rooms")
+	flags.IntVar(&b.restart, "restart", 400_000, "visitors of the room in restart; the goal is for 3000000")
+	flags.StringVar(&base, "base", "", "compare the working tree with this `commit`")
+	flags.Usage = func() {
+		fmt.Fprintf(flags.Output(), "usage: bench [flags] [NAME...]\n\n")
+		for _, m := range measurements {
+			fmt.Fprintf(flags.Output(), "  %-10s %s\n", m.name, m.about)
+		}
+		fmt.Fprintln(flags.Output())
+		flags.PrintDefaults()
+	}
+	var names []string
+	for {
+		if err := flags.Parse(args); err != nil {
+			return nil, "", err
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		names, args = append(names, flags.Arg(0)), flags.Args()[1:]
+	}
+	if b.runs < 1 || b.length <= 0 || b.visitors < 1_000 || b.restart < 1_000 {
+		return nil, "", errors.New("-runs and -time must be positive, -visitors and -restart at least 1000")
+	}
+	chosen, err = choose(names, base != "")
+	return chosen, base, err
+}
+
+// choose returns the named measurements, or all, in the order of the list.
+func choose(names []string, comparing bool) (chosen []measurement, err error) {
+	var known []string
+	for _, m := range measurements {
+		if comparing && m.open == nil {
+			continue
+		}
+		known = append(known, m.name)
+		if len(names) == 0 || slices.Contains(names, m.name) {
+			chosen = append(chosen, m)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			what := "measure"
+			if comparing {
+				what = "compare commits by"
+			}
+			return nil, fmt.Errorf("cannot %s %q; the names are %s", what, name, strings.Join(known, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+func run(ctx context.Context, args []string) (kept bool, err error) {
+	b := &bench{ctx: ctx}
+	chosen, base, err := b.parse(args)
 	if err != nil {
 		return false, err
 	}
-	defer os.RemoveAll(dir)
-	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // PostgreSQL's own user passes through
+	if b.dir, err = os.MkdirTemp("", "proofline-bench-"); err != nil {
 		return false, err
 	}
-	b := &bench{ctx: ctx, dir: dir, bin: dir, visitors: visitors}
-	if err := b.build(); err != nil {
+	defer os.RemoveAll(b.dir)
+	if err := os.Chmod(b.dir, 0o755); err != nil { //nolint:gosec // PostgreSQL's own user passes through
 		return false, err
 	}
-	steps := map[string]func() error{"joins": b.joins, "reads": b.reads, "dashboard": b.dashboard,
-		"connector": b.connector, "window": b.window, "replay": b.replay, "audit": b.audit, "page": b.firstLoad,
-		"polls": b.polls, "check": b.check}
-	for _, name := range only {
-		step, ok := steps[name]
-		if !ok {
-			return false, fmt.Errorf("unknown measurement %q", name)
-		}
-		b.say("measuring %s", name)
-		if err := step(); err != nil {
-			return false, fmt.Errorf("measure %s: %w", name, err)
-		}
+	if err := b.build(base); err != nil {
+		return false, err
 	}
-	return b.table(), nil
-}
-
-func (b *bench) say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+" ...\n", args...) }
-
-// add adds a result.
-func (b *bench) add(kept bool, what, measured, promise string) {
-	b.rows = append(b.rows, row{what, measured, promise, kept})
-	b.say("  %s: %s (%s)", what, measured, promise)
-}
-
-// table prints all results and reports whether every target was met.
-func (b *bench) table() bool {
-	kept := true
+	err = b.measureAll(chosen)
 	fmt.Printf("\n%s, %d cores, %s, %s\n\n", machine(), runtime.NumCPU(), runtime.GOARCH, runtime.Version())
-	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "what\tmeasured\tpromise\t")
-	for _, r := range b.rows {
-		verdict := "kept"
-		if !r.kept {
-			verdict, kept = "NOT KEPT", false
-		}
-		if r.promise == "" {
-			verdict = ""
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.what, r.measured, r.promise, verdict)
+	if b.base != nil {
+		compare(os.Stdout, b.bases, b.results)
+		return true, err
 	}
-	_ = w.Flush() // standard output
-	return kept
+	return b.results.print(os.Stdout), err // what was measured before an error, too
 }
+
+func (b *bench) measureAll(chosen []measurement) error {
+	runs := b.runs
+	for i, m := range chosen {
+		if b.runs = runs; m.slow {
+			b.runs = min(runs, 3)
+		}
+		b.say("%d of %d: %s, %s", i+1, len(chosen), m.name, m.about)
+		began := time.Now()
+		if err := b.measure(m); err != nil {
+			return fmt.Errorf("measure %s: %w", m.name, err)
+		}
+		b.say("  took %v", time.Since(began).Round(time.Second))
+	}
+	return nil
+}
+
+// measure makes all runs of a measurement. Two versions take turns, and so does the order in a pair.
+func (b *bench) measure(m measurement) error {
+	defer b.stopAll()
+	if m.whole != nil {
+		return m.whole(b)
+	}
+	type subject struct {
+		version
+		results *results
+		run     func(i int) ([]reading, error)
+	}
+	subjects := []subject{{version: b.head, results: &b.results}}
+	if b.base != nil {
+		subjects = append(subjects, subject{version: *b.base, results: &b.bases})
+	}
+	for i := range subjects {
+		var err error
+		if subjects[i].run, err = m.open(b, subjects[i].version); err != nil {
+			return fmt.Errorf("%s: %w", subjects[i].name, err)
+		}
+	}
+	for i := range b.runs {
+		for _, s := range subjects {
+			readings, err := s.run(i)
+			if err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			for _, r := range readings {
+				s.results.add(r)
+			}
+			b.say("  run %d of %d, %s: %s", i+1, b.runs, s.name, summary(readings))
+		}
+		slices.Reverse(subjects)
+	}
+	return nil
+}
+
+// add adds readings of the working tree.
+func (b *bench) add(readings ...reading) {
+	for _, r := range readings {
+		b.results.add(r)
+	}
+	b.say("  %s", summary(readings))
+}
+
+// summary returns the readings on one line.
+func summary(readings []reading) string {
+	var parts []string
+	for _, r := range readings {
+		parts = append(parts, strings.TrimSpace(r.goal.name)+" "+number(r.value)+" "+r.goal.unit)
+	}
+	return strings.Join(parts, "; ")
+}
+
+// say shows progress.
+func (b *bench) say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 // machine returns the name of the processor.
 func machine() string {

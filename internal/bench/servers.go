@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,27 +20,17 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// build builds the product's binaries.
-func (b *bench) build() error {
-	b.say("building")
-	cmd := exec.CommandContext(b.ctx, "go", "build", "-o", b.bin, "./cmd/...")
-	cmd.Stderr = os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("build the binaries (run this from the top of the repository): %w", err)
-	}
-	return nil
-}
-
 // server is a running process that listens.
 type server struct {
 	cmd  *exec.Cmd
 	addr string // host:port
-	dir  string // data directory of the product's server
+	dir  string // data directory of the product's server; empty: another program
 
-	setup chan string // receives the link that creates the first account
+	metrics chan string // receives the URL of the product's metrics, if it serves them
 }
 
-// start starts a program that prints its address, http://host:port, to standard output.
+// start starts a program that prints its address, http://host:port, to standard output. It runs
+// until the end of the measurement at the latest.
 func (b *bench) start(dir, program string, args ...string) (*server, error) {
 	cmd := exec.CommandContext(b.ctx, program, args...)
 	cmd.Stderr = os.Stderr
@@ -51,7 +42,8 @@ func (b *bench) start(dir, program string, args ...string) (*server, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	s := &server{cmd: cmd, dir: dir, setup: make(chan string, 1)}
+	s := &server{cmd: cmd, dir: dir, metrics: make(chan string, 1)}
+	b.running = append(b.running, s)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if _, addr, ok := strings.Cut(lines.Text(), "http://"); ok {
@@ -60,32 +52,51 @@ func (b *bench) start(dir, program string, args ...string) (*server, error) {
 			return s, nil
 		}
 	}
+	b.running = b.running[:len(b.running)-1]
 	return nil, errors.Join(fmt.Errorf("%s exited before it was listening", program), cmd.Wait())
 }
 
 // read reads the server's output until it exits.
 func (s *server) read(lines *bufio.Scanner) {
 	for lines.Scan() {
-		for word := range strings.FieldsSeq(lines.Text()) {
-			if strings.Contains(word, setupPath) {
-				s.setup <- word
-			}
+		if url, ok := strings.CutPrefix(lines.Text(), "metrics on "); ok {
+			s.metrics <- url
 		}
 	}
 }
 
-func (s *server) stop() error {
+// stop stops a server before the end of the measurement.
+func (b *bench) stop(s *server) error {
+	b.running = slices.DeleteFunc(b.running, func(other *server) bool { return other == s })
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	return s.cmd.Wait()
+	if err := s.cmd.Wait(); s.dir != "" { // a helper ends by the signal
+		return err
+	}
+	return nil
 }
 
-// product starts the product's server on a data directory, with its private PostgreSQL.
-func (b *bench) product(name string) (*server, error) {
-	dir := filepath.Join(b.dir, name)
-	return b.start(dir, filepath.Join(b.bin, "proofline"), "serve", "--addr", "127.0.0.1:0", "--data", dir,
-		"--log-level", "warn", "--beacon-relays", "none", "--limit-exempt", "127.0.0.0/8")
+// discard stops a server and removes its data.
+func (b *bench) discard(s *server) error {
+	return errors.Join(b.stop(s), os.RemoveAll(s.dir))
+}
+
+// stopAll stops all servers, the latest first.
+func (b *bench) stopAll() {
+	for len(b.running) > 0 {
+		s := b.running[len(b.running)-1]
+		if err := b.stop(s); err != nil {
+			b.say("stop %s: %v", s.cmd.Path, err)
+		}
+	}
+}
+
+// product starts a version's server on a data directory, with its private PostgreSQL.
+func (b *bench) product(v version, name string, args ...string) (*server, error) {
+	dir := filepath.Join(b.dir, v.name+"-"+name)
+	return b.start(dir, filepath.Join(v.bin, "proofline"), append([]string{"serve", "--addr", "127.0.0.1:0",
+		"--data", dir, "--log-level", "error", "--beacon-relays", "none", "--limit-exempt", "127.0.0.0/8"}, args...)...)
 }
 
 // answer is a response of the product that the baseline repeats.
@@ -113,9 +124,10 @@ func (b *bench) probe(method, url, body string) (answer, error) {
 	return answer{resp.Header, len(text)}, err
 }
 
-// bare starts the baseline, which sends the same response to every request.
-func (b *bench) bare(a answer) (*server, error) {
-	self, err := os.Executable()
+// bareOf starts the baseline, which sends one response to every request: as long as the product's
+// response to the given one, and with the same header.
+func (b *bench) bareOf(method string, s *server, path, body string) (*server, error) {
+	a, err := b.probe(method, "http://"+s.addr+path, body)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +135,16 @@ func (b *bench) bare(a answer) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b.start("", self, "bare", string(text))
+	return b.self("bare", string(text))
+}
+
+// self starts this program as one of its helper servers.
+func (b *bench) self(args ...string) (*server, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return b.start("", program, args...)
 }
 
 // serveBare is the baseline: Echo with one handler, without middleware, limits or database. Its
