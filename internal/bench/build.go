@@ -59,7 +59,7 @@ func (b *bench) compile(tree, bin string) error {
 }
 
 func (b *bench) command(dir, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(b.ctx, name, args...)
+	cmd := exec.CommandContext(b.ctx, name, args...) //nolint:gosec // git and go
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	return cmd
 }

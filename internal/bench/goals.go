@@ -86,9 +86,9 @@ var (
 	auditLongMemory = &goal{"  memory", "MB", atMost, 300, 3_000_000}
 
 	pageSize    = &goal{"first load of the page of a line", "kB", atMost, 60, 0}
-	pollsShort  = &goal{"requests a minute of a visitor in a short line", "", noGoal, 0, 0}
-	pollsLong   = &goal{"  in a long line, of those in a short one", "", atMost, 1, 0}
-	pollsOrigin = &goal{"  in a long line, to the server behind a cache", "", noGoal, 0, 0}
+	pollsShort  = &goal{"requests of a waiting visitor", "a minute", noGoal, 0, 0}
+	pollsLong   = &goal{"  in lines of 10,000 and 100,000", "of that", atMost, 1, 0}
+	pollsOrigin = &goal{"  of them to the server behind a cache", "a minute", noGoal, 0, 0}
 	checkTime   = &goal{"check of a place among 100,000 in Chromium", "ms", atMost, 1500, 0}
 )
 

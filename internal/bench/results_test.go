@@ -29,8 +29,8 @@ func TestVerdict(t *testing.T) {
 }
 
 func TestNumber(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 0.456: "0.456", 15: "15", 15.25: "15.25", 999.6: "1,000", 1_000: "1,000",
-		1_234_567.8: "1,234,568", -0.5: "-0.500", 150_000: "150,000"} {
+	for v, want := range map[float64]string{0: "0", 0.456: "0.456", 15: "15", 15.25: "15.25",
+		999.6: "1,000", 1_000: "1,000", 1_234_567.8: "1,234,568", -0.5: "-0.500", 150_000: "150,000"} {
 		if got := number(v); got != want {
 			t.Errorf("%v is %q, want %q", v, got, want)
 		}
