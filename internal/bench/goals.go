@@ -59,10 +59,10 @@ var (
 	restartFirst = &goal{"start until the first answer of a room", "s", atMost, 1, 3_000_000}
 	restartAll   = &goal{"  until all tickets are known", "s", atMost, 2, 3_000_000}
 
-	storageDatabase    = &goal{"database of a visitor, from join to release", "B", atMost, 250, 0}
-	storageAdmitted    = &goal{"  of that, from join to claim", "B", noGoal, 0, 0}
-	storageWAL         = &goal{"WAL of a visitor, from join to release", "B", atMost, 300, 0}
-	storageWALAdmitted = &goal{"  of that, from join to claim", "B", noGoal, 0, 0}
+	storageAdmitted    = &goal{"database of a visitor, from join to claim", "B", atMost, 250, 0}
+	storageDatabase    = &goal{"  until the session is released", "B", noGoal, 0, 0}
+	storageWALAdmitted = &goal{"WAL of a visitor, from join to claim", "B", atMost, 300, 0}
+	storageWAL         = &goal{"  until the session is released", "B", noGoal, 0, 0}
 
 	dashboardsJoin = &goal{"server CPU that 10 dashboards add to a join", "%", atMost, 5, 0}
 	dashboardsRest = &goal{"server CPU of 10 dashboards at rest", "% of a core", atMost, 5, 0}

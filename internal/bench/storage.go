@@ -54,10 +54,10 @@ func (b *bench) storage(v version) (func(int) ([]reading, error), error) {
 		}
 		after, err := b.stored(conn)
 		return []reading{
+			{goal: storageAdmitted, value: (admitted.tables - before.tables) / float64(people), size: people},
 			{goal: storageDatabase, value: (after.tables - before.tables) / float64(people), size: people},
-			{goal: storageAdmitted, value: (admitted.tables - before.tables) / float64(people)},
+			{goal: storageWALAdmitted, value: (admitted.wal - before.wal) / float64(people), size: people},
 			{goal: storageWAL, value: (after.wal - before.wal) / float64(people), size: people},
-			{goal: storageWALAdmitted, value: (admitted.wal - before.wal) / float64(people)},
 		}, err
 	}, nil
 }
