@@ -36,7 +36,8 @@ func (s *Server) reserveWAL(ctx context.Context) error {
 	var isArchived bool
 	err = conn.QueryRow(ctx, `select
 			(pg_size_bytes(current_setting('min_wal_size')) / pg_size_bytes(current_setting('wal_segment_size')))::int,
-			(select count(*) from pg_ls_waldir() where name > pg_walfile_name(pg_current_wal_lsn()) and name ~ '^[0-9A-F]{24}$'),
+			(select count(*) from pg_ls_waldir()
+				where name > pg_walfile_name(pg_current_wal_lsn()) and name ~ '^[0-9A-F]{24}$'),
 			current_setting('archive_mode') <> 'off'`).Scan(&kept, &ready, &isArchived)
 	if err != nil || isArchived || ready >= kept/2 {
 		return err
