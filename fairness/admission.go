@@ -95,7 +95,7 @@ func (e *Call) apply(s *State, _ Oracle) error {
 	}
 	present := int64(0)
 	for p := called + 1; p <= e.UpTo; p++ {
-		if !s.at(p).outcome.skipped() {
+		if !s.outcome(s.at(p)).skipped() {
 			present++
 		}
 	}
@@ -112,14 +112,15 @@ func (e *Call) apply(s *State, _ Oracle) error {
 }
 
 func (e *Admit) apply(s *State, _ Oracle) error {
-	a, _ := s.find(e.Ticket)
-	if a == nil {
+	number, ok := s.arrivals.find(e.Ticket)
+	if !ok {
 		return violation(RuleAdmission, "ticket %v never joined", e.Ticket)
 	}
-	c, called := s.callOf(a.position)
+	a := s.arrivals.at(number)
+	c, called := s.callOf(Position(a.position))
 	switch {
 	case a.settled != 0:
-		return violation(RuleAdmission, "ticket %v was %s before", e.Ticket, a.outcome.status())
+		return violation(RuleAdmission, "ticket %v was %s before", e.Ticket, s.outcome(a).status())
 	case !called:
 		return violation(RuleAdmission, "ticket %v is not called", e.Ticket)
 	case s.claimsPaused:
@@ -129,23 +130,24 @@ func (e *Admit) apply(s *State, _ Oracle) error {
 	case e.Pass != NewPassID(s.policy.Origin, e.Ticket):
 		return violation(RuleAdmission, "pass %v does not belong to ticket %v", e.Pass, e.Ticket)
 	}
-	s.settle(a, admitted, e.Time)
+	s.settle(number, admitted, e.Time)
 	s.waiting--
 	return nil
 }
 
 func (e *Skip) apply(s *State, _ Oracle) error {
-	a, _ := s.find(e.Ticket)
-	if a == nil {
+	number, ok := s.arrivals.find(e.Ticket)
+	if !ok {
 		return violation(RuleSkip, "ticket %v never joined", e.Ticket)
 	}
-	c, called := s.callOf(a.position)
+	a := s.arrivals.at(number)
+	c, called := s.callOf(Position(a.position))
 	o := outcome(max(slices.Index(reasons[:], e.Reason), 0))
 	switch {
 	case !o.skipped():
 		return violation(RuleSkip, "unknown reason %q", e.Reason)
 	case a.settled != 0:
-		return violation(RuleSkip, "ticket %v was %s before", e.Ticket, a.outcome.status())
+		return violation(RuleSkip, "ticket %v was %s before", e.Ticket, s.outcome(a).status())
 	case e.Reason == NoShow && !called:
 		return violation(RuleSkip, "ticket %v is not called, so it cannot be a no-show", e.Ticket)
 	case e.Reason == NoShow && s.claimLeft(c, e.Time) > 0:
@@ -155,12 +157,13 @@ func (e *Skip) apply(s *State, _ Oracle) error {
 		s.pace = s.pace.refund(e.Time)
 		s.waiting--
 	}
-	s.settle(a, o, e.Time)
+	s.settle(number, o, e.Time)
 	return nil
 }
 
-func (s *State) settle(a *arrival, o outcome, t Time) {
-	a.settled, a.settledAt, a.outcome = EntryIndex(s.size), t, o
+func (s *State) settle(number uint32, o outcome, t Time) {
+	s.settlements.add(settlement{EntryIndex(s.size), t, number, o})
+	s.arrivals.at(number).settled = s.settlements.count
 	s.settled[o]++
 }
 

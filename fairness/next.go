@@ -75,7 +75,7 @@ func (s *State) CallLimit(now Time, capacity uint64) (Position, bool) {
 	people := min(uint64(s.pace.at(now).credit/creditPerCall), capacity)
 	upTo := called
 	for upTo < s.places {
-		if !s.at(upTo + 1).outcome.skipped() {
+		if !s.outcome(s.at(upTo + 1)).skipped() {
 			if people == 0 {
 				break
 			}

@@ -202,7 +202,7 @@ func TestStanding(t *testing.T) {
 	check("frozen", r.Size(), base+minute)
 	d, _ := r.NextDraw(base+minute, nil)
 	r.must(d)
-	place := r.arrivals.at(3).position
+	place := Position(r.arrivals.at(3).position)
 	before := want
 	want.Status, want.Position, want.AheadMin, want.AheadMax = StatusDrawn, place, uint64(place)-1, uint64(place)-1
 	check("drawn", r.Size(), base+minute)

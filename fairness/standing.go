@@ -41,19 +41,22 @@ type Standing struct {
 // joined. now must not be before the latest of those entries. With size, a server can answer from
 // its stored entries although it has applied more.
 func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
-	a, number := s.find(t)
-	if a == nil || uint64(a.index) >= size {
+	number, ok := s.arrivals.find(t)
+	if !ok || uint64(s.arrivals.at(number).index) >= size {
 		return Standing{}, false
 	}
-	w := &s.windows[a.window]
+	a, w := s.arrivals.at(number), s.windowOf(number)
 	st := Standing{
 		Ticket: t, Index: a.index, Joined: a.time, Window: w.Window, Seq: number - w.base,
 		Lane: General, Status: StatusWaiting,
 	}
-	s.place(&st, w, a.position, size, now)
-	if a.settled != 0 && uint64(a.settled) < size {
-		st.Status, st.Reason, st.Settled, st.SettledIndex = a.outcome.status(), reasons[a.outcome], a.settledAt,
-			a.settled
+	s.place(&st, w, Position(a.position), size, now)
+	if a.settled == 0 {
+		return st, true
+	}
+	if end := s.settlements.at(a.settled - 1); uint64(end.index) < size {
+		st.Status, st.Reason = end.outcome.status(), reasons[end.outcome]
+		st.Settled, st.SettledIndex = end.time, end.index
 		st.AheadMin, st.AheadMax, st.Left = 0, 0, 0
 	}
 	return st, true

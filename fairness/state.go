@@ -28,13 +28,13 @@ type State struct {
 	policy   Policy
 	schedule *Schedule
 
-	arrivals arrivals          // in order of arrival
-	tickets  map[Ticket]uint32 // index into arrivals
-	windows  []window          // windows with arrivals, in order
-	frozen   int               // windows[:frozen] are frozen
-	drawn    int               // windows[:drawn] are drawn
-	places   Position          // places drawn so far
-	assigned Position          // places published by assign entries so far
+	arrivals    arrivals
+	settlements list[settlement]
+	windows     []window // windows with arrivals, in order
+	frozen      int      // windows[:frozen] are frozen
+	drawn       int      // windows[:drawn] are drawn
+	places      Position // places drawn so far
+	assigned    Position // places published by assign entries so far
 
 	calls        []call
 	pace         pace
@@ -47,38 +47,15 @@ type State struct {
 	ended        bool
 }
 
-// arrival is one ticket's record, 64 bytes.
-type arrival struct {
-	ticket    Ticket
-	index     EntryIndex // of the arrive entry
-	time      Time
-	position  Position   // 0 before the draw
-	settled   EntryIndex // admit or skip entry; 0: none yet
-	settledAt Time
-	window    uint32 // index into State.windows
-	outcome   outcome
+// settlement is the end of a ticket's wait.
+type settlement struct {
+	index   EntryIndex // admit or skip entry
+	time    Time
+	arrival uint32 // index in State.arrivals
+	outcome outcome
 }
 
-// arrivals is a list that grows in pieces of [pieceSize], without moving its elements: copying
-// millions of them would hold a room's lock for too long.
-type arrivals struct {
-	count  uint32
-	pieces [][]arrival
-}
-
-const pieceSize = 4096
-
-func (l *arrivals) at(number uint32) *arrival { return &l.pieces[number/pieceSize][number%pieceSize] }
-
-func (l *arrivals) add(a arrival) {
-	if l.count%pieceSize == 0 {
-		l.pieces = append(l.pieces, make([]arrival, pieceSize))
-	}
-	*l.at(l.count) = a
-	l.count++
-}
-
-// outcome is how an arrival was settled. It is one byte because there are millions.
+// outcome is how an arrival was settled.
 type outcome uint8
 
 const (
@@ -176,7 +153,7 @@ func (e *Room) apply(s *State, _ Oracle) error {
 	}
 	s.schedule = NewSchedule(&e.Policy)
 	s.roomHash = sha256.Sum256(e.AppendEntry(nil))
-	s.tickets = map[Ticket]uint32{}
+	s.arrivals.numbers = map[uint32]uint32{}
 	s.pace = newPace(e.Outflow, e.Starts)
 	return nil
 }
@@ -203,9 +180,7 @@ func (e *Arrive) apply(s *State, _ Oracle) error {
 		s.windows = append(s.windows, window{Window: w, base: s.arrivals.count})
 	}
 	s.windows[len(s.windows)-1].count++
-	s.tickets[e.Ticket] = s.arrivals.count
-	s.arrivals.add(arrival{ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time,
-		window: uint32(len(s.windows) - 1)})
+	s.arrivals.join(arrival{ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time})
 	return nil
 }
 
@@ -266,7 +241,7 @@ func (e *Draw) apply(s *State, oracle Oracle) error {
 	w.drawn, w.first, w.order = EntryIndex(s.size), s.places+1, Shuffle(e.Seed, General, w.count)
 	for _, seq := range w.order {
 		s.places++
-		s.arrivals.at(w.base + seq).position = s.places
+		s.arrivals.at(w.base + seq).position = uint32(s.places)
 	}
 	s.drawn++
 	return nil

@@ -11,23 +11,43 @@ type Mark struct {
 // Mark saves the state. The cost does not depend on the number of arrivals.
 func (s *State) Mark() Mark { return Mark{*s, slices.Clone(s.windows[s.drawn:])} }
 
-// Undo restores the state saved in m. Marks taken since are invalid. It visits every arrival.
+// Undo restores the state saved in m. Marks taken since are invalid. The cost is that of the entries
+// applied since.
 func (s *State) Undo(m Mark) {
 	was := &m.state
-	for n := was.arrivals.count; n < s.arrivals.count; n++ {
-		a := s.arrivals.at(n)
-		delete(s.tickets, a.ticket)
-		*a = arrival{}
+	for s.settlements.count > was.settlements.count {
+		s.arrivals.at(s.settlements.at(s.settlements.count - 1).arrival).settled = 0
+		s.settlements.drop()
 	}
-	for n := range was.arrivals.count {
-		a := s.arrivals.at(n)
-		if uint64(a.settled) >= was.size {
-			a.settled, a.settledAt, a.outcome = 0, 0, open
-		}
-		if a.position > was.places {
-			a.position = 0
+	for _, w := range s.windows[was.drawn:s.drawn] {
+		for n := range w.count {
+			s.arrivals.at(w.base + n).position = 0
 		}
 	}
+	for s.arrivals.count > was.arrivals.count {
+		s.arrivals.leave()
+	}
+	arrivals, settlements := s.arrivals, s.settlements
 	*s = *was
+	s.arrivals, s.settlements = arrivals, settlements
 	copy(s.windows[s.drawn:], m.windows)
+}
+
+// leave undoes the latest join.
+func (l *arrivals) leave() {
+	delete(l.numbers, l.key(l.at(l.count-1).ticket))
+	l.drop()
+}
+
+// drop removes the latest element.
+func (l *list[T]) drop() {
+	if l.count--; l.count == 0 {
+		l.pieces = nil
+		return
+	}
+	last := len(l.pieces) - 1
+	l.pieces[last] = l.pieces[last][:l.count%pieceSize]
+	if l.count%pieceSize == 0 {
+		l.pieces = l.pieces[:last]
+	}
 }

@@ -21,13 +21,18 @@ func (o outcome) status() Status {
 	return StatusAdmitted
 }
 
-// find returns the arrival of a ticket and its index in arrivals; nil if the ticket is unknown.
-func (s *State) find(t Ticket) (*arrival, uint32) {
-	number, ok := s.tickets[t]
-	if !ok {
-		return nil, 0
+// outcome returns how an arrival was settled.
+func (s *State) outcome(a *arrival) outcome {
+	if a.settled == 0 {
+		return open
 	}
-	return s.arrivals.at(number), number
+	return s.settlements.at(a.settled - 1).outcome
+}
+
+// windowOf returns the window of an arrival.
+func (s *State) windowOf(number uint32) *window {
+	i := sort.Search(len(s.windows), func(i int) bool { return s.windows[i].base > number })
+	return &s.windows[i-1]
 }
 
 // calledAt returns the serving pointer when the transcript had size entries.
@@ -56,12 +61,17 @@ func (s *State) claimLeft(c call, now Time) Millis {
 	return s.policy.Claim - Millis(s.pace.clock(now)-c.clock)
 }
 
-// at returns the arrival at a drawn position.
-func (s *State) at(p Position) *arrival {
+// windowAt returns the window of a drawn position.
+func (s *State) windowAt(p Position) *window {
 	i := sort.Search(s.drawn, func(i int) bool { return s.windows[i].first > p })
-	w := &s.windows[i-1]
-	return s.arrivals.at(w.base + w.order[p-w.first])
+	return &s.windows[i-1]
 }
+
+// number returns the number of the arrival at a position of the window.
+func (w *window) number(p Position) uint32 { return w.base + w.order[p-w.first] }
+
+// at returns the arrival at a drawn position.
+func (s *State) at(p Position) *arrival { return s.arrivals.at(s.windowAt(p).number(p)) }
 
 // Size returns the number of entries applied.
 func (s *State) Size() uint64 { return s.size }
@@ -138,16 +148,16 @@ func (s *State) NextSeq(w Window) uint32 {
 
 // WindowOf returns the window in which a ticket joined; false if it has not joined.
 func (s *State) WindowOf(t Ticket) (WindowIndex, bool) {
-	a, _ := s.find(t)
-	if a == nil {
+	number, ok := s.arrivals.find(t)
+	if !ok {
 		return 0, false
 	}
-	return s.windows[a.window].Index, true
+	return s.windowOf(number).Index, true
 }
 
 // Knows reports whether a ticket has joined.
 func (s *State) Knows(t Ticket) bool {
-	_, ok := s.tickets[t]
+	_, ok := s.arrivals.find(t)
 	return ok
 }
 
@@ -156,6 +166,7 @@ func (s *State) NextAssign() (Assign, bool) {
 	if s.ended || s.assigned == s.places {
 		return Assign{}, false
 	}
-	a := s.at(s.assigned + 1)
-	return Assign{Window: s.windows[a.window].Index, Lane: General, Position: s.assigned + 1, Ticket: a.ticket}, true
+	p := s.assigned + 1
+	w := s.windowAt(p)
+	return Assign{Window: w.Index, Lane: General, Position: p, Ticket: s.arrivals.at(w.number(p)).ticket}, true
 }
