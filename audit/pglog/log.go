@@ -23,6 +23,7 @@ type Log struct {
 	origin string
 	signer note.Signer
 	tree   *audit.Tree
+	leaves []audit.Hash // of entries that follow the tree, while a chunk is applied
 
 	// More, if not nil, reports whether the next append has work already; see [Log.Append].
 	More func() bool
@@ -51,13 +52,16 @@ func (s *Store) Recover(room uuid.UUID, origin string, signer note.Signer) *Log 
 type Reader func(entry []byte) error
 
 // Root returns the root of the entries the handle has read or appended.
-func (l *Log) Root() audit.Hash { return l.tree.Root() }
+func (l *Log) Root() audit.Hash {
+	l.hash()
+	return l.tree.Root()
+}
 
 // IsHeld reports whether the log was held at the latest read; see [Store.Hold].
 func (l *Log) IsHeld() bool { return l.held }
 
 // Size returns how many entries the handle has read or appended.
-func (l *Log) Size() uint64 { return l.tree.Size() }
+func (l *Log) Size() uint64 { return l.tree.Size() + uint64(len(l.leaves)) }
 
 // Tail passes all entries that the handle has not read yet to read. It returns [ErrCorrupt] if they
 // do not hash to the stored root.
@@ -114,18 +118,4 @@ func (l *Log) catchUp(ctx context.Context, conn *pgx.Conn, h head, read Reader) 
 			l.tree.Size(), l.tree.Root(), h.size, h.root)
 	}
 	return nil
-}
-
-func (l *Log) readEntries(ctx context.Context, conn *pgx.Conn, to uint64, read Reader) error {
-	rows, err := conn.Query(ctx, selectBundles, l.room, int64(tileStart(l.tree.Size())), int64(to)) //nolint:gosec // both below MaxSize
-	if err != nil {
-		return fmt.Errorf("read entries: %w", err)
-	}
-	return eachEntry(rows, l.tree.Size(), to, func(entry []byte) error {
-		if err := read(entry); err != nil {
-			return fmt.Errorf("%w: entry %d: %w", ErrCorrupt, l.tree.Size(), err)
-		}
-		l.tree.Append(audit.LeafHash(entry))
-		return nil
-	})
 }

@@ -1,0 +1,140 @@
+package pglog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/proofline/proofline/audit"
+)
+
+const (
+	// readAhead is how many chunks are read and hashed before the entries of the first are applied.
+	readAhead = 16
+	// tileLevel is the level in the tree of a tile's root.
+	tileLevel = 8
+)
+
+// chunk holds consecutive entries of one tile.
+type chunk struct {
+	text   []byte // all entries
+	ends   []int  // end of each entry in text
+	leaves []audit.Hash
+	root   audit.Hash // of the tile, if the chunk has all of it
+}
+
+func (c *chunk) add(entry []byte) {
+	c.text = append(c.text, entry...)
+	c.ends = append(c.ends, len(c.text))
+	c.leaves = append(c.leaves, audit.LeafHash(entry))
+}
+
+// isTile reports whether the chunk has all entries of its tile.
+func (c *chunk) isTile() bool { return len(c.leaves) == audit.TileWidth }
+
+// hash computes the root of a full tile.
+func (c *chunk) hash() {
+	if !c.isTile() {
+		return
+	}
+	var t audit.Tree
+	for _, leaf := range c.leaves {
+		t.Append(leaf)
+	}
+	c.root = t.Root()
+}
+
+func (c *chunk) reset() { c.text, c.ends, c.leaves = c.text[:0], c.ends[:0], c.leaves[:0] }
+
+// errStopped ends a reading whose entries are no longer wanted.
+var errStopped = errors.New("stopped")
+
+// readEntries reads the entries up to index to. While they are applied, another goroutine reads and
+// hashes the next ones.
+func (l *Log) readEntries(ctx context.Context, conn *pgx.Conn, to uint64, read Reader) error {
+	from := l.tree.Size()
+	rows, err := conn.Query(ctx, selectBundles, l.room, int64(tileStart(from)), int64(to)) //nolint:gosec // both below MaxSize
+	if err != nil {
+		return fmt.Errorf("read entries: %w", err)
+	}
+	chunks, used, stop := make(chan *chunk, readAhead), make(chan *chunk, readAhead), make(chan struct{})
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		defer close(chunks)
+		err = eachChunk(rows, from, to, func(c *chunk) (*chunk, error) {
+			select {
+			case chunks <- c:
+			case <-stop:
+				return nil, errStopped
+			}
+			select {
+			case c = <-used:
+				c.reset()
+				return c, nil
+			default:
+				return &chunk{}, nil
+			}
+		})
+	})
+	defer reader.Wait()
+	defer close(stop)
+	for c := range chunks {
+		if err := l.apply(c, read); err != nil {
+			return err
+		}
+		select {
+		case used <- c:
+		default:
+		}
+	}
+	return err
+}
+
+// eachChunk passes the entries of [eachEntry] on in chunks. Each call of next returns the chunk to
+// fill after it.
+func eachChunk(rows pgx.Rows, from, to uint64, next func(*chunk) (*chunk, error)) error {
+	c := &chunk{}
+	index := from
+	err := eachEntry(rows, from, to, func(entry []byte) (err error) {
+		c.add(entry)
+		if index++; index%audit.TileWidth == 0 {
+			c.hash()
+			c, err = next(c)
+		}
+		return err
+	})
+	if err == nil && len(c.ends) > 0 {
+		_, err = next(c)
+	}
+	return err
+}
+
+// apply passes the entries of a chunk to read, and adds them to the tree: a tile at once, unless read
+// asks for a root before its end.
+func (l *Log) apply(c *chunk, read Reader) error {
+	defer l.hash()
+	begin := 0
+	for i, end := range c.ends {
+		if err := read(c.text[begin:end]); err != nil {
+			return fmt.Errorf("%w: entry %d: %w", ErrCorrupt, l.Size(), err)
+		}
+		l.leaves = append(l.leaves, c.leaves[i])
+		begin = end
+	}
+	if len(l.leaves) < audit.TileWidth {
+		return nil
+	}
+	l.leaves = l.leaves[:0]
+	return l.tree.AppendSubtree(tileLevel, c.root)
+}
+
+// hash adds the leaves that the tree does not have yet.
+func (l *Log) hash() {
+	for _, leaf := range l.leaves {
+		l.tree.Append(leaf)
+	}
+	l.leaves = l.leaves[:0]
+}
