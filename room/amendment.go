@@ -21,7 +21,7 @@ type Amendment struct {
 	Title   *string        `json:"title,omitempty"`
 	Outflow *OutflowChange `json:"outflow,omitempty"`
 	Message *MessageChange `json:"-"`
-	Windows []WindowRule   `json:"windows,omitempty"` // apply from the From of the first one
+	Windows []WindowRule   `json:"windows,omitempty"` // replace the rules from the first one's From on
 	Closes  *time.Time     `json:"closes,omitempty"`
 	SettingsChange
 }
@@ -61,8 +61,7 @@ func ParseAmendment(data []byte) (Amendment, error) {
 	return a, problems.Err()
 }
 
-// problems lists what is invalid in any room. If it is empty, the rules may refuse only the first of the
-// entries.
+// problems lists what is invalid in any room. If it is empty, the rules can refuse only the first entry.
 func (a Amendment) problems() invalid.List {
 	var list invalid.List
 	if a.Title != nil {
@@ -112,7 +111,7 @@ func (r *Room) Check(a Amendment) error {
 // check tries the amendment on a room with the same schedule and no visitors.
 func (a Amendment) check(p *projection.Projection, now fairness.Time) error {
 	if p.Ended() {
-		return nil // Amend reports that
+		return nil // Amend reports this error
 	}
 	policy := *p.Policy()
 	policy.Windows, policy.Closes = p.Schedule().Rules(), p.Schedule().Closes()
@@ -145,8 +144,8 @@ func (a Amendment) entries(now fairness.Time, s *fairness.State, message [fairne
 	return list
 }
 
-// schedule returns the change of windows and close. Closing later must not extend the open window, so the
-// current rule starts again where that window ends.
+// schedule returns the change of windows and close. Closing later must not extend the open window, so the current
+// rule begins anew where that window ends.
 func (a Amendment) schedule(now fairness.Time, s *fairness.State) *fairness.Amend {
 	e := &fairness.Amend{Time: now, Change: fairness.ChangeWindows, Closes: s.Schedule().Closes(),
 		Windows: windowRules(a.Windows)}

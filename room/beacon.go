@@ -45,7 +45,7 @@ func (o *Options) others(c Config, p *fairness.Policy) invalid.List {
 		return nil
 	}
 	if c.Beacon != "" && !strings.HasPrefix(c.Beacon, evidence.ChainPrefix) {
-		return nil // malformed, which Config.problems reports
+		return nil // malformed: Config.problems reports that
 	}
 	at := slices.IndexFunc(o.Chains,
 		func(known evidence.Chain) bool { return c.Beacon == "" || known.Name() == c.Beacon })

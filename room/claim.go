@@ -33,8 +33,8 @@ func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 		err := r.sequencer.Do(ctx, func(_ *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
 			return []fairness.Entry{&fairness.Admit{Time: now, Ticket: t, Pass: fairness.NewPassID(r.Origin, t)}}, nil
 		})
-		// The rules refuse it after another claim of the same ticket, or when the time to claim has just
-		// ended: the standing says which.
+		// The rules refuse the entry after another claim of the same ticket, or when the time to claim
+		// has just ended: the standing says which.
 		if _, refused := errors.AsType[*fairness.Violation](err); err != nil && !refused {
 			return session.Pass{}, err
 		}
@@ -51,13 +51,13 @@ func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 		return session.Pass{}, ErrExpired
 	case called && r.Snapshot().ClaimsFrozen: // frozen since the check above
 		return session.Pass{}, ErrClaimsFrozen
-	case called: // expired by the database's clock, and about to by this node's
+	case called: // expired by the database's clock, though not yet by this node's
 		return session.Pass{}, ErrBusy
 	}
 	return session.Pass{}, ErrNotCalled
 }
 
-// Leave gives up the place of a ticket for a caller that knows its secret. Leaving again is no error. Errors:
+// Leave gives up the place of a ticket for a caller that knows its secret. Leaving again is not an error. Errors:
 // [ErrSecret], [ErrTicketUnknown], [ErrSettled], [ErrBusy], [ErrStopping], [*StaleError], and that of ctx.
 func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte) error {
 	r.touch()
@@ -68,7 +68,7 @@ func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 }
 
 // Revoke withdraws a ticket by the organizer's decision; the reason must satisfy [fairness.Reason.IsRevoked].
-// Revoking again is no error, even for another reason. Errors: [ErrTicketUnknown], [ErrSettled], [ErrBusy],
+// Revoking again is not an error, even for another reason. Errors: [ErrTicketUnknown], [ErrSettled], [ErrBusy],
 // [ErrStopping], [*StaleError], [*invalid.Error] for another reason, and that of ctx.
 func (r *Room) Revoke(ctx context.Context, t fairness.Ticket, reason fairness.Reason) error {
 	r.touch()
@@ -90,7 +90,7 @@ func (r *Room) skip(ctx context.Context, t fairness.Ticket, reason fairness.Reas
 		err := r.sequencer.Do(ctx, func(_ *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
 			return []fairness.Entry{&fairness.Skip{Time: now, Ticket: t, Reason: reason}}, nil
 		})
-		// The rules refuse it after a quicker request for the same ticket, or after the end of the room: the
+		// The rules refuse the entry after a quicker request for the same ticket, or after the end of the room: the
 		// standing says which.
 		if _, refused := errors.AsType[*fairness.Violation](err); err != nil && !refused {
 			return err

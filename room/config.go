@@ -67,7 +67,7 @@ type Config struct {
 
 // WindowRule opens windows of one length from a given time on.
 type WindowRule struct {
-	From   *time.Time `json:"from"` // default of the first: opens
+	From   *time.Time `json:"from"` // default for the first rule: opens
 	Length Duration   `json:"length"`
 }
 
@@ -78,7 +78,7 @@ type Outflow struct {
 }
 
 // ParseConfig parses a room's JSON. The error is an [*invalid.Error] that lists every field that is unknown or
-// malformed, and problems of the others that do not depend on the time.
+// malformed, and those problems of the other fields that do not depend on the time.
 func ParseConfig(data []byte) (Config, error) {
 	var c Config
 	members, problems := setting.Read(data)
@@ -88,7 +88,7 @@ func ParseConfig(data []byte) (Config, error) {
 	if err := json.Unmarshal(members, &c); err != nil {
 		return c, fmt.Errorf("read a room's configuration: %w", err)
 	}
-	if len(problems) > 0 { // without any, creating the room reports those below
+	if len(problems) > 0 { // if there are none, creating the room reports the problems below
 		setting.Merge(&problems, invalid.Problems(c.check(time.UnixMilli(0))))
 	}
 	return c, problems.Err()
@@ -129,8 +129,8 @@ func (c Config) withDefaults(now time.Time) Config {
 
 func (c Config) title() string { return cmp.Or(c.Title, c.Slug) }
 
-// defaultWindows returns one window from opening to start, whose arrivals are all equal, and after it first
-// come, first served by the minute.
+// defaultWindows returns one window from opening to start, in which all arrivals are equal, followed by windows of
+// a minute.
 func defaultWindows(opens, starts time.Time) []WindowRule {
 	before := Duration(starts.Truncate(time.Millisecond).Sub(opens.Truncate(time.Millisecond)))
 	if before.millis() < fairness.MinWindow {
@@ -188,7 +188,7 @@ func closing(t *time.Time) fairness.Time {
 	return millis.Of(*t)
 }
 
-// configOf returns the configuration that a policy with its amendments corresponds to.
+// configOf returns the configuration that corresponds to a policy with its amendments.
 func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
 	opens, starts := millis.Time(p.Opens), millis.Time(p.Starts)
 	claim, session := duration(p.Claim), duration(p.Session)

@@ -18,8 +18,7 @@ import (
 // arrive within half a second.
 const pollInterval = 250 * time.Millisecond
 
-// controlsPoller reads what the admission to rooms depends on besides their transcripts. Only the ticker uses
-// poll.
+// controlsPoller reads what admission depends on besides the rooms' transcripts. Only the ticker uses poll.
 type controlsPoller struct {
 	store *pgroom.Store
 	clock *clock.Clock
@@ -27,10 +26,10 @@ type controlsPoller struct {
 
 	polled  time.Time
 	counted counting           // latest count of unqueued sessions
-	failing map[uuid.UUID]bool // rooms whose pass keys could not be read, and this is logged
+	failing map[uuid.UUID]bool // rooms whose pass keys could not be read; the failure has been logged
 }
 
-// counting is the time and duration of a count.
+// counting records the time and duration of a count.
 type counting struct {
 	at   time.Time
 	took time.Duration
@@ -86,12 +85,12 @@ func (p *controlsPoller) readControls(ctx context.Context, r *Room) error {
 	return r.setControls(ctx, values[r.ID], now, r.controls.Pull.Changes())
 }
 
-// setControls applies what was read from the database at or after now. Pull is ignored if this node has changed
-// it since, which changes, the number of changes before the read, shows.
+// setControls applies what was read from the database at or after now. changes is the number of this node's
+// changes of pull before the read: if there were more since, the pull that was read is ignored.
 func (r *Room) setControls(ctx context.Context, stored pgroom.ControlValues, now fairness.Time, changes int) error {
 	r.controls.Sessions.Set(stored.Shift, now)
 	if r.controls.Pull.Take(stored.Pull, changes) {
-		r.sequencer.Wake() // for a new snapshot
+		r.sequencer.Wake() // to take a new snapshot
 	}
 	return r.PassKeys.Refresh(ctx, stored.PassKeys)
 }

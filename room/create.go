@@ -50,16 +50,16 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 	if err := r.details.First(ctx, c.Settings); err != nil {
 		return nil, err
 	}
-	rs.group.Forget(c.Slug) // requests that came too early share the answer that the room does not exist
+	rs.group.Forget(c.Slug) // requests that came too early share the answer that there is no such room
 	loaded, err := rs.load(ctx, c.Slug)
 	if err != nil {
 		return nil, err
 	}
 	_, version := r.details.Settings()
-	return loaded, loaded.details.ReadVersion(ctx, version) // another request may have loaded it in between
+	return loaded, loaded.details.ReadVersion(ctx, version) // another request may have loaded it meanwhile
 }
 
-// Problems lists what prevents a room with this configuration now. It does not check whether the slug is
+// Problems lists what prevents creating a room with this configuration now. It does not check whether the slug is
 // taken.
 func (rs *Rooms) Problems(c Config) invalid.List {
 	_, problems := rs.problems(c)
@@ -82,7 +82,7 @@ func (c Config) Problems(now time.Time) invalid.List {
 // check finds the problems that do not depend on the room's identity, which does not exist yet.
 func (c Config) check(now time.Time) error { return c.checkWith(fairness.Policy{}, now) }
 
-// checkWith is check with a policy that names beacon and witnesses.
+// checkWith checks the configuration with a policy that names beacon and witnesses.
 func (c Config) checkWith(p fairness.Policy, now time.Time) error {
 	p.Created, p.Origin, p.LogKey, p.VRFKey = millis.Of(now), "x", "x+", [fairness.PublicKeySize]byte{2}
 	_, err := c.withDefaults(now).policy(p)

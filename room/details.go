@@ -71,7 +71,7 @@ func (d *details) IsFull(n fairness.Counts) bool {
 	return settings.MaxWaiting > 0 && inLine >= uint64(settings.MaxWaiting)
 }
 
-// Change stores a title (nil: it stays) and a change of the settings, and applies them.
+// Change stores a title (nil: unchanged) and a change of the settings, and applies them.
 func (d *details) Change(ctx context.Context, title *string, c SettingsChange) error {
 	if title != nil {
 		if err := d.store.SetTitle(ctx, d.room, *title); err != nil {
@@ -116,7 +116,7 @@ func (d *details) Merge(ctx context.Context, members any) error {
 // earlier is what a node knew of a room's details before it read the room's record; nil: nothing.
 type earlier struct{ title *string }
 
-// Known returns what this node knows now.
+// Known returns what this node currently knows.
 func (d *details) Known() earlier { return earlier{d.title.Load()} }
 
 // Take applies the record of the room, which another node may have changed. A title that this node has changed
@@ -137,7 +137,7 @@ func (d *details) ReadVersion(ctx context.Context, version int64) error {
 	return d.Reread(ctx)
 }
 
-// Reread reads the settings from the database, whatever version is known.
+// Reread reads the settings from the database, even if the known version is current.
 func (d *details) Reread(ctx context.Context) error {
 	stored, err := d.store.Settings(ctx, d.room)
 	if err != nil || stored.Version == 0 {

@@ -8,10 +8,10 @@
 //
 // The parts, from the inside out:
 //
-//   - room/projection: what the transcript says, and from that and what it does not contain, which entries are due
+//   - room/projection: what the transcript says, and which entries are due
 //   - room/regression: whether the log continues what was published; holds and recovers rooms
 //   - room/sequence: the only goroutine that appends to a room, and the view that readers have
-//   - room/evidence: beacon rounds and cosignatures for draws, questions to witnesses
+//   - room/evidence: beacon rounds and cosignatures for draws, queries to witnesses
 //   - room/session: passes, their keys, and the sessions of admitted visitors
 //   - room/safetynet: connectors' reports, unqueued sessions, fail-open intervals
 //   - room/transfer, room/queueit: codes that move a place, and tokens for queue-it connectors

@@ -13,7 +13,7 @@ import (
 type Health struct {
 	Ready    bool          // see [Rooms.Ready]
 	Answers  bool          // the database answers, as of at most two seconds ago
-	Answered time.Time     // when the latest answered query was sent, by this machine's clock
+	Answered time.Time     // when the latest query that was answered was sent, by this machine's clock
 	Took     time.Duration // how long that answer took
 	Ahead    time.Duration // how far the rooms' time is ahead of this machine's clock
 	Step     time.Duration // jump of the database's clock that rooms do not follow; 0: none
@@ -25,7 +25,7 @@ type Health struct {
 	Pool     pglog.PoolUse
 }
 
-// answer is when the database was queried, and how long the answer took.
+// answer records when the database was queried, and how long the answer took.
 type answer struct {
 	asked time.Time
 	took  time.Duration
@@ -52,7 +52,8 @@ func (rs *Rooms) Health() Health {
 	return h
 }
 
-// Loaded returns the rooms in memory, in no order. Listing does not keep them there.
+// Loaded returns the rooms in memory, in no particular order. Being listed does not keep a room
+// loaded.
 func (rs *Rooms) Loaded() []*Room {
 	rs.mu.RLock()
 	defer rs.mu.RUnlock()

@@ -10,8 +10,8 @@ import (
 	"github.com/proofline/proofline/room/sequence"
 )
 
-// Limits of the time after which a visitor asks again, having been told that the node is out of date, and how
-// many visitors of a line then ask in a second.
+// Limits of the time after which a visitor retries when the node is out of date, and the number of retries per
+// second that a line is spread over.
 const (
 	minStaleWait = 2 * time.Second
 	maxStaleWait = 15 * time.Second
@@ -72,9 +72,8 @@ func (r *Room) Join(ctx context.Context, t fairness.Ticket) (Joined, error) {
 	return Joined{j, r}, err
 }
 
-// openFor refuses joins that the rules would refuse, without a query to the database. It lets a join through
-// when the time is so close to a limit that only the database's clock can decide, or when this node is out of
-// date.
+// openFor refuses joins that the rules would refuse, without a query to the database. It accepts a join if the
+// time is so close to a limit that only the database's clock can decide, or if this node is out of date.
 func (r *Room) openFor(now time.Time) error {
 	const slack = 50 * time.Millisecond
 	if r.isStale() {
@@ -106,7 +105,7 @@ func (r *Room) Standing(t fairness.Ticket) (fairness.Standing, bool) {
 // has ended does not change.
 func (r *Room) isStale() bool { return r.view.Age() > sequence.StaleAfter && !r.Snapshot().Ended }
 
-// stale returns a [*StaleError] with the time to wait: the longer the line, the longer.
+// stale returns a [*StaleError] with the time to wait, which grows with the line.
 func (r *Room) stale() error {
 	n := r.Snapshot().Counts
 	inLine := n.Arrivals - n.Admitted - n.NoShows - n.Left - n.Revoked

@@ -38,14 +38,14 @@ type MessageChange struct {
 // IsNone reports whether the change withdraws the message.
 func (c *MessageChange) IsNone() bool { return len(c.Texts) == 0 }
 
-// At returns the message as it is shown from now on.
+// At returns the message as shown from now on.
 func (c *MessageChange) At(now time.Time) Message {
 	m := c.Message
 	if m.Default == "" && len(m.Texts) == 1 {
 		m.Default = slices.Collect(maps.Keys(m.Texts))[0]
 	}
 	if c.For != 0 {
-		until := now.Add(time.Duration(c.For) + time.Second - 1).Truncate(time.Second) // people read it
+		until := now.Add(time.Duration(c.For) + time.Second - 1).Truncate(time.Second) // whole seconds, because people read it
 		m.Until = &until
 	}
 	if m.Until != nil {
@@ -173,7 +173,7 @@ func messageProblem(text string) string {
 	return ""
 }
 
-// untimely lists what is invalid at now.
+// untimely lists what is invalid as of now.
 func (c *MessageChange) untimely(now time.Time) invalid.List {
 	if c == nil || c.IsNone() || c.Until == nil || c.Until.Truncate(time.Millisecond).After(now) {
 		return nil
@@ -182,8 +182,8 @@ func (c *MessageChange) untimely(now time.Time) invalid.List {
 		Detail: "must be later than now, " + now.UTC().Format(messageTime)}}
 }
 
-// parseMessage reads the message among the well-formed members of an amendment; nil if it has none. A message
-// of null withdraws the current one.
+// parseMessage reads the message from the well-formed members of an amendment; nil: there is none. A null message
+// withdraws the current one.
 func parseMessage(members []byte) (*MessageChange, invalid.List) {
 	var given struct {
 		Message json.RawMessage `json:"message"`

@@ -24,7 +24,7 @@ type Metrics struct {
 	Appended time.Duration // duration of this node's latest append; 0 before the first
 	// time since this node last stored something, or found nothing due; negative before the first
 	Stored    time.Duration
-	Stuck     time.Duration // how long it has failed to store what was due; 0: it does not fail
+	Stuck     time.Duration // how long it has failed to store what was due; 0: it has not
 	HasBeacon bool
 	Pending   int                // draws waiting for a beacon round
 	Awaited   []evidence.Awaited // the next of them, at most 16
@@ -38,7 +38,7 @@ type GateMetrics struct {
 	Since    time.Time               // time of the latest switch
 	Started  uint64                  // unqueued sessions that began in the last minute
 	Active   uint64                  // live unqueued sessions
-	Nodes    uint64                  // connectors that share what may begin
+	Nodes    uint64                  // connectors that share the unqueued sessions that may begin
 	Switches []projection.GateSwitch // the latest, oldest first, at most 100
 	FailOpen []projection.FailOpen   // the latest, oldest first, at most 64
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/proofline/proofline/room/projection"
 )
 
-// Pause stops calls; joins and claims go on. If claims are frozen, it unfreezes them. Pausing again is no
-// error.
+// Pause stops calls; visitors can still join and claim. If claims are frozen, it unfreezes them. Pausing again is
+// not an error.
 func (r *Room) Pause(ctx context.Context) error { return r.pause(ctx, false) }
 
 // FreezeClaims stops calls and freezes claims: called visitors cannot enter, and their time to claim stands still.
-// Freezing again is no error.
+// Freezing again is not an error.
 func (r *Room) FreezeClaims(ctx context.Context) error { return r.pause(ctx, true) }
 
 func (r *Room) pause(ctx context.Context, claims bool) error {
@@ -24,7 +24,7 @@ func (r *Room) pause(ctx context.Context, claims bool) error {
 	})
 }
 
-// Resume lets calls and claims go on. Resuming again is no error.
+// Resume continues calls and claims. Resuming again is not an error.
 func (r *Room) Resume(ctx context.Context) error {
 	return r.sequencer.Do(ctx, func(p *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
 		if !p.Paused() {

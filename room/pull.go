@@ -25,7 +25,7 @@ func (r *Room) SetPull(ctx context.Context, pull bool) error {
 		return err
 	}
 	if r.controls.Pull.Set(pull) {
-		r.sequencer.Wake() // for a new snapshot
+		r.sequencer.Wake() // to take a new snapshot
 	}
 	return nil
 }
@@ -34,8 +34,8 @@ func (r *Room) SetPull(ctx context.Context, pull bool) error {
 func (r *Room) IsPull() bool { return r.controls.Pull.IsOn() }
 
 // Pull calls n visitors, from 1 to [MaxPull], or as many as drawn places, max_active and the credit of the
-// published outflow allow: the rules apply to pulls, too. Before the start, in a pause and after the end it
-// calls nobody. Errors: [ErrNotPull], [ErrBusy], [ErrStopping], and that of ctx.
+// published outflow allow: the rules apply to pulls, too. Before the start, during a pause and after the end it
+// calls none. Errors: [ErrNotPull], [ErrBusy], [ErrStopping], and that of ctx.
 func (r *Room) Pull(ctx context.Context, n uint64) (Pulled, error) {
 	r.touch()
 	if !r.IsPull() {

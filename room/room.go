@@ -51,7 +51,7 @@ type Room struct {
 	pull      *pgroom.Controls
 	guard     *regression.Guard
 	sequencer *sequence.Sequencer
-	view      *sequence.View // of sequencer
+	view      *sequence.View // the sequencer's view
 	controls  *projection.Controls
 	details   *details
 	policy    *fairness.Policy // as published, never changes
@@ -119,7 +119,7 @@ func (r *Room) End(ctx context.Context) error {
 
 // Wanted is the URL that a visitor wants to return to.
 type Wanted struct {
-	To  string // empty: no particular URL
+	To  string // empty: no particular page
 	Sig string // signature of the connector that accepts a pass there; empty: none
 }
 

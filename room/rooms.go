@@ -44,7 +44,7 @@ type Options struct {
 	// them; new rooms name all.
 	Chains    []evidence.Chain
 	Witnesses []evidence.Witness
-	// MaxClockStep is the largest jump of the database's clock that is followed at once; 0: five seconds.
+	// MaxClockStep is the largest jump of the database's clock that is followed immediately; 0: five seconds.
 	// [clock.AnyStep] suits tests with their own clocks.
 	MaxClockStep time.Duration
 	// Marks records how far this node has seen each log; nil: in this process only.
@@ -73,7 +73,7 @@ type Rooms struct {
 	poller  *controlsPoller
 	settler *regression.Settler
 
-	mu       sync.RWMutex // guards all below
+	mu       sync.RWMutex // guards the fields below
 	loaded   map[string]*Room
 	unloaded map[uuid.UUID]unloadedRoom
 	closed   bool
@@ -109,7 +109,7 @@ func (rs *Rooms) sources() regression.Sources {
 	return regression.Sources{Records: rs.Store, Logs: rs.Logs, Marks: rs.Marks, MasterKey: rs.MasterKey}
 }
 
-// restore stores redemptions again that the database has lost.
+// restore stores the redemptions that the database has lost.
 func (rs *Rooms) restore(ctx context.Context) error {
 	return session.Restore(ctx, rs.Marks, rs.Store.Sessions, rs.Log)
 }
@@ -126,7 +126,8 @@ func (rs *Rooms) suspect(slug string) {
 // loadWait limits how long a visitor waits for a room that is not loaded.
 const loadWait = 15 * time.Second
 
-// Get returns the room with the slug, and loads it if necessary; else [ErrNotFound].
+// Get returns the room with the slug, and loads it if necessary. It returns [ErrNotFound] if there
+// is none.
 func (rs *Rooms) Get(ctx context.Context, slug string) (*Room, error) {
 	if r, ok := rs.find(slug); ok {
 		return r, r.guard.Err()
@@ -155,7 +156,7 @@ func (rs *Rooms) find(slug string) (*Room, bool) {
 	return r, ok
 }
 
-// load returns a room. It opens the room only once for any number of concurrent callers.
+// load returns a room, which it opens only once for any number of concurrent callers.
 func (rs *Rooms) load(ctx context.Context, slug string) (*Room, error) {
 	select {
 	case result := <-rs.group.DoChan(slug, func() (any, error) { return rs.open(slug) }):
@@ -360,8 +361,8 @@ func (rs *Rooms) Recover(ctx context.Context, slug string) (*regression.Recovery
 // leaveTimeout limits how long a stop waits for the database.
 const leaveTimeout = time.Second
 
-// Leave tells the other nodes that this one has stopped. If the database does not store that, they wait a
-// moment for this node at the next change of the database.
+// Leave records in the database that this node has stopped. If that fails, the other nodes wait a moment for this
+// one when the database is next replaced.
 func (rs *Rooms) Leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaveTimeout)
 	defer cancel()

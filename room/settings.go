@@ -54,7 +54,7 @@ func (c SettingsChange) on(s Settings) Settings {
 // problems lists what is invalid in the settings.
 func (s Settings) problems() invalid.List {
 	brand := s.Brand
-	s.Brand = branding.Brand{} // it lists its own problems
+	s.Brand = branding.Brand{} // the brand lists its own problems
 	return append(setting.CheckMembers(s), brand.Problems()...)
 }
 

@@ -44,8 +44,8 @@ type Snapshot struct {
 	Windows      []fairness.WindowSum // latest windows with arrivals, oldest first
 	Limit        *projection.Limit    // what max_active means for the line; nil: max_active is not set
 	Gate         projection.Gate      // whether visitors enter the site without waiting
-	// Withdrawn are the latest tickets that the organizer withdrew, oldest first. Each is given by its first
-	// eight digits, by which pages notice.
+	// Withdrawn are the latest tickets that the organizer withdrew, oldest first. Each is given by its first eight
+	// digits: enough for a page to notice that its own may be among them.
 	Withdrawn []string
 
 	message    *Message  // latest message to visitors; nil: none
@@ -93,8 +93,8 @@ func (s *Snapshot) Window(now time.Time) (fairness.WindowSum, bool) {
 	return fairness.WindowSum{Window: w}, true
 }
 
-// Draws returns when the positions of a window are expected to be drawn: at its end, or with the beacon's
-// round. A late beacon is not foreseen.
+// Draws returns when the positions of a window are expected to be drawn: at its end, or with the beacon's round. A
+// It does not account for a late beacon.
 func (s *Snapshot) Draws(w fairness.Window) time.Time {
 	for _, sum := range s.Windows {
 		if sum.Index == w.Index {
@@ -107,10 +107,10 @@ func (s *Snapshot) Draws(w fairness.Window) time.Time {
 // Span is a time range.
 type Span struct{ Earliest, Latest time.Time }
 
-// Expected returns when a waiting ticket will be called if the outflow stays as it is. The earliest time
-// assumes the full rate; the latest assumes that a fifth of the rate is lost, and that places at the site
-// become free no faster than in [Limit]. It returns false in a pause, after the end, for a called ticket, and
-// when a backend makes the calls.
+// Expected returns when a waiting ticket will be called if the outflow stays as it is. The earliest time assumes
+// the full rate; the latest assumes that a fifth of the rate is lost, and that places at the site become free no
+// faster than in [Limit]. It returns false during a pause, after the end, for a called ticket, and when a backend
+// makes the calls.
 func (s *Snapshot) Expected(st fairness.Standing, now time.Time) (Span, bool) {
 	if s.Paused || s.Ended || s.Pull || st.Status != fairness.StatusWaiting && st.Status != fairness.StatusDrawn {
 		return Span{}, false

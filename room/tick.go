@@ -26,7 +26,7 @@ const (
 	tickInterval  = 100 * time.Millisecond
 	tickTimeout   = 5 * time.Second
 	adoptInterval = 5 * time.Second  // how often to look for rooms created on other nodes
-	unloadAfter   = 10 * time.Minute // time without a visitor, once nothing is left to do
+	unloadAfter   = 10 * time.Minute // idle time before a room with nothing left to do is unloaded
 )
 
 // Run does the clock's work for all rooms until ctx ends: it reads the database's time and what other nodes
@@ -51,13 +51,13 @@ func (rs *Rooms) adoptAll(ctx context.Context) {
 	})
 }
 
-// minLoading is how many rooms are loaded at once, or one for each core: small rooms wait for the database, and
-// none waits for a large one.
+// minLoading is the number of rooms loaded at once on a machine with fewer cores; others load one per core. Small
+// rooms mostly wait for the database, and should not wait for a large room.
 const minLoading = 4
 
 // adopt loads every room that has not ended and was not unloaded.
 func (rs *Rooms) adopt(ctx context.Context) {
-	before := map[*Room]earlier{} // as of before the records are read
+	before := map[*Room]earlier{} // state before the records are read
 	rooms, _ := rs.watched()
 	for _, r := range rooms {
 		before[r] = r.details.Known()
@@ -86,7 +86,7 @@ func (rs *Rooms) adopt(ctx context.Context) {
 	rs.adopted.Store(true)
 }
 
-// adoptOne loads a room unless it was unloaded, and takes over what its record says.
+// adoptOne loads a room unless it was unloaded, and applies its record.
 func (rs *Rooms) adoptOne(ctx context.Context, record *pgroom.Room, before map[*Room]earlier) error {
 	if rs.isUnloaded(record.ID) {
 		return nil
@@ -125,7 +125,7 @@ func (rs *Rooms) tick(running context.Context) {
 	ctx, cancel := context.WithTimeout(running, tickTimeout)
 	defer cancel()
 	rooms, ids := rs.watched()
-	durable := make(map[uuid.UUID]uint64, len(rooms)) // before the heads are read
+	durable := make(map[uuid.UUID]uint64, len(rooms)) // state before the heads are read
 	for id, r := range rooms {
 		r.ticked.reportStuck(r)
 		durable[id] = r.view.Size()
@@ -191,8 +191,8 @@ func (rs *Rooms) watched() (map[uuid.UUID]*Room, []uuid.UUID) {
 	return rooms, ids
 }
 
-// noteDown notes that the database does not answer, and logs that once. running is the context of all work,
-// which ends when the server stops.
+// noteDown records that the database does not answer, and logs it once. running is the context of all work, which
+// ends when the server stops.
 func (rs *Rooms) noteDown(running context.Context, err error) {
 	if running.Err() == nil && !rs.isDown.Swap(true) {
 		rs.Log.Error("database does not answer", "err", err)
@@ -224,7 +224,8 @@ func (t *ticked) reportStuck(r *Room) {
 	t.isStuck = stuck > 0
 }
 
-// noteHead notes what a tick has read about the room. It allocates only when the published checkpoint has changed.
+// noteHead stores what a tick has read about the room. It allocates only when the published checkpoint has
+// changed.
 func (r *Room) noteHead(h pglog.Head, now fairness.Time) {
 	if was := r.published.Load(); was == nil || was.Size != h.Published || !was.At.Equal(h.PublishedAt) {
 		r.published.Store(&Published{h.Published, h.PublishedAt})
@@ -246,8 +247,8 @@ func (rs *Rooms) markEnded(ctx context.Context, r *Room) {
 	r.ticked.isMarkedEnded = true
 }
 
-// unloadedRoom is a room that was unloaded: nothing can become due in it until its log grows or a request comes
-// for it.
+// unloadedRoom is a room that was unloaded: nothing can become due in it until its log grows or a request for it
+// arrives.
 type unloadedRoom struct {
 	slug string
 	size uint64
@@ -289,8 +290,8 @@ func (rs *Rooms) reload(h pglog.Head) {
 	rs.group.DoChan(u.slug, func() (any, error) { return rs.open(u.slug) }) // adopt retries a failure
 }
 
-// How often waiting reports are recorded and expired rows deleted, and how long rows are kept: sessions in
-// case reports are repeated.
+// How often waiting reports are recorded and expired rows deleted, and how long expired rows are kept; a repeated
+// report must still find its session.
 const (
 	cleanupInterval = time.Minute
 	keptSessions    = 10 * time.Minute

@@ -1,4 +1,5 @@
-// Package branding has the looks of a room: logo, colours, texts and custom CSS, and checks them.
+// Package branding defines and validates the appearance of a room: logo, colours, texts and custom
+// CSS.
 package branding
 
 import (
@@ -63,7 +64,7 @@ var (
 const (
 	maxHeadline = 120
 	maxIntro    = 1_000
-	maxWords    = 500 // of help and footer
+	maxWords    = 500 // characters of help and footer
 	maxLink     = 2_000
 )
 
@@ -79,8 +80,8 @@ func (s Scheme) Image() (mediaType string, image []byte, ok bool) {
 	return mediaType, image, err == nil
 }
 
-// Text returns an organizer's text in the given language, or in the first that the room offers, and the
-// language that it is in. Empty: there is none.
+// Text returns an organizer's text in the given language or else in the room's first, and the language it is in;
+// empty: there is none.
 func (b Brand) Text(lang string, of func(Texts) string) (text, in string) {
 	first := Languages[0]
 	if len(b.Languages) > 0 {
@@ -173,8 +174,7 @@ func (t Texts) problems(prefix string) invalid.List {
 	return list
 }
 
-// addressForm is the address of a mailto link: a single one, without the subjects and bodies that browsers
-// support.
+// addressForm matches the address of a mailto link: exactly one, without a subject or body.
 var addressForm = regexp.MustCompile(`^[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+$`)
 
 // isLink reports whether a page may link to a URL.

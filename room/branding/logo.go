@@ -19,7 +19,7 @@ const (
 )
 
 var (
-	// errNoImage is returned when an image has another format, or is damaged.
+	// errNoImage is returned for an unsupported format or a damaged image.
 	errNoImage = errors.New("is not a PNG, JPEG or WebP image, or damaged")
 	// errAnimated is returned for an animated WebP image.
 	errAnimated = errors.New("is animated: give an image that stands still")
@@ -105,7 +105,7 @@ func readLogo(logo string) (mediaType string, image []byte, err error) {
 }
 
 // cleanPNG keeps the chunks that are drawn (https://www.w3.org/TR/png-3/#4Concepts.FormatChunks).
-// Colours are taken for sRGB, and animations for their first image.
+// Without the others, browsers assume sRGB and show only the first image of an animation.
 func cleanPNG(content []byte) ([]byte, int, int, error) {
 	const head, crc = 8, 4 // bytes around a chunk's data
 	out, rest := slices.Clone(content[:8]), content[8:]
@@ -143,7 +143,7 @@ const (
 	markerCOM   = 0xfe
 )
 
-// cleanJPEG keeps the segments needed for drawing. Of the application segments these are JFIF, without its
+// cleanJPEG keeps the segments needed for drawing. Among the application segments, those are JFIF, without its
 // thumbnail, and Adobe, which gives the colour encoding.
 func cleanJPEG(content []byte) ([]byte, int, int, error) {
 	out, rest, frames := slices.Clone(content[:2]), content[2:], 0

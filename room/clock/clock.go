@@ -21,8 +21,8 @@ import (
 const (
 	defaultMaxStep = 5 * time.Second
 	viewInterval   = time.Second             // how often this server publishes its view of the clock
-	stepInterval   = 200 * time.Millisecond  // the same while a step is pending
-	maxViewAge     = 3 * time.Second         // of another server's view
+	stepInterval   = 200 * time.Millisecond  // viewInterval while a step is pending
+	maxViewAge     = 3 * time.Second         // an older view of another server is ignored
 	viewPatience   = 1500 * time.Millisecond // how long the other servers may take to report the step
 	stepPatience   = 30 * time.Second        // a longer step is followed if all machines' clocks agree with it
 	maxSkew        = 2 * time.Second         // difference to the database's clock that is worth a warning
@@ -31,7 +31,8 @@ const (
 // AnyStep makes a clock follow the database's clock wherever it jumps.
 const AnyStep = time.Duration(-1)
 
-// ErrStep is returned for requests that depend on the database's clock, after that has jumped.
+// ErrStep is returned for requests that depend on the database's clock while a jump of it is
+// unresolved.
 var ErrStep = errors.New("the database's clock has jumped, and it is not known yet which time is right")
 
 // Clock is the time that rooms follow: the database's clock, which all servers share, unless it jumps.
@@ -40,24 +41,24 @@ var ErrStep = errors.New("the database's clock has jumped, and it is not known y
 type Clock struct {
 	limit time.Duration // largest step that is followed at once; negative: no limit
 	fix   atomic.Pointer[fix]
-	ahead atomic.Int64 // of this machine's wall clock, in nanoseconds
+	ahead atomic.Int64 // the rooms' time minus this machine's wall clock, in nanoseconds
 
 	mu   sync.Mutex // guards step, and changes of fix
 	step step
 }
 
-// fix pairs a time with the moment of this machine's clock at which it was true.
+// fix pairs a time with the reading of this machine's clock at that moment.
 type fix struct{ at, ref time.Time }
 
 // step is a jump of the database's clock that rooms do not follow. The zero value means none.
 type step struct {
-	by      time.Duration // relative to the time that rooms follow
+	by      time.Duration // length of the jump, relative to the time that rooms follow
 	raw     time.Time     // latest reading of the database's clock
 	since   time.Time     // by this machine's clock
 	refused bool          // the database's clock jumped, rather than this machine standing still
 }
 
-// New returns a clock that follows steps of the database's clock up to maxStep at once; 0: five seconds,
+// New returns a clock that immediately follows steps of the database's clock of up to maxStep; 0: five seconds,
 // [AnyStep]: all.
 func New(maxStep time.Duration) *Clock {
 	if maxStep == 0 {
@@ -75,7 +76,7 @@ func (c *Clock) Now() time.Time {
 	return f.at.Add(time.Since(f.ref))
 }
 
-// accept follows a time that was true at ref, and drops the step.
+// accept sets the clock to a time that was correct at ref, and drops the step.
 func (c *Clock) accept(at, ref time.Time) {
 	c.step = step{}
 	c.put(at, ref)
@@ -89,7 +90,7 @@ func (c *Clock) put(at, ref time.Time) {
 // Ahead returns how far the rooms' time is ahead of this machine's clock.
 func (c *Clock) Ahead() time.Duration { return time.Duration(c.ahead.Load()) }
 
-// Step returns by how much the database's clock has jumped, as long as rooms do not follow it; 0: it has not.
+// Step returns the jump of the database's clock that rooms do not follow; 0: none.
 func (c *Clock) Step() time.Duration { return c.pending().by }
 
 // Observe takes a reading of the database's clock between two moments of this machine, and returns the time
@@ -150,7 +151,7 @@ func (c *Clock) refuse() {
 	c.step.refused = c.step.by != 0
 }
 
-// join adopts, at the start, the step that the other servers refuse.
+// join adopts the step that the other servers already refuse when this one starts.
 func (c *Clock) join(by time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -165,12 +166,12 @@ type Watcher struct {
 	clock     *Clock
 	servers   Servers
 	log       *slog.Logger
-	node      uuid.UUID          // of this process
+	node      uuid.UUID          // id of this process
 	known     map[uuid.UUID]bool // servers that published a view before the step
 	published time.Time          // when this server last published its view
 	confirmed int64              // latest confirmation before the step
-	isLogged  bool               // the refusal of a step is logged
-	isSkewed  bool               // the difference of the clocks is logged
+	isLogged  bool               // the refusal of the step has been logged
+	isSkewed  bool               // the difference between the clocks has been logged
 }
 
 // Servers exchanges views of the database's clock with the other servers.
@@ -222,7 +223,7 @@ func (w *Watcher) Exchange(ctx context.Context, raw time.Time) error {
 	return nil
 }
 
-// sharedStep returns the step that all other servers refuse, if there are any servers and all refuse one.
+// sharedStep returns the step that all other servers refuse, if there are others and they all refuse one.
 func sharedStep(others []pglog.ClockView, limit time.Duration) (by time.Duration, ok bool) {
 	for _, o := range others {
 		if o.Step.Abs() <= limit {
@@ -233,11 +234,11 @@ func sharedStep(others []pglog.ClockView, limit time.Duration) (by time.Duration
 	return by, ok
 }
 
-// judge follows a step or refuses it.
+// judge decides whether to follow or refuse a step.
 func (w *Watcher) judge(s step, own pglog.ClockView, others []pglog.ClockView, confirmed int64) {
 	waited := time.Since(s.since)
 	witnesses := slices.DeleteFunc(slices.Clone(others), func(o pglog.ClockView) bool {
-		// A server that has just started has nothing to compare with.
+		// A server that has just started has no earlier time to compare with.
 		return !w.known[o.Node] || s.raw.Sub(o.Raw).Abs() > maxViewAge
 	})
 	_, isShared := sharedStep(witnesses, w.clock.limit)
@@ -268,9 +269,9 @@ func (w *Watcher) judge(s step, own pglog.ClockView, others []pglog.ClockView, c
 	}
 }
 
-// ReportSkew logs when the clocks of the database and this machine begin to differ by more than a usual
-// beacon margin. Freezes follow the database's clock: if it is slow, the rounds that they name are already
-// public, and only witnesses can tell.
+// ReportSkew logs when the clocks of the database and this machine begin to differ by more than a usual beacon
+// margin. Freezes follow the database's clock: if it is slow, the rounds that they name are already public, and
+// only witnesses can tell.
 func (w *Watcher) ReportSkew() {
 	ahead := w.clock.Ahead()
 	if was := w.isSkewed; ahead.Abs() > maxSkew {

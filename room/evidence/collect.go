@@ -50,7 +50,7 @@ type View interface {
 
 // Sequencer appends to the transcript.
 type Sequencer interface {
-	// WakeDue makes it append the draws that are due.
+	// WakeDue makes the sequencer append the draws that are due.
 	WakeDue()
 	// PublishedSize returns the size of the published checkpoint; 0: none.
 	PublishedSize(ctx context.Context) (uint64, error)
@@ -162,7 +162,7 @@ func (c *Collector) readStored(ctx context.Context, pending []fairness.Pending) 
 	for round, signature := range signatures {
 		if err := c.policy.Beacon.Verify(round, signature); err != nil {
 			c.room.Log.Error("stored beacon round does not verify", "room", c.room.Slug, "round", round, "err", err)
-			continue // the relays have the right one
+			continue // the relays have the correct signature
 		}
 		c.known.takeRound(round, signature)
 	}
@@ -197,7 +197,7 @@ func (c *Collector) TakeRound(ctx context.Context, round uint64, signature []byt
 	switch {
 	case bytes.Equal(known, signature) && known != nil:
 		return nil
-	case known != nil || len(signature) != beacon.SignatureSize: // a round has one signature
+	case known != nil || len(signature) != beacon.SignatureSize: // a round has exactly one signature
 		return fmt.Errorf("%w: %w", ErrRound, beacon.ErrSignature)
 	}
 	if err := c.limiter.check(ctx, func() error { return b.Verify(round, signature) }); err != nil {
@@ -277,7 +277,7 @@ func (c *Collector) submit(ctx context.Context, s *submitter) (answered bool, er
 			return false, err
 		}
 	}
-	isKnown := published <= c.view.Size() // before its freezes are checked
+	isKnown := published <= c.view.Size() // its freezes are checked only after that
 	now := millis.Of(c.room.Now())
 	for _, p := range c.view.Pending() {
 		if p.Size <= s.seen || now >= p.Due || c.known.hasCosigned(p, s.vkey) {

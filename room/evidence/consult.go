@@ -51,7 +51,8 @@ func (q *Witnesses) noteSilent(key string) {
 }
 
 // Consult asks the witnesses with these keys whether they have seen more entries of a room than the size of the
-// database's log, or others, and holds the room if one has. It does not wait for witnesses that do not answer.
+// database's log, or different ones, and holds the room if one has. It does not wait for witnesses that do not
+// answer.
 func (q *Witnesses) Consult(ctx context.Context, t Target, keys []string, size uint64) {
 	bounded, cancel := context.WithTimeout(ctx, consultTimeout)
 	defer cancel()
@@ -86,9 +87,9 @@ func (q *Witnesses) Consult(ctx context.Context, t Target, keys []string, size u
 	all.Wait()
 }
 
-// compare first learns the size of the witness's checkpoint and then offers that very size. The witness so
-// never learns of a larger one, which would keep it from cosigning an earlier freeze. If there is no error,
-// the log contains all that the witness has seen.
+// compare first learns the size of the witness's checkpoint and then offers exactly that size. So the witness
+// never learns of a larger one, which would keep it from cosigning an earlier freeze. If there is no error, the
+// log contains all that the witness has seen.
 func (s *submitter) compare(ctx context.Context, size uint64) error {
 	conflict := (*witness.ConflictError)(nil)
 	for range 3 { // retry if other nodes have increased it meanwhile

@@ -28,7 +28,7 @@ type Forks struct {
 	byWitness map[string]Fork
 }
 
-// note keeps the error of a witness if it reports another history.
+// note keeps a witness's error if that reports another history.
 func (f *Forks) note(name string, now time.Time, err error) {
 	if !errors.Is(err, witness.ErrInconsistent) && !errors.Is(err, errNeverThatLarge) {
 		return
@@ -41,7 +41,7 @@ func (f *Forks) note(name string, now time.Time, err error) {
 	f.byWitness[name] = Fork{name, now, err.Error()}
 }
 
-// List returns the fork reports of witnesses since this node loaded the room, and that of a server that has seen
+// List returns the fork reports of witnesses since this node loaded the room, and that of the server that has seen
 // the regression g (nil: none), sorted by name.
 func (f *Forks) List(g *regression.Regression) []Fork {
 	f.mu.Lock()

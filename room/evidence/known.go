@@ -20,7 +20,7 @@ type Known struct {
 	mu           sync.Mutex // guards all below
 	rounds       map[uint64][]byte
 	cosignatures map[uint64]map[string]fairness.Cosignature // by size, by witness
-	read         map[uint64]bool                            // by size: cosignatures stored by other nodes were read
+	read         map[uint64]bool                            // by size: the cosignatures that other nodes stored have been read
 	refused      map[uint64]bool                            // by size: the rules refused the cosignatures
 }
 
@@ -31,7 +31,7 @@ func (k *Known) Of(p fairness.Pending, policy *fairness.Policy, now fairness.Tim
 	list []fairness.Cosignature, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, w := range policy.Witnesses { // in the order that the rules ask for
+	for _, w := range policy.Witnesses { // in the order that the rules require
 		if c, ok := k.cosignatures[p.Size][w]; ok && inTime(c, p) && !k.refused[p.Size] {
 			list = append(list, c)
 		}
@@ -47,7 +47,7 @@ func inTime(c fairness.Cosignature, p fairness.Pending) bool {
 	return audit.Cosignature(c).Time() <= (int64(p.Due)-1)/1000
 }
 
-// lacks reports whether the round, and any of the cosignatures, is missing.
+// lacks reports whether the round or any of the cosignatures is missing.
 func (k *Known) lacks(p fairness.Pending, policy *fairness.Policy) (round, cosignature bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

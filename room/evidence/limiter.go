@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// roundPatience is how long a round sent by anyone waits to be verified, and roundRest is the pause after one
-	// that does not verify. Verifying takes 3 ms, so a flood of rounds uses a quarter of a core.
+	// roundPatience is how long a submitted round waits to be verified, and roundRest the pause after one that does
+	// not verify. Verifying takes 3 ms, so a flood of rounds uses a quarter of a core.
 	roundPatience = time.Second
 	roundRest     = 10 * time.Millisecond
 )
 
-// RoundLimiter limits the cost of verifying rounds that anyone may send: it verifies one at a time, and pauses
-// after one that is wrong. It is safe for concurrent use.
+// RoundLimiter limits the cost of verifying rounds, which anyone may send: it verifies one at a time, and pauses
+// after an invalid one. It is safe for concurrent use.
 type RoundLimiter struct{ turn chan struct{} }
 
 // NewRoundLimiter returns a limiter for all rooms of a server.

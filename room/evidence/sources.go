@@ -20,7 +20,7 @@ type Chain struct {
 	Reach  Reach // nil: always reachable
 }
 
-// Reach reports whether the relays of a chain serve it at present.
+// Reach reports whether a chain's relays are serving it.
 type Reach interface {
 	// Check queries the relays, unless they were queried a moment ago.
 	Check(ctx context.Context) error

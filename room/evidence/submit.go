@@ -22,7 +22,7 @@ const (
 	witnessInterval = 2 * time.Second
 	// witnessTimeout limits one request to a witness: a freeze does not wait long.
 	witnessTimeout = 5 * time.Second
-	// minWitnessRest is the pause after a witness's first failure. It doubles with each further failure, up to
+	// minWitnessRest is the pause after a witness's first failure. The pause doubles with each further failure, up to
 	// maxWitnessRest.
 	minWitnessRest = 500 * time.Millisecond
 	maxWitnessRest = 10 * time.Second
@@ -49,7 +49,7 @@ type Target struct {
 	ID     uuid.UUID
 	Slug   string
 	Origin string
-	Signer note.Signer // of checkpoints
+	Signer note.Signer // signs checkpoints
 	Logs   Logs
 	Holder Holder
 	Forks  *Forks
@@ -74,7 +74,7 @@ func newSubmitter(t *Target, w Witness) *submitter {
 	return &submitter{room: t, key: w.Key, vkey: w.Key.String(), cosigner: w.Cosigner}
 }
 
-// note logs when the witness begins or stops to fail, and starts the pause after a failure.
+// note logs when the witness starts or stops failing, and begins the pause after a failure.
 func (s *submitter) note(ctx context.Context, answered bool, err error) {
 	switch {
 	case err == nil && !answered: // nothing was submitted, so nothing is known
@@ -104,7 +104,7 @@ func (s *submitter) ask(ctx context.Context, size uint64) (c audit.Cosignature, 
 		case err == nil:
 			s.seen = size
 			return c, nil
-		case !isConflict, conflict.Size == s.seen: // the witness has another checkpoint of that size
+		case !isConflict, conflict.Size == s.seen: // the witness has a different checkpoint of that size
 			return c, err
 		case conflict.Size > size:
 			return c, s.acceptLarger(ctx, conflict)
@@ -114,7 +114,7 @@ func (s *submitter) ask(ctx context.Context, size uint64) (c audit.Cosignature, 
 	return c, conflict // the witness's size keeps changing
 }
 
-// offer sends the checkpoint of a size to a witness that is believed to have the one of size old.
+// offer sends the checkpoint of a size to a witness that is believed to have one of size old.
 func (s *submitter) offer(ctx context.Context, old, size uint64) (none audit.Cosignature, err error) {
 	r := s.room
 	root, proof, err := r.Logs.Growth(ctx, r.ID, old, size)
@@ -159,5 +159,5 @@ func (s *submitter) hold(ctx context.Context, err error) {
 		return
 	}
 	by := regression.WitnessPrefix + s.key.Name()
-	_ = r.Holder.Hold(ctx, regression.Regression{Has: has, Had: had, By: by}) // logged
+	_ = r.Holder.Hold(ctx, regression.Regression{Has: has, Had: had, By: by}) // Hold has logged the error
 }

@@ -64,7 +64,7 @@ func (m *MasterKey) SealFor(id uuid.UUID, purpose string, key []byte) pgroom.Key
 	return pgroom.Key{Purpose: purpose, Sealed: m.aead.Seal(nonce, nonce, key, label(id, purpose))}
 }
 
-// OpenFor opens a sealed private key of a room; else [ErrMasterKey].
+// OpenFor opens a sealed private key of a room, or returns [ErrMasterKey].
 func (m *MasterKey) OpenFor(id uuid.UUID, k pgroom.Key) ([]byte, error) {
 	n := m.aead.NonceSize()
 	if len(k.Sealed) < n {
@@ -80,14 +80,15 @@ func (m *MasterKey) OpenFor(id uuid.UUID, k pgroom.Key) ([]byte, error) {
 // sealLabel binds a secret of [MasterKey.Seal] to its purpose.
 func sealLabel(purpose string) []byte { return []byte("proofline/seal/v1\x00\x00" + purpose) }
 
-// Seal seals a secret that belongs to no room, for a purpose such as "totp/" and an id.
+// Seal seals a secret that does not belong to a room, for a purpose such as "totp/" followed by an
+// id.
 func (m *MasterKey) Seal(purpose string, secret []byte) []byte {
 	nonce := make([]byte, m.aead.NonceSize(), m.aead.NonceSize()+len(secret)+m.aead.Overhead())
 	_, _ = rand.Read(nonce) // never fails
 	return m.aead.Seal(nonce, nonce, secret, sealLabel(purpose))
 }
 
-// Open opens a secret that was sealed for the purpose; else [ErrMasterKey].
+// Open opens a secret that was sealed for the purpose, or returns [ErrMasterKey].
 func (m *MasterKey) Open(purpose string, sealed []byte) ([]byte, error) {
 	n := m.aead.NonceSize()
 	if len(sealed) < n {

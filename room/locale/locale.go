@@ -2,7 +2,7 @@
 // choose from them.
 package locale
 
-// language is a language and its tag (https://www.rfc-editor.org/rfc/rfc5646).
+// language is a language's name and its tag (https://www.rfc-editor.org/rfc/rfc5646).
 type language struct{ tag, name string }
 
 // languages are all languages, the fallback first.

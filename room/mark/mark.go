@@ -1,6 +1,6 @@
-// Package mark records, outside of the database, how far this node has seen each log: its size and root. By
-// these marks the node recognizes a database that has lost committed entries, because it was restored from a
-// backup, or a standby that lagged behind took over.
+// Package mark records, outside of the database, how far this node has seen each log: its size and root. The marks
+// show the node when a database has lost committed entries, because it was restored from a backup, or because a
+// standby that lagged behind took over.
 //
 // A directory has a file for each node that uses it: marks-1, marks-2, and so on. A line of text for each
 // batch is written with one write(2) before anything of the batch is shown, and synced once a second. So a
@@ -42,7 +42,7 @@ import (
 
 const (
 	prefix    = "marks-"
-	mostNodes = 64      // nodes in one directory
+	mostNodes = 64      // maximum number of nodes that share a directory
 	mostBytes = 8 << 20 // size at which a file is rewritten
 	syncEvery = time.Second
 )
@@ -50,7 +50,7 @@ const (
 // ErrTaken is returned when too many nodes use a directory.
 var ErrTaken = errors.New("the directory of marks is used by too many servers")
 
-// Log identifies a log: a room that is created again under the same slug has another key.
+// Log identifies a log: a room that is created again under the same slug has a different key.
 type Log struct {
 	Slug string
 	Key  uint32
@@ -189,7 +189,7 @@ func (s *Store) All() map[Log]pglog.Mark {
 	return maps.Clone(s.marks)
 }
 
-// Knows reports whether a log of the room was seen.
+// Knows reports whether this node has seen a log of the room.
 func (s *Store) Knows(slug string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,8 +201,8 @@ func (s *Store) Knows(slug string) bool {
 	return false
 }
 
-// Put stores the mark of a log with one write. If the write fails, Put returns the error, and the mark counts
-// until the process ends.
+// Put stores the mark of a log with one write. If the write fails, Put returns the error, and the mark is kept in
+// memory only.
 func (s *Store) Put(log Log, m pglog.Mark) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +240,7 @@ func (s *Store) Forget(slug string) error {
 	return s.rewrite()
 }
 
-// rewrite replaces the file by one with a line for each log.
+// rewrite replaces the file with one that has a line for each log.
 func (s *Store) rewrite() error {
 	text := []byte("node " + s.node.String() + "\n")
 	for log, m := range s.marks {

@@ -19,7 +19,7 @@ import (
 
 const (
 	redeemedPrefix = "redeemed-"
-	partBytes      = 4 << 20 // size at which the next file of redemptions begins: some 45,000 redemptions
+	partBytes      = 4 << 20 // size at which the next file begins: some 45,000 redemptions
 	mostParts      = 32
 	partSlack      = time.Hour // tolerance between the clocks of this machine and the database
 )
@@ -169,8 +169,8 @@ func (r *redeemed) close() error {
 // Redeemed stores a redemption. Call it before the site gets the answer.
 func (s *Store) Redeemed(r Redemption) error { return s.redeemed.put(r) }
 
-// Redemptions passes the redemptions of all nodes of the directory to do, file by file. Some sessions may
-// have ended, and some redemptions appear twice.
+// Redemptions passes the redemptions of all nodes in the directory to do, file by file. Some sessions may have
+// ended, and some redemptions may appear twice.
 func (s *Store) Redemptions(do func([]Redemption) error) error {
 	if s.path == "" {
 		return nil
@@ -238,7 +238,7 @@ func parseRedemption(line []byte) (r Redemption, ok bool) {
 	return r, true
 }
 
-// appendSum ends a line, which began at start, with its checksum.
+// appendSum appends the checksum of the line that began at start, and ends the line.
 func appendSum(dst []byte, start int) []byte { return fmt.Appendf(dst, " %08x\n", sum(dst[start:])) }
 
 // checked returns the n fields of a line that is complete and has the right checksum.

@@ -67,9 +67,9 @@ func (s *Connectors) AddReports(ctx context.Context, room uuid.UUID, n Reports) 
 	return all[room], err
 }
 
-// queueLock makes transactions that change many sessions of a room run one after the other, so that they
-// cannot deadlock, whatever the order in which the database finds the rows. It also forces custom plans: a
-// generic plan, made when the table was small, would compare each session with each element of a list.
+// queueLock makes transactions that change many sessions of a room run one after the other, so that they cannot
+// deadlock, whatever the order in which the database finds the rows. It also forces custom plans: a generic plan,
+// made while the table was small, would compare each session with each element of a list.
 func queueLock(batch *pgx.Batch, room uuid.UUID) {
 	batch.Queue(`select pg_advisory_xact_lock(hashtextextended('proofline sessions ' || $1::text, 0)), set_config('plan_cache_mode', 'force_custom_plan', true)`, room.String())
 }
@@ -105,8 +105,8 @@ func queueCounts(batch *pgx.Batch, rooms []uuid.UUID, take func(uuid.UUID, Unque
 	})
 }
 
-// DeleteExpired deletes sessions that ended, and connectors that last reported, more than over ago, and
-// fail-open reports that were recorded more than recorded ago.
+// DeleteExpired deletes sessions that ended and connectors that last reported longer ago than over, and fail-open
+// reports that were recorded longer ago than recorded.
 func (s *Connectors) DeleteExpired(ctx context.Context, over, recorded time.Duration) error {
 	batch := &pgx.Batch{}
 	batch.Queue(`delete from room_free_sessions where until_ms < `+clockMS+` - $1::bigint`, over.Milliseconds())

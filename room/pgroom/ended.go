@@ -10,7 +10,8 @@ import (
 )
 
 // Ended returns the sessions of a room, queued and unqueued, that a site has ended within since, at most limit,
-// the latest first. The time is that of the statement, so that the indices are scanned from there on.
+// the latest first. Time is counted from the start of the statement: being constant, it lets the indices be
+// scanned from there on.
 func (s *Connectors) Ended(ctx context.Context, room uuid.UUID, since time.Duration, limit int) ([]uuid.UUID, error) {
 	rows, _ := s.pool.Query(ctx, `select id from (
 			(select pass_id as id, floor(extract(epoch from released_at) * 1000)::bigint as at_ms from room_sessions

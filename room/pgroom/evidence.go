@@ -24,7 +24,7 @@ func (s *Evidence) AddRound(ctx context.Context, chain [32]byte, round uint64, s
 	return nil
 }
 
-// Rounds returns the signatures of those of the rounds that are stored.
+// Rounds returns the signatures of the rounds, as far as they are stored.
 func (s *Evidence) Rounds(ctx context.Context, chain [32]byte, rounds []uint64) (map[uint64][]byte, error) {
 	rows, _ := s.pool.Query(ctx, `select round, signature from beacon_rounds where chain = $1 and round = any($2)`,
 		chain[:], bigints(rounds))
@@ -50,7 +50,8 @@ func bigints(numbers []uint64) []int64 {
 	return list
 }
 
-// AddCosignature stores a witness's verified cosignature of the checkpoint of a size. The first one counts.
+// AddCosignature stores a witness's verified cosignature of the checkpoint of a size. If one is already stored,
+// that one stays.
 func (s *Evidence) AddCosignature(ctx context.Context, room uuid.UUID, size uint64, witness string,
 	cosignature [76]byte) error {
 	_, err := s.pool.Exec(ctx,

@@ -53,8 +53,8 @@ type Claim struct {
 	Reports []FailOpen
 }
 
-// ClaimFailOpen claims waiting reports: those of an earlier claim that was not finished within a minute, or
-// else at most most unclaimed ones, oldest first. If none wait, the claim is empty.
+// ClaimFailOpen claims waiting reports: those of an earlier claim that was not finished within a minute, or else
+// up to most unclaimed ones, oldest first. If none wait, the claim is empty.
 func (s *Connectors) ClaimFailOpen(ctx context.Context, room uuid.UUID, most int) (c Claim, err error) {
 	const returning = ` returning report_id, from_ms, until_ms, requests, claim`
 	c.Reports, c.ID, err = s.claim(ctx, `update room_fail_open set claimed_at = clock_timestamp()
@@ -101,7 +101,7 @@ func (s *Connectors) Unclaim(ctx context.Context, room, claim uuid.UUID) error {
 	return nil
 }
 
-// WaitingFailOpen returns those of the rooms that have reports to record.
+// WaitingFailOpen returns the given rooms that have reports to record.
 func (s *Connectors) WaitingFailOpen(ctx context.Context, rooms []uuid.UUID) ([]uuid.UUID, error) {
 	rows, _ := s.pool.Query(ctx,
 		`select distinct room_id from room_fail_open where room_id = any($1::uuid[]) and recorded_at is null`,

@@ -38,7 +38,7 @@ type Room struct {
 	Archived *time.Time // when it was left out of lists; nil: it is listed
 }
 
-// Owner is the organization of a room, and its place in it.
+// Owner says which organization a room belongs to, and how the room is published and listed there.
 type Owner struct {
 	Org         uuid.UUID
 	Host        *string    // custom host that the room is published under; nil: none
@@ -73,8 +73,8 @@ func NewStore(pool *pgxpool.Pool) *Store {
 	}
 }
 
-// Insert stores a room and its keys, and runs also in the same transaction. If the room exists, Insert
-// changes nothing and does not run also. isNew reports whether the room is new.
+// Insert stores a room and its keys, and calls also in the same transaction. If the room exists, Insert changes
+// nothing and does not call also. isNew reports whether the room is new.
 func (s *Store) Insert(ctx context.Context, r Room, keys []Key, also func(pgx.Tx) error) (isNew bool, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `insert into rooms (room_id, slug, origin, title, org_id, host, rehearsal_of) values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
@@ -154,7 +154,7 @@ func (s *Store) SetArchived(ctx context.Context, id uuid.UUID, archived bool) er
 }
 
 func (s *Store) list(ctx context.Context, query string, args ...any) ([]Room, error) {
-	rows, _ := s.pool.Query(ctx, query, args...) // its error is that of the rows
+	rows, _ := s.pool.Query(ctx, query, args...) // rows reports the error
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Room])
 	if err != nil {
 		return nil, fmt.Errorf("list rooms: %w", err)
@@ -189,7 +189,7 @@ func (s *Store) MarkEnded(ctx context.Context, id uuid.UUID) error {
 	return nil
 }
 
-// AddMessage stores a text under its SHA-256, and returns that.
+// AddMessage stores a text under its SHA-256, and returns the hash.
 func (s *Store) AddMessage(ctx context.Context, id uuid.UUID, text string) ([32]byte, error) {
 	hash := sha256.Sum256([]byte(text))
 	if _, err := s.pool.Exec(ctx,

@@ -50,8 +50,8 @@ type Sessions struct {
 // before the first use.
 func (s *Sessions) Through(acquire func(context.Context) (*pgxpool.Conn, error)) { s.acquire = acquire }
 
-// Redeem uses up a pass. Of concurrent requests on all nodes one changes the session; so do requests of the
-// same client within 30 s after it. No request does once the pass has expired or its session was released.
+// Redeem uses up a pass. Of concurrent requests on all nodes, only one changes the session; requests of the same
+// client within the following 30 s do, too. No request does once the pass has expired or its session was released.
 func (s *Sessions) Redeem(ctx context.Context, a Admission, c Client) (Session, error) {
 	var by []byte
 	if len(c) > 0 {
@@ -72,8 +72,8 @@ func (s *Sessions) Redeem(ctx context.Context, a Admission, c Client) (Session, 
 	return session, err
 }
 
-// Touch extends a session to length milliseconds from now, but not beyond most, unless it has ended or its
-// pass was never redeemed.
+// Touch makes a session last length milliseconds from now, but not beyond most, unless it has ended or its pass
+// was never redeemed.
 func (s *Sessions) Touch(ctx context.Context, a Admission, length, most int64) (Session, error) {
 	return s.change(ctx, a, `set until_ms = greatest(until_ms, least(`+clockMS+` + $3::bigint, $4::bigint)) where redeemed_at is not null and until_ms > `+clockMS, length, most)
 }
@@ -108,8 +108,8 @@ func insertSession(batch *pgx.Batch, a Admission) {
 	batch.Queue(`insert into room_sessions (room_id, pass_id, expires_ms, until_ms) values ($1, $2, $3, $3) on conflict do nothing`, a.Room, a.Pass, a.Expires)
 }
 
-// change makes sure that the session has a row, updates it unless it was released, and reads it. The update
-// waits for that of a concurrent request, and then sees its result.
+// change makes sure that the session has a row, updates it unless it was released, and reads it. The update waits
+// for a concurrent one, and then sees its result.
 func (s *Sessions) change(ctx context.Context, a Admission, update string, args ...any) (session Session, err error) {
 	batch := &pgx.Batch{}
 	insertSession(batch, a)
@@ -151,8 +151,8 @@ type Changes struct {
 	More           int64 // how long after the pass has expired touches may extend a session, in ms
 }
 
-// Changed lists passes by the result for their sessions. A session that had already ended is in none of the
-// lists.
+// Changed groups passes by what happened to their sessions. A session that had already ended is in none of the
+// groups.
 type Changed struct {
 	Touched    map[uuid.UUID]bool // extended by a touch
 	Unredeemed map[uuid.UUID]bool // not touched, because the pass was never redeemed
@@ -189,7 +189,7 @@ func (s *Sessions) ChangeAll(ctx context.Context, room uuid.UUID, c Changes) (Ch
 	return done, nil
 }
 
-// RedeemAgain stores redemptions that the database has lost, if their sessions would still be live without
+// RedeemAgain stores redemptions that the database has lost, unless their sessions would have ended without a
 // touch or release, and returns their number.
 func (s *Sessions) RedeemAgain(ctx context.Context, list []Admission) (int64, error) {
 	var rooms, passes []string
@@ -226,8 +226,7 @@ func insertSessions(batch *pgx.Batch, room uuid.UUID, passes []string, expire []
 		on conflict do nothing`, room, passes, expire)
 }
 
-// queueAll queues an update of those sessions that have not ended and meet a condition, and collects their
-// passes.
+// queueAll queues an update of the sessions that have not ended and meet a condition, and collects their passes.
 func queueAll(batch *pgx.Batch, update, condition string, changed map[uuid.UUID]bool, room uuid.UUID,
 	passes []string, args ...any) {
 	batch.Queue(`update room_sessions `+update+`

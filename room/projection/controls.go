@@ -18,27 +18,27 @@ const RedeemWithin = fairness.Time(5 * 60_000)
 // PassLife returns how long the passes of a room are valid.
 func PassLife(p *fairness.Policy) fairness.Time { return min(fairness.Time(p.Session), RedeemWithin) }
 
-// Controls are what admission depends on besides the transcript. The zero value has calls by the clock, and
-// knows no sessions. It is safe for concurrent use.
+// Controls are what admission depends on besides the transcript. In the zero value the clock makes the calls, and
+// no sessions are known. It is safe for concurrent use.
 type Controls struct {
 	Pull     Pull
 	Sessions Sessions
 	Unqueued Unqueued
 }
 
-// Pull holds whether visitors are called only when a backend asks for them. The zero value has calls by the
-// clock. It is safe for concurrent use.
+// Pull holds whether visitors are called only when a backend asks for them. In the zero value the clock makes the
+// calls. It is safe for concurrent use.
 type Pull struct {
 	on atomic.Bool // readable without mu
 
-	mu      sync.Mutex // guards all below, and changes of on
+	mu      sync.Mutex // guards the fields below, and changes of on
 	changes int        // made on this node
 }
 
 // IsOn reports whether visitors are called only when a backend asks for them.
 func (p *Pull) IsOn() bool { return p.on.Load() }
 
-// Set applies a change that this node has stored, and reports whether it changes anything here.
+// Set applies a change that this node has stored, and reports whether that changes the value.
 func (p *Pull) Set(on bool) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -54,28 +54,28 @@ func (p *Pull) Changes() int {
 }
 
 // Take applies what was read from the database, unless this node has called Set since: changes is the number
-// before the read. It reports whether that changes anything.
+// before the read. It reports whether that changes the value.
 func (p *Pull) Take(on bool, changes int) (changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.changes == changes && p.on.Swap(on) != on
 }
 
-// Sessions has the number of sessions that end before or after their passes. The zero value knows nothing, so
-// that all sessions count. It is safe for concurrent use.
+// Sessions holds how many more sessions are live than passes are valid. The zero value knows nothing, so all
+// sessions count. It is safe for concurrent use.
 type Sessions struct {
 	shift atomic.Int64 // visitors at the site minus valid passes; may be negative
 	at    atomic.Int64 // latest time for which shift is known, in Unix milliseconds
 }
 
-// Set stores the number of visitors at the site minus that of valid passes, as of a time.
+// Set stores the number of visitors at the site minus the number of valid passes, as of a time.
 func (s *Sessions) Set(shift int64, at fairness.Time) {
 	s.shift.Store(shift)
 	s.at.Store(int64(at))
 }
 
-// knownUntil returns the time up to which this node knows which sessions are live. On a node that is slow or
-// has lost the database, that may be a while ago. Sessions that would have ended since then may have been
+// knownUntil returns the time up to which this node knows which sessions are live. On a node that is slow or has
+// lost its database connection, that may be a while ago. Sessions that would have ended since then may have been
 // touched, so they keep their places.
 func (s *Sessions) knownUntil(now fairness.Time) fairness.Time {
 	return min(now, fairness.Time(s.at.Load())+sessionLag)
@@ -97,14 +97,13 @@ type UnqueuedCounts struct {
 // its outflow: they are counted four times a second.
 const maxUnqueued = 1_000_000
 
-// IsOverfull reports whether a room has too many unqueued sessions: anyone who holds a token could make
-// sessions up.
+// IsOverfull reports whether a room has too many unqueued sessions: a token holder could invent any number.
 func (c UnqueuedCounts) IsOverfull() bool { return max(c.Active, c.Started) >= maxUnqueued }
 
-// Unqueued has what a node knows of a room's unqueued sessions. The zero value knows nothing. It is safe for
+// Unqueued holds what a node knows about a room's unqueued sessions. The zero value knows nothing. It is safe for
 // concurrent use.
 type Unqueued struct {
-	mu           sync.Mutex // guards all below
+	mu           sync.Mutex // guards the fields below
 	isExpected   bool       // there may be unqueued sessions
 	reads        int        // number of times that counts were stored
 	counts       UnqueuedCounts
@@ -141,10 +140,10 @@ func (u *Unqueued) areCounted() bool {
 	return !u.isExpected || u.at > 0
 }
 
-// AnyReads is a number of reads for [Count] with which counts are stored in any case.
+// AnyReads, as the number of reads in a [Count], makes its counts be stored in any case.
 const AnyReads = -1
 
-// take stores counts, unless others were stored since the number of reads was taken.
+// take stores counts, unless others have been stored since reads was taken.
 func (u *Unqueued) take(c UnqueuedCounts, at fairness.Time, reads int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -154,11 +153,11 @@ func (u *Unqueued) take(c UnqueuedCounts, at fairness.Time, reads int) {
 	u.reads++
 	u.counts, u.at = c, at
 	if u.busy == 0 {
-		u.busy = at // nothing is known of the time before
+		u.busy = at // nothing is known about the time before
 	}
 }
 
-// note records that the outflow is busy, and that visitors were sent to the line.
+// note records whether the outflow is busy and whether visitors were sent to the line.
 func (u *Unqueued) note(at fairness.Time, isBusy, isTurnedAway bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -48,7 +48,7 @@ func (p *Projection) IsDue(now fairness.Time) bool {
 	return call || isSwitched || p.IsFinished(now)
 }
 
-// NoShows returns at most limit called tickets that were not claimed in time. The next call goes on after them.
+// NoShows returns at most limit called tickets that were not claimed in time. The next call continues after them.
 func (p *Projection) NoShows(now fairness.Time, limit int) (late []fairness.Ticket) {
 	late, p.noShows = p.State.NoShows(nil, p.noShows, now, limit)
 	return late

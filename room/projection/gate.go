@@ -33,7 +33,7 @@ const maxCountAge = fairness.Time(15_000)
 type gateHistory struct {
 	used     bool          // the gate was switched at least once
 	since    fairness.Time // time of the latest switch
-	isLined  bool          // visitors wait in line, not yet called
+	isLined  bool          // visitors who have not been called wait in line
 	lined    fairness.Time // when the line last became empty
 	switches []GateSwitch  // the latest, oldest first
 	failOpen []FailOpen    // the latest fail-open intervals, oldest first
@@ -63,7 +63,7 @@ const (
 	keptFailOpen = MaxFailOpen + 4
 )
 
-// note records an entry that was applied.
+// note updates the history with an entry that was applied.
 func (g *gateHistory) note(e fairness.Entry, s *fairness.State) {
 	if s.Counts().InLine > 0 {
 		g.isLined = true
@@ -123,7 +123,7 @@ func (p *Projection) HasFailOpen(e fairness.Amend) bool {
 	})
 }
 
-// FailOpenLeft returns how many more fail-open entries the hour may have.
+// FailOpenLeft returns how many more fail-open entries may be recorded this hour.
 func (p *Projection) FailOpenLeft(now fairness.Time) int {
 	left := MaxFailOpen
 	for _, u := range p.gate.failOpen {
@@ -153,8 +153,8 @@ func (p *Projection) isBusy(c UnqueuedCounts, now fairness.Time) bool {
 type Count struct {
 	UnqueuedCounts
 	At           fairness.Time
-	IsTurnedAway bool // a connector has sent visitors to the line
-	Reads        int  // see [Unqueued.Reads]: the count is outdated if others were stored since; or [AnyReads]
+	IsTurnedAway bool // a connector sent visitors to the line because its share was used up
+	Reads        int  // [Unqueued.Reads] before the count, which is outdated if others were stored since; or [AnyReads]
 }
 
 // TakeUnqueued stores counts of the unqueued sessions. It returns how many more sessions may begin, and whether
@@ -178,7 +178,7 @@ func (p *Projection) NextSwitch(now fairness.Time) (fairness.Change, bool) {
 		return "", false
 	}
 	left := p.unqueuedLeft(counts, now)
-	still := p.Paused() || p.IsPull() // the clock calls no visitors, so none may pass without a call either
+	still := p.Paused() || p.IsPull() // the clock calls no visitors, so none may enter without a call either
 	if p.IsOpen() {
 		return fairness.ChangeShut, left == 0 || isTurnedAway || still
 	}

@@ -12,7 +12,7 @@ import (
 // the site become free.
 type Limit struct {
 	Free      uint64    // visitors who may be called before max_active is reached
-	First     time.Time // latest time at which the next place after these becomes free
+	First     time.Time // latest time at which one more place becomes free
 	PerMinute float64   // minimum rate at which places become free from then on; above 0
 }
 
@@ -43,13 +43,13 @@ func (p *Projection) Limit(observed float64) *Limit {
 // Sampling of the places that become free.
 const (
 	sampleInterval fairness.Time = 10_000
-	minSampleSpan  fairness.Time = 60_000 // of a rate
+	minSampleSpan  fairness.Time = 60_000 // shortest span that a rate is computed from
 	maxSamples                   = 30
 )
 
-// Freed samples how many places at the site have become free, every ten seconds for the last five minutes. A
-// node that has just started knows less; the line then seems slower there, never faster. The zero value is
-// ready to use. It is safe for concurrent use.
+// Freed samples every ten seconds how many places at the site have become free, and keeps five minutes of samples.
+// A node that has just started knows fewer, so the line seems slower there, never faster. The zero value is ready
+// to use. It is safe for concurrent use.
 type Freed struct {
 	mu      sync.Mutex // guards samples
 	samples []sample

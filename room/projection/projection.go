@@ -1,5 +1,5 @@
-// Package projection keeps in memory what a room's transcript says, and decides from that and from what the
-// transcript does not contain, such as sessions, which entries are due: calls, draws, gate switches and the end.
+// Package projection keeps the state of a room's transcript in memory. From that, and from facts outside of the
+// transcript such as live sessions, it decides which entries are due: calls, draws, gate switches and the end.
 //
 // It does no I/O. Package sequence applies entries to a projection under a lock; readers hold that lock, too.
 package projection
@@ -29,7 +29,7 @@ type Projection struct {
 	withdrawn  []string // latest withdrawn tickets, see [Projection.Withdrawn]
 }
 
-// Evidence has the beacon rounds and cosignatures that draws need.
+// Evidence provides the beacon rounds and cosignatures that draws need.
 type Evidence interface {
 	// Of returns the evidence for a draw; ok reports whether the draw may go ahead.
 	Of(p fairness.Pending, policy *fairness.Policy, now fairness.Time) (signature []byte,
@@ -110,8 +110,8 @@ func (p *Projection) noteCosigned(e *fairness.Draw) {
 const (
 	// maxWithdrawn is the number of latest withdrawn tickets that a room publishes.
 	maxWithdrawn = 32
-	// withdrawnDigits is the length of the published prefix of each: visitors rarely share it, and one who
-	// does only asks once more often.
+	// withdrawnDigits is the length of the published prefix of each: visitors rarely share one, and one who does only
+	// makes an extra request.
 	withdrawnDigits = 8
 )
 
@@ -130,7 +130,7 @@ func (p *Projection) noteWithdrawn(e *fairness.Skip) {
 	}
 }
 
-// Mark is a projection as it was before an append, which may fail.
+// Mark holds a projection's state before an append, which may fail.
 type Mark struct {
 	state      fairness.Mark
 	admissions []fairness.Time
@@ -145,8 +145,8 @@ func (p *Projection) Mark() *Mark {
 	return &Mark{p.State.Mark(), p.admissions, p.noShows, p.lastCall, p.cosigned, p.gate}
 }
 
-// Undo takes the projection back to a mark, which is what is stored. Reloading millions of entries instead
-// would burden a database that is already in trouble.
+// Undo takes the projection back to a mark, the state that is stored. Reloading millions of entries instead would
+// burden a database that is already in trouble.
 func (p *Projection) Undo(m *Mark) {
 	p.State.Undo(m.state)
 	p.admissions, p.noShows, p.lastCall, p.cosigned, p.gate = m.admissions, m.noShows, m.lastCall, m.cosigned, m.gate

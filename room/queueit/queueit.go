@@ -24,8 +24,8 @@ import (
 type Config struct {
 	// CustomerID is the queue-it customer whose links point to the room: 1 to 63 of A-Z, a-z, 0-9 and -.
 	CustomerID string `json:"customer_id"`
-	// Extend lets the site's configuration decide how long visitors stay. Otherwise they stay as long as the
-	// room's session lasts.
+	// Extend lets the site's configuration decide how long visitors stay. Otherwise they stay for the length of the
+	// room's session.
 	Extend bool `json:"extend"`
 	// WithPass also gives visitors a pass, for a site that is migrating to our connector.
 	WithPass bool `json:"with_pass"`
@@ -37,8 +37,8 @@ const (
 	MinKey = 32
 	// MaxKey is the maximum length.
 	MaxKey = 200
-	// tokenLife is how long a token is valid at most. A visitor who comes later, or has lost it, claims
-	// again.
+	// tokenLife is the maximum validity of a token. A visitor who arrives later or has lost the token
+	// claims again.
 	tokenLife = 5 * time.Minute
 
 	keyPurpose = "queue-it" // purpose of the sealed key
@@ -49,14 +49,14 @@ var (
 	keyForm      = regexp.MustCompile(fmt.Sprintf(`^[!-~]{%d,%d}$`, MinKey, MaxKey))
 )
 
-// Stored is how the settings store the configuration. The sealed key is a member of its own, so that it stays
-// when the others change.
+// Stored is the form in which the settings store the configuration. The sealed key is a separate member, so that
+// it stays when the others change.
 type Stored struct {
 	Config *Config `json:"queue_it"`
 	Key    []byte  `json:"queue_it_key,omitempty"`
 }
 
-// isSet reports whether tokens can be made.
+// isSet reports whether tokens can be issued.
 func (s *Stored) isSet() bool { return s.Config != nil && len(s.Key) > 0 }
 
 // Settings are the settings of the room.

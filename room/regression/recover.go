@@ -20,9 +20,9 @@ import (
 var (
 	// ErrOtherHistory is returned for a copy that is not a copy of the room's transcript.
 	ErrOtherHistory = errors.New("the copy is of another history")
-	// ErrTooShort is returned for a copy that also lacks published entries.
+	// ErrTooShort is returned for a copy that lacks published entries, like the database.
 	ErrTooShort = errors.New("the copy lacks entries, too")
-	// ErrComplete is returned when the operator ends a room as lost that is not held.
+	// ErrComplete is returned when the operator tries to end a room as lost that is not held.
 	ErrComplete = errors.New("the room is not held: nothing is known to be missing")
 )
 
@@ -31,7 +31,7 @@ const recoverChunk = 8_192
 
 // Recovery is an operator's work on a held room.
 type Recovery struct {
-	Regression // what is missing, as far as known here; By is empty if nothing is known to be missing
+	Regression // what is missing, as far as this node knows; By is empty if nothing is
 
 	records    Records
 	logs       *pglog.Store
@@ -39,7 +39,7 @@ type Recovery struct {
 	keys       *keys.Keys
 	hold       pglog.Hold
 	log        *pglog.Log
-	projection *projection.Projection // of the database's log
+	projection *projection.Projection // state of the database's log
 	lacks      []pglog.Mark           // marks that the log must continue
 }
 
@@ -56,14 +56,14 @@ type Loss struct {
 	entries  [][]byte
 }
 
-// Records reads and ends rooms in the database.
+// Records reads rooms from the database and marks them as ended.
 type Records interface {
 	Get(ctx context.Context, slug string) (pgroom.Room, error)
 	Keys(ctx context.Context, id uuid.UUID) ([]pgroom.Key, error)
 	MarkEnded(ctx context.Context, id uuid.UUID) error
 }
 
-// Sources is where rooms, their logs and the marks of a node are found.
+// Sources provides rooms, their logs and the marks of a node.
 type Sources struct {
 	Records   Records
 	Logs      *pglog.Store
@@ -196,8 +196,8 @@ func (rec *Recovery) Continue(ctx context.Context, loss *Loss) error {
 	return rec.logs.Release(ctx, rec.record.ID, 0)
 }
 
-// Overrule lets the room continue although a witness claims to have seen another log: its claims about sizes
-// up to the one that it named no longer count.
+// Overrule lets the room continue although a witness claims to have seen another log: from then on its claims
+// about sizes up to the one it named are ignored.
 func (rec *Recovery) Overrule(ctx context.Context) error {
 	return rec.logs.Release(ctx, rec.record.ID, rec.hold.Size)
 }

@@ -1,5 +1,5 @@
-// Package regression notices that a database lacks entries which were published, holds the rooms that are
-// concerned, and recovers them.
+// Package regression detects that a database lacks published entries, holds the rooms concerned, and recovers
+// them.
 //
 // The marks of a node say how far it has seen each log. A log in the database must continue all marks: a room
 // whose log does not is held on all nodes. It signs and answers nothing until its entries are back, or its
@@ -61,7 +61,7 @@ func (g *Regression) HasRoot() bool {
 	return g.Had.Root != (audit.Hash{}) && g.Had.Root != pglog.OtherRoot
 }
 
-// ByWitness reports whether a witness has seen more, rather than a server.
+// ByWitness reports whether a witness, rather than a server, has seen more.
 func (g *Regression) ByWitness() bool { return strings.HasPrefix(g.By, WitnessPrefix) }
 
 // Words returns the operator's words in the statement: without the lines that [Recovery.End] puts before
@@ -84,17 +84,17 @@ const recheckInterval = time.Second
 // that only the goroutine that appends may call MayBeBack.
 type Guard struct {
 	id    uuid.UUID
-	name  mark.Log // of the log among the marks
+	name  mark.Log // the log's name in the marks
 	store *pglog.Store
 	marks *mark.Store
 	log   *slog.Logger
 
 	regression atomic.Pointer[Regression] // nil: the transcript is complete
-	isUnmarked atomic.Bool                // a mark could not be written, and this is logged
+	isUnmarked atomic.Bool                // a mark could not be written, and the failure has been logged
 	rechecked  time.Time                  // when MayBeBack last queried the database
 }
 
-// NewGuard returns the guard of a room's log, which is called name among the marks.
+// NewGuard returns the guard of a room's log; name is the log's name in the marks.
 func NewGuard(id uuid.UUID, name mark.Log, store *pglog.Store, marks *mark.Store, log *slog.Logger) *Guard {
 	return &Guard{id: id, name: name, store: store, marks: marks, log: log}
 }
@@ -110,7 +110,7 @@ func (g *Guard) Err() error {
 	return nil
 }
 
-// Note marks the log, which this node is about to show, up to a size.
+// Note stores the mark of a log that this node is about to show up to a size.
 func (g *Guard) Note(m pglog.Mark) {
 	if err := g.marks.Put(g.name, m); err != nil && !g.isUnmarked.Swap(true) {
 		g.log.Error("cannot write mark: after a restart this server may not notice that its database went back",

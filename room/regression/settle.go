@@ -17,8 +17,8 @@ import (
 )
 
 // How long a node waits until the others have compared a restored or replaced database, before it appends:
-// peersPatience for nodes that the database names, forgotPatience for nodes that it may have lost, if it has
-// lost this one.
+// peersPatience for the nodes that the database lists, and forgotPatience, if the database has lost this node, for
+// others that it may have lost.
 const (
 	peersPatience  = 5 * time.Second
 	forgotPatience = time.Second
@@ -29,21 +29,21 @@ const (
 type Settler struct {
 	from    Sources
 	log     *slog.Logger
-	restore func() error      // stores again what the marks say the database has lost besides entries
+	restore func() error      // restores what the database, according to the marks, has lost besides entries
 	onHold  func(slug string) // a room has been held
 
 	progress
 }
 
-// progress is how far this node is with a database that it has not appended to yet.
+// progress is this node's progress with a database that it has not appended to yet.
 type progress struct {
 	incarnation pglog.Incarnation
 	began       time.Time
 	compared    bool // compared with the marks of this node
-	refused     bool // the database is an old primary, and this is logged
+	refused     bool // the database is an old primary, and that has been logged
 }
 
-// NewSettler returns a settler. After a database was compared, restore stores again what it has lost besides
+// NewSettler returns a settler. After a database was compared, restore is called to store what it has lost besides
 // entries. onHold is called with each room that is held.
 func NewSettler(from Sources, log *slog.Logger, restore func() error, onHold func(slug string)) *Settler {
 	return &Settler{from: from, log: log, restore: restore, onHold: onHold}
@@ -88,7 +88,7 @@ func (s *Settler) Settle(ctx context.Context) error {
 		return pglog.ErrUnsettled
 	}
 	if peers.Settled {
-		peers.Silent = nil // they will find the database compared
+		peers.Silent = nil // other nodes will find the database compared
 	}
 	if len(peers.Silent) > 0 {
 		s.log.Warn("servers did not compare the database in time; rooms continue without them",

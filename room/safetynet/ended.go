@@ -10,21 +10,21 @@ import (
 
 // Limits of the list of ended sessions that connectors get.
 const (
-	endedWithin   = 30 * time.Second // as long as the response to a report may be lost
+	endedWithin   = 30 * time.Second // a response to a report may be lost for that long
 	endedInterval = time.Second      // between reads
 )
 
-// endedSessions caches the sessions that a site ended lately, on any node.
+// endedSessions caches the sessions that a site recently ended, on any node.
 type endedSessions struct {
 	query func(context.Context) ([]uuid.UUID, error)
 
-	mu   sync.Mutex // guards all below; held during a read
+	mu   sync.Mutex // guards the fields below; held during a read
 	ids  []uuid.UUID
 	err  error
 	read time.Time
 }
 
-// list returns the sessions that a site ended lately, latest first. It queries the database at most once a
+// list returns the sessions that a site recently ended, latest first. It queries the database at most once a
 // second. Errors: those of the database.
 func (e *endedSessions) list(ctx context.Context) ([]uuid.UUID, error) {
 	e.mu.Lock()

@@ -20,8 +20,8 @@ const (
 	recordTimeout = 20 * time.Second // shorter than the time after which another node takes the reports over
 )
 
-// takeFailOpen stores fail-open intervals, has them recorded in the transcript, and returns the ids of those
-// recorded. A room that has ended only stores them, and counts them as recorded.
+// takeFailOpen stores fail-open intervals, records them in the transcript, and returns the ids of those recorded.
+// A room that has ended only stores them, and counts them as recorded.
 func (n *Net) takeFailOpen(ctx context.Context, list []pgroom.FailOpen) ([]uuid.UUID, error) {
 	recorded, err := n.o.Store.AddFailOpen(ctx, n.o.Room, list)
 	if err == nil && len(recorded) < len(list) {
@@ -41,9 +41,8 @@ func (n *Net) takeFailOpen(ctx context.Context, list []pgroom.FailOpen) ([]uuid.
 	return ids, nil
 }
 
-// RecordFailOpen records stored reports in the transcript, within the hour's limit: each as one entry, and
-// the surplus of the hour joined in the last one. Several nodes may do so at once: each claims its reports
-// first.
+// RecordFailOpen records stored reports in the transcript, within the hour's limit: each as one entry, and those
+// beyond the limit merged into the last one. Several nodes may do so at once: each claims its reports first.
 func (n *Net) RecordFailOpen(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
@@ -91,7 +90,7 @@ func (n *Net) recordClaim(ctx context.Context, c pgroom.Claim) error {
 	return err // if it was not recorded, another node takes the claim over
 }
 
-// joined returns one entry for several reports, from the earliest start to the latest end.
+// joined merges several reports into one entry, from the earliest start to the latest end.
 func joined(list []pgroom.FailOpen) fairness.Amend {
 	e := fairness.Amend{Change: fairness.ChangeUnguarded}
 	for i, u := range list {
@@ -105,7 +104,7 @@ func joined(list []pgroom.FailOpen) fairness.Amend {
 	return e
 }
 
-// failOpenLeft returns how many more entries the hour may have.
+// failOpenLeft returns how many more entries may be recorded this hour.
 func (n *Net) failOpenLeft() (left int) {
 	now := millis.Of(n.o.Clock.Now())
 	n.o.Transcript.View().Read(func(p *projection.Projection, _ uint64) { left = p.FailOpenLeft(max(now, p.Now())) })

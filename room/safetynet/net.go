@@ -2,12 +2,12 @@
 // of the room. Connectors report these unqueued sessions, and learn how many more may begin; the database counts
 // them for all nodes.
 //
-// Entries of the transcript open and shut the gate; appending one is a duty, as calls are: if two nodes decide
-// at once, the second finds it done. Counts of other nodes are up to a quarter of a second old, and connectors
-// report once a second, so the sessions of that time may exceed the limits.
+// Entries of the transcript open and shut the gate. Like calls, they are appended when due: if two nodes decide at
+// once, the second finds the entry already there. Counts by other nodes are up to a quarter of a second old, and
+// connectors report once a second, so sessions may exceed the limits by what begins in that time.
 //
-// Connectors also report fail-open intervals, in which they let visitors in because the room was out of reach.
-// The package has them recorded in the transcript.
+// Connectors also report fail-open intervals, in which they let visitors in because the room was out of reach. The
+// package records them in the transcript.
 package safetynet
 
 import (

@@ -25,16 +25,16 @@ const (
 	maxQueuedReports  = 5_000   // reports in the queue
 	maxQueuedSessions = 400_000 // sessions in the queued reports, approximately
 	storeTimeout      = 5 * time.Second
-	// the pause between batches is so many times as long as the last one took
+	// the pause between batches, as a multiple of the time the last one took
 	pauseFactor = 3
-	maxPause    = 250 * time.Millisecond // between batches
+	maxPause    = 250 * time.Millisecond // longest such pause
 )
 
-// Report is what one node of a site reports to a room. A report without a response may be sent again, also
-// with additions.
+// Report is what one node of a site reports to a room. A connector may resend a report that got no response,
+// even with additions.
 type Report struct {
 	Node   uuid.UUID // random, chosen by the connector's process
-	Shares bool      // the room is in mode safety-net at this site: the node takes its share of what may begin
+	Shares bool      // the room is in mode safety-net at this site: the node gets a share of the unqueued sessions that may begin
 	// Unqueued sessions that began, had activity, or were ended by the site.
 	Started, Active, Ended []uuid.UUID
 	TurnedAway             uint64 // visitors sent to the line because the node's share was used up
@@ -46,7 +46,7 @@ type Reported struct {
 	Gate     projection.Gate // open or shut
 	Share    uint64
 	Outflow  fairness.Outflow
-	Nodes    uint64        // number of nodes that share the rest of the outflow
+	Nodes    uint64        // number of nodes that share the remaining outflow
 	Session  time.Duration // how long an unqueued session lasts after each activity
 	Recorded []uuid.UUID   // fail-open intervals that are in the transcript
 	// sessions that a site ended in the last 30 s, latest first, at most [MaxSessions]; read-only
@@ -112,7 +112,7 @@ type result struct {
 type reportBatcher struct {
 	store func(context.Context, []pendingReport) result // stores a batch
 
-	mu        sync.Mutex // guards all below
+	mu        sync.Mutex // guards the fields below
 	waiting   []pendingReport
 	sessions  int // in the waiting reports
 	isRunning bool

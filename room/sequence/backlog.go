@@ -11,9 +11,9 @@ const stuckAfter = 4 * time.Second
 // backlog tracks since when a room has had something to store. The zero value is ready to use. It is safe for
 // concurrent use.
 type backlog struct {
-	mu    sync.Mutex // guards all below
+	mu    sync.Mutex // guards the fields below
 	since time.Time  // zero: nothing to store
-	done  time.Time  // latest append, or check that nothing was due, that succeeded
+	done  time.Time  // when an append, or a check that nothing was due, last succeeded
 }
 
 // begin notes that there is something to store.

@@ -12,16 +12,16 @@ import (
 	"github.com/proofline/proofline/room/projection"
 )
 
-// Limits of the clock's work in one append, so that joins are not delayed.
+// Limits of the work due in one append, so that joins are not delayed.
 const (
 	maxFreezes = 32
 	maxDraws   = 32 // each verifies a round, which takes 3 ms
 	maxSkips   = 1_000
 )
 
-// filler builds one batch under the view's lock. Every entry passes State.Apply; those that it refuses are
-// left out, and the rest continues. A request gets the refusal as its error. A refused duty means a bug, or
-// wrong room keys, and must not keep visitors from joining.
+// filler builds one batch under the view's lock. Every entry passes State.Apply; refused ones are left out of the
+// batch. A request gets the refusal as its error. A refused duty means a bug, or wrong room keys, and must not
+// keep visitors from joining.
 type filler struct {
 	keys       *keys.Keys
 	evidence   Evidence
@@ -35,9 +35,9 @@ type filler struct {
 	text       []byte
 }
 
-// fill appends the entries that are due and those that w asks for. The order matters: windows that are over
-// are frozen before joins enter the next one, no-shows make room for calls, and assignments fill up the
-// batch. The error is about failed duties.
+// fill appends the entries that are due and those that w requests. The order matters: windows that are over are
+// frozen before joins enter the next one, no-shows make room for calls, and assignments fill up the batch. The
+// error is that of failed duties.
 func (f *filler) fill(w *work) error {
 	undone := f.draws()
 	for _, j := range w.joins {
@@ -97,7 +97,7 @@ func (f *filler) draws() error {
 func (f *filler) join(j *join) {
 	j.result, j.err = Arrived{}, j.ctx.Err()
 	if j.err != nil {
-		return // the request has ended
+		return // the caller no longer waits
 	}
 	j.result.Again = f.projection.Knows(j.ticket) && !j.tried
 	if !f.projection.Knows(j.ticket) {

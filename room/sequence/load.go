@@ -11,9 +11,9 @@ import (
 	"github.com/proofline/proofline/room/projection"
 )
 
-// Load reads the room from its log into a new projection. It has no deadline, but gives up when the database
-// stops responding. If the log lacks published entries, the error is a [*regression.Regression], and the view
-// may show what there is.
+// Load reads the room from its log into a new projection. It has no deadline, but gives up when the database stops
+// responding. If the log lacks published entries, the error is a [*regression.Regression], and the view may show
+// the entries that remain.
 func (s *Sequencer) Load(ctx context.Context) error {
 	began := time.Now()
 	ctx, cancel := context.WithCancel(ctx)
@@ -61,7 +61,8 @@ func (s *Sequencer) Load(ctx context.Context) error {
 	return nil
 }
 
-// keep shows a held room that is loaded for the first time: its caller answers no request about it.
+// keep shows the log of a held room that is loaded for the first time. No request about the room is
+// answered.
 func (s *Sequencer) keep(isFirst bool, p *projection.Projection, entries *pglog.Log) {
 	if isFirst {
 		s.set(p, entries, p.Size())

@@ -11,8 +11,8 @@ import (
 
 // Limits of the sequencer's queue and of one append.
 const (
-	maxQueued = 100_000 // joins, and as many other requests; about three seconds of work at 30,000 a second
-	maxBatch  = 4_096   // joins, and as many other requests, in one append, which then takes some tens of milliseconds
+	maxQueued = 100_000 // for joins, and again for other requests; about three seconds of work at 30,000 a second
+	maxBatch  = 4_096   // for joins in one append, and again for other requests; a full batch takes some tens of milliseconds
 )
 
 // join is a request to join on its way through the sequencer, which sets result or err and closes done.
@@ -26,7 +26,7 @@ type join struct {
 }
 
 // Change returns the entries of a request, which are appended together or not at all. It runs under the
-// sequencer's lock, with the projection that the entries are for.
+// sequencer's lock, with the projection that the entries will be applied to.
 type Change func(p *projection.Projection, now fairness.Time) ([]fairness.Entry, error)
 
 // command is any other request to append: a claim, or an organizer's change.
@@ -34,7 +34,7 @@ type command struct {
 	ctx    context.Context
 	change Change
 	done   chan error // buffered
-	err    error      // from the rules
+	err    error      // why the rules refused it; nil: they did not
 }
 
 // work is the input of one append.
@@ -73,7 +73,7 @@ func (w *work) fail(err error) {
 type queue struct {
 	wake chan struct{} // capacity 1: there is work, or something to read
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	work    work
 	stopped bool
 }

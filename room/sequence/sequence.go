@@ -1,17 +1,17 @@
 // Package sequence appends to the transcript of a room, and keeps the room's projection up to date.
 //
 // Each loaded room has one [Sequencer]. Only its goroutine appends and changes the projection. The next batch
-// collects while one commits, so batches grow with the load, and a join at low load does not wait. Several
-// nodes may run the same room: the database's row lock decides which node appends, and a node reads the entries
-// of other nodes before it builds its own.
+// collects while one commits, so batches grow with the load, and a join at low load does not wait. Several nodes
+// may run the same room: the database's row lock decides which node appends, and a node reads the entries of other
+// nodes before it builds its own.
 //
 // Readers see the projection, through a [View], as of the latest durable entry. When an append fails, the
 // entries applied in memory may not be stored: the node takes them back or reloads the room from its log, looks
 // up the joins that were in progress, and repeats those that are missing. A visitor notices only the delay.
 //
-// Only database outages are retried. When the rules refuse an entry, only the request or duty behind it
-// fails; a failed duty is logged, and everything else goes on. A log that does not match its own root is
-// reported as an error, and checked again at most once a second.
+// Only database outages are retried. When the rules refuse an entry, only the request or duty behind it fails; a
+// failed duty is logged, and everything else continues. A log that does not match its own root is reported as an
+// error, and checked again at most once a second.
 package sequence
 
 import (
@@ -57,7 +57,7 @@ func (e *EarlyError) Error() string {
 	return fmt.Sprintf("the room opens in %s", e.Wait.Round(time.Second))
 }
 
-// Evidence has what draws need, and learns which of it the rules refuse.
+// Evidence provides what draws need, and is told when the rules refuse it.
 type Evidence interface {
 	projection.Evidence
 	// Refuse notes that the rules refuse a draw because of its cosignatures.
@@ -79,7 +79,7 @@ type Options struct {
 	IsFull func(fairness.Counts) bool
 	// Consult holds the room if a witness has seen other entries than its log, which is new to this node.
 	Consult func(ctx context.Context, p *projection.Projection)
-	// Restore stores again what the database has lost besides entries.
+	// Restore restores what the database has lost besides entries.
 	Restore func(context.Context) error
 	// Changed is called by the goroutine that appends when readers see new entries.
 	Changed func(context.Context)
@@ -97,10 +97,10 @@ type Sequencer struct {
 
 	// Run alone uses these.
 	entries  *pglog.Log
-	root     func() audit.Hash // of entries; kept to save an allocation per entry
+	root     func() audit.Hash // root of entries; kept to save an allocation per entry
 	chunk    int               // assignments per append
 	isLost   bool              // the projection differs from the stored log
-	isUndone bool              // a duty failed, and this is logged
+	isUndone bool              // a duty failed, and the failure has been logged
 
 	unpublished time.Time // when the published checkpoint fell behind; zero: it is current; only Follow uses it
 }
@@ -116,7 +116,7 @@ func (s *Sequencer) View() *View { return &s.view }
 // Arrived is the answer to a join.
 type Arrived struct {
 	fairness.Standing
-	Again bool            // the ticket had already joined
+	Again bool            // the ticket had joined before
 	Batch *pglog.Appended // holds the entry; nil when it was already in the log
 }
 
@@ -213,7 +213,7 @@ func (s *Sequencer) Follow(h pglog.Head, durable uint64, asked time.Time,
 		s.backlog.begin()
 		s.queue.duties()
 	}
-	if isBehind && !s.backlog.isBusy() { // an append reads what there is
+	if isBehind && !s.backlog.isBusy() { // an append reads them anyway
 		s.queue.signal()
 	}
 	switch {
@@ -228,8 +228,8 @@ func (s *Sequencer) Follow(h pglog.Head, durable uint64, asked time.Time,
 	return true, false
 }
 
-// How long a reader waits until this node has read what it is to show, and how often it checks. A node is at
-// most one tick behind the others.
+// How long a reader waits until this node has read the entries to show, and how often it checks. A node is at most
+// one tick behind the others.
 const (
 	coverTimeout  = 3 * time.Second
 	coverInterval = 10 * time.Millisecond

@@ -13,8 +13,8 @@ import (
 	"github.com/proofline/proofline/room/regression"
 )
 
-// appendTimeout limits one query; a database that takes longer is treated as unavailable. An append has its
-// own limits.
+// appendTimeout limits one query; a database that takes longer is treated as unavailable. Appends have their own
+// limits.
 const appendTimeout = 10 * time.Second
 
 // Limits of the assignments in one append.
@@ -70,10 +70,10 @@ func (s *Sequencer) perform(ctx context.Context, w work) {
 		case s.o.Guard.Regression() != nil:
 			w.fail(s.o.Guard.Regression())
 			return
-		case errors.Is(err, clock.ErrStep): // decided shortly
+		case errors.Is(err, clock.ErrStep): // the clock is settled shortly
 		case wait == firstRetry:
 			s.o.Log.Warn("append failed and may or may not be stored; retrying", "room", s.o.Slug, "err", err)
-		case isBroken(err): // even after a reload
+		case isBroken(err): // still broken after a reload
 			s.o.Log.Error("room does not match its transcript", "room", s.o.Slug, "err", err)
 			w.fail(err)
 			timing.Sleep(ctx, lastRetry) // a reload is expensive, and may fail again
@@ -91,7 +91,7 @@ func isBroken(err error) bool {
 	return errors.Is(err, pglog.ErrCorrupt) || errors.Is(err, pglog.ErrNotFound) || errors.Is(err, pglog.ErrHeld)
 }
 
-// append stores what w asks for, and the entries that are due.
+// append stores the entries that w requests, and those that are due.
 func (s *Sequencer) append(ctx context.Context, w *work) (*pglog.Appended, error) {
 	err := s.o.Guard.Err()
 	if err == nil {
@@ -103,7 +103,7 @@ func (s *Sequencer) append(ctx context.Context, w *work) (*pglog.Appended, error
 	}
 	began := time.Now()
 	var undone error
-	var before *projection.Mark // the batch
+	var before *projection.Mark // without the batch
 	p := s.view.projection
 	appended, err := s.entries.Append(ctx, s.readLocked, func(b *pglog.Batch) error {
 		s.view.mu.Lock()
@@ -113,7 +113,7 @@ func (s *Sequencer) append(ctx context.Context, w *work) (*pglog.Appended, error
 			now: fairness.Time(b.Now), chunk: s.chunk, root: b.Root}
 		undone = f.fill(w)
 		if f.isPartial {
-			s.queue.duties() // more to do, after the requests that wait by now
+			s.queue.duties() // more is due, to be appended after the requests already waiting
 		}
 		return nil
 	})
@@ -172,7 +172,7 @@ func (s *Sequencer) catchUp(ctx context.Context) {
 	s.isLost = s.isSuspect.Swap(false) || s.isLost
 	err := s.tail(ctx)
 	if errors.Is(err, pglog.ErrCorrupt) {
-		err = s.tail(ctx) // the reload finds what is missing
+		err = s.tail(ctx) // the reload determines what is missing
 	}
 	if s.o.Guard.Regression() != nil {
 		return
@@ -229,7 +229,7 @@ func (s *Sequencer) release() {
 	}
 }
 
-// settle shows readers everything that the log handle has read or stored, which is all that was stored at
+// settle lets readers see everything that the log handle has read or stored, which is all that was stored at
 // began.
 func (s *Sequencer) settle(ctx context.Context, began time.Time) {
 	s.show(s.view.projection, s.entries)
@@ -237,14 +237,15 @@ func (s *Sequencer) settle(ctx context.Context, began time.Time) {
 	s.view.note(began)
 }
 
-// show shows readers a log as far as it was read or stored. The caller has confirmed it; show marks it first.
+// show lets readers see a log as far as it was read or stored. The caller must have confirmed it; show first
+// stores its mark.
 func (s *Sequencer) show(p *projection.Projection, entries *pglog.Log) {
 	size := p.Size()
 	s.o.Guard.Note(pglog.Mark{Size: size, Root: entries.Root()})
 	s.set(p, entries, size)
 }
 
-// set replaces the projection, and the log that it was read from.
+// set replaces the projection and the log that it was read from.
 func (s *Sequencer) set(p *projection.Projection, entries *pglog.Log, durable uint64) {
 	if s.entries != entries {
 		s.release()

@@ -9,14 +9,14 @@ import (
 	"github.com/proofline/proofline/room/projection"
 )
 
-// StaleAfter is how long a node may hear nothing from the database before it stops giving answers that may be
-// out of date.
+// StaleAfter is how long a node keeps answering without a response from the database. After that its answers may
+// be out of date.
 const StaleAfter = 2 * time.Second
 
 // View is a room's projection as of the latest durable entry. The sequencer alone changes it. It is safe for
 // concurrent use.
 type View struct {
-	mu         sync.RWMutex // guards all below; the goroutine that appends reads without it
+	mu         sync.RWMutex // guards the fields below; the goroutine that appends reads without it
 	projection *projection.Projection
 	durable    uint64 // entries known to be durable: what readers see
 
@@ -90,24 +90,24 @@ func (v *View) compare(size uint64, now fairness.Time) (isBehind, isDue bool) {
 // Age returns the time since this node last knew everything that was stored for the room.
 func (v *View) Age() time.Duration { return v.current.age() }
 
-// WaitFor waits until everything stored by a moment of this machine's clock is known. It returns false when
-// there is no news for [StaleAfter], or ctx ends.
+// WaitFor waits until everything stored by a moment of this machine's clock is known. It returns false if nothing
+// new is read for [StaleAfter], or ctx ends.
 func (v *View) WaitFor(ctx context.Context, moment time.Time) bool {
 	return v.current.reaches(ctx, moment)
 }
 
-// note notes that the view has everything that was stored by a moment.
+// note records that the view has everything that was stored by a moment.
 func (v *View) note(at time.Time) { v.current.note(at) }
 
-// currency tracks up to when a node has read everything that was stored for a room, by this machine's clock.
+// currency tracks the moment, by this machine's clock, up to which a node has read everything stored for a room.
 // The zero value knows nothing.
 type currency struct {
-	mu   sync.Mutex // guards all below
+	mu   sync.Mutex // guards the fields below
 	at   time.Time
 	news chan struct{} // closed when at advances; nil: no reader waits
 }
 
-// note advances to a moment before which the room's size was queried.
+// note advances at to a moment at which the room's size was queried.
 func (c *currency) note(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -128,7 +128,7 @@ func (c *currency) age() time.Duration {
 	return time.Since(c.at)
 }
 
-// reaches waits until everything stored by a moment is known. It returns false when there is no news for
+// reaches waits until everything stored by a moment is known. It returns false if nothing new is read for
 // [StaleAfter], or ctx ends.
 func (c *currency) reaches(ctx context.Context, moment time.Time) bool {
 	tooLong := time.NewTimer(StaleAfter - min(c.age(), StaleAfter))

@@ -23,7 +23,7 @@ type Outcome string
 // Outcomes of changes.
 const (
 	OutcomeOK         Outcome = "ok"
-	OutcomeOver       Outcome = "over"       // the session ran out or was released
+	OutcomeOver       Outcome = "over"       // the session expired or was released
 	OutcomeUnredeemed Outcome = "unredeemed" // a touch of a pass that was never redeemed
 	OutcomeInvalid    Outcome = "invalid"    // not a pass of the room
 )

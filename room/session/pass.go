@@ -76,8 +76,8 @@ type signedPass struct {
 	ticket fairness.Ticket
 }
 
-// read verifies the signature of a pass. The key must have been in use at most life before now. Errors: [ErrPass],
-// and those of the database.
+// read verifies the signature of a pass. The key must have been in use less than life ago. Errors: [ErrPass], and
+// those of the database.
 func (p *Passes) read(ctx context.Context, token string, life time.Duration) (s signedPass, err error) {
 	_, err = passParser.ParseWithClaims(token, &s.claims, func(t *jwt.Token) (any, error) {
 		id, _ := t.Header["kid"].(string)
@@ -109,15 +109,15 @@ func (p *Passes) compare(s signedPass, st fairness.Standing) error {
 var passParser = jwt.NewParser(jwt.WithValidMethods([]string{"EdDSA"}), jwt.WithoutClaimsValidation(),
 	jwt.WithStrictDecoding())
 
-// expiry returns the end of a pass in whole seconds, as tokens contain it. It rounds up, so that no pass is
+// expiry returns the end of a pass in whole seconds, as it appears in tokens. It rounds up, so that no pass is
 // shorter than promised.
 func (p *Passes) expiry(admitted time.Time) time.Time {
 	within := time.Duration(projection.PassLife(p.policy)) * time.Millisecond
 	return admitted.Add(within + time.Second - 1).Truncate(time.Second)
 }
 
-// life returns how long the signature of a pass may be verified: as long as it is valid, and its expiry was
-// rounded up.
+// life returns how long after its issue the signature of a pass may be verified: the validity plus the rounding of
+// the expiry.
 func (p *Passes) life() time.Duration { return p.length() + maxRounding }
 
 // length returns how long a session lasts after its latest touch.

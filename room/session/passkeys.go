@@ -16,8 +16,8 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// rotationGrace is the time in which nodes may not have noticed a new key. A replaced key stays valid for
-// that time plus the life of a pass.
+// rotationGrace is the time within which all nodes notice a new key. A replaced key stays valid for that time plus
+// the life of a pass.
 const rotationGrace = time.Minute
 
 // passPurpose is the purpose for which pass keys are sealed.
@@ -141,7 +141,7 @@ func (k *PassKeys) Rotate(ctx context.Context) (string, error) {
 	return id, k.read(ctx)
 }
 
-// Refresh reads the keys made by rotation if the database has another number of them.
+// Refresh reads the keys made by rotation if the database has a different number of them.
 func (k *PassKeys) Refresh(ctx context.Context, stored int) error {
 	if stored == len(k.others()) {
 		return nil

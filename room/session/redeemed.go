@@ -13,8 +13,8 @@ import (
 // restoreTimeout limits how long the database may take to store all redemptions that this node remembers.
 const restoreTimeout = time.Minute
 
-// remember writes a redemption to the marks before the site gets the answer, because a database that goes
-// back loses redemptions even where its transcript is complete.
+// remember writes a redemption to the marks before the site gets the answer, because a database that is reset to
+// an earlier state may lose redemptions even if its transcripts are complete.
 func (s *Sessions) remember(st fairness.Standing) {
 	err := s.marks.Redeemed(mark.Redemption(s.record(st)))
 	if err == nil {
@@ -25,8 +25,7 @@ func (s *Sessions) remember(st fairness.Standing) {
 	}
 }
 
-// Restore stores redemptions in the database again that it lacks, as far as the nodes of this directory
-// remember them.
+// Restore stores the redemptions that the database lacks, as far as the nodes of this directory remember them.
 func Restore(ctx context.Context, marks *mark.Store, store *pgroom.Sessions, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, restoreTimeout)
 	defer cancel()

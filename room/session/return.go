@@ -14,16 +14,16 @@ const (
 	// ReturnKeySize is the length of that key, in bytes.
 	ReturnKeySize = 32
 
-	returnSize     = 16 // bytes of a signature
+	returnSize     = 16 // of a signature, in bytes
 	returnLabel    = "proofline-to/v1\n"
 	returnKeyLabel = "proofline return key 1"
-	// returnGrace is how long after a rotation signatures of the previous key are accepted: visitors who came
-	// with one may be in line.
+	// returnGrace is how long after a rotation signatures of the previous key are accepted: visitors who arrived with
+	// one may still be in line.
 	returnGrace = 24 * time.Hour
 )
 
-// ReturnKey returns the key with which the connectors of the room's site sign. It is derived from the pass
-// key, so it is sealed and rotated with it, a minute after the pass key, when all nodes know the new one.
+// ReturnKey returns the key with which the connectors of the room's site sign. It is derived from the pass key, so
+// it is sealed and rotated with that. It changes a minute after the pass key, when all nodes know the new one.
 func (k *PassKeys) ReturnKey() [ReturnKeySize]byte {
 	all, now := k.all(), k.clock.Now()
 	for _, key := range all[:len(all)-1] {

@@ -61,7 +61,7 @@ type Room struct {
 	URL    string
 }
 
-// Transcript has the room's admissions.
+// Transcript provides the room's admissions.
 type Transcript interface {
 	// Standing returns a ticket's standing as of the durable transcript.
 	Standing(t fairness.Ticket) (fairness.Standing, bool)
@@ -78,7 +78,7 @@ type Sessions struct {
 	clock      *clock.Clock
 	log        *slog.Logger
 
-	isUnmarked atomic.Bool // a redemption could not be marked, and this is logged
+	isUnmarked atomic.Bool // a redemption could not be marked, and the failure has been logged
 	changing   sync.Mutex  // held while a bulk change runs
 }
 
@@ -157,7 +157,7 @@ func (s *Sessions) Touch(ctx context.Context, token string) (Session, error) {
 	})
 }
 
-// Release ends a session, so that its place is free for the next call. Releasing again is no error. Errors:
+// Release ends a session, so that its place is free for the next call. Releasing again is not an error. Errors:
 // [ErrPass], [ErrSessionOver], and those of the sequencer and the database.
 func (s *Sessions) Release(ctx context.Context, token string) (Session, error) {
 	return s.change(ctx, token, func(a pgroom.Admission) (pgroom.Session, error) {
@@ -167,11 +167,11 @@ func (s *Sessions) Release(ctx context.Context, token string) (Session, error) {
 	})
 }
 
-// sessionTimeout limits the query whether a session goes on.
+// sessionTimeout limits the query for the state of a session.
 const sessionTimeout = time.Second
 
-// IsIn reports whether the session of an admitted ticket goes on; until it ends, the ticket's place is not
-// given away. While the database does not answer, it is true as long as the pass is valid.
+// IsIn reports whether the session of an admitted ticket is live; until it ends, the place is not given to another
+// visitor. While the database does not answer, IsIn returns true as long as the pass is valid.
 func (s *Sessions) IsIn(ctx context.Context, st fairness.Standing) bool {
 	ctx, cancel := context.WithTimeout(ctx, sessionTimeout)
 	defer cancel()
@@ -231,9 +231,9 @@ func (s *Sessions) Keep(ctx context.Context, st fairness.Standing) (until time.T
 	return time.UnixMilli(kept.Until), err
 }
 
-// admission returns the admission of a pass. The token must be signed by a key that was in use at most life
-// before now, and its claims must match the transcript; its expiry is not checked. Errors: [ErrPass], and
-// those of the database.
+// admission returns the admission of a pass. The token must be signed by a key that was in use less than life ago,
+// and its claims must match the transcript; its expiry is not checked. Errors: [ErrPass], and those of the
+// database.
 func (s *Sessions) admission(ctx context.Context, token string, life time.Duration) (fairness.Standing, error) {
 	pass, err := s.read(ctx, token, life)
 	if err != nil {

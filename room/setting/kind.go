@@ -10,20 +10,20 @@ import (
 	"github.com/proofline/proofline/internal/zone"
 )
 
-// Kind is what values of a setting look like. Consumers that render or convert values switch on its type.
+// Kind describes the values that a setting takes. Consumers that render or convert values switch on its type.
 type Kind interface {
-	// Want is the problem of a malformed value, such as "must be true or false".
+	// Want returns the problem of a malformed value, such as "must be true or false".
 	Want() string
-	// Zero is the JSON value of a setting that a room does not have.
+	// Zero returns the JSON value of a setting that a room does not have.
 	Zero() any
 	// read returns the well-formed part of a value; false if there is none. Problems are added to r.
 	read(r *reader, path string, raw json.RawMessage) (json.RawMessage, bool)
 }
 
-// Text is a text.
+// Text is the kind of text settings.
 type Text struct {
 	Max   int               // characters; 0: no limit
-	Check func(string) bool // nil: all texts of that length
+	Check func(string) bool // nil: every text within that length
 	Wants string            // what Check accepts, such as "must be a colour"
 }
 
@@ -68,7 +68,7 @@ type Object struct {
 // Windows is the list of window rules, which is compared and amended by time.
 type Windows struct{ Objects }
 
-// Brand is the look of the pages. Package room checks the values of its members.
+// Brand is the look of the pages. Package room/branding checks the values of its members.
 type Brand struct{ Object }
 
 // Map is an object with any names, whose values are texts.
@@ -263,7 +263,7 @@ func (k Objects) read(r *reader, path string, raw json.RawMessage) (json.RawMess
 		r.problem(path, k.Want())
 		return nil, false
 	}
-	for i, item := range items { // a malformed one stays in its place, empty
+	for i, item := range items { // a malformed item is replaced by an empty one
 		clean, ok := r.object(fmt.Sprintf("%s[%d]", path, i), item, k.Members)
 		if items[i] = clean; !ok {
 			items[i] = json.RawMessage("{}")

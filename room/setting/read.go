@@ -66,11 +66,12 @@ func amendable() []Setting {
 	return slices.Insert(may, after, Message)
 }
 
-// Check returns the problem with the value of a setting, given as what encoding/json writes for it.
+// Check returns the problem with the value of a setting, given in the form that encoding/json
+// writes.
 func Check(name string, value any) invalid.List {
 	s, _ := Find(name)
 	r := &reader{}
-	if text, ok := value.(string); ok && !utf8.ValidString(text) { // the encoder would mend it
+	if text, ok := value.(string); ok && !utf8.ValidString(text) { // the encoder would replace invalid bytes
 		r.problem(name, s.Kind.Want())
 		return r.list
 	}
@@ -78,7 +79,7 @@ func Check(name string, value any) invalid.List {
 	return r.list
 }
 
-// CheckMembers returns the problems of a Go value whose JSON has settings as members.
+// CheckMembers returns the problems of a Go value whose JSON members are settings.
 func CheckMembers(of any) invalid.List {
 	r := &reader{}
 	r.object("", encode(of), table)
@@ -154,7 +155,7 @@ func isEmpty(text []byte) bool {
 	return json.Unmarshal(text, &members) == nil && members != nil && len(members) == 0
 }
 
-// names lists the names of settings, the last one after the given word.
+// names lists the names of settings, with the given word before the last one.
 func names(list []Setting, last string) string {
 	all := make([]string, len(list))
 	for i, s := range list {

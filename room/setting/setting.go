@@ -3,7 +3,7 @@
 //
 // From the table follow the parsing of rooms and amendments with all "must be" texts, the forms of the console,
 // the flags of "room amend", the plan of "room apply", the rows of "room show", the schemas of the OpenAPI
-// document and the table in the README. What a setting does is the business of package room.
+// document and the table in the README. Package room implements what a setting does.
 package setting
 
 import (
@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// Change is whether and how a setting may change once its room is published.
+// Change says whether and how a setting may change once its room is published.
 type Change int
 
 // The ways to change a setting.
@@ -33,9 +33,9 @@ type Setting struct {
 	// Help says what the setting is, in a phrase without a period at its end. The README, the API document and
 	// the command line's help use it.
 	Help string
-	// Default says what holds for a room that does not have the setting.
+	// Default says what applies to a room that does not have the setting.
 	Default string
-	// Initial is the JSON value of a default that depends on nothing else; nil: it does. The parser fills it in
+	// Initial is the JSON value of the default; nil: the default depends on other settings. The parser fills it in
 	// for settings that change freely.
 	Initial any
 	// Note says what is special about changing the setting; empty: nothing.
@@ -46,8 +46,8 @@ type Setting struct {
 
 // Form is the setting's field in the console's forms.
 type Form struct {
-	Group       string // of fields next to each other, such as "pace"; empty: the forms have no field
-	Hint        string // below the field
+	Group       string // name shared by adjacent fields, such as "pace"; empty: the forms have no field
+	Hint        string // text below the field
 	Empty       string // what an empty field means in the form of a new room; empty: the hint says it
 	Placeholder string
 }
@@ -55,8 +55,8 @@ type Form struct {
 // Row is the setting's row in the output of "room show". Settings with the same label share a row.
 type Row struct {
 	Label  string // empty: no row
-	Format string // of the value, such as "at most %s"; empty: the value alone
-	None   string // instead of a value that is zero; empty: nothing is printed
+	Format string // format of the value, such as "at most %s"; empty: the value alone
+	None   string // text for a zero value; empty: nothing is printed
 }
 
 // Last returns the last part of the name, such as "per_minute".
@@ -68,8 +68,8 @@ func (s Setting) Sentence() string {
 	return string(unicode.ToUpper(first)) + s.Help[size:] + "."
 }
 
-// All returns the settings of new rooms in the order of the table. Members of objects that change one by one,
-// such as "outflow.per_minute", are settings of their own.
+// All returns the settings of new rooms in the order of the table. Members of objects that change one by one, such
+// as "outflow.per_minute", are listed as separate settings.
 func All() []Setting { return flat("", table) }
 
 // Amendable returns the settings that may change after publication.

@@ -226,7 +226,7 @@ func scheme() []Setting {
 	}
 }
 
-// translated returns the organizer's texts in each language of the pages.
+// translated returns the member for the organizer's texts in each language of the pages.
 func translated() []Setting {
 	var texts, languages []Setting
 	for _, name := range []string{"headline", "intro", "help", "help_url", "footer", "privacy_url", "imprint_url"} {
@@ -238,10 +238,10 @@ func translated() []Setting {
 	return languages
 }
 
-// between returns the kind of durations with bounds of the rules.
+// between returns the kind of a duration with bounds from the rules.
 func between(shortest, longest fairness.Millis) Duration {
 	return Duration{time.Duration(shortest) * time.Millisecond, time.Duration(longest) * time.Millisecond}
 }
 
-// anyNumber is any number that a room's JSON can have.
+// anyNumber is the kind of every number that a room's JSON can hold.
 var anyNumber = Number{Max: math.MaxUint32}

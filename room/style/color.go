@@ -11,7 +11,7 @@ import (
 // ErrColor is returned for a colour that is not of the form #rrggbb.
 var ErrColor = errors.New("colour must be #rrggbb")
 
-// Contrast that text and other parts of the page need (https://www.w3.org/TR/WCAG22/#contrast-minimum,
+// Minimum contrast of text and of other parts of the page (https://www.w3.org/TR/WCAG22/#contrast-minimum,
 // #non-text-contrast).
 const (
 	TextContrast = 4.5
@@ -97,7 +97,7 @@ func (g grounds) least(c Color) float64 {
 	return least
 }
 
-// Mix returns the colour that is part of the way from c to d.
+// Mix returns the colour at the fraction part of the way from c to d.
 func (c Color) Mix(d Color, part float64) Color {
 	for i := range c {
 		c[i] += (d[i] - c[i]) * part

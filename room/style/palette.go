@@ -77,7 +77,7 @@ func (p Palette) Colors() string {
 	return p.local() + fmt.Sprintf(";--accent:%v;--on-accent:%v", p.Accent, p.OnAccent)
 }
 
-// local returns the palette without the colours of buttons.
+// local returns the declarations of the palette without the colours of buttons.
 func (p Palette) local() string {
 	var b strings.Builder
 	for i, c := range []struct {

@@ -88,7 +88,7 @@ var Properties = slices.Concat(
 	},
 )
 
-// properties are the same by name.
+// properties maps names to Properties.
 var properties = byName(Properties)
 
 func byName(list []Property) map[string]Property {

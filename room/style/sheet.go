@@ -18,8 +18,8 @@ type block struct {
 type rule struct {
 	selectors    []selector
 	declarations []declaration
-	ground       *declaration // background, if it has one
-	text         *declaration // color, if it has one
+	ground       *declaration // its background; nil: none
+	text         *declaration // its text colour; nil: none
 }
 
 type declaration struct {
@@ -213,8 +213,8 @@ func (s selector) css() string {
 	return text
 }
 
-// css returns the declarations for browsers. A background's colours come together with those of everything on
-// it, so that no colour of the page comes between them.
+// css returns the declarations for browsers. A background is set together with the colours of everything on it,
+// so that no page colour shows on it.
 func (r *rule) css() []string {
 	var parts []string
 	for _, d := range r.declarations {

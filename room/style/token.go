@@ -16,7 +16,7 @@ type Problem struct {
 	Detail string `json:"detail"`
 }
 
-// String returns the position and the problem.
+// String returns the problem with its position.
 func (p Problem) String() string {
 	return fmt.Sprintf("line %d, column %d: %s", p.Line, p.Column, p.Detail)
 }

@@ -19,8 +19,8 @@ const (
 	number        // number, without a unit
 	length        // number and unit: px, rem, em or %
 	color         // color, and alpha below 1
-	role          // text: a colour of the page
-	gradient      // text, and stops
+	role          // the name of a page colour
+	gradient      // a direction as text, and stops
 )
 
 // value is one part of a declaration's value.
@@ -88,7 +88,7 @@ func read(t token) value {
 			if err != nil {
 				return value{}
 			}
-			v := value{kind: number, number: n + 0, unit: m[2]} // + 0 turns minus zero into zero
+			v := value{kind: number, number: n + 0, unit: m[2]} // n + 0 turns minus zero into zero
 			if v.unit != "" {
 				v.kind = length
 			}

@@ -1,4 +1,4 @@
-// Package transfer moves a visitor's place to another device, by a code that works once.
+// Package transfer moves a visitor's place to another device with a code that works once.
 package transfer
 
 import (
@@ -32,7 +32,7 @@ const Lasts = 10 * time.Minute
 // codeSize is the length of a code, in bytes.
 const codeSize = 16
 
-// Places are the places of a room's visitors.
+// Places looks up the places of a room's visitors.
 type Places interface {
 	// Place returns a ticket's standing if this node can vouch for it.
 	Place(ctx context.Context, t fairness.Ticket) (fairness.Standing, error)
@@ -51,8 +51,8 @@ func New(room uuid.UUID, origin string, places Places, store *pgroom.Transfers) 
 	return &Transfers{room, origin, places, store}
 }
 
-// Begin lets another device of the visitor take over a place: it returns a code for which [Transfers.Take]
-// returns the secret, once, within [Lasts]. An earlier code of the ticket becomes invalid. The database stores
+// Begin returns a code with which another device of the visitor can take over the place: [Transfers.Take] returns
+// the secret for it once, within [Lasts]. An earlier code of the ticket becomes invalid. The database stores
 // neither the code nor the secret, only the secret sealed with the code. Errors: those of [Places], and
 // [ErrSecret].
 func (t *Transfers) Begin(ctx context.Context, ticket fairness.Ticket,
