@@ -36,8 +36,8 @@ func (c Checkpoint) Marshal() string {
 // with a root other than the empty one.
 //
 // It rejects extension lines. The specification allows them, recommends against them, and leaves
-// them out of the text that ML-DSA witnesses sign. Logs of this product never write them, so an
-// extension line in a signed checkpoint is an error.
+// them out of the text that ML-DSA witnesses sign. Our logs never write them, so an extension line
+// in a signed checkpoint is an error.
 func ParseCheckpoint(text string) (Checkpoint, error) {
 	lines := strings.Split(text, "\n")
 	if len(lines) != 4 {

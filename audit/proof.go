@@ -181,7 +181,7 @@ func ProveConsistency(ctx context.Context, fetch TileFetcher, old, head Checkpoi
 type tileReader struct {
 	ctx   context.Context
 	fetch TileFetcher
-	err   error // error of fetch; nil: tlog's error is about the content
+	err   error // error of fetch; nil: an error of tlog concerns the content
 }
 
 func (r *tileReader) reader(c Checkpoint) tlog.HashReader {

@@ -25,12 +25,12 @@ const uniqueViolation = "23505"
 
 const (
 	// smallBatch is the largest number of entries that a log may have stored last for its next append
-	// to share a transaction with other logs. One with more must not delay them.
+	// to share a transaction with other logs. A log that stored more would delay the others.
 	smallBatch = 16
 	// maxRides limits how many appends in a row may hold a lock that was requested behind the commit
 	// before: PostgreSQL does not make such a request wait for other nodes that wait already.
 	maxRides = 16
-	// apart is how long a log's lock is not requested that way after another node has appended.
+	// apart is how long after another node's append a log's lock is no longer requested that way.
 	apart = time.Second
 )
 
@@ -40,11 +40,11 @@ type part struct {
 	log   *Log
 	read  Reader
 	build func(*Batch) error
-	done  chan struct{} // closed when the append has ended; only for those of a group
+	done  chan struct{} // closed when the append has ended; only for appends of a group
 
 	head     head
 	batch    *Batch
-	tree     *audit.Tree // after the append
+	tree     *audit.Tree // tree after the append
 	ext      *audit.Extension
 	signed   []byte
 	appended *Appended // nil: not stored
@@ -82,7 +82,7 @@ func (l *Log) appendAlone(p *part) error {
 	t := l.next
 	l.next = nil
 	if t != nil && !t.isCurrent() {
-		_ = t.abort() // the next connection shows what is wrong
+		_ = t.abort() // the next connection fails with the reason
 		t = nil
 	}
 	parts := []*part{p}
@@ -118,7 +118,7 @@ func (l *Log) Release() {
 
 // run appends parts whose locks have been requested, and requests the locks of those that next
 // returns behind the commit. Each part gets its result. If it returns other parts, the transaction
-// goes on with them; otherwise, or with an error, it has ended.
+// continues with them; otherwise, or with an error, it has ended.
 func (t *transaction) run(parts []*part, next func() []*part) (riding []*part, err error) {
 	t.limit.Reset(appendTimeout)
 	for _, p := range parts {
@@ -155,7 +155,7 @@ func (t *transaction) run(parts []*part, next func() []*part) (riding []*part, e
 		}
 	}
 	if len(stored) == 0 {
-		_ = t.abort() // nothing is lost, and the parts have their own errors
+		_ = t.abort() // nothing is lost: each part has its own error
 		return nil, nil
 	}
 	sent := t.storeEntries(stored)

@@ -13,8 +13,8 @@ import (
 
 // IsAway reports whether an error means that the database is temporarily unable to work, so that
 // the same request may succeed a little later: it is unreachable, starting, stopping, recovering,
-// being compared with the nodes' marks, a standby now, or out of disk, memory or connections.
-// Context errors belong to the caller and do not count.
+// being compared with the nodes' marks, demoted to a standby, or out of disk, memory or
+// connections. Context errors belong to the caller and do not count.
 func IsAway(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -23,7 +23,7 @@ func IsAway(err error) bool {
 		return isAwayCode(refused.Code)
 	}
 	if _, isHTTP := errors.AsType[*url.Error](err); isHTTP {
-		return false // from another server
+		return false // reported by another server
 	}
 	_, unreachable := errors.AsType[*pgconn.ConnectError](err)
 	_, broken := errors.AsType[net.Error](err)

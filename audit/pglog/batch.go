@@ -15,7 +15,7 @@ type Batch struct {
 	text    []byte // all entries, each with its length as in a bundle
 	ends    []int  // end of each entry in text
 	leaves  []audit.Hash
-	tree    *audit.Tree // tree before the batch, plus the first hashed leaves
+	tree    *audit.Tree // tree before the batch, plus the first leaves of it, those already hashed
 	hashed  int
 	publish bool
 }
@@ -51,7 +51,7 @@ type row struct {
 	entries []byte
 }
 
-// rows yields the rows that store the batch, if it begins at an index. A row has entries of one tile.
+// rows yields the rows that store the batch when it begins at index start. A row has entries of one tile.
 func (b *Batch) rows(start uint64) iter.Seq[row] {
 	return func(yield func(row) bool) {
 		for from, at := 0, 0; from < b.Len(); {

@@ -13,7 +13,7 @@ import (
 type ClockView struct {
 	Node   uuid.UUID
 	Raw    time.Time     // time of that clock
-	Step   time.Duration // how far the clock is beyond the server's expectation; 0: within it
+	Step   time.Duration // how far the clock deviates from the server's expectation; 0: it is within bounds
 	Agrees bool          // whether the server's own wall clock agrees with it
 }
 
@@ -21,9 +21,9 @@ type ClockView struct {
 // report theirs every second.
 const clockFresh = 15 * time.Second
 
-// Stamp sets the function that decides the time of every append: it gets the time of the database's
-// clock and returns the time to use, or an error to refuse the append. It must be called before the
-// first append.
+// Stamp sets the function that decides the time of every append: it receives the time of the
+// database's clock and returns the time to use, or an error to refuse the append. It must be called
+// before the first append.
 func (s *Store) Stamp(decide func(clock time.Time) (time.Time, error)) { s.stamp = decide }
 
 // ExchangeClock publishes this server's view of the database's clock. It returns the current views

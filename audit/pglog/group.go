@@ -10,22 +10,22 @@ import (
 
 // Limits of the transactions that logs share.
 const (
-	maxGroup = 256 // logs in one
-	maxLanes = 2   // at a time, each on a connection of its own
+	maxGroup = 256 // logs per transaction
+	maxLanes = 2   // transactions at a time, each on its own connection
 )
 
-// group lets logs that append a few entries at a time share transactions: with many rooms, a commit
-// for each would cost more than the entries. While one transaction is under way, the appends for the
-// next collect. It is safe for concurrent use.
+// group lets logs that append a few entries at a time share transactions: with many rooms, a commit for each would
+// cost more than the entries. While one transaction runs, appends for the next one collect. It is safe for
+// concurrent use.
 type group struct {
 	store *Store
 
-	mu      sync.Mutex // guards all below
+	mu      sync.Mutex // guards the fields below
 	waiting []*part
 	lanes   int // goroutines that append
 }
 
-// append appends a part together with those of other logs, and returns when that has ended.
+// append appends a part together with those of other logs, and returns when the append has ended.
 func (g *group) append(p *part) {
 	p.done = make(chan struct{})
 	g.mu.Lock()
@@ -83,7 +83,7 @@ func (g *group) takeLocked() (parts []*part) {
 	return parts
 }
 
-// first is take for a goroutine that ends if there is nothing to append.
+// first does what take does, for a goroutine that ends if there is nothing to append.
 func (g *group) first() []*part {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -104,7 +104,7 @@ func (g *group) run() {
 }
 
 // runFrom appends parts in a new transaction, and then those that come while it commits. It returns
-// parts that it took and could not begin to append.
+// the parts that it took but could not begin to append.
 func (g *group) runFrom(parts []*part) []*part {
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ErrUnsettled is returned while connections lead to another database than the one accepted by
-// [Store.Accept]: it may lack committed data.
+// ErrUnsettled is returned while connections lead to a database other than the one accepted by
+// [Store.Accept], which may lack committed data.
 var ErrUnsettled = errors.New("the database was restored, restarted or replaced, and is being compared")
 
 // Incarnation identifies one life of one database. A restart, a restored backup, a failover and a return to
@@ -213,8 +213,8 @@ func (s *Store) commitTimeout() time.Duration {
 	return appendTimeout
 }
 
-// Confirm waits until everything that was read before the call is as durable as a commit made now. A node's
-// own commits are; what it reads may be a commit that gave up waiting for a standby. Without synchronous
+// Confirm waits until everything that was read before the call is as durable as a commit made now. A node's own
+// commits are; what it reads may come from a commit that gave up waiting for a standby. Without synchronous
 // standbys it does not wait.
 func (s *Store) Confirm(ctx context.Context) error {
 	if !s.synchronous.Load() {

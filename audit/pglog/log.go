@@ -25,7 +25,7 @@ type Log struct {
 	tree   *audit.Tree
 	leaves []audit.Hash // of entries that follow the tree, while a chunk is applied
 
-	// More, if not nil, reports whether the next append has work already; see [Log.Append].
+	// More, if not nil, reports whether there is already work for the next append; see [Log.Append].
 	More func() bool
 
 	recovers bool         // may append to a held log
@@ -33,7 +33,7 @@ type Log struct {
 	isSmall  bool         // the last append stored little
 	shared   time.Time    // when another node's entries were read
 	next     *transaction // holds the lock for the next append, or waits for it; nil: none
-	rides    int          // appends in a row whose lock was requested like that
+	rides    int          // consecutive appends whose lock was requested like that
 }
 
 // Open returns a handle that has read nothing yet.

@@ -35,7 +35,7 @@ type Hold struct {
 // IsHeld reports whether the log must not be appended to.
 func (h Hold) IsHeld() bool { return h.By != "" || h.Ended != "" }
 
-// Hold makes all nodes stop appending to a log, because one has seen a longer or another log. It waits for an
+// Hold makes all nodes stop appending to a log, because one has seen a longer or different log. It waits for an
 // append in progress.
 func (s *Store) Hold(ctx context.Context, room uuid.UUID, m Mark, by string) error {
 	var root []byte
@@ -50,7 +50,7 @@ func (s *Store) Hold(ctx context.Context, room uuid.UUID, m Mark, by string) err
 	return nil
 }
 
-// Release allows appends to a log again. Claims of witnesses about sizes up to ignore no longer count; 0
+// Release allows appends to a log again. From then on, claims of witnesses about sizes up to ignore are ignored; 0
 // changes nothing.
 func (s *Store) Release(ctx context.Context, room uuid.UUID, ignore uint64) error {
 	_, err := s.pool.Exec(ctx,
@@ -74,7 +74,7 @@ func (s *Store) Abandon(ctx context.Context, room uuid.UUID, statement string) e
 // OtherRoot represents the unknown root of a log that is known to differ.
 var OtherRoot = audit.Hash(bytes.Repeat([]byte{0xff}, len(audit.Hash{})))
 
-// Marks returns the sizes and roots of the logs that the rooms have.
+// Marks returns the sizes and roots of the rooms' logs.
 func (s *Store) Marks(ctx context.Context, rooms []uuid.UUID) (map[uuid.UUID]Mark, error) {
 	rows, _ := s.pool.Query(ctx, `select room_id, size, root from log_heads where room_id = any($1::uuid[])`,
 		uuid.UUIDs(rooms).Strings())

@@ -38,7 +38,7 @@ const silence = `set idle_in_transaction_session_timeout = '5s';
 	set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3;
 	set tcp_user_timeout = '10s'`
 
-// dialer detects just as fast that the database's machine is gone.
+// dialer detects equally fast that the database's machine is gone.
 var dialer = net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 5 * time.Second,
 	Interval: 2 * time.Second, Count: 3}}
 
@@ -62,7 +62,7 @@ func PoolConfig(url string) (*pgxpool.Config, error) {
 		return identify(ctx, conn)
 	}
 	c.ConnConfig.OnNotice = noticeUnsure
-	if c.ConnConfig.ValidateConnect == nil { // with several hosts, selects the primary
+	if c.ConnConfig.ValidateConnect == nil { // if the URL names several hosts, select the primary
 		c.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	return c, nil

@@ -15,7 +15,7 @@ import (
 
 // lockPatience is how long an append waits for a room's lock before it looks at the lock holder,
 // and stallInterval the time between looks. maxSilence is how long the holder may keep the lock
-// without a word from its node before its connection is terminated.
+// without receiving anything from its node before its connection is terminated.
 const (
 	lockPatience  = 500 * time.Millisecond
 	stallInterval = 250 * time.Millisecond
@@ -49,7 +49,7 @@ func (s *stalls) watch(backend uint32) (stop func()) {
 	})
 	return func() {
 		if timer.Stop() {
-			return // the timer had not fired: nothing to delete
+			return // the timer had not fired, so there is nothing to delete
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *stalls) backends() []uint32 {
 func (s *stalls) look() {
 	var conn *pgx.Conn
 	defer func() { closeSoon(conn) }()
-	seen := map[string]time.Time{} // time of this node's clock when each holder was first seen in this silence
+	seen := map[string]time.Time{} // when each holder was first seen in its present silence, by this node's clock
 	for backends := s.backends(); len(backends) > 0; backends = s.backends() {
 		err := error(nil)
 		if conn == nil || conn.IsClosed() {
@@ -107,7 +107,7 @@ func closeSoon(conn *pgx.Conn) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stallTimeout)
 	defer cancel()
-	_ = conn.Close(ctx) // it is unusable anyway
+	_ = conn.Close(ctx) // the connection is unusable anyway
 }
 
 // lookOnce terminates the holders that have been silent for too long and records the others. A

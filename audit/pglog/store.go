@@ -34,8 +34,8 @@ var (
 	ErrNotFound = errors.New("not in the log")
 	// ErrExists is returned when a log is created twice.
 	ErrExists = errors.New("log already exists")
-	// ErrUnconfirmed is returned when PostgreSQL committed without waiting for a synchronous standby
-	// any longer. A failover may lose the commit.
+	// ErrUnconfirmed is returned when PostgreSQL gave up waiting for a synchronous standby and
+	// committed. A failover may lose the commit.
 	ErrUnconfirmed = errors.New("the commit was not confirmed by a synchronous standby")
 	// ErrWentBack is returned, together with ErrCorrupt, when a log lacks entries that the handle has
 	// read or appended.

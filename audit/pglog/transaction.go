@@ -49,7 +49,7 @@ var statements = map[string]string{
 type transaction struct {
 	store    *Store
 	conn     *pgxpool.Conn
-	ctx      context.Context // of the pipeline
+	ctx      context.Context // context of the pipeline
 	cancel   context.CancelCauseFunc
 	limit    *time.Timer // cancels ctx
 	pipeline *pgconn.Pipeline
@@ -94,7 +94,7 @@ func (t *transaction) end() {
 func (t *transaction) abort() error {
 	var err error
 	if t.pipeline != nil {
-		_ = t.pipeline.Close() // its error is the cause of the abort
+		_ = t.pipeline.Close() // the cause of the abort is already known
 		t.pipeline = nil
 	}
 	if conn := t.conn.Conn(); !conn.IsClosed() && conn.PgConn().TxStatus() != 'I' {
@@ -121,9 +121,9 @@ func (t *transaction) send(name string, params ...[]byte) {
 	t.pipeline.SendQueryPrepared(name, params, binaryFormat, binaryFormat)
 }
 
-var binaryFormat = []int16{1} // of all parameters, or results
+var binaryFormat = []int16{1} // format codes of all parameters, or of all results
 
-// requestLocks adds the begin of a transaction, and the locks of logs, which are taken in lockOrder.
+// requestLocks adds the BEGIN of a transaction and the locks of logs, in lockOrder.
 func (t *transaction) requestLocks(parts []*part) {
 	t.send("proofline_begin")
 	rooms := newArray(pgtype.UUIDOID)
@@ -284,7 +284,7 @@ func (t *transaction) requestCommit() {
 	t.pipeline.SendPipelineSync()
 }
 
-// readCommit waits until the entries of the parts are durable, which sent statements store.
+// readCommit waits until the entries of the parts, which sent statements store, are durable.
 func (t *transaction) readCommit(parts []*part, sent int) error {
 	for range sent {
 		_, err := t.result(nil)
@@ -329,7 +329,7 @@ func (t *transaction) result(read func(row [][]byte) error) (pgconn.CommandTag, 
 	return tag, cmp.Or(errClose, err)
 }
 
-// synced waits for the end of the results of one write.
+// synced waits for the last result of one write.
 func (t *transaction) synced() error {
 	results, err := t.pipeline.GetResults()
 	if _, ok := results.(*pgconn.PipelineSync); err == nil && !ok {

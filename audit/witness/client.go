@@ -135,12 +135,12 @@ func (c *Client) post(ctx context.Context, body []byte) (*response, error) {
 	return &response{resp.StatusCode, resp.Header, answer}, nil
 }
 
-// passing returns the error of a request that got no answer.
+// passing returns the error for a request that got no answer, usually [ErrUnavailable].
 func passing(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var named *url.Error // repeats the address
+	var named *url.Error // its text repeats the address
 	if errors.As(err, &named) {
 		err = named.Err
 	}

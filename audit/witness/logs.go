@@ -10,7 +10,7 @@ import (
 )
 
 // Logs maps the origin of each followed log to the keys that may sign its checkpoints. A log that
-// changes its key has both for a while.
+// is changing its key has both for a while.
 type Logs map[string][]note.Verifier
 
 // NewLogs returns the logs with these vkeys; the origin of a log is the name of its key. Repeated

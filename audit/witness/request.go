@@ -27,7 +27,7 @@ const (
 // https://c2sp.org/tlog-witness#add-checkpoint
 type Request struct {
 	Old        uint64       // size of the checkpoint that the witness has; 0: none
-	Proof      []audit.Hash // consistency proof from there, at most MaxProof
+	Proof      []audit.Hash // consistency proof from Old, at most MaxProof hashes
 	Checkpoint []byte       // signed, verbatim
 }
 
@@ -101,7 +101,7 @@ func parseCheckpoint(text string) (audit.Checkpoint, error) {
 func verified(n *note.Note) []byte {
 	b := append([]byte(n.Text), '\n')
 	for _, s := range n.Sigs {
-		sig, _ := base64.StdEncoding.DecodeString(s.Base64) // decoded before, when it was verified
+		sig, _ := base64.StdEncoding.DecodeString(s.Base64) // verifying it has already decoded it
 		b = append(b, "— "+s.Name+" "+base64.StdEncoding.EncodeToString(sig)+"\n"...)
 	}
 	return b

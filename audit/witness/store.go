@@ -43,7 +43,7 @@ const maxKept = 64
 type Store struct {
 	dir  string
 	lock *os.File
-	// step is called before each step of writing a file; tests make it fail to simulate a crash.
+	// step is called before each step of writing a file; tests let it fail to simulate a crash.
 	step func(name string) error
 }
 
@@ -87,7 +87,7 @@ func (s *Store) latest(id string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read state: %w", err)
 	}
-	if len(b) == 0 { // some file systems leave an unsynced file like this
+	if len(b) == 0 { // after a crash, some file systems leave an unsynced file empty
 		return nil, fmt.Errorf("%w: %s is empty", ErrState, s.path(id))
 	}
 	return b, nil
@@ -131,7 +131,7 @@ func (s *Store) Keep(origin string, kind Kind, name string, kept, offered []byte
 
 // evidence returns the number of stored pairs of a kind for a log.
 func (s *Store) evidence(origin string, kind Kind) (n int) {
-	files, _ := os.ReadDir(filepath.Join(s.dir, "evidence", LogID(origin))) // created with the first pair
+	files, _ := os.ReadDir(filepath.Join(s.dir, "evidence", LogID(origin))) // the first pair creates the directory
 	for _, f := range files {
 		if strings.HasPrefix(f.Name(), string(kind)+"-") && strings.HasSuffix(f.Name(), ".kept") {
 			n++

@@ -196,7 +196,7 @@ func (w *Witness) turn(ctx context.Context, origin string) (done func(), err err
 type head struct {
 	audit.Checkpoint
 	text        string // signed text: the checkpoint and any extension lines
-	signed      []byte // with only the verified signatures; nil: no checkpoint
+	signed      []byte // the signed checkpoint with only the verified signatures; nil: none
 	cosignature audit.Cosignature
 	time        int64 // time of the cosignature, Unix seconds; 0: none
 }
@@ -227,7 +227,7 @@ func (w *Witness) open(signed []byte) (head, error) {
 	return head{Checkpoint: checkpoint, text: n.Text, signed: verified(n)}, nil
 }
 
-// latest returns the checkpoint that the witness cosigned last; the empty tree if none.
+// latest returns the checkpoint that the witness cosigned last; the empty tree if there is none.
 func (w *Witness) latest(origin string) (head, error) {
 	signed, err := w.store.Latest(origin)
 	if err != nil {
