@@ -34,7 +34,7 @@ func (f *aboutFlags) check() error {
 func (f *aboutFlags) apply(ctx context.Context, src verifier.Source, a *report.Audit) {
 	about, err := source.ReadAbout(ctx, src)
 	if err != nil {
-		about = source.About{} // optional
+		about = source.About{} // a source need not describe its room
 	}
 	a.Title, a.Organizer = cmp.Or(f.event, about.Title), f.organizer
 	if a.Zone, err = zone.Parse(cmp.Or(f.zone, about.TimeZone)); err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/proofline/proofline/verifier/source"
 )
 
-// Files of an archive. Everything below transcript is as it was published.
+// Files of an archive. The directory transcript contains the published files unchanged.
 const (
 	archiveReadme     = "README.txt"
 	archiveTranscript = "transcript/"
@@ -74,11 +74,11 @@ func (f *archiveFlags) run(ctx context.Context, t *terminal, arg, out string) er
 	if err != nil {
 		return &exit{exitUnreadable, err, "cannot create a temporary directory: set TMPDIR to a writable one"}
 	}
-	defer func() { _ = os.RemoveAll(dir) }() // our temporary directory
+	defer func() { _ = os.RemoveAll(dir) }() // it is temporary
 	bar := t.bar("tiles")
 	_, err = source.Store(ctx, src, dir, bar.show)
 	bar.clear()
-	if err != nil && !errors.Is(err, source.ErrMismatch) { // the audit reports misfits
+	if err != nil && !errors.Is(err, source.ErrMismatch) { // the audit reports mismatches
 		return unreadable(err)
 	}
 	stored, err := source.Dir(dir)
@@ -194,7 +194,7 @@ func (p *packer) pack(transcript string, a *report.Audit) error {
 	})
 }
 
-// add adds a file, compressed if that makes it smaller but by less than maxRatio.
+// add adds a file. It compresses the file if that makes it smaller, but by less than maxRatio.
 func (p *packer) add(name string, content []byte) error {
 	p.packed.Reset()
 	p.flate.Reset(&p.packed)
@@ -219,7 +219,7 @@ func (p *packer) add(name string, content []byte) error {
 	return err
 }
 
-// instructions returns the README for readers who find nothing but the archive.
+// instructions returns the README for readers who have only the archive.
 func instructions(a *report.Audit) []byte {
 	var b strings.Builder
 	head, _, _ := strings.Cut(verdict(a.Report, func(_ int, s string) string { return s }), "\n")

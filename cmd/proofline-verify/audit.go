@@ -62,7 +62,7 @@ checks that no earlier entry was rewritten.`,
 	return c
 }
 
-// define defines the flags shared by all commands that audit.
+// define defines the flags that all auditing commands share.
 func (f *auditFlags) define(c *cobra.Command) {
 	c.Flags().StringVar(&f.vkey, "vkey", "",
 		"`KEY` of the log: the key itself, or @FILE (default: the one in the transcript)")
@@ -95,7 +95,7 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 			fmt.Sprintf("prove it to others: proofline-verify compare %s %s; "+
 				"or remove %[1]s, if you recreated this room yourself", quoted(keeper.from()), quoted(arg))}
 	}
-	if !unconfirmed(arg, done) { // otherwise the real room of that name would be compared with it
+	if !unconfirmed(arg, done) { // otherwise it would be compared with the real room of that name
 		keeper.save(src.checkpoint)
 	}
 	return nil
@@ -296,16 +296,16 @@ func readText(flag, text string) (string, error) {
 	return strings.TrimSpace(text), nil
 }
 
-// named reports whether arg can be the room of that origin: a URL with the same host and path, or a
-// directory, which may contain any room.
+// named reports whether arg can be the room with that origin: a URL with the same host and path, or
+// a directory, which may contain any room.
 func named(arg, origin string) bool {
 	u, err := url.Parse(arg)
 	return err != nil || u.Host == "" || u.Host+strings.TrimRight(strings.TrimSuffix(u.Path, "/checkpoint"),
 		"/") == origin
 }
 
-// finishCopy adds to the report of an audit that passed whether the files of a copy which the audit
-// does not read match the room's, too.
+// finishCopy adds a check to the report of an audit that passed: whether the files of a copy that
+// the audit does not read match the room's, too.
 func finishCopy(ctx context.Context, copied *source.CopyCheck, r *verifier.Report) error {
 	fit, unchecked, err := copied.Finish(ctx)
 	c := verifier.Check{ID: "copy", Title: "Every file of the copy is as the room published it",

@@ -42,8 +42,8 @@ func (l *collectingSource) Tile(ctx context.Context, t audit.Tile) ([]byte, erro
 	return content, err
 }
 
-// collect passes bundles to the collector in order, each once. Once all bundles have been read, all
-// are collected.
+// collect passes bundles to the collector in order, each once. When all bundles have been read, all
+// have been collected.
 func (l *collectingSource) collect(h bundle) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -67,7 +67,7 @@ type input struct {
 	result  receiptResult   // result of checking the receipt
 }
 
-// comparison is a comparison under way.
+// comparison is the state of a comparison.
 type comparison struct {
 	inputs  []input
 	sources []verifier.Source
@@ -246,8 +246,8 @@ func (c *comparison) compare(ctx context.Context) (agree [][]bool, found *eviden
 	return agree, nil
 }
 
-// pair compares two inputs. A dropped arrival is better evidence than a fork, because people
-// understand it more easily, and sometimes it can be proven where the fork cannot.
+// pair compares two inputs. A dropped arrival is better evidence than a fork: people understand it
+// more easily, and sometimes it can be proven when the fork cannot.
 func (c *comparison) pair(ctx context.Context, a, b *input) (*evidence.Evidence, error) {
 	if a.head.Size > b.head.Size {
 		a, b = b, a
@@ -277,7 +277,7 @@ func (c *comparison) contradict(ctx context.Context, small, large *input) (e *ev
 	return nil, err
 }
 
-// dropped proves that an arrival of one history is missing in the other; nil if it cannot.
+// dropped proves that an arrival of one history is missing from the other; nil if it cannot.
 func (c *comparison) dropped(ctx context.Context, a, b *input) *evidence.Evidence {
 	for _, pair := range [][2]*input{{a, b}, {b, a}} {
 		for _, src := range c.sources {

@@ -101,7 +101,7 @@ func readEvidence(stdin io.Reader, name string) (*evidence.Evidence, error) {
 	return evidence.Parse(content)
 }
 
-// errSavedProof is returned for a file that another command checks.
+// errSavedProof is returned for a saved proof, which another command checks.
 var errSavedProof = errors.New("a saved proof, not evidence")
 
 // notEvidence returns the error and hint for a file that is not evidence.
@@ -118,7 +118,7 @@ func notEvidence(name string, err error) *exit {
 		"give the file unchanged: even changes by an editor make it invalid"}
 }
 
-// printFinding prints a finding for a person.
+// printFinding prints a finding as text.
 func (t *terminal) printFinding(f *evidence.Finding) error {
 	var b strings.Builder
 	colour := t.colour()

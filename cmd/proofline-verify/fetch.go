@@ -69,7 +69,7 @@ func versionCommand(t *terminal) *cobra.Command {
 	}
 }
 
-// version returns the version the program was built from, as Go recorded it.
+// version returns the program's version as Go recorded it.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {

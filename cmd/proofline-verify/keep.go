@@ -16,7 +16,7 @@ import (
 // keeper keeps the last verified checkpoint of a room for the next audit.
 type keeper struct {
 	t     *terminal
-	given string // file to compare with instead; "": none
+	given string // file of the checkpoint to compare with instead of the kept one; "": none
 	file  string // file of the kept checkpoint; "": do not keep
 }
 
@@ -62,7 +62,7 @@ func fileName(origin string) string {
 }
 
 // load returns the checkpoint to compare with; nil if there is none. An unreadable checkpoint is an
-// error: the audit must not pass as the first one.
+// error: the audit must not be mistaken for the first one.
 func (k *keeper) load() ([]byte, error) {
 	if k.given != "" {
 		b, err := os.ReadFile(k.given)

@@ -13,10 +13,10 @@ import (
 // receiptResult is the result of checking a receipt's inclusion proof.
 type receiptResult struct {
 	text string
-	err  error // the proof is wrong
+	err  error // what is wrong with the proof
 }
 
-// checkReceipts checks that receipts prove their entries. agree says which inputs are of one
+// checkReceipts checks that receipts prove their entries. agree reports which inputs belong to one
 // history; no two are known to contradict each other.
 func (c *comparison) checkReceipts(ctx context.Context, agree [][]bool) {
 	for i := range c.inputs {

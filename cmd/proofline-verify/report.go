@@ -59,7 +59,7 @@ func (t *terminal) printReport(r *verifier.Report, found []findings.Finding) err
 	return err
 }
 
-// independents returns lines about the beacon and the witnesses that the draws rely on.
+// independents describes the beacon and the witnesses that the draws rely on, in lines of text.
 func independents(r *verifier.Report) (lines []string) {
 	if r.Beacon == "" {
 		return []string{"beacon   none"}
@@ -104,8 +104,8 @@ func verdict(r *verifier.Report, colour func(int, string) string) string {
 		"\n  Keep the published files and this report as evidence.\n\n"
 }
 
-// notChosen explains why a report of level 1 does not show that the outcome of the draws was not
-// chosen.
+// notChosen explains why a report of level 1 cannot rule out that the operator chose the outcome of
+// the draws.
 func notChosen(r *verifier.Report) string {
 	switch {
 	case r.Draws == 0:

@@ -16,7 +16,7 @@ import (
 // width is the width of reports in characters.
 const width = 80
 
-// terminal is the program's output, with what the environment allows there.
+// terminal is the program's output and its capabilities.
 type terminal struct {
 	out, err io.Writer
 	env      func(string) string
@@ -58,10 +58,10 @@ func (t *terminal) warn(text string) {
 type bar struct {
 	w     io.Writer // nil: no bar
 	noun  string
-	turns chan time.Time // holds the time of the next drawing; empty while drawing
+	turns chan time.Time // holds the time at which the bar may be drawn next; empty while it is drawn
 }
 
-// bar returns a progress bar on standard error, which only shows on a terminal.
+// bar returns a progress bar on standard error, shown only on a terminal.
 func (t *terminal) bar(noun string) *bar {
 	b := &bar{noun: noun, turns: make(chan time.Time, 1)}
 	b.turns <- time.Time{}

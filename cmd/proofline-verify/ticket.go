@@ -108,7 +108,7 @@ func readProof(stdin io.Reader, name string) (*ticket.Bundle, error) {
 	return bundle, nil
 }
 
-// placeResult is the result of checking a saved proof, as it is printed.
+// placeResult is the JSON output about a saved proof.
 type placeResult struct {
 	Origin    string        `json:"origin"`
 	Ticket    string        `json:"ticket"`
@@ -147,7 +147,7 @@ func checkProof(b *ticket.Bundle, trust ticket.Trust) *placeResult {
 
 var placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 
-// spell inserts facts into a text, formatted for people.
+// spell inserts facts, formatted for people, into a text.
 func spell(text string, facts ticket.Facts) string {
 	return placeholder.ReplaceAllStringFunc(text, func(name string) string {
 		fact := facts[name[1:len(name)-1]]

@@ -97,7 +97,7 @@ func (f *watchFlags) run(ctx context.Context, t *terminal, arg string) error {
 	return w.run(ctx)
 }
 
-// watchRun is a watch under way.
+// watchRun is one run of the command watch.
 type watchRun struct {
 	flags *watchFlags
 	t     *terminal
@@ -230,14 +230,14 @@ func (w *watchRun) begin(ctx context.Context) error {
 	if w.vkey == "" && !named(w.arg, first.origin()) {
 		w.t.warn(fmt.Sprintf("this room calls itself %s, which cannot be verified: give its key with --vkey",
 			first.origin()))
-		w.keeper.file = "" // otherwise the real room of that name would be compared with it
+		w.keeper.file = "" // otherwise it would be compared with the real room of that name
 	}
 	w.watcher = watch.New(w.src, watch.Config{VKey: w.vkey, Kept: kept,
 		Late: fairness.Millis(w.flags.late.Milliseconds())})
 	return nil
 }
 
-// keep keeps the newest checkpoint for the next run, and one per minute permanently.
+// keep keeps the newest checkpoint for the next run, and one per trailInterval permanently.
 func (w *watchRun) keep() {
 	signed := w.watcher.Seen()
 	w.keeper.save(signed)
@@ -269,7 +269,7 @@ func (w *watchRun) reportEvidence(e *evidence.Evidence) error {
 		"keep it, and check it with: proofline-verify evidence " + quoted(name)}
 }
 
-// writeEvidence writes evidence to a file without replacing another.
+// writeEvidence writes evidence to a new file.
 func writeEvidence(dir string, e *evidence.Evidence) (string, error) {
 	content, err := e.Marshal()
 	if err != nil {

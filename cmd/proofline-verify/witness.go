@@ -120,7 +120,7 @@ func (f *witnessFlags) run(ctx context.Context, t *terminal) error {
 }
 
 // reached returns the address at which clients can reach a witness. If it listens on all addresses,
-// none can be named, so localhost stands for them.
+// that is localhost.
 func reached(at net.Addr, prefix string) string {
 	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
 		return fmt.Sprintf("http://localhost:%d%s, and under every name of this machine", tcp.Port, prefix)

@@ -22,9 +22,9 @@ import (
 	"github.com/proofline/proofline/verifier/source"
 )
 
-// Files in the directory of a witness. The directory store next to them holds its state.
+// Files in a witness's directory. The subdirectory store holds its state.
 const (
-	keyFile  = "key"  // private key, and a newline
+	keyFile  = "key"  // private key, followed by a newline
 	logsFile = "logs" // logs to follow, one per line; # begins a comment line
 	pinsFile = "pins" // keys of rooms given by their address: address, space, vkey
 )
@@ -36,8 +36,8 @@ type witnessDir struct {
 }
 
 // openWitnessDir opens or creates the directory of a witness. It refuses a key without state,
-// because the key may have signed cosignatures that the witness has forgotten, and state without
-// its key.
+// because the key may have made cosignatures that the witness has forgotten, and state without its
+// key.
 func openWitnessDir(dir, name string) (*witnessDir, error) {
 	file, store := filepath.Join(dir, keyFile), filepath.Join(dir, "store")
 	key, err := readKey(file)
@@ -103,13 +103,13 @@ func readKey(file string) (witness.Key, error) {
 	return witness.ParseKey(strings.TrimSuffix(string(b), "\n"))
 }
 
-// writeKey writes a key file that survives a power cut, without replacing another.
+// writeKey durably writes a key to a new file.
 func writeKey(file string, key witness.Key) error {
 	f, err := os.CreateTemp(filepath.Dir(file), ".key-*") // created with mode 0600
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // the link remains
+	defer func() { _ = os.Remove(f.Name()) }() // the link below remains
 	_, err = f.WriteString(key.Marshal() + "\n")
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err

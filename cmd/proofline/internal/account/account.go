@@ -1,5 +1,5 @@
-// Package account has the commands that manage who may use a running server: accounts,
-// organizations and tokens. It also confirms the server's clock.
+// Package account implements the commands that manage who may use a running server: "proofline
+// account", "proofline organization" and "proofline token". "proofline clock" is here, too.
 package account
 
 import (

@@ -119,7 +119,7 @@ func printTokens(m *remote.Manager, tokens []wire.Token) error {
 	return nil
 }
 
-// tokenEnd returns a token's expiry, and in how many days that is if it is soon.
+// tokenEnd formats a token's expiry, with the number of days left if that is soon.
 func tokenEnd(one wire.Token, now time.Time) string {
 	text := one.Expires.Local().Format(time.DateTime)
 	switch left := one.Expires.Sub(now); {
@@ -131,7 +131,7 @@ func tokenEnd(one wire.Token, now time.Time) string {
 	return text
 }
 
-// endWords says when a token expires, or that it has expired.
+// endWords describes when a token expires, or that it has expired.
 func endWords(one wire.Token, now time.Time) string {
 	if left := one.Expires.Sub(now); left > 0 {
 		return "expires " + account.InDays(left)

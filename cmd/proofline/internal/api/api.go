@@ -1,5 +1,5 @@
-// Package api is a client of a Proofline server's HTTP API: the management API with
-// a token, and the visitors' API without.
+// Package api is a client for a Proofline server's HTTP APIs: the management API, which needs a
+// token, and the visitors' API.
 package api
 
 import (
@@ -21,13 +21,13 @@ import (
 var (
 	// ErrUnreachable is returned when the server does not answer.
 	ErrUnreachable = errors.New("the server cannot be reached")
-	// ErrAnswer is returned when a Proofline server would not answer like that.
+	// ErrAnswer is returned for an answer that no Proofline server would give.
 	ErrAnswer = errors.New("not the answer of a proofline server")
 )
 
 const (
 	timeout   = 30 * time.Second
-	maxAnswer = 16 << 20 // in bytes
+	maxAnswer = 16 << 20 // of an answer, in bytes
 )
 
 // Client sends requests to one server. Safe for concurrent use.
@@ -125,8 +125,8 @@ func (c *Client) Call(ctx context.Context, method, path string, body []byte, res
 	return a.Status, nil
 }
 
-// Problem parses the answer as an error document. Any other document, such as a
-// proxy's error page, gives a problem with the status alone.
+// Problem parses the answer as an error document. Any other document, such as a proxy's error page,
+// yields a problem with the status alone.
 func (a Answer) Problem() *Problem {
 	p := &Problem{}
 	if !strings.HasPrefix(a.Header.Get("Content-Type"), "application/problem+json") ||

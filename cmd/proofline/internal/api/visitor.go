@@ -39,7 +39,7 @@ func (j *Joined) Entry() ([]byte, error) {
 	return arrive.AppendEntry(nil), nil
 }
 
-// Join joins the line. For an empty ticket the server makes ticket and secret.
+// Join joins the line. If the ticket is empty, the server makes one and its secret.
 func (c *Client) Join(ctx context.Context, ticket string) (Joined, error) {
 	var body []byte
 	if ticket != "" {
@@ -54,7 +54,7 @@ func (c *Client) Join(ctx context.Context, ticket string) (Joined, error) {
 // Place is a ticket's status and position.
 type Place struct {
 	Status    string
-	Reason    string // of a skip; else empty
+	Reason    string // why the ticket was skipped; empty: it was not
 	Position  uint64 // 0: not drawn yet
 	PollAfter int64  // in milliseconds
 }
@@ -81,11 +81,10 @@ type Pass struct {
 	Location string // URL to visit next, with the pass; empty: the room has no targets
 }
 
-// ReturnURL is the URL that a visitor wants to return to; the zero value: no URL in
-// particular.
+// ReturnURL is the URL that a visitor wants to return to. The zero value means no particular one.
 type ReturnURL struct {
 	To  string
-	Sig string // of the connector that sent the visitor to the room
+	Sig string // signature of the connector that sent the visitor to the room
 }
 
 // Claim exchanges a ticket and its secret for a pass; [ErrNotCalled] before the
@@ -94,7 +93,7 @@ func (c *Client) Claim(ctx context.Context, ticket string, secret [fairness.Secr
 	return c.ClaimTo(ctx, ticket, secret, ReturnURL{})
 }
 
-// ClaimTo is Claim for a visitor that wants to return to a URL.
+// ClaimTo does what Claim does, for a visitor who wants to return to a URL.
 func (c *Client) ClaimTo(
 	ctx context.Context, ticket string, secret [fairness.SecretSize]byte, back ReturnURL,
 ) (Pass, error) {
@@ -126,7 +125,7 @@ type WindowState struct {
 type State struct {
 	Phase   string
 	Message room.Message  // zero: none
-	Windows []WindowState // the latest ones with arrivals
+	Windows []WindowState // latest windows with arrivals
 }
 
 // State returns the room's public state.

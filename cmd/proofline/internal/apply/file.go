@@ -32,14 +32,14 @@ var (
 // Limits on a file's values once its aliases are expanded.
 const (
 	maxValues = 100_000
-	maxPath   = 500 // of a field's name, in bytes
+	maxPath   = 500 // length of a field's name, in bytes
 )
 
 // Wanted is a room in a file.
 type Wanted struct {
 	Config room.Config
 	Host   string
-	Line   int    // of its beginning in the file
+	Line   int    // line in the file where the room begins
 	JSON   []byte // request body that creates it
 	lines  lines
 }
@@ -146,7 +146,7 @@ func (w *Wanted) host(c *converter, members map[string]any) {
 type converter struct {
 	lines lines
 	wrong []error
-	left  int  // values that it may still read
+	left  int  // number of values that may still be read
 	full  bool // whether the limits were exceeded and reported
 }
 

@@ -21,7 +21,7 @@ type Action string
 const (
 	Create Action = "create"
 	Change Action = "change"
-	Refuse Action = "refuse" // the file asks for a change that is not possible: nothing is done
+	Refuse Action = "refuse" // the file asks for an impossible change: nothing is done
 	Keep   Action = "keep"   // the room equals the file
 )
 
@@ -33,7 +33,7 @@ type Step struct {
 	Ended   bool         `json:"ended"` // the room has ended and cannot change
 
 	Wanted    *Wanted         `json:"-"`
-	ETag      string          `json:"-"` // of the room that was compared
+	ETag      string          `json:"-"` // ETag of the room that was compared
 	Amendment json.RawMessage `json:"-"` // request body of a change
 }
 
@@ -141,8 +141,8 @@ func valueOf(d setting.Setting, raw json.RawMessage) any {
 	return raw
 }
 
-// leaves reports whether a file's value leaves a setting as it is. No amendment removes a title or a pace; a file
-// that removes the closing time differs.
+// leaves reports whether a file's value leaves a setting as it is. An empty title or pace does, because no
+// amendment can remove those; an empty closing time does not.
 func leaves(d setting.Setting, to any) bool {
 	switch k := d.Kind.(type) {
 	case setting.Zone:
@@ -164,7 +164,7 @@ func instant(t *time.Time) *time.Time {
 	return &cut
 }
 
-// brand compares the looks.
+// brand compares the branding.
 func (s *Step) brand(w *Wanted, current wire.Room, amendment map[string]any) {
 	if w.Sets("brand") && !same(stored(current.Brand), stored(w.Config.Brand)) {
 		s.differ(Difference{Field: "brand", From: stored(current.Brand), To: stored(w.Config.Brand), Allowed: true})
@@ -188,7 +188,7 @@ func (s *Step) windows(w *Wanted, current wire.Room, amendment map[string]any) {
 		first++
 	}
 	rest := to[first:]
-	if len(rest) == 0 { // the file drops the last rules: the one before them goes on
+	if len(rest) == 0 { // the file drops the last rules: the one before them continues
 		rest = []room.WindowRule{{From: from[first].From, Length: to[first-1].Length}}
 	}
 	amendment["windows"] = rest
@@ -223,7 +223,7 @@ func ruleWords(rules []room.WindowRule) string {
 	return strings.Join(words, ", ")
 }
 
-// stored returns a brand as a server stores it, which shares no list with it.
+// stored returns a brand as a server stores it. The result shares no memory with the argument.
 func stored(b branding.Brand) branding.Brand {
 	b = b.Stored()
 	b.Languages = slices.Clone(b.Languages)

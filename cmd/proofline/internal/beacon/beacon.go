@@ -1,4 +1,4 @@
-// Package beacon has the commands of "proofline beacon", which runs a beacon for rehearsals.
+// Package beacon implements "proofline beacon", which runs a beacon for rehearsals.
 package beacon
 
 import (
@@ -68,7 +68,7 @@ another chain.`,
 	return c
 }
 
-const keyFile = "beacon-key" // in the data directory
+const keyFile = "beacon-key" // name of the key's file in the data directory
 
 func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
 	b, err := f.open(t)
@@ -87,7 +87,7 @@ func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
 	if err := describe(t, b.Chain(), "http://"+listen.Address(l.Addr())); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	const limit = 5 * time.Second // for a small request, and for stopping
+	const limit = 5 * time.Second // time limit of a small request, and of stopping
 	return listen.Serve(ctx, l, limit, &http.Server{
 		Handler: b.Handler(), ReadTimeout: limit, WriteTimeout: limit, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 16 << 10,
@@ -131,8 +131,7 @@ func (f *serveFlags) open(t *cli.Terminal) (*local.Beacon, error) {
 	return b, nil
 }
 
-// describe prints the parameters that others need to use the beacon, and then
-// that it listens.
+// describe prints the parameters that others need to use the beacon, and the address it listens on.
 func describe(t *cli.Terminal, c beacon.Chain, url string) error {
 	genesis := time.Unix(c.Genesis, 0).UTC().Format(time.RFC3339)
 	return t.Printf("chain       %x\npublic key  %x\nscheme      %s\nrounds      every %ds from %s on\n"+

@@ -28,8 +28,7 @@ func InEnv(flags *pflag.FlagSet, names ...string) {
 	}
 }
 
-// FromEnv sets the flags that are missing on the command line from the environment.
-// It is a PreRunE.
+// FromEnv sets flags that the command line does not set from the environment. It is a PreRunE.
 func (t *Terminal) FromEnv(c *cobra.Command, _ []string) (err error) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		for _, variable := range f.Annotations[envKey] {

@@ -38,8 +38,8 @@ func Usage(err error, hint string) *Exit { return &Exit{ExitUsage, err, hint} }
 // Unreachable returns an error with [ExitUnreachable].
 func Unreachable(err error, hint string) *Exit { return &Exit{ExitUnreachable, err, hint} }
 
-// Runs returns a RunE that turns errors of work into failures. Cobra's own errors,
-// about flags and arguments, come earlier and are wrong usage.
+// Runs returns a RunE that turns errors of work into failures. Cobra checks flags and arguments
+// before that; its errors are wrong usage.
 func Runs(work func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		err := work(c, args)

@@ -1,5 +1,5 @@
-// Package cli has what all commands share: the program's streams, flags from the environment,
-// tables and JSON for output, and errors with exit codes.
+// Package cli contains what all commands share: the program's streams, flags from the environment,
+// output as tables and JSON, and errors with exit codes.
 package cli
 
 import (
@@ -92,8 +92,8 @@ func (t *Terminal) Logger(format, level string) (*slog.Logger, error) {
 	return nil, fmt.Errorf("--log-format: %q is neither text nor json", format)
 }
 
-// ReadFile reads at most so many bytes of a file, or of standard input for "-". The hint is for a file
-// that cannot be opened.
+// ReadFile reads at most limit bytes of a file, or of standard input for "-". The error for a file that cannot be
+// opened has the hint.
 func (t *Terminal) ReadFile(name string, most int64, hint string) ([]byte, error) {
 	in := t.In
 	if name != "-" {

@@ -19,7 +19,7 @@ import (
 type auditor struct {
 	*sale
 	program string   // path of proofline-verify
-	trust   []string // flags about beacon and witnesses
+	trust   []string // flags that name trusted beacons and witnesses
 }
 
 // audit runs the standalone verifier on the published transcript: once to show its

@@ -99,9 +99,8 @@ func (c *crowd) tryBypasses(ctx context.Context) error {
 	return nil
 }
 
-// tryForgedReturn repeats a visitor's claim with a return URL that no connector
-// signed. It names a page of the shop that needs no pass, in whose address the pass
-// would stay.
+// tryForgedReturn repeats a visitor's claim with a return URL that no connector signed. The URL is
+// that of a page that needs no pass, where the pass would remain in the address bar.
 func (c *crowd) tryForgedReturn(ctx context.Context, v *person) error {
 	forged := api.ReturnURL{To: c.front.url + "/orders/1", Sig: v.back.Sig}
 	p, err := c.room.visitor.ClaimTo(ctx, v.ticket, v.secret, forged)

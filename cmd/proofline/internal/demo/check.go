@@ -15,13 +15,13 @@ import (
 	"github.com/proofline/proofline/internal/visitor"
 )
 
-// publishTimeout bounds how long the server may take to publish the last entries.
+// publishTimeout limits how long the server may take to publish the last entries.
 const publishTimeout = 10 * time.Second
 
-// inspector checks what the parts of a sale have seen against each other.
+// inspector compares what the parts of a sale have seen.
 type inspector struct {
 	*sale
-	windows      int // with arrivals
+	windows      int // windows with arrivals
 	replacements int // visitors called in place of no-shows
 }
 
@@ -145,7 +145,7 @@ func (i *inspector) checkEntries(entries []fairness.Entry) {
 	n, missing := len(i.crowd.people), len(i.crowd.with(absent))
 	for kind, want := range map[fairness.Kind]int{
 		fairness.KindRoom: 1, fairness.KindArrive: n, fairness.KindAssign: n, fairness.KindAdmit: n - missing,
-		fairness.KindSkip: missing, fairness.KindAmend: 3, fairness.KindEnd: 1, // message, pause, resume
+		fairness.KindSkip: missing, fairness.KindAmend: 3, fairness.KindEnd: 1, // amendments: message, pause, resume
 	} {
 		i.checks.expect(kinds[kind] == want, "the transcript has %d %s entries, not %d", kinds[kind], kind, want)
 	}

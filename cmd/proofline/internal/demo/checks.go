@@ -12,8 +12,8 @@ import (
 // maxNarrated is the number of failed checks that are narrated.
 const maxNarrated = 20
 
-// checks narrate and count what was not as expected, and count what all visitors saw. Safe for
-// concurrent use.
+// checks narrates and counts failed checks, and counts what all visitors saw. Safe for concurrent
+// use.
 type checks struct {
 	*Narrator
 

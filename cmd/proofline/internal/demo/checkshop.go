@@ -15,8 +15,7 @@ import (
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
-// releaseTimeout bounds how long the proxy may take to report ended sessions to the
-// room.
+// releaseTimeout limits how long the proxy may take to report ended sessions to the room.
 const releaseTimeout = 5 * time.Second
 
 // shop checks that shoppers, the shop, the proxy and the room agree.
@@ -99,8 +98,8 @@ func (f *front) metric(ctx context.Context, name string) (int, error) {
 	return 0, fmt.Errorf("read the proxy's metrics: no %s", name)
 }
 
-// over returns how many of the passes' sessions are over, once all are or the
-// timeout ends.
+// over returns how many of the passes' sessions are over. It waits until all are, or until the
+// timeout.
 func (i *inspector) over(ctx context.Context, passes []string) (n int, err error) {
 	for deadline := time.Now().Add(releaseTimeout); ; {
 		n, err = i.overNow(ctx, passes)

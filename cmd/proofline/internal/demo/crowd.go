@@ -37,10 +37,10 @@ var share = []struct {
 	percent int
 }{{absent, 12}, {twice, 5}, {simple, 4}, {impostor, 2}, {eager, 2}, {greedy, 2}, {shopper, 30}}
 
-// maxShoppers limits the shoppers, as the shop shows all seats to each of them.
+// maxShoppers limits the number of shoppers, because the shop shows all seats to each of them.
 const maxShoppers = 500
 
-// sized returns the number of visitors with a habit, of n visitors.
+// sized returns how many of n visitors have a habit.
 func sized(n int, h habit, percent int) int {
 	n = max(1, n*percent/100)
 	if h == shopper {
@@ -49,7 +49,7 @@ func sized(n int, h habit, percent int) int {
 	return n
 }
 
-// person is one of the crowd. Until the sale is over only its own goroutine uses it.
+// person is one visitor of the crowd. Until the sale is over, only its own goroutine uses it.
 type person struct {
 	habit  habit
 	guest  simulate.Guest
@@ -57,7 +57,7 @@ type person struct {
 	ticket string
 
 	joined  api.Joined
-	place   api.Place // the latest
+	place   api.Place // latest known place
 	settled bool      // admitted, or skipped on purpose
 	pass    api.Pass
 	back    api.ReturnURL // signed by the proxy
@@ -75,17 +75,17 @@ func newPerson(origin string, h habit, g simulate.Guest) *person {
 	return v
 }
 
-// crowd is the visitors of a sale.
+// crowd represents the visitors of a sale.
 type crowd struct {
 	room   *demoRoom
 	front  *front
 	checks *checks
-	opens  time.Time // from which the arrivals count
+	opens  time.Time // opening, to which arrival times are relative
 	people []*person
 	bought sync.Once // narrates the first purchase
 }
 
-// newCrowd makes a crowd of guests, with their shares of the habits.
+// newCrowd makes a crowd of guests, and distributes the habits among them.
 func newCrowd(room *demoRoom, f *front, c *checks, opens time.Time, guests []simulate.Guest) *crowd {
 	habits := make([]habit, 0, len(guests))
 	for _, s := range share {
@@ -93,7 +93,7 @@ func newCrowd(room *demoRoom, f *front, c *checks, opens time.Time, guests []sim
 			habits = append(habits, s.habit)
 		}
 	}
-	habits = habits[:len(guests)] // the others are plain
+	habits = habits[:len(guests)] // visitors beyond the habits' shares are plain
 	mathrand.Shuffle(len(habits), func(i, j int) { habits[i], habits[j] = habits[j], habits[i] })
 	people := make([]*person, len(guests))
 	for i, g := range guests {
@@ -107,8 +107,8 @@ func (c *crowd) with(h habit) []*person {
 	return slices.DeleteFunc(slices.Clone(c.people), func(v *person) bool { return v.habit != h })
 }
 
-// visit is one visitor's sale, from arrival to pass or purchase. It checks the
-// server's answers; an error means that the visitor cannot continue.
+// visit plays one visitor, from arrival to pass or purchase. It checks the server's answers; an
+// error means that the visitor cannot continue.
 func (c *crowd) visit(ctx context.Context, v *person) error {
 	arrives := time.Until(c.opens) + time.Duration(v.guest.Arrives)
 	err := visitor.Run(ctx, &v.guest, arrives, func(ctx context.Context, r visitor.Request) (visitor.Answer, error) {
@@ -132,7 +132,8 @@ func (c *crowd) visit(ctx context.Context, v *person) error {
 	return nil
 }
 
-// arrive joins, after a look at the shop or before a claim that is too early.
+// arrive joins the line. A shopper visits the shop before that; an eager visitor then claims too
+// early.
 func (c *crowd) arrive(ctx context.Context, v *person) error {
 	if v.habit == shopper {
 		if err := c.comeToShop(ctx, v); err != nil {
@@ -179,7 +180,7 @@ func (c *crowd) join(ctx context.Context, v *person) (err error) {
 	return nil
 }
 
-// takeSecret takes over the secret that the server made.
+// takeSecret stores the secret that the server made.
 func (v *person) takeSecret(origin string) error {
 	b, err := base64.RawURLEncoding.DecodeString(v.joined.Secret)
 	if err != nil || len(b) != len(v.secret) {

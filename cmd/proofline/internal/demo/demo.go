@@ -1,8 +1,7 @@
-// Package demo runs and narrates a whole sale on this machine, and checks everything
-// it sees. It starts a server with its own PostgreSQL, a beacon, two witnesses, and a
-// shop behind the real proxy. A crowd of visitors joins, waits and claims over HTTP,
-// an organizer pauses the sale, the standalone verifier audits the transcript, and
-// finds the forged byte in a copy of it.
+// Package demo runs and narrates a whole sale on this machine, and checks everything it sees. It
+// starts a server with its own PostgreSQL, a beacon, two witnesses, and a shop behind the real
+// proxy. A crowd of visitors joins, waits and claims over HTTP, an organizer pauses the sale, and
+// the standalone verifier audits the transcript and finds a forged byte in a copy of it.
 package demo
 
 import (
@@ -20,7 +19,7 @@ import (
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
-// ErrFailed is returned when a check failed. The narrator has told which one.
+// ErrFailed is returned when a check failed. The narrator has reported which one.
 var ErrFailed = errors.New("checks of the demo failed")
 
 // Limits on the number of visitors.
@@ -29,13 +28,13 @@ const (
 	MaxVisitors = 20_000
 )
 
-// timeout bounds the sale and its audit.
+// timeout limits the sale and its audit.
 const timeout = 2 * time.Minute
 
 // Options configure a demo.
 type Options struct {
-	Visitors int    // MinVisitors to MaxVisitors
-	Addr     string // of the server, host:port
+	Visitors int    // from MinVisitors to MaxVisitors
+	Addr     string // address of the server, host:port
 	Data     string // data directory; empty: a temporary one
 	Keep     bool   // keep data and server until the context ends
 	Shop     bool   // instead of a sale, open the shop for a browser until the context ends
@@ -74,7 +73,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	d.Narrator.Say("A server starts, with its own PostgreSQL in %s,", d.dir)
 	d.Narrator.Say("along with a beacon and two witnesses. In a real sale these three must not be run by the organizer.")
-	// Without limits per network, as the whole crowd comes from this machine.
+	// Without limits per network, because the whole crowd comes from this machine.
 	d.server, err = server.Start(ctx, server.Config{
 		Addr: o.Addr, Data: d.dir, Log: o.Log, Chains: d.thirdParties.chains, Witnesses: d.thirdParties.asked,
 	})
@@ -96,8 +95,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// makeDir makes the data directory. Other users may enter a temporary one but not
-// list it: under root another user runs PostgreSQL inside it.
+// makeDir makes the data directory. Other users may enter a temporary one but not list it: if this
+// process runs as root, another user runs PostgreSQL in there.
 func (d *demo) makeDir() (cleanup func(), err error) {
 	if d.dir = d.Data; d.dir != "" {
 		d.dir, err = filepath.Abs(d.dir)

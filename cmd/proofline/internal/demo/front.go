@@ -18,14 +18,14 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/demo/shop"
 )
 
-// stopTimeout bounds how long the proxy may take to stop.
+// stopTimeout limits how long the proxy may take to stop.
 const stopTimeout = 10 * time.Second
 
-// front is a shop and the real proxy in front of it, which is a process of its own.
+// front is a shop behind the real proxy, which runs as a separate process.
 type front struct {
 	room    *demoRoom
 	shop    *shop.Shop
-	url     string // of the proxy, for visitors
+	url     string // URL of the proxy, for visitors
 	metrics string // URL of the proxy's metrics
 	http    *http.Client
 	proxy   *exec.Cmd
@@ -79,7 +79,7 @@ func (f *front) start(ctx context.Context, program string, args []string, stderr
 	f.ended = ended
 	f.readAddresses(out)
 	go func() {
-		_, _ = io.Copy(io.Discard, out) // until it ends
+		_, _ = io.Copy(io.Discard, out) // discards the rest of the output
 		close(read)
 	}()
 	if f.url == "" {

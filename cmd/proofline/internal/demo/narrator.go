@@ -18,11 +18,11 @@ type Narrator struct {
 	began time.Time
 
 	mu      sync.Mutex
-	status  string    // of the status line on a terminal
-	printed time.Time // of the latest status line elsewhere
+	status  string    // status line on a terminal
+	printed time.Time // when the latest status line was printed elsewhere
 }
 
-// NewNarrator returns a narrator. Live means that out is a terminal.
+// NewNarrator returns a narrator. live means that out is a terminal.
 func NewNarrator(out io.Writer, live bool) *Narrator {
 	return &Narrator{out: out, live: live, began: time.Now(), printed: time.Now()}
 }
@@ -37,7 +37,7 @@ func (n *Narrator) Print(format string, args ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.erase()
-	_, _ = fmt.Fprintf(n.out, format, args...) // the demo goes on without output
+	_, _ = fmt.Fprintf(n.out, format, args...) // the demo continues without output
 	n.draw()
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/internal/visitor"
 )
 
-// The open shop. Simulated visitors keep its line from being empty.
+// Parameters of the open shop. Simulated visitors keep its line from being empty.
 const (
 	openRows   = 10
 	openWindow = 5 * time.Second
@@ -19,7 +19,7 @@ const (
 	openKept   = 40 // seats that the simulated visitors do not buy
 	others     = 8  // simulated visitors at the opening
 
-	otherInterval = 3500 * time.Millisecond // between later ones: slower than admissions
+	otherInterval = 3500 * time.Millisecond // pause between later ones: they arrive more slowly than visitors are admitted
 )
 
 // open opens the shop for a browser until ctx ends.
@@ -54,7 +54,7 @@ func (d *demo) open(ctx context.Context) error {
 	return nil
 }
 
-// openRoom returns the configuration of a room that is open now and admits slowly.
+// openRoom returns the configuration of a room that opens at once and admits slowly.
 func openRoom() map[string]any {
 	return map[string]any{
 		"title": "Summer evening", "signed_return": true,

@@ -9,15 +9,15 @@ import (
 
 // The timetable of the sale.
 const (
-	lead     = 3 * time.Second  // from the room's creation to its opening: the proxy starts meanwhile
+	lead     = 3 * time.Second  // from the room's creation to its opening, while the proxy starts
 	early    = 5 * time.Second  // pre-queue, from opening to start
 	short    = 2 * time.Second  // length of the windows after the pre-queue
 	late     = 8 * time.Second  // from the start to the last arrival
-	serving  = 16 * time.Second // for all calls, at the outflow
+	serving  = 16 * time.Second // time for all calls, which determines the outflow
 	margin   = time.Second      // from a freeze to the beacon's round
 	claim    = 8 * time.Second
 	session  = 10 * time.Minute
-	pauseAt  = 5 * time.Second // after the start
+	pauseAt  = 5 * time.Second // from the start to the pause
 	pauseFor = 1500 * time.Millisecond
 	edge     = 50 * time.Millisecond // from the opening to the first arrival
 )
@@ -47,8 +47,8 @@ func (p *plan) room() map[string]any {
 	}
 }
 
-// guests draws n visitors, who wait, claim at once and keep their pass. Many come at the opening, some
-// before the start, and a crowd after it that fades.
+// guests draws n visitors, who wait, claim at once and keep their pass. Many arrive at the opening, some before
+// the start, and the rest after it, fewer and fewer.
 func guests(n int) []simulate.Guest {
 	crowd := simulate.Default()
 	crowd.Room.Starts, crowd.Visitors, crowd.Seed = simulate.Duration(early), n, rand.Uint64() //nolint:gosec // no secret

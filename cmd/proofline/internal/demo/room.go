@@ -16,12 +16,12 @@ import (
 	"github.com/proofline/proofline/internal/wire"
 )
 
-// demoRoom is the demo's room as its organizer and its visitors reach it.
+// demoRoom gives organizer and visitors access to the demo's room.
 type demoRoom struct {
-	wire.Room // as it was created
+	wire.Room // the room as it was created
 
 	organizer *api.Client
-	visitor   *api.Client // with the room as its base
+	visitor   *api.Client // client whose base is the room's URL
 }
 
 // makeRoom creates a room. If the data directory is from an earlier run, it takes the next free

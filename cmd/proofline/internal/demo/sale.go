@@ -14,19 +14,19 @@ import (
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
-// watchInterval is the time between two looks at the room.
+// watchInterval is the interval at which watch reads the room.
 const watchInterval = 250 * time.Millisecond
 
-// sale is the sale, as its organizer runs it.
+// sale is the sale from the organizer's point of view.
 type sale struct {
 	plan   plan
 	room   *demoRoom
 	crowd  *crowd
 	checks *checks
-	dir    string // for files
+	dir    string // directory for files
 
 	kept string // file with a checkpoint from the middle of the sale
-	size uint64 // of the transcript at the end, in entries
+	size uint64 // number of entries of the transcript at the end
 }
 
 // sell runs the sale, and returns when all visitors are admitted or skipped.
@@ -143,7 +143,7 @@ func (s *sale) end(ctx context.Context) error {
 	_, err = s.room.visitor.Join(ctx, "")
 	s.checks.expectStatus(err, http.StatusGone, "a join after the end")
 	absent, all := uint64(len(s.crowd.with(absent))), uint64(len(s.crowd.people))
-	want := room.Counts // which also counts windows and amendments
+	want := room.Counts // the server's counts also have windows and amendments
 	want.Arrivals, want.Drawn, want.Assigned, want.Called = all, all, all, all
 	want.Admitted, want.NoShows, want.Waiting = all-absent, absent, 0
 	s.checks.expect(room.Counts == want, "the counts at the end are %+v, not %+v", room.Counts, want)

@@ -17,7 +17,7 @@ import (
 // maxChoosing is the longest time that a shopper takes to choose a seat.
 const maxChoosing = time.Second
 
-// answer is the proxy's response.
+// answer holds the parts of the proxy's response that matter here.
 type answer struct {
 	status int
 	to     string // Location

@@ -87,7 +87,7 @@ func (o *thirdParties) stop() {
 	}
 }
 
-// trust returns the flags of an auditor who trusts beacon and witnesses.
+// trust returns the flags of an auditor who trusts the beacon and the witnesses.
 func (o *thirdParties) trust() []string {
 	flags := []string{"--beacon", fmt.Sprintf("%x", o.beacon.Chain().Hash())}
 	for _, w := range o.witnesses {

@@ -1,4 +1,4 @@
-// Package listen has what the commands with a listener share.
+// Package listen contains what commands that listen for connections share.
 package listen
 
 import (
@@ -21,7 +21,7 @@ func Address(a net.Addr) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Serve serves on l until ctx ends, and then waits up to stopping for open requests.
+// Serve serves on l until ctx ends, and then waits at most stopping for open requests.
 func Serve(ctx context.Context, l net.Listener, stopping time.Duration, server *http.Server) error {
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {

@@ -42,7 +42,7 @@ type Options struct {
 	Rate float64
 	// Concurrency is the number of connections.
 	Concurrency int
-	// Duration is the time after which visitors who still wait give up.
+	// Duration is the time after which visitors who are still waiting give up.
 	Duration time.Duration
 	// Progress is called about twice a second; nil: no calls.
 	Progress func(Progress)
@@ -53,11 +53,11 @@ type Progress struct{ Joined, Admitted, Errors int64 }
 
 const progressInterval = 500 * time.Millisecond
 
-// run is the state that workers share.
+// run is the state that the workers share.
 type run struct {
 	Options
 	origin string
-	path   string   // of the room's URL
+	path   string   // path of the room's URL
 	key    [32]byte // from which the visitors' secrets are derived
 	start  time.Time
 

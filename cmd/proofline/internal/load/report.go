@@ -17,19 +17,19 @@ type Report struct {
 	Seconds     float64 `json:"seconds"`
 
 	Joined         int64   `json:"joined"`
-	JoinsPerSecond float64 `json:"joins_per_second"` // mean until the last join
-	Again          uint64  `json:"joined_again"`     // of Joined: repeated after an attempt without an answer
+	JoinsPerSecond float64 `json:"joins_per_second"` // mean rate until the last join
+	Again          uint64  `json:"joined_again"`     // of Joined, joins repeated after an attempt without an answer
 	Admitted       int64   `json:"admitted"`
 	Expired        uint64  `json:"expired"`    // called visitors who did not claim in time
 	Unfinished     int64   `json:"unfinished"` // visitors who gave up or were refused
 
-	// Latency is by kind of request: join, ticket, state, claim.
+	// Latency holds the response times by kind of request: join, ticket, state, claim.
 	Latency map[string]Latency `json:"latency"`
 	// Errors counts failures by kind of request, then by status; "network": no answer.
 	Errors map[string]map[string]uint64 `json:"errors"`
 }
 
-// Latency sums up response times in milliseconds, to within 2 %.
+// Latency summarizes response times in milliseconds, to within 2 %.
 type Latency struct {
 	Count uint64  `json:"count"`
 	P50   float64 `json:"p50_ms"`

@@ -17,7 +17,7 @@ import (
 	"github.com/proofline/proofline/internal/visitor"
 )
 
-// Pauses of visitors when the server gives none.
+// Pauses of visitors when the server does not specify one.
 const (
 	retryPause = time.Second // after an error
 	pollPause  = 2 * time.Second
@@ -40,11 +40,11 @@ func (k kind) String() string { return [...]string{"join", "ticket", "state", "c
 // failure is the key under which failed requests are counted.
 type failure struct {
 	kind   kind
-	status int // of the answer; 0: no answer
+	status int // status of the answer; 0: no answer
 }
 
-// habits are those of all visitors: they wait until they are called, claim at once, and keep
-// their pass.
+// habits describes all visitors: they wait until they are called, claim at once, and keep their
+// pass.
 var habits = simulate.Guest{Patience: simulate.Forever, Stay: simulate.Forever}
 
 // guest is a visitor of the crowd.
@@ -73,7 +73,7 @@ type worker struct {
 	*run
 	conn    rawhttp.Conn
 	next    int // number of the next visitor to arrive
-	step    int // from one arriving visitor's number to the next
+	step    int // difference between the numbers of visitors who arrive in turn
 	waiting queue
 
 	latency  [kinds]rawhttp.Histogram
@@ -197,7 +197,7 @@ func (w *worker) read(g *guest, k kind, a rawhttp.Answer) visitor.Answer {
 	switch {
 	case k == join && a.Status == http.StatusOK, k == join && a.Status == http.StatusCreated:
 		if a.Status == http.StatusOK {
-			w.again++ // an earlier attempt got through
+			w.again++ // an earlier attempt had succeeded
 		}
 		w.joined.Add(1)
 		return visitor.Answer{Pause: pollPause}

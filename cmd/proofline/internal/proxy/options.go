@@ -91,7 +91,7 @@ func (f *settings) keepFile(t *cli.Terminal) string {
 const tokenHint = "make one with: proofline token create NAME --scope connect; " +
 	"give it with --token-file FILE or in PROOFLINE_TOKEN"
 
-// readToken reads the token for the server, if there is a server.
+// readToken reads the token for the server to report to, if there is one.
 func (f *settings) readToken(t *cli.Terminal) (err error) {
 	if f.site == "" && f.reportTo == "" {
 		if f.tokenFile != "" {
@@ -245,7 +245,7 @@ func (f *settings) defaultState(dir string) string {
 	return filepath.Join(dir, strings.ReplaceAll(name, "--", "-"))
 }
 
-// stateDir returns the directory of files without a flag: that of the key.
+// stateDir returns the directory for files that no flag names: that of the key.
 func (f *settings) stateDir(t *cli.Terminal) string {
 	if f.key != "" {
 		return filepath.Dir(f.key)
@@ -269,7 +269,7 @@ func (f *settings) readCertificate(log *slog.Logger) (err error) {
 	return nil
 }
 
-// byteSize is a number of bytes that flags write as 65536, 64k, 20m or 1g.
+// byteSize is a number of bytes, written in flags as 65536, 64k, 20m or 1g.
 type byteSize int64
 
 const maxByteSize = 1 << 50

@@ -1,4 +1,5 @@
-// Package proxy has "proofline proxy", which protects a site.
+// Package proxy implements "proofline proxy", the reverse proxy that protects a site: it turns
+// flags and files into options of the package connector/proxy and serves.
 package proxy
 
 import (
@@ -13,7 +14,7 @@ import (
 	"github.com/proofline/proofline/connector/proxy"
 )
 
-const connectorKeyFile = "connector-key" // in the data directory
+const connectorKeyFile = "connector-key" // name of the key's file in the data directory
 
 // settings are the flags and the options made from them.
 type settings struct {
@@ -35,7 +36,7 @@ type settings struct {
 	logFormat         string
 	logLevel          string
 
-	connector connector.Options // made from the flags by read
+	connector connector.Options // options that read makes from the flags
 	proxy     proxy.Options
 }
 

@@ -1,6 +1,6 @@
-// Package remote has what the commands share that manage a running server: flags that name
-// the server, the token and the organization, requests to the management API, and answers
-// printed as text or JSON.
+// Package remote contains what the commands that manage a running server share: flags for the
+// server, the token and the organization, requests to the management API, and output of answers as
+// text or JSON.
 package remote
 
 import (
@@ -29,7 +29,7 @@ type Manager struct {
 	*cli.Terminal
 	server       Server
 	tokenFile    string
-	organization string // empty: that of the token, or main
+	organization string // empty: the token's own, or main
 	json         bool
 	missing      string // hint for status 404
 }
@@ -109,8 +109,7 @@ func (m *Manager) Ask(c *cobra.Command, method, path string, body []byte, result
 	return raw, Decode(raw, result)
 }
 
-// ListCommand makes c get a list from a path of the management API, and print it with show unless JSON is
-// wanted.
+// ListCommand makes c get a list from a path of the management API, and print it with show or as JSON.
 func ListCommand[T any](m *Manager, c *cobra.Command, path string, show func(T) error) *cobra.Command {
 	c.Args = cobra.NoArgs
 	c.RunE = cli.Runs(func(c *cobra.Command, _ []string) error {
@@ -132,7 +131,7 @@ func Decode(raw []byte, result any) error {
 	return nil
 }
 
-// Remove sends a DELETE, whose answer has no body.
+// Remove sends a DELETE request, whose answer has no body.
 func (m *Manager) Remove(c *cobra.Command, path string) error {
 	client, err := m.Client(c)
 	if err != nil {

@@ -63,9 +63,9 @@ func amendment(m *remote.Manager, c *cobra.Command, flags settingFlags, args []s
 	return json.Marshal(body)
 }
 
-// changedBrand returns the room's brand with other looks. A logo is given as a file.
+// changedBrand returns the room's brand with the changes of the flags. Logos are given as files.
 func changedBrand(m *remote.Manager, c *cobra.Command, looks map[string]any, slug string) (map[string]any, error) {
-	// The brand is read as a map, so that members that this program does not know stay.
+	// The brand is read as a map to keep members that this program does not know.
 	var room struct{ Brand map[string]any }
 	if _, err := m.Ask(c, http.MethodGet, roomPath(slug, ""), nil, &room); err != nil {
 		return nil, err

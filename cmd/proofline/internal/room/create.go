@@ -11,7 +11,7 @@ import (
 	"github.com/proofline/proofline/internal/wire"
 )
 
-const maxFile = 1 << 20 // of a room's file, in bytes
+const maxFile = 1 << 20 // size of a room's file, in bytes
 
 func createCommand(m *remote.Manager) *cobra.Command {
 	return &cobra.Command{

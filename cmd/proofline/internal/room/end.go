@@ -41,7 +41,7 @@ func confirm(m *remote.Manager, slug string) error {
 		return cli.Usage(fmt.Errorf("ending %s cannot be undone", cli.Printable(slug)), "give --yes to confirm")
 	}
 	_, _ = fmt.Fprintf(m.Err, "This ends the room for good. Type its name, %s, to confirm: ", cli.Printable(slug))
-	answer, _ := bufio.NewReader(m.In).ReadString('\n') // after an error, the text so far counts
+	answer, _ := bufio.NewReader(m.In).ReadString('\n') // on an error, the text read so far counts
 	if strings.TrimSpace(answer) != slug {
 		return cli.Failed(errors.New("not confirmed, the room has not ended"), "")
 	}

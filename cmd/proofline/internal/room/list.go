@@ -50,7 +50,7 @@ func allRooms(m *remote.Manager, c *cobra.Command,
 	rooms := []json.RawMessage{}
 	for {
 		var page struct {
-			Rooms []json.RawMessage `json:"rooms"` // of [wire.Summary], with members that this program does not know
+			Rooms []json.RawMessage `json:"rooms"` // JSON of [wire.Summary], with members that this program does not know
 			Next  *string           `json:"next"`
 		}
 		if _, err := m.Ask(c, "GET", "/v1/rooms?"+query.Encode(), nil, &page); err != nil {

@@ -94,8 +94,7 @@ func (f *messageFlags) body(args []string) ([]byte, error) {
 	return json.Marshal(map[string]any{"message": message})
 }
 
-// showMessage sends a request that is answered with the room, and prints the room's
-// message.
+// showMessage sends a request whose answer is the room, and prints the room's message.
 func showMessage(m *remote.Manager, c *cobra.Command, method, slug string, body []byte) error {
 	var room wire.Room
 	raw, err := m.Ask(c, method, roomPath(slug, ""), body, &room)

@@ -1,5 +1,5 @@
-// Package room has the commands of "proofline room", which create and manage rooms on a
-// running server.
+// Package room implements "proofline room", whose commands create and manage rooms on a running
+// server.
 package room
 
 import (

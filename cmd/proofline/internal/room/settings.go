@@ -17,8 +17,8 @@ import (
 // settingFlag is a flag that changes a setting. It implements [pflag.Value].
 type settingFlag struct {
 	setting setting.Setting
-	help    string // instead of the setting's
-	value   any    // nil: the flag is not given
+	help    string // help text that replaces the setting's; empty: the setting's
+	value   any    // value from the command line; nil: the flag is not given
 }
 
 // settingFlags are the flags of all settings that may change.
@@ -31,7 +31,7 @@ var brandFlags = [][2]string{
 	{"brand.background", "`#rrggbb` of the page; empty: the default"},
 }
 
-// addSettingFlags adds a flag for each setting that may change. Objects have none.
+// addSettingFlags adds a flag for each setting that may change, except objects.
 func addSettingFlags(flags *pflag.FlagSet) settingFlags {
 	var added settingFlags
 	for _, s := range setting.Amendable() {
@@ -143,7 +143,8 @@ func (f *settingFlag) Set(text string) error {
 	return nil
 }
 
-// settingRows returns table rows of a room's settings. Neighbours with the same label share a row.
+// settingRows returns table rows of a room's settings. Adjacent settings with the same label share
+// a row.
 func settingRows(raw []byte, isIn func(setting.Setting) bool) [][]string {
 	var rows [][]string
 	shared := "" // label of the last row if others may join it
@@ -238,6 +239,6 @@ func objectWords(members []setting.Setting, raw json.RawMessage) []string {
 // decoded returns a JSON value; zero if it has another type.
 func decoded[T any](raw json.RawMessage) T {
 	var value T
-	_ = json.Unmarshal(raw, &value) // the server's answer was read before
+	_ = json.Unmarshal(raw, &value) // the server's answer was already parsed
 	return value
 }

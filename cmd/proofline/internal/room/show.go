@@ -25,7 +25,7 @@ func showCommand(m *remote.Manager) *cobra.Command {
 	}
 }
 
-// change sends a request that is answered with the room, and prints it.
+// change sends a request whose answer is the room, and prints the room.
 func change(m *remote.Manager, c *cobra.Command, method, path string, body []byte) error {
 	var room wire.Room
 	raw, err := m.Ask(c, method, path, body, &room)

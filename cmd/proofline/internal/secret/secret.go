@@ -22,7 +22,7 @@ var (
 	ErrNotSecret = errors.New("holds no secret")
 )
 
-const maxSize = 4 << 10 // of a secret's file, in bytes
+const maxSize = 4 << 10 // size of a secret's file, in bytes
 
 // NewToken returns 32 random bytes in base64url without padding.
 func NewToken() string {
@@ -72,7 +72,7 @@ func Create(path, secret string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // the link below stays
+	defer func() { _ = os.Remove(f.Name()) }() // the link below remains
 	_, err = f.WriteString(secret + "\n")
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
@@ -96,10 +96,10 @@ func Ensure(path string, newSecret func() (string, error)) (string, error) {
 	if err := Create(path, secret); !errors.Is(err, fs.ErrExist) {
 		return secret, err
 	}
-	return Read(path) // another process was quicker
+	return Read(path) // another process created it first
 }
 
-// Replace writes a secret to a file as [Create] does, and replaces an existing file.
+// Replace writes a secret as [Create] does, but replaces an existing file.
 func Replace(path, secret string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("replace secret: %w", err)

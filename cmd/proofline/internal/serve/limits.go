@@ -27,7 +27,7 @@ func (f *limitFlags) add(flags *pflag.FlagSet, o *limit.Options) {
 	cli.InEnv(flags, "limit-joins", "limit-tickets", "limit-pages", "limit-passes", "limit-streams", "limit-exempt")
 }
 
-const maxLimit = 10_000_000 // per minute, which keeps intervals above a microsecond
+const maxLimit = 10_000_000 // requests per minute; keeps intervals above a microsecond
 
 func (f *limitFlags) check(o *limit.Options) (err error) {
 	for _, n := range []int{o.Joins, o.Tickets, o.Pages, o.Passes, o.Streams} {

@@ -108,7 +108,7 @@ func (f *recoverFlags) run(ctx context.Context, t *cli.Terminal, slug string) (e
 	return nil
 }
 
-// showRegression prints what is missing, as far as it is known without a copy.
+// showRegression prints what is missing, as far as that is known without a copy.
 func showRegression(t *cli.Terminal, slug string, rec *regression.Recovery) error {
 	if rec.Statement != "" {
 		return t.Printf("room %s has ended with a statement:\n\n%s", cli.Printable(slug), cli.Printable(rec.Statement))
@@ -157,8 +157,7 @@ func (f *recoverFlags) recoverFrom(ctx context.Context, t *cli.Terminal, slug st
 	return t.Printf("The room continues with %d entries.\n", loss.To)
 }
 
-// showLoss prints the entries that a copy has and the database lacks, and the
-// visitors that they concern.
+// showLoss prints the entries that the database lacks and a copy has, and the visitors concerned.
 func showLoss(t *cli.Terminal, loss *regression.Loss) error {
 	if loss.To <= loss.From {
 		return t.Printf("the copy has no more entries than the database\n")

@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/room/evidence"
 )
 
-// chainTimeout bounds the request for the relays' chain.
+// chainTimeout limits the request for the relays' chain.
 const chainTimeout = 20 * time.Second
 
 // NoRelays is the value of --beacon-relays that turns the beacon off.
@@ -61,8 +61,8 @@ func (f *serveFlags) findChain(ctx context.Context) error {
 	return nil
 }
 
-// reportRelays logs whether the relays of a chain can be reached. A server also
-// starts without them, as they may come back.
+// reportRelays logs whether the relays of a chain can be reached. A The server starts even without
+// them, because they may come back.
 func (f *serveFlags) reportRelays(ctx context.Context, client *relay.Client, err error) {
 	log := f.Log.With("chain", client.Chain.ID)
 	if err == nil {

@@ -1,4 +1,4 @@
-// Package serve has the commands that run a server or work on its data: "proofline serve",
+// Package serve implements the commands that run a server or work on its data: "proofline serve",
 // "proofline recover" and "proofline master-key".
 package serve
 
@@ -98,7 +98,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet, t *cli.Terminal) {
 		"beacon-relays", "beacon-chain", "witnesses", "max-streams", "security-contact", "log-format", "log-level")
 }
 
-// addStorage adds the flags that say where a server keeps its data, and with which key.
+// addStorage adds the flags for the server's database, data directory and keys.
 func addStorage(flags *pflag.FlagSet, t *cli.Terminal, c *server.Config) {
 	flags.StringVar(&c.Data, "data", t.DataDir(), "data `DIR` of the server, with its secrets")
 	flags.StringVar(&c.DatabaseURL, "database-url", "",
@@ -132,9 +132,8 @@ func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
 	return errors.Join(err, s.Stop())
 }
 
-// greet prints the server's address and, until there is an owner, how to create the
-// first account. It prints the link itself only to a terminal: other output may be
-// stored and read by others.
+// greet prints the server's address and, until there is an owner, how to create the first account.
+// It prints the link itself only on a terminal, because other people may read stored output.
 func greet(t *cli.Terminal, s *server.Server) error {
 	if err := t.Printf("listening on %s\n", s.URL); err != nil {
 		return err

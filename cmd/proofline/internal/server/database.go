@@ -34,7 +34,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	if err := s.awaitDatabase(ctx, owner); err != nil {
 		return err
 	}
-	if err := migrations.Up(ctx, owner); err != nil { // opens and closes its own connections
+	if err := migrations.Up(ctx, owner); err != nil { // Up opens and closes its own connections
 		return err
 	}
 	if _, err := reach(ctx, login); err != nil { // only now: the migrations create its role
@@ -50,7 +50,8 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	return s.checkRole(ctx)
 }
 
-// reserveWAL has the private PostgreSQL make its write-ahead log beforehand, in the background.
+// reserveWAL makes the private PostgreSQL allocate its write-ahead log in advance, in the
+// background.
 func (s *Server) reserveWAL() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
@@ -67,8 +68,8 @@ func (s *Server) reserveWAL() {
 	})
 }
 
-// checkRole warns when the server could change the log. It is no error: some
-// platforms offer no role but the owner's.
+// checkRole warns when the server could change the log. It does not fail, because some platforms
+// offer only the owner's role.
 func (s *Server) checkRole(ctx context.Context) error {
 	err := pglog.CheckRole(ctx, s.pool)
 	var role *pglog.RoleError
@@ -82,8 +83,7 @@ func (s *Server) checkRole(ctx context.Context) error {
 	return nil
 }
 
-// downTimeout bounds how long Stop waits for work that hangs because the database
-// is down.
+// downTimeout limits how long Stop waits for work that hangs because the database is down.
 const downTimeout = 500 * time.Millisecond
 
 // databaseDown returns a channel that fires when Stop need not wait for the
@@ -95,7 +95,7 @@ func (s *Server) databaseDown() <-chan time.Time {
 	return time.After(downTimeout)
 }
 
-// closePool closes the connections; those in use once they are returned.
+// closePool closes the connections. Those in use are closed when they are returned.
 func (s *Server) closePool(ctx context.Context) error {
 	closed := make(chan struct{})
 	go func() {

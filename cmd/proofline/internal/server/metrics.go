@@ -35,8 +35,8 @@ func (s *Server) listenForMetrics(ctx context.Context) (err error) {
 	return nil
 }
 
-// serveMetrics answers /metrics and /debug/pprof/ on their own address. It asks for
-// no credentials and is therefore off by default.
+// serveMetrics serves /metrics and /debug/pprof/ on a separate address. It requires no credentials
+// and is therefore off by default.
 func (s *Server) serveMetrics(context.Context) error {
 	if s.metrics == nil {
 		return nil

@@ -100,9 +100,8 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	return nil
 }
 
-// keepSetupLink creates the link for the first owner and writes it to a file: the
-// machine's journal would keep it long after its use. Once there is an owner it
-// removes the file.
+// keepSetupLink creates the link for the first owner and writes it to a file, because the system's
+// journal would keep it long after its use. Once there is an owner, it removes the file.
 func (s *Server) keepSetupLink(ctx context.Context) (err error) {
 	if s.SetupLink, err = s.organizers.accounts.Invitations.SetupLink(ctx); err != nil {
 		return err
@@ -159,7 +158,7 @@ func (s *Server) inBackground(parts ...func(context.Context)) {
 	})
 }
 
-// cleanUp deletes expired rows, and a setup link that was used, at intervals.
+// cleanUp regularly deletes expired rows, and the file of a setup link that was used.
 func (s *Server) cleanUp(ctx context.Context) {
 	ticker := time.NewTicker(cleanupInterval)
 	defer ticker.Stop()
@@ -170,7 +169,7 @@ func (s *Server) cleanUp(ctx context.Context) {
 				s.cfg.Log.Warn("cannot delete expired sessions and links", "err", err)
 			}
 			if owned, err := s.organizers.accounts.Invitations.HasOwner(ctx); err == nil &&
-				owned { // possibly by another node's link
+				owned { // perhaps through another node's link
 				s.removeSetupLink()
 			}
 			if err := s.organizers.sites.Tidy(ctx); err != nil && ctx.Err() == nil {

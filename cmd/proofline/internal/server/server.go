@@ -1,6 +1,6 @@
-// Package server starts and stops a Proofline server from one [Config]: database,
-// secrets, rooms, organizers' services, HTTP. Each step registers how it is undone,
-// and [Server.Stop] does that in reverse order.
+// Package server starts and stops a Proofline server as a [Config] describes it: database, secrets,
+// rooms, organizers' services, HTTP. Each step registers a function that undoes it; [Server.Stop]
+// calls these in reverse order.
 package server
 
 import (
@@ -82,7 +82,7 @@ type Config struct {
 	Contacts []string
 	// MaxStreams is the maximum number of open event streams.
 	MaxStreams int
-	// TrustedProxies are the networks whose X-Forwarded-For is believed.
+	// TrustedProxies are the networks whose X-Forwarded-For header is trusted.
 	TrustedProxies []netip.Prefix
 	// Limits are the request budgets per network; the zero value limits nothing.
 	Limits limit.Options
@@ -108,9 +108,8 @@ const (
 	MarksDir      = "marks"
 )
 
-// stopTimeout bounds Stop. Open requests get most of it: [web.Server] gives them
-// 8 s. If PostgreSQL needs more than what is left, it is shut down at once, which
-// loses nothing.
+// stopTimeout limits Stop. Open requests get most of it: [web.Server] gives them 8 s. If PostgreSQL
+// needs more than what is left, it is shut down at once, which loses nothing.
 const stopTimeout = 9 * time.Second
 
 const readyInterval = 5 * time.Millisecond
@@ -139,7 +138,7 @@ type Server struct {
 
 	organizers organizers
 
-	stops []func(context.Context) error // called by Stop, last one first
+	stops []func(context.Context) error // functions that Stop calls, last one first
 }
 
 // Start starts all parts of the server, and returns when visitors can join rooms.
@@ -273,9 +272,8 @@ func (s *Server) openRooms(ctx context.Context) error {
 	return nil
 }
 
-// openMarks opens the stored marks of how far this node has seen each log. If it
-// cannot store them, the server warns and starts all the same: they only matter
-// once the database has lost entries.
+// openMarks opens the stored marks of how far this node has seen each log. If it cannot store them,
+// the server warns and starts anyway: they only matter once the database has lost entries.
 func (s *Server) openMarks() *mark.Store {
 	marks, err := mark.Open(filepath.Join(s.cfg.Data, MarksDir))
 	if err != nil {

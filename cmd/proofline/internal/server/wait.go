@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	reachInterval = time.Second      // between two attempts to reach the database
-	reachTimeout  = 10 * time.Second // of one attempt
-	warnInterval  = 30 * time.Second // between two warnings
+	reachInterval = time.Second      // pause between attempts to reach the database
+	reachTimeout  = 10 * time.Second // time limit of one attempt
+	warnInterval  = 30 * time.Second // time between warnings
 )
 
-// awaitDatabase waits until the database answers, and logs that it waits. Meanwhile
-// the server answers requests with 503, and /livez with 200. Errors that waiting
-// does not cure, such as a wrong password, are returned at once.
+// awaitDatabase waits until the database answers, and logs that it waits. Meanwhile the server
+// answers requests with 503, and /livez with 200. Errors that waiting cannot fix, such as a wrong
+// password, are returned at once.
 func (s *Server) awaitDatabase(ctx context.Context, url string) error {
 	began, warned := time.Now(), time.Time{}
 	stop := func() {}

@@ -43,8 +43,8 @@ func recording(ctx context.Context, arg string) ([]simulate.Bucket, error) {
 	return list, err
 }
 
-// transcriptArrivals reads the arrivals of a transcript. It does not check the rules:
-// an audit does.
+// transcriptArrivals reads the arrivals of a transcript. It does not check the rules; that is what
+// an audit is for.
 func transcriptArrivals(ctx context.Context, src verifier.Source) ([]simulate.Bucket, error) {
 	signed, err := src.Checkpoint(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func transcriptArrivals(ctx context.Context, src verifier.Source) ([]simulate.Bu
 	return found.list, nil
 }
 
-// arrivals collects a transcript's arrivals, which are in the order of time.
+// arrivals collects a transcript's arrivals, which are ordered by time.
 type arrivals struct {
 	parser fairness.Parser
 	opens  fairness.Time

@@ -1,4 +1,5 @@
-// Package simulate has "proofline simulate", which simulates a sale before its room exists.
+// Package simulate implements "proofline simulate", which simulates a sale before its room exists:
+// it reads a plan, runs the package console/simulate, and prints the results.
 package simulate
 
 import (
@@ -22,7 +23,7 @@ import (
 )
 
 const (
-	maxPlan  = 64 << 20 // of a plan, which may contain a recording, in bytes
+	maxPlan  = 64 << 20 // size of a plan in bytes; it may contain a recording
 	openHint = "give a file, or - for standard input"
 )
 
@@ -183,7 +184,7 @@ func (f *simulateFlags) read(t *cli.Terminal) (p simulate.Plan, err error) {
 	return p, asUsage(err)
 }
 
-// readRoom reads a file for "proofline room create".
+// readRoom reads a file as "proofline room create" does.
 func (f *simulateFlags) readRoom(t *cli.Terminal) (c room.Config, err error) {
 	text, err := t.ReadFile(f.room, maxPlan, openHint)
 	if err != nil {
@@ -217,8 +218,8 @@ func (f *simulateFlags) change(p *simulate.Plan, flags *pflag.FlagSet) {
 	}
 }
 
-// changeBots sets the number of bots. Without the flag it is that of the plan's file
-// or recording, else a tenth of the visitors. Bots are added to a recording.
+// changeBots sets the number of bots. Without the flag it is the number in the plan's file or
+// recording, or else a tenth of the visitors. Bots are added to a recording.
 func (f *simulateFlags) changeBots(p *simulate.Plan, flags *pflag.FlagSet) error {
 	recorded := f.arrivals != ""
 	switch {
@@ -295,7 +296,7 @@ func comparison(rows []simulate.Row) [][]string {
 	return table
 }
 
-// edge returns how many times as likely group a is called in time as group b.
+// edge returns how many times as likely group a is to be called in time as group b.
 func edge(r *simulate.Result, a, b simulate.Name) string {
 	if x, ok := r.Edge(a, b); ok {
 		return simulate.Figure(x)

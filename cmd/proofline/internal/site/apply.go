@@ -98,7 +98,7 @@ func readJSON(m *remote.Manager, file string) ([]byte, error) {
 	return text, nil
 }
 
-// printApplied prints the change from the version before; 0: the site is new.
+// printApplied prints the change from the previous version; 0: the site is new.
 func printApplied(m *remote.Manager, before uint64, s *wire.Site) error {
 	var err error
 	switch before {

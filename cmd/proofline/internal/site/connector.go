@@ -135,7 +135,7 @@ func readText(t *cli.Terminal, file string) (text []byte, err error) {
 	return text, nil
 }
 
-// foundJSON is the finding about one address that --json prints.
+// foundJSON is the outcome for one address, as --json prints it.
 type foundJSON struct {
 	URL      string   `json:"url"`
 	Outcome  string   `json:"outcome"`

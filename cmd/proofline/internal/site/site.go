@@ -1,5 +1,5 @@
-// Package site has the commands of "proofline site", which manage the rules of sites on a
-// running server, and "proofline connector", which checks rules in a file.
+// Package site implements "proofline site", which manages the rules of sites on a running server,
+// and "proofline connector", which checks the rules in a file.
 package site
 
 import (

@@ -26,8 +26,8 @@ type Transcript struct {
 	key        note.Verifier
 }
 
-// Read downloads the transcript published at a URL and verifies its signature with
-// the key. It does not check the rules: an audit does.
+// Read downloads the transcript published at a URL and verifies its signature with the key. It does
+// not check the rules; that is what an audit is for.
 func Read(ctx context.Context, url, vkey string) (*Transcript, error) {
 	src, err := source.HTTP(url, nil)
 	if err != nil {
@@ -53,8 +53,8 @@ func Read(ctx context.Context, url, vkey string) (*Transcript, error) {
 	return t, nil
 }
 
-// Each passes the first so many entries of a log to a function, in order. An entry is valid until the
-// function returns.
+// Each passes the first entries of a log, of the given number, to a function, in order. An entry is valid until
+// the function returns.
 func Each(ctx context.Context, src verifier.Source, size uint64, do func(entry []byte) error) error {
 	for tile := range audit.Tiles(size) {
 		if tile.Level >= 0 {

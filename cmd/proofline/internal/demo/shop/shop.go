@@ -30,7 +30,7 @@ var pages = template.Must(template.ParseFS(files, "page.html"))
 // SeatsInRow is the number of seats in a row.
 const SeatsInRow = 20
 
-const maxForm = 1 << 10 // in bytes
+const maxForm = 1 << 10 // of a form, in bytes
 
 // policy has no form-action, because browsers apply that to redirects of forms too,
 // and the connector redirects a form that is sent too late to the room.
@@ -41,7 +41,7 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect
 type Order struct {
 	ID     string
 	Seat   string
-	Ticket string // of the waiting room
+	Ticket string // ticket of the waiting room
 }
 
 // Shop sells seats. Safe for concurrent use.
@@ -49,9 +49,9 @@ type Shop struct {
 	mux *http.ServeMux
 
 	mu     sync.Mutex
-	seats  []string          // all, in order
-	taken  map[string]bool   // by seat
-	orders map[string]*Order // by ID
+	seats  []string          // all seats, in order
+	taken  map[string]bool   // IDs of visitors' tickets by seat
+	orders map[string]*Order // orders by ID
 	sold   []Order           // oldest first
 
 	bypassed int // requests below /tickets without a ticket
