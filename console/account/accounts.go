@@ -28,17 +28,17 @@ type Options struct {
 	// OnSetup is called when the first owner has been created on this node; may be nil.
 	OnSetup  func()
 	Host     string      // the server's own host, with or without port; organizations cannot claim it
-	Mailer   Mailer      // nil: invitations are not mailed, owners copy the link
+	Mailer   Mailer      // nil: invitations are not mailed, and owners copy the link
 	OIDC     *OIDCConfig // nil: no sign-in by OpenID Connect
 	Resolver Resolver    // nil: the system resolver
 	Now      func() time.Time
 	Rand     io.Reader
 	Log      *slog.Logger
-	Cost     Cost // of hashing passwords; zero value: [DefaultCost]
+	Cost     Cost // cost of hashing passwords; zero value: [DefaultCost]
 }
 
-// Accounts is all accounts of a server, in parts that each own one thing. Callers take the parts
-// that they need. All parts are safe for concurrent use, and any number of nodes may share a
+// Accounts manages the accounts of a server. Each field manages one kind of object; callers take
+// those that they need. All parts are safe for concurrent use, and any number of nodes may share a
 // database.
 type Accounts struct {
 	People        *People

@@ -69,7 +69,8 @@ func (s Scope) List() []string {
 	return names
 }
 
-// String returns the names of the scopes in the set, such as "read operate". [ParseScope] reads it.
+// String returns the names of the scopes in the set, such as "read operate". [ParseScope] parses
+// it.
 func (s Scope) String() string { return strings.Join(s.List(), " ") }
 
 // ParseScope parses scope names separated by white space. The empty text is the empty set.
@@ -149,7 +150,7 @@ const ServerName = "server token"
 // Actor performs an operation in an organization. The zero value has no permissions.
 type Actor struct {
 	Kind    Kind
-	ID      uuid.UUID // of the person or the token; zero for the server token
+	ID      uuid.UUID // id of the person or the token; zero for the server token
 	Name    string    // e-mail address, token name, or [ServerName]
 	Org     uuid.UUID
 	Scopes  Scope

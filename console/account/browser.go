@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// browsers makes browsers known for an address, and recognizes them.
+// browsers marks browsers as known for an address, and recognizes them.
 type browsers struct {
 	sealer *sealer
 	random random
 	now    func() time.Time
 }
 
-// remember returns the value that makes a browser known for an address. It is random, so that each
-// browser has its own count
+// remember returns the value that marks a browser as known for an address. It is random, so that
+// each browser has its own count
 // (https://owasp.org/www-community/Slow_Down_Online_Guessing_Attacks_with_Device_Cookies).
 func (b *browsers) remember(email string) (string, error) {
 	id, err := b.random.id()

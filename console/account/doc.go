@@ -27,9 +27,9 @@
 // link is mailed or made by the server's administrator ([SignInLinks.Make]) and does not replace
 // the password. An unknown address gets the same answer, after the same time, as a wrong password.
 //
-// A session is a random 256-bit token in a cookie; the database stores its SHA-256. It ends after
-// 12 hours without use, after 7 days at the latest, and when the password or the second factor is
-// changed in another session. Signing in and [People.Confirm] issue a new token.
+// A session is a random 256-bit token in a cookie; the database stores its SHA-256. It ends after 12 hours without
+// use, after 7 days at the latest, and when the password or the second factor is changed in another session.
+// Signing in and [People.Confirm] issue a new token.
 //
 // # Links
 //

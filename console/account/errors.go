@@ -37,7 +37,7 @@ var (
 	// ErrOIDC is returned when an issuer does not answer, or does not identify the person
 	// sufficiently.
 	ErrOIDC = errors.New("the identity provider did not confirm who you are")
-	// ErrNoAccount is returned when the issuer identifies a person without an account here.
+	// ErrNoAccount is returned when the issuer identifies a person who has no account here.
 	ErrNoAccount = errors.New("no account has this e-mail address: ask an owner for an invitation")
 )
 
@@ -90,7 +90,7 @@ func mapError(err error) error {
 	return err
 }
 
-// mapNotFound maps pgaccount.ErrNotFound to absent, and other errors as known does.
+// mapNotFound maps pgaccount.ErrNotFound to absent, and other errors as mapError does.
 func mapNotFound(err, absent error) error {
 	if errors.Is(err, pgaccount.ErrNotFound) {
 		return absent

@@ -13,9 +13,9 @@ const (
 	day         = 24 * time.Hour
 	endsSoon    = 14 * day
 	endsAtLast  = 3 * day
-	hasEnded    = 7 * day  // after the expiry
-	inUse       = 30 * day // a token used this recently is in use
-	isConnected = 7 * day  // the same for a token with the scope connect
+	hasEnded    = 7 * day  // time after the expiry in which NoticeEnd is due
+	inUse       = 30 * day // a token is in use if it was used this recently
+	isConnected = 7 * day  // inUse for a token with the scope connect
 )
 
 // Notice is a warning about a token's expiry.
@@ -31,7 +31,7 @@ const (
 
 // Notice returns the notice that is due. Tokens not in use get none. A token whose whole life is
 // shorter than the lead time of a notice skips that notice, and one that lives for three days or
-// less gets none: its maker knows.
+// less gets none, because its owner expects the expiry.
 func (t *TokenInfo) Notice(now time.Time) Notice {
 	left, life := t.Expires.Sub(now), t.Expires.Sub(t.Created)
 	if !t.isUsed(now) {
@@ -72,7 +72,7 @@ type ExpiringToken struct {
 	TokenInfo
 	Org    uuid.UUID
 	Notice Notice
-	Left   time.Duration // until the expiry; negative afterwards
+	Left   time.Duration // time until the expiry; negative afterwards
 }
 
 // Expiring returns the tokens of the actor's organization with a notice due, earliest expiry

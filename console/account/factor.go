@@ -22,9 +22,9 @@ import (
 // The second factor is a TOTP as authenticator apps implement it
 // (https://www.rfc-editor.org/rfc/rfc6238): SHA-1, six digits, 30 seconds.
 const (
-	factorSize = 20 // bytes of the secret
+	factorSize = 20 // length of the secret, in bytes
 	factorStep = 30 * time.Second
-	factorSkew = 1 // accepted clock difference in steps
+	factorSkew = 1 // accepted difference between clocks, in steps
 )
 
 // RecoveryCodes is the number of recovery codes that a person gets.
@@ -40,7 +40,7 @@ var plain32 = base32.StdEncoding.WithPadding(base32.NoPadding)
 type Enrolment struct {
 	Secret string      // base32 in groups of four, for typing
 	URL    string      // otpauth://
-	QR     qrcode.Code // of the URL
+	QR     qrcode.Code // QR code of the URL
 }
 
 // Factors manages the second factors of people, and their recovery codes.
@@ -113,10 +113,10 @@ func groups(text string) string {
 	return strings.Join(append(parts, text), " ")
 }
 
-// Confirm replaces the person's second factor by the pending one, given a code from it, and
-// ends all other sessions. It returns the recovery codes, which are shown only once, and the
-// session's new token. It returns [ErrCredentials] for a wrong code, [ErrNotFound] without a
-// pending factor, or a *[RateError].
+// Confirm replaces the person's second factor with the pending one, given a code from it, and ends
+// all other sessions. It returns the recovery codes, which are shown only once, and the session's
+// new token. It returns [ErrCredentials] for a wrong code, [ErrNotFound] without a pending factor,
+// or a *[RateError].
 func (fs *Factors) Confirm(ctx context.Context, s Session, code string) (codes []string, token string,
 	err error) {
 	if _, err := fs.limits.attempt(ctx, codeLimit, s.Person.String()); err != nil {

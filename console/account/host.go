@@ -21,7 +21,7 @@ import (
 // maxHosts is the number of custom hosts that an organization may claim.
 const maxHosts = 20
 
-// lookupTimeout bounds a DNS query.
+// lookupTimeout limits a DNS query.
 const lookupTimeout = 5 * time.Second
 
 const wantHost = "must be a host name such as tickets.example.com, not an IP address, without port"
@@ -46,7 +46,7 @@ func recordOf(host string) string { return "_proofline." + host }
 func NormalHost(text string) (string, bool) {
 	host, err := idna.Lookup.ToASCII(strings.TrimSuffix(strings.TrimSpace(text), "."))
 	if again, againErr := idna.Lookup.ToASCII(host); againErr != nil || again != host {
-		return "", false // decodes to another name
+		return "", false // it decodes to a different name
 	}
 	if err != nil || len(host) > 253 || !strings.Contains(host, ".") || host == "localhost" ||
 		strings.HasSuffix(host, ".localhost") {
@@ -138,8 +138,8 @@ func (hs *Hosts) List(ctx context.Context, by Actor) ([]Host, error) {
 	return list, nil
 }
 
-// Verify looks up the TXT record of a claimed host. If it contains the organization's token,
-// the host becomes that organization's alone. Otherwise VerifyHost returns [ErrUnverified], or
+// Verify looks up the TXT record of a claimed host. If it contains the organization's token, the
+// host becomes that organization's alone. Otherwise Verify returns [ErrUnverified], or
 // [ErrNotFound] for a host that was not claimed.
 func (hs *Hosts) Verify(ctx context.Context, by Actor, host string) error {
 	if !by.May(Admin) {

@@ -15,7 +15,7 @@ import (
 
 // Lifetimes of links.
 const (
-	SetupLife      = 24 * time.Hour // for the first owner and for owner links
+	SetupLife      = 24 * time.Hour // of links for the first owner, and of owner links
 	InvitationLife = 72 * time.Hour
 )
 
@@ -129,7 +129,7 @@ func (is *Invitations) Invite(ctx context.Context, by Actor, email string, role 
 	return link, is.mail(ctx, email, o, role, link), nil
 }
 
-// mail sends an invitation and reports whether that worked. The owner has the link in any case.
+// mail sends an invitation and reports whether that worked. The owner gets the link either way.
 func (is *Invitations) mail(ctx context.Context, email string, o Organization, role Role, link string) bool {
 	if is.mailer == nil {
 		return false
@@ -183,7 +183,7 @@ func (is *Invitations) Revoke(ctx context.Context, by Actor, id uuid.UUID) error
 type Offer struct {
 	Invitation
 	OrgName string
-	// HasAccount reports whether the invited address has an account. Its person signs in and calls
+	// HasAccount reports whether the invited address has an account. Its holder signs in and calls
 	// [Invitations.Join].
 	HasAccount bool
 }
@@ -214,7 +214,7 @@ func (is *Invitations) Offer(ctx context.Context, token string) (Offer, error) {
 
 // NewPerson is the form that accepts an invitation.
 type NewPerson struct {
-	OrgName  string // name for the organization, from the first owner
+	OrgName  string // name for the organization, chosen by the first owner
 	Email    string // used if the invitation has no address
 	Name     string
 	Password string

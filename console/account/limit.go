@@ -11,8 +11,8 @@ import (
 )
 
 // limit describes how often an attempt may fail. Each attempt raises a level by one, and the level
-// falls by one per interval. From free on, the next attempt must wait, twice as long each time;
-// from burst on, it waits one interval.
+// falls by one per interval. From the level free on, the next attempt must wait, twice as long each
+// time; from burst on, it waits one interval.
 type limit struct {
 	name     string
 	free     int
@@ -86,7 +86,7 @@ func (ls *limiter) attempt(ctx context.Context, l limit, subject string) (level 
 	return level, err
 }
 
-// refund takes one successful attempt off the count.
+// refund removes a successful attempt from the count.
 func (ls *limiter) refund(ctx context.Context, l limit, subject string) error {
 	return ls.store.Attempt(ctx, l.key(subject), ls.now(), func(before pgaccount.Attempt) (pgaccount.Attempt, error) {
 		before.Level = max(0, before.Level-1)
@@ -112,7 +112,7 @@ func (ls *limiter) useLink(ctx context.Context, id string) error {
 }
 
 // attemptKept is how long counts are kept after the latest attempt. It is longer than the longest
-// interval, and than a sign-in link is valid.
+// interval and the life of a sign-in link.
 const attemptKept = 24 * time.Hour
 
 // tidy deletes old counts.
@@ -120,8 +120,8 @@ func (ls *limiter) tidy(ctx context.Context) error {
 	return ls.store.Tidy(ctx, ls.now().Add(-attemptKept))
 }
 
-// network returns the key for limits per network: the address, or for IPv6 its /48, which one
-// customer may have. Limits per /64 would allow each of its 65,536 subnets guesses of its own.
+// network returns the key for limits per network: the address, or for IPv6 its /48, which may
+// belong to one customer. Limits per /64 would allow guesses from each of its 65,536 subnets.
 func network(addr netip.Addr) string {
 	addr = addr.Unmap().WithZone("")
 	if addr.Is6() {

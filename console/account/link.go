@@ -21,7 +21,7 @@ const SignInLinkLife = time.Hour
 
 const sealUnlock = "account/unlock"
 
-// SignInLinks makes one-time links that make a browser known for an address.
+// SignInLinks makes one-time links that mark a browser as known for an address.
 type SignInLinks struct {
 	people     *pgaccount.People
 	browsers   *browsers
@@ -39,7 +39,7 @@ type SignInLinks struct {
 // CanMail reports whether sign-in links can be mailed.
 func (l *SignInLinks) CanMail() bool { return l.mailer != nil }
 
-// Make returns a one-time link that makes a browser known for an address, so that others'
+// Make returns a one-time link that marks a browser as known for an address, so that others'
 // guesses do not lock it out. Signing in still requires the password. Only the server's
 // administrator may create one. It returns [ErrForbidden] or [ErrNotFound].
 func (l *SignInLinks) Make(ctx context.Context, by Actor, email string) (string, error) {
@@ -87,7 +87,7 @@ func (l *SignInLinks) Mail(ctx context.Context, email string, c Client) error {
 	return nil
 }
 
-// mailTime bounds sending a mail in the background.
+// mailTime limits the time for sending a mail in the background.
 const mailTime = time.Minute
 
 func (l *SignInLinks) mail(ctx context.Context, email string, c Client) error {
@@ -122,7 +122,7 @@ func (l *SignInLinks) link(email string) (string, error) {
 	return l.url + "/console/invitation#t=" + l.sealer.sealText(sealUnlock, email+" "+id.String()+" "+until), nil
 }
 
-// Unlock consumes a link and returns the value that makes the browser known, or [ErrLink].
+// Unlock consumes a link and returns the value that marks the browser as known, or [ErrLink].
 func (l *SignInLinks) Unlock(ctx context.Context, token string) (keep string, err error) {
 	text, err := l.sealer.openText(sealUnlock, token)
 	if err != nil {

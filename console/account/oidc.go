@@ -24,8 +24,8 @@ type OIDCConfig struct {
 	ClientID     string
 	ClientSecret string
 	Name         string // display name of the issuer; empty: its host
-	// Domains maps e-mail domains to the role that their people get in Org. They get an account at
-	// their first sign-in.
+	// Domains maps e-mail domains to roles in Org. People with an address there get an account, with
+	// that role, at their first sign-in.
 	Domains map[string]Role
 	Org     uuid.UUID // zero value: [MainOrg]
 }
@@ -36,9 +36,9 @@ const OIDCPath = "/console/oidc/callback"
 // Timeouts of sign-in by OpenID Connect.
 const (
 	OIDCLife      = 10 * time.Minute // time to sign in at the issuer
-	issuerTimeout = 10 * time.Second // for one request to the issuer
+	issuerTimeout = 10 * time.Second // time limit of one request to the issuer
 	issuerPause   = 10 * time.Second // pause after the issuer failed to answer
-	maxAuthAge    = 5 * time.Minute  // largest age of a sign-in at the issuer that confirms a session
+	maxAuthAge    = 5 * time.Minute  // maximum age of a sign-in at the issuer that confirms a session
 )
 
 // OIDCStart is the issuer's URL to redirect the browser to, and a cookie that the browser keeps for
@@ -125,8 +125,8 @@ type claims struct {
 
 // Finish completes a sign-in or confirmation from the query of the issuer's redirect and the
 // browser's cookie. If the account has not been linked to the issuer before, it loses its password
-// and sessions. FinishOIDC returns [ErrOIDC], [ErrNoAccount], or [ErrSignedOut] if the sign-in took
-// too long.
+// and sessions. Finish returns [ErrOIDC], [ErrNoAccount], or [ErrSignedOut] if the sign-in took too
+// long.
 func (oi *OIDC) Finish(ctx context.Context, cookie string, query url.Values, c Client) (SignedIn, error) {
 	var flow oidcFlow
 	if err := oi.sealer.openJSON(sealOIDC, cookie, &flow); err != nil || oi.now().Unix() > flow.Until {
@@ -193,8 +193,8 @@ func (oi *OIDC) exchange(ctx context.Context, flow oidcFlow, code string) (*oidc
 //
 // The server does not verify the addresses of accounts otherwise, because the person who creates an
 // invitation sees its link, too. The first sign-in through an issuer therefore removes the password
-// and all sessions, unless it started in a session of that person: an account made with another
-// person's address must not stay open to its maker. The second factor stays, so that the issuer
+// and all sessions, unless it started in a session of that person: whoever made an account with
+// another person's address must not keep access to it. The second factor stays, so that the issuer
 // alone cannot bypass it.
 func (oi *OIDC) identify(ctx context.Context, token *oidc.IDToken, said claims,
 	signedIn uuid.UUID) (p pgaccount.Person, tookOver bool, err error) {
@@ -267,7 +267,7 @@ type provider struct {
 	config  *oauth2.Config
 	verify  *oidc.IDTokenVerifier
 	failed  error
-	retryAt time.Time // earliest next attempt after failed
+	retryAt time.Time // earliest time of the next attempt, after a failure
 }
 
 // issuer returns the issuer's configuration. It is fetched when first needed, so that the server

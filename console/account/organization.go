@@ -102,7 +102,7 @@ func (orgs *Organizations) PublicName(ctx context.Context, org uuid.UUID) string
 	return ""
 }
 
-// PublicLogo returns the version of the organization's logo, or "". Otherwise it is like
+// PublicLogo returns the version of the organization's logo, or "". In other respects it works like
 // [Organizations.PublicName].
 func (orgs *Organizations) PublicLogo(ctx context.Context, org uuid.UUID) string {
 	return orgs.public(ctx, org).Logo

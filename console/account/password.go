@@ -30,8 +30,8 @@ type Cost struct {
 }
 
 // DefaultCost is the minimum that OWASP's Password Storage Cheat Sheet recommends. The server that
-// checks passwords also serves visitors: 19 MiB and one thread take little from them, and sign-ins
-// are rare.
+// checks passwords also serves visitors: 19 MiB and one thread cost them little, and sign-ins are
+// rare.
 var DefaultCost = Cost{Memory: 19 << 10, Passes: 2, Threads: 1}
 
 // maxHashing is the number of passwords from unknown browsers that are hashed at once. One more, from a
@@ -83,7 +83,7 @@ func parseHash(phc string) (c Cost, salt, key []byte, err error) {
 // characters (NIST SP 800-63B section 5.1.1.2).
 func normalPassword(password string) string { return norm.NFKC.String(password) }
 
-// hasher hashes and checks passwords, at most a few at a time.
+// hasher hashes and checks passwords, only a few at a time.
 type hasher struct {
 	cost    Cost
 	random  random
@@ -115,7 +115,7 @@ func (h *hasher) check(ctx context.Context, phc, password string) (bool, error) 
 	return h.checkIn(ctx, h.known, phc, password)
 }
 
-// checkUnknown is like check, for unknown browsers.
+// checkUnknown does what check does, for unknown browsers.
 func (h *hasher) checkUnknown(ctx context.Context, phc, password string) (bool, error) {
 	return h.checkIn(ctx, h.unknown, phc, password)
 }
@@ -131,7 +131,7 @@ func (h *hasher) checkIn(ctx context.Context, turns chan struct{}, phc, password
 		return false, err
 	}
 	if len(password) > maxPassword {
-		password = "" // longer than any stored password
+		password = "" // it is longer than any stored password
 	}
 	err = inTurn(ctx, turns, func() {
 		got := argon2.IDKey([]byte(normalPassword(password)), salt, cost.Passes, cost.Memory, cost.Threads, hashSize)
@@ -140,7 +140,7 @@ func (h *hasher) checkIn(ctx context.Context, turns chan struct{}, phc, password
 	return ok && phc != "", err
 }
 
-// isStale reports whether a hash was made with other parameters than the current ones.
+// isStale reports whether a hash was made with parameters other than the current ones.
 func (h *hasher) isStale(phc string) bool {
 	cost, _, _, err := parseHash(phc)
 	return err != nil || cost != h.cost

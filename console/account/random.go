@@ -36,7 +36,7 @@ func hashOf(text string) []byte {
 	return sum[:]
 }
 
-// isSecret returns an error if text is not well-formed as a token, so that malformed ones cost no
+// isSecret returns an error if text is not a well-formed token, so that malformed ones cost no
 // query.
 func isSecret(prefix, text string) error {
 	body, ok := strings.CutPrefix(text, prefix)

@@ -12,7 +12,7 @@ import (
 
 // Lifetimes of sessions and of confirmations.
 const (
-	SessionLife   = 7 * 24 * time.Hour // at most, however much the session is used
+	SessionLife   = 7 * 24 * time.Hour // maximum, however much the session is used
 	ConfirmedLife = 15 * time.Minute
 	sessionIdle   = 12 * time.Hour
 
@@ -31,7 +31,7 @@ type Session struct {
 	HasPassword bool
 	HasFactor   bool         // the person has a second factor
 	Org         Organization // zero value: the person has no organization
-	Role        Role         // in Org; empty if there is none
+	Role        Role         // role in Org; empty if there is none
 	Created     time.Time
 	Seen        time.Time
 	Confirmed   time.Time // last time the person proved their identity

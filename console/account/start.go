@@ -9,7 +9,7 @@ import (
 	"github.com/proofline/proofline/console/account/pgaccount"
 )
 
-// starter completes sign-ins, however the person has proved their identity.
+// starter completes sign-ins, no matter how the person has proved their identity.
 type starter struct {
 	members  *pgaccount.Members
 	sessions *Sessions
@@ -28,7 +28,7 @@ type pendingSignIn struct {
 	Until int64  `json:"until"` // Unix time
 }
 
-// signInState returns a value that changes with the password and the factor.
+// signInState returns a value that changes when the password or the factor does.
 func signInState(p pgaccount.Person) []byte {
 	return hashOf(p.Password + "\x00" + string(p.Factor))
 }

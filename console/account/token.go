@@ -24,8 +24,8 @@ const (
 // maxTokens is the number of tokens that an organization may have.
 const maxTokens = 100
 
-// TokenCached is how long a node uses a token without reading it again. A revoked token works that
-// much longer on other nodes.
+// TokenCached is how long a node uses a token without reading it again. A revoked token keeps
+// working that long on other nodes.
 const TokenCached = 5 * time.Second
 
 // tokenUsedInterval is the precision of a token's time of last use.
@@ -39,7 +39,7 @@ type TokenInfo struct {
 	MadeBy  string
 	Created time.Time
 	Expires time.Time
-	Used    *time.Time // to the minute; nil: never
+	Used    *time.Time // time of last use, to the minute; nil: never used
 }
 
 func newTokenInfo(t pgaccount.Token) TokenInfo {
@@ -189,7 +189,7 @@ type cachedToken struct {
 	until time.Time // time from which the token must be read again
 }
 
-// maxCachedTokens bounds the memory of the cache.
+// maxCachedTokens limits the memory that the cache uses.
 const maxCachedTokens = 10_000
 
 // tokenCache holds recently read tokens by hash.

@@ -1,6 +1,6 @@
-// Package alert watches the rooms of a node and sends alerts through package webhook: when the line is
-// full, when many called visitors do not come, when admissions fall behind the outflow, and when the
-// database's clock jumps or a room cannot be stored. It also warns before an API token in use expires.
+// Package alert watches the rooms of a node and sends alerts through package webhook: when the line is full, when
+// many called visitors do not show up, when admissions fall behind the outflow, and when the database's clock
+// jumps or a room cannot be stored. It also warns before an API token in use expires.
 //
 // Package webhook itself sends the alerts that follow from a single event.
 package alert
@@ -25,7 +25,7 @@ const (
 	minBehind = 2 * time.Minute
 	// behindShare is the share of the outflow below which admissions are behind.
 	behindShare = 0.8
-	// minSettled is the number of settled claims below which their no-show rate means nothing.
+	// minSettled is the number of settled claims below which a no-show rate is meaningless.
 	minSettled = 20
 )
 
@@ -54,7 +54,7 @@ type Options struct {
 // Watcher watches the rooms of a node.
 type Watcher struct {
 	Options
-	behind map[uuid.UUID]time.Time // by room: since when admissions have been behind the outflow
+	behind map[uuid.UUID]time.Time // by room: when admissions began to be behind the outflow
 }
 
 // New returns a watcher.
@@ -166,7 +166,7 @@ func noShows(f live.Figures, percent int) string {
 		"Check that the claim time is long enough and that the site responds.", *f.Rates.Recent*100)
 }
 
-// behindSince returns since when admissions have been behind the outflow; false if they are not.
+// behindSince returns when admissions began to be behind the outflow; false if they are not.
 func (w *Watcher) behindSince(id uuid.UUID, f live.Figures) (time.Time, bool) {
 	full := f.Outflow.MaxActive > 0 && f.Active >= uint64(f.Outflow.MaxActive)
 	someWait := f.Drawn > f.Called

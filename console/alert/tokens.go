@@ -9,7 +9,8 @@ import (
 	"github.com/proofline/proofline/console/webhook"
 )
 
-// checksPerTokenCheck is the number of checks of rooms per check of tokens: one every ten minutes.
+// checksPerTokenCheck is the number of checks of rooms per check of tokens, which so runs every ten
+// minutes.
 const checksPerTokenCheck = 60
 
 // checkTokens sends one alert for each notice of a token.

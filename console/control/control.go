@@ -2,14 +2,14 @@
 // rooms in the console and the management API. Each operation takes an [account.Actor], checks its
 // scopes and its organization, records the operation in the activity log, and performs it.
 //
-// A room of another organization does not exist for the actor.
+// A To the actor, a room of another organization does not exist.
 //
 // # Activity log and transcript
 //
-// Every change is recorded in the activity log, with actor and time, before it is made; so no change
-// goes unrecorded. Changes that concern fairness are in the room's public transcript as well, without
-// the actor: outflow, pause, windows, message, revoked tickets and the end. The log entry has the
-// sizes of the transcript before and after, and so locates the transcript's entry.
+// Every change is recorded in the activity log, with actor and time, before it is made; so no change goes
+// unrecorded. Changes that concern fairness are in the room's public transcript as well, without the actor:
+// outflow, pause, windows, message, revoked tickets and the end. The log entry has the sizes of the transcript
+// before and after, which locates the transcript's entry.
 package control
 
 import (
@@ -39,12 +39,13 @@ var (
 	ErrNotEnded = errors.New("only a room that has ended can be archived")
 )
 
-// Records has the rooms of the database, also those that have ended; [pgroom.ErrNotFound].
+// Records reads the rooms of the database, including those that have ended. Error:
+// [pgroom.ErrNotFound].
 type Records interface {
 	Get(ctx context.Context, slug string) (pgroom.Room, error)
 	ListOf(ctx context.Context, sel pgroom.Selection) ([]pgroom.Room, error)
 	SetArchived(ctx context.Context, id uuid.UUID, archived bool) error
-	ReportHead(ctx context.Context, id uuid.UUID) (pgroom.Report, error) // without the page
+	ReportHead(ctx context.Context, id uuid.UUID) (pgroom.Report, error) // reads a report without its page
 	SetReport(ctx context.Context, id uuid.UUID, r pgroom.Report) error
 }
 
@@ -68,8 +69,8 @@ type Options struct {
 // Rooms performs operations on rooms. It is safe for concurrent use.
 type Rooms struct {
 	Options
-	Drafts  *Drafts  // of rooms to come
-	Reports *Reports // on rooms that have ended
+	Drafts  *Drafts  // operations on drafts of rooms
+	Reports *Reports // reports on rooms that have ended
 }
 
 // New returns the operations on the rooms of a server.

@@ -30,7 +30,7 @@ type Draft struct {
 
 // Drafts performs operations on the drafts of an organization. It is safe for concurrent use.
 type Drafts struct {
-	rooms *Rooms // which drafts become
+	rooms *Rooms // creates the rooms that drafts become
 	store *pgcontrol.Drafts
 }
 

@@ -42,9 +42,9 @@ type Reports struct {
 }
 
 // Publish starts an audit of a room that has ended, and publishes the report below the room's
-// address. The audit uses the room's published data and the auditors' program. The channel receives
-// the outcome. Errors: [account.ErrForbidden], [room.ErrNotFound], [ErrNotOver], [ErrAuditing],
-// [ErrTooLong].
+// address. The audit reads the room's published data, with the code that auditors use. The channel
+// receives the outcome. Errors: [account.ErrForbidden], [room.ErrNotFound], [ErrNotOver],
+// [ErrAuditing], [ErrTooLong].
 func (p *Reports) Publish(ctx context.Context, actor account.Actor, slug string) (<-chan error, error) {
 	r, err := p.rooms.room(ctx, actor, account.Operate, slug)
 	if err != nil {
@@ -61,7 +61,7 @@ func (p *Reports) Publish(ctx context.Context, actor account.Actor, slug string)
 	done := make(chan error, 1)
 	go func() {
 		defer p.auditing.Store(false)
-		// The audit goes on when the request ends.
+		// The audit continues after the request ends.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 		defer cancel()
 		err := p.rooms.Activity.Do(ctx, actor, "room.report", slug, nil, func() error { return p.audit(ctx, r) })

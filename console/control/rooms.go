@@ -180,8 +180,8 @@ func (rs *Rooms) Amend(ctx context.Context, actor account.Actor, slug string, a 
 // It leaves out images and style sheets.
 func amended(r *room.Room, a room.Amendment) map[string]any {
 	detail := map[string]any{}
-	text, _ := json.Marshal(a)        // an amendment has texts, numbers, times and lists of them
-	_ = json.Unmarshal(text, &detail) // it was written just now
+	text, _ := json.Marshal(a)        // an amendment contains only texts, numbers, times and lists of them
+	_ = json.Unmarshal(text, &detail) // Marshal has just written it
 	delete(detail, "outflow")
 	s := r.Snapshot()
 	detail["size"] = s.Size
@@ -219,7 +219,7 @@ func (rs *Rooms) control(ctx context.Context, actor account.Actor, scope account
 	return r, rs.Activity.Do(ctx, actor, verb, slug, detail, func() error { return do(r) })
 }
 
-// Pause stops calling visitors; joins and claims go on.
+// Pause stops calling visitors; they can still join and claim.
 func (rs *Rooms) Pause(ctx context.Context, actor account.Actor, slug string) (*room.Room, error) {
 	return rs.control(ctx, actor, account.Operate, "room.pause", slug, nil, func(r *room.Room) error {
 		return r.Pause(ctx)
@@ -274,7 +274,7 @@ func (rs *Rooms) SetPull(ctx context.Context, actor account.Actor, slug string, 
 	})
 }
 
-// Pull calls n visitors. It is not recorded in the activity log, since a backend pulls every few
+// Pull calls n visitors. It is not recorded in the activity log, because a backend pulls every few
 // seconds and the transcript has every call.
 func (rs *Rooms) Pull(ctx context.Context, actor account.Actor, slug string, n uint64) (room.Pulled, error) {
 	r, err := rs.Puller(ctx, actor, slug)

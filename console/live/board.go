@@ -56,7 +56,7 @@ func (b *board) watch(n int) {
 	defer b.mu.Unlock()
 	b.watched += n
 	if b.watched == 0 {
-		b.latest = nil // outdated for later watchers
+		b.latest = nil // it would be outdated for later watchers
 	}
 }
 
@@ -94,7 +94,7 @@ type watcherLimit struct {
 	byHolder map[uuid.UUID]int
 }
 
-// acquire takes a seat for a person or token, and reports whether one was free.
+// acquire counts a watcher for a person or token, and reports whether the limits allow it.
 func (s *watcherLimit) acquire(holder uuid.UUID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,9 +28,9 @@ type Figures struct {
 	Closes   *time.Time    `json:"closes"` // null: never
 	Arrivals uint64        `json:"arrivals"`
 	Rate     *float64      `json:"arrival_rate"` // per second, over the last 5 seconds
-	Waiting  uint64        `json:"waiting"`      // in line, not called yet
-	Windows  []Window      `json:"windows"`      // the latest 12 with arrivals, oldest first
-	Earlier  uint64        `json:"earlier"`      // people waiting from windows before those
+	Waiting  uint64        `json:"waiting"`      // visitors in line who have not been called
+	Windows  []Window      `json:"windows"`      // latest windows with arrivals, at most 12, oldest first
+	Earlier  uint64        `json:"earlier"`      // visitors waiting from windows before those
 	Drawn    uint64        `json:"drawn"`        // places drawn
 	Called   uint64        `json:"called"`       // places called
 	Expected uint64        `json:"expected"`     // called visitors whose claim is still open
@@ -41,7 +41,7 @@ type Figures struct {
 	Active   uint64        `json:"active"` // expected plus inside
 	Inside   uint64        `json:"inside"` // sessions at the site
 	Rates    NoShowRate    `json:"no_show_rate"`
-	Joining  *Span         `json:"joining"` // when a visitor who joins now can expect the call
+	Joining  *Span         `json:"joining"` // when a visitor who joins now can expect to be called
 	Next     Next          `json:"next"`
 	Alarms   []Alarm       `json:"alarms"` // what needs the organizer's attention, worst first
 	Outflow  Outflow       `json:"outflow"`
@@ -56,13 +56,13 @@ type Figures struct {
 	Nodes      []Node     `json:"nodes"`
 }
 
-// Gate is the state of a safety net's gate, with counts of free sessions.
+// Gate is the state of a safety net's gate, with counts of unqueued sessions.
 type Gate struct {
 	State   room.Gate `json:"state"`
 	Since   time.Time `json:"since"`
-	Started uint64    `json:"started"` // free sessions started in the last minute
-	Active  uint64    `json:"active"`  // free sessions still active
-	Nodes   uint64    `json:"nodes"`   // connectors that share the quota of free sessions
+	Started uint64    `json:"started"` // unqueued sessions started in the last minute
+	Active  uint64    `json:"active"`  // unqueued sessions still active
+	Nodes   uint64    `json:"nodes"`   // connectors that share the unqueued sessions that may begin
 }
 
 // FailOpen is a fail-open interval: connectors could not reach the room and let visitors in.
@@ -123,7 +123,7 @@ type Transcript struct {
 	Queued    int        `json:"queued"`     // requests that wait for an append
 	AppendMS  float64    `json:"append_ms"`  // duration of this node's latest append
 	StoredMS  *int64     `json:"stored_ms"`  // time since this node stored entries or had none to store
-	StuckMS   int64      `json:"stuck_ms"`   // time for which storing due entries has failed; 0: it works
+	StuckMS   int64      `json:"stuck_ms"`   // how long storing due entries has failed; 0: it has not
 	Published uint64     `json:"published"`  // size of the published checkpoint
 	AgeMS     *int64     `json:"age_ms"`     // age of the published checkpoint
 	At        *time.Time `json:"published_at"`
@@ -131,9 +131,9 @@ type Transcript struct {
 
 // Beacon is the state of the public randomness that draws wait for.
 type Beacon struct {
-	Waits  int        `json:"waits"`   // number of draws that wait
+	Waits  int        `json:"waits"`   // number of draws that wait for it
 	Due    *time.Time `json:"due"`     // due time of the next draw's round; null: no draw waits
-	IsHere bool       `json:"is_here"` // that round has arrived
+	IsHere bool       `json:"is_here"` // whether that round has arrived
 	LateMS int64      `json:"late_ms"` // how long that round is overdue
 }
 
@@ -147,7 +147,7 @@ type Witness struct {
 // Database is the state of the database as this node sees it.
 type Database struct {
 	Answers bool    `json:"answers"`
-	AgoMS   int64   `json:"ago_ms"` // since its latest answer
+	AgoMS   int64   `json:"ago_ms"` // time since its latest answer
 	TookMS  float64 `json:"took_ms"`
 	AheadMS int64   `json:"ahead_ms"` // its clock minus this node's
 	InUse   int     `json:"connections_in_use"`
@@ -165,7 +165,7 @@ type Node struct {
 	Seen       time.Time `json:"seen"`
 	Rooms      int       `json:"rooms"`
 	Goroutines int       `json:"goroutines"`
-	Heap       int64     `json:"heap"` // bytes
+	Heap       int64     `json:"heap"` // size of the heap, in bytes
 	AheadMS    int64     `json:"ahead_ms"`
 	// Refused counts the requests refused since the start, by the limit that refused them: joins,
 	// tickets, pages, passes, streams.
@@ -242,7 +242,7 @@ func (l *Live) figures(t *track, v *room.Metrics) Figures {
 	f.Rates.Overall = share(n.NoShows, n.Admitted)
 	f.Inside = v.Active - min(v.Active, n.Waiting)
 	f.Next = nextOf(v)
-	if f.Beacon.isLate() { // nobody knows when calls go on
+	if f.Beacon.isLate() { // it is not known when calls resume
 		f.Next.Called = nil
 	} else {
 		f.Joining = joining(s, v.Now)
@@ -330,7 +330,7 @@ func share(stayed, came uint64) *float64 {
 // visitors do not distort it.
 const doubt = 20
 
-// joining returns when a visitor who joins now can expect the call; nil if that is unknown or
+// joining returns when a visitor who joins now can expect to be called; nil if that is unknown or
 // joining is over.
 func joining(s *room.Snapshot, now time.Time) *Span {
 	w, ok := s.Window(now)

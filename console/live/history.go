@@ -30,7 +30,7 @@ type Minute struct {
 // Limits of a history.
 const (
 	maxStep       = 24 * time.Hour
-	maxChartSteps = 1_000 // steps, if the step is not given
+	maxChartSteps = 1_000 // maximum number of steps if the step's length is not given
 )
 
 // History returns a room's history in the interval [from, to), in steps of whole minutes, oldest

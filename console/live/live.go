@@ -1,5 +1,5 @@
-// Package live provides the live figures of rooms for dashboards, and their history and summary
-// afterwards.
+// Package live provides the figures of rooms for dashboards while they run, and their history and
+// summary afterwards.
 //
 //	room.Metrics ─► once a second: ring of 15 minutes ─► Figures ─► encoded once ─► every watcher
 //	                    └► once a minute: a row in the database, kept 30 days ─► History
@@ -56,7 +56,8 @@ var (
 	ErrSpan = errors.New("invalid time span")
 )
 
-// Records has the rooms of the database, also those that have ended; [pgroom.ErrNotFound].
+// Records reads the rooms of the database, including those that have ended. Error:
+// [pgroom.ErrNotFound].
 type Records interface {
 	Get(ctx context.Context, slug string) (pgroom.Room, error)
 }
@@ -66,8 +67,8 @@ type Options struct {
 	Rooms   *room.Rooms
 	Records Records
 	Store   *pglive.Store
-	Name    string // of this machine, for display
-	Version string // of the program
+	Name    string // name of this machine, for display
+	Version string // version of the program
 	Log     *slog.Logger
 	// Refused returns the number of requests that this node has refused since its start, by limit;
 	// nil: no limits.
@@ -86,7 +87,7 @@ const (
 // Live computes the figures of the rooms of a node. It is safe for concurrent use.
 type Live struct {
 	Options
-	id      uuid.UUID // of this node
+	id      uuid.UUID // id of this node
 	started time.Time
 
 	work     sync.WaitGroup     // background work of Run
@@ -94,11 +95,11 @@ type Live struct {
 	digests  chan struct{}      // semaphore: one value while a summary is computed
 	watchers watcherLimit
 
-	nodes   atomic.Pointer[[]pglive.Node] // as of the latest heartbeat
+	nodes   atomic.Pointer[[]pglive.Node] // nodes as of the latest heartbeat
 	waiting []pglive.Minute               // rows to store; used by the sampler only
 	sending []pglive.Minute               // rows being stored, nil if none; used by the sampler only
 	stored  chan error                    // results of storing; received by the sampler only
-	failing bool                          // storing failed, and that was logged; used by the sampler only
+	failing bool                          // storing failed, and the failure has been logged; used by the sampler only
 
 	mu     sync.Mutex // guards tracks
 	tracks map[uuid.UUID]*track
@@ -136,7 +137,7 @@ func (l *Live) Run(ctx context.Context) {
 	defer l.work.Wait()
 	l.work.Go(func() { l.heartbeat(ctx) })
 	l.work.Go(func() { l.prune(ctx) })
-	timer := time.NewTimer(sampleInterval) // not a ticker, which would follow a late sample by an early one
+	timer := time.NewTimer(sampleInterval) // not a ticker, because after a late sample that would fire early
 	defer timer.Stop()
 	for {
 		select {
@@ -153,7 +154,7 @@ func (l *Live) Run(ctx context.Context) {
 // sample samples every loaded room, and drops the tracks of rooms that have left memory.
 func (l *Live) sample(ctx context.Context) {
 	l.mu.Lock()
-	gone := maps.Clone(l.tracks) // copied before listing the rooms, because more may be loaded meanwhile
+	gone := maps.Clone(l.tracks) // copied before the rooms are listed, because more may be loaded meanwhile
 	l.mu.Unlock()
 	for _, r := range l.Rooms.Loaded() {
 		delete(gone, r.ID)
@@ -168,7 +169,7 @@ func (l *Live) sample(ctx context.Context) {
 	l.send(ctx)
 }
 
-// track returns the track of a room, and replaces the track of an earlier load.
+// track returns the track of a room. It replaces the track of an earlier load.
 func (l *Live) track(r *room.Room) *track {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 )
 
 // collect adds a sample to the ring. It adds a row when a minute is over and when the room has just
-// ended, and reports the latter. For a room that had ended before it was loaded it reports true
-// without a row.
+// ended, and reports the latter. If the room had ended before it was loaded, it reports true
+// without adding a row.
 func (l *Live) collect(t *track, v *room.Metrics) (ended bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

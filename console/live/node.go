@@ -42,7 +42,7 @@ func (l *Live) heartbeat(ctx context.Context) {
 func (l *Live) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = l.Store.LeaveNode(ctx, l.id) // without it, the others notice after 15 seconds
+	_ = l.Store.LeaveNode(ctx, l.id) // if it fails, the others notice after 15 seconds
 }
 
 // self returns the heartbeat of this node.

@@ -39,7 +39,7 @@ func target(s *room.Snapshot) uint32 {
 	return s.Outflow.PerMinute
 }
 
-// narrow converts a number of people, of whom a room has fewer than 2^32.
+// narrow converts a number of visitors, of whom a room has fewer than 2^32.
 func narrow(n uint64) uint32 { return uint32(min(n, 1<<32-1)) } //nolint:gosec // bounded
 
 // waiting returns the number of visitors in line who have not been called.

@@ -137,14 +137,14 @@ func (l *Live) storedSummary(ctx context.Context, id uuid.UUID) (s Summary, err 
 	if err != nil {
 		return s, err
 	}
-	s.Switches, s.FailOpen = []Switch{}, []FailOpen{} // not null if the document lacks them
+	s.Switches, s.FailOpen = []Switch{}, []FailOpen{} // an empty list, not null, if the document lacks them
 	if err := json.Unmarshal(text, &s); err != nil {
 		return s, fmt.Errorf("read summary of %s: %w", id, err)
 	}
 	return s, nil
 }
 
-// digestTimeout bounds the computation of a summary.
+// digestTimeout limits the computation of a summary.
 const digestTimeout = 10 * time.Minute
 
 // makeSummary computes a summary and stores it. Only one runs at a time, because it takes a whole
@@ -190,7 +190,7 @@ type digest struct {
 type person struct {
 	joined  fairness.Time
 	window  uint32 // index into digest.windows
-	called  bool   // the call is noted
+	called  bool   // the visitor's call is noted
 	settled uint64 // number of the entry that admits or skips; 0: not yet
 }
 

@@ -29,7 +29,7 @@ const (
 
 // Copy returns the configuration of a rehearsal room that opens at opens. The time before the start
 // is compressed to at most before, with its windows in proportion, so that a single draw for early
-// visitors stays a single draw. Windows after the start are at most window long. Joining stays open
+// visitors stays a single draw. Windows after the start last at most window. Visitors can join
 // until ends. Beacon, witnesses, outflow, branding and targets are those of base.
 func Copy(base room.Config, opens, ends time.Time, before, window time.Duration) room.Config {
 	rules := SimulatedRoom(base)
@@ -104,8 +104,8 @@ func SimulatedRoom(c room.Config) simulate.Room {
 	return r
 }
 
-// opening returns the opening time of a configuration: if not given, that of its first window, or its
-// start. It is nil for a room that opens and starts at once.
+// opening returns the opening time of a configuration: if not given, the time of its first window, or its start.
+// It is nil for a room that opens and starts at once.
 func opening(c room.Config) *time.Time {
 	switch {
 	case c.Opens != nil:

@@ -17,7 +17,7 @@ const (
 	DefaultVisitors = 200
 )
 
-// latest is when the last visitor arrives, after the start. Longer plans are compressed in
+// latest is the maximum time from the start to the last arrival. Longer plans are compressed in
 // proportion.
 const latest = 5 * time.Minute
 

@@ -22,15 +22,15 @@ const (
 	maxListed  = 20 // ended rehearsals that are still listed
 )
 
-// lead is the time until a copy opens, lasts the maximum duration of a rehearsal, and lingers the
-// time for which the line must stay empty after all synthetic visitors are done.
+// lead is the time until a copy opens, lasts the maximum duration of a rehearsal, and lingers how
+// long the line must stay empty after all synthetic visitors are done.
 const (
 	lead    = 5 * time.Second
 	lasts   = 30 * time.Minute
 	lingers = time.Minute
 )
 
-// endTimeout bounds ending a room.
+// endTimeout limits the time for ending a room.
 const endTimeout = 10 * time.Second
 
 var (

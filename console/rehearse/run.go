@@ -154,7 +154,7 @@ func (v *guest) send(ctx context.Context, request visitor.Request) (a visitor.An
 	case visitor.Claim:
 		a = v.claim(ctx)
 	case visitor.Release:
-		_, _ = v.room.Sessions.Release(ctx, v.pass) // otherwise the session expires
+		_, _ = v.room.Sessions.Release(ctx, v.pass) // if it fails, the session expires
 	default:
 	}
 	return a, err
@@ -190,14 +190,14 @@ func (v *guest) look() visitor.Answer {
 }
 
 func (v *guest) leave(ctx context.Context) visitor.Answer {
-	if v.room.Leave(ctx, v.ticket, v.secret) != nil { // called meanwhile, or the database is away
+	if v.room.Leave(ctx, v.ticket, v.secret) != nil { // the visitor was called meanwhile, or the database is away
 		return visitor.Answer{Outcome: visitor.Again, Pause: pollInterval}
 	}
 	v.note(func(p *Progress) { p.Left++ })
 	return visitor.Answer{}
 }
 
-// skipped counts a visitor whose place is gone.
+// skipped counts a visitor who has lost their place.
 func (v *guest) skipped() visitor.Answer {
 	v.note(func(p *Progress) {
 		if v.called {

@@ -16,16 +16,16 @@ func Lengths() []Duration {
 	}
 }
 
-// Row is the result of a plan with other windows.
+// Row is the result of a plan with different windows.
 type Row struct {
 	Label  string   `json:"label"`
 	Length Duration `json:"length"` // length of all windows; 0: windows of the plan
 	Result *Result  `json:"result"`
 }
 
-// Compare simulates the plan as it is, with windows of each length from the opening on, and with one
-// draw for all visitors. The same people come each time. Progress, which may be nil, returns the
-// callback for a row. Errors: those of [Run].
+// Compare simulates the plan as it is, with windows of each length from the opening on, and with one draw for all
+// visitors. The same people arrive each time. Progress, which may be nil, returns the callback for a row. Errors:
+// those of [Run].
 func Compare(ctx context.Context, p Plan, lengths []Duration,
 	progress func(row, rows int, label string) Progress) ([]Row, error) {
 	rows := p.rows(lengths)
@@ -76,8 +76,8 @@ func (p *Plan) rows(lengths []Duration) []Row {
 	return rows
 }
 
-// oneDraw returns the length of a window that includes nearly all visitors: it lasts until the start,
-// if people come before it, else until the crowd has arrived.
+// oneDraw returns the length of a window that includes nearly all visitors: it lasts until the start if people
+// arrive before that, else until the crowd has arrived.
 func (p *Plan) oneDraw() Duration {
 	a := &p.Arrivals
 	var last Duration

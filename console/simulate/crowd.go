@@ -40,8 +40,8 @@ const (
 	left
 )
 
-// visitor is one ticket in the line. Its behaviour is drawn in advance, so that the same people come
-// whatever the room's windows are.
+// visitor is one ticket in the line. Its behaviour is drawn in advance, so that the same people arrive whatever
+// the room's windows are.
 type visitor struct {
 	arrives  fairness.Time
 	called   fairness.Time
@@ -69,7 +69,7 @@ func newCrowd(p *Plan) []visitor {
 		v := d.person(p)
 		v.arrives = moments(d, n, people, v.kind)
 		if v.patience < forever {
-			// patience counts from the first calls
+			// patience is counted from the start of calls
 			v.patience += fairness.Millis(max(p.Room.Starts.after()-v.arrives, 0))
 		}
 		crowd = append(crowd, v)
@@ -104,8 +104,8 @@ func (p *Plan) Guests() []Guest {
 	return list
 }
 
-// Compress brings arrivals after the start forward in proportion, so that the last guest comes at most
-// that long after it.
+// Compress brings arrivals after the start forward in proportion, so that the last guest arrives at most that long
+// after it.
 func Compress(list []Guest, starts, most Duration) {
 	var last Duration
 	for _, g := range list {
@@ -162,8 +162,8 @@ func (d *dice) bot(p *Plan) visitor {
 	}
 }
 
-// stay draws how long an admitted visitor's session lasts. Extending a pass lets it live at most four
-// times as long.
+// stay draws how long an admitted visitor's session lasts. A session that is extended lasts at most four times as
+// long.
 func (d *dice) stay(p *Plan) fairness.Millis {
 	if p.People.Stay == 0 {
 		return p.Room.Session.millis()
@@ -171,7 +171,7 @@ func (d *dice) stay(p *Plan) fairness.Millis {
 	return min(d.delay(p.People.Stay, humanSpread), 4*p.Room.Session.millis())
 }
 
-// newMoments returns the function that draws the arrival of the n-th of so many people.
+// newMoments returns a function that draws the arrival of the n-th person of a given number.
 func newMoments(p *Plan) func(d *dice, n, of int, k kind) fairness.Time {
 	a, starts := &p.Arrivals, p.Room.Starts.after()
 	react := func(d *dice, k kind) fairness.Time {
@@ -232,8 +232,8 @@ func newTape(list []Bucket) *tape {
 	return t
 }
 
-// moment spreads the n-th of so many people over the recording. With as many people as were recorded,
-// each arrives in the bucket of its recorded counterpart.
+// moment draws the arrival of the n-th person of a given number by spreading them over the recording. With as many
+// people as were recorded, each arrives in the bucket of its recorded counterpart.
 func (t *tape) moment(d *dice, n, of int, _ kind) fairness.Time {
 	at := (float64(n) + d.Float64()) / float64(of) * float64(t.total)
 	i, found := slices.BinarySearch(t.before, int(at))

@@ -65,8 +65,8 @@ func luck(a, b Group) float64 {
 // slight is the factor below which an advantage is negligible.
 const slight = 1.4
 
-// gainsNothing reports whether group a has no advantage over b: none beyond luck, and even with bad
-// luck at most a slight one.
+// gainsNothing reports whether group a has no advantage over b: none that luck alone could not
+// explain, and at most a slight one even if luck has hidden a part of it.
 func gainsNothing(a, b Group) bool {
 	x, ok := edge(a, b)
 	return ok && (x <= 1 || isLuck(a, b)) && x*math.Exp(luck(a, b)) < slight
@@ -103,8 +103,8 @@ func waits(r *Result) []string {
 // in a result, one result in a hundred has a wrong one (Bonferroni bound).
 const sure = 3.3
 
-// likely compares the chances of being called while there are tickets. It says so if luck alone could
-// explain the difference, taking both counts as Poisson distributed.
+// likely compares the chances of being called while there are tickets. It says so if luck alone could explain the
+// difference, assuming that both counts are Poisson distributed.
 func likely(who, whom string, a, b Group) string {
 	x, _ := edge(a, b)
 	switch {

@@ -23,10 +23,9 @@ const (
 // unsaid marks a number that a plan leaves out.
 const unsaid = math.MinInt
 
-// ParsePlan parses the JSON of a plan. Missing fields have the values of [Default], except that a
-// tenth of the visitors are bots, whatever their number, and that a recording brings as many visitors
-// as it has, and no bots. The error is an [*invalid.Error] that lists every field that is unknown,
-// unreadable or invalid.
+// ParsePlan parses the JSON of a plan. Missing fields have the values of [Default], with two exceptions: a tenth
+// of the visitors are bots, whatever their number; and a recording determines the number of visitors, without
+// bots. The error is an [*invalid.Error] that lists every field that is unknown, unreadable or invalid.
 func ParsePlan(data []byte) (Plan, error) {
 	p := Default()
 	p.Visitors, p.Bots.Count = unsaid, unsaid

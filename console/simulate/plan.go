@@ -20,14 +20,14 @@ const longest = Duration(31 * 24 * time.Hour)
 type Plan struct {
 	Room     Room     `json:"room"`
 	Visitors int      `json:"visitors"` // number of visitors who join, including bots; 1 to [MaxVisitors]
-	Tickets  int      `json:"tickets"`  // number on sale; 0: no limit
+	Tickets  int      `json:"tickets"`  // number of tickets on sale; 0: no limit
 	Arrivals Arrivals `json:"arrivals"`
 	People   People   `json:"people"`
 	Bots     Bots     `json:"bots"`
 	Seed     uint64   `json:"seed"` // seed of the crowd and the draws
 }
 
-// Room is the part of a room's policy that decides about the line.
+// Room is the part of a room's policy that determines the line.
 type Room struct {
 	Starts  Duration     `json:"starts"`           // time at which calls begin
 	Closes  *Duration    `json:"closes,omitempty"` // time at which joins end; nil: never
@@ -69,7 +69,7 @@ const (
 // Arrivals describes the arrivals of people.
 type Arrivals struct {
 	Shape    Shape    `json:"shape"`
-	HalfLife Duration `json:"half_life"` // of a burst
+	HalfLife Duration `json:"half_life"` // time in which the rate of a burst halves
 	Ready    float64  `json:"ready"`     // share of a burst that waits for the opening or start and reacts to it
 	Over     Duration `json:"over"`      // duration of a steady stream
 	Early    float64  `json:"early"`     // share that arrives before the start
@@ -103,8 +103,8 @@ type Bots struct {
 	PerOperator int      `json:"per_operator"`
 }
 
-// Default returns a sale of 5,000 tickets to 50,000 visitors, 5,000 of them bots, in a room with the
-// product's defaults and 600 admissions a minute.
+// Default returns a sale of 5,000 tickets to 50,000 visitors, 5,000 of them bots, in a room with Proofline's
+// defaults and 600 admissions a minute.
 func Default() Plan {
 	return Plan{
 		Room: Room{
@@ -134,9 +134,8 @@ func (r *Room) Rules() []WindowRule {
 	return []WindowRule{{0, r.Starts}, {r.Starts, Duration(time.Minute)}}
 }
 
-// policy converts the room to a fairness policy. The room opens at 0 and has no beacon, since the
-// plan
-// gives the duration of draws.
+// policy converts the room to a fairness policy. The room opens at 0 and has no beacon, because the
+// plan states the duration of draws.
 func (r *Room) policy() fairness.Policy {
 	p := fairness.Policy{
 		Origin: "simulation", LogKey: "simulation+", VRFKey: [fairness.PublicKeySize]byte{2},

@@ -42,7 +42,7 @@ func ReadArrivals(r io.Reader) ([]Bucket, error) {
 	}
 }
 
-// table is a recording while it is read.
+// table is a recording that is being read.
 type table struct {
 	time, count int  // column numbers
 	headed      bool // whether the first line has been read
@@ -156,7 +156,7 @@ func total(list []Bucket) (n int) {
 	return n
 }
 
-// Record replaces the people of the plan by those of a recording, and adds bots.
+// Record replaces the people of the plan with those of a recording, and adds bots.
 func (p *Plan) Record(list []Bucket, bots int) {
 	p.Arrivals.Shape, p.Arrivals.Buckets = Recorded, list
 	p.Visitors, p.Bots.Count = total(list)+bots, bots

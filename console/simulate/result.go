@@ -41,7 +41,7 @@ type Result struct {
 	Line    []Moment `json:"line"`    // state of the room over time
 }
 
-// Wait sums up the times from arrival to call; zero if no visitor was called.
+// Wait summarizes the times from arrival to call; zero if no visitor was called.
 type Wait struct {
 	Called int      `json:"called"`
 	P10    Duration `json:"p10"`
@@ -73,13 +73,11 @@ type Group struct {
 	Sold     int     `json:"sold"`
 	Chance   float64 `json:"chance"` // probability that a visitor gets a ticket
 	// Advantage is the group's share of the tickets sold divided by its share of the visitors: 1 is
-	// the
-	// fair share.
+	// the fair share.
 	Advantage float64 `json:"advantage"`
 	// Turn is the probability of being called before the end, and Head the advantage in calls. The
-	// room
-	// decides only about turns: visitors that are called have had theirs, whether they come and buy
-	// or not.
+	// room decides only about turns: visitors that are called have had theirs, whether they show up
+	// and buy or not.
 	Turn float64 `json:"turn"`
 	Head float64 `json:"head_start"`
 	Wait Wait    `json:"wait"` // waits of the called visitors
@@ -164,7 +162,7 @@ func (t *tally) turn() float64 {
 	return float64(len(t.waits)) / float64(t.visitors)
 }
 
-// wait sorts the waits and sums them up.
+// wait sorts and summarizes the waits.
 func (t *tally) wait() Wait {
 	n := len(t.waits)
 	if n == 0 {
@@ -225,8 +223,8 @@ func (s *sale) group(r *Result) {
 	r.Buckets = spans.list()
 }
 
-// people returns the human visitors that were not refused, in the order of arrival. It includes those
-// that arrive after the last ticket, since the windows decide what being late costs.
+// people returns the human visitors that were not refused, in the order of arrival. It includes those that arrive
+// after the last ticket, because the windows determine what being late costs.
 func (s *sale) people() []*visitor {
 	var list []*visitor
 	for i := range s.crowd {
@@ -289,7 +287,7 @@ var steps = []Duration{
 	Duration(24 * time.Hour), Duration(48 * time.Hour), Duration(7 * 24 * time.Hour),
 }
 
-// stepFor returns the smallest width with which so many steps cover a length.
+// stepFor returns the smallest width with which a number of steps cover a length.
 func stepFor(length fairness.Time, most int) fairness.Time {
 	for _, d := range steps {
 		if d.after()*fairness.Time(most) >= length {

@@ -24,13 +24,11 @@ const patience = Duration(14 * 24 * time.Hour)
 // checkInterval is the number of steps between checks of the context.
 const checkInterval = 1024
 
-// Progress receives the number of visitors that have joined, and of those that are settled: admitted,
-// skipped or gone.
+// Progress receives the numbers of visitors that have joined and that are settled: admitted, skipped or gone.
 type Progress func(joined, settled, visitors int)
 
 // Run simulates a plan until the tickets are sold out or all visitors are settled. Progress may be
-// nil.
-// Errors: [*invalid.Error], and that of ctx.
+// nil. Errors: [*invalid.Error], and that of ctx.
 func Run(ctx context.Context, p Plan, progress Progress) (*Result, error) {
 	if err := p.Problems().Err(); err != nil {
 		return nil, err
@@ -99,7 +97,8 @@ type sale struct {
 	assign fairness.Assign
 }
 
-// put applies an entry. The rules refuse none, since the simulation only attempts what they allow.
+// put applies an entry. The rules refuse none, because the simulation only attempts what they
+// allow.
 func (s *sale) put(e fairness.Entry) {
 	if s.err != nil {
 		return
@@ -325,7 +324,7 @@ func (l *events) Pop() any {
 }
 
 // oracle is the oracle for the rules. Its proofs are hashes of the input and the plan's seed: the
-// draws only have to be uniform here, since no simulated visitor tries to predict them.
+// draws only have to be uniform here, because no simulated visitor tries to predict them.
 type oracle struct{ seed uint64 }
 
 // Root implements [fairness.Oracle].

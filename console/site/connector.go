@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	nodeSize      = 16              // bytes of a node ID
+	nodeSize      = 16              // length of a node ID, in bytes
 	maxNodes      = 2000            // per organization
 	maxCounts     = 100             // per node
 	maxVersion    = 100             // bytes
 	seenInterval  = 5 * time.Second // minimum time between writes for an unchanged node
-	nodeForgotten = 24 * time.Hour  // after the latest report
+	nodeForgotten = 24 * time.Hour  // time after the latest report
 )
 
 // Node is a connector's description of itself.
 type Node struct {
 	ID           string            // 22 characters of base64url, chosen at random when the process starts
 	Site         string            // site whose rules it runs; empty: rules that belong to no site of this server
-	RulesVersion uint64            // of these rules
+	RulesVersion uint64            // version of these rules
 	Kind         string            // middleware, proxy, nginx or edge
-	Version      string            // of the program
+	Version      string            // version of the program
 	Counts       map[string]uint64 // counters since the process started
 }
 
@@ -125,5 +125,5 @@ func asConnectors(stored []pgsite.Connector, err error) ([]Connector, error) {
 	return list, nil
 }
 
-// Tidy deletes connectors that have not reported for a day. The server calls it from time to time.
+// Tidy deletes connectors that have not reported for a day. The server calls it regularly.
 func (s *Sites) Tidy(ctx context.Context) error { return s.Store.ForgetConnectors(ctx, nodeForgotten) }

@@ -1,13 +1,13 @@
 // Package site manages the sites that organizations protect: their rules, the signed form in which
 // connectors fetch them, and the connectors that report. It has no HTTP. Every operation takes the
-// [account.Actor] that performs it; a site of another organization does not exist for the actor.
+// [account.Actor] that performs it. To the actor, a site of another organization does not exist.
 //
 // # Rules
 //
 // A site has a name and a rules document (connector/rules/FORMAT.md). The document is kept as its
 // owner wrote it, except for characters that a signed note cannot hold: carriage returns and tabs,
 // which JSON allows only between values. Each change gets the next version, starting at 1. Versions
-// survive deletion: a new site of the same name continues after them, because connectors refuse
+// survive deletion: a new site of the same name continues from there, because connectors refuse
 // smaller ones. The latest [MaxVersions] documents are kept and can be restored.
 //
 // A document is refused unless connectors accept it, and unless every room in it that is on this

@@ -27,8 +27,8 @@ const maxDocument = 999_000
 // them.
 const maxHosts = 32_000
 
-// normal returns a document without the characters that a signed note cannot hold. Its meaning stays
-// the same, since JSON strings contain neither tabs nor line breaks.
+// normal returns a document without the characters that a signed note cannot hold. Its meaning stays the same,
+// because JSON strings contain neither tabs nor line breaks.
 func normal(document []byte) string {
 	text := strings.NewReplacer("\r\n", "\n", "\r", "\n", "\t", "  ").Replace(string(document))
 	return strings.TrimRight(text, " \n") + "\n"
@@ -103,7 +103,7 @@ func (s *Sites) read(ctx context.Context, org uuid.UUID, text []byte) (document,
 		switch {
 		case place.refusal != "":
 			wrong.Add("rooms."+name+".url", place.refusal)
-		case place.isHere && named.Origin != place.record.Origin: // otherwise every pass would be refused
+		case place.isHere && named.Origin != place.record.Origin: // a different origin would make connectors refuse every pass
 			wrong.Add("rooms."+name+".origin", "must be the room's origin: "+place.record.Origin)
 		}
 	}
@@ -147,7 +147,7 @@ const (
 	maxMatching = 10_000 // rules times URLs: about a second of work
 )
 
-// Check is [Sites.Check] for a document that belongs to no site yet. The error is a
+// Check does what [Sites.Check] does, for a document that belongs to no site yet. The error is a
 // [*invalid.Error].
 func Check(document []byte, urls []string, at time.Time) ([]rules.Finding, error) {
 	d, err := parse(document)

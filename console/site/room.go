@@ -23,8 +23,8 @@ func (s *Sites) NamesOf(ctx context.Context, by account.Actor, room string) (nam
 	return names, err
 }
 
-// SwitchOff switches a room off in the rules of every site that names it: connectors then let
-// everyone reach the pages that the room protected.
+// SwitchOff switches a room off in the rules of every site that names it: connectors then let all
+// visitors reach the pages that the room protected.
 func (s *Sites) SwitchOff(ctx context.Context, by account.Actor, room string) error {
 	names, err := s.NamesOf(ctx, by, room)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 
 // place is the result of looking up a room that rules name.
 type place struct {
-	isHere  bool        // on this server
+	isHere  bool        // the room is on this server
 	record  pgroom.Room // set if the room is here and belongs to the organization
 	refusal string      // why rules must not name it; empty: they may
 }
@@ -115,7 +115,7 @@ func (s *Sites) warning(ctx context.Context, org uuid.UUID, d document, r rules.
 	}
 	live, err := s.Rooms.Get(ctx, at.record.Slug)
 	switch {
-	case errors.Is(err, room.ErrNotFound): // its creation was not finished
+	case errors.Is(err, room.ErrNotFound): // the room's creation was not finished
 		return "does not exist: " + r.URL, nil
 	case errors.Is(err, room.ErrRegressed), errors.Is(err, room.ErrAbandoned):
 		return "is stopped and admits no visitors: some of its records are missing", nil

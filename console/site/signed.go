@@ -127,7 +127,8 @@ func (s *Sites) Signed(ctx context.Context, by account.Actor, name string) (Sign
 	return out, nil
 }
 
-// sign makes the note of a site. All nodes produce the same bytes, since Ed25519 is deterministic.
+// sign makes the note of a site. All nodes produce the same bytes, because Ed25519 is
+// deterministic.
 func (s *Sites) sign(ctx context.Context, site Site) (Signed, error) {
 	k, err := s.key(ctx, site.Org)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 const (
 	MaxSites    = 100  // sites, not counting deleted ones
 	maxNames    = 1000 // site names, including those of deleted sites
-	MaxVersions = 100  // kept rules of a site
+	MaxVersions = 100  // versions of a site's rules that are kept
 )
 
 // errTooManyNames is returned when an organization has used all names. Names of deleted sites count.
@@ -42,7 +42,8 @@ type ActivityLog interface {
 	Do(ctx context.Context, by account.Actor, verb, object string, detail map[string]any, do func() error) error
 }
 
-// Records has the rooms of the database, also those that have ended; [pgroom.ErrNotFound].
+// Records reads the rooms of the database, including those that have ended. Error:
+// [pgroom.ErrNotFound].
 type Records interface {
 	Get(ctx context.Context, slug string) (pgroom.Room, error)
 }
@@ -83,7 +84,7 @@ func New(o Options) *Sites {
 // Site is a site with one version of its rules.
 type Site struct {
 	Org     uuid.UUID
-	Name    string // same form as a room's slug
+	Name    string // in the form of a room's slug
 	Rules   []byte // JSON as its owner wrote it, ending in one newline
 	Version uint64 // version number of the rules, from 1
 	Changed time.Time
@@ -99,8 +100,8 @@ func newSite(org uuid.UUID, s pgsite.Site) Site {
 // Summary is a site in a list, without its rules.
 type Summary struct {
 	Site
-	Connectors int // number that reported in the last minute
-	Behind     int // number of Connectors that run older rules
+	Connectors int // number of connectors that reported in the last minute
+	Behind     int // how many of Connectors run older rules
 }
 
 // List returns the sites of the actor's organization, sorted by name, without their rules.
@@ -246,7 +247,7 @@ type Version struct {
 	Number  uint64
 	Changed time.Time
 	By      string
-	Size    int // of the document, in bytes
+	Size    int // size of the document, in bytes
 }
 
 // History returns the current and former documents of a site, newest first, at most [MaxVersions].

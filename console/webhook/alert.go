@@ -168,7 +168,7 @@ func (as *Alerts) NoShowPercent(org uuid.UUID) int {
 }
 
 // Wants reports whether an organization has recipients for a kind of alert, up to a second old.
-// Callers need not compute alerts that nobody wants.
+// Callers need not compute alerts without recipients.
 func (as *Alerts) Wants(org uuid.UUID, kind AlertKind) bool {
 	o := as.listeners.known()[org]
 	return o != nil && o.wants(kind)
@@ -231,7 +231,7 @@ func (as *Alerts) Test(ctx context.Context, a account.Actor) error {
 	return as.activity.record(ctx, a, "alerts.tested", "", nil)
 }
 
-// whereIs returns the room with a slug; "" means none.
+// whereIs describes the room with a slug; "" means none.
 func (as *Alerts) whereIs(slug string) where {
 	if slug == "" {
 		return where{}

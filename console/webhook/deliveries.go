@@ -19,7 +19,7 @@ type DeliveryState string
 
 // The states of a delivery.
 const (
-	Waiting   DeliveryState = "waiting"   // for the next attempt
+	Waiting   DeliveryState = "waiting"   // waiting for the next attempt
 	Delivered DeliveryState = "delivered" // accepted by the receiver
 	Failed    DeliveryState = "failed"    // given up
 )
@@ -33,7 +33,7 @@ type Delivery struct {
 	Room      string        `json:"room"`       // slug; "": none
 	Created   time.Time     `json:"created_at"` //
 	State     DeliveryState `json:"state"`      //
-	Attempts  int           `json:"attempts"`   // so far, including one in progress
+	Attempts  int           `json:"attempts"`   // attempts so far, including one in progress
 	Next      *time.Time    `json:"next_attempt_at,omitempty"`
 }
 

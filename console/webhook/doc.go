@@ -1,8 +1,8 @@
-// Package webhook notifies others of what happens in an organization's rooms: programs by webhooks, and
-// people by alerts.
+// Package webhook reports what happens in an organization's rooms: to programs by webhooks, and to people by
+// alerts.
 //
-// [Endpoints] and [Alerts] have the configuration, [Deliveries] the log. The follower fills the outbox,
-// and the sender empties it; retry.go has the retry schedule.
+// [Endpoints] and [Alerts] hold the configuration, [Deliveries] the log. The follower fills the outbox, and the
+// sender empties it; retry.go defines the retry schedule.
 //
 // # From transcript to delivery
 //
@@ -39,7 +39,7 @@
 //
 // # Alerts
 //
-// An alert goes by mail, or to endpoints as an event of type "alert", to the recipients that the
-// organization has configured for its kind. It is not repeated within 15 minutes. While the database is
-// down, alerts about that go directly to the last known recipients, without outbox and log.
+// An alert is sent to the recipients that the organization has configured for its kind, by mail or to endpoints as
+// an event of type "alert". It is not repeated within 15 minutes. While the database is down, alerts about that go
+// directly to the last known recipients, without outbox and log.
 package webhook

@@ -21,7 +21,7 @@ const (
 	maxScan = 1_000
 	// maxFollowed is the number of rooms followed concurrently.
 	maxFollowed = 4
-	// followTimeout bounds one pass over all rooms.
+	// followTimeout limits one pass over all rooms.
 	followTimeout = time.Minute
 	// maxBeaconDelay is how long a draw may wait for its round before room.beacon_late is sent.
 	maxBeaconDelay = 30 * time.Second
@@ -47,7 +47,7 @@ type follower struct {
 type followPass struct {
 	*follower
 	listening *listening
-	at        time.Time // by the database's clock
+	at        time.Time // time by the database's clock
 	loaded    map[uuid.UUID]*room.Room
 }
 
@@ -85,7 +85,7 @@ func (f *follower) followAll(ctx context.Context) error {
 	var group errgroup.Group
 	group.SetLimit(maxFollowed)
 	for _, r := range rooms {
-		if sizes[r.ID] > 0 { // published
+		if sizes[r.ID] > 0 { // otherwise nothing has been published yet
 			group.Go(func() error { return p.follow(ctx, r, sizes[r.ID]) })
 		}
 	}
@@ -166,14 +166,14 @@ type outsideNews struct {
 	forks []evidence.Fork
 }
 
-// news returns what this node knows of a room that is not in its transcript.
+// news returns what this node knows about a room beyond its transcript.
 func (p *followPass) news(r pgwebhook.Room, s *state) outsideNews {
 	n := outsideNews{now: p.at}
 	live, ok := p.loaded[r.ID]
 	if !ok {
 		return n
 	}
-	awaited := live.Evidence.Awaited() // later ones wait for the first
+	awaited := live.Evidence.Awaited() // later draws wait for the first
 	if len(awaited) > 0 && !awaited[0].HasRound && p.at.Sub(awaited[0].Due) > maxBeaconDelay {
 		n.late = &awaited[0]
 	}
@@ -238,7 +238,7 @@ func (n *outsideNews) events(g *gathering) (list []event) {
 	}
 	for _, seen := range n.forks {
 		if seen.Latest.Sub(g.Forks[seen.Witness]) <= forkInterval {
-			continue // sent by another node
+			continue // another node has sent it
 		}
 		if g.Forks == nil {
 			g.Forks = map[string]time.Time{}

@@ -17,7 +17,7 @@ type state struct {
 	Opens  int64                           `json:"opens,omitempty"` // milliseconds; 0: not known yet
 	Opened bool                            `json:"opened,omitempty"`
 	Called fairness.Position               `json:"called,omitempty"`
-	People map[fairness.WindowIndex]uint32 `json:"people,omitempty"` // people in windows that are frozen and not drawn
+	People map[fairness.WindowIndex]uint32 `json:"people,omitempty"` // visitors in windows that are frozen but not drawn
 	Late   *fairness.WindowIndex           `json:"late,omitempty"`   // window for which room.beacon_late was sent
 	Forks  map[string]time.Time            `json:"forks,omitempty"`  // by witness: when room.fork_seen was sent
 	Ended  bool                            `json:"ended,omitempty"`
@@ -36,7 +36,7 @@ type gathering struct {
 	revoked      []revokedTicket
 	changes      []change
 	times        []failOpenTime
-	moments      map[EventKind]moment // the latest of each kind
+	moments      map[EventKind]moment // the latest moment of each kind
 	claimsFrozen bool                 // the latest pause also stops claims
 }
 

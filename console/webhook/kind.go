@@ -47,7 +47,7 @@ const (
 	AlertEndpointDisabled AlertKind = "endpoint_disabled"
 	AlertNoShows          AlertKind = "no_shows"       // the no-show rate reached the organization's threshold
 	AlertLineFull         AlertKind = "line_full"      // visitors were turned away
-	AlertOutflowBehind    AlertKind = "outflow_behind" // for two minutes
+	AlertOutflowBehind    AlertKind = "outflow_behind" // admissions have been behind for two minutes
 	AlertTokenEnds        AlertKind = "token_ends"     // an API token in use expires
 
 	alertTest AlertKind = "test"

@@ -15,7 +15,7 @@ import (
 // listener is an organization with endpoints or alert recipients.
 type listener struct {
 	org       uuid.UUID
-	endpoints []pgwebhook.Endpoint // enabled ones
+	endpoints []pgwebhook.Endpoint // enabled endpoints
 	alerts    pgwebhook.Alerts     // zero value: no recipients
 }
 

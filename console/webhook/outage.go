@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// databaseTimeout bounds a query of the database before it counts as unavailable.
+	// databaseTimeout is how long a query may take before the database counts as unavailable.
 	databaseTimeout = 5 * time.Second
 	// minOutage is how long the database may be unavailable before an alert.
 	minOutage = 30 * time.Second

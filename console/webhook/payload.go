@@ -34,7 +34,7 @@ func (e *event) text() (string, error) {
 // where identifies the room of an event. The data of every event begins with it.
 type where struct {
 	Room string `json:"room"` // slug
-	URL  string `json:"url"`  // of the room's page and transcript
+	URL  string `json:"url"`  // URL of the room's page and transcript
 	// IsRehearsal reports whether the visitors are synthetic.
 	IsRehearsal bool `json:"rehearsal,omitempty"`
 }
@@ -55,7 +55,7 @@ type drawnWindow struct {
 	Entry  uint64               `json:"entry"` // index in the transcript
 	At     time.Time            `json:"at"`
 	Window fairness.WindowIndex `json:"window"`
-	// people in the window; missing if its freeze was not followed
+	// visitors in the window; missing if its freeze was not followed
 	People       *uint32 `json:"people,omitempty"`
 	Cosignatures int     `json:"cosignatures"` // witnesses that signed in time
 	Seed         string  `json:"seed"`         // hex
@@ -66,7 +66,7 @@ type called struct {
 	where
 	Entry  uint64            `json:"entry"`
 	UpTo   fairness.Position `json:"up_to"`
-	People uint64            `json:"people"` // newly called
+	People uint64            `json:"people"` // visitors newly called
 }
 
 // admitted is the data of room.admitted.
@@ -135,7 +135,7 @@ type change struct {
 	Change  fairness.Change `json:"change"` // outflow, message or windows
 	Outflow *outflow        `json:"outflow,omitempty"`
 	Message string          `json:"message,omitempty"` // SHA-256 of its canonical form, hex
-	Closes  *time.Time      `json:"closes,omitempty"`  // with windows; missing: never
+	Closes  *time.Time      `json:"closes,omitempty"`  // given with windows; missing: never
 }
 
 type outflow struct {

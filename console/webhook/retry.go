@@ -19,7 +19,7 @@ const jitterShare = 0.1
 // retry decides when failed deliveries are tried again.
 type retry struct {
 	now    func() time.Time
-	jitter func() float64 // in [0, 1)
+	jitter func() float64 // returns a value in [0, 1)
 }
 
 // next returns the time of the next attempt; nil if there is none.

@@ -28,7 +28,7 @@ const (
 
 	perEndpoint       = 4  // concurrent deliveries to one endpoint, on all nodes
 	maxSending        = 32 // concurrent deliveries on this node
-	maxSendingFailing = 16 // of these, to endpoints whose latest attempt failed
+	maxSendingFailing = 16 // of these, deliveries to endpoints whose latest attempt failed
 
 	maxRead   = 4 << 10 // bytes read of a response
 	maxKept   = 512     // characters of a response kept in the log
@@ -43,8 +43,8 @@ type sender struct {
 	signer    *signer
 	retry     retry
 	smtp      *SMTP                   // nil: the server cannot send mail
-	publicURL string                  // of the server
-	clients   map[string]*http.Client // by scheme
+	publicURL string                  // public URL of the server
+	clients   map[string]*http.Client // HTTP clients by scheme
 	slots     slots
 	sending   sync.WaitGroup
 	now       func() time.Time
@@ -104,7 +104,7 @@ func (s *slots) add(isRetry bool, n int) {
 func (s *sender) dispatch(ctx context.Context) error {
 	healthy, wrong := s.slots.free()
 	if healthy <= 0 {
-		return nil // the next delivery to end wakes the dispatcher
+		return nil // the next delivery that finishes wakes the dispatcher
 	}
 	// During shutdown, deliveries already taken are released, not left until their lease ends.
 	store, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)

@@ -43,11 +43,11 @@ type Options struct {
 	Now    func() time.Time // nil: time.Now
 	Random io.Reader        // nil: crypto/rand.Reader
 	Jitter func() float64   // returns a value in [0, 1); nil: random
-	TLS    *tls.Config      // for requests to endpoints; nil: default
+	TLS    *tls.Config      // TLS configuration for requests to endpoints; nil: the default
 }
 
-// Service is the webhooks and alerts of a server, in parts that each own one thing. Callers take the
-// parts that they need. All parts are safe for concurrent use.
+// Service manages the webhooks and alerts of a server. Each field manages one kind of object; callers take those
+// that they need. All are safe for concurrent use.
 type Service struct {
 	Endpoints  *Endpoints
 	Alerts     *Alerts

@@ -11,15 +11,15 @@ import (
 // Attempt is the state of the attempts counted under one key.
 type Attempt struct {
 	Level float64
-	At    time.Time // of the latest attempt
+	At    time.Time // time of the latest attempt
 	Next  time.Time // earliest time of the next attempt
 }
 
 // Attempts stores the attempts counted against guesses, in the table attempts.
 type Attempts struct{ pool *pgxpool.Pool }
 
-// Attempt locks the state under a key and replaces it by the result of decide. If decide returns an
-// error, nothing is stored and Attempt returns that error.
+// Attempt locks the state under a key and replaces it with the result of decide. If decide returns
+// an error, nothing is stored and Attempt returns that error.
 func (s *Attempts) Attempt(ctx context.Context, key [32]byte, now time.Time,
 	decide func(Attempt) (Attempt, error)) error {
 	return inTx(ctx, s.pool, func(tx pgx.Tx) error {

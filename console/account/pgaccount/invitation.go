@@ -88,7 +88,7 @@ func (s *Invitations) Accept(ctx context.Context, hash []byte, j Joining, now ti
 		if err != nil {
 			return err
 		}
-		if err := lockOrg(ctx, tx, org); err != nil { // before the rows of invitations, to avoid a deadlock
+		if err := lockOrg(ctx, tx, org); err != nil { // locked before the rows of invitations, to avoid a deadlock
 			return err
 		}
 		v, err = one[Invitation](ctx, tx, "use invitation", `delete from invitations where hash = $1

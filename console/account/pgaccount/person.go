@@ -74,7 +74,7 @@ func (s *People) ByIdentity(ctx context.Context, issuer, subject string) (Person
 }
 
 // AddIdentity links a person to an identity at an issuer. It returns [ErrExists] if the identity or
-// the person is already linked otherwise.
+// the person already has another link.
 func (s *People) AddIdentity(ctx context.Context, person uuid.UUID, issuer, subject string) error {
 	return addIdentity(ctx, s.pool, person, issuer, subject)
 }

@@ -28,7 +28,7 @@ var (
 	ErrInUse = errors.New("a room uses it")
 )
 
-// Store is the stores of all accounts. Each owns the tables that its comment names, and is safe for
+// Store groups the stores of accounts. Each owns the tables that its comment names, and is safe for
 // concurrent use.
 type Store struct {
 	People        *People
@@ -57,7 +57,7 @@ type querier interface {
 	Query(ctx context.Context, query string, args ...any) (pgx.Rows, error)
 }
 
-// exec runs a statement; what describes it in errors.
+// exec runs a statement. In errors, what describes it.
 func exec(ctx context.Context, q querier, what, query string, args ...any) error {
 	_, err := changed(ctx, q, what, query, args...)
 	return err

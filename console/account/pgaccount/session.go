@@ -33,7 +33,7 @@ func (s *Sessions) Add(ctx context.Context, v Session) error {
 }
 
 // Holder is a session with its person and organization: the session's organization while the person
-// is a member of it, else another one of the person, or the zero value if there is none.
+// is a member of it, else another one of the person's, or the zero value.
 type Holder struct {
 	ID          uuid.UUID
 	Created     time.Time

@@ -25,13 +25,13 @@ type Outcome string
 // The outcomes. Empty means unknown: the server stopped before it could record one.
 const (
 	Done    Outcome = "done"
-	Refused Outcome = "refused" // by the rules, or because the input was invalid
-	Failed  Outcome = "failed"  // for a reason on the server's side
+	Refused Outcome = "refused" // refused by the rules, or because the input was invalid
+	Failed  Outcome = "failed"  // failed for a reason on the server's side
 )
 
 // Entry is one entry of the activity log.
 type Entry struct {
-	ID        uuid.UUID // version 7: later entries have larger ones
+	ID        uuid.UUID // UUID version 7: later entries have larger ones
 	At        time.Time
 	ActorKind string // person, token or server
 	ActorID   uuid.UUID
@@ -74,7 +74,7 @@ func (s *Store) Entries(ctx context.Context, org uuid.UUID, object string, befor
 	rows, _ := s.pool.Query(ctx, `
 		select entry_id, at, actor_kind, actor_id, actor, verb, object, detail, outcome from activity_log
 		where org_id = $1 and ($2 = '' or object = $2) and ($3 or entry_id < $4)
-		order by entry_id desc limit $5`, org, object, before == uuid.Nil, before, limit) // the rows carry the error
+		order by entry_id desc limit $5`, org, object, before == uuid.Nil, before, limit) // rows reports the error
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Entry])
 	if err != nil {
 		return nil, fmt.Errorf("list activity: %w", err)

@@ -57,8 +57,8 @@ func (s *Drafts) Get(ctx context.Context, org, id uuid.UUID) (Draft, error) {
 	return s.draft(ctx, `select `+draftColumns+` from drafts where org_id = $1 and draft_id = $2`, org, id)
 }
 
-// MaxDrafts is the maximum number of drafts of an organization. It is small because a list has all
-// drafts with their contents.
+// MaxDrafts is the maximum number of drafts of an organization. It is small because a list contains
+// all drafts in full.
 const MaxDrafts = 100
 
 // Add stores a new draft. Errors: [ErrTooManyDrafts], [ErrUnstorable].
@@ -103,7 +103,7 @@ func (s *Drafts) Delete(ctx context.Context, org, id uuid.UUID) error {
 }
 
 func (s *Drafts) draft(ctx context.Context, query string, args ...any) (Draft, error) {
-	rows, _ := s.pool.Query(ctx, query, args...) // the rows carry the error
+	rows, _ := s.pool.Query(ctx, query, args...) // rows reports the error
 	d, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Draft])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Draft{}, ErrNotFound

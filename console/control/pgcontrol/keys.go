@@ -14,9 +14,9 @@ import (
 )
 
 var (
-	// ErrKeyReused means that the key came with a different request before.
+	// ErrKeyReused means that the key was used with a different request before.
 	ErrKeyReused = errors.New("key was used for another request")
-	// ErrKeyUnderWay means that the first request with the key has no answer yet.
+	// ErrKeyUnderWay means that the first request with the key is still being processed.
 	ErrKeyUnderWay = errors.New("request under way")
 )
 
@@ -30,11 +30,11 @@ const KeyLife = 24 * time.Hour
 type Answer struct {
 	Status  int
 	Headers map[string]string
-	Body    []byte // nil: not kept
+	Body    []byte // nil: the body was not stored
 }
 
-// ClaimKey claims a key for a request, which is given by its hash. It returns nil for the first
-// request with the key, and for the same request later the stored answer. Errors: [ErrKeyReused],
+// ClaimKey claims a key for a request, given by its hash. It returns nil for the first request with
+// the key, and the stored answer when the same request is repeated. Errors: [ErrKeyReused],
 // [ErrKeyUnderWay].
 func (s *Keys) ClaimKey(ctx context.Context, org uuid.UUID, key string, request []byte) (*Answer, error) {
 	tag, err := s.pool.Exec(ctx, `

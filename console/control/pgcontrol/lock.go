@@ -19,9 +19,9 @@ type Locks struct {
 // Do runs do while holding the lock of a room, which excludes other calls for the room on all
 // nodes.
 //
-// It occupies a connection while it waits for another node and while do runs, which uses further
-// connections. So the calls of one node take turns before they get a connection: some are always left
-// for do and for other requests.
+// It occupies a connection while it waits for another node and while do runs, which uses further connections.
+// Therefore the calls of one node take turns before they get a connection, so that some connections are always
+// left for do and for other requests.
 func (s *Locks) Do(ctx context.Context, roomID uuid.UUID, do func(context.Context) error) error {
 	leave, err := s.turns.take(ctx, roomID)
 	if err != nil {

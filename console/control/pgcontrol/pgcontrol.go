@@ -5,7 +5,7 @@ package pgcontrol
 
 import "github.com/jackc/pgx/v5/pgxpool"
 
-// Store is the stores of package control and of idempotent requests. Each is safe for concurrent use.
+// Store groups the stores for package control and for idempotent requests. Each is safe for concurrent use.
 type Store struct {
 	Drafts *Drafts
 	Keys   *Keys

@@ -17,7 +17,7 @@ import (
 // ErrNotFound is returned when a room has no summary yet.
 var ErrNotFound = errors.New("no summary yet")
 
-// Store reads and writes. It is safe for concurrent use.
+// Store reads and writes these tables. It is safe for concurrent use.
 type Store struct{ pool *pgxpool.Pool }
 
 // NewStore returns a store on a migrated database.
@@ -34,8 +34,8 @@ type Minute struct {
 	Admitted  int64
 	NoShows   int64
 	Gone      int64 // left or revoked
-	Waiting   int64 // in line and not called, at the end of the minute
-	Active    int64 // expected, or at the site, at the end of the minute
+	Waiting   int64 // visitors in line and not called, at the end of the minute
+	Active    int64 // visitors expected or at the site, at the end of the minute
 	Peak      int64 // most arrivals in a second
 	PerMinute int64 // outflow in force
 	MaxActive int64 // 0: no limit
@@ -44,7 +44,7 @@ type Minute struct {
 
 const minuteColumns = `room_id, at, arrivals, drawn, called, admitted, no_shows, gone, waiting, active, peak, per_minute, max_active, paused`
 
-// AddMinutes stores rows. Rows that another node has stored already stay.
+// AddMinutes stores rows. It does not replace rows that another node has already stored.
 func (s *Store) AddMinutes(ctx context.Context, minutes []Minute) error {
 	const insert = `insert into live_minutes (` + minuteColumns +
 		`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict do nothing`
@@ -102,7 +102,7 @@ func (s *Store) Prune(ctx context.Context, before time.Time) (pruned int64, err 
 	}
 }
 
-// AddSummary stores the summary of a room, a JSON document. The first one stays.
+// AddSummary stores the summary of a room, a JSON document, unless there is one already.
 func (s *Store) AddSummary(ctx context.Context, room uuid.UUID, summary []byte) error {
 	if _, err := s.pool.Exec(ctx,
 		`insert into room_summaries (room_id, summary) values ($1, $2) on conflict do nothing`, room,
@@ -131,11 +131,11 @@ type Node struct {
 	Version    string
 	Started    time.Time
 	Seen       time.Time     // set by [Store.SeeNode]
-	Ago        time.Duration // since Seen, by the database's clock, when read
+	Ago        time.Duration // time since Seen, by the database's clock, when the row was read
 	Healthy    bool
 	Rooms      int // loaded rooms
 	Goroutines int
-	Heap       int64 // bytes
+	Heap       int64 // size of the heap, in bytes
 	Ahead      time.Duration
 	Refused    map[string]uint64 // requests refused since the start, by limit
 }

@@ -1,7 +1,5 @@
-// Package chart draws the result of a simulation as HTML and SVG figures. They have no scripts,
-// inline
-// styles or external resources, so they work in a page with a strict Content-Security-Policy as well
-// as in a file.
+// Package chart draws the result of a simulation as HTML and SVG figures. They have no scripts, inline styles or
+// external resources, so they work in a page with a strict Content-Security-Policy as well as in a file.
 //
 //	Result ─► Waits, Turns, Line          rows of Compare ─► Advantage
 //	Report ─► WritePage: one file with all of them, the findings and the plan
@@ -43,7 +41,7 @@ type figure struct {
 	Width, Height    int
 	Shapes           []shape
 	Legend           bool
-	Top, Bottom      string // of the vertical axis
+	Top, Bottom      string // ends of the vertical axis
 	X                []string
 	Bars             []barGroup
 	Head             []string
@@ -138,7 +136,7 @@ func axis(r *simulate.Result) []string {
 	return []string{r.Buckets[0].From.Words(), r.Buckets[n/2].From.Words(), r.Buckets[n-1].From.Words() + " and later"}
 }
 
-// Turns shows the share of people that were called at all, by time of arrival.
+// Turns shows the share of people who were called at all, by time of arrival.
 func Turns(id string, r *simulate.Result) template.HTML {
 	f := &figure{
 		ID: id, Title: "Who is called, by time of arrival",

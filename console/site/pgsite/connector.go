@@ -25,8 +25,8 @@ type Connector struct {
 }
 
 // Seen records a report from a connector. It writes nothing if the connector's description is
-// unchanged and the last write is less than minInterval ago, since connectors report every second.
-// A new connector gets [ErrTooManyConnectors] if the organization already has max of them.
+// unchanged and the last write is less than minInterval ago, because connectors report every
+// second. A new connector gets [ErrTooManyConnectors] if the organization already has max of them.
 func (s *Store) Seen(ctx context.Context, org uuid.UUID, c Connector, minInterval time.Duration, max int) error {
 	var known, fresh bool
 	err := s.pool.QueryRow(ctx, `
@@ -71,7 +71,7 @@ func (s *Store) connectors(ctx context.Context, org uuid.UUID, site *string,
 		  k.seen_at > clock_timestamp() - $3::interval, coalesce(k.rules_version < s.version, false)
 		from connectors k left join sites s on s.org_id = k.org_id and s.site = k.site and s.deleted_at is null
 		where k.org_id = $1 and ($2::text is null or k.site = $2)
-		order by k.seen_at desc, k.node`, org, site, within) // the rows carry the error
+		order by k.seen_at desc, k.node`, org, site, within) // rows reports the error
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Connector])
 	if err != nil {
 		return nil, fmt.Errorf("list connectors: %w", err)

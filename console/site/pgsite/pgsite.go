@@ -20,11 +20,11 @@ var (
 	ErrExists = errors.New("a site of this name exists")
 	// ErrChanged means that the site has changed since the caller read it.
 	ErrChanged = errors.New("the site was changed in the meantime")
-	// ErrTooManySites means that the organization has as many sites as it may have.
+	// ErrTooManySites means that the organization has reached the limit of sites.
 	ErrTooManySites = errors.New("too many sites")
-	// ErrTooManyNames means that the organization has used as many names of sites as it may use.
+	// ErrTooManyNames means that the organization has reached the limit of site names.
 	ErrTooManyNames = errors.New("too many names of sites")
-	// ErrTooManyConnectors means that the organization has as many connectors as it may have.
+	// ErrTooManyConnectors means that the organization has reached the limit of connectors.
 	ErrTooManyConnectors = errors.New("too many connectors")
 )
 
@@ -38,7 +38,7 @@ func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 type Site struct {
 	Name    string
 	Version uint64
-	Hosts   []string // of the current rules, like Rooms
+	Hosts   []string // hosts in the current rules; Rooms likewise
 	Rooms   []string
 	Changed time.Time
 	By      string
@@ -48,8 +48,8 @@ type Site struct {
 // Listed is a site in a list. Its Rules are empty.
 type Listed struct {
 	Site
-	Connectors int // number that reported recently
-	Behind     int // number of Connectors that run older rules
+	Connectors int // number of connectors that reported recently
+	Behind     int // how many of Connectors run older rules
 }
 
 // Sites returns the sites of an organization, sorted by name. Connectors counts those that reported
@@ -63,7 +63,7 @@ func (s *Store) Sites(ctx context.Context, org uuid.UUID, within time.Duration) 
 		left join connectors k on k.org_id = s.org_id and k.site = s.site and k.seen_at > clock_timestamp() - $2::interval
 		where s.org_id = $1 and s.deleted_at is null
 		group by s.org_id, s.site, v.changed_at, v.changed_by
-		order by s.site`, org, within) // the rows carry the error
+		order by s.site`, org, within) // rows reports the error
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Listed])
 	if err != nil {
 		return nil, fmt.Errorf("list sites: %w", err)
@@ -85,7 +85,7 @@ func (s *Store) Version(ctx context.Context, org uuid.UUID, name string, version
 	return one(s.pool.Query(ctx, `select `+siteColumns+` and v.version = $3`, org, name, version))
 }
 
-func one(rows pgx.Rows, _ error) (Site, error) { // the rows carry the error
+func one(rows pgx.Rows, _ error) (Site, error) { // rows reports the error
 	site, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Site])
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Site{}, ErrNotFound
@@ -231,14 +231,14 @@ type Version struct {
 	Number  uint64
 	Changed time.Time
 	By      string
-	Size    int // of the document, in bytes
+	Size    int // size of the document, in bytes
 }
 
 // Versions returns the stored versions of a site, newest first.
 func (s *Store) Versions(ctx context.Context, org uuid.UUID, name string) ([]Version, error) {
 	rows, _ := s.pool.Query(ctx, `
 		select version, changed_at, changed_by, octet_length(rules) from site_versions
-		where org_id = $1 and site = $2 order by version desc`, org, name) // the rows carry the error
+		where org_id = $1 and site = $2 order by version desc`, org, name) // rows reports the error
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Version])
 	if err != nil {
 		return nil, fmt.Errorf("list rules: %w", err)

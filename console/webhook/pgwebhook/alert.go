@@ -45,7 +45,7 @@ func (s *AlertSettings) List(ctx context.Context) ([]Alerts, error) {
 	return list, nil
 }
 
-// Set stores alert settings. Since keeps its value if there already were recipients.
+// Set stores alert settings. Since keeps its value if there were recipients before.
 func (s *AlertSettings) Set(ctx context.Context, a Alerts) error {
 	return write(ctx, s.pool, "set alerts", func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, forgetCursors, a.Org); err != nil {

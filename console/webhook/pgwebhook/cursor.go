@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Listener is an organization whose rooms are followed from a time on.
+// Listener is an organization, and the time from which its rooms are followed.
 type Listener struct {
 	Org   uuid.UUID
 	Since time.Time

@@ -35,7 +35,7 @@ const endpointColumns = `org_id, endpoint_id, url, events, rooms, description, s
 	disabled, created_at, since, failures, failing_since`
 
 // forgetCursors deletes the cursors of an organization without endpoints and alert recipients, so
-// that events from that time are not sent later.
+// that events of the time without any are not sent later.
 const forgetCursors = `delete from transcript_cursors where org_id = $1
 	and not exists (select from webhook_endpoints where org_id = $1 and disabled = '')
 	and not exists (select from alert_settings where org_id = $1 and cardinality(emails) + cardinality(endpoints) > 0)`
@@ -108,7 +108,7 @@ func giveUp(ctx context.Context, tx pgx.Tx, org, id uuid.UUID) error {
 	return err
 }
 
-// Delete deletes an endpoint, also from the alert settings, and gives up its waiting
+// Delete deletes an endpoint, removes it from the alert settings, and gives up its waiting
 // deliveries. The log stays. It returns [ErrNotFound].
 func (s *Endpoints) Delete(ctx context.Context, org, id uuid.UUID) error {
 	return write(ctx, s.pool, "delete endpoint", func(tx pgx.Tx) error {

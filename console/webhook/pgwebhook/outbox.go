@@ -16,7 +16,7 @@ var Mail uuid.UUID
 // Delivery is one message to one recipient.
 type Delivery struct {
 	Org       uuid.UUID
-	ID        uuid.UUID // version 7
+	ID        uuid.UUID // UUID version 7
 	Target    uuid.UUID // an endpoint, or [Mail]
 	Recipient string    // URL or e-mail address
 	Type      string
@@ -25,7 +25,7 @@ type Delivery struct {
 	Created   time.Time
 	State     string     // "waiting", "delivered" or "failed"
 	Tries     int        // position in the retry schedule
-	Attempts  int        // in total
+	Attempts  int        // number of attempts in total
 	Due       *time.Time // time of the next attempt while waiting
 }
 
@@ -45,7 +45,7 @@ type Alert struct {
 	Kind       string
 	About      string // subject of the alert, such as a room's slug; "": none
 	At         time.Time
-	Quiet      time.Duration // minimum interval between alerts about the same
+	Quiet      time.Duration // minimum interval between alerts about the same subject
 	Deliveries []Delivery
 }
 
@@ -298,8 +298,8 @@ func (s *Outbox) Get(ctx context.Context, org, id uuid.UUID) (Delivery, []Attemp
 	return d, attempts, nil
 }
 
-// Prune deletes deliveries from before a time, at most limit of them, with their attempts and
-// alerts of the same age. It returns the number of deliveries deleted.
+// Prune deletes at most limit deliveries from before a time, with their attempts, and alerts of the
+// same age. It returns the number of deliveries deleted.
 func (s *Outbox) Prune(ctx context.Context, before time.Time, limit int) (int, error) {
 	tag, err := s.pool.Exec(ctx, `with old as (
 			select org_id, delivery_id from deliveries where created_at < $1 order by created_at limit $2

@@ -2,8 +2,8 @@
 // transcripts, and the outbox with its log. Only this package accesses the tables of
 // migrations/0009_webhooks.sql.
 //
-// A delivery waits until it is delivered or given up. Nodes share the outbox: [Outbox.Take] leases
-// due deliveries, and those of a node that died become due again when the lease ends.
+// A delivery waits until it is delivered or given up. Nodes share the outbox: [Outbox.Take] leases due
+// deliveries, and those of a node that crashed become due again when the lease ends.
 package pgwebhook
 
 import (
@@ -22,7 +22,7 @@ var (
 	ErrTooManyEndpoints = errors.New("too many endpoints")
 )
 
-// Store is the stores of webhooks and alerts. Each is safe for concurrent use.
+// Store groups the stores of webhooks and alerts. Each is safe for concurrent use.
 type Store struct {
 	Endpoints     *Endpoints
 	AlertSettings *AlertSettings
