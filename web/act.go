@@ -69,7 +69,7 @@ func (a *actions) handle(handle func(echo.Context, *room.Room, *submission) erro
 	})
 }
 
-// submission is the content of such a request.
+// submission is the content of a form or of a script's request.
 type submission struct {
 	isJSON bool
 	secret *[fairness.SecretSize]byte // nil: none given
@@ -145,7 +145,7 @@ func (a *actions) line(c echo.Context, r *room.Room, in *submission) error {
 	joined, err := r.Join(ctx, own.ticket)
 	a.budgets.settle(c, r, &joined, err)
 	if _, unsure := tookTooLong(err); err == nil || unsure {
-		own.keep(c, r) // a join of unknown outcome is repeated with the same secret
+		own.keep(c, r) // a join with unknown outcome is repeated with the same secret
 	}
 	if err != nil {
 		return err
@@ -162,7 +162,7 @@ func (a *actions) line(c echo.Context, r *room.Room, in *submission) error {
 	return w.sendArrived(c, &joined)
 }
 
-// joiner returns the holder that joins, and whether it comes from the cookie.
+// joiner returns the holder that joins, and reports whether it comes from the cookie.
 func (in *submission) joiner(c echo.Context, r *room.Room) (own holder, kept bool) {
 	var other holder
 	if in.secret != nil {
@@ -179,7 +179,7 @@ func (in *submission) joiner(c echo.Context, r *room.Room) (own holder, kept boo
 	_, otherJoined := r.Standing(other.ticket)
 	if !joined && otherJoined {
 		_, err := r.Place(c.Request().Context(), own.ticket)
-		joined = !errors.Is(err, room.ErrTicketUnknown) // a node that is out of date lets Join decide
+		joined = !errors.Is(err, room.ErrTicketUnknown) // on a node that is out of date, Join decides
 	}
 	isOver := func() bool {
 		return st.Status == fairness.StatusSkipped && !st.Reason.IsRevoked() ||
@@ -227,7 +227,7 @@ func enter(c echo.Context, r *room.Room, in *submission) error {
 	return back(c, r)
 }
 
-// withParameter sets a parameter of a URL and removes existing ones of the same name, since
+// withParameter sets a parameter of a URL and removes existing ones of the same name, because
 // connectors read only the first, even if it is invalid.
 func withParameter(u url.URL, name, value string) url.URL {
 	var parts []string
@@ -256,7 +256,7 @@ func leave(c echo.Context, r *room.Room, in *submission) error {
 	return back(c, r)
 }
 
-// link returns a link with a transfer code, which takes the place to another device, once. The code
+// link returns a link with a transfer code, which moves the place to another device, once. The code
 // is in the fragment, which browsers do not send.
 func (a *actions) link(c echo.Context, r *room.Room, in *submission) error {
 	if !in.isJSON {

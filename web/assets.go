@@ -106,9 +106,9 @@ func loadBuilt(dist fs.FS) (*page.Pages, map[string]*asset, error) {
 // (https://www.w3.org/TR/CSP3/#initialize-global-object-csp).
 var assetPolicy = []string{"default-src 'none'; connect-src 'self'; frame-ancestors 'none'"}
 
-// files serves what does not depend on a room.
+// files serves the files that do not depend on a room.
 type files struct {
-	assets   map[string]*asset // by name
+	assets   map[string]*asset // assets by name
 	contacts []string          // URIs for reports of vulnerabilities; empty: no security.txt
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 // takeRound accepts a round of the room's beacon in the JSON of drand relays, from any client: the
-// round's signature proves it. This helps when the server cannot reach the relays.
+// round's signature proves it. That helps when the server itself cannot reach the relays.
 func takeRound(c echo.Context, r *room.Room) error {
 	body, err := readBody(c.Request(), nil, visitorBody)
 	if err != nil {

@@ -115,7 +115,7 @@ func anyMembers(body []byte, names ...string) (map[string]string, error) {
 	var wrong invalid.List
 	texts := map[string]string{}
 	for d.More() {
-		key, _ := d.Token() // no error, since the body is valid JSON
+		key, _ := d.Token() // no error, because the body is valid JSON
 		var value any
 		_ = d.Decode(&value)
 		text, isText := value.(string)

@@ -13,7 +13,7 @@ func openConsole(o Options, hosts *customHosts, protection *http.CrossOriginProt
 	closing <-chan struct{}) *console.Console {
 	manifest, err := fs.ReadFile(o.Assets, manifestFile)
 	if err != nil {
-		manifest = nil // pages without scripts and styles; loadPages has logged it
+		manifest = nil // pages without scripts and styles; loadPages has logged the error
 	}
 	c, err := console.New(console.Options{
 		Accounts: o.Accounts, Describe: p.explain, Control: o.Control,

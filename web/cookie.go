@@ -14,11 +14,11 @@ import (
 )
 
 // Names of cookies. Browsers accept the __Host- prefix only in cookies that this host has set
-// (https://www.rfc-editor.org/rfc/rfc6265bis#name-the-__host-prefix). Since a slug contains no dots,
-// the names cannot collide.
+// (https://www.rfc-editor.org/rfc/rfc6265bis#name-the-__host-prefix). Because a slug contains no dots, the names
+// cannot collide.
 const (
 	secretCookie   = "__Host-proofline-"    //nolint:gosec // a name prefix, before the slug; the cookie holds the visitor's secret in base64url
-	targetCookie   = "__Host-proofline.to." // before the slug; the cookie holds the visitor's target
+	targetCookie   = "__Host-proofline.to." // prefix of the slug; the cookie holds the visitor's target
 	languageCookie = "__Host-proofline.lang"
 )
 
@@ -72,9 +72,9 @@ func (h holder) keep(c echo.Context, r *room.Room) {
 
 func (h holder) text() string { return base64.RawURLEncoding.EncodeToString(h.secret[:]) }
 
-// language returns the language of the answer, among those that a room offers, its own first; none
-// means all. The link's language comes first, then the one in the cookie, then the browser's
-// settings.
+// language returns the language of the answer: one of those that a room offers, its own first; none
+// offered means all. The link's language comes first, then the one in the cookie, then the
+// browser's settings.
 func language(c echo.Context, offered ...page.Lang) page.Lang {
 	accepted := c.Request().Header.Get("Accept-Language")
 	if chosen := page.Lang(c.QueryParam("lang")); chosen != "" && page.Match("", string(chosen), offered...) == chosen {

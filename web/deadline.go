@@ -7,12 +7,12 @@ import (
 )
 
 // deadlines provides contexts that end [answerTimeout] after the call, or up to a second later. All
-// requests of a second share one, since a timer per request would cost a join more than the rest of
-// its handling. They do not end with the request: an entry that is being recorded gets recorded.
+// requests of a second share one, because a timer per request would cost a join more than the rest
+// of its handling. Contexts outlive their requests, so that entries under way are still recorded.
 type deadlines struct {
 	mu      sync.Mutex // guards the fields below
 	current context.Context
-	fresh   time.Time // current is in use until then
+	fresh   time.Time // current is in use until this time
 }
 
 func (d *deadlines) next() context.Context {

@@ -14,9 +14,9 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// wantsPage reports whether to send an error as a page, because a visitor will see it: the browser
-// asked for a page or sent a form, and not by a script. Other paths get an error page only if they do
-// not exist, since a visitor may have mistyped them, or come from a link made for Queue-it.
+// wantsPage reports whether to send an error as a page, because a visitor will see it: the browser, not a script,
+// asked for a page or sent a form. Other paths get an error page only if they do not exist, because a visitor may
+// have mistyped them, or followed a link made for Queue-it.
 func wantsPage(c echo.Context, p problem) bool {
 	r := c.Request()
 	accept := r.Header.Get("Accept")
@@ -94,7 +94,7 @@ func (e *errorAnswers) chargeErrorPage(c echo.Context, p *problem) error {
 
 // crowdedPages caches the error page for a network that has used up its budget, in each language: it
 // must cost less than the refused request.
-type crowdedPages struct{ byLang sync.Map } // of []byte
+type crowdedPages struct{ byLang sync.Map } // values are []byte
 
 // crowdedRoom is the placeholder for the slug in a cached page. It is not a valid slug.
 const crowdedRoom = "-room-"

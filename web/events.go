@@ -15,7 +15,7 @@ const (
 	// DefaultStreams is the default maximum number of open event streams.
 	DefaultStreams = 2_000
 	// streamAhead is the maximum number of people ahead of a visitor whose page should use the stream
-	// instead of polling: further back a few seconds do not matter.
+	// instead of polling: further back, a few seconds do not matter.
 	streamAhead = 100
 	// streamLook is the interval at which a stream checks for changes.
 	streamLook = 500 * time.Millisecond

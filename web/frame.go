@@ -35,7 +35,7 @@ var (
 	noContent  = []string{"default-src 'none'; frame-ancestors 'none'"}
 	anyOrigin  = []string{"*"}
 	exposed    = []string{"Retry-After"}
-	// Authorization is for passes; the management API has no CORS
+	// Authorization is for passes; the management API does not support CORS
 	corsHeaders  = []string{"Content-Type, Authorization"}
 	corsLifetime = []string{"86400"}
 )

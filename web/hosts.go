@@ -24,7 +24,7 @@ func newCustomHosts(o Options) *customHosts {
 	if o.Accounts != nil {
 		h.owners = o.Accounts.Hosts
 	}
-	if u, err := url.Parse(o.publicURL()); err == nil { // else crossOrigin logs it
+	if u, err := url.Parse(o.publicURL()); err == nil { // crossOrigin logs an invalid URL
 		h.public = strings.ToLower(u.Hostname())
 	}
 	return h

@@ -44,8 +44,8 @@ func sendCheckpoint(c echo.Context, r *room.Room) error {
 	return send(c, http.StatusOK, plainText, note)
 }
 
-// sendTile serves a tile of hashes or a bundle of entries. Only entries are compressed, since hashes do
-// not shrink.
+// sendTile serves a tile of hashes or a bundle of entries. Only entries are compressed, because hashes do not
+// shrink.
 //
 // https://c2sp.org/tlog-tiles#merkle-tree
 func sendTile(c echo.Context, r *room.Room) error {

@@ -27,7 +27,7 @@ func (b *budgets) join(c echo.Context, r *room.Room) error {
 	return b.limits.Join(b.network(c), r.Slug)
 }
 
-// settle refunds the charge for a ticket if the join recorded none. A join of unknown outcome
+// settle refunds the charge for a ticket if the join recorded none. A join with unknown outcome
 // stays charged.
 func (b *budgets) settle(c echo.Context, r *room.Room, joined *room.Joined, err error) {
 	if _, unsure := tookTooLong(err); b.limits == nil || unsure || err == nil && !joined.Again {

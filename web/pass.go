@@ -14,7 +14,7 @@ import (
 // sendDiscovery tells a site's token library how to verify passes, at the address and in the format
 // of OpenID Connect Discovery
 // (https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata). It names no
-// endpoints, since rooms are not identity providers.
+// endpoints, because rooms are not identity providers.
 type discovery struct {
 	Issuer     string   `json:"issuer"`
 	Keys       string   `json:"jwks_uri"`

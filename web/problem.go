@@ -154,7 +154,7 @@ func tookTooLong(err error) (string, bool) {
 // noType is the type of problems that the status describes completely.
 const noType = "about:blank"
 
-// problem is the body of an error, and what the answer has besides.
+// problem is the body of an error, and the headers and words that accompany it.
 type problem struct {
 	wire.Problem
 
@@ -169,7 +169,7 @@ type problems struct {
 
 // describe converts an error to its public form; errors that are not in the table are internal.
 func (p problems) describe(err error) problem {
-	if routing := (*echo.HTTPError)(nil); errors.As(err, &routing) { // from echo's router
+	if routing := (*echo.HTTPError)(nil); errors.As(err, &routing) { // an error of Echo's router
 		return problem{Problem: wire.Problem{
 			Type: noType, Title: http.StatusText(routing.Code), Status: routing.Code,
 		}}
@@ -226,7 +226,7 @@ func (e *errorAnswers) fail(c echo.Context, err error) {
 	p := e.problems.describe(err)
 	e.logFailure(c, p.Status, err)
 	if c.Response().Committed {
-		return // too late to send one
+		return // too late to send an error
 	}
 	h := c.Response().Header()
 	if p.retry > 0 {
@@ -253,8 +253,8 @@ func sendProblem(c echo.Context, p problem) error {
 	return send(c, p.Status, []string{"application/problem+json"}, body)
 }
 
-// logFailure logs errors of the server itself. Unavailability is logged at debug level only, since
-// the rooms log once that the database is unreachable.
+// logFailure logs errors of the server itself. Unavailability is logged at debug level only,
+// because the rooms log once that the database is unreachable.
 func (e *errorAnswers) logFailure(c echo.Context, status int, err error) {
 	level := slog.LevelError
 	switch {

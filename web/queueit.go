@@ -32,7 +32,7 @@ type queueItLink struct {
 	culture  string // language such as de-AT
 }
 
-// Valid forms of parameters. An event is a slug: KnownUser compares it case-sensitively, so other
+// Valid forms of parameters. An event is a slug. KnownUser compares it case-sensitively, so other
 // spellings are invalid.
 var (
 	eventForm   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
@@ -101,11 +101,11 @@ func (q *queueItLinks) register(e *echo.Echo) {
 	}))
 }
 
-// fromLink is the context key of the event in a request by such a link. Errors of these requests are
-// sent as pages, since they come from visitors.
+// fromLink is the context key of the event in a request by such a link. Errors of these requests are sent as
+// pages, because they come from visitors.
 const fromLink = "queue-it event"
 
-// roomOf returns the room of a link, or [room.ErrNotFound], also if the link is for another customer.
+// roomOf returns the room of a link, or [room.ErrNotFound] if there is none or the link is for another customer.
 func (q *queueItLinks) roomOf(c echo.Context, l *queueItLink) (*room.Room, error) {
 	c.Set(fromLink, l.event)
 	c.Response().Header()["Cache-Control"] = noStore
@@ -144,8 +144,8 @@ func (q *queueItLinks) followToLine(c echo.Context, l queueItLink) error {
 var refusals = map[string]bool{"hash": true, "eventid": true, "timestamp": true, "ip": true, "qidlimit": true,
 	"connector/sessionstate": true}
 
-// noteRefusal logs that a site refuses its visitors' tokens, at most once a minute, since any client
-// can forge such a link.
+// noteRefusal logs that a site refuses its visitors' tokens, at most once a minute, because any client can forge
+// such a link.
 func (q *queueItLinks) noteRefusal(code, event string) {
 	now, last := time.Now().UnixNano(), q.refusal.Load()
 	if refusals[code] && now-last >= int64(time.Minute) && q.refusal.CompareAndSwap(last, now) {

@@ -15,10 +15,10 @@ import (
 	"github.com/proofline/proofline/internal/conns"
 )
 
-// Serve answers requests on l until ctx ends, and closes l. It then tells clients for a moment to
-// reconnect elsewhere, and answers open requests before it returns nil; requests that wait for an
-// unreachable database get 503. An error means that some took longer than 8 s. The rooms must still
-// be running; the caller closes them.
+// Serve answers requests on l until ctx ends, and closes l. Before it returns nil, it asks clients
+// to reconnect elsewhere, and answers open requests; requests that wait for an unreachable database
+// get 503. An error means that some took longer than 8 s. The rooms must still be running; the
+// caller closes them.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	requests, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()

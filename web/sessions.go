@@ -34,8 +34,8 @@ type sessionOutcomes struct {
 // change touches and releases many sessions at once. The passes authorize the request, so a
 // connector can collect them.
 //
-// A forged pass costs as much to verify as a valid one. So the network pays for all passes in
-// advance, and gets back the charge for the valid ones.
+// A forged pass costs as much to verify as a valid one. So the network is charged for all passes in
+// advance, and the charge for the valid ones is refunded.
 func (s *sessions) change(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = noStore
 	body, err := readBody(c.Request(), nil, sessionsBody)

@@ -18,8 +18,8 @@ import (
 	"github.com/proofline/proofline/web/poll"
 )
 
-// A document is rendered again when the room has changed and the document is at least minAge old. At
-// maxAge it is rendered in any case, since it contains the time.
+// A document is rendered again when the room has changed and the document is at least minAge old. At maxAge it is
+// rendered in any case, because it contains the time.
 const (
 	minAge = 250 * time.Millisecond
 	maxAge = time.Second
@@ -38,7 +38,7 @@ type document struct {
 
 // documents caches the latest document of each room, so that a poll costs only sending it.
 type documents struct {
-	bySlug      sync.Map // of *rendering
+	bySlug      sync.Map // values are *rendering
 	listenAhead uint64   // see [streamAhead]; 0: pages do not use the stream
 }
 
@@ -160,7 +160,7 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	o.flag("paused", s.Paused)
 	o.flag("claims_frozen", r.Snapshot().ClaimsFrozen)
 	o.flag("full", r.IsFull())
-	if s.Gate != room.GateNone { // open: visitors get in without waiting; absent: the room has no gate
+	if s.Gate != room.GateNone { // open: visitors enter without waiting; absent: the room has no gate
 		o.text("gate", string(s.Gate))
 	}
 	o.withdrawn(s)
@@ -212,7 +212,7 @@ func (o *object) withdrawn(s *room.Snapshot) {
 	o.close()
 }
 
-// poll writes the polling intervals, and up to which place pages should use the stream.
+// poll writes the polling intervals, and the last place whose page should use the stream.
 func (o *object) poll(after, maximum, rest time.Duration, listenAhead uint64) {
 	o.open("poll")
 	o.number("after_ms", uint64(after.Milliseconds()))  //nolint:gosec // not negative

@@ -88,8 +88,8 @@ func (o *object) expected(st *fairness.Standing, s *room.Snapshot, now time.Time
 	o.close()
 }
 
-// claimTime writes the time left to claim a called ticket. In a pause that time stands still, so the
-// deadline is unknown.
+// claimTime writes the time left to claim a called ticket. During a pause that time stands still, so the deadline
+// is unknown.
 func (o *object) claimTime(st *fairness.Standing, s *room.Snapshot, now time.Time) {
 	o.number("left_ms", uint64(st.Left)) //nolint:gosec // not negative
 	if s.Paused {
@@ -140,7 +140,7 @@ func claimTicket(c echo.Context, r *room.Room) (err error) {
 	if err != nil {
 		return err
 	}
-	st, _ := r.Standing(t) // admitted, so it exists
+	st, _ := r.Standing(t) // the ticket is admitted, so it exists
 	o := &w.answer
 	o.reset()
 	o.text("ticket", t.String())
@@ -193,7 +193,7 @@ func giveUpTicket(c echo.Context, r *room.Room) error {
 
 // notCalled sends the ticket's state to a client that claims too early.
 func notCalled(c echo.Context, r *room.Room, t fairness.Ticket) error {
-	st, _ := r.Standing(t) // known, though not called
+	st, _ := r.Standing(t) // the ticket exists, but is not called
 	askAgain(c.Response().Header(), poll.Ticket(&st, r.Snapshot(), r.Now()))
 	return sendStanding(c, http.StatusAccepted, r, &st)
 }

@@ -29,7 +29,7 @@ func sendPage(c echo.Context, status int, write func(io.Writer) error) error {
 	h["Content-Security-Policy"] = []string{policyOf(c)}
 	h["Vary"] = acceptEncoding
 	body := b.Bytes()
-	if acceptsGzip(c.Request().Header["Accept-Encoding"]) { // no secret in a page could leak by its compressed length
+	if acceptsGzip(c.Request().Header["Accept-Encoding"]) { // a page contains no secret that its compressed length could reveal
 		h["Content-Encoding"] = gzipped
 		body = compress(body)
 	}
@@ -55,7 +55,7 @@ type renderer struct {
 // view returns the data of a line's page for a ticket that may not have joined; the zero ticket is
 // for visitors without one. Error: [*room.StaleError].
 func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (page.View, error) {
-	snapshot := r.Snapshot() // taken before the standing, so that it does not have more calls than the standing
+	snapshot := r.Snapshot() // taken before the standing, so that it does not contain more calls than the standing
 	var st fairness.Standing
 	joined := ticket != fairness.Ticket{}
 	if joined {

@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// Header values of pages. Since pages use cookies, other origins must not read them.
+// Header values of pages. Other origins must not read pages, because pages depend on cookies.
 var (
 	htmlText    = []string{"text/html; charset=utf-8"}
 	cssText     = []string{"text/css; charset=utf-8"}
@@ -129,10 +129,10 @@ func (p *pages) brandStyle(c echo.Context, r *room.Room) error {
 }
 
 // stylesheets caches the style sheet of each room, because parsing custom CSS takes milliseconds.
-type stylesheets struct{ bySlug sync.Map } // of *stylesheet
+type stylesheets struct{ bySlug sync.Map } // values are *stylesheet
 
 type stylesheet struct {
-	version int64 // of the settings
+	version int64 // version of the settings
 	css     []byte
 }
 

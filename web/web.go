@@ -24,9 +24,9 @@
 //	GET  /livez                                    200 while the process answers
 //	GET  /readyz                                   200 while the server can accept joins, with its health
 //
-// [Server] is the frame around its parts: it numbers requests, sets headers, guards the management API, and answers
-// errors. A part serves some of the paths, and has what it needs from its constructor; TestParts fails if a part is
-// not registered.
+// [Server] is the frame around its parts: it numbers requests, sets headers, guards the management API, and
+// answers errors. A part serves some of the paths, and gets what it needs through its constructor; TestParts
+// fails if a part is not registered.
 //
 // Resources that every visitor polls are served from memory: the state document is rendered at most
 // a few times a second however many clients ask, and answers to joins and ticket queries are written
@@ -63,12 +63,12 @@ import (
 
 // Limits of connections and requests.
 const (
-	readTimeout     = 10 * time.Second // for a whole request, with its header
+	readTimeout     = 10 * time.Second // time limit for reading a whole request, including its header
 	writeTimeout    = 60 * time.Second
 	idleTimeout     = 2 * time.Minute
-	answerTimeout   = 15 * time.Second // for a request that needs the database
+	answerTimeout   = 15 * time.Second // time limit of a request that needs the database
 	lastWords       = time.Second      // time in which a stopping server asks clients to reconnect
-	shutdownTimeout = 7 * time.Second  // for open requests after that
+	shutdownTimeout = 7 * time.Second  // time for open requests after that
 	maxHeader       = 16 << 10         // bytes
 )
 
@@ -82,8 +82,7 @@ type Options struct {
 	// Activity is the activity log; nil: the management API does not show it.
 	Activity *activity.Log
 	// AdminToken is the server's own bearer token for the management API, valid in every
-	// organization.
-	// Empty: no token has this role.
+	// organization. Empty: no token has this role.
 	AdminToken string
 	// Accounts serves the organizers' pages, API tokens and custom hosts; nil: there are none.
 	Accounts *account.Accounts
@@ -93,13 +92,13 @@ type Options struct {
 	Webhooks *webhook.Service
 	// Sites serves the organizations' sites; nil: there are none.
 	Sites *sites.Sites
-	// Reports has the published audit reports of rooms; nil: there are none.
+	// Reports provides the published audit reports of rooms; nil: there are none.
 	Reports Reports
 	// Version is the program's version, shown on pages.
 	Version string
 	// Ready reports whether the server can accept joins; nil: [room.Rooms.Ready].
 	Ready func() bool
-	// Assets has the built files of the pages; nil: those embedded in the program.
+	// Assets holds the built files of the pages; nil: those embedded in the program.
 	Assets fs.FS
 	// MaxStreams is the maximum number of open event streams, such as [DefaultStreams]; 0: no
 	// streams.
@@ -110,18 +109,18 @@ type Options struct {
 	// Contacts are URIs for reports of vulnerabilities, published in security.txt; empty: there is no
 	// such file.
 	Contacts []string
-	// Limits has the budgets of networks; nil: no limits.
+	// Limits holds the budgets of networks; nil: no limits.
 	Limits *limit.Limits
 	Log    *slog.Logger
 }
 
-// Reports has the audit reports that organizers have published; [pgroom.ErrNotFound].
+// Reports reads the audit reports that organizers have published. Error: [pgroom.ErrNotFound].
 type Reports interface {
 	Report(ctx context.Context, room uuid.UUID) (pgroom.Report, error)
-	ReportHead(ctx context.Context, room uuid.UUID) (pgroom.Report, error) // without the page
+	ReportHead(ctx context.Context, room uuid.UUID) (pgroom.Report, error) // reads a report without its page
 }
 
-// Server answers HTTP requests: it is the frame around the parts that do. Safe for concurrent use.
+// Server answers HTTP requests by means of its parts. Safe for concurrent use.
 type Server struct {
 	rooms    *room.Rooms
 	api      *manage.API
@@ -221,7 +220,7 @@ func (o *Options) publicURL() string {
 	return o.Rooms.PublicURL
 }
 
-// read has the methods of requests that change nothing.
+// read lists the methods of requests that change nothing.
 var read = []string{http.MethodGet, http.MethodHead}
 
 const inRoom = publicPath + ":slug"

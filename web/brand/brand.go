@@ -14,9 +14,8 @@ func HasLooks(b *branding.Brand) bool {
 		b.Corners != "" || b.CSS != ""
 }
 
-// Looks returns the content of that style sheet. Custom CSS that is not allowed, or no longer, is
-// left
-// out.
+// Looks returns the content of that style sheet. Custom CSS that is not, or no longer, allowed is
+// left out.
 func Looks(b *branding.Brand) page.Brand {
 	looks := page.Brand{Colors: colors(b.Scheme), Dark: colors(b.Dark), Font: b.Font, Corners: b.Corners}
 	if b.CSS != "" {

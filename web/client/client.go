@@ -1,4 +1,4 @@
-// Package client finds the network addresses of the clients of requests.
+// Package client determines the network addresses that requests come from.
 package client
 
 import (
@@ -80,9 +80,9 @@ func (as *Addresses) IsTrusted(addr netip.Addr) bool {
 	return false
 }
 
-// warn logs the first X-Forwarded-For header from an untrusted address, which may be the operator's
-// own proxy. Clients with public addresses can send the header as well, so an address from a private
-// network, which is hardly a visitor's, is logged separately and as a warning.
+// warn logs the first X-Forwarded-For header from an untrusted address, which may be the operator's own proxy.
+// Clients with public addresses can send the header as well, so addresses in private networks, which are unlikely
+// to be visitors', are logged separately and as a warning.
 func (as *Addresses) warn(peer netip.Addr) {
 	level, which := slog.LevelInfo, &as.warned[0]
 	if peer.IsLoopback() || peer.IsPrivate() || peer.IsLinkLocalUnicast() || !peer.IsValid() {

@@ -22,13 +22,13 @@ import (
 	"github.com/proofline/proofline/web/console/sites"
 )
 
-// Options configures a [Console]. Control is required. Pages whose service is nil do not exist.
+// Options configures a [Console]. Control is required. Pages whose service is nil are left out.
 type Options struct {
 	// Identify returns the owner of a session token, or [shell.ErrSignIn]; nil: the sessions of Accounts.
 	Identify func(ctx context.Context, token string) (shell.Identity, error)
 	// Describe describes an error to people. It must not reveal internal details.
 	Describe func(error) shell.Problem
-	// Accounts has people, organizations and tokens.
+	// Accounts manages people, organizations and tokens.
 	Accounts *account.Accounts
 	// Control performs the operations of organizers on their rooms.
 	Control *control.Rooms
@@ -37,11 +37,11 @@ type Options struct {
 	// Hosts lists the custom hosts under which an organization may publish rooms; nil: those that
 	// Accounts has verified.
 	Hosts func(ctx context.Context, actor account.Actor) ([]string, error)
-	// Live has the figures of rooms.
+	// Live provides the figures of rooms.
 	Live *figures.Live
 	// Webhooks sends webhooks and alerts.
 	Webhooks *webhook.Service
-	// Sites has the sites that rooms protect.
+	// Sites manages the sites that rooms protect.
 	Sites *site.Sites
 	// Closing is closed when the server stops, so that streams end; nil: never.
 	Closing <-chan struct{}
@@ -53,8 +53,8 @@ type Options struct {
 	Version string
 	// PublicURL is the public address of the server.
 	PublicURL string
-	// Foreign reports whether a request was made to the custom host of an organization: it is
-	// redirected to PublicURL. nil: custom hosts do not exist.
+	// Foreign reports whether a request was made to the custom host of an organization; such a
+	// request is redirected to PublicURL. nil: there are no custom hosts.
 	Foreign func(*http.Request) bool
 	Now     func() time.Time // nil: time.Now
 	Log     *slog.Logger
@@ -66,7 +66,7 @@ type Console struct{ shell *shell.Shell }
 //go:embed templates
 var files embed.FS
 
-// New returns the console. An error means that a template of the program is wrong.
+// New returns the console. An error means that one of the program's templates is invalid.
 func New(o Options) (*Console, error) {
 	if o.Now == nil {
 		o.Now = time.Now

@@ -1,5 +1,5 @@
-// Package console has the organizers' pages under /console. They are rendered on the server, work without
-// scripts where possible, and are better with them.
+// Package console serves the organizers' pages under /console. They are rendered on the server and, where
+// possible, work without scripts, which only make them more convenient.
 //
 // # Parts
 //

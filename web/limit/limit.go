@@ -35,10 +35,10 @@ func (k Kind) String() string {
 	return [...]string{"joins", "tickets", "pages", "passes", "streams"}[k]
 }
 
-// Options has the budgets of one network. 0: no limit.
+// Options holds the budgets of one network. 0: no limit.
 type Options struct {
 	Joins   int // per minute; twice as many at once
-	Tickets int // per room and day
+	Tickets int // tickets per room and day
 	Pages   int // per minute; twice as many at once
 	Passes  int // invalid passes per minute; ten times as many at once
 	Streams int // number open at once
@@ -54,8 +54,8 @@ func Default() Options {
 }
 
 // passBurst is the burst of invalid passes in minutes' worth of budget. It is large because each
-// batch
-// is charged in full before its passes are verified, and the valid ones are refunded afterwards.
+// batch is charged in full before its passes are verified, and the valid ones are refunded
+// afterwards.
 const passBurst = 10
 
 // Error means that a network has used up a budget.
@@ -80,12 +80,11 @@ type Limits struct {
 	queues  queues
 
 	refused [kinds]atomic.Uint64
-	logged  [kinds]atomic.Int64 // time of the latest log line, since began
+	logged  [kinds]atomic.Int64 // time of the latest log line, relative to began
 }
 
 // budget is a token bucket: it gains a token every interval and holds at most burst. The zero
-// budget is
-// unlimited.
+// budget is unlimited.
 type budget struct{ interval, burst time.Duration }
 
 func perMinute(n int, minutes float64) budget {
@@ -144,8 +143,7 @@ func (l *Limits) giveBack(addr netip.Addr, k Kind, room string, n int) {
 }
 
 // streamWait is the time after which a page whose stream was refused may try again. Meanwhile it
-// polls
-// the room's state.
+// polls the room's state.
 const streamWait = time.Minute
 
 // OpenStream counts an open stream until done is called.

@@ -11,7 +11,7 @@ import (
 const (
 	shards   = 64
 	perShard = 2048
-	sample   = 8 // number of budgets from which the fullest is dropped
+	sample   = 8 // number of budgets examined, of which the fullest is dropped
 )
 
 // key identifies a budget.
@@ -30,7 +30,7 @@ func (l *Limits) key(addr netip.Addr, k Kind, room string) key {
 	return key{networkOf(addr), use}
 }
 
-// table has the times at which budgets will be full again, for those that are not.
+// table holds the times at which budgets that are not full will be full again.
 type table [shards]*shard
 
 type shard struct {
@@ -50,8 +50,7 @@ func (t *table) of(k key) *shard {
 }
 
 // take takes n tokens, or takes none and returns the time to wait for them. A request for more than
-// the
-// burst is granted when the budget is full.
+// the burst is granted when the budget is full.
 func (t *table) take(k key, b budget, now time.Duration, n int) (wait time.Duration) {
 	s := t.of(k)
 	s.mu.Lock()
@@ -79,8 +78,7 @@ func (t *table) giveBack(k key, b budget, n int) {
 }
 
 // forget examines a few budgets in random order and drops those that are full, or else the one that
-// is
-// nearest to full.
+// is nearest to full.
 func (s *shard) forget(now time.Duration) {
 	var nearest key
 	seen, removed := 0, false

@@ -11,11 +11,9 @@ import (
 const turnsAtOnce = 16
 
 // Turn waits for one of the network's turns to use the database, and holds it until done is called.
-// So
-// the requests of a network that sends very many wait for each other, and hardly delay other
-// networks.
-// A caller must not wait for its client during a turn, since a slow client would block the others.
-// Error: that of ctx.
+// So if a network sends very many requests, they wait for each other and hardly delay other
+// networks. A caller must not wait for its client during a turn, because a slow client would
+// block the others. Error: that of ctx.
 func (l *Limits) Turn(ctx context.Context, addr netip.Addr) (done func(), err error) {
 	if l == nil || l.IsExempt(addr) {
 		return func() {}, nil

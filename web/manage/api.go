@@ -33,14 +33,14 @@ var (
 	ErrKeyReused = errors.New("this idempotency key was used for another request: use a new one")
 	// ErrKeyUnderWay means that the first request with an idempotency key has no answer yet.
 	ErrKeyUnderWay = errors.New("the first request with this idempotency key has no answer yet, or its outcome is unknown: check whether it took effect before you use another key")
-	// ErrKeyDone means that the first request succeeded, but its answer had a secret and was not
-	// stored.
+	// ErrKeyDone means that the first request succeeded, but its answer contained a secret and was
+	// not stored.
 	ErrKeyDone = errors.New("the request with this idempotency key has succeeded, and its secret is shown only once: revoke the secret if you did not get the answer")
 	// ErrSimulating means that the maximum number of simulations is running.
 	ErrSimulating = errors.New("another simulation is running")
 )
 
-// Options configures [New]. Services that are nil have no routes.
+// Options configures [New]. Services that are nil get no routes.
 type Options struct {
 	Control  *control.Rooms
 	Rooms    Rooms // required with Control
@@ -70,7 +70,7 @@ type API struct {
 	callers   callers
 	keys      *keys
 	parts     []part
-	routes    []route // of all parts
+	routes    []route // routes of all parts
 	publicURL string
 	document  func() []byte
 }

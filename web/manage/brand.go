@@ -13,7 +13,7 @@ import (
 	looks "github.com/proofline/proofline/web/brand"
 )
 
-// brandChecks checks brands. It needs nothing of the server.
+// brandChecks checks brands. It does not depend on the server's state.
 type brandChecks struct{}
 
 func (a brandChecks) routes() []route {
@@ -49,7 +49,7 @@ func checkBrand(c *call) (reply, error) {
 	if _, found := style.Parse(amendment.Brand.CSS); len(found) > 0 {
 		out.CSS = found
 	}
-	findings, _ := looks.Looks(amendment.Brand).Contrast() // of valid colours
+	findings, _ := looks.Looks(amendment.Brand).Contrast() // findings about valid colours only
 	for _, f := range findings {
 		out.Contrast = append(out.Contrast, wire.ContrastFinding{
 			Scheme: string(f.Scheme), Pair: f.Pair, Where: f.Where, Given: f.Given, Ground: f.Ground, Ratio: f.Ratio,

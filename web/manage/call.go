@@ -75,7 +75,7 @@ func readBody(r *http.Request, most int) ([]byte, error) {
 	return body, nil
 }
 
-// checkText rejects parameters that are not valid text, since the database cannot store them.
+// checkText rejects parameters that are not valid text, because the database cannot store them.
 func (c *call) checkText() error {
 	for i, name := range c.echo.ParamNames() {
 		if !isText(c.echo.ParamValues()[i]) {

@@ -15,10 +15,10 @@ import (
 // act in several.
 const OrganizationHeader = "Proofline-Organization"
 
-// callers finds out who sends a request.
+// callers identifies the senders of requests.
 type callers struct {
 	tokens        *account.Tokens        // nil: only the server's token is valid
-	organizations *account.Organizations // nil if tokens is
+	organizations *account.Organizations // nil if tokens is nil
 	token         *[sha256.Size]byte     // hash of the server's token; nil: it has none
 }
 

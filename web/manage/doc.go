@@ -9,7 +9,7 @@
 //	Guard: token -> actor      serve: scope, body, Idempotency-Key -> handler -> reply
 //
 // The table is assembled from parts, one for each kind of resource. A part has its routes, their handlers and the
-// one or two services that they need; bodies are types of package wire. TestParts fails if a part is missing in
+// one or two services that they need; bodies are types of package wire. TestParts fails if a part is missing from
 // the table.
 //
 // Handlers call [control.Rooms], [account.Accounts] and similar services, which check the actor's

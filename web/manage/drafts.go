@@ -106,8 +106,8 @@ func draftOf(c *call, r *control.Rooms) (control.Draft, error) {
 
 func (a drafts) showDraft(c *call) (reply, error) { return shownDraft(draftOf(c, a.control)) }
 
-// expectedVersion returns the version of a draft that a request expects: the current one, or one that
-// cannot exist.
+// expectedVersion returns the version of a draft that a request expects: the current one, or else one that cannot
+// exist.
 func (c *call) expectedVersion(d control.Draft) int64 {
 	if condition, ok := c.ifMatch(); ok && !matches(condition, draftTag(d)) {
 		return 0

@@ -46,9 +46,9 @@ type keys struct {
 
 // once performs a request, once for all requests with the same key.
 //
-// A request that is refused releases its key, since it had no effect. A request whose outcome is
-// unknown keeps it, also if the server stopped meanwhile: a retry is then told so, rather than being
-// performed a second time.
+// A request that is refused releases its key, because it had no effect. A request whose outcome is unknown keeps
+// it, even if the server has stopped meanwhile: a retry then gets an error instead of being performed a second
+// time.
 func (k *keys) once(r *route, c *call, do func() (reply, error)) (reply, error) {
 	header := c.echo.Request().Header.Get(KeyHeader)
 	if header == "" || r.key == keyIgnored {

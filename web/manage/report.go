@@ -25,7 +25,7 @@ import (
 const (
 	maxReport        = 1 << 20 // bytes
 	maxReportRooms   = 100
-	reportsTogether  = 8 // number of rooms of a report that are processed concurrently
+	reportsTogether  = 8 // number of a report's rooms that are processed concurrently
 	maxReportedCount = 1<<53 - 1
 	maxReportedOver  = 30_000 // number of IDs in an answer: connectors read at most a million bytes of it
 )
@@ -65,7 +65,7 @@ func (a reports) report(c *call) (reply, error) {
 		ID: in.Node, Site: in.Site, RulesVersion: in.RulesVersion, Kind: in.Kind, Version: in.Version,
 		Counts: in.Counts,
 	})
-	if err != nil && !account.IsLimit(err) { // a connector that is not listed works as well
+	if err != nil && !account.IsLimit(err) { // a connector works even if it is not listed
 		return reply{}, err
 	}
 	out := wire.Reported{Rooms: make([]wire.ReportedRoom, len(list))}
@@ -133,7 +133,7 @@ func (a reports) roomAt(ctx context.Context, by account.Actor, address string) (
 	return r, err
 }
 
-// reports parses the rooms of the report. The error is an [*invalid.Error] that lists all
+// parseReport parses the rooms of the report. The error is an [*invalid.Error] that lists all
 // problems.
 func parseReport(in *wire.ReportInput) ([]safetynet.Report, error) {
 	if n := len(in.Rooms); n > maxReportRooms {
@@ -193,7 +193,7 @@ func (p *reportParser) ids(field string, list []string) []uuid.UUID {
 	for i, text := range list {
 		before := len(p.wrong)
 		if ids[i] = p.id(field, text); len(p.wrong) > before {
-			return nil // one problem is enough
+			return nil // one problem per report is enough
 		}
 	}
 	return ids

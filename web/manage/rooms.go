@@ -50,7 +50,7 @@ func newSummary(s control.Summary) wire.Summary {
 	return out
 }
 
-// listed names the settings that change in one way.
+// listed names the settings with one kind of change.
 func listed(by setting.Change) string {
 	var names []string
 	for _, s := range setting.All() {
@@ -159,7 +159,7 @@ func (a rooms) createRoom(c *call) (reply, error) {
 	return out, err
 }
 
-// splitHost removes the host from a room's JSON. It ignores JSON that cannot be parsed, since the
+// splitHost removes the host from a room's JSON. It ignores JSON that cannot be parsed, because the
 // parser of the rest reports that.
 func splitHost(body []byte) (host string, config []byte, err error) {
 	var members map[string]json.RawMessage
@@ -195,7 +195,7 @@ func (a rooms) amendRoom(c *call) (reply, error) {
 	return shown(a.control.Amend(c, c.actor, slug, amendment, match))
 }
 
-// Whether lists leave a room out.
+// Bodies of requests that hide a room from lists or show it.
 const (
 	shownInLists    = false
 	hiddenFromLists = true

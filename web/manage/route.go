@@ -23,7 +23,7 @@ type route struct {
 	query   []parameter
 	in      any    // zero value of the body type; nil: no body
 	blank   bool   // whether the body is optional
-	example string // of the body
+	example string // example of the body
 	out     any    // zero value of the answer's body type; nil: no body
 	csv     bool   // whether the answer is available as CSV
 	text    bool   // whether the answer is text/plain rather than JSON
@@ -108,7 +108,7 @@ func byID(name string, do func(*call, uuid.UUID) (any, error)) func(*call) (repl
 	}
 }
 
-// links has the URLs of created objects.
+// links builds the URLs of created objects.
 type links struct{ publicURL string }
 
 // to returns the URL of an object.

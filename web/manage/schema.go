@@ -31,7 +31,7 @@ type schemas struct {
 	types   map[string]reflect.Type // types by schema name
 }
 
-// unknownMembers says what the schemas of answers do about members that they do not name.
+// unknownMembers determines how the schemas of answers treat members that they do not name.
 type unknownMembers bool
 
 const (
@@ -39,7 +39,7 @@ const (
 	refuseUnknown unknownMembers = true
 )
 
-// Where a type is used: requests have no unknown members, and name the members that are required.
+// Uses of a type: schemas of requests allow no unknown members, and list those that are required.
 const (
 	inAnswer  = false
 	inRequest = true
@@ -72,7 +72,7 @@ var known = map[reflect.Type]schema{
 	reflect.TypeFor[simulate.Shape](): enum(simulate.Burst, simulate.Steady, simulate.Early, simulate.Recorded),
 }
 
-// of returns the schema of a type, in a request body if sent, else in an answer.
+// of returns the schema of a type: in a request body if sent is set, else in an answer.
 func (s *schemas) of(t reflect.Type, sent bool) schema {
 	if fixed, ok := known[t]; ok {
 		return clone(fixed)
@@ -165,7 +165,7 @@ func (s *schemas) object(t reflect.Type, sent bool) schema {
 func memberOf(f reflect.StructField) (name string, optional, ok bool) {
 	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if !f.IsExported() || name == "-" || name == "" {
-		return "", false, false // fields of embedded structs are visited themselves
+		return "", false, false // fields of embedded structs are visited separately
 	}
 	return name, strings.Contains(options, "omit"), true
 }
@@ -214,7 +214,8 @@ func nameOfMember(f reflect.StructField) string {
 	return name
 }
 
-// aboutMember describes a field of another type that has the name of a setting, such as a list's "title".
+// aboutMember describes a field that has the name of a setting but belongs to another type, such as a list's
+// "title".
 func aboutMember(f reflect.StructField) string {
 	for _, s := range setting.All() {
 		if s.Last() == nameOfMember(f) {
@@ -281,7 +282,7 @@ func describe(s setting.Setting, in reflect.Type, sent bool) string {
 	return about
 }
 
-// amendType is the body of an amendment, which has those settings of a room that may change.
+// amendType is the body of an amendment, which has the settings of a room that may change.
 var amendType = reflect.TypeFor[wire.AmendInput]()
 
 // isFixed reports whether a field is a setting that an amendment cannot change.

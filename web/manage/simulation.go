@@ -15,7 +15,7 @@ import (
 
 // Limits of simulations, which run on the machine that serves visitors.
 const (
-	maxSimulating   = 1       // running at once
+	maxSimulating   = 1       // number of simulations running at once
 	maxCrowd        = 200_000 // total visitors of all runs of a request
 	simulateTimeout = 12 * time.Second
 )
@@ -23,7 +23,7 @@ const (
 // simulations runs simulations, one at a time.
 type simulations struct {
 	control *control.Rooms
-	running chan struct{} // has one value per running simulation
+	running chan struct{} // holds one value per running simulation
 }
 
 func newSimulations(r *control.Rooms) simulations {

@@ -9,7 +9,7 @@ import (
 	"github.com/proofline/proofline/internal/wire"
 )
 
-// siteRules serves the rules of sites: signed ones for connectors, earlier ones, and what they decide.
+// siteRules serves the rules of sites: signed for connectors, earlier versions, and their decisions about URLs.
 type siteRules struct{ sites *site.Sites }
 
 func (a siteRules) routes() []route {

@@ -18,8 +18,8 @@ type Brand struct {
 
 // Colors are an organizer's colours, in the form #rrggbb.
 type Colors struct {
-	Color      string // of buttons, links and the progress line
-	Background string // of the page
+	Color      string // colour of buttons, links and the progress line
+	Background string // colour of the page
 }
 
 // ErrColor means that a colour does not have the form #rrggbb.
@@ -36,7 +36,8 @@ var fonts = map[string]string{
 // contrast by 4.5 to 1 with their background. Error: [ErrColor].
 func (b Brand) CSS() ([]byte, error) { return b.In(style.Any) }
 
-// In is CSS for one colour scheme, whatever the device prefers. [style.Any] follows the device.
+// In does what CSS does, for one colour scheme whatever the device prefers. [style.Any] follows the
+// device.
 func (b Brand) In(scheme style.Scheme) ([]byte, error) {
 	light, dark, err := b.palettes()
 	if err != nil {

@@ -2,14 +2,14 @@ package page
 
 import "html/template"
 
-// checkPage is the page on which a visitor checks a place.
+// checkPage is the data of the page on which visitors check their places.
 type checkPage struct {
 	frame
 	Ticket *Ticket
 }
 
-// Expects reports whether a check will probably end with that sentence, for which the page reserves
-// space.
+// Expects reports whether a check will probably end with the given sentence, for which the page
+// reserves space.
 func (p *checkPage) Expects(sentence string) bool { return p.Room.expects(p.Ticket, sentence) }
 
 // Expects reports the same for the check on the page of the line.

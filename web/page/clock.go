@@ -15,7 +15,7 @@ const isoMillis = "2006-01-02T15:04:05.000Z"
 // and format.
 type clock struct {
 	now     time.Time
-	zone    *time.Location // of the event; nil: UTC
+	zone    *time.Location // time zone of the event; nil: UTC
 	seconds bool           // show seconds, because the visitor's window is shorter than a minute
 }
 
@@ -35,7 +35,7 @@ func (c clock) By(t time.Time) template.HTML {
 	return c.Time(t)
 }
 
-// Named is Time with a name by which scripts can update it.
+// Named does what Time does, and adds a name by which scripts can update the time.
 func (c clock) Named(name string, t time.Time) template.HTML {
 	return c.element(` data-moment="`+template.HTMLEscapeString(name)+`"`, t)
 }

@@ -8,7 +8,7 @@ import (
 // Chance is the source of the randomness of a room's draws.
 type Chance string
 
-// The sources, in the order of what they prove.
+// The sources, from weakest to strongest.
 const (
 	ChanceNone   Chance = "none"   // only the room's own key
 	ChanceOther  Chance = "other"  // a beacon not known to be public

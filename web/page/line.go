@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// linePage is the data of a line's page.
+// linePage is the template data of a line's page.
 type linePage struct {
 	frame
 	View *View
@@ -44,7 +44,7 @@ func (p *linePage) In(states ...State) bool { return slices.Contains(states, p.V
 func (p *linePage) Wanted() string { return strings.Join(p.View.Room.Message.Wanted, " ") }
 
 // HasMessage reports whether to show the organizer's message. It is for visitors in line, so it is
-// hidden when the line or the place is over.
+// hidden once the line has ended or the place is settled.
 func (p *linePage) HasMessage() bool {
 	return p.View.Room.Message.Words != "" && !p.In(Ended, Revoked)
 }
@@ -85,8 +85,7 @@ func (p *linePage) Countdown() string {
 }
 
 // Expected returns the expected time of the call, or nil if there is none to show, for example
-// because
-// the draw is late.
+// because the draw is late.
 func (p *linePage) Expected() *Span {
 	if p.View.Ticket == nil || p.View.Ticket.Expected == nil || p.View.Ticket.Grows || p.In(Waiting) &&
 		!p.View.Now.Before(p.Late()) {
@@ -97,8 +96,7 @@ func (p *linePage) Expected() *Span {
 }
 
 // Soonest returns the earliest time of the call while the visitor's window still grows and there is
-// no
-// latest one; otherwise nil.
+// no latest one; otherwise nil.
 func (p *linePage) Soonest() *time.Time {
 	if p.View.Ticket == nil || p.View.Ticket.Expected == nil || !p.View.Ticket.Grows {
 		return nil

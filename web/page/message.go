@@ -21,16 +21,15 @@ import (
 var messageFiles embed.FS
 
 // errMessage means that a page uses a message that does not exist, or with values that do not match
-// its
-// placeholders.
+// its placeholders.
 var errMessage = errors.New("page: message")
 
-// message has the texts of a message by plural form: a category of
-// https://cldr.unicode.org/index/cldr-spec/plural-rules, or "=7" for exactly seven. A message without
-// plural forms has only "other". Placeholders are in braces.
+// message holds the texts of a message by plural form: a category of
+// https://cldr.unicode.org/index/cldr-spec/plural-rules, or "=7" for exactly seven. A message without plural forms
+// has only "other". Placeholders are in braces.
 type message struct {
 	texts map[string]string
-	html  map[string]string // the same, escaped
+	html  map[string]string // the texts, escaped
 	forms string            // all texts for scripts: JSON, escaped for an attribute
 }
 
@@ -51,7 +50,7 @@ func (m *message) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// catalog has the messages of one language.
+// catalog holds the messages of one language.
 type catalog map[string]message
 
 // speaker formats texts and numbers in one language.
@@ -74,7 +73,7 @@ func speakers() (map[Lang]*speaker, error) {
 		if err := json.Unmarshal(data, &s.catalog); err != nil {
 			return nil, fmt.Errorf("read messages of %s: %w", l, err)
 		}
-		// Western digits, since numbers appear next to times, links and codes.
+		// Western digits, because numbers appear next to times, links and codes.
 		s.printer = xmessage.NewPrinter(language.MustParse(string(l) + "-u-nu-latn"))
 		all[l] = s
 	}
@@ -102,8 +101,7 @@ func (s *speaker) message(key string) (message, error) {
 }
 
 // Say returns a message as HTML, which is valid in attributes, too. Values are pairs of a
-// placeholder's
-// name and its value, which is HTML, or a string to escape.
+// placeholder's name and its value, which is HTML, or a string to escape.
 func (s *speaker) Say(key string, values ...any) (template.HTML, error) {
 	m, err := s.message(key)
 	if err != nil {
@@ -112,9 +110,8 @@ func (s *speaker) Say(key string, values ...any) (template.HTML, error) {
 	return expand(key, m.html["other"], values)
 }
 
-// Count returns the form of a message for a number. If live is not empty, scripts find the text by
-// that
-// name, with all forms to choose from.
+// Count returns the form of a message for a number. If live is not empty, scripts find the text,
+// with all forms to choose from, by that name.
 func (s *speaker) Count(key, live string, n uint64) (template.HTML, error) {
 	m, err := s.message(key)
 	if err != nil {

@@ -6,9 +6,8 @@
 //
 // Every text is rendered here, in eight languages (messages/*.json). Scripts contain no texts. When a
 // visitor's state changes, they fetch the fragment, which is the same template, and replace <main>
-// with
-// it. In between they update numbers and times in place, and show sentences that are already in the
-// page, hidden. A sentence that changes with a number has its plural forms as data.
+// with it. In between they update numbers and times in place, and show sentences that are already in
+// the page, hidden. A sentence that changes with a number has its plural forms as data.
 //
 // # Routes that the handlers provide
 //
@@ -35,8 +34,7 @@
 //
 // The first three POSTs accept a form, sent by a browser without scripts, and answer 303 to the page
 // (claim: to the target with the pass). All five accept and return JSON if the request's
-// Content-Type is
-// application/json. The body is an object:
+// Content-Type is application/json. The body is an object:
 //
 //	{"secret": "base64url"}      used if there is no cookie: created by the script (line),
 //	                             or kept by it where cookies are blocked (claim, leave, link)
@@ -47,7 +45,7 @@
 //	                             over, missed or left; otherwise the cookie is used
 //
 //	line   201 or 200 {"ticket", ..., "receipt", "kept": whether the cookie's secret was used, not the body's}
-//	claim  200 {"location": URL with the pass, or without it if the visit goes on and the pass has expired;
+//	claim  200 {"location": URL with the pass, or without it if the visit continues and the pass has expired;
 //	       null if the room has no target}
 //	leave  200 {}
 //	link   200 {"link": URL#t=code, "seconds": validity of the link}
@@ -55,16 +53,13 @@
 //	       {"ticket", "kept": true}: the link stays valid
 //
 // Failures are problem documents for JSON and for ?fragment=1, and otherwise the Error page; 409
-// and 503
-// have Retry-After. For the Content-Security-Policy, there are no inline scripts, styles or
-// handlers, and
-// the logo, from the room's own path, is the only image.
+// and 503 have Retry-After. For the Content-Security-Policy, there are no inline scripts, styles
+// or handlers, and the logo, from the room's own path, is the only image.
 //
 // # Hooks for scripts and tests
 //
 // <main id="line" data-state="..." data-ticket="..."> is the fragment; data-state is the [State].
-// Every
-// element that a script changes has a data attribute named after its content.
+// Every element that a script changes has a data attribute named after its content.
 package page
 
 import (
@@ -82,8 +77,7 @@ var (
 type State string
 
 // The states, in the order of a visit. A pause is not a state: it is shown in addition to any of
-// them,
-// see [View.Paused].
+// them, see [View.Paused].
 const (
 	Upcoming State = "upcoming" // not open yet
 	Joinable State = "joinable" // open; the visitor has no place yet
@@ -149,7 +143,7 @@ type View struct {
 	Room   Room
 	Lang   Lang
 	State  State
-	Now    time.Time // by the server's clock
+	Now    time.Time // time by the server's clock
 	Opens  time.Time
 	Starts time.Time     // start of calls
 	Closes time.Time     // zero: never
@@ -161,21 +155,17 @@ type View struct {
 	// Rehearsal is set if the room is a rehearsal, which has no target.
 	Rehearsal bool
 	// Without is the state of the page without the ticket. A visitor who missed or left a place, or
-	// whose
-	// visit is over, may join again if it is Joinable.
+	// whose visit is over, may join again if it is Joinable.
 	Without State
 	// Target is the origin to which a claim redirects, such as "https://shop.example.com"; empty if
-	// the room
-	// has none, and the visitor stays on the page.
+	// the room has none, and the visitor stays on the page.
 	Target string
 	// HasGate is set if the site sometimes lets visitors in without waiting, and Open if it does so
-	// now. Way
-	// is the URL of the site; empty: unknown.
+	// now. Way is the URL of the site; empty: unknown.
 	HasGate, Open bool
 	Way           string
-	// Cookie is set if the request had the visitor's secret as a cookie. After a join the script
-	// learns from
-	// it whether the browser keeps cookies.
+	// Cookie is set if the request had the visitor's secret as a cookie. After a join, it tells the
+	// script whether the browser keeps cookies.
 	Cookie  bool
 	Ticket  *Ticket       // nil if upcoming, joinable, full or closed, and if ended for visitors without a place
 	Poll    time.Duration // time until the first poll of the room's state
@@ -214,7 +204,7 @@ type Window struct {
 	Index    uint64
 	From, To time.Time
 	Draws    time.Time // expected time of the draw, at or after To
-	Arrivals uint32    // so far
+	Arrivals uint32    // number of arrivals so far
 }
 
 // IsInstant reports whether the ticket's window is shorter than a second, so that its start and end
@@ -227,7 +217,7 @@ func (t *Ticket) isBrief() bool { return t != nil && t.Window.To.Sub(t.Window.Fr
 // Span is a range of times.
 type Span struct{ Earliest, Latest time.Time }
 
-// CheckView is the data of the page on which a visitor checks a place.
+// CheckView is the data of the page on which visitors check their places.
 type CheckView struct {
 	Room   Room
 	Lang   Lang
@@ -265,7 +255,7 @@ type ErrorView struct {
 // Statement is the organizer's statement about a line whose records are lost. The zero value is none.
 type Statement struct {
 	Words  string
-	Signed string // the words, the lost records, and the signature by the line's key
+	Signed string // the organizer's words, the lost records, and a signature with the line's key
 }
 
 // Pages renders views. Safe for concurrent use.
@@ -289,15 +279,14 @@ func (p *Pages) Visitor(w io.Writer, v View) error { return p.set.visitor(w, v) 
 // Fragment renders only the <main> of that page.
 func (p *Pages) Fragment(w io.Writer, v View) error { return p.set.fragment(w, v) }
 
-// Preview renders the page of a line for display only: it looks as with scripts, but has none, and
-// its
-// controls do nothing. It ignores Logo, Dark and Brand of the room.
+// Preview renders the page of a line for display only: it looks as it does with scripts, but has
+// none, and its controls do nothing. It ignores Logo, Dark and Brand of the room.
 func (p *Pages) Preview(w io.Writer, v View, in Inline) error {
 	v.Room.Brand = ""
 	return p.set.preview(w, v, &in)
 }
 
-// Check renders the page on which a visitor checks a place.
+// Check renders the page on which visitors check their places.
 func (p *Pages) Check(w io.Writer, v CheckView) error { return p.set.check(w, v) }
 
 // Error renders an error page.

@@ -44,7 +44,7 @@ var imageForm = regexp.MustCompile(`^data:image/(png|jpeg|webp);base64,[A-Za-z0-
 
 // Example is one preview page.
 type Example struct {
-	Name  string // "drawn-paused"
+	Name  string // such as "drawn-paused"
 	About string // description in English
 	View  View
 }

@@ -10,9 +10,8 @@ import (
 )
 
 // The templates are executed in two steps. Actions in [[ ]] depend only on the language and are
-// executed
-// once, when the program starts; those in {{ }} depend on the visit. Most texts of a page are of the
-// first kind, and cost nothing at rendering.
+// executed once, when the program starts; those in {{ }} depend on the visit. Most texts of a page
+// are of the first kind, and cost nothing at rendering.
 //
 //go:embed templates/*.html
 var templateFiles embed.FS
@@ -25,7 +24,7 @@ const (
 	iconFile    = "icon.svg"
 )
 
-// set has the parsed templates and the messages of each language.
+// set holds the parsed templates and the messages of each language.
 type set struct {
 	files     map[string]string // names of built files by their plain names
 	speakers  map[Lang]*speaker

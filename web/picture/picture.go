@@ -1,5 +1,5 @@
-// Package picture draws the product's mark as PNG images, in the places where
-// browsers and messengers take no SVG.
+// Package picture draws Proofline's icon as PNG images, for places where browsers and messengers do
+// not accept SVG.
 package picture
 
 import (
@@ -13,12 +13,12 @@ import (
 
 // Sizes of the pictures, in pixels.
 const (
-	TouchSize                 = 180 // of an icon on a phone's home screen
-	tabSize                   = 32  // of the icon in a tab of an old browser
+	TouchSize                 = 180 // icon on a phone's home screen
+	tabSize                   = 32  // icon in a tab of an old browser
 	PreviewWidth              = 1200
 	PreviewHeight             = 630
-	grid                      = 32 // units of icon.svg
-	previewScale              = 15 // pixels a unit
+	grid                      = 32 // width of icon.svg, in units
+	previewScale              = 15 // pixels per unit
 	corner                    = 7  // radius of the icon's corners
 	strokeRadius, placeRadius = 2, 3.5
 )
@@ -28,31 +28,30 @@ var (
 	white = color.NRGBA{0xff, 0xff, 0xff, 0xff}
 )
 
-// shape is part of a picture: how far outside of it a point is.
+// shape is part of a picture, as a function: how far outside the shape a point is.
 type shape struct {
 	distance func(x, y float64) float64
 	ink      color.NRGBA
 	opacity  float64
 }
 
-// capsule is a horizontal line with round ends; one point if both ends are equal.
+// capsule is a horizontal line with round ends; a disc if both ends are equal.
 func capsule(from, to, y, radius, opacity float64) shape {
 	return shape{func(px, py float64) float64 {
 		return math.Hypot(px-min(max(px, from), to), py-y) - radius
 	}, white, opacity}
 }
 
-// mark is the drawing of icon.svg: a line of people, and the one whose turn it is.
+// mark is the drawing of icon.svg: a line of people, and the person whose turn it is.
 func mark() []shape {
 	const middle = grid / 2
 	first, second := capsule(7, 12, middle, strokeRadius, .55), capsule(15, 20, middle, strokeRadius, .55)
-	line := first // as one, so that nothing is painted twice where they meet
+	line := first // as one shape, so that nothing is painted twice where the parts meet
 	line.distance = func(x, y float64) float64 { return min(first.distance(x, y), second.distance(x, y)) }
 	return []shape{line, capsule(24, 24, middle, placeRadius, 1)}
 }
 
-// Touch returns the icon that phones put on their home screen, which round its
-// corners themselves.
+// Touch returns the icon for a phone's home screen. Phones round its corners.
 func Touch() []byte {
 	return encode(draw(TouchSize, TouchSize, TouchSize/float64(grid), 0, 0, mark()))
 }
@@ -67,14 +66,14 @@ func Tab() []byte {
 		m.Pix[4*i+3] = uint8(255 * cover(outside))
 	}
 	image := encode(m)
-	head := []byte{0, 0, 1, 0, 1, 0, tabSize, tabSize, 0, 0, 1, 0, 32, 0} // one image of 32 bits a pixel
+	head := []byte{0, 0, 1, 0, 1, 0, tabSize, tabSize, 0, 0, 1, 0, 32, 0} // one image with 32 bits per pixel
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(image)))     //nolint:gosec // some hundred bytes
 	head = binary.LittleEndian.AppendUint32(head, uint32(len(head)+4))    //nolint:gosec // 22
 	return append(head, image...)
 }
 
-// Preview returns the picture that messengers show with a link: a line that comes
-// from far away to the one whose turn it is.
+// Preview returns the picture that messengers show with a link: a line that stretches from far away
+// to the person whose turn it is.
 func Preview() []byte {
 	const width, height, middle = PreviewWidth / previewScale, PreviewHeight / previewScale,
 		PreviewHeight / previewScale / 2.0
@@ -91,8 +90,7 @@ func Preview() []byte {
 		append(shapes, ring)))
 }
 
-// draw paints shapes on blue; scale is pixels a unit, left and top the corner in
-// units.
+// draw paints shapes on blue; scale is in pixels per unit, left and top are the corner in units.
 func draw(width, height int, scale, left, top float64, shapes []shape) *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, width, height))
 	for py := range height {
@@ -108,7 +106,7 @@ func draw(width, height int, scale, left, top float64, shapes []shape) *image.NR
 	return m
 }
 
-// cover returns how much of a pixel is in a shape whose border is so far away.
+// cover returns the share of a pixel inside a shape whose border is at the given distance.
 func cover(distance float64) float64 { return min(max(.5-distance, 0), 1) }
 
 func mix(a, b color.NRGBA, t float64) color.NRGBA {
@@ -118,6 +116,6 @@ func mix(a, b color.NRGBA, t float64) color.NRGBA {
 
 func encode(m image.Image) []byte {
 	var out bytes.Buffer
-	_ = (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, m) // into memory, of a valid size
+	_ = (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, m) // no error: the image has a valid size and is written to memory
 	return out.Bytes()
 }

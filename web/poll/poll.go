@@ -1,4 +1,4 @@
-// Package poll decides how often the clients of visitors ask a server for news.
+// Package poll determines how often visitors' clients poll a server.
 package poll
 
 import (

@@ -15,13 +15,12 @@ import (
 const (
 	// Idle is the time without events after which a stream sends a comment.
 	Idle = 15 * time.Second
-	// Life is the maximum duration of a stream. Browsers reconnect by themselves, so the load moves
-	// on to
-	// new servers.
+	// Life is the maximum duration of a stream. Browsers reconnect automatically, so the load moves
+	// on to new servers.
 	Life = 10 * time.Minute
-	// patience is the time that a client may take for one event once the connection's buffers,
-	// which hold
-	// several events, are full. A stopping server does not wait longer for clients that do not read.
+	// patience is the time that a client may take for one event once the connection's buffers, which
+	// hold several events, are full. A stopping server does not wait longer for clients that do not
+	// read.
 	patience = 3 * time.Second
 )
 

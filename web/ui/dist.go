@@ -7,8 +7,8 @@ import (
 	"io/fs"
 )
 
-// The pattern always finds this file, so that the program can be built before
-// npm has made dist.
+// The pattern always matches this file, so that the program can be built before npm has created
+// dist.
 //
 //go:embed dist*
 var files embed.FS
@@ -19,7 +19,7 @@ var files embed.FS
 func Dist() fs.FS {
 	dist, err := fs.Sub(files, "dist")
 	if err != nil {
-		return embed.FS{} // never: the name is valid
+		return embed.FS{} // never happens: the name is valid
 	}
 	return dist
 }

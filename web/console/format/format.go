@@ -155,7 +155,7 @@ func Language(tag string) string {
 	return tag
 }
 
-// Lines returns the lines of a text, or a line that says so if it is empty.
+// Lines returns the lines of a text; for an empty one, a line that says so.
 func Lines(text string) []string {
 	if text == "" {
 		return []string{"nothing"}
@@ -163,7 +163,7 @@ func Lines(text string) []string {
 	return strings.Split(text, "\n")
 }
 
-// Badge is a word on a coloured ground. Class is "good", "warn", "bad" or empty.
+// Badge is a word on a coloured background. Class is "good", "warn", "bad" or empty.
 type Badge struct{ Word, Class string }
 
 // Good returns a badge for a normal state.

@@ -101,7 +101,7 @@ func outflow(x *shell.Request) (room.Amendment, error) {
 	return amendment(map[string]any{"outflow": members})
 }
 
-// amendment returns the amendment with these members.
+// amendment parses the amendment with the given members.
 func amendment(members map[string]any) (room.Amendment, error) {
 	text, err := json.Marshal(members)
 	if err != nil {
@@ -151,7 +151,7 @@ func uncalled(n fairness.Counts) uint64 {
 	return n.Arrivals - min(gone, n.Arrivals)
 }
 
-// atLeast describes the minimum time that it takes to call so many visitors.
+// atLeast describes the minimum time for calling a number of visitors.
 func atLeast(n uint64, pace uint32) string {
 	d := time.Duration(n) * time.Minute / time.Duration(max(pace, 1)) //nolint:gosec // a number of visitors
 	return format.Span(d.Seconds()) + " at least"

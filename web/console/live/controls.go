@@ -41,7 +41,7 @@ func (h *controls) routes() []shell.Route {
 type roomControl struct {
 	ask    func(*controls, *shell.Request, *room.Room) (shell.Question, error) // checks the form
 	do     func(*controls, *shell.Request, *room.Room) error
-	notice string // after the action
+	notice string // notice shown after the action
 }
 
 var roomControls = map[string]roomControl{
@@ -60,7 +60,7 @@ type controlView struct {
 	Slug, Title  string
 	Fair         string     // URL of the page about the room's proofs
 	Report       string     // URL of the audit report; empty: not published
-	Reported     *time.Time // when it was published
+	Reported     *time.Time // when the report was published
 	Phase        room.Phase
 	Paused       bool
 	ClaimsFrozen bool
@@ -70,8 +70,8 @@ type controlView struct {
 	Message      messageView
 	Reasons      []reasonView
 
-	Only   string // the control that the page is about; empty: all
-	Ticket string // to revoke
+	Only   string // the only control on the page; empty: all
+	Ticket string // ticket to revoke
 	Reason string
 	Typed  string // confirmation of the end
 }

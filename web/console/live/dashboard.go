@@ -23,7 +23,7 @@ import (
 	"github.com/proofline/proofline/web/sse"
 )
 
-// recheckEvery is the interval in which a stream checks its session again.
+// recheckEvery is the interval at which a stream rechecks its session.
 const recheckEvery = 30 * time.Second
 
 // dashboard serves the live page of a room and its history.
@@ -49,8 +49,8 @@ func (h *dashboard) routes() []shell.Route {
 // livePage is the data of the dashboard.
 type livePage struct {
 	Slug     string
-	URL      string       // of the visitors' page
-	QR       *qrcode.Code // of URL; nil: the URL is too long
+	URL      string       // URL of the visitors' page
+	QR       *qrcode.Code // QR code of URL; nil: the URL is too long
 	Figures  live.Figures
 	Controls controlView
 	Sites    roomSites
@@ -87,7 +87,7 @@ func (h *dashboard) watch(x *shell.Request) error {
 	if err := h.mayWatch(x, slug, x.Actor.Org); err != nil {
 		return err
 	}
-	if x.Request().Method == http.MethodHead { // a script asks why its stream failed
+	if x.Request().Method == http.MethodHead { // a script uses this to find out why its stream failed
 		return x.NoContent(http.StatusNoContent)
 	}
 	ctx, cancel := context.WithCancel(x.Request().Context())
@@ -164,7 +164,7 @@ type historyPage struct {
 	Summary *live.Summary // nil: the room has not ended, or the summary is not ready
 	Making  bool          // the summary is being computed
 
-	Switches []projection.GateSwitch // of the gate, latest first
+	Switches []projection.GateSwitch // switches of the gate, latest first
 	FailOpen []projection.FailOpen   // latest first
 }
 
@@ -251,7 +251,7 @@ func (h *dashboard) document(ctx context.Context, x *shell.Request, r *room.Room
 // roomSites is the list of sites that a room protects.
 type roomSites struct {
 	Names  []string
-	Slug   string // of the room
+	Slug   string // slug of the room
 	MayAdd bool   // the room can protect another site
 }
 

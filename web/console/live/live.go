@@ -1,4 +1,4 @@
-// Package live has the console's pages about a published room while it runs and afterwards: the
+// Package live serves the console's pages about a published room while it runs and afterwards: the
 // dashboard, the controls, rehearsals, the history and the audit report.
 package live
 

@@ -31,9 +31,9 @@ type messageView struct {
 
 // messageForm is a message as typed.
 type messageForm struct {
-	Rows  []messageRow // the first one has the default language
+	Rows  []messageRow // the first row has the default language
 	Ends  string       // a length, endsAt, or empty: until it is removed
-	Until string       // with endsAt
+	Until string       // time of the end, if Ends is endsAt
 }
 
 // messageRow is the text in one language, typed as a name or a tag.
@@ -94,8 +94,8 @@ func newMessageView(r *room.Room) messageView {
 	return v
 }
 
-// readMessageForm reads the form: at least one row, and at most one more than allowed, so that too many
-// are noticed.
+// readMessageForm reads the form: at least one row, and at most one more than allowed, so that an excess is
+// noticed.
 func readMessageForm(sent url.Values) messageForm {
 	f := messageForm{Ends: sent.Get("ends"), Until: format.ReadMoment(format.Clean(sent.Get("until")))}
 	for i := 0; sent.Has(rowField(i, "text")) && i <= room.MaxMessageLanguages; i++ {
@@ -164,7 +164,7 @@ func (f *messageForm) amendment(r *room.Room) (room.Amendment, error) {
 	return a, err
 }
 
-// inMessageForm replaces the members of the message in problems by fields of the form.
+// inMessageForm replaces message members in problems with the form's fields.
 func inMessageForm(problems invalid.List, rows map[string]int) invalid.List {
 	list := slices.Clone(problems)
 	for i, p := range list {
@@ -209,7 +209,7 @@ func (h *controls) askMessage(x *shell.Request, r *room.Room) (shell.Question, e
 	return q, nil
 }
 
-// messageChanges lists the changes by language, default first. nil is no message.
+// messageChanges lists the changes by language, default first. A nil message means none.
 func messageChanges(was, is *room.Message) []shell.Change {
 	var list []shell.Change
 	add := func(tag string) {

@@ -35,8 +35,8 @@ func (h *rehearsals) routes() []shell.Route {
 // rehearsed is the room or the draft of a page about rehearsals.
 type rehearsed struct {
 	Slug, Title string
-	Path        string    // of its pages, below [Path]
-	ID          uuid.UUID // of the room or draft
+	Path        string    // path of its pages, below [Path]
+	ID          uuid.UUID // id of the room or draft
 	Draft       bool
 }
 

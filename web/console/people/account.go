@@ -105,7 +105,7 @@ func (h *profile) endSession(x *shell.Request) error {
 		if err := h.sessions.End(ctx, s, id); !errors.Is(err, account.ErrNotFound) {
 			return err
 		}
-		return nil // it has already ended
+		return nil // the session has already ended
 	})
 }
 
@@ -116,7 +116,7 @@ func (h *profile) endOtherSessions(x *shell.Request) error {
 // factorPage is the data of the second-factor page.
 type factorPage struct {
 	account.Session
-	Pending   *account.Enrolment // needs a code to complete; nil: none
+	Pending   *account.Enrolment // enrolment that needs a code to complete; nil: none
 	App       template.URL       // link that opens an authenticator app
 	CodesLeft int
 	Fresh     bool

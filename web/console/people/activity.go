@@ -18,7 +18,7 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// activity serves the activity log.
+// activityLog serves the activity log.
 type activityLog struct {
 	log ActivityLog
 }
@@ -37,7 +37,7 @@ type activityView struct {
 	IsRoom  bool
 	Site    string // name of the site that the entry is about; empty: not about a site
 	Details []string
-	Outcome string // in words; empty: success
+	Outcome string // outcome in words; empty: success
 }
 
 // verbWords describes the verbs of the activity log.
@@ -206,7 +206,7 @@ func detailWords(name string, value any) string {
 			return windowWords(value)
 		}
 	}
-	text, _ := json.Marshal(value) // was read from JSON
+	text, _ := json.Marshal(value) // no error: the value was read from JSON
 	return label + ": " + string(text)
 }
 

@@ -46,7 +46,7 @@ var alertWords = map[webhook.AlertKind]string{
 // alertsPage is the data of the page of alerts.
 type alertsPage struct {
 	HasMail   bool
-	Emails    string // one per line
+	Emails    string // addresses, one per line
 	Kinds     []alertChoice
 	Endpoints []endpointChoice
 	NoShows   int

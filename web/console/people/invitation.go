@@ -10,8 +10,8 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// invitations serves the pages of one-time links. A link has its token in the fragment, which browsers
-// do not send: a script or the person puts it into a form. After that a cookie has it.
+// invitations serves the pages of one-time links. A The token of a link is in the fragment, which browsers do not
+// send, so a script or the person enters it into a form. After that it is kept in a cookie.
 type invitations struct {
 	invitations *account.Invitations
 	links       *account.SignInLinks
@@ -57,7 +57,7 @@ func (h *invitations) takeLink(x *shell.Request) error {
 // invitationPage is the data of the page of an invitation.
 type invitationPage struct {
 	account.Offer
-	Form account.NewPerson // as sent, without the password
+	Form account.NewPerson // fields as sent, without the password
 	Mine bool              // the signed-in person can accept it
 }
 

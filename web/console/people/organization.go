@@ -40,12 +40,12 @@ func (h *organization) routes() []shell.Route {
 type organizationPage struct {
 	account.Organization
 	Members     []account.Member
-	Invitations []account.Invitation // for owners
+	Invitations []account.Invitation // shown to owners
 	Hosts       []account.Host
 	Self        uuid.UUID // the person who views the page
 	Fresh       bool
 	Roles       []account.Role
-	Form        map[string]string // as sent
+	Form        map[string]string // fields as sent
 }
 
 func (h *organization) organizationPage(ctx context.Context, x *shell.Request) (page organizationPage, err error) {

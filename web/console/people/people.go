@@ -1,4 +1,4 @@
-// Package people has the console's pages about people and organizations: signing in, accounts,
+// Package people serves the console's pages about people and organizations: signing in, accounts,
 // members, tokens, the activity log, webhooks and alerts.
 package people
 
@@ -22,17 +22,17 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// ActivityLog lists what people and programs did.
+// ActivityLog lists the operations of people and programs.
 type ActivityLog interface {
 	Entries(ctx context.Context, by account.Actor, object string, before uuid.UUID, limit int) (activity.Page, error)
 }
 
-// Options configures the pages. Pages whose service is nil do not exist.
+// Options configures the pages. Pages whose service is nil are left out.
 type Options struct {
 	Accounts  *account.Accounts
 	Activity  ActivityLog
 	Webhooks  *webhook.Service
-	PublicURL string // of the server
+	PublicURL string // URL of the server
 	Log       *slog.Logger
 }
 
@@ -76,8 +76,8 @@ func confirmed(handle func(*shell.Request) error) func(*shell.Request) error {
 // isFresh reports whether the person has confirmed their identity recently.
 func isFresh(x *shell.Request) bool { return x.Now().Sub(x.Identity.Confirmed) < account.ConfirmedLife }
 
-// refused answers with the page of a form again if err is something that people can act on. The page
-// shows it at the field, or at its head for field "". Other errors are returned.
+// refused shows the page of a form again if err is something that people can act on. The page shows the error at
+// the field, or at the top for the field "". Other errors are returned.
 func refused(x *shell.Request, page, field string, data any, err error) error {
 	if wrong := (*invalid.Error)(nil); errors.As(err, &wrong) {
 		return x.Invalid(page, data, err)
@@ -106,7 +106,7 @@ func refused(x *shell.Request, page, field string, data any, err error) error {
 	return x.Render(status, page, shell.View{Data: data, Problems: problems})
 }
 
-// refusals are the errors that pages show, and their status.
+// refusals lists the errors that pages show, with their status.
 var refusals = []struct {
 	err    error
 	status int

@@ -15,7 +15,7 @@ import (
 const (
 	pendingCookie    = "__Host-proofline.pending"    // token of a sign-in that needs a code
 	oidcCookie       = "__Host-proofline.oidc"       // state of a sign-in at the identity provider
-	oidcNextCookie   = "__Host-proofline.oidc-next"  // the page to show after it
+	oidcNextCookie   = "__Host-proofline.oidc-next"  // page to show after that sign-in
 	invitationCookie = "__Host-proofline.invitation" // token of an opened link
 )
 

@@ -91,8 +91,8 @@ func (h *signIn) lockedPage(x *shell.Request, err error) signInPage {
 	return page
 }
 
-// mailSignInLink mails a link that makes the browser known. The answer does not reveal whether the
-// address has an account.
+// mailSignInLink mails a link that marks the browser as known. The answer does not reveal whether
+// the address has an account.
 func (h *signIn) mailSignInLink(x *shell.Request) error {
 	ctx, stop := x.Wait()
 	defer stop()

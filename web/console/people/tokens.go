@@ -33,16 +33,16 @@ type tokensPage struct {
 	Tokens []tokenView
 	Scopes []scopeChoice
 	Days   []dayChoice
-	Name   string // as sent
+	Name   string // name as sent
 	Fresh  bool
-	Next   string // this page, with the fields that the link proposed
+	Next   string // URL of this page with the fields that the link proposed
 }
 
 // tokenView is a token in the list.
 type tokenView struct {
 	account.TokenInfo
 	Mark format.Badge // zero: not about to expire
-	Next string       // page that creates a successor; empty: not needed yet
+	Next string       // URL of the page that creates a successor; empty: not needed yet
 }
 
 func viewTokens(now time.Time, list []account.TokenInfo) (views []tokenView) {
@@ -103,7 +103,7 @@ func (h *tokens) tokensPage(ctx context.Context, x *shell.Request) (tokensPage, 
 			{Name: "admin", Hint: "manage members, tokens, hosts and the organization; implies all others"},
 		}}
 	chosen, life := x.Request().PostForm["scope"], x.Form("days")
-	if x.Request().Method == http.MethodGet { // proposed by a link
+	if x.Request().Method == http.MethodGet { // fields proposed by a link
 		page.Name, chosen, life = x.QueryParam("name"), x.QueryParams()["scope"], x.QueryParam("days")
 	}
 	for i, s := range page.Scopes {

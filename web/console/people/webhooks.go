@@ -134,7 +134,7 @@ type shownSecret struct {
 // webhookPage is the data of the page of a webhook.
 type webhookPage struct {
 	webhook.Endpoint
-	Why    string // it is disabled; empty: it is not
+	Why    string // why it is disabled; empty: it is not
 	Form   webhookForm
 	Latest []webhook.Delivery
 }
@@ -264,7 +264,7 @@ func (h *webhooks) deleteWebhook(x *shell.Request) error {
 type deliveriesPage struct {
 	webhook.DeliveryPage
 	Endpoints []webhook.Endpoint
-	Endpoint  string // selected: an id, "mail", or "" for all
+	Endpoint  string // selected endpoint: an id, "mail", or "" for all
 	State     string
 	Room      string
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// beaconWarnings returns a warning if the draws of a room to be published would currently wait.
+// beaconWarnings returns a warning if the draws of a room would currently have to wait.
 func (h *editor) beaconWarnings(config room.Config) (list []string) {
 	if warning := beaconWarning(h.control); warning != "" && cmp.Or(config.Beacon,
 		h.defaultBeacon()) != fairness.NoBeacon {

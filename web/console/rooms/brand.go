@@ -58,18 +58,18 @@ func (b *brands) routes() []shell.Route {
 
 // subject is the room or the draft whose brand a page shows.
 type subject struct {
-	Path   string // of its pages
+	Path   string // path of its pages
 	Slug   string
 	Title  string
 	Draft  bool
 	config room.Config
 	now    time.Time
-	room   page.Room // without the brand
+	room   page.Room // the room without its brand
 	// inherited is the data URL of the organization's logo, which rooms without a logo show.
 	inherited string
 	// save stores a brand, or returns [control.ErrChanged] if base is not the tag of the stored one.
 	save  func(ctx context.Context, b branding.Brand, base string) error
-	saved string // the notice after saving
+	saved string // notice shown after saving
 }
 
 // subject finds the room or the draft in the path.
@@ -151,7 +151,7 @@ func (b *brands) draftSubject(ctx context.Context, x *shell.Request, d control.D
 	}
 }
 
-// withBrand returns a configuration with another brand. Its other members stay, even malformed ones.
+// withBrand returns a configuration with a different brand. Its other members stay, even malformed ones.
 func withBrand(config json.RawMessage, b branding.Brand) (json.RawMessage, error) {
 	members := map[string]json.RawMessage{}
 	if err := json.Unmarshal(config, &members); err != nil {
@@ -386,8 +386,7 @@ func brandIn(x *shell.Request) branding.Brand {
 	return b
 }
 
-// languagesIn returns the selected languages, the room's own first. nil is all languages in the default
-// order.
+// languagesIn returns the selected languages, the room's own first. nil means all languages in the default order.
 func languagesIn(x *shell.Request) []string {
 	own, ticked := x.Form("language"), x.Request().PostForm["languages"]
 	if own == "" && len(ticked) == 0 {

@@ -16,8 +16,8 @@ import (
 type capacityForm struct {
 	Capacity string // visitors at once
 	Stay     string // how long each stays, in words
-	People   string // visitors in all
-	NoShow   string // percentage of called visitors who do not come
+	People   string // total number of visitors
+	NoShow   string // percentage of called visitors who do not show up
 }
 
 func readCapacityForm(v url.Values) capacityForm {
@@ -29,7 +29,7 @@ func readCapacityForm(v url.Values) capacityForm {
 type flow struct {
 	PerMinute uint32        // visitors to call
 	Capacity  uint32        // visitors at once
-	Through   time.Duration // until all have entered; 0: unknown
+	Through   time.Duration // time until all have entered; 0: unknown
 	Called    uint64        // visitors to call, including no-shows
 }
 

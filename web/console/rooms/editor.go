@@ -21,7 +21,8 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// editor serves the editor of drafts. One form does everything: the button that was used says what.
+// editor serves the editor of drafts. One form serves all actions: the button that was used selects
+// the action.
 type editor struct {
 	control *control.Rooms
 	hosts   func(ctx context.Context, by account.Actor) ([]string, error) // nil: none
@@ -193,7 +194,7 @@ func (h *editor) showEditor(ctx context.Context, x *shell.Request, status int, p
 		}
 	}
 	if p.Form.Host != "" && !slices.Contains(p.Hosts, p.Form.Host) {
-		p.Hosts = append(p.Hosts, p.Form.Host) // show it; publishing refuses it
+		p.Hosts = append(p.Hosts, p.Form.Host) // shown although publishing refuses it
 	}
 	p.Beacons = h.control.Beacons()
 	if b := p.Form.Value("beacon"); b != "" && !slices.Contains(p.Beacons, b) {
@@ -210,7 +211,7 @@ func (h *editor) showEditor(ctx context.Context, x *shell.Request, status int, p
 	})
 }
 
-// byLine names the lines of a field that problems concern, and gives a problem of several lines once.
+// byLine adds to each problem the lines of the field that it concerns, and merges equal problems of several lines.
 func byLine(problems invalid.List) (list invalid.List) {
 	lines := map[invalid.Problem][]string{}
 	for _, p := range problems {
@@ -222,7 +223,7 @@ func byLine(problems invalid.List) (list invalid.List) {
 		if rows, _, ok := fieldLine(p); ok {
 			of := lines[rows]
 			if of == nil {
-				continue // given above
+				continue // already included above
 			}
 			lines[rows] = nil
 			what := "line "
@@ -291,7 +292,7 @@ func readEditor(x *shell.Request, d control.Draft) editorPage {
 	v := x.Request().PostForm
 	version, err := strconv.ParseInt(v.Get("version"), 10, 64)
 	if err != nil {
-		version = -1 // matches no draft
+		version = -1 // a version that no draft has
 	}
 	return editorPage{ID: d.ID, Version: version, Form: readRoomForm(v), Capacity: readCapacityForm(v),
 		Trial: readTrialForm(v), Focus: -1}
@@ -414,7 +415,7 @@ func (e *edit) refused(ctx context.Context, err error) error {
 	return e.showEditor(ctx, e.x, http.StatusBadRequest, e.page)
 }
 
-// conflictPage compares two versions, of which the person chooses one.
+// conflictPage compares two versions so that the person can choose one.
 type conflictPage struct {
 	Title   string
 	Who     string // the person who saved the other version; empty: unknown
@@ -423,7 +424,7 @@ type conflictPage struct {
 	Action  string
 	Button  string
 	Fields  []shell.Field // the typed fields, to be sent again
-	Back    string        // page of the other version
+	Back    string        // URL of the other version's page
 }
 
 // conflictRow is a difference.

@@ -16,8 +16,8 @@ type formField struct {
 	Name, Label, Hint, Value string
 	Placeholder              string
 	Control                  string // "input", "choice", "check" or "lines"
-	Type, Inputmode          string // of an input
-	Maxlength                int    // characters; 0: no limit
+	Type, Inputmode          string // type and inputmode of an input
+	Maxlength                int    // maximum number of characters; 0: no limit
 	List                     string // ID of the list of suggestions
 	Options                  []string
 	Autofocus                bool
@@ -55,7 +55,8 @@ func newField(s setting.Setting, value string, isNew bool) formField {
 	return f
 }
 
-// cleanTyped returns what was sent for a setting as the form keeps it: times as in JSON, lists a line for each item.
+// cleanTyped returns the text sent for a setting in the form's notation: times as in JSON, lists with one item per
+// line.
 func cleanTyped(k setting.Kind, sent string) string {
 	text := format.Clean(sent)
 	switch k.(type) {
@@ -94,8 +95,8 @@ func jsonTyped(k setting.Kind, text string) any {
 	return jsonMoment(text)
 }
 
-// jsonChanged is jsonTyped for a change of a room, where an empty field sets the setting to nothing. A setting
-// that cannot be nothing is refused by the parser.
+// jsonChanged does what jsonTyped does, for a change of a room, where an empty field clears the setting. The
+// parser refuses to clear settings that need a value.
 func jsonChanged(k setting.Kind, text string) any {
 	if value := jsonTyped(k, text); value != nil {
 		return value
@@ -122,7 +123,7 @@ func typedText(k setting.Kind, raw json.RawMessage) string {
 		return ""
 	case setting.List:
 		var items []string
-		_ = json.Unmarshal(raw, &items) // a value that is no list is shown by its problem
+		_ = json.Unmarshal(raw, &items) // a value that is not a list has a problem, which is shown
 		return strings.Join(items, "\n")
 	case setting.Objects:
 		return objectText(k.Members, raw)
@@ -130,11 +131,11 @@ func typedText(k setting.Kind, raw json.RawMessage) string {
 	return storedText(raw)
 }
 
-// absent stands for a member of an object that is not given.
+// absent represents a member that an object does not have.
 const absent = "-"
 
-// objectLines reads a list of objects, a line for each: the values of its members in their order, with spaces
-// between them, and commas between the items of lists. Further words are a member without a name.
+// objectLines reads a list of objects, one per line: the values of the members in order, separated by spaces, and
+// the items of lists separated by commas. Extra words become a member without a name.
 func objectLines(members []setting.Setting, text string) []map[string]any {
 	var list []map[string]any
 	for _, line := range textLines(text) {
@@ -153,10 +154,10 @@ func objectLines(members []setting.Setting, text string) []map[string]any {
 	return list
 }
 
-// objectText writes a list of objects as objectLines reads it.
+// objectText writes a list of objects in the form that objectLines reads.
 func objectText(members []setting.Setting, raw json.RawMessage) string {
 	var objects []map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &objects) // a value that is no list is shown by its problem
+	_ = json.Unmarshal(raw, &objects) // a value that is not a list has a problem, which is shown
 	lines := make([]string, len(objects))
 	for i, object := range objects {
 		words := make([]string, len(members))
@@ -169,7 +170,7 @@ func objectText(members []setting.Setting, raw json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// listed replaces what separates the items of a list.
+// listed replaces the separators of a list's items.
 func listed(k setting.Kind, text, from, to string) string {
 	if _, ok := k.(setting.List); ok {
 		return strings.ReplaceAll(text, from, to)
@@ -177,7 +178,7 @@ func listed(k setting.Kind, text, from, to string) string {
 	return text
 }
 
-// typedWords returns a typed text as a reader sees it.
+// typedWords returns a typed text in the form shown to readers.
 func typedWords(k setting.Kind, text string) string {
 	switch k.(type) {
 	case setting.Time:

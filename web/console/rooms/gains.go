@@ -8,8 +8,8 @@ import (
 	"github.com/proofline/proofline/console/simulate"
 )
 
-// gains describes what a bot gains from each preset: the simulator's verdict on the preset's own plan and
-// crowd, so that the cards and the editor agree. It is computed on first use.
+// gains describes what a bot gains from each preset: the simulator's verdict on the preset's own plan and crowd,
+// so that the cards and the editor agree. It is computed on first use.
 type gains struct {
 	once  sync.Once
 	words map[string]string

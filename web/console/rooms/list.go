@@ -26,7 +26,7 @@ func (h *list) routes() []shell.Route {
 
 // roomsPage is the data of the list.
 type roomsPage struct {
-	Drafts   []control.Draft // on the first page, without a search
+	Drafts   []control.Draft // only on the first page, without a search
 	Rooms    []roomRow
 	Search   string
 	Archived bool

@@ -61,7 +61,7 @@ func isSchedule(starts, closes fairness.Time, rules []fairness.WindowRule) bool 
 	return true
 }
 
-// outliner writes moments, without the date on the day on which the room opens.
+// outliner writes moments, and omits the date on the day on which the room opens.
 type outliner struct{ day string }
 
 func (o outliner) clock(t fairness.Time) string {
@@ -119,7 +119,7 @@ func (o outliner) rule(r fairness.WindowRule, end fairness.Time) []string {
 	return list
 }
 
-// window names a window: a whole minute by its beginning.
+// window names a window. A window of a whole minute is named by its beginning.
 func (o outliner) window(from, to fairness.Time) string {
 	if to-from == minute && from%minute == 0 {
 		return "of " + o.clock(from)

@@ -13,15 +13,15 @@ type preset struct {
 	Name    string
 	Title   string
 	Suits   string        // the audience, in a sentence
-	bots    string        // what a bot gains, if it cannot be simulated
+	bots    string        // what a bot gains, if that cannot be simulated
 	early   time.Duration // from the opening to the start
 	short   bool          // joining ends at the start
 	windows []presetWindow
 	net     *netPreset // settings of a safety net; nil: not a safety net
 }
 
-// netPreset has the initial settings of a safety net. At that rate, sessions that browse for five minutes
-// and then expire are about as many as the limit.
+// netPreset holds the initial settings of a safety net. At that rate, if visitors browse for five minutes and then
+// let their sessions expire, about as many sessions are live as the limit allows.
 type netPreset struct {
 	perMinute, maxActive int
 	session              time.Duration
@@ -120,7 +120,7 @@ func (p preset) form(now time.Time, beacon string) roomForm {
 // bar is a window in a drawing, in percent of its width.
 type bar struct {
 	X, Width float64
-	Late     bool // after the start
+	Late     bool // the window begins after the start
 }
 
 const (
@@ -129,8 +129,8 @@ const (
 	leastBar  = 0.7
 )
 
-// Bars draws the windows of forty minutes, of which thirty are before the start. Very short windows are
-// drawn wide enough to be visible.
+// Bars draws the windows of forty minutes, thirty of them before the start. Very short windows are drawn wide
+// enough to be visible.
 func (p preset) Bars() []bar {
 	span := float64(drawnSpan)
 	early := min(p.early, halfHour)

@@ -61,7 +61,8 @@ func (b *brands) frame(x *shell.Request) error {
 	return b.picture(x, of, of.config.Brand, x.QueryParam)
 }
 
-// unsaved is like frame, with a brand that is not stored. Its invalid parts are left out.
+// unsaved does what frame does, with a brand that is not stored. Invalid parts of the brand are
+// left out.
 func (b *brands) unsaved(x *shell.Request) error {
 	ctx, cancel := x.Wait()
 	defer cancel()
@@ -124,8 +125,8 @@ func (s subject) sample(b *branding.Brand, lang page.Lang) page.Sample {
 	return sample
 }
 
-// noManifest replaces the manifest if the assets were not built: previews have only the organizer's
-// style then.
+// noManifest replaces the manifest if the assets were not built: previews then have only the
+// organizer's style.
 const noManifest = `{"page.js": "page.js", "checker.js": "checker.js", "page.css": "page.css", "icon.svg": "icon.svg"}`
 
 // openPages loads the visitors' pages.

@@ -52,7 +52,7 @@ func (h *editor) publishQuestion(config room.Config, f roomForm) shell.Question 
 	}
 }
 
-// otherSettings lists the settings with a value that publishQuestion does not list itself.
+// otherSettings lists the settings with values that publishQuestion does not already show.
 func otherSettings(f roomForm) (list []shell.Change) {
 	worded := []string{"title", "slug", "opens", "starts", "closes", "time_zone", "outflow.per_minute",
 		"outflow.max_active", "claim", "targets", "beacon"}
@@ -72,7 +72,7 @@ func zoneWords(zone string) template.HTML {
 		`">(times here: <span data-time-zone>UTC</span>)</span>`)
 }
 
-// publishWarnings lists what organizers overlook.
+// publishWarnings lists what organizers commonly overlook.
 func publishWarnings(config room.Config, f roomForm, beacons []string) (list []string) {
 	if config.Opens == nil {
 		list = append(list, "The room opens immediately, because it has no opening time.")

@@ -22,10 +22,10 @@ func (h *queueIt) routes() []shell.Route {
 	}
 }
 
-// queueItPage is the data of the page. It never has the secret key.
+// queueItPage is the data of the page. It never contains the secret key.
 type queueItPage struct {
 	Slug, Name string
-	Host       string // of the room's URL
+	Host       string // host of the room's URL
 	IsSet      bool
 	Form       queueit.Config
 }

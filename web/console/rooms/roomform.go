@@ -15,12 +15,12 @@ import (
 	"github.com/proofline/proofline/web/console/format"
 )
 
-// roomForm is a room's configuration as it is typed. Malformed values stay as they are, so that the form shows
-// them again. Times are as in the configuration's JSON, durations in words.
+// roomForm is a room's configuration as typed. Malformed values are kept, so that the form shows them again. Times
+// are as in the configuration's JSON, durations in words.
 type roomForm struct {
 	Host    string
 	Windows []windowField
-	values  map[string]string // by the names of settings
+	values  map[string]string // typed values by setting name
 }
 
 // Value returns what is typed for a setting, such as "outflow.per_minute".
@@ -169,7 +169,7 @@ func newRoomForm(config json.RawMessage, host string) roomForm {
 		f.set(s.Name, typedText(s.Kind, setting.Get(config, s.Name)))
 	}
 	var windows []map[string]json.RawMessage
-	_ = json.Unmarshal(setting.Get(config, "windows"), &windows) // a value that is no list is shown by its problem
+	_ = json.Unmarshal(setting.Get(config, "windows"), &windows) // a value that is not a list has a problem, which is shown
 	for _, w := range windows {
 		f.Windows = append(f.Windows, windowField{storedText(w["from"]), storedLength(w["length"])})
 	}
@@ -180,7 +180,7 @@ func newRoomForm(config json.RawMessage, host string) roomForm {
 	return f
 }
 
-// addWindow adds a row: at the start, or after ten windows of the last row.
+// addWindow adds a row, which begins at the start, or after ten windows of the last row.
 func (f *roomForm) addWindow() {
 	if len(f.Windows) == 0 {
 		f.Windows = []windowField{{Length: "1 min"}}
@@ -197,7 +197,7 @@ func (f *roomForm) addWindow() {
 	f.Windows = append(f.Windows, next)
 }
 
-// removeWindow removes a row, but not the only one.
+// removeWindow removes a row, unless it is the only one.
 func (f *roomForm) removeWindow(i int) {
 	if i < 0 || i >= len(f.Windows) || len(f.Windows) == 1 {
 		return

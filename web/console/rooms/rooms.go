@@ -1,5 +1,5 @@
-// Package rooms has the console's pages that set rooms up: the list, the editor of drafts, settings,
-// brand, preview, and tokens for Queue-it connectors.
+// Package rooms serves the console's pages for setting up rooms: the list, the editor of drafts, settings, brand,
+// preview, and tokens for Queue-it connectors.
 package rooms
 
 import (
@@ -25,7 +25,7 @@ type Sites interface {
 type Options struct {
 	Control *control.Rooms
 	Sites   Sites
-	// Organizations has the names and logos that previews show; nil: none.
+	// Organizations provides the names and logos that previews show; nil: none.
 	Organizations *account.Organizations
 	// Hosts lists the custom hosts under which an organization may publish rooms; nil: none.
 	Hosts    func(ctx context.Context, by account.Actor) ([]string, error)

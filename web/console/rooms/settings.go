@@ -186,7 +186,7 @@ func isSameRule(rows []windowField, i int, rule room.WindowRule) bool {
 		(i == 0 && rows[i].From == "" || known && from.Equal(*rule.From))
 }
 
-// continued returns the rule before the first difference, from its last window before a removed rule. It
+// continued returns the rule before the first difference, from its last window before a removed rule. It also
 // reports whether a rule was removed.
 func continued(rows []windowField, p *published, same int) (from string, length room.Duration, ok bool) {
 	if same == len(p.open) {
@@ -210,7 +210,7 @@ func continued(rows []windowField, p *published, same int) (from string, length 
 	return begins.Format(format.MomentLayout), last.Length, true
 }
 
-// inForm replaces the amendment's windows in problems by rows of the form.
+// inForm replaces the amendment's windows in problems with the form's rows.
 func (a *settingsChange) inForm(problems invalid.List) invalid.List {
 	list := make(invalid.List, len(problems))
 	for i, problem := range problems {
@@ -236,18 +236,18 @@ type settingsPage struct {
 	Base       string // version of the room that the form was made from
 	Room       published
 	Fixed      []fixedRule
-	Opens      string // for the timeline
+	Opens      string // opening time, for the timeline
 	Outline    []string
 	Problems   invalid.List
 	Focus      int
-	NoSigner   bool // no connector has reported that could sign return addresses
+	NoSigner   bool // no connector that could sign return addresses has reported
 }
 
 // fixedRule is a rule that can no longer change.
 type fixedRule struct {
 	From   time.Time
 	Length string
-	Millis int64 // the length
+	Millis int64 // length of its windows
 }
 
 // IsOpen reports whether the first window has begun.
@@ -376,8 +376,8 @@ func (h *settings) changeSettings(ctx context.Context, x *shell.Request, r *room
 	return invalid.Field("", "the form has no such button: reload the page")
 }
 
-// changeRows adds or removes a window row. Once the room is open, there may be none: the open windows
-// continue then.
+// changeRows adds or removes a window row. Once the room is open, there may be none: then the open windows
+// continue.
 func (p *settingsPage) changeRows(verb, argument string, r *published) {
 	f := roomForm{Windows: p.Form.Windows}
 	f.set("opens", r.config.Opens.Format(format.MomentLayout))

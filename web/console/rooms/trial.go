@@ -30,9 +30,9 @@ import (
 // Limits of simulations, which share the server with real sales.
 const (
 	trialVisitors     = 50_000
-	trialVisitorsBusy = 10_000 // while a room has visitors in line
+	trialVisitorsBusy = 10_000 // maximum while a room has visitors in line
 	trialTimeout      = 12 * time.Second
-	trialsKept        = 16 // results
+	trialsKept        = 16 // number of results that are kept
 	trialsAtOnce      = 1
 )
 
@@ -68,7 +68,7 @@ type trials struct {
 	mu    sync.Mutex // guards the fields below
 	busy  map[uuid.UUID]bool
 	known map[[sha256.Size]byte]*trialResult
-	order [][sha256.Size]byte // of known, oldest first
+	order [][sha256.Size]byte // keys of known, oldest first
 }
 
 func newTrials() *trials {

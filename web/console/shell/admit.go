@@ -60,8 +60,8 @@ func (s *Shell) admit(x *Request, r Route) error {
 	return x.checkText()
 }
 
-// Identify finds the session of the request and checks its scope. Public pages get the identity too,
-// if there is a session. Streams call it again while they last.
+// Identify finds the session of the request and checks its scope. Public pages get the identity too, if there is a
+// session. Streams call it repeatedly while they last.
 func (x *Request) Identify(scope account.Scope) error {
 	cookie, err := x.Cookie(SessionCookie)
 	if err != nil || x.shell.options.Identify == nil {
@@ -94,8 +94,8 @@ func (x *Request) whyForbidden() error {
 	return account.ErrForbidden
 }
 
-// IsElsewhere reports whether the form belongs to a page of another organization than the session
-// does now. Handlers of uploads check it after they have read the form.
+// IsElsewhere reports whether the form comes from a page of an organization that the session has
+// since left. Handlers of uploads check it after they have read the form.
 func (x *Request) IsElsewhere() bool {
 	meant := x.Form(organizationField)
 	return meant != "" && meant != x.Organization.Slug

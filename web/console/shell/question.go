@@ -58,8 +58,8 @@ func (q Question) Dangerous() Question {
 // questionPage is the data of the page.
 type questionPage struct {
 	Question
-	Fields map[string]string // sent again, with "confirmed"
-	Path   string            // where they are sent
+	Fields map[string]string // fields that are sent again, with "confirmed"
+	Path   string            // path that they are sent to
 	Back   string
 }
 
@@ -78,7 +78,7 @@ func (x *Request) Confirm(q Question, back string) error {
 	return x.ConfirmFields(q, fields, x.Request().URL.Path, Path+back)
 }
 
-// ConfirmFields is Confirm with other fields, sent to another path. path and back begin with [Path].
+// ConfirmFields does what Confirm does, but sends other fields to another path. path and back begin with [Path].
 func (x *Request) ConfirmFields(q Question, fields map[string]string, path, back string) error {
 	fields["confirmed"] = "1"
 	return x.Page("confirm-act", questionPage{q, fields, path, back})

@@ -49,7 +49,7 @@ func parseTemplates(assets map[string]string, parts []Part) (templates, error) {
 	return set, nil
 }
 
-// isPartial reports whether a template file belongs to pages, rather than being one.
+// isPartial reports whether a template file is a part of pages, not a page itself.
 func isPartial(name string) bool { return name == "frame.html" || strings.HasPrefix(name, "part-") }
 
 // parsePartials adds the partials of one source to the templates that all pages share.
@@ -98,9 +98,9 @@ func (set templates) parsePages(shared *template.Template, source fs.FS) error {
 // View is the data of a template. Handlers set Problems, Beacon and Data; the shell sets the rest.
 type View struct {
 	Identity Identity
-	Path     string       // of the request
-	Notice   string       // about the latest action, or ""
-	Problems invalid.List // of the form that was sent
+	Path     string       // path of the request
+	Notice   string       // notice about the latest action, or ""
+	Problems invalid.List // problems of the form that was sent
 	Frozen   *frozenRoom  // the page's room while its claims are frozen
 	Beacon   string       // warning about the public randomness, or ""
 	Version  string
@@ -127,7 +127,7 @@ func (x *Request) Invalid(name string, data any, err error) error {
 }
 
 // Render answers with a complete page, or returns an error. Pages are not compressed: they show
-// secrets once, next to text of other people.
+// secrets once, next to text that other people wrote.
 func (x *Request) Render(status int, name string, v View) error {
 	v.Notice = x.shell.notices[x.QueryParam("done")]
 	if x.SignedIn() {
@@ -187,10 +187,11 @@ func (x *Request) frozenRoom() *frozenRoom {
 // organizationField is the form field with the organization of the page.
 const organizationField = "in_organization"
 
-// postForm matches the tag that opens a form. Text of people cannot match: templates escape it.
+// postForm matches the tag that opens a form. Text that people wrote cannot match, because
+// templates escape it.
 var postForm = regexp.MustCompile(`<form [^>]*method="post"[^>]*>`)
 
-// inOrganization adds the organization of the page to all its forms: the person may switch to another
+// inOrganization adds the organization of the page to all its forms, because the person may switch to another
 // organization in another tab.
 func (x *Request) inOrganization(page []byte) []byte {
 	if x.Organization.Slug == "" {

@@ -76,7 +76,7 @@ func (x *Request) ID() (uuid.UUID, error) {
 	return id, nil
 }
 
-// ReadUpload reads a form with files of at most that many bytes in all.
+// ReadUpload reads a form with files of at most a total number of bytes.
 func (x *Request) ReadUpload(limit int64) error {
 	q := x.Request()
 	if !strings.HasPrefix(q.Header.Get("Content-Type"), "multipart/") {
@@ -168,7 +168,7 @@ func (x *Request) SetKnown(token string) { x.SetToken(knownCookie, token, accoun
 func (x *Request) Client() account.Client {
 	addr, err := netip.ParseAddr(x.RealIP())
 	if err != nil {
-		addr = netip.IPv6Unspecified() // all such browsers share one rate limit
+		addr = netip.IPv6Unspecified() // all browsers with an unknown address share one rate limit
 	}
 	return account.Client{Addr: addr, UserAgent: x.Request().UserAgent(), Known: x.Token(knownCookie)}
 }

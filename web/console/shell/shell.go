@@ -27,7 +27,8 @@ var (
 	ErrConfirm = errors.New("confirm that it is you")
 	// ErrCrossOrigin is returned if a page of another site sent the request.
 	ErrCrossOrigin = errors.New("the request comes from another site")
-	// ErrSwitched is returned if a form belongs to another organization than the session does now.
+	// ErrSwitched is returned if a form comes from a page of an organization that the session has
+	// since left.
 	ErrSwitched = errors.New("this page was of another organization than the one you are in now, " +
 		"so nothing was done: switch back, or load the page again")
 	// ErrTooLarge is returned if a body is larger than its page accepts.
@@ -46,7 +47,7 @@ type Identity struct {
 	Actor         account.Actor
 	Name          string // display name
 	Organization  Organization
-	Organizations []Organization // all of this person
+	Organizations []Organization // all organizations of this person
 	Confirmed     time.Time      // when the person last confirmed their identity
 	MustEnrol     bool           // the organization requires a second factor that the person lacks
 }
@@ -54,7 +55,7 @@ type Identity struct {
 // SignedIn reports whether the identity is that of a person.
 func (i Identity) SignedIn() bool { return i.Actor.Kind != 0 }
 
-// Organization is what pages show of an organization.
+// Organization is the part of an organization that pages show.
 type Organization struct{ Slug, Name string }
 
 // Problem describes an error to people.
@@ -86,8 +87,8 @@ type Options struct {
 	Version string
 	// PublicURL is the public address of the server.
 	PublicURL string
-	// Foreign reports whether a request was made to the custom host of an organization: it is
-	// redirected to PublicURL. nil: custom hosts do not exist.
+	// Foreign reports whether a request was made to the custom host of an organization; such a
+	// request is redirected to PublicURL. nil: there are no custom hosts.
 	Foreign func(*http.Request) bool
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -95,10 +96,10 @@ type Options struct {
 
 // Part is a group of pages.
 type Part struct {
-	Name   string // of its package
+	Name   string // name of its package
 	Routes []Route
-	// Templates has the page NAME in NAME.html, and partials in part-*.html. Pages of other parts may
-	// use the partials.
+	// Templates holds the page NAME in NAME.html, and partials in part-*.html. Pages of other parts
+	// may use the partials.
 	Templates fs.FS
 	// Functions are template functions besides those of the shell, for the templates of all parts.
 	Functions map[string]any
@@ -114,8 +115,8 @@ type Shell struct {
 	parts     []Part
 }
 
-// New returns a shell with these parts. An error means that the program itself is wrong: a template
-// does not parse, or two parts use the same name.
+// New returns a shell with these parts. An error means a bug in the program: a template does not
+// parse, or two parts use the same name.
 func New(o Options, parts ...Part) (*Shell, error) {
 	assets := map[string]string{}
 	if len(o.Manifest) > 0 {

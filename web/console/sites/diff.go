@@ -21,8 +21,8 @@ type diffLine struct {
 
 const (
 	contextLines = 3
-	maxDiffLines = 10_000    // shown
-	maxDiffCells = 4_000_000 // of the table of a comparison; larger changes are shown as removed and added
+	maxDiffLines = 10_000    // maximum number of lines shown
+	maxDiffCells = 4_000_000 // maximum size of a comparison's table; larger changes are shown as removed and added
 )
 
 // diffOf compares the lines of two texts. It returns nil if they are equal.
@@ -70,7 +70,7 @@ func changes(a, b []string) (list []diffLine) {
 		return list
 	}
 	width := len(b) + 1
-	common := make([]int32, (len(a)+1)*width) // length of the common subsequence from there on
+	common := make([]int32, (len(a)+1)*width) // length of the longest common subsequence from each pair of lines on
 	for i := len(a) - 1; i >= 0; i-- {
 		for j := len(b) - 1; j >= 0; j-- {
 			if a[i] == b[j] {
@@ -203,7 +203,7 @@ func placesOf(document string) places {
 	return at
 }
 
-// maxPlaceDepth is the maximum nesting depth of the search. Valid rules are less deep.
+// maxPlaceDepth is the maximum nesting depth of the search. Valid rules are not that deep.
 const maxPlaceDepth = 20
 
 var errTooDeep = errors.New("nested too deep")

@@ -28,8 +28,8 @@ const (
 // rulesPage is the data of the rules editor.
 type rulesPage struct {
 	Site     string // name of the site; empty: a new site
-	Name     string // as typed
-	Version  uint64 // of the rules that were loaded
+	Name     string // name as typed
+	Version  uint64 // version of the rules that were loaded
 	As       string
 	Form     siteForm
 	Document string
@@ -68,7 +68,7 @@ func (h *handlers) create(x *shell.Request) error {
 	if p.Form, err = h.firstForm(ctx, x); err != nil {
 		return err
 	}
-	if mode := x.QueryParam("mode"); mode == string(rules.SafetyNet) { // proposed by a link
+	if mode := x.QueryParam("mode"); mode == string(rules.SafetyNet) { // mode proposed by a link
 		p.Form.Mode = mode
 	}
 	p.Name = nameOf(p.Form.Hosts)

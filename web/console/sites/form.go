@@ -15,21 +15,21 @@ import (
 	"github.com/proofline/proofline/web/console/format"
 )
 
-// siteForm holds the rules of most sites: paths that wait for one room.
+// siteForm holds rules of the usual form: paths that wait for one room.
 type siteForm struct {
-	Hosts         string // one per line
+	Hosts         string // hosts, one per line
 	Room          string // URL
 	Scope         string // scopeAll or scopePaths
-	Paths         string // that wait, one per line
-	Exceptions    string // that never wait, one per line
+	Paths         string // paths that wait, one per line
+	Exceptions    string // paths that never wait, one per line
 	Mode          string
-	From          string // in mode "scheduled"
+	From          string // start and end in mode "scheduled"
 	Until         string
 	Failure       string // retry-page, page or fail-open-after
-	FailOpenAfter string // such as "5 min"
+	FailOpenAfter string // length such as "5 min"
 }
 
-// Scopes of the rules, and the failure mode that has a length.
+// Scopes of the rules, and the failure mode with a length.
 const (
 	scopeAll      = "all"
 	scopePaths    = "paths"
@@ -54,7 +54,7 @@ func newSiteForm(address string, targets []string) siteForm {
 	return f
 }
 
-// lined returns the distinct lines of a field that are not empty.
+// lined returns the distinct non-empty lines of a field.
 func lined(text string, clean func(string) string) (list []string) {
 	for line := range strings.SplitSeq(text, "\n") {
 		if line = clean(strings.TrimSpace(line)); line != "" && !slices.Contains(list, line) {
@@ -236,7 +236,7 @@ func writeDocument(d siteDocument) string {
 	return b.String()
 }
 
-// place replaces the members of the document in problems by fields of the form.
+// place replaces the document's members in problems with the form's fields.
 func (d *drafted) place(problems invalid.List) (list invalid.List) {
 	for _, p := range problems {
 		for field := p.Field; field != ""; field = parent(field) {
@@ -304,7 +304,7 @@ func (f *siteForm) take(r rules.Room) {
 
 // isSame reports whether two documents are equivalent.
 func isSame(a, b *rules.Site) bool {
-	one, _ := json.Marshal(a) // was read from JSON
+	one, _ := json.Marshal(a) // no error: the values were read from JSON
 	other, _ := json.Marshal(b)
 	return bytes.Equal(one, other)
 }

@@ -1,5 +1,5 @@
-// Package sites has the console's pages about sites: the list, a site and its connectors, the rules
-// editor, installation, and history.
+// Package sites serves the console's pages about sites: the list, a site and its connectors, the
+// rules editor, installation, and history.
 package sites
 
 import (
@@ -31,8 +31,8 @@ type Rooms interface {
 type ExpiringToken struct {
 	Name    string
 	Expires time.Time
-	When    string // such as "in 13 days"; empty: it has expired
-	Next    string // the page that makes its successor
+	When    string // time left, such as "in 13 days"; empty: it has expired
+	Next    string // URL of the page that makes its successor
 }
 
 // Options configures the pages.
@@ -41,7 +41,7 @@ type Options struct {
 	Rooms Rooms
 	// Tokens lists the expiring tokens of an organization's connectors.
 	Tokens    func(ctx context.Context, by account.Actor) ([]ExpiringToken, error)
-	PublicURL string // of the server
+	PublicURL string // URL of the server
 }
 
 //go:embed templates
@@ -87,7 +87,7 @@ var notices = map[string]string{
 // sitesPage is the data of the list of sites.
 type sitesPage struct {
 	Sites  []site.Summary
-	Others []connectorView // with rules of no site, such as those in files
+	Others []connectorView // connectors with rules of no site, such as those in files
 	Tokens []ExpiringToken
 }
 
@@ -125,18 +125,18 @@ type sitePage struct {
 // siteWarning is a possible mistake.
 type siteWarning struct {
 	site.Warning
-	Slug string // of the room whose settings may need a change; empty: none
+	Slug string // slug of the room whose settings may need a change; empty: none
 }
 
 // siteRoom is a room that rules name, or can name.
 type siteRoom struct {
-	Name    string // in the rules
+	Name    string // name in the rules
 	URL     string
 	Slug    string // empty: not a room of this organization and server
 	Title   string
 	State   format.Badge
 	Mode    format.Badge
-	IsGated bool // a safety net
+	IsGated bool // the room is a safety net
 	Gate    format.Badge
 	Failure string
 	Present present
@@ -267,7 +267,7 @@ var countOrder = []string{
 	"unavailable", "failed_open", "copied", "released", "touches", "reports", "dropped", "panics",
 }
 
-// countWords describe counts whose names do not speak for themselves.
+// countWords describe counts whose names are not self-explanatory.
 var countWords = map[string]string{
 	"passed": "passed with a session", "queued": "sent to a room", "bypassed": "needed no pass",
 	"observed": "would have waited for a room that is off", "started": "let in by an open gate",
@@ -319,7 +319,7 @@ func countRank(name string) int {
 
 // siteCheck is the result of checking addresses against rules.
 type siteCheck struct {
-	URLs     string // one per line, as they were typed
+	URLs     string // addresses as typed, one per line
 	Findings []findingView
 	Problem  string
 }

@@ -197,7 +197,7 @@ func pathWords(t rules.Test) phrase {
 		var all []phrase
 		for i, one := range t.Any {
 			words := pathWords(one)
-			if i > 0 { // in the middle of the phrase
+			if i > 0 { // not at the beginning of the phrase
 				words[0].Text = strings.ToLower(words[0].Text[:1]) + words[0].Text[1:]
 			}
 			all = append(all, words)
@@ -272,7 +272,7 @@ func failureWords(f rules.Failure) string {
 
 // doubts lists possible mistakes in rules.
 func doubts(s *rules.Site) (list []phrase) {
-	waits, holds := false, false // a rule queues; a rule queues for a room that is not off
+	waits, holds := false, false // whether a rule queues, and whether one does for a room that is not off
 	for _, r := range s.Rules {
 		name, ok := strings.CutPrefix(r.Action, "queue ")
 		waits, holds = waits || ok, holds || ok && s.Rooms[name].Mode != rules.Off
@@ -298,10 +298,10 @@ func doubts(s *rules.Site) (list []phrase) {
 	return list
 }
 
-// isClaimed reports whether a rule only tests what clients choose.
+// isClaimed reports whether a rule only tests values that clients choose.
 func isClaimed(w rules.When) bool { return w.Network == nil && w.Host == nil }
 
-// present is what visitors without a session get right now.
+// present describes what visitors without a session get right now.
 type present struct {
 	Mark  format.Badge
 	Words phrase
@@ -310,10 +310,10 @@ type present struct {
 // roomState is the state of a room of this server. Rooms of other servers have the zero state.
 type roomState struct {
 	*room.Snapshot
-	isFull bool // the line has no place left
+	isFull bool // the line is full
 }
 
-// presentOf describes what they get from rules with a room.
+// presentOf describes what visitors get from rules with a room.
 func presentOf(r rules.Room, s roomState, now time.Time) present {
 	passes := format.Plain("open")
 	switch r.Mode {
@@ -342,7 +342,7 @@ func presentOf(r rules.Room, s roomState, now time.Time) present {
 
 func momentOf(t time.Time) phrase { return phrase{{Moment: t}} }
 
-// netOf describes what they get from a safety net.
+// netOf describes what visitors get from a safety net.
 func netOf(s roomState, now time.Time) present {
 	line := lineOf(s, now)
 	if s.Snapshot == nil || s.Ended {
@@ -364,7 +364,7 @@ func netOf(s roomState, now time.Time) present {
 	return line
 }
 
-// lineOf describes what they get when they are sent to a room.
+// lineOf describes what visitors get when they are sent to a room.
 func lineOf(s roomState, now time.Time) present {
 	line, held := format.Good("line"), format.Warn("line")
 	if s.Snapshot == nil {
