@@ -12,8 +12,8 @@ import (
 // PassParameter is the name of the query parameter with a pass.
 const PassParameter = "proofline_pass"
 
-// splitQuery removes all passes from a query and returns the first. The other
-// parameters stay as they are. False: there is none.
+// splitQuery removes all passes from a query and returns the first. The other parameters stay as
+// they are. It returns false if there is none.
 func splitQuery(query string) (token, rest string, ok bool) {
 	if !hasPass(query) {
 		return "", query, false
@@ -124,8 +124,8 @@ func (q *requestCheck) block() *admittedRequest {
 	return nil
 }
 
-// warnNetworkLimit logs a network over its limit, because it could be a proxy of
-// the site that is missing in [Options.TrustedProxies].
+// warnNetworkLimit logs a network over its limit, because that could be a proxy of the site that
+// [Options.TrustedProxies] lacks.
 func (q *requestCheck) warnNetworkLimit(rm *room) {
 	if q.c.networkLogged.Allow(q.now) {
 		q.c.options.Log.Warn("visitors of one network must wait: it started too many sessions within a minute; "+
@@ -133,8 +133,8 @@ func (q *requestCheck) warnNetworkLimit(rm *room) {
 	}
 }
 
-// warnHost logs a host that is not in the rules, because it could be a name of the
-// site that is missing there.
+// warnHost logs a host that is not in the rules, because it could be a name of the site that they
+// lack.
 func (q *requestCheck) warnHost() {
 	if q.c.hostLogged.Allow(q.now) {
 		q.c.options.Log.Warn("request blocked: its host is not in the hosts of the rules",
@@ -142,8 +142,8 @@ func (q *requestCheck) warnHost() {
 	}
 }
 
-// warnUnsigned logs that a room needs signed return URLs, which rules without
-// hosts cannot have.
+// warnUnsigned logs that a room requires signed return URLs, which rules without hosts do not
+// allow.
 func (q *requestCheck) warnUnsigned(rm *room) {
 	if q.c.unsignedLogged.Allow(q.now) {
 		q.c.options.Log.Warn("visitors return to the room's first target only: the room requires signed return URLs, "+

@@ -11,8 +11,8 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// BindPath is a page whose script ties the browser's session to a key, or proves
-// possession of the key, and then goes on to ?to=.
+// BindPath is a page whose script ties the browser's session to a key, or proves possession of the
+// key, and then continues to ?to=.
 const BindPath = OwnPath + "bind"
 
 const bindScriptPath = OwnPath + "bind.js"
@@ -73,8 +73,8 @@ func (q *requestCheck) bindSessions() {
 	q.w.WriteHeader(http.StatusNoContent)
 }
 
-// serveBindPage sends the page. Without scripts it goes on to ?to=, unless a
-// session needs a proof.
+// serveBindPage sends the page. Without scripts it continues to ?to=, unless a session needs a
+// proof.
 func (q *requestCheck) serveBindPage() {
 	to := q.r.URL.Query().Get("to")
 	isControl := func(c rune) bool { return c < ' ' || c == 0x7f }

@@ -2,7 +2,7 @@ package connector
 
 import (
 	"crypto/sha256"
-	_ "embed" // for the scripts
+	_ "embed" // embeds the scripts
 	"encoding/hex"
 	"net/http"
 	"net/url"
@@ -17,17 +17,16 @@ import (
 // the rules say. An encoded form of the prefix does not count.
 const OwnPath = "/.proofline/"
 
-// ScriptPath is the script for pages of the site that sends visitors to the room
-// when a fetch has to wait: see client/README.md.
+// ScriptPath is the path of a script for the site's pages, which sends visitors to the room when a
+// fetch has to wait: see client/README.md.
 const ScriptPath = OwnPath + "wait.js"
 
 // ReleasePath ends the sessions of a POST request. The site's pages and backend
 // call it when a visitor is done.
 const ReleasePath = OwnPath + "release"
 
-// EnterPath gives a visitor a session at this host for the page ?to= at another
-// host of the site: visitors return to it with a pass. With ?room= it sends them
-// to the room first.
+// EnterPath gives a visitor of the page ?to= on another host of the site a session on this host:
+// visitors return to it with a pass. With ?room= it sends them to the room first.
 const EnterPath = OwnPath + "enter"
 
 //go:embed client/wait.js
@@ -101,8 +100,8 @@ func (q *requestCheck) serveEnter() {
 	q.w.WriteHeader(http.StatusSeeOther)
 }
 
-// isOwnPage reports whether a request was made by a page of this very host, or
-// not by a page.
+// isOwnPage reports whether a request was made by a page of this very host, or not by a page at
+// all.
 func (q *requestCheck) isOwnPage() bool {
 	for _, site := range q.r.Header["Sec-Fetch-Site"] {
 		if site != "same-origin" && site != "none" {

@@ -32,7 +32,7 @@ var (
 	ErrKey = errors.New("the cookie key must have at least 32 random bytes")
 	// ErrRules is returned when there are no rules, or rules from two sources.
 	ErrRules = errors.New("exactly one of Site and Source must be given")
-	// ErrPage is returned when a room's failure mode is the owner's page, and there is no page.
+	// ErrPage is returned when a room's failure mode is the owner's page, but there is no page.
 	ErrPage = errors.New(`a room's failure is "page": give the page`)
 	// ErrSource is returned for a source that is neither a file nor an https URL,
 	// and for a file with options that are for URLs only.
@@ -43,7 +43,7 @@ var (
 	// ErrToken is returned when the token's file holds no token, when both a token
 	// and a file are given, and when the rules' server refuses the token.
 	ErrToken = token.ErrToken
-	// ErrReports is returned when a room's mode needs reports, and there is no token.
+	// ErrReports is returned when a room's mode needs reports, but there is no token.
 	ErrReports = errors.New(`a room's mode is "safety-net": give the server, and a token with the scope connect`)
 )
 
@@ -76,8 +76,8 @@ type Options struct {
 	Key []byte
 	// Client sends requests to rooms and to the source. nil: one with a timeout of 3 s.
 	Client *http.Client
-	// TrustedProxies are the networks of the site's own proxies, whose
-	// X-Forwarded-For, -Proto and -Host are believed. Empty: only the connection counts.
+	// TrustedProxies are the networks of the site's own proxies, whose X-Forwarded-For, -Proto and
+	// -Host are trusted. Empty: only the connection counts.
 	TrustedProxies []netip.Prefix
 	// Page is the HTML page for rooms whose failure is "page".
 	Page []byte
@@ -95,8 +95,8 @@ type Options struct {
 	reportInterval, batchInterval time.Duration
 }
 
-// Source is where rules come from that may change while the connector runs.
-// Invalid new rules are logged, and the current ones stay in force.
+// Source is the source of rules that may change while the connector runs. Invalid new rules are
+// logged, and the current ones stay in force.
 type Source struct {
 	// File is polled every 2 s.
 	File string
@@ -121,10 +121,10 @@ var (
 	ErrUnsigned = source.ErrUnsigned
 	// ErrOtherSite is returned when signed rules belong to another site.
 	ErrOtherSite = source.ErrOtherSite
-	// ErrOlder is returned when signed rules are older than rules already seen, or
-	// have the same version and another text.
+	// ErrOlder is returned when signed rules are older than rules already seen, or have the same
+	// version but a different text.
 	ErrOlder = source.ErrOlder
-	// ErrNeedsKey is returned when rules are signed, and there is no site key.
+	// ErrNeedsKey is returned when rules are signed, but there is no site key.
 	ErrNeedsKey = source.ErrNeedsKey
 )
 
@@ -144,28 +144,27 @@ type Connector struct {
 	reporter   *report.Reporter  // nil: no token
 	unrecorded *reach.Unrecorded // nil: no token
 	file       *state.File       // nil: none
-	savedGates state.Gates       // of the file
+	savedGates state.Gates       // gates as saved in the file
 
 	probeNow       chan struct{}       // rooms should be probed now
-	hostLogged     background.LogLimit // unknown hosts
-	networkLogged  background.LogLimit // networks over their limit
-	unsignedLogged background.LogLimit // unsigned return URLs
+	hostLogged     background.LogLimit // for unknown hosts
+	networkLogged  background.LogLimit // for networks over their limit
+	unsignedLogged background.LogLimit // for unsigned return URLs
 
 	stop context.CancelFunc
 }
 
-// config is the rules in force, with their rooms.
+// config holds the rules in force, with their rooms.
 type config struct {
 	source.Rules
-	rooms  map[string]*room // by name
+	rooms  map[string]*room // rooms by name
 	byURL  map[string]*room
-	states []*roomState // each once; also of former rooms with something left to report
+	states []*roomState // one per room, including former rooms with something left to report
 }
 
-// New returns a connector that runs until [Connector.Close]. It also does if the
-// server of the source does not respond: see [Connector.HasRules]. Errors: [ErrKey],
-// [ErrRules], [ErrPage], [ErrSource], [ErrServer], [ErrToken], [ErrReports],
-// [ErrSiteKey], and errors of the source.
+// New returns a connector that runs until [Connector.Close]. New succeeds even if the server of the
+// source does not respond: see [Connector.HasRules]. Errors: [ErrKey], [ErrRules], [ErrPage],
+// [ErrSource], [ErrServer], [ErrToken], [ErrReports], [ErrSiteKey], and errors of the source.
 func New(o Options) (*Connector, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -216,7 +215,7 @@ func (c *Connector) reportContent() report.Content {
 	}
 	for _, st := range now.states {
 		mode, ok := modes[st]
-		if !ok { // no longer in the rules
+		if !ok { // the room is no longer in the rules
 			mode = rules.Off
 		}
 		content.Rooms = append(content.Rooms, report.RoomContent{Room: st.reported, Mode: mode})
@@ -321,8 +320,7 @@ func (o *Options) fillToken() (err error) {
 	return err
 }
 
-// Close stops the background work, after sending what is queued as far as rooms
-// and server answer.
+// Close stops the background work, after sending what is queued, as far as rooms and server answer.
 func (c *Connector) Close() {
 	for _, st := range c.current.Load().states { // so that the last report includes open intervals
 		st.reach.End(c.options.Now(), "connector is shutting down during a fail-open interval")

@@ -2,11 +2,11 @@ package connector
 
 import "github.com/proofline/proofline/connector/rules"
 
-// HasRules reports whether there are rules. False: their server has not responded
-// since the start, and requests get the retry page unless the default rules let them pass.
+// HasRules reports whether there are rules. If there are none, their server has not responded since
+// the start, and requests get the retry page unless the default rules let them pass.
 func (c *Connector) HasRules() bool { return !c.current.Load().IsEarly }
 
-// guardWithoutRules is guard while there are no rules.
+// guardWithoutRules does what guard does, while there are no rules.
 func (q *requestCheck) guardWithoutRules() *admittedRequest {
 	if isOwn(q.r) {
 		if q.r.URL.Path == ScriptPath {

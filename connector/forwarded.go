@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// origin is where a request comes from, and what the client called this site.
+// origin describes where a request comes from, and by which address the client reached this site.
 type origin struct {
 	client netip.Addr
 	scheme string
-	host   string   // that visitors return to
+	host   string   // host that visitors return to
 	hosts  []string // further hosts named by headers of the site's own proxies
 }
 
-// originOf reads the origin of a request, from the headers of the site's own
-// proxies where there are some.
+// originOf determines the origin of a request, from the headers of the site's own proxies if there
+// are any.
 func originOf(r *http.Request, trusted []netip.Prefix) origin {
 	isTrusted := func(a netip.Addr) bool {
 		return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(a) })
@@ -63,13 +63,13 @@ func last(lines []string) string {
 	return strings.TrimSpace(line[strings.LastIndexByte(line, ',')+1:])
 }
 
-// maxForwardedHosts limits the hosts named in one request. The rest is replaced by
-// a malformed one.
+// maxForwardedHosts limits the hosts named in one request. The others are replaced with a malformed
+// one.
 const maxForwardedHosts = 8
 
-// forwardedHosts returns the hosts in X-Forwarded-Host and Forwarded (RFC 7239)
-// that differ from the request's. Proxies pass on what clients wrote there, and
-// sites differ in which of them they believe.
+// forwardedHosts returns the hosts in X-Forwarded-Host and Forwarded (RFC 7239) that differ from
+// the request's. Proxies pass on what clients wrote there, and sites differ in which of them they
+// trust.
 func forwardedHosts(r *http.Request) (hosts []string) {
 	add := func(host string) {
 		host = strings.Trim(strings.TrimSpace(host), `"`)

@@ -23,8 +23,8 @@ type Visitor struct {
 
 type visitorKey struct{}
 
-// VisitorOf returns the visitor of a request behind [Connector.Middleware].
-// False: the request did not need a session.
+// VisitorOf returns the visitor of a request behind [Connector.Middleware]. It returns false if the
+// request did not need a session.
 func VisitorOf(ctx context.Context) (Visitor, bool) {
 	v, ok := ctx.Value(visitorKey{}).(Visitor)
 	return v, ok
@@ -52,15 +52,15 @@ func (c *Connector) Middleware(next http.Handler) http.Handler {
 	})
 }
 
-// Allows reports whether a request may pass as it is. For one that may, it sets
-// in h the headers [TicketHeader] and [RoomHeader] and the renewed session
-// cookie. It does not redeem a pass in the URL, which is not enough to be
-// allowed: send refused requests to [Connector.Middleware], which answers them.
+// Allows reports whether a request may pass as it is. If it may, Allows sets in h the headers
+// [TicketHeader] and [RoomHeader] and the renewed session cookie. It does not redeem a pass in the
+// URL, so a pass alone does not allow a request: send refused requests to [Connector.Middleware],
+// which answers them.
 func (c *Connector) Allows(h http.Header, r *http.Request) bool {
 	var own counts
 	v := c.guard(&requestCheck{c: c, counts: &own, response: response{discard{http.Header{}}, r}, isDry: true})
 	if v == nil {
-		return false // counted by the Middleware that answers it
+		return false // the Middleware that answers the request counts it
 	}
 	c.counts.bypassed.Add(own.bypassed.Load())
 	c.counts.observed.Add(own.observed.Load())
@@ -107,8 +107,8 @@ type requestCheck struct {
 	isDry    bool // do not redeem passes
 }
 
-// guard returns the request as the site gets it; nil: it has been answered. A
-// panic counts as a failure of the room, or of all rooms if none is known yet.
+// guard returns the request to pass to the site; nil: it has been answered. A panic counts as a
+// failure of the room, or of all rooms if none is known yet.
 func (c *Connector) guard(q *requestCheck) (v *admittedRequest) {
 	r := q.r
 	defer func() {
@@ -159,9 +159,9 @@ func (q *requestCheck) afterFault() *admittedRequest {
 	return q.retryLater()
 }
 
-// decide returns the strictest decision for every reading that the site may take:
-// the address as passed on and as the client wrote it, because net/url re-encodes
-// some bytes, and each host that the site's own proxies name.
+// decide returns the strictest decision for all ways in which the site may read the request: with
+// the address as passed on or as the client wrote it, because net/url re-encodes some bytes, and
+// with each host that the site's own proxies name.
 func (q *requestCheck) decide() rules.Decision {
 	site, r := q.config.Site, q.r
 	asked := &rules.Request{
@@ -241,8 +241,8 @@ func (q *requestCheck) fail(rm *room) *admittedRequest {
 	return q.retryLater()
 }
 
-// redeemInURL redeems a pass in the URL. done: the request has been answered, or
-// is admitted as v. Otherwise the check goes on without the pass.
+// redeemInURL redeems a pass in the URL. done reports whether the request has been answered, or is
+// admitted as v. Otherwise the check continues without the pass.
 func (q *requestCheck) redeemInURL(token, clean string) (done bool, v *admittedRequest) {
 	rm, ok := q.config.byURL[roomapi.IssuerOf(token)]
 	own := q.config.rooms[q.decision.Room]
@@ -250,7 +250,7 @@ func (q *requestCheck) redeemInURL(token, clean string) (done bool, v *admittedR
 		rm = own
 	}
 	if rm == nil || q.decision.Outcome == rules.Bypass && !ok {
-		return false, nil // not for a room of these rules
+		return false, nil // the pass is not for a room of these rules
 	}
 	before := new(session.Session)
 	hasSession := q.finder.Find(rm.Room, before)
@@ -267,7 +267,7 @@ func (q *requestCheck) redeemInURL(token, clean string) (done bool, v *admittedR
 		s, err = q.c.redeemer.Redeem(q.r.Context(), rm.state.server, rm.Room, p, q.from.client, q.r.UserAgent())
 		if err == nil && q.c.sessions.store.IsActive(rm.Room, s, q.now) {
 			q.counts.redeemed.Add(1)
-			if hasSession { // count the visitor once
+			if hasSession { // so that the visitor is counted once
 				q.c.sessions.store.End(before.Pass, before.MaxEnds, q.now)
 				rm.state.gate.End(before)
 			}
@@ -290,9 +290,9 @@ func (q *requestCheck) redeemInURL(token, clean string) (done bool, v *admittedR
 	return false, nil
 }
 
-// failUnverified handles a pass that cannot be verified now, with the results of
-// redeemInURL. A pass of another room than this page's must not trigger this
-// room's failure mode, because anyone can forge one.
+// failUnverified handles a pass that cannot be verified now, with the results of redeemInURL. A
+// Such a pass of another room must not trigger the failure mode of this page's room, because anyone
+// can forge one.
 func (q *requestCheck) failUnverified(rm *room, hasSession bool) (done bool, v *admittedRequest) {
 	own := q.config.rooms[q.decision.Room]
 	switch {
@@ -304,7 +304,7 @@ func (q *requestCheck) failUnverified(rm *room, hasSession bool) (done bool, v *
 	return true, q.fail(own)
 }
 
-// withQuery returns the request with another query.
+// withQuery returns the request with a different query.
 func withQuery(r *http.Request, query string) *http.Request {
 	out, u := *r, *r.URL
 	u.RawQuery = query
@@ -312,9 +312,8 @@ func withQuery(r *http.Request, query string) *http.Request {
 	return &out
 }
 
-// isClaim reports whether clients may not send a header: one of ours, or one that
-// makes some sites serve another path than the one checked. Some servers treat _
-// as -.
+// isClaim reports whether a header is forbidden to clients: it is one of ours, or makes some sites
+// serve a path other than the one checked. Some servers treat _ as -.
 func isClaim(name string) bool {
 	plain := strings.ReplaceAll(name, "_", "-")
 	if strings.EqualFold(plain, "X-Original-Url") || strings.EqualFold(plain, "X-Rewrite-Url") {

@@ -13,8 +13,8 @@ import (
 // observed counts requests that would have needed a session if the room were on.
 type observed struct {
 	mu   sync.Mutex
-	all  uint64        // since the connector's start
-	hour recent.Counts // of the last 60 minutes
+	all  uint64        // number of requests since the connector's start
+	hour recent.Counts // requests of the last 60 minutes
 }
 
 func (o *observed) add(now time.Time) {
@@ -43,12 +43,12 @@ func (q *requestCheck) observe() {
 	rm.state.observed.add(q.now)
 }
 
-// Counts of the last 60 minutes are reported under this prefix and the room's name,
-// if that fits into the limits.
+// Counts of the last 60 minutes are reported under this prefix followed by the room's name, within
+// the limits.
 const (
 	observedHour = "observed_hour_"
 	maxCountName = 50
-	maxCounts    = 100 // in a report
+	maxCounts    = 100 // counts in a report
 )
 
 // addObserved adds the hourly counts of rooms in mode off to a report's counts.

@@ -2,7 +2,7 @@ package connector
 
 import (
 	"crypto/sha256"
-	_ "embed" // for pages.json
+	_ "embed" // embeds pages.json
 	"encoding/base64"
 	"encoding/json"
 	"math/rand/v2"
@@ -32,7 +32,7 @@ var pages, pagePolicy = func() (pages map[string][]translatedPage, policy string
 		Texts map[string][]map[string]string `json:"texts"`
 	}
 	if err := json.Unmarshal(pagesJSON, &shared); err != nil {
-		panic(err) // built into the program
+		panic(err) // pages.json is built into the program
 	}
 	pages = map[string][]translatedPage{}
 	for why, texts := range shared.Texts {
@@ -53,7 +53,7 @@ var pages, pagePolicy = func() (pages map[string][]translatedPage, policy string
 		"style-src 'sha256-" + hash + "'"
 }()
 
-// fill inserts texts into the lines of a page, and drops lines that lack one.
+// fill inserts texts into the lines of a page, and drops lines that lack a text.
 func fill(lines []string, texts map[string]string) string {
 	var out []string
 	for _, line := range lines {
@@ -72,8 +72,8 @@ func fill(lines []string, texts map[string]string) string {
 
 var placeholder = regexp.MustCompile(`\{\w+\}`)
 
-// pageFor returns the page in the language preferred by the visitor; among equal
-// ones, in the first.
+// pageFor returns the page in the language that the visitor prefers; among equal preferences, the
+// first.
 func pageFor(why string, acceptLanguage []string) translatedPage {
 	known := pages[why]
 	best, liked := 0, 0.0

@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/connector/internal/session"
 )
 
-// CookiePrefix is followed by the room's name in the name of a session cookie.
+// CookiePrefix begins the name of a session cookie; the room's name follows.
 const CookiePrefix = session.CookiePrefix
 
 // room is a room of the rules, with what the connector knows about it.

@@ -55,8 +55,8 @@ func oddHeaders() []string {
 		"Cookie: a=\x7f\r\nCookie: b=\x1f")
 }
 
-// Climbs returns targets that some servers resolve to a protected page outside of
-// the folder they begin in.
+// Climbs returns targets that some servers resolve to a protected page outside of the folder that
+// the target begins with.
 func Climbs() []string {
 	var list []string
 	for _, up := range []string{"..", "%2e%2e", ".%2e", "%2E.", "..;", "..;a=b", "..%3b", "..%20", "%252e%252e",
@@ -126,7 +126,7 @@ func RunClimbs(t *testing.T, addr, folder string) {
 	t.Logf("answers by status: %v", answers)
 }
 
-// escapes says how some server would misread a target; empty: none.
+// escapes describes how some server would misread a target; empty: no server would.
 func escapes(target, folder string) string {
 	for _, p := range Origins(target) {
 		below, ok := strings.CutPrefix(path.Clean("/"+p), folder)

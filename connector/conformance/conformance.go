@@ -1,6 +1,6 @@
-// Package conformance tests that connectors of every kind answer alike. It sends
-// the requests of connector/testdata/conformance.json to a connector and checks the
-// responses. It includes the server that the connector needs.
+// Package conformance tests that connectors of every kind answer alike. It sends the requests of
+// connector/testdata/conformance.json to a connector and checks the responses. It includes a server
+// for the connector.
 //
 // A connector under test is configured with [Room.RulesURL], [Room.SiteKey],
 // [Token] and [Page], and protects [Site].
@@ -33,13 +33,13 @@ type Case struct {
 	Gate string `json:"gate,omitempty"`
 	// Rooms sets the rooms that can fail to "down" or "up"; empty: unchanged.
 	Rooms string `json:"rooms,omitempty"`
-	// Late: the request is repeated until the response is right, because connectors
-	// notice failures with a delay.
+	// Late: the request is repeated until the response is correct, because connectors notice
+	// failures with a delay.
 	Late bool `json:"late,omitempty"`
 	// From is the client's address; empty: 127.0.0.1.
 	From string `json:"from,omitempty"`
-	// Want is the kind of response: "room", "market" or another room's name (sent
-	// there to wait), a kind of failureKind, or one of these:
+	// Want is the kind of response: "room", "market" or another room's name (sent there to wait), a
+	// result of failureKind, or one of these:
 	//
 	//	site       passed on to the site
 	//	entered    session cookie, and 303 to Location
@@ -66,15 +66,15 @@ type Case struct {
 	// Return is the kind of Proofline-Return header sent to a script: "signed", "enter"
 	// or empty.
 	Return string `json:"return,omitempty"`
-	// Says is text in the body.
+	// Says is text that the body must contain.
 	Says string `json:"says,omitempty"`
-	// Visitor is what the site learns of the visitor: "ticket", with a pass; "free",
-	// with an unqueued session; or empty.
+	// Visitor is what the site learns about the visitor: "ticket", with a pass; "free", with an
+	// unqueued session; or empty.
 	Visitor string `json:"visitor,omitempty"`
 	// Ends names sessions that the request ends, as reported to the server.
 	Ends []string `json:"ends,omitempty"`
-	// Observed: the server is reported that the request would have needed a session if
-	// its room were not off.
+	// Observed: the connector reports that the request would have needed a session if its room were
+	// not off.
 	Observed bool `json:"observed,omitempty"`
 	// Needs is "answers" for connectors that see the site's responses.
 	Needs string `json:"needs,omitempty"`
@@ -103,8 +103,8 @@ func forgedIn(h http.Header) []string {
 	return names
 }
 
-// Site returns the protected site. It responds with SiteHeader and what it got
-// about the visitor. /tickets/leave and /market/leave end the session.
+// Site returns the protected site. It responds with SiteHeader and what it received about the
+// visitor. /tickets/leave and /market/leave end the session.
 func Site() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(SiteHeader, "site")
@@ -128,7 +128,7 @@ func Run(t *testing.T, room *Room, addr string, cases []Case) {
 	RunOn(t, Platform{}, room, addr, cases)
 }
 
-// RunOn is Run for a connector on a platform.
+// RunOn does what Run does, for a connector on a platform.
 func RunOn(t *testing.T, p Platform, room *Room, addr string, cases []Case) {
 	t.Helper()
 	s := &suite{Room: room, platform: p, addr: addr, begun: map[string]bool{}}
@@ -283,8 +283,8 @@ func (s *suite) isSentToRoom(kind string) bool {
 	return kind == "room" || strings.Contains(rulesJSON, `    "`+kind+`": {"url"`)
 }
 
-// isPage reports whether a response is a refusal page that contains nothing of the
-// request: no address, and no link.
+// isPage reports whether a response is a refusal page without any part of the request: no address,
+// and no link.
 func isPage(r reply) bool {
 	return r.status >= 400 && r.status < 500 && strings.HasPrefix(r.header.Get("Content-Security-Policy"),
 		"default-src 'none'; ") && r.header.Get("Content-Type") == "text/html; charset=utf-8" &&
@@ -319,7 +319,7 @@ func (s *suite) checkEnds(t *testing.T, c *Case, r reply) {
 	}
 }
 
-// checkVisitor checks what the site got about the visitor.
+// checkVisitor checks what the site received about the visitor.
 func (s *suite) checkVisitor(t *testing.T, c *Case, r reply) {
 	t.Helper()
 	ticket, room := r.header.Get("X-Seen-Ticket"), r.header.Get("X-Seen-Room")
@@ -386,8 +386,8 @@ func Parse(text []byte) ([]Case, error) {
 	return list, nil
 }
 
-// Unseen returns the cases for a connector that does not see the site's responses:
-// sessions that the site ends go on, and its command is passed to the client.
+// Unseen returns the cases for a connector that does not see the site's responses: sessions that
+// the site ends continue, and its command is passed to the client.
 func Unseen(list []Case) []Case {
 	for i, c := range list {
 		if c.Needs == "answers" && c.Want == "left" {

@@ -18,8 +18,8 @@ import (
 type Platform struct {
 	Name    string
 	command []string
-	// isBare: it runs without the platform's front end, which normalizes targets that
-	// are not paths.
+	// isBare: the connector runs without the platform's front end, which normalizes targets that are
+	// not paths.
 	isBare bool
 	// isHTTPS: all visitors use https, or are redirected to it.
 	isHTTPS bool
@@ -68,7 +68,7 @@ func (p Platform) scheme() string {
 	return "http"
 }
 
-// NeedsNode skips tests if npm has not installed and built what they need.
+// NeedsNode skips a test if npm has not installed and built what the test needs.
 func NeedsNode(t testing.TB) {
 	t.Helper()
 	if os.Getenv("PROOFLINE_CONFORMANCE") == "" {
@@ -76,8 +76,8 @@ func NeedsNode(t testing.TB) {
 	}
 }
 
-// Edge runs the edge connector in dir (connector/edge) with bindings, as a site's
-// owner does, and returns its address.
+// Edge runs the edge connector in dir (connector/edge) with bindings, as a site's owner would, and
+// returns its address.
 func Edge(t testing.TB, dir string, p Platform, bindings map[string]string) string {
 	t.Helper()
 	in, out := Start(t, dir, p.command...)
@@ -91,8 +91,8 @@ func Edge(t testing.TB, dir string, p Platform, bindings map[string]string) stri
 	return strings.TrimSpace(addr)
 }
 
-// Start runs a program in dir (connector/edge), and returns its streams. The program
-// must stop when its input ends.
+// Start runs a program in dir (connector/edge), and returns its streams. The program must stop when
+// its input ends.
 func Start(t testing.TB, dir string, command ...string) (io.Writer, *bufio.Reader) {
 	t.Helper()
 	NeedsNode(t)

@@ -18,7 +18,7 @@ var failures = map[string]func(w http.ResponseWriter){
 	"refusing":   func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) }, // a response: not a failure
 }
 
-// withFailures makes requests to rooms fail that are down.
+// withFailures makes requests to rooms that are down fail.
 func (r *Room) withFailures(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		name, _, _ := strings.Cut(strings.TrimPrefix(q.URL.Path, "/r/"), "/")
@@ -33,7 +33,7 @@ func (r *Room) withFailures(next http.Handler) http.Handler {
 	})
 }
 
-// setDown takes the failing rooms down, or up again.
+// setDown takes the rooms that can fail down, or brings them up again.
 func (r *Room) setDown(isDown bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +92,7 @@ func (s *suite) sessionLengths(t *testing.T) {
 			return
 		}
 	}
-	t.Error("no session lasts until its latest end") // or this machine is stalled all the time
+	t.Error("no session lasts until its latest end") // or this machine keeps stalling
 }
 
 // slidesToEnd keeps a session active, and reports whether it lasted until its latest
@@ -135,7 +135,7 @@ func (s *suite) visit(t *testing.T, cookie string) (next string, isIn bool) {
 		return "", false
 	case "site":
 		return cookie, true
-	case "begun": // with a new cookie
+	case "begun": // a new cookie replaces the old one
 		return r.cookies[0].Name + "=" + r.cookies[0].Value, true
 	default:
 		t.Fatalf("a page of brief is %s: status %d", kind, r.status)

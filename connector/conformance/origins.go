@@ -49,8 +49,8 @@ var (
 	absolute   = regexp.MustCompile(`^(?i:https?)://[^/\\]*`)
 )
 
-// Origins returns the paths that different servers may resolve a request target to,
-// independently of how connectors do it.
+// Origins returns the paths that different servers may resolve a request target to. It shares no
+// code with connectors.
 func Origins(target string) []string {
 	target, _, _ = strings.Cut(target, "?")
 	target = absolute.ReplaceAllString(target, "")
@@ -94,8 +94,8 @@ func isProtected(target string) bool {
 	})
 }
 
-// randomTargets tests that the site gets no random target that any server resolves to
-// a protected page.
+// randomTargets tests that no random target that some server resolves to a protected page reaches
+// the site.
 func (s *suite) randomTargets(t *testing.T) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(7, 11))

@@ -3,7 +3,7 @@ package conformance
 import (
 	"crypto/ed25519"
 	"crypto/rand"
-	_ "embed" // for the rules
+	_ "embed" // embeds the rules
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -39,14 +39,14 @@ type Room struct {
 	used         map[string]redemption
 	gate         gate
 	ended        map[string][]string // sessions that ended at other nodes, by room URL
-	reports      map[string]int      // since the gate was set, by node
+	reports      map[string]int      // reports since the gate was set, by node
 	isForged     bool
-	forgedServed int  // forged rules served
-	isDown       bool // rooms that can fail do
+	forgedServed int  // number of times that forged rules were served
+	isDown       bool // the rooms that can fail are down
 	received     received
 }
 
-// redemption is the use of a pass.
+// redemption records the use of a pass.
 type redemption struct {
 	client string
 	at     time.Time
@@ -65,7 +65,7 @@ type received struct {
 	touched, released map[string]bool // passes
 	turned            uint64
 	failedOpen        uint64            // requests admitted while a room was out of reach
-	observed          map[string]uint64 // in the last hour, for the room that is off; by node
+	observed          map[string]uint64 // requests in the last hour for the room that is off, by node
 }
 
 // NewRoom starts the server. The gate of market is open.
@@ -254,7 +254,7 @@ func (r *Room) note(version uint64, document string, by note.Signer) string {
 	return string(text)
 }
 
-// free are rules that admit every request.
+// free holds rules that admit every request.
 const free = `{"version": 1, "defaults": "off"}`
 
 // forge returns the n-th of several notes that connectors must refuse.

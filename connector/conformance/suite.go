@@ -26,7 +26,7 @@ import (
 //	{used}                          pass of sale, redeemed by a client without a user agent
 //	{cookie} {netcookie}            cookies of sessions with passes, as NAME=VALUE
 //	{free}                          cookie of an unqueued session of market
-//	{freechanging}                  the same; its visitor comes back with a pass
+//	{freechanging}                    the same; its visitor returns with a pass
 //	{leaving} {freeleaving}         cookies of sessions that the site ends
 //	{going} {freegoing}             cookies of sessions that the visitor ends
 //	{over} {freeover}               cookies of sessions ended at another node, once the gate was set
@@ -34,7 +34,7 @@ import (
 //	{retry} {failopen}                 cookies of sessions of rooms that can fail
 //	{retrypass} {failopenpass}         new passes of these rooms
 //	{value} {netvalue} {freevalue}  values of these cookies
-//	{foreign}                       pass with another key; more of this kind: see forgeries
+//	{foreign}                       pass signed with another key; see forgeries for more
 func (s *suite) fill() func(string) string {
 	pairs := []string{"{room}", s.URL(), "{rooms}", s.room(""), "{net}", s.Net(), "{pass}", s.pass(s.URL()),
 		"{netpass}", s.pass(s.Net()), "{used}", s.used, "{retrypass}", s.pass(s.room("retry-page")),
@@ -221,9 +221,9 @@ func (s *suite) fillNetwork(t testing.TB) {
 	}
 }
 
-// untilReceived sends requests until the server has received something: at the edge
-// nothing happens between requests. If there are two connectors behind an address,
-// one of them gets the requests with cookies.
+// untilReceived sends requests until the server has received something, because at the edge nothing
+// happens between requests. If there are two connectors behind an address, one of them gets the
+// requests with cookies.
 func (s *suite) untilReceived(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	eventually(t, what, func() bool {
@@ -265,7 +265,7 @@ func (s *suite) checkReceived(t *testing.T) {
 		t.Errorf("the server received %d turned away, want at most %d", s.received.turned, s.turned)
 	}
 	if testing.Short() {
-		return // rules are asked for every 10 s
+		return // connectors poll the rules every 10 s
 	}
 	s.untilReceived(t, "forged rules were served", func() bool { return s.forgedServed > 0 })
 	for range 5 {
@@ -284,7 +284,7 @@ func (s *suite) receivedObserved() (all uint64) {
 	for _, n := range s.received.observed {
 		all += n
 	}
-	if s.platform.isSplit { // does not report counts
+	if s.platform.isSplit { // such platforms do not report counts
 		return s.observed
 	}
 	return all
@@ -338,7 +338,7 @@ func parseUnqueuedID(t testing.TB, value string) string {
 // reply is a response; zero: none.
 type reply struct {
 	status  int
-	body    string // up to a limit
+	body    string // the body, up to a limit
 	header  http.Header
 	cookies []*http.Cookie
 }

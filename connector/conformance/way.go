@@ -23,8 +23,8 @@ func (r *Room) signed(room, to string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// returnTarget returns where a response leads, without the signature, and the kind
-// of its return URL: "signed", "open", "none" or "forged".
+// returnTarget returns the URL that a response redirects to, without the signature, and the kind of
+// its return URL: "signed", "open", "none" or "forged".
 func (s *suite) returnTarget(r reply) (location, back string) {
 	link := r.header.Get("Location")
 	var said struct{ Join string }

@@ -50,8 +50,8 @@ func (a *auth) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// original returns the request that nginx asks about. Its host is in a header,
-// because Host names the connector here.
+// original returns the request that nginx asks about. That request's host is in a header, because
+// Host names the connector here.
 func original(r *http.Request) (*http.Request, bool) {
 	u, err := url.ParseRequestURI(r.Header.Get(TargetName))
 	if err != nil || len(r.Header[TargetName]) != 1 || len(r.Header[MethodName]) != 1 || len(r.Header[HostName]) > 1 {
@@ -68,8 +68,7 @@ func original(r *http.Request) (*http.Request, bool) {
 	return out, true
 }
 
-// retryNow makes a visitor retry at once who was refused a moment ago, but may
-// pass now.
+// retryNow makes a visitor who was refused a moment ago, but may pass now, retry at once.
 func retryNow(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Retry-After", "1")

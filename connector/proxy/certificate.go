@@ -22,7 +22,7 @@ type Certificate struct {
 	mu      sync.Mutex // guards the fields below
 	current *tls.Certificate
 	looked  time.Time
-	seen    [2]fileStamp // of the files when last read
+	seen    [2]fileStamp // stamps of the files when they were last read
 }
 
 // fileStamp identifies a version of a file.
@@ -89,8 +89,8 @@ func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.current, nil
 }
 
-// reload reads changed files. They are written one after the other, so that for a
-// moment they may not match.
+// reload reads changed files. They are written one after the other, so for a moment they may not
+// match.
 func (c *Certificate) reload() {
 	seen := c.stamps()
 	if seen == c.seen {

@@ -34,7 +34,7 @@ type exchange struct {
 	request       *http.Request
 	control       *http.ResponseController
 	began         time.Time
-	writeDeadline time.Time // for the client to accept written data
+	writeDeadline time.Time // deadline for the client to accept written data
 	status        int
 	sent          int64
 	body          *requestBody // nil: none
@@ -65,7 +65,7 @@ func (e *exchange) finish() {
 	if e.status == http.StatusSwitchingProtocols {
 		e.proxy.upgraded.add(-1)
 	} else {
-		e.bound()() // for what the server still writes
+		e.bound()() // sets a deadline for what the server still writes
 	}
 	e.proxy.record(e)
 }
@@ -98,9 +98,9 @@ func (e *exchange) FlushError() error {
 // Flush implements [http.Flusher].
 func (e *exchange) Flush() { _ = e.FlushError() }
 
-// bound sets the write deadline, and returns how to clear it. Over HTTP/2, a
-// deadline that passes between writes would end the stream; over HTTP/1 it affects
-// writes only, and need not be cleared.
+// bound sets the write deadline, and returns a function that clears it. Over HTTP/2, a deadline
+// that passes between writes would end the stream; over HTTP/1 it affects writes only, and need not
+// be cleared.
 func (e *exchange) bound() func() {
 	stall, isStream := e.proxy.options.Limits.Stall, e.request.ProtoMajor >= 2
 	if now := time.Now(); isStream || e.writeDeadline.Sub(now) < stall/2 {
@@ -130,7 +130,7 @@ type requestBody struct {
 	control *http.ResponseController
 	stall   time.Duration
 
-	mu     sync.Mutex // held while setting the deadline; after leave, the connection is the server's to read
+	mu     sync.Mutex // held while the deadline is set; after leave, only the server reads the connection
 	isOver bool
 	until  time.Time
 

@@ -1,6 +1,6 @@
-// Package proxy runs a connector as a program of its own, in front of a site that
-// cannot use the middleware: [New] is a reverse proxy, and [NewAuth] answers the
-// auth_request subrequests of nginx. [Proxy.Serve] runs either on a listener.
+// Package proxy runs a connector as a separate program in front of a site that cannot use the
+// middleware: [New] is a reverse proxy, and [NewAuth] answers the auth_request subrequests of
+// nginx. [Proxy.Serve] runs either on a listener.
 //
 // X-Forwarded-* headers are accepted from trusted proxies only. Both programs
 // answer two paths themselves:
@@ -44,34 +44,34 @@ const (
 // Options configures [New] and [NewAuth]. Connector is required.
 type Options struct {
 	Connector *connector.Connector
-	// To is the site's addresses: each with a scheme, a host, and the same base
-	// path. Empty for NewAuth.
+	// To lists the site's addresses, each with a scheme, a host, and the same base path. Empty for
+	// NewAuth.
 	To []*url.URL
 	// Check is a path, with or without a query, that a healthy address answers with
 	// 2xx or 3xx. Empty: an address that accepts connections is healthy.
 	Check string
 	// CheckHost is the Host header of checks; empty: the address.
 	CheckHost string
-	// TrustedProxies are as in connector.Options: their X-Forwarded-* are passed on.
+	// TrustedProxies are those of connector.Options: their X-Forwarded-* headers are passed on.
 	TrustedProxies []netip.Prefix
 	Certificate    *Certificate // nil: no TLS
-	// Drain is how long the proxy keeps serving after it is told to stop, but is not
-	// ready, so that a load balancer in front sends no new requests.
+	// Drain is how long the proxy, once told to stop, keeps serving but is not ready, so that a load
+	// balancer in front sends no new requests.
 	Drain     time.Duration
-	Grace     time.Duration // for running requests to end after Drain; 0: DefaultGrace
+	Grace     time.Duration // time for running requests to end after Drain; 0: DefaultGrace
 	Limits    Limits
-	AccessLog *slog.Logger // one line per request; nil: none
+	AccessLog *slog.Logger // logs one line per request; nil: none
 	Log       *slog.Logger // nil: slog.Default
 }
 
 // Limits of a proxy; 0: the default.
 type Limits struct {
-	HeaderSize int           // of a request's header, in bytes
-	HeaderTime time.Duration // for reading a request's header
-	Idle       time.Duration // of a connection between requests
-	Stall      time.Duration // without progress, while a body is sent or received
-	Answer     time.Duration // until the site starts its response
-	Body       int64         // of a request's body, in bytes; 0: no limit
+	HeaderSize int           // size of a request's header, in bytes
+	HeaderTime time.Duration // time for reading a request's header
+	Idle       time.Duration // time that a connection may idle between requests
+	Stall      time.Duration // time without progress while a body is sent or received
+	Answer     time.Duration // time until the site starts its response
+	Body       int64         // size of a request's body, in bytes; 0: no limit
 }
 
 // Defaults of [Options] and [Limits].
@@ -166,7 +166,7 @@ func isPlain(r *http.Request) bool {
 		!strings.ContainsFunc(r.Header.Get("Upgrade"), isNoText)
 }
 
-// serveOwn answers the paths of the proxy itself. False: it is another path.
+// serveOwn answers the paths of the proxy itself. It returns false for other paths.
 func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -235,7 +235,7 @@ func isTimeout(err error) bool {
 func (o *Options) rewrite(p *httputil.ProxyRequest) {
 	p.SetURL(o.To[0])
 	p.Out.Host = p.In.Host
-	p.Out.URL.RawQuery = p.In.URL.RawQuery // unchanged
+	p.Out.URL.RawQuery = p.In.URL.RawQuery // the site gets the query unchanged
 	if upgrade := p.Out.Header.Get("Upgrade"); upgrade != "" && !strings.EqualFold(upgrade, "websocket") {
 		p.Out.Header.Del("Upgrade")
 		p.Out.Header.Del("Connection")

@@ -1,4 +1,4 @@
-// Package address examines the URLs of servers.
+// Package address checks the URLs of servers.
 package address
 
 import (
@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// IsSafe reports whether a URL is protected on its way: https, or on this machine.
+// IsSafe reports whether requests to a URL are safe from eavesdroppers: it is https, or on this
+// machine.
 func IsSafe(text string) bool {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
@@ -17,7 +18,7 @@ func IsSafe(text string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || ip != nil && ip.IsLoopback())
 }
 
-// OriginOf returns the scheme and host of a URL; empty: malformed, or with a user.
+// OriginOf returns the scheme and host of a URL; empty: the URL is malformed or names a user.
 func OriginOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil {

@@ -21,7 +21,7 @@ const logInterval = time.Minute
 // ErrPanic is returned when a panic prevented a result.
 var ErrPanic = errors.New("the connector panicked")
 
-// Group is the background work of one connector. It counts the panics it recovers.
+// Group runs the background work of one connector. It counts the panics it recovers.
 type Group struct {
 	log    *slog.Logger
 	panics atomic.Uint64
@@ -31,8 +31,8 @@ type Group struct {
 // New returns a group without work.
 func New(log *slog.Logger) *Group { return &Group{log: log} }
 
-// Go runs f until ctx ends, which f must notice, and restarts it after a panic. After
-// ctx ends f runs once more, for what is left to do.
+// Go runs f until ctx ends, which f must notice, and restarts it after a panic. If a panic
+// coincides with the end of ctx, f still runs once more, to finish its work.
 func (g *Group) Go(ctx context.Context, what string, f func(context.Context)) {
 	g.done.Go(func() {
 		for {

@@ -21,7 +21,7 @@ const maxQueued = 100_000
 // MaxBatch is the maximum number of touches and releases in one request.
 const MaxBatch = 500
 
-// Room receives the updates of its sessions.
+// Room accepts updates of its sessions.
 type Room interface {
 	// URL returns the room's URL.
 	URL() string
@@ -48,13 +48,13 @@ type Outbox struct {
 
 	mu    sync.Mutex // guards the fields below
 	rooms map[Room]*roomQueue
-	n     int // updates of all rooms
+	n     int // number of queued updates of all rooms
 }
 
 // Options configures an [Outbox].
 type Options struct {
-	Interval time.Duration  // between batches
-	Sessions *session.Store // learns which sessions have ended
+	Interval time.Duration  // time between batches
+	Sessions *session.Store // store that is told which sessions have ended
 	Group    *background.Group
 	Now      func() time.Time
 	Log      *slog.Logger
@@ -71,12 +71,14 @@ func (o *Outbox) Touched() uint64 { return o.touched.Load() }
 // Dropped returns the number of updates that could not be delivered.
 func (o *Outbox) Dropped() uint64 { return o.dropped.Load() }
 
-// Touch queues a touch. It does not block. False: the outbox is full, and the touch is dropped.
+// Touch queues a touch. It does not block. It returns false if the outbox is full, and the touch is
+// dropped.
 func (o *Outbox) Touch(rm Room, s *session.Session) bool {
 	return o.queue(update{room: rm, pass: s.Pass, maxEnds: s.MaxEnds, token: s.Token})
 }
 
-// Release queues a release, which replaces a touch. It does not block: what does not fit is dropped.
+// Release queues a release, which replaces a touch. It does not block: if the outbox is full, the release is
+// dropped.
 func (o *Outbox) Release(rm Room, s *session.Session) {
 	o.queue(update{room: rm, pass: s.Pass, maxEnds: s.MaxEnds, token: s.Token, isRelease: true})
 }
@@ -89,13 +91,13 @@ func (o *Outbox) queue(j update) bool {
 	return false
 }
 
-// roomQueue is the updates for one room, by pass.
+// roomQueue holds the updates for one room, by pass.
 type roomQueue struct {
 	touch, release map[id.ID]update
 	isSending      bool // a batch is being sent
 }
 
-// batch is the updates of one request.
+// batch holds the updates of one request.
 type batch struct{ touch, release []update }
 
 func (l *roomQueue) size() int { return len(l.touch) + len(l.release) }
@@ -112,7 +114,7 @@ func (o *Outbox) queueOf(room Room) *roomQueue {
 	return l
 }
 
-// add queues an update. False: the outbox is full.
+// add queues an update. It returns false if the outbox is full.
 func (o *Outbox) add(j update) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -224,7 +226,8 @@ func (o *Outbox) Deliver(ctx context.Context) {
 	}
 }
 
-// sendAll sends a batch to each room. False: nothing to send, or no room answered.
+// sendAll sends a batch to each room. It returns false if there was nothing to send, or no room
+// answered.
 func (o *Outbox) sendAll(ctx context.Context) bool {
 	var all sync.WaitGroup
 	var answered atomic.Bool
@@ -241,7 +244,7 @@ func (o *Outbox) sendAll(ctx context.Context) bool {
 
 // send sends one batch to a room, and requeues it if the room is out of reach.
 func (o *Outbox) send(ctx context.Context, room Room, b batch) bool {
-	err := background.ErrPanic // a batch that panics is dropped: it would do so again
+	err := background.ErrPanic // a batch whose sending panics is dropped, because it would panic again
 	o.options.Group.Run("sending a batch", func() { err = o.post(ctx, room, b) })
 	if errors.Is(err, roomapi.ErrUnreachable) {
 		o.done(room, b)

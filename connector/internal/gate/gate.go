@@ -1,5 +1,5 @@
-// Package gate is a node's part of the gates of rooms in mode safety-net: which unqueued sessions it may begin,
-// and what it has to report about them.
+// Package gate implements a node's part in the gates of rooms in mode safety-net: it decides which unqueued
+// sessions may begin here, and collects what the node has to report about them.
 package gate
 
 import (
@@ -17,9 +17,9 @@ const MaxIDs = 2_000
 
 // Limits.
 const (
-	MaxUnqueued   = 200_000          // known unqueued sessions of a room
-	SweepInterval = 10 * time.Second // between removals of expired unqueued sessions
-	ReplyTTL      = 5 * time.Second  // of a reply to a report; then the gate's limits are shared by nodes
+	MaxUnqueued   = 200_000          // unqueued sessions of a room that are remembered
+	SweepInterval = 10 * time.Second // time between removals of expired unqueued sessions
+	ReplyTTL      = 5 * time.Second  // validity of a reply to a report; after that, each node applies its part of the limits
 )
 
 // MaxLengths is the longest an unqueued session can last, in multiples of its length.
@@ -31,11 +31,11 @@ const (
 	Shut = "shut"
 )
 
-// Gate is what a node knows of a room's gate: whether it is open, how many unqueued
-// sessions may begin here, and which did.
+// Gate is what a node knows about a room's gate: whether it is open, how many unqueued sessions may
+// begin here, and which have begun.
 type Gate struct {
 	mu           sync.Mutex
-	reply        Reply         // in the latest reply to a report
+	reply        Reply         // the latest reply to a report
 	replyAt      time.Time     // time of that reply; zero: none
 	share        int           // unqueued sessions that may begin until the next reply
 	startedSince int           // sessions that began since the current report was made
@@ -43,7 +43,7 @@ type Gate struct {
 	byNetwork    networkStarts // sessions that began in the last minute, by network
 	unqueued     map[id.ID]int64
 	sweptAt      time.Time // last removal of expired sessions from unqueued
-	started      uint64    // since the connector's start
+	started      uint64    // number of sessions begun since the connector's start
 	turned       uint64
 	crowded      uint64
 
@@ -56,11 +56,10 @@ type Reply struct {
 	PerMinute int
 	MaxActive int // 0: no limit
 	Nodes     int
-	Length    int64 // of sessions, in ms
+	Length    int64 // length of sessions, in ms
 }
 
-// News is what the server has not been sent yet. The reporter removes ids from
-// the front.
+// News is what has not been sent to the server yet. The reporter removes ids from the front.
 type News struct {
 	Started, Active, Ended []id.ID
 	TurnedAway             uint64
@@ -83,7 +82,7 @@ type Refusal int
 // Reasons of refusals.
 const (
 	Admitted         Refusal = iota
-	shut                     // or no fresh reply, and over this node's part of the limits
+	shut                     // gate shut; or no fresh reply, and over this node's part of the limits
 	OverShare                // gate open, but this node's share is used up
 	OverNetworkLimit         // gate open, but the client's network is over its limit
 )
@@ -227,7 +226,7 @@ type Stats struct {
 	State      string    // [Open] or [Shut] in the latest reply; empty: no reply yet
 	ReplyAt    time.Time // time of the latest reply
 	Unqueued   int       // active unqueued sessions known here
-	Started    uint64    // since the connector's start
+	Started    uint64    // number of sessions begun since the connector's start
 	TurnedAway uint64
 	Crowded    uint64
 }
@@ -284,8 +283,8 @@ func (g *Gate) HasNews() bool {
 	return g.news.Size() > 0
 }
 
-// appendBounded appends an id to a list that is not full. For a dropped id, the
-// server counts too few sessions until it would have ended.
+// appendBounded appends an id to a list that is not full. Dropping an id makes the server
+// undercount by one until that session would have ended.
 func appendBounded(list []id.ID, id id.ID) []id.ID {
 	if len(list) >= MaxUnqueued {
 		return list
@@ -302,7 +301,7 @@ const savedPrecision = time.Minute
 // Saved is a gate that was open in the last reply, for the state file. Shut gates are
 // not saved, because a gate without a reply counts as shut.
 type Saved struct {
-	Room string // URL
+	Room string // URL of the room
 	At   time.Time
 	Reply
 }
@@ -313,8 +312,8 @@ func (s Saved) IsFresh(now time.Time) bool {
 	return age >= 0 && age < maxSavedAge
 }
 
-// Restore sets the saved reply. It counts as an old reply, so that the node admits
-// its part of the limits only.
+// Restore sets the saved reply. It counts as an outdated reply, so the node only admits its part of
+// the limits.
 func (g *Gate) Restore(s Saved, now time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -324,7 +323,7 @@ func (g *Gate) Restore(s Saved, now time.Time) {
 	}
 }
 
-// Save returns the gate as it is saved. False: it is not open.
+// Save returns the gate as it is saved. It returns false if the gate is not open.
 func (g *Gate) Save(room string) (Saved, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -2,11 +2,11 @@ package gate
 
 import "time"
 
-// Limit for the sessions that one network may begin at a node within a minute.
+// Parameters of the limit on sessions that one network may begin at a node within a minute.
 const (
 	minNetworkLimit  = 10     // sessions, however small the node's part
 	networkLimitPart = 5      // a network may take 1/5 of the node's part
-	maxNetworkStarts = 60_000 // remembered; above it the oldest are dropped
+	maxNetworkStarts = 60_000 // starts that are remembered; the oldest are dropped
 )
 
 // networkLimit returns how many unqueued sessions a network may begin at a node

@@ -19,7 +19,7 @@ func New() (id ID) {
 	return id
 }
 
-// Text returns an id in base64url, as reports have it.
+// Text returns an id in base64url, as used in reports.
 func Text(id ID) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
 
 // Texts returns ids in base64url.
@@ -51,7 +51,7 @@ func UUID(id ID) string {
 	return string(text[:])
 }
 
-// ParseUUID parses the canonical text of a UUID, and no other.
+// ParseUUID parses the canonical text of a UUID, and rejects other forms.
 func ParseUUID(text string) (id ID, ok bool) {
 	if len(text) != 36 {
 		return id, false

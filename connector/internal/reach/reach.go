@@ -16,15 +16,15 @@ const maxIntervals = 100
 // Interval is an interval in which requests were admitted without a pass,
 // because the room was out of reach.
 type Interval struct {
-	ID       id.ID // in reports and the state file
+	ID       id.ID // identifies the interval in reports and in the state file
 	From     time.Time
 	Until    time.Time // zero: still open
 	Requests uint64    // admitted without a pass
 }
 
-// Reach is whether the server of one room can be reached. It is safe for concurrent use.
+// Reach tracks whether the server of one room can be reached. It is safe for concurrent use.
 type Reach struct {
-	room       string // URL
+	room       string // URL of the room
 	log        *slog.Logger
 	unrecorded *Unrecorded
 
@@ -40,7 +40,7 @@ func New(room string, log *slog.Logger, unrecorded *Unrecorded) *Reach {
 	return &Reach{room: room, log: log, unrecorded: unrecorded}
 }
 
-// DownSince returns since when the room is out of reach; zero: it is reachable.
+// DownSince returns the time since which the room is out of reach; zero: it is reachable.
 func (r *Reach) DownSince() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,10 +82,9 @@ func (r *Reach) fail(now time.Time, err error) {
 	}
 }
 
-// FailsOpen reports whether the connector fails open for the room, and counts the
-// request. The room must have failed at the beginning and at the end of the delay, the
-// second time on a request that no visitor shaped. One failure does not open anything,
-// and neither can a visitor.
+// FailsOpen reports whether the connector fails open for the room, and counts the request. The room
+// must have failed at the beginning and at the end of the delay, the second time on a request that
+// no visitor shaped. So neither a single failure nor a visitor can make it fail open.
 func (r *Reach) FailsOpen(after time.Duration, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,7 +131,8 @@ func (r *Reach) Intervals() []Interval {
 	return slices.Clone(r.intervals)
 }
 
-// Current returns the current fail-open interval as if it ended now. False: there is none.
+// Current returns the current fail-open interval as if it ended now. It returns false if there is
+// none.
 func (r *Reach) Current(now time.Time) (Past, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,12 +13,12 @@ const maxUnrecorded = 1_000
 
 // Past is a fail-open interval of a room.
 type Past struct {
-	Room string // URL
+	Room string // URL of the room
 	Interval
 }
 
-// Unrecorded is the past fail-open intervals of all rooms that the server has not
-// recorded. A nil pointer keeps none, for connectors that do not report.
+// Unrecorded holds the past fail-open intervals of all rooms that the server has not recorded. A
+// nil pointer keeps none, for connectors that do not report.
 type Unrecorded struct {
 	changed chan struct{}
 
@@ -38,7 +38,7 @@ func (u *Unrecorded) notify() {
 	}
 }
 
-// Add adds an interval. False: there are too many.
+// Add adds an interval. It returns false if there are too many.
 func (u *Unrecorded) Add(o Past) bool {
 	if u == nil {
 		return true

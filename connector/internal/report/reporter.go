@@ -26,10 +26,10 @@ import (
 
 // Intervals and limits of reports.
 const (
-	gateInterval = time.Second      // if a room is in mode safety-net
-	idleInterval = 10 * time.Second // otherwise
+	gateInterval = time.Second      // interval if a room is in mode safety-net
+	idleInterval = 10 * time.Second // interval without such a room
 	MaxReported  = 30_000           // ids in a report, to keep it below 1 MiB
-	MaxRooms     = 100              // in a report
+	MaxRooms     = 100              // rooms in a report
 	maxFailOpen  = 60               // fail-open intervals of a room in one report
 
 	minSessionMS, maxSessionMS = 60_000, 366 * 24 * 3600_000 // accepted session lengths
@@ -68,7 +68,7 @@ func New(o Options) *Reporter { return &Reporter{options: o, now: make(chan stru
 // Accepted returns the number of reports that the server accepted.
 func (p *Reporter) Accepted() uint64 { return p.accepted.Load() }
 
-// Soon has the next report sent at once.
+// Soon makes the reporter send the next report at once.
 func (p *Reporter) Soon() { background.Notify(p.now) }
 
 // First sends a first report, unless reports are sent only at the end and no gate needs
@@ -84,8 +84,8 @@ func (p *Reporter) First(ctx context.Context) bool {
 	return true
 }
 
-// Run sends reports until ctx ends, and then the rest. hasReported: a report has just
-// been sent.
+// Run sends reports until ctx ends, and then the rest. hasReported says that a report has just been
+// sent.
 func (p *Reporter) Run(ctx context.Context, hasReported bool) {
 	var before error
 	if hasReported || p.options.Interval < 0 {
@@ -131,7 +131,7 @@ func (p *Reporter) pause(ctx context.Context) {
 	}
 }
 
-// Send sends one report and applies the reply. more: there is enough left for another
+// Send sends one report and applies the reply. more reports whether enough is left for another
 // report at once. Errors: [roomapi.ErrUnreachable], ErrReport.
 func (p *Reporter) Send(ctx context.Context, turn int) (more bool, err error) {
 	p.mu.Lock()
@@ -209,7 +209,7 @@ func (p *Reporter) apply(said *RoomReport, r *RoomReply, now time.Time) (more bo
 	return more
 }
 
-// endSessions refuses the cookies of sessions that ended elsewhere, for as long as
+// endSessions makes the store refuse the cookies of sessions that ended elsewhere, for as long as
 // the cookies could be valid.
 func (p *Reporter) endSessions(g *gate.Gate, r *RoomReply, now time.Time) {
 	var over []id.ID

@@ -8,7 +8,7 @@ import (
 
 const (
 	returnLabel = "proofline-to/v1\n"
-	returnSize  = 16 // bytes of a truncated signature
+	returnSize  = 16 // length of a truncated signature, in bytes
 )
 
 // ReturnKey is shared by a room and its connectors, and signs the URLs to which
@@ -18,7 +18,7 @@ type ReturnKey [32]byte
 // parseReturnKey parses a key from the reply to a report.
 func parseReturnKey(text string) (ReturnKey, bool) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	// The decoder skips line breaks, so that the length must be checked, too.
+	// The decoder skips line breaks, so the length must be checked, too.
 	isExact := len(text) == base64.RawURLEncoding.EncodedLen(len(b))
 	if err != nil || len(b) != len(ReturnKey{}) || !isExact {
 		return ReturnKey{}, false
@@ -33,7 +33,7 @@ func (k *ReturnKey) Sign(room, to string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:returnSize])
 }
 
-// ReturnURLs is what the server says about return URLs of a room.
+// ReturnURLs is the server's information about return URLs of a room.
 type ReturnURLs struct {
 	Key        ReturnKey
 	IsRequired bool // the room ignores unsigned return URLs

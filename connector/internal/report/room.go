@@ -8,13 +8,13 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// Room is what replies to reports say about a room.
+// Room holds what replies to reports say about a room.
 type Room struct {
 	url     string
 	gate    *gate.Gate
 	returns atomic.Pointer[ReturnURLs] // nil: not received yet
 
-	lastWarning string // last logged complaint about the server's replies
+	lastWarning string // last complaint that was logged about the server's replies
 }
 
 // NewRoom returns a room without a reply. Its gate is updated by replies.
@@ -23,8 +23,8 @@ func NewRoom(url string, g *gate.Gate) *Room { return &Room{url: url, gate: g} }
 // ReturnURLs returns what the server says about return URLs; nil: not known yet.
 func (r *Room) ReturnURLs() *ReturnURLs { return r.returns.Load() }
 
-// warnOnce logs a complaint about the server's replies, unless it is the same as
-// the last one. Empty: all is well.
+// warnOnce logs a complaint about the server's replies, unless it is the same as the last one. An
+// empty complaint means that the replies are valid.
 func (r *Room) warnOnce(log *slog.Logger, what string) {
 	if r == nil {
 		return
@@ -37,8 +37,8 @@ func (r *Room) warnOnce(log *slog.Logger, what string) {
 
 // Content is what a connector reports besides fail-open intervals.
 type Content struct {
-	Site    string // of signed rules; empty: not signed
-	Version uint64 // of signed rules; 0: not signed
+	Site    string // name of the site of signed rules; empty: not signed
+	Version uint64 // version of signed rules; 0: not signed
 	Counts  map[string]uint64
 	Rooms   []RoomContent // each room once
 }

@@ -16,7 +16,7 @@ import (
 // Timeout is the time limit of a request.
 const Timeout = 3 * time.Second
 
-// maxResponse is the number of bytes read of a response.
+// maxResponse is the maximum number of bytes read from a response.
 const maxResponse = 1 << 20
 
 // ClientHeader is the header with the pseudonym of a pass holder.

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	leeway   = 5 * time.Second // for clock skew in passes
-	maxToken = 2048            // bytes of a pass
+	leeway   = 5 * time.Second // tolerance for clock skew in passes
+	maxToken = 2048            // length of a pass, in bytes
 )
 
 // ErrPass is returned for passes that are malformed, expired, used, or for another
@@ -49,8 +49,8 @@ func IssuerOf(token string) string {
 	return said.Issuer
 }
 
-// Verify verifies a pass with the room's public keys. Errors: ErrPass;
-// ErrUnreachable if the keys are missing and cannot be fetched.
+// Verify verifies a pass with the room's public keys. Errors: ErrPass; ErrUnreachable if the keys
+// are missing and cannot be fetched.
 func (s *Server) Verify(ctx context.Context, token string) (Pass, error) {
 	if len(token) > maxToken {
 		return Pass{}, ErrPass

@@ -30,7 +30,7 @@ type Redeemer struct {
 	clients []byte // key of the client pseudonyms sent to rooms
 	now     func() time.Time
 	used    session.PassSet // used passes
-	denied  session.PassSet // used passes, with a client that the room has refused
+	denied  session.PassSet // used passes, each with a client that the room has refused
 }
 
 // NewRedeemer returns a redeemer of a connector with a key.
@@ -97,8 +97,8 @@ func passAndClient(pass, who id.ID) id.ID {
 	return pass
 }
 
-// clientName returns the pseudonym of a client that a room is sent, so that it
-// recognizes a visitor whose response was lost: see rules/FORMAT.md.
+// clientName returns the client pseudonym to send to a room, by which the room recognizes a visitor
+// whose response was lost: see rules/FORMAT.md.
 func (r *Redeemer) clientName(url string, client netip.Addr, userAgent string) (who id.ID) {
 	network := session.NetworkOf(client)
 	mac := hmac.New(sha256.New, r.clients)

@@ -25,13 +25,13 @@ type Server struct {
 	options     Options
 	reach       *reach.Reach
 
-	keys atomic.Pointer[map[string]ed25519.PublicKey] // by id; nil: never fetched
+	keys atomic.Pointer[map[string]ed25519.PublicKey] // keys by id; nil: never fetched
 
-	fetching  sync.Mutex // held while an unknown key id makes us fetch the keys
+	fetching  sync.Mutex // held while the keys are fetched because of an unknown key id
 	fetchedAt time.Time  // last such fetch; guarded by fetching
 }
 
-// Options is what all servers of a connector share.
+// Options holds what all servers of a connector share.
 type Options struct {
 	Client *Client
 	Now    func() time.Time
@@ -74,8 +74,8 @@ func (s *Server) call(ctx context.Context, req Request) (status int, body []byte
 // without usable keys.
 func (s *Server) Probe(ctx context.Context) error { return s.fetchKeys(ctx) }
 
-// key returns a key of the room. An unknown id may be of a new key: then the keys
-// are fetched, at most once per keysInterval.
+// key returns a key of the room. An unknown id may belong to a new key, so the keys are fetched, at
+// most once per keysInterval.
 func (s *Server) key(ctx context.Context, id string) (ed25519.PublicKey, error) {
 	if k, ok := s.knownKey(id); ok {
 		return k, nil
@@ -147,8 +147,8 @@ func (s *Server) getJSON(ctx context.Context, url string, into any) error {
 // match them.
 var ErrBatch = errors.New("malformed response")
 
-// Batch is the body of a batch request, with passes, and of its response, with
-// one word for each of them.
+// Batch is the body of a batch request, which contains passes, and of the response, which has one
+// word for each of them.
 type Batch struct {
 	Touch   []string `json:"touch"`
 	Release []string `json:"release"`
@@ -170,7 +170,7 @@ func (s *Server) Update(ctx context.Context, b Batch) (said Batch, err error) {
 	switch status {
 	case http.StatusOK:
 	case http.StatusTooManyRequests, http.StatusRequestTimeout:
-		return Batch{}, ErrUnreachable // sent again with the next batch
+		return Batch{}, ErrUnreachable // to be sent again with the next batch
 	default:
 		return Batch{}, fmt.Errorf("send session updates: status %d: %w", status, ErrBatch)
 	}

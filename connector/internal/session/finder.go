@@ -67,8 +67,8 @@ func (f *Finder) CanProve(rm *Room) bool {
 	return can
 }
 
-// Proves reports whether the request has a proof for a session, of at most the
-// given age. A session without a key accepts any key.
+// Proves reports whether the request has a proof for a session, of at most the given age. A session
+// without a key accepts any key.
 func (f *Finder) Proves(rm *Room, v *Session, age time.Duration) (key [16]byte, ok bool) {
 	for _, line := range f.Request.Header["Cookie"] {
 		for line != "" {
@@ -125,9 +125,8 @@ func (f *Finder) mayUse(rm *Room, v *Session) bool {
 	return false
 }
 
-// IsNavigation reports whether a browser loads a page, which can be redirected.
-// Scripts that fetch HTML send X-Requested-With: XMLHttpRequest; apps that show a
-// page send their own name there.
+// IsNavigation reports whether a browser loads a page, which can be redirected. Scripts that fetch
+// HTML send X-Requested-With: XMLHttpRequest; apps that show a page send their own names there.
 func IsNavigation(r *http.Request) bool {
 	isPageMethod := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodPost
 	if r.Header["Upgrade"] != nil || !isPageMethod {

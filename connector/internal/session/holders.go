@@ -11,7 +11,7 @@ import (
 const (
 	MaxClients = 8
 	clientTTL  = 10 * time.Minute
-	maxShared  = 50_000 // remembered sessions
+	maxShared  = 50_000 // number of sessions remembered
 )
 
 // holders counts the clients of each session at this node. A client is a network
@@ -21,7 +21,7 @@ type holders struct {
 	known map[[16]byte]*clientSet
 }
 
-// clientSet is the recent clients of a session.
+// clientSet holds the recent clients of a session.
 type clientSet struct {
 	clients [MaxClients]uint64
 	seen    [MaxClients]int64 // last use, in ms
@@ -34,7 +34,7 @@ func clientID(client netip.Addr, agent string) uint64 {
 	return binary.BigEndian.Uint64(network[:])*31 + binary.BigEndian.Uint64(family[:])
 }
 
-// add records that a client uses a session. False: too many other clients do.
+// add records that a client uses a session. It returns false if too many other clients do.
 func (h *holders) add(pass [16]byte, client uint64, now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,14 +8,14 @@ import (
 // maxPasses limits the remembered passes of each set.
 const maxPasses = 100_000
 
-// PassSet is a bounded set of passes. It drops expired ones first, then others;
-// a room is asked again about those. The zero value is ready.
+// PassSet is a bounded set of passes. It drops expired ones first, then others; the room is then
+// asked again about these. The zero value is ready.
 type PassSet struct {
 	mu    sync.RWMutex
 	known map[[16]byte]span
 }
 
-// span is when a pass was added, and until when it matters, in ms since 1970.
+// span records when a pass was added, and until when it matters, in ms since 1970.
 type span struct{ since, until int64 }
 
 // Has reports whether a pass is in the set.
@@ -62,7 +62,7 @@ func (o *PassSet) shrink(now int64) {
 	}
 }
 
-// touchTimes are the times of the last touches.
+// touchTimes records the times of the last touches.
 type touchTimes struct {
 	mu sync.Mutex
 	at map[[16]byte]time.Time

@@ -25,8 +25,8 @@ const (
 
 // Maximum age of a proof.
 const (
-	PageProofTTL = 2 * time.Minute  // when loading a page, which can renew it
-	minProofTTL  = 10 * time.Minute // otherwise, or the session's length if that is longer
+	PageProofTTL = 2 * time.Minute  // when a page is loaded, which can renew the proof
+	minProofTTL  = 10 * time.Minute // for other requests, or the session's length if that is longer
 	proofSkew    = time.Minute
 )
 
@@ -88,7 +88,7 @@ func (p *proof) isWithin(age time.Duration, now time.Time) bool {
 // value is ready.
 type proofs struct {
 	mu    sync.Mutex
-	known map[knownProof]int64 // time of the proof
+	known map[knownProof]int64 // times of the proofs
 }
 
 // knownProof is the cookie of a proof, with the session's pass.
@@ -113,7 +113,7 @@ func (k *proofs) add(id knownProof, at int64, now time.Time) {
 	if len(k.known) >= maxProofs {
 		k.shrink(now.Add(-PageProofTTL).UnixMilli())
 	}
-	id.text = strings.Clone(id.text) // do not keep the whole header in memory
+	id.text = strings.Clone(id.text) // so that the whole header is not kept in memory
 	k.known[id] = at
 }
 

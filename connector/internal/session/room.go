@@ -11,12 +11,12 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// Room is a room of the rules, with what its cookies say.
+// Room is a room of the rules, with the properties that its cookies need.
 type Room struct {
 	rules.Room
 	Name   string
-	cookie string // session cookie: its name and =
-	proof  string // proof cookie: its name and =
+	cookie string // name of the session cookie, followed by =
+	proof  string // name of the proof cookie, followed by =
 	tag    [8]byte
 }
 

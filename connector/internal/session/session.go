@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// CookiePrefix is followed by the room's name in the name of a session cookie.
+// CookiePrefix begins the name of a session cookie; the room's name follows.
 const CookiePrefix = "__Host-proofline-pass."
 
 // Session is the content of a session cookie. Times are milliseconds since 1970.
@@ -19,7 +19,7 @@ type Session struct {
 	Ticket  [16]byte // zero: unqueued session
 	Pass    [16]byte // id of the pass; of an unqueued session, its own id
 	Issued  int64    // when this cookie was made
-	Ends    int64    // unless extended
+	Ends    int64    // end unless the session is extended
 	MaxEnds int64    // latest end, however active the visitor is
 	Length  int64    // duration after each touch, in ms
 	Bind    [8]byte  // network or browser family; zero: not bound to one
@@ -74,7 +74,8 @@ func Derive(key []byte, label string) []byte {
 	return mac.Sum(nil)
 }
 
-// NewSigner derives the cookie key, because the same key may serve other purposes.
+// NewSigner returns a signer with a key derived from the connector's, which may serve other
+// purposes, too.
 func NewSigner(key []byte) *Signer {
 	own := Derive(key, cookieLabel)
 	return &Signer{sync.Pool{New: func() any { return &cookieBuffer{mac: hmac.New(sha256.New, own)} }}}
@@ -100,7 +101,7 @@ func (s *Signer) Format(v *Session) string {
 
 var strict = base64.RawURLEncoding.Strict()
 
-// Parse reads a cookie's value. False: it was not signed by us.
+// Parse reads a cookie's value. It returns false if we did not sign it.
 func (s *Signer) Parse(text string, v *Session) bool {
 	if len(text) > maxCookie || len(text) < strict.EncodedLen(fixedSize+sha256.Size) {
 		return false
@@ -136,7 +137,7 @@ func (v *Session) IsDue(now time.Time) bool {
 	return now.UnixMilli()-v.Issued >= min(TouchInterval.Milliseconds(), v.Length/3)
 }
 
-// Slide extends a session from now on.
+// Slide extends a session, counting from now.
 func (v *Session) Slide(now time.Time) {
 	v.Issued = now.UnixMilli()
 	v.Ends = min(v.Issued+v.Length, v.MaxEnds)

@@ -1,4 +1,4 @@
-// Package session reads and writes the cookies of sessions, and remembers what a node must know about them.
+// Package session reads and writes session cookies, and remembers what a node must know about sessions.
 package session
 
 import (
@@ -8,7 +8,8 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// Store is what a node knows about sessions besides their cookies. It is safe for concurrent use.
+// Store holds what a node knows about sessions besides their cookies. It is safe for concurrent
+// use.
 type Store struct {
 	signer   *Signer
 	extended Extensions
@@ -42,7 +43,7 @@ func (s *Store) IsActive(rm *Room, v *Session, now time.Time) bool {
 	return !s.ended.Has(v.Pass)
 }
 
-// End refuses the cookies of a session from now on. until is when they have expired, in ms since 1970.
+// End makes the store refuse the cookies of a session from now on. They expire at until, in ms since 1970.
 func (s *Store) End(pass id.ID, until int64, now time.Time) {
 	s.ended.Add(pass, until, now.UnixMilli())
 }
@@ -55,7 +56,7 @@ func (s *Store) Touch(v *Session, now time.Time) bool {
 	return s.touches.mayTouch(v.Pass, now, min(TouchInterval, time.Duration(v.Length/3)*time.Millisecond))
 }
 
-// Use records that a client uses a session. False: too many other clients do.
+// Use records that a client uses a session. It returns false if too many other clients do.
 func (s *Store) Use(pass id.ID, client uint64, now time.Time) bool {
 	return s.holders.add(pass, client, now)
 }

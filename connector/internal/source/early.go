@@ -16,10 +16,9 @@ const earlyInterval = time.Second
 // errNoResponse is returned when the rules' server does not respond.
 var errNoResponse = errors.New("the rules' server does not respond")
 
-// earlyRules are in force until the first rules arrive, if their server does not
-// respond at the start. Default rules for specific paths, such as health checks
-// and webhooks of payment providers, let requests pass; the rest is answered with
-// the retry page.
+// earlyRules are in force until the first rules arrive, if their server does not respond at the
+// start. Default rules for specific paths, such as health checks and webhooks of payment providers,
+// let requests pass; the rest is answered with the retry page.
 var earlyRules = sync.OnceValue(func() *Rules {
 	var s struct {
 		Version  int          `json:"version"`
@@ -36,11 +35,11 @@ var earlyRules = sync.OnceValue(func() *Rules {
 	s.Rules = append(s.Rules, rules.Rule{Name: "others", Action: "block"})
 	text, err := json.Marshal(s)
 	if err != nil {
-		panic(err) // built into the program
+		panic(err) // the rules are built into the program
 	}
 	site, err := rules.Parse(text)
 	if err != nil {
-		panic(err) // built into the program
+		panic(err) // the rules are built into the program
 	}
 	return &Rules{Site: site, IsEarly: true}
 })

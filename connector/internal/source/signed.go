@@ -21,10 +21,10 @@ var (
 	ErrUnsigned = errors.New("the rules are not signed by the site key")
 	// ErrOtherSite is returned when signed rules belong to another site.
 	ErrOtherSite = errors.New("the rules are signed for another site")
-	// ErrOlder is returned when signed rules are older than rules already seen, or
-	// have the same version and another text.
+	// ErrOlder is returned when signed rules are older than rules already seen, or have the same
+	// version but a different text.
 	ErrOlder = errors.New("the rules are signed, but newer ones were seen")
-	// ErrNeedsKey is returned when rules are signed, and there is no site key.
+	// ErrNeedsKey is returned when rules are signed, but there is no site key.
 	ErrNeedsKey = errors.New("the rules are signed: give the site key, as the console shows it")
 )
 
@@ -57,7 +57,7 @@ type verifier struct {
 	key     note.Verifier
 	name    string
 	version uint64 // largest version seen
-	text    string // of the rules with that version
+	text    string // text of the rules with that version
 }
 
 // newVerifier returns a verifier for the rules at a URL. Error: ErrSiteKey.

@@ -33,8 +33,8 @@ const (
 	urlInterval  = 10 * time.Second
 )
 
-// Source is where rules come from that may change while the connector runs.
-// Invalid new rules are logged, and the current ones stay in force.
+// Source is the source of rules that may change while the connector runs. Invalid new rules are
+// logged, and the current ones stay in force.
 type Source struct {
 	// File is polled every 2 s.
 	File string
@@ -54,21 +54,21 @@ type Source struct {
 type Loader struct {
 	source   Source
 	options  Options
-	hasRules atomic.Bool // rules are in force that were received
+	hasRules atomic.Bool // the rules in force were received, not built in
 	logged   background.LogLimit
 
 	mu       sync.Mutex // held while loading; guards the fields below
 	verifier *verifier  // nil: rules are not signed
 	changed  time.Time  // modification time of the file
-	size     int64      // of the file
+	size     int64      // size of the file
 	etag     string
-	text     []byte // of the latest rules from URL
+	text     []byte // text of the latest rules from URL
 }
 
-// Rules is rules with what their signature says.
+// Rules are rules with the information from their signature.
 type Rules struct {
 	Site    *rules.Site
-	Name    string // of the site; empty: not signed
+	Name    string // name of the site; empty: not signed
 	Version uint64 // 0: not signed
 	IsEarly bool   // none have been received yet
 }
@@ -76,7 +76,7 @@ type Rules struct {
 // Options configures a [Loader].
 type Options struct {
 	Client *http.Client
-	Token  *token.Token // for the URL; nil: none
+	Token  *token.Token // token for requests to the URL; nil: none
 	Group  *background.Group
 	Now    func() time.Time
 	Log    *slog.Logger
@@ -99,8 +99,8 @@ func New(s Source, o Options) (*Loader, error) {
 	return l, nil
 }
 
-// First puts the first rules into force: from the source, else from the copy, else
-// rules for the time without any if the server does not respond.
+// First puts the first rules into force: those of the source, else those of the copy, else the
+// early rules if the server does not respond.
 func (l *Loader) First(ctx context.Context, use func(*Rules) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +161,7 @@ func (l *Loader) Run(ctx context.Context, use func(*Rules) error) {
 		case <-ctx.Done():
 			return
 		case <-time.After(wait):
-			_ = l.Reload(ctx, use) // logged
+			_ = l.Reload(ctx, use) // Reload logs the error
 		}
 	}
 }
@@ -185,8 +185,8 @@ func (l *Loader) Reload(ctx context.Context, use func(*Rules) error) error {
 	return err
 }
 
-// logFailure logs why there are no new rules. While there are no rules at all, or
-// the server does not respond, it does so once a minute.
+// logFailure logs why there are no new rules. While there are no rules at all, or the server does
+// not respond, it does so once a minute.
 func (l *Loader) logFailure(err error) {
 	hasRules := l.hasRules.Load()
 	if hasRules && !errors.Is(err, errNoResponse) {
@@ -298,8 +298,8 @@ func (l *Loader) fetch(ctx context.Context) (*Rules, error) {
 	return f, nil
 }
 
-// statusError returns the error for a response without rules: errNoResponse,
-// [token.ErrToken] or others.
+// statusError returns the error for a response without rules: errNoResponse, [token.ErrToken] or
+// another.
 func (l *Loader) statusError(status int) error {
 	isTransient := status == http.StatusRequestTimeout || status == http.StatusTooManyRequests
 	if isTransient || status >= http.StatusInternalServerError {

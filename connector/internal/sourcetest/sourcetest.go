@@ -1,4 +1,4 @@
-// Package sourcetest signs rules like a server, for tests of what reads them.
+// Package sourcetest signs rules as a server does, for tests of code that reads them.
 package sourcetest
 
 import (
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 )
 
-// Blocking returns rules that block the paths that begin with one.
+// Blocking returns rules that block all paths with a prefix.
 func Blocking(path string) string {
 	return `{"version":1,"rooms":{},"rules":[{"name":"a","when":{"path":{"prefix":"/` + path + `"}},"action":"block"}]}`
 }

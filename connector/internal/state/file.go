@@ -1,4 +1,4 @@
-// Package state keeps what a connector must know after a restart in a file: fail-open intervals that the server
+// Package state keeps in a file what a connector must know after a restart: fail-open intervals that the server
 // has not recorded, and the gates that were open.
 package state
 
@@ -21,7 +21,7 @@ import (
 	"github.com/proofline/proofline/connector/internal/replace"
 )
 
-// MaxFailOpenAge is the maximum age of fail-open intervals, since their end. Older ones are not reported.
+// MaxFailOpenAge is the maximum age of fail-open intervals, counted from their end. Older ones are not reported.
 const MaxFailOpenAge = 30 * 24 * time.Hour
 
 // Limits of the state file.
@@ -65,7 +65,7 @@ type gateJSON struct {
 	SessionMS int64  `json:"session_ms"`
 }
 
-// Parse parses the file, without entries that are too old. Error: errFormat.
+// Parse parses the file, and drops entries that are too old. Error: errFormat.
 func Parse(text []byte, now time.Time) (s State, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
@@ -103,7 +103,7 @@ func (all *fileJSON) failOpen(now time.Time) (list []reach.Past, err error) {
 	return list, nil
 }
 
-// gates parses the gates in the file, without those too old or in the future.
+// gates parses the gates in the file, and drops those too old or in the future.
 func (all *fileJSON) gates(now time.Time) (list []gate.Saved, err error) {
 	for _, g := range all.Gates {
 		reply := gate.Reply{

@@ -7,7 +7,7 @@ import (
 	"github.com/proofline/proofline/connector/internal/gate"
 )
 
-// Gates is the gates of the state file that no room has taken over yet. The zero value has none.
+// Gates holds the gates of the state file that no room has taken over yet. The zero value is empty.
 type Gates struct {
 	mu     sync.Mutex
 	byRoom map[string]gate.Saved
@@ -23,7 +23,8 @@ func (r *Gates) Set(list []gate.Saved) {
 	}
 }
 
-// Take removes and returns the gate of a room. False: none that is still fresh.
+// Take removes and returns the gate of a room. It returns false if there is none that is still
+// fresh.
 func (r *Gates) Take(room string, now time.Time) (gate.Saved, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,4 +1,5 @@
-// Package token keeps the token for the Proofline server, which a file may replace.
+// Package token keeps the token for the Proofline server. The token may come from a file, which may
+// change.
 package token
 
 import (
@@ -32,7 +33,7 @@ type Token struct {
 	text      string
 	ends      time.Time // zero: never, or unknown
 	warned    time.Time // last warning about the expiry
-	lastError string    // last logged error of reading the file
+	lastError string    // last error of reading the file that was logged
 }
 
 // New returns a token. With a file the token is read from it before each use.
@@ -111,7 +112,7 @@ func (t *Token) End() time.Time {
 	return t.ends
 }
 
-// Hint says what to do about a status of the server; empty: nothing special.
+// Hint returns advice about a status of the server; empty: none.
 func Hint(status int) string {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
