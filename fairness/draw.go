@@ -39,10 +39,9 @@ func NewSeed(alpha []byte, beta [BetaSize]byte, round uint64, signature []byte) 
 	return sha256.Sum256(labelled(seedLabel, alpha, beta[:], uint64be(round), sum[:]))
 }
 
-// Shuffle returns the order in which n lots of a lane are drawn: element k is
-// the lot drawn as number k, both counted from 0. It is Fisher-Yates from the
-// last place down to the second, with words of
-// SHAKE256(label || 0 || seed || lane).
+// Shuffle returns the order in which n lots of a lane are drawn: element k is the lot drawn
+// as number k, both counted from 0. It is Fisher-Yates from the last place down to the
+// second, with words of SHAKE256(label || 0 || seed || lane).
 func Shuffle(seed Seed, lane Lane, n uint32) []uint32 {
 	order := make([]uint32, n)
 	for i := range order {
