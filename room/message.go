@@ -45,7 +45,7 @@ func (c *MessageChange) At(now time.Time) Message {
 		m.Default = slices.Collect(maps.Keys(m.Texts))[0]
 	}
 	if c.For != 0 {
-		until := now.Add(time.Duration(c.For) + time.Second - 1).Truncate(time.Second) // whole seconds, because people read it
+		until := now.Add(time.Duration(c.For) + time.Second - 1).Truncate(time.Second) // whole seconds, for readers
 		m.Until = &until
 	}
 	if m.Until != nil {

@@ -20,7 +20,7 @@ type Known struct {
 	mu           sync.Mutex // guards all below
 	rounds       map[uint64][]byte
 	cosignatures map[uint64]map[string]fairness.Cosignature // by size, by witness
-	read         map[uint64]bool                            // by size: the cosignatures that other nodes stored have been read
+	read         map[uint64]bool                            // by size: other nodes' cosignatures have been read
 	refused      map[uint64]bool                            // by size: the rules refused the cosignatures
 }
 

@@ -140,7 +140,7 @@ func (u *Unqueued) areCounted() bool {
 	return !u.isExpected || u.at > 0
 }
 
-// AnyReads, as the number of reads in a [Count], makes its counts be stored in any case.
+// AnyReads is the number of reads for a [Count] whose counts are stored in any case.
 const AnyReads = -1
 
 // take stores counts, unless others have been stored since reads was taken.

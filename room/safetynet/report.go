@@ -34,7 +34,7 @@ const (
 // even with additions.
 type Report struct {
 	Node   uuid.UUID // random, chosen by the connector's process
-	Shares bool      // the room is in mode safety-net at this site: the node gets a share of the unqueued sessions that may begin
+	Shares bool      // the site uses the room as a safety net, so the node gets a share of unqueued sessions
 	// Unqueued sessions that began, had activity, or were ended by the site.
 	Started, Active, Ended []uuid.UUID
 	TurnedAway             uint64 // visitors sent to the line because the node's share was used up

@@ -12,7 +12,7 @@ import (
 // Limits of the sequencer's queue and of one append.
 const (
 	maxQueued = 100_000 // for joins, and again for other requests; about three seconds of work at 30,000 a second
-	maxBatch  = 4_096   // for joins in one append, and again for other requests; a full batch takes some tens of milliseconds
+	maxBatch  = 4_096   // for joins in one append, and again for other requests; takes tens of milliseconds
 )
 
 // join is a request to join on its way through the sequencer, which sets result or err and closes done.
