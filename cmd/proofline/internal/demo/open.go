@@ -19,7 +19,7 @@ const (
 	openKept   = 40 // seats that the simulated visitors do not buy
 	others     = 8  // simulated visitors at the opening
 
-	otherInterval = 3500 * time.Millisecond // pause between later ones: they arrive more slowly than visitors are admitted
+	otherInterval = 3500 * time.Millisecond // pause between later ones, longer than between admissions
 )
 
 // open opens the shop for a browser until ctx ends.
