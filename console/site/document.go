@@ -103,7 +103,7 @@ func (s *Sites) read(ctx context.Context, org uuid.UUID, text []byte) (document,
 		switch {
 		case place.refusal != "":
 			wrong.Add("rooms."+name+".url", place.refusal)
-		case place.isHere && named.Origin != place.record.Origin: // a different origin would make connectors refuse every pass
+		case place.isHere && named.Origin != place.record.Origin: // connectors would refuse every pass
 			wrong.Add("rooms."+name+".origin", "must be the room's origin: "+place.record.Origin)
 		}
 	}
