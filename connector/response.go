@@ -44,7 +44,7 @@ func (q *response) redirectWithoutPass(query string) {
 	q.w.WriteHeader(http.StatusSeeOther)
 }
 
-// refuse answers with the error's page, or to scripts with JSON. {wait} becomes the
+// refuse answers with the error's page, or, for scripts, with JSON. It replaces {wait} with the
 // response's Retry-After.
 func (q *response) refuse(status int, said map[string]string) {
 	if !session.IsNavigation(q.r) {
@@ -59,7 +59,7 @@ func (q *response) refuse(status int, said map[string]string) {
 	_, _ = q.w.Write([]byte(strings.Replace(p.html, "{wait}", h.Get("Retry-After"), 1)))
 }
 
-// sendToBind sends a browser to BindPath, and from there to the page requested.
+// sendToBind redirects a browser to BindPath, and from there to the page requested.
 func (q *response) sendToBind(query string) {
 	to := localPath(q.r.URL.EscapedPath())
 	if query != "" {

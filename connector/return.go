@@ -7,8 +7,8 @@ import (
 	"github.com/proofline/proofline/connector/rules"
 )
 
-// ReturnHeader is the header that says, in responses to scripts, how to return to the
-// page that asked: the signature of its URL, or [ReturnByEnter].
+// ReturnHeader is the header that tells a script how visitors return to the page it runs on: by the
+// signature of the page's URL, or [ReturnByEnter].
 const ReturnHeader = "Proofline-Return"
 
 // ReturnByEnter is the value of [ReturnHeader] for a page without a signature of
@@ -17,8 +17,8 @@ const ReturnByEnter = "enter"
 
 // returnTarget is a URL to return to.
 type returnTarget struct {
-	to  string // empty: the room's first target
-	sig string // empty: unsigned
+	to  string // URL; empty: the room's first target
+	sig string // signature of the URL; empty: unsigned
 }
 
 // join returns the URL of the room, with the return URL.
@@ -33,9 +33,8 @@ func (w returnTarget) join(rm *room) string {
 	return join
 }
 
-// returnTarget returns how to come back from the room to a URL of this host. URLs
-// that wait for the room take a pass and are signed. Others go through [EnterPath]
-// if the room requires signatures.
+// returnTarget returns the way back from the room to a URL of this host. URLs that wait for the
+// room accept a pass and are signed. Others go through [EnterPath] if the room requires signatures.
 func (q *requestCheck) returnTarget(rm *room, to string) returnTarget {
 	said := rm.state.reported.ReturnURLs()
 	switch {

@@ -60,8 +60,8 @@ func (c *Connector) probeRoom(ctx context.Context, rm *room) bool {
 	return errors.Is(err, roomapi.ErrUnreachable)
 }
 
-// probe polls the rooms until ctx ends, so that outages are noticed and keys are
-// there before visitors come with passes. A room that is down is polled every second.
+// probe polls the rooms until ctx ends, so that outages are noticed and keys are present before
+// visitors arrive with passes. A room that is down is polled every second.
 func (c *Connector) probe(ctx context.Context) {
 	for {
 		var all sync.WaitGroup

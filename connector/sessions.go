@@ -31,8 +31,8 @@ func newSessions(o *Options, group *background.Group) *sessions {
 	return &sessions{store: store, sockets: open, outbox: outbox, group: group, now: o.Now}
 }
 
-// touch queues a touch of a session, at most once in its touch interval. False: it was
-// touched within that time, or the outbox is full.
+// touch queues a touch of a session, at most once in its touch interval. It returns false if the
+// session was touched within that time, or the outbox is full.
 func (s *sessions) touch(rm *room, v *session.Session, now time.Time) bool {
 	if !s.store.Touch(v, now) {
 		return false
@@ -55,8 +55,8 @@ func (s *sessions) release(rm *room, v *session.Session) {
 	s.outbox.Release(rm.state.server, v)
 }
 
-// extend extends a session, or adopts the extension by its sockets. False: it was
-// extended just now, and another response has the cookie.
+// extend extends a session, or adopts the extension by its sockets. It returns false if the session
+// was extended a moment ago, and another response carries the cookie.
 func (s *sessions) extend(rm *room, v *session.Session) bool {
 	now := s.now()
 	if s.touch(rm, v, now) {
@@ -72,7 +72,7 @@ func (s *sessions) extend(rm *room, v *session.Session) bool {
 	return true
 }
 
-// watchSockets checks the upgraded connections in intervals until ctx ends.
+// watchSockets checks the upgraded connections at intervals until ctx ends.
 func (s *sessions) watchSockets(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -111,7 +111,7 @@ func (s *sessions) overdue(now time.Time) (list []*socket) {
 			for one := range of.sockets {
 				list = append(list, one)
 			}
-			delete(s.sockets.sessions, pass) // count each once, however long closing takes
+			delete(s.sockets.sessions, pass) // each is counted once, however long closing takes
 		case of.hasMoved.Load() && s.touch(of.room, &of.session, now):
 			of.hasMoved.Store(false)
 			of.session.Slide(now)

@@ -12,14 +12,14 @@ import (
 	"github.com/proofline/proofline/connector/internal/session"
 )
 
-// sockets are the upgraded connections, by session. The zero value is ready.
+// sockets holds the upgraded connections, by session. The zero value is ready.
 type sockets struct {
 	mu       sync.Mutex // guards the fields below and their contents
 	sessions map[[16]byte]*upgradedSession
 }
 
-// upgradedSession is a session with upgraded connections. They extend it without a
-// cookie, so that its end is known here alone.
+// upgradedSession is a session with upgraded connections. They extend it without a cookie, so its
+// end is known only here.
 type upgradedSession struct {
 	room     *room
 	session  session.Session
@@ -124,7 +124,7 @@ func (s *socket) CloseWrite() error {
 func (s *socket) through(buffer *bufio.ReadWriter) {
 	_ = buffer.Flush() // an error repeats with the next write
 	buffer.Writer.Reset(s)
-	head, _ := buffer.Peek(buffer.Reader.Buffered()) // buffered, cannot fail
+	head, _ := buffer.Peek(buffer.Reader.Buffered()) // cannot fail: the bytes are buffered
 	head = bytes.Clone(head)
 	buffer.Reader.Reset(io.MultiReader(bytes.NewReader(head), s))
 	_, _ = buffer.Peek(len(head))

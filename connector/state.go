@@ -13,7 +13,7 @@ import (
 // the last known open gates.
 func (c *Connector) loadState() {
 	if c.options.State == "" || c.options.Token == "" {
-		return // nothing is reported
+		return // nothing is reported, so nothing is stored
 	}
 	var before state.State
 	c.file, before = state.Open(c.options.State, c.options.Log, c.options.Now)

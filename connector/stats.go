@@ -16,7 +16,7 @@ const (
 // Stats are the connector's counts since its start.
 type Stats struct {
 	Bypassed     uint64 // requests that did not need a session
-	Observed     uint64 // of Bypassed: for a room in mode off, would have needed a session
+	Observed     uint64 // of Bypassed: would have needed a session if the room were not off
 	Passed       uint64 // requests with a session
 	Started      uint64 // unqueued sessions that began
 	Queued       uint64 // requests sent to a room
@@ -36,11 +36,11 @@ type Stats struct {
 	Panics       uint64 // panics of the connector that were recovered
 	Reports      uint64 // reports that the server accepted
 	HasRules     bool   // see [Connector.HasRules]
-	RulesVersion uint64 // of signed rules; 0: not signed
+	RulesVersion uint64 // version of signed rules; 0: not signed
 	Rooms        map[string]RoomStats
 
 	TokenEnds time.Time     // expiry of the server token; zero: never, or unknown
-	TokenLeft time.Duration // until TokenEnds; negative: expired since then
+	TokenLeft time.Duration // time until TokenEnds; negative: time since the expiry
 }
 
 // RoomStats are the counts and the state of a room since its address last changed.
@@ -50,7 +50,7 @@ type RoomStats struct {
 
 	// Rooms in mode off: requests that would have needed a session.
 	Observed     uint64
-	ObservedHour uint64 // of Observed: in the last 60 minutes
+	ObservedHour uint64 // of Observed: those of the last 60 minutes
 
 	// Rooms in mode safety-net.
 	Gate       string    // [GateOpen] or [GateShut] in the latest reply; empty: no reply yet
@@ -66,10 +66,10 @@ type RoomStats struct {
 type FailOpen struct {
 	From     time.Time
 	Until    time.Time // zero: still open
-	Requests uint64    // admitted without a pass
+	Requests uint64    // number of requests admitted without a pass
 }
 
-// counts are the counts of checked requests.
+// counts holds the counts of checked requests.
 type counts struct {
 	bypassed, observed, passed, started, queued, turned, crowded, blocked, unavailable, failedOpen, redeemed,
 	refused, copied atomic.Uint64

@@ -15,10 +15,10 @@ type writer struct {
 	c           *Connector
 	admitted    *admittedRequest
 	isDone      bool
-	isCookieSet bool // keepSession is done
+	isCookieSet bool // keepSession has run
 }
 
-// finish obeys the site's command, or else keeps the session. It works once.
+// finish obeys the site's command, or else keeps the session. Only the first call has an effect.
 func (w *writer) finish() {
 	if w.isDone {
 		return
@@ -47,7 +47,7 @@ func (w *writer) recover() {
 	}
 }
 
-// keepSession starts or extends the session. It works once.
+// keepSession starts or extends the session. Only the first call has an effect.
 func (w *writer) keepSession(h http.Header) {
 	v := w.admitted
 	if w.isCookieSet || v.session == nil {
@@ -125,5 +125,5 @@ func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return s, buffer, nil
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap gives [http.ResponseController] access to the original writer.
 func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -41,7 +41,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 		MaxHeaderBytes:    o.Limits.HeaderSize,
 		HTTP2:             &http.HTTP2Config{WriteByteTimeout: writeTimeout},
 		BaseContext:       func(net.Listener) context.Context { return requests },
-		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // errors of clients
+		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug), // errors caused by clients
 		ConnState:         conns.New(o.trusts, o.Log).Watch,
 	}
 	checking, done := context.WithCancel(ctx)
@@ -153,7 +153,7 @@ func Redirect(to net.Addr) http.Handler {
 	})
 }
 
-// hostname returns the host in a Host header without its port. False: it is not
+// hostname returns the host in a Host header without its port. It returns false if the host is not
 // valid in a URL.
 func hostname(host string) (string, bool) {
 	u, err := url.Parse("http://" + host)

@@ -22,8 +22,8 @@ const (
 	retryInterval = time.Second
 )
 
-// idleAtSite is how long idle connections are kept: less than the 5 s after which
-// many servers (Node.js, Apache, uvicorn) close them and lose a request sent then.
+// idleAtSite is how long idle connections are kept: less than the 5 s after which many servers
+// (Node.js, Apache, uvicorn) close them, losing a request sent at that moment.
 const idleAtSite = 4 * time.Second
 
 // failuresToDown is the number of consecutive failures after which an address is
@@ -33,7 +33,7 @@ const failuresToDown = 3
 // idlePerAddress is the number of idle connections kept for each address.
 const idlePerAddress = 1000
 
-// readBuffer holds most pages; there is one per connection.
+// readBuffer is the size of each connection's read buffer, which holds most pages.
 const readBuffer = 16 << 10
 
 // health is the last known health of an address.
@@ -49,7 +49,7 @@ const (
 type address struct {
 	url           *url.URL
 	health        atomic.Int32
-	failuresInRow atomic.Int64 // since the last response
+	failuresInRow atomic.Int64 // failures since the last response
 	waiting       atomic.Int64 // requests that have no response yet
 
 	requests, failures atomic.Uint64
@@ -60,10 +60,10 @@ type site struct {
 	addresses    []*address
 	turn         atomic.Uint64
 	transport    *http.Transport
-	checkPath    string // empty: only connect
+	checkPath    string // empty: a check only connects
 	checkHost    string
-	interval     time.Duration // between checks of an address that is up
-	downInterval time.Duration // between checks of an address that is down
+	interval     time.Duration // time between checks of an address that is up
+	downInterval time.Duration // time between checks of an address that is down
 	log          *slog.Logger
 }
 
@@ -77,7 +77,7 @@ func newSite(o *Options) *site {
 		MaxIdleConnsPerHost:   idlePerAddress,
 		IdleConnTimeout:       idleAtSite,
 		ReadBufferSize:        readBuffer,
-		DisableCompression:    true, // compression is between client and site
+		DisableCompression:    true, // client and site negotiate compression
 	}
 	for _, u := range o.To {
 		s.addresses = append(s.addresses, &address{url: u})
@@ -255,7 +255,7 @@ func (s *site) probe(ctx context.Context, a *address) error {
 func hostPort(u *url.URL) string {
 	port := u.Port()
 	if port == "" {
-		port = u.Scheme // net resolves http and https
+		port = u.Scheme // package net resolves the names http and https
 	}
 	return net.JoinHostPort(u.Hostname(), port)
 }

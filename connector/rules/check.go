@@ -12,7 +12,7 @@ import (
 type Finding struct {
 	URL      string
 	Decision Decision
-	Warnings []string // in words, such as unprotected addresses of the same page
+	Warnings []string // sentences, such as about unprotected addresses of the same page
 }
 
 // Check returns the decision on each URL as a browser opens it, and warns of unprotected addresses

@@ -11,9 +11,9 @@ import (
 // can forge, unless one of the site's own proxies has set them.
 type Request struct {
 	Method string
-	Host   string              // from the Host header; the host of an absolute target takes precedence
+	Host   string              // host from the Host header; that of an absolute target takes precedence
 	Target string              // request target: path and query, or absolute form
-	Header map[string][]string // by canonical name
+	Header map[string][]string // fields by canonical name
 	Client netip.Addr
 }
 
@@ -22,8 +22,8 @@ type Outcome uint8
 
 // Outcomes.
 const (
-	Bypass Outcome = iota // to the site
-	Queue                 // to the site with a pass of the room, otherwise to the room
+	Bypass Outcome = iota // passed to the site
+	Queue                 // passed to the site with a pass of the room, otherwise sent to the room
 	Shut                  // refused: the room is closed
 	Block                 // refused
 )
@@ -84,9 +84,9 @@ func (s *Site) Stricter(a, b Decision) Decision {
 	return a
 }
 
-// isStricter reports whether a decision is stricter than another. Waiting for a room in mode
-// safety-net is less strict than waiting in any other mode: otherwise an unqueued session of the one
-// would bypass the line of the other.
+// isStricter reports whether a decision is stricter than another. Waiting for a room in mode safety-net is less
+// strict than waiting in any other mode: otherwise an unqueued session of the former room would bypass the line of
+// the latter.
 func (s *Site) isStricter(d, than Decision) bool {
 	if d.Outcome == Queue && than.Outcome == Queue {
 		return s.Rooms[d.Room].Mode != SafetyNet && s.Rooms[than.Room].Mode == SafetyNet

@@ -1,7 +1,7 @@
 package rules
 
 import (
-	_ "embed" // for the list
+	_ "embed" // embeds the list
 	"encoding/json"
 	"sync"
 )
@@ -16,7 +16,7 @@ var defaultsJSON []byte
 func Defaults() []Rule {
 	var list []Rule
 	if err := json.Unmarshal(defaultsJSON, &list); err != nil {
-		panic(err) // embedded: always valid
+		panic(err) // embedded, so always valid
 	}
 	return list
 }
@@ -29,7 +29,7 @@ var defaults = sync.OnceValue(func() []compiled {
 		list = append(list, c.compile(r.Name, r))
 	}
 	if len(c.problems) > 0 {
-		panic(c.problems) // embedded: always valid
+		panic(c.problems) // embedded, so always valid
 	}
 	return list
 })

@@ -25,15 +25,15 @@ type named struct {
 	match matcher
 }
 
-// matcher tests a list of values. A positive test needs one value that matches, so "not" means that
-// none does. nil: no test.
+// matcher tests a list of values. A positive test requires one value that matches, so "not" means
+// that none does. nil: no test.
 type matcher func(*values) bool
 
 // values are the tested values: texts in lower case, or an address.
 type values struct {
 	one  string
 	more []string // further values, if there are several
-	none bool     // no value
+	none bool     // there is no value
 	addr netip.Addr
 }
 

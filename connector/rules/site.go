@@ -22,16 +22,16 @@ const (
 	MaxSize  = 1 << 20 // bytes
 	maxRules = 1000
 	maxRooms = 100
-	maxDepth = 4 // nesting of tests
+	maxDepth = 4 // depth of nested tests
 
 	maxProblems = 100 // problems reported per document
 )
 
-// Site holds the rules of a site's owner. It comes from [Parse], must not be changed, and is safe
+// Site holds the rules of a site's owner. [Parse] returns it; it must not be changed, and is safe
 // for concurrent use.
 type Site struct {
 	Version  int             `json:"version"`
-	Hosts    []string        `json:"hosts,omitempty"` // globs; other hosts are blocked. Empty: any host
+	Hosts    []string        `json:"hosts,omitempty"` // globs of hosts; others are blocked. Empty: any host
 	Rooms    map[string]Room `json:"rooms"`
 	Defaults string          `json:"defaults,omitempty"` // "on" (the default) or "off"
 	Rules    []Rule          `json:"rules"`
@@ -44,13 +44,13 @@ type Room struct {
 	URL     string     `json:"url"`               // such as https://queue.example.com/r/sale
 	Origin  string     `json:"origin,omitempty"`  // audience of its passes; "": derived from the URL
 	Mode    Mode       `json:"mode,omitempty"`    // "": [Always]
-	From    *time.Time `json:"from,omitempty"`    // with [Scheduled]
-	Until   *time.Time `json:"until,omitempty"`   // with [Scheduled]
+	From    *time.Time `json:"from,omitempty"`    // only with [Scheduled]
+	Until   *time.Time `json:"until,omitempty"`   // only with [Scheduled]
 	Failure Failure    `json:"failure,omitempty"` // "": [RetryPage]
 	Bind    Bind       `json:"bind,omitempty"`    // "": [BindBrowser]
 }
 
-// Mode says when visitors must wait for a room.
+// Mode determines when visitors must wait for a room.
 type Mode string
 
 // Modes.
@@ -62,7 +62,7 @@ const (
 	Closed    Mode = "closed"     // no entry, with or without a pass
 )
 
-// Bind says what a visitor's session is tied to.
+// Bind determines what a visitor's session is tied to.
 type Bind string
 
 // Values of Bind.
@@ -72,7 +72,7 @@ const (
 	BindNetwork Bind = "network" // the visitor's /24 (IPv4) or /48 (IPv6)
 )
 
-// Failure says what happens while a room cannot be reached: "retry-page", "page", or "fail-open-after" and a
+// Failure determines what happens while a room cannot be reached: "retry-page", "page", or "fail-open-after" and a
 // duration.
 type Failure string
 
@@ -118,7 +118,7 @@ type When struct {
 // Test is a test of a text, with exactly one member.
 type Test struct {
 	Equals *string  `json:"equals,omitempty"`
-	Prefix *string  `json:"prefix,omitempty"` // for paths: whole segments
+	Prefix *string  `json:"prefix,omitempty"` // a prefix; of a path, in whole segments
 	Suffix *string  `json:"suffix,omitempty"`
 	Glob   *string  `json:"glob,omitempty"`
 	In     []string `json:"in,omitempty"`  // networks, such as 10.0.0.0/8
@@ -171,8 +171,8 @@ func Parse(text []byte) (*Site, error) {
 
 func invalid(field, detail string) error { return &InvalidError{[]Problem{{field, detail}}} }
 
-// form limits a document before it is decoded: each test takes two levels, if in a list, and there
-// are six levels around them.
+// form limits a document before it is decoded: each test in a list takes two levels, and six levels
+// surround the tests.
 var form = jsontext.Form{Depth: 6 + 2*(maxDepth+1), Name: misnamed}
 
 // members are the names of all members, and the members whose own member names are free.
@@ -185,8 +185,8 @@ var members = map[string]bool{
 	"equals": false, "prefix": false, "suffix": false, "glob": false, "in": false, "any": false, "not": false,
 }
 
-// misnamed returns what is wrong with a member's name: it has the wrong case, which only Go
-// accepts, or is unknown. "" if it is right.
+// misnamed returns what is wrong with a member's name, or "": it has the wrong case, which only Go
+// accepts, or is unknown.
 func misnamed(within []string, name string) string {
 	isFree := false
 	for _, outer := range within {

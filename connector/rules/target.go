@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Maximum sizes of paths in bytes: of all, and of those that can be read in rare ways.
+// Maximum sizes, in bytes, of any path and of paths that can be read in rare ways.
 const (
 	maxTarget = 8192
 	maxRare   = 2048

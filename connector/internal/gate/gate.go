@@ -19,7 +19,7 @@ const MaxIDs = 2_000
 const (
 	MaxUnqueued   = 200_000          // unqueued sessions of a room that are remembered
 	SweepInterval = 10 * time.Second // time between removals of expired unqueued sessions
-	ReplyTTL      = 5 * time.Second  // validity of a reply to a report; after that, each node applies its part of the limits
+	ReplyTTL      = 5 * time.Second  // validity of a reply to a report; after that, nodes share the limits equally
 )
 
 // MaxLengths is the longest an unqueued session can last, in multiples of its length.
