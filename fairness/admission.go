@@ -51,7 +51,7 @@ func (p pace) at(now Time) pace {
 func (p pace) maxCredit() int64 { return max(int64(p.outflow.PerMinute)*10_000, creditPerCall) }
 
 // refund returns the credit of a call that ended without an admission. It may exceed maxCredit by
-// one call, or slow rooms would lose most refunds.
+// one call; otherwise slow rooms would lose most refunds.
 func (p pace) refund(now Time) pace {
 	p = p.at(now)
 	p.credit = min(p.credit, p.maxCredit()) + creditPerCall

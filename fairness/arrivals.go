@@ -5,7 +5,7 @@ import "hash/maphash"
 // arrival is one ticket's record. It is 40 bytes, because there are millions.
 type arrival struct {
 	ticket   Ticket
-	index    EntryIndex // of the arrive entry
+	index    EntryIndex // index of the arrive entry
 	time     Time
 	position uint32 // 0 before the draw
 	settled  uint32 // number in State.settlements, from 1; 0: none yet
@@ -14,8 +14,8 @@ type arrival struct {
 // arrivals holds the arrivals of a room in order, and finds them by ticket.
 type arrivals struct {
 	list[arrival]
-	// numbers maps the hash of a ticket to its arrival; if another ticket has the same hash, the
-	// next free number after it does. A map by ticket would be twice as large.
+	// numbers maps a ticket's hash to its arrival; on a collision, the next free key is used. A map
+	// by ticket would be twice as large.
 	numbers map[uint32]uint32
 }
 
@@ -43,8 +43,8 @@ func (l *arrivals) join(a arrival) {
 	l.add(a)
 }
 
-// list grows in pieces, and moves elements of the first alone: copying millions of them would hold
-// a room's lock for too long.
+// list grows in pieces, and only moves elements of the first: copying millions of them would hold a
+// room's lock for too long.
 type list[T any] struct {
 	count  uint32
 	pieces [][]T

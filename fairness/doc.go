@@ -1,10 +1,10 @@
 // Package fairness defines the rules of a Proofline room: which entries its transcript may contain,
 // and in which order visitors are called.
 //
-// A room is a list of small text entries. [State.Apply] takes the next entry and either accepts it
-// or says which rule it breaks. The server appends only entries that Apply accepts, and the auditor
-// replays the published entries through the same Apply, so one function decides both what the
-// server may do and what an auditor accepts.
+// A room is a list of small text entries. [State.Apply] takes the next entry and either accepts
+// it or returns which rule it breaks. The server appends only entries that Apply accepts, and the
+// auditor replays the published entries through the same Apply, so one function decides both what
+// the server may do and what an auditor accepts.
 //
 // One room's life:
 //

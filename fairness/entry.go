@@ -56,7 +56,7 @@ type Room struct{ Policy }
 type Arrive struct {
 	Time   Time
 	Window WindowIndex
-	Seq    uint32 // from 0 in the window
+	Seq    uint32 // number in the window, from 0
 	Ticket Ticket
 	Lane   Lane
 }
@@ -86,7 +86,7 @@ type Freeze struct {
 type Draw struct {
 	Time      Time
 	Window    WindowIndex
-	Signature []byte // of the beacon round, empty without a beacon
+	Signature []byte // signature of the beacon round, empty without a beacon
 	Seed      Seed
 	// Cosignatures sign the checkpoint that ends with the freeze, in the order of the policy's
 	// witnesses.
@@ -154,7 +154,7 @@ const (
 	ChangeMessage   Change = "message"
 	ChangeWindows   Change = "windows"
 	ChangeOpen      Change = "open"      // from now on the site admits visitors who are not in line
-	ChangeShut      Change = "shut"      // from now on it does not
+	ChangeShut      Change = "shut"      // from now on the site does not
 	ChangeUnguarded Change = "unguarded" // a connector could not reach the room and admitted all requests
 )
 

@@ -31,7 +31,7 @@ func (s *State) NextFreeze(now Time, root [HashSize]byte) (*Freeze, []byte, bool
 // Pending describes a window that is frozen but not drawn.
 type Pending struct {
 	Window WindowIndex
-	Size   uint64 // of the checkpoint for witnesses to cosign
+	Size   uint64 // size of the checkpoint for witnesses to cosign
 	Round  uint64 // beacon round to wait for; 0 without a beacon
 	Due    Time   // when the round appears; 0 without a beacon
 }

@@ -20,20 +20,20 @@ func (s *State) IsOpen() bool { return s.isOpen }
 // Standing describes where one ticket stands.
 type Standing struct {
 	Ticket   Ticket
-	Index    EntryIndex // of its arrive entry
+	Index    EntryIndex // index of its arrive entry
 	Joined   Time
 	Window   Window
 	Seq      uint32
 	Lane     Lane
 	Status   Status
-	Reason   Reason   // if skipped
+	Reason   Reason   // reason for the skip, if skipped
 	Position Position // 0 until drawn
 	// AheadMin and AheadMax bound the number of uncalled places ahead of the ticket, given-up places
 	// included. They are equal once drawn and 0 once called. While its window is open AheadMax grows
 	// with every arrival.
 	AheadMin, AheadMax uint64
 	Left               Millis // if called: time left to claim, at least 0
-	Settled            Time   // if admitted or skipped
+	Settled            Time   // when it was admitted or skipped, if so
 	SettledIndex       EntryIndex
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Oracle supplies the facts that the rules need and the transcript's text does not contain.
+// Oracle supplies facts that the rules need but the transcript's text does not contain.
 type Oracle interface {
 	// Root returns the Merkle root of the entries applied so far.
 	Root() [HashSize]byte
@@ -23,7 +23,7 @@ type Oracle interface {
 // is not safe for concurrent use.
 type State struct {
 	size     uint64 // entries applied
-	now      Time   // of the latest entry with a time
+	now      Time   // time of the latest entry with one
 	roomHash [HashSize]byte
 	policy   Policy
 	schedule *Schedule
@@ -43,7 +43,7 @@ type State struct {
 	amends       uint64
 	message      [HashSize]byte
 	isOpen       bool
-	claimsPaused bool // in a pause: called tickets cannot be admitted
+	claimsPaused bool // during a pause: called tickets cannot be admitted
 	ended        bool
 }
 
@@ -63,7 +63,7 @@ const (
 	admitted
 	noShow
 	left
-	revoked // and its classes
+	revoked // revoked for a given reason
 )
 
 // reasons maps outcomes to skip reasons; "" if the outcome is not a skip.
@@ -88,7 +88,7 @@ type window struct {
 
 	drawn EntryIndex // draw entry; 0: not drawn
 	first Position   // position of the window's first place
-	order []uint32   // place - first → seq
+	order []uint32   // maps place - first to seq
 }
 
 // call is one move of the serving pointer.
@@ -247,7 +247,7 @@ func (e *Draw) apply(s *State, oracle Oracle) error {
 	return nil
 }
 
-// checkRound checks the public randomness: its time has come, and the chain signed it.
+// checkRound checks the public randomness: the round has appeared, and the chain signed it.
 func (e *Draw) checkRound(b *Beacon, round uint64, oracle Oracle) error {
 	if b == nil && len(e.Signature) > 0 {
 		return violation(RuleBeacon, "a beacon signature in a room without a beacon")
@@ -266,7 +266,7 @@ func (e *Draw) checkRound(b *Beacon, round uint64, oracle Oracle) error {
 
 // checkCosignatures checks that each cosignature is by a different witness, signs the checkpoint
 // that ends with the freeze, and is older than the round. Fewer cosignatures than the quorum are
-// allowed, so that a room can go on without its witnesses; the verifier then does not count the
+// allowed, so that a room can continue without its witnesses; the verifier then does not count the
 // draw as witnessed.
 func (e *Draw) checkCosignatures(s *State, w *window, oracle Oracle) error {
 	p := &s.policy

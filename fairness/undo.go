@@ -5,7 +5,7 @@ import "slices"
 // Mark is a saved state for [State.Undo].
 type Mark struct {
 	state   State
-	windows []window // windows not drawn then, which later entries change in place
+	windows []window // windows not drawn at that time, which later entries change in place
 }
 
 // Mark saves the state. The cost does not depend on the number of arrivals.

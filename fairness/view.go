@@ -129,7 +129,7 @@ func (s *State) Counts() Counts {
 }
 
 // FreezeDue returns when the next window with arrivals ends and can be frozen; false if no window
-// is left to freeze. It also answers for a room that has ended, where windows may have been left
+// is left to freeze. It also works for a room that has ended, in which windows may have been left
 // open.
 func (s *State) FreezeDue() (Time, bool) {
 	if s.frozen == len(s.windows) {

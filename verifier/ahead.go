@@ -12,18 +12,17 @@ import (
 	"github.com/proofline/proofline/vrf"
 )
 
-// Bundles are read in this order: up to readAhead are fetched and hashed, then groupSize of them form
-// a group whose proofs are verified while the group before it is replayed. A bundle has about 20 KB,
-// at most 16 MB.
+// Bundles are read in this order: up to readAhead are fetched and hashed, then groupSize of them form a group
+// whose proofs are verified while the previous group is replayed. A bundle has about 20 KB, at most 16 MB.
 const (
 	readAhead = 32
 	groupSize = 32
 )
 
-// group is a run of bundles whose VRF proofs and beacon signatures are verified together, which is
-// faster than one by one, and on other cores than the replay. The replay asks for the results when
-// the rules need them: a proof that the group lacks, or that did not verify, is verified again there,
-// so that the verdict and its wording do not depend on the grouping.
+// group is a run of bundles whose VRF proofs and beacon signatures are verified together, which is faster than one
+// by one, and on other cores than the replay. The replay uses the results when the rules need them. It verifies
+// proofs that the group lacks, or that did not verify, itself, so that the verdict and its wording do not depend
+// on the grouping.
 type group struct {
 	blocks []*block
 	work   sync.WaitGroup
@@ -53,7 +52,7 @@ const maxFrozen = 1 << 16
 func groups(ctx context.Context, src Source, size uint64, each OnBundle) iter.Seq[*group] {
 	return func(yield func(*group) bool) {
 		s := scanner{frozen: map[fairness.WindowIndex]uint64{}}
-		var before *group // being verified
+		var before *group // group being verified
 		defer func() {
 			if before != nil {
 				before.work.Wait()

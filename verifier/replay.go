@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// auditor is one audit under way.
+// auditor is the state of one audit.
 type auditor struct {
 	src    Source
 	trust  Trust
@@ -173,7 +173,7 @@ func (a *auditor) entry(text []byte) {
 }
 
 // countWitnesses records whether enough witnesses had cosigned the freeze of a draw before its
-// round: of all witnesses in the policy, and of those the auditor knows.
+// round, counting all witnesses in the policy, and only those the auditor knows.
 func (a *auditor) countWitnesses() {
 	quorum := int(a.state.Policy().Quorum)
 	known := 0

@@ -11,7 +11,7 @@ import (
 
 // Report is the outcome of an audit.
 type Report struct {
-	OK          bool     `json:"ok"`          // every check passed; the append-only one may be skipped
+	OK          bool     `json:"ok"`          // every check passed; the append-only check may be skipped
 	Level       int      `json:"level"`       // assurance, [LevelNone] to [LevelWitnessed]
 	Origin      string   `json:"origin"`      // origin of the log, from its checkpoint
 	Entries     uint64   `json:"entries"`     // number of entries, from its checkpoint
@@ -36,7 +36,8 @@ type Report struct {
 const (
 	LevelNone       = iota // nothing: a check failed
 	LevelConsistent        // the history is intact and follows the published policy
-	// and every draw uses a round of a beacon that the auditor trusts, fixed before it existed if the freeze came first
+	// and every draw uses a round, of a beacon that the auditor trusts, that was fixed before it existed, if the
+	// freeze came first
 	LevelUnpredictable
 	// and witnesses that the auditor knows cosigned every freeze before its round: it did come first, and all
 	// saw one history

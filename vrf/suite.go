@@ -28,7 +28,7 @@ var curve = group.P256
 // encodeToCurve is ECVRF_encode_to_curve_h2c_suite; the salt is the public key.
 // https://www.rfc-editor.org/rfc/rfc9381.html#section-5.4.1.2
 func encodeToCurve(salt, alpha []byte) group.Element {
-	msg := append(salt[:len(salt):len(salt)], alpha...) // never into the key's array
+	msg := append(salt[:len(salt):len(salt)], alpha...) // the append must not write into the key's array
 	return curve.HashToElementNonUniform(msg, []byte(encodeToCurveDST))
 }
 
@@ -116,8 +116,8 @@ func gammaToHash(gamma []byte) [OutputSize]byte {
 	return sha256.Sum256(append(str, domainEnd...))
 }
 
-// decodePoint reads a compressed point. It looks at length and prefix first,
-// because circl also reads uncompressed points and the identity.
+// decodePoint reads a compressed point. It checks length and prefix first, because circl also reads
+// uncompressed points and the identity.
 func decodePoint(b []byte) (group.Element, bool) {
 	if len(b) != pointSize || b[0] != 2 && b[0] != 3 {
 		return nil, false

@@ -76,7 +76,7 @@ func coefficients(seed []byte, n int) [][coefficientSize]byte {
 // combination returns the sum of factors[i] times points[i], by Pippenger's method: each round adds
 // the points with the same digit first, and then each such sum as often as its digit says.
 func combination(factors [][coefficientSize]byte, points []bls12381.G1) bls12381.G1 {
-	width := 4 // bits of a digit
+	width := 4 // number of bits per digit
 	if len(points) < 32 {
 		width = 2 // fewer sums
 	}

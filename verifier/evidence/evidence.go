@@ -49,7 +49,7 @@ const (
 	MissingDraw Kind = "missing-draw" // the round of a frozen window appeared long ago, but the window is not drawn
 )
 
-// Evidence is one file. Nil and empty members are not in it; EVIDENCE.md lists the members of each
+// Evidence is one file. Nil and empty members are left out; EVIDENCE.md lists the members of each
 // kind.
 type Evidence struct {
 	Version  int            `json:"version"`

@@ -91,7 +91,7 @@ func (f *Finder) latest(id ID) *Item {
 	if found.Count > maxItems {
 		return nil
 	}
-	if cap(found.Items) < maxItems { // must not move: pointers to items exist from here on
+	if cap(found.Items) < maxItems { // items must not move, because pointers to them exist from here on
 		found.Items = append(make([]Item, 0, maxItems), found.Items...)
 	}
 	return &found.Items[len(found.Items)-1]

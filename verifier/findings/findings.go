@@ -1,6 +1,6 @@
 // Package findings lists events that a room's rules allow but a reader should know about: changes
 // made while visitors waited, late draws and freezes, tickets that left between a round and its
-// draw, times in which the site admitted visitors past the line.
+// draw, times in which the site admitted visitors without waiting.
 //
 //	verifier.Audit ─► Trust.OnEntry ─► Finder.Add ─► Finder.Findings
 //
@@ -38,9 +38,10 @@ type Finding struct {
 
 // Item is one case of a finding.
 type Item struct {
-	Entry uint64        `json:"entry"` // index
+	Entry uint64        `json:"entry"` // index of the entry
 	Time  fairness.Time `json:"time"`  // time of the entry, milliseconds since the Unix epoch
-	// of an amendment: outflow, pause, freeze-claims, resume, message, windows, open, shut, unguarded
+	// kind of an amendment: outflow, pause, freeze-claims, resume, message, windows, open, shut,
+	// unguarded
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 }
@@ -69,7 +70,7 @@ type Finder struct {
 	found   map[ID]*Finding
 	windows map[fairness.WindowIndex]*window // windows with arrivals that are not drawn
 	newest  *window                          // latest of windows; nil: none
-	index   fairness.WindowIndex             // its index
+	index   fairness.WindowIndex             // index of newest
 	last    fairness.Time
 	amended amended
 	revoked uint64 // number of revoked tickets in Gone
@@ -80,7 +81,7 @@ type Finder struct {
 type window struct {
 	to     fairness.Time
 	people uint64
-	frozen fairness.Time // 0: not yet
+	frozen fairness.Time // time of the freeze; 0: not yet
 	known  fairness.Time // time from which the operator can know the order: its round or, without a beacon, the freeze
 }
 
@@ -154,7 +155,7 @@ func (f *Finder) room(s *fairness.State) {
 }
 
 func (f *Finder) arrive(s *fairness.State, e *fairness.Arrive) {
-	if f.newest == nil || f.index != e.Window { // arrivals come window by window
+	if f.newest == nil || f.index != e.Window { // arrivals are recorded window by window
 		of, _ := s.Schedule().At(e.Time)
 		f.newest, f.index = &window{to: of.To}, e.Window
 		f.windows[e.Window] = f.newest

@@ -55,7 +55,7 @@ func (f *Finder) words(of *Finding) string {
 			". There is nothing to draw in such a group: its place depends only on the time of arrival."
 	case ShortClaim:
 		return of.Items[0].Text + " A visitor who looks away for a moment loses the place, and it counts as a no-show."
-	default: // Amendments
+	default: // the finding Amendments
 		return f.amendments(n)
 	}
 }

@@ -24,11 +24,11 @@ type chart struct {
 	Title, About string
 	Width        int
 	Height       int
-	Bands        string // every second window
+	Bands        string // shades of every second window
 	Shapes       []shape
 	Legend       bool // whether there are several shapes
 	Top, Bottom  string
-	Left, Middle string // below
+	Left, Middle string // labels below the chart
 	Right        string
 }
 
@@ -64,7 +64,7 @@ func arrivalChart(s *Story, m moments) *chart {
 		}
 		from, to := scale(uint64(i), uint64(len(t.bins)), chartWidth),
 			scale(uint64(i+1), uint64(len(t.bins)), chartWidth)
-		height := max(scale(b[arrived], most, chartHeight), 2) // at least visible
+		height := max(scale(b[arrived], most, chartHeight), 2) // high enough to be visible
 		fmt.Fprintf(&path, "M%d %dV%dH%dV%dz", from, chartHeight, chartHeight-height, to, chartHeight)
 	}
 	c.Shapes = []shape{{"bar", path.String(), "arrivals"}}
@@ -93,7 +93,7 @@ func admissionChart(s *Story, m moments) *chart {
 	return c
 }
 
-// stairs draws the running sum, bin by bin.
+// stairs draws the running sum as a line of steps, one per bin.
 func stairs(t *Times, what series, most uint64) string {
 	var path strings.Builder
 	fmt.Fprintf(&path, "M0 %d", chartHeight)

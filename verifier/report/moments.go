@@ -7,7 +7,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// moments formats times in the event's time zone, with UTC next to them.
+// moments formats times in the event's time zone, followed by UTC.
 type moments struct{ zone *time.Location } // nil: UTC only
 
 // isLocal reports whether the time zone differs from UTC.
@@ -72,7 +72,7 @@ func (m moments) clock(t fairness.Time, days bool) string {
 	return m.in(time.UnixMilli(int64(t))).Format(format)
 }
 
-// lastClock is clock with the name of the time zone.
+// lastClock does what clock does, and appends the name of the time zone.
 func (m moments) lastClock(t fairness.Time, days bool) string {
 	return m.clock(t, days) + " " + m.in(time.UnixMilli(int64(t))).Format("MST")
 }

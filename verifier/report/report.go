@@ -39,7 +39,7 @@ type Audit struct {
 	Trust      verifier.Trust     // as given to the audit
 	Checkpoint []byte             // audited checkpoint, verbatim
 	Title      string             // title of the event, given by the publisher of the report; "": unknown
-	Organizer  string             // the event's organizer, likewise
+	Organizer  string             // the event's organizer, also given by the publisher; "": unknown
 	Zone       *time.Location     // time zone of the event; nil: UTC
 	Source     string             // source of the transcript: URL, directory or archive
 	Command    string             // command line that repeats the audit

@@ -39,10 +39,10 @@ type Story struct {
 
 // Window summarizes one window.
 type Window struct {
-	fairness.Window        // From and To are 0 if the schedule does not have it
+	fairness.Window        // From and To are 0 if the schedule does not contain the window
 	Before          uint64 // arrivals in earlier windows
 	Arrivals        uint64
-	Freeze          *Milestone // nil: not yet
+	Freeze          *Milestone // nil: not frozen yet
 	Draw            *Milestone
 	Round           uint64 // beacon round; 0: none
 	Cosignatures    int
@@ -78,7 +78,7 @@ type Recorder struct {
 	stopped bool              // whether recording has stopped at a malformed entry
 
 	parser  fairness.Parser
-	state   fairness.State // only policy and amended schedules
+	state   fairness.State // applies only the policy and amended schedules
 	story   Story
 	frozen  int // number of frozen story.Windows
 	drawn   int
@@ -232,8 +232,8 @@ func (r *Recorder) arrive(e *fairness.Arrive) {
 	r.addToSample(e.Ticket)
 }
 
-// addToSample keeps an arrival for the plot if its ticket is among the lowest. As tickets are hashes
-// this is a random sample, and needs no second reading.
+// addToSample keeps an arrival for the plot if its ticket is among the lowest. Because tickets are hashes, this is
+// a random sample that takes no second reading.
 func (r *Recorder) addToSample(t fairness.Ticket) {
 	if sampleKey(t) > r.highest {
 		return
@@ -246,7 +246,7 @@ func (r *Recorder) addToSample(t fairness.Ticket) {
 				delete(r.sample, t)
 			}
 		}
-		if r.highest == 0 { // only forged tickets can be that similar
+		if r.highest == 0 { // only forged tickets are that similar
 			clear(r.sample)
 		}
 	}

@@ -7,7 +7,7 @@ type series int
 
 const (
 	arrived series = iota
-	called         // places
+	called         // places called
 	admitted
 	skipped
 	allSeries

@@ -46,7 +46,7 @@ type page struct {
 	Charts          []*chart
 	Windows         []windowView
 	MoreWindows     string
-	OnTop           []findings.Finding // also in Found
+	OnTop           []findings.Finding // important findings, also in Found
 	Found           []foundView
 	Lanes           []laneView
 	Skips           []fact
@@ -71,7 +71,7 @@ func (p *page) IsRemote() bool {
 // Period returns the time from the opening of the line to its latest entry.
 func (p *page) Period() string { return p.lasted(p.moments) }
 
-// PeriodUTC returns the same in UTC; "" if Period is already in UTC.
+// PeriodUTC returns the same period in UTC; "" if Period is already in UTC.
 func (p *page) PeriodUTC() string {
 	if !p.isLocal() {
 		return ""
@@ -103,7 +103,7 @@ type entryView struct {
 
 type windowView struct {
 	Index, From, Length, Arrivals string
-	Frozen, Drawn                 string // when, or "not yet"
+	Frozen, Drawn                 string // times, or "not yet"
 	Freeze, Draw                  *entryView
 	Cosigned                      string
 }
@@ -131,8 +131,8 @@ type checkView struct {
 
 type beaconView struct {
 	Hash, ID string
-	Public   bool // quicknet
-	Given    bool // trusted by the auditor, or public
+	Public   bool // the beacon is quicknet
+	Given    bool // the beacon is trusted by the auditor, or public
 }
 
 type witnessView struct {
@@ -246,7 +246,7 @@ var revocations = []struct {
 	{fairness.RevokedRequest, "the organizer claims that the visitor asked for it"},
 }
 
-// findings fills in the findings; times in which visitors got in past the line come first.
+// findings fills in the findings; times in which visitors entered without waiting come first.
 func (p *page) findings() {
 	for i := range p.Audit.Findings {
 		f := &p.Audit.Findings[i]

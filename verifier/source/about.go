@@ -20,7 +20,7 @@ type About struct {
 	TimeZone string `json:"time_zone"` // time zone of the event, as IANA name; "": UTC
 }
 
-// ReadAbout asks a room at an address. For a copy it returns an empty About.
+// ReadAbout reads the information from a room at an address. For a copy it returns an empty About.
 func ReadAbout(ctx context.Context, src verifier.Source) (a About, err error) {
 	s, ok := src.(*httpSource)
 	if !ok {

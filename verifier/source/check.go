@@ -22,7 +22,8 @@ type copied interface {
 }
 
 // CopyCheck checks the parts of a copy that an audit does not read: the tiles of hashes, the file
-// vkey, and the witnesses' lines in the checkpoint. An audit passes it every bundle, hashed.
+// vkey, and the witnesses' lines in the checkpoint. An audit passes it every bundle with its
+// hashes.
 type CopyCheck struct {
 	src copied
 
@@ -45,7 +46,7 @@ func NewCopyCheck(src verifier.Source) *CopyCheck {
 	return &CopyCheck{src: c, roots: map[uint64]audit.Hash{}}
 }
 
-// OnBundle compares the hashes of a bundle with the tile that the copy has of them. It is a
+// OnBundle compares the hashes of a bundle with the copy's tile of them. It is a
 // [verifier.OnBundle].
 func (c *CopyCheck) OnBundle(ctx context.Context, bundle audit.Tile, leaves []audit.Hash, root audit.Hash) {
 	t := audit.Tile{Level: 0, Index: bundle.Index, Width: bundle.Width}

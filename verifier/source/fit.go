@@ -15,9 +15,10 @@ const (
 	levels   = 8 // maximum number of tile levels
 )
 
-// repair checks that the files of a directory match a checkpoint, and fetches those again that do
-// not, except files that match the earlier checkpoint old (nil: none): they may be evidence. After
-// a tile is fetched again, it shows which files below it are wrong. It fails with ErrMismatch.
+// repair checks that the files of a directory match a checkpoint, and fetches mismatched files
+// again, except those that match the earlier checkpoint old (nil: none), which may be evidence.
+// After a tile is fetched again, it shows which files below it are wrong. It fails with
+// ErrMismatch.
 func repair(ctx context.Context, src verifier.Source, dir string, old *audit.Checkpoint, head audit.Checkpoint) error {
 	stored := func(t audit.Tile) ([]byte, error) { return readFile(dir, t.Path(), bound(t)) }
 	bad, err := mismatches(ctx, stored, head)
@@ -68,7 +69,7 @@ type treeCheck struct {
 	read func(t audit.Tile) ([]byte, error)
 	tree audit.Tree
 	rows [levels][]byte // hashes of the incomplete tile at each level
-	next [levels]uint64 // index of that tile
+	next [levels]uint64 // index of the incomplete tile at each level
 	bad  []audit.Tile
 }
 
@@ -102,7 +103,7 @@ func mismatches(ctx context.Context, read func(t audit.Tile) ([]byte, error),
 func (f *treeCheck) finish(head audit.Checkpoint) ([]audit.Tile, error) {
 	f.compareIncomplete()
 	root := f.tree.Root()
-	if root != head.Root && len(f.bad) == 0 { // then the right edge is wrong, or everything
+	if root != head.Root && len(f.bad) == 0 { // then only the right edge is wrong, or every file
 		for t := range audit.Tiles(head.Size) {
 			if t.Index == (head.Size-1)>>(8*max(t.Level, 0))/audit.TileWidth {
 				f.bad = append(f.bad, t)

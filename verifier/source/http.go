@@ -22,7 +22,7 @@ const (
 	attempts   = 4                      // attempts per request, for temporary failures
 	timeout    = 30 * time.Second       // limit for one attempt, body included
 	firstPause = 250 * time.Millisecond // pause before the second attempt; doubles each time
-	longest    = 10 * time.Second       // maximum Retry-After that is honoured
+	longest    = 10 * time.Second       // longest Retry-After that is honoured
 	parallel   = 64                     // idle connections per server
 	userAgent  = "proofline-verify (+https://github.com/proofline/proofline)"
 )
@@ -34,7 +34,7 @@ type httpSource struct {
 	pause   time.Duration
 }
 
-// HTTP returns the log published below a URL. A nil client means one with enough connections to
+// HTTP returns the log published below a URL. A nil client selects one with enough connections to
 // fetch in parallel. Network errors and the statuses 429 and 5xx are retried with growing pauses.
 func HTTP(rawURL string, client *http.Client) (verifier.Source, error) {
 	u, err := url.Parse(rawURL)
@@ -105,7 +105,7 @@ func (s *httpSource) once(ctx context.Context, address string, bound int64) ([]b
 	req.Header.Set("User-Agent", userAgent)
 	resp, err := s.client.Do(req)
 	if err != nil {
-		var named *url.Error // repeats the address
+		var named *url.Error // its text repeats the address
 		if errors.As(err, &named) {
 			err = named.Err
 		}

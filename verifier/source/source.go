@@ -39,7 +39,7 @@ var (
 
 const (
 	checkpointPath = "checkpoint"
-	maxCheckpoint  = 1 << 20 // limit for a signed note with room for many witnesses
+	maxCheckpoint  = 1 << 20 // limit for a signed note, which leaves space for many witnesses
 	maxBundle      = audit.TileWidth * (2 + audit.MaxEntrySize)
 )
 

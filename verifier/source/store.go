@@ -62,8 +62,8 @@ func Store(ctx context.Context, src verifier.Source, dir string,
 	return head, nil
 }
 
-// checkStored rejects a directory with another log, or with a longer state of the same log: it is
-// evidence that must not be overwritten. It returns the stored checkpoint; nil if there is none.
+// checkStored rejects a directory with another log, or with a longer state of the same log, which
+// is evidence that must not be overwritten. It returns the stored checkpoint; nil if there is none.
 func checkStored(dir string, head audit.Checkpoint) (*audit.Checkpoint, error) {
 	signed, err := readFile(dir, checkpointPath, maxCheckpoint)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -27,7 +27,7 @@ const (
 
 type zipSource struct {
 	name  string
-	files map[string]*zip.File // by path relative to the transcript
+	files map[string]*zip.File // files by path relative to the transcript
 }
 
 // Zip returns the log in a zip archive, in its only directory with a

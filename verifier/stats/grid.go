@@ -3,13 +3,13 @@ package stats
 import "math"
 
 // grid counts arrivals by time and place: row i and column j count those that arrived in part i of
-// their window and have a place in part j of it. The parts have numbers of arrivals as equal as n
-// allows.
+// their window and have a place in part j of it. The parts have equal numbers of arrivals, as far
+// as n allows.
 type grid struct {
 	side     int
 	windows  uint64
 	arrivals uint64
-	counts   []uint64  // row by row
+	counts   []uint64  // counts, row by row
 	expected []float64 // expected counts over all permutations
 	variance []float64 // variance of the counts over all permutations
 }

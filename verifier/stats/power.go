@@ -10,7 +10,7 @@ import (
 // Parameters of the cheats whose detection is predicted.
 const (
 	favoured  = 0.01 // share of arrivals that are favoured
-	headStart = 0.10 // of the window
+	headStart = 0.10 // head start of favoured people, as a share of the window
 	redraws   = 100  // tries per window
 	// mean and deviation of the largest of 100 standard normal variables
 	// (integrals of its density, in distribution_test.go)
@@ -22,7 +22,7 @@ const (
 // made.
 type Power struct {
 	ID          string  `json:"id"`
-	Cheat       string  `json:"cheat"`       // in plain words
+	Cheat       string  `json:"cheat"`       // the cheat in plain words
 	Probability float64 `json:"probability"` // lower bound for the probability of the verdict [Unusual]
 	Basis       string  `json:"basis"`       // how it was computed
 }
@@ -30,8 +30,8 @@ type Power struct {
 // Ids of the cheats.
 const (
 	cheatTogether = "together" // favoured people who arrive at one time
-	cheatListed   = "listed"   // the same, spread out, but on the auditor's list
-	cheatGroup    = "group"    // the group given
+	cheatListed   = "listed"   // favoured people who arrive at any time, but are on the auditor's list
+	cheatGroup    = "group"    // the given group is favoured
 	cheatRedraw   = "redraw"   // draws repeated in favour of the given group
 )
 
@@ -65,8 +65,8 @@ func (s *scores) power(m *scan, tests int) (list []Power) {
 	return list
 }
 
-// seen returns the probability that the rank sum detects a head start of m people, given its
-// variance without one.
+// seen returns the probability that the rank sum, given its variance without a head start, detects
+// a head start of m people.
 func seen(m, variance, level float64) float64 {
 	// A share u of the window in front of a favoured person becomes max(0, u-h).
 	const rest = 1 - headStart

@@ -11,14 +11,14 @@ import (
 // Level is the maximum probability that a fair room is called unusual.
 const Level = 0.01
 
-// Verdict sums up the tests.
+// Verdict summarizes the tests.
 type Verdict string
 
 // The verdicts.
 const (
 	Usual   Verdict = "nothing unusual"
 	Unusual Verdict = "unusual"
-	TooFew  Verdict = "too few arrivals to tell" // no test was possible
+	TooFew  Verdict = "too few arrivals to tell" // too few arrivals for any test
 )
 
 // Result is the result of the statistics of a room.
@@ -28,7 +28,7 @@ type Result struct {
 	Tests     []Test   `json:"tests"`
 	Grid      *Grid    `json:"grid"` // all windows; null if there are too few arrivals
 	Power     []Power  `json:"power"`
-	CannotSee []string `json:"cannot_see"` // in plain words
+	CannotSee []string `json:"cannot_see"` // limits, in plain words
 	Own       *List    `json:"own"`        // the auditor's tickets; null without a list
 	Group     *List    `json:"group"`      // people who may have been favoured; null without a list
 	Room      Room     `json:"room"`

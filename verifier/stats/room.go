@@ -25,7 +25,7 @@ type Room struct {
 	Arrivals   uint64 `json:"arrivals"`
 	Windows    uint64 `json:"windows"`    // with arrivals
 	Empty      uint64 `json:"empty"`      // windows without arrivals between those
-	Draws      uint64 `json:"draws"`      // one per window, as checked by the audit
+	Draws      uint64 `json:"draws"`      // number of draws: one per window, as checked by the audit
 	Tested     uint64 `json:"tested"`     // arrivals in windows whose places are all published
 	Admissions uint64 `json:"admissions"` // this and the following are counts of the transcript
 	NoShows    uint64 `json:"no_shows"`
@@ -44,7 +44,7 @@ type Room struct {
 	Few  []Window `json:"few"` // windows with less than a tenth of that: the bottom 10
 
 	Amends     uint64      `json:"amends"`
-	Amendments []Amendment `json:"amendments"` // the first 100
+	Amendments []Amendment `json:"amendments"` // the first 100 amendments
 }
 
 // Series counts arrivals in steps of equal length.
@@ -71,7 +71,7 @@ type Window struct {
 	Late     fairness.Millis      `json:"late"`  // delay of the freeze after the window's end
 }
 
-// FreezeClaims is the name used here for a pause of claims as well as calls.
+// FreezeClaims is this package's name for a pause of claims as well as calls.
 const FreezeClaims fairness.Change = "freeze-claims"
 
 // Amendment is one amendment.
@@ -122,7 +122,7 @@ func (d *description) arrive(t fairness.Time) {
 // closeSecond checks the past second for a burst and advances the minute.
 func (d *description) closeSecond(next fairness.Time) {
 	passed := min((d.now.Time-d.opens)/second, burstMinute)
-	if passed >= 10 { // the rush at the opening is no burst
+	if passed >= 10 { // the rush at the opening does not count as a burst
 		sum := uint64(0)
 		for _, n := range d.minute {
 			sum += n
@@ -217,7 +217,7 @@ func (d *description) finish(s *scores) Room {
 
 // odd lists the windows with many and few arrivals.
 func (d *description) odd() {
-	if len(d.all) < 3 { // too few for a usual pace
+	if len(d.all) < 3 { // too few windows for a usual pace
 		return
 	}
 	paces := make([]float64, len(d.all))

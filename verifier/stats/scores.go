@@ -14,7 +14,7 @@ const (
 	minNeighbours  = 10 // arrivals of a window to count neighbours
 	minCorrelation = 30 // arrivals, minus one per window, for the correlation of all windows
 	minListed      = 5  // tickets of a list
-	maxSide        = 10 // of a grid
+	maxSide        = 10 // largest side of a grid
 )
 
 // sides and parts are the possible sizes of the grid and of the scan of all windows.
@@ -34,20 +34,20 @@ type scores struct {
 	degrees float64
 	gridded uint64 // number of windows in square
 
-	correlation float64 // weighted with n-1
+	correlation float64 // sum of correlations, weighted with n-1
 	weight      float64
 
-	adjacent   uint64 // pairs
+	adjacent   uint64 // adjacent pairs
 	expected   float64
-	neighbours uint64 // windows
+	neighbours uint64 // windows whose neighbours were counted
 
 	worst   oddity
-	oddness int // number of p-values of which worst is the smallest
+	oddness int // number of p-values, of which worst is the smallest
 
 	own       listed
 	ownPlaces []float64
 	group     listed
-	labels    labelled // of the group
+	labels    labelled // places of the group
 	spread    float64  // sum of the standard deviations of the group's rank sums by window
 }
 
@@ -179,5 +179,5 @@ func (l *labelled) join(w labelled) {
 	l.variance += w.variance
 }
 
-// z returns how far to the back the tickets are, in standard deviations.
+// z returns how far toward the back the tickets are, in standard deviations.
 func (l *labelled) z() float64 { return (l.sum - float64(l.tickets)/2) / math.Sqrt(l.variance) }

@@ -27,11 +27,11 @@ var ErrUnaudited = errors.New("the entries are not those of a room that passes i
 
 // Lists are tickets about which the auditor knows something.
 type Lists struct {
-	Own   []fairness.Ticket // the auditor's own: are their places evenly spread?
+	Own   []fairness.Ticket // the auditor's own: are their places spread evenly?
 	Group []fairness.Ticket // people who may have been favoured: are they further to the front?
 }
 
-// Collector collects the entries of one room, from the first on. It rejects inconsistent entries
+// Collector collects the entries of one room, from first error on. It rejects inconsistent entries
 // but does not check the rules: its results are only valid for a room that passes its audit. It is
 // not safe for concurrent use.
 type Collector struct {
@@ -43,7 +43,7 @@ type Collector struct {
 
 	scores scores
 	room   description
-	err    error // the first
+	err    error // first error
 }
 
 // New returns a collector for a room.
@@ -65,7 +65,7 @@ type window struct {
 	count  int                        // arrivals
 	seqs   map[fairness.Ticket]uint32 // seqs of arrivals without a place
 	frozen bool
-	order  []uint32 // place → seq, as far as published
+	order  []uint32 // maps places to seqs, as far as published
 
 	own   []float64 // places of the auditor's tickets, see [evenPlace]
 	group labelled

@@ -103,7 +103,7 @@ func (b *Bundle) Marshal() ([]byte, error) {
 	return file.Bytes(), nil
 }
 
-// Text is UTF-8, encoded like JSON.stringify of ECMAScript does.
+// Text is UTF-8, encoded as ECMAScript's JSON.stringify encodes it.
 type Text string
 
 // MarshalJSON implements [json.Marshaler].

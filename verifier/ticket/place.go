@@ -79,8 +79,8 @@ func (j *judge) firstPosition() (uint64, bool) {
 }
 
 // beginsRightly checks the first position: positions continue across windows, one per lot. Without
-// the earlier freezes it only checks that the first window begins at 1, and that no more visitors
-// are ahead than arrivals were before the visitor's.
+// the earlier freezes it only checks that the first window begins at 1, and that other windows have
+// no more places before them than there were earlier arrivals.
 func (j *judge) beginsRightly(first uint64) bool {
 	arrive, earlier := j.arrive, j.b.Earlier
 	if arrive.Window == 0 && first != 1 || first < 1 || first+uint64(arrive.Seq) > uint64(j.b.Arrive.Index) {

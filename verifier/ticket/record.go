@@ -31,7 +31,7 @@ func (j *judge) record(facts Facts) Reason {
 	if j.room, ok = proven[*fairness.Room](j.head, b.Room); !ok || b.Room.Index != 0 {
 		return noRoom
 	}
-	if j.room.LogKey != vkey || len(j.room.Problems()) > 0 { // so its origin is the key's name, and the visitor's
+	if j.room.LogKey != vkey || len(j.room.Problems()) > 0 { // so its origin is the key's name and the visitor's origin
 		return NoRoom
 	}
 	reason := j.arrival()

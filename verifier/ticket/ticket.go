@@ -74,7 +74,8 @@ func Check(b *Bundle, trust Trust) [4]Line {
 	return lines
 }
 
-// judge is one check under way. Each step that establishes what the next one needs increments done.
+// judge is the state of one check. Each step that establishes what the next one needs increments
+// done.
 type judge struct {
 	b     *Bundle
 	trust Trust

@@ -8,7 +8,7 @@ type Status string
 // The colours of a line.
 const (
 	Green   Status = "green"   // correct
-	Neutral Status = "neutral" // not yet: still to come, or the line above is not there yet
+	Neutral Status = "neutral" // not yet decided: still to come, or the line above is undecided
 	Amber   Status = "amber"   // nothing is wrong, but not everything could be checked
 	Red     Status = "red"     // wrong
 )
@@ -23,7 +23,7 @@ func Worst(lines []Line) Status {
 	return order[worst]
 }
 
-// Level returns the assurance level that the draw line reaches, counted like in an audit: 3 only
+// Level returns the assurance level that the draw line reaches, on the scale of an audit: 3 only
 // with witnesses of [Trust], 2 with a public beacon, 1 if the draw follows the rules, 0 if that
 // could not be shown.
 func Level(draw Line) int {
@@ -102,7 +102,7 @@ const (
 	OtherShown    Reason = "shown"
 )
 
-// Verdicts has all possible reasons of each line, with their colours, like the table in
+// Verdicts holds all possible reasons of each line, with their colours, like the table in
 // web/ui/src/check/verdicts.ts. It must not be changed.
 var Verdicts = map[LineID]map[Reason]Status{
 	RecordLine: {
@@ -116,12 +116,12 @@ var Verdicts = map[LineID]map[Reason]Status{
 		NoArrival:    Red,     // the published record lacks the arrival
 		OtherHistory: Red,     // the published record does not continue the receipt's
 		OtherReceipt: Red,     // the receipt is for another entry
-		OtherTicket:  Red,     // the entry is not of the ticket
+		OtherTicket:  Red,     // the entry is not the ticket's
 	},
 	GroupLine: {
 		Closed:      Green,
-		Unchecked:   Neutral, // because of the line above
-		Pending:     Neutral, // not closed yet
+		Unchecked:   Neutral, // not checked because of the line above
+		Pending:     Neutral, // the group is not closed yet
 		NotFound:    Amber,   // no freeze within a reasonable distance
 		Malformed:   Red,
 		OffSchedule: Amber, // the schedule, as far as known, has the arrival in another group or open for longer
@@ -140,10 +140,10 @@ var Verdicts = map[LineID]map[Reason]Status{
 		OwnBeacon:     Amber, // it follows, but the beacon's operator knows its rounds in advance
 		NoBeacon:      Amber, // it follows, but the operator could have tried outcomes in advance
 		Unchecked:     Neutral,
-		Pending:       Neutral, // not drawn yet
+		Pending:       Neutral, // the group is not drawn yet
 		NotFound:      Amber,
 		Malformed:     Red,
-		OtherRound:    Red, // the freeze names another round than the policy gives
+		OtherRound:    Red, // the freeze names a round other than the policy's
 		BadProof:      Red, // the proof in the freeze is not the key's
 		NoDraw:        Red, // the published record lacks the draw
 		OtherWindow:   Red, // it is of another group
@@ -157,7 +157,7 @@ var Verdicts = map[LineID]map[Reason]Status{
 	PlaceLine: {
 		Exact:         Green,
 		Unchecked:     Neutral,
-		Pending:       Neutral, // not written into the record yet
+		Pending:       Neutral, // the place is not in the record yet
 		NotFound:      Amber,
 		Malformed:     Red,
 		TooLarge:      Amber, // the group is larger than MaxLots
@@ -166,6 +166,6 @@ var Verdicts = map[LineID]map[Reason]Status{
 		NoPlace:       Red,   // the published record lacks the place
 		OtherTicket:   Red,   // it is given to another ticket
 		OtherPosition: Red,   // it is another one
-		OtherShown:    Red,   // the visitor is shown another one
+		OtherShown:    Red,   // the visitor was shown another one
 	},
 }

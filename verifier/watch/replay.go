@@ -89,7 +89,7 @@ func (w *Watcher) readSome(ctx context.Context) error {
 		}
 		index := list[i].Index * audit.TileWidth
 		err := audit.SplitBundle(b.content, list[i].Width, func(text []byte) error {
-			if index == w.replay.tree.Size() { // otherwise it was read before
+			if index == w.replay.tree.Size() { // otherwise it has been read before
 				w.replay.take(text)
 			}
 			index++

@@ -48,7 +48,7 @@ type Watcher struct {
 
 	signed        []byte // the newest checkpoint that continues all earlier ones; nil: none
 	head          audit.Checkpoint
-	mismatchSince fairness.Time // since when the published files do not match; 0: they match
+	mismatchSince fairness.Time // time since which the published files do not match; 0: they match
 
 	replay   replay
 	caughtUp bool // whether the watcher has reached the head once: later entries are news
@@ -115,7 +115,7 @@ func (w *Watcher) accept(ctx context.Context, signed []byte, now fairness.Time) 
 		switch {
 		case found != nil:
 			return found, nil
-		case head.Size < w.head.Size: // as a stale cache may show for a while
+		case head.Size < w.head.Size: // a stale cache may show that for a while
 			return w.suspect(evidence.Shrink, signed, now, fmt.Errorf("%d entries after %d", head.Size, w.head.Size))
 		case errors.Is(err, audit.ErrTile):
 			return w.suspect(evidence.Unproven, signed, now, err)

@@ -71,7 +71,7 @@ func (b *Beacon) serveRound(w http.ResponseWriter, r *http.Request) {
 		round, caching = b.Latest(), never
 	}
 	signature, err := b.Sign(round)
-	if err != nil { // ErrFuture or, before the first round, ErrRound
+	if err != nil { // it is ErrFuture or, before the first round, ErrRound
 		w.Header().Set("Cache-Control", never)
 		http.Error(w, b.notYet(max(round, 1)).Error(), http.StatusNotFound)
 		return

@@ -1,6 +1,6 @@
-// Package local is a self-hosted drand chain: one key instead of a group's, and the part of drand's
-// HTTP API that clients need. It is for rehearsals, tests and demos. The key holder knows every
-// round in advance, so such a beacon proves nothing to third parties.
+// Package local runs a self-hosted drand chain: one key instead of a group's, and the part of
+// drand's HTTP API that clients need. It is for rehearsals, tests and demos. The key holder knows
+// every round in advance, so such a beacon proves nothing to third parties.
 //
 // It stores nothing: a round's signature follows from the key and the chain's parameters. So after
 // downtime a beacon has all its rounds, and several servers with the same key act as one beacon.
@@ -69,7 +69,7 @@ type Config struct {
 // Beacon signs the rounds of a chain. It is safe for concurrent use.
 type Beacon struct {
 	chain beacon.Chain
-	key   *bls.PrivateKey[bls.KeyG2SigG1] // only ever read
+	key   *bls.PrivateKey[bls.KeyG2SigG1] // read-only
 	now   func() time.Time
 }
 

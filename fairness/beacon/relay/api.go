@@ -51,8 +51,8 @@ func EncodeInfo(c beacon.Chain) []byte {
 }
 
 // ParseInfo reads drand's JSON for a chain. It returns [ErrChain] if the JSON does not describe a
-// chain of this scheme, or has the wrong hash. The caller compares the hash to see whether it is
-// the chain it wants.
+// chain of this scheme, or has the wrong hash. The caller compares the hash with that of the
+// expected chain.
 func ParseInfo(data []byte) (beacon.Chain, error) {
 	var i info
 	if err := json.Unmarshal(data, &i); err != nil {

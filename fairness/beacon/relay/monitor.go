@@ -9,7 +9,7 @@ import (
 const (
 	// probeTime is the time limit for one probe of all relays.
 	probeTime = 6 * time.Second
-	// probeInterval is the time between two probes by Run.
+	// probeInterval is the time between probes by Run.
 	probeInterval = 30 * time.Second
 	// freshFor is how long [Monitor.Check] reuses a successful probe.
 	freshFor = 10 * time.Second
@@ -67,7 +67,7 @@ func (m *Monitor) probe(ctx context.Context) error {
 	defer cancel()
 	err := m.Client.latest(limited)
 	if err != nil && ctx.Err() != nil {
-		return err // the caller gave up: this is no failure of the relays
+		return err // the caller gave up, which is not a failure of the relays
 	}
 	m.mu.Lock()
 	hasChanged := m.at.IsZero() || (m.err == nil) != (err == nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/proofline/proofline/fairness/beacon"
 )
 
-// hedgeAfter is the time after which a slow relay gets competition from the next one.
+// hedgeAfter is the time after which the next relay is asked, too, because one is slow.
 const hedgeAfter = 300 * time.Millisecond
 
 // failures joins errors, such as those of several relays, on one line. Elements may be nil.
@@ -34,7 +34,7 @@ func (f failures) Unwrap() []error { return f }
 // needs at least one relay.
 func race[T any](ctx context.Context, c *Client, fetch func(ctx context.Context,
 	base string) (T, error)) (answer T, err error) {
-	ctx, cancel := context.WithCancel(ctx) // stops the requests that lost
+	ctx, cancel := context.WithCancel(ctx) // stops the other requests once one has succeeded
 	defer cancel()
 	c.mu.Lock()
 	first := c.best

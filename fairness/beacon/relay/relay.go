@@ -84,8 +84,8 @@ type flight struct {
 }
 
 // Round returns the verified signature of a round. Concurrent callers for the same round share its
-// requests. The error names every relay and what is wrong with it; it is [ErrNotYet] if a relay
-// does not have the round yet.
+// requests. The error says for every relay what is wrong; it is [ErrNotYet] if a relay does not
+// have the round yet.
 func (c *Client) Round(ctx context.Context, n uint64) ([]byte, error) {
 	if err := c.check(n); err != nil {
 		return nil, fmt.Errorf("get round %d: %w", n, err)

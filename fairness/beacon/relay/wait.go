@@ -39,7 +39,7 @@ func (c *Client) Wait(ctx context.Context, n uint64) ([]byte, error) {
 		if ctx.Err() == nil {
 			last = err
 		}
-		if attempt >= 4 && attempt&(attempt-1) == 0 { // at attempts 4, 8, 16, ...
+		if attempt >= 4 && attempt&(attempt-1) == 0 { // logs attempts 4, 8, 16, ...
 			c.log().Warn("beacon round is late", "round", n, "since", moment.UTC(), "attempts", attempt, "error", err)
 		}
 		if !sleep(ctx, about(pause)) {
