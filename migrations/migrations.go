@@ -14,7 +14,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the database/sql driver "pgx"
+	_ "github.com/jackc/pgx/v5/stdlib" // registers the database/sql driver "pgx"
 	"github.com/pressly/goose/v3"
 )
 
@@ -32,7 +32,7 @@ var (
 )
 
 // Up applies all missing migrations to the database at url, a PostgreSQL connection string.
-// Concurrent calls for the same schema run one after another, also in different processes; calls
+// Concurrent calls for the same schema run one after another, even in different processes; calls
 // for different schemas are independent. If a migration fails, the earlier ones stay applied. Up
 // returns [ErrOwner] for a role that may not create tables, unless there is nothing to apply.
 func Up(ctx context.Context, url string) error {

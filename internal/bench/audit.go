@@ -49,7 +49,7 @@ func (b *bench) audit() error {
 	return nil
 }
 
-// verify runs one audit, and returns its time and its largest memory in bytes.
+// verify runs one audit, and returns its duration and its peak memory in bytes.
 func (b *bench) verify(keys *roomtest.Keys, dir string) (took time.Duration, memory float64, err error) {
 	args := []string{"audit", dir, "--json", "--no-keep", "--beacon", fmt.Sprintf("%x", keys.Chain.Chain().Hash())}
 	for _, w := range keys.Witnesses {

@@ -32,7 +32,7 @@ func (b *bench) build(base string) error {
 }
 
 // buildBase builds a commit in a temporary worktree. The commit gets the pages of the working tree,
-// because building its own needs npm, and the measurements that compare commits load no page.
+// because building its own would require npm, and measurements that compare commits load no pages.
 func (b *bench) buildBase(commit string) (err error) {
 	tree := filepath.Join(b.dir, "base")
 	if err := b.command(".", "git", "worktree", "add", "--quiet", "--detach", tree, commit).Run(); err != nil {

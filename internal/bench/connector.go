@@ -30,7 +30,7 @@ import (
 const (
 	shopPage       = 8 << 10 // size of the site's response in bytes
 	connectorConns = 64
-	guardRequests  = 20_000 // per run
+	guardRequests  = 20_000 // requests per run
 )
 
 // browser is the visitor's User-Agent, to which the connector binds a session.

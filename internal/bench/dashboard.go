@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	dashboards  = 10      // open at once: the limit per person
+	dashboards  = 10      // dashboards open at once: the limit per person
 	lookingOn   = 200_000 // visitors in line
 	sessionName = "__Host-proofline.session"
 )
@@ -63,7 +63,7 @@ func (b *bench) dashboard() error {
 
 // restingDashboard measures the same dashboards while no visitor joins.
 func (b *bench) restingDashboard(s *server, session string) error {
-	rest := func() (share float64, err error) { // of a core
+	rest := func() (share float64, err error) { // the share of a core
 		before, err := s.cpu()
 		if err != nil {
 			return 0, err

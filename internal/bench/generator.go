@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	bufferSize    = 32 << 10         // of a connection, for one answer
-	answerTimeout = 30 * time.Second // without any answer on any connection
+	bufferSize    = 32 << 10         // size of a connection's buffer for one answer
+	answerTimeout = 30 * time.Second // time limit without an answer on any connection
 )
 
 // A generator sends requests over kept-alive connections, one at a time on each. It runs an event
@@ -75,7 +75,7 @@ func (g generator) run(status int) (*figures, error) {
 	return all, nil
 }
 
-// loop is an event loop and its share of the connections.
+// loop is an event loop with its share of the connections.
 type loop struct {
 	*generator
 	figures figures
@@ -85,10 +85,10 @@ type loop struct {
 	poll  *poller
 	all   []*client
 	idle  []*client
-	ahead bool // request number i is taken and not sent
+	ahead bool // request number i is taken but not sent
 	done  bool // no more requests
 	i     int
-	due   time.Time // of request i
+	due   time.Time // due time of request i
 }
 
 // client is one connection.
@@ -98,7 +98,7 @@ type client struct {
 	have int // bytes in the buffer
 	out  []byte
 	i    int       // number of the request without an answer
-	due  time.Time // of that request
+	due  time.Time // due time of that request
 }
 
 func (l *loop) run(conns int) (err error) {

@@ -14,7 +14,7 @@ type goal struct {
 	size  int // number of visitors or entries for which the goal is meant; 0: any
 }
 
-// kind says on which side of the bound a goal is met.
+// kind determines on which side of the bound a goal is met.
 type kind int
 
 const (
@@ -23,7 +23,7 @@ const (
 	atMost
 )
 
-// Rows that have no goal are here for their names and units. A goal with a size is for that many
+// Rows without a goal are listed for their names and units. A goal with a size is for that many
 // visitors.
 var (
 	joins64      = &goal{"joins, 64 connections", "/s", noGoal, 0, 0}
@@ -117,8 +117,8 @@ func (g *goal) text() string {
 	return words
 }
 
-// verdict compares a row with its goal. A run that is smaller than the goal can miss it and cannot
-// meet it.
+// verdict compares a row with its goal. A run that is smaller than the goal can miss the goal,
+// but cannot meet it.
 func (g *goal) verdict(value float64, size int) string {
 	switch {
 	case g.kind == noGoal:

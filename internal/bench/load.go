@@ -35,7 +35,7 @@ func (b *bench) load(s *server, g generator, status int) (*load, error) {
 	return &load{f, costOf(before, after, f.Count)}, err
 }
 
-// pair measures two subjects one after the other. Every other time, the second one comes first.
+// pair measures two subjects in turn. Every other time, the second one comes first.
 func pair(i int, first, second func() (*load, error)) (one, two *load, err error) {
 	var errOne, errTwo error
 	if i%2 == 0 {
@@ -77,10 +77,10 @@ func (n batch) secret(i int) [fairness.SecretSize]byte {
 }
 
 // ticket returns the ticket of a visitor. Rooms derive tickets from secrets only at a claim, so any
-// origin will do before that.
+// origin will do for joins.
 func (n batch) ticket(i int) fairness.Ticket { return fairness.NewTicket("bench", n.secret(i)) }
 
-// template is a request for a ticket, prepared but for the ticket.
+// template is a prepared request that only lacks the ticket.
 type template struct{ before, after string }
 
 // place stands for the ticket in the path or body of a template.
@@ -114,7 +114,7 @@ func dayRoom(slug string) map[string]any {
 	return map[string]any{"slug": slug, "windows": []any{map[string]any{"length": "24h"}}, "max_waiting": 0}
 }
 
-// fill has a new batch of visitors join a room, without measuring.
+// fill makes a new batch of visitors join a room, without measuring.
 func (b *bench) fill(s *server, slug string, people int) error {
 	return b.fillWith(s, slug, newBatch(), people)
 }

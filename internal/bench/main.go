@@ -1,6 +1,6 @@
-// Command bench measures the product's performance on real servers and a real PostgreSQL, and
-// prints each figure beside its goal. Server speeds are ratios to a bare Echo handler that returns
-// the same number of bytes to the same generator in a paired run, because machines differ and are
+// Command bench measures Proofline's performance on real servers and a real PostgreSQL, and prints
+// each figure beside its goal. Server speeds are ratios to a bare Echo handler that returns the
+// same number of bytes to the same generator in a paired run, because machines differ and are
 // noisy. Loads come with the CPU time of a request in the server, in PostgreSQL and in the
 // generator, which shares the machine.
 //
@@ -26,17 +26,17 @@ import (
 // bench is one run of the program.
 type bench struct {
 	ctx      context.Context
-	dir      string // temporary, removed at the end
+	dir      string // temporary directory, removed at the end
 	head     version
 	base     *version // nil: no comparison
 	runs     int
-	length   time.Duration // of one load
-	visitors int           // of the large rooms
+	length   time.Duration // duration of one load
+	visitors int           // number of visitors of the large rooms
 	restart  int           // visitors of the room that a server starts with
 	running  []*server
 
-	results results // of head
-	bases   results // of base
+	results results // results of head
+	bases   results // results of base
 }
 
 // version is a commit under test.
@@ -52,7 +52,7 @@ type measurement struct {
 	open func(b *bench, v version) (run func(i int) ([]reading, error), err error)
 	// whole measures the working tree. It cannot compare versions.
 	whole func(b *bench) error
-	slow  bool // few runs
+	slow  bool // the measurement is slow, so there are few runs
 }
 
 var measurements = []measurement{
@@ -189,7 +189,7 @@ func run(ctx context.Context, args []string) (kept bool, err error) {
 		compare(os.Stdout, b.bases, b.results)
 		return true, err
 	}
-	return b.results.print(os.Stdout), err // what was measured before an error, too
+	return b.results.print(os.Stdout), err // results from before an error are printed, too
 }
 
 func (b *bench) measureAll(chosen []measurement) error {
@@ -262,7 +262,7 @@ func summary(readings []reading) string {
 	return strings.Join(parts, "; ")
 }
 
-// say shows progress.
+// say prints progress.
 func (b *bench) say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 // machine returns the name of the processor.

@@ -34,7 +34,7 @@ func (p *poller) add(fd, number int) error {
 func (p *poller) wait(list []int, d time.Duration) ([]int, error) {
 	if d > 0 && d < 50*time.Millisecond && p.fd < syscall.FD_SETSIZE {
 		var set syscall.FdSet
-		set.Bits[p.fd/64] |= 1 << (p.fd % 64) // 64-bit platforms only
+		set.Bits[p.fd/64] |= 1 << (p.fd % 64) // assumes a 64-bit platform
 		limit := syscall.NsecToTimeval(int64(d))
 		if _, err := syscall.Select(p.fd+1, &set, nil, nil, &limit); err != nil && !errors.Is(err, syscall.EINTR) {
 			return list, fmt.Errorf("select: %w", err)

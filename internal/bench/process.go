@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-const clockTicks = 100 // per second: USER_HZ on Linux
+const clockTicks = 100 // ticks per second: USER_HZ on Linux
 
 // usage is the CPU time that processes have used.
 type usage struct {
@@ -51,7 +51,7 @@ func (s *server) postgresCPU() (time.Duration, error) {
 	names, _ := filepath.Glob("/proc/[0-9]*") // the pattern is well formed
 	for _, name := range names {
 		pid, _ := strconv.Atoi(filepath.Base(name))
-		// A process that has ended since is counted the next time, among main's.
+		// A process that has ended meanwhile is counted next time, in the total of main.
 		if p, err := readProcess(pid); err == nil && p.parent == c.pid {
 			sum += p.own
 		}
@@ -59,7 +59,7 @@ func (s *server) postgresCPU() (time.Duration, error) {
 	return sum, nil
 }
 
-// process is what proc_pid_stat(5) says about a process.
+// process holds the fields of proc_pid_stat(5) that matter here.
 type process struct {
 	parent int
 	own    time.Duration // CPU time

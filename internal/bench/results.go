@@ -31,7 +31,7 @@ func costOf(before, after usage, requests uint64) *cost {
 		each(after.generator - before.generator)}
 }
 
-// row has the readings of one goal.
+// row holds the readings of one goal.
 type row struct {
 	goal   *goal
 	values []float64
@@ -66,7 +66,8 @@ func (r results) find(g *goal) *row {
 	return nil
 }
 
-// median returns the middle value; of an even number, the larger one of the two in the middle.
+// median returns the middle value; of an even number of values, the larger of the two in the
+// middle.
 func median[T cmp.Ordered](list []T) T {
 	list = slices.Sorted(slices.Values(list))
 	return list[len(list)/2]
@@ -110,7 +111,7 @@ func (r results) print(out io.Writer) bool {
 			number(slices.Min(row.values)), number(middle), number(slices.Max(row.values)), row.goal.unit,
 			row.goal.text(), verdict, row.cost())
 	}
-	_ = w.Flush() // standard output
+	_ = w.Flush() // it writes to standard output
 	fmt.Fprintln(out, "\nThe last three columns are the CPU time of a request in microseconds.")
 	return kept
 }
@@ -135,7 +136,7 @@ func compare(out io.Writer, base, head results) {
 		costRow(w, "server", b, h, func(c cost) float64 { return c.server })
 		costRow(w, "PostgreSQL", b, h, func(c cost) float64 { return c.postgres })
 	}
-	_ = w.Flush() // standard output
+	_ = w.Flush() // it writes to standard output
 	fmt.Fprintln(out, "\nA difference is the median, smallest and largest one of paired runs.")
 }
 

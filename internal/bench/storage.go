@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	lives         = 20_000 // visitors of a run
+	lives         = 20_000 // number of visitors per run
 	storageWindow = 5 * time.Second
 )
 
-// storage measures what visitors leave in the database and its WAL over their whole lives: they
+// storage measures how much visitors add to the database and its WAL from join to release: they
 // join at full speed, are drawn and called, claim, and redeem and release their passes.
 func (b *bench) storage(v version) (func(int) ([]reading, error), error) {
 	s, err := b.product(v, "storage")
@@ -82,7 +82,7 @@ type crowd struct {
 	passes []wire.Pass
 }
 
-// send has each visitor send a POST request.
+// send makes each visitor send a POST request.
 func (c *crowd) send(status int, answered func(int, []byte),
 	request func(i int) (path, header, body string)) error {
 	g := generator{conns: 256, total: len(c.passes), answered: answered, request: func(dst []byte, i int) []byte {
@@ -93,7 +93,7 @@ func (c *crowd) send(status int, answered func(int, []byte),
 	return err
 }
 
-// admit has visitors join a new room, be drawn and called, and claim.
+// admit makes visitors join a new room, waits until they are called, and makes them claim.
 func (b *bench) admit(s *server, slug string, people int) (*crowd, error) {
 	if err := s.create(b.ctx, map[string]any{"slug": slug, "starts": time.Now().Add(storageWindow), "claim": "1h",
 		"outflow": map[string]any{"per_minute": fairness.MaxRate}}); err != nil {
@@ -125,7 +125,7 @@ func (b *bench) admit(s *server, slug string, people int) (*crowd, error) {
 	return c, nil
 }
 
-// leave has the admitted visitors redeem their passes and release them.
+// leave makes the admitted visitors redeem their passes and release them.
 func (c *crowd) leave() error {
 	bearer := func(i int) string { return "Authorization: Bearer " + c.passes[i].Pass + "\r\n" }
 	if err := c.send(200, nil, func(i int) (string, string, string) {

@@ -130,7 +130,7 @@ func (b *bench) drawWindow(n *node, slug string) error {
 	return nil
 }
 
-// join has visitors join, many at a time, until the deadline.
+// join makes visitors join, many at a time, until the deadline.
 func join(ctx context.Context, r *room.Room, n batch, people int, until time.Time) (int, error) {
 	var next, joined atomic.Int64
 	var wg sync.WaitGroup
@@ -157,7 +157,7 @@ func join(ctx context.Context, r *room.Room, n batch, people int, until time.Tim
 	return int(joined.Load()), nil
 }
 
-// trickle has visitors join at a steady rate until ctx is done, and returns the latencies.
+// trickle makes visitors join at a steady rate until ctx is done, and returns the latencies.
 func trickle(ctx context.Context, r *room.Room, n batch, rate int) []time.Duration {
 	var mu sync.Mutex
 	var waits []time.Duration

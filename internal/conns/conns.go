@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A network may use 1/part of the file descriptors, but at least the number of connections that a
-// reverse proxy outside of the list of trusted proxies needs.
+// A network may use 1/part of the file descriptors, but at least as many connections as a reverse
+// proxy needs that is missing from the trusted proxies.
 const (
 	part  = 4
 	least = 1_000
@@ -39,8 +39,8 @@ func New(exempt func(netip.Addr) bool, log *slog.Logger) *Share {
 	return &Share{most: max(files()/part, least), exempt: exempt, log: log, open: map[netip.Prefix]int{}}
 }
 
-// Watch is for [http.Server.ConnState]. It closes a new connection of a network that has reached
-// its limit.
+// Watch is a callback for [http.Server.ConnState]. It closes a new connection of a network that has
+// reached its limit.
 func (s *Share) Watch(conn net.Conn, state http.ConnState) {
 	if state == http.StateActive || state == http.StateIdle {
 		return

@@ -4,7 +4,7 @@ package conns
 
 import "syscall"
 
-// mostFiles is used where a process may open any number of files.
+// mostFiles is the result of files if the number of open files is unlimited.
 const mostFiles = 1 << 20
 
 // files returns the maximum number of open files of the process.

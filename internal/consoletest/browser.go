@@ -132,7 +132,7 @@ func (a Answer) Has(texts ...string) Answer {
 	return a
 }
 
-// Lacks reports each text that the page has.
+// Lacks reports each text that the page contains.
 func (a Answer) Lacks(texts ...string) Answer {
 	a.Helper()
 	for _, text := range texts {

@@ -1,4 +1,4 @@
-// Package consoletest runs the whole console on a database of its own, for the tests of its parts.
+// Package consoletest runs the whole console on a separate database, for tests of its parts.
 package consoletest
 
 import (
@@ -40,7 +40,7 @@ import (
 
 // The people of tests. The token of their session is their name.
 const (
-	Owner    = "owner"    // of the first organization
+	Owner    = "owner"    // owner of the first organization
 	Operator = "operator" // in it
 	Viewer   = "viewer"   // in it
 	Stranger = "stranger" // owner of another organization
@@ -127,7 +127,7 @@ func New(t testing.TB, change ...func(*console.Options)) *Site {
 	return &Site{t, c, o.Control, o.Live, o.Webhooks, o.Sites, listener.URL}
 }
 
-// Describe describes the errors that tests look at as the server does.
+// Describe describes the errors that tests check, as the server does.
 func Describe(err error) shell.Problem {
 	for target, status := range map[error]int{
 		room.ErrRegressed: http.StatusServiceUnavailable, room.ErrAbandoned: http.StatusGone,
@@ -186,8 +186,8 @@ func WithMail(t testing.TB) func(*console.Options) {
 	}
 }
 
-// newWebhooks returns webhooks that may lead to this machine. They are sent only if the test runs them.
-// Without mail the server cannot send any.
+// newWebhooks returns the webhook service. Webhooks may call this machine, and are sent only if the test calls
+// Run. Without mail the service cannot send mail.
 func newWebhooks(t testing.TB, d *control.Rooms, pool *pgxpool.Pool, mail *webhook.SMTP) *webhook.Service {
 	t.Helper()
 	return webhook.New(webhook.Options{

@@ -81,7 +81,7 @@ func (w *Town) Pass(d time.Duration) {
 type Visit struct {
 	*Town
 	Cookies map[string]string
-	Set     []*http.Cookie // by the newest answer
+	Set     []*http.Cookie // cookies set by the latest answer
 	addr    string
 }
 

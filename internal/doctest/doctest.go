@@ -1,5 +1,5 @@
-// Package doctest extracts code from documents, so that tests can run what the documents tell
-// readers to type: code blocks, the commands in them, and commands within sentences.
+// Package doctest extracts code from documents, so that tests can run what readers are asked to
+// type: code blocks, the commands in them, and commands within sentences.
 package doctest
 
 import (
@@ -23,7 +23,7 @@ func Read(t testing.TB, file string) string {
 
 // Block is a code block of a document.
 type Block struct {
-	Language string // such as sh; empty: none
+	Language string // language such as sh; empty: none
 	Text     string // lines, each with its newline
 }
 
@@ -80,8 +80,8 @@ func Spans(text string) []string {
 	return list
 }
 
-// Documents returns the documents below a folder, except those of installed npm packages and of the
-// past, such as changelogs.
+// Documents returns the documents below a folder, except those of installed npm packages, and
+// historical ones such as changelogs.
 func Documents(t testing.TB, folder string) []string {
 	t.Helper()
 	var list []string

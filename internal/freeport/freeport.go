@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Ports below those that Linux gives to connections and to port 0 (32768 and up): a server of
-// another test that starts in between cannot take one of these.
+// Ports below those that Linux assigns to connections and to port 0 (32768 and up), so that no
+// other test's server is assigned one of these in between.
 const (
 	first = 15_000
 	last  = 32_000

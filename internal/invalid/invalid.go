@@ -1,4 +1,4 @@
-// Package invalid has the error for invalid input: a list of problems, each with the field that it concerns.
+// Package invalid defines the error for invalid input: a list of problems, each with the field that it concerns.
 //
 // Every package that accepts input returns it, and the packages that answer people print it: the HTTP API as a
 // problem document, the console next to the fields of a form, commands line by line. The packages that an
@@ -16,7 +16,7 @@ const Max = 100
 
 // Problem is one error in an input.
 type Problem struct {
-	Field  string // such as "windows[2].length"; empty: the input as a whole
+	Field  string // field such as "windows[2].length"; empty: the input as a whole
 	Detail string // continues a sentence that begins with the field: "must be a number"
 }
 

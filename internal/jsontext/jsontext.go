@@ -29,8 +29,8 @@ type Form struct {
 
 // Error describes the problem with a text.
 type Error struct {
-	Field  string // such as rooms.sale.url or rules[2].action; empty: the whole text
-	Detail string // such as "must be there once"
+	Field  string // field such as rooms.sale.url or rules[2].action; empty: the whole text
+	Detail string // problem such as "must be there once"
 }
 
 func (e *Error) Error() string { return strings.TrimPrefix(e.Field+" "+e.Detail, " ") }
@@ -49,9 +49,9 @@ func (f Form) Check(text []byte) *Error {
 
 // level is a list or object being read.
 type level struct {
-	names  map[string]bool // of the object's members so far; nil: a list
-	name   string          // of the current member
-	index  int             // in the list
+	names  map[string]bool // names of the object's members so far; nil: a list
+	name   string          // name of the current member
+	index  int             // index in the list
 	isName bool            // a name comes next
 }
 
@@ -126,7 +126,7 @@ func (s *scanner) string() *Error {
 	}
 	name := string(s.text[begin : s.at-1])
 	if !isPlain || !isASCII(name) {
-		_ = json.Unmarshal(s.text[begin-1:s.at], &name) // decodes like the decoder, which reports errors later
+		_ = json.Unmarshal(s.text[begin-1:s.at], &name) // decodes as the decoder does, which reports errors later
 	}
 	return s.named(name)
 }

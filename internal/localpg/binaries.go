@@ -105,8 +105,8 @@ func inspect(ctx context.Context, dir string) (installation, error) {
 	return installation{dir, major}, err
 }
 
-// pick returns the installation for a cluster of the given major version, or
-// the newest one for a cluster to be made (major 0).
+// pick returns the installation for a cluster of the given major version, or, for a cluster to be
+// created (major 0), the newest one.
 func pick(found []installation, major int) (installation, error) {
 	usable := slices.DeleteFunc(slices.Clone(found), func(i installation) bool { return i.major < MinVersion })
 	if len(usable) == 0 {

@@ -155,7 +155,7 @@ func (c *cluster) configure(extra []string) error {
 }
 
 // command prepares a program of the installation to run as the owner of the cluster, in its own
-// process group, with an environment without the product's secrets and PG* variables.
+// process group, with an environment without Proofline's secrets and PG* variables.
 func (c *cluster) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin.dir, name), args...)
 	cmd.Dir = filepath.Dir(c.dir)

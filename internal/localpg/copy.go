@@ -26,7 +26,7 @@ func (s *Server) Copy(ctx context.Context, to string) error {
 	cmd := s.cluster.command(ctx, "pg_basebackup", "--pgdata="+filepath.Join(dir, "postgres"), "--checkpoint=fast",
 		"--wal-method=stream",
 		"--no-sync", "--host="+s.socket.dir, "--port="+socketPort, "--username="+superuser)
-	// in the same directory in all packages
+	// all packages put both into the same directory
 	cmd.Path, cmd.Err = filepath.Join(filepath.Dir(postgres), "pg_basebackup"), nil
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("copy cluster: %w: %s", err, out)

@@ -43,7 +43,7 @@ func makeDir(dir string, o owner) error {
 	if err := os.MkdirAll(dir, mode); err != nil {
 		return err
 	}
-	return os.Chmod(dir, mode) // independent of the umask
+	return os.Chmod(dir, mode) // unlike Mkdir, Chmod ignores the umask
 }
 
 // lockDir takes the lock of the data directory. The lock ends with the process.

@@ -1,9 +1,9 @@
 //go:build unix
 
-// Package localpg runs a private PostgreSQL for operators without a DATABASE_URL. The product can
-// therefore use a single storage engine, and only PostgreSQL's programs must be installed.
+// Package localpg runs a private PostgreSQL for operators without a DATABASE_URL. So Proofline needs
+// only one storage engine, and only PostgreSQL's programs must be installed.
 //
-// Everything lives in the data directory of the product:
+// Everything is in Proofline's data directory:
 //
 //	DIR/lock           held with flock(2) by the process that runs the server
 //	DIR/postgres/      the cluster: UTF8, locale C, data checksums
@@ -17,10 +17,10 @@
 // PostgreSQL refuses to run as root. Under root it runs as the system user postgres, which must be
 // able to reach DIR; otherwise it runs as the current user.
 //
-// PostgreSQL is a child process in its own process group, so that Ctrl-C in a terminal reaches only
-// the product, which stops PostgreSQL after writing its last batch. If PostgreSQL crashes, it is
-// started again. If the product is killed, Linux sends postgres a shutdown signal. On other
-// systems, or if the shutdown takes long, the next Start finds the orphan, stops it and waits.
+// PostgreSQL is a child process in its own process group, so that Ctrl-C in a terminal reaches only Proofline,
+// which stops PostgreSQL after writing its last batch. If PostgreSQL crashes, it is started again. If Proofline is
+// killed, Linux sends postgres a shutdown signal. On other systems, or if the shutdown takes long, the next Start
+// finds the orphan, stops it and waits.
 package localpg
 
 import (
@@ -60,15 +60,15 @@ var (
 
 // Config configures a server.
 type Config struct {
-	// Dir is the product's data directory. It is created if needed.
+	// Dir is Proofline's data directory. It is created if needed.
 	Dir string
 	// BinDir contains initdb and postgres. If empty, PROOFLINE_PG_BIN is used, then PATH and the
 	// usual installation directories.
 	BinDir string
 	// Log receives one record per event: first start, crash, restart, orphan; may be nil.
 	Log *slog.Logger
-	// Settings are additional lines of postgresql.conf, such as "fsync = off". They override the
-	// product's own.
+	// Settings are additional lines of postgresql.conf, such as "fsync = off". They override
+	// Proofline's own.
 	Settings []string
 	// NoRestart disables restarts: Done is closed when postgres dies.
 	NoRestart bool
@@ -77,7 +77,7 @@ type Config struct {
 // Server is a running PostgreSQL. Its methods may be called concurrently.
 type Server struct {
 	cfg      Config
-	restarts int // restarts that may fail in a row
+	restarts int // number of consecutive restarts that may fail
 	cluster  cluster
 	socket   socket
 	lock     *os.File
@@ -93,7 +93,7 @@ type Server struct {
 }
 
 // Start makes the cluster if needed, starts PostgreSQL and waits until it accepts connections. ctx
-// bounds the start, not the life of the server. The first start takes 1 to 3 seconds, later ones a
+// limits the start, not the life of the server. The first start takes 1 to 3 seconds, later ones a
 // tenth of that, and longer if PostgreSQL recovers from a crash.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	return newServer(cfg).start(ctx)
@@ -177,7 +177,7 @@ func (s *Server) URLOf(role string) string {
 		"user":    {role},
 		"sslmode": {"disable"},
 	}
-	return "postgres:///postgres?" + strings.ReplaceAll(q.Encode(), "+", "%20") // libpq takes + literally
+	return "postgres:///postgres?" + strings.ReplaceAll(q.Encode(), "+", "%20") // libpq does not decode +
 }
 
 // Done returns a channel that is closed when postgres has ended for good: after Stop, or when it
@@ -214,8 +214,8 @@ func (s *Server) Stop(ctx context.Context) error {
 	}
 }
 
-// Kill ends postgres and all its processes with SIGKILL, like a power cut, and waits until they are
-// gone. It is for tests of durability. Without NoRestart, postgres is started again as after any crash.
+// Kill ends postgres and all its processes with SIGKILL, as a power cut would, and waits until they are gone. It
+// is for tests of durability. Without NoRestart, postgres is started again as after any crash.
 func (s *Server) Kill() error {
 	if err := s.cluster.kill(); err != nil {
 		return fmt.Errorf("kill local PostgreSQL: %w", err)

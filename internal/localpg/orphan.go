@@ -17,7 +17,7 @@ import (
 
 const (
 	orphanPoll = 20 * time.Millisecond
-	orphanWait = 60 * time.Second // for an orphan to shut down
+	orphanWait = 60 * time.Second // time for an orphan to shut down
 )
 
 // errLingers is returned when processes of the cluster do not end.

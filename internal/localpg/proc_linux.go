@@ -28,6 +28,6 @@ func (c *cluster) processes() []int {
 	return pids
 }
 
-// dieWithParent has the kernel send postgres a fast shutdown signal when the thread that starts it
-// ends, and thus also when the product is killed.
+// dieWithParent makes the kernel send postgres a fast shutdown signal when the thread that starts
+// it ends, and thus also when Proofline is killed.
 func dieWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGINT }

@@ -13,10 +13,10 @@ import (
 // reservePause is how long ReserveWAL waits between segments, so that others can use the disk.
 const reservePause = 50 * time.Millisecond
 
-// ReserveWAL makes as much write-ahead log as PostgreSQL keeps (min_wal_size) before it is needed. A new
+// ReserveWAL allocates as much write-ahead log as PostgreSQL keeps (min_wal_size) before it is needed. A new
 // cluster has one segment, and would create each further one inside a commit: 16 MB of zeros and an fsync, for
-// which all joins wait. ReserveWAL fills segments with nothing, and a checkpoint makes them the next ones to
-// write. It does nothing if most of them exist already, and leaves an archive of the log alone.
+// which all joins wait. ReserveWAL switches through empty segments, which a checkpoint then recycles for later
+// use. It does nothing if most of them exist already, or if the log is archived.
 //
 // https://www.postgresql.org/docs/current/wal-configuration.html
 func (s *Server) ReserveWAL(ctx context.Context) error {
@@ -43,7 +43,7 @@ func (s *Server) reserveWAL(ctx context.Context) error {
 		return err
 	}
 	for range kept - ready {
-		// A segment without anything new would not be left.
+		// A PostgreSQL does not switch from a segment with nothing new in it.
 		if _, err := conn.Exec(ctx, `select pg_logical_emit_message(false, 'proofline', '');
 			select pg_switch_wal()`); err != nil {
 			return err

@@ -15,14 +15,14 @@ import (
 const (
 	readyPoll  = 10 * time.Millisecond  // interval of checks whether postgres is ready
 	logPoll    = time.Minute            // interval of checks of the log's size
-	firstDelay = 100 * time.Millisecond // before the first restart; doubled for each further one
-	maxDelay   = 5 * time.Second        // between restarts
-	abortWait  = 10 * time.Second       // for an immediate shutdown
+	firstDelay = 100 * time.Millisecond // pause before the first restart; doubled for each further one
+	maxDelay   = 5 * time.Second        // longest pause between restarts
+	abortWait  = 10 * time.Second       // time for an immediate shutdown
 )
 
 // supervise runs postgres until Stop, or until the first start fails. After a successful start it
-// keeps trying, because a full disk, for example, may get space later; meanwhile the product
-// reports that it is not ready.
+// keeps trying, because the cause, such as a full disk, may go away; meanwhile Proofline reports
+// that it is not ready.
 //
 // The goroutine is locked to its thread: on Linux, the death signal of a child is sent when the
 // thread that started it ends, not the process.
@@ -97,7 +97,7 @@ func (s *Server) run() (wasReady bool, err error) {
 }
 
 // command returns the postgres process. The socket is given here rather than in the configuration,
-// so that no setting can open another way in.
+// so that no setting can open another one.
 func (s *Server) command() *exec.Cmd {
 	cmd := s.cluster.command(context.Background(), "postgres",
 		"-D", s.cluster.dir,

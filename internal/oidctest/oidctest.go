@@ -37,7 +37,7 @@ type Issuer struct {
 	key *ecdsa.PrivateKey
 
 	mu     sync.Mutex
-	claims map[string]any        // of the next ID token
+	claims map[string]any        // claims of the next ID token
 	codes  map[string]url.Values // authorization requests by code
 	down   bool
 }

@@ -14,8 +14,8 @@ import (
 // Clock is the clock of a schema, which a test can advance, so that hours pass instantly and no
 // window closes because the machine is slow.
 type Clock struct {
-	URL   string        // of the schema; all connections through it use this clock
-	Ahead time.Duration // ahead of the real time
+	URL   string        // URL of the schema; all connections through it use this clock
+	Ahead time.Duration // how far the clock is ahead of real time
 
 	t testing.TB
 }

@@ -36,7 +36,7 @@ import (
 )
 
 const (
-	limit     = 2 * time.Minute // for each step of starting and stopping PostgreSQL
+	limit     = 2 * time.Minute // time limit of each step of starting and stopping PostgreSQL
 	dirPrefix = "proofline-pgtest-"
 )
 
@@ -47,7 +47,7 @@ var shared struct {
 
 	start  sync.Once
 	url    string
-	err    error           // of starting it
+	err    error           // error of starting it
 	server *localpg.Server // nil with PROOFLINE_TEST_DATABASE_URL
 	dir    string          // "" with PROOFLINE_TEST_DATABASE_URL
 }

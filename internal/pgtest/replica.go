@@ -122,8 +122,9 @@ func (s *Server) Backup() string {
 	return dir
 }
 
-// Restore replaces the cluster by a backup and starts it, so the database goes back to the time of
-// the backup. Connection strings stay the same. It returns the previous cluster, running elsewhere.
+// Restore replaces the cluster with a backup and starts it, so the database returns to its state at
+// the time of the backup. Connection strings stay the same. It returns the previous cluster,
+// running elsewhere.
 func (s *Server) Restore(backup string) (before *Server) {
 	s.t.Helper()
 	s.Stop()

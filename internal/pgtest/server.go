@@ -19,9 +19,9 @@ type Server struct {
 	server *localpg.Server
 }
 
-// Start starts a PostgreSQL with a migrated database. It is durable unless settings, lines of
-// postgresql.conf, say otherwise. After a crash it stays down until Restart. It is stopped and
-// removed when the test ends.
+// Start starts a PostgreSQL with a migrated database. It is durable unless settings, which are
+// lines of postgresql.conf, turn that off. After a crash it stays down until Restart. It is stopped
+// and removed when the test ends.
 func Start(t testing.TB, settings ...string) *Server {
 	t.Helper()
 	dir, err := tempDir()
@@ -47,12 +47,12 @@ func Start(t testing.TB, settings ...string) *Server {
 // URL returns the connection string. A restart does not change it.
 func (s *Server) URL() string { return s.server.URL() }
 
-// Dir returns the data directory, for tests in which the product starts PostgreSQL there itself
-// after Stop.
+// Dir returns the data directory, for tests in which Proofline itself starts PostgreSQL there after
+// Stop.
 func (s *Server) Dir() string { return s.config.Dir }
 
-// KillHard ends PostgreSQL and all its processes with SIGKILL, like a power cut, and waits until
-// they are gone.
+// KillHard ends PostgreSQL and all its processes with SIGKILL, as a power cut would, and waits
+// until they are gone.
 func (s *Server) KillHard() {
 	s.t.Helper()
 	if err := s.server.Kill(); err != nil {

@@ -11,7 +11,7 @@ import (
 // Code is a QR code, drawn in an SVG view box of Size by Size.
 type Code struct {
 	Size int
-	Path string // of the dark modules, for the attribute d
+	Path string // path of the dark modules, for the attribute d
 }
 
 // quietZone is the white border, in modules, that scanners need.

@@ -17,7 +17,7 @@ const (
 // for concurrent use.
 type Histogram struct {
 	counts [steps]uint64
-	Count  uint64 // of all latencies
+	Count  uint64 // number of latencies
 	Max    time.Duration
 }
 

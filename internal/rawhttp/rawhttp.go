@@ -1,5 +1,5 @@
-// Package rawhttp sends requests that measure a server. Its client costs a fraction of the CPU time
-// of net/http's, which would cost several times the server's, and the two often share a machine.
+// Package rawhttp sends requests that measure a server. Its client uses a fraction of the CPU time
+// of net/http's, which would use several times as much as the server, often on the same machine.
 package rawhttp
 
 import (
@@ -17,13 +17,12 @@ import (
 	"time"
 )
 
-// ErrAnswer is returned when an answer is not in the part of HTTP/1.1 that this
-// package understands.
+// ErrAnswer is returned when an answer uses parts of HTTP/1.1 that this package does not support.
 var ErrAnswer = errors.New("cannot read the answer")
 
 const (
 	requestTimeout = 30 * time.Second
-	maxBody        = 1 << 20 // of an answer, in bytes
+	maxBody        = 1 << 20 // size of an answer, in bytes
 )
 
 // Conn sends requests over one kept-alive connection. It connects at the first request
@@ -89,7 +88,8 @@ func (c *Conn) Close() {
 	}
 }
 
-// AppendRequest appends a request with further header lines, each with its end. A POST has a body of JSON.
+// AppendRequest appends a request with further header lines, each including its line end. A POST has a body of
+// JSON.
 func AppendRequest(dst []byte, method, host, path, header, body string) []byte {
 	if method == "POST" {
 		header += "Content-Type: application/json\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n"
@@ -127,9 +127,9 @@ func (c *Conn) read() (a Answer, keep bool, err error) {
 	return a, !h.last, err
 }
 
-// header has the fields of an answer's header that matter here.
+// header holds the fields of an answer's header that matter here.
 type header struct {
-	length  int // of the body; -1: not given
+	length  int // length of the body; -1: not given
 	chunked bool
 	last    bool // whether the server closes the connection after this answer
 	retry   time.Duration

@@ -9,7 +9,7 @@ import (
 // Size is the size of a generated room.
 type Size struct {
 	Visitors int
-	Windows  int // windows over which the visitors are spread evenly; at least 1
+	Windows  int // number of windows over which the visitors are spread evenly; at least 1
 }
 
 // windowLength is enough for a million visitors to arrive one at a time.

@@ -132,7 +132,7 @@ type Room struct {
 	all   [][]byte
 	text  []byte
 	next  uint64            // number of the next ticket
-	line  []fairness.Ticket // by position, from 1
+	line  []fairness.Ticket // tickets by position, from 1
 	err   error
 
 	sealed audit.Hash // root at the latest freeze

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Every calls do each d until ctx ends. The first call is after d.
+// Every calls do once every d, from d on, until ctx ends.
 func Every(ctx context.Context, d time.Duration, do func(context.Context)) {
 	ticker := time.NewTicker(d)
 	defer ticker.Stop()
@@ -20,7 +20,7 @@ func Every(ctx context.Context, d time.Duration, do func(context.Context)) {
 	}
 }
 
-// Sleep waits for d. It returns false when ctx ends first.
+// Sleep waits for d. It returns false if ctx ends first.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):

@@ -1,8 +1,7 @@
-// Package visitor models a synthetic visitor of a room, as the demo, load tests and rehearsals send
-// them. The visitor joins, looks at its place as often as the room asks, leaves when its patience is
-// over, claims when it is called, and releases its pass when it leaves the site. The model decides
-// which request comes next, and when. Its users send the requests, over HTTP or to a room in their
-// own process.
+// Package visitor models the synthetic visitors that the demo, load tests and rehearsals send to a room. A visitor
+// joins, polls its place as often as the room asks, leaves when it runs out of patience, claims when it is called,
+// and releases its pass when it leaves the site. The model decides which request comes next, and when; the caller
+// sends the requests, over HTTP or to a room in its own process.
 package visitor
 
 import (
@@ -23,7 +22,7 @@ type Request uint8
 // Requests of a visitor.
 const (
 	Join Request = iota
-	Look         // at the place in line
+	Look         // asks for the place in line
 	Leave
 	Claim
 	Release
@@ -42,7 +41,7 @@ const (
 )
 
 // Answer is the answer to a request. The pause is how long the room asks the visitor to wait before
-// it looks, or repeats the request.
+// the next look or a repeated request.
 type Answer struct {
 	Outcome Outcome
 	Pause   time.Duration
@@ -53,7 +52,7 @@ type Visitor struct {
 	Due  time.Duration // when to send the next request, since the start of the run
 	Next Request
 
-	leaves time.Duration // when the patience is over, since the start of the run
+	leaves time.Duration // when the visitor gives up, since the start of the run
 }
 
 // Take takes the answer to the latest request, at the time now since the start of the run, and
@@ -113,7 +112,7 @@ func Run(
 	return nil
 }
 
-// Sleep waits for d, or returns the error of ctx when that ends first.
+// Sleep waits for d, or returns the error of ctx if that ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

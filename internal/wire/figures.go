@@ -4,7 +4,7 @@ import (
 	"github.com/proofline/proofline/console/live"
 )
 
-// History is a room's metrics over a time.
+// History holds a room's metrics over time.
 type History struct {
 	Minutes []live.Minute `json:"minutes" doc:"Steps with changes, oldest first."`
 }

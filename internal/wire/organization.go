@@ -112,7 +112,7 @@ type SignInLinkInput struct {
 	Email string `json:"email" doc:"E-mail address of the person that the link is for."`
 }
 
-// Link has a one-time link, which is shown once.
+// Link is a one-time link, which is shown only once.
 type Link struct {
 	Link string `json:"link" doc:"One-time link. It is shown once."`
 }

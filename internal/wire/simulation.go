@@ -8,6 +8,6 @@ import (
 type Simulation struct {
 	Result   *simulate.Result `json:"result"`
 	Findings []string         `json:"findings" doc:"The result in sentences."`
-	// Comparison is empty unless asked for.
+	// Comparison is empty unless requested.
 	Comparison []simulate.Row `json:"comparison" doc:"The same crowd with windows of other lengths; empty unless asked for."`
 }

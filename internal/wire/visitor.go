@@ -11,7 +11,7 @@ import (
 // Joined is the answer to a join.
 type Joined struct {
 	Ticket     string    `json:"ticket"`
-	Index      uint64    `json:"index"` // of the arrive entry
+	Index      uint64    `json:"index"` // index of the arrive entry
 	Window     uint64    `json:"window"`
 	WindowFrom time.Time `json:"window_from"`
 	WindowTo   time.Time `json:"window_to"`
@@ -24,7 +24,7 @@ type Joined struct {
 // Place is the state of a ticket, as visitors see it.
 type Place struct {
 	Ticket     string    `json:"ticket"`
-	Index      uint64    `json:"index"` // of the arrive entry
+	Index      uint64    `json:"index"` // index of the arrive entry
 	Window     uint64    `json:"window"`
 	WindowFrom time.Time `json:"window_from"`
 	WindowTo   time.Time `json:"window_to"`
@@ -32,14 +32,14 @@ type Place struct {
 	Time       time.Time `json:"time"`
 	Lane       string    `json:"lane"`
 	Status     string    `json:"status"`
-	Reason     string    `json:"reason"`   // of a skip; else empty
+	Reason     string    `json:"reason"`   // reason of a skip; empty: not skipped
 	Position   *uint64   `json:"position"` // nil: not drawn yet
 	Ahead      Ahead     `json:"ahead"`
 	ETA        *struct {
 		Earliest, Latest time.Time // Latest is zero while visitors can still join the window
 	} `json:"eta"`
-	ClaimBy *time.Time `json:"claim_by"` // of a called ticket; nil while the room is paused
-	LeftMS  *int64     `json:"left_ms"`  // to claim, of a called ticket
+	ClaimBy *time.Time `json:"claim_by"` // deadline of a called ticket; nil while the room is paused
+	LeftMS  *int64     `json:"left_ms"`  // time left to claim a called ticket
 	Settled *time.Time `json:"settled"`
 	Poll    int64      `json:"poll_after_ms"`
 }
@@ -86,19 +86,19 @@ type State struct {
 	Full     bool          `json:"full"`
 	Gate     string        `json:"gate"` // empty: the room has none
 	Message  *room.Message `json:"message"`
-	Size     uint64        `json:"size"` // of the transcript, in entries
+	Size     uint64        `json:"size"` // number of entries in the transcript
 	Arrivals uint64        `json:"arrivals"`
 	Outflow  struct {
 		PerMinute uint32 `json:"per_minute"`
 		MaxActive uint32 `json:"max_active"`
-		// Where max_active limits the calls; else nil.
+		// Free and the fields after it are nil unless max_active limits the calls.
 		Free  *uint64    `json:"free"`
 		First *time.Time `json:"first_free"`
 		Freed *float64   `json:"freed_per_minute"`
 		By    string     `json:"by"` // [ByPull], or empty
 	} `json:"outflow"`
-	Window  *Window  `json:"window"`  // the open one
-	Windows []Window `json:"windows"` // the latest ones with arrivals
+	Window  *Window  `json:"window"`  // the open window
+	Windows []Window `json:"windows"` // the latest windows with arrivals
 	Lanes   map[string]struct {
 		Drawn, Assigned, Called, Admitted, Skipped, Waiting uint64
 	} `json:"lanes"`

@@ -1,4 +1,4 @@
-// Package zone finds time zones by name, also on machines without a time zone database.
+// Package zone finds time zones by name, even on machines without a time zone database.
 package zone
 
 import (

@@ -1,6 +1,6 @@
-// Sbom writes a CycloneDX bill of materials of the given files: Go programs, whose modules it reads
-// from their build information, and package-lock.json files, from which it takes the packages that
-// are shipped, not development dependencies. The output is reproducible.
+// Command sbom writes a CycloneDX bill of materials of the given files: Go programs, whose modules
+// it reads from their build information, and package-lock.json files, from which it takes the
+// packages that are shipped, not development dependencies. The output is reproducible.
 //
 //	go run ./internal/tools/sbom VERSION FILE... > proofline.cdx.json
 package main
