@@ -128,7 +128,7 @@ func (q *requestCheck) block() *admittedRequest {
 // [Options.TrustedProxies] lacks.
 func (q *requestCheck) warnNetworkLimit(rm *room) {
 	if q.c.networkLogged.Allow(q.now) {
-		q.c.options.Log.Warn("visitors of one network must wait: it started too many sessions within a minute; "+
+		q.c.options.Log.Warn("visitors from one network must wait: it started too many sessions within a minute; "+
 			"if it is a proxy of the site, add it to the trusted proxies", "room", rm.Name, "client", q.from.client)
 	}
 }
@@ -146,7 +146,7 @@ func (q *requestCheck) warnHost() {
 // allow.
 func (q *requestCheck) warnUnsigned(rm *room) {
 	if q.c.unsignedLogged.Allow(q.now) {
-		q.c.options.Log.Warn("visitors return to the room's first target only: the room requires signed return URLs, "+
+		q.c.options.Log.Warn("visitors can only return to the room's first target: the room requires signed return URLs, "+
 			"and none are signed until the rules name the site's hosts", "room", rm.Name)
 	}
 }

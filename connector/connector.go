@@ -33,7 +33,7 @@ var (
 	// ErrRules is returned when there are no rules, or rules from two sources.
 	ErrRules = errors.New("exactly one of Site and Source must be given")
 	// ErrPage is returned when a room's failure mode is the owner's page, but there is no page.
-	ErrPage = errors.New(`a room's failure is "page": give the page`)
+	ErrPage = errors.New(`a room's failure mode is "page": give the page`)
 	// ErrSource is returned for a source that is neither a file nor an https URL,
 	// and for a file with options that are for URLs only.
 	ErrSource = source.ErrSource

@@ -77,7 +77,7 @@ func (p *Policy) Problems() []Problem {
 	}
 	c.witnesses(p)
 	c.check(len(p.Lanes) == 1 && p.Lanes[0] == General,
-		"lanes", `must be "general" alone: this version of the rules has no other lanes`)
+		"lanes", `must be only "general": this version of the rules has no other lanes`)
 	c.check(p.Created >= 0 && p.Created <= p.Opens, "opens", "must not be in the past, before the room is created")
 	c.check(p.Opens < Never, "opens", "must be a time before the year 287396")
 	c.check(p.Starts >= p.Opens && p.Starts < Never, "starts", "must not be before the room opens")

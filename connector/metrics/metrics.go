@@ -36,8 +36,8 @@ var (
 		"1 if there are rules; 0: none received since the start, visitors get the retry page.")
 	version   = describe("rules_version", "Version of the signed rules in force; 0: unsigned rules.")
 	tokenLeft = describe("token_left_seconds",
-		"Seconds until the server token expires, negative since then. "+
-			"Missing if it never does, or before the first reply.")
+		"Seconds until the server token expires; negative: since its expiry. "+
+			"Missing if it never expires, or before the first reply.")
 	up                = describe("room_up", "1 if the room can be reached.", "room")
 	failOpenIntervals = describe("room_fail_open_intervals", "Fail-open intervals, of those remembered.", "room")
 	failOpenRequests  = describe("room_fail_open_requests",

@@ -111,7 +111,7 @@ proofline_connector_room_turned_total{room="sale"} 1
 # HELP proofline_connector_room_up 1 if the room can be reached.
 # TYPE proofline_connector_room_up gauge
 proofline_connector_room_up{room="sale"} 0
-# HELP proofline_connector_token_left_seconds Seconds until the server token expires, negative since then. Missing if it never does, or before the first reply.
+# HELP proofline_connector_token_left_seconds Seconds until the server token expires; negative: since its expiry. Missing if it never expires, or before the first reply.
 # TYPE proofline_connector_token_left_seconds gauge
 proofline_connector_token_left_seconds -2
 `

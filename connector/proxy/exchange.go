@@ -117,7 +117,7 @@ func (e *exchange) bound() func() {
 func (e *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffer, err := e.control.Hijack()
 	if err != nil {
-		return nil, nil, fmt.Errorf("take the connection: %w", err)
+		return nil, nil, fmt.Errorf("hijack the connection: %w", err)
 	}
 	e.status = http.StatusSwitchingProtocols
 	e.proxy.upgraded.add(1)

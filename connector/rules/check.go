@@ -59,7 +59,7 @@ func (s *Site) escapes(u *url.URL, d Decision, now time.Time) (list []string) {
 	case w.Method != nil:
 		list = append(list, fmt.Sprintf("rule %q tests the method: clients can fake it at sites that support X-HTTP-Method-Override or _method", d.Rule))
 	case w.UserAgent != nil, w.Header != nil, w.Cookie != nil:
-		list = append(list, fmt.Sprintf("rule %q tests what the browser says about itself: clients can send anything",
+		list = append(list, fmt.Sprintf("rule %q tests the user agent: clients can send any",
 			d.Rule))
 	case w.Query != nil:
 		list = append(list, fmt.Sprintf("rule %q tests the query: remove that test if the page opens without the query",
@@ -97,14 +97,14 @@ func aliases(u *url.URL) []alias {
 	if u.Path == path {
 		add("with a last slash", func(c *url.URL) { c.Path = path + "/" })
 	} else if path != "" {
-		add("without a last slash", func(c *url.URL) { c.Path = path })
+		add("without a trailing slash", func(c *url.URL) { c.Path = path })
 	}
 	for _, ending := range []string{"/index.html", "/index.php", ".html", ".php", ".json"} {
 		if path != "" || ending[0] == '/' {
 			add("ending in "+ending, func(c *url.URL) { c.Path = path + ending })
 		}
 	}
-	add("as a file of the page", func(c *url.URL) { c.Path = path + "/x.css" })
+	add("with a file extension", func(c *url.URL) { c.Path = path + "/x.css" })
 	for _, locale := range locales {
 		add("in a language", func(c *url.URL) { c.Path = locale + path })
 	}

@@ -61,7 +61,7 @@ func TestCheckWide(t *testing.T) {
 	t.Parallel()
 	s := mustParse(t, `{"version":1,`+oneRoom+`,"rules":[{"name":"everything","action":"queue sale"}]}`)
 	list, err := Check(s, []string{"https://shop.example.com/tickets"}, time.Time{})
-	if err != nil || len(list[0].Warnings) != 1 || !strings.Contains(list[0].Warnings[0], `/tickets/x.css is not protected (as a file of the page): rule "default:assets"`) {
+	if err != nil || len(list[0].Warnings) != 1 || !strings.Contains(list[0].Warnings[0], `/tickets/x.css is not protected (with a file extension): rule "default:assets"`) {
 		t.Errorf("%v, %v", list, err)
 	}
 	off := mustParse(t, `{"version":1,"rooms":{"sale":{"url":"https://queue.example.com/r/sale","mode":"off"}},"rules":[{"name":"everything","action":"queue sale"}]}`)

@@ -119,7 +119,7 @@ func (c *checker) deepTest(at string, t *Test, k kind, depth int) matcher {
 			return slices.ContainsFunc(list, func(m matcher) bool { return m(v) })
 		}
 	case (t.In != nil) != (k == ofNetwork):
-		c.add(at, `must use "in" for networks, and for nothing else`)
+		c.add(at, `must use "in" for networks, and only for networks`)
 		return nil
 	case t.In != nil:
 		return c.networks(at, t.In)

@@ -73,7 +73,7 @@ func (s *Share) note(network netip.Prefix) {
 	defer s.mu.Unlock()
 	if now := time.Now(); now.Sub(s.logged) >= logEvery {
 		s.logged = now
-		s.log.Warn("a network has too many connections open: if it is a proxy of yours, see --trusted-proxies",
+		s.log.Warn("a network has too many connections open: if it is your own proxy, see --trusted-proxies",
 			"network", network, "most", s.most)
 	}
 }

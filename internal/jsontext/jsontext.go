@@ -30,7 +30,7 @@ type Form struct {
 // Error describes the problem with a text.
 type Error struct {
 	Field  string // field such as rooms.sale.url or rules[2].action; empty: the whole text
-	Detail string // problem such as "must be there once"
+	Detail string // problem such as "must appear only once"
 }
 
 func (e *Error) Error() string { return strings.TrimPrefix(e.Field+" "+e.Detail, " ") }
@@ -150,7 +150,7 @@ func (s *scanner) named(name string) *Error {
 		}
 	}
 	if l.names[name] {
-		return &Error{s.place(), "must be there once"}
+		return &Error{s.place(), "must appear only once"}
 	}
 	l.names[name] = true
 	return nil

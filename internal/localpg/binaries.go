@@ -31,7 +31,7 @@ const installHint = `install it and start again:
   Debian, Ubuntu:  apt install postgresql
   Fedora:          dnf install postgresql-server
   macOS:           brew install postgresql@17
-or set DATABASE_URL to a database of your own, or PROOFLINE_PG_BIN to the directory of initdb and postgres`
+or set DATABASE_URL to your own database, or PROOFLINE_PG_BIN to the directory of initdb and postgres`
 
 // installation is a directory with initdb and postgres of one major version.
 type installation struct {

@@ -71,10 +71,10 @@ func (c *cluster) choose(ctx context.Context, binDir string) error {
 func (c *cluster) checkEmpty() error {
 	names, err := os.ReadDir(c.dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("look into cluster: %w", err)
+		return fmt.Errorf("read cluster directory: %w", err)
 	}
 	if len(names) > 0 {
-		return fmt.Errorf("%w: %s has no PG_VERSION but holds %s: move it away", ErrNotCluster, c.dir, names[0].Name())
+		return fmt.Errorf("%w: %s has no PG_VERSION but has %s: move it away", ErrNotCluster, c.dir, names[0].Name())
 	}
 	return nil
 }

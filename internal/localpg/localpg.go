@@ -49,7 +49,7 @@ var (
 	ErrVersion = errors.New("cluster belongs to another PostgreSQL version")
 	// ErrUnreachable is returned under root when the user postgres cannot enter the data directory
 	// or that of the binaries.
-	ErrUnreachable = errors.New("directory is closed to the user postgres")
+	ErrUnreachable = errors.New("the user postgres cannot enter the directory")
 	// ErrNoUser is returned under root when there is no system user postgres.
 	ErrNoUser = errors.New("no system user postgres to run PostgreSQL as")
 	// ErrNotCluster is returned when DIR/postgres holds files that are not a cluster.

@@ -326,7 +326,7 @@ export class RequestCheck {
     if (said.isRequired && this.#hasEnter(state)) return this.#returnByEnter(state, rm, to, said);
     if (said.isRequired && state.site.hosts.length === 0)
       this.#c.warn(
-        "visitors return to the room's first target only: the room requires signed return URLs, and none are signed until the rules name the site's hosts",
+        "visitors can only return to the room's first target: the room requires signed return URLs, and none are signed until the rules name the site's hosts",
         { room: rm.name },
       );
     return { to, sig: "" };

@@ -521,7 +521,7 @@ export class Connector {
   #check(site: Site): void {
     for (const [name, room] of site.rooms) {
       if (room.failure === "page" && !this.#options.page)
-        throw new Error(`room ${name}: a room's failure is "page": give the page`);
+        throw new Error(`room ${name}: a room's failure mode is "page": give the page`);
       if (room.mode === "safety-net" && !this.#reporter)
         throw new Error(`room ${name}: the mode safety-net needs a server and a token, for reports`);
     }

@@ -56,7 +56,7 @@ export function compileTest(at: string, test: unknown, kind: Kind, report: Repor
     return (v) => list.some((matcher) => matcher(v));
   }
   if ((name === "in") !== (kind === "network")) {
-    report(at, 'must use "in" for networks, and for nothing else');
+    report(at, 'must use "in" for networks, and only for networks');
     return never;
   }
   return name === "in" ? networks(at, value as unknown[], report) : textTest(at, name, value as string, kind, report);

@@ -89,7 +89,7 @@ export function parse(text: string): Site {
     throw new InvalidError([{ field: "", detail: `must be a JSON object: ${String(error)}` }]);
   }
   const twice = duplicate(text);
-  if (twice !== undefined) throw new InvalidError([{ field: twice, detail: "must be there once" }]);
+  if (twice !== undefined) throw new InvalidError([{ field: twice, detail: "must appear only once" }]);
   const checker = new Checker();
   const site = checker.site(document);
   if (checker.problems.length > 0) throw new InvalidError(checker.problems);

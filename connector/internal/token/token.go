@@ -116,7 +116,7 @@ func (t *Token) End() time.Time {
 func Hint(status int) string {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return ", the token must be one of the organization, with the scope connect, that has not ended"
+		return ", the token must belong to the organization, have the scope connect, and not have expired"
 	case http.StatusNotFound:
 		return ", there are no rules at this address"
 	}

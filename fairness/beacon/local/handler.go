@@ -84,7 +84,7 @@ func (b *Beacon) notYet(round uint64) error {
 	if ms := b.chain.Emitted(round); ms < 1<<53 {
 		return fmt.Errorf("round %d appears at %s", round, time.UnixMilli(ms).UTC().Format(time.RFC3339))
 	}
-	return errors.New("the round never appears")
+	return errors.New("this round never appears")
 }
 
 func encode(v any) []byte {
