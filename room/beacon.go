@@ -54,7 +54,7 @@ func (o *Options) others(c Config, p *fairness.Policy) invalid.List {
 		for _, known := range o.Chains {
 			names = append(names, known.Name())
 		}
-		return refuse("beacon", "must be one that the server has relays of: "+strings.Join(append(names,
+		return refuse("beacon", "must be a chain that the server has relays for: "+strings.Join(append(names,
 			fairness.NoBeacon), ", "))
 	}
 	if c.Beacon == "" && o.Chains[at].Err() != nil {
@@ -71,7 +71,7 @@ func (o *Options) others(c Config, p *fairness.Policy) invalid.List {
 	}
 	n := uint32(len(o.Witnesses)) //nolint:gosec // few
 	if c.Quorum != nil && *c.Quorum > n {
-		return refuse("quorum", fmt.Sprintf("must be at most %d: the server has so many witnesses", n))
+		return refuse("quorum", fmt.Sprintf("must be at most %d, the number of the server's witnesses", n))
 	}
 	switch {
 	case c.Quorum != nil:

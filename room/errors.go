@@ -20,14 +20,14 @@ var (
 	// ErrNotCalled is returned when a ticket is claimed before its turn.
 	ErrNotCalled = errors.New("the ticket is not called yet")
 	// ErrClaimsFrozen is returned when a called ticket is claimed while claims are frozen.
-	ErrClaimsFrozen = errors.New("claims are frozen for a moment; the time to go in stands still")
+	ErrClaimsFrozen = errors.New("claims are frozen for now; the claim time stands still")
 	// ErrExpired is returned when a ticket can no longer be claimed.
 	ErrExpired = errors.New("the ticket can no longer be claimed")
 	// ErrSettled is returned when a place that is given up was already claimed, skipped or revoked, or its
 	// room has ended.
 	ErrSettled = errors.New("the place can no longer be given up")
 	// ErrNotPull is returned for a pull in a room whose calls are made by the clock.
-	ErrNotPull = errors.New("the clock calls the people of this room")
+	ErrNotPull = errors.New("the room's clock calls its visitors, not a backend")
 )
 
 // Errors of the packages that a room consists of, which its methods return.
@@ -57,5 +57,5 @@ type StaleError struct{ Wait time.Duration }
 
 // Error implements error. Its text leaves out the time to wait.
 func (e *StaleError) Error() string {
-	return "this server has lost sight of the line for a moment"
+	return "this server's view of the line is out of date for a moment"
 }

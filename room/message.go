@@ -119,12 +119,12 @@ func (c *MessageChange) problems() invalid.List {
 	}
 	if c.IsNone() {
 		if c.Default != "" || c.Until != nil || c.For != 0 {
-			wrong(".texts", "is needed; a message of null takes it away")
+			wrong(".texts", "is needed; a null message removes the current one")
 		}
 		return list
 	}
 	if len(c.Texts) > MaxMessageLanguages {
-		wrong(".texts", "must be in at most %d languages, not %d", MaxMessageLanguages, len(c.Texts))
+		wrong(".texts", "must have at most %d languages, not %d", MaxMessageLanguages, len(c.Texts))
 		return list
 	}
 	for _, tag := range slices.Sorted(maps.Keys(c.Texts)) {
@@ -193,7 +193,7 @@ func parseMessage(members []byte) (*MessageChange, invalid.List) {
 		return nil, nil
 	}
 	if json.Unmarshal(given.Message, c) != nil || len(c.Texts) == 0 && string(given.Message) != "null" {
-		return c, invalid.List{{Field: "message.texts", Detail: "is needed; a message of null takes it away"}}
+		return c, invalid.List{{Field: "message.texts", Detail: "is needed; a null message removes the current one"}}
 	}
 	return c, nil
 }

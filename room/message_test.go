@@ -87,7 +87,7 @@ func TestMessageProblems(t *testing.T) {
 	}
 	for _, test := range []struct{ message, field, detail string }{
 		{`"Soon"`, "message", "must be a JSON object"},
-		{`{}`, "message.texts", "null takes it away"},
+		{`{}`, "message.texts", "a null message removes the current one"},
 		{`{"until":"2030-01-01T00:00:00Z"}`, "message.texts", "is needed"},
 		{`{"texts":{}}`, "message.texts", "is needed"},
 		{`{"texts":{"en":1}}`, "message.texts", "a text for each language"},

@@ -22,7 +22,7 @@ var (
 	// errNoImage is returned for an unsupported format or a damaged image.
 	errNoImage = errors.New("is not a PNG, JPEG or WebP image, or damaged")
 	// errAnimated is returned for an animated WebP image.
-	errAnimated = errors.New("is animated: give an image that stands still")
+	errAnimated = errors.New("is animated: use a still image")
 )
 
 // imageKind is an image format that every browser shows and that cannot contain scripts.
@@ -99,7 +99,7 @@ func readLogo(logo string) (mediaType string, image []byte, err error) {
 		return "", nil, errors.New("is not in base64")
 	}
 	if mediaType, image, err = cleanImage(content); err == nil && mediaType != named {
-		return "", nil, fmt.Errorf("says %s and is %s", named, mediaType)
+		return "", nil, fmt.Errorf("claims to be %s but is %s", named, mediaType)
 	}
 	return mediaType, image, err
 }

@@ -254,7 +254,7 @@ func (w *Watcher) judge(s step, own pglog.ClockView, others []pglog.ClockView, c
 	}
 	switch {
 	case len(witnesses) > 0 && !isShared:
-		take("another server sees none: this machine stood still")
+		take("another server sees no jump: this machine stood still")
 	case confirmed > w.confirmed:
 		take("confirmed")
 	case waited >= stepPatience && agrees:

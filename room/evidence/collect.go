@@ -19,7 +19,7 @@ import (
 )
 
 // ErrRound is returned for a beacon round that no draw waits for, or that does not verify.
-var ErrRound = errors.New("not a beacon round that is waited for")
+var ErrRound = errors.New("no draw waits for this beacon round")
 
 const (
 	// collectInterval is how often a room with a beacon looks for missing evidence.

@@ -60,7 +60,7 @@ func (q *Witnesses) Consult(ctx context.Context, t Target, keys []string, size u
 	for _, key := range keys {
 		w, ok := q.find(key)
 		if !ok {
-			t.Log.Warn("cannot ask a witness about a room new to this server: it is not configured, or did not answer lately",
+			t.Log.Warn("cannot ask a witness about a room that is new to this server: it is not configured, or did not answer recently",
 				"room", t.Slug, "witness", key)
 			continue
 		}
@@ -78,7 +78,7 @@ func (q *Witnesses) Consult(ctx context.Context, t Target, keys []string, size u
 				if errors.Is(err, witness.ErrUnavailable) || bounded.Err() != nil {
 					q.noteSilent(key)
 				}
-				t.Log.Warn("cannot learn from a witness what it has seen of a room new to this server; "+
+				t.Log.Warn("cannot compare a room that is new to this server with a witness; "+
 					"the room continues with the database's log",
 					"room", t.Slug, "witness", w.Key.Name(), "err", err)
 			}

@@ -21,7 +21,7 @@ var (
 	// ErrOtherHistory is returned for a copy that is not a copy of the room's transcript.
 	ErrOtherHistory = errors.New("the copy is of another history")
 	// ErrTooShort is returned for a copy that lacks published entries, like the database.
-	ErrTooShort = errors.New("the copy lacks entries, too")
+	ErrTooShort = errors.New("the copy lacks published entries, too")
 	// ErrComplete is returned when the operator tries to end a room as lost that is not held.
 	ErrComplete = errors.New("the room is not held: nothing is known to be missing")
 )

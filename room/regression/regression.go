@@ -113,7 +113,7 @@ func (g *Guard) Err() error {
 // Note stores the mark of a log that this node is about to show up to a size.
 func (g *Guard) Note(m pglog.Mark) {
 	if err := g.marks.Put(g.name, m); err != nil && !g.isUnmarked.Swap(true) {
-		g.log.Error("cannot write mark: after a restart this server may not notice that its database went back",
+		g.log.Error("cannot write mark: after a restart this server may not notice that its database lost entries",
 			"room", g.name.Slug, "err", err)
 	} else if err == nil {
 		g.isUnmarked.Store(false)

@@ -162,7 +162,7 @@ func (s *Settler) compareOne(ctx context.Context, log mark.Log, seen, has pglog.
 	if err != nil || k.Log.KeyHash() != log.Key {
 		return nil //nolint:nilerr // another room of this name; a wrong master key is reported when it is loaded
 	}
-	s.log.Error("database went back: a room lacks entries that this server has published", "room", log.Slug,
+	s.log.Error("database lost entries: a room lacks some that this server has published", "room", log.Slug,
 		"size", has.Size, "root", has.Root, "shown_size", seen.Size, "shown_root", seen.Root)
 	if err := s.from.Logs.Hold(ctx, id, seen, s.from.Marks.Name()); err != nil {
 		return err

@@ -92,11 +92,11 @@ func (in *Report) size() int { return len(in.Started) + len(in.Active) + len(in.
 
 func (in *Report) check() error {
 	if n := max(len(in.Started), len(in.Active), len(in.Ended)); n > MaxSessions {
-		return invalid.Field("", fmt.Sprintf("names %d sessions, and at most %d of a kind are taken at once", n,
+		return invalid.Field("", fmt.Sprintf("names %d sessions: send at most %d of a kind", n,
 			MaxSessions))
 	}
 	if n := len(in.FailOpen); n > MaxFailOpen {
-		return invalid.Field("fail_open", fmt.Sprintf("has %d times, and at most %d are taken at once", n, MaxFailOpen))
+		return invalid.Field("fail_open", fmt.Sprintf("has %d intervals: send at most %d", n, MaxFailOpen))
 	}
 	return nil
 }

@@ -40,13 +40,13 @@ var (
 	// ErrFull is returned when the line has reached its limit.
 	ErrFull = errors.New("the line is full for now")
 	// ErrBusy is returned when the queue of joins is full.
-	ErrBusy = errors.New("too many visitors at this moment")
+	ErrBusy = errors.New("too many visitors at the moment")
 	// ErrStopping is returned while the server shuts down.
 	ErrStopping = errors.New("the server is stopping")
 
 	// ErrRefused is returned when the rules refuse an arrival that they had just offered: a bug, not the
 	// visitor's fault.
-	ErrRefused = errors.New("the rules refuse what they offered")
+	ErrRefused = errors.New("the rules refuse an entry that they proposed")
 )
 
 // EarlyError is returned when a room is joined before it opens.

@@ -33,7 +33,7 @@ const (
 // [*invalid.Error] for too many, and those of the database and the sequencer.
 func (s *Sessions) Change(ctx context.Context, touch, release []string) (touched, released []Outcome, err error) {
 	if n := len(touch) + len(release); n > MaxChanges {
-		return nil, nil, invalid.Field("", fmt.Sprintf("has %d passes, and at most %d are taken at once", n,
+		return nil, nil, invalid.Field("", fmt.Sprintf("has %d passes: send at most %d at once", n,
 			MaxChanges))
 	}
 	found, err := s.admissions(ctx, append(touch[:len(touch):len(touch)], release...))

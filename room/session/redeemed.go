@@ -20,7 +20,7 @@ func (s *Sessions) remember(st fairness.Standing) {
 	if err == nil {
 		s.isUnmarked.Store(false)
 	} else if !s.isUnmarked.Swap(true) {
-		s.log.Error("cannot remember a redemption: if the database goes back, the pass can be used again",
+		s.log.Error("cannot store a redemption in the marks: if the database loses it, the pass can be used again",
 			"room", s.room.Slug, "err", err)
 	}
 }

@@ -26,7 +26,7 @@ var (
 	// ErrPass is returned when a text is not a currently valid pass of the room.
 	ErrPass = errors.New("not a valid pass of this room")
 	// ErrPassUnknown is returned when a pass is redeemed under the id of another pass.
-	ErrPassUnknown = errors.New("the pass shown has another id")
+	ErrPassUnknown = errors.New("the pass has a different id than the request")
 	// ErrPassUsed is returned when a pass was already redeemed.
 	ErrPassUsed = errors.New("the pass was redeemed before")
 	// ErrPassUnredeemed is returned when a session is touched whose pass was never redeemed: a visitor who

@@ -35,23 +35,23 @@ var Elements = []Hook{
 	{"time", "a time of day", true},
 	{"button", "a button", true},
 	{"summary", "a button that opens something", false},
-	{"details", "what it opens", false},
+	{"details", "the content that such a button opens", false},
 	{"img", "the logo", false},
 }
 
 // Classes are the classes that selectors may name.
 var Classes = []Hook{
 	{"upcoming", "main before the line opens", false},
-	{"joinable", "main while one can join", false},
-	{"full", "main while nobody more can join", false},
-	{"waiting", "main of a place that is not drawn", false},
-	{"drawn", "main of a place that is drawn", false},
-	{"called", "main of somebody who may go in", false},
-	{"admitted", "main of somebody who went in", false},
-	{"over", "main of somebody who has been in", false},
-	{"missed", "main of somebody whose turn has passed", false},
-	{"left", "main of somebody who gave the place up", false},
-	{"revoked", "main of a place that was withdrawn", false},
+	{"joinable", "main while visitors can join", false},
+	{"full", "main while the line is full", false},
+	{"waiting", "main for a place that is not drawn yet", false},
+	{"drawn", "main for a drawn place", false},
+	{"called", "main for a called visitor", false},
+	{"admitted", "main for an admitted visitor", false},
+	{"over", "main for a visitor whose visit is over", false},
+	{"missed", "main for a visitor who did not claim in time", false},
+	{"left", "main for a visitor who gave up the place", false},
+	{"revoked", "main for a revoked place", false},
 	{"closed", "main when joining is over", false},
 	{"ended", "main when the line is over", false},
 	{"headline", "the organizer's headline", false},
@@ -62,20 +62,20 @@ var Classes = []Hook{
 	{"urgent", "the notice that little time is left", true},
 	{"rehearsal", "the banner of a rehearsal", true},
 	{"lead", "the sentence below the heading", true},
-	{"countdown", "the time to go", true},
+	{"countdown", "the remaining time", true},
 	{"track", "the way to the front", true},
-	{"expected", "when the turn is likely", true},
+	{"expected", "the expected time of the call", true},
 	{"verdict", "the result of the check", true},
 	{"lines", "the lines of the check", true},
 	{"status", "the result of one line", true},
 	{"update", "how the page is kept up to date", false},
-	{"actions", "the part with what can be done", false},
-	{"choices", "the buttons of it", false},
+	{"actions", "the part with the visitor's actions", false},
+	{"choices", "the buttons of that part", false},
 	{"saved", "the link to the place", false},
-	{"copy", "the same, with its button", false},
+	{"copy", "the link to the place, with its button", false},
 	{"main", "the button that matters most", true},
 	{"button", "a link that looks like a button", true},
-	{"plain", "one that looks like the other buttons", true},
+	{"plain", "a link that looks like the other buttons", true},
 	{"small", "small print", false},
 	{"help", "the organizer's help", false},
 	{"own", "the organizer's text in the footer", false},
@@ -232,14 +232,14 @@ func (p *parser) compound() (compound, bool) {
 		case t.kind == css.IdentToken && c.element == "" && c.classes == nil && c.pseudos == nil:
 			c.element = p.next().text
 			if find(Elements, c.element).Name == "" {
-				p.refuse(t.at, "%s is no element that may be styled: %s", t.name(), names(Elements))
+				p.refuse(t.at, "%s is not an element that may be styled: %s", t.name(), names(Elements))
 				return c, false
 			}
 		case t.is("."):
 			p.next()
 			class := p.next()
 			if class.kind != css.IdentToken || find(Classes, class.text).Name == "" {
-				p.refuse(t.at, ".%s is no class that may be styled: %s", class.name(), names(Classes))
+				p.refuse(t.at, ".%s is not a class that may be styled: %s", class.name(), names(Classes))
 				return c, false
 			}
 			c.classes = append(c.classes, class.text)

@@ -83,7 +83,7 @@ func (p *parser) media() (block, bool) {
 		p.space()
 		switch t := p.peek(); t.kind {
 		case end:
-			p.refuse(opened.at, "this { is never closed")
+			p.refuse(opened.at, "this { is not closed")
 			return b, false
 		case css.RightBraceToken:
 			p.next()
@@ -121,7 +121,7 @@ func (p *parser) rule() (rule, bool) {
 		p.space()
 		switch t := p.peek(); t.kind {
 		case end:
-			p.refuse(opened.at, "this { is never closed")
+			p.refuse(opened.at, "this { is not closed")
 			return r, false
 		case css.RightBraceToken:
 			p.next()
@@ -149,7 +149,7 @@ func (p *parser) declaration(r *rule) (declaration, bool) {
 	}
 	property, ok := properties[d.property]
 	if !ok {
-		p.refuse(name.at, "%s is no property that may be set: the list is in THEMING.md", name.name())
+		p.refuse(name.at, "%s is not a property that may be set: the list is in THEMING.md", name.name())
 		return d, false
 	}
 	if p.space(); p.peek().kind != css.ColonToken {

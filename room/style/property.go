@@ -28,12 +28,12 @@ const (
 // Properties are the properties that custom CSS may set.
 var Properties = slices.Concat(
 	[]Property{
-		{Name: "color", Values: "a colour of the page, or with a background of its own in the same rule #rrggbb",
+		{Name: "color", Values: "a colour of the page, or, with a background in the same rule, #rrggbb",
 			check: one(isTextColor)},
 		{Name: "background-color", Values: "#rrggbb, var(--page), var(--card) or var(--accent)", check: one(isGround)},
 		{Name: "background-image", Values: "a linear-gradient() or radial-gradient() of #rrggbb",
 			check: one(isGradient)},
-		{Name: "background", Values: "what the two above take",
+		{Name: "background", Values: "a value of either property above",
 			check: one(func(v value) bool { return isGround(v) || isGradient(v) })},
 	},
 	spaces("margin", true), spaces("padding", false),
@@ -48,7 +48,7 @@ var Properties = slices.Concat(
 		},
 		{
 			Name: "font-size", Values: "0.75rem to 3rem, px too",
-			Honest:    "0.875rem to 1.5rem, h2 to 2rem, h1 to 3.75rem, b to 4.5rem; so does what holds it",
+			Honest:    "0.875rem to 1.5rem, h2 to 2rem, h1 to 3.75rem, b to 4.5rem; elements around them likewise",
 			inherited: true, check: bounds(.75, 3, .875, 4.5, "px", "rem"),
 		},
 		{Name: "font-weight", Values: "normal, bold, 300 to 900", check: one(isWeight)},
@@ -63,7 +63,7 @@ var Properties = slices.Concat(
 			check: one(func(v value) bool { return v.kind == number && v.number >= 1 && v.number <= 2 })},
 		{
 			Name: "letter-spacing", Values: "normal, -0.05em to 0.2em",
-			Honest: "normal, -0.05em to 0.05em; so does what holds it", inherited: true,
+			Honest: "normal, -0.05em to 0.05em; elements around them likewise", inherited: true,
 			check: func(values []value, honest bool) bool {
 				return one(is("normal"))(values, honest) || bounds(-.05, .2, -.05, .05, "em")(values, honest)
 			},
@@ -104,7 +104,7 @@ func (p Property) refuses(s selector, d *declaration) string {
 	honest := s.honest() || p.inherited && !s.passes(decorative)
 	switch {
 	case p.isColor() && s.passes(signals):
-		return "may not be set here, where colours say what was found: " + s.String()
+		return "may not be set here, where colours show a result: " + s.String()
 	case p.Only != nil && !s.names(p.Only...):
 		return "may be set on " + strings.Join(p.Only, ", ") + " alone"
 	case p.Name == "max-width" && !isWidth(d.values, s.names("img")):

@@ -83,19 +83,19 @@ func (r *rule) unreadable() string {
 	onAccent := ground.kind == role && ground.text == "accent"
 	switch {
 	case onAccent != (text.text == "on-accent") && text.kind != unknown:
-		return "var(--on-accent) is the colour of text on var(--accent), and no other goes with it"
+		return "var(--accent) and var(--on-accent) must be used together"
 	case ground.kind == unknown && text.kind == color:
-		return "a colour of text needs a background-color of its own in the same rule; or take a colour of the page such as var(--accent-ink)"
+		return "a text colour needs a background-color in the same rule; or use a colour of the page such as var(--accent-ink)"
 	case ground.kind == unknown && slices.ContainsFunc(r.selectors, selector.onButton):
 		return "the colour of a button's text needs a background-color in the same rule"
 	case ground.kind == role && text.kind == color:
-		return "a colour of its own needs a background-color of its own, not one of the page"
+		return "a text colour such as #rrggbb needs such a background-color, too, not one of the page"
 	case ground.kind != color && ground.kind != gradient:
 		return ""
 	}
 	under := ground.grounds()
 	if _, ok := paletteOn(under...); !ok {
-		return "neither black nor white text can be read on all of this background: take colours that are closer to one another"
+		return "neither black nor white text is readable on all of this background: use colours that are more alike"
 	}
 	if ratio := newGrounds(under...).least(text.color); text.kind == color && ratio < TextContrast {
 		return fmt.Sprintf("the text contrasts by %.1f to 1 with its background, and needs %.1f", ratio, TextContrast)

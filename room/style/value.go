@@ -172,7 +172,7 @@ func (p *parser) function() (value, bool) {
 		p.space()
 		name := strings.TrimPrefix(custom.text, "--")
 		if p.next().kind != css.RightParenthesisToken || custom.text == name || !slices.Contains(Roles, name) {
-			p.refuse(t.at, "var() takes a colour of the page alone: --%s", strings.Join(Roles, ", --"))
+			p.refuse(t.at, "var() only takes a colour of the page: --%s", strings.Join(Roles, ", --"))
 			return value{}, false
 		}
 		return value{kind: role, text: name}, true
