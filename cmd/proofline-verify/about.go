@@ -20,7 +20,7 @@ func (f *aboutFlags) define(c *cobra.Command) {
 	c.Flags().StringVar(&f.event, "event", "", "name of the event, as `TEXT` on the page (default: the room's title)")
 	c.Flags().StringVar(&f.organizer, "organizer", "", "name of the organizer, as `TEXT` on the page")
 	c.Flags().StringVar(&f.zone, "time-zone", "",
-		"time `ZONE` of the page, such as Europe/Vienna, shown besides UTC (default: the room's)")
+		"time `ZONE` of the page, such as Europe/Vienna, shown in addition to UTC (default: the room's)")
 }
 
 func (f *aboutFlags) check() error {

@@ -27,7 +27,7 @@ func (f *trustFlags) parse() (t verifier.Trust, err error) {
 		hash, err := hex.DecodeString(text)
 		if err != nil || len(hash) != 32 {
 			return t, usage(fmt.Errorf("--beacon: %.80q is not the hash of a drand chain", text),
-				"it has 64 hex digits")
+				"a hash has 64 hex digits")
 		}
 		t.Beacons = append(t.Beacons, [32]byte(hash))
 	}

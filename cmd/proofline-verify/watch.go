@@ -50,10 +50,10 @@ windows freeze and draw in time. Print a line for every event.
 
 The first violation ends the watch with exit code 1, and is written to a file
 that others can check offline with "proofline-verify evidence". A network
-failure is no evidence: the watch goes on, and exits with 3 only if it could
+failure is not evidence: the watch continues, and exits with 3 only if it could
 never read anything. It exits with 0 when the room has ended or time is up.
 
-The newest checkpoint is kept for the next audit or watch, and besides it one
+The newest checkpoint is kept for the next audit or watch, and in addition one
 per minute.`,
 		Example: `  proofline-verify watch https://example.com/r/sale --vkey @sale.vkey
   proofline-verify watch https://example.com/r/sale --for 2h --evidence ./evidence`,
@@ -168,7 +168,7 @@ func (w *watchRun) end(ctx context.Context, began time.Time, err error) error {
 func (w *watchRun) unreadable(err error) *exit {
 	over := unreadable(err)
 	if errors.Is(err, watch.ErrMismatch) || errors.Is(err, watch.ErrNoRoom) {
-		over.hint = "it was changed, or is partly of an older state: to see what is wrong, run proofline-verify audit " +
+		over.hint = "it was changed, or is partly out of date: to see what is wrong, run proofline-verify audit " +
 			quoted(w.arg)
 	}
 	return over

@@ -62,7 +62,7 @@ func openWitnessDir(dir, name string) (*witnessDir, error) {
 		}
 	} else if _, err := os.Stat(store); err != nil {
 		return nil, &exit{exitUnreadable, fmt.Errorf("the witness has a key but no state: %w", err),
-			"it may have signed cosignatures that it forgot: restore the newest state, " +
+			"it may have made cosignatures that are missing now: restore the newest state, " +
 				"or start with a new key in another directory"}
 	}
 	h := &witnessDir{key: key}

@@ -49,7 +49,7 @@ func TestBeaconServe(t *testing.T) {
 	if err := response.Body.Close(); err != nil {
 		t.Error(err)
 	}
-	if !strings.Contains(p.said(), "proves nothing to strangers") {
+	if !strings.Contains(p.said(), "proves nothing to others") {
 		t.Errorf("no warning: %s", p.said())
 	}
 	if text, err := os.ReadFile(key); err != nil || strings.Contains(p.said(), strings.TrimSpace(string(text))) {

@@ -93,7 +93,7 @@ func TestE2EDemo(t *testing.T) {
 	for _, want := range []string{
 		`(?m)^  visitors +200 joined`, `(?m)^✓ VERIFIED, level 3`, `(?m)^  admitted +176,`, `(?m)^  no-shows +24 `,
 		`The verifier exits with 1`, `A shop opens behind proofline proxy, on http://127`, `None of them reaches the shop`,
-		`60 came for a seat`, `all four agree`, `(?m)^✓ Everything was as expected\.$`,
+		`60 wanted a seat`, `all four agree`, `(?m)^✓ Everything was as expected\.$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(said) {
 			t.Errorf("the demo does not say %q:\n%s", want, said)

@@ -153,11 +153,11 @@ func TestServeLostKey(t *testing.T) {
 	if err := os.Chmod(key, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, dir, 1, "others on this machine may read it")
+	refused(t, dir, 1, "other users of this machine may read it")
 	if err := os.Remove(key); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, dir, 1, "the file of the master key is gone: 1 rooms need "+key)
+	refused(t, dir, 1, "the master key's file is missing: 1 rooms need "+key)
 	if _, err := os.Stat(key); !os.IsNotExist(err) {
 		t.Errorf("the server created a new key: %v", err)
 	}

@@ -53,7 +53,7 @@ func createOrganizationCommand(m *remote.Manager) *cobra.Command {
 			return printOwnerLink(m, c, made.Slug, "")
 		}),
 	}
-	c.Flags().StringVar(&name, "name", "", "`NAME` for people (default the slug)")
+	c.Flags().StringVar(&name, "name", "", "display `NAME` (default the slug)")
 	return c
 }
 

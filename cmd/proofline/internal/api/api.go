@@ -22,7 +22,7 @@ var (
 	// ErrUnreachable is returned when the server does not answer.
 	ErrUnreachable = errors.New("the server cannot be reached")
 	// ErrAnswer is returned for an answer that no Proofline server would give.
-	ErrAnswer = errors.New("not the answer of a proofline server")
+	ErrAnswer = errors.New("not an answer from a Proofline server")
 )
 
 const (
@@ -62,7 +62,7 @@ func (p *Problem) Error() string {
 	if p.Detail != "" && len(p.Errors) == 0 {
 		text += ": " + p.Detail
 	}
-	text = fmt.Sprintf("the server answers %d, %s", p.Status, text)
+	text = fmt.Sprintf("the server answered %d %s", p.Status, text)
 	for _, e := range p.Errors {
 		field := e.Field
 		if field == "" {

@@ -36,9 +36,9 @@ func TestProblem(t *testing.T) {
 		text  string
 		retry time.Duration
 	}{
-		"/invalid": {"the server answers 400, Invalid input\n  slug: is bad\n  body: is odd", 0},
-		"/early":   {"the server answers 409, Not open yet: in a minute", 90 * time.Second},
-		"/proxy":   {"the server answers 502, Bad Gateway", 0},
+		"/invalid": {"the server answered 400 Invalid input\n  slug: is bad\n  body: is odd", 0},
+		"/early":   {"the server answered 409 Not open yet: in a minute", 90 * time.Second},
+		"/proxy":   {"the server answered 502 Bad Gateway", 0},
 	} {
 		_, err := c.Call(t.Context(), http.MethodGet, path, nil, nil)
 		p := (*Problem)(nil)

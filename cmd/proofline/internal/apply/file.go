@@ -26,7 +26,7 @@ var (
 	// ErrSyntax is returned when a file is neither YAML nor JSON.
 	ErrSyntax = errors.New("neither YAML nor JSON")
 	// ErrInvalid is returned when a file's rooms are invalid.
-	ErrInvalid = errors.New("not a valid file of rooms")
+	ErrInvalid = errors.New("not a valid rooms file")
 )
 
 // Limits on a file's values once its aliases are expanded.
@@ -85,7 +85,7 @@ func Read(in io.Reader) ([]Wanted, error) {
 		}
 		if before, ok := first[w.Config.Slug]; ok {
 			wrong = append(wrong,
-				fmt.Errorf("line %d: slug: room %s is on line %d already", w.Line, w.Config.Slug, before))
+				fmt.Errorf("line %d: slug: room %s is already on line %d", w.Line, w.Config.Slug, before))
 		}
 		first[w.Config.Slug] = w.Line
 		list = append(list, w)
@@ -94,7 +94,7 @@ func Read(in io.Reader) ([]Wanted, error) {
 		return nil, fmt.Errorf("%w:\n%w", ErrInvalid, errors.Join(wrong...))
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("%w: it has no room", ErrInvalid)
+		return nil, fmt.Errorf("%w: it contains no room", ErrInvalid)
 	}
 	return list, nil
 }

@@ -47,7 +47,7 @@ func serveCommand(t *cli.Terminal) *cobra.Command {
 		Short: "Serve the rounds of a beacon with one key",
 		Long: `Serve public randomness like a drand relay, but from a single key instead of a
 group's. It is for rehearsals, tests and demos: the holder of the key knows every
-round in advance, so to strangers it proves nothing.
+round in advance, so it proves nothing to others.
 
 Only the key is stored. The same key, id, period and genesis give the same chain
 with the same rounds, including those during a downtime; other values give
@@ -83,7 +83,7 @@ func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
 	if err != nil {
 		return cli.Failed(err, "")
 	}
-	t.Warn("a beacon you run yourself proves nothing to strangers: its key tells every round in advance")
+	t.Warn("a beacon you run yourself proves nothing to others: its key reveals every round in advance")
 	if err := describe(t, b.Chain(), "http://"+listen.Address(l.Addr())); err != nil {
 		return errors.Join(err, l.Close())
 	}

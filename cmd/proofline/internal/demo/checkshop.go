@@ -42,7 +42,7 @@ func (i *inspector) shop(ctx context.Context) error {
 	}
 	if i.checks.failures() == 0 {
 		n := numeral.Group(len(passes))
-		i.checks.Say("%s came for a seat. The proxy let in %s, the shop sold %s seats, "+
+		i.checks.Say("%s wanted a seat. The proxy let in %s, the shop sold %s seats, "+
 			"and the room counts %s ended sessions:", n, n, n, n)
 		i.checks.Say("all four agree. The proxy follows rules that the server signed, and has reported their version.")
 	}

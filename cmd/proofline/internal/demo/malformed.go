@@ -82,7 +82,7 @@ func (s *sale) joinTooEarly(ctx context.Context) error {
 	s.checks.expectStatus(err, http.StatusConflict, "a join before the opening")
 	if p := (*api.Problem)(nil); errors.As(err, &p) {
 		s.checks.expect(p.RetryAfter > 0, "the answer to an early join has no Retry-After")
-		s.checks.Say("A visitor comes too early, and is asked to come back in %s.", p.RetryAfter)
+		s.checks.Say("A visitor arrives too early, and is asked to come back in %s.", p.RetryAfter)
 	}
 	return nil
 }

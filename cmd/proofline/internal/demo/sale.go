@@ -120,7 +120,7 @@ func (s *sale) pause(ctx context.Context) error {
 	if _, err := s.room.manage(ctx, http.MethodPost, "/resume", nil); err != nil {
 		return err
 	}
-	s.checks.Say("No visitor was called meanwhile. The sale goes on.")
+	s.checks.Say("No visitor was called meanwhile. The sale continues.")
 	return nil
 }
 

@@ -36,7 +36,7 @@ func Command(t *cli.Terminal) *cobra.Command {
 		Long: `Send a crowd to a room: visitors join at a rate, poll as often as the server asks,
 and claim when they are called.
 
-Use it for servers of your own. It refuses other machines than this one unless
+Use it for your own servers. It refuses machines other than this one unless
 you say that the site is yours. ROOM is the last part of the room's address, such
 as sale, or the whole address.`,
 		Example: `  proofline load sale --visitors 10000 --rate 500
@@ -50,7 +50,7 @@ as sale, or the whole address.`,
 	flags.IntVar(&f.Visitors, "visitors", 1000, "send `N` visitors")
 	flags.Float64Var(&f.Rate, "rate", 100, "send `N` visitors a second; 0: as fast as the server answers")
 	flags.IntVar(&f.Concurrency, "concurrency", 64, "use `N` connections")
-	flags.DurationVar(&f.Duration, "duration", time.Minute, "`TIME` after which visitors who still wait give up")
+	flags.DurationVar(&f.Duration, "duration", time.Minute, "`TIME` after which visitors who are still waiting give up")
 	flags.BoolVar(&f.mine, "i-own-this-site", false, "allow another machine as the target")
 	flags.BoolVar(&f.json, "json", false, "print JSON")
 	return c
@@ -123,7 +123,7 @@ func (f *loadFlags) check(room string) error {
 		return cli.Usage(fmt.Errorf("--duration must be above 0 and at most %s", maxDuration), "")
 	case !f.mine && !remote.IsLoopback(u.Hostname()):
 		return cli.Usage(fmt.Errorf("%s is not this machine", u.Hostname()),
-			"load on a site of others is an attack; give --i-own-this-site if it is yours")
+			"load on a site that is not yours is an attack; give --i-own-this-site if it is yours")
 	}
 	return nil
 }

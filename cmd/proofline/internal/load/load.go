@@ -28,7 +28,7 @@ var (
 	// ErrUnreachable is returned when the room does not answer.
 	ErrUnreachable = errors.New("the room cannot be reached")
 	// ErrNoRoom is returned when the URL is not that of a room.
-	ErrNoRoom = errors.New("no room there")
+	ErrNoRoom = errors.New("no room at this address")
 )
 
 // Options configure a run.
@@ -106,7 +106,7 @@ func (r *run) connect(ctx context.Context) ([]*worker, error) {
 	}
 	origin, _, ok := bytes.Cut(a.Body, []byte("\n"))
 	if a.Status != http.StatusOK || !ok {
-		return nil, fmt.Errorf("%w: %s answers %d", ErrNoRoom, r.path+"/checkpoint", a.Status)
+		return nil, fmt.Errorf("%w: %s answered %d", ErrNoRoom, r.path+"/checkpoint", a.Status)
 	}
 	r.origin = string(origin)
 	return workers, nil

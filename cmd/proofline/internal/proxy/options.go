@@ -60,7 +60,7 @@ func (f *settings) readRules(t *cli.Terminal) error {
 	switch {
 	case (f.rules == "") == (f.site == ""):
 		return cli.Usage(errors.New("exactly one of --rules and --site is needed"),
-			"connector/README.md begins with a rules file")
+			"connector/README.md begins with an example of a rules file")
 	case f.noKeep && f.keep != "":
 		return cli.Usage(errors.New("--keep and --no-keep contradict each other"), "leave one of them out")
 	case !isURL && f.keep != "":

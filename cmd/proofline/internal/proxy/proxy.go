@@ -142,7 +142,7 @@ func (f *settings) addLimits(flags *pflag.FlagSet) {
 	flags.DurationVar(&l.Answer, "answer-timeout", proxy.DefaultAnswer, "maximum time until the site begins to answer")
 	flags.DurationVar(&f.proxy.Drain, "drain", 0, "when stopping, serve for this long while reporting not ready")
 	flags.DurationVar(&f.proxy.Grace, "grace", proxy.DefaultGrace,
-		"maximum time for open requests and WebSockets to end then")
+		"after that, maximum time for open requests and WebSockets to end")
 }
 
 func (f *settings) run(ctx context.Context, t *cli.Terminal) error {

@@ -152,7 +152,7 @@ func (m *Manager) Explain(err error) error {
 	problem := (*api.Problem)(nil)
 	switch {
 	case errors.Is(err, context.Canceled):
-		return cli.Failed(errors.New("interrupted; the server may or may not have done it"), "")
+		return cli.Failed(errors.New("interrupted; the server may or may not have carried it out"), "")
 	case errors.Is(err, api.ErrUnreachable):
 		return cli.Unreachable(err, NotRunning)
 	case !errors.As(err, &problem):

@@ -29,10 +29,10 @@ func messageCommand(m *remote.Manager) *cobra.Command {
 	var f messageFlags
 	c := &cobra.Command{
 		Use:   "message SLUG [LANGUAGE=TEXT...]",
-		Short: "Show a message to all visitors, or take it back",
+		Short: "Show a message to all visitors, or remove it",
 		Long: `Show a message to all visitors of a room, in one language or several: each is
 named by its tag, such as en or pt-BR. Visitors see the text in their language,
-or else the first one. The message stays until you take it back, or until the
+or else the first one. The message stays until you remove it, or until the
 given time. The transcript records its hash. Without a text, print the current
 message.`,
 		Example: `  proofline room message sale en="The shop is slow. Your place is safe." --for 30m
@@ -54,7 +54,7 @@ message.`,
 	flags := c.Flags()
 	flags.DurationVar(&f.length, "for", 0, "show the message for this `DURATION`, such as 30m")
 	flags.StringVar(&f.until, "until", "", "show the message until this `TIME`")
-	flags.BoolVar(&f.clear, "clear", false, "take the message back")
+	flags.BoolVar(&f.clear, "clear", false, "remove the message")
 	c.MarkFlagsMutuallyExclusive("for", "until", "clear")
 	return c
 }
@@ -122,7 +122,7 @@ func messageRows(m *room.Message) [][]string {
 			label = ""
 		}
 	}
-	end := "you take it back"
+	end := "you remove it"
 	if m.Until != nil {
 		end = localTime(*m.Until)
 	}

@@ -16,7 +16,7 @@ import (
 
 var (
 	// ErrExposed is returned when other users may read or change a secret's file.
-	ErrExposed = errors.New("others on this machine may read it")
+	ErrExposed = errors.New("other users of this machine may read it")
 	// ErrNotSecret is returned when a file cannot hold a secret: it is not a regular
 	// file, is empty, or is larger than any secret.
 	ErrNotSecret = errors.New("holds no secret")

@@ -128,10 +128,10 @@ func showRegression(t *cli.Terminal, slug string, rec *regression.Recovery) erro
 		return err
 	}
 	if rec.Had.Size > rec.Has.Size {
-		return t.Printf("missing: the entries %d to %d. Find a copy that has them, and give it with --from.\n",
+		return t.Printf("missing: entries %d to %d. Find a copy that has them, and give it with --from.\n",
 			rec.Has.Size, rec.Had.Size-1)
 	}
-	return t.Printf("the database has another history than the published one: find the right database or a copy\n")
+	return t.Printf("the database has a different history than the published one: find the right database or a copy\n")
 }
 
 func (f *recoverFlags) recoverFrom(ctx context.Context, t *cli.Terminal, slug string, rec *regression.Recovery) error {

@@ -41,7 +41,7 @@ var (
 	ErrNoDatabase = errors.New("an owner's database URL needs a database URL")
 	// ErrKeyLost is returned when the private PostgreSQL has rooms, but the file of
 	// their master key is missing.
-	ErrKeyLost = errors.New("the file of the master key is gone")
+	ErrKeyLost = errors.New("the master key's file is missing")
 	// ErrPublicURL is returned when a text is not a URL that rooms can be published
 	// under.
 	ErrPublicURL = errors.New("not a public URL")
