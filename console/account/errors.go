@@ -11,7 +11,7 @@ import (
 
 var (
 	// ErrNotFound is returned for an object that the actor's organization does not have.
-	ErrNotFound = errors.New("this organization has nothing by that name or id")
+	ErrNotFound = errors.New("this organization has no object with that name or id")
 	// ErrCredentials is returned for a wrong e-mail address, password or code, without saying which
 	// is wrong.
 	ErrCredentials = errors.New("wrong e-mail address, password or code")

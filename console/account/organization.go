@@ -223,7 +223,7 @@ func (orgs *Organizations) mayRequire(ctx context.Context, by Actor, require boo
 		return mapError(err)
 	}
 	if p.Factor == nil {
-		return invalid.Field("require_second_factor", "needs one of your own first: set it up in your account")
+		return invalid.Field("require_second_factor", "needs a second factor on your own account first")
 	}
 	return nil
 }

@@ -162,7 +162,7 @@ func noShows(f live.Figures, percent int) string {
 	if f.Rates.Recent == nil || f.Admitted+f.NoShows < minSettled || *f.Rates.Recent*100 < float64(percent) {
 		return ""
 	}
-	return fmt.Sprintf("%.0f %% of the visitors called in the last ten minutes did not come. "+
+	return fmt.Sprintf("%.0f %% of the visitors called in the last ten minutes did not show up. "+
 		"Check that the claim time is long enough and that the site responds.", *f.Rates.Recent*100)
 }
 

@@ -64,7 +64,7 @@ func (f *Figures) alarms() []Alarm {
 			"The database does not answer. Visitors keep their places, but joins and calls wait."})
 	}
 	if level := f.Rates.Level(); level != LevelNone && f.Phase != room.PhaseEnded {
-		text := fmt.Sprintf("%.0f %% of the visitors who are called do not come. Check that the shop opens for them.",
+		text := fmt.Sprintf("%.0f %% of the called visitors do not show up. Check that the shop opens for them.",
 			f.Rates.latest()*100)
 		list = append(list, Alarm{level, text})
 	}

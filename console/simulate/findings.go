@@ -46,7 +46,7 @@ func BotGain(r *Result) string {
 	text := sentence(likely("a bot", "a person", robots, people)) + "."
 	early, found := r.Group(First)
 	if found && gainsNothing(robots, early) {
-		text += " It gains by coming early, not by being fast: a person who comes as early has the same chance."
+		text += " It gains by arriving early, not by being fast: a person who arrives as early has the same chance."
 	}
 	return text
 }
@@ -81,7 +81,7 @@ func outcome(r *Result) string {
 	case r.SoldOut:
 		late := ""
 		if r.Late > 0 {
-			late = fmt.Sprintf("; %s came later", Count(r.Late))
+			late = fmt.Sprintf("; %s arrived later", Count(r.Late))
 		}
 		return fmt.Sprintf("The %s tickets are sold %s after the opening: %s, and %s were still in line%s.",
 			Count(r.Sold), r.Ends.Words(), in, Count(r.InVain), late)
@@ -155,7 +155,7 @@ func bots(p *Plan, r *Result) []string {
 	}
 	why := ""
 	if gainsNothing(robots, people) && robots.Advantage > robots.Head {
-		why = ", because they always come and buy when called, and people do not"
+		why = ", because they always show up and buy when called, and people do not"
 	}
 	list := []string{fmt.Sprintf("%s. Bots are %s of the visitors and get %s of the tickets%s.",
 		sentence(likely("a bot", "a person", robots, people)),
@@ -187,10 +187,10 @@ func pace(p *Plan, r *Result) []string {
 		list = append(list, fmt.Sprintf("%s of the outflow is unused: the line is empty, its windows are not drawn, or the limit of people at the site is reached.", Percent(r.Idle)))
 	}
 	if r.NoShows*20 > r.Called {
-		list = append(list, fmt.Sprintf("%s of those called did not come in time. Others are called in their place %s after the call.", Percent(float64(r.NoShows)/float64(r.Called)), p.Room.Claim.Words()))
+		list = append(list, fmt.Sprintf("%s of those called did not show up in time. Others are called in their place %s after the call.", Percent(float64(r.NoShows)/float64(r.Called)), p.Room.Claim.Words()))
 	}
 	if r.Away > 0 {
-		list = append(list, fmt.Sprintf("%s visitors came after the room closed.", Count(r.Away)))
+		list = append(list, fmt.Sprintf("%s visitors arrived after the room had closed.", Count(r.Away)))
 	}
 	return list
 }

@@ -87,7 +87,7 @@ func TestOutcome(t *testing.T) {
 	for want, r := range map[string]*Result{
 		"Two weeks after the last arrival people are still in line: 5 of 1,000 visitors were let in. The outflow is too low for this crowd.": {Visitors: 1000, Admitted: 5},
 		"The 3 tickets are sold 1 hour after the opening: 5 of 1,000 visitors were let in, and 900 were still in line.":                      {Visitors: 1000, Admitted: 5, Sold: 3, SoldOut: true, Finished: true, Ends: hour, InVain: 900},
-		"The 3 tickets are sold 1 hour after the opening: 5 of 1,000 visitors were let in, and 900 were still in line; 12 came later.":       {Visitors: 1000, Admitted: 5, Sold: 3, SoldOut: true, Finished: true, Ends: hour, InVain: 900, Late: 12},
+		"The 3 tickets are sold 1 hour after the opening: 5 of 1,000 visitors were let in, and 900 were still in line; 12 arrived later.":       {Visitors: 1000, Admitted: 5, Sold: 3, SoldOut: true, Finished: true, Ends: hour, InVain: 900, Late: 12},
 		"3 of 9 tickets are sold: there were no more buyers, and the line was empty 1 hour after the opening.":                               {Visitors: 1000, Admitted: 5, Sold: 3, Tickets: 9, Finished: true, Ends: hour},
 		"The line is empty 1 hour after the opening: 1,000 of 1,000 visitors were let in.":                                                   {Visitors: 1000, Admitted: 1000, Finished: true, Ends: hour},
 	} {
@@ -129,7 +129,7 @@ func TestBotGain(t *testing.T) {
 	const (
 		nothing = "A bot gains nothing: it is no more likely than a person to be called in time."
 		small   = "This crowd is too small to tell what a bot gains: in it a bot is %s times as likely as a person to be called in time, which luck alone could do."
-		early   = " It gains by coming early, not by being fast: a person who comes as early has the same chance."
+		early   = " It gains by arriving early, not by being fast: a person who arrives as early has the same chance."
 	)
 	for _, c := range []struct {
 		robots, people, first Group
@@ -168,7 +168,7 @@ func TestVerdictAgrees(t *testing.T) {
 			robots, _ := r.Group(Machines)
 			if nothing := strings.HasPrefix(list[0], "A bot gains nothing"); nothing && (!ok || x > slight) {
 				t.Errorf("%d visitors, %v: %s, and it is %.2f times as likely as a person", visitors, window, list[0], x)
-			} else if nothing && robots.Advantage > slight && !strings.Contains(strings.Join(list, " "), "because they always come and buy when called") {
+			} else if nothing && robots.Advantage > slight && !strings.Contains(strings.Join(list, " "), "because they always show up and buy when called") {
 				t.Errorf("%d visitors, %v: bots get %.2f of their share, and nothing says why: %q", visitors, window, robots.Advantage, list)
 			}
 			if strings.HasPrefix(list[0], "A bot is ") && !strings.Contains(list[3], strings.TrimSuffix(strings.SplitAfter(list[0], " in time")[0], ".")) {

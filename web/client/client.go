@@ -91,7 +91,7 @@ func (as *Addresses) warn(peer netip.Addr) {
 	if !which.Load() && which.CompareAndSwap(false, true) {
 		as.log.Log(context.Background(), level, "ignoring X-Forwarded-For from an untrusted address: "+
 			"if it is your proxy, add its network to --trusted-proxies, "+
-			"otherwise all its visitors share the limits of one network", "peer", peer)
+			"otherwise all visitors behind it share the limits of one network", "peer", peer)
 	}
 }
 

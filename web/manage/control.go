@@ -18,16 +18,16 @@ type controls struct{ control *control.Rooms }
 func (a controls) routes() []route {
 	const tag = "control"
 	return []route{
-		a.onRoom("pause", "pauseRoom", "Stop calling people; they can still join, and called people can still go in", "The time to claim a call stands still. In a held room this lets called people in again. The pause is an entry of the transcript.", a.control.Pause),
-		a.onRoom("freeze-claims", "freezeClaims", "Stop calling people and letting called people in", "The time to claim a call stands still. The freeze is an entry of the transcript, and another one than a pause.", a.control.FreezeClaims),
+		a.onRoom("pause", "pauseRoom", "Stop calling visitors; they can still join, and called visitors can still claim", "The claim time stands still. If claims are frozen, this unfreezes them. The pause is an entry in the transcript.", a.control.Pause),
+		a.onRoom("freeze-claims", "freezeClaims", "Stop calling visitors, and freeze the claims of called ones", "The claim time stands still. The freeze is an entry in the transcript, distinct from that of a pause.", a.control.FreezeClaims),
 		a.onRoom("resume", "resumeRoom", "End a pause or a freeze of claims", "", a.control.Resume),
 		a.onRoom("end", "endRoom", "End a room for good",
-			"Nobody can join any more, nobody is called, and nothing can follow in the transcript.", a.control.End),
+			"No visitor can join or be called any more, and the transcript gets no more entries.", a.control.End),
 		{
 			method: http.MethodPost, path: "rooms/{slug}/rotate-keys", scope: account.Operate, name: "rotateKeys",
 			tag:     tag,
 			summary: "Create a new signing key for passes",
-			more:    "It signs from now on; the old one stays in jwks.json until its last pass has expired.",
+			more:    "It signs passes from now on; the old key stays in jwks.json until its last pass has expired.",
 			out:     wire.Keys{}, key: keyKept, do: a.rotateKeys,
 		},
 		{
@@ -43,7 +43,7 @@ func (a controls) routes() []route {
 		{
 			method: http.MethodPost, path: "rooms/{slug}/pull", scope: account.Pull, name: "pull", tag: tag,
 			summary: "Call visitors now",
-			more:    "Calls up to n visitors, as far as they are drawn and `max_active` and the outflow allow. A pull without an answer may have happened: send it with an Idempotency-Key.",
+			more:    "Calls up to n visitors, as far as they are drawn and `max_active` and the outflow allow. A pull without an answer may have been carried out: send it with an Idempotency-Key.",
 			query: []parameter{{name: "n", about: "Maximum number of visitors to call.",
 				schema: schema{"type": "integer", "minimum": 1, "maximum": room.MaxPull}, needed: true}},
 			out: wire.Pulled{}, key: keyKept, do: a.pull,

@@ -45,7 +45,7 @@ func (a reports) routes() []route {
 	return []route{{
 		method: http.MethodPost, path: "connectors/report", scope: account.Connect, name: "report", tag: "sites",
 		summary: "Report a connector's activity, and get the state of its rooms",
-		more:    "A report without an answer can be sent again, extended by what happened since: IDs make that safe.",
+		more:    "A report without an answer can be sent again, even with additions: IDs make that safe.",
 		in:      wire.ReportInput{}, most: maxReport,
 		example: `{"node": "AAAAAAAAAAAAAAAAAAAAAA", "kind": "proxy", "version": "1.0"}`, out: wire.Reported{},
 		do: a.report,

@@ -74,10 +74,10 @@ func (r *route) parameters() (names []string) {
 func paged(most int) []parameter {
 	return []parameter{
 		{
-			name: "limit", about: "How many items a page has at most.",
+			name: "limit", about: "Maximum number of items on a page.",
 			schema: schema{"type": "integer", "minimum": 1, "maximum": most},
 		},
-		{name: "cursor", about: "The `next` of the page before.", schema: schema{"type": "string"}},
+		{name: "cursor", about: "The `next` of the previous page.", schema: schema{"type": "string"}},
 	}
 }
 

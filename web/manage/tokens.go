@@ -69,13 +69,13 @@ func (a tokens) createToken(c *call) (reply, error) {
 	for _, name := range in.Scopes {
 		scope, err := account.ParseScope(name)
 		if err != nil {
-			return reply{}, invalid.Field("scopes", "must be of read, pull, connect, operate and admin")
+			return reply{}, invalid.Field("scopes", "must be one or more of read, pull, connect, operate and admin")
 		}
 		n.Scopes |= scope
 	}
 	if in.Life != nil {
 		if n.Life = time.Duration(*in.Life); n.Life == 0 {
-			return reply{}, invalid.Field("life", "must be a minute to a year")
+			return reply{}, invalid.Field("life", "must be from a minute to a year")
 		}
 	}
 	text, info, err := a.tokens.Make(c, c.actor, n)

@@ -95,7 +95,7 @@ func (s *speaker) Number(n uint64) string { return s.printer.Sprint(number.Decim
 func (s *speaker) message(key string) (message, error) {
 	m, ok := s.catalog[key]
 	if !ok {
-		return m, fmt.Errorf("%w %q is not there", errMessage, key)
+		return m, fmt.Errorf("%w %q does not exist", errMessage, key)
 	}
 	return m, nil
 }

@@ -90,7 +90,7 @@ func Previews(s Sample) []Example {
 		{"upcoming", "Before the line opens", upcoming},
 		{"joinable", "Open, without a place", bare(Joinable)},
 		{"joinable-open", "Open, and your site lets people in without waiting", with(bare(Joinable), func(v *View) { v.HasGate, v.Open, v.Way = true, true, s.Target })},
-		{"full", "Nobody more can join for now", bare(Full)},
+		{"full", "The line is full for now", bare(Full)},
 		{"waiting", "In a group that is not drawn", waiting},
 		{"waiting-paused", "The same in a pause", with(waiting, paused)},
 		{"drawn", "With a place", drawn},
@@ -105,8 +105,8 @@ func Previews(s Sample) []Example {
 		{"missed", "Did not go in in time", settled(Missed)},
 		{"left", "Gave the place up", settled(Left)},
 		{"revoked", "Lost the place by your decision", settled(Revoked)},
-		{"closed", "Joining is over", bare(Closed)},
-		{"ended", "The line is over", bare(Ended)},
+		{"closed", "Joining has ended", bare(Closed)},
+		{"ended", "The line has ended", bare(Ended)},
 		{"rehearsal", "A place in a rehearsal", with(drawn, func(v *View) { v.Rehearsal = true })},
 	}
 }

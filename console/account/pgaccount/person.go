@@ -62,7 +62,7 @@ func (s *People) SetPassword(ctx context.Context, id uuid.UUID, phc string, keep
 
 // Rehash replaces the hash of an unchanged password.
 func (s *People) Rehash(ctx context.Context, id uuid.UUID, before, after string) error {
-	return exec(ctx, s.pool, "hash password anew", `update people set password = $3 where person_id = $1
+	return exec(ctx, s.pool, "rehash password", `update people set password = $3 where person_id = $1
 		and password = $2`, id, before, after)
 }
 

@@ -47,7 +47,7 @@ func (s *Tokens) List(ctx context.Context, org uuid.UUID) ([]Token, error) {
 // Ending returns the used tokens that expire in the interval (after, until], earliest first.
 // A nil organization means all.
 func (s *Tokens) Ending(ctx context.Context, org *uuid.UUID, after, until time.Time) ([]Token, error) {
-	return all[Token](ctx, s.pool, "list tokens that end", `select `+tokenColumns+` from tokens
+	return all[Token](ctx, s.pool, "list expiring tokens", `select `+tokenColumns+` from tokens
 		where ($1::uuid is null or org_id = $1) and expires_at > $2 and expires_at <= $3
 		and used_at is not null order by expires_at, token_id`, org, after, until)
 }

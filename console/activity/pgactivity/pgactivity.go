@@ -46,7 +46,7 @@ type Entry struct {
 func (s *Store) Add(ctx context.Context, org uuid.UUID, e Entry) (uuid.UUID, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return id, fmt.Errorf("number activity entry: %w", err)
+		return id, fmt.Errorf("make id of activity entry: %w", err)
 	}
 	_, err = s.pool.Exec(ctx, `insert into activity_log (org_id, entry_id, actor_kind, actor_id, actor, verb, object,
 		detail, outcome) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,

@@ -65,7 +65,7 @@ const MaxDrafts = 100
 func (s *Drafts) Add(ctx context.Context, org uuid.UUID, config json.RawMessage, by string) (Draft, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return Draft{}, fmt.Errorf("number draft: %w", err)
+		return Draft{}, fmt.Errorf("make id of draft: %w", err)
 	}
 	d, err := s.draft(ctx, `insert into drafts (org_id, draft_id, config, changed_by) select $1, $2, $3, $4
 		where (select count(*) from drafts where org_id = $1) < $5 returning `+draftColumns, org, id, config, by, MaxDrafts)

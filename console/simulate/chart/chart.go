@@ -140,7 +140,7 @@ func axis(r *simulate.Result) []string {
 func Turns(id string, r *simulate.Result) template.HTML {
 	f := &figure{
 		ID: id, Title: "Who is called, by time of arrival",
-		About: "The share of the people who were called before the end, whether they came then or not.",
+		About: "The share of people who were called before the end, whether or not they then showed up.",
 		Head:  []string{"Arrived after", "People", "Called", "Share", "Tickets"},
 		Empty: "No person was called.",
 	}

@@ -84,7 +84,7 @@ func TestPage(t *testing.T) {
 	check(t, page)
 	for _, want := range []string{
 		"2,000 visitors for 200 tickets", "Wait by time of arrival", "Who gains from which windows", "The line over time", "first come, first served",
-		"People, first third", "proofline &lt;test&gt;", "10% do not come when called", `class="chart-bar chart-3"`, "prefers-color-scheme: dark",
+		"People, first third", "proofline &lt;test&gt;", "10% do not show up when called", `class="chart-bar chart-3"`, "prefers-color-scheme: dark",
 	} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)

@@ -89,7 +89,7 @@ func facts(p *simulate.Plan) [][2]string {
 		{"Outflow", outflow},
 		{"Claim within", p.Room.Claim.Words()},
 		{"Arrivals", arrivals(p)},
-		{"People", fmt.Sprintf("%s do not come when called, %s leave within an hour, %s of those let in buy",
+		{"People", fmt.Sprintf("%s do not show up when called, %s leave within an hour, %s of those let in buy",
 			simulate.Percent(p.People.NoShow), simulate.Percent(p.People.Leave), simulate.Percent(p.People.Buys))},
 		{"Reaction", fmt.Sprintf("%s; %s for the fast %s", p.People.Reaction.Words(), p.People.FastReaction.Words(),
 			simulate.Percent(p.People.Fast))},

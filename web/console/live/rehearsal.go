@@ -177,5 +177,5 @@ func verdict(r rehearse.Rehearsal) string {
 	case r.Admitted+r.Missed+r.Left < r.Visitors:
 		return "Stopped early: " + in + "."
 	}
-	return "It worked: " + in + ", and the others left or did not come."
+	return "It worked: " + in + ", and the others left or did not show up."
 }

@@ -31,13 +31,13 @@ func (h *alerts) routes() []shell.Route {
 
 // alertWords describe when an alert is sent.
 var alertWords = map[webhook.AlertKind]string{
-	webhook.AlertForkSeen:         "a server or a witness has seen another history of the room, and the room has stopped",
+	webhook.AlertForkSeen:         "a server or a witness has seen a different history of the room, and the room is held",
 	webhook.AlertBeaconLate:       "a draw has waited for its round for 30 seconds",
 	webhook.AlertDatabase:         "the database has not answered for 30 seconds",
-	webhook.AlertPaused:           "the room is paused or held",
+	webhook.AlertPaused:           "calls are paused, or claims frozen",
 	webhook.AlertEnded:            "the room has ended",
 	webhook.AlertOutflowBehind:    "the outflow has been below its target for two minutes",
-	webhook.AlertNoShows:          "the share of called visitors who do not come exceeds the percentage below",
+	webhook.AlertNoShows:          "the share of called visitors who do not show up exceeds the percentage below",
 	webhook.AlertLineFull:         "the line has reached its maximum length",
 	webhook.AlertTokenEnds:        "a token in use expires in two weeks, in three days, or has expired",
 	webhook.AlertEndpointDisabled: "a webhook was disabled",

@@ -44,8 +44,9 @@ func (h *webhooks) routes() []shell.Route {
 // eventWords describe when an event is sent.
 var eventWords = map[webhook.EventKind]string{
 	webhook.RoomOpened: "visitors can join", webhook.WindowDrawn: "places were drawn",
-	webhook.RoomCalled: "visitors were called",
-	webhook.Admitted:   "visitors went in, with their tickets", webhook.RoomPaused: "a pause or a hold begins",
+	webhook.RoomCalled:  "visitors were called",
+	webhook.Admitted:    "visitors were admitted, with their tickets",
+	webhook.RoomPaused:  "calls are paused, or claims frozen",
 	webhook.RoomResumed: "calls continue",
 	webhook.RoomAmended: "the outflow, the message or the windows changed", webhook.Revoked: "places were revoked",
 	webhook.RoomEnded:  "the room has ended",

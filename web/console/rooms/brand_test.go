@@ -111,7 +111,7 @@ func TestBrandRefused(t *testing.T) {
 		"colour":    {nil, []string{"color", "red"}, []string{"must be a colour such as #1a2b3c", `value="red"`}},
 		"link":      {nil, []string{"text.de.privacy_url", "javascript:alert(1)"}, []string{"must be a URL of https", "has problems"}},
 		"long":      {nil, []string{"text.de.headline", strings.Repeat("x", 121)}, []string{"at most 120 characters"}},
-		"CSS":       {nil, []string{"css", "h2 {\r\n  position: fixed;\r\n}"}, []string{"line 2, column 3: position is no property that may be set", "position: fixed"}},
+		"CSS":       {nil, []string{"css", "h2 {\r\n  position: fixed;\r\n}"}, []string{"line 2, column 3: position is not a property that may be set", "position: fixed"}},
 		"language":  {nil, []string{"language", "xx"}, []string{"known are en, de"}},
 		"font":      {nil, []string{"font", "Comic Sans"}, []string{"must be one of system"}},
 		"data URL":  {nil, []string{"logo", "data:image/svg+xml;base64,PHN2Zz4="}, []string{"must be a data URL"}},

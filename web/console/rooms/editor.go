@@ -282,7 +282,7 @@ func (h *editor) editDraft(x *shell.Request) error {
 		return e.remove(ctx)
 	}
 	if !e.page.change(verb, argument) {
-		return invalid.Field("", "the form has no such button: reload the page")
+		return invalid.Field("", "the form does not have this button: reload the page")
 	}
 	return h.showEditor(ctx, x, http.StatusOK, e.page)
 }

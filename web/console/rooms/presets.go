@@ -39,7 +39,7 @@ const halfHour = 30 * time.Minute
 var presets = []preset{
 	{
 		Name: "draw-then-minutes", Title: "Draw until the start, then by the minute",
-		Suits: "Most sales: no visitor has to be there to the second, and later arrivals still queue in order.",
+		Suits: "Most sales: no visitor has to arrive at an exact second, and later arrivals still queue in order.",
 		early: halfHour, windows: []presetWindow{{0, halfHour}, {halfHour, time.Minute}},
 	},
 	{
@@ -66,8 +66,8 @@ var presets = []preset{
 	},
 	{
 		Name: safetyNet, Title: "Safety net",
-		Suits: "Sites that are open all year: visitors wait only while more come than the site can serve. The line " +
-			"begins and ends by itself.",
+		Suits: "Sites that are open all year: visitors wait only while more arrive than the site can serve. The line " +
+			"begins and ends automatically.",
 		bots:    "A bot gains ten seconds at most while there is a line.",
 		windows: []presetWindow{{0, 10 * time.Second}},
 		net:     &netPreset{perMinute: 300, maxActive: 5000, session: 10 * time.Minute},

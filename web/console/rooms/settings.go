@@ -373,7 +373,7 @@ func (h *settings) changeSettings(ctx context.Context, x *shell.Request, r *room
 		page.changeRows(verb, argument, &p)
 		return page.answer(x, http.StatusOK, &p)
 	}
-	return invalid.Field("", "the form has no such button: reload the page")
+	return invalid.Field("", "the form does not have this button: reload the page")
 }
 
 // changeRows adds or removes a window row. Once the room is open, there may be none: then the open windows

@@ -238,7 +238,7 @@ func share(text string) (float64, bool) {
 // Names returns the labels of the simulator's fields, for problems that are shown elsewhere.
 func (editorPage) Names() map[string]string {
 	return map[string]string{"sim_visitors": "Visitors", "sim_tickets": "Tickets on sale", "sim_bots": "Bots",
-		"sim_no_show": "Do not come"}
+		"sim_no_show": "Do not show up"}
 }
 
 // trySale simulates the draft as typed. A script gets only the part of the page with the result.

@@ -29,12 +29,12 @@ var (
 	ErrCrossOrigin = errors.New("the request comes from another site")
 	// ErrSwitched is returned if a form comes from a page of an organization that the session has
 	// since left.
-	ErrSwitched = errors.New("this page was of another organization than the one you are in now, " +
+	ErrSwitched = errors.New("this page belongs to an organization that you have since left, " +
 		"so nothing was done: switch back, or load the page again")
 	// ErrTooLarge is returned if a body is larger than its page accepts.
-	ErrTooLarge = errors.New("what was sent is too large")
+	ErrTooLarge = errors.New("the request is too large")
 	// errForeign is returned for requests to the custom host of an organization.
-	errForeign = errors.New("the console is not under this host")
+	errForeign = errors.New("this host does not serve the console")
 	// errMustEnrol is returned to people who lack the second factor that their organization requires.
 	errMustEnrol = fmt.Errorf("%w: your organization requires a second factor, set one up first",
 		account.ErrForbidden)

@@ -164,7 +164,7 @@ func TestSiteJSONProblems(t *testing.T) {
 		"unknown member": {"{\n  \"version\": 1,\n  \"rules\": [],\n  \"hots\": []\n}", 4, "is not a known member here"},
 		"no such room":   {"{\n  \"version\": 1,\n  \"rules\": [\n    {\"name\": \"a\",\n     \"action\": \"queue b\"}\n  ]\n}", 5, "must name one of the rooms"},
 		"no name":        {"{\n  \"version\": 1,\n  \"rules\": [\n    {\n     \"action\": \"block\"}\n  ]\n}", 4, "must be present and unique"},
-		"twice":          {"{\n  \"version\": 1,\n  \"version\": 1\n}", 3, "must be there once"},
+		"twice":          {"{\n  \"version\": 1,\n  \"version\": 1\n}", 3, "must appear only once"},
 		"no version":     {"{\n}", 0, "must be 1"},
 		"markup":         {"{\n  \"version\": 1,\n  \"rules\": [\n{\"name\": \"<script>\", \"action\": \"</textarea><script>alert(1)</script>\"}]}", 4, "must be"},
 	} {
