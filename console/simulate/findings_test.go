@@ -87,7 +87,7 @@ func TestOutcome(t *testing.T) {
 	for want, r := range map[string]*Result{
 		"Two weeks after the last arrival people are still in line: 5 of 1,000 visitors were let in. The outflow is too low for this crowd.": {Visitors: 1000, Admitted: 5},
 		"The 3 tickets are sold 1 hour after the opening: 5 of 1,000 visitors were let in, and 900 were still in line.":                      {Visitors: 1000, Admitted: 5, Sold: 3, SoldOut: true, Finished: true, Ends: hour, InVain: 900},
-		"The 3 tickets are sold 1 hour after the opening: 5 of 1,000 visitors were let in, and 900 were still in line; 12 arrived later.":       {Visitors: 1000, Admitted: 5, Sold: 3, SoldOut: true, Finished: true, Ends: hour, InVain: 900, Late: 12},
+		"The 3 tickets are sold 1 hour after the opening: 5 of 1,000 visitors were let in, and 900 were still in line; 12 arrived later.":    {Visitors: 1000, Admitted: 5, Sold: 3, SoldOut: true, Finished: true, Ends: hour, InVain: 900, Late: 12},
 		"3 of 9 tickets are sold: there were no more buyers, and the line was empty 1 hour after the opening.":                               {Visitors: 1000, Admitted: 5, Sold: 3, Tickets: 9, Finished: true, Ends: hour},
 		"The line is empty 1 hour after the opening: 1,000 of 1,000 visitors were let in.":                                                   {Visitors: 1000, Admitted: 1000, Finished: true, Ends: hour},
 	} {
