@@ -11,7 +11,7 @@ import (
 
 // Health is the condition of this node and its database.
 type Health struct {
-	Ready    bool          // see [Rooms.Ready]
+	Ready    bool          // result of [Rooms.Ready]
 	Answers  bool          // the database answers, as of at most two seconds ago
 	Answered time.Time     // when the latest query that was answered was sent, by this machine's clock
 	Took     time.Duration // how long that answer took

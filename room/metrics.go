@@ -17,7 +17,7 @@ const shownAwaited = 16
 // Metrics are a room's figures for its organizer, in addition to the public [Snapshot]. Reading them costs the
 // same however many visitors are in line.
 type Metrics struct {
-	Now      time.Time // by the database's clock
+	Now      time.Time // time by the database's clock
 	Snapshot *Snapshot
 	Active   uint64        // called visitors whose claim is open, plus live sessions
 	Queued   int           // joins and other requests waiting for an append
@@ -53,7 +53,7 @@ type WitnessMetrics struct {
 // Published is the published checkpoint; zero before the first tick that saw the room.
 type Published struct {
 	Size uint64
-	At   time.Time // by the database's clock
+	At   time.Time // time by the database's clock
 }
 
 // Metrics returns the room's figures as of the durable transcript.

@@ -54,11 +54,11 @@ type Room struct {
 	view      *sequence.View // the sequencer's view
 	controls  *projection.Controls
 	details   *details
-	policy    *fairness.Policy // as published, never changes
+	policy    *fairness.Policy // policy as published, which never changes
 	snapshot  atomic.Pointer[Snapshot]
 	lastUse   atomic.Int64 // Unix seconds
 
-	published atomic.Pointer[Published] // as of the latest tick
+	published atomic.Pointer[Published] // published checkpoint as of the latest tick
 	freed     projection.Freed
 	ticked    ticked
 }

@@ -199,7 +199,7 @@ func (rs *Rooms) open(slug string) (*Room, error) {
 		return nil, err
 	}
 	if r.view.Size() == 0 {
-		return nil, ErrNotFound // its creation was interrupted
+		return nil, ErrNotFound // the room's creation was interrupted
 	}
 	policy := r.view.Policy()
 	r.policy = &policy

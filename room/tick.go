@@ -208,7 +208,7 @@ func (rs *Rooms) noteUp() {
 // ticked is what the ticker remembers of a room.
 type ticked struct {
 	isMarkedEnded bool // the room is marked as ended in the database
-	isStuck       bool // at the latest tick
+	isStuck       bool // the room was stuck at the latest tick
 }
 
 // reportStuck logs when a room gets stuck, and when it recovers.

@@ -45,11 +45,11 @@ type Scheme struct {
 
 // Texts are the organizer's texts in one language.
 type Texts struct {
-	Headline   string `json:"headline,omitempty"`    // below the title, on every page
-	Intro      string `json:"intro,omitempty"`       // for visitors without a place
-	Help       string `json:"help,omitempty"`        // where to ask questions
+	Headline   string `json:"headline,omitempty"`    // text below the title, on every page
+	Intro      string `json:"intro,omitempty"`       // text for visitors without a place
+	Help       string `json:"help,omitempty"`        // where visitors can ask questions
 	HelpURL    string `json:"help_url,omitempty"`    // https or mailto
-	Footer     string `json:"footer,omitempty"`      // at the bottom of the page
+	Footer     string `json:"footer,omitempty"`      // text at the bottom of the page
 	PrivacyURL string `json:"privacy_url,omitempty"` // https or mailto
 	ImprintURL string `json:"imprint_url,omitempty"` // https or mailto
 }

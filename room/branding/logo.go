@@ -15,7 +15,7 @@ import (
 // Limits of a logo.
 const (
 	maxLogo   = 64 << 10 // bytes
-	maxPixels = 2_000    // on each side
+	maxPixels = 2_000    // maximum number of pixels on each side
 )
 
 var (

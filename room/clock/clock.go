@@ -54,7 +54,7 @@ type fix struct{ at, ref time.Time }
 type step struct {
 	by      time.Duration // length of the jump, relative to the time that rooms follow
 	raw     time.Time     // latest reading of the database's clock
-	since   time.Time     // by this machine's clock
+	since   time.Time     // time of the jump by this machine's clock
 	refused bool          // the database's clock jumped, rather than this machine standing still
 }
 

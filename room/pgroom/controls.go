@@ -14,7 +14,7 @@ import (
 type PassKey struct {
 	ID      string // RFC 7638 thumbprint
 	Sealed  []byte
-	Created time.Time // by the database's clock
+	Created time.Time // creation time by the database's clock
 }
 
 // Controls stores what the admission of visitors depends on besides the transcript. It is safe for concurrent

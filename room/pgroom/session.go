@@ -24,7 +24,7 @@ type Session struct {
 	Redeemed bool
 	Released bool
 
-	Changed bool // by this request
+	Changed bool // this request changed the session
 }
 
 // ClientSize is the length of a [Client], in bytes.

@@ -31,7 +31,7 @@ var ErrAbandoned = errors.New("the room has ended: part of its transcript is los
 
 // Regression is the difference between the transcript in the database and the published one.
 type Regression struct {
-	Since     time.Time // by this machine's clock
+	Since     time.Time // when the difference was noticed, by this machine's clock
 	Has       pglog.Mark
 	Had       pglog.Mark // what was published; its root is zero where only the size is known
 	By        string     // where it was seen: on this node, on another one, or by a witness

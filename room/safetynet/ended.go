@@ -11,7 +11,7 @@ import (
 // Limits of the list of ended sessions that connectors get.
 const (
 	endedWithin   = 30 * time.Second // a response to a report may be lost for that long
-	endedInterval = time.Second      // between reads
+	endedInterval = time.Second      // time between reads
 )
 
 // endedSessions caches the sessions that a site recently ended, on any node.

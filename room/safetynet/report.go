@@ -114,7 +114,7 @@ type reportBatcher struct {
 
 	mu        sync.Mutex // guards the fields below
 	waiting   []pendingReport
-	sessions  int // in the waiting reports
+	sessions  int // number of sessions in the waiting reports
 	isRunning bool
 }
 

@@ -14,7 +14,7 @@ const (
 	// ReturnKeySize is the length of that key, in bytes.
 	ReturnKeySize = 32
 
-	returnSize     = 16 // of a signature, in bytes
+	returnSize     = 16 // length of a signature, in bytes
 	returnLabel    = "proofline-to/v1\n"
 	returnKeyLabel = "proofline return key 1"
 	// returnGrace is how long after a rotation signatures of the previous key are accepted: visitors who arrived with

@@ -10,7 +10,7 @@ import (
 const (
 	MaxSource    = 16 << 10 // bytes
 	maxProblems  = 20
-	maxSelectors = 20 // per rule
+	maxSelectors = 20 // selectors per rule
 	maxRules     = 300
 )
 

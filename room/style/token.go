@@ -11,8 +11,8 @@ import (
 
 // Problem is a refused part of the source, and where it begins.
 type Problem struct {
-	Line   int    `json:"line"`   // from 1
-	Column int    `json:"column"` // from 1, in characters
+	Line   int    `json:"line"`   // line, from 1
+	Column int    `json:"column"` // column, from 1, in characters
 	Detail string `json:"detail"`
 }
 
