@@ -27,7 +27,7 @@ var (
 
 const (
 	timeout   = 30 * time.Second
-	maxAnswer = 16 << 20 // of an answer, in bytes
+	maxAnswer = 16 << 20 // maximum size of an answer, in bytes
 )
 
 // Client sends requests to one server. Safe for concurrent use.

@@ -56,7 +56,7 @@ type Place struct {
 	Status    string
 	Reason    string // why the ticket was skipped; empty: it was not
 	Position  uint64 // 0: not drawn yet
-	PollAfter int64  // in milliseconds
+	PollAfter int64  // time until the next poll, in milliseconds
 }
 
 // Place returns a ticket's place.

@@ -105,7 +105,7 @@ func (f *front) readAddresses(out io.Reader) {
 func (f *front) watch(ctx context.Context, fail func(error)) {
 	select {
 	case err := <-f.ended:
-		f.ended <- err // for close
+		f.ended <- err // close receives it
 		fail(fmt.Errorf("the proxy ended: %w", errors.Join(err, ctx.Err())))
 	case <-ctx.Done():
 	}

@@ -58,7 +58,7 @@ type run struct {
 	Options
 	origin string
 	path   string   // path of the room's URL
-	key    [32]byte // from which the visitors' secrets are derived
+	key    [32]byte // key that the visitors' secrets are derived from
 	start  time.Time
 
 	joined, admitted, failed atomic.Int64

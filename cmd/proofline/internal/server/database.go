@@ -37,7 +37,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	if err := migrations.Up(ctx, owner); err != nil { // Up opens and closes its own connections
 		return err
 	}
-	if _, err := reach(ctx, login); err != nil { // only now: the migrations create its role
+	if _, err := reach(ctx, login); err != nil { // only now, because the migrations create its role
 		return err
 	}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {

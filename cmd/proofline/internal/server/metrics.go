@@ -51,7 +51,7 @@ func (s *Server) serveMetrics(context.Context) error {
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(s.metrics) }()
 	s.atStop(func(context.Context) error {
-		_ = server.Close() // without waiting for a running profile
+		_ = server.Close() // does not wait for a running profile
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
 			return err
 		}

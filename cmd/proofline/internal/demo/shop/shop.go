@@ -30,7 +30,7 @@ var pages = template.Must(template.ParseFS(files, "page.html"))
 // SeatsInRow is the number of seats in a row.
 const SeatsInRow = 20
 
-const maxForm = 1 << 10 // of a form, in bytes
+const maxForm = 1 << 10 // maximum size of a form, in bytes
 
 // policy has no form-action, because browsers apply that to redirects of forms too,
 // and the connector redirects a form that is sent too late to the room.
