@@ -24,9 +24,9 @@ type Notice string
 // The notices, in order of time.
 const (
 	NoNotice   Notice = ""
-	NoticeSoon Notice = "soon"  // two weeks before
-	NoticeLast Notice = "last"  // three days before
-	NoticeEnd  Notice = "ended" // in the week after
+	NoticeSoon Notice = "soon"  // two weeks before the expiry
+	NoticeLast Notice = "last"  // three days before the expiry
+	NoticeEnd  Notice = "ended" // in the week after the expiry
 )
 
 // Notice returns the notice that is due. Tokens not in use get none. A token whose whole life is

@@ -132,9 +132,9 @@ func (ss *Sessions) SignOut(ctx context.Context, token string) error {
 // SessionInfo is an entry in a person's list of sessions.
 type SessionInfo struct {
 	ID      uuid.UUID
-	Device  string // such as "Firefox on Linux"
+	Device  string // device such as "Firefox on Linux"
 	Created time.Time
-	Seen    time.Time // with a precision of a minute
+	Seen    time.Time // time of last use, with a precision of a minute
 	Current bool      // the session of the request
 }
 

@@ -22,8 +22,8 @@ type Client struct {
 
 // Lifetimes of the values that browsers keep.
 const (
-	PendingLife = 10 * time.Minute     // to enter the second factor
-	KnownLife   = 365 * 24 * time.Hour // to count as a known browser
+	PendingLife = 10 * time.Minute     // time to enter the second factor
+	KnownLife   = 365 * 24 * time.Hour // time that a browser counts as known
 )
 
 // SignedIn is the result of a sign-in: a session, or the request for a code.
@@ -68,7 +68,7 @@ type SignIns struct {
 func (si *SignIns) SignIn(ctx context.Context, email, password string, c Client) (SignedIn, error) {
 	email, ok := NormalEmail(email)
 	if !ok {
-		email = "" // no account has it; the check takes as long as any other
+		email = "" // no account has this address; the check takes as long as any other
 	}
 	key := si.browsers.limitKey(email, c)
 	if err := si.countAttempt(ctx, email, key, c); err != nil {

@@ -89,7 +89,7 @@ type Window struct {
 
 // NoShowRate is the share, from 0 to 1, of no-shows among called visitors whose claim is settled.
 type NoShowRate struct {
-	Recent  *float64 `json:"recent"` // in the last 10 minutes
+	Recent  *float64 `json:"recent"` // rate of the last 10 minutes
 	Overall *float64 `json:"overall"`
 }
 
@@ -149,7 +149,7 @@ type Database struct {
 	Answers bool    `json:"answers"`
 	AgoMS   int64   `json:"ago_ms"` // time since its latest answer
 	TookMS  float64 `json:"took_ms"`
-	AheadMS int64   `json:"ahead_ms"` // its clock minus this node's
+	AheadMS int64   `json:"ahead_ms"` // the database's clock minus this node's
 	InUse   int     `json:"connections_in_use"`
 	Max     int     `json:"connections_most"`
 }
@@ -159,7 +159,7 @@ type Node struct {
 	Name       string    `json:"name"`
 	Version    string    `json:"version"`
 	Self       bool      `json:"self"` // the node that serves this document
-	Lost       bool      `json:"lost"` // not seen for 15 seconds
+	Lost       bool      `json:"lost"` // the node was not seen for 15 seconds
 	Healthy    bool      `json:"healthy"`
 	Started    time.Time `json:"started"`
 	Seen       time.Time `json:"seen"`

@@ -22,7 +22,7 @@ type Summary struct {
 	Opens    time.Time `json:"opens"`
 	Starts   time.Time `json:"starts"`
 	Ended    time.Time `json:"ended"`
-	Duration float64   `json:"duration_s"` // from the opening to the end
+	Duration float64   `json:"duration_s"` // time from the opening to the end
 	Entries  uint64    `json:"entries"`
 
 	Arrivals uint64 `json:"arrivals"`
@@ -41,8 +41,8 @@ type Summary struct {
 	NoShowRate *float64 `json:"no_show_rate"` // see [NoShowRate]
 	Peak       Peak     `json:"peak"`
 
-	ToCall      Percentiles     `json:"wait_to_call"`      // from the arrival
-	ToAdmission Percentiles     `json:"wait_to_admission"` // from the arrival
+	ToCall      Percentiles     `json:"wait_to_call"`      // counted from the arrival
+	ToAdmission Percentiles     `json:"wait_to_admission"` // counted from the arrival
 	Windows     []WindowSummary `json:"windows"`           // the first 5,000 with arrivals
 }
 
@@ -202,7 +202,7 @@ type digestCall struct {
 
 type windowDigest struct {
 	WindowSummary
-	toCall, toAdmission []uint32 // in milliseconds, at most 49 days
+	toCall, toAdmission []uint32 // waits in milliseconds, at most 49 days
 }
 
 func newDigest() *digest {

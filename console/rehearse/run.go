@@ -127,7 +127,7 @@ type guest struct {
 	*run
 	ticket fairness.Ticket
 	secret [fairness.SecretSize]byte
-	pass   string // once admitted
+	pass   string // pass; empty until admitted
 	called bool
 }
 

@@ -96,7 +96,7 @@ type Span struct {
 // Moment is the state of the room at one time.
 type Moment struct {
 	At       Duration `json:"at"`
-	Waiting  int      `json:"waiting"`  // in line and not called
+	Waiting  int      `json:"waiting"`  // visitors in line and not called
 	Called   int      `json:"called"`   // total so far
 	Admitted int      `json:"admitted"` // total so far
 }

@@ -17,8 +17,8 @@ import (
 
 const (
 	nodeSize      = 16              // length of a node ID, in bytes
-	maxNodes      = 2000            // per organization
-	maxCounts     = 100             // per node
+	maxNodes      = 2000            // maximum number of nodes per organization
+	maxCounts     = 100             // maximum number of counts per node
 	maxVersion    = 100             // bytes
 	seenInterval  = 5 * time.Second // minimum time between writes for an unchanged node
 	nodeForgotten = 24 * time.Hour  // time after the latest report

@@ -84,7 +84,7 @@ func New(o Options) *Sites {
 // Site is a site with one version of its rules.
 type Site struct {
 	Org     uuid.UUID
-	Name    string // in the form of a room's slug
+	Name    string // name in the form of a room's slug
 	Rules   []byte // JSON as its owner wrote it, ending in one newline
 	Version uint64 // version number of the rules, from 1
 	Changed time.Time

@@ -39,7 +39,7 @@ type Delivery struct {
 
 // Attempt is one attempt to deliver.
 type Attempt struct {
-	Number   int       `json:"number"` // from 1
+	Number   int       `json:"number"` // number of the attempt, from 1
 	At       time.Time `json:"at"`
 	TookMS   int64     `json:"took_ms"`
 	Status   int       `json:"status"`   // HTTP or SMTP status; 0: no response

@@ -20,7 +20,7 @@ import (
 
 // Limits on endpoints.
 const (
-	MaxEndpoints   = 20 // per organization
+	MaxEndpoints   = 20 // maximum number of endpoints per organization
 	maxRooms       = 100
 	maxDescription = 200 // characters
 )

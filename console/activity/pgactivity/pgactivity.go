@@ -36,7 +36,7 @@ type Entry struct {
 	ActorKind string // person, token or server
 	ActorID   uuid.UUID
 	Actor     string
-	Verb      string // such as "room.pause"
+	Verb      string // operation such as "room.pause"
 	Object    string // object of the operation, such as a room's slug
 	Detail    json.RawMessage
 	Outcome   Outcome

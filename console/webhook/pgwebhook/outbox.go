@@ -161,7 +161,7 @@ func (s *Outbox) Take(ctx context.Context, l Limits) (list []Taken, err error) {
 
 // Attempt is the result of one attempt.
 type Attempt struct {
-	Number   int // from 1
+	Number   int // number of the attempt, from 1
 	At       time.Time
 	Took     time.Duration // stored with millisecond precision
 	Status   int           // HTTP or SMTP status; 0: no response
