@@ -11,7 +11,7 @@ import (
 	"github.com/proofline/proofline/room/session"
 )
 
-// sendDiscovery tells a site's token library how to verify passes, at the address and in the format
+// discovery tells a site's token library how to verify passes, at the address and in the format
 // of OpenID Connect Discovery
 // (https://openid.net/specs/openid-connect-discovery-1_0.html#ProviderMetadata). It names no
 // endpoints, because rooms are not identity providers.

@@ -39,7 +39,7 @@ type document struct {
 // documents caches the latest document of each room, so that a poll costs only sending it.
 type documents struct {
 	bySlug      sync.Map // values are *rendering
-	listenAhead uint64   // see [streamAhead]; 0: pages do not use the stream
+	listenAhead uint64   // maximum number of people ahead for the stream, see [streamAhead]; 0: no stream
 }
 
 type rendering struct {

@@ -37,9 +37,9 @@ func (k Kind) String() string {
 
 // Options holds the budgets of one network. 0: no limit.
 type Options struct {
-	Joins   int // per minute; twice as many at once
+	Joins   int // maximum per minute; twice as many at once
 	Tickets int // tickets per room and day
-	Pages   int // per minute; twice as many at once
+	Pages   int // maximum per minute; twice as many at once
 	Passes  int // invalid passes per minute; ten times as many at once
 	Streams int // number open at once
 	// Exempt lists networks without limits, such as that of a load test.

@@ -183,7 +183,7 @@ func misnamed(t reflect.Type) func(within []string, name string) string {
 }
 
 // memberCache caches the results of membersOf, because a body may have many values of one type.
-var memberCache sync.Map // by reflect.Type
+var memberCache sync.Map // keys are reflect.Type
 
 // membersOf returns the JSON members, with their types, of a struct or of the elements of a list; nil
 // for other types.

@@ -124,7 +124,7 @@ type Message struct {
 
 // Texts are the organizer's texts; empty ones are left out.
 type Texts struct {
-	Headline Text // below the title
+	Headline Text // text below the title
 	Intro    Text // for visitors without a place; may have several lines
 	Help     Text // contact for questions; may have several lines
 	Footer   Text // at the bottom; may have several lines
@@ -148,7 +148,7 @@ type View struct {
 	Starts time.Time     // start of calls
 	Closes time.Time     // zero: never
 	Claim  time.Duration // time that a called visitor has to claim
-	Paused bool          // no visitors are called
+	Paused bool          // calls are paused
 	// ClaimsFrozen is set if, in a pause, claims are frozen too.
 	ClaimsFrozen bool
 	Slower       bool // the outflow is lower than first announced

@@ -51,7 +51,7 @@ func Open(c echo.Context) (*Stream, error) {
 		return nil, ErrBody
 	}
 	h["Content-Type"], h["Cache-Control"] = eventStream, unstored
-	h["X-Accel-Buffering"] = unbuffered // for nginx
+	h["X-Accel-Buffering"] = unbuffered // tells nginx not to buffer
 	s.to.WriteHeader(http.StatusOK)
 	_ = s.SetReadDeadline(time.Time{}) // the request has been read
 	return s, nil

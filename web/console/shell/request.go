@@ -28,7 +28,7 @@ type Request struct {
 	echo.Context
 	Identity
 	shell  *Shell
-	isData bool // from a script that asks for data
+	isData bool // the request is from a script that asks for data
 }
 
 // Now returns the time.
