@@ -18,7 +18,7 @@ import (
 // Visitor is the visitor of a request that has a session.
 type Visitor struct {
 	Room   string // the room's name in the rules
-	Ticket string // as in the room's transcript; empty: the visitor did not have to wait
+	Ticket string // ticket as in the room's transcript; empty: the visitor did not have to wait
 }
 
 type visitorKey struct{}

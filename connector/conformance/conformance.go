@@ -24,9 +24,9 @@ import (
 type Case struct {
 	Name     string   `json:"name"`
 	Method   string   `json:"method"`
-	Target   string   `json:"target"`             // as in the request line
+	Target   string   `json:"target"`             // target as in the request line
 	Protocol string   `json:"protocol,omitempty"` // empty: HTTP/1.1
-	Header   []string `json:"header,omitempty"`   // such as "Accept: text/html"
+	Header   []string `json:"header,omitempty"`   // fields such as "Accept: text/html"
 	// Gate sets the gate of the room market: "open", "shut", "full" (open, but with no
 	// share left) or "crowded" (open, but our network is at its limit). Empty:
 	// unchanged.

@@ -65,7 +65,7 @@ type suite struct {
 	used       string
 	cookies    map[string]string
 	forged     map[string]string
-	gateState  string            // as in Case.Gate
+	gateState  string            // state of the gate, as in Case.Gate
 	begun      map[string]bool   // ids of unqueued sessions
 	passes     map[string]string // passes of sessions, by name of the cookie
 	left       map[string]bool   // ended sessions, by kind of visitor or name

@@ -10,7 +10,7 @@ import (
 // counters are the proxy's Prometheus metrics of requests. Those that the proxy
 // answers itself, such as for [HealthPath], are not counted.
 type counters struct {
-	classes [6]prometheus.Counter // by the first digit of the status; 0: the client went away
+	classes [6]prometheus.Counter // counters by the first digit of the status; 0: the client went away
 	took    prometheus.Histogram
 	all     []prometheus.Collector
 }

@@ -41,7 +41,7 @@ type Site struct {
 
 // Room is a waiting room that rules can name.
 type Room struct {
-	URL     string     `json:"url"`               // such as https://queue.example.com/r/sale
+	URL     string     `json:"url"`               // address such as https://queue.example.com/r/sale
 	Origin  string     `json:"origin,omitempty"`  // audience of its passes; "": derived from the URL
 	Mode    Mode       `json:"mode,omitempty"`    // "": [Always]
 	From    *time.Time `json:"from,omitempty"`    // only with [Scheduled]
@@ -56,10 +56,10 @@ type Mode string
 // Modes.
 const (
 	Always    Mode = "always"
-	Scheduled Mode = "scheduled"  // from From until Until
+	Scheduled Mode = "scheduled"  // between From and Until
 	SafetyNet Mode = "safety-net" // only while the room's gate is shut
 	Off       Mode = "off"        // never: its rules let all requests pass
-	Closed    Mode = "closed"     // no entry, with or without a pass
+	Closed    Mode = "closed"     // no visitor enters, with or without a pass
 )
 
 // Bind determines what a visitor's session is tied to.
@@ -131,7 +131,7 @@ type InvalidError struct{ Problems []Problem }
 
 // Problem is one error in a document.
 type Problem struct {
-	Field  string // such as rules[2].action
+	Field  string // location such as rules[2].action
 	Detail string
 }
 

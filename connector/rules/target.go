@@ -295,7 +295,7 @@ func withoutAuthority(segments []string) []string {
 // send paths with many readings.
 type reader struct {
 	path  []byte
-	split [readTrimmed << 1][]string // by the ways that affect splitting
+	split [readTrimmed << 1][]string // segments, by the ways that affect splitting
 	kept  []string
 }
 

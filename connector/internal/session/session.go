@@ -15,7 +15,7 @@ const CookiePrefix = "__Host-proofline-pass."
 
 // Session is the content of a session cookie. Times are milliseconds since 1970.
 type Session struct {
-	Room    [8]byte  // see [Room]
+	Room    [8]byte  // identifier of the room
 	Ticket  [16]byte // zero: unqueued session
 	Pass    [16]byte // id of the pass; of an unqueued session, its own id
 	Issued  int64    // when this cookie was made
