@@ -126,7 +126,7 @@ type Reason string
 const (
 	NoShow           Reason = "no-show" // called, but not claimed in time
 	Left             Reason = "left"    // the visitor gave the place up
-	Revoked          Reason = "revoked" // without a more specific reason
+	Revoked          Reason = "revoked" // no more specific reason was given
 	RevokedBot       Reason = "revoked-bot"
 	RevokedDuplicate Reason = "revoked-duplicate" // one of several places held by one person
 	RevokedFraud     Reason = "revoked-fraud"

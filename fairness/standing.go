@@ -32,7 +32,7 @@ type Standing struct {
 	// included. They are equal once drawn and 0 once called. While its window is open AheadMax grows
 	// with every arrival.
 	AheadMin, AheadMax uint64
-	Left               Millis // if called: time left to claim, at least 0
+	Left               Millis // time left to claim, if called; at least 0
 	Settled            Time   // when it was admitted or skipped, if so
 	SettledIndex       EntryIndex
 }

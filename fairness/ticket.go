@@ -60,7 +60,7 @@ func labelled(label string, parts ...[]byte) []byte {
 
 // ParseTicket reads the canonical text of a ticket, or returns [ErrTicket].
 func ParseTicket(text string) (Ticket, error) {
-	var in, again [uuidLength]byte // on the stack
+	var in, again [uuidLength]byte // stays on the stack
 	n := copy(in[:], text)
 	id, ok := parseUUID(in[:n])
 	if !ok || len(text) != n || string(appendUUID(again[:0], id)) != text {

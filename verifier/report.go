@@ -47,7 +47,7 @@ const (
 // Check is one check of a report.
 type Check struct {
 	ID     string `json:"id"`
-	Title  string `json:"title"` // what a pass means
+	Title  string `json:"title"` // statement that a pass proves
 	Status Status `json:"status"`
 	Detail string `json:"detail"` // what was checked, or which entry fails the check and why
 }
@@ -75,7 +75,7 @@ const (
 	checkFIFO      = "fifo"
 )
 
-const ofLog fairness.Kind = "log" // for checks that are not about entries
+const ofLog fairness.Kind = "log" // marks checks that are not about entries
 
 // checks lists the checks of every report, with the kind of entry they are about (empty: all
 // kinds). The check of a rule has the rule's name as its id.

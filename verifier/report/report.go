@@ -36,7 +36,7 @@ type Audit struct {
 	Story      *Story
 	Findings   []findings.Finding // events that the rules allow but a reader should know about
 	Statistics *stats.Result      // nil: none
-	Trust      verifier.Trust     // as given to the audit
+	Trust      verifier.Trust     // trust as given to the audit
 	Checkpoint []byte             // audited checkpoint, verbatim
 	Title      string             // title of the event, given by the publisher of the report; "": unknown
 	Organizer  string             // the event's organizer, also given by the publisher; "": unknown

@@ -23,7 +23,7 @@ import (
 const (
 	maxWindowRows = 600
 	maxChangeRows = 800
-	maxCaseRows   = 40 // other findings
+	maxCaseRows   = 40 // rows of other findings
 	maxNamed      = 3  // linked entries per check
 )
 

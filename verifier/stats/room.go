@@ -23,7 +23,7 @@ const (
 // do stop for a while.
 type Room struct {
 	Arrivals   uint64 `json:"arrivals"`
-	Windows    uint64 `json:"windows"`    // with arrivals
+	Windows    uint64 `json:"windows"`    // windows with arrivals
 	Empty      uint64 `json:"empty"`      // windows without arrivals between those
 	Draws      uint64 `json:"draws"`      // number of draws: one per window, as checked by the audit
 	Tested     uint64 `json:"tested"`     // arrivals in windows whose places are all published
@@ -88,7 +88,7 @@ type description struct {
 
 	now    Moment                  // second of the latest arrival
 	minute [burstMinute + 1]uint64 // arrivals by second, modulo 61, so that the current second has its own slot
-	first  fairness.WindowIndex    // with arrivals
+	first  fairness.WindowIndex    // first window with arrivals
 	last   fairness.WindowIndex
 }
 
