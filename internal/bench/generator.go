@@ -21,7 +21,7 @@ const (
 	answerTimeout = 30 * time.Second // time limit without an answer on any connection
 )
 
-// A generator sends requests over kept-alive connections, one at a time on each. It runs an event
+// generator sends requests over kept-alive connections, one at a time on each. It runs an event
 // loop on raw sockets, because it shares the processors with the server: a request costs it two
 // system calls and no goroutine switch. Baseline and subject are treated the same.
 type generator struct {

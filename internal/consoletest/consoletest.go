@@ -41,8 +41,8 @@ import (
 // The people of tests. The token of their session is their name.
 const (
 	Owner    = "owner"    // owner of the first organization
-	Operator = "operator" // in it
-	Viewer   = "viewer"   // in it
+	Operator = "operator" // in the first organization
+	Viewer   = "viewer"   // in the first organization
 	Stranger = "stranger" // owner of another organization
 	Nobody   = ""         // not signed in
 )
