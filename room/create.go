@@ -50,7 +50,7 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 	if err := r.details.First(ctx, c.Settings); err != nil {
 		return nil, err
 	}
-	rs.group.Forget(c.Slug) // requests that came too early share the answer that there is no such room
+	rs.group.Forget(c.Slug) // requests that arrived too early share the answer that there is no such room
 	loaded, err := rs.load(ctx, c.Slug)
 	if err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ func (r *Room) Amend(ctx context.Context, a Amendment) error {
 	return r.details.Change(ctx, a.Title, a.SettingsChange)
 }
 
-// End ends the room for good. Ending it again is no error.
+// End ends the room for good. Ending it again is not an error.
 func (r *Room) End(ctx context.Context) error {
 	return r.sequencer.Do(ctx, func(p *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
 		if p.Ended() {

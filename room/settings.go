@@ -16,8 +16,8 @@ import (
 // Settings is the part of a room's configuration that is not recorded in the transcript: its look, targets
 // and limits.
 type Settings struct {
-	// Targets are the URLs that admitted visitors may be sent to, including all URLs below them. Visitors who
-	// came without a URL are sent to the first.
+	// Targets are the URLs that admitted visitors may be sent to, including all URLs below them. Visitors who arrived
+	// without a URL are sent to the first.
 	Targets []string `json:"targets,omitempty"`
 	// SignedReturn sends visitors back only to URLs that a connector has signed, because it accepts a pass
 	// there. Others are sent to the first target.

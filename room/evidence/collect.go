@@ -75,7 +75,7 @@ func NewCollector(t Target, known *Known, store Store, view View, sequencer Sequ
 }
 
 // Start collects evidence for a room with this policy from these chains and witnesses until ctx ends, if the room
-// has a beacon. The beacon and each witness have a goroutine of their own, so that a slow one does not delay the
+// has a beacon. The beacon and each witness have separate goroutines, so that a slow one does not delay the
 // others.
 func (c *Collector) Start(ctx context.Context, policy *fairness.Policy, chains []Chain, witnesses []Witness) {
 	c.policy = policy

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// consultTimeout limits how long witnesses may take to say what they have seen of a room.
+	// consultTimeout limits how long witnesses may take to report what they have seen of a room.
 	consultTimeout = 3 * time.Second
 	// consultRest is the time for which a witness that did not answer is not asked about other rooms:
 	// otherwise starting with many rooms would take very long.

@@ -22,14 +22,14 @@ type Reports struct {
 	MaxLength              int64       // maximum duration of a session, in ms
 }
 
-// Unqueued has the counts of a room's unqueued sessions at one moment.
+// Unqueued holds the counts of a room's unqueued sessions at one moment.
 type Unqueued struct {
 	Started uint64 // sessions that began in the last minute
 	Active  uint64 // live sessions
 	Nodes   uint64 // nodes that reported in the last ten seconds
 }
 
-// maxNodes is the approximate maximum of a room's nodes: anyone with a token could make up more.
+// maxNodes is the approximate maximum of a room's nodes: a token holder could invent more.
 const maxNodes = 20_000
 
 // clock is a table with the database's clock, which is read once.

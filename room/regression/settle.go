@@ -49,9 +49,9 @@ func NewSettler(from Sources, log *slog.Logger, restore func() error, onHold fun
 	return &Settler{from: from, log: log, restore: restore, onHold: onHold}
 }
 
-// Settle compares the database with what this node has seen, and waits until the other nodes have done so.
-// Until then no node appends: a node that is slightly behind another would not notice that entries are missing
-// which the other has published. If there is no error, rooms may continue.
+// Settle compares the database with what this node has seen, and waits until the other nodes have done so. Until
+// then no node appends: a node that is slightly behind another would not notice that entries published by the
+// other are missing. If there is no error, rooms may continue.
 func (s *Settler) Settle(ctx context.Context) error {
 	found, err := s.from.Logs.Incarnation(ctx)
 	if err != nil {

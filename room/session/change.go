@@ -91,8 +91,8 @@ func outcomes(found []*pgroom.Admission, done, unredeemed map[uuid.UUID]bool) []
 	return list
 }
 
-// admissions returns the admissions of passes, nil for what is not a valid pass. It reads the log at most
-// once, for visitors whom another node admitted just now.
+// admissions returns the admissions of passes; nil for an invalid pass. It reads the log at most once, for
+// visitors whom another node has just admitted.
 func (s *Sessions) admissions(ctx context.Context, tokens []string) ([]*pgroom.Admission, error) {
 	passes, found := make([]*signedPass, len(tokens)), make([]*pgroom.Admission, len(tokens))
 	isBehind, verified := false, make(map[string]*signedPass, len(tokens))

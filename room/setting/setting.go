@@ -1,9 +1,9 @@
 // Package setting describes every setting of a room once: its name in JSON, what values it takes, its default,
 // whether it may change after publication, and the words that forms, commands and documents use for it.
 //
-// From the table follow the parsing of rooms and amendments with all "must be" texts, the forms of the console,
-// the flags of "room amend", the plan of "room apply", the rows of "room show", the schemas of the OpenAPI
-// document and the table in the README. Package room implements what a setting does.
+// The table determines the parsing of rooms and amendments with all "must be" texts, the forms of the console, the
+// flags of "room amend", the plan of "room apply", the rows of "room show", the schemas of the OpenAPI document
+// and the table in the README. Package room implements what a setting does.
 package setting
 
 import (

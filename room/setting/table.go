@@ -39,7 +39,7 @@ var slugForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 // IsSlug reports whether a text can be a room's slug.
 func IsSlug(text string) bool { return slugForm.MatchString(text) }
 
-// table has all settings of a room, in the order of forms, plans and documents.
+// table lists all settings of a room, in the order of forms, plans and documents.
 var table = []Setting{
 	{
 		Name: "slug", Change: Never,

@@ -30,8 +30,8 @@ var (
 	bad  = RGB(0xb3, 0x26, 0x1e)
 )
 
-// Palette has all colours of a page. Ink, Soft, AccentInk, Good, Open and Bad are text colours, readable on
-// Page and Card; OnAccent is readable on Accent.
+// Palette holds all colours of a page. Ink, Soft, AccentInk, Good, Open and Bad are text colours, readable on Page
+// and Card; OnAccent is readable on Accent.
 type Palette struct {
 	Page, Ink, Soft, Card, Rule Color
 	Accent, OnAccent, AccentInk Color
