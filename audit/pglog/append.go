@@ -27,8 +27,9 @@ const (
 	// smallBatch is the largest number of entries that a log may have stored last for its next append
 	// to share a transaction with other logs. A log that stored more would delay the others.
 	smallBatch = 16
-	// maxRides limits how many appends in a row may hold a lock that was requested behind the commit
-	// before: PostgreSQL does not make such a request wait for other nodes that wait already.
+	// maxRides limits how many consecutive appends may hold a lock that was requested behind the
+	// previous commit: PostgreSQL does not make such a request wait for other nodes that are already
+	// waiting.
 	maxRides = 16
 	// apart is how long after another node's append a log's lock is no longer requested that way.
 	apart = time.Second
@@ -77,7 +78,7 @@ func (l *Log) Append(ctx context.Context, read Reader, build func(*Batch) error)
 	return p.appended, nil
 }
 
-// appendAlone appends in a transaction of its own.
+// appendAlone appends in a separate transaction.
 func (l *Log) appendAlone(p *part) error {
 	t := l.next
 	l.next = nil
@@ -111,7 +112,7 @@ func (l *Log) appendAlone(p *part) error {
 // Release gives up the lock that the last append requested for the next one, if any.
 func (l *Log) Release() {
 	if l.next != nil {
-		_ = l.next.abort() // the entries are stored; a broken connection releases the lock by itself
+		_ = l.next.abort() // the entries are stored; a broken connection releases its lock
 		l.next = nil
 	}
 }

@@ -10,8 +10,9 @@ import (
 	"github.com/proofline/proofline/audit"
 )
 
-// selectBundles reads the rows of a room that begin from one index on and before another. A row has
-// entries of one tile, so the rows of all entries from an index on begin at the start of its tile.
+// selectBundles reads the rows of a room that begin at or after one index and before another. A row
+// has entries of one tile, so the rows of all entries from an index on begin at the start of its
+// tile.
 const selectBundles = `select first, entries from log_bundles where room_id = $1 and first >= $2 and first < $3 order by first`
 
 // tileStart returns the index of the first entry in the tile of an entry.

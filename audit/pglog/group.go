@@ -103,8 +103,8 @@ func (g *group) run() {
 	}
 }
 
-// runFrom appends parts in a new transaction, and then those that come while it commits. It returns
-// the parts that it took but could not begin to append.
+// runFrom appends parts in a new transaction, and then those that arrive while it commits. It
+// returns the parts that it took but could not begin to append.
 func (g *group) runFrom(parts []*part) []*part {
 	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
 	defer cancel()

@@ -90,8 +90,8 @@ func sure(conn *pgx.Conn) error {
 	return ErrUnconfirmed
 }
 
-// Guard makes the store refuse appends until [Store.Accept] is called, and whenever connections lead to
-// another incarnation than the accepted one.
+// Guard makes the store refuse appends until [Store.Accept] is called, and whenever connections lead to an
+// incarnation other than the accepted one.
 func (s *Store) Guard() { s.guarded.Store(true) }
 
 // Accept allows appends in an incarnation, and closes connections to others.
@@ -183,7 +183,7 @@ func (s *Store) Compared(ctx context.Context, node uuid.UUID, i Incarnation) (p 
 	return p, nil
 }
 
-// Settle records that a node appends, and that silent nodes are no longer waited for.
+// Settle records that a node appends, and no longer waits for silent nodes.
 func (s *Store) Settle(ctx context.Context, node uuid.UUID, silent []uuid.UUID) error {
 	batch := &pgx.Batch{}
 	batch.Queue(`update log_nodes set settled = true where node_id = $1`, node)

@@ -23,14 +23,14 @@ type Log struct {
 	origin string
 	signer note.Signer
 	tree   *audit.Tree
-	leaves []audit.Hash // of entries that follow the tree, while a chunk is applied
+	leaves []audit.Hash // hashes of entries that follow the tree, while a chunk is applied
 
 	// More, if not nil, reports whether there is already work for the next append; see [Log.Append].
 	More func() bool
 
 	recovers bool         // may append to a held log
 	held     bool         // whether the log was held at the latest read
-	isSmall  bool         // the last append stored little
+	isSmall  bool         // the last append stored a small batch
 	shared   time.Time    // when another node's entries were read
 	next     *transaction // holds the lock for the next append, or waits for it; nil: none
 	rides    int          // consecutive appends whose lock was requested like that

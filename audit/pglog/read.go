@@ -14,7 +14,7 @@ import (
 const (
 	// readAhead is how many chunks are read and hashed before the entries of the first are applied.
 	readAhead = 16
-	// tileLevel is the level in the tree of a tile's root.
+	// tileLevel is the level of a tile's root in the tree.
 	tileLevel = 8
 )
 
@@ -23,7 +23,7 @@ type chunk struct {
 	text   []byte // all entries
 	ends   []int  // end of each entry in text
 	leaves []audit.Hash
-	root   audit.Hash // of the tile, if the chunk has all of it
+	root   audit.Hash // root of the tile, if the chunk is the whole tile
 }
 
 func (c *chunk) add(entry []byte) {
@@ -49,7 +49,7 @@ func (c *chunk) hash() {
 
 func (c *chunk) reset() { c.text, c.ends, c.leaves = c.text[:0], c.ends[:0], c.leaves[:0] }
 
-// errStopped ends a reading whose entries are no longer wanted.
+// errStopped ends a read whose entries are no longer needed.
 var errStopped = errors.New("stopped")
 
 // readEntries reads the entries up to index to. While they are applied, another goroutine reads and
@@ -93,8 +93,8 @@ func (l *Log) readEntries(ctx context.Context, conn *pgx.Conn, to uint64, read R
 	return err
 }
 
-// eachChunk passes the entries of [eachEntry] on in chunks. Each call of next returns the chunk to
-// fill after it.
+// eachChunk collects the entries of [eachEntry] in chunks, and passes each full one to next, which
+// returns the chunk to fill next.
 func eachChunk(rows pgx.Rows, from, to uint64, next func(*chunk) (*chunk, error)) error {
 	c := &chunk{}
 	index := from
