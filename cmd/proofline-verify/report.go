@@ -32,8 +32,8 @@ var meanings = map[int]string{
 	verifier.LevelWitnessed:     "Every freeze was signed by witnesses that you know before the round of\n  its draw existed: it came first, and all saw one history.",
 }
 
-// printReport prints a report for people: the verdict, the checks, other findings (nil: omitted)
-// and what is not proven.
+// printReport prints a report as text: the verdict, the checks, other findings (nil: omitted) and
+// what is not proven.
 func (t *terminal) printReport(r *verifier.Report, found []findings.Finding) error {
 	var b strings.Builder
 	colour := t.colour()

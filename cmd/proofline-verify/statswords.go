@@ -11,7 +11,7 @@ import (
 	"github.com/proofline/proofline/verifier/stats"
 )
 
-// printStats prints statistics for people: the verdict, the tests, what cheating they would have
+// printStats prints statistics as text: the verdict, the tests, what cheating they would have
 // detected, what happened, and what they cannot show.
 func (t *terminal) printStats(out statsOutput) error {
 	if out.Statistics == nil {
@@ -120,7 +120,7 @@ func odds(p float64) string {
 	return fmt.Sprintf("%.0f of 100", 100*p)
 }
 
-// formatTime formats a time for people.
+// formatTime formats a time for readers.
 func formatTime(t fairness.Time) string {
 	return time.UnixMilli(int64(t)).UTC().Format("2006-01-02 15:04:05 UTC")
 }

@@ -166,7 +166,7 @@ func spell(text string, facts ticket.Facts) string {
 	})
 }
 
-// printPlace prints a result for people.
+// printPlace prints a result as text.
 func (t *terminal) printPlace(r *placeResult) error {
 	codes := map[ticket.Status]int{ticket.Green: green, ticket.Neutral: grey, ticket.Amber: yellow, ticket.Red: red}
 	marks := map[ticket.Status]string{ticket.Green: "✓", ticket.Neutral: "·", ticket.Amber: "–", ticket.Red: "✗"}

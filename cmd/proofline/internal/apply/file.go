@@ -47,8 +47,7 @@ type Wanted struct {
 // Sets reports whether the file sets a member, such as "outflow.max_active".
 func (w *Wanted) Sets(member string) bool { return w.lines[member] > 0 }
 
-// lines has each field's line in the file, by names such as "outflow.max_active";
-// "" is the whole room.
+// lines maps field names, such as "outflow.max_active", to lines in the file; "" is the whole room.
 type lines map[string]int
 
 // of returns the line of a field, or of the innermost field around it.

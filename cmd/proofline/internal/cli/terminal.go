@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Terminal has the program's streams, environment and version.
+// Terminal holds the program's streams, environment and version.
 type Terminal struct {
 	In       io.Reader
 	Out, Err io.Writer

@@ -73,7 +73,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	d.Narrator.Say("A server starts, with its own PostgreSQL in %s,", d.dir)
 	d.Narrator.Say("along with a beacon and two witnesses. In a real sale these three must not be run by the organizer.")
-	// Without limits per network, because the whole crowd comes from this machine.
+	// Without limits per network, because the whole crowd is on this machine.
 	d.server, err = server.Start(ctx, server.Config{
 		Addr: o.Addr, Data: d.dir, Log: o.Log, Chains: d.thirdParties.chains, Witnesses: d.thirdParties.asked,
 	})

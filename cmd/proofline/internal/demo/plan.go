@@ -22,7 +22,7 @@ const (
 	edge     = 50 * time.Millisecond // from the opening to the first arrival
 )
 
-// plan has the times of the sale. Server and visitors share a clock.
+// plan holds the times of the sale. Server and visitors share a clock.
 type plan struct {
 	opens, starts, lastJoin time.Time
 	perMinute               int

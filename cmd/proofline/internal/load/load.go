@@ -48,7 +48,7 @@ type Options struct {
 	Progress func(Progress)
 }
 
-// Progress has the counts of a run so far.
+// Progress holds the counts of a run so far.
 type Progress struct{ Joined, Admitted, Errors int64 }
 
 const progressInterval = 500 * time.Millisecond

@@ -8,7 +8,7 @@ import (
 	"github.com/proofline/proofline/internal/rawhttp"
 )
 
-// Report has the results of a run.
+// Report holds the results of a run.
 type Report struct {
 	URL         string  `json:"url"`
 	Visitors    int     `json:"visitors"`

@@ -184,7 +184,7 @@ func (m *Manager) Explain(err error) error {
 // PrintsJSON reports whether the output is JSON.
 func (m *Manager) PrintsJSON() bool { return m.json }
 
-// Print prints a value as JSON, or calls text to print it for people.
+// Print prints a value as JSON, or calls text to print it as text.
 func (m *Manager) Print(value any, text func() error) error {
 	if m.json {
 		return m.PrintJSON(value)

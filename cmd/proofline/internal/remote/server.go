@@ -19,7 +19,7 @@ const defaultServer = "http://127.0.0.1:8080"
 // NotRunning is a hint for errors of requests to the server.
 const NotRunning = "is the server running? proofline serve; or name another with --server"
 
-// Server has the flags that name a server.
+// Server holds the flags that name a server.
 type Server struct{ address, data string }
 
 // AddFlags adds the flags.

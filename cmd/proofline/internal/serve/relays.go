@@ -61,7 +61,7 @@ func (f *serveFlags) findChain(ctx context.Context) error {
 	return nil
 }
 
-// reportRelays logs whether the relays of a chain can be reached. A The server starts even without
+// reportRelays logs whether the relays of a chain can be reached. The server starts even without
 // them, because they may come back.
 func (f *serveFlags) reportRelays(ctx context.Context, client *relay.Client, err error) {
 	log := f.Log.With("chain", client.Chain.ID)

@@ -32,8 +32,8 @@ const SeatsInRow = 20
 
 const maxForm = 1 << 10 // maximum size of a form, in bytes
 
-// policy has no form-action, because browsers apply that to redirects of forms too,
-// and the connector redirects a form that is sent too late to the room.
+// policy has no form-action, because browsers also apply it to the redirects of forms, and the
+// connector redirects a form that is submitted too late to the room.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; " +
 	"base-uri 'none'; frame-ancestors 'none'"
 
