@@ -34,7 +34,7 @@ func (w *Watcher) checkTokens(ctx context.Context) {
 	}
 }
 
-// tokenText says when a token expires, what stops working then, and what to do.
+// tokenText describes when a token expires, what stops working then, and what to do.
 func (w *Watcher) tokenText(e *account.ExpiringToken) string {
 	verb, then := "expires", "After that,"
 	if e.Left <= 0 {

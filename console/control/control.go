@@ -2,7 +2,7 @@
 // rooms in the console and the management API. Each operation takes an [account.Actor], checks its
 // scopes and its organization, records the operation in the activity log, and performs it.
 //
-// A To the actor, a room of another organization does not exist.
+// To the actor, a room of another organization does not exist.
 //
 // # Activity log and transcript
 //

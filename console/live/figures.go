@@ -104,7 +104,7 @@ type Span struct {
 type Next struct {
 	Window *time.Time `json:"window"` // end of the open window; null: no window is open
 	Draw   *time.Time `json:"draw"`   // due time of the next draw; null: none is due
-	Called *Span      `json:"called"` // call of the last visitor now in line; null: nobody waits, or unknown
+	Called *Span      `json:"called"` // call of the last visitor now in line; null: the line is empty, or unknown
 }
 
 // Outflow compares admissions with the published pace.

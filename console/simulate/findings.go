@@ -20,7 +20,7 @@ func Findings(p *Plan, r *Result, rows []Row) []string {
 	return append(list, tradeOff(r, rows)...)
 }
 
-// Verdict says in one line whether the sale is fair to people.
+// Verdict describes in one line whether the sale is fair to people.
 func Verdict(r *Result) string {
 	switch robots, ok := r.Group(Machines); {
 	case !r.Finished:

@@ -52,8 +52,8 @@ type Wait struct {
 // Name is the name of a group.
 type Name string
 
-// The groups. Slow and fast people add up to all people, and so do the thirds by arrival. If nobody
-// is fast, Slow is empty.
+// The groups. Slow and fast people add up to all people, and so do the thirds by arrival. If no
+// person is fast, Slow is empty.
 const (
 	Humans   Name = "people"
 	Slow     Name = "slow"

@@ -316,8 +316,8 @@ func alertOf(e *event) (AlertKind, string) {
 	return "", ""
 }
 
-// Moment writes a moment for people, as the console does: 22 Nov 2026, 18:00 UTC, with
-// seconds unless they are 0.
+// Moment formats a moment as the console does: 22 Nov 2026, 18:00 UTC, with seconds unless they are
+// 0.
 func Moment(t time.Time) string {
 	if t.Second() == 0 {
 		return t.UTC().Format("2 Jan 2006, 15:04 UTC")

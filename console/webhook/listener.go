@@ -56,7 +56,7 @@ func (l *listening) list() []pgwebhook.Listener {
 	return list
 }
 
-// listeners knows the organizations with endpoints or alert recipients.
+// listeners keeps track of the organizations with endpoints or alert recipients.
 type listeners struct {
 	endpoints *pgwebhook.Endpoints
 	alerts    *pgwebhook.AlertSettings

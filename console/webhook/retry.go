@@ -12,8 +12,8 @@ var retries = []time.Duration{
 	time.Hour, 3 * time.Hour, 8 * time.Hour, 24 * time.Hour,
 }
 
-// jitterShare is the largest deviation from a delay, as a share of it, so that failed deliveries do
-// not come back all at once.
+// jitterShare is the largest deviation from a delay, as a share of it, so that failed deliveries
+// are not all retried at once.
 const jitterShare = 0.1
 
 // retry decides when failed deliveries are tried again.

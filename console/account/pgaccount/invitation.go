@@ -79,7 +79,7 @@ type Joining struct {
 	OrgName        string // new name of the organization; empty: unchanged
 }
 
-// Accept consumes an invitation: its person becomes a member with its role. It returns
+// Accept consumes an invitation: the person becomes a member with the invitation's role. It returns
 // [ErrNotFound] if the link is no longer valid, or [ErrExists] if a new person's address is taken.
 func (s *Invitations) Accept(ctx context.Context, hash []byte, j Joining, now time.Time) (Invitation, error) {
 	var v Invitation
