@@ -16,8 +16,8 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// controls serves the controls of a running sale. Each control is a form on the live page, and a page
-// of its own: for browsers without scripts, and to show the problems of its form.
+// controls serves the controls of a running sale. Each control is a form on the live page, and also has a separate
+// page, for browsers without scripts and for problems with the form.
 type controls struct {
 	rooms *control.Rooms
 	sites Sites

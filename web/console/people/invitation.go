@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// invitations serves the pages of one-time links. A The token of a link is in the fragment, which browsers do not
+// invitations serves the pages of one-time links. The token of a link is in the fragment, which browsers do not
 // send, so a script or the person enters it into a form. After that it is kept in a cookie.
 type invitations struct {
 	invitations *account.Invitations

@@ -81,8 +81,7 @@ func jsonNumber(text string) any {
 	return json.Number(digits)
 }
 
-// config returns the configuration on top of another one. Members that the form does not have stay, such as
-// the brand.
+// config returns base with the form's values. Members that the form does not have, such as the brand, stay.
 func (f *roomForm) config(base json.RawMessage) (json.RawMessage, error) {
 	members := map[string]any{}
 	kept := map[string]json.RawMessage{}

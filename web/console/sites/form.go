@@ -88,7 +88,7 @@ type siteDocument struct {
 	Rules   []rules.Rule          `json:"rules"`
 }
 
-// drafted is a document made from a form, and the origin of its members.
+// drafted is a document made from a form, with the form field that each member comes from.
 type drafted struct {
 	text   string
 	fields map[string]string // fields of the form by members of the document
