@@ -73,8 +73,8 @@ func (w *writer) startSession(h http.Header) {
 	h.Add("Set-Cookie", w.c.sessions.store.Cookie(w.admitted.room.Room, w.admitted.session))
 }
 
-// isShared reports whether caches may give the response to other clients, who must
-// not get the cookie.
+// isShared reports whether caches may give the response to other clients, which must not get the
+// cookie.
 func isShared(h http.Header) bool {
 	return slices.ContainsFunc(h["Cache-Control"], func(line string) bool {
 		line = strings.ToLower(line)

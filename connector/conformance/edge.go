@@ -23,10 +23,9 @@ type Platform struct {
 	isBare bool
 	// isHTTPS: all visitors use https, or are redirected to it.
 	isHTTPS bool
-	// isSplit: requests and responses are handled by separate functions that share no
-	// memory and report single events only. A session that the site ends is over once
-	// a room has been asked about it, and the gate is refreshed by the first visitor
-	// after replyTTL.
+	// isSplit: requests and responses are handled by separate functions that share no memory and
+	// report only single events. A session that the site ends is over once a room has been asked
+	// about it, and the gate is refreshed by the first visitor after replyTTL.
 	isSplit bool
 }
 

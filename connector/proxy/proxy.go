@@ -156,9 +156,9 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 const malformed = "The request is malformed."
 
-// isPlain reports whether a request can be written in HTTP/1.1 without ambiguity.
-// HTTP/2 clients can send a method that is not a token, or a query with spaces.
-// Such a request would fail here, and count as a failure of the site.
+// isPlain reports whether a request can be written in HTTP/1.1 without ambiguity. HTTP/2 clients
+// can send a method that is not a token, or a query with spaces. Such a request would fail here and
+// count as a failure of the site.
 func isPlain(r *http.Request) bool {
 	isNoWord := func(c rune) bool { return c <= ' ' || c > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, c) }
 	isNoText := func(c rune) bool { return c < ' ' || c > '~' }
