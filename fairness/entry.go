@@ -61,7 +61,7 @@ type Arrive struct {
 	Lane   Lane
 }
 
-// Merit gives an arrival another lot. The grammar has it, but [State.Apply] refuses it in this
+// Merit gives an arrival another lot. The grammar allows it, but [State.Apply] refuses it in this
 // version of the rules.
 type Merit struct {
 	Time     Time
