@@ -24,9 +24,9 @@ import (
 type server struct {
 	cmd  *exec.Cmd
 	addr string // host:port
-	dir  string // data directory of the product's server; empty: another program
+	dir  string // data directory of Proofline's server; empty: another program
 
-	metrics chan string // receives the URL of the product's metrics, if it serves them
+	metrics chan string // receives the URL of Proofline's metrics, if it serves them
 }
 
 // start starts a program that prints its address, http://host:port, to standard output. It runs
@@ -99,13 +99,13 @@ func (b *bench) product(v version, name string, args ...string) (*server, error)
 		"--data", dir, "--log-level", "error", "--beacon-relays", "none", "--limit-exempt", "127.0.0.0/8"}, args...)...)
 }
 
-// answer is a response of the product that the baseline repeats.
+// answer is a response of Proofline's server that the baseline repeats.
 type answer struct {
 	Header http.Header
 	Size   int
 }
 
-// probe sends one request to the product.
+// probe sends one request to Proofline's server.
 func (b *bench) probe(method, url, body string) (answer, error) {
 	req, err := http.NewRequestWithContext(b.ctx, method, url, strings.NewReader(body))
 	if err != nil {
@@ -124,7 +124,7 @@ func (b *bench) probe(method, url, body string) (answer, error) {
 	return answer{resp.Header, len(text)}, err
 }
 
-// bareOf starts the baseline, which sends one response to every request: as long as the product's
+// bareOf starts the baseline, which sends one response to every request: as long as Proofline's
 // response to the given one, and with the same header.
 func (b *bench) bareOf(method string, s *server, path, body string) (*server, error) {
 	a, err := b.probe(method, "http://"+s.addr+path, body)
@@ -148,7 +148,7 @@ func (b *bench) self(args ...string) (*server, error) {
 }
 
 // serveBare is the baseline: Echo with one handler, without middleware, limits or database. Its
-// responses have the same bytes as the product's, headers included.
+// responses have the same bytes as Proofline's, headers included.
 func serveBare(text string) error {
 	var a answer
 	if err := json.Unmarshal([]byte(text), &a); err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// node is the product's rooms in this process, on their own PostgreSQL.
+// node runs Proofline's rooms in this process, on a separate PostgreSQL.
 type node struct {
 	rooms *room.Rooms
 	pool  *pgxpool.Pool

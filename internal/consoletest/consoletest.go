@@ -178,7 +178,7 @@ func newControl(t testing.TB, pool *pgxpool.Pool) *control.Rooms {
 	})
 }
 
-// WithMail gives the console a mail server, and webhooks on a database of their own.
+// WithMail gives the console a mail server, and webhooks on a separate database.
 func WithMail(t testing.TB) func(*console.Options) {
 	return func(o *console.Options) {
 		mail := &webhook.SMTP{Host: "127.0.0.1", Port: 1}

@@ -48,7 +48,7 @@ func NewTown(t testing.TB, change ...func(*account.Options)) *Town {
 	return w
 }
 
-// Accounts returns accounts on a database of their own. Tests may change their options.
+// Accounts returns accounts on a separate database. Tests may change their options.
 func Accounts(t testing.TB, change ...func(*account.Options)) *account.Accounts {
 	t.Helper()
 	o := account.Options{

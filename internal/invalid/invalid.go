@@ -1,8 +1,8 @@
 // Package invalid defines the error for invalid input: a list of problems, each with the field that it concerns.
 //
 // Every package that accepts input returns it, and the packages that answer people print it: the HTTP API as a
-// problem document, the console next to the fields of a form, commands line by line. The packages that an
-// auditor reads have problem types of their own, which [From] converts.
+// problem document, the console next to the fields of a form, commands line by line. The packages that an auditor
+// reads define their own problem types, which [From] converts.
 package invalid
 
 import (

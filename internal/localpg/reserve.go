@@ -43,7 +43,7 @@ func (s *Server) reserveWAL(ctx context.Context) error {
 		return err
 	}
 	for range kept - ready {
-		// A PostgreSQL does not switch from a segment with nothing new in it.
+		// PostgreSQL does not switch from a segment with nothing new in it.
 		if _, err := conn.Exec(ctx, `select pg_logical_emit_message(false, 'proofline', '');
 			select pg_switch_wal()`); err != nil {
 			return err

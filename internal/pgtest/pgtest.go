@@ -104,7 +104,7 @@ func AsServer(conn string) string {
 	}
 	q := u.Query()
 	q.Set("user", "proofline_server")
-	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // libpq takes + literally
+	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // libpq does not decode +
 	return u.String()
 }
 
@@ -183,11 +183,11 @@ func withSchema(conn, schema string) (string, error) {
 	}
 	q := u.Query()
 	q.Set("search_path", schema)
-	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // libpq takes + literally
+	u.RawQuery = strings.ReplaceAll(q.Encode(), "+", "%20") // libpq does not decode +
 	return u.String(), nil
 }
 
-// exec runs statements on a connection of its own.
+// exec runs statements on a separate connection.
 func exec(ctx context.Context, conn, statements string) error {
 	c, err := pgx.Connect(ctx, conn)
 	if err != nil {
