@@ -1,5 +1,8 @@
 // Package clock keeps the time that rooms follow: that of the database, which all servers share. If the
 // database's clock jumps, the servers decide together whether to follow it.
+//
+//	each tick:   database's clock ─► Clock.Observe ─► jump? ─► Watcher.Exchange ─► follow or refuse
+//	each append: database's clock ─► Clock.Stamp ─► time of its entries
 package clock
 
 import (

@@ -1,5 +1,10 @@
 // Package evidence collects what draws need besides the transcript: rounds of the beacon, and witnesses'
 // cosignatures of the freezes. It also learns from witnesses whether they have seen another history of a room.
+//
+//	relays ────► Collector ──► Known ──► draws (package projection)
+//	witnesses ◄─► submitter ─────┘  └──► database ──► other nodes
+//
+// Every node stores what it gets and reads what others have stored, so any of them can make the draw.
 package evidence
 
 import (
@@ -17,7 +22,7 @@ const cosignGrace fairness.Millis = 2_000
 // Known holds what pending draws need, as far as this node has it: beacon rounds, and cosignatures of the
 // freezes. The zero value is empty. It is safe for concurrent use.
 type Known struct {
-	mu           sync.Mutex // guards all below
+	mu           sync.Mutex // guards the fields below
 	rounds       map[uint64][]byte
 	cosignatures map[uint64]map[string]fairness.Cosignature // by size, by witness
 	read         map[uint64]bool                            // by size: other nodes' cosignatures have been read

@@ -1,6 +1,6 @@
-// Package pgroom stores in PostgreSQL the parts of a room that are not in its transcript: slug, title,
-// settings, sealed keys, sessions, and messages to visitors. No other package uses the tables of
-// migrations/0002_rooms.sql, 0004_sessions.sql and 0012_gate.sql.
+// Package pgroom stores in PostgreSQL the parts of a room that are not in its transcript: slug, title, settings,
+// sealed keys, sessions, messages to visitors, evidence for draws, and connectors' reports. No other package uses
+// the tables of migrations/0002_rooms.sql, 0004_sessions.sql, 0005_evidence.sql and 0012_gate.sql.
 package pgroom
 
 import (

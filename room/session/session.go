@@ -1,5 +1,10 @@
 // Package session owns what follows an admission: the pass, its keys, and the visitor's session at the protected
 // site, which begins with the admission and counts against max_active until it ends.
+//
+//	claim ─► Passes.Issue ─► pass ─► site ─► Sessions.Redeem, Touch, Release ─► pgroom, mark
+//
+// The transcript proves the admission, and the database holds the session. A redemption is also written to the
+// marks, so that it survives a database that loses it.
 package session
 
 import (

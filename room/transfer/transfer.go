@@ -1,4 +1,7 @@
 // Package transfer moves a visitor's place to another device with a code that works once.
+//
+//	old device: Begin(ticket, secret) ─► code; the database stores the secret, sealed with the code
+//	new device: Take(code) ─► ticket's secret; the code is used up
 package transfer
 
 import (

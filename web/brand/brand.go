@@ -1,5 +1,5 @@
-// Package brand converts a room's brand settings (package room) to the views of its pages (package
-// page).
+// Package brand converts a room's brand settings (package room/branding) to the views of its pages
+// (package page).
 package brand
 
 import (

@@ -1,5 +1,7 @@
 // Package gate implements a node's part in the gates of rooms in mode safety-net: it decides which unqueued
 // sessions may begin here, and collects what the node has to report about them.
+//
+//	request ─► Begin, Touch, End ─► News ─► report ─► Reply ─► Update: open or shut, and this node's share
 package gate
 
 import (

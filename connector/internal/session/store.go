@@ -1,4 +1,6 @@
 // Package session reads and writes session cookies, and remembers what a node must know about sessions.
+//
+//	request ─► Finder: cookie, client, proof ─► Session ─► Store: touch due? ─► cookie of the response
 package session
 
 import (

@@ -1,4 +1,8 @@
 // Package source loads the rules of a site from a file or a URL, and verifies their signature.
+//
+//	file or URL ─► verifier ─► rules.Parse ─► use ─► copy for the next start
+//
+// Without an answer at the start it uses the saved copy, or else rules that only admit requests which never wait.
 package source
 
 import (
