@@ -154,7 +154,7 @@ const (
 	ChangeMessage   Change = "message"
 	ChangeWindows   Change = "windows"
 	ChangeOpen      Change = "open"      // from now on the site admits visitors who are not in line
-	ChangeShut      Change = "shut"      // from now on the site does not
+	ChangeShut      Change = "shut"      // from now on the site admits only visitors in line
 	ChangeUnguarded Change = "unguarded" // a connector could not reach the room and admitted all requests
 )
 

@@ -139,8 +139,8 @@ func (f *files) asset(c echo.Context) error {
 	return send(c, http.StatusOK, a.contentType, body)
 }
 
-// robots excludes pages that are not for search engines. Rooms are missing on purpose: their pages
-// have a noindex tag, and messengers that respect this file could not preview links to them.
+// robots excludes pages that are not for search engines. Rooms are deliberately not listed: their
+// pages have a noindex tag, and messengers that respect this file could not preview links to them.
 const robots = "User-agent: *\nDisallow: /console\nDisallow: /v1/\n"
 
 // sendRobots serves robots.txt.

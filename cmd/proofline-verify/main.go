@@ -62,7 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 	switch {
 	case err == nil:
 		return exitVerified
-	case !errors.As(err, &known): // errors of cobra: flags, arguments, commands
+	case !errors.As(err, &known): // errors from cobra, about flags, arguments and commands
 		known = usage(err, "run proofline-verify --help")
 	}
 	t.printError(known)

@@ -100,7 +100,7 @@ func (b *bar) clear() {
 	}
 }
 
-// printable replaces control characters, because texts come from servers.
+// printable replaces control characters, because the texts come from servers that are not trusted.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !strconv.IsPrint(r) {

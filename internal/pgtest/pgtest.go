@@ -47,7 +47,7 @@ var shared struct {
 
 	start  sync.Once
 	url    string
-	err    error           // error of starting it
+	err    error           // error from starting the server
 	server *localpg.Server // nil with PROOFLINE_TEST_DATABASE_URL
 	dir    string          // "" with PROOFLINE_TEST_DATABASE_URL
 }

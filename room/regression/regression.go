@@ -110,7 +110,7 @@ func (g *Guard) Err() error {
 	return nil
 }
 
-// Note stores the mark of a log that this node is about to show up to a size.
+// Note stores a mark of the log before this node shows the log up to the mark's size.
 func (g *Guard) Note(m pglog.Mark) {
 	if err := g.marks.Put(g.name, m); err != nil && !g.isUnmarked.Swap(true) {
 		g.log.Error("cannot write mark: after a restart this server may not notice that its database lost entries",

@@ -77,7 +77,7 @@ type Options struct {
 	Evidence Evidence
 	// IsFull reports whether the organizer's limit stops visitors from joining.
 	IsFull func(fairness.Counts) bool
-	// Consult holds the room if a witness has seen other entries than its log, which is new to this node.
+	// Consult holds the room if a witness has seen entries that its log, which is new to this node, lacks.
 	Consult func(ctx context.Context, p *projection.Projection)
 	// Restore restores what the database has lost besides entries.
 	Restore func(context.Context) error
@@ -255,7 +255,7 @@ func (s *Sequencer) Cover(ctx context.Context, size uint64) error {
 	}
 }
 
-// CoverSigned is Cover for a signed checkpoint.
+// CoverSigned does what Cover does, for the size in a signed checkpoint.
 func (s *Sequencer) CoverSigned(ctx context.Context, signed []byte) error {
 	size, err := sizeOf(signed)
 	if err != nil {

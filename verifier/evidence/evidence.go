@@ -28,7 +28,7 @@ const version = 1
 var (
 	// ErrFormat is returned for a file that is not evidence in canonical form.
 	ErrFormat = errors.New("not an evidence file")
-	// ErrKey is returned for a file about another key than the given one.
+	// ErrKey is returned for a file about a key other than the given one.
 	ErrKey = errors.New("evidence about another key")
 	// ErrUnfounded is returned for a file that does not show what it claims.
 	ErrUnfounded = errors.New("the evidence is wrong")
@@ -67,7 +67,7 @@ type Evidence struct {
 // Observation is a claim of the file's author.
 type Observation struct {
 	Time   ticket.Number  `json:"time"`             // time of the observation, in milliseconds since the Unix epoch
-	Since  ticket.Number  `json:"since"`            // time since which it was wrong
+	Since  ticket.Number  `json:"since"`            // time from which on the server was at fault
 	Window *ticket.Number `json:"window,omitempty"` // window in question
 	Detail ticket.Text    `json:"detail"`
 }

@@ -48,7 +48,7 @@ type Watcher struct {
 
 	signed        []byte // the newest checkpoint that continues all earlier ones; nil: none
 	head          audit.Checkpoint
-	mismatchSince fairness.Time // time since which the published files do not match; 0: they match
+	mismatchSince fairness.Time // when the published files stopped matching; 0: they match
 
 	replay   replay
 	caughtUp bool // whether the watcher has reached the head once: later entries are news

@@ -31,7 +31,7 @@ var (
 	ErrMediaType = errors.New("the body must be JSON, with Content-Type: application/json")
 	// ErrKeyReused means that an idempotency key was used for a different request before.
 	ErrKeyReused = errors.New("this idempotency key was used for another request: use a new one")
-	// ErrKeyUnderWay means that the first request with an idempotency key has no answer yet.
+	// ErrKeyUnderWay means that the first request with an idempotency key is still being processed.
 	ErrKeyUnderWay = errors.New("the first request with this idempotency key has no answer yet, or its outcome is unknown: check whether it took effect before you use another key")
 	// ErrKeyDone means that the first request succeeded, but its answer contained a secret and was
 	// not stored.

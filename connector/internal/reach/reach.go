@@ -40,7 +40,7 @@ func New(room string, log *slog.Logger, unrecorded *Unrecorded) *Reach {
 	return &Reach{room: room, log: log, unrecorded: unrecorded}
 }
 
-// DownSince returns the time since which the room is out of reach; zero: it is reachable.
+// DownSince returns when the room went out of reach; zero: it is reachable.
 func (r *Reach) DownSince() time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -33,7 +33,7 @@ type Token struct {
 	text      string
 	ends      time.Time // zero: never, or unknown
 	warned    time.Time // last warning about the expiry
-	lastError string    // last error of reading the file that was logged
+	lastError string    // last logged error from reading the file
 }
 
 // New returns a token. With a file the token is read from it before each use.

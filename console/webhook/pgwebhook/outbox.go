@@ -109,7 +109,7 @@ type Taken struct {
 }
 
 // take leases deliveries per lane: an endpoint, or the mail of an organization. A long backlog in
-// one lane therefore delays no other. Within a lane the delivery due longest comes first.
+// one lane therefore does not delay the others. Within a lane the delivery due longest comes first.
 const take = `with lanes as (
 		select org_id, endpoint_id as target, failures > 0 as failing,
 		case when failures > 0 then 1 else $3::int end as most

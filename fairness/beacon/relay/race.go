@@ -11,7 +11,7 @@ import (
 	"github.com/proofline/proofline/fairness/beacon"
 )
 
-// hedgeAfter is the time after which the next relay is asked, too, because one is slow.
+// hedgeAfter is how long a relay may take before the next one is asked as well.
 const hedgeAfter = 300 * time.Millisecond
 
 // failures joins errors, such as those of several relays, on one line. Elements may be nil.

@@ -76,7 +76,7 @@ func InLine(n fairness.Counts) uint64 {
 // PerMinute writes a pace.
 func PerMinute(n uint32) string { return Number(n) + " a minute" }
 
-// Limit writes a limit on the visitors in the shop; 0 is none.
+// Limit writes a limit on the visitors in the shop; 0 means none.
 func Limit(n uint32) string {
 	if n == 0 {
 		return "no limit"

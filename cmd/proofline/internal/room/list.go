@@ -76,7 +76,7 @@ func printRooms(m *remote.Manager, rooms []wire.Summary, none string) error {
 	}
 	rows := [][]string{{"ROOM", "PHASE", "JOINED", "ADMITTED", "CREATED", "TITLE"}}
 	for _, r := range rooms {
-		joined, admitted := "-", "-" // the server has no counts of some rooms
+		joined, admitted := "-", "-" // for some rooms the server sends no counts
 		if r.Counts != nil {
 			joined, admitted = strconv.FormatUint(r.Counts.Arrivals, 10), strconv.FormatUint(r.Counts.Admitted, 10)
 		}

@@ -77,7 +77,7 @@ func Create(path, secret string) (err error) {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(f.Name(), path); err != nil { // unlike a rename, a link replaces no file
+	if err := os.Link(f.Name(), path); err != nil { // unlike a rename, a link never replaces a file
 		return err
 	}
 	return syncDir(dir)
