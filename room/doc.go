@@ -1,4 +1,4 @@
-// Package room runs live rooms. A A [Room] puts the parts of one room together, each of which owns its own state,
+// Package room runs live rooms. A [Room] puts the parts of one room together, each of which owns its own state,
 // and answers the requests of visitors and organizers. [Rooms] loads the rooms of a server, reads the database's
 // clock and what other nodes have stored, and wakes rooms that have something to do.
 //

@@ -77,7 +77,7 @@ type Options struct {
 	Evidence Evidence
 	// IsFull reports whether the organizer's limit stops visitors from joining.
 	IsFull func(fairness.Counts) bool
-	// Consult holds the room if a witness has seen entries that its log, which is new to this node, lacks.
+	// Consult holds the room if a witness has seen more or different entries than its log, which is new to this node.
 	Consult func(ctx context.Context, p *projection.Projection)
 	// Restore restores what the database has lost besides entries.
 	Restore func(context.Context) error
