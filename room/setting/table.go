@@ -122,7 +122,8 @@ var table = []Setting{
 	},
 	{
 		Name: "max_waiting", Change: Free, Kind: anyNumber,
-		Label: "Most people in line", Help: "approximate maximum number of visitors in line; 0: no limit",
+		Label: "Maximum number of people in line",
+		Help:  "approximate maximum number of visitors in line; 0: no limit",
 		Default: "1000000", Initial: DefaultMaxWaiting,
 		Form: Form{Group: "line", Placeholder: "1,000,000",
 			Hint: "When the line is full, visitors are turned away without a place. 0: no limit."},
@@ -143,17 +144,17 @@ var table = []Setting{
 		Label: "Addresses of the shop",
 		Help:  "URLs that admitted visitors may be sent to; the first is the default", Default: "none",
 		Form: Form{Group: "shop", Placeholder: "https://shop.example.com/tickets",
-			Hint: "One a line. People are sent to the first, or to another of these, or to what is below one."},
+			Hint: "One per line. Visitors are sent to the first one by default, or to a page below any of them."},
 		Row: Row{Label: "target"},
 	},
 	{
 		Name: "signed_return", Change: Free, Kind: Flag{},
-		Label: "Send people back only where a connector of the site takes their pass",
+		Label: "Only send people back to pages whose links a connector has signed",
 		Help: "whether admitted visitors are sent only to URLs that a connector has signed, " +
 			"otherwise to the first of `targets`", Default: "`false`",
-		Form: Form{Group: "shop", Hint: "It signs these pages, and the others lead to the first address. " +
-			"Then no link that another party makes brings a pass to a page that might log it, or lead on to " +
-			"another site. For sites whose connectors have a token."},
+		Form: Form{Group: "shop", Hint: "All other links lead to the first address. So an attacker's link cannot " +
+			"bring a pass to a page that might log it or redirect to another site. " +
+			"For sites whose connectors have a token."},
 		Row: Row{Label: "return URL", Format: "only if a connector has signed it, else the first target"},
 	},
 	{
@@ -182,7 +183,8 @@ var perMinute = Setting{
 	Name: "per_minute", Change: Recorded, Kind: Number{Min: 1, Max: fairness.MaxRate},
 	Label: "People per minute", Help: "admissions per minute; no-shows are compensated for",
 	Default: "60", Initial: DefaultPerMinute,
-	Form: Form{Group: "pace", Hint: "So many are let in. A visitor who does not come makes room for another."},
+	Form: Form{Group: "pace", Hint: "How many are let in per minute. If a called visitor does not come, " +
+		"the next one is called."},
 	Row:  Row{Label: "outflow", Format: "%s a minute"},
 }
 

@@ -94,7 +94,7 @@ func TestLivePage(t *testing.T) {
 	r := s.Create(consoletest.Owner, room.Config{Slug: "sale", Title: "Sale <b>of</b> the year", Windows: []room.WindowRule{{Length: room.Duration(24 * time.Hour)}}})
 	s.Join(r, 3)
 	page := s.Get(consoletest.Viewer, "/console/rooms/sale").Want(http.StatusOK)
-	page.Has("Sale &lt;b&gt;of&lt;/b&gt; the year", `data-live="/console/rooms/sale/live"`, `data-figure="waiting" data-as="number">3</span>`, "no limit", `id="room-address" href="https://example.com/r/sale"`, `aria-label="QR code of the address"`, `data-island="copy" data-from="room-address"`, "No witnesses sign this room.")
+	page.Has("Sale &lt;b&gt;of&lt;/b&gt; the year", `data-live="/console/rooms/sale/live"`, `data-figure="waiting" data-as="number">3</span>`, "no limit", `id="room-address" href="https://example.com/r/sale"`, `aria-label="QR code of the address"`, `data-island="copy" data-from="room-address"`, "This room has no witnesses.")
 	page.Lacks("<b>of</b>", "controls-title", "No visitor has joined yet.")
 	s.Get(consoletest.Owner, "/console/rooms/sale").Want(http.StatusOK).Has("controls-title")
 	s.Create(consoletest.Owner, room.Config{Slug: "empty"})

@@ -206,8 +206,8 @@ func (h *profile) removeFactor(x *shell.Request) error {
 
 func (h *profile) newRecoveryCodes(x *shell.Request) error {
 	if !x.IsConfirmed() {
-		return x.Confirm(shell.Ask("Make new recovery codes?", "Make new codes",
-			"The codes that you have stop working."),
+		return x.Confirm(shell.Ask("Create new recovery codes?", "Make new codes",
+			"Your current codes stop working."),
 			"/account/second-factor")
 	}
 	ctx, stop := x.Wait()

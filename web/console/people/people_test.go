@@ -336,7 +336,7 @@ func TestFactorPages(t *testing.T) {
 	three.Post("/console/sign-in/code", "code", codes[0][1]).Want(http.StatusForbidden)
 	three.Get("/console/account").RedirectsTo("/console/sign-in?next=%2Fconsole%2Faccount")
 	v.Get("/console/account/second-factor").Want(http.StatusOK).Has("<strong>9</strong>")
-	v.Post("/console/account/recovery-codes").Want(http.StatusOK).Has("Make new recovery codes?").Lacks("id=\"codes\"")
+	v.Post("/console/account/recovery-codes").Want(http.StatusOK).Has("Create new recovery codes?").Lacks("id=\"codes\"")
 	v.Post("/console/account/recovery-codes", "confirmed", "1").Want(http.StatusOK).Lacks(codes[5][1])
 	w.Pass(time.Minute)
 	v.Post("/console/account/second-factor/remove", "password", "wrong", "code", code()).Want(http.StatusForbidden)

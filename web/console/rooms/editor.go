@@ -143,7 +143,7 @@ func (p editorPage) Fields(group string) []formField {
 			if p.Witnesses == 0 && f.Value == "" && p.Wrong("quorum") == "" {
 				continue
 			}
-			f.Hint = fmt.Sprintf("This server asks %d. %s", p.Witnesses, f.Hint)
+			f.Hint = fmt.Sprintf("This server has %d. %s", p.Witnesses, f.Hint)
 		}
 		list = append(list, f)
 	}

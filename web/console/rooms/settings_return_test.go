@@ -35,7 +35,7 @@ func TestSettingsSignedReturn(t *testing.T) {
 	if !r.Config().SignedReturn || r.Snapshot().Size != before {
 		t.Errorf("%+v, %d entries", r.Config().Settings, r.Snapshot().Size-before)
 	}
-	s.Post(consoletest.Operator, settingsPath, stale...).Want(http.StatusConflict).Has("Most people in line").Lacks("Send people back only") // both want it
+	s.Post(consoletest.Operator, settingsPath, stale...).Want(http.StatusConflict).Has("Maximum number of people in line").Lacks("Send people back only") // both want it
 	save("max_waiting", "8")
 	if !r.Config().SignedReturn {
 		t.Error("another change turns it off")
@@ -44,7 +44,7 @@ func TestSettingsSignedReturn(t *testing.T) {
 	if r.Config().SignedReturn {
 		t.Error("it is not turned off")
 	}
-	s.Post(consoletest.Operator, settingsPath, stale...).Want(http.StatusConflict).Has("Send people back only", "yes", "no")
+	s.Post(consoletest.Operator, settingsPath, stale...).Want(http.StatusConflict).Has("Only send people back", "yes", "no")
 
 	heard := func(node, site string) {
 		t.Helper()

@@ -249,7 +249,7 @@ func TestSiteConnectors(t *testing.T) {
 	s.Get(consoletest.Viewer, "/console/sites/shop").Has("connected", "1,234 passed with a session", "odd one", "proxy", "1.2", "current").Lacks("behind")
 	s.Post(consoletest.Operator, "/console/sites/shop/rules", "as", "json", "version", "1", "document", changed).Want(http.StatusSeeOther)
 	s.Get(consoletest.Viewer, "/console/sites/shop").Has(`<span class="badge warn">behind</span> version 1`)
-	s.Get(consoletest.Viewer, "/console/sites").Has("1 connected", "1 behind", "Connectors with rules of their own")
+	s.Get(consoletest.Viewer, "/console/sites").Has("1 connected", "1 behind", "Connectors with their own rules")
 	s.Get(consoletest.Viewer, "/console/sites/shop/install").Has("Reports in the last day: from 1.")
 }
 

@@ -292,7 +292,7 @@ func doubts(s *rules.Site) (list []phrase) {
 				say(" lets everything pass before the rules below it are checked.")))
 		case isClaimed(r.When):
 			list = append(list, say("Rule ").and(quote(r.Name),
-				say(" lets all paths pass if the browser claims something: visitors can claim it, too.")))
+				say(" lets all paths pass if the browser sends certain values: any visitor can send them.")))
 		}
 	}
 	return list
