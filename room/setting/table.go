@@ -122,8 +122,8 @@ var table = []Setting{
 	},
 	{
 		Name: "max_waiting", Change: Free, Kind: anyNumber,
-		Label: "Maximum number of people in line",
-		Help:  "approximate maximum number of visitors in line; 0: no limit",
+		Label:   "Maximum number of people in line",
+		Help:    "approximate maximum number of visitors in line; 0: no limit",
 		Default: "1000000", Initial: DefaultMaxWaiting,
 		Form: Form{Group: "line", Placeholder: "1,000,000",
 			Hint: "When the line is full, visitors are turned away without a place. 0: no limit."},
@@ -185,7 +185,7 @@ var perMinute = Setting{
 	Default: "60", Initial: DefaultPerMinute,
 	Form: Form{Group: "pace", Hint: "How many are let in per minute. If a called visitor does not come, " +
 		"the next one is called."},
-	Row:  Row{Label: "outflow", Format: "%s a minute"},
+	Row: Row{Label: "outflow", Format: "%s a minute"},
 }
 
 var maxActive = Setting{
