@@ -26,8 +26,8 @@ func perLeaf(b *testing.B, n int) {
 	b.ReportMetric(float64(b.N)*float64(n)/b.Elapsed().Seconds(), "leaves/s")
 }
 
-// BenchmarkExtend is a batch appended with all its receipts, without them, and
-// the same batch on the libraries' own structures.
+// BenchmarkExtend appends a batch with all its receipts, without them, and with the libraries' own
+// structures.
 func BenchmarkExtend(b *testing.B) {
 	base := benchTree(b)
 	checkpoint := make([]byte, 180)
@@ -76,7 +76,7 @@ func BenchmarkExtend(b *testing.B) {
 	}
 }
 
-// benchCompact appends to merkle/compact, visiting the new nodes, without proofs.
+// benchCompact appends to merkle/compact, visits the new nodes, and makes no proofs.
 func benchCompact(b *testing.B, base *Tree, batch []Hash) {
 	factory := compact.RangeFactory{Hash: func(left, right []byte) []byte {
 		h := tlog.NodeHash(Hash(left), Hash(right))

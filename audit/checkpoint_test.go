@@ -44,9 +44,8 @@ func testSigned(t testing.TB, size int) []byte {
 	return signed
 }
 
-// mangle calls check with every variation of b that differs in one place: a
-// byte removed, doubled, inserted, or changed in each bit and to each
-// character that the formats give a meaning.
+// mangle calls check with every variation of b in one place: with a byte removed, doubled or inserted, and
+// with a byte changed in each bit and to each character that has a meaning in the formats.
 func mangle(b []byte, check func(mangled []byte)) {
 	for i := range b {
 		check(append(bytes.Clone(b[:i]), b[i+1:]...))
@@ -187,7 +186,7 @@ func TestOpenCheckpoint(t *testing.T) {
 	}
 }
 
-// alias is a key with the id of another: 32 bits are easy to collide.
+// alias returns a key with the id of another: 32 bits are easy to collide.
 type alias struct {
 	note.Signer
 	note.Verifier
@@ -234,7 +233,7 @@ func TestSignCheckpointRefusals(t *testing.T) {
 	}
 }
 
-// TestNewSigner compares with keys that note itself makes.
+// TestNewSigner compares with keys that note itself creates.
 func TestNewSigner(t *testing.T) {
 	for range 20 {
 		skey, want, err := note.GenerateKey(rand.Reader, testOrigin)
@@ -321,7 +320,7 @@ func FuzzOpenCheckpoint(f *testing.F) {
 	})
 }
 
-// TestLines signs a checkpoint that has further lines besides the signature.
+// TestLines signs a checkpoint with extra lines besides the signature.
 func TestLines(t *testing.T) {
 	signer, vkey, err := NewSigner("o", bytes.Repeat([]byte{1}, 32))
 	if err != nil {
@@ -337,7 +336,7 @@ func TestLines(t *testing.T) {
 	}
 	own := string(signed[bytes.LastIndex(signed, []byte("—")):])
 	other := func(id string) string {
-		return "— w " + base64.StdEncoding.EncodeToString([]byte(id+strings.Repeat("\x00", 66))) + "\n" // 70 bytes: two spare characters' bits
+		return "— w " + base64.StdEncoding.EncodeToString([]byte(id+strings.Repeat("\x00", 66))) + "\n" // 70 bytes: two characters with unused bits
 	}
 	wrong := own[:30] + map[bool]string{true: "B", false: "A"}[own[30] == 'A'] + own[31:]
 	for name, c := range map[string]struct {

@@ -128,7 +128,7 @@ func TestCosign(t *testing.T) {
 	}
 }
 
-// TestCosignatureAttacks changes a cosignature that verifies otherwise.
+// TestCosignatureAttacks changes a cosignature that would otherwise verify.
 func TestCosignatureAttacks(t *testing.T) {
 	w, private := testCosigner(t, testWitness, 1)
 	namesake, namesakePrivate := testCosigner(t, testWitness, 2)
@@ -140,7 +140,7 @@ func TestCosignatureAttacks(t *testing.T) {
 	}
 	later := c
 	later[11]++
-	note01 := c // a plain note signature of the same key, as a log makes one
+	note01 := c // a plain note signature by the same key, as a log makes
 	copy(note01[12:], ed25519.Sign(private, []byte(text)))
 	asNamesake := namesake.Cosign(namesakePrivate, text, testTime)
 	copy(asNamesake[:4], c[:4])

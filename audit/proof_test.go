@@ -30,9 +30,8 @@ func raw(path []Hash) [][]byte {
 	return b
 }
 
-// TestVerifyInclusion checks each entry of each tree of up to 100 entries, by
-// this package and by merkle/proof, and each of those proofs for wrong
-// indexes, sizes, leaves and hashes.
+// TestVerifyInclusion verifies each entry of each tree of up to 100 entries, with this package and with
+// merkle/proof, and tries each proof with wrong indexes, sizes, leaves and hashes.
 func TestVerifyInclusion(t *testing.T) {
 	all := leaves(101)
 	for size := 1; size <= 100; size++ {
@@ -65,7 +64,7 @@ func TestVerifyInclusion(t *testing.T) {
 			}
 			refuse("one hash more", c, m, all[m], append(slices.Clone(path), c.Root))
 			refuse("another root", Checkpoint{testOrigin, c.Size, Hash{1}}, m, all[m], path)
-			// A larger size can share the path's shape but not its root.
+			// A larger tree can have a path of the same shape, but not the same root.
 			refuse("root of a larger tree", larger, m, all[m], path)
 		}
 	}
@@ -277,8 +276,8 @@ func TestParseProofRefusals(t *testing.T) {
 	}
 }
 
-// published returns the tiles of a log of the given leaves, made batch by batch from an Extension,
-// like a server.
+// published returns the tiles of a log with these leaves, built batch by batch from an Extension, like on a
+// server.
 func published(t testing.TB, all []Hash, batch int) map[string][]byte {
 	t.Helper()
 	levels := [][]byte{nil}
@@ -320,8 +319,8 @@ func fetcher(tiles map[string][]byte) TileFetcher {
 
 var errNoTile = errors.New("no such tile")
 
-// TestProveFromTiles proves entries and growth from published tiles, in trees
-// around the borders of tiles of three levels.
+// TestProveFromTiles proves entries and growth from published tiles, in trees around the borders of tiles of
+// three levels.
 func TestProveFromTiles(t *testing.T) {
 	all := leaves(66_000)
 	for _, size := range []int{1, 2, 7, 100, 255, 256, 257, 300, 511, 512, 513, 1000, 65_535, 65_536, 65_537, 66_000} {
@@ -363,7 +362,7 @@ func TestProveFromTiles(t *testing.T) {
 	}
 }
 
-// TestProveFromBadTiles changes, cuts and withholds each tile that a proof reads.
+// TestProveFromBadTiles changes, truncates and removes each tile that a proof reads.
 func TestProveFromBadTiles(t *testing.T) {
 	const size = 66_000
 	all := leaves(size)

@@ -68,8 +68,8 @@ func TestParseTilePathRefusals(t *testing.T) {
 	}
 }
 
-// TestTilesFrom compares with tlog for all growths up to 600 entries and with
-// the numbers of the specification.
+// TestTilesFrom compares with tlog for all growths up to 600 entries, and with the numbers in the
+// specification.
 func TestTilesFrom(t *testing.T) {
 	sizes := []uint64{0, 1, 2, 100, 255, 256, 257, 511, 512, 513, 600, 65_535, 65_536, 65_537, 70_000, 131_072}
 	for n := range uint64(600) {
@@ -110,7 +110,7 @@ func TestTilesFrom(t *testing.T) {
 	}
 }
 
-// TestTilesIsLazy reads the first names of the largest tree and stops.
+// TestTilesIsLazy reads the first names of the largest tree and then stops.
 func TestTilesIsLazy(t *testing.T) {
 	seen := 0
 	for range Tiles(math.MaxUint64) {
@@ -132,7 +132,7 @@ func TestTilesIsLazy(t *testing.T) {
 func TestTileIn(t *testing.T) {
 	for _, c := range []struct {
 		tile        Tile
-		first, none uint64 // smallest size that has it, a size without it
+		first, none uint64 // smallest size that has the tile, a size without it
 	}{
 		{Tile{0, 0, 1}, 1, 0},
 		{Tile{-1, 0, 256}, 256, 255},
@@ -214,7 +214,7 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// TestBundleMangled: a changed bundle does not split, or not into entries of the same leaves.
+// TestBundleMangled: a changed bundle cannot be split, or not into entries with the same leaves.
 func TestBundleMangled(t *testing.T) {
 	entries := [][]byte{[]byte("one"), []byte("two"), {}, []byte("three")}
 	root := func(entries [][]byte) Hash {
@@ -227,7 +227,7 @@ func TestBundleMangled(t *testing.T) {
 	b := bundle(t, entries...)
 	mangle(b, func(mangled []byte) {
 		got, err := splitAll(mangled, len(entries))
-		if bytes.Equal(mangled, b) { // one of two equal neighbours doubled or removed and so on
+		if bytes.Equal(mangled, b) { // such as one of two equal neighbours doubled or removed
 			t.Fatal("not mangled")
 		}
 		if err == nil && root(got) == root(entries) {

@@ -14,8 +14,8 @@ import (
 
 const bruteForceSize = 130
 
-// The definitions of RFC 6962 section 2.1 word for word, as slow as they are
-// short. Everything else in these tests is compared with them.
+// The definitions in section 2.1 of RFC 6962, word for word; they are short and slow. All other code in these
+// tests is compared with them.
 
 func entryData(i int) []byte { return fmt.Appendf(nil, "entry %d", i) }
 
@@ -89,8 +89,8 @@ func TestLeafHash(t *testing.T) {
 	}
 }
 
-// TestExtend appends every batch to every tree of up to bruteForceSize leaves
-// and compares all proofs, roots and edges.
+// TestExtend appends every batch to every tree of up to bruteForceSize leaves and compares all proofs, roots
+// and edges.
 func TestExtend(t *testing.T) {
 	all := leaves(bruteForceSize)
 	var proofs [bruteForceSize + 1][][]Hash
@@ -134,7 +134,7 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// TestTree compares trees grown by leaves and by aligned subtrees with the definition.
+// TestTree compares trees built from leaves and from aligned subtrees with the definition.
 func TestTree(t *testing.T) {
 	all := leaves(bruteForceSize)
 	var byLeaf Tree
@@ -205,8 +205,7 @@ func TestLargestTree(t *testing.T) {
 	}
 }
 
-// TestReferenceTree compares with the vectors that Certificate Transparency
-// implementations share.
+// TestReferenceTree compares with the vectors that implementations of Certificate Transparency share.
 func TestReferenceTree(t *testing.T) {
 	var tree Tree
 	for i, root := range testonly.RootHashes() {
@@ -237,8 +236,8 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// TestExtensionIsImmutable keeps proofs of a batch while its tree and the
-// caller's slice go on changing; run with -race.
+// TestExtensionIsImmutable keeps the proofs of a batch while its tree and the caller's slice change; run it
+// with -race.
 func TestExtensionIsImmutable(t *testing.T) {
 	all := leaves(300)
 	var tree Tree
@@ -264,8 +263,8 @@ func TestExtensionIsImmutable(t *testing.T) {
 	}
 }
 
-// TestTileRoots grows logs by batches of many sizes across the borders of
-// tiles of levels 1 and 2 and checks that each root comes once, in order.
+// TestTileRoots grows logs by batches of many sizes across the borders of tiles of levels 1 and 2, and checks
+// that each root is reported once, in order.
 func TestTileRoots(t *testing.T) {
 	all := leaves(2*TileWidth*TileWidth + 700)
 	for _, step := range []int{1, 100, 255, 256, 257, 1000, 65_535, 65_537, len(all)} {

@@ -75,13 +75,13 @@ type proofVector struct {
 }
 
 type tilePathVector struct {
-	Level int8   `json:"level"` // -1 is entries
+	Level int8   `json:"level"` // -1 means the number of entries
 	Index uint64 `json:"index"`
 	Width int    `json:"width"`
 	Path  string `json:"path"`
 }
 
-// tilesVector lists the tiles that a copy at size Old needs to reach Size.
+// tilesVector lists the tiles that a copy of size Old needs to reach Size.
 type tilesVector struct {
 	Old   int      `json:"old"`
 	Size  int      `json:"size"`
@@ -105,8 +105,8 @@ type refusedBundle struct {
 	Bundle string `json:"bundle"`
 }
 
-// makeVectors computes the vectors from the definitions of the RFC and of C2SP
-// alone, with the standard library: it calls nothing that it is to test.
+// makeVectors computes the vectors from the definitions of the RFC and of C2SP alone, with the standard
+// library. It calls nothing that it tests.
 func makeVectors() *vectors {
 	v := &vectors{
 		About: []string{
@@ -179,7 +179,7 @@ func (v *vectors) defineTree() {
 // notNil makes an empty path "[]" in JSON.
 func notNil(path []Hash) []Hash { return append([]Hash{}, path...) }
 
-// defineTiles spells out names and bundles: they are short enough to check by eye.
+// defineTiles writes out names and bundles that are short enough to check by eye.
 func (v *vectors) defineTiles() {
 	for _, c := range tilePaths {
 		v.TilePaths = append(v.TilePaths, tilePathVector{c.tile.Level, c.tile.Index, c.tile.Width, c.path})
@@ -234,7 +234,7 @@ func (v *vectors) defineRefused() {
 	}
 }
 
-// TestVectors makes the vectors again and compares every byte of the file.
+// TestVectors generates the vectors again and compares every byte of the file.
 func TestVectors(t *testing.T) {
 	var made bytes.Buffer
 	encoder := json.NewEncoder(&made)
@@ -266,7 +266,7 @@ func readVectors(t *testing.T) *vectors {
 	return v
 }
 
-// TestVectorsOfTree compares the package with the stored vectors, as does the rest of this file.
+// TestVectorsOfTree compares the package with the stored vectors, as do all other tests in this file.
 func TestVectorsOfTree(t *testing.T) {
 	v := readVectors(t)
 	for _, c := range v.Leaves {

@@ -150,7 +150,7 @@ func TestLostResponse(t *testing.T) {
 		s.isQueued(what, s.get("/tickets?proofline_pass="+pass, headers...))
 	}
 	s.clock.pass(10 * time.Second)
-	for range 2 { // the second of these as the answer to us was lost
+	for range 2 { // the second one because the response to us was lost
 		if r := s.get("/tickets?proofline_pass="+pass, agent,
 			"X-Forwarded-For: 203.0.113.77"); r.StatusCode != http.StatusSeeOther || len(r.Cookies()) != 1 {
 			t.Errorf("the same client: status %d", r.StatusCode)
@@ -258,7 +258,7 @@ func TestTricks(t *testing.T) {
 	}
 }
 
-// TestOpenRedirect tests that redirects go to the room or the own host only.
+// TestOpenRedirect tests that redirects only go to the room or the connector's own host.
 func TestOpenRedirect(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")

@@ -124,7 +124,7 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// TestBypass tests that forged headers do not reach the site, nor commands the client.
+// TestBypass tests that forged headers do not reach the site, and that commands do not reach the client.
 func TestBypass(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, "")

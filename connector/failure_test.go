@@ -105,8 +105,7 @@ func TestFailOpenAfter(t *testing.T) {
 	}
 }
 
-// TestVisitorsOpenNothing tests that failing requests of visitors never open the site
-// while the room is up.
+// TestVisitorsOpenNothing tests that failing requests from visitors never open the site while the room is up.
 func TestVisitorsOpenNothing(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, `,"failure":"fail-open-after 1s"`)

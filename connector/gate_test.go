@@ -49,7 +49,7 @@ func newNetted(t testing.TB) *netted {
 	return n
 }
 
-// says sets the reply.
+// says sets the room's reply to reports.
 func (n *netted) says(gate string, share int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // faulty is an http.RoundTripper that panics.
 type faulty struct {
 	isFaulty atomic.Bool
-	asked    atomic.Int64 // while it was
+	asked    atomic.Int64 // while it was open
 }
 
 func (f *faulty) RoundTrip(r *http.Request) (*http.Response, error) {

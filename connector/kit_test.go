@@ -38,18 +38,18 @@ type queue struct {
 
 	mu       sync.Mutex
 	redeemed map[string]use // by path
-	heard    []string       // paths of POSTs, those of batches as if they came alone
-	clients  []string       // what the POSTs say of clients
+	heard    []string       // paths of POST requests; each update of a batch counts as a request
+	clients  []string       // the pseudonyms of clients in the POST requests
 	batches  int
-	reports  []report.Report                                          // that were heard
+	reports  []report.Report                                          // intervals that were received
 	reply    func(said *report.Report) (status int, re *report.Reply) // for reports; nil: 404
-	status   int                                                      // of answers to POSTs; 0: as it should be
-	isDown   atomic.Bool                                              // 503 to everything
-	isPicky  atomic.Bool                                              // 503 to what visitors shape
-	isLost   atomic.Bool                                              // the next answer to a redemption is lost
+	status   int                                                      // of responses to POST; 0: the normal one
+	isDown   atomic.Bool                                              // responds with 503 to everything
+	isPicky  atomic.Bool                                              // responds with 503 to requests of visitors
+	isLost   atomic.Bool                                              // the next response to a redemption is lost
 	life     time.Duration                                            // of sessions
 	clock    *clock
-	fetched  atomic.Int64 // how often the keys
+	fetched  atomic.Int64 // number of requests for the keys
 }
 
 // use is the first redemption of a pass.
@@ -250,7 +250,7 @@ type shop struct {
 	clock   *clock
 	queue   *queue
 	handler http.Handler
-	got     []*http.Request // that the site saw
+	got     []*http.Request // requests that the site received
 	answer  func(http.ResponseWriter, *http.Request)
 }
 
@@ -330,7 +330,7 @@ func (s *shop) send(method, target string, headers ...string) *http.Response {
 	return w.Result()
 }
 
-// someone returns a client in a network of its own, as a header.
+// someone returns a header that sets a client address in a new network.
 func someone(n int) string { return "Client: " + addressOf(n).String() }
 
 // addressOf returns an address of the nth network.

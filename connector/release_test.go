@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/connector/internal/session"
 )
 
-// TestRelease tests that a visitor can end the own sessions, in all rooms.
+// TestRelease tests that a visitor can end their own sessions, in all rooms.
 func TestRelease(t *testing.T) {
 	t.Parallel()
 	n := newNetted(t)

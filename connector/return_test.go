@@ -82,7 +82,7 @@ func TestReturnTarget(t *testing.T) {
 		method, target  string
 		header          []string
 		want            way
-		needed          way    // where the room wants signatures
+		needed          way    // if the room requires signatures
 		script, scriptN string // header Proofline-Return: "signed", "enter" or ""
 	}{
 		{"a page", "GET", "/tickets/7?a=%20b&c=+d", nil, way{site + "/tickets/7?a=%20b&c=+d", "signed"}, way{site + "/tickets/7?a=%20b&c=+d", "signed"}, "", ""},

@@ -125,7 +125,7 @@ func atFronts(t *testing.T, test func(t *testing.T, s *shop, addr, cookie string
 	}
 }
 
-// TestSocketEnds tests that connections are closed at the latest end of their session.
+// TestSocketEnds tests that connections are closed at the latest possible end of their session.
 func TestSocketEnds(t *testing.T) {
 	t.Parallel()
 	atFronts(t, func(t *testing.T, s *shop, addr, cookie string) {

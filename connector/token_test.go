@@ -17,7 +17,7 @@ import (
 	"github.com/proofline/proofline/connector/internal/sourcetest"
 )
 
-// teller is a server that reports when tokens expire.
+// teller is a server whose replies have the expiry of tokens.
 type teller struct {
 	*httptest.Server
 	mu    sync.Mutex

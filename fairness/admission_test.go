@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// slowPace is the pace as RULES.md puts it, millisecond by millisecond.
+// slowPace is the pace as RULES.md defines it, millisecond by millisecond.
 type slowPace struct {
 	rate, credit int64
 	now, starts  Time
@@ -38,8 +38,8 @@ func (p *slowPace) amend(rate int64) {
 	p.credit = min(p.credit, p.maxCredit())
 }
 
-// TestPaceAgreesWithMilliseconds does the same things in the same order to
-// the pace and to the slow one, before and after the start.
+// TestPaceAgreesWithMilliseconds applies the same operations to the pace and to the slow one, before and
+// after the start.
 func TestPaceAgreesWithMilliseconds(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
 	rates := []uint32{1, 2, 7, 59, 60, 61, 600, 12_345, MaxRate}
@@ -86,7 +86,7 @@ func TestPaceAgreesWithMilliseconds(t *testing.T) {
 	}
 }
 
-// TestPaceNeverOverflows runs the fastest outflow over all of time.
+// TestPaceNeverOverflows runs the fastest outflow through all of time.
 func TestPaceNeverOverflows(t *testing.T) {
 	most := int64(MaxRate) * 10_000
 	p := newPace(Outflow{PerMinute: MaxRate}, 0)
@@ -123,7 +123,7 @@ func outflow(at Time, perMinute uint32) *Amend {
 	return &Amend{Time: at, Change: ChangeOutflow, Outflow: Outflow{PerMinute: perMinute}}
 }
 
-// limit checks how many visitors may be called at a time, by [State.CallLimit] and by trying.
+// limit checks how many visitors may be called at a time, with [State.CallLimit] and by trying calls.
 func (r *script) limit(at Time, want int) {
 	r.Helper()
 	called := r.called()
@@ -147,7 +147,7 @@ func (r *script) callWouldBe(at Time, upTo Position) error {
 	return s.Apply(&Call{at, General, upTo}, nil)
 }
 
-// drawn is a room that starts at base+1min with n places drawn.
+// drawn returns a room that starts at base+1min with n drawn places.
 func drawn(t testing.TB, n int, change func(*Policy)) *script {
 	p := testPolicy()
 	change(&p)
@@ -197,7 +197,7 @@ func TestPaceInAPause(t *testing.T) {
 	r.call(start+hourOf, 2)
 	r.limit(start+hourOf+49, 0)
 	r.limit(start+hourOf+50, 1)
-	// Several pauses in one moment change nothing.
+	// Several pauses at the same time change nothing.
 	for range 3 {
 		r.must(pause(start + hourOf + 20))
 		r.must(resume(start + hourOf + 20))
@@ -258,7 +258,7 @@ func TestPaceAmended(t *testing.T) {
 	r.call(start+hourOf, 11)
 	r.limit(start+hourOf+999, 0)
 	r.limit(start+hourOf+1000, 1)
-	// In a pause the store is cut at once, and grows at the new rate after it.
+	// In a pause the saved credit is cut at once, and grows at the new rate afterwards.
 	r.must(pause(start + 2*hourOf))
 	r.must(outflow(start+2*hourOf, 1))
 	r.must(outflow(start+2*hourOf, 6000))
@@ -277,7 +277,7 @@ func TestPaceAmendedBeforeTheStart(t *testing.T) {
 	r.limit(base+3*minute+100, 11)
 }
 
-// TestClaimClockStandsStill pauses between call and claim.
+// TestClaimClockStandsStill pauses a room between a call and its claim.
 func TestClaimClockStandsStill(t *testing.T) {
 	r := drawn(t, 10, func(*Policy) {})
 	line := []Ticket{r.ticketAt(1), r.ticketAt(2), r.ticketAt(3)}
@@ -293,7 +293,7 @@ func TestClaimClockStandsStill(t *testing.T) {
 	left(start+11*second, 20_000)
 	left(start+hourOf, 20_000)
 	r.refuse(RuleSkip, &Skip{start + hourOf, line[0], NoShow})
-	r.must(r.admission(start+hourOf, line[1])) // a pause holds calls, not claims
+	r.must(r.admission(start+hourOf, line[1])) // a pause stops calls, not claims
 	r.must(resume(start + hourOf))
 	left(start+hourOf, 20_000)
 	r.must(pause(start + hourOf + 5*second))
@@ -312,29 +312,29 @@ func TestRefund(t *testing.T) {
 	r.call(start, 1)
 	r.call(start+second, 11)
 	r.limit(start+second, 0)
-	r.must(&Skip{start + second, r.ticketAt(200), Left}) // never called: nothing to give back
+	r.must(&Skip{start + second, r.ticketAt(200), Left}) // never called: nothing to refund
 	r.limit(start+second, 0)
 	r.must(&Skip{start + second, r.ticketAt(5), Left})
 	r.limit(start+second, 1)
 	r.must(&Skip{start + second, r.ticketAt(6), Revoked})
 	r.limit(start+second, 2)
-	r.must(r.admission(start+second, r.ticketAt(7))) // nothing comes back
+	r.must(r.admission(start+second, r.ticketAt(7))) // nothing is refunded
 	r.limit(start+second, 2)
 	r.call(start+second, 13)
-	r.must(&Skip{start + 31*second, r.ticketAt(8), NoShow}) // onto a full store: one more
+	r.must(&Skip{start + 31*second, r.ticketAt(8), NoShow}) // on top of the full store: one more
 	r.limit(start+31*second, 101)
-	r.must(&Skip{start + 31*second, r.ticketAt(9), NoShow}) // and no more than that
+	r.must(&Skip{start + 31*second, r.ticketAt(9), NoShow}) // and no more than one
 	r.limit(start+31*second, 101)
 	r.limit(start+hourOf, 101)
-	// In a pause too.
+	// The same in a pause.
 	r.must(pause(start + hourOf))
 	r.must(&Skip{start + hourOf, r.ticketAt(10), Left})
 	r.must(resume(start + hourOf))
 	r.limit(start+hourOf, 101)
 }
 
-// TestNoCrowdAfterNoShows makes all visitors of a first window stay away while no others are left
-// to call: calls of the next window must still follow the outflow, after one store's worth.
+// TestNoCrowdAfterNoShows lets all visitors of the first window stay away while no others can be called.
+// Calls of the next window must still follow the outflow, after one store of credit.
 func TestNoCrowdAfterNoShows(t *testing.T) {
 	p := testPolicy()
 	p.Closes = Never
@@ -361,15 +361,14 @@ func TestNoCrowdAfterNoShows(t *testing.T) {
 	r.limit(now, 101)
 }
 
-// TestAdmissionsReachTheOutflow runs sales in which 30 % never claim and the
-// others take up to half a minute. Once the first no-shows are known,
-// admissions follow the outflow; and at no moment have more people been
-// admitted than the outflow allows from the start on.
+// TestAdmissionsReachTheOutflow runs sales in which 30 % never claim and the others take up to half a minute.
+// Once the first no-shows are known, admissions follow the outflow, and at no time have more visitors been
+// admitted than the outflow allows since the start.
 func TestAdmissionsReachTheOutflow(t *testing.T) {
 	for _, tc := range []struct {
 		perMinute uint32
 		tick      Time
-		measure   Time // for so long, after ten minutes
+		measure   Time // measured for this long, after ten minutes
 	}{
 		{1, second, 600 * minute},
 		{7, second, 100 * minute},
@@ -412,7 +411,7 @@ type crowd struct {
 	*State
 	oracle  fakeOracle
 	random  *rand.Rand
-	claims  map[Time][]Ticket // by tick
+	claims  map[Time][]Ticket // by number of the tick
 	noShows Position
 }
 

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// The tests of this file break every rule, in the order of violation.go, in
-// every way the entry has. [script.refuse] checks the name of the rule and
-// that nothing of the refused entry stays.
+// The tests in this file break every rule, in the order of violation.go, in every way that entries allow.
+// [script.refuse] checks the name of the rule, and that the refused entry leaves no trace.
 
 // inMinute returns a room in its first minute, with two arrivals in window 0.
 func inMinute(t testing.TB) *script {
@@ -16,8 +15,8 @@ func inMinute(t testing.TB) *script {
 	return r
 }
 
-// inSale returns a room after its start: window 0 with four arrivals is drawn and assigned, and one
-// visitor arrived in window 1. The tickets are in order of place.
+// inSale returns a room after its start: the four arrivals of window 0 are drawn and assigned, and one
+// visitor has joined in window 1. The tickets are in order of place.
 func inSale(t testing.TB) (r *script, line []Ticket) {
 	r = newScript(t, testPolicy())
 	r.join(base+second, 4)
@@ -29,7 +28,7 @@ func inSale(t testing.TB) (r *script, line []Ticket) {
 	return r, line
 }
 
-// everyKind is one entry of every kind at a moment.
+// everyKind returns one entry of every kind, all with the same time.
 func everyKind(at Time) []Entry {
 	p := testPolicy()
 	p.Created = at
@@ -56,7 +55,7 @@ func TestRulePolicy(t *testing.T) {
 	inMinute(t).refuse(RulePolicy, &Room{testPolicy()})
 }
 
-// TestApplyKeepsNothing changes an entry after it was applied.
+// TestApplyKeepsNothing changes entries after they were applied.
 func TestApplyKeepsNothing(t *testing.T) {
 	var s, twin State
 	for _, s := range []*State{&s, &twin} {
@@ -91,7 +90,7 @@ func TestRuleTime(t *testing.T) {
 	p := testPolicy()
 	p.Created = -1
 	empty.refuse(RuleTime, &Room{p})
-	r.must(&Amend{Time: r.now, Change: ChangePause}) // the same moment is no step back
+	r.must(&Amend{Time: r.now, Change: ChangePause}) // the same time is allowed
 	if got := r.Now(); got != base+minute {
 		t.Errorf("now is %d, want %d", got, base+minute)
 	}
@@ -121,9 +120,9 @@ func TestRuleArrival(t *testing.T) {
 	r.refuse(RuleArrival, &Arrive{now, 1, 2, ticket1, General})
 	r.refuse(RuleArrival, &Arrive{now, 1<<63 - 1, 2, ticket1, General})
 	r.refuse(RuleArrival, &Arrive{now, 1<<64 - 1, 2, ticket1, General})
-	r.refuse(RuleArrival, &Arrive{base + minute - 1, 1, 0, ticket1, General}) // the window's last moment
-	r.refuse(RuleArrival, &Arrive{base + minute, 0, 2, ticket1, General})     // the next one's first
-	r.refuse(RuleArrival, &Arrive{base + minute, 1, 2, ticket1, General})     // seq begins again
+	r.refuse(RuleArrival, &Arrive{base + minute - 1, 1, 0, ticket1, General}) // the window's last millisecond
+	r.refuse(RuleArrival, &Arrive{base + minute, 0, 2, ticket1, General})     // the next window's first
+	r.refuse(RuleArrival, &Arrive{base + minute, 1, 2, ticket1, General})     // seq starts again
 	r.refuse(RuleArrival, &Arrive{base + minute, 2, 0, ticket1, General})
 	r.must(&Arrive{base + minute - 1, 0, 2, ticket1, General})
 	r.must(&Arrive{base + minute, 1, 0, ticket2, General})
@@ -149,7 +148,7 @@ func TestRuleTicket(t *testing.T) {
 	now := base + minute + second
 	last := r.State.arrivals.at(4).ticket
 	r.refuse(RuleTicket, &Arrive{now, 1, 1, last, General})    // in the same window
-	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General}) // in a later one
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General}) // in a later window
 	r.call(now, 1)
 	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General}) // called
 	r.must(r.admission(now, line[0]))
@@ -235,8 +234,7 @@ func TestRuleFreeze(t *testing.T) {
 	soon.must(soon.freezeUnchecked(base + minute))
 }
 
-// freezeUnchecked is the freeze of the next window at a moment when it may
-// not be due.
+// freezeUnchecked returns the freeze of the next window at a time at which it may not be due.
 func (r *script) freezeUnchecked(at Time) *Freeze {
 	w := &r.windows[r.frozen]
 	e := &Freeze{Time: at, Window: w.Index, Lots: w.count, Size: r.size, Root: r.oracle.root}
@@ -308,7 +306,7 @@ func TestRuleSeed(t *testing.T) {
 	next, _ := r.NextDraw(now, nil)
 	bad := *next
 	bad.Seed = good.Seed
-	r.refuse(RuleSeed, &bad) // of the window before
+	r.refuse(RuleSeed, &bad) // of the previous window
 	r.must(next)
 }
 
@@ -361,7 +359,7 @@ func TestRuleCall(t *testing.T) {
 	r.must(&Amend{Time: now, Change: ChangePause})
 	r.refuse(RuleCall, &Call{now, General, 1})
 	r.must(&Amend{Time: now, Change: ChangeResume})
-	r.call(now, 1) // no place is assigned yet: the draw is enough
+	r.call(now, 1) // no place is assigned yet, but the draw is enough
 	r.refuse(RuleCall, &Call{now, General, 0})
 	r.refuse(RuleCall, &Call{now, General, 1})
 	r.call(now, 2)
@@ -389,11 +387,11 @@ func TestRuleOutflow(t *testing.T) {
 	r.refuse(RuleOutflow, &Call{now + 399, General, 5})
 	r.call(now+400, 5)
 	r.refuse(RuleOutflow, &Call{now + 401, General, 400})
-	// A quiet minute saves up ten seconds' worth.
+	// A minute without calls saves up ten seconds' worth of credit.
 	r.refuse(RuleOutflow, &Call{now + minute, General, 106})
 	r.call(now+minute, 105)
 	r.refuse(RuleOutflow, &Call{now + minute, General, 106})
-	// A place given up costs nothing, before and behind it.
+	// A skipped place costs nothing, before and after its call.
 	r.must(&Skip{now + minute, r.ticketAt(106), Left})
 	r.call(now+minute, 106)
 	r.must(&Skip{now + minute, r.ticketAt(107), Revoked})
@@ -484,9 +482,9 @@ func TestRuleAmend(t *testing.T) {
 	}
 }
 
-// TestRulePauseOfClaims plays every transition between running, paused and claims paused:
-// transitions to the current state are refused, the clock stops from the first pause to the resume,
-// and only a pause of claims refuses admissions.
+// TestRulePauseOfClaims plays every transition between running, paused and claims paused. Transitions to the
+// current state are refused, the clock stops from the first pause to the resume, and only a pause of claims
+// refuses admissions.
 func TestRulePauseOfClaims(t *testing.T) {
 	const running, paused, held = 0, 1, 2
 	turns := []func(Time) *Amend{resume, pause, hold}
@@ -532,7 +530,7 @@ func TestRulePauseOfClaims(t *testing.T) {
 	}
 	r := newScript(t, testPolicy())
 	r.must(&Amend{Time: base, Change: ChangePause})
-	r.must(&Amend{Time: base, Change: ChangeResume, Claims: true}) // no field of a resume
+	r.must(&Amend{Time: base, Change: ChangeResume, Claims: true}) // a resume has no such field
 	r.refuse(RuleAmend, &Amend{Time: base, Change: ChangeResume, Claims: true})
 	if r.ClaimsPaused() {
 		t.Error("a resume holds")
@@ -571,14 +569,14 @@ func TestRuleAmendOpen(t *testing.T) {
 	r.call(now, 2)
 	inLine(1)
 	r.must(&Skip{now, r.at(3).ticket, Left})
-	inLine(0) // two are called and not there yet: they need not wait
+	inLine(0) // two are called but not admitted: they do not have to wait in line
 	r.must(&Amend{Time: now, Change: ChangePause})
 	r.refuse(RuleAmend, gate(open, now))
 	r.must(&Amend{Time: now, Change: ChangeResume})
 	r.must(&Skip{now, r.at(1).ticket, Left})
 	inLine(0)
 	r.must(gate(open, now))
-	r.must(&Amend{Time: now, Change: ChangePause}) // a pause holds calls, and shuts nothing
+	r.must(&Amend{Time: now, Change: ChangePause}) // a pause stops calls, and does not shut the gate
 	r.must(gate(shut, now))
 	if n := r.Counts().Amends; n != 7 {
 		t.Errorf("%d amendments, want 7", n)
@@ -595,7 +593,7 @@ func TestRuleAmendUnguarded(t *testing.T) {
 		r.refuse(RuleAmend, e)
 	}
 	r.must(unguarded(now-1, now))
-	r.must(unguarded(0, now)) // reported late and twice, as connectors may
+	r.must(unguarded(0, now)) // reported late and twice, as connectors may do
 	if r.IsOpen() {
 		t.Error("open, for the site was unguarded")
 	}
@@ -666,8 +664,8 @@ func TestRuleAmendWindows(t *testing.T) {
 	}
 }
 
-// TestAmendWindowsCutLast extends a room whose last window the close cuts
-// short: once that window is open, it must not grow.
+// TestAmendWindowsCutLast extends a room whose last window is cut short by the close: once that window is
+// open, it must not grow.
 func TestAmendWindowsCutLast(t *testing.T) {
 	p := testPolicy()
 	p.Closes = base + 65*second // cuts window 1, which would last until base+70s
@@ -691,7 +689,7 @@ func TestAmendWindowsCutLast(t *testing.T) {
 	}
 }
 
-// TestAmendWindowsTooOften keeps a schedule from growing without end.
+// TestAmendWindowsTooOften checks that a schedule cannot grow without limit.
 func TestAmendWindowsTooOften(t *testing.T) {
 	p := testPolicy()
 	p.Closes = Never
@@ -709,7 +707,7 @@ func TestAmendWindowsTooOften(t *testing.T) {
 	r.must(&Amend{Time: at, Change: ChangeWindows, Closes: at + 10*second})
 }
 
-// TestAmendedWindows joins before, in and after an amended stretch.
+// TestAmendedWindows joins before, within and after an amended period.
 func TestAmendedWindows(t *testing.T) {
 	r := inMinute(t)
 	r.must(&Amend{Time: base + 2*second, Change: ChangeWindows, Closes: base + 300*second, Windows: []WindowRule{

@@ -2,7 +2,7 @@ package fairness
 
 import "testing"
 
-// TestArrivals joins so many tickets that some have the same hash, and takes half of them back.
+// TestArrivals joins so many tickets that some have the same hash, and undoes half of them.
 func TestArrivals(t *testing.T) {
 	const count = 400_000 // eighteen pairs on average
 	l := arrivals{numbers: map[uint32]uint32{}}

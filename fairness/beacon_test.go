@@ -12,7 +12,7 @@ import (
 
 func quicknet() *Beacon { return &Beacon{beacon.Quicknet(), 3000} }
 
-// witnessed gives a policy a beacon and n witnesses.
+// witnessed adds a beacon and n witnesses to a policy.
 func witnessed(p *Policy, n int, quorum uint32) {
 	p.Beacon, p.Quorum = quicknet(), quorum
 	for i := range n {
@@ -20,7 +20,7 @@ func witnessed(p *Policy, n int, quorum uint32) {
 	}
 }
 
-// newChain is a chain whose rounds are known all along.
+// newChain returns a chain whose rounds are all known in advance.
 func newChain(t testing.TB) *local.Beacon {
 	t.Helper()
 	key, err := local.ParseKey(fmt.Sprintf("%064x", 7))
@@ -37,8 +37,8 @@ func newChain(t testing.TB) *local.Beacon {
 	return b
 }
 
-// withBeacon is a room whose first window, with three arrivals, is frozen five
-// seconds late, and its chain.
+// withBeacon returns a room whose first window, with three arrivals, is frozen five seconds late, and its
+// chain.
 func withBeacon(t testing.TB, witnesses int, quorum uint32) (*script, *local.Beacon) {
 	chain := newChain(t)
 	p := testPolicy()
@@ -71,7 +71,7 @@ func TestRuleRound(t *testing.T) {
 	if late.Round != good.Round+10 {
 		t.Errorf("frozen 30 s later the round is %d, want ten after %d", late.Round, good.Round)
 	}
-	late.Round = good.Round // a late operator takes the round of a punctual one
+	late.Round = good.Round // a late operator gets the round of a punctual one
 	r.refuse(RuleFreeze, late)
 	r.must(good)
 	want := []Pending{
@@ -106,7 +106,7 @@ func TestRuleBeacon(t *testing.T) {
 	r.refuse(RuleBeacon, with(nil))                                                   // none
 	r.refuse(RuleBeacon, with([]byte{}))                                              // empty
 	r.refuse(RuleBeacon, with(signature[:47]))                                        // cut
-	r.refuse(RuleBeacon, with(append(slices.Clone(signature), 0)))                    // with more behind it
+	r.refuse(RuleBeacon, with(append(slices.Clone(signature), 0)))                    // with more data after it
 	r.refuse(RuleBeacon, with(append(slices.Clone(signature[:47]), signature[47]^1))) // forged
 	for _, round := range []uint64{1, pending.Round - 1, pending.Round + 1} {
 		other, _ := chain.Sign(round)
@@ -130,7 +130,7 @@ func TestRuleWitness(t *testing.T) {
 		return fakeCosignature(r.policy.Witnesses[witness], pending.Size, root, at)
 	}
 	a, b, c := cosign(0, pending.Due-1), cosign(1, base), cosign(2, pending.Due-2)
-	r.join(base+minute+6*second, 2) // the tree goes on
+	r.join(base+minute+6*second, 2) // the tree grows
 	with := func(list ...Cosignature) *Draw {
 		e, ok := r.NextDraw(pending.Due, signature, list...)
 		if !ok {
@@ -154,7 +154,7 @@ func TestRuleWitness(t *testing.T) {
 	} {
 		t.Run(name, func(*testing.T) { r.refuse(RuleWitness, bad) })
 	}
-	for _, list := range [][]Cosignature{nil, {a}, {c}, {a, c}, {b, c}, {a, b, c}} { // fewer than the quorum is the report's to say
+	for _, list := range [][]Cosignature{nil, {a}, {c}, {a, c}, {b, c}, {a, b, c}} { // fewer than the quorum
 		twin := r.State
 		if err := with(list...).checkCosignatures(twin, &r.windows[0], &r.oracle); err != nil {
 			t.Errorf("%d cosignatures: %v", len(list), err)
@@ -172,7 +172,7 @@ func TestCosignedAtOnce(t *testing.T) {
 	r.must(e)
 }
 
-// TestDraws checks the time of a draw, before and after its freeze.
+// TestDraws checks the times at which a draw is due, before and after its freeze.
 func TestDraws(t *testing.T) {
 	r, chain := withBeacon(t, 0, 0)
 	r.join(base+minute+6*second, 1)

@@ -19,8 +19,8 @@ func benchTickets(n int) []Ticket {
 	return tickets
 }
 
-// benchRoom is the transcript of a room of n visitors who join in one window
-// and are all called and admitted: 3n entries and a few.
+// benchRoom returns the transcript of a room of n visitors who join in one window and are all called and
+// admitted: 3n entries and a few more.
 func benchRoom(tb testing.TB, n int) (texts [][]byte, oracle *fakeOracle) {
 	p := testPolicy()
 	p.Outflow = Outflow{PerMinute: MaxRate}
@@ -84,8 +84,8 @@ func BenchmarkParseAdmit(b *testing.B) {
 	benchmarkParse(b, &Admit{base, t, NewPassID("queue.example.com/r/show", t)})
 }
 
-// BenchmarkReplay reads and applies a room of a million visitors, as an
-// auditor and a starting server do. Roots and proofs cost nothing here.
+// BenchmarkReplay parses and applies the transcript of a room of a million visitors, as auditors do, and
+// servers at the start. Roots and proofs cost nothing here.
 func BenchmarkReplay(b *testing.B) {
 	texts, oracle := benchRoom(b, million)
 	b.ReportAllocs()
@@ -104,8 +104,8 @@ func BenchmarkReplay(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(texts)), "ns/entry")
 }
 
-// benchmarkApply measures one kind of a million-visitor room by the entry;
-// before it come all entries ahead of the first of that kind.
+// benchmarkApply measures each entry of one kind in a room of a million visitors, after applying all entries
+// before the first of that kind.
 func benchmarkApply(b *testing.B, kind Kind) {
 	texts, oracle := benchRoom(b, million)
 	var ahead, measured []Entry

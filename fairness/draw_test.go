@@ -52,8 +52,8 @@ func TestNewSeedByDefinition(t *testing.T) {
 	}
 }
 
-// reference is the shuffle written a second time, from the words of RULES.md,
-// on the standard library's SHAKE256 and four bytes at a time.
+// reference is a second implementation of the shuffle, from the words of RULES.md, with the standard
+// library's SHAKE256 and four bytes at a time.
 type reference struct{ stream io.Reader }
 
 func newReference(seed Seed, lane Lane) reference {
@@ -103,8 +103,8 @@ func TestShuffleAgreesWithReference(t *testing.T) {
 	}
 }
 
-// TestWordsRejection draws below numbers that reject up to half of all words,
-// which no shuffle of a size worth testing would.
+// TestWordsRejection draws numbers below limits for which up to half of all words are rejected, which no
+// realistic shuffle does.
 func TestWordsRejection(t *testing.T) {
 	for _, m := range []uint32{1, 2, 3, 1<<31 - 1, 1 << 31, 1<<31 + 1, 1<<32 - 2, 1<<32 - 1} {
 		w, r := newWords(Seed{1}, General), newReference(Seed{1}, General)
@@ -116,8 +116,8 @@ func TestWordsRejection(t *testing.T) {
 	}
 }
 
-// TestWordsLimit draws below the first word itself: the run of values before
-// the word is the last complete one, so the word is the first to be rejected.
+// TestWordsLimit draws below the first word itself: the values below it are the last complete range, so this
+// word is the first to be rejected.
 func TestWordsLimit(t *testing.T) {
 	tried := 0
 	for k := range byte(20) {
@@ -172,7 +172,7 @@ func TestShuffleDependsOnEverything(t *testing.T) {
 	}
 }
 
-// chiSquare is Pearson's statistic of counts that should all be equal.
+// chiSquare returns Pearson's statistic of counts that should all be equal.
 func chiSquare(counts []int) (statistic float64) {
 	total := 0
 	for _, c := range counts {
@@ -185,9 +185,8 @@ func chiSquare(counts []int) (statistic float64) {
 	return statistic
 }
 
-// TestShuffleIsUnbiased counts every order of few lots. The limits are the
-// chi-square quantiles of 0.9999 at n!-1 degrees of freedom; the seeds are
-// fixed, so this fails always or never.
+// TestShuffleIsUnbiased counts all orders of a few lots. The limits are the 0.9999 quantiles of chi-square
+// with n!-1 degrees of freedom. The seeds are fixed, so this fails always or never.
 func TestShuffleIsUnbiased(t *testing.T) {
 	for _, tc := range []struct {
 		n      uint32
@@ -215,10 +214,10 @@ func TestShuffleIsUnbiased(t *testing.T) {
 	}
 }
 
-// TestPlacesAreUnbiased counts where the first, a middle and the last of 50
-// arrivals end up: it must not matter when one joins.
+// TestPlacesAreUnbiased counts the places of the first, a middle and the last of 50 arrivals: the moment of
+// joining must not matter.
 func TestPlacesAreUnbiased(t *testing.T) {
-	const n, limit = 50, 94.6 // quantile of 0.9999 at 49 degrees of freedom
+	const n, limit = 50, 94.6 // 0.9999 quantile with 49 degrees of freedom
 	counts := map[uint32][]int{0: make([]int, n), 25: make([]int, n), n - 1: make([]int, n)}
 	for i := range 50_000 {
 		for place, lot := range Shuffle(Seed(sha256.Sum256(fmt.Append(nil, i))), General, n) {

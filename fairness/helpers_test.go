@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Moments of the room most tests use: it opens at base with one window of a
-// minute, and goes on with windows of ten seconds until base+200s.
+// Times of the room that most tests use: it opens at base with one window of a minute, and continues with
+// windows of ten seconds until base+200s.
 const (
 	base   Time = 1_800_000_000_000
 	second Time = 1000
@@ -35,8 +35,8 @@ func testPolicy() Policy {
 	}
 }
 
-// fakeOracle replaces log and VRF: the test sets the root, and the only proof of an input is
-// derived from key and input.
+// fakeOracle replaces log and VRF: the test sets the root, and each input has one valid proof, derived from
+// the key and the input.
 type fakeOracle struct{ root [HashSize]byte }
 
 func (o *fakeOracle) Root() [HashSize]byte { return o.root }
@@ -82,7 +82,7 @@ type script struct {
 	twin   State
 	oracle fakeOracle
 	texts  []string
-	joined uint64 // tickets made
+	joined uint64 // tickets created
 }
 
 func newScript(t testing.TB, p Policy) *script {
@@ -109,8 +109,7 @@ func (r *script) must(e Entry) {
 	r.oracle.root = sha256.Sum256(append(r.oracle.root[:], text...))
 }
 
-// refuse applies an entry that breaks a rule, and checks that nothing else
-// happens.
+// refuse applies an entry that breaks a rule, and checks that nothing changes.
 func (r *script) refuse(want Rule, e Entry) {
 	r.Helper()
 	err := r.State.Apply(e, &r.oracle)
@@ -126,7 +125,7 @@ func (r *script) refuse(want Rule, e Entry) {
 	}
 }
 
-// diffState compares every field of two states, the unexported ones too.
+// diffState compares every field of two states, including unexported ones.
 func diffState(a, b *State) string {
 	if reflect.DeepEqual(a, b) { // much faster
 		return ""
@@ -141,7 +140,7 @@ func numbered(n uint64) (t Ticket) {
 	return t
 }
 
-// join lets n new tickets arrive at a moment and returns them.
+// join joins n new tickets at a time, and returns them.
 func (r *script) join(at Time, n int) []Ticket {
 	r.Helper()
 	tickets := make([]Ticket, n)
@@ -168,7 +167,7 @@ func (r *script) freeze(at Time) *Freeze {
 	return e
 }
 
-// settleWindows freezes, draws and states everything that is due.
+// settleWindows appends all freezes, draws and assignments that are due.
 func (r *script) settleWindows(at Time) {
 	r.Helper()
 	for due, ok := r.FreezeDue(); ok && due <= at; due, ok = r.FreezeDue() {
@@ -184,7 +183,7 @@ func (r *script) settleWindows(at Time) {
 	}
 }
 
-// call moves the pointer up to a position, admit lets a ticket in.
+// call moves the pointer up to a position; admit admits a ticket.
 func (r *script) call(at Time, upTo Position) { r.Helper(); r.must(&Call{at, General, upTo}) }
 
 func (r *script) admission(at Time, t Ticket) *Admit {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestZeroState asks a room without entries everything.
+// TestZeroState calls all methods for a room without entries.
 func TestZeroState(t *testing.T) {
 	var s State
 	if e, ok := s.NextArrive(base, ticket1); ok {
@@ -97,7 +97,7 @@ func TestCallLimit(t *testing.T) {
 		capacity uint64
 		want     Position
 	}{
-		{1, 3}, // places 2 and 3 are given up, so the pointer goes past them
+		{1, 3}, // places 2 and 3 were given up, so the pointer skips them
 		{2, 4}, {5, 10}, {6, 11}, {10, 15}, {11, 16}, {12, 16}, {math.MaxUint64, 16},
 	} {
 		if got, ok := r.CallLimit(now, tc.capacity); !ok || got != tc.want {
@@ -255,7 +255,7 @@ func TestWindows(t *testing.T) {
 	}
 }
 
-// TestArrivalsInPieces fills several pieces and looks up every ticket.
+// TestArrivalsInPieces fills several chunks and looks up every ticket.
 func TestArrivalsInPieces(t *testing.T) {
 	var s State
 	oracle := &fakeOracle{}

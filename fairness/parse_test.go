@@ -27,7 +27,7 @@ var (
 	}
 )
 
-// golden are entries of every kind and shape with their one text.
+// golden has entries of every kind and shape, each with its only text.
 var golden = []struct {
 	text  string
 	entry Entry
@@ -131,8 +131,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// checkText parses any bytes: accepted text must be written as the same bytes, and everything else
-// rejected with [ErrGrammar].
+// checkText parses any bytes: an accepted text must be encoded as the same bytes, and all others rejected
+// with [ErrGrammar].
 func checkText(t *testing.T, p *Parser, text []byte) Entry {
 	t.Helper()
 	e, err := p.Parse(text)
@@ -151,8 +151,8 @@ func checkText(t *testing.T, p *Parser, text []byte) Entry {
 	return e
 }
 
-// TestGoldenMangled changes every byte to every other, drops every byte, and
-// puts bytes before every byte: nothing may be read as the same entry.
+// TestGoldenMangled replaces each byte by every other, removes each byte, and inserts bytes before each: no
+// result may parse as the same entry.
 func TestGoldenMangled(t *testing.T) {
 	var p Parser
 	for _, g := range golden {
@@ -274,9 +274,8 @@ func TestParseLongest(t *testing.T) {
 	}
 }
 
-// TestParserReuse reads the golden entries in random order with one parser, with bad ones between
-// them: an entry stays valid until the next call, whatever was read before and even if its text
-// changes.
+// TestParserReuse parses the golden entries in random order with one parser, with invalid ones in between: an
+// entry stays valid until the next call, whatever was parsed before, and even if its text changes.
 func TestParserReuse(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	var p Parser

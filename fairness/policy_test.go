@@ -53,8 +53,7 @@ func largestPolicy() Policy {
 	return p
 }
 
-// TestLargestEntriesFit keeps every policy and amendment that has no problems
-// within the limit of an entry.
+// TestLargestEntriesFit checks that every valid policy and amendment is within the size limit of an entry.
 func TestLargestEntriesFit(t *testing.T) {
 	p := largestPolicy()
 	for _, e := range []Entry{

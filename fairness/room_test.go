@@ -11,19 +11,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recount recomputes a transcript's results independently and slowly, from valid entries:
-// [State.Standing], [State.Counts] and [State.Windows] must agree with it.
+// recount recomputes a transcript's results independently and slowly, from valid entries. [State.Standing],
+// [State.Counts] and [State.Windows] must agree with it.
 type recount struct {
 	policy  Policy
 	tickets map[Ticket]*Standing
 	order   []Ticket // of arrival
-	line    []Ticket // of calling
+	line    []Ticket // of the call
 	clocks  map[Ticket]Time
 	windows []WindowSum
 	counts  Counts
 }
 
-// draws is when a round appears, or the one after a window that is over at to.
+// draws returns the time at which the round for a window that ends at to appears, or of the round after it.
 func (c *recount) draws(round uint64, to Time) Time {
 	b := c.policy.Beacon
 	switch {
@@ -38,8 +38,8 @@ func (c *recount) draws(round uint64, to Time) Time {
 	return 1000 * (Time(b.Genesis) + Time(b.Period)*Time(round-1))
 }
 
-// recountOf reads entries; the clock that stands still in a pause is read
-// from all of them, even from those that come later.
+// recountOf parses entries. It computes the claim clock, which stands still in a pause, from all of them,
+// even from later ones.
 func recountOf(entries, all []Entry, now Time) *recount {
 	c := &recount{tickets: map[Ticket]*Standing{}, clocks: map[Ticket]Time{}}
 	clock := func(at Time) (running Time) {
@@ -57,7 +57,7 @@ func recountOf(entries, all []Entry, now Time) *recount {
 		}
 		return running
 	}
-	var schedule []Entry // room and amendments of windows
+	var schedule []Entry // room entry, and amendments of windows
 	for i, e := range entries {
 		index := EntryIndex(i)
 		switch e := e.(type) {
@@ -128,7 +128,7 @@ func recountOf(entries, all []Entry, now Time) *recount {
 	return c
 }
 
-// arrive finds the window of an arrival by laying all of them out.
+// arrive finds the window of an arrival by listing all windows.
 func (c *recount) arrive(e *Arrive, index EntryIndex, schedule []Entry) {
 	var rules []WindowRule
 	closes := Never
@@ -200,8 +200,8 @@ func (c *recount) settle(t Ticket, status Status, reason Reason, at Time, index 
 	*sum++
 }
 
-// check compares a state with the recount of its entries, and where tickets
-// stood at an earlier size with the recount of the entries up to there.
+// check compares a state with the recount of its entries, and the standing of tickets at an earlier size with
+// the recount of the entries up to there.
 func (c *recount) check(t *testing.T, s *State, size uint64, now Time) {
 	t.Helper()
 	for _, ticket := range c.order {
@@ -222,8 +222,8 @@ func (c *recount) check(t *testing.T, s *State, size uint64, now Time) {
 	}
 }
 
-// walk plays a room that bytes make up: entries that must be accepted because
-// the state proposed them, entries that must not, and any in between.
+// walk plays a room determined by bytes: with entries that must be accepted because the state proposed them,
+// entries that must be refused, and any in between.
 type walk struct {
 	t       *testing.T
 	data    []byte
@@ -292,7 +292,7 @@ func (w *walk) ticket() Ticket {
 	return w.tickets[w.pick(len(w.tickets))]
 }
 
-// detour takes steps and undoes them.
+// detour takes steps, and undoes them.
 func (w *walk) detour(steps int) {
 	mark, before := w.s.Mark(), *w
 	for range steps {
@@ -354,7 +354,7 @@ func (w *walk) step() {
 	}
 }
 
-// expect applies an entry that is allowed or not.
+// expect applies an entry, which must be accepted or refused as given.
 func (w *walk) expect(e Entry, allowed bool) {
 	w.t.Helper()
 	if allowed && !w.s.Ended() {
@@ -470,7 +470,7 @@ func (w *walk) amend() {
 	_ = w.try(e)
 }
 
-// anything is an entry that looks nearly right.
+// anything returns an entry that is nearly right.
 func (w *walk) anything() {
 	at := w.now + Time(w.pick(3)-1)
 	place := Position(w.s.Counts().Called) + Position(w.pick(5)) - 1
@@ -511,7 +511,7 @@ func walkThrough(t *testing.T, data []byte) *walk {
 		w.step()
 	}
 
-	// Nothing but the accepted entries made the state.
+	// The accepted entries alone determine the state.
 	var again State
 	oracle := fakeOracle{}
 	for i, e := range w.entries {
@@ -545,7 +545,7 @@ func walkThrough(t *testing.T, data []byte) *walk {
 	return w
 }
 
-// TestRandomRooms walks many rooms, and checks that the walks get about.
+// TestRandomRooms walks many rooms, and checks that the walks reach all kinds of entries.
 func TestRandomRooms(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	var sum Counts
@@ -587,8 +587,8 @@ func FuzzApply(f *testing.F) {
 	})
 }
 
-// TestRoomOfAllTime opens in 1970 with the shortest windows and lasts until
-// times end: no sum of times, windows or credit may overflow on the way.
+// TestRoomOfAllTime opens in 1970 with the shortest windows and lasts until the largest time: no sum of
+// times, windows or credit may overflow on the way.
 func TestRoomOfAllTime(t *testing.T) {
 	const last = Never - 1
 	p := testPolicy()
@@ -618,6 +618,6 @@ func TestRoomOfAllTime(t *testing.T) {
 		t.Errorf("no-shows %v", late)
 	}
 	r.refuse(RuleAmend, &Amend{Time: last, Change: ChangeWindows, Closes: Never, Windows: []WindowRule{{Never, MinWindow}}})
-	r.refuse(RuleFreeze, r.freezeUnchecked(last)) // its end is no moment an entry can have
+	r.refuse(RuleFreeze, r.freezeUnchecked(last)) // its end is not a time that an entry can have
 	r.must(&End{last})
 }

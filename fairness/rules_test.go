@@ -19,8 +19,7 @@ func readText(t *testing.T, name string) string {
 	return string(text)
 }
 
-// flatten lists all texts of a JSON value in order, with its lists of numbers
-// as one text each.
+// flatten lists all texts of a JSON value in order. Each list of numbers is one text.
 func flatten(value any, texts []string) []string {
 	switch v := value.(type) {
 	case string:
@@ -40,7 +39,7 @@ func flatten(value any, texts []string) []string {
 	return texts
 }
 
-// TestExamplesAreVectors finds every example of RULES.md in the vectors.
+// TestExamplesAreVectors checks that every example of RULES.md is in the vectors.
 func TestExamplesAreVectors(t *testing.T) {
 	var value any
 	if err := json.Unmarshal([]byte(readText(t, vectorsFile)), &value); err != nil {
@@ -58,8 +57,8 @@ func TestExamplesAreVectors(t *testing.T) {
 	}
 }
 
-// TestRulesAreDocumented finds every rule of violation.go in RULES.md, in
-// that order, every kind of entry, and every limit.
+// TestRulesAreDocumented checks that RULES.md has every rule of violation.go, in that order, every kind of
+// entry, and every limit.
 func TestRulesAreDocumented(t *testing.T) {
 	doc := readText(t, "RULES.md")
 	names := func(text, pattern string) (list []string) {
@@ -91,7 +90,7 @@ func TestRulesAreDocumented(t *testing.T) {
 	}
 }
 
-// grouped writes a number with commas.
+// grouped formats a number with commas.
 func grouped(n int) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0; i -= 3 {

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// laidOut lists all windows of a schedule that closes, one after the other,
-// as the words of RULES.md say it: an independent, slow At.
+// laidOut lists all windows of a schedule that closes, as RULES.md defines them: an independent, slow version
+// of At.
 func laidOut(rules []WindowRule, closes Time) []Window {
 	var list []Window
 	for i, r := range rules {
@@ -23,8 +23,7 @@ func laidOut(rules []WindowRule, closes Time) []Window {
 	return list
 }
 
-// checkSchedule compares At with the laid out windows at every edge, next to
-// it, and in the middle.
+// checkSchedule compares At with the listed windows at every edge, next to it, and in the middle.
 func checkSchedule(t *testing.T, s *Schedule, want []Window) {
 	t.Helper()
 	for i, w := range want {
@@ -82,7 +81,7 @@ func TestScheduleTable(t *testing.T) {
 	}
 }
 
-// randomRules are rules from a moment on, with edges that often coincide.
+// randomRules returns rules from a given time on, with edges that often coincide.
 func randomRules(r *rand.Rand, from Time, n int) (rules []WindowRule, closes Time) {
 	for range n {
 		length := Millis(100 * (1 + r.IntN(8)))
@@ -104,8 +103,8 @@ func TestSchedulePartitionsTime(t *testing.T) {
 	}
 }
 
-// TestScheduleReplaced amends random schedules: windows before the new rules
-// stay as they are, index included, and all together still partition time.
+// TestScheduleReplaced amends random schedules: windows before the new rules keep their times and indexes,
+// and all windows together still partition time.
 func TestScheduleReplaced(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	for range 2000 {
@@ -157,14 +156,13 @@ func TestScheduleReplacedClose(t *testing.T) {
 	}
 	later := sooner.replace([]WindowRule{{2800, 300}}, 9000)
 	checkSchedule(t, later, laidOut([]WindowRule{{1000, 500}, {2800, 300}}, 9000))
-	// The first rule stays even where a close comes before it: a schedule is
-	// never empty.
+	// The first rule stays even if a close comes before it: a schedule is never empty.
 	if got := s.replace(nil, 500).Rules(); len(got) != 1 {
 		t.Errorf("rules after a close before opening: %v", got)
 	}
 }
 
-// TestScheduleAtTheEndOfTime lays the shortest windows over all of time.
+// TestScheduleAtTheEndOfTime fills all of time with the shortest windows.
 func TestScheduleAtTheEndOfTime(t *testing.T) {
 	p := testPolicy()
 	p.Created, p.Opens, p.Starts, p.Closes = 0, 0, 0, Never
@@ -173,8 +171,8 @@ func TestScheduleAtTheEndOfTime(t *testing.T) {
 		t.Fatal(problems)
 	}
 	s := NewSchedule(&p)
-	// 2^53 - 1 - 1000 is 9,007,199,254,739,991: one window more than its
-	// hundredth, the last one cut.
+	// 2^53 - 1 - 1000 is 9,007,199,254,739,991: one window more than a hundredth of that, and the last one is
+	// cut short.
 	const cut = 90_071_992_547_399
 	for _, tc := range []struct {
 		at   Time

@@ -69,8 +69,8 @@ func TestParseTicket(t *testing.T) {
 	}
 }
 
-// TestParseTicketMangled replaces every byte by every other: what is still
-// taken must be another ticket in its only form.
+// TestParseTicketMangled replaces every byte by every other: a text that is still accepted must be another
+// ticket in its canonical form.
 func TestParseTicketMangled(t *testing.T) {
 	want := NewTicket("example.com/r/a", [SecretSize]byte{1})
 	taken := 0
@@ -91,8 +91,7 @@ func TestParseTicketMangled(t *testing.T) {
 			}
 		}
 	}
-	// 30 digits have 15 other values, the digit of the variant has 3, and
-	// that of the version none.
+	// 30 digits have 15 other values, the variant's digit has 3, and the version's digit none.
 	if taken != 30*15+3 {
 		t.Errorf("%d one-byte changes are tickets, want %d", taken, 30*15+3)
 	}

@@ -33,7 +33,7 @@ type vectors struct {
 	About     string            `json:"about"`
 	Tickets   []ticketVector    `json:"tickets"`
 	Entries   []string          `json:"entries"`     // texts of the grammar
-	Refused   []string          `json:"not_entries"` // texts that are not
+	Refused   []string          `json:"not_entries"` // texts that do not match it
 	Alphas    []alphaVector     `json:"alphas"`
 	Seeds     []seedVector      `json:"seeds"`
 	Shuffles  []shuffleVector   `json:"shuffles"`
@@ -71,8 +71,8 @@ type shuffleVector struct {
 	Seed   string   `json:"seed"`
 	Lane   Lane     `json:"lane"`
 	Lots   uint32   `json:"lots"`
-	Order  []uint32 `json:"order,omitempty"` // of few lots
-	SHA256 string   `json:"sha256"`          // of the order as uint32 little-endian
+	Order  []uint32 `json:"order,omitempty"` // of a few lots
+	SHA256 string   `json:"sha256"`          // of the order, as uint32 little-endian
 }
 
 type scheduleVector struct {
@@ -97,7 +97,7 @@ type windowVector struct {
 	To    Time        `json:"to"`
 }
 
-// roomVector is the transcript of one room, with entries that are invalid at certain places.
+// roomVector is the transcript of a room, and invalid entries for some of its places.
 type roomVector struct {
 	VRFKey   string            `json:"vrf_private_key"`
 	RoomHash string            `json:"room_hash"`
@@ -117,13 +117,12 @@ type drawVector struct {
 }
 
 type violationVector struct {
-	After int    `json:"after"` // entries that come before
+	After int    `json:"after"` // number of earlier entries
 	Entry string `json:"entry"`
 	Rule  Rule   `json:"rule"`
 }
 
-// realOracle is log, VRF and witnesses as they are, on the reference code of
-// the log.
+// realOracle is a real log with VRF and witnesses, using the log's reference code.
 type realOracle struct {
 	hashes []tlog.Hash
 	origin string
@@ -258,8 +257,8 @@ func (s *story) wrongFreezes(f Freeze) {
 	s.refuse(RuleProof, &bad)
 }
 
-// tell plays the room: eight arrivals in the first window, none in the second, four in the third,
-// whose rule was added by an amendment.
+// tell plays the room: eight arrivals in the first window, none in the second, and four in the third, whose
+// rule was added by an amendment.
 func (s *story) tell(p Policy) {
 	place := func(n Position) Ticket { return s.at(n).ticket }
 	admit := func(at Time, n Position) *Admit { return &Admit{at, place(n), NewPassID(p.Origin, place(n))} }
@@ -294,12 +293,12 @@ func (s *story) tell(p Policy) {
 	s.must(&Skip{start + 3000, place(5), Left})
 	s.refuse(RuleSkip, &Skip{start + 3000, place(3), NoShow})
 	s.refuse(RuleAmend, &Amend{Time: start + 4000, Change: ChangeResume})
-	s.must(&Amend{Time: start + 4000, Change: ChangePause}) // the store holds two calls
+	s.must(&Amend{Time: start + 4000, Change: ChangePause}) // the saved credit is worth two calls
 	s.refuse(RuleCall, &Call{start + 5000, General, 4})
 	s.refuse(RuleAmend, &Amend{Time: start + 5000, Change: ChangeWindows, Closes: Never, Windows: []WindowRule{{start + 29_999, 20_000}}})
 	s.must(&Amend{Time: start + 5000, Change: ChangeWindows, Closes: start + 90_000, Windows: []WindowRule{{start + 30_000, 20_000}}})
 	s.must(&Amend{Time: start + 24_000, Change: ChangeResume})
-	s.refuse(RuleAdmission, admit(start+30_000, 1)) // its ten seconds are over: four before the pause, six after it
+	s.refuse(RuleAdmission, admit(start+30_000, 1)) // its ten seconds are over: four passed before the pause, six after it
 	s.must(admit(start+31_999, 3))                  // called two seconds later
 	s.refuse(RuleSkip, &Skip{start + 31_999, place(4), NoShow})
 	s.must(&Skip{start + 32_000, place(1), NoShow})
@@ -310,7 +309,7 @@ func (s *story) tell(p Policy) {
 	s.join(start+49_999, 11, 12)
 	s.settle(start + 50_500)
 
-	s.refuse(RuleAmend, &Amend{Time: start + 50_500, Change: ChangeOpen}) // four are drawn and not called
+	s.refuse(RuleAmend, &Amend{Time: start + 50_500, Change: ChangeOpen}) // four are drawn but not called
 	s.must(&Amend{Time: start + 51_000, Change: ChangeOutflow, Outflow: Outflow{PerMinute: 600, MaxActive: 50}})
 	s.must(&Call{start + 51_000, General, 12})
 	s.must(admit(start+52_000, 9))
@@ -448,8 +447,8 @@ func makeSchedule(closes Time, rules ...WindowRule) *scheduleVector {
 	return v
 }
 
-// TestVectors compares what the package makes with the frozen vectors, byte
-// for byte. Run it with -update only for another version of the rules.
+// TestVectors compares the package's output with the frozen vectors, byte for byte. Run it with -update only
+// for a new version of the rules.
 func TestVectors(t *testing.T) {
 	var got bytes.Buffer
 	enc := json.NewEncoder(&got)
@@ -489,8 +488,8 @@ func readVectors(t *testing.T) *vectors {
 	return v
 }
 
-// TestVectorsReplayed reads the frozen file like a second implementation: the transcripts are
-// accepted entry by entry, and each violation is refused at its index.
+// TestVectorsReplayed reads the frozen file like a second implementation: the transcripts are accepted entry
+// by entry, and each violation is refused at its index.
 func TestVectorsReplayed(t *testing.T) {
 	v, rules := readVectors(t), map[Rule]bool{}
 	v.Room.replay(t, rules)
@@ -505,7 +504,7 @@ func TestVectorsReplayed(t *testing.T) {
 	}
 }
 
-// replay notes the rules that violations break.
+// replay records the rules that the violations break.
 func (v *roomVector) replay(t *testing.T, rules map[Rule]bool) {
 	s, oracle := &State{}, &realOracle{}
 	var entries []Entry

@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/vrf"
 )
 
-// vectorWitness is a witness of the vectors: its name and key.
+// vectorWitness is a witness of the vectors, with its name and key.
 type vectorWitness struct {
 	name string
 	key  ed25519.PrivateKey
@@ -25,7 +25,7 @@ func newVectorWitness(name string) vectorWitness {
 	return vectorWitness{name, ed25519.NewKeyFromSeed(seed[:])}
 }
 
-// typed is the public key behind the type of its signatures.
+// typed is the public key, after the byte of its signature type.
 func (w vectorWitness) typed() []byte {
 	return append([]byte{4}, w.key.Public().(ed25519.PublicKey)...)
 }
@@ -64,9 +64,8 @@ func (o *realOracle) VerifyCosignature(witness string, size uint64, root [HashSi
 	return seconds * 1000, nil
 }
 
-// makeWitnessedRoom plays a room with a beacon and two witnesses, both of whom
-// should cosign: two people in the first window, three in the second, whose
-// freeze is late and has one cosignature.
+// makeWitnessedRoom plays a room with a beacon and two witnesses, of whom both should cosign: two visitors
+// join in the first window, three in the second, whose freeze is late and has one cosignature.
 func makeWitnessedRoom(t *testing.T) roomVector {
 	secret := sha256.Sum256([]byte("vrf key of the vectors"))
 	key, err := vrf.NewPrivateKey(secret[:])
@@ -102,7 +101,7 @@ func makeWitnessedRoom(t *testing.T) roomVector {
 		s.must(f)
 		size, root := uint64(len(s.out.Entries)), s.oracle.Root()
 		if s.drawn == 0 {
-			s.join(frozen+1000, 3) // the tree goes on
+			s.join(frozen+1000, 3) // the tree grows
 		}
 		pending := s.Pending()[0]
 		signature, err := chain.Sign(pending.Round)

@@ -69,8 +69,7 @@ func TestAmend(t *testing.T) {
 	auditRoom(t, r)
 }
 
-// TestAmendRefused changes several things at once, one of them wrong: nothing
-// is changed.
+// TestAmendRefused changes several settings at once, one of them to an invalid value: nothing is changed.
 func TestAmendRefused(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -124,8 +123,8 @@ func TestAmendRefused(t *testing.T) {
 	auditRoom(t, r)
 }
 
-// TestExtend closes a room later while its last window, cut short by the
-// close, is open: that window stays as it was.
+// TestExtend moves the close of a room to a later time while its last window, which the close cuts short, is
+// open: that window stays as it was.
 func TestExtend(t *testing.T) {
 	t.Parallel()
 	for name, windows := range map[string]func(time.Time) []WindowRule{
@@ -156,7 +155,7 @@ func TestExtend(t *testing.T) {
 	}
 }
 
-// TestPauseAndEnd does everything twice.
+// TestPauseAndEnd does each operation twice.
 func TestPauseAndEnd(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -209,8 +208,7 @@ func TestPauseAndEnd(t *testing.T) {
 	auditRoom(t, r)
 }
 
-// TestTitleOfBefore: a title that was read before a change, and comes after it,
-// does not undo it.
+// TestTitleOfBefore: a title read before a change, which arrives after it, does not undo the change.
 func TestTitleOfBefore(t *testing.T) {
 	t.Parallel()
 	r := create(t, node(t, pgtest.URL(t), newMaster(t)), Config{Slug: "named", Title: "Old"})
@@ -232,7 +230,7 @@ func TestTitleOfBefore(t *testing.T) {
 	eventually(t, "the title of another node is shown", func() bool { return r.Snapshot().Title == "Newest" })
 }
 
-// said is a message in English that stays.
+// said returns a message in English without an end.
 func said(words string) *MessageChange {
 	return &MessageChange{Message: Message{Texts: map[string]string{"en": words}}}
 }

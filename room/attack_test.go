@@ -19,13 +19,13 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// cosigned is a cosignature at a time, that nobody made.
+// cosigned returns a cosignature with a time, which no witness made.
 func cosigned(seconds int64) (c fairness.Cosignature) {
 	binary.BigEndian.PutUint64(c[4:], uint64(seconds))
 	return c
 }
 
-// scripted is a witness that does what a test says.
+// scripted is a witness that behaves as a test says.
 type scripted func(old uint64, signed []byte) (audit.Cosignature, error)
 
 // AddCheckpoint implements [evidence.Cosigner].
@@ -33,8 +33,7 @@ func (s scripted) AddCheckpoint(_ context.Context, old uint64, _ []audit.Hash, s
 	return s(old, signed)
 }
 
-// TestSubmitKeepsUp: a witness that takes its time falls behind no faster than
-// it must where windows are short.
+// TestSubmitKeepsUp: with short windows, a slow witness lags behind by no more than its response time.
 func TestSubmitKeepsUp(t *testing.T) {
 	t.Parallel()
 	steadily(t, func(t *testing.T) string {
@@ -59,7 +58,7 @@ func TestSubmitKeepsUp(t *testing.T) {
 	})
 }
 
-// delayed is a witness far away.
+// delayed is a witness with a long response time.
 type delayed struct {
 	evidence.Cosigner
 	by time.Duration
@@ -71,8 +70,8 @@ func (d delayed) AddCheckpoint(ctx context.Context, old uint64, proof []audit.Ha
 	return d.Cosigner.AddCheckpoint(ctx, old, proof, signed)
 }
 
-// TestStoredRubbish: evidence in the database that is none, as after it was
-// restored or was written by somebody else, keeps no room from its draws.
+// TestStoredRubbish: invalid evidence in the database, left by a restore or another program, keeps no room
+// from its draws.
 func TestStoredRubbish(t *testing.T) {
 	t.Parallel()
 	b, w := newBeacon(t), newWitness(t, "one.example.org")
@@ -92,7 +91,7 @@ func TestStoredRubbish(t *testing.T) {
 	}
 }
 
-// counted counts how many rounds are waited for at once.
+// counted counts concurrent waits for rounds.
 type counted struct {
 	*testBeacon
 	now, most atomic.Int32
@@ -107,8 +106,8 @@ func (c *counted) Wait(ctx context.Context, round uint64) ([]byte, error) {
 	return c.testBeacon.Wait(ctx, round)
 }
 
-// TestOutage: the draws of a long outage wait for few rounds at a time, and
-// are all done in the end, also when they come due at once.
+// TestOutage: after a long outage the draws wait for only a few rounds at a time, and all are made in the
+// end, even if all become due at once.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	b := &counted{testBeacon: newBeacon(t)}
@@ -127,7 +126,7 @@ func TestOutage(t *testing.T) {
 		pending := r.view.Pending()
 		return len(pending) > 2*32 && millis.Of(r.Now()) > pending[len(pending)-1].Due
 	})
-	for _, p := range r.view.Pending() { // strangers bring all but the first
+	for _, p := range r.view.Pending() { // strangers submit all but the first
 		if signature, err := b.Sign(p.Round); err == nil && p.Round != r.view.Pending()[0].Round {
 			if err := r.Evidence.TakeRound(t.Context(), p.Round, signature); err != nil {
 				t.Fatal(err)
@@ -145,7 +144,7 @@ func TestOutage(t *testing.T) {
 	audited(t, r, b.testBeacon)
 }
 
-// TestFullInCrowd: a crowd at once does not get past the limit.
+// TestFullInCrowd: concurrent joins do not exceed the limit.
 func TestFullInCrowd(t *testing.T) {
 	t.Parallel()
 	rs := node(t, pgtest.URL(t), newMaster(t))

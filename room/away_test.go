@@ -9,8 +9,8 @@ import (
 	"github.com/proofline/proofline/room/session"
 )
 
-// TestAway asks for what goes to the database at once, after that was killed and
-// before a tick has noticed: every error says that it is away.
+// TestAway kills the database, and then calls everything that needs it, before a tick has noticed: every
+// error says that the database is unavailable.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/proofline/proofline/room/evidence"
 )
 
-// reach is a [Reach] whose relays are there or not.
+// reach is a [Reach] whose relays can be available or not.
 type reach struct {
 	err   error
 	asked int
@@ -20,8 +20,8 @@ type reach struct {
 func (r *reach) Check(context.Context) error { r.asked++; return r.err }
 func (r *reach) Err() error                  { return r.err }
 
-// TestBeaconByDefault wants the default beacon in a room that names none only
-// as long as its relays can be reached: otherwise the organizer must choose.
+// TestBeaconByDefault checks that a room without a configured beacon gets the default one only while its
+// relays can be reached: otherwise the organizer must choose.
 func TestBeaconByDefault(t *testing.T) {
 	t.Parallel()
 	relays := &reach{}

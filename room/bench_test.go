@@ -18,7 +18,7 @@ import (
 	"github.com/proofline/proofline/room/safetynet"
 )
 
-// BenchmarkJoin is durable joins with receipts, 400 at a time, without HTTP.
+// BenchmarkJoin measures durable joins with receipts, 400 at a time, without HTTP.
 func BenchmarkJoin(b *testing.B) {
 	rs := node(b, pgtest.URL(b), newMaster(b))
 	r, err := rs.Create(b.Context(), Config{Slug: "join", Windows: []WindowRule{{Length: Duration(24 * time.Hour)}}})
@@ -45,7 +45,7 @@ func BenchmarkJoin(b *testing.B) {
 	})
 }
 
-// BenchmarkReplay reads a room back from its log, in entries.
+// BenchmarkReplay reads a room back from its log, and reports entries.
 func BenchmarkReplay(b *testing.B) {
 	rs := node(b, pgtest.URL(b), newMaster(b))
 	r, err := rs.Create(b.Context(), Config{Slug: "replay", Windows: []WindowRule{{Length: Duration(24 * time.Hour)}}})
@@ -71,7 +71,7 @@ func BenchmarkReplay(b *testing.B) {
 	}
 }
 
-// BenchmarkAdopt is the start of a node with 200 rooms of a visitor each.
+// BenchmarkAdopt starts a node with 200 rooms of one visitor each.
 func BenchmarkAdopt(b *testing.B) {
 	url, master := pgtest.URL(b), newMaster(b)
 	first := node(b, url, master)
@@ -96,9 +96,8 @@ func BenchmarkAdopt(b *testing.B) {
 	}
 }
 
-// BenchmarkReport is reports of connectors, 100 at a time, each of which tells of
-// 17 sessions that began and of 17 that are active: 10 nodes tell that once a
-// second when 10,000 begin a minute.
+// BenchmarkReport measures connectors' reports, 100 at a time. Each has 17 new sessions and 17 active ones:
+// 10 nodes send that once a second when 10,000 sessions begin per minute.
 func BenchmarkReport(b *testing.B) {
 	for name, live := range map[string]int{"empty": 0, "100000-live": 100_000} {
 		b.Run(name, func(b *testing.B) {

@@ -23,8 +23,7 @@ func logo(width int) string {
 	return branding.DataURL("image/png", b.Bytes())
 }
 
-// TestBrandJSON reads what is written, all of it, and names every member that
-// it does not know.
+// TestBrandJSON reads all of what is written, and names every unknown member.
 func TestBrandJSON(t *testing.T) {
 	t.Parallel()
 	want := branding.Brand{
@@ -62,7 +61,7 @@ func TestBrandJSON(t *testing.T) {
 	}
 }
 
-// TestOldBrand reads settings as they were stored before there was more to say.
+// TestOldBrand reads settings that were stored by earlier versions.
 func TestOldBrand(t *testing.T) {
 	t.Parallel()
 	var s Settings

@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/room/keys"
 )
 
-// guarded starts a node that does not follow a clock that jumps.
+// guarded starts a node that does not follow jumps of the clock.
 func (d *dial) guarded(master *keys.MasterKey) *Rooms {
 	d.t.Helper()
 	rs := start(d.t, connect(d.t, d.url), Options{MasterKey: master, MaxClockStep: 5 * time.Second})
@@ -18,21 +18,20 @@ func (d *dial) guarded(master *keys.MasterKey) *Rooms {
 	return rs
 }
 
-// isAhead reports how far the time of a node is ahead of this machine's, to the
-// minute.
+// isAhead reports whether the time of a node is ahead of this machine's by a duration, to the minute.
 func isAhead(rs *Rooms, by time.Duration) bool {
 	return (time.Until(rs.clock.Now()) - by).Abs() < time.Minute
 }
 
-// isRefused reports whether a node keeps its time although the database's clock has jumped.
+// isRefused reports whether a node keeps its own time although the database's clock has jumped.
 func isRefused(rs *Rooms) bool {
 	_, err := rs.clock.Stamp(rs.clock.Now().Add(rs.Health().Step))
 	return err == nil && rs.Health().Step != 0
 }
 
-// TestClockJump has the database's clock jump by an hour: joins go on with the
-// time before, on both nodes and on one that starts then, what the database keeps
-// by its own clock waits, and when the clock is back all is as it was.
+// TestClockJump lets the database's clock jump by an hour. Joins continue with the earlier time, on both
+// nodes and on one that starts then; operations that use the database's own clock wait; and when the clock is
+// set back everything continues as before.
 func TestClockJump(t *testing.T) {
 	t.Parallel()
 	d, master := newDial(t), newMaster(t)
@@ -71,7 +70,7 @@ func TestClockJump(t *testing.T) {
 	auditRoom(t, rooms[0])
 }
 
-// TestClockConfirmed has a person say that the database's clock is right now.
+// TestClockConfirmed has an operator confirm the database's clock.
 func TestClockConfirmed(t *testing.T) {
 	t.Parallel()
 	d, master := newDial(t), newMaster(t)
@@ -91,7 +90,7 @@ func TestClockConfirmed(t *testing.T) {
 	if err != nil || time.Until(millis.Time(j.Joined)) < 59*time.Minute {
 		t.Errorf("a join is recorded at %s, %v", millis.Time(j.Joined), err)
 	}
-	d.Pass(2 * time.Hour) // what was confirmed says nothing about the next one
+	d.Pass(2 * time.Hour) // a confirmation does not cover the next jump
 	time.Sleep(3 * time.Second)
 	if !isRefused(nodes[0]) || !isAhead(nodes[0], time.Hour) {
 		t.Errorf("the next jump: %s", nodes[0].Health().Step)

@@ -17,10 +17,10 @@ import (
 	"github.com/proofline/proofline/room/setting"
 )
 
-// moment is when the rooms of the pure tests are made.
+// moment is the creation time of rooms in tests without a database.
 var moment = time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// fieldsOf returns the fields an error complains about.
+// fieldsOf returns the fields that an error names.
 func fieldsOf(t *testing.T, err error) []string {
 	t.Helper()
 	if err == nil {
@@ -40,7 +40,7 @@ func fieldsOf(t *testing.T, err error) []string {
 	return list
 }
 
-// TestParseConfig feeds every wrong value there is, and wants its field named.
+// TestParseConfig tries every kind of wrong value, and checks that its field is named.
 func TestParseConfig(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -84,7 +84,7 @@ func TestParseConfig(t *testing.T) {
 		{`{"slug":"a","outflow":{"per_minute":1.5,"max_active":"9"}}`, []string{"outflow.per_minute", "outflow.max_active"}},
 		{`{"slug":"a","outflow":{"per_minute":0}}`, []string{"outflow.per_minute"}},
 		{`{"slug":"a","outflow":{"per_hour":60}}`, []string{"outflow.per_hour"}},
-		// One answer lists what cannot be read and what is wrong otherwise.
+		// One error lists both the values that cannot be parsed and the other problems.
 		{
 			`{"slug":"-A-","title":"a\u0000","claim":"x","session":"1ms","beacon":"dice","outflow":{"per_minute":10000001},"windows":[{"length":"1ms"},{"length":"2m"}],"opens":"2030-05-01T12:00:00Z","starts":"2030-05-01T11:00:00Z","closes":"2030-05-01T12:00:00Z"}`,
 			[]string{"slug", "title", "windows[0].length", "outflow.per_minute", "claim", "session", "beacon", "windows[1].from", "starts", "closes", "windows[0].from"},
@@ -98,8 +98,7 @@ func TestParseConfig(t *testing.T) {
 	}
 }
 
-// TestConfigProblems checks what is wrong with a configuration that can be
-// read.
+// TestConfigProblems checks the problems of configurations that can be parsed.
 func TestConfigProblems(t *testing.T) {
 	t.Parallel()
 	in := func(d time.Duration) *time.Time { return at(moment.Add(d)) }
@@ -127,7 +126,7 @@ func TestConfigProblems(t *testing.T) {
 		{Config{Slug: "a", Claim: span(999 * time.Millisecond), Session: span(8 * 24 * time.Hour)}, []string{"claim", "session"}},
 		{Config{Slug: "a", Claim: span(-time.Second)}, []string{"claim"}},
 		{Config{Slug: "a", Beacon: "quicknet"}, []string{"beacon"}},
-		{Config{Slug: "a", Beacon: "drand:quicknet"}, nil}, // whether the server has relays of it is seen when the room is made
+		{Config{Slug: "a", Beacon: "drand:quicknet"}, nil}, // whether the server has relays for it is checked when the room is created
 		{Config{Slug: "a", Outflow: Outflow{PerMinute: fairness.MaxRate + 1}}, []string{"outflow.per_minute"}},
 		{Config{Slug: "a", Windows: []WindowRule{{}}}, []string{"windows[0].length"}},
 		{Config{Slug: "a", Windows: []WindowRule{{Length: Duration(time.Minute)}, {Length: Duration(time.Minute)}}}, []string{"windows[1].from", "windows[1].from"}},
@@ -154,11 +153,11 @@ func TestDefaults(t *testing.T) {
 			Config{Slug: "a", Title: "A", Opens: &opens, Starts: &starts},
 			Config{Title: "A", Opens: &opens, Starts: &starts, Windows: []WindowRule{{&opens, Duration(time.Hour)}, {&starts, Duration(DefaultWindow)}}},
 		},
-		{ // too short for a window of its own
+		{ // too short for a separate window
 			Config{Slug: "a", Opens: &opens, Starts: at(opens.Add(99 * time.Millisecond))},
 			Config{Title: "a", Opens: &opens, Starts: at(opens.Add(99 * time.Millisecond)), Windows: []WindowRule{{&opens, Duration(DefaultWindow)}}},
 		},
-		{ // the first window may say when the room opens
+		{ // the first window may determine when the room opens
 			Config{Slug: "a", Windows: []WindowRule{{&starts, Duration(time.Hour)}}},
 			Config{Title: "a", Opens: &starts, Starts: &starts, Windows: []WindowRule{{&starts, Duration(time.Hour)}}},
 		},
@@ -171,8 +170,8 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestDefaultMaxWaiting: a room that says no limit of its line has one, and says
-// it wherever its configuration is kept.
+// TestDefaultMaxWaiting: a room without a configured limit of its line has the default limit, everywhere
+// where its configuration is stored.
 func TestDefaultMaxWaiting(t *testing.T) {
 	t.Parallel()
 	for given, want := range map[string]uint32{
@@ -193,8 +192,8 @@ func TestDefaultMaxWaiting(t *testing.T) {
 	}
 }
 
-// TestDefaultWindowsMeet checks that the window before the start ends at it,
-// whatever fractions of milliseconds were given.
+// TestDefaultWindowsMeet checks that the window before the start ends at the start, even if times have
+// fractions of milliseconds.
 func TestDefaultWindowsMeet(t *testing.T) {
 	t.Parallel()
 	opens, starts := moment.Add(900*time.Microsecond), moment.Add(time.Second+100*time.Microsecond)
@@ -208,10 +207,10 @@ func TestDefaultWindowsMeet(t *testing.T) {
 	}
 }
 
-// anyone is the identity of no room in particular.
+// anyone is the identity of an arbitrary room.
 var anyone = fairness.Policy{Origin: "x", LogKey: "x+", VRFKey: [fairness.PublicKeySize]byte{2}}
 
-// TestConfigOf says a configuration as policy and back.
+// TestConfigOf converts configurations to policies and back.
 func TestConfigOf(t *testing.T) {
 	t.Parallel()
 	opens, starts := moment.Add(time.Hour), moment.Add(2*time.Hour)
@@ -233,7 +232,7 @@ func TestConfigOf(t *testing.T) {
 	}
 }
 
-// snapshotOf is the snapshot of a room that has only its policy.
+// snapshotOf returns the snapshot of a room that has only its policy.
 func snapshotOf(t *testing.T, p *fairness.Policy) *Snapshot {
 	t.Helper()
 	state := projection.New(nil, nil)
@@ -243,8 +242,7 @@ func snapshotOf(t *testing.T, p *fairness.Policy) *Snapshot {
 	return newSnapshot(state, 1, 0)
 }
 
-// TestParseAmendment feeds every wrong value there is, and wants its field
-// named.
+// TestParseAmendment tries every kind of wrong value, and checks that its field is named.
 func TestParseAmendment(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -311,8 +309,7 @@ func FuzzParseConfig(f *testing.F) {
 	})
 }
 
-// withoutNulls drops what a configuration does not say, which is written as
-// null or zero.
+// withoutNulls drops the members that a configuration does not set, which are null or zero.
 func withoutNulls(t *testing.T, text []byte) []byte {
 	var members map[string]any
 	if err := json.Unmarshal(text, &members); err != nil {
@@ -340,7 +337,7 @@ func FuzzParseAmendment(f *testing.F) {
 		if problems := a.problems(); len(problems) > 0 {
 			t.Fatalf("%s is fine when read, and then %v", data, problems)
 		}
-		// Whatever is fine in any room is refused whole or taken whole.
+		// An amendment that is valid for any room is either refused as a whole or applied as a whole.
 		p, err := Config{Slug: "a"}.withDefaults(moment).policy(anyone)
 		if err != nil {
 			t.Fatal(err)
@@ -364,7 +361,7 @@ func FuzzParseAmendment(f *testing.F) {
 	})
 }
 
-// TestDuration reads and writes durations.
+// TestDuration parses and formats durations.
 func TestDuration(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{"30s": 30 * time.Second, "1m30s": 90 * time.Second, "1.5s": 1500 * time.Millisecond, "-1s": -time.Second, "0": 0} {
@@ -384,7 +381,7 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// TestErrors reads the errors that carry something.
+// TestErrors checks the errors that contain data.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -399,7 +396,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestProblemsAnywhere: what is wrong in any case is said without a server.
+// TestProblemsAnywhere: problems that do not depend on the server are found without one.
 func TestProblemsAnywhere(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -412,8 +409,8 @@ func TestProblemsAnywhere(t *testing.T) {
 	}
 }
 
-// TestManyProblems: an input that is wrong in very many places is refused as
-// quickly as any other, and not answered with more than it was.
+// TestManyProblems: an input with very many mistakes is refused as quickly as any other, with a response that
+// is not longer than the input.
 func TestManyProblems(t *testing.T) {
 	t.Parallel()
 	var names, windows []string
@@ -431,7 +428,7 @@ func TestManyProblems(t *testing.T) {
 				t.Errorf("%.30s: %.100v", text, err)
 			}
 		}
-		if took := time.Since(began); took > 30*time.Second { // a moment where the machine is not busy
+		if took := time.Since(began); took > 30*time.Second { // wait until the machine is not busy
 			t.Errorf("%.30s took %v", text, took)
 		}
 	}

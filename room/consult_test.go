@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/room/mark"
 )
 
-// patient is a witness whose answer takes as long as the request may.
+// patient is a witness that takes as long to respond as the request allows.
 type patient struct{ scripted }
 
 func (p patient) AddCheckpoint(ctx context.Context, old uint64, proof []audit.Hash, signed []byte) (audit.Cosignature, error) {
@@ -23,8 +23,8 @@ func (p patient) AddCheckpoint(ctx context.Context, old uint64, proof []audit.Ha
 	return p.scripted.AddCheckpoint(ctx, old, proof, signed)
 }
 
-// TestConsult starts a node that has no mark of a room: its witness decides
-// whether the database can be taken at its word, and is not needed for that.
+// TestConsult starts a node that has no mark of a room: its witness decides whether the database can be
+// trusted. After that the witness is not needed.
 func TestConsult(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -95,8 +95,8 @@ func TestConsult(t *testing.T) {
 	}
 }
 
-// TestConsultOnce starts nodes that have a mark of a room, because they made it or saw it before. They
-// ask no witness.
+// TestConsultOnce starts nodes that have a mark of a room, because they created it or saw it before. They ask
+// no witness.
 func TestConsultOnce(t *testing.T) {
 	t.Parallel()
 	url, master, b, w := pgtest.URL(t), newMaster(t), newBeacon(t), newWitness(t, "one.example.org")

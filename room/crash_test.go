@@ -17,9 +17,8 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
-// TestPostgresKilled kills PostgreSQL again and again while people join. Every
-// join that was answered is in the log, at its place; every join that was under
-// way is answered in the end, and nobody has joined twice.
+// TestPostgresKilled kills PostgreSQL again and again while visitors join. Every join with a receipt is in
+// the log, at its place; every pending join gets a response in the end, and no visitor joins twice.
 func TestPostgresKilled(t *testing.T) {
 	t.Parallel()
 	server := pgtest.Start(t)
@@ -72,8 +71,8 @@ func TestPostgresKilled(t *testing.T) {
 	}
 }
 
-// cutter makes connections that, when armed, end right after a commit has been
-// sent and done: its answer is lost.
+// cutter makes connections which, when armed, break right after a commit has been sent and executed, so that
+// its response is lost.
 type cutter struct {
 	armed atomic.Bool
 	cuts  atomic.Int32
@@ -96,8 +95,7 @@ type cutConn struct {
 	sentOver atomic.Bool
 }
 
-// Write passes everything on, and notes a commit that is sent, which is in one write with the
-// entries.
+// Write passes all data on, and notes whether it has a commit, which is in one write with the entries.
 func (c *cutConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
 	if bytes.Contains(b, []byte("proofline_entries\x00")) && bytes.Contains(b, []byte("proofline_commit\x00")) &&
@@ -108,7 +106,7 @@ func (c *cutConn) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Read loses the answer to a commit.
+// Read drops the response to a commit.
 func (c *cutConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.sentOver.Load() {
@@ -118,8 +116,8 @@ func (c *cutConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestLostAnswer loses the answer to commits: whoever waits is answered as if
-// nothing had happened, and everything is in the log once.
+// TestLostAnswer loses responses to commits: waiting requests get their responses as usual, and every entry
+// is in the log once.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
 	cut := &cutter{}

@@ -15,10 +15,10 @@ import (
 	"github.com/proofline/proofline/room/sequence"
 )
 
-// freezer holds what a node reads from its database, for as long as it is frozen.
+// freezer delays what a node reads from its database, for as long as it is frozen.
 type freezer struct {
 	mu     sync.Mutex
-	thawed chan struct{} // nil: it is not frozen
+	thawed chan struct{} // nil: not frozen
 }
 
 func (f *freezer) freeze() (thaw func()) {
@@ -54,7 +54,7 @@ func (c frozenConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// on has a node's connections freeze.
+// on makes the connections of a node freeze.
 func (f *freezer) on(c *pgxpool.Config) {
 	dial := c.ConnConfig.DialFunc
 	c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -63,8 +63,8 @@ func (f *freezer) on(c *pgxpool.Config) {
 	}
 }
 
-// TestPlaceOfOtherNode asks a node for a ticket the moment it joined through the
-// other one: it is never unknown.
+// TestPlaceOfOtherNode asks a node for a ticket at the moment at which it joined through the other node: it
+// is never unknown.
 func TestPlaceOfOtherNode(t *testing.T) {
 	t.Parallel()
 	rooms := share(t, twoNodes(t), Config{Slug: "other", Windows: []WindowRule{{Length: Duration(time.Hour)}}})
@@ -83,8 +83,8 @@ func TestPlaceOfOtherNode(t *testing.T) {
 	}
 }
 
-// TestStaleNode cuts a node off from its database: it does not say what may not
-// be so any more, and says at once that it is not ready.
+// TestStaleNode cuts a node off from its database: it says nothing that may no longer be true, and reports at
+// once that it is not ready.
 func TestStaleNode(t *testing.T) {
 	t.Parallel()
 	url, master, f := pgtest.URL(t), newMaster(t), &freezer{}
@@ -136,8 +136,8 @@ func TestStaleNode(t *testing.T) {
 	}
 }
 
-// TestRoomThatCannotStore has another session hold a room's lock: the room is reported, and
-// the one beside it is not.
+// TestRoomThatCannotStore has another session hold a room's lock: that room is reported, and the other one is
+// not.
 func TestRoomThatCannotStore(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)

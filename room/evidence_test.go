@@ -24,7 +24,7 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// testBeacon is a chain of a round a second, with relays that can be away.
+// testBeacon is a chain with one round per second, whose relays can be unavailable.
 type testBeacon struct {
 	*local.Beacon
 	isAway atomic.Bool
@@ -80,7 +80,7 @@ func newWitness(t testing.TB, name string) *testWitness {
 	return &testWitness{w, server}
 }
 
-// follow makes the witness know a room's key, as its operator would.
+// follow gives the witness a room's key, as its operator would.
 func (w *testWitness) follow(t testing.TB, r *Room) {
 	t.Helper()
 	logs, err := witness.NewLogs(r.VKey)
@@ -94,8 +94,7 @@ func (w *testWitness) asked() evidence.Witness {
 	return evidence.Witness{Key: w.Key(), Cosigner: &witness.Client{URL: w.server.URL, Key: w.Key(), Now: time.Now}}
 }
 
-// audited returns the report of a room, by an auditor who knows beacon and
-// witnesses.
+// audited returns the report on a room, by an auditor who knows its beacon and witnesses.
 func audited(t *testing.T, r *Room, b *testBeacon, witnesses ...*testWitness) *verifier.Report {
 	t.Helper()
 	trust := verifier.Trust{VKey: r.VKey, Beacons: [][32]byte{b.Chain().Hash()}}
@@ -117,7 +116,7 @@ func audited(t *testing.T, r *Room, b *testBeacon, witnesses ...*testWitness) *v
 
 func quorum(n uint32) *uint32 { return &n }
 
-// isDrawn tells whether all visitors have a place.
+// isDrawn reports whether all visitors have a place.
 func isDrawn(r *Room, people uint64) func() bool {
 	return func() bool { return r.Snapshot().Counts.Assigned >= people }
 }
@@ -157,8 +156,8 @@ func witnessed(t *testing.T) (wrong string) {
 	return ""
 }
 
-// TestBeaconAway: draws wait, nothing else does, and anybody may bring the
-// round, also on a node that has no relays.
+// TestBeaconAway: draws wait, nothing else does, and anyone may submit the round, even to a node without
+// relays.
 func TestBeaconAway(t *testing.T) {
 	t.Parallel()
 	b := newBeacon(t)
@@ -205,8 +204,7 @@ func TestBeaconAway(t *testing.T) {
 	}
 }
 
-// TestWitnessAway: a witness that is dead holds up no join, and costs the level
-// only where the quorum needs it.
+// TestWitnessAway: a dead witness delays no join, and lowers the level only if the quorum needs it.
 func TestWitnessAway(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -232,7 +230,7 @@ func TestWitnessAway(t *testing.T) {
 	}
 }
 
-// TestOthers refuses rooms that rely on what the server does not have.
+// TestOthers refuses rooms that need what the server does not have.
 func TestOthers(t *testing.T) {
 	t.Parallel()
 	b, w := newBeacon(t), newWitness(t, "one.example.org")
@@ -267,7 +265,7 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// moodyWitness refuses everything until it serves.
+// moodyWitness refuses all requests until it serves.
 type moodyWitness struct {
 	evidence.Cosigner
 	asked  atomic.Int32
@@ -282,8 +280,8 @@ func (w *moodyWitness) AddCheckpoint(ctx context.Context, old uint64, proof []au
 	return w.Cosigner.AddCheckpoint(ctx, old, proof, signed)
 }
 
-// TestWitnessNews: the log says once that a witness does not cosign, and that
-// it does again only when it has.
+// TestWitnessNews: the log says once that a witness does not cosign, and that it does again only when it has
+// cosigned.
 func TestWitnessNews(t *testing.T) {
 	t.Parallel()
 	b, w := newBeacon(t), newWitness(t, "moody.example.org")

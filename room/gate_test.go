@@ -69,8 +69,8 @@ func switchesOf(list []fairness.Amend) (names []fairness.Change) {
 	return names
 }
 
-// TestGate opens a gate by the first report, shares what may begin among nodes
-// that report to two servers, and shuts it when the rate is used up.
+// TestGate opens a gate with the first report, divides the share among nodes that report to two servers, and
+// shuts the gate when the rate is used up.
 func TestGate(t *testing.T) {
 	t.Parallel()
 	c := quick("gate")
@@ -120,8 +120,8 @@ func TestGate(t *testing.T) {
 	auditRoom(t, rooms[0])
 }
 
-// TestSwitchTogether has two servers switch at once: one does, and the other is
-// refused, by the rules, without harm.
+// TestSwitchTogether lets two servers switch at once: one succeeds, and the other is refused by the rules,
+// without harm.
 func TestSwitchTogether(t *testing.T) {
 	t.Parallel()
 	_, rooms := pair(t, quick("switch"))
@@ -150,8 +150,8 @@ func TestSwitchTogether(t *testing.T) {
 	auditRoom(t, rooms[1])
 }
 
-// TestGateFillsRoom: who passed an open gate counts when people are called from
-// the line, on either server and after a restart, until the session is over.
+// TestGateFillsRoom: visitors who passed an open gate count when visitors are called from the line, on both
+// servers and after a restart, until their session is over.
 func TestGateFillsRoom(t *testing.T) {
 	t.Parallel()
 	c := quick("fills")
@@ -195,8 +195,8 @@ func TestGateFillsRoom(t *testing.T) {
 	auditRoom(t, rooms[0])
 }
 
-// TestTurned: that a node leads visitors to the line shuts the gate when less than
-// one session is left for each node, and not before.
+// TestTurned: the gate shuts when a node sent visitors to the line and less than one session per node is
+// left, and not before.
 func TestTurned(t *testing.T) {
 	t.Parallel()
 	c := quick("turned")
@@ -219,7 +219,7 @@ func TestTurned(t *testing.T) {
 	auditRoom(t, r)
 }
 
-// TestPauseShutsGate: while calls are held nobody passes the line either.
+// TestPauseShutsGate: in a pause no visitor bypasses the line either.
 func TestPauseShutsGate(t *testing.T) {
 	t.Parallel()
 	_, rooms := pair(t, quick("pause"))
@@ -242,8 +242,7 @@ func failOpen(n int) []pgroom.FailOpen {
 	return list
 }
 
-// TestFailOpen has the same times reported to both servers many times at once:
-// each is recorded once.
+// TestFailOpen reports the same intervals to both servers many times at once: each is recorded once.
 func TestFailOpen(t *testing.T) {
 	t.Parallel()
 	_, rooms := pair(t, quick("fail-open"))
@@ -285,8 +284,7 @@ func TestFailOpen(t *testing.T) {
 	auditRoom(t, rooms[0])
 }
 
-// TestFailOpenMost: an hour has 60 entries, the last of which is for all the
-// rest.
+// TestFailOpenMost: an hour has at most 60 such entries, the last of which covers all further intervals.
 func TestFailOpenMost(t *testing.T) {
 	t.Parallel()
 	r := create(t, node(t, pgtest.URL(t), newMaster(t)), quick("most"))
@@ -318,8 +316,7 @@ func TestFailOpenMost(t *testing.T) {
 	auditRoom(t, r)
 }
 
-// TestFailOpenAgain: a server stops between the entry and the note that it is
-// there; another one finds it.
+// TestFailOpenAgain: a server stops between the entry and the record of it; another server finds the entry.
 func TestFailOpenAgain(t *testing.T) {
 	t.Parallel()
 	url, rooms := pair(t, quick("again"))
@@ -351,8 +348,7 @@ func TestFailOpenAgain(t *testing.T) {
 	auditRoom(t, r)
 }
 
-// TestCleanUp records what waits though its connector is gone, and forgets sessions
-// that are long over.
+// TestCleanUp records pending intervals of connectors that are gone, and forgets sessions that are long over.
 func TestCleanUp(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -376,8 +372,7 @@ func TestCleanUp(t *testing.T) {
 	auditRoom(t, r)
 }
 
-// TestReportLimits: a report says no more than it may, and who gives up waiting
-// leaves nothing behind.
+// TestReportLimits: a report larger than allowed is refused, and a cancelled one leaves nothing behind.
 func TestReportLimits(t *testing.T) {
 	t.Parallel()
 	r := create(t, node(t, pgtest.URL(t), newMaster(t)), quick("limits"))

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
 const publicURL = "https://example.com"
 
-// node starts one server's rooms on a database, as the role the server has.
+// node starts one server's rooms on a database, with the server's role.
 func node(t testing.TB, url string, master *keys.MasterKey, change ...func(*pgxpool.Config)) *Rooms {
 	t.Helper()
 	return start(t, connect(t, url, change...), Options{MasterKey: master})
@@ -81,7 +81,7 @@ func connect(t testing.TB, url string, change ...func(*pgxpool.Config)) *pgxpool
 	return pool
 }
 
-// dial is a database whose clock a test puts forward.
+// dial is a database whose clock a test sets ahead.
 type dial struct {
 	*pgtest.Clock
 	t   testing.TB
@@ -94,7 +94,7 @@ func newDial(t testing.TB) *dial {
 	return &dial{c, t, c.URL}
 }
 
-// pass lets time pass, and returns when these nodes know.
+// pass lets time pass, and returns when these nodes have noticed.
 func (d *dial) pass(by time.Duration, nodes ...*Rooms) {
 	d.t.Helper()
 	d.Pass(by)
@@ -103,7 +103,7 @@ func (d *dial) pass(by time.Duration, nodes ...*Rooms) {
 	}
 }
 
-// create makes a room.
+// create creates a room.
 func create(t testing.TB, rs *Rooms, c Config) *Room {
 	t.Helper()
 	r, err := rs.Create(t.Context(), c)
@@ -123,7 +123,7 @@ func get(t testing.TB, rs *Rooms, slug string) *Room {
 	return r
 }
 
-// superuser runs a statement that the server's role has no right to.
+// superuser runs a statement that the server's role has no right to run.
 func superuser(t testing.TB, url, sql string, args ...any) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -136,8 +136,7 @@ func superuser(t testing.TB, url, sql string, args ...any) {
 	}
 }
 
-// lock holds a room's lock, as an append of another node that does not get on,
-// until release.
+// lock holds a room's lock until release, like the append of another node that does not finish.
 func lock(t testing.TB, url string, r *Room) (release func()) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), url)
@@ -155,8 +154,8 @@ func lock(t testing.TB, url string, r *Room) (release func()) {
 	return release
 }
 
-// auditRoom lets a stranger verify the whole transcript, and compares the room's
-// state with what a new one makes of it. It returns the report.
+// auditRoom audits the whole transcript independently, and compares the room's state with that of a new room
+// that reads the log. It returns the report.
 func auditRoom(t testing.TB, r *Room) *verifier.Report {
 	t.Helper()
 	if err := r.store.Publish(t.Context(), []uuid.UUID{r.ID}); err != nil {
@@ -179,7 +178,7 @@ func auditRoom(t testing.TB, r *Room) *verifier.Report {
 		isSame := false
 		r.view.Read(func(p *projection.Projection, durable uint64) {
 			if p.Size() != fresh.Size() || durable != fresh.Size() {
-				return // it goes on
+				return // it continues
 			}
 			if isSame = reflect.DeepEqual(p.State, fresh.State); !isSame {
 				t.Fatal("the room's state is not what a replay of its transcript gives")
@@ -201,7 +200,7 @@ func replay(t testing.TB, r *Room) *projection.Projection {
 	return p
 }
 
-// count returns how many entries of a kind the room's log has.
+// count returns the number of entries of a kind in the room's log.
 func count(t testing.TB, url string, r *Room, kind fairness.Kind) (n int) {
 	t.Helper()
 	err := connect(t, url).QueryRow(t.Context(), `select count(*) from log_entries where room_id = $1 and entry like $2`, r.ID, string(kind)+" %").Scan(&n)
@@ -220,7 +219,7 @@ func newMaster(t testing.TB) *keys.MasterKey {
 	return m
 }
 
-// visitor is somebody with a secret.
+// visitor is a visitor with a secret.
 type visitor struct {
 	secret [fairness.SecretSize]byte
 	ticket fairness.Ticket
@@ -236,7 +235,7 @@ func newVisitor(r *Room) visitor {
 func at(t time.Time) *time.Time      { return &t }
 func span(d time.Duration) *Duration { return (*Duration)(&d) }
 
-// eventually waits until ok.
+// eventually waits until ok returns true.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
@@ -247,9 +246,9 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Fatalf("not within a minute: %s", what)
 }
 
-// steadily tries something that is too slow where the machine stalls, which says
-// nothing: then it is tried again. It fails when it fails without a stall, or
-// again and again, unless the stalls are so long that nothing can be said.
+// steadily runs a test that fails if the machine stalls, and repeats it in this case, because the failure
+// then shows nothing. It fails if the test fails without a stall, or again and again, unless all stalls are
+// too long to conclude anything.
 func steadily(t *testing.T, try func(t *testing.T) (wrong string)) {
 	t.Helper()
 	const often, stall, hopeless, attempts = 20 * time.Millisecond, 100 * time.Millisecond, time.Second, 4

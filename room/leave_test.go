@@ -10,8 +10,7 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
-// TestLeave gives places up before the draw, after it and when called, and
-// tries it without the right to.
+// TestLeave gives places up before the draw, after it and when called, and also tries it with wrong secrets.
 func TestLeave(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -37,7 +36,7 @@ func TestLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
-	for range 8 { // at once and again
+	for range 8 { // at once, and again
 		wg.Go(func() {
 			if err := leave(early); err != nil {
 				t.Errorf("leave: %v", err)
@@ -55,7 +54,7 @@ func TestLeave(t *testing.T) {
 	if err := leave(first); err != nil {
 		t.Errorf("leave when called: %v", err)
 	}
-	second := awaitCalled(t, r, visitors) // the place makes room for the next
+	second := awaitCalled(t, r, visitors) // the place becomes free for the next visitor
 	if _, err := r.Claim(t.Context(), second.ticket, second.secret); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/proofline/proofline/room/projection"
 )
 
-// TestExpectedLimit: a full site slows the line down, at the latest end alone.
+// TestExpectedLimit: a full site slows the line down, but affects only the latest expected time.
 func TestExpectedLimit(t *testing.T) {
 	t.Parallel()
 	drawn := func(ahead uint64) fairness.Standing {
@@ -40,7 +40,7 @@ func TestExpectedLimit(t *testing.T) {
 	}
 }
 
-// TestLimit lets two people into a room with three places, and one not come.
+// TestLimit admits two visitors into a room with three places, and lets one not come.
 func TestLimit(t *testing.T) {
 	t.Parallel()
 	c := quick("limit")
@@ -60,7 +60,7 @@ func TestLimit(t *testing.T) {
 	if got := free(); got != 1 {
 		t.Errorf("%d places are free, want 1", got)
 	}
-	if late := r.Snapshot().Limit.First.Sub(pass.Expires); late.Abs() > 500*time.Millisecond { // passes expire with a whole second, up to one later
+	if late := r.Snapshot().Limit.First.Sub(pass.Expires); late.Abs() > 500*time.Millisecond { // expiry is rounded up to a second
 		t.Errorf("the first place is free %v after the first pass expires", late)
 	}
 	if _, err := r.Join(t.Context(), newVisitor(r).ticket); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/internal/doctest"
 )
 
-// messageVectors are messages for readers in other languages, too.
+// messageVectors are messages that implementations in other languages also read.
 type messageVectors struct {
 	Messages []struct {
 		Canonical, SHA256 string
@@ -57,8 +57,8 @@ func TestMessageVectors(t *testing.T) {
 	}
 }
 
-// TestMessageAt gives messages an end: a moment as it is, and a length up to a
-// whole second.
+// TestMessageAt gives messages an end: a time, which is kept as it is, or a duration, which is rounded up to
+// a whole second.
 func TestMessageAt(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2027, 1, 15, 9, 0, 0, 123_456_789, time.FixedZone("CET", 3600))
@@ -74,7 +74,7 @@ func TestMessageAt(t *testing.T) {
 	}
 }
 
-// TestMessageProblems lists what no message may be.
+// TestMessageProblems lists the problems of invalid messages.
 func TestMessageProblems(t *testing.T) {
 	t.Parallel()
 	many := map[string]string{}
@@ -120,7 +120,7 @@ func TestMessageProblems(t *testing.T) {
 	}
 }
 
-// TestSnapshotMessage wants a message to vanish by itself.
+// TestSnapshotMessage checks that a message disappears by itself.
 func TestSnapshotMessage(t *testing.T) {
 	t.Parallel()
 	until := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)

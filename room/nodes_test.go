@@ -25,8 +25,8 @@ func share(t *testing.T, nodes [2]*Rooms, c Config) [2]*Room {
 	return [2]*Room{create(t, nodes[0], c), get(t, nodes[1], c.Slug)}
 }
 
-// TestTwoNodesJoin sends every ticket through both nodes at the same moment:
-// one arrival, and both say the same about it.
+// TestTwoNodesJoin sends every ticket through both nodes at the same moment: there is one arrival, and both
+// nodes report the same one.
 func TestTwoNodesJoin(t *testing.T) {
 	t.Parallel()
 	rooms := share(t, twoNodes(t), Config{Slug: "join", Windows: []WindowRule{{Length: Duration(time.Hour)}}})
@@ -63,8 +63,8 @@ func TestTwoNodesJoin(t *testing.T) {
 	}
 }
 
-// TestTwoNodesLife runs a whole room on two nodes, whose clocks both want to
-// freeze, call and skip, and claims every ticket through both at once.
+// TestTwoNodesLife runs a whole room on two nodes, both of which try to freeze, call and skip, and claims
+// every ticket through both at once.
 func TestTwoNodesLife(t *testing.T) {
 	t.Parallel()
 	nodes := twoNodes(t)
@@ -101,8 +101,8 @@ func TestTwoNodesLife(t *testing.T) {
 	}
 }
 
-// claimTwice claims a ticket through both nodes at once, until it is called:
-// both give the same pass. False when the time to claim ran out.
+// claimTwice claims a ticket through both nodes at once, until it is called: both return the same pass. It
+// returns false if the claim time is over.
 func claimTwice(t *testing.T, rooms [2]*Room, v visitor) bool {
 	var passes [2]session.Pass
 	var errs [2]error
@@ -140,8 +140,8 @@ func waitClaim(t *testing.T, r *Room, v visitor) (session.Pass, error) {
 	}
 }
 
-// TestCreateTogether creates one room on two nodes at once, while somebody
-// asks for it all the time: one succeeds, and has it.
+// TestCreateTogether creates one room on two nodes at once, while clients keep requesting it: one creation
+// succeeds, and its room is kept.
 func TestCreateTogether(t *testing.T) {
 	t.Parallel()
 	nodes := twoNodes(t)
@@ -189,8 +189,7 @@ func TestCreateTogether(t *testing.T) {
 	}
 }
 
-// TestCreateWhileAsked creates a room that somebody asked for too early, whose
-// answer is still under way.
+// TestCreateWhileAsked creates a room that a client requested too early, while that request is still pending.
 func TestCreateWhileAsked(t *testing.T) {
 	t.Parallel()
 	rs := node(t, pgtest.URL(t), newMaster(t))
@@ -207,7 +206,7 @@ func TestCreateWhileAsked(t *testing.T) {
 	}
 }
 
-// TestTitleOnOtherNode changes what the transcript does not tell.
+// TestTitleOnOtherNode changes settings that are not in the transcript.
 func TestTitleOnOtherNode(t *testing.T) {
 	t.Parallel()
 	rooms := share(t, twoNodes(t), Config{Slug: "title"})
@@ -223,8 +222,7 @@ func TestTitleOnOtherNode(t *testing.T) {
 	}
 }
 
-// TestOneSequencer checks that a node has one room for a slug, however many ask
-// for it.
+// TestOneSequencer checks that a node has one room per slug, however many clients request it.
 func TestOneSequencer(t *testing.T) {
 	t.Parallel()
 	url, master := pgtest.URL(t), newMaster(t)

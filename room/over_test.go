@@ -11,8 +11,7 @@ import (
 	"github.com/proofline/proofline/room/safetynet"
 )
 
-// TestOver tells connectors of sessions that ended at whatever server node, in
-// whatever way.
+// TestOver reports sessions to connectors that have ended, through any server node and in any way.
 func TestOver(t *testing.T) {
 	t.Parallel()
 	c := quick("over")

@@ -11,8 +11,8 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
-// TestFreezeClaims keeps called visitors out on every node, costs nobody the time to
-// go in, and is over with the pause.
+// TestFreezeClaims keeps called visitors out on every node, costs no visitor any claim time, and ends with
+// the pause.
 func TestFreezeClaims(t *testing.T) {
 	t.Parallel()
 	url, master := pgtest.URL(t), newMaster(t)
@@ -40,7 +40,7 @@ func TestFreezeClaims(t *testing.T) {
 	if second, _ := r.Standing(called.ticket); second.Left != first.Left || first.Left > before.Left+5000 { // a node guesses the database's clock
 		t.Errorf("time to go in: %d ms, then %d ms, then %d ms", before.Left, first.Left, second.Left)
 	}
-	if err := far.Resume(t.Context()); err != nil { // where it was not frozen
+	if err := far.Resume(t.Context()); err != nil { // where claims were not frozen
 		t.Fatal(err)
 	}
 	eventually(t, "the freeze is over", func() bool { return !r.Snapshot().ClaimsFrozen })

@@ -14,10 +14,10 @@ import (
 	"github.com/proofline/proofline/room/queueit"
 )
 
-const queueItKey = "4e1db821-a825-49da-acd0-5d376f2068db" // of KnownUser's own tests
+const queueItKey = "4e1db821-a825-49da-acd0-5d376f2068db" // from KnownUser's own tests
 
-// TestQueueIt sets how a room speaks to connectors of queue-it, on one node and
-// for another, changes it without the key, and ends it.
+// TestQueueIt configures a room for Queue-it connectors, on one node and for another, changes it without
+// giving the key, and ends it.
 func TestQueueIt(t *testing.T) {
 	t.Parallel()
 	url, master := pgtest.URL(t), newMaster(t)
@@ -65,8 +65,8 @@ func TestQueueIt(t *testing.T) {
 	}
 }
 
-// TestQueueItOtherMaster: with another master key there are no tokens, and the
-// error does not say what was sealed.
+// TestQueueItOtherMaster: with another master key there are no tokens, and the error does not reveal the
+// encrypted key.
 func TestQueueItOtherMaster(t *testing.T) {
 	t.Parallel()
 	r := create(t, node(t, pgtest.URL(t), newMaster(t)), Config{Slug: "sealed"})
@@ -79,8 +79,8 @@ func TestQueueItOtherMaster(t *testing.T) {
 	}
 }
 
-// TestQueueItKeepsPlace: connectors of queue-it redeem nothing, so a visitor who
-// got a token keeps the place for the session, and who did not for the pass.
+// TestQueueItKeepsPlace: Queue-it connectors redeem nothing, so a visitor with a token keeps the place for
+// the session, and any other visitor for the life of the pass.
 func TestQueueItKeepsPlace(t *testing.T) {
 	t.Parallel()
 	c := quick("tokens")

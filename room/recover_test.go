@@ -12,8 +12,8 @@ import (
 	"github.com/proofline/proofline/room/regression"
 )
 
-// TestHeldByAnother has another node hold a room: this one answers nothing, goes on
-// when the hold is lifted, and says that the room is lost when its operator does.
+// TestHeldByAnother lets another node hold a room: this node serves nothing, continues when the hold is
+// lifted, and reports that the room is lost when its operator says so.
 func TestHeldByAnother(t *testing.T) {
 	t.Parallel()
 	rs := node(t, pgtest.URL(t), newMaster(t))
@@ -55,7 +55,7 @@ func TestHeldByAnother(t *testing.T) {
 	eventually(t, "the room is lost", func() bool { _, err := rs.Get(t.Context(), "held"); return errors.Is(err, ErrAbandoned) })
 }
 
-// copyOf is a copy that has what the database has.
+// copyOf returns a copy of the database's entries.
 func (rs *Rooms) copyOf(r *Room) regression.Copy {
 	return func(ctx context.Context, read func([]byte) error) error {
 		return rs.Logs.Open(r.ID, "", nil).Tail(ctx, read)

@@ -21,12 +21,12 @@ import (
 	"github.com/proofline/proofline/room/session"
 )
 
-// quick is a room in which people are called at once.
+// quick is a room in which visitors are called at once.
 func quick(slug string) Config {
 	return Config{Slug: slug, Windows: []WindowRule{{Length: Duration(200 * time.Millisecond)}}, Outflow: Outflow{PerMinute: 600_000}}
 }
 
-// admit lets somebody join and claim.
+// admit lets a visitor join and claim.
 func admit(t *testing.T, r *Room) (visitor, session.Pass) {
 	t.Helper()
 	v := newVisitor(r)
@@ -40,7 +40,7 @@ func admit(t *testing.T, r *Room) (visitor, session.Pass) {
 	return v, p
 }
 
-// enter has a visitor admitted whose pass the site redeems.
+// enter admits a visitor whose pass the site redeems.
 func enter(t *testing.T, r *Room) (visitor, session.Pass) {
 	t.Helper()
 	v, p := admit(t, r)
@@ -75,8 +75,8 @@ func masterOf(t *testing.T, url string) *keys.MasterKey {
 	return master
 }
 
-// TestRedeemOnce shows passes to both nodes many times at once: each gets
-// somebody in once, and the transcript knows nothing of it.
+// TestRedeemOnce redeems passes at both nodes many times at once: each pass admits once, and the transcript
+// does not record it.
 func TestRedeemOnce(t *testing.T) {
 	t.Parallel()
 	_, rooms := pair(t, quick("redeem"))
@@ -110,7 +110,7 @@ func TestRedeemOnce(t *testing.T) {
 	auditRoom(t, rooms[1])
 }
 
-// forge signs changed claims, or a changed header, of a pass.
+// forge signs a pass with changed claims or a changed header.
 func forge(t *testing.T, p session.Pass, method jwt.SigningMethod, key any, change func(header, claims map[string]any)) string {
 	t.Helper()
 	parts := strings.Split(p.Token, ".")
@@ -136,8 +136,8 @@ func forge(t *testing.T, p session.Pass, method jwt.SigningMethod, key any, chan
 	return text
 }
 
-// TestForgedPasses shows what is no pass of the room to everything that takes
-// one. Some is signed by the room's own key, which then tells no truth.
+// TestForgedPasses tries invalid passes with every operation that takes one. Some are signed by the room's
+// own key, with false claims.
 func TestForgedPasses(t *testing.T) {
 	t.Parallel()
 	rs := node(t, pgtest.URL(t), newMaster(t))
@@ -253,8 +253,8 @@ func kids(r *Room) (list []string) {
 	return list
 }
 
-// TestRotate makes new keys on one node. Passes of the old ones stay good on
-// both, new ones are signed by the new, and it is the same pass.
+// TestRotate creates new keys on one node. Passes signed with the old ones stay valid on both nodes, new
+// passes are signed with the new key, and a ticket's pass stays the same.
 func TestRotate(t *testing.T) {
 	t.Parallel()
 	url, rooms := pair(t, quick("rotate"))
@@ -268,7 +268,7 @@ func TestRotate(t *testing.T) {
 	if err != nil || again.ID != old.ID || !again.Expires.Equal(old.Expires) || kid(t, again) != second || second == first {
 		t.Errorf("claimed again: %v, key %s, was %s, want %s", err, kid(t, again), first, second)
 	}
-	// The other node has not read the key yet, and does so for the pass.
+	// The other node has not read the key yet, and reads it for this pass.
 	if _, err := rooms[1].Sessions.Redeem(t.Context(), again.ID.String(), again.Token, ""); err != nil {
 		t.Errorf("a pass of a key that is new here: %v", err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/room/session"
 )
 
-// identified connects as a server does, which knows databases apart.
+// identified connects like a server, which distinguishes databases.
 func identified(t *testing.T, url string) *pgxpool.Pool {
 	t.Helper()
 	config, err := pglog.PoolConfig(pgtest.AsServer(url))
@@ -25,9 +25,9 @@ func identified(t *testing.T, url string) *pgxpool.Pool {
 	return connect(t, url, func(c *pgxpool.Config) { c.AfterConnect = config.AfterConnect })
 }
 
-// TestRedeemedStays has the database forget redemptions, as after a failover, and
-// one pass that nobody redeemed: the node that redeemed them says so at its next
-// start, and when a room that was held goes on.
+// TestRedeemedStays lets the database forget redemptions, as after a failover, and one pass that was never
+// redeemed. The node that redeemed the passes restores them at its next start, and when a held room
+// continues.
 func TestRedeemedStays(t *testing.T) {
 	t.Parallel()
 	url, master, dir := pgtest.URL(t), newMaster(t), filepath.Join(t.TempDir(), "marks")
@@ -80,7 +80,7 @@ func TestRedeemedStays(t *testing.T) {
 	}
 }
 
-// TestRedeemUnsettled: no pass is redeemed in a database that was not compared yet.
+// TestRedeemUnsettled: no pass is redeemed in a database that has not been compared yet.
 func TestRedeemUnsettled(t *testing.T) {
 	t.Parallel()
 	url, master := pgtest.URL(t), newMaster(t)

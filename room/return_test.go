@@ -29,7 +29,7 @@ func signedBy(key [session.ReturnKeySize]byte, room, to string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// TestTakes tries to have a visitor led to a page that no connector has signed.
+// TestTakes tries to send a visitor to a page that no connector has signed.
 func TestTakes(t *testing.T) {
 	t.Parallel()
 	const (
@@ -96,7 +96,7 @@ func TestTakes(t *testing.T) {
 	}
 }
 
-// TestTakesUnsigned: unless the room wants signatures, the targets alone decide.
+// TestTakesUnsigned: unless the room requires signatures, only the targets decide.
 func TestTakesUnsigned(t *testing.T) {
 	t.Parallel()
 	r := bareRoom(Settings{Targets: []string{"https://shop.example.com/"}})
@@ -114,8 +114,7 @@ func TestTakesUnsigned(t *testing.T) {
 	}
 }
 
-// FuzzTakes: no signature but the right one is taken, and no signature makes a
-// target of what is none.
+// FuzzTakes: only the right signature is accepted, and no signature turns another URL into a target.
 func FuzzTakes(f *testing.F) {
 	const page = "https://shop.example.com/tickets"
 	r := bareRoom(Settings{Targets: []string{"https://shop.example.com/first", page}, SignedReturn: true})

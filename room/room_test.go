@@ -80,7 +80,7 @@ func joinMany(t *testing.T, r *Room, n int) []visitor {
 	return visitors
 }
 
-// checkReceipt verifies a join's receipt as a stranger would.
+// checkReceipt verifies a join's receipt independently.
 func checkReceipt(t *testing.T, r *Room, j Joined) {
 	t.Helper()
 	text, err := j.AppendReceipt(t.Context(), nil)

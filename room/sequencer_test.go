@@ -18,8 +18,8 @@ import (
 	"github.com/proofline/proofline/vrf"
 )
 
-// TestEmptyWake wakes the sequencer without work between requests, as every
-// entry of another node does.
+// TestEmptyWake wakes the sequencer between requests when there is no work, as every entry of another node
+// does.
 func TestEmptyWake(t *testing.T) {
 	t.Parallel()
 	r := create(t, node(t, pgtest.URL(t), newMaster(t)), Config{Slug: "wake"})
@@ -33,13 +33,12 @@ func TestEmptyWake(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.sequencer.Wake()
-			time.Sleep(2 * time.Millisecond) // let it wake
+			time.Sleep(2 * time.Millisecond) // time to wake
 		}
 	}
 }
 
-// TestCancelled gives up joins and changes while they wait: they end at once
-// and leave nothing behind.
+// TestCancelled cancels joins and changes while they wait: they end at once and have no effect.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -70,8 +69,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestClose closes while one batch is under way and more is queued: all of it
-// is finished, and nothing else is taken.
+// TestClose closes a sequencer while one batch is running and more is queued: all of it is finished, and
+// nothing else is accepted.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -81,7 +80,7 @@ func TestClose(t *testing.T) {
 	joins := make(chan error, 21)
 	join := func() { _, err := r.Join(t.Context(), newVisitor(r).ticket); joins <- err }
 	go join()
-	time.Sleep(200 * time.Millisecond) // let it be taken
+	time.Sleep(200 * time.Millisecond) // time to be taken
 	eventually(t, "the first join is under way", func() bool { return r.sequencer.Queued() == 0 })
 	for range cap(joins) - 1 {
 		go join()
@@ -124,18 +123,18 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestCloseInVain closes while the database does not get on: everybody who
-// waits is told, however many.
+// TestCloseInVain closes while the database does not respond: all waiting calls return an error, however many
+// there are.
 func TestCloseInVain(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
-	rs := New(node(t, url, newMaster(t)).Options) // not closed by the kit, which wants it to succeed
+	rs := New(node(t, url, newMaster(t)).Options) // not closed by the test kit, which expects closing to succeed
 	r := create(t, rs, Config{Slug: "vain"})
 	defer lock(t, url, r)()
 	joins := make(chan error, 8_200)
 	join := func() { _, err := r.Join(t.Context(), newVisitor(r).ticket); joins <- err }
 	go join()
-	time.Sleep(200 * time.Millisecond) // let it be taken
+	time.Sleep(200 * time.Millisecond) // time to be taken
 	eventually(t, "the first join is under way", func() bool { return r.sequencer.Queued() == 0 })
 	for range cap(joins) - 1 {
 		go join()
@@ -165,8 +164,7 @@ func TestCloseInVain(t *testing.T) {
 	<-r.sequencer.Done()
 }
 
-// TestRefusedJoin sends a ticket that the rules refuse among others: it alone
-// fails.
+// TestRefusedJoin sends a ticket that the rules refuse, together with others: only that one fails.
 func TestRefusedJoin(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -177,7 +175,7 @@ func TestRefusedJoin(t *testing.T) {
 		all.Go(func() {
 			ticket := newVisitor(r).ticket
 			if i%4 == 0 {
-				ticket[6] = 0x40 // no UUID of version 8
+				ticket[6] = 0x40 // not a UUID of version 8
 			}
 			_, err := r.Join(t.Context(), ticket)
 			if violation := (*fairness.Violation)(nil); i%4 == 0 && (!errors.Is(err, sequence.ErrRefused) || errors.As(err, &violation)) || i%4 != 0 && err != nil {
@@ -192,8 +190,8 @@ func TestRefusedJoin(t *testing.T) {
 	}
 }
 
-// TestRefusedDuty gives a room another VRF key than its policy names: it
-// cannot freeze a window. People join all the same, and the log says it once.
+// TestRefusedDuty gives a room a VRF key that is not the one in its policy, so it cannot freeze a window.
+// Visitors still join, and the log reports the problem once.
 func TestRefusedDuty(t *testing.T) {
 	t.Parallel()
 	var out safeBuffer
@@ -245,15 +243,15 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
-// TestBrokenLog changes the transcript behind the server's back: joins are told
-// soon that it does not work, and work again when it is repaired.
+// TestBrokenLog changes the transcript behind the server's back: joins soon get errors, and work again once
+// the transcript is repaired.
 func TestBrokenLog(t *testing.T) {
 	t.Parallel()
 	url, master := pgtest.URL(t), newMaster(t)
 	r := create(t, node(t, url, master), Config{Slug: "broken"})
 	joined := joinMany(t, r, 5)
 	superuser(t, url, `update log_bundles set entries = set_byte(entries, 3, 255) where first <= 3 and first + count > 3`)
-	r.sequencer.Suspect() // so that the room is read again
+	r.sequencer.Suspect() // makes the server read the room again
 	eventually(t, "the room is read again", func() bool {
 		_, err := r.Join(t.Context(), newVisitor(r).ticket)
 		return errors.Is(err, pglog.ErrCorrupt)
@@ -279,7 +277,7 @@ func TestBrokenLog(t *testing.T) {
 	auditRoom(t, get(t, other, "broken"))
 }
 
-// TestLogGone takes the room's log away.
+// TestLogGone deletes the room's log.
 func TestLogGone(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)

@@ -64,8 +64,8 @@ func transcript(t *testing.T, r *Room) (entries []fairness.Entry) {
 	return entries
 }
 
-// TestOutflow has three of ten people not come: in the long run as many are
-// admitted as the outflow says all the same, and calls keep their distance.
+// TestOutflow lets three of ten visitors not come: in the long run admissions still follow the outflow, and
+// calls keep their distance.
 func TestOutflow(t *testing.T) {
 	t.Parallel()
 	steadily(t, outflow)
@@ -74,7 +74,7 @@ func TestOutflow(t *testing.T) {
 func outflow(t *testing.T) (wrong string) {
 	const perSecond, seconds = 100, 5
 	rs := node(t, pgtest.URL(t), newMaster(t))
-	opens := time.Now().Add(3 * time.Second) // time for a busy machine to make the room
+	opens := time.Now().Add(3 * time.Second) // time for a busy machine to create the room
 	r := create(t, rs, Config{
 		Slug: "outflow", Opens: &opens, Starts: at(opens.Add(time.Second)), Outflow: Outflow{PerMinute: 60 * perSecond},
 		Windows: []WindowRule{{Length: Duration(time.Second)}}, Claim: span(time.Second),
@@ -120,8 +120,8 @@ func outflow(t *testing.T) (wrong string) {
 	return ""
 }
 
-// TestMaxActive lets only a few people in at once: the called count too until
-// they come or do not, and the admitted until their session is over.
+// TestMaxActive limits how many visitors are in at once: called ones count until they claim or miss their
+// turn, and admitted ones until their session is over.
 func TestMaxActive(t *testing.T) {
 	t.Parallel()
 	const most, people = 5, 18
@@ -168,8 +168,7 @@ func TestMaxActive(t *testing.T) {
 	}
 }
 
-// TestAssignments states the places of 20,000 tickets while people join: joins
-// get in between.
+// TestAssignments assigns the places of 20,000 tickets while visitors join: joins are stored in between.
 func TestAssignments(t *testing.T) {
 	t.Parallel()
 	const people = 20_000

@@ -13,13 +13,13 @@ import (
 	"github.com/proofline/proofline/room/session"
 )
 
-// present returns how many people a node takes to be called or at the site.
+// present returns the number of visitors that a node counts as called or at the site.
 func present(r *Room) uint64 {
 	return r.Metrics().Active
 }
 
-// TestSessions has one visitor touch, one release and one do nothing: both
-// nodes, and one that starts later, count who is there.
+// TestSessions has one visitor who touches, one who releases and one who does nothing: both nodes, and one
+// that starts later, count the visitors who are present.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	c := quick("sessions")
@@ -79,7 +79,7 @@ func TestSessions(t *testing.T) {
 	auditRoom(t, rooms[1])
 }
 
-// dialed runs one room on two nodes, by a clock that a test sets.
+// dialed runs one room on two nodes, with a clock that a test sets.
 func dialed(t *testing.T, c Config) (d *dial, nodes [2]*Rooms, rooms [2]*Room) {
 	t.Helper()
 	d = newDial(t)
@@ -89,8 +89,8 @@ func dialed(t *testing.T, c Config) (d *dial, nodes [2]*Rooms, rooms [2]*Room) {
 	return d, nodes, share(t, nodes, c)
 }
 
-// TestReleaseFreesPlace fills a room whose sessions take an hour, and lets one
-// go after the other on either node: each makes room for exactly one.
+// TestReleaseFreesPlace fills a room whose sessions last an hour, and releases one after the other on either
+// node: each makes room for exactly one visitor.
 func TestReleaseFreesPlace(t *testing.T) {
 	t.Parallel()
 	const most, people = 3, 9
@@ -131,8 +131,8 @@ func TestReleaseFreesPlace(t *testing.T) {
 	auditRoom(t, rooms[0])
 }
 
-// TestTouchKeepsPlace: whoever goes on being there keeps the place, although
-// every touch comes in the last moment, and through the other node.
+// TestTouchKeepsPlace: visitors who stay keep their place, even if every touch comes at the last moment and
+// through the other node.
 func TestTouchKeepsPlace(t *testing.T) {
 	t.Parallel()
 	c := quick("keep")
@@ -162,21 +162,21 @@ func TestTouchKeepsPlace(t *testing.T) {
 		}
 	}
 	d.pass(4*time.Minute, nodes[:]...)
-	if _, err := waitClaim(t, rooms[1], next); err != nil { // nobody touches any more
+	if _, err := waitClaim(t, rooms[1], next); err != nil { // no more touches
 		t.Error(err)
 	}
 	auditRoom(t, rooms[0])
 }
 
-// TestPull leaves the calls to a backend: the clock calls nobody, and a pull
-// as many as it asks for, as there are, and as the outflow allows.
+// TestPull leaves calls to a backend: the server calls no visitor by the clock, and a pull calls as many as
+// requested, as are in line, and as the outflow allows.
 func TestPull(t *testing.T) {
 	t.Parallel()
 	c := quick("pull")
-	c.Outflow.PerMinute = 120 // saves up for 20 people
+	c.Outflow.PerMinute = 120 // saves up credit for 20 visitors
 	url, master := pgtest.URL(t), newMaster(t)
 	nodes := [2]*Rooms{node(t, url, master), node(t, url, master)}
-	c.Starts = at(time.Now().Add(3 * time.Second)) // time for a busy machine to make the room
+	c.Starts = at(time.Now().Add(3 * time.Second)) // time for a busy machine to create the room
 	rooms := share(t, nodes, c)
 	r := rooms[0]
 	if _, err := r.Pull(t.Context(), 1); !errors.Is(err, ErrNotPull) {
@@ -203,11 +203,11 @@ func TestPull(t *testing.T) {
 		t.Errorf("pulled 3 people: %+v, %v", p, err)
 	}
 	p, err := r.Pull(t.Context(), MaxPull)
-	saved := uint64(2*r.Now().Sub(r.Snapshot().Starts).Seconds()) + 2 // two a second since the start, and a node guesses the time
+	saved := uint64(2*r.Now().Sub(r.Snapshot().Starts).Seconds()) + 2 // two per second since the start; the node estimates the time
 	if err != nil || p.Called == 0 || 3+p.Called > saved || uint64(p.UpTo) != p.Waiting || p.Waiting != 3+p.Called {
 		t.Errorf("pulled more than the outflow allows: %+v, %v", p, err)
 	}
-	// Many at once, on both nodes: together they keep to the outflow.
+	// Many concurrent pulls on both nodes stay within the outflow together.
 	before := r.Snapshot().Counts.Called
 	var all sync.WaitGroup
 	var called atomic.Uint64
@@ -235,14 +235,14 @@ func TestPull(t *testing.T) {
 	auditRoom(t, r)
 }
 
-// TestPullLimits: those who left are passed over and not counted, a pause
-// calls nobody, and max_active holds for pulls too.
+// TestPullLimits: visitors who left are skipped and not counted, a paused room calls no visitor, and
+// max_active also limits pulls.
 func TestPullLimits(t *testing.T) {
 	t.Parallel()
 	c := quick("limits")
 	c.Outflow.MaxActive = 4
 	rs := node(t, pgtest.URL(t), newMaster(t))
-	c.Starts = at(time.Now().Add(3 * time.Second)) // time for a busy machine to make the room
+	c.Starts = at(time.Now().Add(3 * time.Second)) // time for a busy machine to create the room
 	r := create(t, rs, c)
 	if err := r.SetPull(t.Context(), true); err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"github.com/proofline/proofline/room/session"
 )
 
-// TestChangeSessions tells both nodes of the same sessions at once, in opposite
-// orders, right after one of them admitted the visitors.
+// TestChangeSessions sends changes of the same sessions to both nodes at once, in opposite orders, right
+// after one node admitted the visitors.
 func TestChangeSessions(t *testing.T) {
 	t.Parallel()
 	c := quick("batch")
@@ -67,8 +67,8 @@ func TestChangeSessions(t *testing.T) {
 	auditRoom(t, rooms[0])
 }
 
-// TestManyBatches has batches wait for each other without the connections that
-// everybody else needs, and those without a pass not at all.
+// TestManyBatches checks that batches wait for each other without holding the connections that other requests
+// need, and that batches without valid passes need none.
 func TestManyBatches(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -110,9 +110,9 @@ func TestManyBatches(t *testing.T) {
 	all.Wait()
 }
 
-// TestTouchUnredeemed: a pass that was never redeemed keeps no place by touches,
-// one by one or in a batch, on whatever node. When it expires, minutes after the
-// admission, its place is free for the next visitor, and it cannot be redeemed.
+// TestTouchUnredeemed: touches do not keep the place of a pass that was never redeemed, one by one or in a
+// batch, on any node. When it expires, minutes after the admission, its place is free for the next visitor,
+// and it cannot be redeemed.
 func TestTouchUnredeemed(t *testing.T) {
 	t.Parallel()
 	c := quick("unredeemed")

@@ -21,7 +21,7 @@ func TestSettingsTable(t *testing.T) {
 	var all, free []string
 	for _, s := range setting.All() {
 		all = append(all, s.Name)
-		if s.Change == setting.Free && s.Name != "title" { // a column of its own in the database
+		if s.Change == setting.Free && s.Name != "title" { // a separate column in the database
 			free = append(free, s.Name)
 		}
 	}
@@ -98,7 +98,7 @@ func TestBoundsAgree(t *testing.T) {
 	}
 }
 
-// withoutDefaultPace replaces a pace of 0, which stands for the default, by one that is as invalid.
+// withoutDefaultPace replaces a pace of 0, which stands for the default, by another invalid one.
 func (c Config) withoutDefaultPace() Config {
 	if c.Outflow.PerMinute == 0 && c.Claim == nil && c.Session == nil && c.Windows == nil {
 		c.Outflow.PerMinute = ^uint32(0)

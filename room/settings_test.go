@@ -28,7 +28,7 @@ func TestTargets(t *testing.T) {
 		"http://shop.example.com":                 false,
 		"http://localhost.example.com":            false,
 		"http://127.0.0.1.example.com":            false,
-		"HTTPS://shop.example.com":                true, // a scheme has no case
+		"HTTPS://shop.example.com":                true, // schemes are not case-sensitive
 		"https://Shop.example.com":                false,
 		"https://bücher.example":                  false,
 		"https://[::1]/":                          false,
@@ -71,7 +71,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-// TestWantedTarget tries to be sent elsewhere.
+// TestWantedTarget tries to be sent to other sites.
 func TestWantedTarget(t *testing.T) {
 	t.Parallel()
 	s := &Settings{Targets: []string{"https://shop.example.com/sale?from=line", "https://a.example.com/", "https://b.example.com", "http://localhost:3000/x/"}}
@@ -125,7 +125,7 @@ func TestWantedTarget(t *testing.T) {
 	}
 }
 
-// TestParseSettings lists everything wrong at once, by field.
+// TestParseSettings lists all mistakes at once, by field.
 func TestParseSettings(t *testing.T) {
 	t.Parallel()
 	for text, fields := range map[string]string{
@@ -168,8 +168,8 @@ func problemFields(t *testing.T, err error) string {
 	return strings.Join(fields, " ")
 }
 
-// TestSettings keeps settings, changes them member by member, and shows them
-// on another node, none of it in the transcript.
+// TestSettings stores settings, changes them one by one, and shows them on another node; none of it is in the
+// transcript.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	url, master := pgtest.URL(t), newMaster(t)

@@ -103,8 +103,8 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// TestExpectedOrder checks for any numbers that the range is one, does not lie
-// in the past, and that whoever is further behind is not expected earlier.
+// TestExpectedOrder checks for arbitrary numbers that the range is valid and not in the past, and that a
+// visitor further behind is not expected earlier.
 func TestExpectedOrder(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -135,8 +135,8 @@ func TestExpectedOrder(t *testing.T) {
 	}
 }
 
-// TestNowAfterEntries: a node whose clock is behind does not say that a room
-// is still closed which people have joined.
+// TestNowAfterEntries: a node whose clock is behind does not report that a room is still closed after
+// visitors have joined it.
 func TestNowAfterEntries(t *testing.T) {
 	t.Parallel()
 	latest := time.Now().Add(time.Hour)

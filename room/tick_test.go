@@ -17,7 +17,7 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// idle makes a room look unused for long enough to be let go.
+// idle makes a room look unused for long enough to be unloaded.
 func idle(r *Room) { r.lastUse.Store(time.Now().Add(-unloadAfter - time.Minute).Unix()) }
 
 func (rs *Rooms) isLoaded(slug string) bool {
@@ -27,8 +27,8 @@ func (rs *Rooms) isLoaded(slug string) bool {
 	return ok
 }
 
-// TestUnload lets an idle room go, and has it again when the log grows on
-// another node, when somebody asks for it, and not otherwise.
+// TestUnload unloads an idle room, and loads it again when its log grows on another node or a client requests
+// it, and not otherwise.
 func TestUnload(t *testing.T) {
 	t.Parallel()
 	url, master := pgtest.URL(t), newMaster(t)
@@ -81,7 +81,7 @@ func TestUnload(t *testing.T) {
 	auditRoom(t, get(t, rs, "quiet"))
 }
 
-// TestTakenUp creates a room whose creation once stopped half way.
+// TestTakenUp creates a room whose creation was once interrupted.
 func TestTakenUp(t *testing.T) {
 	t.Parallel()
 	var out safeBuffer
@@ -132,13 +132,12 @@ func TestWrongMasterKey(t *testing.T) {
 	for range 3 {
 		other.adopt(t.Context())
 	}
-	if n := strings.Count(out.String(), "cannot load room"); n == 0 || n > 2 { // once a node
+	if n := strings.Count(out.String(), "cannot load room"); n == 0 || n > 2 { // once per node
 		t.Errorf("logged %d times:\n%s", n, out.String())
 	}
 }
 
-// TestStuckRoom has one room wait for its lock: the others go on, also with
-// their checkpoints.
+// TestStuckRoom lets one room wait for its lock: the others continue, including their checkpoints.
 func TestStuckRoom(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -148,7 +147,7 @@ func TestStuckRoom(t *testing.T) {
 	for _, slug := range []string{"stuck", "free"} {
 		config.Slug = slug
 		rooms = append(rooms, create(t, rs, config))
-		joinMany(t, rooms[len(rooms)-1], 5) // there is something to publish
+		joinMany(t, rooms[len(rooms)-1], 5) // there are entries to publish
 	}
 	defer lock(t, url, rooms[0])()
 	go func() { _, _ = rooms[0].Join(t.Context(), newVisitor(rooms[0]).ticket) }()
@@ -181,7 +180,7 @@ func published(t *testing.T, r *Room) uint64 {
 	return c.Size
 }
 
-// TestPublished checks that the published checkpoint follows by itself, soon.
+// TestPublished checks that the checkpoint is published soon without a request.
 func TestPublished(t *testing.T) {
 	t.Parallel()
 	r := create(t, node(t, pgtest.URL(t), newMaster(t)), Config{Slug: "published"})
@@ -192,7 +191,7 @@ func TestPublished(t *testing.T) {
 		joinMany(t, r, 1)
 		began := time.Now()
 		eventually(t, "the join is published", func() bool { return published(t, r) == uint64(n)+2 })
-		if took := time.Since(began); took > 5*time.Second { // half a second where the machine is not busy
+		if took := time.Since(began); took > 5*time.Second { // half a second if the machine is not busy
 			t.Errorf("published after %v", took)
 		}
 	}
@@ -216,7 +215,7 @@ func TestMessageLater(t *testing.T) {
 	eventually(t, "the message is read", func() bool { return says(r, "Soon") })
 }
 
-// TestRunStops checks that everything a server started ends with it.
+// TestRunStops checks that everything that a server started ends with it.
 func TestRunStops(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)
@@ -242,7 +241,7 @@ func TestRunStops(t *testing.T) {
 	}
 }
 
-// TestClockElsewhere runs a room by the database's clock, far from the node's.
+// TestClockElsewhere runs a room by the database's clock, which differs a lot from the node's.
 func TestClockElsewhere(t *testing.T) {
 	t.Parallel()
 	for _, ahead := range []time.Duration{-26 * time.Hour, 26 * time.Hour} {
@@ -268,8 +267,8 @@ func TestClockElsewhere(t *testing.T) {
 	}
 }
 
-// TestClockJumps sets the database's clock ahead and back under a running
-// room: time in the room never goes back, joins go on, and nothing breaks.
+// TestClockJumps sets the database's clock ahead and back while a room is running: the room's time never goes
+// back, joins continue, and nothing breaks.
 func TestClockJumps(t *testing.T) {
 	t.Parallel()
 	d := newDial(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/proofline/proofline/room/projection"
 )
 
-// TestFailedAppend has the database refuse to store anything for a while, as with
-// a full disk. The room does not read its log anew, and goes on where it was.
+// TestFailedAppend makes the database refuse all writes for a while, as with a full disk. The room does not
+// read its log again, and continues where it was.
 func TestFailedAppend(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)

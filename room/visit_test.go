@@ -9,8 +9,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// TestIsIn: a visit ends with its session, on whatever node. Without the database
-// it is as long as the pass.
+// TestIsIn: a visit ends with its session, on any node. Without the database it lasts as long as the pass.
 func TestIsIn(t *testing.T) {
 	t.Parallel()
 	c := quick("visits")
@@ -49,7 +48,7 @@ func TestIsIn(t *testing.T) {
 	if _, err := rooms[0].Sessions.Touch(t.Context(), touched.Token); err != nil {
 		t.Fatal(err)
 	}
-	d.pass(25*time.Minute, nodes[:]...) // beyond the ends of the passes
+	d.pass(25*time.Minute, nodes[:]...) // after the passes have expired
 	in(t.Context(), "after the passes", false, true, false)
 	in(away, "after the passes, when nobody can know", false, false, false)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// TestGroups tampers with proofs and beacon signatures throughout a transcript of several groups of
-// bundles. The audit must fail at that entry, with the words of the rule, wherever it is in its group.
+// TestGroups tampers with proofs and beacon signatures throughout a transcript of several groups of bundles.
+// The audit must fail at that entry, with the rule's message, wherever the entry is in its group.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	const windows = 90
@@ -35,7 +35,7 @@ func TestGroups(t *testing.T) {
 			at := entries.index(kind, n)
 			other := entries.index(kind, (n+1)%windows)
 			words, others := strings.Fields(string(entries[at])), strings.Fields(string(entries[other]))
-			words[with.field] = others[with.field] // valid, and of another window
+			words[with.field] = others[with.field] // valid, but of another window
 			tampered := entries.replace(at, strings.Join(words, " "))
 			r := auditOf(t, publish(t, keys, tampered), trust)
 			c := check(t, r, string(with.rule))

@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// sourceFunc is a source that reads by path.
+// sourceFunc is a source that reads resources by path.
 type sourceFunc func(ctx context.Context, path string) ([]byte, error)
 
 func (f sourceFunc) Checkpoint(ctx context.Context) ([]byte, error) {
@@ -26,7 +26,7 @@ func (f sourceFunc) Tile(ctx context.Context, t audit.Tile) ([]byte, error) { re
 
 var errLine = errors.New("the line is dead")
 
-// claim returns a checkpoint signed by the operator over any size and root.
+// claim returns a checkpoint signed by the operator with any size and root.
 func claim(t *testing.T, keys *roomtest.Keys, size uint64, root audit.Hash) []byte {
 	t.Helper()
 	signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: keys.Origin, Size: size, Root: root}, keys.Signer)
@@ -82,7 +82,7 @@ func TestEmptyLog(t *testing.T) {
 	wantFailed(t, auditOf(t, files, verifier.Trust{Kept: files[roomtest.CheckpointPath]}), "policy")
 }
 
-// A size that the log does not have ends at the first bundle that is missing,
+// If the checkpoint claims a size that the log does not have, the audit ends at the first missing bundle,
 // after a bounded number of requests.
 func TestAbsurdSizes(t *testing.T) {
 	keys, room := small(t)
@@ -168,8 +168,7 @@ func TestMalformedBundles(t *testing.T) {
 	}
 }
 
-// A room entry as long as entries can be: it is judged, and its quotation is
-// short.
+// A room entry of the maximum size is checked, and quoted in short form.
 func TestLongEntriesAreQuotedShort(t *testing.T) {
 	keys, room := small(t)
 	long := transcript(room.Entries()).insert(3, "arrive \x1b[31m\u202e"+strings.Repeat("x", 65_000))
@@ -196,8 +195,7 @@ func TestSourceErrors(t *testing.T) {
 	}
 }
 
-// An audit that stops, because it is cancelled or something is missing, is
-// neither passed nor failed, and leaves nothing running.
+// An audit that is cancelled, or lacks a file, neither passes nor fails, and leaves nothing running.
 func TestStopped(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, keys.Policy())
@@ -224,7 +222,7 @@ func TestStopped(t *testing.T) {
 					time.AfterFunc(10*time.Millisecond, cancel)
 				}
 				<-ctx.Done()
-				time.Sleep(20 * time.Millisecond) // slow to notice
+				time.Sleep(20 * time.Millisecond) // notices the cancellation late
 				return nil, ctx.Err()
 			})
 			r, err := verifier.Audit(ctx, src, verifier.Trust{})
@@ -238,9 +236,8 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// FuzzAudit mangles a published log. Nothing panics; and as long as the
-// operator has not signed what was mangled, it is verified only if the
-// entries and the checkpoint are untouched.
+// FuzzAudit mangles a published log. Nothing panics. Unless the operator has signed the mangled log, it is
+// verified only if its entries and checkpoint are unchanged.
 func FuzzAudit(f *testing.F) {
 	keys, room := small(f)
 	honest := publish(f, keys, room.Entries())
@@ -260,7 +257,7 @@ func FuzzAudit(f *testing.F) {
 		files[path] = mangled
 		if sign && path != roomtest.CheckpointPath {
 			var entries [][]byte
-			_ = audit.SplitBundle(mangled, audit.TileWidth, func(e []byte) error { // as far as it goes
+			_ = audit.SplitBundle(mangled, audit.TileWidth, func(e []byte) error { // as far as possible
 				entries = append(entries, e)
 				return nil
 			})
@@ -280,8 +277,8 @@ func FuzzAudit(f *testing.F) {
 	})
 }
 
-// FuzzAuditSigned lets the operator rearrange entries, and write any text as
-// one, and sign. Nothing panics, and the history is always intact.
+// FuzzAuditSigned lets the operator rearrange entries, use any text as an entry, and sign. Nothing panics,
+// and the history is always intact.
 func FuzzAuditSigned(f *testing.F) {
 	keys, room := small(f)
 	f.Add([]byte{0, 9, 0, 1, 12, 3, 2, 20, 21}, []byte("arrive"))
@@ -307,7 +304,7 @@ func FuzzAuditSigned(f *testing.F) {
 		}
 		files, err := roomtest.Publish(keys, tr)
 		if err != nil {
-			return // a text longer than an entry
+			return // longer than an entry may be
 		}
 		r := auditOf(t, files, verifier.Trust{VKey: keys.VKey})
 		if check(t, r, "history").Status != verifier.Pass || check(t, r, "signature").Status != verifier.Pass {

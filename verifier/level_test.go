@@ -11,8 +11,8 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// witnessed is a room of two windows with beacon and witnesses, and those who
-// cosign the second freeze; all cosign the first.
+// witnessed is a room of two windows with a beacon and witnesses, and the witnesses that cosign the second
+// freeze; all of them cosign the first.
 func witnessed(t *testing.T, second func(*roomtest.Keys) []roomtest.Witness) (*roomtest.Keys, *roomtest.Room) {
 	t.Helper()
 	keys := newKeys(t, origin, "honest")
@@ -98,7 +98,7 @@ func TestLevels(t *testing.T) {
 	}
 }
 
-// TestNoDraws: where nothing is drawn, nothing is unpredictable.
+// TestNoDraws: a room without draws is not at level 2.
 func TestNoDraws(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, keys.Witnessed())
@@ -109,7 +109,7 @@ func TestNoDraws(t *testing.T) {
 	}
 }
 
-// TestWitnessedTampered changes what only rooms with beacon and witnesses have.
+// TestWitnessedTampered changes entries that only rooms with a beacon and witnesses have.
 func TestWitnessedTampered(t *testing.T) {
 	keys, room := witnessed(t, all)
 	const freeze, draw = fairness.KindFreeze, fairness.KindDraw
@@ -120,7 +120,7 @@ func TestWitnessedTampered(t *testing.T) {
 		sealed.Append(audit.LeafHash(text))
 	}
 	text := audit.Checkpoint{Origin: keys.Origin, Size: sealed.Size(), Root: sealed.Root()}.Marshal()
-	endless := keys.Witnesses[0].Cosign(keys.Witnesses[0].Private, text, 1<<62) // 1000 times that is 0 in 64 bits
+	endless := keys.Witnesses[0].Cosign(keys.Witnesses[0].Private, text, 1<<62) // multiplied by 1000, this is 0 in 64 bits
 	for name, c := range map[string]struct {
 		entries transcript
 		at      int

@@ -20,7 +20,7 @@ import (
 // changed copy.
 type transcript [][]byte
 
-// index returns where entry number n of a kind is, from 0.
+// index returns the index of the nth entry of a kind, from 0.
 func (tr transcript) index(kind fairness.Kind, n int) int {
 	for i, e := range tr {
 		if word, _, _ := strings.Cut(string(e), " "); word != string(kind) {
@@ -263,7 +263,7 @@ func attacks() []attack {
 		{"a pause dropped", dropped(amend, 2), []string{"amend"}},
 		{"a pause twice", twice(amend, 2), []string{"amend"}},
 		{"an outflow that is exceeded", func(tr transcript) (transcript, int) {
-			// One call a minute, and both calls at once.
+			// One call per minute, but both calls at once.
 			tr = tr.set(tr.index(amend, 1), 3, "1")
 			first, last := tr.index(freeze, 1), tr.index(amend, 1)
 			return tr[:first].insert(last+1, fmt.Sprintf("call %s general 8", tr.field(last, 1))), last + 1
@@ -292,8 +292,8 @@ func passOf(ticket string) string {
 	return fairness.NewPassID(origin, id).String()
 }
 
-// An operator who tampers and signs again is caught by the rules: by the one
-// check that is about it, which names the entry.
+// An operator who tampers and signs again is caught by the rules: by the check made for it, which names the
+// entry.
 func TestTamperedAndSignedAgain(t *testing.T) {
 	keys, room := small(t)
 	for _, a := range attacks() {
@@ -314,8 +314,8 @@ func TestTamperedAndSignedAgain(t *testing.T) {
 	}
 }
 
-// The same attacks without a new signature are caught by the history, which
-// names the entry where it begins to differ.
+// The same attacks without a new signature are caught by the history check, which names the first entry that
+// differs.
 func TestTamperedAndNotSigned(t *testing.T) {
 	keys, room := small(t)
 	honest := publish(t, keys, room.Entries())
@@ -335,8 +335,7 @@ func TestTamperedAndNotSigned(t *testing.T) {
 	}
 }
 
-// unsigned returns a published log of n entries in whose one bundle others
-// stand.
+// unsigned returns a published log of n entries whose only bundle has other entries.
 func unsigned(t *testing.T, honest roomtest.Files, n int, entries [][]byte) roomtest.Files {
 	t.Helper()
 	if n >= audit.TileWidth {
@@ -401,8 +400,8 @@ func mutations(tr transcript) []mutation {
 	return list
 }
 
-// nudge changes the last character of a field to its neighbour, if there is
-// such a field: a digit, a letter of a word, a bit of a hash.
+// nudge changes the last character of a field to its neighbour, if there is such a field: a digit, a letter
+// of a word, or a bit of a hash.
 func (tr transcript) nudge(i, f, by int) transcript {
 	fields := strings.Split(string(tr[i]), " ")
 	if f >= len(fields) || fields[f] == "" {
@@ -413,22 +412,22 @@ func (tr transcript) nudge(i, f, by int) transcript {
 	return tr.set(i, f, string(text))
 }
 
-// stillARoom lists the changes after which the transcript is that of a room the operator might as
-// well have run. No rule can catch them, only an earlier checkpoint that someone kept. All of them
-// are after the last freeze, because its root fixes everything before.
+// stillARoom lists the changes after which the transcript is that of a room that the operator could have run.
+// No rule can catch them, only an earlier checkpoint that was kept. All of them are after the last freeze,
+// because its root fixes everything before it.
 var stillARoom = map[string]bool{
-	// Told later.
+	// An entry with a later time.
 	"field 1 up: entry 43, draw":  true,
 	"field 1 up: entry 48, call":  true,
 	"field 1 up: entry 50, admit": true,
 	"field 1 up: entry 51, skip":  true,
 	"field 1 up: entry 52, end":   true,
-	// Called one person fewer, or one more, which the outflow allows.
+	// A call of one visitor fewer, or one more, which the outflow allows.
 	"field 3 down: entry 48, call": true,
 	"field 3 up: entry 48, call":   true,
-	// The last place is not written down yet. It follows from the seed.
+	// The last place is not published yet. It follows from the seed.
 	"drop: entry 47, assign": true,
-	"swap: entry 47, assign": true, // with a call, which needs the draw only
+	"swap: entry 47, assign": true, // with a call, which needs only the draw
 	// A visitor did not come, or came just before the other.
 	"drop: entry 49, admit": true,
 	"drop: entry 50, admit": true,
@@ -438,8 +437,8 @@ var stillARoom = map[string]bool{
 	"drop: entry 52, end": true,
 }
 
-// Every mechanical change of every entry, signed again, is caught by a rule,
-// or is in the list above and caught by a kept checkpoint.
+// Every mechanical change of every entry, signed again, is caught by a rule, or is in the list above and
+// caught by a kept checkpoint.
 func TestEveryMutation(t *testing.T) {
 	if testing.Short() {
 		t.Skip("one audit after the other: there is nothing for the race detector")
@@ -473,9 +472,8 @@ func TestEveryMutation(t *testing.T) {
 	}
 }
 
-// An operator who holds all keys can run another room instead: without one
-// arrival, and with new freezes, draws and places. Its own report is fine, and
-// a checkpoint kept of the first one shows the fork.
+// An operator who holds all keys can run another room instead: without one arrival, and with new freezes,
+// draws and places. Its own report is fine, but a checkpoint kept from the first room shows the fork.
 func TestRewrittenFromAnArrivalOn(t *testing.T) {
 	keys, room := small(t)
 	policy := keys.Policy()
@@ -530,8 +528,7 @@ func TestSwappedKeys(t *testing.T) {
 	}
 }
 
-// A room whose freezes are proven by another key than its policy's, or whose
-// key is no point of the curve.
+// A room whose freezes are proven by another key than its policy's, or whose key is not a point of the curve.
 func TestSwappedVRFKey(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	noPoint := [fairness.PublicKeySize]byte{2}
@@ -589,7 +586,7 @@ func TestSwappedCheckpoints(t *testing.T) {
 	}
 }
 
-// Tampering in a log of several bundles is found in the right one.
+// Tampering in a log of several bundles is located in the right bundle.
 func TestTamperedBundleAmongSeveral(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	honest := roomtest.Files{}
@@ -635,8 +632,7 @@ func TestTamperedBundleAmongSeveral(t *testing.T) {
 	}
 }
 
-// With a history that is not as signed, that its beginning is unchanged shows
-// nothing about what is signed now.
+// If the history differs from the signed one, an unchanged beginning shows nothing about what is signed now.
 func TestKeptIsNotDecidedWithoutHistory(t *testing.T) {
 	keys, room := small(t)
 	entries := room.Entries()

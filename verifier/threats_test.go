@@ -102,9 +102,8 @@ func TestThreats(t *testing.T) {
 	}
 }
 
-// ground is a room of 20 people whose operator tries out messages until the
-// favourite, who came first, stands in front, if it can tell. It returns the
-// favourite's place.
+// ground is a room of 20 visitors whose operator tries out messages until a favourite, who came first, is in
+// front, if the operator can predict the draw. It returns the favourite's place.
 func ground(t *testing.T, keys *roomtest.Keys, policy fairness.Policy) (entries [][]byte, place fairness.Position) {
 	t.Helper()
 	for try := range byte(200) {
@@ -113,7 +112,7 @@ func ground(t *testing.T, keys *roomtest.Keys, policy fairness.Policy) (entries 
 		room.Append(&fairness.Amend{Time: roomtest.Opens + 1000, Change: fairness.ChangeMessage, Message: [fairness.HashSize]byte{try}})
 		freeze, alpha, _ := room.State().NextFreeze(roomtest.Opens+60_000, room.Root())
 		_, beta := keys.VRF.Prove(alpha)
-		guess := fairness.NewSeed(alpha, beta, freeze.Round, nil) // all that can be known
+		guess := fairness.NewSeed(alpha, beta, freeze.Round, nil) // all that the operator can know
 		if fairness.Shuffle(guess, fairness.General, 20)[0] != 0 {
 			continue
 		}
@@ -147,7 +146,7 @@ func grinding(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 	}
-	if first > 4 { // one of twenty by chance; five or more has probability 0.003, and the keys are always the same
+	if first > 4 { // one of twenty by chance; five or more have probability 0.003, and the keys are always the same
 		t.Errorf("with a beacon the favourite is first in %d of 20 rooms", first)
 	}
 }
@@ -164,7 +163,7 @@ func backdatedFreeze(t *testing.T) {
 	open := func() (*roomtest.Room, fairness.Pending) {
 		room := roomtest.Open(keys, keys.Witnessed())
 		room.Join(roomtest.Opens, 5)
-		room.Freeze(roomtest.Opens + 60_000) // says the entry; it is a minute later
+		room.Freeze(roomtest.Opens + 60_000) // the time that the entry claims; it is really a minute later
 		return room, room.State().Pending()[0]
 	}
 	room, pending := open()
@@ -197,13 +196,13 @@ func droppedAfterReceipt(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, keys.Witnessed())
 	room.Join(roomtest.Opens, 4)
-	receipt := publish(t, keys, room.Entries())[roomtest.CheckpointPath] // the checkpoint in the fourth visitor's
+	receipt := publish(t, keys, room.Entries())[roomtest.CheckpointPath] // the checkpoint in the fourth visitor's receipt
 	without := roomtest.Open(keys, keys.Witnessed())
 	without.Join(roomtest.Opens, 3)
 	without.Settle(roomtest.Opens + 60_000)
 	files := publish(t, keys, without.Entries())
 	trust := knowing(keys)
-	if r := auditOf(t, files, trust); r.Level != verifier.LevelWitnessed { // only the witnesses can tell
+	if r := auditOf(t, files, trust); r.Level != verifier.LevelWitnessed { // only the witnesses can detect it
 		t.Errorf("%+v", r)
 	}
 	trust.Kept = receipt
@@ -265,8 +264,8 @@ func rollback(t *testing.T) {
 	wantFailed(t, auditOf(t, publish(t, keys, room.Entries()[:9]), trust), "append-only")
 }
 
-// forgottenEntries has a server without marks go on from a backup, so far that the log
-// is longer than the one that was shown.
+// forgottenEntries lets a server without marks continue from a backup, until its log is longer than the one
+// that was shown.
 func forgottenEntries(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	backup := func() *roomtest.Room {
@@ -276,7 +275,7 @@ func forgottenEntries(t *testing.T) {
 	}
 	room := backup()
 	room.Join(roomtest.Opens+1000, 3)
-	shown := publish(t, keys, room.Entries())[roomtest.CheckpointPath] // in the receipt of the last one
+	shown := publish(t, keys, room.Entries())[roomtest.CheckpointPath] // in the receipt of the last visitor
 	w := newWitness(t, keys)
 	if _, err := w.AddCheckpoint(t.Context(), witness.Request{Checkpoint: shown}); err != nil {
 		t.Fatal(err)
@@ -295,14 +294,14 @@ func forgottenEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	files, trust := publish(t, keys, restored.Entries()), knowing(keys)
-	if r := auditOf(t, files, trust); r.Level != verifier.LevelWitnessed { // had the witnesses forgotten it, too
+	if r := auditOf(t, files, trust); r.Level != verifier.LevelWitnessed { // as if the witnesses had lost it, too
 		t.Errorf("%+v", r)
 	}
 	trust.Kept = shown
 	wantFailed(t, auditOf(t, files, trust), "append-only")
 }
 
-// newWitness is a witness that follows the log of keys.
+// newWitness returns a witness that follows the log of keys.
 func newWitness(t *testing.T, keys *roomtest.Keys) *witness.Witness {
 	t.Helper()
 	store, err := witness.OpenStore(t.TempDir())
@@ -386,7 +385,7 @@ func outOfOrder(t *testing.T) {
 func tooFast(t *testing.T) {
 	keys, room := small(t)
 	tr := transcript(room.Entries())
-	caught(t, keys, tr.replace(0, strings.Replace(string(tr[0]), "outflow 600", "outflow 1", 1)), "freeze") // the seal breaks first
+	caught(t, keys, tr.replace(0, strings.Replace(string(tr[0]), "outflow 600", "outflow 1", 1)), "freeze") // the encryption fails first
 	policy := keys.Policy()
 	policy.Outflow.PerMinute = 1
 	slow := roomtest.Open(keys, policy)
@@ -399,7 +398,7 @@ func tooFast(t *testing.T) {
 func silentChange(t *testing.T) {
 	keys, room := small(t)
 	tr := transcript(room.Entries())
-	i := tr.index(fairness.KindArrive, 8) // the first of the second window
+	i := tr.index(fairness.KindArrive, 8) // the first one of the second window
 	caught(t, keys, tr.set(i, 2, "7"), "arrival")
 }
 
@@ -409,7 +408,7 @@ func earlyNoShow(t *testing.T) {
 	room.Join(roomtest.Opens, 2)
 	room.Settle(roomtest.Opens + 60_000)
 	room.Call(roomtest.Opens+60_000, 1)
-	skip := &fairness.Skip{Time: roomtest.Opens + 89_999, Ticket: room.At(1), Reason: fairness.NoShow} // of 30 s a millisecond is left
+	skip := &fairness.Skip{Time: roomtest.Opens + 89_999, Ticket: room.At(1), Reason: fairness.NoShow} // a millisecond of the 30 s is left
 	caught(t, keys, append(slices.Clone(room.Entries()), skip.AppendEntry(nil)), "skip")
 }
 

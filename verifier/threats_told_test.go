@@ -14,8 +14,8 @@ import (
 	"github.com/proofline/proofline/verifier/findings"
 )
 
-// This file plays actions that the rules allow: no check fails, and the report lists them with
-// their number and duration.
+// This file plays actions that the rules allow: no check fails, and the report lists them with their number
+// and duration.
 
 // found audits a valid room, and returns its findings.
 func found(t *testing.T, keys *roomtest.Keys, room *roomtest.Room) []findings.Finding {
@@ -32,8 +32,8 @@ func found(t *testing.T, keys *roomtest.Keys, room *roomtest.Room) []findings.Fi
 	return finder.Findings()
 }
 
-// wantFound wants a finding with so many cases of that length, and sentences
-// in its text or its cases.
+// wantFound expects a finding with a number of cases of a given length, and sentences in its text or its
+// cases.
 func wantFound(t *testing.T, list []findings.Finding, id findings.ID, count uint64, longest fairness.Millis, sentences ...string) {
 	t.Helper()
 	f := findings.Of(list, id)
@@ -54,17 +54,17 @@ func wantFound(t *testing.T, list []findings.Finding, id findings.ID, count uint
 	}
 }
 
-// patient is a policy about which there is nothing to know.
+// patient is a policy without findings.
 func patient(keys *roomtest.Keys) fairness.Policy {
 	p := keys.Witnessed()
 	p.Claim = 60_000
 	return p
 }
 
-// after returns a moment of a room, in milliseconds after it opens.
+// after returns a time of a room, in milliseconds after its opening.
 func after(ms fairness.Time) fairness.Time { return roomtest.Opens + ms }
 
-// TestNothingFound: a room that is run well gives a reader nothing to ask.
+// TestNothingFound: a well-run room has no findings.
 func TestNothingFound(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, patient(keys))
@@ -171,8 +171,7 @@ func lateFreeze(t *testing.T) {
 	wantFound(t, found(t, keys, room), findings.LateFreeze, 1, 80_000, "1 group was closed more than 10 s after its end, the longest 1 min 20 s", "Window 1 was closed 1 min 20 s after")
 }
 
-// freezeAhead dates a freeze a minute ahead, so that another round decides, and
-// has it signed now.
+// freezeAhead dates a freeze a minute ahead, so that another round decides, and has it signed now.
 func freezeAhead(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, patient(keys))
@@ -253,8 +252,8 @@ func openGate(t *testing.T) {
 	}
 }
 
-// stuffed: one party holds 80 of 100 tickets, in each of 50 rooms. Its share
-// of the first ten places is its share of the tickets, not an even loss.
+// stuffed: one party holds 80 of 100 tickets, in each of 50 rooms. Its share of the first ten places is its
+// share of the tickets.
 func stuffed(t *testing.T) {
 	theirs := 0
 	for i := range 50 {

@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// odd are texts that readers treat differently now and then.
+// odd are texts that different readers sometimes treat differently.
 var odd = []string{
 	"\n", "\n\n", "\r", "\r\n", "\t", " ", "  ", "\x00", "\x1f", "\x7f", "+", "=", "==", "-", "_", "/", ".", "0", "00", "1", "9", "A", "a", "x",
 	"—", "— ", "\u00a0", "\u0085", "\u2028", "\u2029", "\u200b", "\u3000", "\ufeff", "\ufffd", "\u180e", "\U0001f600", "é", "e\u0301",
@@ -72,7 +72,7 @@ func change(random *rand.Rand, b, other []byte) []byte {
 		return put(at, to, nil)
 	case 5:
 		return put(at, at, b[at:to])
-	case 6: // spare bits: a neighbour of the character before a padding or an end
+	case 6: // unused bits: a neighbour of the character before padding or an end
 		ends := regexp.MustCompile(`[A-Za-z0-9+/](?:=|\n|"|$)`).FindAllIndex(b, -1)
 		if len(ends) == 0 {
 			return b
@@ -91,7 +91,7 @@ func change(random *rand.Rand, b, other []byte) []byte {
 		value, _ := new(big.Int).SetString(string(b[n[0]:n[1]]), 10)
 		value.Add(value, big.NewInt(int64(random.IntN(3))-1))
 		return put(n[0], n[1], []byte(value.String()))
-	case 12: // a word for another
+	case 12: // replaces a word by another
 		words := regexp.MustCompile(`[^ \n]+`).FindAllIndex(b, -1)
 		if len(words) == 0 {
 			return b
@@ -102,7 +102,7 @@ func change(random *rand.Rand, b, other []byte) []byte {
 	return put(at, at+1, []byte(strings.ToUpper(string(b[at:at+1]))))
 }
 
-// changeLines leaves out, doubles, swaps and borrows lines.
+// changeLines removes, doubles, swaps and borrows lines.
 func changeLines(random *rand.Rand, b, other []byte) []byte {
 	lines, theirs := bytes.SplitAfter(b, []byte("\n")), bytes.SplitAfter(other, []byte("\n"))
 	at, from := random.IntN(len(lines)), random.IntN(len(lines))
@@ -119,8 +119,7 @@ func changeLines(random *rand.Rand, b, other []byte) []byte {
 	return bytes.Join(lines, nil)
 }
 
-// notesOnPurpose are notes whose signature is right, and whose text or other
-// lines are made to be read differently.
+// notesOnPurpose are notes with a valid signature whose text or other lines are made to be read differently.
 func notesOnPurpose(t *testing.T, random *rand.Rand, n int) (all []text) {
 	t.Helper()
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
@@ -226,8 +225,7 @@ func signaturesOnPurpose(t *testing.T, random *rand.Rand, n int) (all []text) {
 
 func reversed(b []byte) []byte { slices.Reverse(b); return b }
 
-// smallPoints are the points of order 1, 2, 4 and 8, in every encoding that
-// some reader takes.
+// smallPoints are the points of order 1, 2, 4 and 8, in every encoding that some reader accepts.
 func smallPoints() (all [][]byte) {
 	p := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 255), big.NewInt(19))
 	eight, _ := new(big.Int).SetString("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a", 16)
@@ -245,5 +243,5 @@ func smallPoints() (all [][]byte) {
 			}
 		}
 	}
-	return append(all, bytes.Repeat([]byte{2}, 32)) // no point, or one of the large order
+	return append(all, bytes.Repeat([]byte{2}, 32)) // not a point, or one of the large order
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/proofline/proofline/verifier/ticket"
 )
 
-// reading has the second program read one text after the other. It answers ""
-// where it refuses one, and otherwise with what it has read.
+// reading has the second program read one text after the other. It answers "" if it refuses a text, and
+// otherwise with what it has read.
 const reading = `
 import { readFileSync } from "node:fs";
 import { parseBundle } from "./src/check/bundle.ts";
@@ -82,7 +82,7 @@ const answers = JSON.parse(readFileSync(0, "utf8")).map(({ kind, args }) => {
 process.stdout.write(JSON.stringify(answers));
 `
 
-// text is something that both programs read.
+// text is a text that both programs read.
 type text struct {
 	Kind string   `json:"kind"`
 	Args [][]byte `json:"args"`
@@ -212,9 +212,8 @@ func readCosignature(a [][]byte) (string, error) {
 	return strconv.FormatInt(at, 10), err
 }
 
-// TestSecondProgramReads has both programs read the same texts, most of them
-// a change away from a good one, and some made to be read differently. With
-// PROOFLINE_CASES=N each kind has N of them.
+// TestSecondProgramReads has both programs read the same texts: most differ from a valid one by one change,
+// and some are made to be read differently. With PROOFLINE_CASES=N each kind has N of them.
 func TestSecondProgramReads(t *testing.T) {
 	cases := 1000
 	if n, err := strconv.Atoi(os.Getenv("PROOFLINE_CASES")); err == nil {
@@ -309,8 +308,7 @@ type auditVectors struct {
 	}
 }
 
-// seedTexts are good texts of every kind: the vectors, and the examples of
-// FORMAT.md.
+// seedTexts are valid texts of every kind: the vectors, and the examples of FORMAT.md.
 func seedTexts(t *testing.T) map[string][]text {
 	t.Helper()
 	seeds := map[string][]text{}

@@ -21,7 +21,7 @@ import (
 
 const ui = "../web/ui"
 
-// bundling makes one file for Node.js of a script, with the tool that builds the pages.
+// bundling bundles a script for Node.js into one file, with the tool that builds the pages.
 const bundling = `
 import { readFileSync } from "node:fs";
 import { build } from "esbuild";
@@ -68,7 +68,7 @@ type opinion struct {
 	At                                                              string // which entry breaks a rule
 }
 
-// unreadable is where a bundle is not of the form of one.
+// unreadable is the place of a malformed bundle.
 const unreadable = "a bundle"
 
 func (r otherReport) opinion() opinion {
@@ -86,8 +86,7 @@ func (r otherReport) opinion() opinion {
 	return o
 }
 
-// opinionOf leaves out the checks that are made twice: the second program has
-// the rules alone.
+// opinionOf leaves out the checks that are made twice, because the second program has only the rules.
 func opinionOf(r *verifier.Report) opinion {
 	o := opinion{
 		OK: r.OK, Level: r.Level, Origin: r.Origin, Beacon: r.Beacon, Quorum: r.Quorum,
@@ -107,8 +106,7 @@ func opinionOf(r *verifier.Report) opinion {
 	return o
 }
 
-// ask runs a script of the second program, which reads a question and writes
-// an answer.
+// ask runs a script of the second program, which reads a question and writes an answer.
 func ask(t *testing.T, script string, question, answer any) {
 	t.Helper()
 	file := build(t, script)
@@ -127,8 +125,7 @@ func ask(t *testing.T, script string, question, answer any) {
 	}
 }
 
-// build makes one file of a script, or skips the test where that is not
-// possible.
+// build bundles a script, or skips the test if that is not possible.
 func build(t *testing.T, script string) (file string) {
 	t.Helper()
 	version, err := exec.CommandContext(t.Context(), "node", "--version").Output()
@@ -158,9 +155,9 @@ type published struct {
 	trust verifier.Trust
 }
 
-// TestSecondProgram audits rooms with the program in web/ui/src/audit, which
-// is written from RULES.md alone: honest ones, and tampered ones that are signed
-// again or not. Both say the same, and name the same rule and entry.
+// TestSecondProgram audits rooms with the program in web/ui/src/audit, which was written from RULES.md alone:
+// honest rooms, and tampered ones, signed again or not. Both programs must report the same, and name the same
+// rule and entry.
 func TestSecondProgram(t *testing.T) {
 	rooms := slices.Concat(honestRooms(t), attackedRooms(t), mutatedRooms(t))
 	type question struct {
@@ -192,10 +189,10 @@ func TestSecondProgram(t *testing.T) {
 		levels[want.Level]++
 		got := others[i].opinion()
 		if got.At == unreadable && slices.Contains(want.Failed, "history") {
-			continue // how far a bundle is read that is none, is nobody's rule
+			continue // no rule says how far an invalid bundle is read
 		}
 		if !want.OK {
-			want.Draws, got.Draws = 0, 0 // one counts a draw that breaks a rule, the other does not
+			want.Draws, got.Draws = 0, 0 // one program counts a draw that breaks a rule, the other does not
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-this program +the second):\n%s", room.name, diff)
@@ -254,7 +251,7 @@ func attackedRooms(t *testing.T) (rooms []published) {
 
 // mutatedRooms are some of the mechanical changes of every entry.
 func mutatedRooms(t *testing.T) (rooms []published) {
-	const some = 15 // of so many one
+	const some = 15 // one in this many
 	keys, plain := small(t)
 	_, beacon := witnessed(t, all)
 	n := 0

@@ -14,8 +14,7 @@ import (
 	"github.com/proofline/proofline/internal/roomtest"
 )
 
-// deciding tells of each entry by which rule the second program refuses it,
-// entry by entry, of one room after the other.
+// deciding reports the rule by which the second program refuses each entry, for one room after the other.
 const deciding = `
 import { readFileSync } from "node:fs";
 import { Room } from "./src/audit/room.ts";
@@ -89,8 +88,7 @@ func (w *walk) pick(from []fairness.Ticket) fairness.Ticket {
 	return from[w.random.IntN(len(from))]
 }
 
-// wait lets some time go by, most often little, and sometimes exactly until
-// the start.
+// wait lets some time pass, usually little, and sometimes exactly until the start.
 func (w *walk) wait() {
 	steps := []fairness.Time{0, 0, 0, 1, 1, 99, 100, 500, 999, 1000, 1001, 5000, 29_999, 30_000}
 	w.now += steps[w.random.IntN(len(steps))]
@@ -99,7 +97,7 @@ func (w *walk) wait() {
 	}
 }
 
-// step tries one thing, lawful or not.
+// step tries one entry, valid or not.
 func (w *walk) step() {
 	now := w.now
 	if w.random.IntN(40) == 0 {
@@ -158,7 +156,7 @@ func (w *walk) join(now fairness.Time) {
 	}
 }
 
-// freeze tries now, and sometimes a moment before it is due and when it is.
+// freeze tries a freeze now, and sometimes just before it is due and when it is.
 func (w *walk) freeze(now fairness.Time) {
 	at, _ := w.state.FreezeDue()
 	e, alpha, due := w.state.NextFreeze(max(now, at), w.Root())
@@ -200,7 +198,7 @@ func (w *walk) amend(now fairness.Time) {
 	w.try(e)
 }
 
-// reschedule moves windows around the end of the one that is open.
+// reschedule moves windows around the end of the open one.
 func (w *walk) reschedule(e *fairness.Amend) {
 	e.Change = fairness.ChangeWindows
 	near := func() fairness.Time {
@@ -223,8 +221,7 @@ func (w *walk) reschedule(e *fairness.Amend) {
 	e.Closes = closes[w.random.IntN(len(closes))]
 }
 
-// endOf finds when the window of an arrival ends: the first moment that is in
-// another one, or in none.
+// endOf finds the end of an arrival's window: the first time that is in another window, or in none.
 func (w *walk) endOf(a fairness.Arrive) fairness.Time {
 	low, high := a.Time, a.Time+120_000
 	for low+1 < high {
@@ -238,9 +235,8 @@ func (w *walk) endOf(a fairness.Arrive) fairness.Time {
 	return high
 }
 
-// TestSecondProgramDecides takes random walks through rooms, and asks both
-// programs about every step: they take the same entries, and refuse the others
-// by the same rule.
+// TestSecondProgramDecides takes random walks through rooms, and asks both programs about every step: they
+// must accept the same entries, and refuse the others by the same rule.
 func TestSecondProgramDecides(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	var walks []*walk
@@ -290,8 +286,8 @@ func TestSecondProgramDecides(t *testing.T) {
 	}
 }
 
-// TestSecondProgramDecidesPolicies asks both programs about policies one number,
-// or one line, away from a good one.
+// TestSecondProgramDecidesPolicies asks both programs about policies that differ from a valid one by a number
+// or a line.
 func TestSecondProgramDecidesPolicies(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	var asked [][]string
@@ -334,8 +330,8 @@ func decidePolicy(text string) fairness.Rule {
 	return ""
 }
 
-// otherPolicies puts neighbours and limits of the rules for every number, and
-// leaves out, doubles and swaps lines.
+// otherPolicies replaces every number by its neighbours and by limits of the rules, and removes, doubles and
+// swaps lines.
 func otherPolicies(text string) (all []string) {
 	limits := []int64{
 		0, 1, 2, 99, 100, 999, 1000, 3_600_000, 3_600_001, 2_678_400, 2_678_401, 10_000_000, 10_000_001, 86_400_000, 86_400_001,

@@ -112,8 +112,8 @@ func TestHonestRoomIsVerified(t *testing.T) {
 	}
 }
 
-// Every prefix of a room is a room, also one that ends in the middle of what
-// belongs together, and can be compared with every shorter one.
+// Every prefix of a room is a valid room, even if it ends between entries that belong together, and can be
+// compared with every shorter one.
 func TestEveryPrefixIsVerified(t *testing.T) {
 	keys, room := small(t)
 	entries := room.Entries()
@@ -234,7 +234,7 @@ func TestReportJSON(t *testing.T) {
 	}
 }
 
-// Every rule that package fairness can find broken has its check.
+// Every rule of package fairness has its check.
 func TestEveryRuleHasACheck(t *testing.T) {
 	keys, room := small(t)
 	r := auditOf(t, publish(t, keys, room.Entries()), verifier.Trust{})
@@ -275,7 +275,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// The README explains every check, under its title, and no other.
+// The README explains every check, under its title, and no others.
 func TestREADMEExplainsEveryCheck(t *testing.T) {
 	b, err := os.ReadFile("README.md")
 	if err != nil {

@@ -7,9 +7,9 @@ import (
 	"math/big"
 )
 
-// The reference is a second ECVRF-P256-SHA256-SSWU, written from the RFCs with
-// math/big alone: affine textbook arithmetic, the SSWU map as its definition in
-// RFC 9380, section 6.6.2, and no code of circl or of crypto/elliptic.
+// The reference is a second ECVRF-P256-SHA256-SSWU, written from the RFCs with math/big alone: textbook
+// affine arithmetic, the SSWU map as defined in RFC 9380, section 6.6.2, and no code of circl or of
+// crypto/elliptic.
 
 var (
 	refP = hexInt("ffffffff00000001000000000000000000000000ffffffffffffffffffffffff")
@@ -179,7 +179,7 @@ func refOutput(gamma *refPoint) [32]byte {
 	return sha256.Sum256(append(append([]byte{2, 3}, gamma.bytes()...), 0))
 }
 
-// refProve proves with the nonce given, or with the RFC's if it is nil.
+// refProve makes a proof with the given nonce, or with the RFC's if it is nil.
 func refProve(x *big.Int, alpha []byte, nonce *big.Int) (proof []byte, beta [32]byte) {
 	y := refG.mul(x)
 	h := refEncodeToCurve(y.bytes(), alpha)

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-// TestIntermediates checks the values the RFC prints on the way to a proof.
+// TestIntermediates checks the intermediate values that the RFC gives for a proof.
 func TestIntermediates(t *testing.T) {
 	for _, v := range Vectors(t, Suite) {
 		t.Run(fmt.Sprint("example ", v.Example), func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestNonceRFC6979(t *testing.T) {
 	}
 }
 
-// TestNonceAfterRefusal checks the second and third try, which no input that one
-// can find makes generateNonce take: the chance is 2^-32.
+// TestNonceAfterRefusal checks the second and third try, which no input that one can find makes necessary in
+// generateNonce: the probability is 2^-32.
 func TestNonceAfterRefusal(t *testing.T) {
 	mac := func(key []byte, data ...[]byte) []byte {
 		m := hmac.New(sha256.New, key)
@@ -93,7 +93,7 @@ func TestNonceAfterRefusal(t *testing.T) {
 	}
 }
 
-// TestBitsToOctets covers hashes above the order, again 2^-32 of all.
+// TestBitsToOctets covers hashes above the order, which also have a probability of 2^-32.
 func TestBitsToOctets(t *testing.T) {
 	q := elliptic.P256().Params().N
 	top := new(big.Int).Sub(new(big.Int).Lsh(big.NewInt(1), 256), big.NewInt(1))
@@ -113,8 +113,8 @@ func TestBitsToOctets(t *testing.T) {
 	}
 }
 
-// TestCirclTraps keeps out the functions of circl that alias or change their arguments, or panic on
-// untrusted input, and pins the one place that may call the encoders, which write to their
+// TestCirclTraps checks that the code does not use the functions of circl that alias or change their
+// arguments, or panic on untrusted input, and that only one place calls the encoders, which write to their
 // receiver.
 func TestCirclTraps(t *testing.T) {
 	allowedIn := map[string]string{

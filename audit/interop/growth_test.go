@@ -12,8 +12,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// TestGrow lets one log grow in its directory, behind a plain file server, and
-// proves each size to be the beginning of every later one.
+// TestGrow grows a log in its directory, behind a plain file server, and proves that each size is the
+// beginning of every later one.
 func TestGrow(t *testing.T) {
 	dir := t.TempDir()
 	log := overHTTP(t, dir)
@@ -35,7 +35,7 @@ func TestGrow(t *testing.T) {
 	}
 }
 
-// track starts tessera's tracker at the present checkpoint.
+// track starts tessera's tracker at the current checkpoint.
 func track(t *testing.T, log published) *tessera.LogStateTracker {
 	t.Helper()
 	f, err := fetcher(log)
@@ -50,7 +50,7 @@ func track(t *testing.T, log published) *tessera.LogStateTracker {
 	return tracker
 }
 
-// head returns the tree of the present checkpoint.
+// head returns the tree of the current checkpoint.
 func head(t *testing.T, log published) tlog.Tree {
 	t.Helper()
 	signed, err := log.get(t.Context(), "checkpoint")
@@ -64,8 +64,7 @@ func head(t *testing.T, log published) tlog.Tree {
 	return tree
 }
 
-// checkGrowth proves with both foreign proof builders that the log went from
-// the old tree to the new one.
+// checkGrowth proves with both foreign proof builders that the new tree continues the old one.
 func checkGrowth(t *testing.T, log published, old, tree tlog.Tree) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -103,8 +102,8 @@ func proveBySumDB(ctx context.Context, log published, old, tree tlog.Tree) error
 	return tlog.CheckTree(p, tree.N, tree.Hash, old.N, old.Hash)
 }
 
-// TestFork shows the readers a second history under the same key: the beginning
-// they remember differs in one entry.
+// TestFork shows the readers a second history under the same key: one entry of the beginning that they
+// remember differs.
 func TestFork(t *testing.T) {
 	dir := t.TempDir()
 	log := overHTTP(t, dir)

@@ -45,7 +45,7 @@ type room struct {
 	server *server
 }
 
-// visitor is the answer to a join.
+// visitor is the response to a join.
 type visitor struct {
 	Ticket  string `json:"ticket"`
 	Secret  string `json:"secret"`
@@ -53,9 +53,8 @@ type visitor struct {
 	Receipt string `json:"receipt"`
 }
 
-// TestLive runs a sale on the real server while the foreign readers follow its
-// log, and then holds the log, every receipt and every checkpoint against each
-// other.
+// TestLive runs a sale on the real server while the foreign readers follow its log. Afterwards it compares
+// the log, every receipt and every checkpoint with each other.
 func TestLive(t *testing.T) {
 	s := startServer(t)
 	ctx, cancel := context.WithTimeout(t.Context(), saleLimit)
@@ -83,7 +82,7 @@ func TestLive(t *testing.T) {
 	checkHeads(t, live, heads, entries)
 }
 
-// create makes a room over the management API.
+// create creates a room through the management API.
 func create(t *testing.T, ctx context.Context, s *server) *room {
 	t.Helper()
 	r := &room{server: s}
@@ -93,7 +92,7 @@ func create(t *testing.T, ctx context.Context, s *server) *room {
 	return r
 }
 
-// each does something for every visitor, some at a time.
+// each calls a function for every visitor, for a few of them at a time.
 func each(n int, do func(i int) error) error {
 	var group sync.WaitGroup
 	errs := make([]error, crowd)
@@ -126,7 +125,7 @@ func sell(t *testing.T, ctx context.Context, r *room) []visitor {
 	return all
 }
 
-// claim asks for a visitor's pass until the visitor is called.
+// claim requests a visitor's pass until the visitor is called.
 func claim(ctx context.Context, r *room, v visitor) error {
 	body := map[string]string{"secret": v.Secret}
 	for {
@@ -138,7 +137,7 @@ func claim(ctx context.Context, r *room, v visitor) error {
 	}
 }
 
-// settle ends the room and waits until the log is published to its end.
+// settle ends the room and waits until the whole log is published.
 func settle(t *testing.T, ctx context.Context, r *room, live published) {
 	t.Helper()
 	managed := r.server.url + "/v1/rooms/interop"
@@ -156,9 +155,8 @@ func settle(t *testing.T, ctx context.Context, r *room, live published) {
 	}
 }
 
-// follow reads the growing log with each reader in turn, and tracks its
-// checkpoints, until the function it returns is called: that returns the
-// checkpoints seen.
+// follow reads the growing log with each reader in turn and tracks its checkpoints, until the returned
+// function is called, which returns the checkpoints seen.
 func follow(t *testing.T, ctx context.Context, live published) (stop func() [][]byte) {
 	t.Helper()
 	tracker := track(t, live)
@@ -209,7 +207,7 @@ func reread(ctx context.Context, r reader, live published, before [][]byte) ([][
 	return now, nil
 }
 
-// checkKinds makes sure that the log is that of a whole sale.
+// checkKinds checks that the log has the entries of a whole sale.
 func checkKinds(t *testing.T, entries [][]byte) {
 	t.Helper()
 	got := map[string]int{}
@@ -228,8 +226,8 @@ func checkKinds(t *testing.T, entries [][]byte) {
 	}
 }
 
-// checkReceipts opens every receipt with foreign code: it must prove the visitor's own entry, as in
-// the log, against a checkpoint that the log continued.
+// checkReceipts opens every receipt with foreign code. Each must prove the visitor's own entry, as in the
+// log, for a checkpoint that the log continued.
 func checkReceipts(t *testing.T, live published, all []visitor, entries [][]byte) {
 	t.Helper()
 	latest := head(t, live)
@@ -272,8 +270,8 @@ func openReceipt(live published, v visitor, entries [][]byte) (*log.Checkpoint, 
 	return cp, merkle.VerifyInclusion(rfc6962.DefaultHasher, v.Index, cp.Size, leaf, path, cp.Hash)
 }
 
-// checkHeads reads the log once more at every size that was ever published, and
-// finds the beginning of what it is now.
+// checkHeads reads the log again at every size that was published, and checks that each is a beginning of the
+// current log.
 func checkHeads(t *testing.T, live published, heads [][]byte, entries [][]byte) {
 	t.Helper()
 	if len(heads) < 3 {

@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	klog.LogToStderr(false) // fsck's running commentary
+	klog.LogToStderr(false) // fsck's progress messages
 	klog.SetOutput(io.Discard)
 	os.Exit(m.Run())
 }
@@ -32,11 +32,11 @@ var sizes = []int{1, 2, 255, 256, 257, 65_535, 65_536, 65_537, 70_000}
 
 const origin = "sale.example.com/r/interop"
 
-// published is a log as a reader finds it: where, and the key to trust.
+// published is a log as a reader finds it: its address, and the key to trust.
 type published struct {
 	prefix *url.URL // http or file, with a slash at the end
 	key    note.Verifier
-	head   []byte // an earlier checkpoint, to read the log at its size; nil for the present one
+	head   []byte // an earlier checkpoint, to read the log at its size; nil for the current one
 }
 
 // client fetches published files, over HTTP or from a directory.
@@ -46,7 +46,7 @@ var client = &http.Client{Transport: func() http.RoundTripper {
 	return t
 }()}
 
-// get reads one resource of the log; fs.ErrNotExist if it does not exist.
+// get reads one resource of the log. It returns fs.ErrNotExist if the resource does not exist.
 func (p published) get(ctx context.Context, path string) ([]byte, error) {
 	if path == "checkpoint" && p.head != nil {
 		return p.head, nil
@@ -110,7 +110,7 @@ func scripted(t testing.TB, n int) [][]byte {
 	return entries[:n]
 }
 
-// publish makes the files of a log, signed by the operator.
+// publish builds the files of a log, signed by the operator.
 func publish(t testing.TB, entries [][]byte) roomtest.Files {
 	t.Helper()
 	keys, err := roomtest.NewKeys(origin, "operator")
@@ -132,13 +132,13 @@ func write(t testing.TB, files roomtest.Files, dir string) {
 	}
 }
 
-// inDirectory is the log read from a directory.
+// inDirectory returns the log read from a directory.
 func inDirectory(t testing.TB, dir string) published {
 	t.Helper()
 	return published{prefix: &url.URL{Scheme: "file", Path: dir + "/"}, key: operator(t)}
 }
 
-// overHTTP is the log read from a plain file server.
+// overHTTP returns the log read from a plain file server.
 func overHTTP(t testing.TB, dir string) published {
 	t.Helper()
 	const path = "/r/interop/"
@@ -151,7 +151,7 @@ func overHTTP(t testing.TB, dir string) published {
 	return published{prefix: prefix, key: operator(t)}
 }
 
-// operator is the key to trust, read from its text form as a stranger would.
+// operator is the key to trust, parsed from its text like a stranger would.
 func operator(t testing.TB) note.Verifier {
 	t.Helper()
 	keys, err := roomtest.NewKeys(origin, "operator")

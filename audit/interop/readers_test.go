@@ -20,8 +20,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// A reader reads a whole log and checks it against the signed checkpoint with foreign code. It
-// returns the entries, or why the log is wrong.
+// A reader reads a whole log and checks it against the signed checkpoint with foreign code. It returns the
+// entries, or an error that says why the log is wrong.
 type reader struct {
 	name string
 	read func(context.Context, published) ([][]byte, error)
@@ -33,8 +33,8 @@ var readers = []reader{
 	{"sumdb tlog", readSumDB},
 }
 
-// stride is how far apart the entries of a large log are whose inclusion is
-// proven; in a small one all are.
+// stride is the distance between the entries of a large log whose inclusion is proven. In a small log all
+// entries are proven.
 func stride(size uint64) uint64 { return 1 + size/1000 }
 
 // fetcher returns tessera's own fetcher for the log.
@@ -49,7 +49,7 @@ func fetcher(p published) (f fsck.Fetcher, err error) {
 	return f, err
 }
 
-// pinned is a fetcher with an earlier checkpoint.
+// pinned is a fetcher with a fixed earlier checkpoint.
 type pinned struct {
 	fsck.Fetcher
 	head []byte
@@ -144,8 +144,8 @@ func checkRoot(tree *compact.Range, root []byte) error {
 	return nil
 }
 
-// fsckWorkers is more than the tiles on the way from a leaf to the root. A
-// worker of fsck that finds a fault ends, and without workers fsck hangs.
+// fsckWorkers is larger than the number of tiles from a leaf to the root. A worker of fsck that finds a fault
+// ends, and without workers fsck hangs.
 const fsckWorkers = 8
 
 // readFsck does the same as tessera's fsck command, with its leaf hasher. The command itself exits
@@ -218,8 +218,8 @@ func readSumDB(ctx context.Context, p published) ([][]byte, error) {
 	return entries, checkRecords(hashes, tree, leaves)
 }
 
-// openTree opens a checkpoint with note.Open. The first three lines are what
-// tlog.ParseTree wants to see after the name of a Go module database.
+// openTree opens a checkpoint with note.Open. tlog.ParseTree expects its three lines after the name of a Go
+// module database.
 func openTree(signed []byte, key note.Verifier) (tlog.Tree, error) {
 	n, err := note.Open(signed, note.VerifierList(key))
 	if err != nil {
@@ -246,8 +246,7 @@ func checkRecords(hashes tlog.HashReader, tree tlog.Tree, leaves []tlog.Hash) er
 	return nil
 }
 
-// tileReader gives sumdb the tiles of height 8, under their C2SP paths, which
-// do without the height.
+// tileReader gives sumdb the tiles of height 8, under their C2SP paths, which leave the height out.
 type tileReader struct {
 	ctx context.Context
 	log published

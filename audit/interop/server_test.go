@@ -25,15 +25,14 @@ const (
 	stopLimit  = 15 * time.Second
 )
 
-// server is the real program in a process of its own, with a PostgreSQL that it
-// started itself.
+// server is the real program in its own process, with a PostgreSQL that it started itself.
 type server struct {
 	url   string
-	token string // of the management
+	token string // of the management API
 }
 
-// startServer builds the program as its users do and runs it until the test
-// ends. It must then exit 0.
+// startServer builds the program as its users do and runs it until the test ends. It must then exit with code
+// 0.
 func startServer(t *testing.T) *server {
 	t.Helper()
 	dir := passable(t)
@@ -60,8 +59,8 @@ func startServer(t *testing.T) *server {
 	return &server{url: listening(t, firstLine(out)), token: readToken(t, data)}
 }
 
-// passable makes a directory that PostgreSQL's user can pass through, which it
-// cannot those of testing.T.
+// passable makes a directory that PostgreSQL's user can pass through. It cannot pass through those of
+// testing.T.
 func passable(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "proofline-interop-")
@@ -79,8 +78,7 @@ func passable(t *testing.T) string {
 	return dir
 }
 
-// build builds the program with the dependencies of the product, not of this
-// module.
+// build builds the program with the product's dependencies, not with this module's.
 func build(t *testing.T, binary string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), buildLimit)
@@ -92,7 +90,7 @@ func build(t *testing.T, binary string) {
 	}
 }
 
-// firstLine returns the first line, "" if there is none, and drops the rest.
+// firstLine returns the first line, or "" if there is none, and discards the rest.
 func firstLine(r io.Reader) <-chan string {
 	line := make(chan string, 1)
 	go func() {
@@ -145,8 +143,8 @@ func stop(t *testing.T, program *exec.Cmd, ended <-chan error) {
 	}
 }
 
-// do sends a request with a JSON body, reads the JSON answer into answer, and
-// returns the status. The token goes only to the management.
+// do sends a request with a JSON body, decodes the JSON response into answer, and returns the status. The
+// token is sent only to the management API.
 func (s *server) do(ctx context.Context, method, url string, body, answer any) (int, error) {
 	text, err := json.Marshal(body)
 	if err != nil {

@@ -12,12 +12,12 @@ import (
 	"github.com/proofline/proofline/audit"
 )
 
-// TestTamper flips bits of every file of a log, of every bundle and tile and of
-// the checkpoint, and expects every reader to refuse the log.
+// TestTamper flips bits in every file of a log, that is in every bundle, every tile and the checkpoint, and
+// expects every reader to refuse the log.
 func TestTamper(t *testing.T) {
 	files := publish(t, scripted(t, 700))
 	for path, content := range files {
-		// The ends, a length and a text of a bundle, hashes of a tile, lines of a note.
+		// The first and last byte; a length and a text in a bundle; hashes in a tile; lines in a note.
 		for _, at := range []int{0, 1, 2, len(content) / 3, len(content) / 2, len(content) - 2, len(content) - 1} {
 			for _, bit := range []byte{0x01, 0x80} {
 				bad := files.Clone()
@@ -35,8 +35,8 @@ func TestTamper(t *testing.T) {
 	}
 }
 
-// TestShorten takes the last entry from each bundle and the last hash from each
-// tile, which leaves them well-formed.
+// TestShorten removes the last entry from each bundle and the last hash from each tile, which leaves them
+// well-formed.
 func TestShorten(t *testing.T) {
 	files := publish(t, scripted(t, 700))
 	for path, content := range files {
@@ -72,7 +72,7 @@ func shorter(t *testing.T, bundle []byte, width int) []byte {
 	return bundle[:len(bundle)-last]
 }
 
-// refuse expects a reader to find something wrong, in time.
+// refuse expects a reader to find an error in time.
 func refuse(t *testing.T, r reader, log published) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)

@@ -17,7 +17,7 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 )
 
-// TestRights tries, as the server's role, statements that could change history.
+// TestRights tries statements that could change history, as the server's role.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -56,7 +56,7 @@ func TestRights(t *testing.T) {
 	tr.check()
 }
 
-// TestContinues stores rows, as the server's role, that do not come next.
+// TestContinues tries to store rows that do not continue the log, as the server's role.
 func TestContinues(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -129,7 +129,7 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-// TestCorruptHead changes the head under a handle that has read the log.
+// TestCorruptHead changes the head while a handle exists that has read the log.
 func TestCorruptHead(t *testing.T) {
 	t.Parallel()
 	for name, sql := range map[string]string{
@@ -153,7 +153,7 @@ func TestCorruptHead(t *testing.T) {
 	}
 }
 
-// TestCorruptRead is a reader that refuses an entry.
+// TestCorruptRead tests a reader that refuses an entry.
 func TestCorruptRead(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -163,8 +163,8 @@ func TestCorruptRead(t *testing.T) {
 	}
 }
 
-// TestEntriesBeyondHead is a head that was set back together with its root, as
-// by restoring that table alone: an append must not go on.
+// TestEntriesBeyondHead sets the head and its root back, as restoring that table alone would: an append must
+// fail.
 func TestEntriesBeyondHead(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -178,7 +178,7 @@ func TestEntriesBeyondHead(t *testing.T) {
 	}
 }
 
-// TestCorruptReceipt changes the data that receipts are made from.
+// TestCorruptReceipt changes the data from which receipts are made.
 func TestCorruptReceipt(t *testing.T) {
 	t.Parallel()
 	for name, corrupt := range map[string]func(*transcript){
@@ -222,8 +222,8 @@ func TestTerminated(t *testing.T) {
 	tr.check()
 }
 
-// TestWaitsForLock has another session hold the room's lock: an append waits
-// for it, sees its time, and gives up with its context.
+// TestWaitsForLock lets another session hold the room's lock: an append waits for it, reads a time after
+// that, and gives up with its context.
 func TestWaitsForLock(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -265,8 +265,7 @@ func TestWaitsForLock(t *testing.T) {
 	tr.check()
 }
 
-// meter counts the bytes of a connection and cuts it at a limit. Counting
-// begins when armed.
+// meter counts the bytes of a connection and cuts it at a limit. It counts only once it is armed.
 type meter struct {
 	net.Conn
 	limits *limits
@@ -275,7 +274,7 @@ type meter struct {
 type limits struct {
 	armed             atomic.Bool
 	written, read     atomic.Int64
-	maxWrite, maxRead int64 // cut after so many bytes; negative: never
+	maxWrite, maxRead int64 // cut after this many bytes; negative: never
 }
 
 var errCut = errors.New("the connection was cut")
@@ -300,8 +299,7 @@ func (m meter) Read(b []byte) (int, error) {
 	if most := m.limits.maxRead; most >= 0 {
 		left := most - m.limits.read.Load()
 		if left <= 0 {
-			// Let the server finish what it was asked for: this is the answer
-			// that gets lost.
+			// Let the server finish the request, so that only its response is lost.
 			_ = m.SetReadDeadline(time.Now().Add(time.Second))
 			_, _ = m.Conn.Read(b)
 			_ = m.Close()
@@ -314,7 +312,7 @@ func (m meter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// metered makes a pool of one connection with limits.
+// metered returns a pool of one connection with limits.
 func (tr *transcript) metered(l *limits) *pgxpool.Pool {
 	return tr.connect(func(c *pgxpool.Config) {
 		c.MaxConns = 1
@@ -329,8 +327,8 @@ func (tr *transcript) metered(l *limits) *pgxpool.Pool {
 	})
 }
 
-// TestCut cuts the connection of an append at many places, both ways. The
-// append may then be stored or not, but whole, and the answer nil means it is.
+// TestCut cuts the connection of an append at many places, in both directions. The append must be stored
+// completely or not at all, and stored if it returned nil.
 func TestCut(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -381,8 +379,7 @@ func (tr *transcript) appendMetered(limits *limits, n int) error {
 	return err
 }
 
-// afterCut reads the log and takes the n entries of an append if they are
-// stored; then it appends one more.
+// afterCut reads the log, checks whether the n entries of an append are stored, and then appends one more.
 func (tr *transcript) afterCut(n int) (stored bool) {
 	tr.t.Helper()
 	l := tr.open()

@@ -33,7 +33,7 @@ func TestCosign(t *testing.T) {
 	}
 	cosign(two, 2, size, 7)
 	cosign(namesake, 3, size, 7)
-	cosign(two, 2, size-1, 8) // of another checkpoint
+	cosign(two, 2, size-1, 8) // for another checkpoint
 	signed, err := tr.store.Checkpoint(t.Context(), tr.room)
 	if err != nil {
 		t.Fatal(err)

@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
 const origin = "example.com/r/test"
 
-// transcript is a log on a database, with the entries that a test expects in it.
+// transcript is a log in a database, with the entries that a test expects in it.
 type transcript struct {
 	t        testing.TB
 	url      string // as the owner of the schema
@@ -34,7 +34,7 @@ type transcript struct {
 	entries  [][]byte
 }
 
-// newTranscript makes an empty log. Change adapts how the server connects.
+// newTranscript creates an empty log. Change adapts how the server connects.
 func newTranscript(t testing.TB, change ...func(*pgxpool.Config)) *transcript {
 	t.Helper()
 	seed := make([]byte, 32)
@@ -56,7 +56,7 @@ func newTranscript(t testing.TB, change ...func(*pgxpool.Config)) *transcript {
 	return tr
 }
 
-// connect opens a pool as the role the server works as.
+// connect opens a pool as the role that the server uses.
 func (tr *transcript) connect(change ...func(*pgxpool.Config)) *pgxpool.Pool {
 	tr.t.Helper()
 	config, err := pgxpool.ParseConfig(pgtest.AsServer(tr.url))
@@ -91,7 +91,7 @@ func (tr *transcript) superuser(sql string, args ...any) {
 	}
 }
 
-// rewrite replaces a stored entry by others, or by none, in the row that has it.
+// rewrite replaces a stored entry by others, or by none, in its row.
 func (tr *transcript) rewrite(index uint64, by ...string) {
 	tr.t.Helper()
 	conn, err := pgx.Connect(tr.t.Context(), tr.url)
@@ -126,7 +126,7 @@ func (tr *transcript) open() *pglog.Log { return tr.store.Open(tr.room, origin, 
 // noEntries is for a handle that has nothing to catch up on.
 func noEntries(entry []byte) error { return fmt.Errorf("unexpected entry %.40q", entry) }
 
-// make returns n entries that are unlike all others, of many lengths.
+// make returns n entries of many lengths that differ from all others.
 func (tr *transcript) make(n int) [][]byte {
 	entries := make([][]byte, n)
 	for i := range entries {
@@ -160,7 +160,7 @@ func (tr *transcript) append(l *pglog.Log, n int) *pglog.Appended {
 	return a
 }
 
-// root is the root of the first n entries.
+// root returns the root of the first n entries.
 func (tr *transcript) root(n int) audit.Hash {
 	tree := &audit.Tree{}
 	for _, e := range tr.entries[:n] {

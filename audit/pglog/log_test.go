@@ -17,8 +17,8 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 )
 
-// TestAppend appends batches of many sizes, over the borders of tiles at level
-// 0, 1 and 2, and checks everything a log answers after each.
+// TestAppend appends batches of many sizes across the borders of tiles at levels 0, 1 and 2, and checks all
+// responses of the log after each.
 func TestAppend(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -51,7 +51,7 @@ func TestAppend(t *testing.T) {
 	tr.checkTiles()
 }
 
-// TestLargeBatch is one batch that fills tiles of all levels at once.
+// TestLargeBatch appends one batch that fills tiles of all levels at once.
 func TestLargeBatch(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -60,8 +60,7 @@ func TestLargeBatch(t *testing.T) {
 	tr.checkTiles()
 }
 
-// checkTiles compares each tile the log has with the tree, and that it has
-// none beyond.
+// checkTiles compares each tile of the log with the tree, and checks that there are no others.
 func (tr *transcript) checkTiles() {
 	tr.t.Helper()
 	size := uint64(len(tr.entries))
@@ -100,7 +99,7 @@ func (tr *transcript) checkNoTile(tile audit.Tile) {
 	}
 }
 
-// tile returns a tile's expected content, from the entries.
+// tile returns a tile's expected content, computed from the entries.
 func (tr *transcript) tile(tile audit.Tile) (content []byte) {
 	span := 1
 	for range tile.Level {
@@ -122,8 +121,7 @@ func (tr *transcript) tile(tile audit.Tile) (content []byte) {
 	return content
 }
 
-// TestPartialTiles asks for every width of every tile, at sizes around full
-// tiles.
+// TestPartialTiles requests every width of every tile, at sizes around full tiles.
 func TestPartialTiles(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -145,7 +143,7 @@ func TestPartialTiles(t *testing.T) {
 	}
 }
 
-// TestNothingAppended is an append that adds nothing.
+// TestNothingAppended tests an append without entries.
 func TestNothingAppended(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -187,8 +185,7 @@ func TestNotFound(t *testing.T) {
 	tr.check()
 }
 
-// TestBuildError is an append whose build fails: nothing is stored, and the
-// handle can be used on.
+// TestBuildError tests an append whose build function fails: nothing is stored, and the handle still works.
 func TestBuildError(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -211,7 +208,7 @@ func TestBuildError(t *testing.T) {
 	tr.check()
 }
 
-// TestBatchRoot asks for the root between entries, as a freeze does.
+// TestBatchRoot requests the root between entries, as a freeze does.
 func TestBatchRoot(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -227,7 +224,7 @@ func TestBatchRoot(t *testing.T) {
 				return err
 			}
 			tr.entries = append(tr.entries, e)
-			e[0] = '!' // the batch has a copy
+			e[0] = '!' // the batch keeps a copy
 			tr.entries[len(tr.entries)-1] = append([]byte("e"), e[1:]...)
 		}
 		if b.Len() != len(entries) {
@@ -241,7 +238,7 @@ func TestBatchRoot(t *testing.T) {
 	tr.check()
 }
 
-// TestPublication checks when the published checkpoint follows the log.
+// TestPublication checks when a new checkpoint is published.
 func TestPublication(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -283,7 +280,7 @@ func TestPublication(t *testing.T) {
 	append1(false)
 	tr.superuser(`update log_heads set published_at = clock_timestamp() - interval '1 second'`)
 	append1(false)
-	want(4) // a second has gone by
+	want(4) // a second has passed
 	tr.superuser(`update log_heads set published_at = clock_timestamp() + interval '1 hour'`)
 	append1(false)
 	want(5) // the clock was set back
@@ -337,8 +334,8 @@ func closed(c chan struct{}) bool {
 	}
 }
 
-// TestTime checks the clock of appends: the database's, and never going back
-// even when the head's time lies in the future.
+// TestTime checks the clock of appends: it is the database's, and never goes back, even if the head's time is
+// in the future.
 func TestTime(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -370,8 +367,8 @@ func TestTime(t *testing.T) {
 	}
 }
 
-// TestTwoHandles appends through two handles at once, like two nodes: each reads the entries of the
-// other, and both end with the same tree.
+// TestTwoHandles appends through two handles at once, like two nodes. Each reads the entries of the other,
+// and both end with the same tree.
 func TestTwoHandles(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -431,8 +428,8 @@ func TestTwoHandles(t *testing.T) {
 	tr.check()
 }
 
-// TestProtocols reads and appends over each way pgx talks to the database: a
-// pooler between them may allow only some.
+// TestProtocols reads and appends with each protocol mode of pgx, because a pooler in front of the database
+// may allow only some.
 func TestProtocols(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []pgx.QueryExecMode{
@@ -469,8 +466,8 @@ func TestProtocols(t *testing.T) {
 	}
 }
 
-// TestIsolation makes one handle wait for another on a database with a stricter default isolation
-// level: it must see the entries that the other stored.
+// TestIsolation lets one handle wait for another in a database with a stricter default isolation level. It
+// must see the entries that the other stored.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t, func(c *pgxpool.Config) {

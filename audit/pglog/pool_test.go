@@ -25,8 +25,8 @@ func TestPoolConfig(t *testing.T) {
 	}
 }
 
-// TestSession checks what every connection of the server is allowed, on a
-// database set up to lose commits.
+// TestSession checks the session settings of the server's connections, in a database configured to lose
+// commits.
 func TestSession(t *testing.T) {
 	database := pgtest.Start(t, "synchronous_commit = off")
 	config, err := pglog.PoolConfig(database.URL())

@@ -30,7 +30,7 @@ func (tr *transcript) isLocked() bool {
 	return err != nil
 }
 
-// TestRide requests each lock together with the commit before, over the borders of tiles.
+// TestRide requests each lock together with the previous commit, across the borders of tiles.
 func TestRide(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -63,7 +63,7 @@ func TestRide(t *testing.T) {
 		t.Errorf("tail: %v; it releases the lock", err)
 	}
 	tr.append(l, 20)
-	// A batch that stays empty, and one that fails, release the lock.
+	// An empty batch, and a batch that fails, release the lock.
 	for _, want := range []error{nil, errors.New("not built")} {
 		a, err := l.Append(t.Context(), noEntries, func(*pglog.Batch) error { return want })
 		if a != nil || !errors.Is(err, want) || tr.isLocked() {
@@ -76,7 +76,7 @@ func TestRide(t *testing.T) {
 	tr.checkTiles()
 }
 
-// TestRideTime reads the clock after the lock was granted, not when it was requested.
+// TestRideTime checks that the clock is read after the lock was granted, not when it was requested.
 func TestRideTime(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -103,7 +103,7 @@ func TestRideTime(t *testing.T) {
 	l.Release()
 }
 
-// TestRideShared has two nodes append to a log that both always have work for: neither waits long.
+// TestRideShared lets two nodes append to a log for which both always have work: neither waits long.
 func TestRideShared(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -141,8 +141,8 @@ func TestRideShared(t *testing.T) {
 	}
 }
 
-// TestCutRide cuts the connection of an append whose write also requests the next lock, at many
-// places of what it writes and reads.
+// TestCutRide cuts the connection of an append whose write also requests the next lock, at many places of
+// what it sends and receives.
 func TestCutRide(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
@@ -168,7 +168,7 @@ func TestCutRide(t *testing.T) {
 	if first, second := ride(whole); first != nil || second != nil || tr.stored(40) != 40 {
 		t.Fatal(first, second)
 	}
-	between := 0 // cuts behind the first commit
+	between := 0 // cuts after the first commit
 	for at := range int64(240) {
 		cut := &limits{maxWrite: at * whole.written.Load() / 120, maxRead: -1}
 		if at >= 120 {
@@ -187,12 +187,11 @@ func TestCutRide(t *testing.T) {
 	}
 }
 
-// stored reads the log and takes those of the next entries that are stored. It returns how many of
-// them, at most n.
+// stored reads the log and returns how many of the next n entries are stored.
 func (tr *transcript) stored(n int) int {
 	tr.t.Helper()
 	l := tr.open()
-	// Under the lock, because the database may still be storing what was cut off.
+	// With the lock, because the database may still be storing what was sent before the cut.
 	if _, err := l.Append(tr.t.Context(), func([]byte) error { return nil }, add(nil)); err != nil {
 		tr.t.Fatal(err)
 	}

@@ -14,15 +14,14 @@ import (
 	"github.com/proofline/proofline/internal/servertest"
 )
 
-// waysBack are statements with which a session could try to regain more rights than it logged in
-// with.
+// waysBack are statements with which a session could try to regain more rights than it logged in with.
 var waysBack = []string{
 	"reset role", "set role none", "set role postgres", "set role owner_of_schema", "reset session authorization",
 	"set session authorization postgres", "grant postgres to proofline_server", "alter role proofline_server superuser",
 	"grant update, delete, truncate on log_bundles, log_tile_roots to proofline_server", "discard all",
 }
 
-// changes are changes of the log that no session of the server may make.
+// changes are statements that change the log, which no session of the server may do.
 var changes = []string{
 	"update log_bundles set entries = '\\x0000'", "update log_bundles set first = 0", "delete from log_bundles", "truncate log_bundles",
 	"update log_tile_roots set hash = ''", "delete from log_tile_roots", "truncate log_tile_roots", "drop table log_bundles",
@@ -31,8 +30,8 @@ var changes = []string{
 	"copy (select 1) to program 'true'", "drop schema if exists public cascade",
 }
 
-// TestRoleHasNoWayBack tries, on a connection of the server's own pool, every
-// way to another role, and then every change of the log.
+// TestRoleHasNoWayBack tries every way to another role on a connection of the server's own pool, and then
+// every change of the log.
 func TestRoleHasNoWayBack(t *testing.T) {
 	const insufficientPrivilege = "42501" // https://www.postgresql.org/docs/15/errcodes-appendix.html
 	database := pgtest.Start(t, "fsync = off")
@@ -50,7 +49,7 @@ func TestRoleHasNoWayBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = conn.Exec(t.Context(), way) // refused, or of no use
+		_, _ = conn.Exec(t.Context(), way) // refused, or without effect
 		for _, change := range changes {
 			var refused *pgconn.PgError
 			_, err := conn.Exec(t.Context(), change)

@@ -15,8 +15,8 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 )
 
-// TestStalledHolder makes a node take the room's lock and fall silent. An append of another node
-// must end the connection after about two seconds, if the holder is a node.
+// TestStalledHolder lets a node take the room's lock and fall silent. Another node's append must end that
+// connection after about two seconds, if the holder is a node.
 func TestStalledHolder(t *testing.T) {
 	t.Parallel()
 	copying := func(ctx context.Context, conn *pgx.Conn) {
@@ -68,7 +68,7 @@ func testStalledHolder(t *testing.T, application string, hold func(context.Conte
 	hold(silence, holder)
 
 	said := make(lines, 8)
-	store := pglog.NewStore(tr.connect(func(c *pgxpool.Config) { c.MaxConns = 1 })) // the waiting append has it
+	store := pglog.NewStore(tr.connect(func(c *pgxpool.Config) { c.MaxConns = 1 })) // the waiting append has the lock
 	store.LogTo(slog.New(slog.NewTextHandler(said, nil)))
 	l := store.Open(tr.room, origin, tr.signer)
 	ctx, stop := context.WithTimeout(t.Context(), 3500*time.Millisecond)
@@ -103,6 +103,6 @@ func testStalledHolder(t *testing.T, application string, hold func(context.Conte
 	if err != nil || alive == ended {
 		t.Errorf("the holder is there: %t, %v", alive, err)
 	}
-	runtime.KeepAlive(holder) // its socket closes when it is collected
+	runtime.KeepAlive(holder) // its socket closes when it is garbage-collected
 	tr.check()
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// One cosignature, on disk before it leaves.
+// One cosignature, stored on disk before it is sent.
 func BenchmarkAddCheckpoint(b *testing.B) {
 	const most = 1 << 14
 	l := newLog(b, testOrigin, 1, most, most)
@@ -25,7 +25,7 @@ func BenchmarkAddCheckpoint(b *testing.B) {
 	}
 }
 
-// A request that is refused costs no disk.
+// A refused request costs no disk access.
 func BenchmarkConflict(b *testing.B) {
 	l := newLog(b, testOrigin, 1, 40, 40)
 	h := newHouse(b, l)

@@ -20,7 +20,7 @@ import (
 	"github.com/proofline/proofline/audit"
 )
 
-// serve serves the witness and returns the log's client of it.
+// serve serves the witness and returns a log's client for it.
 func (h *house) serve(t testing.TB, prefix string) *Client {
 	t.Helper()
 	s := httptest.NewServer(h.Handler(prefix))
@@ -131,7 +131,7 @@ func TestStatuses(t *testing.T) {
 			}
 			if c.status == 200 {
 				h.clock.add(-time.Second)
-				return // asked once more, it would be another request
+				return // if it were sent again, it would be a different request
 			}
 			got := post(t, client.URL+"/add-checkpoint", bytes.NewReader(c.r.Marshal()))
 			if got.status != c.status || c.status == 409 != (got.mediaType == "text/x.tlog.size") {
@@ -144,7 +144,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestOnTheWire compares with the bytes that another implementation of the log would send and read.
+// TestOnTheWire compares with the bytes that another implementation of a log would send and read.
 func TestOnTheWire(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 40, 40)
 	h := newHouse(t, l)
@@ -155,7 +155,7 @@ func TestOnTheWire(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	// Of unknown length, too large.
+	// A body of unknown length that is too large.
 	endless := io.MultiReader(bytes.NewReader(l.request(0, 12).Marshal()), strings.NewReader(strings.Repeat("x", MaxRequest)))
 	if got := post(t, url, endless); got.status != 413 {
 		t.Errorf("too large: %+v", got)
@@ -202,7 +202,7 @@ func TestMonitor(t *testing.T) {
 	if want := string(l.signed(12)) + c.Line(testName); got.status != 200 || got.body != want {
 		t.Errorf("%+v, want %q", got, want)
 	}
-	h.Follow(Logs{}) // a witness says what it has cosigned, also of a log it left
+	h.Follow(Logs{}) // a witness shows what it has cosigned, even for a log that it no longer follows
 	if got := get(t, address); got.status != 200 {
 		t.Errorf("%+v", got)
 	}
@@ -251,7 +251,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// When the witness cannot answer, the log asks again later.
+// If the witness cannot answer, the log asks again later.
 func TestUnavailable(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 40, 40)
 	h := newHouse(t, l)
@@ -277,7 +277,7 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// A client must not trust the answers of a faulty witness.
+// A client must not trust the responses of a faulty witness.
 func TestClientAgainstBadWitnesses(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 40, 40)
 	key, namesake := testKey(t, testName, 9), testKey(t, testName, 8)
@@ -387,7 +387,7 @@ func TestClientAgainstBadWitnesses(t *testing.T) {
 	}
 }
 
-// logKey returns the vkey of a log that has the witness's own key.
+// logKey returns the vkey of a log that uses the witness's own key.
 func logKey(t testing.TB, origin string) string {
 	t.Helper()
 	_, vkey, err := audit.NewSigner(origin, bytes.Repeat([]byte{9}, 32))
@@ -397,7 +397,7 @@ func logKey(t testing.TB, origin string) string {
 	return vkey
 }
 
-// The cosignature asked for now, not one that the checkpoint bears already.
+// The new cosignature, not one that the checkpoint already has.
 func TestClientWantsANewCosignature(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 40, 40)
 	h := newHouse(t, l)
@@ -462,7 +462,7 @@ func TestClientWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// The client reads whatever a server sends.
+// The client must cope with any response of a server.
 func FuzzAnswer(f *testing.F) {
 	l := newLog(f, testOrigin, 1, 40, 40)
 	key := testKey(f, testName, 9)

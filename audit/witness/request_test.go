@@ -56,7 +56,7 @@ func TestParseRequest(t *testing.T) {
 
 const hash = "CsUYapGGPo4dkMgIAUqom/Xajj7h2fB2MPA3j2jxq2I=\n"
 
-// malformed are bodies that no checkpoint after them makes right.
+// malformed are bodies that are wrong whatever checkpoint follows them.
 var malformed = map[string]string{
 	"nothing":                 "",
 	"no empty line":           "old 0\n" + hash,
@@ -131,7 +131,7 @@ func FuzzParseRequest(f *testing.F) {
 	})
 }
 
-// Whatever is sent, the witness cosigns nothing but the log's own history.
+// Whatever clients send, the witness only cosigns the log's own history.
 func FuzzAddCheckpoint(f *testing.F) {
 	l := newLog(f, testOrigin, 1, 30, 30)
 	h := newHouse(f, l)

@@ -13,8 +13,8 @@ import (
 
 var errCrash = errors.New("crash")
 
-// A crash before any step of writing must leave the old checkpoint or the new
-// one, and no cosignature that the state does not know of.
+// After a crash before any step of writing, the state has the old checkpoint or the new one, and no
+// cosignature that it does not know of has been sent.
 func TestCrash(t *testing.T) {
 	steps := []string{"write", "sync", "rename", "sync directory"}
 	l := newLog(t, testOrigin, 1, 30, 30)
@@ -28,7 +28,7 @@ func TestCrash(t *testing.T) {
 			seen := []string{}
 			h.store.step = func(name string) error {
 				seen = append(seen, name)
-				if len(seen) > i { // and whatever would come after
+				if len(seen) > i { // and all later steps
 					return errCrash
 				}
 				return nil
@@ -45,7 +45,7 @@ func TestCrash(t *testing.T) {
 			h = h.again(t, l)
 			latest, err := h.latest(testOrigin)
 			want := before
-			if at == "sync directory" { // a power cut may still undo that, and the client got no answer yet
+			if at == "sync directory" { // a power cut may still undo that, and the client has got no response yet
 				want = 12
 			}
 			if err != nil || latest.Size != uint64(want) {
@@ -59,8 +59,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestOrderOfSteps: the file is synced before it gets its name, and the name before the cosignature
-// leaves, so that a power cut cannot undo a cosignature.
+// TestOrderOfSteps: the file is synced before it gets its name, and the name before the cosignature is sent,
+// so that a power cut cannot undo a cosignature.
 func TestOrderOfSteps(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 30, 30)
 	h := newHouse(t, l)
@@ -79,7 +79,7 @@ func TestOrderOfSteps(t *testing.T) {
 	}
 }
 
-// Evidence that cannot be written must not change the answer.
+// A failure to store evidence must not change the response.
 func TestEvidenceFails(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 30, 30)
 	h := newHouse(t, l)
@@ -171,7 +171,7 @@ func TestDamagedState(t *testing.T) {
 	}
 }
 
-// A file that is replaced during a request must stay.
+// A file that is replaced during a request must not be removed.
 func TestChangedMeanwhile(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 30, 30)
 	h := newHouse(t, l)

@@ -29,13 +29,12 @@ const (
 
 var testTime = time.Unix(1679315147, 0)
 
-// testLog is a log of up to some entries, from one of them on perhaps others
-// than everybody else's.
+// testLog is a log. From a given entry on, its entries may differ from those that others see.
 type testLog struct {
 	t      testing.TB
 	signer note.Signer
 	vkey   string
-	hashes []tlog.Hash // as tlog.StoredHashes lays them out
+	hashes []tlog.Hash // in the layout of tlog.StoredHashes
 }
 
 func newLog(t testing.TB, origin string, seed byte, size, forkedAt int) *testLog {
@@ -107,7 +106,7 @@ func (l *testLog) request(old, size int) Request {
 	return Request{uint64(old), l.proof(old, size), l.signed(size)}
 }
 
-// clock is one that tests set.
+// clock is a clock that tests set.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -134,7 +133,7 @@ func testKey(t testing.TB, name string, seed byte) Key {
 	return k
 }
 
-// house is a witness with what is around it.
+// house is a witness with its store and clock.
 type house struct {
 	*Witness
 	clock  *clock
@@ -153,7 +152,7 @@ func open(t testing.TB, dir string, c *clock, logs ...*testLog) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = store.Close() }) // perhaps closed before
+	t.Cleanup(func() { _ = store.Close() }) // may be closed already
 	logged := &bytes.Buffer{}
 	w := New(testKey(t, testName, 9), store, c.Now, slog.New(slog.NewTextHandler(logged, nil)))
 	vkeys := []string{}
@@ -168,7 +167,7 @@ func open(t testing.TB, dir string, c *clock, logs ...*testLog) *house {
 	return &house{w, c, dir, logged}
 }
 
-// again opens the store anew, as after a restart.
+// again opens the store again, as after a restart.
 func (h *house) again(t testing.TB, logs ...*testLog) *house {
 	t.Helper()
 	if err := h.store.Close(); err != nil {
@@ -191,7 +190,7 @@ func (h *house) cosigned(t testing.TB, r Request) audit.Cosignature {
 	return c
 }
 
-// refused fails the test unless the witness refuses with this error.
+// refused fails the test unless the witness returns this error.
 func (h *house) refused(t testing.TB, r Request, want error) {
 	t.Helper()
 	c, err := h.AddCheckpoint(t.Context(), r)
@@ -209,7 +208,7 @@ func (h *house) conflicts(t testing.TB, r Request, size uint64) {
 	}
 }
 
-// kept returns the names of the evidence.
+// kept returns the names of the stored evidence files.
 func (h *house) kept(t testing.TB, origin string) []string {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(h.dir, "evidence", LogID(origin), "*"))
@@ -240,7 +239,7 @@ func TestGrowth(t *testing.T) {
 	}
 }
 
-// Every old size against every new one, with each state the witness may be in.
+// Every old size with every new one, in each state that the witness may be in.
 func TestEverySize(t *testing.T) {
 	most := 6
 	if testing.Short() {
@@ -322,7 +321,7 @@ func TestAttacksOnTheWitness(t *testing.T) {
 	if now, err := h.store.Latest(testOrigin); err != nil || !bytes.Equal(now, state) {
 		t.Errorf("an attack changed the state to %q, %v", now, err)
 	}
-	// One of several signatures is enough; those of unknown keys are not kept.
+	// One signature by the log's key is enough. Those of unknown keys are not kept.
 	h.cosigned(t, Request{10, l.proof(10, 12), bothSigned})
 	if now, err := h.store.Latest(testOrigin); err != nil || bytes.Count(now, []byte("— ")) != 2 {
 		t.Errorf("state %q, %v", now, err)
@@ -335,7 +334,7 @@ func TestForkIsKept(t *testing.T) {
 	h := newHouse(t, l)
 	h.cosigned(t, l.request(0, 10))
 
-	h.conflicts(t, Request{0, nil, forked.signed(10)}, 10) // the sizes alone would not show it
+	h.conflicts(t, Request{0, nil, forked.signed(10)}, 10) // the sizes alone would not show the fork
 	h.refused(t, Request{10, nil, forked.signed(10)}, ErrInconsistent)
 	root := forked.checkpoint(10).Root
 	name := fmt.Sprintf("fork-10-%x", root[:8])
@@ -369,10 +368,10 @@ func TestForkIsKept(t *testing.T) {
 	if got := h.kept(t, testOrigin); len(got) != 4 || !strings.HasPrefix(got[2], "unproven-20-") {
 		t.Errorf("kept %q", got)
 	}
-	h.cosigned(t, l.request(10, 20)) // the log's other customers are not punished
+	h.cosigned(t, l.request(10, 20)) // other logs are not affected
 }
 
-// Any client may send a wrong proof, which must not fill the disk.
+// Any client can send a wrong proof, so wrong proofs must not fill the disk.
 func TestEvidenceIsBounded(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 100, 100)
 	h := newHouse(t, l)
@@ -417,7 +416,7 @@ func TestClock(t *testing.T) {
 	unset.refused(t, l.request(0, 10), ErrClock)
 }
 
-// Extension lines are signed with the rest, and mean nothing.
+// Extension lines are signed like the rest, and have no meaning.
 func TestExtensionLines(t *testing.T) {
 	l := newLog(t, testOrigin, 1, 30, 30)
 	h := newHouse(t, l)
@@ -437,7 +436,7 @@ func TestFollow(t *testing.T) {
 	renewed := newLog(t, testOrigin, 2, 30, 30)
 	h := newHouse(t, l, renewed)
 	h.cosigned(t, l.request(0, 10))
-	h.cosigned(t, renewed.request(10, 12)) // another key of the same log, the same history
+	h.cosigned(t, renewed.request(10, 12)) // another key of the same log, with the same history
 	h.Follow(Logs{})
 	h.refused(t, l.request(12, 13), ErrUnknownLog)
 	logs, err := NewLogs(l.vkey, l.vkey)
@@ -446,7 +445,7 @@ func TestFollow(t *testing.T) {
 	}
 	h.Follow(logs)
 	h.refused(t, renewed.request(12, 13), ErrUnsigned)
-	h.conflicts(t, l.request(0, 13), 12) // nothing was forgotten
+	h.conflicts(t, l.request(0, 13), 12) // nothing is forgotten
 	h.cosigned(t, l.request(12, 13))
 	for _, vkey := range []string{"", "nonsense", h.Key().String(), l.vkey + "x"} {
 		if _, err := NewLogs(vkey); !errors.Is(err, audit.ErrKey) {
@@ -455,14 +454,13 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// Each goroutine tries to grow the log; the cosignatures that come out must
-// form one line, whatever the order.
+// Each goroutine tries to grow the log. The resulting cosignatures must form one history, in any order.
 func TestConcurrent(t *testing.T) {
 	const most, workers = 60, 8
 	l := newLog(t, testOrigin, 1, most, most)
 	forked := newLog(t, testOrigin, 1, most, 1)
 	h := newHouse(t, l)
-	h.cosigned(t, l.request(0, 2)) // the first history it sees is the one
+	h.cosigned(t, l.request(0, 2)) // the witness accepts the first history that it sees
 	type step struct{ old, size uint64 }
 	var mu sync.Mutex
 	steps := []step{}
@@ -510,7 +508,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// A request does not wait for ever for the one before it.
+// A request does not wait forever for the one before it.
 func TestTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := New(testKey(t, testName, 9), nil, time.Now, slog.New(slog.DiscardHandler))

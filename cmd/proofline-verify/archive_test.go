@@ -24,8 +24,8 @@ func unpack(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.CopyFS(ts.MkAbs(args[1]), r))
 }
 
-// TestArchiveAudit: an audit of an archive repeats its report, and the archive is not much larger
-// than its compressed entries.
+// TestArchiveAudit: an audit of an archive gives the same report, and the archive is not much larger than its
+// compressed entries.
 func TestArchiveAudit(t *testing.T) {
 	keys, err := roomtest.NewKeys("queue.example.com/r/sale", "honest")
 	if err != nil {
@@ -89,8 +89,8 @@ func TestArchiveAudit(t *testing.T) {
 	}
 }
 
-// A file that compresses too well is stored as it is, or its archive would
-// pass for a bomb.
+// A file that compresses too well is stored uncompressed, because readers would refuse the archive as a zip
+// bomb.
 func TestDossierOfSparseRoom(t *testing.T) {
 	keys, err := roomtest.NewKeys("queue.example.com/r/sale", "honest")
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/proofline/proofline/verifier/ticket"
 )
 
-// saving is the browser's program as a script for Node.js: it checks places in
-// published logs, and answers what it said and the proof it would save.
+// saving is the browser's code as a script for Node.js. It checks places in published logs, and prints the
+// results and the proofs that it would save.
 const saving = `
 import { readFileSync } from "node:fs";
 import { checkPlace, formatBundle, gather, httpSource } from "./src/check/index.ts";
@@ -65,9 +65,9 @@ type answer struct {
 	Proof string        `json:"proof"`
 }
 
-// TestTicketFromBrowser reads rooms over HTTP with the browser's program,
-// saves a proof for every visitor, and checks it with this one: both say the
-// same four lines, of an honest room and of tampered ones.
+// TestTicketFromBrowser reads rooms over HTTP with the browser's code, saves a proof for every visitor, and
+// checks it with this program. Both must report the same four lines, for an honest room and for tampered
+// ones.
 func TestTicketFromBrowser(t *testing.T) {
 	script := buildSaving(t)
 	keys, err := roomtest.NewKeys("queue.example.com/r/sale", "honest")
@@ -82,8 +82,7 @@ func TestTicketFromBrowser(t *testing.T) {
 	}
 }
 
-// witnessed writes a room with a beacon and witnesses, and with people who come
-// between a freeze and its draw.
+// witnessed writes a room with a beacon and witnesses, in which visitors join between a freeze and its draw.
 func witnessed(t *testing.T, keys *roomtest.Keys) [][]byte {
 	t.Helper()
 	at := func(seconds int) fairness.Time { return roomtest.Opens + fairness.Time(seconds)*1000 }
@@ -150,15 +149,14 @@ func compareChecks(t *testing.T, script string, keys *roomtest.Keys, entries [][
 	}
 }
 
-// publishedRoom is a room that may be tampered with.
+// publishedRoom is a room that may have been tampered with.
 type publishedRoom struct {
 	name    string
 	entries [][]byte
-	red     ticket.LineID // of the first visitor; empty for none
+	red     ticket.LineID // of the first visitor; empty: none
 }
 
-// compare checks the proof that the browser's program saved, and wants the same
-// from both.
+// compare checks the proof that the browser's code saved, and expects the same results from both programs.
 func (r publishedRoom) compare(t *testing.T, keys *roomtest.Keys, a answer, isFirst bool) [4]ticket.Line {
 	t.Helper()
 	b, err := ticket.Parse([]byte(a.Proof))
@@ -203,8 +201,7 @@ func buildSaving(t *testing.T) string {
 	return script
 }
 
-// ask publishes a room and asks for everybody of the original one, each with
-// the receipt of the own arrival.
+// ask publishes a room, and asks for each visitor of the original room with that visitor's receipt.
 func ask(t *testing.T, keys *roomtest.Keys, original, published [][]byte) []question {
 	t.Helper()
 	files, err := roomtest.Publish(keys, published)

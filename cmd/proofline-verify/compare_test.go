@@ -13,8 +13,7 @@ import (
 	"github.com/proofline/proofline/verifier/ticket"
 )
 
-// saved returns the proof that the visitor with an arrival saved when the room
-// had published this.
+// saved returns the proof that a visitor saved when the room had published this log.
 func saved(t *testing.T, files roomtest.Files, vkey string, entry []byte, index uint64) *ticket.Bundle {
 	t.Helper()
 	signed := files[roomtest.CheckpointPath]
@@ -34,7 +33,7 @@ func saved(t *testing.T, files roomtest.Files, vkey string, entry []byte, index 
 	}
 }
 
-// Receipts and saved proofs of two people who were shown two histories.
+// Receipts and saved proofs of two people who were shown different histories.
 func TestCompareReceipts(t *testing.T) {
 	keys, one, two := fork(t)
 	dir := t.TempDir()
@@ -100,7 +99,7 @@ func entryOf(t *testing.T, files roomtest.Files, index int) []byte {
 	return allEntries(t, files)[index]
 }
 
-// allEntries returns the entries of a log of one bundle.
+// allEntries returns the entries of a log with one bundle.
 func allEntries(t *testing.T, files roomtest.Files) (entries [][]byte) {
 	t.Helper()
 	signed, err := verifier.Unverified(files[roomtest.CheckpointPath])
@@ -138,8 +137,7 @@ func TestEvidenceOfSavedProof(t *testing.T) {
 	}
 }
 
-// The two checkpoints that a witness kept as evidence, one of them cosigned,
-// make a file of evidence.
+// Two checkpoints that a witness kept, one of them cosigned, make an evidence file.
 func TestCompareCosigned(t *testing.T) {
 	keys, one, two := fork(t)
 	dir := t.TempDir()
@@ -170,8 +168,8 @@ func TestCompareCosigned(t *testing.T) {
 	}
 }
 
-// A receipt holds only for the entry at its index, and what the transcript
-// has there is believed only if the checkpoint proves it.
+// A receipt proves only the entry at its index. The transcript's entry there counts only if the checkpoint
+// proves it.
 func TestCompareReceiptProof(t *testing.T) {
 	keys, one, _ := fork(t)
 	dir := t.TempDir()

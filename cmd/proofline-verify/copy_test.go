@@ -11,8 +11,8 @@ import (
 	"github.com/proofline/proofline/internal/roomtest"
 )
 
-// TestCopyChanged flips a bit of every file of a copy, at its beginning, its
-// end and in between, and takes every file away: the audit says so each time.
+// TestCopyChanged flips a bit at the beginning, in the middle and at the end of every file of a copy, and
+// removes every file. The audit reports each change.
 func TestCopyChanged(t *testing.T) {
 	keys, err := roomtest.NewKeys("example.com/r/copy", "honest")
 	if err != nil {

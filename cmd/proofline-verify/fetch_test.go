@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// What was changed in a copy is fetched anew, and what is wrong in the room is
-// said, and packed as it is.
+// Changed files of a copy are fetched again. Errors of the room itself are reported, and packed as they are.
 func TestFetchChanged(t *testing.T) {
 	_, room, _ := fork(t)
 	dir := t.TempDir()

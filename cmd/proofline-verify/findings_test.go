@@ -15,8 +15,7 @@ import (
 	"github.com/proofline/proofline/verifier/findings"
 )
 
-// acted is a room whose operator did everything that the rules allow and a reader
-// should know.
+// acted is a room whose operator did everything that the rules allow but a reader should know about.
 func acted(t *testing.T) (*roomtest.Keys, *roomtest.Room) {
 	t.Helper()
 	keys, err := roomtest.NewKeys("queue.example.com/r/sale", "honest")
@@ -32,10 +31,10 @@ func acted(t *testing.T) (*roomtest.Keys, *roomtest.Room) {
 	r.Append(&fairness.Amend{Time: at(3), Change: fairness.ChangeUnguarded, From: at(1), Until: at(2), Requests: 7})
 	r.Join(at(4), 1)
 	four := r.Join(at(60), 4)
-	r.Freeze(at(75)) // late, and of one
+	r.Freeze(at(75)) // late, and with one arrival
 	r.Draw(at(76))
 	r.Assign(-1)
-	r.Freeze(at(130)) // dated ahead: witnesses sign when its window ends
+	r.Freeze(at(130)) // dated too late: witnesses sign at the end of its window
 	pending := r.State().Pending()[0]
 	head := audit.Checkpoint{Origin: keys.Origin, Size: pending.Size, Root: r.Root()}.Marshal()
 	var early []fairness.Cosignature
@@ -61,7 +60,7 @@ func acted(t *testing.T) (*roomtest.Keys, *roomtest.Room) {
 	return keys, r
 }
 
-// TestFindingsEverywhere: all findings appear in the text, on the page and in the JSON of an audit.
+// TestFindingsEverywhere: all findings appear in the text, on the HTML page and in the JSON of an audit.
 func TestFindingsEverywhere(t *testing.T) {
 	t.Parallel()
 	keys, room := acted(t)

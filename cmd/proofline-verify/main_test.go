@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits CODE COMMAND... runs a command that must end with that code.
+// exits CODE COMMAND... runs a command, which must exit with that code.
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -82,7 +82,7 @@ func writeRoom(ts *testscript.TestScript, _ bool, args []string) {
 	switch args[0] {
 	case "half":
 		entries = entries[:half]
-	case "forked": // as long as half, with another last entry
+	case "forked": // half as long, with a different last entry
 		entries = append(slices.Clone(entries[:half-1]), fmt.Appendf(nil, "end %d", r.State().Now()))
 	case "unfair":
 		entries = slices.Delete(slices.Clone(entries), 3, 4)
@@ -100,7 +100,7 @@ func serve(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("URL", s.URL)
 }
 
-// unreadable DIR puts a directory in the place of each file.
+// unreadable DIR replaces each file by a directory.
 func unreadableFiles(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	files, err := os.ReadDir(dir)
@@ -111,7 +111,7 @@ func unreadableFiles(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// columns N checks that a line of the output is longer only if it is one word.
+// columns N checks that output lines are at most N columns wide, unless they are one word.
 func columns(ts *testscript.TestScript, _ bool, args []string) {
 	most, err := strconv.Atoi(args[0])
 	ts.Check(err)
@@ -123,7 +123,7 @@ func columns(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// report CHECK STATUS looks up a check in the JSON that was printed.
+// report CHECK STATUS looks up a check in the printed JSON.
 func reported(ts *testscript.TestScript, _ bool, args []string) {
 	var r verifier.Report
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &r))
@@ -171,7 +171,7 @@ func TestBar(t *testing.T) {
 	term, _, out := on(true, nil)
 	b := term.bar("entries")
 	b.show(500, 1000)
-	b.show(501, 1000) // too soon to draw again
+	b.show(501, 1000) // too early to draw again
 	if want := "\r\x1b[K[" + strings.Repeat("#", 15) + strings.Repeat(".", 15) +
 		"] 500 of 1,000 entries"; out.String() != want {
 		t.Errorf("drew %q, want %q", out, want)
@@ -250,7 +250,7 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// broken is an output that fails.
+// broken is a writer that fails.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, os.ErrClosed }
@@ -297,7 +297,7 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
-// Flags name their argument in capitals.
+// Usage texts show the arguments of flags in capitals.
 func TestFlagValues(t *testing.T) {
 	term, _, _ := on(false, nil)
 	values := 0

@@ -39,9 +39,8 @@ func TestStatsScripts(t *testing.T) {
 	})
 }
 
-// crowd DIR writes a room of 900 visitors in three windows, sets VKEY to its
-// key, and writes lists: shoppers.txt has tickets and secrets of people who
-// came anyhow, front.txt the tickets of the first 20 places.
+// crowd DIR writes a room of 900 visitors in three windows, sets VKEY to its key, and writes two lists:
+// shoppers.txt has tickets and secrets of unbiased visitors, front.txt the tickets of the first 20 places.
 func writeCrowd(ts *testscript.TestScript, _ bool, args []string) {
 	keys, files, front, err := visited()
 	ts.Check(err)
@@ -81,8 +80,7 @@ func visited() (keys *roomtest.Keys, files roomtest.Files, front string, err err
 	return keys, files, front, err
 }
 
-// test ID WANT looks up a test in the JSON that was printed: made, unusual or
-// not-made.
+// test ID WANT looks up a test in the printed JSON: made, unusual or not-made.
 func testOf(ts *testscript.TestScript, _ bool, args []string) {
 	var out statsOutput
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &out))
@@ -170,8 +168,8 @@ func FuzzParseTickets(f *testing.F) {
 	})
 }
 
-// An audit reads in parallel, again where it looks for a fault, and not always to the end. The
-// collected data is the same.
+// An audit reads in parallel, reads parts again to locate a fault, and may stop early. The collected data is
+// the same in all cases.
 func TestListenerCollectsInOrder(t *testing.T) {
 	_, files, _, err := visited()
 	if err != nil {

@@ -56,7 +56,7 @@ func savedProofs() (map[string]string, error) {
 	return files, err
 }
 
-// proof NAME FILE [OLD NEW] writes a file of the vectors, perhaps changed.
+// proof NAME FILE [OLD NEW] writes a file of the vectors, optionally with a change.
 func writeProof(ts *testscript.TestScript, _ bool, args []string) {
 	files, err := savedProofs()
 	ts.Check(err)
@@ -73,7 +73,7 @@ func writeProof(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(content), 0o600))
 }
 
-// line ID STATUS REASON looks up a line in the JSON that was printed.
+// line ID STATUS REASON looks up a line in the printed JSON.
 func lineOf(ts *testscript.TestScript, _ bool, args []string) {
 	var r placeResult
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("stdout")), &r))
@@ -89,8 +89,7 @@ func lineOf(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("no line %s", args[0])
 }
 
-// TestPlaceWords wants a sentence for everything that can be said, and for
-// nothing else.
+// TestPlaceWords expects a sentence for every possible result, and no others.
 func TestPlaceWords(t *testing.T) {
 	for id, reasons := range ticket.Verdicts {
 		want, got := slices.Sorted(maps.Keys(reasons)), slices.Sorted(maps.Keys(placeWords[id]))
@@ -100,8 +99,8 @@ func TestPlaceWords(t *testing.T) {
 	}
 }
 
-// TestTicketVectors prints every file of the vectors: the exit code is that of
-// the colours, no fact is missing in a sentence, and every line fits.
+// TestTicketVectors prints every file of the vectors: the exit code matches the colours, no sentence lacks a
+// fact, and every line fits.
 func TestTicketVectors(t *testing.T) {
 	files, err := savedProofs()
 	if err != nil {
@@ -164,7 +163,7 @@ func TestTicketUnwritable(t *testing.T) {
 	}
 }
 
-// TestPlaceColours paints a line in the colour of its status.
+// TestPlaceColours checks that a line has the colour of its status.
 func TestPlaceColours(t *testing.T) {
 	for status, code := range map[ticket.Status]int{ticket.Green: 32, ticket.Neutral: 90, ticket.Amber: 33,
 		ticket.Red: 31} {

@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/internal/roomtest"
 )
 
-// fork is two histories of one room, signed by one key.
+// fork has two histories of one room, signed by one key.
 func fork(t *testing.T) (keys *roomtest.Keys, one, two roomtest.Files) {
 	t.Helper()
 	keys, err := roomtest.NewKeys("queue.example.com/r/sale", "honest")
@@ -52,7 +52,7 @@ func (c *changing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b)
 }
 
-// spoken collects the output of a watch, and calls do when it contains a word.
+// spoken collects the output of a watch, and calls do when the output contains a given word.
 type spoken struct {
 	bytes.Buffer
 	word string
@@ -69,7 +69,7 @@ func (t *spoken) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// A room is forked while it is watched, and a third person checks the file.
+// A room is forked while it is watched, and a third party checks the evidence file.
 func TestWatchFork(t *testing.T) {
 	keys, one, two := fork(t)
 	room := &changing{}
@@ -105,7 +105,7 @@ func TestWatchFork(t *testing.T) {
 		env); code != exitFailed || !strings.Contains(stdout.String(), "✗ PROOF: TWO HISTORIES") {
 		t.Errorf("exit code %d\n%s", code, &stdout)
 	}
-	// The next watch finds the same, and does not write it twice.
+	// The next watch finds the same violation, and does not write its file again.
 	if code := run(t.Context(), append(args, "--once"), &stdout, &stderr, env); code != exitFailed {
 		t.Errorf("exit code %d\n%s", code, &stderr)
 	}

@@ -47,7 +47,7 @@ func TestWitnessScripts(t *testing.T) {
 	})
 }
 
-// free sets ADDR to an address without a listener.
+// free sets ADDR to an address on which no program listens.
 func freeAddress(ts *testscript.TestScript, _ bool, _ []string) {
 	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	ts.Check(err)
@@ -55,7 +55,7 @@ func freeAddress(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("ADDR", l.Addr().String())
 }
 
-// healthy URL waits until a witness answers.
+// healthy URL waits until a witness responds.
 func healthy(ts *testscript.TestScript, _ bool, args []string) {
 	for range 500 {
 		if resp, err := http.Get(args[0] + "healthz"); err == nil {
@@ -69,11 +69,11 @@ func healthy(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("no answer at %s", args[0])
 }
 
-// cosignable is a log of some entries, other ones from an index on.
+// cosignable is a log of some entries, which differ from an index on.
 type cosignable struct {
 	signer note.Signer
 	vkey   string
-	hashes []tlog.Hash // as tlog.StoredHashes lays them out
+	hashes []tlog.Hash // in the layout of tlog.StoredHashes
 }
 
 func newCosignable(t *testing.T, size, forkedAt int) *cosignable {
@@ -117,7 +117,7 @@ func (l *cosignable) growth(old, size uint64) (proof []audit.Hash, signed []byte
 	return proof, signed, err
 }
 
-// running is a witness in a process of its own.
+// running is a witness in its own process.
 type running struct {
 	cmd    *exec.Cmd
 	client *witness.Client
@@ -153,7 +153,7 @@ func start(t *testing.T, args ...string) *running {
 	return r
 }
 
-// kill ends the process as a power cut would, and not as a user would.
+// kill ends the process like a power cut, not like a user.
 func (r *running) kill(t *testing.T) {
 	t.Helper()
 	if err := r.cmd.Process.Kill(); err != nil {
@@ -162,7 +162,7 @@ func (r *running) kill(t *testing.T) {
 	_ = r.cmd.Wait() // killed
 }
 
-// crowd is several customers of one witness, some of which lie.
+// crowd is a set of logs that use one witness, some of which lie.
 type crowd struct {
 	honest, forked *cosignable
 	mu             sync.Mutex
@@ -170,11 +170,11 @@ type crowd struct {
 	most           uint64
 }
 
-// press asks for one cosignature after the other until the witness is gone.
+// press requests one cosignature after the other until the witness stops.
 func (c *crowd) press(client *witness.Client, random *rand.Rand) error {
 	for old := uint64(0); ; {
 		c.mu.Lock()
-		promised := c.most // before asking: nothing smaller may be cosigned from here on
+		promised := c.most // before the request: from now on nothing smaller may be cosigned
 		c.mu.Unlock()
 		from, size := c.honest, old+uint64(random.IntN(3))
 		if random.IntN(3) == 0 {
@@ -212,8 +212,8 @@ func (c *crowd) press(client *witness.Client, random *rand.Rand) error {
 	}
 }
 
-// A witness that is killed under load, again and again, never cosigns a smaller
-// size or another root than before.
+// A witness that is killed under load again and again never cosigns a smaller size or a different root than
+// before.
 func TestWitnessKilled(t *testing.T) {
 	const rounds, customers = 12, 4
 	c := &crowd{honest: newCosignable(t, 30000, 30000), forked: newCosignable(t, 30000, 0), cosigned: map[uint64]bool{}}
@@ -223,7 +223,7 @@ func TestWitnessKilled(t *testing.T) {
 	for round := range rounds {
 		before := c.most
 		w := start(t, args...)
-		if round == 0 { // the first history it sees is the one
+		if round == 0 { // the witness accepts the first history that it sees
 			_, signed, err := c.honest.growth(0, 1)
 			if err != nil {
 				t.Fatal(err)
@@ -276,8 +276,7 @@ func TestWitnessKilled(t *testing.T) {
 	t.Logf("%d cosignatures, up to size %d, in %d lives", len(c.cosigned), c.most, rounds)
 }
 
-// newOperator serves a room at an address of its own, which it calls itself by
-// unless it makes a claim.
+// newOperator serves a room at its own address. The room names this address as its own, unless claim is set.
 func newOperator(t *testing.T, claim string) (server *httptest.Server, vkey string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -326,14 +325,14 @@ func TestPinning(t *testing.T) {
 		t.Errorf("pinned %q, %v", b, err)
 	}
 
-	// Once pinned, the room is not asked again.
+	// Once its key is pinned, the room is not asked again.
 	room.Close()
 	logs, err := (&follower{dir: dir, given: []string{address}}).known()
 	if err != nil || len(logs) != 1 {
 		t.Errorf("%v, %v", logs, err)
 	}
 
-	// A broken file of pins is not overwritten.
+	// An invalid file of pins is not overwritten.
 	if err := os.WriteFile(filepath.Join(dir, pinsFile), []byte("nonsense\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +362,7 @@ func TestRoomKeyFails(t *testing.T) {
 	}
 }
 
-// named returns a signer of another origin.
+// named returns a signer with another origin.
 func (l *cosignable) named(t *testing.T, origin string) note.Signer {
 	t.Helper()
 	signer, _, err := audit.NewSigner(origin, bytes.Repeat([]byte{1}, 32))
@@ -373,7 +372,7 @@ func (l *cosignable) named(t *testing.T, origin string) note.Signer {
 	return signer
 }
 
-// The file of logs is read again while the witness runs; a broken one changes nothing.
+// The file of logs is read again while the witness runs; an invalid one changes nothing.
 func TestLogsFile(t *testing.T) {
 	l := newCosignable(t, 10, 10)
 	dir := t.TempDir()
@@ -416,7 +415,7 @@ func TestWitnessUnwritable(t *testing.T) {
 	}
 }
 
-// The address that is printed is one that can be asked.
+// The printed address can be used for requests.
 func TestReached(t *testing.T) {
 	for text, want := range map[string]string{
 		"[::]:8091":      "http://localhost:8091/w, and under every name of this machine",

@@ -137,7 +137,7 @@ func (d *documented) guards(p *process) {
 	}
 }
 
-// judges checks the answers of a proxy with --auth-only.
+// judges checks the responses of a proxy with --auth-only.
 func (d *documented) judges(p *process) {
 	d.Helper()
 	for path, want := range map[string]int{"/": http.StatusNoContent, "/tickets": http.StatusUnauthorized} {
@@ -260,7 +260,7 @@ func (d *documented) units() {
 	}
 }
 
-// scripts compares the answer to a script with the one in its document.
+// scripts compares the response to a script with the one in its document.
 func (d *documented) scripts() {
 	d.Helper()
 	var shown, told map[string]string

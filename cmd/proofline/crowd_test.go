@@ -25,8 +25,7 @@ const (
 	settle  = 40 * time.Second // for open requests at the end
 )
 
-// crowd joins and claims without pause, retries until it gets an answer, and records
-// all answers.
+// crowd joins and claims without pause, retries until it gets a response, and records all responses.
 type crowd struct {
 	room  wire.Room
 	nodes []*api.Client
@@ -60,7 +59,7 @@ func gather(t *testing.T, room wire.Room, nodes ...string) *crowd {
 	return c
 }
 
-// stop stops the crowd once its open requests are answered.
+// stop stops the crowd once its open requests have got responses.
 func (c *crowd) stop() {
 	c.mu.Lock()
 	select {
@@ -105,7 +104,7 @@ func (c *crowd) visit(t *testing.T, turn int, isLoyal bool) {
 
 var errNotYet = errors.New("not called before the crowd stopped")
 
-// insist asks one node after the other until it gets an answer.
+// insist asks one node after the other until it gets a response.
 func (c *crowd) insist(t *testing.T, nodes []*api.Client, turn int, ask func(context.Context, *api.Client) error) bool {
 	ctx := t.Context()
 	var end <-chan time.Time
@@ -119,7 +118,7 @@ func (c *crowd) insist(t *testing.T, nodes []*api.Client, turn int, ask func(con
 		case errors.Is(err, errNotYet):
 			return true
 		case errors.Is(err, api.ErrNotCalled):
-		case errors.As(err, &problem) && problem.Status < 500, // 404 too: the ticket is there
+		case errors.As(err, &problem) && problem.Status < 500, // 404 too, because the ticket exists
 			problem == nil && !errors.Is(err, api.ErrUnreachable):
 			t.Errorf("a visitor is answered %v", err)
 			return false
@@ -192,10 +191,10 @@ func (c *crowd) joinsByNode() map[string]int {
 	return maps.Clone(c.byNode)
 }
 
-// at is what a node is called in what the crowd counts.
+// at returns the name of a node in the crowd's counts.
 func (c *crowd) at(url string) string { return url + "/r/" + c.room.Slug }
 
-// resetPauses begins to measure the pauses between joins.
+// resetPauses starts measuring the pauses between joins.
 func (c *crowd) resetPauses() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,7 +209,7 @@ func (c *crowd) pause(url string) time.Duration {
 	return c.longest[c.at(url)].Round(time.Millisecond)
 }
 
-// all returns every answer to a join so far.
+// all returns every response to a join so far.
 func (c *crowd) all() []api.Joined {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -229,8 +228,7 @@ func (c *crowd) latest(url string, n int) (tickets []string) {
 	return tickets
 }
 
-// finish stops the crowd, ends the room, and compares the transcript with all
-// answers.
+// finish stops the crowd, ends the room, and compares the transcript with all responses.
 func (c *crowd) finish(t *testing.T, organizer *api.Client) {
 	t.Helper()
 	c.stop()
@@ -266,8 +264,8 @@ func (c *crowd) finish(t *testing.T, organizer *api.Client) {
 		len(places), c.failed)
 }
 
-// read counts a transcript's entries from their text, and checks that no position
-// and no ticket occurs twice.
+// read counts a transcript's entries by parsing their text, and checks that no position and no ticket occurs
+// twice.
 func (c *crowd) read(t *testing.T, published *transcript.Transcript) (arrivals int, places map[string]string,
 	admitted map[string]bool) {
 	t.Helper()

@@ -149,7 +149,7 @@ func TestNodesClockStep(t *testing.T) {
 			t.Fatalf("a join is recorded %s ago", off)
 		}
 	}
-	c.stop() // an hour later its called visitors have missed their claim time
+	c.stop() // an hour later, the visitors called there have missed their claim time
 	set(time.Hour)
 	waitFor(t, "the jump is logged again",
 		func() bool { return strings.Count(one.said(), "database's clock has jumped") == 2 })

@@ -19,7 +19,7 @@ import (
 	"github.com/proofline/proofline/internal/wire"
 )
 
-// guests are visitors of a room, with their answers.
+// guests are visitors of a room, with the responses they got.
 type guests struct {
 	t      *testing.T
 	room   wire.Room
@@ -42,7 +42,7 @@ func (g *guests) at(node *process) *api.Client {
 	return &api.Client{Base: node.url + "/r/" + g.room.Slug}
 }
 
-// refused waits until a server answers joins with a problem of this title.
+// refused waits until a server responds to joins with a problem of this title.
 func (g *guests) refused(node *process, title string) {
 	g.t.Helper()
 	waitFor(g.t, title, func() bool {
@@ -224,7 +224,8 @@ func newWitnessedRoom(t *testing.T, slug string) *witnessedRoom {
 	})
 	first.kill()
 	r.before = r.database.Restore(backup)
-	r.database.Exec("delete from log_nodes") // or the next server waits for the first one, in which time the witness speaks up
+	// Otherwise the next server waits for the first one, and meanwhile the witness reports its checkpoint.
+	r.database.Exec("delete from log_nodes")
 	return r
 }
 

@@ -76,8 +76,8 @@ func (f *fleet) head(database *pgtest.Server) (size int64, checkpoint string) {
 	return size, checkpoint
 }
 
-// isHeld waits until both nodes answer 503 because entries are missing, and checks
-// that they sign nothing from then on.
+// isHeld waits until both nodes respond with 503 because entries are missing, and checks that they sign
+// nothing from then on.
 func (f *fleet) isHeld(database *pgtest.Server) {
 	f.t.Helper()
 	for _, node := range f.nodes {
@@ -187,8 +187,7 @@ func (f *fleet) recovers(args ...string) string {
 	return stdout
 }
 
-// finish compares the transcript with all answers to the crowd, and logs how long
-// joins paused.
+// finish compares the transcript with all responses to the crowd, and logs how long joins paused.
 func (f *fleet) finish() {
 	f.t.Helper()
 	f.more("people join again", 50)
@@ -274,9 +273,8 @@ func TestNodesOldPrimary(t *testing.T) {
 	f.finish()
 }
 
-// TestNodesCancelledCommit cancels commits that wait for a synchronous standby, and
-// then loses the primary. PostgreSQL keeps such commits on the primary only, so no
-// join of theirs may be answered.
+// TestNodesCancelledCommit cancels commits that wait for a synchronous standby, and then loses the primary.
+// PostgreSQL keeps such commits on the primary only, so no join of theirs may get a receipt.
 func TestNodesCancelledCommit(t *testing.T) {
 	slow(t)
 	t.Parallel()

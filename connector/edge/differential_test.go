@@ -207,7 +207,7 @@ func (w writer) when() map[string]any {
 	return when
 }
 
-// test returns a random test of texts, or of networks if there are no texts.
+// test returns a random test of a text, or of networks if there are no texts.
 func (w writer) test(texts []string, depth int) any {
 	switch n := w.IntN(8); {
 	case n == 0 && depth < 4:

@@ -90,8 +90,7 @@ func TestSessionsOfBoth(t *testing.T) {
 	if len(list) < 8 {
 		t.Fatalf("%d cases", len(list))
 	}
-	// A new connector accepts old signed rules; the cases are about one that has seen newer
-	// rules.
+	// A new connector accepts old signed rules; these cases are for one that has seen newer rules.
 	first := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://shop.example.com/about", nil)
 	first.RequestURI = ""
 	atEdge.ServeHTTP(httptest.NewRecorder(), first)

@@ -27,8 +27,7 @@ type witness struct {
 	requests []*http.Request
 }
 
-// newWitness answers each request with the result of reply. It also records what follows a
-// 101 response.
+// newWitness responds to each request with the result of reply. It also records what follows a 101 response.
 func newWitness(t *testing.T, reply func(*http.Request) string) *witness {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -93,8 +92,7 @@ const wellAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nX-Site: site\r\n\r\n
 
 func well(*http.Request) string { return wellAnswer }
 
-// talk sends data, and returns what comes back until it is enough and the other side is
-// silent.
+// talk sends data, and returns the response once it is complete and the other side is silent.
 func talk(t *testing.T, addr string, enough func(got string) bool, parts ...string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -121,7 +119,7 @@ func talk(t *testing.T, addr string, enough func(got string) bool, parts ...stri
 	return got.String()
 }
 
-// answered reports whether there is a further response after a number of responses.
+// answered reports whether there is another response after a number of responses.
 func answered(got string) bool { return final.MatchString(got) }
 
 var final = regexp.MustCompile(`HTTP/1\.[01] ([2-5]|101)`)

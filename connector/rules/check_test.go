@@ -56,7 +56,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckWide checks the exemptions of the defaults for a whole site.
+// TestCheckWide checks which addresses the default rules exempt when a whole site waits.
 func TestCheckWide(t *testing.T) {
 	t.Parallel()
 	s := mustParse(t, `{"version":1,`+oneRoom+`,"rules":[{"name":"everything","action":"queue sale"}]}`)
@@ -76,7 +76,7 @@ func TestCheckWide(t *testing.T) {
 func TestDecideStrange(t *testing.T) {
 	s := mustParse(t, `{"version":1,`+oneRoom+`,"rules":[{"name":"t","when":{"path":{"prefix":"/tickets"}},"action":"queue sale"}]}`)
 	r := &Request{Method: "GET", Host: "shop.example.com", Target: "//a;%2f/./" + strings.Repeat("a/", 1000)}
-	const most = 600 // and 1,600 if it were
+	const most = 600 // it would be 1,600 otherwise
 	if got := testing.AllocsPerRun(5, func() { s.Decide(r, time.Time{}) }); got > most {
 		t.Errorf("%v allocations, want at most %d", got, most)
 	}

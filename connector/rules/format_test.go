@@ -37,8 +37,7 @@ func TestShownRules(t *testing.T) {
 	}
 }
 
-// TestFormatMembers has FORMAT.md name every member of the format that a table
-// of it is about.
+// TestFormatMembers checks that each of FORMAT.md's tables names all members that it describes.
 func TestFormatMembers(t *testing.T) {
 	t.Parallel()
 	spans := doctest.Spans(doctest.Read(t, "FORMAT.md"))

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// aliasSteps are spellings of a path that some origin treats as the same path.
+// aliasSteps are spellings of a path that some origins treat as the same path.
 var aliasSteps = []func(*rand.Rand, string) string{
 	func(r *rand.Rand, p string) string { return mapByte(r, p, "abcdefghijklmnopqrstuvwxyz", flipCase) },
 	func(r *rand.Rand, p string) string {
@@ -42,7 +42,7 @@ var aliasSteps = []func(*rand.Rand, string) string{
 	func(_ *rand.Rand, p string) string { return "/x/.." + p },
 	func(_ *rand.Rand, p string) string { return p + "%20" },
 	func(_ *rand.Rand, p string) string {
-		if strings.HasSuffix(p, "7") { // dots behind dots are another name
+		if strings.HasSuffix(p, "7") { // dots after dots are a different name
 			p += "%2e."
 		}
 		return p
@@ -65,7 +65,7 @@ var aliasSteps = []func(*rand.Rand, string) string{
 	func(_ *rand.Rand, p string) string { return p + "/favicon.ico/.." },
 }
 
-// flipCase and the like spell one character differently.
+// flipCase and the following functions spell one character differently.
 func flipCase(c byte) string { return string(rune(c ^ 0x20)) }
 
 func encode(c byte) string {
@@ -73,8 +73,7 @@ func encode(c byte) string {
 	return "%" + string(digits[c>>4]) + string(digits[c&15])
 }
 
-// mapByte spells one of the characters that are among some differently, unless
-// it is part of an escape.
+// mapByte spells one of the given characters differently, unless it is part of an escape.
 func mapByte(r *rand.Rand, p, among string, spell func(byte) string) string {
 	var at []int
 	for i := range len(p) {
@@ -90,7 +89,7 @@ func mapByte(r *rand.Rand, p, among string, spell func(byte) string) string {
 	return p[:i] + spell(p[i]) + p[i+1:]
 }
 
-// FuzzAlias spells protected paths differently: all of them must wait.
+// FuzzAlias spells protected paths differently, and checks that all spellings wait.
 func FuzzAlias(f *testing.F) {
 	for seed := range uint64(200) {
 		f.Add(seed, uint8(seed%9))
@@ -116,8 +115,7 @@ func FuzzAlias(f *testing.F) {
 	})
 }
 
-// FuzzDecide checks that the decision for a thorough origin's reading is at least as lenient as
-// ours.
+// FuzzDecide checks that the decision for an origin's reading is never stricter than ours.
 func FuzzDecide(f *testing.F) {
 	for _, c := range readVectors(f).Cases {
 		f.Add(c.Request.Host, c.Request.Target)

@@ -22,7 +22,7 @@ import (
 // page is the content of the protected page.
 const page = "a page of the line"
 
-// spelledPaths are addresses that some server may treat as /tickets, and some that none should.
+// spelledPaths are addresses that some servers may treat as /tickets, and some that none should.
 func spelledPaths() []string {
 	names := []string{
 		"tickets", "Tickets", "TICKETS", "%74ickets", "%2574ickets", "tickets.", "tickets..", "tickets%20", "tickets%2e", "tickets%00", "tickets%0a", "tickets~", "tickets::$DATA", "tickets;a=b", "tickets%3b",
@@ -76,7 +76,7 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// ask sends a target as it is, follows one redirect, and returns the answer.
+// ask sends a target as it is, follows one redirect, and returns the response.
 func ask(t *testing.T, addr, target string) string {
 	t.Helper()
 	for range 2 {
@@ -105,10 +105,10 @@ func ask(t *testing.T, addr, target string) string {
 		}
 		target = to.RequestURI()
 	}
-	return "" // the address that it leads to is judged by itself
+	return "" // the rules decide about the redirect's address by itself
 }
 
-// origin runs a server until the test ends, once it listens.
+// origin runs a server until the test ends, and returns once it listens.
 func origin(t *testing.T, addr string, name string, args ...string) string {
 	t.Helper()
 	program, err := exec.LookPath(name)
@@ -116,7 +116,7 @@ func origin(t *testing.T, addr string, name string, args ...string) string {
 		t.Skipf("%s is not installed: make conformance installs it", name)
 	}
 	cmd := exec.CommandContext(t.Context(), program, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // servers end their workers, too
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // servers also end their workers
 	cmd.WaitDelay = 10 * time.Second
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -178,8 +178,8 @@ Require all granted
 	return origin(t, addr, "apache2", "-D", "FOREGROUND", "-f", config)
 }
 
-// nodeScript answers as many small servers do: it decodes the path, and joins it
-// with the folder; and once more as the class URL reads it.
+// nodeScript responds as many small servers do: it decodes the path and joins it with the folder, and also
+// parses it with the class URL.
 const nodeScript = `
 const http = require("http"), fs = require("fs"), path = require("path");
 const [root, port] = process.argv.slice(2);

@@ -22,8 +22,8 @@ func withRule(members string) string {
 	return `{"version":1,` + oneRoom + `,"rules":[{"name":"a","action":"queue sale",` + members + `}]}`
 }
 
-// documents are texts and the place of the first problem with each; without a
-// place the text is fine. loose ones pass the schema, which cannot say all.
+// documents are texts with the place of the first problem in each; a text without a place is valid. Loose
+// documents pass the schema, which cannot express all rules.
 var documents = []struct {
 	name, text, field string
 	isLoose           bool
@@ -79,7 +79,7 @@ var documents = []struct {
 	{"two objects", `{"version":1} {}`, "", false},
 }
 
-// TestTooDeep rejects documents that are nested too deep before decoding them.
+// TestTooDeep checks that documents with too deep nesting are refused before decoding.
 func TestTooDeep(t *testing.T) {
 	t.Parallel()
 	for name, levels := range map[string][2]string{"not": {`{"not":`, `}`}, "any": {`{"any":[`, `]}`}, "lists": {`[`, `]`}} {
@@ -88,7 +88,7 @@ func TestTooDeep(t *testing.T) {
 			t.Errorf("%s: %.500v", name, err)
 		}
 	}
-	for _, list := range []int{4, 5} { // of the deepest that there are, and one more
+	for _, list := range []int{4, 5} { // the deepest allowed, and one level more
 		text := withRule(`"when":{"path":` + strings.Repeat(`{"any":[`, list-1) + `{"equals":"/a"}` + strings.Repeat(`]}`, list-1) + `}`)
 		if _, err := Parse([]byte(text)); (err == nil) != (list == 4) || err != nil && !strings.Contains(err.Error(), "4 tests") {
 			t.Errorf("%d tests within each other: %v", list, err)
@@ -96,7 +96,7 @@ func TestTooDeep(t *testing.T) {
 	}
 }
 
-// BenchmarkParseDeep reads a document as deep as Go's decoder allows.
+// BenchmarkParseDeep parses a document as deep as Go's decoder allows.
 func BenchmarkParseDeep(b *testing.B) {
 	text := []byte(withRule(`"when":{"path":` + strings.Repeat(`{"not":`, 9000) + `{"equals":"/a"}` + strings.Repeat(`}`, 9000) + `}`))
 	for b.Loop() {
@@ -104,7 +104,7 @@ func BenchmarkParseDeep(b *testing.B) {
 	}
 }
 
-// TestManyProblems has a document that is all wrong say so in a few words.
+// TestManyProblems checks that the problems of a completely wrong document are reported in a few words.
 func TestManyProblems(t *testing.T) {
 	t.Parallel()
 	_, err := Parse([]byte(`{"version":1,"hosts":["` + strings.Repeat(`!","`, 100_000) + `a"]}`))
@@ -172,8 +172,7 @@ func TestFilledIn(t *testing.T) {
 	}
 }
 
-// TestDefaults checks that the list is fine as rules of a document, but for
-// their names.
+// TestDefaults checks that the default rules are valid as a document's rules, except for their names.
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	list := Defaults()

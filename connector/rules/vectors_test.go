@@ -11,7 +11,7 @@ import (
 // vectors are the decisions that every connector must make, with their sites.
 type vectors struct {
 	Sites map[string]json.RawMessage `json:"sites"`
-	// Documents are texts that are rules, or are not.
+	// documents are texts that are valid or invalid rules.
 	Documents []struct {
 		Name  string `json:"name"`
 		Text  string `json:"text"`
@@ -79,8 +79,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestDocuments reads texts of which some are no rules, though JSON parsers
-// that take one of two members with the same name would read some.
+// TestDocuments parses texts, some of which are invalid rules although JSON parsers that take one of two
+// members with the same name would accept them.
 func TestDocuments(t *testing.T) {
 	t.Parallel()
 	v := readVectors(t)

@@ -164,7 +164,7 @@ func TestCodeLimit(t *testing.T) {
 		_, err = k.SignIns.EnterCode(ctx, in.Pending, code, browser)
 		wantWait(t, err, time.Second)
 	}
-	known := browser // an attacker with the password does not keep the person's own browser out
+	known := browser // an attacker with the password does not lock out the person's own browser
 	known.Known = knownBefore.Known
 	if _, err = k.SignIns.EnterCode(ctx, in.Pending, recovery[1], known); err != nil {
 		t.Errorf("a known browser: %v", err)

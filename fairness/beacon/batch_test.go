@@ -79,8 +79,8 @@ func TestVerifyAll(t *testing.T) {
 	}
 }
 
-// TestVerifyAllCancel checks that signatures do not verify whose errors cancel each other in a sum
-// without coefficients.
+// TestVerifyAllCancel checks that signatures do not verify if their errors cancel each other in a sum without
+// coefficients.
 func TestVerifyAllCancel(t *testing.T) {
 	t.Parallel()
 	chain, list := signedRounds(t, 4)
@@ -104,7 +104,7 @@ func TestVerifyAllCancel(t *testing.T) {
 	}
 }
 
-// TestVerifyAllAgrees compares the batch with the single verification on real rounds of quicknet.
+// TestVerifyAllAgrees compares the batch with single verifications, on real rounds of quicknet.
 func TestVerifyAllAgrees(t *testing.T) {
 	t.Parallel()
 	s := beacon.Signed{Round: 42}

@@ -45,7 +45,7 @@ func (h *hexBytes) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// vectors returns the chains of testdata, quicknet first.
+// vectors returns the chains in testdata, quicknet first.
 func vectors(t testing.TB) []chainVector {
 	t.Helper()
 	var quicknet chainVector
@@ -96,8 +96,8 @@ func TestQuicknet(t *testing.T) {
 	}
 }
 
-// TestHashCoversEveryField but the id of the default chain, which drand had
-// before it had ids.
+// TestHashCoversEveryField changes every field but the id of the default chain, which existed before drand
+// had ids.
 func TestHashCoversEveryField(t *testing.T) {
 	base := beacon.Quicknet()
 	seen := map[[32]byte]string{base.Hash(): "nothing"}
@@ -165,9 +165,8 @@ const (
 
 var prime, _ = new(big.Int).SetString("1a0111ea397fe69a4b1ba7b6434bacd764774b84f38512bf6730d2a0f6b0f6241eabfffeb153ffffb9feffffffffaaab", 16)
 
-// TestSmallPoints shows that the points the attacks use are on their curves or
-// not: y^2 = x^3 + 4 over Fp, and y^2 = x^3 + 4 + 4i over Fp[i], where a number
-// is a square if its norm is one in Fp.
+// TestSmallPoints checks which of the points used in attacks are on their curves: y^2 = x^3 + 4 over Fp, and
+// y^2 = x^3 + 4 + 4i over Fp[i], where a number is a square if its norm is a square in Fp.
 func TestSmallPoints(t *testing.T) {
 	rhs := func(x int64) *big.Int { return big.NewInt(x*x*x + 4) }
 	norm := func(x int64) *big.Int {
@@ -225,7 +224,7 @@ func TestVerifyRefusesOtherRound(t *testing.T) {
 	}
 }
 
-// TestVerifyRefusesRoundZero though a key can sign it.
+// TestVerifyRefusesRoundZero checks that round 0 is refused, although a key can sign it.
 func TestVerifyRefusesRoundZero(t *testing.T) {
 	c, key := signer(t)
 	if err := c.Verify(1, sign(key, 1)); err != nil {
@@ -253,8 +252,8 @@ func TestVerifyRefusesOtherLength(t *testing.T) {
 	}
 }
 
-// TestVerifyRefusesUncompressed: uncompressed encodings of the same point, which circl accepts, are
-// refused.
+// TestVerifyRefusesUncompressed checks that uncompressed encodings of the same point are refused, which circl
+// accepts.
 func TestVerifyRefusesUncompressed(t *testing.T) {
 	var point bls12381.G1
 	if err := point.SetBytes(round42(t)); err != nil {
@@ -283,7 +282,7 @@ func TestVerifyRefusesNegated(t *testing.T) {
 	b := append([]byte(nil), round42(t)...)
 	b[0] ^= 0x20
 	if err := new(bls12381.G1).SetBytes(b); err != nil {
-		t.Fatal(err) // it is a point of the group
+		t.Fatal(err) // it is in the group
 	}
 	refused(t, beacon.Quicknet(), 42, b)
 }
@@ -294,8 +293,8 @@ func TestVerifyRefusesOutsideSubgroup(t *testing.T) {
 	}
 }
 
-// TestVerifyRefusesTorsion adds a point of small order, which some pairings do
-// not see, to a signature: (h*Q has order dividing r; r*Q has order dividing h).
+// TestVerifyRefusesTorsion adds a point of small order, which some pairings ignore, to a signature (h*Q has
+// an order that divides r; r*Q has an order that divides h).
 func TestVerifyRefusesTorsion(t *testing.T) {
 	good := affine(t, round42(t))
 	order := new(big.Int).SetBytes(bls12381.Order())
@@ -306,7 +305,7 @@ func TestVerifyRefusesTorsion(t *testing.T) {
 	}
 	refused(t, beacon.Quicknet(), 42, good.add(small).compressed())
 	if err := beacon.Quicknet().Verify(42, good.compressed()); err != nil {
-		t.Error(err) // the arithmetic of this test is right
+		t.Error(err) // checks this test's own arithmetic
 	}
 }
 
@@ -342,8 +341,7 @@ func TestVerifyRefusesOtherChain(t *testing.T) {
 	}
 }
 
-// TestVerifyRefusesWeakKey: under the identity every signature would verify
-// that is the identity as well.
+// TestVerifyRefusesWeakKey: with the identity as the key, the identity would verify as every signature.
 func TestVerifyRefusesWeakKey(t *testing.T) {
 	for _, key := range [][96]byte{{}, {0: 0xc0}, {0: 0x80, 95: outsideG2}} {
 		c := beacon.Quicknet()
@@ -377,14 +375,14 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestTimesInvert on random chains and times: the round after a moment is later
-// than it, and the one before that is not.
+// TestTimesInvert tries random chains and times: the round after a time is later than it, and the one before
+// that is not.
 func TestTimesInvert(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {
 		c := beacon.Chain{Genesis: random.Int64N(1 << 42), Period: 1 + random.Uint32N(31*24*3600)}
 		ms := random.Int64N(1 << 53)
-		if random.IntN(2) == 0 { // the time of a round, or next to it
+		if random.IntN(2) == 0 { // the time of a round, or close to it
 			ms = min(c.Emitted(1+random.Uint64N(1<<21))+random.Int64N(3)-1, 1<<53)
 		}
 		next := c.After(ms)
@@ -411,7 +409,7 @@ func FuzzEmitted(f *testing.F) {
 	})
 }
 
-// FuzzVerify must find no other signature of round 42, and none under another key.
+// FuzzVerify must find no other signature of round 42, and none that verifies under another key.
 func FuzzVerify(f *testing.F) {
 	good := round42(f)
 	key := beacon.Quicknet().PublicKey
@@ -421,7 +419,7 @@ func FuzzVerify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, round uint64, signature, public []byte) {
 		c := beacon.Quicknet()
 		if err := c.Verify(round, signature); (err == nil) != (round == 42 && string(signature) == string(good)) {
-			if round == 42 { // of other rounds it may find the signature, if it can
+			if round == 42 { // it may find signatures of other rounds, if it can
 				t.Errorf("round %d, %x: %v", round, signature, err)
 			}
 		}

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-// g1 is an affine point of y^2 = x^3 + 4, in the subgroup or not; nil is the identity. Textbook
-// arithmetic for operations that circl does not export.
+// g1 is an affine point of y^2 = x^3 + 4, in the subgroup or not; nil is the identity. It has textbook
+// arithmetic, for operations that circl does not export.
 type g1 struct{ x, y *big.Int }
 
-// affine decodes a compressed point without any check of the subgroup.
+// affine decodes a compressed point without checking the subgroup.
 func affine(t *testing.T, b []byte) *g1 {
 	t.Helper()
 	x := new(big.Int).SetBytes(append([]byte{b[0] & 0x1f}, b[1:]...))
@@ -42,7 +42,7 @@ func (p *g1) add(q *g1) *g1 {
 	if q == nil {
 		return p
 	}
-	var over, under *big.Int // of the slope
+	var over, under *big.Int // of the slope's denominator
 	switch sum := new(big.Int).Add(p.y, q.y); {
 	case p.x.Cmp(q.x) != 0:
 		over, under = new(big.Int).Sub(q.y, p.y), new(big.Int).Sub(q.x, p.x)

@@ -60,8 +60,8 @@ func list(t *testing.T, args ...string) map[string]pkg {
 	}
 }
 
-// TestImports checks which packages may import which others, besides the standard library. Packages
-// not listed may import anything.
+// TestImports checks which packages may import which others of this module. Packages not listed may import
+// any.
 func TestImports(t *testing.T) {
 	const connectorInternal = module + "connector/internal/"
 	allowed := map[string][]string{

@@ -32,7 +32,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestGenerator: every number is requested once, and requests with a rate take their time.
+// TestGenerator: every number is requested once, and a run with a rate keeps to it.
 func TestGenerator(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("needs epoll")

@@ -65,7 +65,7 @@ func TestResults(t *testing.T) {
 	}
 }
 
-// TestChoose: names select in the order of the list, and wrong ones are answered with all names.
+// TestChoose: selected names keep the order of the list, and the error for unknown ones lists all names.
 func TestChoose(t *testing.T) {
 	all, err := choose(nil, false)
 	if err != nil || len(all) != len(measurements) {

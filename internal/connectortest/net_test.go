@@ -87,7 +87,7 @@ func (s *server) protect(t *testing.T, shop, outflow string) func() *connector.C
 	}
 }
 
-// TestTwoNodes has many visitors at two nodes at once, which share the room's quota.
+// TestTwoNodes has many visitors at two nodes at once, which share the room's limits.
 func TestTwoNodes(t *testing.T) {
 	t.Parallel()
 	const rate = 60
@@ -158,7 +158,7 @@ func TestEndsEverywhere(t *testing.T) {
 		eventually(t, "the other node is informed", func() bool {
 			r, body := send(t, "GET", there.URL+"/tickets/7", "", page, v.cookie)
 			return r.StatusCode == http.StatusOK && body == "tickets for " &&
-				(who != "" || r.Header.Get("Set-Cookie") != "") // a new free session
+				(who != "" || r.Header.Get("Set-Cookie") != "") // a new unqueued session
 		})
 	}
 }
@@ -181,8 +181,8 @@ func TestSafetyNet(t *testing.T) {
 		t.Fatalf("open: %d", r.StatusCode)
 	}
 
-	// Without the server, the connector continues with its quota, which is the whole one, and
-	// finally fails open.
+	// Without the server, the connector continues with its part of the limits, here all of it, and finally
+	// fails open.
 	s.stop()
 	eventually(t, "the room is out of reach", func() bool { return !c.Stats().Rooms["sale"].DownSince.IsZero() })
 	eventually(t, "the answer is old", func() bool { return time.Since(c.Stats().Rooms["sale"].HeardAt) > 5500*time.Millisecond })

@@ -22,7 +22,7 @@ type frame struct {
 
 const own = "github.com/proofline/proofline/"
 
-// frames of the Go blocks of documents, in order.
+// frames complete the Go blocks of documents, in order.
 var frames = map[string][]frame{
 	"../../connector/README.md": {
 		{[]string{"net/http", "os", own + "connector"}, "shop http.Handler", "c, err"},

@@ -73,7 +73,7 @@ func TestConn(t *testing.T) {
 	}
 }
 
-// TestAnswersRefused reads malformed answers and ones that are too large.
+// TestAnswersRefused reads responses that are malformed or too large.
 func TestAnswersRefused(t *testing.T) {
 	for _, text := range []string{
 		"SSH-2.0-OpenSSH\r\n",
@@ -99,8 +99,8 @@ func TestAnswersRefused(t *testing.T) {
 	}
 }
 
-// FuzzAnswer reads arbitrary bytes as an answer. If net/http can read them too, both
-// must read the same.
+// FuzzAnswer parses arbitrary bytes as a response. If net/http can parse them too, both results must be the
+// same.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
 	f.Add([]byte("HTTP/1.1 503 Busy\r\nRetry-After: 1\r\nTransfer-Encoding: chunked\r\n\r\n2;x=y\r\nok\r\n0\r\nA: b\r\n\r\n"))

@@ -12,7 +12,7 @@ import (
 
 const second = simulate.Duration(time.Second)
 
-// TestTake plays visitors through their answers, and compares their requests and the pauses between
+// TestTake plays visitors through scripted responses, and compares their requests and the pauses between
 // them.
 func TestTake(t *testing.T) {
 	t.Parallel()
@@ -74,8 +74,7 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestRun: a visitor arrives, asks until it is done, and stops when a request fails or the context
-// ends.
+// TestRun: a visitor joins, polls until it is done, and stops when a request fails or the context ends.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	const arrives = 20 * time.Millisecond

@@ -94,7 +94,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestStored wants what is kept to be clean.
+// TestStored checks that stored logos are clean.
 func TestStored(t *testing.T) {
 	t.Parallel()
 	plain := pngOf(2, 2)
@@ -106,7 +106,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// TestText looks for texts in a visitor's language, and in the room's.
+// TestText looks up texts in a visitor's language, and in the room's.
 func TestText(t *testing.T) {
 	t.Parallel()
 	b := Brand{Texts: map[string]Texts{"de": {Headline: "Hallo", Footer: "Ende"}, "en": {Headline: "Hello", Intro: "Come in"}}}

@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// dataURL is an image, or what claims to be one.
+// dataURL returns the data URL of an image, or of something that claims to be one.
 func dataURL(mediaType, content string) string {
 	return "data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString([]byte(content))
 }
 
-// picture is an image with a dot.
+// picture returns an image with a dot.
 func picture(width, height int) image.Image {
 	img := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{color.White, color.Black})
 	img.SetColorIndex(0, 0, 1)
@@ -41,7 +41,7 @@ func jpegOf(width, height int) string {
 	return b.String()
 }
 
-// webpOf is the header of a lossless WebP image, and some of its pixels.
+// webpOf returns the header of a lossless WebP image, and some of its pixels.
 func webpOf(width, height int, extra ...string) string {
 	bits := binary.LittleEndian.AppendUint32(nil, uint32(width-1)|uint32(height-1)<<14)
 	chunks := strings.Join(extra, "") + riff("VP8L", "\x2f"+string(bits)+"\x00\x01\x02")
@@ -53,25 +53,24 @@ func riff(name, data string) string {
 	return name + string(size) + data + strings.Repeat("\x00", len(data)%2)
 }
 
-// pngChunk is a chunk of a PNG image.
+// pngChunk returns a chunk of a PNG image.
 func pngChunk(name, data string) string {
 	body := name + data
 	b := binary.BigEndian.AppendUint32(nil, uint32(len(data)))
 	return string(binary.BigEndian.AppendUint32(append(b, body...), crc32.ChecksumIEEE([]byte(body))))
 }
 
-// withChunk puts a chunk behind the head of a PNG image.
+// withChunk inserts a chunk after the header of a PNG image.
 func withChunk(img, chunk string) string { return img[:33] + chunk + img[33:] }
 
-// segment is a segment of a JPEG image.
+// segment returns a segment of a JPEG image.
 func segment(marker byte, data string) string {
 	return "\xff" + string([]byte{marker}) + string(binary.BigEndian.AppendUint16(nil, uint16(2+len(data)))) + data
 }
 
 const secret = "48.2082 N, 16.3738 E"
 
-// TestMetadata wants what is not seen to be taken out of a logo, and the rest
-// to be the image that it was.
+// TestMetadata checks that everything invisible is removed from a logo, and that the rest is the same image.
 func TestMetadata(t *testing.T) {
 	t.Parallel()
 	plainPNG, plainJPEG := pngOf(3, 2), jpegOf(3, 2)
@@ -102,7 +101,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// TestImagesRefused tries images that are large, damaged or none.
+// TestImagesRefused tries images that are too large or damaged, and files that are not images.
 func TestImagesRefused(t *testing.T) {
 	t.Parallel()
 	img, photo := pngOf(3, 2), jpegOf(3, 2)

@@ -29,8 +29,8 @@ func (v views) ExchangeClock(_ context.Context, own pglog.ClockView) (others []p
 	return others, 0, nil
 }
 
-// TestOneMachineStandsStill has a machine stand still for an hour, by its own clock: the other server sees no
-// jump, so this one follows the database again.
+// TestOneMachineStandsStill lets one machine stand still for an hour by its own clock. The other server sees
+// no jump, so this one follows the database again.
 func TestOneMachineStandsStill(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -63,13 +63,13 @@ func TestOneMachineStandsStill(t *testing.T) {
 	})
 }
 
-// TestObserve tells a step from a drift and from a slow answer.
+// TestObserve distinguishes a step from drift and from a slow response.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	begin := time.Now()
 	database := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
-		after, took, by time.Duration // of the second answer; by which it is beyond what is expected
+		after, took, by time.Duration // of the second response; by how much it exceeds the expected value
 		isStep          bool
 	}{
 		"as expected":                {time.Minute, time.Millisecond, 0, false},
@@ -110,7 +110,7 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// TestReportSkew logs once that the database's clock is off, and once that it is right again.
+// TestReportSkew logs once that the database's clock is wrong, and once that it is right again.
 func TestReportSkew(t *testing.T) {
 	t.Parallel()
 	logged := new(bytes.Buffer)

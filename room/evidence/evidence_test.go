@@ -26,8 +26,8 @@ import (
 	"github.com/proofline/proofline/room/sequence"
 )
 
-// TestRoundLimiter: a flood of wrong rounds is verified one at a time and with
-// rests; a right one among them waits, and does not wait for ever.
+// TestRoundLimiter: a flood of wrong rounds is verified one at a time, with pauses; a right round among them
+// waits, but not forever.
 func TestRoundLimiter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -65,24 +65,24 @@ func TestRoundLimiter(t *testing.T) {
 	})
 }
 
-// cosigned is a cosignature at a time, made by no witness.
+// cosigned returns a cosignature with a time, which no witness made.
 func cosigned(seconds int64) (c fairness.Cosignature) {
 	binary.BigEndian.PutUint64(c[4:], uint64(seconds))
 	return c
 }
 
-// TestKnown: a node that has the round does not draw without the
-// cosignatures that are stored, and in the end draws with those it has.
+// TestKnown: a node that has the round does not draw without the stored cosignatures, and in the end draws
+// with those that it has.
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	policy := &fairness.Policy{Witnesses: []string{"a", "b"}, Quorum: 2}
 	p := fairness.Pending{Size: 7, Round: 3, Due: 10_000}
 	grace := p.Due + fairness.Time(cosignGrace)
 	for name, c := range map[string]struct {
-		times  []int64 // of a's and b's cosignature, 0 for none
+		times  []int64 // of the cosignatures of a and b; 0: none
 		looked bool
 		now    fairness.Time
-		want   int // cosignatures, -1 to wait
+		want   int // number of cosignatures; -1: wait
 	}{
 		"just started":         {times: []int64{0, 0}, now: grace, want: -1},
 		"nothing stored":       {times: []int64{0, 0}, looked: true, now: grace, want: 0},
@@ -117,7 +117,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// scripted is a witness that does what a test says.
+// scripted is a witness that behaves as a test says.
 type scripted func(old uint64, signed []byte) (audit.Cosignature, error)
 
 // AddCheckpoint implements [Cosigner].
@@ -125,13 +125,13 @@ func (s scripted) AddCheckpoint(_ context.Context, old uint64, _ []audit.Hash, s
 	return s(old, signed)
 }
 
-// memory is the log of one room, of which a node has read some.
+// memory is the log of one room, of which a node has read a part.
 type memory struct {
 	stored    []tlog.Hash
 	size      uint64
 	read      uint64
 	published uint64
-	lines     []string // cosignatures of the published checkpoint
+	lines     []string // cosignatures on the published checkpoint
 }
 
 func (m *memory) ReadHashes(indexes []int64) ([]tlog.Hash, error) {
@@ -177,7 +177,7 @@ func (m *memory) Size() uint64                                  { return m.read 
 func (m *memory) WakeDue()                                      {}
 func (m *memory) PublishedSize(context.Context) (uint64, error) { return m.published, nil }
 
-// holder remembers why a room is held.
+// holder records why a room is held.
 type holder struct{ held *regression.Regression }
 
 func (h *holder) Regression() *regression.Regression { return h.held }
@@ -222,8 +222,9 @@ func alone(t *testing.T) (c *Collector, s *submitter, asked *int) {
 	return c, s, asked
 }
 
-// TestSubmitBehind: a node that has not read all of the published checkpoint asks no witness to cosign it: a
-// freeze may end in it, whose own checkpoint no witness would cosign afterwards.
+// TestSubmitBehind: a node that has not read all entries of the published checkpoint asks no witness to
+// cosign it. A freeze may be among them, and witnesses would not cosign the freeze's own checkpoint
+// afterwards.
 func TestSubmitBehind(t *testing.T) {
 	t.Parallel()
 	c, s, asked := alone(t)
@@ -239,8 +240,8 @@ func TestSubmitBehind(t *testing.T) {
 	}
 }
 
-// TestSubmitConflicts: a witness that claims a checkpoint which the log never had is asked again later, and does
-// not rule itself out in silence.
+// TestSubmitConflicts: a witness that reports a checkpoint which the log never had is asked again later, and
+// the conflict is logged.
 func TestSubmitConflicts(t *testing.T) {
 	t.Parallel()
 	c, s, _ := alone(t)
@@ -269,8 +270,8 @@ func TestSubmitConflicts(t *testing.T) {
 	}
 }
 
-// TestSubmitTogether: while other nodes ask the same witness, its answer that it has just that checkpoint is no
-// cosignature of it.
+// TestSubmitTogether: if other nodes ask the same witness, its response that it already has this checkpoint
+// is not a cosignature of it.
 func TestSubmitTogether(t *testing.T) {
 	t.Parallel()
 	c, s, _ := alone(t)
@@ -309,7 +310,7 @@ func TestSubmitTogether(t *testing.T) {
 	}
 }
 
-// TestForks: a witness that has seen another history is remembered, and one that only fails is not.
+// TestForks: a witness that has seen a different history is recorded, and one that only fails is not.
 func TestForks(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -347,7 +348,7 @@ func TestForks(t *testing.T) {
 	}
 }
 
-// TestConsultSilent: a witness that does not answer is not asked about other rooms for a while.
+// TestConsultSilent: a witness that does not respond is not asked about other rooms for a while.
 func TestConsultSilent(t *testing.T) {
 	t.Parallel()
 	c, s, _ := alone(t)

@@ -39,7 +39,7 @@ func TestParseMasterKey(t *testing.T) {
 	}
 }
 
-// TestSeal checks that a sealed key opens for its own room and purpose alone.
+// TestSeal checks that a sealed key opens only for its own room and purpose.
 func TestSeal(t *testing.T) {
 	t.Parallel()
 	m, id, secret := newMaster(t), uuid.New(), bytes.Repeat([]byte{7}, 32)

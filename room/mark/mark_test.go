@@ -31,8 +31,8 @@ func put(t testing.TB, s *Store, slug string, size uint64) {
 	}
 }
 
-// TestKept: the largest marks are there after the process has died without a word,
-// under the same name, and a line that was cut short counts for nothing.
+// TestKept: the largest marks are kept, under the same name, if the process dies suddenly, and an incomplete
+// line is ignored.
 func TestKept(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -66,8 +66,8 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestNodes: nodes that share a directory have files and names of their own, and
-// each begins with the marks of all.
+// TestNodes: nodes that share a directory have separate files and names, and each starts with the marks of
+// all.
 func TestNodes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -84,7 +84,7 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// TestRewritten: a file that has grown is made anew, with the latest marks alone.
+// TestRewritten: a file that has grown is rewritten, with only the latest marks.
 func TestRewritten(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir())
@@ -101,8 +101,8 @@ func TestRewritten(t *testing.T) {
 	}
 }
 
-// TestUnwritable: a mark counts while the process lives though it could not be
-// written, and is written when the file can be again.
+// TestUnwritable: a mark that could not be written counts while the process lives, and is written once the
+// file is writable again.
 func TestUnwritable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// redeem notes a pass whose session ends so much later.
+// redeem records a pass whose session ends after a duration.
 func redeem(t testing.TB, s *Store, in time.Duration) Redemption {
 	t.Helper()
 	now := time.Now()
@@ -39,8 +39,8 @@ func parts(t testing.TB, s *Store) []string {
 	return files
 }
 
-// TestRedeemed: redemptions are there after the process has died without a word,
-// for each node of the directory, and a line that was cut short counts for nothing.
+// TestRedeemed: redemptions are kept if the process dies suddenly, for each node of the directory, and an
+// incomplete line is ignored.
 func TestRedeemed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -75,8 +75,8 @@ func TestRedeemed(t *testing.T) {
 	}
 }
 
-// TestRedeemedBounded: files whose sessions are all over are removed, and beyond
-// a number the oldest ones, which is said.
+// TestRedeemedBounded: files whose sessions are all over are removed; beyond a limit the oldest files are
+// removed, too, which is logged.
 func TestRedeemedBounded(t *testing.T) {
 	t.Parallel()
 	s := open(t, t.TempDir())

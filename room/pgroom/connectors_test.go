@@ -19,8 +19,8 @@ func ids(n int) []uuid.UUID {
 	return list
 }
 
-// TestAddNews walks what may be told of free sessions; time passes by moving
-// what is stored back.
+// TestAddNews tries everything that can be reported about unqueued sessions; time passes by moving stored
+// times back.
 func TestAddNews(t *testing.T) {
 	t.Parallel()
 	s, pool := store(t)
@@ -75,8 +75,7 @@ func TestAddNews(t *testing.T) {
 	}
 }
 
-// TestMadeUpNodes: the nodes that a token can make up have a bound, and those that
-// are known stay known.
+// TestMadeUpNodes: a token can invent only a limited number of nodes, and known nodes stay known.
 func TestMadeUpNodes(t *testing.T) {
 	t.Parallel()
 	s, pool := store(t)
@@ -98,8 +97,8 @@ func TestMadeUpNodes(t *testing.T) {
 	}
 }
 
-// TestAddNewsTogether tells the same from many places at once, in every order:
-// nothing counts twice, and nobody waits for ever.
+// TestAddNewsTogether sends the same reports concurrently, in every order: nothing counts twice, and no call
+// waits forever.
 func TestAddNewsTogether(t *testing.T) {
 	t.Parallel()
 	s, _ := store(t)
@@ -127,8 +126,8 @@ func TestAddNewsTogether(t *testing.T) {
 	}
 }
 
-// TestClaimFailOpen: many take on what waits, each report once; and what was
-// not finished is taken on again, as it was.
+// TestClaimFailOpen: many callers claim pending intervals, each interval once. Unfinished ones can be claimed
+// again, unchanged.
 func TestClaimFailOpen(t *testing.T) {
 	t.Parallel()
 	s, pool := store(t)
@@ -200,8 +199,8 @@ func TestClaimFailOpen(t *testing.T) {
 	}
 }
 
-// TestFailOpenAhead: what a connector says whose clock is ahead is moved back,
-// and a room does not take reports without end.
+// TestFailOpenAhead: intervals of a connector whose clock is ahead are moved back, and a room accepts only a
+// limited number of reports.
 func TestFailOpenAhead(t *testing.T) {
 	t.Parallel()
 	s, _ := store(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// TestOver lists sessions that were ended, and none that ran out.
+// TestOver lists sessions that were ended, and none that expired.
 func TestOver(t *testing.T) {
 	t.Parallel()
 	s, pool := store(t)

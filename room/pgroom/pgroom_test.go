@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
-// store returns a store as the role the server works as, and its pool.
+// store returns a store with the server's role, and its pool.
 func store(t *testing.T) (*pgroom.Store, *pgxpool.Pool) {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(pgtest.AsServer(pgtest.URL(t)))
@@ -120,7 +120,7 @@ func slugs(rooms []pgroom.Room) string {
 	return strings.Join(list, " ")
 }
 
-// TestInsertTogether creates one room many times at once: it is new once.
+// TestInsertTogether creates one room many times at once: one call creates it.
 func TestInsertTogether(t *testing.T) {
 	t.Parallel()
 	s, _ := store(t)
@@ -161,8 +161,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestRights tries, as the role the server works as, what could take away keys
-// and messages, or rooms.
+// TestRights tries, with the server's role, statements that would remove keys, messages or rooms.
 func TestRights(t *testing.T) {
 	t.Parallel()
 	s, pool := store(t)
@@ -184,8 +183,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// TestAway asks a database that is away: every answer is an error, and none
-// says that there is nothing.
+// TestAway queries a database that is unavailable: every query returns an error, and none an empty result.
 func TestAway(t *testing.T) {
 	t.Parallel()
 	s, pool := store(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// admission is one whose session and pass end so long after now.
+// admission returns an admission whose session and pass end after given durations from now.
 func admission(room uuid.UUID, left time.Duration) pgroom.Admission {
 	ends := time.Now().Add(left).UnixMilli()
 	return pgroom.Admission{Room: room, Pass: uuid.New(), Expires: ends, Ends: ends}
@@ -42,7 +42,7 @@ func TestRedeemTogether(t *testing.T) {
 	}
 }
 
-// TestSession walks what may be done to a session in every order that matters.
+// TestSession tries the operations on a session in every order that matters.
 func TestSession(t *testing.T) {
 	t.Parallel()
 	s, _ := store(t)
@@ -110,8 +110,8 @@ func TestControls(t *testing.T) {
 		}
 	}
 	const hour = int64(time.Hour / time.Millisecond)
-	// Redeemed or touched counts as before, whoever was released less, and
-	// whoever is still there though the pass has run out, more.
+	// Redeemed and touched sessions count as before; released ones count less, and those that continue after
+	// their pass has expired count more.
 	do(s.Sessions.Redeem(ctx, admission(busy, time.Hour), nil))
 	do(s.Sessions.Release(ctx, admission(busy, time.Hour)))
 	do(s.Sessions.Release(ctx, admission(busy, time.Hour)))
@@ -155,7 +155,7 @@ func TestControls(t *testing.T) {
 	}
 }
 
-// TestRedeemAgain: for half a minute the same client may redeem a pass again.
+// TestRedeemAgain: the same client may redeem a pass again for half a minute.
 func TestRedeemAgain(t *testing.T) {
 	t.Parallel()
 	s, pool := store(t)

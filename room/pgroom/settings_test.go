@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// TestSettings changes settings member by member and counts the changes.
+// TestSettings changes settings one by one, and counts the changes.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	s, _ := store(t)

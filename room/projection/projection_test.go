@@ -9,8 +9,7 @@ import (
 	"github.com/proofline/proofline/internal/roomtest"
 )
 
-// TestWithdrawn names the latest tickets that the organizer took away, and no
-// others that were passed over.
+// TestWithdrawn lists the latest tickets that the organizer revoked, and no others that were skipped.
 func TestWithdrawn(t *testing.T) {
 	t.Parallel()
 	var p Projection
@@ -26,7 +25,7 @@ func TestWithdrawn(t *testing.T) {
 	}
 }
 
-// TestCosignedMost: only the latest draws count, and what a reader holds stays.
+// TestCosignedMost: only the latest draws are kept, and what a reader holds does not change.
 func TestCosignedMost(t *testing.T) {
 	t.Parallel()
 	p := New(nil, nil)
@@ -50,7 +49,7 @@ func TestCosignedMost(t *testing.T) {
 	}
 }
 
-// TestFreed counts the places that become free, not those that are taken.
+// TestFreed counts the places that become free, and not those that are taken.
 func TestFreed(t *testing.T) {
 	t.Parallel()
 	var f Freed
@@ -75,7 +74,7 @@ func TestFreed(t *testing.T) {
 	}
 }
 
-// TestFreedSamples: the samples of five minutes are kept.
+// TestFreedSamples: the samples of the last five minutes are kept.
 func TestFreedSamples(t *testing.T) {
 	t.Parallel()
 	var f Freed
@@ -88,10 +87,10 @@ func TestFreedSamples(t *testing.T) {
 	}
 }
 
-// created is when the room of these tests is created, and opens.
+// created is the time at which the room of these tests is created and opens.
 const created = fairness.Time(1_900_000_000_000)
 
-// open returns the projection of a room that has its first entry.
+// open returns the projection of a room with its first entry.
 func open(t *testing.T, policy fairness.Policy, controls *Controls) *Projection {
 	t.Helper()
 	policy.Origin, policy.LogKey, policy.VRFKey = "x", "x+", [fairness.PublicKeySize]byte{2}
@@ -114,7 +113,7 @@ func apply(t *testing.T, p *Projection, e fairness.Entry) {
 	}
 }
 
-// TestNextSwitch asks a room about moments that no test waits for.
+// TestNextSwitch asks a room about times that no test could wait for.
 func TestNextSwitch(t *testing.T) {
 	t.Parallel()
 	const starts = created + 3_600_000
@@ -177,7 +176,7 @@ func TestNextSwitch(t *testing.T) {
 	}
 }
 
-// TestBusy: a gate that is much used does not open soon.
+// TestBusy: a gate with much traffic does not open soon.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	controls := &Controls{}
@@ -195,7 +194,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestOverfull: beyond what can be counted no session may begin.
+// TestOverfull: when the number of sessions exceeds what can be counted, no session may begin.
 func TestOverfull(t *testing.T) {
 	t.Parallel()
 	p := open(t, fairness.Policy{Outflow: fairness.Outflow{PerMinute: 600_000}}, nil)
@@ -208,14 +207,14 @@ func TestOverfull(t *testing.T) {
 	}
 }
 
-// TestTouchUnread: a node that does not know yet whether a session that would be
-// over was touched keeps its place.
+// TestTouchUnread: a node that does not know yet whether a session was touched keeps its place, even if it
+// would be over.
 func TestTouchUnread(t *testing.T) {
 	t.Parallel()
 	const session, admitted = 60_000, fairness.Time(1_000_000)
 	const ends = admitted + session
 	for name, c := range map[string]struct {
-		read  fairness.Time // what is known of sessions
+		read  fairness.Time // what is known about the session
 		shift int64
 		now   fairness.Time
 		want  uint64
@@ -238,8 +237,8 @@ func TestTouchUnread(t *testing.T) {
 	}
 }
 
-// TestAdmissionsForgotten: one visitor a second is admitted for ten minutes, with
-// sessions of one. Only the admissions whose session may be live are remembered.
+// TestAdmissionsForgotten: one visitor per second is admitted for ten minutes, and sessions last one minute.
+// Only the admissions whose session may be active are remembered.
 func TestAdmissionsForgotten(t *testing.T) {
 	t.Parallel()
 	const visitors, second = 600, fairness.Time(1000)
@@ -261,7 +260,7 @@ func TestAdmissionsForgotten(t *testing.T) {
 		t.Fatal(r.Err())
 	}
 	for name, c := range map[string]struct {
-		read fairness.Time // until when ended sessions are known
+		read fairness.Time // time up to which ended sessions are known
 		want int           // admissions remembered at the end
 	}{
 		"sessions known":             {fairness.Never - sessionLag, 61}, // those of a minute and sessionLag

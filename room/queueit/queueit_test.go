@@ -8,11 +8,10 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-const secretKey = "4e1db821-a825-49da-acd0-5d376f2068db" // of KnownUser's own tests
+const secretKey = "4e1db821-a825-49da-acd0-5d376f2068db" // from KnownUser's own tests
 
-// TestToken compares tokens with those that Node's crypto makes of the
-// same texts, the way test/UserInQueueServiceTest.js of KnownUser.V3.Javascript
-// does.
+// TestToken compares tokens with those that Node's crypto computes from the same texts, as
+// test/UserInQueueServiceTest.js of KnownUser.V3.Javascript does.
 func TestToken(t *testing.T) {
 	t.Parallel()
 	ticket, err := fairness.ParseTicket("ee1c7875-3ec0-84ef-91f3-25d50ce61d0a")
@@ -42,7 +41,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestProblems finds everything that is wrong.
+// TestProblems finds all problems.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -27,7 +27,7 @@ const (
 	published = arrivals + 1 // entries of the published log
 )
 
-// database is one room's log in a database that may lack the end of it.
+// database is one room's log in a database that may lack its last entries.
 type database struct {
 	t       *testing.T
 	from    regression.Sources
@@ -37,7 +37,7 @@ type database struct {
 	entries [][]byte // the published log
 }
 
-// newDatabase returns a database that has the first entries of a room's log.
+// newDatabase returns a database with the first entries of a room's log.
 func newDatabase(t *testing.T, has int) *database {
 	t.Helper()
 	pool, master := servertest.Pool(t, pgtest.URL(t)), servertest.MasterKey(t)
@@ -68,7 +68,7 @@ func newDatabase(t *testing.T, has int) *database {
 	return d
 }
 
-// append stores entries of the log from one number to before another.
+// append stores the log's entries from one index up to another.
 func (d *database) append(from, to int) {
 	d.t.Helper()
 	l := d.from.Logs.Open(d.id, "example.com/r/"+slug, d.keys.Log)
@@ -102,10 +102,10 @@ func (d *database) other(size int) pglog.Mark {
 	return pglog.Mark{Size: uint64(size), Root: audit.LeafHash([]byte("another log"))}
 }
 
-// name returns the log's name among the marks.
+// name returns the log's name in the marks.
 func (d *database) name() mark.Log { return mark.Log{Slug: slug, Key: d.keys.Log.KeyHash()} }
 
-// note has this node see the log.
+// note records that this node has seen the log.
 func (d *database) note(m pglog.Mark) {
 	d.t.Helper()
 	if err := d.from.Marks.Put(d.name(), m); err != nil {
@@ -113,12 +113,12 @@ func (d *database) note(m pglog.Mark) {
 	}
 }
 
-// guard returns a guard of the log, as of a node that starts.
+// guard returns a guard of the log, as for a node that starts.
 func (d *database) guard() *regression.Guard {
 	return regression.NewGuard(d.id, d.name(), d.from.Logs, d.from.Marks, servertest.Log(d.t))
 }
 
-// load compares the log in the database with the marks, as a node does that loads the room.
+// load compares the log in the database with the marks, as a node does when it loads the room.
 func (d *database) load(g *regression.Guard) (*regression.Wanted, error) {
 	d.t.Helper()
 	w, err := g.Wanted(d.t.Context())
@@ -134,7 +134,7 @@ func (d *database) load(g *regression.Guard) (*regression.Wanted, error) {
 	return w, g.Check(d.t.Context(), w, pglog.Mark{Size: l.Size(), Root: l.Root()})
 }
 
-// state returns the database's log and why it is held.
+// state returns the database's log, and why it is held.
 func (d *database) state() (pglog.Mark, pglog.Hold) {
 	d.t.Helper()
 	m, h, err := d.from.Logs.State(d.t.Context(), d.id)

@@ -109,7 +109,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestContinue stores what the database lacks, byte for byte, and nothing twice.
+// TestContinue stores the entries that the database lacks, byte for byte, and none twice.
 func TestContinue(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, 5)
@@ -153,7 +153,7 @@ func TestContinue(t *testing.T) {
 	}
 }
 
-// TestOverrule releases the room, and no longer counts the sizes that a witness claimed.
+// TestOverrule releases the room, and ignores the sizes that a witness claimed.
 func TestOverrule(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, 5)
@@ -169,7 +169,7 @@ func TestOverrule(t *testing.T) {
 	}
 }
 
-// TestEnd signs what is lost, and ends the room without touching its log.
+// TestEnd signs a statement of what is lost, and ends the room without touching its log.
 func TestEnd(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, 5)

@@ -57,7 +57,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestHeldElsewhere: a hold by another node counts here, until the database has what that node saw.
+// TestHeldElsewhere: a hold by another node also applies here, until the database has the entries that that
+// node saw.
 func TestHeldElsewhere(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, 5)
@@ -132,7 +133,7 @@ func TestLift(t *testing.T) {
 	}
 }
 
-// TestAbandoned: a log that its operator ended stays ended, without another hold.
+// TestAbandoned: a log that its operator ended stays ended, and is not held again.
 func TestAbandoned(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, 5)
@@ -151,7 +152,7 @@ func TestAbandoned(t *testing.T) {
 	}
 }
 
-// TestRegression describes what was seen, and by whom.
+// TestRegression describes what was seen, and by which node or witness.
 func TestRegression(t *testing.T) {
 	t.Parallel()
 	root := audit.LeafHash([]byte("root"))
@@ -169,7 +170,7 @@ func TestRegression(t *testing.T) {
 	}
 }
 
-// TestMissingRoom finds rooms that were seen and that the database does not have.
+// TestMissingRoom finds rooms that were seen but are not in the database.
 func TestMissingRoom(t *testing.T) {
 	t.Parallel()
 	marks := mark.Memory()

@@ -13,7 +13,7 @@ import (
 	"github.com/proofline/proofline/room/regression"
 )
 
-// settled counts what a settler does.
+// settled counts a settler's actions.
 type settled struct {
 	restores int
 	held     []string
@@ -25,7 +25,7 @@ func (s *settled) settler(d *database) *regression.Settler {
 		func(slug string) { s.held = append(s.held, slug) })
 }
 
-// TestSettle holds the rooms of which this node has seen more than the database has, and no others.
+// TestSettle holds the rooms of which this node has seen more entries than the database has, and no others.
 func TestSettle(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -52,7 +52,7 @@ func TestSettle(t *testing.T) {
 			}
 			var did settled
 			s := did.settler(d)
-			for range 2 { // the second finds the database compared
+			for range 2 { // the second node finds the database already compared
 				if err := s.Settle(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -70,8 +70,8 @@ func TestSettle(t *testing.T) {
 	}
 }
 
-// TestSettleOtherKey: marks of an earlier room of the same name, and of rooms that the database does not
-// have, hold nothing.
+// TestSettleOtherKey: marks of an earlier room of the same name, and of rooms that are not in the database,
+// hold no room.
 func TestSettleOtherKey(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, 5)
@@ -86,7 +86,7 @@ func TestSettleOtherKey(t *testing.T) {
 	}
 }
 
-// TestSettleRestore: as long as something cannot be restored, the node does not append.
+// TestSettleRestore: while redemptions cannot be restored, the node does not append.
 func TestSettleRestore(t *testing.T) {
 	t.Parallel()
 	d := newDatabase(t, 5)

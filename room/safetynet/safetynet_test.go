@@ -13,7 +13,7 @@ import (
 	"github.com/proofline/proofline/room/sequence"
 )
 
-// TestMerge drops new sessions beyond what can be counted, and nothing else.
+// TestMerge drops new sessions beyond the number that can be counted, and nothing else.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	batch := []pendingReport{{Report: &Report{Node: uuid.New(), Shares: true, Started: newIDs(2), Active: newIDs(1), Ended: newIDs(3), TurnedAway: 1}}, {Report: &Report{Started: newIDs(4)}}}
@@ -25,11 +25,11 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestBatcherIsFull: what waits to be stored has a bound in sessions, and takes more
-// once it is stored.
+// TestBatcherIsFull: the number of sessions waiting to be stored is limited, and more are accepted once they
+// are stored.
 func TestBatcherIsFull(t *testing.T) {
 	t.Parallel()
-	b := reportBatcher{isRunning: true} // with a database that is slow
+	b := reportBatcher{isRunning: true} // with a slow database
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	large := &Report{Started: newIDs(MaxSessions), Active: newIDs(MaxSessions), Ended: newIDs(MaxSessions)}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestQueue checks the bounds of what waits and of what one append takes.
+// TestQueue checks the limits of what waits and of what one append takes.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
@@ -61,8 +61,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestQueueMemory puts and takes in turn: what was taken and what waits must
-// never share memory.
+// TestQueueMemory alternates between put and take: what was taken and what waits must never share memory.
 func TestQueueMemory(t *testing.T) {
 	t.Parallel()
 	q := newQueue()
@@ -78,7 +77,7 @@ func TestQueueMemory(t *testing.T) {
 			}
 		}
 		w := q.take()
-		if err := q.join(&join{}); err != nil { // behind what was taken
+		if err := q.join(&join{}); err != nil { // after what was taken
 			t.Fatal(err)
 		}
 		q.mu.Lock()

@@ -22,12 +22,12 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// passKeys are the keys of a room with this first key, and none of the others.
+// passKeys are the keys of a room with this first key only.
 func passKeys(first ed25519.PrivateKey) *PassKeys {
 	return NewPassKeys(uuid.New(), first, nil, nil, clock.New(0))
 }
 
-// TestKeyID checks the thumbprint of the one key that has a published one
+// TestKeyID checks the thumbprint of the only key with a published one
 // (https://www.rfc-editor.org/rfc/rfc8037#appendix-A).
 func TestKeyID(t *testing.T) {
 	t.Parallel()
@@ -45,7 +45,7 @@ func TestKeyID(t *testing.T) {
 	}
 }
 
-// TestPass reads a pass as a protected site does.
+// TestPass parses a pass like a protected site.
 func TestPass(t *testing.T) {
 	t.Parallel()
 	_, private, err := ed25519.GenerateKey(nil)
@@ -91,8 +91,8 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// TestKeysRetire publishes a key that another one followed as long as a pass
-// of it may be valid, and takes it as long as a length may last.
+// TestKeysRetire publishes a replaced key for as long as its passes may be valid, and accepts it for as long
+// as a session may last.
 func TestKeysRetire(t *testing.T) {
 	t.Parallel()
 	const length = 10 * time.Minute
@@ -101,7 +101,7 @@ func TestKeysRetire(t *testing.T) {
 	passes := &Passes{Room{}, &fairness.Policy{Session: fairness.Millis(length.Milliseconds())}, keys}
 	edge := time.Second + rotationGrace
 	for _, c := range []struct {
-		followed []time.Duration // how long ago each but the last
+		followed []time.Duration // ages of all keys but the last
 		life     time.Duration
 		want     int
 	}{
@@ -131,7 +131,7 @@ func TestKeysRetire(t *testing.T) {
 	}
 }
 
-// TestKeptKeys: a slow reader does not put back keys that a quick one read.
+// TestKeptKeys: a slow reader does not overwrite keys that a fast one has read with older ones.
 func TestKeptKeys(t *testing.T) {
 	t.Parallel()
 	k := &PassKeys{}
@@ -142,7 +142,7 @@ func TestKeptKeys(t *testing.T) {
 	}
 }
 
-// keyReads counts how often the keys made by rotation are read.
+// keyReads counts reads of the keys made by rotation.
 type keyReads struct {
 	PassKeyStore
 	n int
@@ -153,7 +153,7 @@ func (k *keyReads) PassKeys(context.Context, uuid.UUID) ([]pgroom.PassKey, error
 	return nil, nil
 }
 
-// TestUnknownKeys: passes that name keys which do not exist do not make the node read the database for each.
+// TestUnknownKeys: passes that name unknown keys do not make the node read the database for each.
 func TestUnknownKeys(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestUnknownKeys(t *testing.T) {
 	})
 }
 
-// TestSignReturn goes by the vectors that connectors go by, too.
+// TestSignReturn checks the vectors that connectors also use.
 func TestSignReturn(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../connector/testdata/return-vectors.json")
@@ -193,8 +193,8 @@ func TestSignReturn(t *testing.T) {
 	}
 }
 
-// TestReturnKeyRotates: the next key signs once all nodes know it, and what the
-// one before has signed is taken for a day.
+// TestReturnKeyRotates: the next key signs once all nodes know it, and signatures of the previous one are
+// accepted for a day.
 func TestReturnKeyRotates(t *testing.T) {
 	t.Parallel()
 	const page = "https://shop.example.com/cart"

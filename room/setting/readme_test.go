@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write the table of settings into the README")
 
-// changes are the words of the README's table for the ways to change a setting.
+// changes are the words in the README's table for whether a setting may change.
 var changes = map[Change]string{Never: "no", Recorded: "recorded", Free: "yes"}
 
 // TestReadme compares the table of settings in the README with this package's.

@@ -48,7 +48,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestKinds reads good and bad values of every kind.
+// TestKinds parses valid and invalid values of every kind.
 func TestKinds(t *testing.T) {
 	t.Parallel()
 	members := []Setting{{Name: "n", Kind: Number{Max: 9}}}
@@ -98,7 +98,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestRead keeps what is well formed, and fills in the defaults of settings that change freely.
+// TestRead keeps well-formed values, and fills in the defaults of settings that may change freely.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	clean, problems := Read([]byte(`{"slug":"a","title":7,"outflow":{"per_minute":0,"max_active":9},
@@ -133,7 +133,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestMembers puts members into an object, and gets them out again.
+// TestMembers stores members in an object, and reads them again.
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	members := map[string]any{}

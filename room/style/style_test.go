@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestParse reads what is allowed, and writes it anew.
+// TestParse parses allowed CSS, and writes it out again.
 func TestParse(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]string{
@@ -52,7 +52,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// refused are attacks and mistakes, and where they are found.
+// refused lists attacks and mistakes, and the places where they are found.
 var refused = []struct{ name, source, where string }{
 	{"load", "h2{background:url(https://example.org/x.png)}", "1:15"},
 	{"load by variable", "h2{background:var(--x)}", "1:15"},
@@ -165,7 +165,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestProblems wants every problem, not the first alone, and not endless ones.
+// TestProblems checks that all problems are reported, not only the first one, up to a limit.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	_, problems := Parse("h1 { display: none; gap: 0; z-index: 9 }\n@import 'x';\n.x, h2 { color: red }\nh2 {\n  font-size: 3px;\n}")
@@ -184,7 +184,7 @@ func TestProblems(t *testing.T) {
 	}
 }
 
-// TestCSS wants colours with a background to bring everything on it along.
+// TestCSS checks that a rule with a background also sets the colours of everything on it.
 func TestCSS(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -229,8 +229,8 @@ func TestCSS(t *testing.T) {
 
 var setColor = regexp.MustCompile(`--([a-z-]+):(#[0-9a-f]{6})`)
 
-// TestGrounds wants all text readable on every background that is accepted,
-// between the colours of a gradient too.
+// TestGrounds checks that all text is readable on every accepted background, including the shades of a
+// gradient.
 func TestGrounds(t *testing.T) {
 	t.Parallel()
 	levels := []string{"00", "33", "66", "77", "99", "cc", "ff"}
@@ -290,7 +290,7 @@ func checkGround(t *testing.T, css, a, b string) {
 	}
 }
 
-// TestHonest says which selectors may select what says place, time or check.
+// TestHonest checks which selectors may select elements that show the place, times or the check.
 func TestHonest(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]bool{
@@ -311,7 +311,7 @@ func TestHonest(t *testing.T) {
 	}
 }
 
-// TestProperties wants every property to take something and to refuse a lot.
+// TestProperties checks that every property accepts some values and refuses many.
 func TestProperties(t *testing.T) {
 	t.Parallel()
 	samples := []string{
@@ -342,7 +342,7 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// forbiddenOut is what must never come out.
+// forbiddenOut lists what the output must never contain.
 var forbiddenOut = regexp.MustCompile(`(?i)url\(|@import|@font-face|expression|</|\\|behavior|-moz-binding|javascript|display|visibility|position|opacity|[;{ ]content\s*:|['"<]`)
 
 func FuzzParse(f *testing.F) {

@@ -59,7 +59,7 @@ func open(pool *pgxpool.Pool, slug, origin string) *transfer.Transfers {
 	return transfer.New(pgroom.RoomID(slug), origin, places{first, second}, pgroom.NewStore(pool).Transfers)
 }
 
-// TestTake: a code returns its ticket's secret once, on whichever node.
+// TestTake: a code returns its ticket's secret once, on any node.
 func TestTake(t *testing.T) {
 	t.Parallel()
 	pool := servertest.Pool(t, pgtest.URL(t))
@@ -111,7 +111,7 @@ func TestBeginRefused(t *testing.T) {
 	}
 }
 
-// TestTakeRefused: no other code than the issued one works, in no other room.
+// TestTakeRefused: only the issued code works, and only in its room.
 func TestTakeRefused(t *testing.T) {
 	t.Parallel()
 	pool := servertest.Pool(t, pgtest.URL(t))

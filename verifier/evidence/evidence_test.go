@@ -36,8 +36,7 @@ func publish(t testing.TB, keys *roomtest.Keys, entries [][]byte) roomtest.Files
 	return files
 }
 
-// history is a room in which numbered tickets arrive, without those that are
-// left out.
+// history returns a room in which numbered tickets arrive, except those that are left out.
 func history(keys *roomtest.Keys, n int, without ...int) [][]byte {
 	entries := [][]byte{(&fairness.Room{Policy: keys.Policy()}).AppendEntry(nil)}
 	for i := range n {
@@ -49,8 +48,7 @@ func history(keys *roomtest.Keys, n int, without ...int) [][]byte {
 	return entries
 }
 
-// Two histories of one beginning contradict each other exactly where both
-// reach beyond it.
+// Two histories with the same beginning contradict each other exactly if both are longer than it.
 func TestContradict(t *testing.T) {
 	keys := newKeys(t, "honest")
 	const prefix = 7
@@ -77,7 +75,7 @@ func TestContradict(t *testing.T) {
 	}
 }
 
-// again writes and reads evidence.
+// again encodes and parses evidence.
 func again(t testing.TB, e *Evidence) *Evidence {
 	t.Helper()
 	file, err := e.Marshal()
@@ -99,7 +97,7 @@ func wantProof(t testing.TB, e *Evidence, vkey string, kind Kind) {
 	}
 }
 
-// fork is evidence of two histories of different sizes over several tiles.
+// fork returns evidence of two histories of different sizes over several tiles.
 func fork(t testing.TB, keys *roomtest.Keys) *Evidence {
 	t.Helper()
 	first, second := publish(t, keys, history(keys, 300)), publish(t, keys, history(keys, 700, 250))
@@ -110,7 +108,7 @@ func fork(t testing.TB, keys *roomtest.Keys) *Evidence {
 	return e
 }
 
-// dropped is evidence of an arrival that was dropped.
+// dropped returns evidence of an arrival that was dropped.
 func dropped(t testing.TB, keys *roomtest.Keys) *Evidence {
 	t.Helper()
 	entries := history(keys, 300)
@@ -149,7 +147,7 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// No change of a byte leaves a proof a proof.
+// Any changed byte invalidates a proof.
 func TestMangled(t *testing.T) {
 	keys := newKeys(t, "honest")
 	for _, e := range []*Evidence{fork(t, keys), dropped(t, keys)} {
@@ -181,7 +179,7 @@ func TestForged(t *testing.T) {
 		t.Errorf("signed by another: %v", err)
 	}
 
-	// The smaller is a prefix of the larger, and no root can show otherwise.
+	// If the smaller tree is a prefix of the larger one, no root can prove otherwise.
 	entries := history(keys, 300)
 	small, large := publish(t, keys, entries[:100]), publish(t, keys, entries)
 	heads := [2]audit.Checkpoint{}
@@ -212,7 +210,7 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// Parts of one kind do not count in another.
+// Members of one kind are refused in another.
 func TestKinds(t *testing.T) {
 	keys := newKeys(t, "honest")
 	f, d := fork(t, keys), dropped(t, keys)
@@ -254,7 +252,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// Tiles that are wrong are an error, never evidence.
+// Wrong tiles are an error, never evidence.
 func TestWrongTiles(t *testing.T) {
 	keys := newKeys(t, "honest")
 	entries := history(keys, 700)

@@ -19,12 +19,11 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// leastFilled is how much of each sheet but the last is used, from its top to the
-// last thing on it.
+// leastFilled is how much of each sheet but the last is used, from its top to its last mark.
 const leastFilled = 0.66
 
-// TestPrint prints reports as a browser does, and looks at each sheet: none is
-// half empty but the last, and there are no more than the text needs.
+// TestPrint prints reports with a browser, and measures each sheet: only the last may be half empty, and
+// there are no more sheets than the text needs.
 func TestPrint(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a browser")
@@ -87,8 +86,8 @@ func tool(t *testing.T, name string) string {
 	return path
 }
 
-// printed returns how far down each sheet is used, from 0 to 1. Every link on them
-// must open from wherever they are kept.
+// printed returns how far down each sheet is used, from 0 to 1. Every link on the sheets must work wherever
+// they are stored.
 func printed(t *testing.T, chromium, toImages, page string, on paper) (filled []float64) {
 	t.Helper()
 	dir := t.TempDir()
@@ -119,7 +118,7 @@ func do(t *testing.T, name string, args ...string) {
 
 var annotation = regexp.MustCompile(`/URI\s*\(([^)]*)\)`)
 
-// absolute wants links in a PDF, and each of them with its host.
+// absolute checks that a PDF has links, and that each has a host.
 func absolute(t *testing.T, pdf string) {
 	t.Helper()
 	content, err := os.ReadFile(pdf)
@@ -140,8 +139,8 @@ func absolute(t *testing.T, pdf string) {
 // margin is the empty part of a sheet at its top and at its bottom, in millimetres.
 const margin = 16
 
-// lowest reads a picture in gray (PGM), and returns where its lowest dark dot is
-// between the margins.
+// lowest reads a grayscale picture (PGM), and returns the position of its lowest dark pixel between the
+// margins.
 func lowest(t *testing.T, name string, on paper) float64 {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -167,7 +166,7 @@ func lowest(t *testing.T, name string, on paper) float64 {
 
 var href = regexp.MustCompile(`href="([^"]*)"`)
 
-// vienna is where an event is: an hour ahead of UTC in January.
+// vienna is the event's time zone, an hour ahead of UTC in January.
 func vienna(t testing.TB) *time.Location {
 	t.Helper()
 	found, err := zone.Parse("Europe/Vienna")
@@ -177,8 +176,7 @@ func vienna(t testing.TB) *time.Location {
 	return found
 }
 
-// TestLocalTimes wants every moment on the page in the event's time, and in UTC
-// beside it.
+// TestLocalTimes checks that every time on the page is in the event's time zone, with UTC next to it.
 func TestLocalTimes(t *testing.T) {
 	keys := newKeys(t)
 	r := roomtest.Open(keys, keys.Policy())
@@ -210,8 +208,8 @@ func TestLocalTimes(t *testing.T) {
 	}
 }
 
-// TestPassedOn wants links that open wherever the page is kept, and what a reader
-// asks first: which event, whose, when, in which time zone.
+// TestPassedOn checks that links work wherever the page is stored, and that the page begins with the event,
+// the organizer, the date and the time zone.
 func TestPassedOn(t *testing.T) {
 	a := witnessed(t)
 	a.Title, a.Organizer = "Summer <concert>", "Fans & Friends"

@@ -33,7 +33,7 @@ func newKeys(t testing.TB) *roomtest.Keys {
 	return keys
 }
 
-// audited audits a published log and listens.
+// audited audits a published log with a listener.
 func audited(t testing.TB, files roomtest.Files, trust verifier.Trust) *Audit {
 	t.Helper()
 	recorder := Record(files)
@@ -73,8 +73,8 @@ func publish(t testing.TB, keys *roomtest.Keys, entries [][]byte) roomtest.Files
 	return files
 }
 
-// witnessed is a small room whose draws were witnessed, and an auditor who
-// knows beacon and two of three witnesses.
+// witnessed returns a small room whose draws were witnessed, and an auditor who knows the beacon and two of
+// three witnesses.
 func witnessed(t testing.TB) *Audit {
 	t.Helper()
 	keys := newKeys(t)
@@ -89,7 +89,7 @@ func witnessed(t testing.TB) *Audit {
 	return audited(t, publish(t, keys, r.Entries()), trust)
 }
 
-// waiting is a room whose draws wait for rounds and witnesses.
+// waiting returns a room whose draws wait for rounds and witnesses.
 func waiting(keys *roomtest.Keys) *roomtest.Room {
 	at := func(seconds int) fairness.Time { return roomtest.Opens + fairness.Time(seconds)*1000 }
 	r := roomtest.Open(keys, keys.Witnessed())
@@ -121,7 +121,7 @@ func waiting(keys *roomtest.Keys) *roomtest.Room {
 	return r
 }
 
-// broken is a room without one of its arrivals.
+// broken returns a room that lacks one of its arrivals.
 func broken(t testing.TB) *Audit {
 	t.Helper()
 	keys := newKeys(t)
@@ -129,7 +129,7 @@ func broken(t testing.TB) *Audit {
 	return audited(t, publish(t, keys, append(entries[:3:3], entries[4:]...)), verifier.Trust{})
 }
 
-// consistent is a room without a beacon, in which all is right.
+// consistent returns a valid room without a beacon.
 func consistent(t testing.TB) *Audit {
 	t.Helper()
 	keys := newKeys(t)
@@ -193,7 +193,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// A page loads nothing, and has no script.
+// A page loads nothing, and has no scripts.
 func TestSelfContained(t *testing.T) {
 	active := regexp.MustCompile(`(?i)<(script|link|img|iframe|object|embed|base|form|video|audio|use|image)\b|url\(|@import|\son[a-z]+=|javascript:|src=`)
 	for _, a := range []*Audit{witnessed(t), broken(t)} {
@@ -203,7 +203,7 @@ func TestSelfContained(t *testing.T) {
 	}
 }
 
-// A large room makes a page that is no longer than a small one's by much.
+// The page of a large room is not much longer than that of a small one.
 func TestLargeRoom(t *testing.T) {
 	keys := newKeys(t)
 	files := roomtest.Files{}
@@ -229,8 +229,7 @@ func TestLargeRoom(t *testing.T) {
 	}
 }
 
-// What a hostile log says at most still makes a page of bounded size, and
-// nothing of it is markup.
+// The longest texts of a hostile log still make a page of bounded size, and none of them becomes markup.
 func TestHostile(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it writes one page: there is nothing for the race detector")
@@ -322,7 +321,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// Entries that a check names are linked to their bundles, as far as there are any.
+// Entries that a check names are linked to their bundles, if the log has them.
 func TestLinks(t *testing.T) {
 	a := broken(t)
 	a.Report.Checks[0].Detail = `entry 5 "draw 1": entry 3 used the same seed, and entry 999 is not there`
@@ -345,7 +344,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// Statistics are shown when there are any.
+// Statistics are shown if there are any.
 func TestStatistics(t *testing.T) {
 	a := witnessed(t)
 	if page := written(t, a); strings.Contains(page, "Statistics</h2>") {

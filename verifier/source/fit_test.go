@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// change flips a bit of the last byte of files, which keeps their size.
+// change flips a bit in the last byte of files, which keeps their size.
 func change(t *testing.T, dir string, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
@@ -25,8 +25,7 @@ func change(t *testing.T, dir string, paths ...string) {
 	}
 }
 
-// Files that were changed on disk and have their size are fetched anew, and
-// others are not.
+// Files that were changed on disk but kept their size are fetched again, and others are not.
 func TestStoreRepairsChanged(t *testing.T) {
 	dir := t.TempDir()
 	files := logOf(t, 256*257+5)
@@ -48,8 +47,7 @@ func TestStoreRepairsChanged(t *testing.T) {
 	}
 }
 
-// Entries and all hashes above them were changed alike: only the signed root
-// shows it.
+// Entries and all hashes above them were changed consistently: only the signed root shows it.
 func TestStoreRepairsForged(t *testing.T) {
 	keys := newKeys(t, origin)
 	entries := entriesOf(t, keys, 256*257+5)
@@ -75,7 +73,7 @@ func TestStoreRepairsForged(t *testing.T) {
 	}
 }
 
-// A source that is wrong itself is copied as it is, to be audited.
+// A wrong source is copied as it is, for an audit.
 func TestStoreMisfit(t *testing.T) {
 	files := logOf(t, 600)
 	bundle := slices.Clone(files["tile/entries/000"])
@@ -92,7 +90,7 @@ func TestStoreMisfit(t *testing.T) {
 	}
 }
 
-// A source with another history does not replace the one that is stored.
+// A source with a different history does not replace the stored one.
 func TestStoreKeepsHistory(t *testing.T) {
 	keys := newKeys(t, origin)
 	entries := entriesOf(t, keys, 700)

@@ -18,10 +18,10 @@ import (
 	"github.com/proofline/proofline/internal/roomtest"
 )
 
-// prefix is where the servers of these tests publish a room.
+// prefix is where the test servers publish a room.
 const prefix = "/r/sale/"
 
-// serve publishes files, with a handler before it that may answer itself.
+// serve publishes files behind a handler that may respond itself.
 func serve(t *testing.T, files roomtest.Files, before func(w http.ResponseWriter, r *http.Request) (done bool)) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -39,7 +39,7 @@ func serve(t *testing.T, files roomtest.Files, before func(w http.ResponseWriter
 	return s
 }
 
-// quick returns a source that does not wait long.
+// quick returns a source with short timeouts.
 func quick(t *testing.T, s *httptest.Server) *httpSource {
 	t.Helper()
 	src, err := HTTP(s.URL+prefix, s.Client())
@@ -103,7 +103,7 @@ func TestHTTPFetchesInParallel(t *testing.T) {
 	}
 }
 
-// Errors that pass are tried again; the first two of three answers are such.
+// Temporary errors are retried; the first two of three responses are such errors.
 func TestHTTPRetries(t *testing.T) {
 	files := logOf(t, 3)
 	for name, answer := range map[string]func(w http.ResponseWriter){
@@ -182,7 +182,7 @@ func TestHTTPWaitsAsAsked(t *testing.T) {
 	}
 }
 
-// A server may send without end, or a byte now and then.
+// A server may send endlessly, or only a byte now and then.
 func TestHTTPBounds(t *testing.T) {
 	endless := func(pause time.Duration, chunk string) func(http.ResponseWriter, *http.Request) bool {
 		return func(w http.ResponseWriter, r *http.Request) bool {
@@ -285,7 +285,7 @@ func TestHTTPAddresses(t *testing.T) {
 	}
 }
 
-// A partial tile is asked for first, then the full one.
+// A partial tile is requested first, then the full one.
 func TestHTTPPartialTileFromFull(t *testing.T) {
 	keys := newKeys(t, origin)
 	entries := entriesOf(t, keys, 256)

@@ -25,7 +25,7 @@ func newKeys(t testing.TB, origin string) *roomtest.Keys {
 	return keys
 }
 
-// entriesOf returns the entries of a room with so many of them, at least 1.
+// entriesOf returns the entries of a room with n of them, at least 1.
 func entriesOf(t testing.TB, keys *roomtest.Keys, n int) [][]byte {
 	t.Helper()
 	room := roomtest.Open(keys, keys.Policy())
@@ -139,7 +139,7 @@ func TestPartialTileFromFull(t *testing.T) {
 	}
 }
 
-// Malformed files are passed on for the verifier to judge.
+// Malformed files are passed on, so that the verifier reports them.
 func TestPartialOfMalformedFull(t *testing.T) {
 	bundle := audit.Tile{Level: -1, Width: 3}
 	hashes := audit.Tile{Level: 0, Width: 3}

@@ -18,11 +18,11 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// counting counts the tiles read from a source, and fails from one on.
+// counting counts the tiles read from a source, and fails from a given one on.
 type counting struct {
 	verifier.Source
 	tiles    atomic.Int64
-	failFrom int64 // 0 for never
+	failFrom int64 // 0: never
 }
 
 var errLine = errors.New("the line is dead")
@@ -133,7 +133,7 @@ func TestStoreGrowing(t *testing.T) {
 	}
 }
 
-// A copy that broke off has no checkpoint, and goes on where it was.
+// An interrupted copy has no checkpoint, and the next one resumes it.
 func TestStoreResumes(t *testing.T) {
 	dir := t.TempDir()
 	files := logOf(t, 256*20)
@@ -150,7 +150,7 @@ func TestStoreResumes(t *testing.T) {
 	}
 }
 
-// Files that are not complete, and not files at all, are fetched again.
+// Incomplete files, and files that are not regular, are fetched again.
 func TestStoreRepairs(t *testing.T) {
 	dir := t.TempDir()
 	files := logOf(t, 600)

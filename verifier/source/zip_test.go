@@ -16,7 +16,7 @@ import (
 	"github.com/proofline/proofline/internal/roomtest"
 )
 
-// packed is a file to put into an archive.
+// packed is a file to add to an archive.
 type packed struct {
 	name    string
 	content []byte
@@ -54,7 +54,7 @@ func archive(t testing.TB, content []byte) string {
 	return name
 }
 
-// below lists files of a log below a directory of an archive.
+// below lists the files of a log in a directory of an archive.
 func below(dir string, files roomtest.Files) (list []packed) {
 	for _, path := range slices.Sorted(maps.Keys(files)) {
 		list = append(list, packed{name: dir + path, content: files[path]})
@@ -84,7 +84,7 @@ func TestZip(t *testing.T) {
 	}
 }
 
-// An archive that plays tricks is refused before anything is unpacked.
+// An archive with a malicious structure is refused before anything is unpacked.
 func TestZipRefuses(t *testing.T) {
 	good := below("", logOf(t, 300))
 	huge := packed{name: "tile/0/001.p/44", content: make([]byte, 10_000_000)}
@@ -115,8 +115,8 @@ func TestZipRefuses(t *testing.T) {
 	}
 }
 
-// Sizes and sums that lie are found when the file is read; a file that is too
-// large for what it should be is not.
+// Wrong sizes and checksums are found when the file is read, and so are files that are too large for their
+// kind.
 func TestZipLies(t *testing.T) {
 	hashes := bytes.Repeat([]byte{7}, 32*3)
 	for name, change := range map[string]func(*zip.FileHeader){

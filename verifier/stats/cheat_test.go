@@ -11,8 +11,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// toFront moves the arrivals that are favoured to the front, each by a share
-// of the window.
+// toFront moves favoured arrivals to the front, each by a share of the window.
 func toFront(order []uint32, share float64, favoured func(seq uint32) bool) []uint32 {
 	type standing struct {
 		seq uint32
@@ -39,13 +38,13 @@ func toFront(order []uint32, share float64, favoured func(seq uint32) bool) []ui
 	return order
 }
 
-// scattered reports whether an arrival is one of 1 in n, at no special time.
+// scattered reports whether an arrival is one of 1 in n, spread over the window.
 func scattered(r room, w, n int, seq uint32) bool {
 	t := r.ticket(w, int(seq))
 	return (int(t[0])<<8|int(t[1]))%n == 0
 }
 
-// friends makes the list of the tickets that are [scattered].
+// friends returns the list of the tickets that are [scattered].
 func friends(r room, n int) (list []fairness.Ticket) {
 	for w, size := range r.sizes {
 		for seq := range size {
@@ -57,8 +56,7 @@ func friends(r room, n int) (list []fairness.Ticket) {
 	return list
 }
 
-// Each cheat is found, by the tests that are there for it, and the same room
-// without it is not called unusual.
+// Each cheat is detected by the tests made for it, and the same room without it is not called unusual.
 func TestCheatsAreFound(t *testing.T) {
 	favouritesFirst := newRoom("favourites", 10, 500, nil)
 	favouritesFirst.cheat = func(w int, _ []fairness.Ticket, order []uint32) []uint32 {
@@ -91,7 +89,7 @@ func TestCheatsAreFound(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		room  room
-		tests []string // that must find it
+		tests []string // that must detect it
 		clean []string // tests that must not detect it, because it does not affect what they look at
 	}{
 		{"favourites first, with a list", listed, []string{testGroup}, []string{testGrid, testOrder, testNeighbours}},
@@ -166,8 +164,8 @@ func TestCheatsAreFound(t *testing.T) {
 	}
 }
 
-// The limits stated in the result are real: without a list, favourites with nothing in common are
-// not detected.
+// The limits stated in the result are real: without a list, favourites with nothing in common are not
+// detected.
 func TestScatteredFavouritesNeedAList(t *testing.T) {
 	r := newRoom("favourites", 10, 500, nil)
 	r.cheat = func(w int, _ []fairness.Ticket, order []uint32) []uint32 {
@@ -183,15 +181,14 @@ func TestScatteredFavouritesNeedAList(t *testing.T) {
 	}
 }
 
-// rare returns the most hits of n that are likely (1 in 10,000) if each has
-// the chance of p, by a normal approximation with a continuity correction.
+// rare returns the largest likely number of hits among n (1 in 10,000) if each has probability p, by a normal
+// approximation with continuity correction.
 func rare(n int, p float64) int {
 	mean := float64(n) * p
 	return int(math.Ceil(mean + 3.72*math.Sqrt(mean*(1-p)) + 0.5))
 }
 
-// Fair rooms are called unusual in no more than 1 of 100 cases, and each test
-// holds its level by itself.
+// At most 1 of 100 fair rooms is called unusual, and each test keeps its level by itself.
 func TestFalseAlarms(t *testing.T) {
 	for _, c := range []struct{ rooms, windows, arrivals int }{
 		{1000, 1, 150}, {400, 10, 60}, {150, 60, 12}, {100, 200, 4}, {100, 2, 1000},
@@ -224,7 +221,7 @@ func TestFalseAlarms(t *testing.T) {
 					t.Errorf("%s: p <= 0.05 in %d of %d fair rooms", id, n, c.rooms)
 				}
 			}
-			// These are close to exact, so they may not be too cautious either.
+			// These tests are nearly exact, so they must not be too cautious either.
 			for _, id := range []string{testGrid, testOrder, testGroup} {
 				if n, least := high[id], c.rooms-rare(c.rooms, 0.5); n < least-c.rooms/20 {
 					t.Errorf("%s: p <= 0.5 in %d of %d fair rooms, at least %d are likely", id, n, c.rooms, least)
@@ -235,7 +232,7 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// The foretold power is that of simulated cheats.
+// The predicted power matches that of simulated cheats.
 func TestPower(t *testing.T) {
 	const rooms = 150
 	share := func(id string, make func(name string) room, want func(*Result) bool) (foretold, seen float64) {

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// The values without another source are from mpmath 1.3.0 with 40 digits, from
-// the definitions: incomplete gamma and beta integrals, and Birnbaum's and Tingey's
-// sum.
+// Values without another source were computed with mpmath 1.3.0 to 40 digits, from the definitions:
+// incomplete gamma and beta integrals, and the sum of Birnbaum and Tingey.
 func TestDistributions(t *testing.T) {
 	for _, c := range []struct {
 		name      string

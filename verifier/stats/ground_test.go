@@ -14,8 +14,8 @@ import (
 	"github.com/proofline/proofline/verifier"
 )
 
-// operator runs a room without a beacon, knows each draw in advance, and tries out messages to
-// visitors until its friends are in front.
+// operator runs a room without a beacon, knows each draw in advance, and tries out messages to visitors until
+// its friends are in front.
 type operator struct {
 	*roomtest.Room
 	keys *roomtest.Keys
@@ -40,7 +40,7 @@ func (o *operator) foresee(w fairness.Window, lots int, m *fairness.Amend) []uin
 	return fairness.Shuffle(fairness.NewSeed(alpha, beta, 0, nil), fairness.General, uint32(lots))
 }
 
-// grind closes a window with the best of some tries for every tenth arrival.
+// grind closes a window with the best of several tries for every tenth arrival.
 func (o *operator) grind(t *testing.T, w fairness.Window, lots, tries int) {
 	best, least := 0, math.MaxInt
 	var foreseen []uint32
@@ -65,8 +65,8 @@ func (o *operator) grind(t *testing.T, w fairness.Window, lots, tries int) {
 	}
 }
 
-// An operator without a beacon that tries out draws for its friends passes the audit, at level 1.
-// The statistics detect it with a list.
+// An operator without a beacon who tries out draws for friends passes the audit, at level 1. The statistics
+// detect it with a list.
 func TestGroundRoomPassesItsAuditAndIsFound(t *testing.T) {
 	const windows, arrivals, tries = 8, 60, 60
 	keys, err := roomtest.NewKeys(origin, "greedy")

@@ -12,16 +12,14 @@ import (
 
 const origin = "queue.example.com/r/sale"
 
-// arrange turns the order that the shuffle gave a window into another one.
-// Tickets are those of the window by seq.
+// arrange changes the order that the shuffle gave to a window. Tickets are those of the window, by seq.
 type arrange func(w int, tickets []fairness.Ticket, order []uint32) []uint32
 
 func fair(_ int, _ []fairness.Ticket, order []uint32) []uint32 { return order }
 
-// room is a simulated room: windows of ten seconds, real shuffles, entries
-// without proofs.
+// room is a simulated room with windows of ten seconds, real shuffles, and entries without proofs.
 type room struct {
-	name   string // other names, other seeds
+	name   string // another name gives other seeds
 	sizes  []int  // arrivals of each window
 	cheat  arrange
 	lists  Lists
@@ -48,7 +46,7 @@ func (r room) ticket(w, seq int) fairness.Ticket {
 	return roomtest.Ticket(r.name, uint64(w)<<32|uint64(seq))
 }
 
-// seed returns the seed of a window, and of another try at it.
+// seed returns the seed of a window, for a given try.
 func (r room) seed(w, try int) fairness.Seed {
 	return sha256.Sum256(fmt.Appendf(nil, "%s window %d try %d", r.name, w, try))
 }

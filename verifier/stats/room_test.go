@@ -8,8 +8,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// described returns the description of a room with arrivals in these seconds
-// after opening.
+// described returns the description of a room with arrivals in these seconds after the opening.
 func described(t *testing.T, perSecond map[int]int, last int) Room {
 	t.Helper()
 	var d description
@@ -35,12 +34,12 @@ func TestBursts(t *testing.T) {
 	if diff := cmp.Diff(want, r.Bursts); diff != "" {
 		t.Errorf("bursts (-want +got):\n%s", diff)
 	}
-	if want := (Moment{second(0), 900, 0}); r.Peak != want { // the first of equals
+	if want := (Moment{second(0), 900, 0}); r.Peak != want { // the first of several equal ones
 		t.Errorf("peak %+v, want %+v", r.Peak, want)
 	}
 }
 
-// A steady crowd has no bursts, and the second of a minute ago is forgotten.
+// A steady crowd has no bursts, and seconds older than a minute are forgotten.
 func TestSteadyArrivals(t *testing.T) {
 	perSecond := map[int]int{}
 	for s := range 500 {
@@ -85,7 +84,7 @@ func TestSeriesStaysShort(t *testing.T) {
 			t.Errorf("step %d has %d", i, n)
 		}
 	}
-	s.add(fairness.Never - 1) // no time takes long
+	s.add(fairness.Never - 1) // no slow loops, whatever the times are
 	if s.Counts[0] != 10_000 || len(s.Counts) > maxSteps {
 		t.Errorf("step %d, %d counts", s.Step, len(s.Counts))
 	}

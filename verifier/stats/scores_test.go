@@ -30,7 +30,7 @@ func permutations(n int, yield func(order []uint32)) (count float64) {
 
 func near(a, b float64) bool { return math.Abs(a-b) < 1e-9 }
 
-// Statements about all permutations are checked on all permutations.
+// Statements about all permutations are checked with all permutations.
 func TestMomentsOverAllPermutations(t *testing.T) {
 	for n := 2; n <= 7; n++ {
 		for _, side := range []int{2, 3} {
@@ -146,8 +146,8 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
-// Holm's own procedure: the smallest is compared with level/m, the next with
-// level/(m-1), until one is larger.
+// Holm's own procedure: the smallest p-value is compared with level/m, the next with level/(m-1), and so on
+// until one is larger.
 func TestHolm(t *testing.T) {
 	tests := []Test{{Made: true, P: 0.004}, {P: 1}, {Made: true, P: 0.0001}, {Made: true, P: 0.3}, {Made: true, P: 0.006}, {Made: true, P: 0.9}}
 	if n := holm(tests); n != 5 {
@@ -160,7 +160,7 @@ func TestHolm(t *testing.T) {
 	}
 }
 
-// A place of a small window is spread evenly, and always the same.
+// A place in a small window is spread evenly, and always in the same way.
 func TestEvenPlace(t *testing.T) {
 	const n = 4000
 	var all []float64

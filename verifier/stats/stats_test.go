@@ -79,7 +79,7 @@ func TestSmallRoomIsDescribed(t *testing.T) {
 	}
 }
 
-// Every prefix has a result, and only windows whose places are all published are tested.
+// Every prefix of a transcript has a result, and only windows whose places are all published are tested.
 func TestEveryPrefix(t *testing.T) {
 	c, room := New(Lists{}), newRoom("prefix", 3, 40, fair)
 	var tested uint64
@@ -164,7 +164,7 @@ func TestResultJSON(t *testing.T) {
 	}
 }
 
-// The README for auditors explains every test, and no other.
+// The README for auditors explains every test, and no others.
 func TestREADMEExplainsEveryTest(t *testing.T) {
 	b, err := os.ReadFile("../README.md")
 	if err != nil {

@@ -22,8 +22,8 @@ type testCase struct {
 	want   [4]Reason
 }
 
-// stage is the room most cases are about, and the visitor in it: seq 4 of window 1, who has a
-// receipt for the tree up to that arrival.
+// stage is the room of most cases, and its visitor: seq 4 of window 1, with a receipt for the tree up to that
+// arrival.
 type stage struct {
 	testing.TB
 	keys    *roomtest.Keys
@@ -81,7 +81,7 @@ func (s *stage) tampered(change func([]fairness.Entry) []fairness.Entry) *Bundle
 	return s.log.rewritten(s, change).gather(s, s.receipt, s.arrive.Ticket, s.mine)
 }
 
-// entry returns a tampered file in which one entry is another.
+// entry returns a tampered file in which one entry is replaced.
 func entry[E fairness.Entry](s *stage, index uint64, change func(E)) *Bundle {
 	return s.tampered(func(all []fairness.Entry) []fairness.Entry {
 		change(all[index].(E))
@@ -89,7 +89,7 @@ func entry[E fairness.Entry](s *stage, index uint64, change func(E)) *Bundle {
 	})
 }
 
-// refrozen returns the file of a room with a wrong freeze, whose proof is right.
+// refrozen returns the file of a room with a wrong freeze whose proof is valid.
 func (s *stage) refrozen(change func(*fairness.Freeze)) *Bundle {
 	return entry(s, s.freezeAt, func(f *fairness.Freeze) {
 		change(f)
@@ -102,7 +102,7 @@ func (s *stage) without(from, to uint64) *Bundle {
 	return s.tampered(func(all []fairness.Entry) []fairness.Entry { return slices.Delete(all, int(from), int(to)) })
 }
 
-// cut returns the file of a visitor who looks while the log has that size.
+// cut returns the file that a visitor gets while the log has that size.
 func (s *stage) cut(size uint64) *Bundle {
 	return s.tampered(func(all []fairness.Entry) []fairness.Entry { return all[:size] })
 }
@@ -156,15 +156,15 @@ func (s *stage) goodCases() []testCase {
 		testCase{"an amendment that is not in the record", broken, unknown})
 }
 
-// amendedAt returns the file of the first visitor of a small room in which an
-// amendment of the whole schedule has been put in the place of another one.
+// amendedAt returns the file of the first visitor of a small room, in which an amendment of the whole
+// schedule replaces another one.
 func (s *stage) amendedAt(now fairness.Time) *Bundle {
 	entries := newTree(s.keys, roomtest.Small(s.keys, s.keys.Policy()).Entries()).parsed(s)
 	entries[1] = &fairness.Amend{Time: now, Change: fairness.ChangeWindows, Closes: fairness.Never,
 		Windows: []fairness.WindowRule{{From: roomtest.Opens, Length: 1000}}}
 	freeze := entries[must(find(entries, 0, fairness.KindFreeze, 0))].(*fairness.Freeze)
 	var log *tree
-	for range 2 { // the second time with the root of the first
+	for range 2 { // the second time, with the root of the first
 		var texts [][]byte
 		for _, e := range entries {
 			texts = append(texts, e.AppendEntry(nil))
@@ -250,7 +250,7 @@ func (s *stage) signed(lines string) *Bundle {
 	return s.with(func(b *Bundle) { b.Checkpoint = append(b.Checkpoint, lines...) })
 }
 
-// line returns the signature line of the checkpoint, changed.
+// line returns the checkpoint's signature line, changed.
 func (s *stage) line(change func(signature []byte)) string {
 	lines := strings.Split(string(s.log.checkpoint(s, s.log.size)), "\n")
 	line := lines[len(lines)-2]
@@ -364,8 +364,8 @@ func shiftedFreeze(s *stage, b *Bundle, was *Proven) *Proven {
 	return log.prove(uint64(was.Index))
 }
 
-// huge returns the file of a log with more people in the group than are shuffled, most of whose
-// entries do not exist.
+// huge returns the file of a log with more people in the group than can be shuffled, most of whose entries do
+// not exist.
 func (s *stage) huge() *Bundle {
 	const size, freezeAt = 1 << 26, 1 << 25
 	arrive := *s.arrive

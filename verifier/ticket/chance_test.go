@@ -19,16 +19,15 @@ import (
 type chained struct {
 	*stage
 	draw  *fairness.Draw
-	first *fairness.Draw // of the window before
+	first *fairness.Draw // of the previous window
 	sign  func(round uint64) []byte
 }
 
-// publicRounds opens a room such that the draws of [newChained] use the rounds of quicknet that are
-// known, 42 and 123.
+// publicRounds opens a room at a time at which the draws of [newChained] use the known rounds of quicknet, 42
+// and 123.
 const publicRounds fairness.Time = 1_692_803_426_000
 
-// newChained writes a room with a beacon, and with a freeze of each of two windows
-// that these witnesses cosign.
+// newChained writes a room with a beacon, and a freeze for each of two windows, which these witnesses cosign.
 func newChained(t testing.TB, keys *roomtest.Keys, p fairness.Policy, opens fairness.Time, sign func(uint64) []byte, by ...roomtest.Witness) *chained {
 	t.Helper()
 	at := func(seconds int) fairness.Time { return opens + fairness.Time(seconds)*1000 }
@@ -69,7 +68,7 @@ func newChained(t testing.TB, keys *roomtest.Keys, p fairness.Policy, opens fair
 	return c
 }
 
-// newPublic is a stage with quicknet for a beacon.
+// newPublic returns a stage whose beacon is quicknet.
 func newPublic(t testing.TB, keys *roomtest.Keys, by ...roomtest.Witness) *chained {
 	t.Helper()
 	p := keys.Witnessed()
@@ -77,7 +76,7 @@ func newPublic(t testing.TB, keys *roomtest.Keys, by ...roomtest.Witness) *chain
 	return newChained(t, keys, p, publicRounds, quicknet(t), by...)
 }
 
-// newOwn is a stage with a self-hosted beacon.
+// newOwn returns a stage with a self-hosted beacon.
 func newOwn(t testing.TB, keys *roomtest.Keys, by ...roomtest.Witness) *chained {
 	t.Helper()
 	return newChained(t, keys, keys.Witnessed(), roomtest.Opens, ownRounds(t, keys), by...)
@@ -126,14 +125,14 @@ func cosign(keys *roomtest.Keys, w roomtest.Witness, size uint64, root audit.Has
 	return fairness.Cosignature(w.Cosign(w.Private, text, seconds))
 }
 
-// cosigned returns a cosignature of the second freeze, a time (s) after its round.
+// cosigned returns a cosignature of the second freeze, at a time (s) after its round.
 func (c *chained) cosigned(w roomtest.Witness, after int64) fairness.Cosignature {
 	appears := int64(c.draw.Time) / 1000
 	return cosign(c.keys, w, c.freezeAt+1, c.log.node(0, c.freezeAt+1), appears+after)
 }
 
-// redrawn returns the file of an operator who knows the beacon's key: a freeze
-// that is wrong, drawn and cosigned as if it were right.
+// redrawn returns the file of an operator who knows the beacon's key: with a wrong freeze, drawn and cosigned
+// as if it were right.
 func (c *chained) redrawn(change func(*fairness.Freeze)) *Bundle {
 	return c.tampered(func(all []fairness.Entry) []fairness.Entry {
 		f, d := all[c.freezeAt].(*fairness.Freeze), all[c.drawAt].(*fairness.Draw)
@@ -319,8 +318,8 @@ func (c *chained) witnessCases() []testCase {
 	}
 }
 
-// TestTrustInOthers gives hashes and keys from outside: they make a beacon a public one, and count
-// only known witnesses.
+// TestTrustInOthers passes hashes and keys to the check: a given hash makes a beacon public, and only the
+// given witnesses count.
 func TestTrustInOthers(t *testing.T) {
 	keys := newKeys(t, "honest")
 	w := keys.Witnesses
@@ -350,8 +349,8 @@ func TestTrustInOthers(t *testing.T) {
 	}
 }
 
-// TestRootEnding compares the root of every tree with the one that a larger
-// tree's path to its last entry gives.
+// TestRootEnding compares the root of every tree with the one computed from a larger tree's path to its last
+// entry.
 func TestRootEnding(t *testing.T) {
 	var entries [][]byte
 	keys := newKeys(t, "roots")

@@ -11,16 +11,15 @@ import (
 	"github.com/proofline/proofline/internal/roomtest"
 )
 
-// TestMangled changes every byte of a good file, and leaves out and doubles some:
-// it is refused, or no longer has four good lines. With a beacon every check takes
-// milliseconds, so some bytes do.
+// TestMangled changes each byte of a valid file, and removes and doubles some: the file is refused, or no
+// longer has four good lines. With a beacon every check takes milliseconds, so only some bytes are tried.
 func TestMangled(t *testing.T) {
 	mangle(t, newStage(t).bundle(), 1, 1000)
 	keys := newKeys(t, "honest")
 	mangle(t, newPublic(t, keys, keys.Witnesses...).bundle(), 13, 100)
 }
 
-// mangle changes a byte in so many, and wants that many files to be readable.
+// mangle changes one byte in every n, and expects a number of files to be readable.
 func mangle(t *testing.T, b *Bundle, each, least int) {
 	t.Helper()
 	good, want := b.file(t), reasons(Check(b, Trust{}))
@@ -35,7 +34,7 @@ func mangle(t *testing.T, b *Bundle, each, least int) {
 		for _, file := range files {
 			b, err := Parse(file)
 			if bytes.Equal(file, good) || err != nil {
-				continue // between two equal bytes nothing is doubled
+				continue // unchanged, or refused
 			}
 			read++
 			if got := reasons(Check(b, Trust{})); got == want {
@@ -70,7 +69,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestTrust compares a key from outside with the one in the file.
+// TestTrust compares a given key with the one in the file.
 func TestTrust(t *testing.T) {
 	s := newStage(t)
 	rival := newKeys(t, "rival")
@@ -99,8 +98,8 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestRuns proves every run of logs of some sizes, and refuses every other
-// beginning, length and changed proof.
+// TestRuns proves every run of logs of several sizes, and refuses every other beginning, other length and
+// changed proof.
 func TestRuns(t *testing.T) {
 	keys := newKeys(t, "runs")
 	for size := uint64(1); size <= 17; size++ {
@@ -139,8 +138,8 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// FuzzCheck reads and checks anything. The fuzzer does not have the operator's key, so with that
-// key no ticket gets four good lines for another place than its own.
+// FuzzCheck parses and checks arbitrary files. The fuzzer does not have the operator's key, so with that key
+// no ticket gets four good lines for a place that is not its own.
 func FuzzCheck(f *testing.F) {
 	for _, v := range readVectors(f).Files {
 		f.Add([]byte(v.File))

@@ -25,8 +25,8 @@ func newKeys(t testing.TB, operator string) *roomtest.Keys {
 	return keys
 }
 
-// scripted writes a room of three windows with 7, 12 and 5 people, with joins
-// among the places of the window before.
+// scripted writes a room of three windows with 7, 12 and 5 visitors, in which joins come between the places
+// of the previous window.
 func scripted(t testing.TB, keys *roomtest.Keys) *roomtest.Room {
 	t.Helper()
 	at := func(seconds int) fairness.Time { return roomtest.Opens + fairness.Time(seconds)*1000 }
@@ -55,8 +55,8 @@ func scripted(t testing.TB, keys *roomtest.Keys) *roomtest.Room {
 	return r
 }
 
-// tree is a log of any size, of which only some entries need exist: a subtree
-// without one of them is made up. So an operator can sign a log of billions.
+// tree is a log of any size, of which only some entries need to exist: subtrees without these have made-up
+// roots. So an operator can sign a log of billions of entries.
 type tree struct {
 	keys    *roomtest.Keys
 	size    uint64
@@ -74,7 +74,7 @@ func newTree(keys *roomtest.Keys, entries [][]byte) *tree {
 	}), map[[2]uint64]audit.Hash{}}
 }
 
-// parsed returns the entries, to change them.
+// parsed returns the entries, so that tests can change them.
 func (l *tree) parsed(t testing.TB) []fairness.Entry {
 	t.Helper()
 	all := make([]fairness.Entry, l.size)
@@ -88,7 +88,7 @@ func (l *tree) parsed(t testing.TB) []fairness.Entry {
 	return all
 }
 
-// rewritten is the log of an operator who changes entries and signs again.
+// rewritten returns the log of an operator who changes entries and signs again.
 func (l *tree) rewritten(t testing.TB, change func([]fairness.Entry) []fairness.Entry) *tree {
 	t.Helper()
 	var texts [][]byte
@@ -115,7 +115,7 @@ func (l *tree) node(from, to uint64) audit.Hash {
 	return l.known[at]
 }
 
-// path is PATH(m, D[n]) of RFC 6962, section 2.1.1.
+// path is PATH(m, D[n]) in RFC 6962, section 2.1.1.
 func (l *tree) path(index, from, to uint64) Hashes {
 	if to-from <= 1 {
 		return nil
@@ -127,7 +127,7 @@ func (l *tree) path(index, from, to uint64) Hashes {
 	return append(l.path(index, middle, to), l.node(from, middle))
 }
 
-// growth is PROOF(m, D[n]) of RFC 6962, section 2.1.2.
+// growth is PROOF(m, D[n]) in RFC 6962, section 2.1.2.
 func (l *tree) growth(old uint64) Hashes {
 	var subproof func(from, to uint64, known bool) Hashes
 	subproof = func(from, to uint64, known bool) Hashes {
@@ -178,14 +178,14 @@ func (l *tree) checkpoint(t testing.TB, size uint64) []byte {
 	return signed
 }
 
-// receipt proves an entry in the tree of a size.
+// receipt proves an entry in the tree of a given size.
 func (l *tree) receipt(t testing.TB, index, size uint64) []byte {
 	t.Helper()
 	return audit.Proof{Index: index, Path: l.path(index, 0, size), Checkpoint: l.checkpoint(t, size)}.Marshal()
 }
 
-// find returns the first index from one on whose entry is of a kind and of a
-// window, or of a later one.
+// find returns the first index, from a given one on, whose entry has a kind and belongs to a window, or to a
+// later one.
 func find(entries []fairness.Entry, from uint64, kind fairness.Kind, window fairness.WindowIndex) (uint64, bool) {
 	for i := from; i < uint64(len(entries)); i++ {
 		w := fairness.WindowIndex(0)
@@ -204,8 +204,7 @@ func find(entries []fairness.Entry, from uint64, kind fairness.Kind, window fair
 	return 0, false
 }
 
-// gather makes the file of the visitor whose arrival is in a log at an index,
-// with a receipt that was given for it.
+// gather makes the file of the visitor whose arrival is at an index, with a receipt.
 func (l *tree) gather(t testing.TB, receipt []byte, ticket fairness.Ticket, index uint64) *Bundle {
 	t.Helper()
 	vkey := Text(l.keys.VKey)
@@ -275,7 +274,7 @@ func must[T any](v T, ok bool) T {
 	return v
 }
 
-// clone returns a deep copy, by the file.
+// clone returns a deep copy, by way of the file.
 func (b *Bundle) clone(t testing.TB) *Bundle {
 	t.Helper()
 	again, err := Parse(b.file(t))

@@ -17,8 +17,8 @@ const vectorsFile = "testdata/vectors.json"
 
 var update = flag.Bool("update", false, "write "+vectorsFile+" anew")
 
-// vectors is testdata/vectors.json, for readers in any language. The table of
-// verdicts is in it too, so that no language has another colour for a reason.
+// vectors is testdata/vectors.json, for readers in any language. It includes the table of verdicts, so that
+// all languages have the same colours.
 type vectors struct {
 	About    []string                     `json:"about"`
 	Verdicts map[LineID]map[Reason]Status `json:"verdicts"`
@@ -33,8 +33,8 @@ type fileVector struct {
 	Lines [4]Line `json:"lines"`
 }
 
-// refusedVector is a change that makes the first file invalid: a text that occurs in it once, and
-// its replacement.
+// refusedVector is a change that makes the first file invalid: a text that occurs in it once, and its
+// replacement.
 type refusedVector struct {
 	Name string `json:"name"`
 	Find string `json:"find"`
@@ -86,7 +86,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestVectorsCover checks that there is a file for every reason.
+// TestVectorsCover checks that every reason has a file.
 func TestVectorsCover(t *testing.T) {
 	said := map[LineID]map[Reason]bool{}
 	for _, id := range Lines {

@@ -7,7 +7,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// TestAmendedCounts: one thing is not told as several.
+// TestAmendedCounts: one amendment is not reported several times.
 func TestAmendedCounts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -61,7 +61,7 @@ func (s *server) Tile(ctx context.Context, t audit.Tile) ([]byte, error) {
 
 func at(seconds int) fairness.Time { return roomtest.Opens + fairness.Time(seconds)*1000 }
 
-// step must be without error.
+// step fails the test if there is an error.
 func step(t *testing.T, w *Watcher, seconds int) *Step {
 	t.Helper()
 	s, err := w.Step(t.Context(), at(seconds))
@@ -71,7 +71,7 @@ func step(t *testing.T, w *Watcher, seconds int) *Step {
 	return s
 }
 
-// wantEvidence checks evidence as a third person would.
+// wantEvidence checks evidence as a third party would.
 func wantEvidence(t *testing.T, s *Step, vkey string, kind evidence.Kind, proof bool) {
 	t.Helper()
 	if s.Evidence == nil {
@@ -139,7 +139,7 @@ func TestHonest(t *testing.T) {
 	}
 }
 
-// A room of several tiles, with beacon and witnesses, in strides.
+// A room of several tiles, with a beacon and witnesses, in large steps.
 func TestStrides(t *testing.T) {
 	keys := newKeys(t, "honest")
 	r := roomtest.Open(keys, keys.Witnessed())
@@ -167,7 +167,7 @@ func TestStrides(t *testing.T) {
 	}
 }
 
-// Two histories, however they are shown.
+// Two histories, in every way that a server can show them.
 func TestFork(t *testing.T) {
 	keys := newKeys(t, "honest")
 	r := roomtest.Open(keys, keys.Policy())
@@ -223,7 +223,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// An old copy is nothing for a while; one that stays is an observation.
+// An old copy means nothing for a while; if it stays, it is an observation.
 func TestShrink(t *testing.T) {
 	keys := newKeys(t, "honest")
 	entries := small(t, keys)
@@ -248,7 +248,7 @@ func TestShrink(t *testing.T) {
 	wantEvidence(t, step(t, w, 2061), keys.VKey, evidence.Shrink, false)
 }
 
-// A network that fails proves nothing, however long.
+// A failing network proves nothing, however long it fails.
 func TestNetwork(t *testing.T) {
 	keys := newKeys(t, "honest")
 	src := &server{t: t, keys: keys, err: context.DeadlineExceeded}
@@ -274,8 +274,7 @@ func TestNetwork(t *testing.T) {
 	}
 }
 
-// What is not signed, and entries that are not those signed, are an
-// observation when they stay.
+// A checkpoint that is not signed, or entries that do not match it, are an observation if they stay.
 func TestUnproven(t *testing.T) {
 	keys := newKeys(t, "honest")
 	entries := small(t, keys)
@@ -348,7 +347,7 @@ func TestLate(t *testing.T) {
 	r.Draw(at(due + 61))
 	src.show(r.Entries())
 	wantQuiet(t, step(t, w, due+62))
-	wantQuiet(t, step(t, w, due+100_000)) // nobody came since
+	wantQuiet(t, step(t, w, due+100_000)) // no visitor has joined since
 
 	r.Join(at(due+100), 1)
 	r.End(at(due + 101))
@@ -358,7 +357,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// A signed entry against the rules is found at the step that shows it.
+// A signed entry that breaks a rule is found at the step that shows it.
 func TestViolation(t *testing.T) {
 	keys := newKeys(t, "honest")
 	entries := small(t, keys)
@@ -376,7 +375,7 @@ func TestViolation(t *testing.T) {
 	}
 }
 
-// A room entry that names another key, or another room, is not this room's.
+// A room entry that names another key, or another room, does not belong to this room.
 func TestIdentity(t *testing.T) {
 	keys, rival := newKeys(t, "honest"), newKeys(t, "rival")
 	policy := keys.Policy()
@@ -392,7 +391,7 @@ func TestIdentity(t *testing.T) {
 	wantEvidence(t, step(t, New(src, Config{VKey: keys.VKey, Late: late}), 0), keys.VKey, evidence.Violation, false)
 }
 
-// A log that is not a room is no evidence either.
+// A log that is not a room's is not evidence either.
 func TestNoRoom(t *testing.T) {
 	keys := newKeys(t, "honest")
 	src := &server{t: t, keys: keys}

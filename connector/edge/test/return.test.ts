@@ -1,4 +1,4 @@
-// Return URLs: signed like in the other connectors, and nothing else is signed.
+// Return URLs are signed like in the other connectors, and nothing else is signed.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";

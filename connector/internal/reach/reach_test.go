@@ -42,7 +42,7 @@ func TestFailsOpen(t *testing.T) {
 	if _, ok := r.Current(now); ok || !r.DownSince().IsZero() || r.FailsOpen(delay, now.Add(time.Hour)) {
 		t.Error("goes on although the room answered")
 	}
-	list := unrecorded.All([]Past{current}) // it ended meanwhile
+	list := unrecorded.All([]Past{current}) // it has ended meanwhile
 	if len(list) != 1 || !list[0].Until.Equal(now.Add(2*time.Minute)) || list[0].ID != r.Intervals()[0].ID {
 		t.Errorf("unrecorded: %+v", list)
 	}

@@ -46,7 +46,7 @@ func FuzzReply(f *testing.F) {
 				}
 			}
 			if r.Error == "" && r.Gate != gate.Open && r.Gate != gate.Shut {
-				continue // it is as it was
+				continue // the share has not changed
 			}
 			if begun > max(r.Share, 0) && r.Error == "" {
 				t.Fatalf("%d begin of %q", begun, text)

@@ -21,7 +21,7 @@ func request(b *local.Beacon, method, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// TestJSON compares with the answers of drand's relays, member by member.
+// TestJSON compares with the responses of drand's relays, member by member.
 func TestJSON(t *testing.T) {
 	b := newBeacon(t, local.NewKey(), &clock{seconds: 299})
 	c, hash := b.Chain(), fmt.Sprintf("%x", b.Chain().Hash())

@@ -96,8 +96,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestChainsShareNothing: signatures of one chain of a key reveal no rounds of another, whose clock
-// may be slower.
+// TestChainsShareNothing: signatures of one chain reveal no rounds of another chain with the same key, whose
+// clock may be slower.
 func TestChainsShareNothing(t *testing.T) {
 	key, late := local.NewKey(), func() time.Time { return time.Unix(genesis+1e6, 0) }
 	base := local.Config{ID: "test", Genesis: genesis, Period: 3, Now: late}
@@ -170,8 +170,7 @@ func FuzzParseKey(f *testing.F) {
 	})
 }
 
-// TestConcurrent is for the race detector: circl's keys are not safe for
-// concurrent use in all that they do.
+// TestConcurrent is for the race detector: some methods of circl's keys are not safe for concurrent use.
 func TestConcurrent(t *testing.T) {
 	b := newBeacon(t, local.NewKey(), &clock{seconds: 1000})
 	want, err := b.Sign(5)

@@ -11,8 +11,8 @@ import (
 	"github.com/proofline/proofline/fairness/beacon/relay"
 )
 
-// TestMonitor wants a monitor to follow relays that go away and come back, to
-// report each change once, and not to take relays of another chain for ours.
+// TestMonitor checks that a monitor follows relays that go down and come back, reports each change once, and
+// does not mistake relays of another chain for ours.
 func TestMonitor(t *testing.T) {
 	t.Parallel()
 	chain := func(id string) *local.Beacon {

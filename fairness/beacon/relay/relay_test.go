@@ -37,7 +37,7 @@ func unhex(t testing.TB, s string) []byte {
 	return b
 }
 
-// counted is a relay, and how often it was asked.
+// counted is a relay that counts its requests.
 type counted struct {
 	*httptest.Server
 	asked atomic.Int64
@@ -54,7 +54,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *counted {
 	return c
 }
 
-// honest answers as quicknet's relays do.
+// honest responds like quicknet's relays.
 func honest(w http.ResponseWriter, r *http.Request) {
 	quicknet := beacon.Quicknet()
 	switch hash := fmt.Sprintf("/%x", quicknet.Hash()); r.URL.Path {
@@ -76,10 +76,10 @@ func says(code int, body string) http.HandlerFunc {
 	}
 }
 
-// hangs answers when the client is gone.
+// hangs responds only when the client is gone.
 func hangs(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// dead returns the address of a relay that is not there.
+// dead returns the address of a relay that does not exist.
 func dead(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -103,8 +103,7 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// TestBadRelays: a bad relay is never trusted, the error says what it did, and another relay
-// answers instead.
+// TestBadRelays: a bad relay is never trusted, the error says what it did, and another relay is used instead.
 func TestBadRelays(t *testing.T) {
 	good := serve(t, honest)
 	other, err := local.New(local.NewKey(), local.Config{Period: 3})
@@ -169,7 +168,7 @@ func TestDeadRelay(t *testing.T) {
 	}
 }
 
-// TestFailureIsForgotten: a relay that failed is asked again.
+// TestFailureIsForgotten: a relay that failed is tried again.
 func TestFailureIsForgotten(t *testing.T) {
 	var asked atomic.Int64
 	r := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -196,7 +195,7 @@ func TestCache(t *testing.T) {
 		if err != nil || hex.EncodeToString(got) != round42 {
 			t.Fatalf("%x, %v", got, err)
 		}
-		got[0] = 0 // of the caller alone
+		got[0] = 0 // only of the caller
 	}
 	if r.asked.Load() != 1 {
 		t.Errorf("asked %d times, want 1", r.asked.Load())
@@ -232,7 +231,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestShared: concurrent callers for the same round share one answer.
+// TestShared: concurrent calls for the same round share one response.
 func TestShared(t *testing.T) {
 	release := make(chan struct{})
 	r := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -247,7 +246,7 @@ func TestShared(t *testing.T) {
 			if err != nil || hex.EncodeToString(got) != round42 {
 				t.Errorf("%x, %v", got, err)
 			}
-			clear(got) // of this caller alone
+			clear(got) // only of this caller
 		})
 	}
 	impatient, cancel := context.WithCancel(t.Context())
@@ -257,7 +256,7 @@ func TestShared(t *testing.T) {
 	}
 	close(release)
 	wg.Wait()
-	if r.asked.Load() > 2 { // 2 if the impatient one was the first of all
+	if r.asked.Load() > 2 { // 2 if the impatient caller was the first one
 		t.Errorf("asked %d times", r.asked.Load())
 	}
 }
@@ -309,7 +308,7 @@ func TestNothingToAsk(t *testing.T) {
 	}
 }
 
-// TestErrorsShowNoAddress beyond the host, as the rest may be secret.
+// TestErrorsShowNoAddress checks that errors name only the host of a URL, because the rest may be secret.
 func TestErrorsShowNoAddress(t *testing.T) {
 	bad := serve(t, says(500, ""))
 	address := strings.Replace(bad.URL, "http://", "http://user:hunter2@", 1) + "/token-hunter3?key=hunter4"

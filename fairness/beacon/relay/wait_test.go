@@ -28,8 +28,7 @@ func (n network) RoundTrip(r *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-// fake returns a beacon of a period of 3 s whose round 1 appears in 100 s, and
-// a client of the relays.
+// fake returns a beacon with a period of 3 s, whose round 1 appears in 100 s, and a client of its relays.
 func fake(t *testing.T, relays func(honest http.HandlerFunc) network, names ...string) (*local.Beacon, *relay.Client) {
 	t.Helper()
 	l, err := local.New(local.NewKey(), local.Config{ID: "fake", Genesis: time.Now().Unix() + 100, Period: 3})
@@ -43,7 +42,7 @@ func fake(t *testing.T, relays func(honest http.HandlerFunc) network, names ...s
 	return l, c
 }
 
-// takes answers after a time, unless the client is gone.
+// takes responds after a time, unless the client is gone.
 func takes(d time.Duration, then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -62,7 +61,7 @@ func between(t *testing.T, start time.Time, low, high time.Duration) {
 	}
 }
 
-// TestSlowRelay costs no more than the time until the next one is asked.
+// TestSlowRelay checks that a slow relay only costs the time until the next one is asked.
 func TestSlowRelay(t *testing.T) {
 	for name, slow := range map[string]http.HandlerFunc{"hanging": hangs, "slow": nil} {
 		t.Run(name, func(t *testing.T) {
@@ -80,7 +79,7 @@ func TestSlowRelay(t *testing.T) {
 					t.Errorf("%x, %v", got, err)
 				}
 				between(t, start, 320*time.Millisecond, 320*time.Millisecond)
-				start = time.Now() // the quick one comes first from now on
+				start = time.Now() // the quick relay is tried first from now on
 				if _, err := c.Round(t.Context(), 6); err != nil {
 					t.Error(err)
 				}
@@ -90,7 +89,7 @@ func TestSlowRelay(t *testing.T) {
 	}
 }
 
-// TestFailuresCostNoTime: after one the next relay is asked at once.
+// TestFailuresCostNoTime: after a failure the next relay is asked at once.
 func TestFailuresCostNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := fake(t, func(honest http.HandlerFunc) network {
@@ -105,7 +104,7 @@ func TestFailuresCostNoTime(t *testing.T) {
 	})
 }
 
-// TestPrefersLastRelay: the relay that answered last is asked first.
+// TestPrefersLastRelay: the relay that responded last is tried first.
 func TestPrefersLastRelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bad, good := 0, 0
@@ -130,8 +129,7 @@ func TestPrefersLastRelay(t *testing.T) {
 	})
 }
 
-// TestSlowIsBetterThanNone: relays that were asked too are no reason to give up
-// on the first.
+// TestSlowIsBetterThanNone: the first relay may still respond after others were asked, too.
 func TestSlowIsBetterThanNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := fake(t, func(honest http.HandlerFunc) network {
@@ -158,7 +156,8 @@ func TestAllHang(t *testing.T) {
 	})
 }
 
-// TestFutureRound is refused by a relay with 404 or 425, and that is no failure.
+// TestFutureRound: relays respond to requests for a future round with 404 or 425, which does not count as a
+// failure.
 func TestFutureRound(t *testing.T) {
 	for _, code := range []int{http.StatusNotFound, http.StatusTooEarly} {
 		synctest.Test(t, func(t *testing.T) {
@@ -177,7 +176,7 @@ func TestWait(t *testing.T) {
 		l, c := fake(t, func(honest http.HandlerFunc) network {
 			return network{"one": func(w http.ResponseWriter, r *http.Request) {
 				asked++
-				if time.Now().Before(genesis.Add(2*time.Hour + 600*time.Millisecond)) { // relays need a moment too
+				if time.Now().Before(genesis.Add(2*time.Hour + 600*time.Millisecond)) { // relays need a moment to publish it
 					http.NotFound(w, r)
 					return
 				}
@@ -228,7 +227,7 @@ func TestWaitThroughOutage(t *testing.T) {
 	})
 }
 
-// TestWaitEnds with its context, and the error says why.
+// TestWaitEnds: waiting ends with its context, and the error says why.
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, c := fake(t, func(http.HandlerFunc) network { return network{"one": says(500, "")} }, "one")

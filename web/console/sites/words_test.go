@@ -135,7 +135,7 @@ func TestDoubts(t *testing.T) {
 		`{"name": "a", "action": "queue sale"}`: nil,
 		`{"name": "a", "action": "bypass"}, {"name": "b", "action": "queue sale"}`:                                                                       {"Rule a lets everything pass before"},
 		`{"name": "b", "action": "queue sale"}, {"name": "a", "action": "bypass"}`:                                                                       nil,
-		`{"name": "a", "when": {"cookie": {"c": {"equals": "1"}}}, "action": "bypass"}, {"name": "b", "action": "queue sale"}`:                           {"Rule a lets all paths pass if the browser claims"},
+		`{"name": "a", "when": {"cookie": {"c": {"equals": "1"}}}, "action": "bypass"}, {"name": "b", "action": "queue sale"}`:                           {"Rule a lets all paths pass if the browser sends certain values"},
 		`{"name": "a", "when": {"network": {"in": ["10.0.0.0/8"]}}, "action": "bypass"}, {"name": "b", "action": "queue sale"}`:                          nil,
 		`{"name": "a", "when": {"path": {"prefix": "/x"}, "cookie": {"c": {"equals": "1"}}}, "action": "bypass"}, {"name": "b", "action": "queue sale"}`: nil,
 	} {

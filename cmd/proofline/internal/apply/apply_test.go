@@ -100,7 +100,7 @@ func TestBomb(t *testing.T) {
 	}
 }
 
-// sale is a room in a server's answer.
+// sale is a room in a server's response.
 const sale = `{"slug":"sale","title":"Sale","opens":"2030-05-01T11:30:00Z","starts":"2030-05-01T12:00:00Z",
 	"windows":[{"from":"2030-05-01T11:30:00Z","length":"30m0s"},{"from":"2030-05-01T12:00:00Z","length":"1m0s"}],
 	"outflow":{"per_minute":60,"max_active":0},"claim":"5m0s","session":"15m0s","beacon":"none","targets":["https://shop.example.com"],"host":null,"phase":"upcoming"}`

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// scripted is a room with scripted answers: a ticket's n-th request of a kind gets
-// the n-th answer, and all later ones the last.
+// scripted is a room with scripted responses: a ticket's n-th request of a kind gets the n-th response, and
+// all later ones get the last.
 type scripted struct {
 	mu      sync.Mutex
 	answers map[string][]string
@@ -107,8 +107,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunRefused: visitors are counted right when the room is full or has ended, and
-// when it skips or refuses them.
+// TestRunRefused: visitors are counted correctly when the room is full or has ended, and when it skips or
+// refuses them.
 func TestRunRefused(t *testing.T) {
 	t.Parallel()
 	drawn := []string{`200 {"status":"drawn","position":1,"poll_after_ms":10}`}

@@ -14,8 +14,8 @@ import (
 	"github.com/proofline/proofline/fairness/beacon/relay"
 )
 
-// TestReportRelays: relays of another chain, and relays that do not answer, are
-// logged at the start, before any draw waits for them.
+// TestReportRelays: relays of another chain, and relays that do not respond, are logged at the start, before
+// any draw waits for them.
 func TestReportRelays(t *testing.T) {
 	t.Parallel()
 	own, err := local.New(local.NewKey(), local.Config{ID: "local", Genesis: 1, Period: 1})

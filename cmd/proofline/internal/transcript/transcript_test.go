@@ -17,8 +17,7 @@ import (
 
 const origin = "example.com/r/demo"
 
-// publish serves a log of arrivals over HTTP, and returns the answers to their
-// joins.
+// publish serves a log of arrivals over HTTP, and returns the responses to their joins.
 func publish(t *testing.T, operator string, arrivals int) (url string, keys *roomtest.Keys, answers []api.Joined) {
 	t.Helper()
 	keys, err := roomtest.NewKeys(origin, operator)
@@ -67,7 +66,7 @@ func publish(t *testing.T, operator string, arrivals int) (url string, keys *roo
 	return s.URL, keys, answers
 }
 
-// TestCheckReceipt: every honest answer passes, and no answer with any change does.
+// TestCheckReceipt: every honest response passes, and no response with a change does.
 func TestCheckReceipt(t *testing.T) {
 	url, keys, answers := publish(t, "honest", 300)
 	tr, err := Read(t.Context(), url, keys.VKey)
@@ -122,7 +121,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-// TestEntry: the answer to a join gives the arrival's entry in the transcript.
+// TestEntry: the response to a join gives the arrival's entry in the transcript.
 func TestEntry(t *testing.T) {
 	j := api.Joined{Joined: wire.Joined{
 		Ticket: roomtest.Ticket(origin, 1).String(), Window: 3, Seq: 4, Time: time.UnixMilli(5),

@@ -10,8 +10,7 @@ import (
 	"testing"
 )
 
-// ask sends a request as a connector would forward it; an empty ticket: without the
-// header.
+// ask sends a request as a connector would forward it; with an empty ticket, without the header.
 func ask(t *testing.T, s *Shop, ticket, method, target string, form url.Values) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, target, strings.NewReader(form.Encode()))
