@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Vector is an example of RFC 9381, appendix B.1 or B.2.
+// Vector is an example from RFC 9381, appendix B.1 or B.2.
 type Vector struct {
 	Suite                               string
 	Example                             int

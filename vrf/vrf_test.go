@@ -61,8 +61,8 @@ func TestRFCExamples(t *testing.T) {
 	}
 }
 
-// TestOtherSuite gives Verify the RFC's proofs of suite 0x01: same key, same
-// input, same form, another hash to the curve.
+// TestOtherSuite gives Verify the RFC's proofs of suite 0x01: the same key, input and form, but another hash
+// to the curve.
 func TestOtherSuite(t *testing.T) {
 	for _, e := range vrf.Vectors(t, "ECVRF-P256-SHA256-TAI") {
 		k := privateKey(t, e.SK)
@@ -103,7 +103,7 @@ func TestReference(t *testing.T) {
 			if got, ok := refVerify(k.PublicKey().Bytes(), alpha, proof); !ok || got != beta {
 				t.Errorf("reference refuses the proof for %x", alpha)
 			}
-			// A proof with another nonce is as valid and has the same output.
+			// A proof with another nonce is equally valid and has the same output.
 			nonce := new(big.Int).Add(big.NewInt(1e9), x)
 			other, _ := refProve(x, alpha, nonce.Mod(nonce, refQ))
 			if got, err := k.PublicKey().Verify(alpha, other); err != nil || got != beta || bytes.Equal(other, proof) {
@@ -213,7 +213,7 @@ func TestProofLength(t *testing.T) {
 	refused(t, k.PublicKey(), alpha, nil, vrf.ErrProof)
 }
 
-// badPoints returns encodings that name a point, or look like one, and must be refused.
+// badPoints returns encodings that name a point, or look as if they did, and must be refused.
 func badPoints(tb testing.TB) map[string][]byte {
 	tb.Helper()
 	p := refG.mul(big.NewInt(5))
@@ -242,7 +242,7 @@ func badPoints(tb testing.TB) map[string][]byte {
 			bad[fmt.Sprintf("prefix %#02x", prefix)] = append([]byte{byte(prefix)}, x...)
 		}
 	}
-	// Small x of points, written as x + p.
+	// Points with small x, written as x + p.
 	for n, found := int64(0), 0; found < 8; n++ {
 		small := big.NewInt(n)
 		if big.Jacobi(refCurve(small), refP) == -1 {
@@ -268,7 +268,7 @@ func TestNewPublicKeyRefuses(t *testing.T) {
 	}
 }
 
-// TestGammaRefused puts each bad point into an otherwise good proof.
+// TestGammaRefused puts each bad point into an otherwise valid proof.
 func TestGammaRefused(t *testing.T) {
 	e := vrf.Vectors(t, vrf.Suite)[0]
 	k := privateKey(t, e.SK)
@@ -282,8 +282,8 @@ func TestGammaRefused(t *testing.T) {
 	}
 }
 
-// TestIdentityGamma forges with Gamma = identity and a true equation: the secret
-// 0, which has the identity for a public key, "proves" every input.
+// TestIdentityGamma forges a proof with Gamma = identity that satisfies the equation: the secret 0, whose
+// public key is the identity, "proves" every input.
 func TestIdentityGamma(t *testing.T) {
 	alpha := []byte("sample")
 	for name, gamma := range map[string][]byte{"short": {0}, "padded": make([]byte, 33)} {
@@ -391,7 +391,7 @@ func TestGenerateKeyReader(t *testing.T) {
 	}
 }
 
-// TestKeysAreImmutable writes to everything that goes in and comes out.
+// TestKeysAreImmutable writes to all inputs and outputs.
 func TestKeysAreImmutable(t *testing.T) {
 	sk := refBytes(big.NewInt(12345))
 	k := privateKey(t, sk)
@@ -401,7 +401,7 @@ func TestKeysAreImmutable(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantSK, wantPK := k.Bytes(), pk.Bytes()
-	// Spare capacity shows an append into the caller's array.
+	// Spare capacity would reveal an append into the caller's array.
 	backing := []byte("sample, and what follows it")
 	alpha := backing[:6]
 	proof, beta := k.Prove(alpha)

@@ -25,7 +25,7 @@ import (
 	"github.com/proofline/proofline/room/session"
 )
 
-// lineJSON is the answer to a join by script.
+// lineJSON is the response to a join by script.
 type lineJSON struct {
 	wire.Joined
 	Kept bool `json:"kept"`
@@ -480,7 +480,7 @@ func TestWithParameter(t *testing.T) {
 	}
 }
 
-// codeOf returns the transfer code in the answer's link.
+// codeOf returns the transfer code in the response's link.
 func (s *site) codeOf(slug string, a answer) string {
 	s.Helper()
 	var made struct {

@@ -43,7 +43,7 @@ func TestAgain(t *testing.T) {
 	s.do("PATCH", "/v1/rooms/sale", `{"title":"x"}`, keyed+"one").want(http.StatusOK)
 }
 
-// TestPullAgain checks that repeating a pull whose answer was lost calls no further visitors.
+// TestPullAgain checks that repeating a pull whose response was lost calls no further visitors.
 func TestPullAgain(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -85,8 +85,7 @@ func TestAgainAtOnce(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotKept checks that an answer with a token is sent once and is not stored in the
-// database.
+// TestSecretsAreNotKept checks that a response with a token is sent once and is not stored in the database.
 func TestSecretsAreNotKept(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -109,7 +108,7 @@ func TestSecretsAreNotKept(t *testing.T) {
 	s.post("/v1/webhooks", `{"url":"https://shop.example.org/hook"}`, keyed+"w").problem(http.StatusConflict, "key-done")
 }
 
-// loose marks an answer that may have members which the test does not decode.
+// loose marks a response that may have members which the test does not decode.
 func loose(a answer) answer { a.isLoose = true; return a }
 
 // TestLostUpdates checks that a change of an outdated version is refused.
@@ -196,13 +195,13 @@ func TestDrafts(t *testing.T) {
 		t.Errorf("Location %q", got)
 	}
 	s.get(path).problem(http.StatusNotFound, "not-found")
-	s.post(path+"/publish", "", `If-Match: "2"`, keyed+"k").want(http.StatusCreated) // the stored answer
+	s.post(path+"/publish", "", `If-Match: "2"`, keyed+"k").want(http.StatusCreated) // the stored response
 	for _, body := range []string{``, `[]`, `{"config":7}`, `{"config":{},"hosts":""}`, `{"config":{}} {}`} {
 		s.post("/v1/drafts", body, "Content-Type: application/json").problem(http.StatusBadRequest, "invalid")
 	}
 }
 
-// TestPages walks lists page by page.
+// TestPages reads lists page by page.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)

@@ -50,8 +50,7 @@ func TestRoutesDocumented(t *testing.T) {
 	}
 }
 
-// TestExamples runs the commands of API.md in a shell. Each shown answer must be a part of the real
-// one.
+// TestExamples runs the commands of API.md in a shell. Each shown response must be a part of the real one.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"sh", "curl"} {
@@ -88,14 +87,14 @@ func TestExamples(t *testing.T) {
 			t.Fatalf("%v: %s\n%s\n%s", err, commands, out.Bytes(), complaint.Bytes())
 		}
 		if example[2] != "" {
-			// The first report opens a gate a moment later, or before it is answered.
+			// The first report opens a gate a moment later, or before it gets its reply.
 			printed := strings.ReplaceAll(out.String(), `"gate":"open","share":600`, `"gate":"shut","share":0`)
 			contains(t, commands, printed, example[2])
 		}
 	}
 }
 
-// contains compares the last line of an example's output with the shown answer.
+// contains compares the last line of an example's output with the shown response.
 func contains(t *testing.T, commands, printed, shown string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(printed), "\n")

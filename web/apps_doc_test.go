@@ -81,7 +81,7 @@ func newShop(t *testing.T, s *site, slug string) (address, certificate string) {
 }
 
 // TestAppsExamples runs the commands of APPS.md in one shell and compares their output with the shown
-// answers. The shop is behind a real connector.
+// responses. The shop is behind a real connector.
 func TestAppsExamples(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"sh", "curl", "openssl"} {
@@ -188,7 +188,7 @@ func TestAppsRoutes(t *testing.T) {
 	}
 }
 
-// TestAppsMembers checks that the answers have the members that the programs read, and that a receipt
+// TestAppsMembers checks that the responses have the members that the programs read, and that a receipt
 // proves the entry given in the text.
 func TestAppsMembers(t *testing.T) {
 	t.Parallel()
@@ -203,7 +203,7 @@ func TestAppsMembers(t *testing.T) {
 	}
 	state := learn(s.get("/r/read/state"))
 	joined := decode[wire.Joined](learn(s.post("/r/read/join", v.joinBody()).want(http.StatusCreated)))
-	learn(s.get("/r/read/tickets/" + v.ticket)) // it waits
+	learn(s.get("/r/read/tickets/" + v.ticket)) // the app waits
 	pass(time.Hour)
 	var status string
 	eventually(t, "the visitor is called", func() bool {

@@ -22,7 +22,7 @@ import (
 	"github.com/proofline/proofline/web/limit"
 )
 
-// The benchmarks send requests over kept loopback connections. Each has a counterpart: a bare Echo
+// The benchmarks send requests over kept-alive loopback connections. Each has a counterpart: a bare Echo
 // handler that sends the same bytes for the same requests.
 
 func BenchmarkState(b *testing.B) {
@@ -73,7 +73,7 @@ func getFrom(b *testing.B, url, path string) {
 	ask(b, url, 64, func() []byte { return request })
 }
 
-// ask sends b.N requests over that many connections.
+// ask sends b.N requests over a number of connections.
 func ask(b *testing.B, url string, connections int, next func() []byte) {
 	b.ReportAllocs()
 	var left atomic.Int64
@@ -122,7 +122,7 @@ func converse(address string, left *atomic.Int64, next func() []byte) error {
 	return nil
 }
 
-// skipAnswer reads a successful answer with as little work as possible.
+// skipAnswer reads a successful response with as little work as possible.
 func skipAnswer(r *bufio.Reader) error {
 	length := -1
 	for first := true; ; first = false {

@@ -25,7 +25,7 @@ func unescaped(body []byte) []byte {
 	if json.Unmarshal(body, &v) != nil {
 		return nil
 	}
-	b, _ := json.Marshal(v) // of what was just read
+	b, _ := json.Marshal(v) // of the value just read
 	return b
 }
 

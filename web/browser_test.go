@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// browser keeps cookies as a browser does on https, though tests use http.
+// browser keeps cookies as a browser does on https, although tests use http.
 type browser struct {
 	*site
 	cookies map[string]string
@@ -119,7 +119,7 @@ func (a answer) errorPage(status int, kind string) {
 	}
 }
 
-// entries returns how many entries the transcript of a room has.
+// entries returns the number of entries in a room's transcript.
 func (s *site) entries(slug string) uint64 {
 	s.Helper()
 	r, err := s.rooms.Get(s.Context(), slug)

@@ -17,7 +17,7 @@ import (
 	"github.com/proofline/proofline/web/manage"
 )
 
-// contract is the document of the API, ready to compare requests and answers with.
+// contract is the API's document, prepared for comparisons with requests and responses.
 type contract struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
@@ -112,7 +112,7 @@ func (c *contract) route(path string) string {
 	return ""
 }
 
-// conforms validates an answer of the management API against the document.
+// conforms validates a response of the management API against the document.
 func (s *site) conforms(method, path string, a answer) {
 	s.Helper()
 	if s.api == nil || !strings.HasPrefix(path, manage.Prefix) || method == http.MethodOptions || method == http.MethodHead {

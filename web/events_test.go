@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// listen opens an event stream of a room, and returns its answer and a channel of its data.
+// listen opens an event stream of a room, and returns its response and a channel of its data.
 func listen(t *testing.T, base, slug string) (*http.Response, <-chan string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/r/"+slug+"/events", http.NoBody)
@@ -86,7 +86,7 @@ func TestEvents(t *testing.T) {
 		t.Errorf("no room: status %d", answer.StatusCode)
 	}
 	stop()
-	for range data { //nolint:revive // until it ends
+	for range data { //nolint:revive // until the stream ends
 	}
 	if n := s.feed.open.Load(); n != 0 {
 		t.Errorf("%d streams are left", n)

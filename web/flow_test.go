@@ -59,7 +59,7 @@ func (s *site) checkWaiting(v visitor) {
 	got := decode[wire.Place](s.get("/r/visit/tickets/" + v.ticket).want(http.StatusOK))
 	if got.Status != "waiting" || got.Lane != "general" || got.Position != nil || got.ETA == nil || got.ClaimBy != nil || got.Poll < 2000 {
 		s.Errorf("waiting ticket: %+v", got)
-	} else if got.Ahead.Min != 0 || got.Ahead.Max < 1 || got.ETA.Earliest.Before(got.WindowTo) || !got.ETA.Latest.IsZero() { // the window is open: there is no latest moment
+	} else if got.Ahead.Min != 0 || got.Ahead.Max < 1 || got.ETA.Earliest.Before(got.WindowTo) || !got.ETA.Latest.IsZero() { // the window is open, so there is no latest time
 		s.Errorf("waiting ticket: ahead %+v, eta %+v", got.Ahead, got.ETA)
 	}
 	a := s.post("/r/visit/tickets/"+v.ticket+"/claim", v.claimBody()).want(http.StatusAccepted)
@@ -126,8 +126,7 @@ func (s *site) passKey(t *jwt.Token) (any, error) {
 	return nil, fmt.Errorf("no key %v", t.Header["kid"])
 }
 
-// checkReceipt verifies a receipt of the ticket's arrival with nothing but
-// what the room publishes.
+// checkReceipt verifies a receipt of the ticket's arrival using only what the room publishes.
 func (s *site) checkReceipt(slug string, index uint64, ticket, receipt string) {
 	s.Helper()
 	key, err := note.NewVerifier(decode[wire.State](s.get("/r/" + slug + "/state").want(http.StatusOK)).VKey)
@@ -229,7 +228,7 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// TestCrowd joins many at once; each receipt proves its own arrival.
+// TestCrowd joins many visitors at once; each receipt proves its own arrival.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

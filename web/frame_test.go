@@ -33,7 +33,7 @@ func bare(t *testing.T, handle echo.HandlerFunc) (*site, *safeBuffer) {
 	return &site{t, s, nil, nil, listener.URL}, log
 }
 
-// TestProblems checks the answer to each error.
+// TestProblems checks the response to each error.
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	var err error
@@ -121,7 +121,7 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestLateError checks that an error after the start of the answer does not change the answer.
+// TestLateError checks that an error after the start of the response does not change the response.
 func TestLateError(t *testing.T) {
 	t.Parallel()
 	s, log := bare(t, func(c echo.Context) error {
@@ -175,7 +175,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestRequestIDs checks that every answer has its own ID, or the one set by a proxy.
+// TestRequestIDs checks that every response has its own ID, or the one set by a proxy.
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
 	s, _ := bare(t, nil)

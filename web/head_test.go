@@ -13,7 +13,7 @@ import (
 	"github.com/proofline/proofline/web/picture"
 )
 
-// head is what the <head> of a page says.
+// head is the content of a page's <head>.
 type head struct {
 	title string
 	meta  map[string]string // by name or property

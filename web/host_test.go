@@ -77,7 +77,7 @@ func TestCustomHosts(t *testing.T) {
 		want       int
 	}{
 		{"example.com", "/r/plain/state", http.StatusOK},
-		{"127.0.0.1:8080", "/r/plain/state", http.StatusOK}, // behind a proxy that does not say the host
+		{"127.0.0.1:8080", "/r/plain/state", http.StatusOK}, // behind a proxy that does not forward the host
 		{"queue.first.example", "/r/plain/state", http.StatusNotFound},
 		{"queue.first.example", "/r/own/state", http.StatusOK},
 		{"QUEUE.first.example.:443", "/r/own/state", http.StatusOK},
@@ -114,8 +114,8 @@ func TestCustomHosts(t *testing.T) {
 		}
 	}
 
-	// Another organization shows that the host is its own now: rooms of before
-	// are where the server is, and nowhere else.
+	// Another organization proves that the host is its own now: earlier rooms are served at the server's
+	// address, and nowhere else.
 	host, err := accounts.Hosts.Add(t.Context(), account.ServerActor(other.ID), "queue.first.example")
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ type caller struct {
 func (s *tenants) callers() []caller {
 	list := []caller{{name: "nobody"}, {name: "an expired token"}, {name: "a revoked token"}}
 	list[1].token, _ = s.token(s.main, account.Admin, time.Minute)
-	s.get("/v1/organization", authorized(list[1].token)).want(http.StatusOK) // what is remembered of it does not outlive it
+	s.get("/v1/organization", authorized(list[1].token)).want(http.StatusOK) // so that it is cached
 	s.clock.move(2 * time.Minute)
 	text, id := s.token(s.main, account.Admin, time.Hour)
 	s.get("/v1/organization", authorized(text)).want(http.StatusOK)
@@ -69,7 +69,7 @@ func (c caller) expected(n manage.Needs) outcome {
 	return allowed
 }
 
-// fill replaces the path's parameters by objects of an organization, or by ones that do not exist.
+// fill replaces the path's parameters by objects of an organization, or by nonexistent ones.
 func (s *tenants) fill(n manage.Needs, in account.Actor, exists bool) string {
 	s.Helper()
 	slug := ""
@@ -105,7 +105,7 @@ func (s *tenants) fill(n manage.Needs, in account.Actor, exists bool) string {
 	})
 }
 
-// try sends a request to a route. Slugs and hosts that it makes are new.
+// try sends a request to a route. It uses new slugs and hosts.
 func (s *tenants) try(c caller, n manage.Needs, path string) answer {
 	s.Helper()
 	body := strings.NewReplacer(`"slug": "sale"`, `"slug": "s`+uuid.NewString()[:8]+`"`, `"name": "shop"`, `"name": "s`+uuid.NewString()[:8]+`"`, `"slug": "example"`, `"slug": "e`+uuid.NewString()[:8]+`"`,
@@ -113,7 +113,7 @@ func (s *tenants) try(c caller, n manage.Needs, path string) answer {
 	if strings.HasSuffix(n.Path, "/pull") {
 		path += "?n=1"
 	}
-	if strings.HasSuffix(n.Path, "/sign-in-links") { // is for a person that exists
+	if strings.HasSuffix(n.Path, "/sign-in-links") { // must be for a person that exists
 		members, err := s.accounts.Members.List(s.Context(), s.main)
 		if err != nil {
 			s.Fatal(err)
@@ -132,11 +132,11 @@ func (s *tenants) try(c caller, n manage.Needs, path string) answer {
 	return a
 }
 
-// ofRequest matches what differs between any two requests.
+// ofRequest matches the parts that differ between any two requests.
 var ofRequest = regexp.MustCompile(`"(request_id|instance)":"[^"]*"`)
 
 // TestIsolation tries every route with every kind of caller. Callers without the scope are refused, and
-// objects of another organization get the same answer as ones that do not exist.
+// objects of another organization get the same response as nonexistent ones.
 func TestIsolation(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -151,7 +151,7 @@ func TestIsolation(t *testing.T) {
 			what := c.name + ": " + n.Method + " " + n.Path
 			want, path := c.expected(n), untouched
 			if want == allowed {
-				path = s.fill(n, s.main, true) // the one before may be gone
+				path = s.fill(n, s.main, true) // the previous one may be gone
 			}
 			before := s.latestEntry(s.main)
 			a := s.try(c, n, path)
@@ -178,7 +178,7 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// anonymous returns an answer without the parts that differ between requests.
+// anonymous returns a response without the parts that differ between requests.
 func anonymous(a answer) []string {
 	list := []string{ofRequest.ReplaceAllString(a.body, "")}
 	for name, values := range a.header {
@@ -234,7 +234,7 @@ func TestNoText(t *testing.T) {
 	for _, n := range s.api.Needs() {
 		for _, odd := range []string{"a%00b", "%ff"} {
 			if strings.Contains(n.Path, "{") {
-				path := pathParameter.ReplaceAllString(n.Path, odd) // the router leaves %ff as it is written
+				path := pathParameter.ReplaceAllString(n.Path, odd) // the router leaves %ff as it is
 				if a := s.do(n.Method, path, n.Example, admin); a.status != http.StatusBadRequest && a.status != http.StatusNotFound {
 					t.Errorf("%s %s: %d", n.Method, path, a.status)
 				}

@@ -117,10 +117,10 @@ type answer struct {
 	status  int
 	header  http.Header
 	body    string
-	isLoose bool // may have more members than a test looks at
+	isLoose bool // it may have more members than a test looks at
 }
 
-// plain neither decompresses nor follows redirects, so that tests see the original answers.
+// plain neither decompresses nor follows redirects, so that tests see the original responses.
 var plain = &http.Client{
 	Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}, Timeout: time.Minute,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -180,7 +180,7 @@ func (s *site) create(config string) {
 	s.post("/v1/rooms", config).want(http.StatusCreated)
 }
 
-// want fails the test unless the answer has the given status.
+// want fails the test unless the response has the given status.
 func (a answer) want(status int) answer {
 	a.Helper()
 	if a.status != status {
@@ -189,7 +189,7 @@ func (a answer) want(status int) answer {
 	return a
 }
 
-// decode reads a JSON body into T and refuses members that T does not have.
+// decode parses a JSON body into T and refuses members that T does not have.
 func decode[T any](a answer) T {
 	a.Helper()
 	var v T
@@ -203,7 +203,7 @@ func decode[T any](a answer) T {
 	return v
 }
 
-// problem reads a problem document of that status and type, and checks its form.
+// problem parses a problem document of a status and type, and checks its form.
 func (a answer) problem(status int, name string) problem {
 	a.Helper()
 	a.want(status)

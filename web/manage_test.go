@@ -54,7 +54,7 @@ type awaitedJSON struct {
 	Cosigned []string  `json:"cosigned"`
 }
 
-// roomListJSON is a page of rooms as the management lists them.
+// roomListJSON is a page of rooms as the management API lists them.
 type roomListJSON struct {
 	Rooms []struct {
 		Slug     string            `json:"slug"`

@@ -18,8 +18,7 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// newLimited starts a site with these limits, whose clients name their address in
-// X-Forwarded-For.
+// newLimited starts a site with these limits, whose clients give their address in X-Forwarded-For.
 func newLimited(t *testing.T, o limit.Options, change ...func(*Options)) *site {
 	t.Helper()
 	o.Log = slog.New(slog.DiscardHandler)
@@ -217,7 +216,7 @@ func TestFloodOfOneNetwork(t *testing.T) {
 		case strings.HasSuffix(path, "link"):
 			body = `{"secret":"` + newVisitor("shop").secret + `"}`
 		}
-		s.post(path, body, authorized(pass), from("192.0.2.1")) // answered, whatever the answer is
+		s.post(path, body, authorized(pass), from("192.0.2.1")) // gets a response, whatever it is
 		waiting.Go(func() {
 			s.post(path, body, authorized(pass), from("198.51.100.2"))
 			answered.Store(true)

@@ -32,7 +32,7 @@ func TestParts(t *testing.T) {
 		for _, d := range parsed.Decls {
 			f, ok := d.(*ast.FuncDecl)
 			if ok && f.Recv != nil && f.Name.Name == "register" {
-				star := f.Recv.List[0].Type.(*ast.StarExpr)           //nolint:forcetypeassert,errcheck // as parts are
+				star := f.Recv.List[0].Type.(*ast.StarExpr)           //nolint:forcetypeassert,errcheck // like the other parts
 				declared = append(declared, star.X.(*ast.Ident).Name) //nolint:forcetypeassert,errcheck // no generic types
 			}
 		}

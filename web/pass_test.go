@@ -157,7 +157,7 @@ type pulledJSON struct {
 	Active  uint64 `json:"active"`
 }
 
-// TestPull leaves the calls to a backend, over HTTP.
+// TestPull leaves calls to a backend, over HTTP.
 func TestPull(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

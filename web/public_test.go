@@ -392,7 +392,7 @@ func TestAcceptsGzip(t *testing.T) {
 	}
 }
 
-// TestState reads the shared document through a change.
+// TestState reads the shared document before and after a change.
 func TestState(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -417,7 +417,7 @@ func TestState(t *testing.T) {
 		t.Errorf("poll %+v", got.Poll)
 	}
 	tag := a.header.Get("ETag")
-	time.Sleep(maxAge) // rendered again, and nothing has happened
+	time.Sleep(maxAge) // rendered again, although nothing has happened
 	if quiet := s.get("/r/state/state"); quiet.header.Get("ETag") != tag || decode[wire.State](quiet).Now.Equal(got.Now) {
 		t.Errorf("the tag of a quiet room changed from %s to %s", tag, quiet.header.Get("ETag"))
 	}
@@ -516,13 +516,13 @@ func TestStateAge(t *testing.T) {
 	s.feed.documents.of(r)
 	found, _ := s.feed.documents.bySlug.Load("age")
 	g := found.(*rendering)
-	g.mu.Lock() // as during rendering
+	g.mu.Lock() // as if rendering were in progress
 	aged := func(by time.Duration) *document {
 		d := &document{rendered: time.Now().Add(-by)}
 		g.latest.Store(d)
 		return d
 	}
-	synctest.Test(t, func(t *testing.T) { // where no time passes
+	synctest.Test(t, func(t *testing.T) { // when no time passes
 		for _, age := range []time.Duration{0, minAge - 50*time.Millisecond, minAge + 50*time.Millisecond, maxAge - 1} {
 			if old := aged(age); s.feed.documents.of(r) != old {
 				t.Errorf("a document of %v is not used while a new one is made", age)
@@ -532,14 +532,14 @@ func TestStateAge(t *testing.T) {
 	old := aged(2 * maxAge)
 	answered := make(chan *document, 1)
 	go func() { answered <- s.feed.documents.of(r) }()
-	time.Sleep(50 * time.Millisecond) // it has to wait
+	time.Sleep(50 * time.Millisecond) // the caller has to wait
 	g.mu.Unlock()
 	if d := <-answered; d == old || d.snapshot != r.Snapshot() {
 		t.Errorf("answered with %+v", d)
 	}
 }
 
-// TestCheckpointTag reads an unchanged checkpoint again.
+// TestCheckpointTag requests an unchanged checkpoint again.
 func TestCheckpointTag(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

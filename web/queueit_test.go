@@ -168,7 +168,7 @@ func TestQueueItLinks(t *testing.T) {
 			t.Errorf("%s: to %q, want %q", path, got, want)
 		}
 	}
-	for _, path := range []string{"/", "/?c=x", "/?e=sale", "/?c=&e=sale", "/?c=x&e=Sale", "/?c=x&e=../v1"} { // no links
+	for _, path := range []string{"/", "/?c=x", "/?e=sale", "/?c=&e=sale", "/?c=x&e=Sale", "/?c=x&e=../v1"} { // not links
 		if a := s.get(path).want(http.StatusOK); !strings.Contains(a.body, "virtual waiting room") {
 			t.Errorf("%s: %s", path, a.body)
 		}
@@ -229,8 +229,8 @@ func TestQueueItRefusals(t *testing.T) {
 	}
 }
 
-// TestQueueItBoth: a site that has our connector in front of the old one takes
-// the pass out of the address, and leaves the token to the other.
+// TestQueueItBoth: a site with our connector in front of the old one removes the pass from the address, and
+// leaves the token to the old one.
 func TestQueueItBoth(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -266,8 +266,7 @@ func TestQueueItBoth(t *testing.T) {
 	knownUser(t, to.Query().Get("queueittoken"), "both", time.Now())
 }
 
-// TestQueueItExamples runs the commands of QUEUE-IT.md, which use those that
-// API.md begins with.
+// TestQueueItExamples runs the commands of QUEUE-IT.md, which use those at the beginning of API.md.
 func TestQueueItExamples(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"sh", "curl", "openssl"} {
@@ -305,8 +304,7 @@ func TestQueueItExamples(t *testing.T) {
 	}
 }
 
-// FuzzQueueItLink: whatever a link says, its event is a slug, and its culture
-// nothing that could say more.
+// FuzzQueueItLink: whatever a link contains, its event is a slug, and its culture can contain nothing else.
 func FuzzQueueItLink(f *testing.F) {
 	for _, seed := range []string{
 		"/?c=cust&e=sale&t=https%3A%2F%2Fshop.example.com%2F&cid=de-AT", "/cancel/cust/sale/1?r=https://shop.example.com", "/cancel/multiple/cust?wrl=a~1_b~2",

@@ -16,7 +16,7 @@ import (
 	"github.com/proofline/proofline/internal/wire"
 )
 
-// reportedJSON is the answer to a report.
+// reportedJSON is the reply to a report.
 type reportedJSON struct {
 	Rooms     []reportedRoom `json:"rooms"`
 	TokenEnds int64          `json:"token_ends"`
@@ -55,7 +55,7 @@ func (r reporter) report(rooms string) []reportedRoom {
 	return decode[reportedJSON](r.post("/v1/connectors/report", body, authorized(r.token)).want(http.StatusOK)).Rooms
 }
 
-// TestReport takes a gate from its first report until it is shut, over HTTP.
+// TestReport follows a gate from its first report until it is shut, over HTTP.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -71,7 +71,7 @@ func TestReport(t *testing.T) {
 	key := s.returnKey("sale")
 	want := reportedRoom{Room: address, Gate: "open", Share: 3, PerMinute: 5, MaxActive: 100, Nodes: 1, SessionMS: 600_000, Recorded: []string{}, Over: []string{}, ReturnKey: base64.RawURLEncoding.EncodeToString(key[:])}
 	started := `,"started":["` + newID() + `","` + newID() + `"]`
-	for range 2 { // an answer was lost
+	for range 2 { // a reply was lost
 		if diff := cmp.Diff([]reportedRoom{want}, c.report(safe(started))); diff != "" {
 			t.Errorf("two have begun (-want +got):\n%s", diff)
 		}
@@ -99,8 +99,8 @@ func TestReport(t *testing.T) {
 	}
 }
 
-// TestReportOver names the sessions that the site ended to all its connectors,
-// fewer of each room if there are many.
+// TestReportOver reports the sessions that the site ended to all its connectors, fewer of each room if there
+// are many.
 func TestReportOver(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -132,8 +132,8 @@ func TestReportOver(t *testing.T) {
 	}
 }
 
-// TestReportIsolation: of rooms that are another organization's, or published
-// elsewhere, a connector is told what it is told of none.
+// TestReportIsolation: for rooms of another organization, or published elsewhere, a connector gets the same
+// reply as for nonexistent ones.
 func TestReportIsolation(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -166,8 +166,7 @@ func TestReportIsolation(t *testing.T) {
 	s.post("/v1/connectors/report", `{"node":"`+strings.Repeat("A", 1<<20)+`"}`, authorized(own)).problem(http.StatusRequestEntityTooLarge, "too-large")
 }
 
-// TestGatePage: while the gate is open the visitors' page says so, and leads
-// where the room's targets are and nowhere else.
+// TestGatePage: while the gate is open, the visitors' page says so, and links only to the room's targets.
 func TestGatePage(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -195,8 +194,7 @@ func TestGatePage(t *testing.T) {
 	s.post("/r/sale/join", "").want(http.StatusCreated)
 }
 
-// TestReportTokenEnds says when the token ends that is shown, and nothing of one
-// that never does.
+// TestReportTokenEnds reports the expiry of the token used, and nothing for a token that never expires.
 func TestReportTokenEnds(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -209,7 +207,7 @@ func TestReportTokenEnds(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].ID != id {
 		t.Fatalf("tokens %+v, %v", list, err)
 	}
-	for range 2 { // the second time the token is known
+	for range 2 { // the second time, the token is cached
 		if got, want := ends(own), list[0].Expires.UnixMilli(); got != want {
 			t.Errorf("the token ends at %d, want %d", got, want)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/room/session"
 )
 
-// returnKey is what connectors are told about a room.
+// returnKey is the part of the reply about a room's return key.
 func (s *site) returnKey(slug string) [session.ReturnKeySize]byte {
 	s.Helper()
 	r, err := s.rooms.Get(s.Context(), slug)
@@ -25,20 +25,20 @@ func (s *site) returnKey(slug string) [session.ReturnKeySize]byte {
 	return r.PassKeys.ReturnKey()
 }
 
-// signedTo signs a way back as a connector does (connector/rules/FORMAT.md).
+// signedTo signs a return URL like a connector (connector/rules/FORMAT.md).
 func signedTo(key [session.ReturnKeySize]byte, address, to string) string {
 	mac := hmac.New(sha256.New, key[:])
 	_, _ = mac.Write([]byte("proofline-to/v1\n" + address + "\n" + to))
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
 }
 
-// wayBack are the parameters of a link.
+// wayBack has the parameters of a link.
 func wayBack(to, sig string) string {
 	return url.Values{"to": {to}, "to_sig": {sig}}.Encode()
 }
 
-// TestSignedReturn tries to get a pass to pages that no connector has signed, by
-// links, forms, cookies and scripts.
+// TestSignedReturn tries to get a pass to pages that no connector has signed, with links, forms, cookies and
+// scripts.
 func TestSignedReturn(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -81,7 +81,7 @@ func TestSignedReturn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if values.Get("to") == url.QueryEscape(page) {
-			continue // no target, and refused as before
+			continue // not a target, and refused as before
 		}
 		if to := led("", query); to != first {
 			t.Errorf("%s: a form leads to %q", name, to)
@@ -119,7 +119,7 @@ func TestSignedReturn(t *testing.T) {
 	}
 }
 
-// TestSignedReturnOfApps: the API for apps takes the signature with the URL.
+// TestSignedReturnOfApps: the API for apps accepts the signature with the URL.
 func TestSignedReturnOfApps(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -148,7 +148,7 @@ func TestSignedReturnOfApps(t *testing.T) {
 	claim(`,"to":"`+page+`","to_sig":7`).problem(http.StatusBadRequest, "invalid")
 }
 
-// FuzzParseWanted: what a cookie keeps is what was kept, and nothing in it breaks out of it.
+// FuzzParseWanted: a cookie returns what was stored in it, and nothing can break out of it.
 func FuzzParseWanted(f *testing.F) {
 	for _, seed := range []room.Wanted{{}, {To: "https://shop.example.com/"}, {To: "https://shop.example.com/", Sig: "z3LPevg2rewqrPbsepiHEQ"}, {To: "x", Sig: "a\nb"}} {
 		f.Add(seed.To, seed.Sig, formatWanted(seed))
@@ -160,7 +160,7 @@ func FuzzParseWanted(f *testing.F) {
 			t.Fatalf("cookie %q", text)
 		}
 		if strings.Contains(to, "\n") {
-			return // no URL
+			return // not a URL
 		}
 		if len(sig) != sigSize {
 			sig = ""

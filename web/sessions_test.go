@@ -22,7 +22,7 @@ func batchBody(t testing.TB, touch, release []string) string {
 	return string(b)
 }
 
-// TestSessionBatch changes many sessions at once, good ones among bad ones.
+// TestSessionBatch changes many sessions at once, with valid and invalid passes.
 func TestSessionBatch(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -71,7 +71,7 @@ func TestSessionBatchRefusals(t *testing.T) {
 	s.post("/r/shop/sessions/batch", batchBody(t, make([]string, session.MaxChanges), nil)).want(http.StatusOK)
 }
 
-// TestRedeemAgain: who got no answer asks again, and nobody else.
+// TestRedeemAgain: a client that got no response may repeat the request, and no other client may.
 func TestRedeemAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/proofline/proofline/internal/servertest"
 )
 
-// protect returns what a connector of the site shop is given.
+// protect returns the options of a connector for the site shop.
 func (s *tenants) protect(keep, bearer string) connector.Options {
 	s.Helper()
 	key := decode[struct{ Key string }](s.get("/v1/site-key").want(http.StatusOK)).Key
@@ -26,7 +26,7 @@ func (s *tenants) protect(keep, bearer string) connector.Options {
 	}
 }
 
-// tampered changes what comes from the server on its way.
+// tampered changes the server's responses on their way.
 type tampered struct {
 	towards
 	change func(string) string
@@ -43,8 +43,8 @@ func (t tampered) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// TestConnectorOfSite: a real connector gets the rules of its site, goes by them,
-// and is listed; and nothing makes it go by others.
+// TestConnectorOfSite: a real connector gets the rules of its site, applies them, and is listed; it accepts
+// no others.
 func TestConnectorOfSite(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -88,7 +88,7 @@ func TestConnectorOfSite(t *testing.T) {
 	}
 	c.Close()
 
-	// Rules of before, however well they are signed, do not come back.
+	// Earlier rules are not accepted again, although they are signed.
 	o := s.protect(keep, token)
 	o.Client = &http.Client{Transport: tampered{towards{s.url}, func(string) string { return first }}}
 	c = begin(o)

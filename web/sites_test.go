@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/internal/wire"
 )
 
-// siteJSON is a site as the management shows it; decode refuses more.
+// siteJSON is a site as the management API shows it; decode refuses other members.
 type siteJSON struct {
 	Name     string            `json:"name"`
 	URL      string            `json:"url"`
@@ -32,7 +32,7 @@ const (
 	noRules   = `{"version": 1}`
 )
 
-// TestSites takes a site through everything that programs do with it.
+// TestSites performs all operations of programs on a site.
 func TestSites(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -63,7 +63,7 @@ func TestSites(t *testing.T) {
 	}
 	s.post("/v1/sites", `{"name": "other"}`).problem(http.StatusBadRequest, "invalid")
 
-	// A change of what was read, and one of what somebody else has changed.
+	// A change with the version that was read, and one with a version that another client has changed.
 	a = s.do("PUT", "/v1/sites/shop", `{"rules": `+noRules+`}`, `If-Match: "1"`).want(http.StatusOK)
 	if got := decode[siteJSON](a); got.Version != 2 || string(got.Rules) != noRules || a.header.Get("ETag") != `"2"` {
 		t.Errorf("changed %s", a.body)
@@ -97,8 +97,8 @@ func TestSites(t *testing.T) {
 	s.get("/v1/sites/shop").problem(http.StatusNotFound, "not-found")
 }
 
-// TestSignedRules: what connectors get is signed by the organization, and is not
-// sent again while they have it.
+// TestSignedRules: rules for connectors are signed by the organization, and are not sent again while a
+// connector has them.
 func TestSignedRules(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -136,7 +136,7 @@ func TestSignedRules(t *testing.T) {
 		t.Errorf("after a change %s", a.body)
 	}
 
-	// The token of a connector opens its own organization's rules, and nothing else.
+	// A connector's token only gives access to its own organization's rules.
 	for _, path := range []string{"/v1/sites", "/v1/sites/shop", "/v1/sites/shop/history", "/v1/sites/shop/connectors", "/v1/site-key", "/v1/rooms"} {
 		s.get(path, authorized(token)).problem(http.StatusForbidden, "forbidden")
 	}
@@ -149,7 +149,7 @@ func TestSignedRules(t *testing.T) {
 	get("If-None-Match: "+tag).problem(http.StatusNotFound, "not-found")
 }
 
-// TestConnectors lists who goes by the rules of a site.
+// TestConnectors lists the connectors that use the rules of a site.
 func TestConnectors(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)
@@ -177,7 +177,7 @@ func TestConnectors(t *testing.T) {
 // shopRulesElsewhere name a room of another server.
 const shopRulesElsewhere = `{"version": 1, "rooms": {"sale": {"url": "https://elsewhere.example.com/r/sale"}}}`
 
-// TestLargeRules: rules are larger than what other routes take, and have a bound.
+// TestLargeRules: rules may be larger than the bodies of other routes, up to a limit.
 func TestLargeRules(t *testing.T) {
 	t.Parallel()
 	s := newTenants(t)

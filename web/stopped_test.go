@@ -16,9 +16,8 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// TestRecordsMissing: visitors of a room whose records are missing are told to wait,
-// and those of one that was ended for it read what its operator says, as the room's
-// key signed it.
+// TestRecordsMissing: visitors of a room with missing records are asked to wait. Visitors of a room that was
+// ended for that reason read its operator's statement, signed with the room's key.
 func TestRecordsMissing(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

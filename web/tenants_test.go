@@ -32,16 +32,15 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// tenants is a site with everything that organizers have: their organizations
-// are main and other.
+// tenants is a site with all objects of organizers, in the organizations main and other.
 type tenants struct {
 	*site
 	accounts    *account.Accounts
-	webhooks    *webhook.Service // which send nothing: nobody runs them
+	webhooks    *webhook.Service // which send nothing, because they are not running
 	sites       *sites.Sites
 	names       *names
 	clock       *movable
-	main, other account.Actor // the server's token in each
+	main, other account.Actor // the server's token, in each organization
 }
 
 // names is a DNS with the TXT records of the test.
@@ -83,7 +82,7 @@ func (m *movable) move(by time.Duration) {
 	m.ahead += by
 }
 
-// run lets something run until the end of the test.
+// run runs a function until the end of the test.
 func run(t testing.TB, what func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
 	stopped := make(chan struct{})
@@ -147,7 +146,7 @@ func newTenants(t testing.TB) *tenants {
 	return out
 }
 
-// token makes a token of an organization.
+// token creates a token of an organization.
 func (s *tenants) token(in account.Actor, scopes account.Scope, life time.Duration) (text string, id uuid.UUID) {
 	s.Helper()
 	text, info, err := s.accounts.Tokens.Make(s.Context(), in, account.NewToken{
@@ -159,7 +158,7 @@ func (s *tenants) token(in account.Actor, scopes account.Scope, life time.Durati
 	return text, info.ID
 }
 
-// member makes somebody a member of an organization.
+// member adds a member to an organization.
 func (s *tenants) member(in account.Actor, role account.Role) uuid.UUID {
 	s.Helper()
 	email := strings.ToLower(uuid.NewString()) + "@example.com"
@@ -185,8 +184,7 @@ func (s *tenants) member(in account.Actor, role account.Role) uuid.UUID {
 	return uuid.Nil
 }
 
-// make makes what a parameter of a path can name, in an organization, and
-// returns its name.
+// make creates an object for a path parameter in an organization, and returns its name.
 func (s *tenants) make(what string, in account.Actor) string {
 	s.Helper()
 	ctx := s.Context()
@@ -235,7 +233,7 @@ func (s *tenants) make(what string, in account.Actor) string {
 	case "webhook", "delivery":
 		list, err := s.webhooks.Endpoints.List(ctx, in)
 		fail(err)
-		for _, old := range list[:max(0, len(list)-webhook.MaxEndpoints/2)] { // there is a most
+		for _, old := range list[:max(0, len(list)-webhook.MaxEndpoints/2)] { // their number is limited
 			fail(s.webhooks.Endpoints.Delete(ctx, in, old.ID))
 		}
 		e, _, err := s.webhooks.Endpoints.Create(ctx, in, webhook.EndpointConfig{URL: "https://" + short + ".example.org/hook"})
@@ -251,7 +249,7 @@ func (s *tenants) make(what string, in account.Actor) string {
 		fail(err)
 		return short
 	case "version":
-		return "1" // of the site that was made before
+		return "1" // of the site that was created before
 	case "rehearsal":
 		r, err := s.control.Rehearse(ctx, in, s.make("slug", in), rehearse.Plan{Visitors: rehearse.MinVisitors})
 		fail(err)
@@ -265,7 +263,7 @@ func (s *tenants) make(what string, in account.Actor) string {
 	return ""
 }
 
-// join lets somebody join a room, and returns the ticket.
+// join lets a visitor join a room, and returns the ticket.
 func (s *tenants) join(slug string) string {
 	s.Helper()
 	r, err := s.rooms.Get(s.Context(), slug)
@@ -281,7 +279,7 @@ func (s *tenants) join(slug string) string {
 	return t.String()
 }
 
-// stopRehearsals stops those of an organization.
+// stopRehearsals stops the rehearsals of an organization.
 func (s *tenants) stopRehearsals(in account.Actor) {
 	s.Helper()
 	list, err := s.control.ListRehearsals(in)

@@ -7,8 +7,8 @@ import (
 	"github.com/proofline/proofline/internal/wire"
 )
 
-// TestClaimSaysWhere: a claim by a program says where to go with the pass, and
-// leads nowhere that the room does not allow.
+// TestClaimSaysWhere: the response to a claim by a program says where to go with the pass, and only names
+// URLs that the room allows.
 func TestClaimSaysWhere(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -20,7 +20,7 @@ func TestClaimSaysWhere(t *testing.T) {
 	claim := "/r/where/tickets/" + v.ticket + "/claim"
 	with := func(to string) string { return `{"to":"` + to + `","secret":"` + v.secret + `"}` }
 	bad := []string{"https://evil.example/", "https://shop.example.com.evil.example/a", "https://api.example.com/v2/../v1", "//api.example.com/v2/", "javascript:alert(1)", "https://api.example.com@evil.example/v2/"}
-	for _, to := range bad { // before it is called, too: nothing is claimed
+	for _, to := range bad { // even before it is called: nothing is claimed
 		if p := s.post(claim, with(to)).problem(http.StatusBadRequest, "invalid"); len(p.Errors) != 1 || p.Errors[0].Field != "to" {
 			t.Errorf("to %s: %+v", to, p)
 		}
@@ -47,7 +47,7 @@ func TestClaimSaysWhere(t *testing.T) {
 	}
 }
 
-// TestGiveUp gives places up by program, from any origin, and by nobody else.
+// TestGiveUp gives places up by program, from any origin, with the right secret only.
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -64,7 +64,7 @@ func TestGiveUp(t *testing.T) {
 	if size := s.entries("given"); size != 2 {
 		t.Errorf("%d entries, want 2", size)
 	}
-	for range 2 { // again is no error
+	for range 2 { // repeating it is not an error
 		a := s.post(leave, v.claimBody(), "Origin: capacitor://localhost", "Sec-Fetch-Site: cross-site").want(http.StatusOK)
 		if got := decode[wire.Place](a); got.Status != "skipped" || got.Reason != "left" || got.Ticket != v.ticket {
 			t.Errorf("left: %+v", got)

@@ -19,8 +19,8 @@ func (b *browser) atShop(slug string) string {
 	return u.Query().Get(passParameter)
 }
 
-// TestVisitOver: whoever has been in, and comes to the line again, may join it
-// once the visit is over, and not before.
+// TestVisitOver: a visitor who has been in and comes back to the line may join again once the visit is over,
+// and not before.
 func TestVisitOver(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -47,8 +47,8 @@ func TestVisitOver(t *testing.T) {
 	}
 }
 
-// TestVisitLongerThanPass: a visit that goes on when its pass has run out needs
-// none, and the page leads on without.
+// TestVisitLongerThanPass: a visit that continues after its pass has expired needs none, and the page sends
+// the visitor on without one.
 func TestVisitLongerThanPass(t *testing.T) {
 	t.Parallel()
 	rooms, pool := newRooms(t)
@@ -56,7 +56,7 @@ func TestVisitLongerThanPass(t *testing.T) {
 	s.create(`{"slug":"shop","session":"1s","targets":["https://shop.example.com/"],` + quick + `}`)
 	b := s.browser()
 	pass := b.atShop("shop")
-	s.post("/r/shop/sessions/touch", "", authorized(pass)) // it may be over: then it is put back here
+	s.post("/r/shop/sessions/touch", "", authorized(pass)) // it may be over already; it is restored here
 	until := func(moment string) {
 		t.Helper()
 		if tag, err := pool.Exec(t.Context(), `update room_sessions set until_ms = `+moment); err != nil || tag.RowsAffected() != 1 {

@@ -16,8 +16,8 @@ import (
 	"github.com/proofline/proofline/web/console"
 )
 
-// TestPagesAreLookedAt wants the browser tests to know of every page: each is
-// looked at, or there is a reason why it is not one.
+// TestPagesAreLookedAt checks that the browser tests know every page: each is tested, or there is a reason
+// why not.
 func TestPagesAreLookedAt(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../e2e/stage/console-pages.json")
@@ -33,7 +33,7 @@ func TestPagesAreLookedAt(t *testing.T) {
 		Accounts: &account.Accounts{}, Live: &live.Live{}, Webhooks: &webhook.Service{}, Sites: &sites.Sites{},
 		Control: &control.Rooms{Options: control.Options{Rehearsals: &rehearse.Rehearsals{}}},
 	}
-	c, err := console.New(everything) // nobody asks it anything
+	c, err := console.New(everything) // no method of them is called
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// roleScopes are what the people of tests may do.
+// roleScopes are the scopes of the people in tests.
 var roleScopes = map[string]account.Scope{
 	consoletest.Owner: account.Owner.Scopes(), consoletest.Operator: account.Operator.Scopes(), consoletest.Viewer: account.Viewer.Scopes(), consoletest.Stranger: account.Owner.Scopes(),
 }
@@ -25,8 +25,8 @@ func pathOf(route shell.Listed, slug string) string {
 	return path
 }
 
-// TestRoles walks every route as everybody: who is not signed in is led to the
-// page where that is done, and who may not is told so.
+// TestRoles requests every route with every role: visitors who are not signed in are redirected to the
+// sign-in page, and people without permission are refused.
 func TestRoles(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
@@ -50,7 +50,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestCrossOrigin refuses what other sites send to any route, whoever is signed in.
+// TestCrossOrigin checks that every route refuses requests from other sites, whoever is signed in.
 func TestCrossOrigin(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
@@ -72,7 +72,7 @@ func TestCrossOrigin(t *testing.T) {
 	}
 }
 
-// TestTenants: a room or site of another organization is as one that does not exist.
+// TestTenants: a room or site of another organization looks as if it did not exist.
 func TestTenants(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
@@ -96,7 +96,7 @@ func TestTenants(t *testing.T) {
 	}
 }
 
-// header returns the header of an answer, which may be a stream.
+// header returns the header of a response, which may be a stream.
 func header(s *consoletest.Site, who, method, path string) http.Header {
 	s.Helper()
 	q, err := http.NewRequestWithContext(s.Context(), method, s.URL+path, http.NoBody)
@@ -115,7 +115,7 @@ func header(s *consoletest.Site, who, method, path string) http.Header {
 	return response.Header
 }
 
-// TestHeaders: every answer has the policy that lets nothing foreign in.
+// TestHeaders: every response has a policy that forbids foreign content.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)
@@ -131,8 +131,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestNoText sends to every route, in path, query and form, what no text column
-// holds: that is wrong input, and no fault of the server.
+// TestNoText sends texts that no text column can store to every route, in path, query and form: each is
+// invalid input, not an error of the server.
 func TestNoText(t *testing.T) {
 	t.Parallel()
 	s := newConsole(t)

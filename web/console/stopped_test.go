@@ -12,9 +12,8 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// TestStopped: of a room whose records are missing every page says why and what to
-// do, the list of rooms still shows all others, and other organizations learn
-// nothing. Then the room is ended with a statement.
+// TestStopped: every page of a room with missing records says why, and what to do; the list of rooms still
+// shows all others, and other organizations see nothing. Then the room is ended with a statement.
 func TestStopped(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -63,7 +62,7 @@ func TestStopped(t *testing.T) {
 	s.Get(consoletest.Owner, "/console/rooms").Want(http.StatusOK).Has(">ended<", ">Fine<").Lacks(">records missing<")
 }
 
-// isWith waits until the room answers with an error, or nil for none.
+// isWith waits until the room returns an error, or nil.
 func isWith(s *consoletest.Site, want error) {
 	s.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {

@@ -10,8 +10,8 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// TestSwitchedElsewhere: what is sent from a page of one organization is not
-// done in another, to which the session was switched since.
+// TestSwitchedElsewhere: a form sent from a page of one organization has no effect in another one, to which
+// the session has been switched.
 func TestSwitchedElsewhere(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)

@@ -30,7 +30,7 @@ function tests() {
     env: { ...process.env, PROOFLINE_SERVER: server.url, PROOFLINE_TOKEN: server.token },
     stdio: "inherit",
   });
-  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill()); // and the server is stopped in order
+  for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => child.kill()); // and the server is stopped cleanly
   return new Promise((done) => child.on("exit", (code) => done(code === 0)));
 }
 

@@ -20,8 +20,8 @@ import (
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 
-// TestUnknownOutcome: what nobody knows the outcome of is not done again with
-// the same key, and what did nothing may be.
+// TestUnknownOutcome: a request with an unknown outcome is not executed again with the same key; one that had
+// no effect may be.
 func TestUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	pool := servertest.Pool(t, pgtest.URL(t))
@@ -40,7 +40,7 @@ func TestUnknownOutcome(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		err   error
-		again error // what a second request gets; nil: it is done
+		again error // the error of a second request; nil: it is executed
 	}{
 		{"late", context.DeadlineExceeded, ErrKeyUnderWay}, {"broken", errors.New("connection lost"), ErrKeyUnderWay},
 		{"refused", room.ErrNotFound, nil}, {"busy", room.ErrBusy, nil}, {"stopping", room.ErrStopping, nil},

@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/internal/wire"
 )
 
-// TestMatches reads If-Match headers.
+// TestMatches parses If-Match headers.
 func TestMatches(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]bool{
@@ -35,7 +35,7 @@ func FuzzMatches(f *testing.F) {
 	})
 }
 
-// FuzzDecode reads bodies. What cannot be read is the sender's fault.
+// FuzzDecode parses bodies. If that fails, it is the sender's fault.
 func FuzzDecode(f *testing.F) {
 	f.Add(`{"url":"https://example.com","events":["room.ended"]}`)
 	f.Add(`{"url":7} {}`)
@@ -52,7 +52,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// TestNames: a member has one name, and is there once.
+// TestNames: a member has one name, and occurs once.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -100,7 +100,7 @@ func FuzzKey(f *testing.F) {
 	})
 }
 
-// TestNextLink leads to the same list, further on.
+// TestNextLink: the link leads to the next page of the same list.
 func TestNextLink(t *testing.T) {
 	t.Parallel()
 	r := httptest.NewRequest(http.MethodGet, "/v1/rooms?search=a%26b&limit=2&cursor=old", nil)
@@ -109,7 +109,7 @@ func TestNextLink(t *testing.T) {
 	}
 }
 
-// TestGuardWithoutServerToken: an empty token opens nothing.
+// TestGuardWithoutServerToken: an empty token permits nothing.
 func TestGuardWithoutServerToken(t *testing.T) {
 	t.Parallel()
 	a := New(Options{Status: func(error) int { return 0 }})

@@ -14,12 +14,12 @@ import (
 
 const sampleID = "AAAAAAAAAAAAAAAAAAAAAA"
 
-// reported is a report of one room with these members.
+// reported returns a report of one room with these members.
 func reported(members string) string {
 	return `{"node":"` + sampleID + `","kind":"proxy","version":"1","rooms":[{"room":"https://example.com/r/a",` + members + `}]}`
 }
 
-// TestReportRefusals names what is wrong, field by field.
+// TestReportRefusals names the problems, field by field.
 func TestReportRefusals(t *testing.T) {
 	t.Parallel()
 	many := func(n int, what string) string { return strings.TrimSuffix(strings.Repeat(what+",", n), ",") }
@@ -54,7 +54,7 @@ func TestReportRefusals(t *testing.T) {
 	}
 }
 
-// TestReportParsed reads what is right.
+// TestReportParsed parses valid reports.
 func TestReportParsed(t *testing.T) {
 	t.Parallel()
 	in, err := decode[wire.ReportInput](&call{body: []byte(reported(
@@ -71,8 +71,7 @@ func TestReportParsed(t *testing.T) {
 	}
 }
 
-// FuzzReport: what is read holds to the limits, and what is not is the sender's
-// fault.
+// FuzzReport: an accepted report is within the limits, and a refused one is the sender's fault.
 func FuzzReport(f *testing.F) {
 	f.Add(reported(`"mode":"safety-net","started":["` + sampleID + `"]`))
 	f.Add(reported(`"fail_open":[{"id":"` + sampleID + `","from":5,"until":9,"requests":7}]`))
@@ -107,7 +106,7 @@ func FuzzReport(f *testing.F) {
 	})
 }
 
-// BenchmarkReport reads the largest reports: of ids, and of members.
+// BenchmarkReport parses the largest reports: of ids, and of members.
 func BenchmarkReport(b *testing.B) {
 	times := strings.TrimSuffix(strings.Repeat(`{"id":"`+sampleID+`","from":5,"until":9,"requests":7},`, safetynet.MaxFailOpen), ",")
 	rooms := strings.TrimSuffix(strings.Repeat(`{"room":"https://example.com/r/a","fail_open":[`+times+`]},`, maxReportRooms), ",")

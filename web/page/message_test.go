@@ -117,7 +117,7 @@ func isSingle(p *page.Pages, l page.Lang, form string) bool {
 			of++
 		}
 	}
-	return of == 1 || form == "one" // "one" is 0 as well in French and Portuguese; the number tells
+	return of == 1 || form == "one" // in French and Portuguese, "one" is also the form for 0; the number shows which
 }
 
 // TestMessageForms checks that every number has a form, and every form a number.

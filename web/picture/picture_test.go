@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestPictures looks at the size of each picture, at its ground and at the dot.
+// TestPictures checks the size of each picture, its background and the dot.
 func TestPictures(t *testing.T) {
 	for _, c := range []struct {
 		name           string

@@ -8,7 +8,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// TestPollBeforeClaim checks that a visitor called right after an answer polls again in the first half of
+// TestPollBeforeClaim checks that a visitor called right after a response polls again in the first half of
 // the claim time, whatever the expected time and the jitter.
 func TestPollBeforeClaim(t *testing.T) {
 	t.Parallel()
@@ -23,7 +23,7 @@ func TestPollBeforeClaim(t *testing.T) {
 	}
 }
 
-// TestRestPoll checks that all pages whose visitors wait for nothing send at most a thousand requests a
+// TestRestPoll checks that all pages whose visitors wait for nothing send at most a thousand requests per
 // second together, however many there are.
 func TestRestPoll(t *testing.T) {
 	t.Parallel()

@@ -12,8 +12,8 @@ import (
 	pages "github.com/proofline/proofline/web/console/live"
 )
 
-// TestControls steers a sale with forms, as a browser without scripts does: it
-// is asked, and then it is done.
+// TestControls controls a sale with forms, like a browser without scripts: the console asks first, and then
+// acts.
 func TestControls(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -68,7 +68,7 @@ func TestControls(t *testing.T) {
 	s.Get(consoletest.Stranger, "/console/activity").Want(http.StatusOK).Lacks("sale", "operator@example.com")
 }
 
-// TestControlProblems says what is wrong beside the field, and keeps what was sent.
+// TestControlProblems shows problems next to their fields, and keeps what was sent.
 func TestControlProblems(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)

@@ -23,13 +23,13 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// event is one server-sent event and when it came.
+// event is a server-sent event and the time of its arrival.
 type event struct {
 	name, data string
 	at         time.Time
 }
 
-// listen opens a stream as somebody; events come until it ends.
+// listen opens a stream with a role; events arrive until it ends.
 func listen(s *consoletest.Site, who, slug string) (*http.Response, <-chan event) {
 	s.Helper()
 	q, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.URL+shell.Path+"/rooms/"+slug+"/live", http.NoBody)
@@ -73,7 +73,7 @@ func runLive(s *consoletest.Site) {
 	s.Cleanup(func() { cancel(); <-stopped })
 }
 
-// next waits for an event, and ends the test when none comes.
+// next waits for an event, and fails the test if none arrives.
 func next(t testing.TB, events <-chan event) event {
 	t.Helper()
 	select {
@@ -105,8 +105,8 @@ func TestLivePage(t *testing.T) {
 	}
 }
 
-// TestLiveStream has two people of one organization watch, and one of another,
-// who sees nothing. Events come at most once a second.
+// TestLiveStream has two members of one organization watch, and one of another, who sees nothing. Events
+// arrive at most once a second.
 func TestLiveStream(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -139,14 +139,14 @@ func TestLiveStream(t *testing.T) {
 	for len(came) < 4 {
 		came = append(came, next(t, events))
 	}
-	if took := came[3].at.Sub(came[0].at); took < 2*time.Second { // the first may have been late
+	if took := came[3].at.Sub(came[0].at); took < 2*time.Second { // the first one may have been late
 		t.Errorf("four events within %v", took)
 	}
 	if !strings.Contains(came[3].data, `"arrivals":2`) {
 		t.Errorf("after two joins %s", came[3].data)
 	}
 	for e := next(t, others); e.data != came[3].data; {
-		e = next(t, others) // somebody else gets the very same
+		e = next(t, others) // another member gets exactly the same
 	}
 	s.Do(consoletest.Viewer, http.MethodHead, "/console/rooms/sale/live", "").Want(http.StatusNoContent)
 	s.Do(consoletest.Stranger, http.MethodHead, "/console/rooms/sale/live", "").Want(http.StatusNotFound)
@@ -185,7 +185,7 @@ func TestLiveStreamEnds(t *testing.T) {
 	isOut = true
 	mu.Unlock()
 	for range 3 {
-		next(t, events) // not looked at yet
+		next(t, events) // not checked yet
 	}
 	mu.Lock()
 	moved = pages.RecheckEvery
@@ -210,7 +210,7 @@ func TestLiveStreamEnds(t *testing.T) {
 	}
 }
 
-// TestHistory looks at a room before and after its end, in all forms.
+// TestHistory reads the history of a room before and after its end, in all formats.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -257,8 +257,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestGatePages: dashboard and history say how the gate does, and when a site was
-// fail-open.
+// TestGatePages: the dashboard and the history show the state of the gate, and the fail-open intervals of the
+// site.
 func TestGatePages(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)

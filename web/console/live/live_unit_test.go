@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/web/console/format"
 )
 
-// TestFigureWords are the words for figures. The script has the same cases.
+// TestFigureWords checks the words for figures. The script has the same cases.
 func TestFigureWords(t *testing.T) {
 	t.Parallel()
 	f := func(f float64) *float64 { return &f }

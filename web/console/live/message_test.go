@@ -14,8 +14,8 @@ import (
 
 const messagePath = "/console/rooms/sale/message"
 
-// TestMessageControl shows a message in two languages until a moment, changes
-// its languages without scripts, and takes it back.
+// TestMessageControl shows a message in two languages until a given time, changes its languages without
+// scripts, and removes it.
 func TestMessageControl(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -35,11 +35,11 @@ func TestMessageControl(t *testing.T) {
 	live := s.Get(consoletest.Operator, messagePath).Want(http.StatusOK).Has("Visitors see now, until", until.Format(time.RFC3339), "<dt>Dutch</dt>", `value="at" selected`, "Remove it", `id="f-message[1].text"`)
 	live.Lacks("message[2]")
 	s.Post(consoletest.Operator, messagePath, form...).Want(http.StatusBadRequest).Has("Visitors already see this message.")
-	// Rows are changed before anything is asked.
+	// Rows are changed before the console asks.
 	s.Post(consoletest.Operator, messagePath, append(form, "do", "add-language")...).Want(http.StatusOK).Has(`id="f-message[2].text"`, "We zijn laat.").Lacks("data-question")
 	s.Post(consoletest.Operator, messagePath, append(form, "do", "remove-language:1")...).Want(http.StatusOK).Has("Wir sind").Lacks(`id="f-message[1].text"`, "data-question")
 	s.Post(consoletest.Operator, messagePath, append(form, "do", "remove-language:0")...).Want(http.StatusBadRequest) // the default stays
-	// A problem stands at its row, and what was typed stays.
+	// A problem is shown next to its row, and the input is kept.
 	s.Post(consoletest.Operator, messagePath, "message[0].language", "de", "message[0].text", "Bald", "message[1].language", "fr", "message[1].text", "", "ends", "1h").
 		Want(http.StatusBadRequest).Has(`id="e-message[1].text"`, "needs a text", `value="1h" selected`)
 	s.Post(consoletest.Operator, messagePath, "message[0].language", "de", "message[0].text", "Bald", "ends", "1h").Want(http.StatusOK).Has("1 h from now, then it disappears", "<dt>Dutch</dt>")

@@ -9,7 +9,7 @@ import (
 	"github.com/proofline/proofline/web/console/format"
 )
 
-// TestMessageLanguages reads names and tags, and writes names.
+// TestMessageLanguages parses names and tags, and formats names.
 func TestMessageLanguages(t *testing.T) {
 	t.Parallel()
 	for typed, want := range map[string]string{"english": "en", "German": "de", "pt-br": "pt-BR", "Brazilian": "Brazilian", "Simplified Chinese": "zh-Hans", "EN": "en", "Deutsch": "de", "fran\u00e7ais": "fr", "": ""} {
@@ -27,8 +27,7 @@ func TestMessageLanguages(t *testing.T) {
 	}
 }
 
-// TestMessageForm reads no more rows than a message may have, and one more for
-// the problem.
+// TestMessageForm reads no more rows than a message may have, and one more to report the problem.
 func TestMessageForm(t *testing.T) {
 	t.Parallel()
 	sent := url.Values{}

@@ -35,8 +35,8 @@ func TestControlsShowWhatChanges(t *testing.T) {
 	s.Post(consoletest.Operator, "/console/rooms/sale/end", "slug", "sale").Want(http.StatusOK).Has(was("120 people"), is("sent away"), "no site in this console uses the room")
 }
 
-// TestEndOpensTheShop: ending asks whether the shop shuts or opens, and changes
-// the rules of its site.
+// TestEndOpensTheShop: ending a room asks whether the shop closes or opens, and changes the rules of its
+// site.
 func TestEndOpensTheShop(t *testing.T) {
 	t.Parallel()
 	for _, choice := range []string{"shut", "open"} {

@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 )
 
-// TestRehearsal begins a rehearsal, watches it, and stops it.
+// TestRehearsal starts a rehearsal, watches it, and stops it.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -53,7 +53,7 @@ func TestRehearsal(t *testing.T) {
 	s.Get(consoletest.Viewer, "/console/activity").Want(http.StatusOK).Has("started a rehearsal", "stopped a rehearsal", "visitors: 10")
 }
 
-// TestRehearseDraft rehearses a room before anybody else can see it.
+// TestRehearseDraft rehearses a room before anyone else can see it.
 func TestRehearseDraft(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)

@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/console/webhook"
 )
 
-// TestVerbWords checks that every verb of the activity log has words for people.
+// TestVerbWords checks that every verb of the activity log has words.
 func TestVerbWords(t *testing.T) {
 	t.Parallel()
 	verb := regexp.MustCompile(`(?:[rR]ecord|recordEverywhere|factorChanged|\.Do|\.update|\.control)\([^"\n]*"([a-z]+(?:[.-][a-z-]+)+)"`)
@@ -57,7 +57,7 @@ func TestAboutRoom(t *testing.T) {
 	}
 }
 
-// TestDetailWords says details as people would.
+// TestDetailWords checks the words for details.
 func TestDetailWords(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

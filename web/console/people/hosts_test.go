@@ -11,8 +11,8 @@ import (
 	"github.com/proofline/proofline/web/console/people"
 )
 
-// TestVerifiedHosts offers a host once its organization has shown it to be its
-// own, and to nobody else.
+// TestVerifiedHosts offers a host once its organization has proven its ownership, and only to this
+// organization.
 func TestVerifiedHosts(t *testing.T) {
 	t.Parallel()
 	dns := zone{}

@@ -47,8 +47,7 @@ func TestSetupPages(t *testing.T) {
 	}
 }
 
-// TestCookies checks that nothing but this host can set or read what browsers
-// keep.
+// TestCookies checks that only this host can set or read the browser's cookies.
 func TestCookies(t *testing.T) {
 	t.Parallel()
 	w := consoletest.NewTown(t)
@@ -112,8 +111,8 @@ func TestSignOut(t *testing.T) {
 	v.Get("/console/sign-in?done=signed-out").Want(http.StatusOK).Has("You are signed out.").Lacks("no value")
 }
 
-// TestBruteForce guesses passwords of an account that exists and of one that
-// does not: the answers are the same, and after five from a network it has to wait.
+// TestBruteForce guesses passwords of an account that exists and of one that does not: the responses are the
+// same, and after five guesses a network has to wait.
 func TestBruteForce(t *testing.T) {
 	t.Parallel()
 	w := consoletest.NewTown(t)
@@ -136,8 +135,8 @@ func TestBruteForce(t *testing.T) {
 	}
 }
 
-// TestWayIn: guesses from everywhere at an account leave its person two ways in
-// with a new browser, by a mailed link and by one that an administrator makes.
+// TestWayIn: if many networks guess at an account, its owner can still sign in from a new browser in two
+// ways, with a mailed link and with one that an administrator creates.
 func TestWayIn(t *testing.T) {
 	t.Parallel()
 	for _, mailed := range []bool{true, false} {
@@ -195,9 +194,8 @@ func (p *postbox) link() string {
 	return regexp.MustCompile(`https://\S+`).FindString(p.text)
 }
 
-// TestTiming compares how long the quickest of some refusals take, in turn:
-// without the hash of an address that nobody has it would always be a tenth. A
-// busy machine may be slow for one of them now and then.
+// TestTiming compares the shortest durations of several refusals, measured in turn. If unknown addresses were
+// not hashed, theirs would be a tenth of the others. A busy machine may now and then slow one of them down.
 func TestTiming(t *testing.T) {
 	t.Parallel()
 	w := consoletest.NewTown(t, func(o *account.Options) { o.Cost = account.DefaultCost })
@@ -223,7 +221,7 @@ func pathOf(r shell.Listed) string {
 	return strings.NewReplacer(":id", uuid.NewString(), ":delivery", uuid.NewString()).Replace(r.Path)
 }
 
-// TestPeopleRoutes walks the routes of accounts as those who may not.
+// TestPeopleRoutes requests the routes of accounts as callers without permission.
 func TestPeopleRoutes(t *testing.T) {
 	t.Parallel()
 	w := consoletest.NewTown(t)
@@ -261,7 +259,7 @@ func TestPeopleRoutes(t *testing.T) {
 	owner.Get("/console/account").Want(http.StatusOK)
 }
 
-// TestSudo does what is sensitive long after the sign-in.
+// TestSudo performs sensitive actions long after the sign-in.
 func TestSudo(t *testing.T) {
 	t.Parallel()
 	w := consoletest.NewTown(t)
@@ -359,8 +357,8 @@ func TestMustEnrol(t *testing.T) {
 	viewer.Get("/console/account").Want(http.StatusOK)
 }
 
-// TestOrganizationLogo takes an image, shows it, and takes it away; a form of
-// another organization's page does nothing.
+// TestOrganizationLogo uploads an image, shows it, and removes it; a form from another organization's page
+// has no effect.
 func TestOrganizationLogo(t *testing.T) {
 	t.Parallel()
 	w := consoletest.NewTown(t)
@@ -420,7 +418,7 @@ func TestMembersPage(t *testing.T) {
 	owner.Post("/console/organization/invitations", "email", "nobody", "role", "viewer").Want(http.StatusBadRequest).Has(`value="nobody"`, `id="e-email"`)
 }
 
-// TestJoinPages lets somebody with an account join another organization.
+// TestJoinPages lets a person with an account join another organization.
 func TestJoinPages(t *testing.T) {
 	t.Parallel()
 	w := consoletest.NewTown(t)
@@ -469,7 +467,7 @@ func TestTokensPage(t *testing.T) {
 	}
 }
 
-// zone is a DNS.
+// zone is an in-memory DNS.
 type zone map[string][]string
 
 func (z zone) LookupTXT(_ context.Context, name string) ([]string, error) {
@@ -524,8 +522,7 @@ func TestAccountPage(t *testing.T) {
 	v.Post("/console/account/sessions/end-others").RedirectsTo("/console/account?done=sessions-ended")
 }
 
-// TestOIDCPages signs in through an issuer, confirms through it, and comes back
-// in another browser.
+// TestOIDCPages signs in through an issuer, confirms through it, and returns in another browser.
 func TestOIDCPages(t *testing.T) {
 	t.Parallel()
 	issuer := oidctest.Start(t)
@@ -576,8 +573,8 @@ func TestWithoutOIDC(t *testing.T) {
 	v.Get("/console/account").Want(http.StatusOK)
 }
 
-// TestSiteTokens: the link on the page of a site proposes a name and a scope,
-// also after the person had to confirm who it is.
+// TestSiteTokens: the link on a site's page proposes a name and a scope, even if the person had to confirm
+// their identity first.
 func TestSiteTokens(t *testing.T) {
 	t.Parallel()
 	w := consoletest.NewTown(t)

@@ -24,7 +24,7 @@ func runWebhooks(s *consoletest.Site) {
 	s.Cleanup(func() { cancel(); <-stopped })
 }
 
-// receiver counts what comes to a webhook.
+// receiver counts the requests to a webhook.
 func receiver(t testing.TB, status int) (url string, got *atomic.Int32) {
 	t.Helper()
 	got = new(atomic.Int32)
@@ -43,7 +43,7 @@ var (
 	webhookPath = regexp.MustCompile(`href="(/console/webhooks/[0-9a-f-]{36})"`)
 )
 
-// until gets a page until it has a text.
+// until requests a page until it has a text.
 func until(s *consoletest.Site, who, path, text string) consoletest.Answer {
 	s.Helper()
 	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
@@ -53,8 +53,7 @@ func until(s *consoletest.Site, who, path, text string) consoletest.Answer {
 	}
 }
 
-// TestWebhookPages: a webhook is added, tried out, changed, rotated, disabled
-// and deleted, without scripts.
+// TestWebhookPages: a webhook is added, tested, changed, rotated, disabled and deleted, without scripts.
 func TestWebhookPages(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -77,7 +76,7 @@ func TestWebhookPages(t *testing.T) {
 	}
 	s.Post(consoletest.Operator, delivery+"/redeliver").RedirectsTo(delivery + "?done=redelivered")
 	until(s, consoletest.Operator, delivery, "2 attempts")
-	until(s, consoletest.Operator, "/console/webhooks/deliveries?state=delivered&endpoint="+strings.TrimPrefix(path, "/console/webhooks/"), "test.ping") // the attempt counts before it is over
+	until(s, consoletest.Operator, "/console/webhooks/deliveries?state=delivered&endpoint="+strings.TrimPrefix(path, "/console/webhooks/"), "test.ping") // the attempt counts before it has ended
 	s.Get(consoletest.Operator, "/console/webhooks/deliveries?room=other").Want(http.StatusOK).Has("No deliveries match this filter.")
 	s.Get(consoletest.Operator, "/console/webhooks/deliveries?after=x").Want(http.StatusBadRequest)
 	s.Get(consoletest.Operator, "/console/webhooks/deliveries?endpoint=x").Want(http.StatusNotFound)
@@ -101,11 +100,11 @@ func TestWebhookPages(t *testing.T) {
 	s.Post(consoletest.Operator, path+"/delete").Want(http.StatusOK).Has("data-question")
 	s.Post(consoletest.Operator, path+"/delete", "confirmed", "1").RedirectsTo("/console/webhooks?done=webhook-deleted")
 	s.Get(consoletest.Operator, path).Want(http.StatusNotFound)
-	s.Get(consoletest.Operator, delivery).Want(http.StatusOK) // the log stays
+	s.Get(consoletest.Operator, delivery).Want(http.StatusOK) // the log is kept
 	s.Get(consoletest.Operator, "/console/activity").Want(http.StatusOK).Has("tested a webhook").Lacks("whsec_")
 }
 
-// TestWebhookOfOthers: what another organization has is as what does not exist.
+// TestWebhookOfOthers: objects of another organization look as if they did not exist.
 func TestWebhookOfOthers(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -130,7 +129,7 @@ func TestWebhookOfOthers(t *testing.T) {
 	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("Disable")
 }
 
-// TestAlertPages: who is told is set, tested and read again.
+// TestAlertPages: the recipients are set, tested and shown again.
 func TestAlertPages(t *testing.T) {
 	t.Parallel()
 	bare := consoletest.New(t)

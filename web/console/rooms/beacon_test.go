@@ -18,8 +18,8 @@ type unreachable struct{ error }
 func (u unreachable) Check(context.Context) error { return u.error }
 func (u unreachable) Err() error                  { return u.error }
 
-// TestBeaconPages wants the choice on the pages where a room's beacon is chosen,
-// and not above the controls of a sale.
+// TestBeaconPages expects the choice on the pages where a room's beacon is chosen, and not above the controls
+// of a sale.
 func TestBeaconPages(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t, func(o *console.Options) {

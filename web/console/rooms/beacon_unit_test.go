@@ -17,8 +17,8 @@ type unreachable struct{ error }
 func (u unreachable) Check(context.Context) error { return u.error }
 func (u unreachable) Err() error                  { return u.error }
 
-// TestBeaconWarning wants the console to spell out the choice while the relays
-// of the beacon cannot be reached, and to say nothing otherwise.
+// TestBeaconWarning checks that the console explains the choice while the relays of the beacon cannot be
+// reached, and shows nothing otherwise.
 func TestBeaconWarning(t *testing.T) {
 	t.Parallel()
 	for _, err := range []error{nil, errors.New("no route")} {

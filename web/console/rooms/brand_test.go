@@ -31,8 +31,7 @@ func brandOf(r *room.Room) branding.Brand {
 	return s.Brand
 }
 
-// TestBrand saves everything that a brand has, shows it again, and changes it
-// without losing the logo.
+// TestBrand saves everything that a brand has, shows it again, and changes it without losing the logo.
 func TestBrand(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -74,7 +73,7 @@ func TestBrand(t *testing.T) {
 	}
 }
 
-// TestBrandChanged keeps two people from undoing one another's work unseen.
+// TestBrandChanged checks that two people cannot overwrite each other's work unnoticed.
 func TestBrandChanged(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -92,8 +91,7 @@ func TestBrandChanged(t *testing.T) {
 	}
 }
 
-// TestBrandRefused says at each field what is wrong, keeps what was typed and
-// stores nothing.
+// TestBrandRefused shows each problem next to its field, keeps the input, and stores nothing.
 func TestBrandRefused(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -131,7 +129,7 @@ func TestBrandRefused(t *testing.T) {
 	s.Do(consoletest.Operator, http.MethodPost, path, "--x\r\nContent-", "Content-Type: multipart/form-data; boundary=x").Want(http.StatusBadRequest)
 }
 
-// TestBrandCheck says the same to scripts, before anything is saved.
+// TestBrandCheck reports the same to scripts, before anything is saved.
 func TestBrandCheck(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -168,11 +166,11 @@ func TestBrandCheck(t *testing.T) {
 	}
 }
 
-// attack is what an organizer might enter.
+// attack is a hostile text that an organizer might enter.
 const attack = `"><script>alert(1)</script><img src=x onerror=alert(1)></textarea></style>`
 
-// TestBrandEscapes gives every text the form of an attack, and looks at the
-// form and at every state of the preview.
+// TestBrandEscapes gives every text the form of an attack, and checks the form and every state of the
+// preview.
 func TestBrandEscapes(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -213,8 +211,8 @@ func TestBrandEscapes(t *testing.T) {
 
 var nonceForm = regexp.MustCompile(`style-src 'self' 'nonce-([A-Za-z0-9_-]{22})'`)
 
-// TestPreview shows a page in a state, a language and a scheme, stored or not,
-// that can run nothing, send nothing, and be shown by our pages alone.
+// TestPreview shows a page in a state, a language and a scheme, stored or not. The page can run nothing, send
+// nothing, and be framed only by our pages.
 func TestPreview(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -252,8 +250,8 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// TestDraftBrand gives looks to a draft, one that cannot be published yet too,
-// and shows what visitors will see.
+// TestDraftBrand sets the brand of a draft, even of one that cannot be published yet, and shows what visitors
+// will see.
 func TestDraftBrand(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// TestBrandLanguages reads which languages are ticked.
+// TestBrandLanguages parses the selected languages.
 func TestBrandLanguages(t *testing.T) {
 	t.Parallel()
 	for form, want := range map[string]string{

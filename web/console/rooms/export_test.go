@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// AtOnce is the outline of a room that opens when it is published.
+// AtOnce returns the outline of a room that opens when it is published.
 const AtOnce = atOnce
 
 // PresetNames lists the presets.
@@ -17,8 +17,8 @@ func PresetNames() (names []string) {
 	return names
 }
 
-// PresetConfig returns the configuration that a preset begins with, with other values of fields: names
-// and values in turn.
+// PresetConfig returns the configuration that a preset starts with, with other values for fields: names and
+// values in turn.
 func PresetConfig(name, slug string, fields ...string) (json.RawMessage, error) {
 	p, _ := findPreset(name)
 	form := p.form(time.Now(), "none")

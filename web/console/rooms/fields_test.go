@@ -9,8 +9,7 @@ import (
 	"github.com/proofline/proofline/internal/consoletest"
 )
 
-// TestProblemsElsewhere names the fields of a draft as its form does, where a
-// page without them says what is wrong.
+// TestProblemsElsewhere: a page without a draft's fields names them in problems as the draft's form does.
 func TestProblemsElsewhere(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)

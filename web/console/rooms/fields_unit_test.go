@@ -24,7 +24,7 @@ func TestFieldName(t *testing.T) {
 	}
 }
 
-// TestObjectLines reads and writes lists of objects, a line for each.
+// TestObjectLines parses and formats lists of objects, one per line.
 func TestObjectLines(t *testing.T) {
 	t.Parallel()
 	kind := setting.Objects{Members: []setting.Setting{

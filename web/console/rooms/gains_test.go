@@ -10,8 +10,8 @@ import (
 	"github.com/proofline/proofline/web/console/rooms"
 )
 
-// TestCardsAgreeWithTheSimulator: what a card says that a bot gains is the verdict
-// of the simulator for the room that the card begins.
+// TestCardsAgreeWithTheSimulator: a card's text about bots is the simulator's verdict for the room that the
+// card creates.
 func TestCardsAgreeWithTheSimulator(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// outlineVector is a room's times and what is said of them, in UTC. The script
-// of the editor is tested against the same file.
+// outlineVector has a room's times and the sentences about them, in UTC. The editor's script is tested
+// against the same file.
 type outlineVector struct {
 	About  string         `json:"about"`
 	Starts fairness.Time  `json:"starts"`
@@ -70,8 +70,8 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// FuzzOutline looks whether sentences are made of whatever the rules allow, and
-// whether the examples are in the windows that they are said to be in.
+// FuzzOutline checks that there are sentences for every valid room, and that the examples are in the windows
+// that they are said to be in.
 func FuzzOutline(f *testing.F) {
 	f.Add(int64(1_900_000_000_000), int64(60_000), int64(60_000), int64(1_900_000_300_000), int64(1_900_000_600_000))
 	f.Add(int64(0), int64(100), int64(100), int64(1), int64(7))

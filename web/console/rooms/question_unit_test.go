@@ -8,7 +8,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// TestPublishWarnings names what people overlook.
+// TestPublishWarnings checks the warnings before publishing.
 func TestPublishWarnings(t *testing.T) {
 	t.Parallel()
 	known := []string{"drand:quicknet", "none"}

@@ -9,8 +9,8 @@ import (
 	"github.com/proofline/proofline/room/queueit"
 )
 
-// TestQueueIt sets up a room for a site of queue-it's, changes that without the
-// key, and ends it. No page ever has the key.
+// TestQueueIt configures a room for a Queue-it site, changes that without the key, and ends it. No page ever
+// has the key.
 func TestQueueIt(t *testing.T) {
 	t.Parallel()
 	const path, key = "/console/rooms/sale/queue-it", "4e1db821-a825-49da-acd0-5d376f2068db"

@@ -21,8 +21,8 @@ const script = `"><script>alert(1)</script>`
 
 func at(t time.Time) *time.Time { return &t }
 
-// TestRoomsList walks the list: empty, with drafts and rooms of all states,
-// searched, archived, and by another organization.
+// TestRoomsList reads the list: empty, with drafts and rooms of all states, searched, archived, and as
+// another organization.
 func TestRoomsList(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -58,7 +58,7 @@ func TestRoomsList(t *testing.T) {
 	s.Get(consoletest.Owner, "/console/rooms").Want(http.StatusOK).Has(">Over<")
 }
 
-// TestRoomsPages shows more rooms than one page has.
+// TestRoomsPages lists more rooms than one page has.
 func TestRoomsPages(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -71,7 +71,7 @@ func TestRoomsPages(t *testing.T) {
 	s.Get(consoletest.Owner, "/console/rooms?after="+strings.ReplaceAll(next, "&amp;", "&")).Want(http.StatusOK).Has("room-00", "Newest").Lacks("room-01", "Older")
 }
 
-// TestDuplicate makes a draft of a room, which opens in the future.
+// TestDuplicate makes a draft from a room; it opens in the future.
 func TestDuplicate(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -86,7 +86,7 @@ func TestDuplicate(t *testing.T) {
 	s.Get(consoletest.Viewer, path).Want(http.StatusForbidden)
 }
 
-// someForm is a draft without problems, in the form's fields.
+// someForm is a draft without problems, as the form's fields.
 func someForm(change ...string) []string {
 	form := map[string]string{
 		"version": "0", "title": "Sale", "slug": "sale", "opens": "2130-05-01T11:30", "starts": "2130-05-01T12:00:00", "closes": "2130-05-01T14:00:00Z",
@@ -115,8 +115,7 @@ func draftOf(s *consoletest.Site, form ...string) string {
 	return path
 }
 
-// TestPresets begins with each of them: what they offer has no problem but its
-// slug.
+// TestPresets creates a draft from each preset: it has no problem except for its slug.
 func TestPresets(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -139,8 +138,7 @@ func TestPresets(t *testing.T) {
 	s.Get(consoletest.Owner, "/console/rooms/new?preset=minutes").Has("Visitors can join from ").Lacks("How a safety net works", rooms.AtOnce)
 }
 
-// TestSafetyNet begins with a room that opens by itself, and puts it in front of
-// a site as one.
+// TestSafetyNet creates a room that opens by itself, and puts it in front of a site as a safety net.
 func TestSafetyNet(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -180,7 +178,7 @@ func TestDraft(t *testing.T) {
 	}
 	s.Post(consoletest.Operator, path, someForm("version", "1", "title", "Winter sale", "do", "save")...).RedirectsTo(path + "?done=draft-saved")
 	s.Post(consoletest.Operator, path, someForm("version", "2", "title", "Spring sale", "do", "publish")...).Want(http.StatusOK).Has("Publishing cannot be undone", "opening and start cannot be moved", `name="do" value="publish-saved"`, `name="version" value="3"`, path)
-	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("Spring sale") // nothing typed is lost while one thinks
+	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("Spring sale") // no input is lost by waiting
 	s.Post(consoletest.Operator, path, "do", "publish-saved", "version", "2", "confirmed", "1").Want(http.StatusConflict)
 	s.Post(consoletest.Operator, path, "do", "publish-saved", "version", "3", "confirmed", "1").RedirectsTo("/console/rooms/sale?done=room-published")
 	s.Get(consoletest.Operator, path).Want(http.StatusNotFound)
@@ -212,8 +210,8 @@ func TestPublishNew(t *testing.T) {
 	}
 }
 
-// TestDraftProblems shows every problem beside its field, keeps what was typed,
-// and saves it all the same; but publishes nothing.
+// TestDraftProblems shows every problem next to its field, keeps the input, and saves it nevertheless, but
+// publishes nothing.
 func TestDraftProblems(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -257,7 +255,7 @@ func TestDraftHosts(t *testing.T) {
 	}
 }
 
-// TestDraftTexts types markup into every field: none of it becomes markup.
+// TestDraftTexts enters markup in every field: none of it becomes markup.
 func TestDraftTexts(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t, func(o *console.Options) { o.Hosts = ownHosts })
@@ -281,7 +279,7 @@ func TestDraftTexts(t *testing.T) {
 	s.Post(consoletest.Owner, "/console/rooms/new", someForm("title", "a\x00b\xff")...).Want(http.StatusBadRequest)
 }
 
-// TestDraftWindows adds and removes rows without losing what is typed.
+// TestDraftWindows adds and removes rows without losing input.
 func TestDraftWindows(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -311,7 +309,7 @@ func TestConflict(t *testing.T) {
 	s.Post(consoletest.Operator, path, "do", "save", "title", "Without the rest").Want(http.StatusConflict)
 }
 
-// TestBrandStays saves the form over a draft with members that it has no fields for.
+// TestBrandStays saves the form of a draft that has members without fields: these are kept.
 func TestBrandStays(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -329,7 +327,7 @@ func TestBrandStays(t *testing.T) {
 	}
 }
 
-// ownHosts are those of the first organization.
+// ownHosts are the hosts of the first organization.
 func ownHosts(_ context.Context, actor account.Actor) ([]string, error) {
 	if actor.Org == account.MainOrg {
 		return []string{"queue.example.org"}, nil
@@ -345,7 +343,7 @@ func TestSlugProposed(t *testing.T) {
 	s.Get(consoletest.Owner, path).Want(http.StatusOK).Has(`value="winter-sale"`)
 }
 
-// TestCalculator calculates an outflow in the editor, and takes it over.
+// TestCalculator calculates an outflow in the editor, and uses it.
 func TestCalculator(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)

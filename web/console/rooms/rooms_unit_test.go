@@ -11,7 +11,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// FuzzRoomForm saves whatever is typed, and shows it as it was typed.
+// FuzzRoomForm saves any input, and shows it unchanged.
 func FuzzRoomForm(f *testing.F) {
 	f.Add("sale", "Sale", "2130-05-01T12:00", "1 min", "60", "https://shop.example.com")
 	f.Add("", "\x00", "never", "x", "-0", "\n")
@@ -55,7 +55,7 @@ func TestByLine(t *testing.T) {
 	}
 }
 
-// TestCapacity calculates an outflow, and takes it over.
+// TestCapacity calculates an outflow, and uses it.
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -86,7 +86,7 @@ func TestPresetForms(t *testing.T) {
 	t.Parallel()
 	for _, p := range presets {
 		form := p.form(time.Now(), "none")
-		if len(form.outline()) < 3 && !p.IsNet() { // that begins when it is published
+		if len(form.outline()) < 3 && !p.IsNet() { // which begins when it is published
 			t.Errorf("%s: outline %q", p.Name, form.outline())
 		}
 		if bars := p.Bars(); len(bars) == 0 || bars[len(bars)-1].X+bars[len(bars)-1].Width > 100.1 {

@@ -17,8 +17,7 @@ const (
 	noSigner  = "No connector of this room has reported"
 )
 
-// TestSettingsSignedReturn turns signed ways back on and off, and says when
-// nobody could sign.
+// TestSettingsSignedReturn turns signed return URLs on and off, and warns if no connector could sign.
 func TestSettingsSignedReturn(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -35,7 +34,7 @@ func TestSettingsSignedReturn(t *testing.T) {
 	if !r.Config().SignedReturn || r.Snapshot().Size != before {
 		t.Errorf("%+v, %d entries", r.Config().Settings, r.Snapshot().Size-before)
 	}
-	s.Post(consoletest.Operator, settingsPath, stale...).Want(http.StatusConflict).Has("Maximum number of people in line").Lacks("Send people back only") // both want it
+	s.Post(consoletest.Operator, settingsPath, stale...).Want(http.StatusConflict).Has("Maximum number of people in line").Lacks("Only send people back") // both versions have it
 	save("max_waiting", "8")
 	if !r.Config().SignedReturn {
 		t.Error("another change turns it off")
@@ -62,7 +61,7 @@ func TestSettingsSignedReturn(t *testing.T) {
 	s.Get(consoletest.Operator, settingsPath).Want(http.StatusOK).Lacks(noSigner)
 }
 
-// TestDraftSignedReturn keeps it in a draft, and publishes it.
+// TestDraftSignedReturn saves the setting in a draft, and publishes it.
 func TestDraftSignedReturn(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/web/console/format"
 )
 
-// settingsOf reads the form of a page, in names and values.
+// settingsOf reads the form of a page, as names and values.
 func settingsOf(a consoletest.Answer, change ...string) []string {
 	a.Helper()
 	form := map[string]string{"do": "save"}
@@ -55,8 +55,7 @@ func attribute(tag, name string) string {
 
 const settingsPath = "/console/rooms/sale/settings"
 
-// TestSettings changes each thing of a room that is open, and looks at what
-// became public.
+// TestSettings changes each setting of an open room, and checks which changes are public.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -99,8 +98,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// TestSettingsWindows takes windows away and moves them, before the room opens
-// and while it is open.
+// TestSettingsWindows removes and moves windows, before the room opens and while it is open.
 func TestSettingsWindows(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -145,7 +143,7 @@ func TestSettingsWindows(t *testing.T) {
 	}
 }
 
-// TestSettingsRefused shows what is wrong beside its field, and changes nothing.
+// TestSettingsRefused shows each problem next to its field, and changes nothing.
 func TestSettingsRefused(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -163,7 +161,7 @@ func TestSettingsRefused(t *testing.T) {
 	s.Post(consoletest.Owner, settingsPath, settingsOf(page, "title", "")...).Want(http.StatusBadRequest).Has(`id="e-title"`)
 	s.Post(consoletest.Owner, settingsPath, settingsOf(page, "closes", "")...).Want(http.StatusBadRequest).Has(`id="e-closes"`)
 	s.Post(consoletest.Owner, settingsPath, settingsOf(page, "title", script, "targets", script, "closes", script, "windows[0].from", script, "windows[0].length", script)...).Want(http.StatusBadRequest).Lacks("<script>alert")
-	// A rule that is repeated shifts the others: the problem still stands at its row.
+	// A repeated rule shifts the others: the problem is still shown at its row.
 	s.Post(consoletest.Owner, settingsPath, settingsOf(page, "windows[0].from", change.Add(10*time.Minute).Format(format.MomentLayout), "windows[0].length", "1 ms")...).Want(http.StatusBadRequest).Has(`id="e-windows[0].length"`)
 	if diff := cmp.Diff(before, r.Config()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -178,8 +176,8 @@ func TestSettingsRefused(t *testing.T) {
 	s.Get(consoletest.Owner, "/console/rooms/nothing/settings").Want(http.StatusNotFound)
 }
 
-// TestSettingsTogether has two people change the same room: the second one is
-// shown both, and nothing is lost.
+// TestSettingsTogether has two people change the same room: the second one sees both versions, and nothing is
+// lost.
 func TestSettingsTogether(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -192,14 +190,14 @@ func TestSettingsTogether(t *testing.T) {
 	if got := r.Config().Outflow.PerMinute; got != 500 {
 		t.Errorf("outflow %d", got)
 	}
-	s.Post(consoletest.Operator, settingsPath, settingsOf(theirs)...).Want(http.StatusConflict) // unchanged, but not what is now
+	s.Post(consoletest.Operator, settingsPath, settingsOf(theirs)...).Want(http.StatusConflict) // unchanged in the form, but outdated
 	s.Post(consoletest.Operator, settingsPath, append(settingsOf(conflict), "confirmed", "1")...).RedirectsTo(settingsPath + "?done=settings-saved")
 	if c := r.Config(); c.Outflow.PerMinute != 90 || c.Title != "Winter" {
 		t.Errorf("%+v", c)
 	}
 }
 
-// TestSettingsEnded leaves only what is no matter of the transcript.
+// TestSettingsEnded leaves only the settings that are not in the transcript.
 func TestSettingsEnded(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)

@@ -8,8 +8,7 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// TestSettingsTimeZone sets where the event is and takes it away again, beside the
-// transcript.
+// TestSettingsTimeZone sets and removes the time zone, which is not in the transcript.
 func TestSettingsTimeZone(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)

@@ -10,13 +10,12 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// saleForm is a draft with a small crowd, sent to the simulator.
+// saleForm is a draft with a small crowd, as sent to the simulator.
 func saleForm(change ...string) []string {
 	return someForm(append([]string{"sim_visitors", "600", "sim_tickets", "60", "sim_bots", "10", "sim_no_show", "5 %"}, change...)...)
 }
 
-// TestTrial tries a sale out from a draft and before there is one, with the
-// page around it and without.
+// TestTrial simulates a sale from a saved and an unsaved draft, with the whole page and without it.
 func TestTrial(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -40,7 +39,7 @@ func TestTrial(t *testing.T) {
 	s.Get(consoletest.Owner, path).Want(http.StatusOK).Has(`value="Sale"`)
 }
 
-// TestTrialBusy allows fewer visitors while a room has people in line.
+// TestTrialBusy allows fewer simulated visitors while a room has visitors in line.
 func TestTrialBusy(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)

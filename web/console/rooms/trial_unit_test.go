@@ -12,8 +12,8 @@ import (
 	"github.com/proofline/proofline/console/simulate"
 )
 
-// TestTrials lets everybody run one simulation at a time, one at a time in all,
-// and forgets the oldest results.
+// TestTrials lets each person run one simulation at a time, one at a time in all, and forgets the oldest
+// results.
 func TestTrials(t *testing.T) {
 	t.Parallel()
 	trials := newTrials()
@@ -21,7 +21,7 @@ func TestTrials(t *testing.T) {
 	plan.Visitors, plan.Tickets, plan.Bots.Count = 20, 2, 1
 	one, other := uuid.New(), uuid.New()
 
-	trials.slots <- struct{}{} // somebody's is under way
+	trials.slots <- struct{}{} // another person's simulation is running
 	done := make(chan error, 1)
 	go func() {
 		_, err := trials.run(t.Context(), one, plan, false)

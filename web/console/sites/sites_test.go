@@ -18,7 +18,7 @@ import (
 	"github.com/proofline/proofline/web/console"
 )
 
-// shopConfig is a room that leads visitors back to the site of these tests.
+// shopConfig is a room that sends visitors back to the site of these tests.
 var shopConfig = room.Config{Slug: "sale", Title: "The sale", Settings: room.Settings{Targets: []string{"https://shop.example.com/"}}}
 
 // typed are the fields of the form for rules.
@@ -26,7 +26,7 @@ func typed(r *room.Room, more ...string) []string {
 	return append([]string{"as", "form", "hosts", "https://Shop.example.com/", "room", r.URL, "scope", "paths", "paths", "/tickets", "mode", "always", "failure", "fail-open-after", "fail_open_after", "90 s"}, more...)
 }
 
-// only lists a form's fields with some of them replaced.
+// only lists a form's fields, some of them replaced.
 func only(fields []string, changes ...string) []string {
 	out := append([]string{}, fields...)
 	for i := 0; i < len(changes); i += 2 {
@@ -43,8 +43,7 @@ func only(fields []string, changes ...string) []string {
 	return out
 }
 
-// TestSiteStory makes a site by the form, changes it as JSON, puts the first
-// rules back, and deletes it.
+// TestSiteStory creates a site with the form, changes it as JSON, restores the first rules, and deletes it.
 func TestSiteStory(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -90,7 +89,7 @@ func TestSiteStory(t *testing.T) {
 
 var documentField = regexp.MustCompile(`(?s)<textarea id="f-document"[^>]*>\n(.*?)</textarea>`)
 
-// documentOf is what the editor shows.
+// documentOf returns the text in the editor.
 func documentOf(s *consoletest.Site, who, name string) string {
 	s.Helper()
 	found := documentField.FindStringSubmatch(s.Get(who, "/console/sites/"+name+"/rules?as=json").Want(http.StatusOK).Body)
@@ -100,7 +99,7 @@ func documentOf(s *consoletest.Site, who, name string) string {
 	return html.UnescapeString(found[1])
 }
 
-// TestSiteProblems: what is wrong stands beside what is wrong, and nothing is lost.
+// TestSiteProblems: each problem is shown next to its field, and no input is lost.
 func TestSiteProblems(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -148,7 +147,7 @@ func TestSiteProblems(t *testing.T) {
 	}
 }
 
-// TestSiteJSONProblems names the lines of what is wrong.
+// TestSiteJSONProblems names the lines of problems.
 func TestSiteJSONProblems(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -195,8 +194,8 @@ func TestSitePreview(t *testing.T) {
 	}
 }
 
-// TestSiteConflict: who saves rules that somebody else has changed is asked, with
-// what differs.
+// TestSiteConflict: a person who saves rules that another person has changed is asked, and sees the
+// differences.
 func TestSiteConflict(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -223,7 +222,7 @@ func TestSiteConflict(t *testing.T) {
 	save(mine, "7").Want(http.StatusConflict)
 }
 
-// TestSiteConnectors shows who reports, and how to install one.
+// TestSiteConnectors lists the reporting connectors, and shows how to install one.
 func TestSiteConnectors(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -253,7 +252,7 @@ func TestSiteConnectors(t *testing.T) {
 	s.Get(consoletest.Viewer, "/console/sites/shop/install").Has("Reports in the last day: from 1.")
 }
 
-// TestSiteOff shows what would have waited for rooms that are off.
+// TestSiteOff shows how many requests would have waited for rooms that are off.
 func TestSiteOff(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -280,7 +279,7 @@ func TestSiteOff(t *testing.T) {
 	}
 }
 
-// TestSiteWarnings says what may be a mistake.
+// TestSiteWarnings shows possible mistakes.
 func TestSiteWarnings(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
@@ -288,7 +287,7 @@ func TestSiteWarnings(t *testing.T) {
 	s.AddSite(consoletest.Owner, "shop", r)
 	s.Get(consoletest.Viewer, "/console/sites/shop").Want(http.StatusOK).Has("Possible mistakes", "does not send visitors back to shop.example.com").Lacks("Settings of the room")
 	s.Get(consoletest.Operator, "/console/sites/shop").Has(`<a href="/console/rooms/sale/settings">Settings of the room</a>`)
-	s.AddSite(consoletest.Owner, "new", r) // no name of a site is that of another page
+	s.AddSite(consoletest.Owner, "new", r) // no site can have the name of another page
 	s.Get(consoletest.Viewer, "/console/sites/new").Want(http.StatusOK).Has("Paths below")
 	net := fmt.Sprintf(`{"version": 1, "rooms": {"sale": {"url": %q, "mode": "safety-net"}, "far": {"url": "https://far.example.com/r/x"}}, "rules": [
 		{"name": "friends", "when": {"header": {"x-friend": {"equals": "1"}}}, "action": "bypass"}, {"name": "all", "action": "queue sale"}]}`, r.URL)
@@ -299,7 +298,7 @@ func TestSiteWarnings(t *testing.T) {
 		`<td data-label="Right now"><span><span class="badge good">line</span> they wait in line; the gate is shut until a connector reports`, "they are sent to the room, which is on another server")
 }
 
-// TestWithoutSites: what is nil leaves its pages out.
+// TestWithoutSites: parts that are nil have no pages.
 func TestWithoutSites(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t, func(o *console.Options) { o.Sites = nil })
@@ -308,8 +307,8 @@ func TestWithoutSites(t *testing.T) {
 	s.Get(consoletest.Owner, "/console/rooms/sale").Want(http.StatusOK).Lacks("/console/sites/")
 }
 
-// TestEndingTokens: the pages of sites and of tokens say what ends soon, and make
-// the next one of the same name and scopes.
+// TestEndingTokens: the pages of sites and of tokens show which tokens expire soon, and create the next one
+// with the same name and scopes.
 func TestEndingTokens(t *testing.T) {
 	t.Parallel()
 	w := consoletest.NewTown(t)

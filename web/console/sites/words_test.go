@@ -32,7 +32,7 @@ func mustRead(t *testing.T, list string) *rules.Site {
 	return s
 }
 
-// TestRuleLines says every kind of test and action in words.
+// TestRuleLines checks the words for every kind of test and action.
 func TestRuleLines(t *testing.T) {
 	t.Parallel()
 	const rest = "Everything else: passes, because no rule matches"
@@ -73,7 +73,7 @@ func TestRuleLines(t *testing.T) {
 	}
 }
 
-// TestPresent says plainly what visitors get right now.
+// TestPresent checks the words for what visitors get right now.
 func TestPresent(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -152,8 +152,8 @@ func TestDoubts(t *testing.T) {
 	}
 }
 
-// TestDiff compares random texts: what is the same and what was removed are the
-// one, what is the same and what was added the other.
+// TestDiff compares random texts: the common and the removed lines make up the first, the common and the
+// added lines the second.
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
@@ -201,7 +201,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// TestMisplaceLongLines shows little of a long line, however much is wrong with it.
+// TestMisplaceLongLines shows only a little of a long line, however many problems it has.
 func TestMisplaceLongLines(t *testing.T) {
 	t.Parallel()
 	document := `{"version":1,"hosts":["` + strings.Repeat(`\u00e4!","`, 20_000) + `a"]}`
@@ -217,7 +217,7 @@ func TestMisplaceLongLines(t *testing.T) {
 	}
 }
 
-// FuzzMisplace gives places to problems of any document.
+// FuzzMisplace locates the problems of any document.
 func FuzzMisplace(f *testing.F) {
 	for _, text := range []string{"", "{", "[]", `{"version": 1, "rooms": {"a.b": {"url": 1}}}`, "{\n\"rules\":\n[1,\n{\"when\": []}]}", `{"a": "\u00"}`, `{"version":1,"hots":[]}`} {
 		f.Add(text, "rules[1].when", "must be")
@@ -235,8 +235,7 @@ func FuzzMisplace(f *testing.F) {
 	})
 }
 
-// FuzzSiteForm makes documents of forms: what is not refused can be read, and
-// shows the same form.
+// FuzzSiteForm makes documents from forms: each accepted one can be parsed, and gives the same form.
 func FuzzSiteForm(f *testing.F) {
 	f.Add("shop.example.com", "/tickets\n/members", "/paid", "always", "retry-page", "5 min", "2030-01-01T00:00:00Z", false)
 	f.Add("*.example.com\nexample.com", "", "/a b\n/\"quoted\"", "scheduled", "fail-open-after", "24 h", "2030-01-01T00:00:00Z", true)
@@ -252,7 +251,7 @@ func FuzzSiteForm(f *testing.F) {
 		}
 		read, err := readDocument(d.text)
 		if err != nil {
-			return // the problems stand beside the fields
+			return // the problems are shown next to the fields
 		}
 		again, ok := siteFormOf([]byte(d.text))
 		if !ok {
@@ -268,7 +267,7 @@ func FuzzSiteForm(f *testing.F) {
 	})
 }
 
-// TestSiteFormOf shows in a form what fits, and nothing else.
+// TestSiteFormOf shows rules in the form only if it can represent them.
 func TestSiteFormOf(t *testing.T) {
 	t.Parallel()
 	const begin = `{"version": 1, "hosts": ["a.example"], `

@@ -22,7 +22,7 @@ export class Crowd {
   people = [];
   left = 0;
   admitted = 0;
-  #assigned = 0; // places that were asked for
+  #assigned = 0; // places that were requested
   #over = false;
 
   constructor(room) {
@@ -45,7 +45,7 @@ export class Crowd {
   /** Claims for whoever is called, until the crowd is told to stop. */
   play() {
     this.playing = this.#claim();
-    this.playing.catch(() => {}); // stop tells
+    this.playing.catch(() => {}); // stop says so
   }
 
   async stop() {
@@ -76,7 +76,7 @@ export class Crowd {
 
   async #enter(one) {
     const status = await this.#post(`/tickets/${one.ticket}/claim`, { secret: one.secret }, 200, 409, 410);
-    if (status === 409) return; // claims are frozen, or the call is not there yet
+    if (status === 409) return; // claims are frozen, or the call has not been stored yet
     one.in = true;
     if (status === 200) this.admitted++;
   }

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 /** Marks everything that a keyboard should reach, and returns how many there are. */
 function mark() {
   const wanted = "a[href], button, input, select, textarea, summary, iframe, [tabindex]";
-  const seen = new Set(); // groups of radio buttons, of which one is reached
+  const seen = new Set(); // groups of radio buttons, one of which can be reached
   let n = 0;
   for (const element of document.querySelectorAll(wanted)) {
     const group = element.type === "radio" ? `${element.form?.action} ${element.name}` : "";
@@ -17,11 +17,11 @@ function mark() {
 
 /** What has the focus: its mark, whether that is seen, and whether all of it is covered. */
 async function focused() {
-  await new Promise((done) => requestAnimationFrame(done)); // it comes into view
+  await new Promise((done) => requestAnimationFrame(done)); // it scrolls into view
   const element = document.activeElement;
   if (!element || element === document.body) return undefined;
-  if (element.tagName === "IFRAME") return { stop: element.dataset.stop, outlined: true }; // what is in it, nobody sees from here
-  const isOwn = element.matches(":focus"); // or a part of it that the browser has made
+  if (element.tagName === "IFRAME") return { stop: element.dataset.stop, outlined: true }; // its content cannot be inspected from here
+  const isOwn = element.matches(":focus"); // or a part of it that the browser has created
   const { outlineStyle, outlineWidth } = getComputedStyle(element);
   const box = element.getBoundingClientRect();
   const x = Math.max(box.left + Math.min(box.width / 2, 20), 1);
@@ -44,7 +44,7 @@ export async function reachable(page, what) {
   const reached = new Set();
   await page.evaluate(() => document.activeElement?.blur());
   for (let pressed = 0; pressed < 8 * stops + 8 && reached.size < stops; pressed++) {
-    await page.keyboard.press("Tab"); // several times in a field of a date
+    await page.keyboard.press("Tab"); // several times in a date field
     const at = await page.evaluate(focused);
     if (at === undefined) continue;
     if (at.stop !== undefined) reached.add(at.stop);

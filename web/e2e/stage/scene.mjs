@@ -16,7 +16,7 @@ class Stage {
   visitors = [];
   browser = browser;
   origins = [Server.running().url];
-  honest = true; // false: the test changes what the server says
+  honest = true; // false: the test changes the server's responses
 
   async room(config, server) {
     const room = await Room.create(config, server);

@@ -14,7 +14,7 @@ export class Server {
   constructor(url, token, started) {
     this.url = url;
     this.token = token;
-    Object.assign(this, started); // setup, the link that makes the first account, data and child
+    Object.assign(this, started); // setup (the link that creates the first account), data and child
   }
 
   /** The one that run.mjs has started. */
@@ -27,7 +27,7 @@ export class Server {
   /** Starts one with a private PostgreSQL in a directory of its own, and with a beacon beside it if that is wanted. */
   static async start({ beacon = false } = {}) {
     const data = await mkdtemp(join(tmpdir(), "proofline-e2e-"));
-    await chmod(data, 0o711); // PostgreSQL refuses root, and runs as another user below it
+    await chmod(data, 0o711); // PostgreSQL refuses to run as root, so it runs as another user, with its data below
     const relay = beacon ? await startBeacon(data) : undefined;
     const child = serve(data, "127.0.0.1:0", relay);
     const url = await greeting(child, "create the first account ");

@@ -136,7 +136,7 @@ export class Visitor {
 
   /** Fails if anything is to be scrolled sideways to be seen. */
   async fits(what) {
-    await this.page.waitForTimeout(100); // what is drawn by scripts follows; a page without them has no frames to wait for
+    await this.page.waitForTimeout(100); // scripts draw a moment later; a page without scripts has no frames to wait for
     assert.deepEqual(await this.page.evaluate(tooWide), [], `${what}, ${this.name}: wider than the window`);
   }
 }

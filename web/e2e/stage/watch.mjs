@@ -32,7 +32,7 @@ function look(mark) {
  */
 export class Watch {
   problems = [];
-  seen = []; // what was shown of places, in its order
+  seen = []; // the places that were shown, in order
   #expected = []; // [pattern, how often]
 
   constructor(origins) {
@@ -84,7 +84,7 @@ export class Watch {
   }
 
   #checkPlaces() {
-    const shown = new Map(); // by what may never rise
+    const shown = new Map(); // by what must never rise
     for (const { state, ticket, position, ahead } of this.seen) {
       if (ticket === undefined) continue;
       if (position !== undefined) assert.equal(state, "drawn", "only a drawn place has a number");

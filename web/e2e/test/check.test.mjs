@@ -1,4 +1,4 @@
-// The check of a place must go red when the server lies.
+// The check of a place must turn red when the server lies.
 import assert from "node:assert/strict";
 
 import { inSeconds, until } from "../stage/room.mjs";
@@ -134,7 +134,7 @@ scenes("lies of the server", () => {
     await visitor.join(room);
     await visitor.is("drawn");
     const was = await visitor.position();
-    visitor.watch.seen.length = 0; // the browser cannot keep a server from writing what it likes into a new page
+    visitor.watch.seen.length = 0; // the browser cannot stop a server from writing anything into a new page
     await tamper(visitor.page, room.url, (body) =>
       body
         .toString()
@@ -163,7 +163,7 @@ scenes("lies of the server", () => {
       ++asked % 2 === 0 ? route.fulfill({ body: old, contentType: "application/json" }) : route.continue(),
     );
     await until("it has asked five times", () => asked >= 5);
-    assert.equal(people.length, 40); // the watch sees whether a number rises
+    assert.equal(people.length, 40); // the watch notices whether a number rises
   });
 
   scene("a log that cannot be read says nothing about the place", async (stage) => {

@@ -1,5 +1,4 @@
-// Every control shows what it changes before it does, and says what is wrong
-// beside the field.
+// Every control shows what it changes before it acts, and shows problems next to their fields.
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
 

@@ -1,5 +1,5 @@
-// The dashboard is a cockpit: what matters and the controls are on one screen,
-// and a room whose claims are frozen says so on every page.
+// The dashboard has the important figures and the controls on one screen, and a room whose claims
+// are frozen says so on every page.
 import assert from "node:assert/strict";
 
 import { accessible } from "../stage/axe.mjs";
@@ -107,7 +107,7 @@ scene("frozen claims are told apart from a pause on every page of the room", asy
   await watching.page.getByText("Live, updated every second.").waitFor();
   await room.pause();
   await watching.page.locator('h1 [data-phase="paused"]').waitFor();
-  await watching.page.getByRole("button", { name: "Resume", exact: true }).waitFor(); // without loading the page again
+  await watching.page.getByRole("button", { name: "Resume", exact: true }).waitFor(); // without reloading the page
   assert.equal(await watching.page.locator(".frozen-bar").count(), 0, "a pause freezes no claims");
   await organizer.go("/rooms/stopped");
   assert.equal(await page.locator("h1 .badge").innerText(), "calls paused");

@@ -1,6 +1,6 @@
-// Every page of the console, empty and full, on a phone and on a desktop, in
-// light and dark: accessible, within the width, reached by keyboard. Full pages
-// are full of texts that would be scripts if a page took them for markup.
+// Every page of the console, empty and full, on a phone and on a desktop, in light and dark:
+// accessible, within the screen's width, reachable by keyboard. Full pages have texts that would be
+// scripts if a page treated them as markup.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, describe } from "node:test";
@@ -230,7 +230,7 @@ async function fill(filler) {
   await filler.go("/webhooks/deliveries");
   await page.locator('tbody a[href*="/deliveries/"]').first().click();
   made.delivery = idOf(page);
-  kept = await filler.context.storageState(); // a proof of who it is changes the session
+  kept = await filler.context.storageState(); // confirming the identity changes the session
   return made;
 }
 

@@ -1,5 +1,5 @@
-// Sites in the console: rules by the form and as JSON, tried before they are
-// saved, with connectors that report, by two people at once, and without scripts.
+// Sites in the console: rules by the form and as JSON, tried before they are saved, with connectors
+// that report, changed by two people at once, and without scripts.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -25,7 +25,7 @@ after(() => server?.stop());
 async function owner(stage, options) {
   stage.origins = [server.url];
   const organizer = await Organizer.at(stage, server, "owner@example.com", { ...options, storageState: kept });
-  organizer.watch.allow(/^console: Failed to load resource: the server responded with a status of (400|409) /); // what was typed was wrong, or late
+  organizer.watch.allow(/^console: Failed to load resource: the server responded with a status of (400|409) /); // the input was wrong, or late
   return organizer;
 }
 
@@ -135,7 +135,7 @@ describe("sites", { concurrency: 1 }, () => {
     assert.equal(await page.getByLabel("Name", { exact: true }).inputValue(), "connector of shop");
     await first.press("Create the token");
     token = (await page.locator("#token").textContent()).trim();
-    kept = await first.context.storageState(); // a proof of who it is changes the session
+    kept = await first.context.storageState(); // confirming the identity changes the session
     const signed = await fetch(`${server.url}/v1/sites/shop/rules`, { headers: { Authorization: `Bearer ${token}` } });
     assert.match(await signed.text(), /^proofline-rules\/v1\nshop\n1\n/);
     await report(1, { passed: 1234, queued: 56, bypassed: 7 });

@@ -1,5 +1,5 @@
-// The story of an organizer: from the link of the first start to the auditor's
-// report, with a sale of two thousand visitors in between.
+// An organizer's way from the link of the first start to the auditor's report, with a sale of two
+// thousand visitors in between.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -17,7 +17,7 @@ import { Server } from "../stage/server.mjs";
 
 const run = promisify(execFile);
 
-const zone = "Europe/Vienna"; // of all browsers
+const zone = "Europe/Vienna"; // from all browsers
 
 /** A moment as people type it into a field. */
 const typed = (time) => {

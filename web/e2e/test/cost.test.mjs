@@ -1,5 +1,5 @@
-// What the first load of a page costs, and the check of a place among 100,000, in
-// a real browser over HTTP.
+// The size of a page's first load, and the time to check a place among 100,000, in a real browser
+// over HTTP.
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -78,7 +78,7 @@ scenes("cost", () => {
     visitor.page.on("requestfinished", (request) => finished.push(request));
     await visitor.page.goto(room.url, { waitUntil: "networkidle" });
     const kinds = ["document", "stylesheet", "script", "image", "font", "other"];
-    const loaded = finished.filter((request) => kinds.includes(request.resourceType())); // what its script asks for later is no part of it
+    const loaded = finished.filter((request) => kinds.includes(request.resourceType())); // what its script requests later does not count
     const sizes = await Promise.all(loaded.map((request) => request.sizes()));
     const bytes = sizes.reduce((sum, { responseBodySize }) => sum + responseBodySize, 0);
     const [, said, requests] = /first load of the page of a line \| ([0-9.]+) kB in ([0-9]+) requests/.exec(

@@ -16,7 +16,7 @@ function shift(page) {
         new PerformanceObserver((list) => {
           for (const entry of list.getEntries()) if (!entry.hadRecentInput) sum += entry.value;
         }).observe({ type: "layout-shift", buffered: true });
-        setTimeout(() => done(sum), 200); // for the observer to be told
+        setTimeout(() => done(sum), 200); // until the observer is called
       }),
   );
 }
@@ -122,7 +122,7 @@ scenes("was it fair?", () => {
       await visitor.is("drawn");
       await until("all is published", async () => (await visitor.checks(room)).place === "green");
       await visitor.page.route("**/assets/checker*", async (route) => {
-        await pause(700); // as on a slow network: the page stands there meanwhile
+        await pause(700); // as on a slow network, while the page is shown
         await route.continue();
       });
       await visitor.checks(room);

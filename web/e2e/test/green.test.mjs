@@ -1,5 +1,5 @@
-// What a visitor reads of a line whose draw used public randomness: the real pages
-// and the real checker, on a transcript with a round that drand's quicknet published.
+// What a visitor reads in a line whose draw used public randomness: the real pages and the real
+// checker, with a transcript that has a round published by drand's quicknet.
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { createServer } from "node:http";
@@ -119,7 +119,7 @@ scenes("public randomness", () => {
     try {
       stage.origins.push(site.origin);
       site.visitor = site.at(position);
-      stage.honest = false; // the transcript that the place is shown with is the recorded one
+      stage.honest = false; // the transcript shown with the place is the recorded one
       const shown = { url: `${site.origin}${new URL(room.url).pathname}` };
       const result = await visitor.checks(shown);
       assert.deepEqual(result, { overall: "green", record: "green", group: "green", draw: "green", place: "green" });

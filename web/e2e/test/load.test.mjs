@@ -1,4 +1,4 @@
-// A server that cannot keep up: its database stands still for a while.
+// A server that cannot keep up, because its database does not respond for a while.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -29,7 +29,7 @@ scenes("overload", () => {
       const room = await stage.room({ slug: "busy", windows: [{ length: "1h" }] }, server);
       const scripted = await stage.visitor({ size: "phone" });
       const plain = await stage.visitor({ size: "phone", javaScriptEnabled: false });
-      scripted.watch.allow(/status of 503/); // unless it gives up before the server
+      scripted.watch.allow(/status of 503/); // unless it gives up before the server does
       plain.watch.expect(/status of 503/);
       await scripted.visit(room);
       await plain.visit(room);

@@ -1,5 +1,5 @@
-// The organizer's message to everyone in line: in several languages, with an
-// end at which it vanishes by itself, from the console to visitors' pages.
+// The organizer's message to everyone in line: in several languages, with an end at which it
+// disappears, from the console to visitors' pages.
 import assert from "node:assert/strict";
 
 import { accessible } from "../stage/axe.mjs";
@@ -23,7 +23,7 @@ scene("visitors read a message in their language, and it vanishes by itself", as
   stage.rooms.push(room);
   const readers = {
     "de-AT": await stage.visitor({ locale: "de-AT", size: "phone" }),
-    nl: await stage.visitor({ locale: "nl" }), // no language of the pages
+    nl: await stage.visitor({ locale: "nl" }), // not a language of the pages
     fr: await stage.visitor({ locale: "fr" }),
     "ar-EG": await stage.visitor({ locale: "ar-EG", size: "phone" }),
   };
@@ -46,7 +46,7 @@ scene("visitors read a message in their language, and it vanishes by itself", as
     fr: "en: The shop is slow.",
     "ar-EG": "ar: \u0627\u0644\u0645\u062a\u062c\u0631 \u0628\u0637\u064a\u0621.",
   };
-  // A page that was open, one that is loaded now, and one without scripts agree.
+  // An open page, a newly loaded one and one without scripts show the same message.
   for (const [locale, reader] of Object.entries(readers))
     await until(`${locale} is told`, async () => (await told(reader)) === want[locale]);
   const plain = await stage.visitor({ locale: "nl", javaScriptEnabled: false });
@@ -84,7 +84,7 @@ scene("the console shows a message in two languages, what is live, and takes it 
     await field("message[1].language").fill("Klingon!");
     await field("message[1].text").fill("Der Shop ist langsam.");
     await page.getByRole("button", { name: "Show the message", exact: true }).click();
-    await page.getByText("Choose a language, or type a tag such as nl or pt-BR.").waitFor(); // beside its field, on the same page
+    await page.getByText("Choose a language, or type a tag such as nl or pt-BR.").waitFor(); // next to its field, on the same page
     await field("message[1].language").fill("German");
     await one.press("Add a language");
     await page.getByRole("button", { name: "Remove this language" }).nth(1).click();

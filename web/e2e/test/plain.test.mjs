@@ -1,5 +1,4 @@
-// Without JavaScript: forms, links and, for whoever wants it, a page that
-// loads itself anew.
+// Without JavaScript: forms, links and, for visitors who choose it, a page that reloads itself.
 import assert from "node:assert/strict";
 
 import { scene, scenes } from "../stage/scene.mjs";

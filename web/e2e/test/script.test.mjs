@@ -1,5 +1,4 @@
-// The script that connectors have for pages: a page fetches what waits in
-// line, behind the real proxy.
+// The connectors' script for pages: a page fetches what waits in line, behind the real proxy.
 import assert from "node:assert/strict";
 
 import { Front } from "../stage/front.mjs";
@@ -16,7 +15,7 @@ function atSite(name, slug, act, { config, ...site } = {}) {
     stage.origins.push(front.origin);
     try {
       const visitor = await stage.visitor({ size: "phone" });
-      visitor.watch.allow(/status of 403/); // browsers say so of every refusal
+      visitor.watch.allow(/status of 403/); // browsers report every refusal
       await act({ visitor, page: visitor.page, room, front, stage });
     } finally {
       await front.close();
@@ -71,7 +70,7 @@ scenes("the script for pages", () => {
       await page.waitForURL(here);
       await button(page).click();
       await said(page, "200 3 left");
-      await page.goto(`${room.url}?to=${encodeURIComponent(`${front.origin}/elsewhere`)}`); // a link that anybody can make
+      await page.goto(`${room.url}?to=${encodeURIComponent(`${front.origin}/elsewhere`)}`); // a link that anyone can make
       await visitor.is("admitted");
       await visitor.main();
       await page.waitForURL(here.split("#")[0]);
@@ -85,7 +84,7 @@ scenes("the script for pages", () => {
     await page.goto(front.origin);
     await page.goto(here);
     await page.waitForURL(`${room.url}?to=*`);
-    await page.evaluate(() => history.back()); // which skips no page, as the button does with those that nobody touched
+    await page.evaluate(() => history.back()); // unlike the button, it does not skip pages without user activation
     await page.waitForURL(here);
     const dialog = page.getByRole("dialog");
     await dialog.waitFor();
@@ -110,7 +109,7 @@ scenes("the script for pages", () => {
         "How many are left?",
         "the focus is back",
       );
-      await page.evaluate(() => ask()); // by itself, as a page that polls does
+      await page.evaluate(() => ask()); // by itself, like a page that polls
       await said(page, "403");
       await page.waitForTimeout(200);
       assert.equal(await dialog.count(), 0, "asked although nobody did anything");
@@ -146,12 +145,12 @@ scenes("the script for pages", () => {
         return (await Promise.race([isIn, isLed])) && (await page.locator("#said").textContent()) === "200 3 left";
       });
       await button(page).click();
-      await said(page, "200 3 left"); // the session goes on
+      await said(page, "200 3 left"); // the session continues
       const late = await stage.visitor();
       late.watch.allow(/status of 403/);
       let guests = 0;
       await until("the gate is shut", async () => {
-        await front.guest(guests++, "/tickets/left"); // others, of whom no network has many
+        await front.guest(guests++, "/tickets/left"); // other visitors, each in another network
         return (await room.state()).gate === "shut";
       });
       await late.page.goto(`${front.origin}/`);
@@ -162,7 +161,7 @@ scenes("the script for pages", () => {
       await button(late.page).click();
       await said(late.page, "200 3 left");
       await button(page).click();
-      await said(page, "200 3 left"); // who was in, is
+      await said(page, "200 3 left"); // visitors with a session stay in
       const changes = (await room.transcript()).filter(({ kind }) => kind === "amend").map(({ fields }) => fields[1]);
       assert.deepEqual(changes, ["open", "shut"]);
     },

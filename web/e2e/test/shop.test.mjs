@@ -1,4 +1,4 @@
-// The demo's shop behind the real proxy: into the line, and back with a pass.
+// The demo's shop behind the real proxy: to the line, and back with a pass.
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
 
@@ -23,7 +23,7 @@ scenes("the shop", () => {
       await page.goto(home);
       await visitor.inspect("shop-home");
 
-      // The script asks before it leads away from the page.
+      // The script asks before it leaves the page.
       await page.getByRole("button", { name: "How many are left?" }).click();
       const dialog = page.getByRole("dialog");
       await dialog.waitFor();

@@ -1,5 +1,5 @@
-// Every state of the page, on a phone and on a desktop, in English and Arabic,
-// light and dark: complete, accessible, within the width.
+// Every state of the page, on a phone and on a desktop, in English and Arabic, light and dark:
+// complete, accessible, within the screen's width.
 import assert from "node:assert/strict";
 
 import { inSeconds, until } from "../stage/room.mjs";
@@ -135,7 +135,7 @@ scenes("states", () => {
       await visitor.join(room);
       await visitor.is("drawn");
       assert.ok((await visitor.position()) > 400);
-      await visitor.page.locator("#line [data-verdict][data-status=amber]").waitFor(); // checks by itself
+      await visitor.page.locator("#line [data-verdict][data-status=amber]").waitFor(); // the page checks by itself
     });
   });
 
@@ -186,7 +186,7 @@ scenes("states", () => {
       await visitor.page.locator('main[data-paused] [data-show="paused"]').first().waitFor();
       const timer = visitor.page.getByRole("timer");
       const left = await timer.textContent();
-      const ticks = await visitor.page.evaluate(() => new Promise((done) => setTimeout(() => done(2), 2100))); // of a second each
+      const ticks = await visitor.page.evaluate(() => new Promise((done) => setTimeout(() => done(2), 2100))); // of one second each
       assert.equal(ticks, 2);
       assert.equal(await timer.textContent(), left);
     });
@@ -327,7 +327,7 @@ scenes("states", () => {
     await everywhere(stage, "check-none", (visitor) => visitor.page.goto(`${room.url}/check`));
     await everywhere(stage, "check-waiting", async (visitor) => {
       await visitor.join(room);
-      await room.transcript(); // waits until the join is published, up to a second later: before that the record is behind
+      await room.transcript(); // waits until the join is published, up to a second later: until then the published transcript is behind
       assert.deepEqual(await visitor.checks(room), {
         overall: "neutral",
         record: "green",
@@ -352,7 +352,7 @@ scenes("states", () => {
       await visitor.page.evaluate((action) => {
         const form = Object.assign(document.createElement("form"), { method: "post", action });
         document.body.append(form);
-        form.submit(); // unlike a tap on a button, this is no matter of the page's script
+        form.submit(); // unlike a tap on a button, this does not depend on the page's script
       }, `${room.url}/line`);
       await visitor.page.locator('main#error[data-kind="early"]').waitFor();
     });

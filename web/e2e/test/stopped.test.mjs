@@ -1,5 +1,5 @@
-// A database that went back: what the organizer and visitors see while records of a
-// room are missing, and once the room has been ended for it.
+// A database that lost entries: what the organizer and visitors see while records of a room are
+// missing, and after the room was ended because of that.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";

@@ -1,5 +1,5 @@
-// Every way from one state of the page to the next, on a page that stays open:
-// no sentence of a state before may stay, and none may contradict another.
+// Every way from one state of an open page to the next: no sentence of the earlier state may stay,
+// and none may contradict another.
 import assert from "node:assert/strict";
 
 import { inSeconds, until } from "../stage/room.mjs";
@@ -76,7 +76,7 @@ const pairs = [
 async function reads(visitor, state) {
   await visitor.is(state);
   const words = await visitor.page.evaluate(() => {
-    const spoken = document.querySelector("[data-announce]")?.innerText; // which passes after some seconds
+    const spoken = document.querySelector("[data-announce]")?.innerText; // which pass after some seconds
     return spoken ? document.body.innerText.replace(spoken, "") : document.body.innerText;
   });
   for (const pattern of forbidden[state]) assert.doesNotMatch(words, pattern, `in state ${state}`);
@@ -126,7 +126,7 @@ scenes("transitions", () => {
 
   for (const from of ["waiting", "drawn", "called"]) {
     const windows = [{ length: from === "waiting" ? "1h" : "1s" }];
-    // A short claim has pages ask often, however far away their turn is.
+    // A short claim time makes pages poll often, even if their turn is far away.
     const config = {
       windows,
       ...(from === "called" ? { outflow: { per_minute: 60_000 }, claim: "10m" } : { starts: later, claim: "12s" }),
@@ -165,7 +165,7 @@ scenes("transitions", () => {
       await room.pause();
       await visitor.page.locator('[data-show="paused"]:visible').first().waitFor();
       await room.revoke(await visitor.ticket());
-      await comes(visitor, "revoked"); // on the open page, and by itself
+      await comes(visitor, "revoked"); // on the open page, automatically
       await comes(other, from);
     });
 

@@ -1,6 +1,5 @@
-// What strangers may try: wrong, foreign, expired and replayed secrets and
-// passes, requests from elsewhere. Each gets its status, and the transcript
-// does not grow.
+// What strangers may try: wrong, foreign, expired and replayed secrets and passes, and requests
+// from other sites. Each gets its status, and the transcript does not grow.
 import assert from "node:assert/strict";
 
 import { newVisitor } from "../stage/room.mjs";

@@ -1,6 +1,5 @@
-// The way of a visitor, from before the opening to the target, and what may
-// come in between: reloads, a second tab, another device, no network, no
-// cookies, no mouse.
+// A visitor's whole way, from before the opening to the target, and what may happen in between:
+// reloads, a second tab, another device, no network, no cookies, no mouse.
 import assert from "node:assert/strict";
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -47,7 +46,7 @@ scenes("the way", () => {
         return ticket;
       };
       await Promise.all(visitors.map(wait));
-      await room.pull(2); // once both have seen their place: whoever is called at once never does
+      await room.pull(2); // once both have seen their place, because a visitor who is called at once never does
       const tickets = await Promise.all(visitors.map(enter));
       const entries = await room.transcript();
       for (const ticket of tickets) {
@@ -123,7 +122,7 @@ scenes("the way", () => {
     await careful.page.goto(link);
     await careful.page.locator('[data-notice="take"]').waitFor();
     await careful.inspect("take");
-    await careful.is("joinable"); // nothing happens unasked
+    await careful.is("joinable"); // nothing happens without being asked
     await careful.page.locator('[data-take="no"]').click();
     await careful.page.locator('[data-notice="take"]').waitFor({ state: "hidden" });
     assert.equal(new URL(careful.page.url()).hash, "");
@@ -176,7 +175,7 @@ scenes("the way", () => {
       return status === "called";
     });
     await until("a minute has gone", () => Date.now() - left > 60_000, 90_000);
-    await visitor.is("waiting"); // what it knew last
+    await visitor.is("waiting"); // the last state that it knew
     await visitor.context.setOffline(false);
     await visitor.is("called");
     await visitor.page.locator('[data-notice="offline"]').waitFor({ state: "hidden" });
@@ -188,7 +187,7 @@ scenes("the way", () => {
     const room = await stage.room({ slug: "rest", windows: [{ length: "1s" }], claim: "1s", max_waiting: 1 });
     await room.callByHand();
     const visitor = await stage.visitor();
-    await visitor.page.clock.install(); // the page asks every two minutes
+    await visitor.page.clock.install(); // the page polls every two minutes
     await visitor.join(room);
     await visitor.is("drawn");
     await room.pull(1);
@@ -200,7 +199,7 @@ scenes("the way", () => {
     await visitor.page.clock.fastForward("03:00");
     await visitor.page
       .locator("[role=status]", { hasText: "Nobody more can join for now." })
-      .waitFor({ state: "attached" }); // and it is said
+      .waitFor({ state: "attached" }); // and the page says so
     assert.equal(await join.count(), 0);
     await room.end();
     await visitor.page.clock.fastForward("03:00");

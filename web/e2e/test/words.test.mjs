@@ -1,4 +1,4 @@
-// Languages, and what visitors ask of their device.
+// Languages, and the settings of visitors' devices.
 import assert from "node:assert/strict";
 
 import { accessible } from "../stage/axe.mjs";

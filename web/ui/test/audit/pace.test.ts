@@ -3,8 +3,8 @@ import { test } from "node:test";
 
 import { Pace } from "../../src/audit/pace.ts";
 
-// RULES.md section 7, with a start at 1,000,000 ms and 60 calls a minute: one
-// a second, and a store of ten.
+// RULES.md section 7, with a start at 1,000,000 ms and 60 calls a minute: one per second, and a
+// store of ten.
 const starts = 1_000_000;
 const pace = (): Pace => new Pace(starts, 60);
 

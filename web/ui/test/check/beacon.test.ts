@@ -39,7 +39,7 @@ test("public chains have their published hashes", () => {
     { key: chains[1]!.beacon.key },
   ];
   for (const change of changes) assert.notEqual(chainHash({ ...beacon, ...change }), quicknet);
-  assert.equal(chainHash({ ...beacon, margin: 1 }), quicknet); // a room's own
+  assert.equal(chainHash({ ...beacon, margin: 1 }), quicknet); // a room's own beacon
 });
 
 test("published rounds verify, and are of one round of one chain", () => {
@@ -90,7 +90,7 @@ test("keys have one encoding, and are in the subgroup", () => {
     ["above the prime", Uint8Array.from({ length: 96 }, (_, i) => (i === 0 ? 0x9f : 0xff))],
   ];
   for (const [name, bytes] of bad) assert.equal(isBeaconKey(bytes), false, name);
-  // Most points of the curve are outside of the subgroup: these are on the curve.
+  // Most points of the curve are outside the subgroup; these are on the curve.
   const { Fp2 } = bls12_381.fields;
   let outside = 0;
   for (let x = 1n; x <= 20n; x++) {

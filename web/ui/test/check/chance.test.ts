@@ -15,8 +15,8 @@ import { check, reasons } from "../support/check.ts";
 import { type Files, Log, Operator, opens, Room, visitorAt } from "../support/room.ts";
 import { fairness } from "../support/vectors.ts";
 
-// Rooms with a beacon and witnesses. One with the public beacon is among the
-// saved proofs: nobody here can sign for it.
+// Rooms with a beacon and witnesses. One with the public beacon is among the saved proofs, because
+// these tests cannot sign for it.
 
 const good = ["included", "closed", "own-beacon", "exact"];
 const red = (reason: string): string[] => ["included", "closed", reason, "unchecked"];
@@ -55,7 +55,7 @@ test("every visitor of the vectors' room gets four lines", async () => {
     const lines = await check(published, visitor);
     assert.deepEqual(reasons(lines), good, `place ${i + 1}`);
     const { witnesses, quorum, cosigned, cosigners } = lines[2]!.facts;
-    // All cosigned the first freeze, one of them the second.
+    // All witnesses cosigned the first freeze, and one of them the second.
     const names = ["witness-a.example.org", "witness-b.example.net/w"];
     assert.deepEqual([witnesses, quorum], [2, 2]);
     assert.equal(cosigned, i < 2 ? 2 : 1);
@@ -140,7 +140,7 @@ test("the log at every size", async () => {
       isFrozen ? "closed" : "pending",
       isDrawn ? "own-beacon" : isFrozen ? "pending" : "unchecked",
     ]);
-    // What is waited for is known from the freeze on.
+    // The round is known from the freeze on.
     assert.equal(lines[2]!.facts.appears, isFrozen ? BigInt(draw.time) : undefined);
   }
 });
@@ -177,7 +177,7 @@ test("an operator who tampers with round and signatures", async () => {
   ];
   for (const [name, change, reason] of cases)
     assert.deepEqual(reasons(await check(tampered(change), me)), red(reason), name);
-  // Without any cosignature nothing is wrong here: that is for the colour to say.
+  // A draw without cosignatures is not wrong; it only changes the colour.
   const lines = await check(tampered(set("draw", { cosignatures: [] })), me);
   assert.deepEqual(reasons(lines), good);
   assert.equal(lines[2]!.facts.cosigned, 0);

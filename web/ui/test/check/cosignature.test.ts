@@ -54,7 +54,7 @@ test("cosignatures are in order, one of each, in time, and all right", () => {
   for (const [name, list, want] of cases) assert.deepEqual(cosigners(witnesses, head, list, 102_000n), want, name);
   assert.equal(cosigners(witnesses, head, [a.cosign(head, 2n ** 62n)], 102_000n), undefined);
   assert.equal(cosigners([], head, [ofA], 102_000n), undefined);
-  // A witness whose key is malformed cannot sign, and does not keep others from it.
+  // A witness with a malformed key cannot sign, and does not invalidate others' signatures.
   assert.deepEqual(cosigners(["x+y+z", ...witnesses], head, [ofA], 102_000n), ["a.example.org"]);
 });
 

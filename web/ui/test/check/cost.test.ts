@@ -9,7 +9,7 @@ import { checkPlace } from "../../src/check/place.ts";
 import { Chain, Witness } from "../support/beacon.ts";
 import { Operator, opens, Room, visitorAt } from "../support/room.ts";
 
-// What a check costs a phone: bytes and time.
+// The cost of a check on a phone: bytes and time.
 
 /** Time of the processor in milliseconds, to which other programs add nothing. */
 function spent(): number {

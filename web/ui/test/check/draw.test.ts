@@ -42,7 +42,7 @@ test("shuffles of the vectors", () => {
 });
 
 test("every place is as likely as any other", () => {
-  // 6,000 draws of 5 lots: each lot in each place 1,200 times, give or take 31.
+  // 6,000 draws of 5 lots: each lot is in each place 1,200 times, give or take 31.
   const counts = Array.from({ length: 5 }, () => [0, 0, 0, 0, 0]);
   for (let n = 0; n < 6000; n++) {
     const order = shuffle(sha256(Uint8Array.of(n & 0xff, n >> 8)), "general", 5);

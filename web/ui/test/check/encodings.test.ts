@@ -33,7 +33,7 @@ test("a mangled encoding is refused or means other bytes", () => {
     ] as const) {
       for (const other of mangled(utf8(write(bytes)))) {
         const text = Buffer.from(other).toString("latin1");
-        if (text === write(bytes)) continue; // a digit doubled beside its equal
+        if (text === write(bytes)) continue; // a digit doubled next to an equal one
         try {
           const got = read(text);
           assert.notDeepEqual(got, bytes, text);

@@ -40,7 +40,7 @@ test("evidence with parts left out shows less", async () => {
     const less = { ...all };
     delete less[part];
     assert.deepEqual(reasons(checkPlace(me, less)), want, part);
-    // Malformed files may be why it is missing.
+    // Malformed files may be the reason why it is missing.
     const isUnseen = part === "arrive" || part === "growth" || part === "room";
     const line = isUnseen ? 0 : want.findIndex((reason) => reason === "pending" || reason === "root");
     const malformed = checkPlace(me, { ...less, malformed: "a tile" });
@@ -205,7 +205,7 @@ test("a malformed entry does not stop the search", async () => {
 });
 
 test("a freeze long before the published end of its window is found", async () => {
-  // An amendment made the window shorter; a search that does not know it looks further on.
+  // An amendment made the window shorter; a search that does not know it continues further on.
   const rule = { from: opens, length: 10_000 };
   const short = new Room(operator, { windows: [{ ...rule, length: 500_000 }] });
   const closes = opens + 600_000;
@@ -250,7 +250,7 @@ test("a search that cannot rule out an earlier freeze does not accept a later on
 });
 
 test("a search gives up, and says so", async () => {
-  // The freeze comes 70 bundles of joins after the window is over.
+  // The freeze comes 70 bundles of joins after the end of the window.
   const late = new Room(operator);
   const index = late.join(opens, 3);
   late.join(opens + 61_000, 18_000);

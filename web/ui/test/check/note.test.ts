@@ -80,7 +80,7 @@ test("signatures of other keys are ignored", () => {
   assert.equal(openNote(note(own, wrong), key), text);
   assert.equal(openNote(note(wrong, own), key), text);
   assert.throws(() => openNote(note(wrong), key), SignatureError);
-  // The same name with another id, and the same id with another name, are other keys.
+  // The same name with another id, and the same id with another name, are different keys.
   const sameName = new Operator(audit.origin, "another").signatureLine(text);
   const sameId = own.replace(audit.origin, "example.com/r/other");
   assert.equal(openNote(note(sameName, own, sameId), key), text);
@@ -118,7 +118,7 @@ test("malformed notes are refused", () => {
     `${text}\n${own}${dash} name AAAAAA==\n`, // four bytes: an id without a signature
     `${text}\n${own}${dash} na+me AAAAAAA=\n`,
     `${text}\n${own}${dash} na\u00a0me AAAAAAA=\n`,
-    `${text}\n${own}${dash} name AAAAAAB=\n`, // stray bits
+    `${text}\n${own}${dash} name AAAAAAB=\n`, // unused bits set
     `${text}\n${own}${dash} name  AAAAAAA=\n`,
     `${text}\r\n\n${own}`,
     `${text}\u0000\n\n${own}`,
@@ -163,7 +163,7 @@ test("an Ed25519 signature has one S", () => {
 });
 
 test("an Ed25519 signature that needs the cofactor is refused, as the Go verifier refuses it", () => {
-  // R' = R + T with T of order 8: [8] of both sides are equal, the sides are not.
+  // R' = R + T with T of order 8: 8 times both sides are equal, but the sides are not.
   const torsion = Point.fromHex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05");
   assert.ok(torsion.isSmallOrder());
   const [a, r] = [12345n, 67890n];

@@ -97,7 +97,8 @@ test("hints change only the search, not the result", async () => {
 test("entries of the vectors that break the rules of a draw make one line red", async () => {
   const { entries, line, violations } = fairness.room;
   const owner = new Operator("queue.example.com/r/vectors", "", sha256(utf8("log key of the vectors")));
-  // A visitor cannot see that a freeze counts one too few; but then the proof is of another freeze.
+  // A visitor cannot notice that a freeze counts one lot too few, but then the proof is for another
+  // freeze.
   const lines = {
     freeze: ["group", "draw"],
     proof: ["draw"],
@@ -110,7 +111,7 @@ test("entries of the vectors that break the rules of a draw make one line red", 
   for (const { after, entry, rule } of violations) {
     if (!/^(?:freeze|draw|assign) /.test(entry)) continue;
     const broken = new Log(entries.with(after, entry).map((text) => utf8(text)));
-    // The one who stands first in the window.
+    // The visitor who is first in the window.
     const ticket = after < 20 ? line[0]! : line[8]!;
     const index = entries.findIndex((text) => text.startsWith("arrive ") && text.includes(ticket));
     const red = reds(await check(broken.publish(owner), visitorAt(owner, broken, index), { amends: [25n] }));
@@ -132,7 +133,7 @@ test("at every size of the published log", async () => {
     assert.deepEqual(reasons(lines), want(size), `${size}`);
     assert.equal(lines[3]!.facts.position, size > firstAt ? placeOf(me.ticket) : undefined);
   }
-  // A receipt for a later tree than the published one, which has the arrival.
+  // A receipt for a later tree than the published one, which already has the arrival.
   const later = visitorAt(operator, log, mine, mine + 5);
   const lines = await check(new Log(log.entries.slice(0, mine + 3)).publish(operator), later);
   assert.deepEqual(reasons(lines).slice(0, 2), ["behind", "pending"]);
@@ -335,10 +336,10 @@ test("two places swapped", async () => {
     set(other, "assign", { ticket: me.ticket })(entries);
   });
   assert.deepEqual(reasons(await check(swap, me)), honest.with(3, "ticket"));
-  // The server points to where my ticket stands now, and shows that place.
+  // The server names the other place as the ticket's, and shows it.
   assert.deepEqual(reasons(await check(swap, me, { place: BigInt(other) })), honest.with(3, "ticket"));
   assert.deepEqual(reasons(await check(swap, { ...me, shown: swapped })), honest.with(3, "shown"));
-  // Evidence made up around that place does not help either.
+  // Evidence made up for that place does not help either.
   const evidence = await gather(swap, me);
   const { place } = await gather(
     swap,
@@ -359,14 +360,14 @@ test("a window that begins at another place", async () => {
   const earlier = [BigInt(find("freeze"))];
   const one = shifted(1n);
   assert.deepEqual(reasons(await check(one, me, { earlier })), honest.with(3, "first"));
-  // Without the earlier freezes only more people than there can be are noticed.
+  // Without the earlier freezes, the check only notices impossible numbers of people.
   assert.deepEqual(reasons(await check(one, me)), honest);
   assert.deepEqual(reasons(await check(shifted(100n), me)), honest.with(3, "first"));
-  // Earlier freezes must be freezes, of earlier windows, each once.
+  // Earlier freezes must be freezes of earlier windows, each only once.
   for (const wrong of [[], [...earlier, ...earlier], [BigInt(freezeAt)], [1n]]) {
     assert.deepEqual(reasons(await check(files, me, { earlier: wrong })), honest.with(3, "first"), `${wrong}`);
   }
-  // Even where the sum is right.
+  // Even if the sum is right.
   const late = visitorAt(
     operator,
     log,
@@ -472,7 +473,7 @@ test("a server that changes any byte it sends makes a line red, or nothing happe
       const same = JSON.stringify(reasons(lines)) === JSON.stringify(reasons(want));
       if (same) assert.deepEqual(lines, want, path);
       else if (reds(lines).length > 0) noticed++;
-      // Amber where the tampered entry only hides what was to be found.
+      // Amber if the tampered entry only hides what the check looks for.
       else assert.notEqual(lines[3]!.status, "green", `${path} at ${at}: ${reasons(lines)}`);
     }
   }

@@ -59,10 +59,10 @@ test("an amendment replaces what has not opened", () => {
   assert.deepEqual(is.at(1200), { index: 2n, from: 1200, to: 1350 });
   assert.deepEqual(is.at(1799), { index: 5n, from: 1650, to: 1800 });
   assert.equal(is.at(1800), undefined);
-  // Without rules only the close moves, and rules from it on are dropped.
+  // Without rules only the close moves, and rules that begin at it or later are dropped.
   assert.deepEqual(was.amended(1110, [], 1400)!.rules, [rules[0]]);
   assert.deepEqual(was.amended(0, [], never)!.rules, rules);
-  // Before the opening everything may change but the opening.
+  // Before the opening everything may change except the opening.
   assert.deepEqual(was.amended(999, [{ from: 1000, length: 500 }], 1500)!.rules, [{ from: 1000, length: 500 }]);
 });
 

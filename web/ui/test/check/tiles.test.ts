@@ -101,7 +101,7 @@ test("proofs from tiles are those of the definition", async () => {
         consistencyRanges(i, n).map(([a, b]) => root(a, b)),
       );
       assert.deepEqual(await reader.entry(i), log.entries[Number(i)]);
-      // Now with the bundle at hand.
+      // Now with the bundle cached.
       assert.deepEqual(
         await reader.inclusion(i),
         inclusionRanges(i, n).map(([a, b]) => root(a, b)),

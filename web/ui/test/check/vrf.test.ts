@@ -23,7 +23,7 @@ test("examples of RFC 9381", () => {
     assert.equal(toHex(h.toBytes(true)), vector.H);
     assert.equal(toHex(verifyVrf(key, alpha, pi)!), vector.beta);
     assert.equal(toHex(vrfProofToHash(pi)!), vector.beta);
-    // The prover of these tests is right, too.
+    // The prover in these tests is correct, too.
     assert.equal(toHex(prove(BigInt(`0x${vector.SK}`), alpha, BigInt(`0x${vector.k}`))), vector.pi);
   }
   assert.equal(sswu.length, 3);

@@ -8,7 +8,7 @@ test("a place in own CSS, by line and column in characters", () => {
   assert.equal(offset(text, 1, 1), 0);
   assert.equal(offset(text, 1, 4), 3);
   assert.equal(offset(text, 2, 3), 7);
-  assert.equal(offset(text, 2, 4), 9); // behind a character of two units
+  assert.equal(offset(text, 2, 4), 9); // after a character of two code units
   assert.equal(offset(text, 3, 1), text.length - 1);
   assert.equal(offset(text, 9, 9), text.length);
 });

@@ -64,7 +64,7 @@ test("a stream that fails is opened again, after longer and longer waits", async
   streams.at(-1)!.hearing.figures("1");
   streams.at(-1)!.hearing.failed();
   const count = streams.length;
-  await timers.pass(600); // all is well again, so it is soon
+  await timers.pass(600); // everything is fine again, so the next attempt is soon
   assert.equal(streams.length, count + 1);
 });
 

@@ -43,7 +43,7 @@ test("seconds are added behind what the server has", () => {
     target: [30, 30],
     limit: [0, 9],
   });
-  past.push(second(0)); // of the one before it is not known how many had come
+  past.push(second(0)); // the number of arrivals before it is unknown
   past.push(second(1));
   past.push(second(1)); // again
   past.push(second(0)); // late

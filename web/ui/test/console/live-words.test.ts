@@ -27,7 +27,7 @@ const joining = (from: number, to: number) =>
   turn({ at: after(0), joining: { earliest: after(from), latest: after(to) } });
 
 test("figures have the words of the server", () => {
-  // The same cases are in the server's test.
+  // The server's test has the same cases.
   for (const [got, want] of [
     [decimal(null), "\u2013"],
     [decimal(0), "0.0"],

@@ -7,10 +7,10 @@ test("the least delayed response sets the clock", () => {
   let local = 1000;
   const clock = new ServerClock(() => local);
   assert.equal(clock.now(), 1000);
-  clock.observe(9000); // 8 s ahead, at least
+  clock.observe(9000); // at least 8 s ahead
   assert.equal(clock.now(), 9000);
   local = 3000;
-  clock.observe(10_000); // from a cache, a second old
+  clock.observe(10_000); // from a cache, one second old
   assert.equal(clock.now(), 11_000);
   clock.observe(11_300); // and one that was faster than the first
   assert.equal(clock.now(), 11_300);

@@ -9,16 +9,16 @@ const range = (from: number, to: number): Range => ({ earliest: at(from), latest
 const basis = (change: Partial<Basis> = {}): Basis => ({ state: "drawn", paused: false, perMinute: 100, ...change });
 
 test("the expectation of the server", () => {
-  // 1,999 ahead at 100 a minute; the latest has a quarter more for 2,000.
+  // 1,999 visitors ahead at 100 a minute; the latest time has a quarter more, for 2,000.
   assert.deepEqual(expect(drawnOf(3000), roomOf(), noon), { earliest: at(19.99), latest: at(25) });
-  // Before the draw: after it, and up to the last place of the group.
+  // Before the draw: the call is after the draw, and at the latest that of the group's last place.
   assert.deepEqual(expect(placeOf(), roomOf(), noon), { earliest: at(1 + 20), latest: at(1 + 24.12 * 1.25) });
-  // Nobody is called before the start.
+  // No visitor is called before the start.
   assert.equal(expect(drawnOf(1001), roomOf({ starts: at(40) }), noon)?.earliest, at(40));
 });
 
 test("a full site slows the line down", () => {
-  // The same cases are in the server's test.
+  // The server's test has the same cases.
   for (const [ahead, free, firstFree, freed, minutes] of [
     [999, Infinity, 0, Infinity, 12.5],
     [999, 1000, 20, 1, 12.5],
@@ -43,7 +43,7 @@ test("there is no expectation in a pause and after the call", () => {
 });
 
 test("ranges are widened to steps that grow with the distance", () => {
-  // The same cases are in the server's test.
+  // The server's test has the same cases.
   const clock = (time: string): number => Date.parse(`2030-05-01T${time}Z`);
   const now = clock("12:03:20");
   for (const [earliest, latest, from, to] of [
@@ -73,9 +73,9 @@ test("the range moves nearer at any time, and moves back only with a cause", () 
   assert.deepEqual(
     say([
       [0, range(20, 30), basis()],
-      [1, range(20.5, 29.2), basis()], // what was earliest stays
+      [1, range(20.5, 29.2), basis()], // the earliest time does not change
       [2, range(18, 27), basis()],
-      [3, range(18, 27.5), basis()], // later: people go in slower than planned
+      [3, range(18, 27.5), basis()], // later, because visitors go in more slowly than planned
       [4, range(18, 27), basis()],
     ]),
     [
@@ -101,7 +101,7 @@ test("a pause is a cause once", () => {
   const said = say([
     [0, range(20, 30), basis()],
     [1, undefined, basis({ paused: true })],
-    [2, range(20, 29), basis()], // shorter than feared
+    [2, range(20, 29), basis()], // shorter than expected
     [3, range(20, 35), basis()],
   ]);
   assert.deepEqual(said[2], [20, 29, undefined]);

@@ -87,11 +87,11 @@ test("the interval grows with the distance, between the server's and a minute", 
   assert.equal(after(1001 + 20), 3000); // 12 s away
   assert.equal(after(1001 + 100), 15_000); // a minute away
   assert.equal(after(1001 + 100_000), 60_000);
-  assert.equal(after(1001 + 100_000, roomOf({ most: 15_000 })), 15_000); // the time to go in is short
+  assert.equal(after(1001 + 100_000, roomOf({ most: 15_000 })), 15_000); // the claim time is short
   assert.equal(after(1001 + 100, roomOf({ after: 20_000 })), 20_000);
   assert.equal(after(1001, roomOf({ after: 90_000 })), 90_000); // the server may ask for patience
   assert.equal(after(1001, roomOf({ starts: noon + minute })), 15_000);
-  // Before the start, what the server says of its interval is about the start, and a draw may be nearer.
+  // Before the start, the server's interval applies from the start on, and a draw may be earlier.
   const before = roomOf({ phase: "open", starts: noon + 60 * minute, after: 60_000 });
   assert.equal(nextPoll(placeOf({ draws: noon + 4000 }), before, noon).after, 2000);
   assert.equal(after(1001, before), 60_000);
@@ -127,7 +127,7 @@ test("the page's data attributes", () => {
 test("a later place than the one shown first is noticed", () => {
   assert.equal(isLater(drawnOf(4212), 4211), true);
   assert.equal(isLater(drawnOf(4211), 4211), false);
-  assert.equal(isLater(drawnOf(4210), 4211), false); // wrong as well, and for the check to say
+  assert.equal(isLater(drawnOf(4210), 4211), false); // also wrong, and reported by the check
   assert.equal(isLater(drawnOf(4211), undefined), false);
   assert.equal(isLater(placeOf(), 4211), false);
 });

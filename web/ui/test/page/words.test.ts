@@ -9,7 +9,7 @@ const messages = (lang: string) =>
   JSON.parse(readFileSync(`../page/messages/${lang}.json`, "utf8")) as Record<string, Record<string, string>>;
 
 test("sentences with numbers are those of the server", () => {
-  // The same cases are in the server's test.
+  // The server's test has the same cases.
   for (const [lang, key, n, want] of [
     ["en", "drawn.ahead", 0, "You are next."],
     ["en", "drawn.ahead", 1, "1 person is ahead of you."],

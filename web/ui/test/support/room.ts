@@ -170,7 +170,7 @@ export class Room {
   #schedule: Schedule;
   #visitors = 0;
   #first = 1n; // position of the first place of #drawn[0]
-  #assigned = 0; // places of #drawn[0] stated
+  #assigned = 0; // places of #drawn[0] that are assigned
 
   constructor(operator: Operator, changes: Partial<EntryOf<"room">> = {}, chain?: Chain) {
     this.operator = operator;
