@@ -23,7 +23,7 @@ try {
   await browser.close();
 }
 
-/** The name of a picture in the documentation; undefined: it is not there. */
+/** The name of a picture in the documentation; undefined: the documentation does not have it. */
 function documented(file) {
   const [, view] = /^view-(.+)\.png$/.exec(file) ?? [];
   const [, shop] = /^(shop-(?:home|seats))-phone\.png$/.exec(file) ?? [];
@@ -31,7 +31,7 @@ function documented(file) {
   return view === undefined ? (shop ?? visit) : `console-${view}`;
 }
 
-/** Runs in the browser: a PNG as WebP, of the width for its kind of screen. */
+/** Runs in the browser: converts a PNG to WebP, with the width for its kind of screen. */
 async function convert({ png, quality, widths }) {
   const image = new Image();
   image.src = `data:image/png;base64,${png}`;

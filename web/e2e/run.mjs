@@ -34,7 +34,7 @@ function tests() {
   return new Promise((done) => child.on("exit", (code) => done(code === 0)));
 }
 
-/** Audits all rooms, as a stranger would. */
+/** Audits all rooms, like an independent auditor. */
 async function audits() {
   const rooms = [];
   for (let next = ""; next !== null; ) {

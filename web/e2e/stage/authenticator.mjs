@@ -8,12 +8,12 @@ const step = 30_000; // ms
 export class Authenticator {
   #last = 0; // step of the code that was used last
 
-  /** Takes the secret as the page shows it, in groups. */
+  /** Takes the secret in groups, as the page shows it. */
   constructor(secret) {
     this.key = decode(secret.replaceAll(/\s/g, ""));
   }
 
-  /** A code that was not used yet: each is good once, and may be one step early. */
+  /** Returns an unused code. Each works once, and may be one step early. */
   async code() {
     const now = Math.floor(Date.now() / step);
     const next = Math.max(now, this.#last + 1);

@@ -7,7 +7,7 @@ const options = {
   resultTypes: ["violations"],
 };
 
-/** What axe finds on a page. */
+/** Returns axe's findings on a page. */
 export async function violations(page) {
   await page.evaluate(axe.source);
   const found = await page.evaluate((given) => window.axe.run(document, given), options);

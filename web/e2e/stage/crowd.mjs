@@ -4,7 +4,7 @@ import { newVisitor } from "./room.mjs";
 
 const connections = 50;
 
-/** Does something for each of a list, with so many under way at once. */
+/** Calls a function for each item of a list, with a number of calls running at once. */
 async function each(list, act, atOnce = connections) {
   const queue = list.values();
   const work = async () => {
@@ -14,9 +14,8 @@ async function each(list, act, atOnce = connections) {
 }
 
 /**
- * Visitors without browsers, who join a room, ask for their places and claim
- * them when they are called. One in twenty never comes back, and one in thirty
- * gives the place up.
+ * Visitors without browsers, who join a room, poll their places and claim them when they are called. One in twenty
+ * never comes back, and one in thirty gives the place up.
  */
 export class Crowd {
   people = [];
@@ -29,7 +28,7 @@ export class Crowd {
     this.room = room;
   }
 
-  /** Lets more people join, as fast as the room answers. */
+  /** Joins more visitors, as fast as the room responds. */
   async join(n) {
     const people = Array.from({ length: n }, (_, i) => {
       const all = this.people.length + i;
@@ -42,7 +41,7 @@ export class Crowd {
     this.left += leaving.length;
   }
 
-  /** Claims for whoever is called, until the crowd is told to stop. */
+  /** Claims for called visitors, until the crowd is stopped. */
   play() {
     this.playing = this.#claim();
     this.playing.catch(() => {}); // stop says so
@@ -65,7 +64,7 @@ export class Crowd {
     }
   }
 
-  /** Asks for the places that are not known. */
+  /** Requests the places that are not known yet. */
   async #ask() {
     const unknown = this.people.filter((one) => !one.leaves && !one.position);
     await each(unknown, async (one) => {

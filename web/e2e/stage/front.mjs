@@ -11,7 +11,7 @@ const page = (options) => `<!doctype html><html lang="en"><meta name="viewport" 
 <title>Shop</title><link rel="icon" href="data:,"><script src="/.proofline/wait.js" ${options}></script>
 <main><h1>Shop</h1><p id="said"></p><button>How many are left?</button></main><script src="/app.js"></script>`;
 
-/** What the shop's page does: asks when it is told to, and says what it was answered. */
+/** The script of the shop's page: it sends requests when the test says so, and shows the responses. */
 const script = `
 const said = document.querySelector("#said");
 said.style.overflowWrap = "anywhere";
@@ -79,7 +79,7 @@ export class Front {
     });
   }
 
-  /** Has the server keep the rules, and returns the flags that name them. */
+  /** Stores the rules at the server, and returns the flags that name them. */
   async #rules(room) {
     const tickets = { name: "tickets", when: { path: { prefix: "/tickets" } }, action: "queue sale" };
     const rules = {
@@ -97,7 +97,7 @@ export class Front {
     return ["--site", url, "--site-key", key, "--token-file", file];
   }
 
-  /** Has somebody of the nth network ask for a path, without a cookie. */
+  /** Requests a path as a visitor of the nth network, without a cookie. */
   guest(n, path) {
     const { host, port } = new URL(this.origin);
     return new Promise((done, fail) => {

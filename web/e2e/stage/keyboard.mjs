@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 
-/** Marks everything that a keyboard should reach, and returns how many there are. */
+/** Marks all elements that a keyboard should reach, and returns their number. */
 function mark() {
   const wanted = "a[href], button, input, select, textarea, summary, iframe, [tabindex]";
   const seen = new Set(); // groups of radio buttons, one of which can be reached
@@ -15,7 +15,7 @@ function mark() {
   return n;
 }
 
-/** What has the focus: its mark, whether that is seen, and whether all of it is covered. */
+/** The focused element: its mark, whether the focus is visible, and whether the whole element is covered. */
 async function focused() {
   await new Promise((done) => requestAnimationFrame(done)); // it scrolls into view
   const element = document.activeElement;
@@ -37,7 +37,7 @@ async function focused() {
   };
 }
 
-/** Fails unless the tabulator leads to everything on a page, and one always sees where one is. */
+/** Fails unless the tab key reaches everything on a page, with the focus always visible. */
 export async function reachable(page, what) {
   await page.evaluate(() => window.scrollTo(0, 0));
   const stops = await page.evaluate(mark);

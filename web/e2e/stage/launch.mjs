@@ -1,4 +1,4 @@
-/** How Chromium is run: without talking to anybody on its own. */
+/** How Chromium is run: without requests of its own. */
 export const launch = {
   executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
   args: [

@@ -4,8 +4,8 @@ import { Organizer } from "./organizer.mjs";
 import { Server } from "./server.mjs";
 
 /**
- * Starts a server of the test file's own, and returns a way to be its owner in a new
- * browser: the first call creates the account, later ones are signed in with its cookies.
+ * Starts a separate server for the test file, and returns a function that opens a new browser for its owner. The
+ * first call creates the account; later ones are signed in with its cookies.
  */
 export function ownServer() {
   let kept;

@@ -4,12 +4,12 @@ import { Authenticator } from "./authenticator.mjs";
 import { screenshots } from "./places.mjs";
 import { Visitor } from "./visitor.mjs";
 
-/** A password that no list has. */
+/** A password that is in no list of leaked passwords. */
 const password = "violet anchor under seven tables";
 
-/** Somebody who runs rooms, with a browser. Their account is known by its address. */
+/** An organizer with a browser. The account is identified by its e-mail address. */
 export class Organizer extends Visitor {
-  /** Gives a browser to somebody at a server. */
+  /** Opens a browser for an organizer at a server. */
   static async at(stage, server, email, options = {}) {
     const organizer = await Organizer.open(stage.browser, { origins: [server.url], ...options });
     Object.assign(organizer, { server, email, password });
@@ -39,13 +39,13 @@ export class Organizer extends Visitor {
     await within.getByRole("button", { name, exact: true }).click();
   }
 
-  /** Presses a button that asks first, and says yes. */
+  /** Presses a button that asks first, and confirms. */
   async decide(name, within = this.page) {
     await this.press(name, within);
     await this.press(name, this.page.getByRole("dialog"));
   }
 
-  /** Waits for what a page says about what was done just now. */
+  /** Waits for a page's notice about the latest action. */
   async told(text) {
     await this.page.locator(".notice[role=status]", { hasText: text }).first().waitFor();
   }
@@ -54,7 +54,7 @@ export class Organizer extends Visitor {
     await this.page.getByRole("heading", { level: 1, name }).waitFor();
   }
 
-  /** Makes the account of the owner by the link of the first start. */
+  /** Creates the owner's account with the link of the first start. */
   async setUp(organization, name) {
     await this.page.goto(this.server.setup);
     await this.heading("Set up Proofline");
@@ -69,7 +69,7 @@ export class Organizer extends Visitor {
     await this.heading("Rooms");
   }
 
-  /** Makes an account by the link of an invitation. */
+  /** Creates an account with the link of an invitation. */
   async join(link, name) {
     await this.page.goto(link);
     await this.page.getByLabel("Your name").waitFor();
@@ -78,7 +78,7 @@ export class Organizer extends Visitor {
     await this.heading("Rooms");
   }
 
-  /** Turns the second factor on, with a look at the page that shows its secret; returns the recovery codes. */
+  /** Turns the second factor on, checks the page that shows its secret, and returns the recovery codes. */
   async enrol(look = async () => {}) {
     await this.go("/account/second-factor");
     await this.press("Set it up");
@@ -91,7 +91,7 @@ export class Organizer extends Visitor {
     return this.page.locator("#codes li").allTextContents();
   }
 
-  /** Signs in, with what somebody types for the code of the second factor. */
+  /** Signs in, with a text for the code of the second factor. */
   async signIn(code = () => this.authenticator.code()) {
     await this.go("/sign-in");
     await this.fill({ "E-mail address": this.email, Password: this.password });
@@ -110,7 +110,7 @@ export class Organizer extends Visitor {
     await this.told("You are signed out.");
   }
 
-  /** Says who it is again, where a page wants to know that. */
+  /** Confirms the identity if a page asks for it. */
   async confirm() {
     const link = this.page.getByRole("link", { name: "Confirm that it is you" });
     if ((await link.count()) === 0) return;
@@ -119,7 +119,7 @@ export class Organizer extends Visitor {
     await this.press("Confirm");
   }
 
-  /** Invites somebody; returns the link. */
+  /** Invites a person; returns the link. */
   async invite(email, role) {
     await this.go("/organization");
     await this.confirm();
@@ -131,7 +131,7 @@ export class Organizer extends Visitor {
     return (await this.page.locator("#link").textContent()).trim();
   }
 
-  /** Takes a picture for the documentation: what one sees at a glance. */
+  /** Takes a picture of the visible part of the page, for the documentation. */
   async view(name) {
     await this.page.screenshot({ path: `${screenshots}/view-${name}.png`, animations: "disabled" });
   }
@@ -151,7 +151,7 @@ export class Organizer extends Visitor {
     return { ...figures, phase: await this.page.locator("h1 [data-phase]").getAttribute("data-phase") };
   }
 
-  /** Fails unless a list says something. */
+  /** Fails unless a list has a text. */
   async lists(texts, what) {
     const found = await this.page.locator("main").innerText();
     for (const text of texts) assert.ok(found.includes(text), `${what}: no ${text} in\n${found}`);

@@ -6,7 +6,7 @@ export const folder = fileURLToPath(new URL("..", import.meta.url)).replace(/\/$
 /** The top of the repository. */
 export const top = fileURLToPath(new URL("../../..", import.meta.url)).replace(/\/$/, "");
 
-/** Where pictures of the pages go. */
+/** Where pictures of the pages are saved. */
 export const screenshots = `${folder}/screenshots`;
 
 /** The path of a built program. */

@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 
 import { Server } from "./server.mjs";
 
-/** Waits until something is true, and returns it. */
+/** Waits until a function returns a true value, and returns that. */
 export async function until(what, ask, patience = 60_000) {
   for (const end = Date.now() + patience; ; await pause(100)) {
     const found = await ask();
@@ -12,7 +12,7 @@ export async function until(what, ask, patience = 60_000) {
   }
 }
 
-/** A moment from now, as the management takes it. */
+/** A time relative to now, as the management API takes it. */
 export const inSeconds = (seconds) => new Date(Date.now() + seconds * 1000).toISOString();
 
 /** A waiting room on the server, as its organizer and its public see it. */
@@ -24,7 +24,7 @@ export class Room {
     this.origin = made.origin;
   }
 
-  /** Makes a room; see room.Config for what may be said. */
+  /** Creates a room; room.Config has the possible settings. */
   static async create(config, server = Server.running()) {
     return new Room(
       server,
@@ -32,7 +32,7 @@ export class Room {
     );
   }
 
-  /** The room of a name that is there already. */
+  /** Returns an existing room. */
   static async at(server, slug) {
     const url = `${server.url}/r/${slug}`;
     const { origin } = await (await fetch(`${url}/state`)).json();
@@ -43,7 +43,7 @@ export class Room {
     return this.server.ask("PATCH", `/v1/rooms/${this.slug}`, change);
   }
 
-  /** Tells everyone in line something, in English. */
+  /** Shows a message to everyone in line, in English. */
   say(text) {
     return this.amend({ message: { texts: { en: text } } });
   }
@@ -60,7 +60,7 @@ export class Room {
     return this.server.ask("POST", `/v1/rooms/${this.slug}/end`);
   }
 
-  /** From now on nobody is called but by pull. */
+  /** From now on visitors are only called by pulls. */
   callByHand() {
     return this.server.ask("PUT", `/v1/rooms/${this.slug}/calls`, { by: "pull" });
   }
@@ -69,12 +69,12 @@ export class Room {
     return this.server.ask("POST", `/v1/rooms/${this.slug}/pull?n=${n}`);
   }
 
-  /** Takes a place away. */
+  /** Revokes a place. */
   revoke(ticket) {
     return this.server.ask("POST", `/v1/rooms/${this.slug}/tickets/${ticket}/revoke`);
   }
 
-  /** What the organizer sees. */
+  /** Returns what the organizer sees. */
   show() {
     return this.server.ask("GET", `/v1/rooms/${this.slug}`);
   }
@@ -83,7 +83,7 @@ export class Room {
     return (await fetch(`${this.url}/state`)).json();
   }
 
-  /** Lets other people join, all at once; returns them. */
+  /** Joins other visitors, all at once; returns them. */
   async crowd(n) {
     const people = Array.from({ length: n }, () => newVisitor(this.origin));
     const queue = [...people];
@@ -100,12 +100,12 @@ export class Room {
     return people;
   }
 
-  /** Waits until it can be joined. */
+  /** Waits until visitors can join. */
   open() {
     return until(`${this.slug} is open`, async () => (await this.state()).phase !== "upcoming");
   }
 
-  /** Waits until the windows that anybody has joined so far are drawn. */
+  /** Waits until all windows that have arrivals so far are drawn. */
   drawn() {
     return until(`${this.slug} is drawn`, async () => {
       const { windows } = await this.state();
@@ -113,7 +113,7 @@ export class Room {
     });
   }
 
-  /** Reads the published transcript, once it has all there is now. */
+  /** Reads the published transcript, once it has all current entries. */
   async transcript() {
     const { size: least } = await this.show();
     const size = await until(`${this.slug} has published ${least} entries`, async () => {
@@ -140,7 +140,7 @@ class Entry {
     [this.kind, ...this.fields] = text.split(/[ \n]/);
   }
 
-  /** Tells whether the entry names a ticket. */
+  /** Reports whether the entry names a ticket. */
   names(ticket) {
     return this.fields.includes(ticket);
   }

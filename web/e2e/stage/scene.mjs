@@ -10,7 +10,7 @@ let browser;
 before(async () => (browser = await chromium.launch(launch)));
 after(() => browser?.close());
 
-/** What a test has: rooms, visitors and what was seen of them. */
+/** What a test works with: rooms, visitors, and the problems seen on their pages. */
 class Stage {
   rooms = [];
   visitors = [];
@@ -41,7 +41,7 @@ class Stage {
   }
 }
 
-/** A test with a stage; it fails if anything was wrong on any page. */
+/** A test with a scene; it fails if there was a problem on any page. */
 export function scene(name, act) {
   test(name, async (t) => {
     const stage = new Stage();
@@ -57,7 +57,7 @@ export function scene(name, act) {
   });
 }
 
-/** The scenes of a file, some at a time: most of what they do is to wait for draws. */
+/** Runs the scenes of a file, a few at a time, because they mostly wait for draws. */
 export function scenes(name, define) {
   describe(name, { concurrency: 3 }, define);
 }

@@ -9,7 +9,7 @@ import { program } from "./places.mjs";
 
 const run = promisify(execFile);
 
-/** A running server, and its management. */
+/** A running server, and its management API. */
 export class Server {
   constructor(url, token, started) {
     this.url = url;
@@ -17,14 +17,14 @@ export class Server {
     Object.assign(this, started); // setup (the link that creates the first account), data and child
   }
 
-  /** The one that run.mjs has started. */
+  /** The server that run.mjs has started. */
   static running() {
     const { PROOFLINE_SERVER: url, PROOFLINE_TOKEN: token } = process.env;
     if (!url) throw new Error("there is no server: run these tests with npm test");
     return new Server(url, token);
   }
 
-  /** Starts one with a private PostgreSQL in a directory of its own, and with a beacon beside it if that is wanted. */
+  /** Starts a server with a private PostgreSQL in its own directory, and with a beacon if wanted. */
   static async start({ beacon = false } = {}) {
     const data = await mkdtemp(join(tmpdir(), "proofline-e2e-"));
     await chmod(data, 0o711); // PostgreSQL refuses to run as root, so it runs as another user, with its data below
@@ -48,13 +48,13 @@ export class Server {
     await gone;
   }
 
-  /** Starts again where it was. */
+  /** Starts the server again at the same address. */
   async #again() {
     this.child = serve(this.data, new URL(this.url).host, this.relay);
     await greeting(this.child, "listening on ");
   }
 
-  /** Has the database forget what is done from here on, as a restored backup does. */
+  /** Makes the database forget all later changes, as a restored backup does. */
   async forget(act) {
     const cluster = join(this.data, "postgres");
     const backup = `${cluster}-backup`;
@@ -68,7 +68,7 @@ export class Server {
     await this.#again();
   }
 
-  /** Asks the management. */
+  /** Sends a request to the management API. */
   async ask(method, path, body) {
     const answer = await fetch(this.url + path, {
       method,
@@ -81,7 +81,7 @@ export class Server {
   }
 }
 
-/** Starts a beacon in the place of drand's quicknet, whose name it has. */
+/** Starts a beacon that replaces drand's quicknet and has its name. */
 function startBeacon(data) {
   const child = spawn(
     program("proofline"),
@@ -106,7 +106,7 @@ function serve(data, addr, relay) {
   return spawn(program("proofline"), args, { env, stdio: ["ignore", "pipe", "inherit"] });
 }
 
-/** Where a server says that it is, once it has said a line that begins so. */
+/** Returns the address that a server prints, after a line with a given beginning. */
 function greeting(child, last) {
   return new Promise((done, fail) => {
     child.once("exit", (code) => fail(new Error(`proofline serve exits with ${code}`)));

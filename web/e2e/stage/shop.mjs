@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 
 const welcome = `<!doctype html><html lang="en"><title>Shop</title><link rel="icon" href="data:,"><h1>Welcome to the shop</h1>`;
 
-/** A protected site, which admitted visitors are sent to. */
+/** A protected site, to which admitted visitors are sent. */
 export class Shop {
   visits = []; // URLs
 
@@ -26,7 +26,7 @@ export class Shop {
   }
 }
 
-/** Checks a pass as any site can, by the room's published keys; returns what it says. */
+/** Verifies a pass with the room's published keys, as any site can; returns its claims. */
 export async function readPass(room, token) {
   const [head, body, signature] = token.split(".");
   const { alg, kid } = JSON.parse(Buffer.from(head, "base64url"));

@@ -4,7 +4,7 @@ import { accessible } from "./axe.mjs";
 import { screenshots } from "./places.mjs";
 import { Watch } from "./watch.mjs";
 
-/** The sizes of screens that every state is looked at on. */
+/** The screen sizes for which every state is checked. */
 export const sizes = {
   phone: { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
   desktop: { viewport: { width: 1280, height: 800 } },
@@ -22,7 +22,7 @@ const others = {
   ],
 };
 
-/** Runs in the page: how much wider than the window it is, and which tabs of a row are out of sight. */
+/** Runs in the page: returns how much wider than the window it is, and which tabs of a row are out of sight. */
 function tooWide() {
   const { scrollWidth, clientWidth } = document.documentElement;
   const wide = scrollWidth > clientWidth ? [`${scrollWidth} px of ${clientWidth}`] : [];
@@ -33,7 +33,7 @@ function tooWide() {
   return [...wide, ...cut.map((tab) => `${tab.textContent.trim()} is cut off`)];
 }
 
-/** Somebody with a browser. */
+/** A visitor with a browser. */
 export class Visitor {
   constructor(context, page, watch, name) {
     this.context = context;
@@ -49,7 +49,7 @@ export class Visitor {
     return this.in(context, origins, options.locale ? `${size}-${options.locale.split("-")[0]}` : size);
   }
 
-  /** Somebody whose browser is open already. */
+  /** A visitor whose browser is already open. */
   static async in(context, origins, name) {
     const watch = new Watch(origins);
     await watch.on(context);
@@ -69,7 +69,7 @@ export class Visitor {
     return this;
   }
 
-  /** Taps the one thing that a page is for. */
+  /** Taps the page's main button. */
   async main() {
     await this.page.locator("form button.main").click();
   }
@@ -81,7 +81,7 @@ export class Visitor {
     return this;
   }
 
-  /** What the page shows of the place. */
+  /** Returns what the page shows of the place. */
   data() {
     return this.page.locator("main").evaluate((main) => ({ ...main.dataset }));
   }
@@ -110,7 +110,7 @@ export class Visitor {
     });
   }
 
-  /** Looks at a page in light and dark, at its own size and zoomed; takes pictures. */
+  /** Checks a page in light and dark, at its own size and zoomed, and takes pictures. */
   async inspect(what) {
     const { page, name } = this;
     const schemes = name.includes("-") ? ["light"] : ["light", "dark"]; // colours are the same in every language
@@ -134,7 +134,7 @@ export class Visitor {
     await this.page.screenshot({ path, fullPage: true, animations: "disabled" });
   }
 
-  /** Fails if anything is to be scrolled sideways to be seen. */
+  /** Fails if any content needs horizontal scrolling. */
   async fits(what) {
     await this.page.waitForTimeout(100); // scripts draw a moment later; a page without scripts has no frames to wait for
     assert.deepEqual(await this.page.evaluate(tooWide), [], `${what}, ${this.name}: wider than the window`);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 
 const mark = "proofline sees ";
 
-/** Runs in every page: tells each change of what is shown of a place. */
+/** Runs in every page: reports each change in what it shows of a place. */
 function look(mark) {
   let last = "";
   const digits = (element) => (element ? Number(element.textContent.replace(/\D/g, "")) : undefined);
@@ -26,9 +26,8 @@ function look(mark) {
 }
 
 /**
- * Watches all pages of a browser's context: they ask nobody but the server,
- * break no policy, log no error, and never show a place before its draw or one
- * that rises.
+ * Watches all pages of a browser's context: they may send requests only to the server, violate no policy, log no
+ * error, and never show a place before its draw, or one that rises.
  */
 export class Watch {
   problems = [];
@@ -46,12 +45,12 @@ export class Watch {
     await context.addInitScript(look, mark);
   }
 
-  /** Says that a problem is part of the test; it must then come up. */
+  /** Declares that a problem is part of the test; it must then occur. */
   expect(pattern) {
     this.#expected.push([pattern, 0]);
   }
 
-  /** Says that a problem may come up in the test, or not. */
+  /** Declares that a problem may occur in the test. */
   allow(pattern) {
     this.#expected.push([pattern, 1]);
   }
@@ -76,7 +75,7 @@ export class Watch {
     else this.problems.push(text);
   }
 
-  /** Fails if anything was wrong. */
+  /** Fails if there was a problem. */
   check() {
     assert.deepEqual(this.problems, [], "problems of pages");
     for (const [pattern, times] of this.#expected) assert.ok(times > 0, `${pattern} did not come up`);

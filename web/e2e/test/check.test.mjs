@@ -6,7 +6,7 @@ import { scene, scenes } from "../stage/scene.mjs";
 
 const honest = { overall: "amber", record: "green", group: "green", draw: "amber", place: "green" };
 
-/** Changes the bytes of an answer before they reach the browser. */
+/** Changes the bytes of a response before they reach the browser. */
 async function tamper(page, url, change) {
   await page.route(url, async (route) => {
     const answer = await route.fetch();
@@ -14,7 +14,7 @@ async function tamper(page, url, change) {
   });
 }
 
-/** The bytes with another digit or letter behind some text. */
+/** Returns the bytes with another digit or letter after a text. */
 function after(pattern) {
   return (body) => {
     const text = body.toString("latin1");
@@ -26,14 +26,14 @@ function after(pattern) {
   };
 }
 
-/** Every hash of a tile with another bit. */
+/** Flips a bit in every hash of a tile. */
 function flipHashes(body) {
   const changed = Buffer.from(body);
   for (let at = 7; at < changed.length; at += 32) changed[at] ^= 1;
   return changed;
 }
 
-/** What a server may change in the record, for everybody or for one. */
+/** What a server could change in the published log, for all visitors or for one. */
 const lies = [
   ["the seed of the draw", "**/tile/entries/**", after(/draw \d+ \d+ - /)],
   ["the number of people in the group", "**/tile/entries/**", after(/freeze \d+ \d+ /)],
@@ -46,7 +46,7 @@ const lies = [
   ["the size of the checkpoint", "**/checkpoint", after(/^[^\n]+\n/)],
 ];
 
-/** Exchanges the tickets of the first two places that have one each in a bundle. */
+/** Swaps the tickets of the first two places in a bundle. */
 function swapPlaces(body) {
   let text = body.toString("latin1");
   const [one, two] = [...text.matchAll(/assign \d+ general \d+ ([0-9a-f-]{36})/g)].map((match) => match[1]);

@@ -21,7 +21,7 @@ async function owner(stage, options) {
 
 const dialog = (organizer) => organizer.page.getByRole("dialog");
 
-/** The lines of the dialog, by their labels: [before, after] or [value]. */
+/** Returns the lines of the dialog, by their labels: [before, after] or [value]. */
 async function changes(organizer) {
   const rows = dialog(organizer).locator(".changes > div");
   return Object.fromEntries(

@@ -10,14 +10,14 @@ import { scene } from "../stage/scene.mjs";
 const own = ownServer();
 const { owner } = own;
 
-/** How far down an element ends, in a window that was not scrolled. */
+/** Returns where an element ends, in pixels from the top of the unscrolled window. */
 const bottom = (page, selector) =>
   page
     .locator(selector)
     .first()
     .evaluate((one) => Math.round(one.getBoundingClientRect().bottom));
 
-/** A sale in which people are called and three of four do not come. */
+/** A sale in which three of four called visitors do not come. */
 async function sale(stage, slug) {
   const room = await Room.create(
     {

@@ -18,7 +18,7 @@ const pathsOf = (...kinds) =>
     .filter(([, kind]) => kinds.includes(kind))
     .map(([path]) => path.replace("/console", ""));
 
-/** A text that must never be more than that: as markup, as a formula, and without a blank to break at. */
+/** A text that must stay a text: it looks like markup and like a formula, and has no space at which to break. */
 const hostile = (n) => `=1+${n}"><img/src=x/onerror=alert(${n})><script>alert(${n})</script>`;
 
 const texts = {
@@ -43,7 +43,7 @@ let kept; // the cookies of the owner, who is signed in
 before(async () => (server = await Server.start()));
 after(() => server?.stop());
 
-/** Somebody who is signed in as the owner. */
+/** A browser that is signed in as the owner. */
 async function owner(stage, options) {
   stage.origins = [server.url];
   const organizer = await Organizer.at(stage, server, "owner@example.com", { ...options, storageState: kept });
@@ -55,7 +55,7 @@ async function owner(stage, options) {
   return organizer;
 }
 
-/** Looks at a page, on all kinds of screens. */
+/** Checks a page, on all kinds of screens. */
 async function look(organizer, path, what) {
   await organizer.go(path);
   await organizer.page.locator("main").waitFor();
@@ -64,7 +64,7 @@ async function look(organizer, path, what) {
   if (organizer.name === "desktop") await reachable(organizer.page, path);
 }
 
-/** Looks at pages on a phone and on a desktop; tells what is wrong with any of them. */
+/** Checks pages on a phone and on a desktop; reports the problems of each. */
 async function everywhere(stage, list, kind, fill = (path) => path) {
   const wrong = [];
   const walk = async (size) => {
@@ -180,7 +180,7 @@ describe("pages of the console", { concurrency: 1 }, () => {
   });
 });
 
-/** Fills everything with texts; returns the names of what was made. */
+/** Creates objects of every kind with such texts; returns their names. */
 async function fill(filler) {
   const { page } = filler;
   const made = {};
@@ -236,7 +236,7 @@ async function fill(filler) {
 
 const idOf = (page) => new URL(page.url()).pathname.split("/").at(-1);
 
-/** Texts stand on pages as they were typed. */
+/** Checks that pages show texts as they were typed. */
 async function literal(filler, named) {
   const shown = {
     "/rooms": ["title", "draft", "organization", "person"],
@@ -261,7 +261,7 @@ async function literal(filler, named) {
   }
 }
 
-/** Files to take home have texts as texts: no markup, and nothing that a spreadsheet takes for a formula. */
+/** Checks that downloads have texts as texts: no markup, and nothing that a spreadsheet treats as a formula. */
 async function exported(stage) {
   const { request } = (await owner(stage)).context;
   const get = async (path) => {

@@ -48,14 +48,14 @@ async function report(version, counts) {
   assert.equal(answer.status, 200, await answer.text());
 }
 
-/** A server that answers everything; its port. */
+/** Starts a server that responds to everything; returns its port. */
 async function listen(answer) {
   const made = createServer(answer);
   await new Promise((done) => made.listen(0, "127.0.0.1", done));
   return { port: made.address().port, close: () => new Promise((done) => made.close(done)) };
 }
 
-/** What is at a path of the site behind the proxy: status, and where it leads. */
+/** Returns the status and the redirect of a path of the site behind the proxy. */
 const ask = (port, path) =>
   new Promise((done, fail) => {
     const headers = {

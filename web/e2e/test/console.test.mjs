@@ -19,7 +19,7 @@ const run = promisify(execFile);
 
 const zone = "Europe/Vienna"; // from all browsers
 
-/** A moment as people type it into a field. */
+/** A time as people type it into a field. */
 const typed = (time) => {
   const form = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "medium" });
   return form.format(time).replace(" ", "T").replace(/:00$/, ""); // as browsers write whole minutes
@@ -28,7 +28,7 @@ const typed = (time) => {
 const clock = (time) =>
   new Intl.DateTimeFormat("sv-SE", { timeZone: zone, timeStyle: "medium" }).format(time).replace(/:00$/, "");
 
-/** So many seconds from now, on a second. */
+/** A time a number of seconds from now, at a whole second. */
 const inSeconds = (seconds) => Math.ceil(Date.now() / 1000 + seconds) * 1000;
 
 /** The first run: an owner with a second factor, who signs out and in again. */
@@ -44,7 +44,7 @@ async function firstRun(owner) {
   await owner.signIn(() => codes[0]);
 }
 
-/** An operator and a viewer come in by their links. */
+/** An operator and a viewer join with their links. */
 async function colleagues(stage, owner) {
   const [operator, viewer] = await Promise.all(
     ["operator", "viewer"].map((role) =>
@@ -111,7 +111,7 @@ async function timeline(owner) {
   );
 }
 
-/** A room that opens when it is published: its windows change at the start that is typed. */
+/** A room that opens when it is published: its windows change at the typed start. */
 async function startFollowed({ page }) {
   const field = (label) => page.getByLabel(label, { exact: true }).and(page.locator("input"));
   await field("Opens").fill("");
@@ -140,7 +140,7 @@ async function schedule(owner, opens, starts) {
   await owner.view("windows");
 }
 
-/** Colours and words of the organizer's own, in two languages. */
+/** The organizer's own colours and texts, in two languages. */
 async function brand(stage, owner, room) {
   const { page } = owner;
   owner.watch.allow(/^console: Blocked script execution in/); // the watch itself, in the preview's frame
@@ -171,7 +171,7 @@ async function brand(stage, owner, room) {
   }
 }
 
-/** A rehearsal with synthetic visitors, which is stopped when it has begun. */
+/** A rehearsal with synthetic visitors, which is stopped once it has begun. */
 async function rehearse(operator, room) {
   const { page } = operator;
   await operator.go(`/rooms/${room.slug}/rehearsal`);
@@ -190,7 +190,10 @@ async function rehearse(operator, room) {
   await page.getByText("over", { exact: true }).waitFor();
 }
 
-/** Before the start: two thousand come, one of them is taken out, a message is shown, and windows grow. */
+/**
+ * Before the start: two thousand visitors join, one of them is revoked, a message is shown, and windows become
+ * longer.
+ */
 async function gather(stage, operator, room, crowd) {
   const watching = await operator.another();
   await watching.go(`/rooms/${room.slug}`);
@@ -217,7 +220,7 @@ async function gather(stage, operator, room, crowd) {
   return [watching, fan];
 }
 
-/** Makes windows that have not opened longer; false when one of them has opened meanwhile. */
+/** Makes windows that have not opened longer; returns false if one of them has opened meanwhile. */
 async function lengthen(operator, room) {
   const { page } = operator;
   operator.watch.allow(/status of 400/);
@@ -231,7 +234,10 @@ async function lengthen(operator, room) {
   return page.getByText("The changes are saved.").isVisible();
 }
 
-/** The sale: faster, held while somebody is called, resumed, paused while more people come, resumed, and over. */
+/**
+ * The sale: made faster, frozen while a visitor is called, resumed, paused while more visitors join, resumed, and
+ * ended.
+ */
 async function steer(operator, viewer, room, crowd, [watching, fan]) {
   const { page } = operator;
   const called = async () => (await room.state()).lanes.general.called;
@@ -278,7 +284,7 @@ async function steer(operator, viewer, room, crowd, [watching, fan]) {
   });
 }
 
-/** A viewer sees everything, and has nothing to press. */
+/** A viewer sees everything, and has no buttons. */
 async function viewing(viewer, room) {
   await viewer.go(`/rooms/${room.slug}`);
   await viewer.page.getByText("Live, updated every second.").waitFor();
@@ -287,7 +293,7 @@ async function viewing(viewer, room) {
   await viewer.fits("the dashboard of a viewer");
 }
 
-/** What a transcript says became of its people. */
+/** Counts what happened to the visitors in a transcript. */
 async function counted(room) {
   const entries = await room.transcript();
   const reasons = {};
@@ -307,7 +313,7 @@ async function counted(room) {
   };
 }
 
-/** The figures to take home are those of the transcript, and of the dashboard. */
+/** The downloaded figures are those of the transcript and of the dashboard. */
 async function takeHome(operator, room, last) {
   const truth = await counted(room);
   const { page } = operator;
@@ -343,7 +349,7 @@ async function takeHome(operator, room, last) {
   return truth;
 }
 
-/** The log names who did what. */
+/** The activity log names who did what. */
 async function log(owner, room) {
   await owner.go(`/activity?object=${room.slug}`);
   const rows = await owner.page
@@ -370,7 +376,7 @@ async function log(owner, room) {
     done("operator@example.com", what);
 }
 
-/** A stranger's audit confirms every act, and the same counts. */
+/** An independent audit confirms every action, and the same counts. */
 async function audited(stage, room, truth) {
   const folder = await mkdtemp(join(tmpdir(), "proofline-audit-"));
   try {

@@ -14,7 +14,7 @@ import { Server } from "../stage/server.mjs";
 const people = 100_000;
 const limit = 1500; // milliseconds
 
-/** Writes the transcript of a drawn window of so many people, and the visitor in its middle. */
+/** Writes the transcript of a drawn window with a number of visitors, and returns the visitor in its middle. */
 async function largeRoom(origin) {
   const { build } = createRequire(`${top}/web/ui/package.json`)("esbuild");
   const folder = await mkdtemp(join(tmpdir(), "proofline-large-"));
@@ -41,7 +41,7 @@ async function largeRoom(origin) {
   }
 }
 
-/** Serves that transcript with the page of the check, and what else it needs from the real server. */
+/** Serves that transcript with the page of the check, and all other files from the real server. */
 async function serve(room, page) {
   const prefix = new URL(room.url).pathname;
   const site = createServer(async ({ url }, answer) => {
@@ -60,7 +60,7 @@ async function serve(room, page) {
   return Object.assign(site, await largeRoom(`${site.origin.slice(7)}${prefix}`));
 }
 
-/** Tells how long a check takes, from the moment the page says that it runs. */
+/** Measures a check, from the moment at which the page says that it runs. */
 function stopwatch() {
   const look = () => {
     const status = document.querySelector("[data-verdict]")?.dataset.status;

@@ -7,7 +7,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { inSeconds, until } from "../stage/room.mjs";
 import { scene, scenes } from "../stage/scene.mjs";
 
-/** How much the page has moved what was on it, as browsers count it. */
+/** How much the page's content has shifted, as browsers measure it. */
 function shift(page) {
   return page.evaluate(
     () =>

@@ -66,7 +66,7 @@ async function recordedRoom(origin) {
   }
 }
 
-/** What a phone shows at once, for the documentation. */
+/** Takes a picture of the first screen on a phone, for the documentation. */
 async function picture(visitor, name, colorScheme = "light") {
   await visitor.page.emulateMedia({ colorScheme });
   await visitor.page.evaluate(() => scrollTo(0, 0));

@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { scene, scenes } from "../stage/scene.mjs";
 import { Server } from "../stage/server.mjs";
 
-/** The processes of the private PostgreSQL of a server that these tests have started. */
+/** The processes of the private PostgreSQL of a server that this test has started. */
 function database(server) {
   const [postmaster] = readFileSync(`${server.data}/postgres/postmaster.pid`, "utf8").split("\n");
   const children = execFileSync("ps", ["-A", "-o", "pid=,ppid="], { encoding: "utf8" })

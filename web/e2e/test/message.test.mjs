@@ -10,7 +10,7 @@ import { scene } from "../stage/scene.mjs";
 const own = ownServer();
 const { owner } = own;
 
-/** What a visitor is told, and in which language; null for nothing. */
+/** The message that a visitor sees, and its language; null: none. */
 const told = ({ page }) =>
   page.locator("[data-message]").evaluate((box) => {
     const text = box.querySelector("[data-said]");

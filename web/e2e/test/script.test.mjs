@@ -7,7 +7,7 @@ import { scene, scenes } from "../stage/scene.mjs";
 
 const sale = (slug) => ({ slug, windows: [{ length: "1s" }], outflow: { per_minute: 600 } });
 
-/** A scene at a site whose room is there, and a visitor who has opened its page. */
+/** A scene with a site and its room, and a visitor who has opened the site's page. */
 function atSite(name, slug, act, { config, ...site } = {}) {
   scene(name, async (stage) => {
     const room = await stage.room({ ...sale(slug), ...config });

@@ -70,7 +70,10 @@ scenes("the shop", () => {
   }
 });
 
-/** The visit is tied to the browser: a copy of the cookie shows the way to the line, with the proof it is good for a while, and the browser itself proves again. */
+/**
+ * The session is tied to the browser: a copy of the cookie is sent to the line, with a copied proof it works for a
+ * while, and the browser itself creates new proofs.
+ */
 async function isBound(stage, context, cookie, ticket) {
   const proof = (await context.cookies()).find(({ name }) => name === "__Host-proofline-proof.sale");
   assert.ok(proof, "the browser has proven its key");

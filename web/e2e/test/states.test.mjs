@@ -6,7 +6,7 @@ import { inSeconds, until } from "../stage/room.mjs";
 import { scene, scenes } from "../stage/scene.mjs";
 import { Shop } from "../stage/shop.mjs";
 
-/** Brings somebody on each kind of screen into a state, and looks at it. */
+/** Brings a visitor with each kind of screen into a state, and checks the page. */
 async function everywhere(stage, what, bring) {
   const kinds = [{ size: "phone" }, { size: "desktop" }, { size: "phone", locale: "ar-EG" }];
   await Promise.all(
@@ -24,7 +24,7 @@ const rush = { ...soon, outflow: { per_minute: 60_000 } }; // and called at once
 /** A PNG of one dot. */
 const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-/** Everything that an organizer can say about the looks of a page. */
+/** All settings of a brand. */
 const looks = {
   color: "#7a1fa2",
   background: "#faf5ff",

@@ -10,10 +10,10 @@ const soon = { windows: [{ length: "1s" }] };
 const rush = { ...soon, outflow: { per_minute: 60_000 } };
 const later = inSeconds(3600);
 
-/** What the organizer tells people in line in these rooms. */
+/** The organizer's message in these rooms. */
 const broadcast = "Everybody in line: you keep your place.";
 
-/** Sentences that only people with a place that counts may read. */
+/** Sentences that only visitors with a valid place may read. */
 const ofPlace = [
   /you keep your place/i,
   /keeps their place/,
@@ -39,10 +39,10 @@ const ofTurn = [
   /yours stands still/,
 ];
 const final = [...ofPlace, ...ofWait, ...ofTurn];
-/** People who are no longer in line still read what the organizer tells the line, until it ends. */
+/** Visitors who are no longer in line still read the organizer's message, until it ends. */
 const gone = final.filter((words) => !/you keep your place/.test(words.source));
 
-/** What must not be read in a state. */
+/** Texts that must not appear in a state. */
 const forbidden = {
   upcoming: [/Your place is/, ...ofTurn],
   joinable: [/Your place is/, ...ofTurn, /are being drawn/],
@@ -64,7 +64,7 @@ const forbidden = {
   ended: final,
 };
 
-/** Pairs that contradict each other, whatever the state. */
+/** Pairs of texts that contradict each other in every state. */
 const pairs = [
   [/Letting people in is paused/, /likely between|at the earliest|so it takes longer/],
   [/Letting people in is paused/, /Go in by/],
@@ -72,7 +72,7 @@ const pairs = [
   [/was withdrawn|has ended/, /Your place is|keeps? (your|their) place|Go in now/],
 ];
 
-/** Reads what a visitor sees, and wants no sentence of another state in it. */
+/** Reads what a visitor sees, and checks that it has no sentence of another state. */
 async function reads(visitor, state) {
   await visitor.is(state);
   const words = await visitor.page.evaluate(() => {
@@ -85,7 +85,7 @@ async function reads(visitor, state) {
   return words;
 }
 
-/** Waits for a state of the open page without loading it again, and reads it. */
+/** Waits until the open page is in a state, without reloading it, and reads it. */
 async function comes(visitor, ...states) {
   for (const state of states) await reads(visitor, state);
 }

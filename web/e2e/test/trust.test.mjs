@@ -20,7 +20,7 @@ async function post(url, headers, body) {
   return { status: answer.status, text: await answer.text(), headers: answer.headers };
 }
 
-/** Tries each; it must have its status, and leave no trace. */
+/** Tries each request; it must have its status, and leave no trace. */
 async function refused(room, attempts) {
   const before = await room.transcript();
   for (const [what, status, path, headers, body] of attempts) {

@@ -279,7 +279,7 @@ scenes("the way", () => {
     const room = await stage.room({ slug: "keyboard", windows: [{ length: "1h" }] });
     const visitor = await stage.visitor();
     const { page } = visitor;
-    /** What has the focus; it must be visible. */
+    /** Returns the focused element, which must be visible. */
     const focused = () =>
       page.evaluate(() => {
         const element = document.activeElement;

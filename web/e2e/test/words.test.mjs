@@ -41,7 +41,7 @@ scenes("words and looks", () => {
     const visitor = await stage.visitor({ size: "phone" });
     const { page } = visitor;
     await visitor.join(room);
-    /** The elements that move, with what comes before and after them. */
+    /** The moving elements, including their pseudo-elements. */
     const moving = () =>
       page.evaluate(() => {
         const moves = (element, part) => {

@@ -14,7 +14,7 @@ const stranger = new Operator("queue.example.com/r/show", "stranger");
 const dir = mkdtempSync(join(tmpdir(), "audit-"));
 after(() => rmSync(dir, { recursive: true }));
 
-/** Writes a published log below the directory and returns where. */
+/** Writes a published log below the directory and returns its path. */
 function written(name: string, { map }: Files): string {
   for (const [path, content] of map) {
     const file = join(dir, name, path);

@@ -8,7 +8,7 @@ import { Pace } from "../../src/audit/pace.ts";
 const starts = 1_000_000;
 const pace = (): Pace => new Pace(starts, 60);
 
-/** The most calls there is credit for. */
+/** The largest number of calls for which there is credit. */
 function most(of: Pace, time: number): number {
   let calls = 0;
   while (of.allows(time, calls + 1)) calls++;

@@ -6,7 +6,7 @@ import { utf8 } from "../../src/check/bytes.ts";
 import { toHex } from "../../src/check/hex.ts";
 import { fairness, type RoomVector } from "../support/vectors.ts";
 
-/** The name of the rule by which something is refused. */
+/** The name of the rule that refuses something. */
 function refusedBy(take: () => void): string {
   try {
     take();
@@ -17,7 +17,9 @@ function refusedBy(take: () => void): string {
   return "none";
 }
 
-/** Takes every entry, and before it those that break a rule at its place: a refused entry must change nothing. */
+/**
+ * Applies every entry, and before each the ones that break a rule at its place: a refused entry must change nothing.
+ */
 function replay({ entries, violations }: RoomVector): Room {
   let room: Room | undefined;
   for (let i = 0; i <= entries.length; i++) {

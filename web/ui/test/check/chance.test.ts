@@ -92,7 +92,7 @@ function newRoom(): Room {
   return new Room(operator, { witnesses: witnesses.map(({ vkey }) => vkey), quorum: 2 }, chain);
 }
 
-/** Two windows; people arrive between a freeze and its draw, and places are stated late. */
+/** Two windows: visitors join between a freeze and its draw, and places are assigned late. */
 function script(between: number): Room {
   const room = newRoom();
   room.join(opens, 5);

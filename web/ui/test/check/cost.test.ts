@@ -11,7 +11,7 @@ import { Operator, opens, Room, visitorAt } from "../support/room.ts";
 
 // The cost of a check on a phone: bytes and time.
 
-/** Time of the processor in milliseconds, to which other programs add nothing. */
+/** CPU time of this process in milliseconds, which does not depend on other programs. */
 function spent(): number {
   return process.cpuUsage().user / 1000;
 }

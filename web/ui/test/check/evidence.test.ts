@@ -91,7 +91,7 @@ test("an amendment without a proof is ignored", async () => {
   }
 });
 
-/** A log of just what a check of window 1 needs: an arrival at index 3, a freeze, and room for the rest. */
+/** A log with only what a check of window 1 needs: an arrival at index 3, a freeze, and space for the rest. */
 function sketch(size: bigint, frozenAt: bigint, lots = 1) {
   const sparse = new SparseLog(operator, size);
   sparse.set(0n, room.entry);
@@ -222,7 +222,7 @@ test("a freeze long before the published end of its window is found", async () =
   assert.deepEqual(reasons(await check(source, visitor, { amends: [1n] })), honest);
 });
 
-/** A room whose first window is never frozen, but the second one is. */
+/** A room whose second window is frozen, but whose first one never is. */
 function skipping(write: (room: Room) => number): [Log, number] {
   const skipping = new Room(operator);
   const index = write(skipping);

@@ -61,7 +61,7 @@ test("the path of a leaf gives the root of the tree that ends with it", () => {
   assert.deepEqual(rootEndingWith(65_535n, all[65_535]!, 70_000n, path), root(65_536));
 });
 
-/** Every list that is one small change away. */
+/** Every list that differs by one small change. */
 function* otherLists(path: Hash[]): Generator<Hash[]> {
   for (let i = 0; i < path.length; i++) {
     const changed = path.slice();

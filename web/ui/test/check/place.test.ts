@@ -20,7 +20,7 @@ const log = room.log();
 const files = log.publish(operator);
 const parsed = room.entries.map(parseEntry);
 
-/** The index of entry number n of a kind, from 0, that satisfies a condition. */
+/** The index of the nth entry of a kind (from 0) that satisfies a condition. */
 function find<K extends Kind>(kind: K, where: (entry: EntryOf<K>) => boolean = () => true): number {
   const index = parsed.findIndex((entry) => entry.kind === kind && where(entry as EntryOf<K>));
   assert.ok(index >= 0, kind);
@@ -159,7 +159,7 @@ const draw = parsed[drawAt] as EntryOf<"draw">;
 const place = parsed[placeAt] as EntryOf<"assign">;
 const flipped = (bytes: Uint8Array): Uint8Array => bytes.map((byte, i) => (i === bytes.length - 1 ? byte ^ 1 : byte));
 
-/** A freeze that is wrong, but whose proof and draw follow from it. */
+/** A wrong freeze, whose proof and draw follow from it. */
 function refrozen(change: Partial<EntryOf<"freeze">>): (entries: Entry[]) => void {
   const wrong = { ...freeze, ...change };
   const proof = prove(operator.vrfSecret, alphaOf(sha256(log.entries[0]!), wrong), 99n);

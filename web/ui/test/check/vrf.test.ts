@@ -97,7 +97,7 @@ test("a proof has 81 bytes", () => {
   }
 });
 
-/** Encodings that name a point, or look like one, and are to be refused. */
+/** Encodings that name a point, or look as if they did, and must be refused. */
 function badPoints(): [string, Uint8Array][] {
   const point = p256.Point.BASE.multiply(5n);
   const { x, y } = point.toAffine();

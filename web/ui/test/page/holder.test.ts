@@ -8,13 +8,13 @@ const taken = "B".repeat(43); // the secret of a link
 
 const secretForm = /^[A-Za-z0-9_-]{43}$/;
 
-/** A server of one room and browsers of one visitor, as far as a holder meets them. */
+/** A server with one room, and one visitor's browsers, as far as a holder uses them. */
 class World {
   cookie: string | undefined;
   blocksCookies = false;
   /** Secrets that were sent, by path. */
   sent: [string, Record<string, unknown>][] = [];
-  /** Answers that are lost on their way. */
+  /** Responses that are lost on their way. */
   lost = 0;
   replaced: string[] = [];
   #locks: Promise<unknown> = Promise.resolve();

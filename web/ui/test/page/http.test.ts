@@ -9,7 +9,7 @@ afterEach(() => {
   mock.timers.reset();
 });
 
-/** Answers every request with this, and returns what was asked. */
+/** Gives every request this response, and returns the requests. */
 function answering(answer: (init: RequestInit) => Response | Promise<Response>): [string, RequestInit][] {
   const asked: [string, RequestInit][] = [];
   mock.method(globalThis, "fetch", async (url: string, init: RequestInit) => {

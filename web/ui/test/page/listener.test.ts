@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { Listener, type Source } from "../../src/page/listener.ts";
 import { FakeTimers } from "./timers.ts";
 
-/** A stream that does what it is told. */
+/** A stream that the test controls. */
 class FakeSource implements Source {
   onmessage: Source["onmessage"] = null;
   onerror: Source["onerror"] = null;

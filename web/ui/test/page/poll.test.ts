@@ -6,7 +6,7 @@ import { FakeTimers, settle } from "./timers.ts";
 
 const every = (after: number): Next => ({ after, jitter: 0.3 });
 
-/** A poller whose questions are noted by their time, and answered by script. */
+/** A poller whose requests are recorded with their time, and get scripted responses. */
 function polling(answer: (n: number) => Next | Promise<Next>) {
   const timers = new FakeTimers();
   const asked: number[] = [];

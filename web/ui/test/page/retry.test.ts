@@ -8,7 +8,10 @@ import { FakeTimers } from "./timers.ts";
 const refusal = (status: number, after?: string): Refusal =>
   new Refusal(new Response(null, { status, headers: after === undefined ? {} : { "Retry-After": after } }));
 
-/** Tries something that fails with each of these before it succeeds; returns when it was tried, and the trouble heard of. */
+/**
+ * Calls a function that fails with each of these errors before it succeeds; returns the times of the calls, and the
+ * reported trouble.
+ */
 async function trying(failures: Error[]) {
   const timers = new FakeTimers();
   timers.chance = 0;

@@ -7,7 +7,7 @@ import { utf8 } from "../../src/check/bytes.ts";
 import { toHex } from "../../src/check/hex.ts";
 import { readRoom, textFor } from "../../src/page/room.ts";
 
-/** As the server writes it, without what pages do not need. */
+/** As the server writes it, without members that pages do not need. */
 const document = {
   size: 5,
   phase: "serving",

@@ -2,7 +2,7 @@ import type { Place } from "../../src/page/place.ts";
 import type { Room } from "../../src/page/room.ts";
 
 export const minute = 60_000;
-/** When everything of these tests happens: a whole minute. */
+/** The current time in all these tests: a whole minute. */
 export const noon = Date.parse("2030-05-01T12:00:00Z");
 
 export function roomOf(change: Partial<Room> = {}): Room {

@@ -5,7 +5,7 @@ export class FakeTimers implements Timers {
   #now = 0;
   #next = 1;
   #waiting = new Map<number, { at: number; run: () => void }>();
-  /** What random returns: 0.5 is no jitter. */
+  /** The result of random: 0.5 means no jitter. */
   chance = 0.5;
 
   now(): number {
@@ -25,12 +25,12 @@ export class FakeTimers implements Timers {
     this.#waiting.delete(timer);
   }
 
-  /** How many timers are set. */
+  /** The number of pending timers. */
   get pending(): number {
     return this.#waiting.size;
   }
 
-  /** Lets time pass, and everything happen that does then. */
+  /** Lets time pass, and runs the timers that are due. */
   async pass(ms: number): Promise<void> {
     const end = this.#now + ms;
     for (;;) {

@@ -15,9 +15,8 @@ import { formatProof } from "../../src/check/proof.ts";
 import type { Operator } from "./room.ts";
 
 /**
- * A log of any size of which only some entries exist: every subtree without
- * one of them is made up. So an operator can sign a log of billions, and so
- * tests can make up evidence piece by piece.
+ * A log of any size, of which only some entries exist: every subtree without one of them has a made-up root. So an
+ * operator can sign a log of billions of entries, and tests can make up evidence piece by piece.
  */
 export class SparseLog {
   readonly size: bigint;
@@ -43,7 +42,7 @@ export class SparseLog {
     return nodeHash(this.root([from, from + half]), this.root([from + half, to]));
   }
 
-  /** Evidence with nothing but the checkpoint. */
+  /** Evidence with only the checkpoint. */
   evidence(): Evidence {
     return { checkpoint: this.#checkpoint(this.size), amends: [] };
   }
@@ -59,7 +58,7 @@ export class SparseLog {
     return { index, entry: this.#entries.get(index)!, path };
   }
 
-  /** The proof that the log up to a size is the beginning; that size must be of made-up or given subtrees. */
+  /** The proof that the log of a smaller size is its beginning; that size must consist of made-up or given subtrees. */
   growth(old: bigint): Hash[] {
     return consistencyRanges(old, this.size).map((range) => this.root(range));
   }

@@ -20,7 +20,7 @@ export class Random {
   }
 }
 
-/** Every text or byte string that is one small change away: a byte changed, left out, doubled or put in. */
+/** Every text or byte string that differs by one small change: a byte changed, removed, doubled or inserted. */
 export function* mangled(bytes: Uint8Array): Generator<Uint8Array> {
   for (let i = 0; i < bytes.length; i++) {
     for (const flip of [0x01, 0x20, 0x80]) {

@@ -71,7 +71,7 @@ export class Files implements Source {
   }
 }
 
-/** A log of any entries at all, whether they keep to the rules or not. */
+/** A log of any entries, whether they follow the rules or not. */
 export class Log {
   readonly entries: Uint8Array[];
   readonly leaves: Hash[];
@@ -142,7 +142,7 @@ export const policy = {
   session: 60_000,
 };
 
-/** A window that is frozen and not drawn. */
+/** A window that is frozen but not drawn. */
 interface Frozen {
   window: bigint;
   tickets: string[]; // by seq
@@ -195,7 +195,7 @@ export class Room {
     this.#schedule = this.#schedule.amended(entry.time, entry.windows, entry.closes)!;
   }
 
-  /** The secret of the visitor who joined as number n. */
+  /** The secret of the nth visitor who joined. */
   static secret(n: number): Uint8Array {
     return sha256(utf8(`visitor ${n}`));
   }
@@ -214,7 +214,7 @@ export class Room {
     return index;
   }
 
-  /** Freezes and draws the next window, without stating places. */
+  /** Freezes and draws the next window, without assigning places. */
   draw(time: number): void {
     this.freeze(time);
     this.reveal(time);
@@ -239,7 +239,10 @@ export class Room {
     this.#frozen.push({ window, tickets, round, sealed, seed: (signature) => seedOf(alpha, beta, round, signature) });
   }
 
-  /** Draws the window frozen first, if that is due, and returns when. These witnesses cosigned it a second before its round. */
+  /**
+   * Draws the window frozen first, if that is due, and returns the time. These witnesses cosigned it a second before
+   * its round.
+   */
   reveal(time: number, witnesses: Witness[] = []): number {
     const { window, tickets, round, sealed, seed: seedFor } = this.#frozen.shift()!;
     const appears = this.#chain ? Number(roundTime(this.#chain.beacon, round)) : time;
@@ -251,7 +254,7 @@ export class Room {
     return Math.max(time, appears);
   }
 
-  /** States the next n places that are drawn. */
+  /** Assigns the next n drawn places. */
   assign(n = Number.POSITIVE_INFINITY): void {
     for (; n > 0 && this.#drawn.length > 0; n--) {
       const { window, lane, tickets, order } = this.#drawn[0]!;
@@ -269,12 +272,12 @@ export class Room {
   }
 }
 
-/** An amendment that changes nothing of the order. */
+/** An amendment that does not affect the order. */
 export function message(time: number): Entry {
   return { kind: "amend", time, change: "message", message: sha256(utf8("soon")) };
 }
 
-/** Three windows, an amendment that moves nothing of theirs, joins among the places of the one before. */
+/** Three windows, an amendment that does not affect them, and joins among the places of the previous window. */
 export function script(operator: Operator, people: [number, number, number]): Room {
   const room = new Room(operator);
   const second = 1000;

@@ -104,7 +104,7 @@ export const cosignatures = read<CosignatureVectors>("audit/testdata/cosignature
 /** Saved proofs. */
 export const ticketFiles = read<TicketVectors>("verifier/ticket/testdata/vectors.json");
 
-/** A room's times, and what is said of them. */
+/** A room's times, and the sentences about them. */
 export interface OutlineVector {
   about: string;
   starts: number;
@@ -113,5 +113,5 @@ export interface OutlineVector {
   sentences: string[];
 }
 
-/** Sentences about windows, of the organizer's pages. */
+/** Sentences about windows, from the organizer's pages. */
 export const outlines = read<OutlineVector[]>("web/console/rooms/testdata/outlines.json");

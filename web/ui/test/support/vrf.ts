@@ -26,7 +26,7 @@ export function publicKey(secret: bigint): Uint8Array {
   return Point.BASE.multiply(secret).toBytes(true);
 }
 
-/** Proves with a nonce of the caller's choice; any nonce makes a valid proof. */
+/** Makes a proof with the caller's nonce; any nonce makes a valid proof. */
 export function prove(secret: bigint, alpha: Uint8Array, nonce: bigint): Uint8Array {
   const key = publicKey(secret);
   const tag = utf8("ECVRF_P256_XMD:SHA-256_SSWU_NU_\x02");
