@@ -158,8 +158,8 @@ func TestCirclTraps(t *testing.T) {
 	}
 }
 
-// TestCurveParametersStay runs the whole API and looks at what Generator and the
-// curve share with every other package of the process.
+// TestCurveParametersStay runs the whole API, and checks that the values that Generator and the curve share
+// with all other packages of the process do not change.
 func TestCurveParametersStay(t *testing.T) {
 	snapshot := func() string {
 		p := elliptic.P256().Params()
@@ -232,8 +232,8 @@ func FuzzNewPublicKey(f *testing.F) {
 	})
 }
 
-// FuzzVerify gives any proof to a fixed key: whatever decodes encodes to the
-// same bytes, and whatever verifies has the one output of key and input.
+// FuzzVerify tries arbitrary proofs with a fixed key: a proof that can be decoded encodes to the same bytes,
+// and one that verifies has the only output of key and input.
 func FuzzVerify(f *testing.F) {
 	vectors := Vectors(f, Suite)
 	k, err := NewPrivateKey(vectors[0].SK)
