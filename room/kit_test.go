@@ -246,9 +246,9 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Fatalf("not within a minute: %s", what)
 }
 
-// steadily runs a test that fails if the machine stalls, and repeats it in this case, because the failure
-// then shows nothing. It fails if the test fails without a stall, or again and again, unless all stalls are
-// too long to conclude anything.
+// steadily runs a test that may fail because the machine stalls, which shows nothing: after such a failure it
+// runs the test again. It fails after a failure without a stall, or after too many failures, unless the stalls
+// were too long to conclude anything.
 func steadily(t *testing.T, try func(t *testing.T) (wrong string)) {
 	t.Helper()
 	const often, stall, hopeless, attempts = 20 * time.Millisecond, 100 * time.Millisecond, time.Second, 4

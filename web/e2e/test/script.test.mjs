@@ -1,4 +1,4 @@
-// The connectors' script for pages: a page fetches what waits in line, behind the real proxy.
+// The connectors' script for pages: a page fetches protected resources, behind the real proxy.
 import assert from "node:assert/strict";
 
 import { Front } from "../stage/front.mjs";
