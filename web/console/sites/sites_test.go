@@ -294,7 +294,7 @@ func TestSiteWarnings(t *testing.T) {
 	if _, err := s.Sites.Create(t.Context(), consoletest.Actor(consoletest.Owner), "net", []byte(net)); err != nil {
 		t.Fatal(err)
 	}
-	s.Get(consoletest.Viewer, "/console/sites/net").Want(http.StatusOK).Has("safety net", `<span class="badge warn">no connector has reported</span> <a href="/console/rooms/sale">Gate and figures`, "visitors can claim it, too", "is on another server", "not a room of this organization", "by the default rules",
+	s.Get(consoletest.Viewer, "/console/sites/net").Want(http.StatusOK).Has("safety net", `<span class="badge warn">no connector has reported</span> <a href="/console/rooms/sale">Gate and figures`, "any visitor can send them", "is on another server", "not a room of this organization", "by the default rules",
 		`<td data-label="Right now"><span><span class="badge good">line</span> they wait in line; the gate is shut until a connector reports`, "they are sent to the room, which is on another server")
 }
 
