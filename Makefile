@@ -6,35 +6,35 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 VCS     := $(shell git status --short >/dev/null 2>&1 || echo -buildvcs=false)
 GOBUILD := CGO_ENABLED=0 go build -trimpath $(VCS) -ldflags '-X main.version=$(VERSION)'
 
-# What npm makes of the visitor's pages, which the server embeds.
+# The visitor's pages built by npm, which the server embeds.
 UI         := web/ui
 UI_BUILT   := $(UI)/dist/manifest.json
 UI_MODULES := $(UI)/node_modules/.package-lock.json
 UI_SOURCES := $(UI)/build.mjs $(UI)/package.json $(UI)/tsconfig.json $(shell find $(UI)/src -type f)
 
-# The browser tests, and what npm installs for them.
+# The browser tests, and their npm packages.
 E2E         := web/e2e
 E2E_MODULES := $(E2E)/node_modules/.package-lock.json
 
-# The connector for the edge, and what npm installs for it.
+# The edge connector, and its npm packages.
 EDGE         := connector/edge
 EDGE_MODULES := $(EDGE)/node_modules/.package-lock.json
 
-# The script that connectors have for pages, and what npm installs to build it.
+# The connectors' script for pages, and the npm packages that build it.
 CLIENT         := connector/client
 CLIENT_MODULES := $(CLIENT)/node_modules/.package-lock.json
 
-# The linters and formatters, of which npm installs the one for scripts and styles.
+# The linters and formatters; npm installs the one for scripts and styles.
 LINT         := web/lint
 LINT_MODULES := $(LINT)/node_modules/.package-lock.json
 BIOME        := $(LINT)/node_modules/.bin/biome
 GOLANGCI     := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
-# The tests of a package that run at once: many wait for a clock or a database.
+# The number of tests of a package that run at once: many wait for a clock or a database.
 PARALLEL ?= 8
 
-# Packages with goroutines of their own, which the race detector watches, and
-# those among them that only compute, where it would see nothing.
+# Packages that start goroutines, which are tested under the race detector, except
+# those that only compute, where it would find nothing.
 PURE := audit cmd/proofline/internal/transcript console/simulate console/simulate/chart fairness/beacon room/setting room/style verifier/evidence verifier/stats verifier/ticket vrf web/brand web/console/format web/page web/sse
 RACE := ./audit/... ./connector/... ./console/... ./fairness/beacon/... ./room/... ./web/... ./verifier/... ./vrf/... ./internal/localpg ./cmd/proofline/internal/...
 
@@ -64,7 +64,7 @@ run: build need-postgres ## run the server, ARGS="--addr :8080"
 	bin/proofline serve $(ARGS)
 
 .PHONY: test
-test: need-go need-postgres $(UI_BUILT) ## vet and test everything, again under the race detector what runs concurrently, and with readers nobody here wrote
+test: need-go need-postgres $(UI_BUILT) ## vet and test everything: also concurrent packages under the race detector, and independent readers
 	go vet ./...
 	go test -parallel $(PARALLEL) ./...
 	@if [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null; then \
@@ -76,13 +76,13 @@ test: need-go need-postgres $(UI_BUILT) ## vet and test everything, again under 
 	else echo "Node.js $$(node --version) builds the pages, and 20 is needed to test scripts: make scripts is left out"; fi
 
 .PHONY: scripts
-scripts: $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES) ## test the scripts of the pages and of connectors, as make test does
+scripts: $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES) ## test only the scripts of the pages and of connectors
 	cd $(UI) && npm test
 	cd $(CLIENT) && npm test
 	cd $(EDGE) && npm test
 
 .PHONY: e2e
-e2e: build need-postgres need-chromium $(E2E_MODULES) ## drive the real binaries end to end, crashes included, and the pages in Chromium
+e2e: build need-postgres need-chromium $(E2E_MODULES) ## test the real binaries end to end, including crashes, and the pages in Chromium
 	@command -v pgbouncer >/dev/null || apt-get install -y pgbouncer
 	PROOFLINE_TEST_SLOW=1 go test -count=1 -run 'E2E|Crash|Nodes' -v ./cmd/...
 	cd $(E2E) && npm test
@@ -93,11 +93,11 @@ $(E2E_MODULES): $(E2E)/package-lock.json
 	@touch $@
 
 .PHONY: differential
-differential: need-go $(UI_BUILT) ## have both verifiers read a million and a half texts, most of them a change away from a good one; takes ten minutes
+differential: need-go $(UI_BUILT) ## compare both verifiers on more than a million texts, most of them mutated; takes ten minutes
 	PROOFLINE_CASES=100000 go test -count=1 -timeout 60m -run TestSecondProgramReads -v ./verifier
 
 .PHONY: conformance
-conformance: need-go need-postgres $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES) ## hold middleware, proxy, nginx and edge to one table of answers
+conformance: need-go need-postgres $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES) ## test middleware, proxy, nginx and edge with one table of requests and responses
 	@for p in nginx:nginx apache2:apache2 php:php-cli; do command -v $${p%:*} >/dev/null || apt-get install -y $${p#*:}; done
 	go test -count=1 -v -run 'Conformance|Nginx' ./connector/proxy
 	go test -count=1 -v -run Origins ./connector/rules
@@ -116,9 +116,9 @@ $(EDGE_MODULES): $(EDGE)/package-lock.json
 	cd $(EDGE) && npm ci --ignore-scripts
 	@touch $@
 
-# What a release has: programs for these platforms, the scripts for the edge and
-# for pages, a bill of materials and checksums. The same commit, Go and npm
-# packages give the same bytes.
+# A release has the programs for these platforms, the scripts for the edge and for
+# pages, a bill of materials and checksums. The same commit, Go and npm packages
+# give the same bytes.
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
 
 .PHONY: dist
@@ -140,7 +140,7 @@ fuzz: need-go ## fuzz every target for FUZZTIME (20s)
 	internal/tools/fuzz.sh $(FUZZTIME)
 
 .PHONY: bench
-bench: build need-postgres need-chromium $(E2E_MODULES) ## measure against goals on this machine, ARGS="joins rooms" a part, BASE=ref against a commit
+bench: build need-postgres need-chromium $(E2E_MODULES) ## measure speed on this machine; ARGS="joins rooms" selects, BASE=ref compares with a commit
 	go run ./internal/bench $(if $(BASE),-base $(BASE)) $(ARGS)
 
 .PHONY: lint
@@ -159,11 +159,11 @@ $(LINT_MODULES): $(LINT)/package-lock.json
 	@touch $@
 
 .PHONY: generate
-generate: need-go ## write generated files anew
+generate: need-go ## generate files again
 	go generate ./...
 
 .PHONY: clean
-clean: ## remove what build made
+clean: ## remove built files
 	rm -rf bin dist $(UI)/dist
 
 .PHONY: need-go need-postgres need-chromium

@@ -206,7 +206,7 @@ func (h *profile) removeFactor(x *shell.Request) error {
 
 func (h *profile) newRecoveryCodes(x *shell.Request) error {
 	if !x.IsConfirmed() {
-		return x.Confirm(shell.Ask("Create new recovery codes?", "Make new codes",
+		return x.Confirm(shell.Ask("Create new recovery codes?", "Create new codes",
 			"Your current codes stop working."),
 			"/account/second-factor")
 	}
