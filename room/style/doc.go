@@ -6,7 +6,7 @@
 // [NewPalette] derives all colours of a page from one or two chosen ones: text moves towards black or white
 // until its contrast with all its backgrounds is 4.5 to 1 (https://www.w3.org/TR/WCAG22/#contrast-minimum).
 //
-// # Own CSS
+// # Custom CSS
 //
 // [Parse] reads a small language that looks like CSS. The result is generated from what was parsed; the input
 // is never passed through. Anything that is not listed here is refused, with line and column:

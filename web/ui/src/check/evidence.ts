@@ -38,14 +38,14 @@ export interface Hints {
   earlier?: readonly bigint[];
 }
 
-/** One entry, with the inclusion proof that it stands at an index of the published log. */
+/** One entry, with the inclusion proof that it is at an index of the published log. */
 export interface Proven {
   index: bigint;
   entry: Uint8Array;
   path: Hash[];
 }
 
-/** Entries without gaps, and the proof that they stand in the published log from an index on. */
+/** Entries without gaps, and the proof that they are in the published log from an index on. */
 export interface ProvenRun {
   first: bigint;
   entries: Uint8Array[];
@@ -67,7 +67,7 @@ export interface Evidence {
   /** From the tree that the freeze names to the published one. */
   frozen?: Hash[];
   draw?: Proven;
-  /** From after the draw up to the statement of the window's first place. */
+  /** From after the draw up to the assignment of the window's first place. */
   firstPlace?: ProvenRun;
   place?: Proven;
   earlier?: Proven[];

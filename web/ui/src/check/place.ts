@@ -50,7 +50,7 @@ function missing({ gaveUp, malformed }: Evidence): "pending" | "not-found" | "ma
   return gaveUp ? "not-found" : "pending";
 }
 
-/** What the record shows for the lines below: a room's published log with my arrival in it. */
+/** What the record's line shows for the lines below: the room's published log, with my arrival in it. */
 interface Base {
   head: Checkpoint;
   room: EntryOf<"room">;
@@ -206,8 +206,8 @@ function judgePlace(drawn: Drawn, visitor: Visitor, evidence: Evidence): Verdict
 }
 
 /**
- * The position that the record gives to the first place of my window: the
- * first statement of one after the draw. The run shows that none is before.
+ * The position of my window's first place in the published log: in the first assignment of the window after the
+ * draw. The run shows that there is none before it.
  */
 function firstPosition({ head, arrive, drawIndex }: Drawn, run: ProvenRun): bigint | undefined {
   const isProven = verifyRun(run.first, run.entries.map(leafHash), head.size, head.root, run.proof);

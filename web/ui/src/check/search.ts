@@ -92,7 +92,7 @@ export async function findDraw(
   const after = await scan(log, start, matches, 4n * patience); // a round may be late, and visitors keep joining
   const found = after === undefined ? undefined : await peek(log, after);
   if (!found || (found.kind === "draw" && found.window === window)) return after;
-  // Places of earlier windows may be stated after it, and hide it.
+  // Places of earlier windows may be assigned after it, and hide it.
   for (let index = start - 1n; index >= near && index >= start - patience * width; index--) {
     const entry = await peek(log, index);
     if (entry?.kind === "draw" && entry.window === window) return index;
@@ -100,15 +100,14 @@ export async function findDraw(
   return after;
 }
 
-/** Finds the statement of a window's first place after its draw, or of a later window's. */
+/** Finds the assignment of a window's first place after its draw, or that of a later window. */
 export function findFirstPlace(log: LogReader, window: bigint, draw: bigint): Promise<bigint | undefined> {
   return scan(log, draw + 1n, (entry) => entry.kind === "assign" && entry.window >= window);
 }
 
 /**
- * Finds the statement of a place, or of a later one where it is left out.
- * Places are stated in order, so from one of them to another there are at
- * least as many entries as places.
+ * Finds the assignment of a place, or of a later one if it is missing. Places are assigned in order, so between two
+ * of them there are at least as many entries as places.
  */
 export async function findPlace(log: LogReader, from: bigint, position: bigint): Promise<bigint | undefined> {
   let start = from;
@@ -126,7 +125,10 @@ function isOf<K extends Kind>(entry: Entry, kinds: readonly K[]): entry is Entry
   return (kinds as readonly Kind[]).includes(entry.kind);
 }
 
-/** Where to begin to look from low on: the first bundle whose last entry no longer comes before what is sought. */
+/**
+ * The bundle, from low on, at which to start the search: the first whose last entry no longer comes before the
+ * target.
+ */
 async function bisect(log: LogReader, low: bigint, before: (entry: Entry) => boolean): Promise<bigint> {
   let from = low / width;
   let to = (log.size + width - 1n) / width;
@@ -140,7 +142,7 @@ async function bisect(log: LogReader, low: bigint, before: (entry: Entry) => boo
   return from * width < low ? low : from * width;
 }
 
-/** The first index, not before start, whose entry matches; undefined if there is none to the log's end. */
+/** The first index from start on whose entry matches; undefined: none up to the log's end. */
 async function scan(
   log: LogReader,
   start: bigint,

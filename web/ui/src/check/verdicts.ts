@@ -62,7 +62,7 @@ export const verdicts = {
   place: {
     exact: "green",
     unchecked: "neutral",
-    pending: "neutral", // not written into the record yet
+    pending: "neutral", // not in the published log yet
     "not-found": "amber",
     malformed: "red",
     "too-large": "amber", // the group is too large to shuffle here

@@ -61,9 +61,8 @@ export function brandForm(form: HTMLElement): void {
 }
 
 /**
- * Returns what shows the form in its preview. Each time it is a new frame,
- * which takes the place of the old one when it is there: so nothing flickers,
- * and the way back does not lead through every letter that was typed.
+ * Returns a function that shows the form in its preview. It loads each preview in a new frame, which replaces the
+ * old one when it has loaded: so nothing flickers, and the back button does not go through every typed letter.
  */
 function shower(form: HTMLFormElement): () => void {
   const button = form.querySelector<HTMLButtonElement>("[data-show]");

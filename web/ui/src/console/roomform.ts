@@ -99,8 +99,10 @@ class WindowFields {
     this.#tell();
   }
 
-  /** Lets what belongs to a typed moment follow it. Half of a date is a date, too,
-   * so everything follows from how it was before somebody began to type. */
+  /**
+   * Moves everything that depends on a typed time. A half-typed date is a date, too, so everything is computed from
+   * the plan before typing began.
+   */
   #typed(name: string): void {
     const time = this.#moments.get(name)?.get();
     const handle = this.#handleOf(name);

@@ -45,8 +45,10 @@ function coupled({ starts, rules }: Plan): number {
   return rules.findIndex(({ from }, i) => i > 0 && from === starts);
 }
 
-/** The plan with a handle at another moment, or as near as may be. What begins
- * with the start moves with it, and a rule that was one draw stays one draw. */
+/**
+ * The plan with a handle at another time, or as near to it as allowed. A rule that begins with the start moves with
+ * it, and a rule that was one draw stays one draw.
+ */
 export function move(plan: Plan, handle: Handle, to: number, earliest = 0): Plan {
   const [least, most] = bounds(plan, handle, earliest);
   const time = Math.min(Math.max(Math.round(to), least), Math.max(least, most));
@@ -77,9 +79,10 @@ export function move(plan: Plan, handle: Handle, to: number, earliest = 0): Plan
   return next;
 }
 
-/** The plan after somebody has typed a moment; undefined when that goes with
- * nothing. Whoever moves the opening behind the start, or the start before the
- * opening, wants the whole room on another day. */
+/**
+ * The plan after a time was typed; undefined if the time fits no plan. An opening after the start, or a start before
+ * the opening, moves the whole room to another day.
+ */
 export function typed(plan: Plan, handle: Handle, time: number, earliest = 0): Plan | undefined {
   const [least, most] = bounds(plan, handle, earliest);
   if (time >= least && time <= most) return move(plan, handle, time, earliest);

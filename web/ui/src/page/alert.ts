@@ -37,7 +37,7 @@ export class Alert {
     }
   }
 
-  /** Two soft tones, in so many seconds. */
+  /** Two soft tones, after a number of seconds. */
   #chime(after: number, volume: number): void {
     const audio = this.#audio;
     if (!audio) return;

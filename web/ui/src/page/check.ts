@@ -90,7 +90,7 @@ export class CheckPage {
     this.#screen.find("[data-verdict]")?.scrollIntoView({ block: "nearest" });
   }
 
-  /** Shows on the lines that wait for the draw when it is, or that it is late. */
+  /** Shows the time of the draw on the lines that wait for it, or that it is late. */
   #due(lines: readonly Line[], isEarly: boolean): void {
     for (const { id, status, reason } of lines) {
       const waits = reason === "pending";
@@ -131,7 +131,7 @@ export class CheckPage {
   }
 }
 
-/** The technical details of a check, one a line. */
+/** The technical details of a check, one per line. */
 function details(lines: readonly Line[], { ticket, origin }: DOMStringMap): string {
   const facts: Facts = Object.assign({}, ...lines.map((line) => line.facts));
   const found = lines.map(({ id, status, reason }) => `${id} ${status} ${reason}`);

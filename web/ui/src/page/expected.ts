@@ -25,7 +25,7 @@ export function expect(place: Place, room: Room, now: number): Range | undefined
   };
 }
 
-/** The latest time by which so many visitors are called, if the site may be full before. */
+/** The latest time by which a number of visitors is called, if the site may be full earlier. */
 function latest(from: number, people: number, { perMinute, free, firstFree, freed }: Room): number {
   const at = from + (callTime(people, perMinute) * 5) / 4;
   if (people <= free) return at;
@@ -69,12 +69,12 @@ export interface Estimate {
   cause?: { name: Cause; until: number };
 }
 
-/** How long a cause is stated. */
+/** How long a cause is shown. */
 const statedFor = 5 * minute;
 
 /**
- * States when a turn is expected. Each end of the range may move nearer at any
- * time, but moves back only with a cause, which is stated.
+ * Says when a turn is expected. Each end of the range may move nearer at any time, but moves back only with a cause,
+ * which is shown.
  */
 export class Expectation {
   #shown: Estimate | undefined;
@@ -106,7 +106,7 @@ export class Expectation {
     this.#wasPaused = false;
   }
 
-  /** The cause to state, if any. */
+  /** The cause to show, if any. */
   cause(now: number): Cause | undefined {
     const cause = this.#shown?.cause;
     return cause && now < cause.until ? cause.name : undefined;

@@ -88,7 +88,7 @@ export function isLive({ state }: Place): boolean {
   return state === "waiting" || state === "drawn" || state === "called";
 }
 
-/** Reports whether the room names the ticket of the place among the latest that the organizer took away. */
+/** Reports whether the ticket of the place is among the latest that the room lists as revoked. */
 function isWithdrawn(place: Place, room: Room): boolean {
   return isLive(place) && room.withdrawn.some((start) => place.ticket?.startsWith(start));
 }
@@ -167,7 +167,7 @@ export function nextPoll(place: Place, room: Room, now: number): Next {
   return { after: room.after, jitter };
 }
 
-/** How long it takes to call so many people, in milliseconds. */
+/** How long it takes to call a number of visitors, in milliseconds. */
 export function callTime(people: number, perMinute: number): number {
   return (people / Math.max(perMinute, 1)) * 60_000;
 }

@@ -22,7 +22,7 @@ export interface Next {
 const firstBackoff = 2_000;
 const maxBackoff = 60_000;
 
-/** Returns how long to wait after so many consecutive failures. */
+/** Returns how long to wait after a number of consecutive failures. */
 export function backoff(failures: number): number {
   return Math.min(maxBackoff, firstBackoff * 2 ** Math.min(failures - 1, 10));
 }

@@ -7,7 +7,7 @@ export interface Room {
   full: boolean; // joining is closed for now: the line is full
   open: boolean; // the site lets people in without waiting
   message: Message | undefined;
-  revoked: number; // number of places that the organizer took away
+  revoked: number; // number of revoked places
   withdrawn: string[]; // beginnings of the latest of their tickets
   opens: number; // milliseconds since the Unix epoch, as all moments here
   starts: number;
@@ -27,11 +27,11 @@ export interface Room {
   now: number;
 }
 
-/** What the organizer tells everyone in line. */
+/** The organizer's message to everyone in line. */
 export interface Message {
   fallback: string; // language of the text for visitors who read none of the others
   texts: Map<string, string>; // by language tag
-  until: number; // Infinity: until it is taken back
+  until: number; // Infinity: until it is removed
 }
 
 /** The default of rest: older servers do not send it. */
@@ -109,7 +109,7 @@ function languageFor(message: Message, wanted: string[]): string {
   return message.fallback;
 }
 
-/** The places that the organizer took away; a room without any does not mention them. */
+/** The revoked places; a room without any leaves them out. */
 function withdrawnOf(doc: Reader): Pick<Room, "revoked" | "withdrawn"> {
   if (!doc.has("withdrawn")) return { revoked: 0, withdrawn: [] };
   const withdrawn = doc.at("withdrawn");

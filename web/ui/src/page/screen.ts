@@ -17,14 +17,14 @@ export class Screen {
     return [...document.querySelectorAll<HTMLElement>(selector)];
   }
 
-  /** Shows or hides everything that matches. */
+  /** Shows or hides all matching elements. */
   show(selector: string, visible: boolean): void {
     for (const element of this.all(selector)) {
       if (element.hidden === visible) element.hidden = !visible;
     }
   }
 
-  /** Of the elements with that attribute, shows those with that value and hides the others. */
+  /** Shows the elements whose attribute has a value, and hides the others that have the attribute. */
   choose(attribute: string, value: string | undefined): void {
     for (const element of this.all(`[${attribute}]`)) {
       const hidden = element.getAttribute(attribute) !== value;
@@ -36,7 +36,7 @@ export class Screen {
     if (element && element.textContent !== text) element.textContent = text;
   }
 
-  /** Writes a number wherever it is shown by that name, in the right form of its sentence. */
+  /** Writes a number to all elements with its name, in the right form of their sentences. */
   count(name: string, n: number): void {
     for (const element of this.all(`[data-live="${name}"]`)) {
       const { forms } = element.dataset;
@@ -81,7 +81,7 @@ export class Screen {
     }
   }
 
-  /** Announces something to screen readers. */
+  /** Announces a text to screen readers. */
   announce(words: string): void {
     const voice = this.find("[data-announce]");
     if (!voice || words === "") return;

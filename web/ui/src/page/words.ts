@@ -27,7 +27,7 @@ export function plural(forms: Record<string, string>, n: number, locale: string)
   return form.replace("{n}", number(n, locale));
 }
 
-/** Writes a moment, with seconds where they matter and the date where it is not today's. */
+/** Writes a time, with seconds if they matter, and with the date unless it is today's. */
 export function moment(at: number, now: number, locale: string, zone?: string): string {
   const date = new Date(at);
   const dayOf = new Intl.DateTimeFormat("en", { dateStyle: "short", ...(zone && { timeZone: zone }) });

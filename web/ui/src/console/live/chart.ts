@@ -11,9 +11,8 @@ export interface Line {
 }
 
 /**
- * A chart of lines over time, as wide as its place, in the colours of the page.
- * It is an image to those who cannot see it: the figures are beside it in words,
- * and below it in a table.
+ * A chart of lines over time, as wide as its container, in the colours of the page. To screen readers it is an
+ * image: the figures are next to it in words, and below it in a table.
  */
 export class Chart {
   readonly #place: HTMLElement;
@@ -36,7 +35,7 @@ export class Chart {
     window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#draw());
   }
 
-  /** Shows columns, the first of which are moments in seconds. */
+  /** Shows columns, the first of which has times in seconds. */
   show(at: number[], ...columns: (number | null)[][]): void {
     this.#data = [at, ...columns];
     if (this.#plot) this.#plot.setData(this.#data);

@@ -42,7 +42,7 @@ export function dashboard(root: HTMLElement): void {
   feed.start();
 }
 
-/** Writes all figures that have a place on the page. */
+/** Writes all figures that the page shows. */
 function fill(root: ParentNode, figures: Figures): void {
   for (const place of root.querySelectorAll<HTMLElement>("[data-figure]")) set(place, figures);
 }

@@ -20,9 +20,8 @@ const longest = 30_000;
 const hiddenAfter = 5_000;
 
 /**
- * Keeps a stream of figures open as long as the page is in sight: it comes
- * back by itself, after longer and longer waits, unless the server says that
- * there is nothing to come back to.
+ * Keeps a stream of figures open while the page is visible. It reconnects after longer and longer waits, unless the
+ * server's response says that this is pointless.
  */
 export class Feed {
   readonly #open: (hearing: Hearing) => { close(): void };
