@@ -347,7 +347,7 @@ func TestMustEnrol(t *testing.T) {
 	t.Parallel()
 	w := consoletest.NewTown(t)
 	owner := w.Setup()
-	owner.Post("/console/organization", "name", "Halls", "require_second_factor", "1").Want(http.StatusBadRequest).Has("set it up in your account")
+	owner.Post("/console/organization", "name", "Halls", "require_second_factor", "1").Want(http.StatusBadRequest).Has("needs a second factor on your own account first")
 	viewer := owner.Invite("member@example.com", "viewer")
 	if _, err := w.Accounts.Organizations.Change(t.Context(), account.ServerActor(account.MainOrg), account.OrganizationChange{RequireFactor: new(true)}); err != nil {
 		t.Fatal(err)
