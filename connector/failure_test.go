@@ -105,6 +105,32 @@ func TestFailOpenAfter(t *testing.T) {
 	}
 }
 
+// TestFailOpenBehindNginx tests that a request which Allows refused just before the connector failed
+// open is counted once: when the client repeats it.
+func TestFailOpenBehindNginx(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, `,"failure":"fail-open-after 30s"`)
+	s.failed()
+	r := httptest.NewRequest(http.MethodGet, "/tickets", nil)
+	if s.Allows(http.Header{}, r) {
+		t.Fatal("fails open at once")
+	}
+	s.clock.pass(31 * time.Second)
+	s.isThrough("failed again", s.failed())
+	retries := 0
+	retry := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { retries++ })
+	s.Refused(retry).ServeHTTP(httptest.NewRecorder(), r)
+	if n := s.Stats(); retries != 1 || n.FailedOpen != 1 || n.Rooms["sale"].FailOpen[0].Requests != 1 {
+		t.Errorf("%d retries, counts %+v", retries, n)
+	}
+	if !s.Allows(http.Header{}, r) {
+		t.Error("does not fail open")
+	}
+	if n := s.Stats(); n.FailedOpen != 2 || n.Rooms["sale"].FailOpen[0].Requests != 2 {
+		t.Errorf("counts %+v", n)
+	}
+}
+
 // TestVisitorsOpenNothing tests that failing requests from visitors never open the site while the room is up.
 func TestVisitorsOpenNothing(t *testing.T) {
 	t.Parallel()

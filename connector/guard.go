@@ -41,8 +41,20 @@ const (
 
 // Middleware passes requests on to next if they have a session or do not need one.
 func (c *Connector) Middleware(next http.Handler) http.Handler {
+	return c.middleware(next, requestCheck{c: c, counts: &c.counts})
+}
+
+// Refused answers requests that [Connector.Allows] has refused. Those that may pass by now go to
+// retry, which must make the client send them again. A connector that fails open counts only these repeats.
+func (c *Connector) Refused(retry http.Handler) http.Handler {
+	return c.middleware(retry, requestCheck{c: c, counts: &c.counts, isRefused: true})
+}
+
+func (c *Connector) middleware(next http.Handler, check requestCheck) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := c.guard(&requestCheck{c: c, counts: &c.counts, response: response{w, r}})
+		q := check
+		q.response = response{w, r}
+		v := c.guard(&q)
 		if v == nil {
 			return
 		}
@@ -54,13 +66,13 @@ func (c *Connector) Middleware(next http.Handler) http.Handler {
 
 // Allows reports whether a request may pass as it is. If it may, Allows sets in h the headers
 // [TicketHeader] and [RoomHeader] and the renewed session cookie. It does not redeem a pass in the
-// URL, so a pass alone does not allow a request: send refused requests to [Connector.Middleware],
+// URL, so a pass alone does not allow a request: send refused requests to [Connector.Refused],
 // which answers them.
 func (c *Connector) Allows(h http.Header, r *http.Request) bool {
 	var own counts
 	v := c.guard(&requestCheck{c: c, counts: &own, response: response{discard{http.Header{}}, r}, isDry: true})
 	if v == nil {
-		return false // the Middleware that answers the request counts it
+		return false // Refused counts it
 	}
 	c.counts.bypassed.Add(own.bypassed.Load())
 	c.counts.observed.Add(own.observed.Load())
@@ -105,6 +117,8 @@ type requestCheck struct {
 	config   *config
 	decision rules.Decision
 	isDry    bool // do not redeem passes
+	// isRefused: Allows has refused the request, so nothing is admitted
+	isRefused bool
 }
 
 // guard returns the request to pass to the site; nil: it has been answered. A panic counts as a
@@ -231,7 +245,11 @@ func (q *requestCheck) withoutPass(rm *room) *admittedRequest {
 
 // fail applies the room's failure mode.
 func (q *requestCheck) fail(rm *room) *admittedRequest {
-	if rm.failsOpen(q.c.options.Now()) {
+	if q.isRefused {
+		if rm.failsOpen() { // since a moment ago
+			return &admittedRequest{request: withoutClaims(q.r)}
+		}
+	} else if rm.admit(q.c.options.Now()) {
 		q.counts.failedOpen.Add(1)
 		return &admittedRequest{request: withoutClaims(q.r)}
 	}

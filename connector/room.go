@@ -45,10 +45,16 @@ func (c *Connector) newRoomState(url, origin string) *roomState {
 	return &roomState{server: server, reach: r, gate: g, reported: report.NewRoom(url, g)}
 }
 
-// failsOpen reports whether the connector fails open for the room, and counts the request.
-func (rm *room) failsOpen(now time.Time) bool {
+// failsOpen reports whether the connector fails open for the room.
+func (rm *room) failsOpen() bool {
 	after, ok := rm.Failure.FailOpenAfter()
-	return ok && rm.state.reach.FailsOpen(after, now)
+	return ok && rm.state.reach.FailsOpen(after)
+}
+
+// admit reports whether the connector fails open for the room, and counts the request as admitted.
+func (rm *room) admit(now time.Time) bool {
+	after, ok := rm.Failure.FailOpenAfter()
+	return ok && rm.state.reach.Admit(after, now)
 }
 
 // probeRoom fetches a room's keys, and reports whether the room is out of reach.

@@ -21,7 +21,7 @@ const (
 // Only nginx may send either: a peer that is not a trusted proxy gets 403.
 func NewAuth(o Options) *Proxy {
 	p := newProxy(o)
-	p.next = &auth{p, o.Connector.Middleware(http.HandlerFunc(retryNow))}
+	p.next = &auth{p, o.Connector.Refused(http.HandlerFunc(retryNow))}
 	return p
 }
 

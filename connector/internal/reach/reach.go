@@ -82,13 +82,24 @@ func (r *Reach) fail(now time.Time, err error) {
 	}
 }
 
-// FailsOpen reports whether the connector fails open for the room, and counts the request. The room
-// must have failed at the beginning and at the end of the delay, the second time on a request that
-// no visitor shaped. So neither a single failure nor a visitor can make it fail open.
-func (r *Reach) FailsOpen(after time.Duration, now time.Time) bool {
+// FailsOpen reports whether the connector fails open for the room. The room must have failed at the
+// beginning and at the end of the delay, the second time on a request that no visitor shaped. So
+// neither a single failure nor a visitor can make it fail open.
+func (r *Reach) FailsOpen(after time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.downSince.IsZero() || r.confirmedAt.Sub(r.downSince) < after {
+	return r.failsOpen(after)
+}
+
+func (r *Reach) failsOpen(after time.Duration) bool {
+	return !r.downSince.IsZero() && r.confirmedAt.Sub(r.downSince) >= after
+}
+
+// Admit reports whether the connector fails open for the room, and counts the request as admitted.
+func (r *Reach) Admit(after time.Duration, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.failsOpen(after) {
 		return false
 	}
 	if n := len(r.intervals); n == 0 || !r.intervals[n-1].Until.IsZero() {

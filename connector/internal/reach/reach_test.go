@@ -19,15 +19,18 @@ func TestFailsOpen(t *testing.T) {
 	r, now, down := New(room, log, unrecorded), time.UnixMilli(1_800_000_000_000), errors.New("down")
 	const delay = 30 * time.Second
 	r.FailedVisitor(now, down)
-	if !r.DownSince().Equal(now) || r.FailsOpen(delay, now.Add(time.Hour)) {
+	if !r.DownSince().Equal(now) || r.FailsOpen(delay) {
 		t.Error("fails open after one failure")
 	}
-	if r.FailedVisitor(now.Add(time.Minute), down); r.FailsOpen(delay, now.Add(time.Hour)) {
+	if r.FailedVisitor(now.Add(time.Minute), down); r.FailsOpen(delay) {
 		t.Error("fails open by requests of visitors")
 	}
 	r.Failed(now.Add(delay), down)
+	if !r.FailsOpen(delay) {
+		t.Fatal("does not fail open")
+	}
 	for range 3 {
-		if !r.FailsOpen(delay, now.Add(delay)) {
+		if !r.Admit(delay, now.Add(delay)) {
 			t.Fatal("does not fail open")
 		}
 	}
@@ -39,7 +42,7 @@ func TestFailsOpen(t *testing.T) {
 		t.Errorf("unrecorded while it lasts: %+v", list)
 	}
 	r.Answered(now.Add(2 * time.Minute))
-	if _, ok := r.Current(now); ok || !r.DownSince().IsZero() || r.FailsOpen(delay, now.Add(time.Hour)) {
+	if _, ok := r.Current(now); ok || !r.DownSince().IsZero() || r.FailsOpen(delay) || r.Admit(delay, now) {
 		t.Error("goes on although the room answered")
 	}
 	list := unrecorded.All([]Past{current}) // it has ended meanwhile
@@ -57,7 +60,7 @@ func TestWithoutServer(t *testing.T) {
 	t.Parallel()
 	r, now := New(room, slog.New(slog.DiscardHandler), nil), time.UnixMilli(1_800_000_000_000)
 	r.Failed(now, errors.New("down"))
-	if !r.FailsOpen(0, now) {
+	if !r.Admit(0, now) {
 		t.Error("does not fail open")
 	}
 	if r.End(now.Add(time.Second), "the end"); len(r.Intervals()) != 1 || r.Intervals()[0].Until.IsZero() {
