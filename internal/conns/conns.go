@@ -1,6 +1,6 @@
 // Package conns limits how many connections one network, an IPv4 /24 or an IPv6 /48, may have open
 // to a server. Each connection takes one of the process's file descriptors, and without a limit one
-// machine could use them all.
+// machine could use them all. It also makes the deadlines of connections cheap.
 package conns
 
 import (

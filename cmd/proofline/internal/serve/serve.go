@@ -23,6 +23,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon/relay"
+	"github.com/proofline/proofline/internal/heap"
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/web"
 )
@@ -117,6 +118,7 @@ func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
 	if err := f.findChain(ctx); err != nil {
 		return err
 	}
+	heap.Tune()
 	s, err := server.Start(ctx, f.Config)
 	if err != nil && ctx.Err() != nil {
 		return nil //nolint:nilerr // interrupted during the start
