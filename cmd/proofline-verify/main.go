@@ -24,6 +24,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/internal/heap"
 )
 
 // Exit codes.
@@ -34,7 +36,11 @@ const (
 	exitUnreadable = 3
 )
 
+// garbage is the memory in bytes that garbage may take: large rooms are audited on small machines.
+const garbage = 32 << 20
+
 func main() {
+	heap.Tune(garbage)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr, os.Getenv)
 	stop()

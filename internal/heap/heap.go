@@ -1,7 +1,7 @@
-// Package heap sets the pace of the garbage collector for a server. Go's default collects when the
-// heap has doubled: a server with a small heap and many requests then collects dozens of times a
-// second, and one with a large heap needs twice its size. [Tune] gives garbage a fixed amount of
-// memory instead.
+// Package heap sets the pace of the garbage collector. Go's default collects when the heap has
+// doubled: a server with a small heap and many requests then collects dozens of times a second, and
+// an audit of a large room needs twice the memory that the room takes. [Tune] gives garbage a fixed
+// amount of memory instead.
 package heap
 
 import (
@@ -11,29 +11,28 @@ import (
 	"runtime/metrics"
 )
 
-// The heap may grow by allowance bytes between two collections, and by at least least percent, so
-// that a large heap is not collected all the time.
+// Bounds of the heap's growth in percent: a large heap must not be collected all the time.
 const (
-	allowance = 64 << 20
-	least     = 40
-	most      = 1600
+	least = 12
+	most  = 1600
 )
 
-// Tune sets the pace from now on, after each collection by what the collection has left. It does
-// nothing if the environment sets GOGC.
-func Tune() {
+// Tune lets the heap grow by allowance bytes between two collections. After each collection it sets
+// the pace by what is left. It does nothing if the environment sets GOGC.
+func Tune(allowance uint64) {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	p := &pace{sample: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
+	p := &pace{allowance: allowance, sample: []metrics.Sample{{Name: "/gc/heap/live:bytes"}}}
 	p.set()
 	watch(p)
 }
 
 // pace is what Tune has set.
 type pace struct {
-	sample  []metrics.Sample
-	percent int
+	allowance uint64 // bytes
+	sample    []metrics.Sample
+	percent   int
 }
 
 // watch calls set after the next collection, and after all that follow.
@@ -47,7 +46,7 @@ func watch(p *pace) {
 // set sets the pace. Small changes are not worth stopping the program for.
 func (p *pace) set() {
 	metrics.Read(p.sample)
-	percent := percentFor(p.sample[0].Value.Uint64())
+	percent := percentFor(p.allowance, p.sample[0].Value.Uint64())
 	if percent*10 < p.percent*9 || percent*9 > p.percent*10 {
 		p.percent = percent
 		debug.SetGCPercent(percent)
@@ -55,6 +54,6 @@ func (p *pace) set() {
 }
 
 // percentFor returns the growth in percent that live bytes may have.
-func percentFor(live uint64) int {
+func percentFor(allowance, live uint64) int {
 	return int(min(max(allowance*100/max(live, 1), least), most)) //nolint:gosec // at most 1600
 }

@@ -9,8 +9,8 @@ import (
 
 func TestPercentFor(t *testing.T) {
 	t.Parallel()
-	for live, want := range map[uint64]int{0: 1600, 1 << 20: 1600, 16 << 20: 400, 64 << 20: 100, 128 << 20: 50, 1 << 30: 40} {
-		if got := percentFor(live); got != want {
+	for live, want := range map[uint64]int{0: 1600, 1 << 20: 1600, 16 << 20: 400, 64 << 20: 100, 256 << 20: 25, 1 << 30: 12} {
+		if got := percentFor(64<<20, live); got != want {
 			t.Errorf("%d MB may grow by %d %%, want %d %%", live>>20, got, want)
 		}
 	}
@@ -21,7 +21,7 @@ func TestTune(t *testing.T) { //nolint:paralleltest // it changes the collector
 	before := debug.SetGCPercent(100)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
 	t.Setenv("GOGC", "")
-	Tune()
+	Tune(16 << 20)
 	large := make([]byte, 256<<20)
 	follows(t, "a large heap", func(percent int) bool { return percent == least })
 	runtime.KeepAlive(large)
@@ -47,7 +47,7 @@ func TestTuneLeavesGOGC(t *testing.T) { //nolint:paralleltest // it changes the 
 	t.Setenv("GOGC", "77")
 	before := debug.SetGCPercent(77)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
-	Tune()
+	Tune(16 << 20)
 	if now := debug.SetGCPercent(77); now != 77 {
 		t.Errorf("the pace is %d", now)
 	}

@@ -28,6 +28,9 @@ import (
 	"github.com/proofline/proofline/web"
 )
 
+// garbage is the memory in bytes that a server's garbage may take.
+const garbage = 64 << 20
+
 type serveFlags struct {
 	server.Config
 	proxies   []string
@@ -118,7 +121,7 @@ func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
 	if err := f.findChain(ctx); err != nil {
 		return err
 	}
-	heap.Tune()
+	heap.Tune(garbage)
 	s, err := server.Start(ctx, f.Config)
 	if err != nil && ctx.Err() != nil {
 		return nil //nolint:nilerr // interrupted during the start
