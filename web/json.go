@@ -100,6 +100,14 @@ func appendDigits(dst []byte, v, n int, after byte) []byte {
 	return append(dst, after)
 }
 
+// isPlain holds the bytes that are the same in a JSON string.
+var isPlain = func() (plain [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		plain[c] = c != '"' && c != '\\'
+	}
+	return plain
+}()
+
 // appendText appends a JSON string. Invalid UTF-8 becomes U+FFFD.
 func appendText[T string | []byte](dst []byte, text T) []byte {
 	const hex = "0123456789abcdef"
@@ -107,7 +115,7 @@ func appendText[T string | []byte](dst []byte, text T) []byte {
 	from := 0
 	for i := 0; i < len(text); {
 		c := text[i]
-		if c >= ' ' && c != '"' && c != '\\' && c < utf8.RuneSelf {
+		if isPlain[c] {
 			i++
 			continue
 		}
