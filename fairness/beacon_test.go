@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/fairness/beacon/local"
 )
 
-func quicknet() *Beacon { return &Beacon{beacon.Quicknet(), 3000} }
+func quicknet() *Beacon { return &Beacon{beacon.Quicknet(), MinMargin} }
 
 // witnessed adds a beacon and n witnesses to a policy.
 func witnessed(p *Policy, n int, quorum uint32) {
@@ -45,7 +45,7 @@ func withBeacon(t testing.TB, witnesses int, quorum uint32) (*script, *local.Bea
 	if witnesses > 0 {
 		witnessed(&p, witnesses, quorum)
 	}
-	p.Beacon = &Beacon{chain.Chain(), 2000}
+	p.Beacon = &Beacon{chain.Chain(), 5000}
 	r := newScript(t, p)
 	r.join(base, 3)
 	r.must(r.freeze(base + minute + 5*second))
@@ -57,8 +57,8 @@ func TestRuleRound(t *testing.T) {
 	r, chain := withBeacon(t, 0, 0)
 	w := &r.windows[0]
 	frozen, emitted := base+minute+5*second, Time(chain.Chain().Emitted(w.round))
-	if emitted <= frozen+2000 || emitted > frozen+2000+3000 {
-		t.Errorf("round %d appears %d ms after the freeze, want more than 2000 and at most 5000", w.round, emitted-frozen)
+	if emitted <= frozen+5000 || emitted > frozen+5000+3000 {
+		t.Errorf("round %d appears %d ms after the freeze, want more than 5000 and at most 8000", w.round, emitted-frozen)
 	}
 	r.join(base+minute+6*second, 1)
 	good := r.freeze(base + 70*second)
@@ -75,8 +75,8 @@ func TestRuleRound(t *testing.T) {
 	r.refuse(RuleFreeze, late)
 	r.must(good)
 	want := []Pending{
-		{Window: 0, Size: 5, Round: w.round, Due: emitted},
-		{Window: 1, Size: 7, Round: good.Round, Due: Time(chain.Chain().Emitted(good.Round))},
+		{Window: 0, Frozen: frozen, Size: 5, Round: w.round, Due: emitted},
+		{Window: 1, Frozen: good.Time, Size: 7, Round: good.Round, Due: Time(chain.Chain().Emitted(good.Round))},
 	}
 	if p := r.Pending(); !slices.Equal(p, want) {
 		t.Errorf("pending %+v", p)
@@ -129,7 +129,7 @@ func TestRuleWitness(t *testing.T) {
 	cosign := func(witness int, at Time) Cosignature {
 		return fakeCosignature(r.policy.Witnesses[witness], pending.Size, root, at)
 	}
-	a, b, c := cosign(0, pending.Due-1), cosign(1, base), cosign(2, pending.Due-2)
+	a, b, c := cosign(0, pending.Due-3000), cosign(1, pending.Frozen-2999), cosign(2, pending.Frozen)
 	r.join(base+minute+6*second, 2) // the tree grows
 	with := func(list ...Cosignature) *Draw {
 		e, ok := r.NextDraw(pending.Due, signature, list...)
@@ -138,16 +138,19 @@ func TestRuleWitness(t *testing.T) {
 		}
 		return e
 	}
-	stranger := fakeCosignature("stranger.example.org+00000000+BAEC", pending.Size, root, base)
+	stranger := fakeCosignature("stranger.example.org+00000000+BAEC", pending.Size, root, pending.Frozen)
 	for name, bad := range map[string]*Draw{
 		"by a stranger":        with(stranger),
 		"by a stranger too":    with(a, stranger),
 		"twice":                with(a, a),
 		"not in order":         with(b, a),
-		"of the tree before":   with(fakeCosignature(r.policy.Witnesses[0], pending.Size-1, root, base)),
-		"of the tree now":      with(fakeCosignature(r.policy.Witnesses[0], r.size, r.oracle.root, base)),
-		"of another root":      with(fakeCosignature(r.policy.Witnesses[0], pending.Size, hash1, base)),
+		"of the tree before":   with(fakeCosignature(r.policy.Witnesses[0], pending.Size-1, root, pending.Frozen)),
+		"of the tree now":      with(fakeCosignature(r.policy.Witnesses[0], r.size, r.oracle.root, pending.Frozen)),
+		"of another root":      with(fakeCosignature(r.policy.Witnesses[0], pending.Size, hash1, pending.Frozen)),
 		"when the round comes": with(cosign(0, pending.Due)),
+		"in the slack before":  with(cosign(0, pending.Due-2999)),
+		"before the freeze":    with(cosign(0, pending.Frozen-3000)),
+		"long before":          with(a, cosign(1, base)),
 		"long after":           with(a, cosign(1, pending.Due+minute)),
 		"of zeros":             with(Cosignature{}),
 		"one too many":         with(a, b, c, c),
@@ -168,7 +171,7 @@ func TestCosignedAtOnce(t *testing.T) {
 	r, chain := withBeacon(t, 1, 1)
 	pending := r.Pending()[0]
 	signature, _ := chain.Sign(pending.Round)
-	e, _ := r.NextDraw(pending.Due, signature, fakeCosignature(r.policy.Witnesses[0], pending.Size, r.oracle.root, base))
+	e, _ := r.NextDraw(pending.Due, signature, fakeCosignature(r.policy.Witnesses[0], pending.Size, r.oracle.root, pending.Frozen))
 	r.must(e)
 }
 
@@ -180,7 +183,7 @@ func TestDraws(t *testing.T) {
 	if due := r.Pending()[0]; frozen.Draws != due.Due {
 		t.Errorf("frozen: drawn at %d, want %d", frozen.Draws, due.Due)
 	}
-	if want := Time(chain.Chain().Emitted(r.policy.Beacon.Round(open.To, 0))); open.Draws != want || want <= open.To {
+	if want := Time(chain.Chain().Emitted(r.policy.Beacon.Round(open.To))); open.Draws != want || want <= open.To {
 		t.Errorf("open: drawn at %d, want %d", open.Draws, want)
 	}
 	plain := inMinute(t)
@@ -192,7 +195,7 @@ func TestDraws(t *testing.T) {
 // TestPolicyIsNotKept: changing an entry after it was applied does not change the room.
 func TestPolicyIsNotKept(t *testing.T) {
 	p := testPolicy()
-	witnessed(&p, 2, 1)
+	witnessed(&p, 2, 2)
 	r := newScript(t, p)
 	want := p.Witnesses[0]
 	e := &Room{p}
@@ -201,7 +204,7 @@ func TestPolicyIsNotKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.Witnesses[0], e.Beacon.Margin, e.Beacon.PublicKey[1] = "other", 9999, 0xff
-	if got := s.Policy(); got.Witnesses[0] != want || got.Beacon.Margin != 3000 || got.Beacon.PublicKey[1] == 0xff {
+	if got := s.Policy(); got.Witnesses[0] != want || got.Beacon.Margin != MinMargin || got.Beacon.PublicKey[1] == 0xff {
 		t.Errorf("the policy is now of %q with a margin of %d", got.Witnesses[0], got.Beacon.Margin)
 	}
 }

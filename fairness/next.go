@@ -23,7 +23,7 @@ func (s *State) NextFreeze(now Time, root [HashSize]byte) (*Freeze, []byte, bool
 	w := &s.windows[s.frozen]
 	e := &Freeze{Time: now, Window: w.Index, Lots: w.count, Size: s.size, Root: root}
 	if b := s.policy.Beacon; b != nil {
-		e.Round = b.Round(w.To, now)
+		e.Round = b.Round(now)
 	}
 	return e, Alpha(s.roomHash, e), true
 }
@@ -31,6 +31,7 @@ func (s *State) NextFreeze(now Time, root [HashSize]byte) (*Freeze, []byte, bool
 // Pending describes a window that is frozen but not drawn.
 type Pending struct {
 	Window WindowIndex
+	Frozen Time   // time of the freeze
 	Size   uint64 // size of the checkpoint for witnesses to cosign
 	Round  uint64 // beacon round to wait for; 0 without a beacon
 	Due    Time   // when the round appears; 0 without a beacon
@@ -44,7 +45,7 @@ func (s *State) Pending() []Pending {
 	}
 	var list []Pending
 	for _, w := range s.windows[s.drawn:s.frozen] {
-		p := Pending{Window: w.Index, Size: w.size, Round: w.round}
+		p := Pending{Window: w.Index, Frozen: w.frozen, Size: w.size, Round: w.round}
 		if b := s.policy.Beacon; b != nil {
 			p.Due = Time(b.Emitted(w.round))
 		}

@@ -45,11 +45,20 @@ type Beacon struct {
 	Margin Millis
 }
 
-// Round returns the round that decides the draw of a window that ends at to and is frozen at
-// frozen. The round appears after both.
-func (b *Beacon) Round(to, frozen Time) uint64 {
-	return b.After(int64(max(to, frozen)) + int64(b.Margin))
+// Round returns the round that decides the draw of a window that is frozen at a time.
+func (b *Beacon) Round(frozen Time) uint64 { return b.After(int64(frozen) + int64(b.Margin)) }
+
+// CosignedInTime reports whether a cosignature dated at, in whole seconds, shows that a freeze came before its
+// round: it is neither before the freeze nor after the round, with [Slack] for the witness's clock. A
+// cosignature dated before its freeze would allow an operator to date a freeze ahead.
+func (b *Beacon) CosignedInTime(at, frozen Time, round uint64) bool {
+	latest := int64(at) + 1000 // the time is truncated to seconds
+	return latest > int64(frozen)-int64(Slack) && latest <= b.Emitted(round)-int64(Slack)
 }
+
+// Majority returns the number of witnesses that is more than half of all, so that two freezes of one window
+// cannot both have it unless a witness signs both.
+func (p *Policy) Majority() int { return len(p.Witnesses)/2 + 1 }
 
 // Outflow limits how fast visitors are admitted.
 type Outflow struct {
@@ -73,7 +82,7 @@ func (p *Policy) Problems() []Problem {
 	c.check(p.VRFKey[0] == 2 || p.VRFKey[0] == 3, "vrf_key", "must be a compressed P-256 point")
 	if b := p.Beacon; b != nil {
 		c.check(b.Valid() == nil && isToken(b.ID), "beacon", "must be the parameters of a drand chain")
-		c.check(b.Margin >= MinMargin && b.Margin <= MaxMargin, "beacon.margin", "must be between 1 second and 1 hour")
+		c.check(b.Margin >= MinMargin && b.Margin <= MaxMargin, "beacon.margin", "must be between 5 seconds and 1 hour")
 	}
 	c.witnesses(p)
 	c.check(len(p.Lanes) == 1 && p.Lanes[0] == General,
@@ -120,8 +129,8 @@ func (c *complaints) witnesses(p *Policy) {
 	n := len(p.Witnesses)
 	c.check(n <= MaxWitnesses && (n == 0 || p.Beacon != nil),
 		"witnesses", fmt.Sprintf("must be at most %d, and need a beacon", MaxWitnesses))
-	c.check(int64(p.Quorum) <= int64(n) && (n == 0) == (p.Quorum == 0),
-		"quorum", "must be from 1 to the number of witnesses, or 0 without any")
+	c.check(n == 0 && p.Quorum == 0 || n > 0 && int64(p.Quorum) >= int64(p.Majority()) && int64(p.Quorum) <= int64(n),
+		"quorum", "must be more than half of the witnesses, or 0 without any")
 }
 
 func (c *complaints) windows(rules []WindowRule, closes Time) {

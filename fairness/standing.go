@@ -109,7 +109,7 @@ func (s *State) draws(w *window) Time {
 	case b == nil:
 		return w.To
 	case w.round == 0:
-		return Time(b.Emitted(b.Round(w.To, w.To)))
+		return Time(b.Emitted(b.Round(w.To)))
 	default:
 		return Time(b.Emitted(w.round))
 	}

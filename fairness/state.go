@@ -80,11 +80,12 @@ type window struct {
 	base  uint32 // index in State.arrivals of the first arrival
 	count uint32 // number of arrivals
 
-	alpha []byte // VRF input of its freeze
-	beta  [BetaSize]byte
-	round uint64
-	size  uint64 // size of the tree that ends with the freeze
-	root  [HashSize]byte
+	alpha  []byte // VRF input of its freeze
+	beta   [BetaSize]byte
+	frozen Time
+	round  uint64
+	size   uint64 // size of the tree that ends with the freeze
+	root   [HashSize]byte
 
 	drawn EntryIndex // draw entry; 0: not drawn
 	first Position   // position of the window's first place
@@ -195,7 +196,7 @@ func (e *Freeze) apply(s *State, oracle Oracle) error {
 	w := &s.windows[s.frozen]
 	round := uint64(0)
 	if b := s.policy.Beacon; b != nil {
-		round = b.Round(w.To, e.Time)
+		round = b.Round(e.Time)
 	}
 	switch root := oracle.Root(); {
 	case e.Window != w.Index:
@@ -216,7 +217,7 @@ func (e *Freeze) apply(s *State, oracle Oracle) error {
 	if err != nil {
 		return violation(RuleProof, "the proof of window %d: %v", e.Window, err)
 	}
-	w.alpha, w.beta, w.round, w.size = alpha, beta, e.Round, s.size+1
+	w.alpha, w.beta, w.frozen, w.round, w.size = alpha, beta, e.Time, e.Round, s.size+1
 	s.frozen++
 	return nil
 }
@@ -265,7 +266,7 @@ func (e *Draw) checkRound(b *Beacon, round uint64, oracle Oracle) error {
 }
 
 // checkCosignatures checks that each cosignature is by a different witness, signs the checkpoint
-// that ends with the freeze, and is older than the round. Fewer cosignatures than the quorum are
+// that ends with the freeze, and is dated between the freeze and the round. Fewer cosignatures than the quorum are
 // allowed, so that a room can continue without its witnesses; the verifier then does not count the
 // draw as witnessed.
 func (e *Draw) checkCosignatures(s *State, w *window, oracle Oracle) error {
@@ -285,8 +286,9 @@ func (e *Draw) checkCosignatures(s *State, w *window, oracle Oracle) error {
 		case next == len(p.Witnesses):
 			return violation(RuleWitness,
 				"cosignature %d does not sign the freeze with the key of a further witness", i)
-		case int64(at) >= p.Beacon.Emitted(w.round):
-			return violation(RuleWitness, "cosignature %d is from %d, after round %d appeared", i, at, w.round)
+		case !p.Beacon.CosignedInTime(at, w.frozen, w.round):
+			return violation(RuleWitness, "cosignature %d is from %d, not between the freeze at %d and its round %d",
+				i, at, w.frozen, w.round)
 		}
 		next++
 	}

@@ -27,6 +27,9 @@ type Lane string
 // in this version of the rules.
 const General Lane = "general"
 
+// Slack is how far the clock of a witness may be from the operator's for its cosignature to count.
+const Slack Millis = 2000
+
 // Limits of a policy, checked by [Policy.Problems].
 const (
 	MinWindow    Millis = 100                   // clock jitter would exceed a shorter window
@@ -36,7 +39,7 @@ const (
 	MinSession   Millis = 1000
 	MaxSession   Millis = 7 * 24 * 3600 * 1000 // a week
 	MaxRate      uint32 = 10_000_000           // calls per minute
-	MinMargin    Millis = 1000                 // clocks differ
+	MinMargin    Millis = 5000                 // [Slack] on both sides, and a second for witnesses to cosign
 	MaxMargin    Millis = 3600 * 1000          // an hour
 	MaxWitnesses        = 16
 	MaxRules            = 1000      // window rules

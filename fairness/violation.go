@@ -18,7 +18,7 @@ const (
 	RuleProof     Rule = "proof"     // the VRF proof verifies under the room's key
 	RuleDraw      Rule = "draw"      // windows are drawn in order, once
 	RuleBeacon    Rule = "beacon"    // the signature is of the fixed round, which has appeared
-	RuleWitness   Rule = "witness"   // cosignatures sign the freeze, by witnesses, before the round
+	RuleWitness   Rule = "witness"   // cosignatures sign the freeze, by witnesses, between freeze and round
 	RuleSeed      Rule = "seed"      // the seed follows from proof and beacon
 	RuleAssign    Rule = "assign"    // every place follows from the shuffle
 	RuleCall      Rule = "call"      // calls move up over drawn places, after the start

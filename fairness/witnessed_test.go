@@ -75,12 +75,12 @@ func makeWitnessedRoom(t *testing.T) roomVector {
 	a, b := newVectorWitness("witness-a.example.org"), newVectorWitness("witness-b.example.net/w")
 	chain := newChain(t)
 	p := vectorPolicy(t, key)
-	p.Beacon, p.Witnesses, p.Quorum = &Beacon{chain.Chain(), 2000}, []string{a.vkey(), b.vkey()}, 2
+	p.Beacon, p.Witnesses, p.Quorum = &Beacon{chain.Chain(), 5000}, []string{a.vkey(), b.vkey()}, 2
 	s := &story{t: t, key: key, oracle: realOracle{origin: p.Origin}}
 	s.out.VRFKey = hex.EncodeToString(secret[:])
 	for _, broken := range []func(*Policy){
 		func(p *Policy) { p.Beacon = nil }, func(p *Policy) { p.Quorum = 3 }, func(p *Policy) { p.Witnesses[1] = p.Witnesses[0] },
-		func(p *Policy) { p.Beacon.Margin = 999 }, func(p *Policy) { p.Beacon.PublicKey[95] ^= 1 },
+		func(p *Policy) { p.Beacon.Margin = 4999 }, func(p *Policy) { p.Quorum = 1 }, func(p *Policy) { p.Beacon.PublicKey[95] ^= 1 },
 	} {
 		bad, beacon := p, *p.Beacon
 		bad.Beacon, bad.Witnesses = &beacon, []string{p.Witnesses[0], p.Witnesses[1]}
@@ -110,7 +110,7 @@ func makeWitnessedRoom(t *testing.T) roomVector {
 		}
 		var list []Cosignature
 		for _, w := range witnesses {
-			list = append(list, w.cosign(p.Origin, size, root, pending.Due-1000))
+			list = append(list, w.cosign(p.Origin, size, root, pending.Due-3000))
 		}
 		d, _ := s.NextDraw(pending.Due, signature, list...)
 		with := func(rule Rule, change func(*Draw)) {
@@ -123,7 +123,9 @@ func makeWitnessedRoom(t *testing.T) roomVector {
 		with(RuleBeacon, func(e *Draw) { e.Signature = nil })
 		with(RuleBeacon, func(e *Draw) { e.Signature = other })
 		with(RuleBeacon, func(e *Draw) { e.Time-- })
-		with(RuleWitness, func(e *Draw) { e.Cosignatures = []Cosignature{b.cosign(p.Origin, size, root, pending.Due)} })
+		for _, at := range []Time{frozen - 3000, pending.Due - 2000, pending.Due} {
+			with(RuleWitness, func(e *Draw) { e.Cosignatures = []Cosignature{b.cosign(p.Origin, size, root, at)} })
+		}
 		with(RuleWitness, func(e *Draw) { e.Cosignatures = []Cosignature{b.cosign(p.Origin, size+1, s.oracle.Root(), frozen)} })
 		with(RuleWitness, func(e *Draw) { e.Cosignatures = []Cosignature{b.cosign("other.example.com", size, root, frozen)} })
 		with(RuleWitness, func(e *Draw) {

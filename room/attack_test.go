@@ -40,7 +40,7 @@ func TestSubmitKeepsUp(t *testing.T) {
 		b, w := newBeacon(t), newWitness(t, "one.example.org")
 		slow := evidence.Witness{Key: w.Key(), Cosigner: delayed{w.asked().Cosigner, 50 * time.Millisecond}}
 		rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []evidence.Chain{b.chain()}, Witnesses: []evidence.Witness{slow}})
-		r := create(t, rs, Config{Slug: "short", Windows: []WindowRule{{Length: Duration(250 * time.Millisecond)}}, Margin: span(2 * time.Second)})
+		r := create(t, rs, Config{Slug: "short", Windows: []WindowRule{{Length: Duration(250 * time.Millisecond)}}, Margin: span(5 * time.Second)})
 		w.follow(t, r)
 		people := uint64(0)
 		for r.Snapshot().Counts.Windows < 24 {
@@ -78,11 +78,11 @@ func TestStoredRubbish(t *testing.T) {
 	w.server.Close()
 	url := pgtest.URL(t)
 	rs := start(t, connect(t, url), Options{MasterKey: newMaster(t), Chains: []evidence.Chain{b.chain()}, Witnesses: []evidence.Witness{w.asked()}})
-	r := create(t, rs, Config{Slug: "rubbish", Windows: []WindowRule{{Length: Duration(300 * time.Millisecond)}}, Margin: span(time.Second)})
+	r := create(t, rs, Config{Slug: "rubbish", Windows: []WindowRule{{Length: Duration(300 * time.Millisecond)}}, Margin: span(5 * time.Second)})
 	joinMany(t, r, 3)
 	eventually(t, "the window is frozen", func() bool { return len(r.view.Pending()) > 0 })
 	p, chain := r.view.Pending()[0], b.Chain().Hash()
-	c := cosigned(int64(p.Due)/1000 - 1)
+	c := cosigned(int64(p.Due)/1000 - 3)
 	superuser(t, url, `insert into beacon_rounds (chain, round, signature) values ($1, $2, $3)`, chain[:], int64(p.Round), bytes.Repeat([]byte{1}, 48))
 	superuser(t, url, `insert into freeze_cosignatures (room_id, size, witness, cosignature) values ($1, $2, $3, $4)`, r.ID, int64(p.Size), w.Key().String(), c[:])
 	eventually(t, "the window is drawn", isDrawn(r, 3))
@@ -113,7 +113,7 @@ func TestOutage(t *testing.T) {
 	b := &counted{testBeacon: newBeacon(t)}
 	b.isAway.Store(true)
 	rs := start(t, connect(t, pgtest.URL(t)), Options{MasterKey: newMaster(t), Chains: []evidence.Chain{{Chain: b.Chain(), Rounds: b}}})
-	r := create(t, rs, Config{Slug: "outage", Windows: []WindowRule{{Length: Duration(100 * time.Millisecond)}}, Margin: span(time.Second)})
+	r := create(t, rs, Config{Slug: "outage", Windows: []WindowRule{{Length: Duration(100 * time.Millisecond)}}, Margin: span(5 * time.Second)})
 	people := uint64(0)
 	for r.Snapshot().Counts.Windows < 2*32+5 {
 		if _, err := r.Join(t.Context(), newVisitor(r).ticket); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // DefaultMargin is the minimum time between a freeze and its beacon round.
-const DefaultMargin = 3 * time.Second
+const DefaultMargin = 5 * time.Second
 
 // BeaconErr returns the default chain's [evidence.Chain.Name] and [evidence.Chain.Err]; nil without chains.
 func (o *Options) BeaconErr() (name string, err error) {
@@ -70,14 +70,16 @@ func (o *Options) others(c Config, p *fairness.Policy) invalid.List {
 		p.Beacon.Margin = c.Margin.millis()
 	}
 	n := uint32(len(o.Witnesses)) //nolint:gosec // few
-	if c.Quorum != nil && *c.Quorum > n {
-		return refuse("quorum", fmt.Sprintf("must be at most %d, the number of the server's witnesses", n))
-	}
+	least := n/2 + 1
 	switch {
+	case c.Quorum == nil && n > 0:
+		p.Quorum = least
+	case c.Quorum != nil && *c.Quorum > 0 && n == 0:
+		return refuse("quorum", "must be 0: this server has no witnesses")
+	case c.Quorum != nil && *c.Quorum > 0 && (*c.Quorum < least || *c.Quorum > n):
+		return refuse("quorum", fmt.Sprintf("must be 0, or more than half of the %d witnesses of the server", n))
 	case c.Quorum != nil:
 		p.Quorum = *c.Quorum
-	case n > 0:
-		p.Quorum = n/2 + 1
 	}
 	for _, w := range o.Witnesses {
 		if p.Quorum > 0 {

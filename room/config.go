@@ -58,7 +58,7 @@ type Config struct {
 	// "drand:quicknet". Default: the server's first chain, if it has one.
 	Beacon string `json:"beacon"`
 	// Margin is the minimum time between a freeze and its beacon round.
-	Margin *Duration `json:"margin,omitempty"` // default 3s, with a beacon
+	Margin *Duration `json:"margin,omitempty"` // default 5s, with a beacon
 	// Quorum is how many of the server's witnesses should cosign each freeze; 0: no witnesses. Default: more
 	// than half, with a beacon.
 	Quorum *uint32 `json:"quorum,omitempty"`

@@ -23,7 +23,7 @@ func TestMetrics(t *testing.T) {
 	url, master := pgtest.URL(t), newMaster(t)
 	options := Options{MasterKey: master, Chains: []evidence.Chain{b.chain()}, Witnesses: []evidence.Witness{one.asked(), dead.asked()}}
 	rs := start(t, connect(t, url), options)
-	r := create(t, rs, Config{Slug: "vitals", Windows: []WindowRule{{Length: Duration(3 * time.Second)}}, Margin: span(4 * time.Second), Quorum: quorum(1)})
+	r := create(t, rs, Config{Slug: "vitals", Windows: []WindowRule{{Length: Duration(3 * time.Second)}}, Margin: span(5 * time.Second), Quorum: quorum(2)})
 	one.follow(t, r)
 	if v := r.Metrics(); !v.HasBeacon || v.Pending != 0 || v.Active != 0 || v.Witnesses[0].Draws != 0 || v.Appended != 0 {
 		t.Errorf("vitals of an empty room %+v", v)

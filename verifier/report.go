@@ -23,9 +23,10 @@ type Report struct {
 	Witnesses   []string `json:"witnesses"` // keys from the policy
 	Quorum      uint32   `json:"quorum"`    // required cosignatures per freeze, from the policy
 	Draws       uint64   `json:"draws"`
-	// draws whose freeze a quorum of the policy's witnesses had cosigned before the round
-	Witnessed uint64   `json:"witnessed"`
-	Vouched   uint64   `json:"vouched"`    // the same, counting only witnesses that the auditor knows
+	// draws whose freeze a quorum of the policy's witnesses had cosigned between the freeze and its round
+	Witnessed uint64 `json:"witnessed"`
+	// draws whose freeze more than half of all the policy's witnesses had, counting only those that the auditor knows
+	Vouched   uint64   `json:"vouched"`
 	Checks    []Check  `json:"checks"`     // all checks, always in the same order
 	NotProven []string `json:"not_proven"` // conclusions that the report does not support
 	Seconds   float64  `json:"seconds"`    // set by the caller, who has a clock
@@ -39,8 +40,8 @@ const (
 	// and every draw uses a round, of a beacon that the auditor trusts, that was fixed before it existed, if the
 	// freeze came first
 	LevelUnpredictable
-	// and witnesses that the auditor knows cosigned every freeze before its round: it did come first, and all
-	// saw one history
+	// and more than half of the policy's witnesses, all of them known to the auditor, cosigned every freeze before
+	// its round: it did come first, and no other freeze of that window has as many
 	LevelWitnessed
 )
 
@@ -99,7 +100,7 @@ var checks = []struct {
 	{string(fairness.RuleDraw), "Windows are drawn once, in order, after their freeze", fairness.KindDraw},
 	{string(fairness.RuleSeed), "Each draw's seed follows from the freeze and its proof", fairness.KindDraw},
 	{string(fairness.RuleBeacon), "Draws use the beacon as the policy says", fairness.KindDraw},
-	{string(fairness.RuleWitness), "Cosignatures in draws are by the witnesses, of the freeze, before its round",
+	{string(fairness.RuleWitness), "Cosignatures in draws are by the witnesses, of the freeze, between it and its round",
 		fairness.KindDraw},
 	{checkSeeds, "No seed is used twice", fairness.KindDraw},
 	{string(fairness.RuleAssign), "Each place is the one the shuffle gives", fairness.KindAssign},

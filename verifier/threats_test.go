@@ -50,6 +50,7 @@ var threats = map[string]func(*testing.T){
 	"dropped after the receipt": droppedAfterReceipt,
 	"slipped in late":           slippedIn,
 	"promoted friend":           promotedFriend,
+	"split view":                splitView,
 	"two audiences":             twoAudiences,
 	"rollback":                  rollback,
 	"forgotten entries":         forgottenEntries,
@@ -223,6 +224,76 @@ func promotedFriend(t *testing.T) {
 	tr := transcript(room.Entries())
 	i, j := tr.index(fairness.KindAssign, 0), tr.index(fairness.KindAssign, 4)
 	caught(t, keys, tr.set(i, 4, tr.field(j, 4)).set(j, 4, tr.field(i, 4)), "assign")
+}
+
+// cosignedBy returns the pending draw of a room, cosigned by some witnesses at a time.
+func cosignedBy(t *testing.T, keys *roomtest.Keys, room *roomtest.Room, at fairness.Time, by ...roomtest.Witness) *fairness.Draw {
+	t.Helper()
+	pending := room.State().Pending()[0]
+	text := audit.Checkpoint{Origin: origin, Size: pending.Size, Root: room.Root()}.Marshal()
+	signature, err := keys.Chain.Sign(pending.Round)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []fairness.Cosignature
+	for _, w := range by {
+		list = append(list, fairness.Cosignature(w.Cosign(w.Private, text, int64(at)/1000)))
+	}
+	draw, _ := room.State().NextDraw(pending.Due, signature, list...)
+	return draw
+}
+
+// freezeAhead dates a freeze a minute ahead, so that another round decides, and has it signed now.
+func freezeAhead(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, patient(keys))
+	room.Join(after(0), 5)
+	room.Freeze(after(120_000))
+	if err := room.Err(); err != nil {
+		t.Fatal(err)
+	}
+	ahead := func(at fairness.Time) [][]byte {
+		draw := cosignedBy(t, keys, room, at, keys.Witnesses...)
+		return append(slices.Clone(room.Entries()), draw.AppendEntry(nil))
+	}
+	for _, at := range []fairness.Time{after(6000), after(60_000), after(117_000)} {
+		caught(t, keys, ahead(at), "witness")
+	}
+	if r := auditOf(t, publish(t, keys, ahead(after(118_000))), knowing(keys)); r.Level != verifier.LevelWitnessed {
+		t.Errorf("level %d with a clock that is two seconds slow", r.Level) // as a fast clock of the operator's
+	}
+	room.Append(cosignedBy(t, keys, room, after(60_000)))
+	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelUnpredictable, "for 1 of 1 draws too few witnesses")
+}
+
+// splitView has a freeze of one window cosigned by each witness, and publishes the one that pleases.
+func splitView(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	trust := knowing(keys)
+	one := func(by ...roomtest.Witness) *roomtest.Room {
+		room := roomtest.Open(keys, patient(keys))
+		room.Join(after(0), 5)
+		room.Freeze(after(60_000))
+		room.Append(cosignedBy(t, keys, room, after(60_000), by...))
+		return room
+	}
+	told(t, auditOf(t, publish(t, keys, one(keys.Witnesses[0]).Entries()), trust), verifier.LevelUnpredictable, "for 1 of 1 draws too few witnesses")
+	policy := patient(keys)
+	policy.Quorum = 1
+	if err := roomtest.Open(keys, policy).Err(); err == nil || !strings.Contains(err.Error(), "more than half") {
+		t.Errorf("a quorum of one of three: %v", err)
+	}
+	// Witnesses of the operator's own do not help: half of the policy's witnesses are not more than half.
+	trust.Witnesses = trust.Witnesses[:1]
+	told(t, auditOf(t, publish(t, keys, one(keys.Witnesses...).Entries()), trust), verifier.LevelUnpredictable, "for 1 of 1 draws too few witnesses")
+	renamed, err := audit.NewWitness("other.example.org", keys.Witnesses[0].Key[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	trust.Witnesses = []string{renamed.String(), keys.Witnesses[1].String()} // a key counts, whatever its name
+	if r := auditOf(t, publish(t, keys, one(keys.Witnesses...).Entries()), trust); r.Level != verifier.LevelWitnessed {
+		t.Errorf("level %d with two of three known, one by another name", r.Level)
+	}
 }
 
 // twoAudiences shows two histories with one beginning. A real witness signs

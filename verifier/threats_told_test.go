@@ -1,13 +1,11 @@
 package verifier_test
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/roomtest"
 	"github.com/proofline/proofline/verifier"
@@ -169,32 +167,6 @@ func lateFreeze(t *testing.T) {
 	room.Freeze(after(150_000))
 	room.Draw(room.State().Pending()[0].Due)
 	wantFound(t, found(t, keys, room), findings.LateFreeze, 1, 80_000, "1 group was closed more than 10 s after its end, the longest 1 min 20 s", "Window 1 was closed 1 min 20 s after")
-}
-
-// freezeAhead dates a freeze a minute ahead, so that another round decides, and has it signed now.
-func freezeAhead(t *testing.T) {
-	keys := newKeys(t, origin, "honest")
-	room := roomtest.Open(keys, patient(keys))
-	room.Join(after(0), 5)
-	room.Freeze(after(120_000))
-	pending := room.State().Pending()[0]
-	text := audit.Checkpoint{Origin: origin, Size: pending.Size, Root: room.Root()}.Marshal()
-	signature, err := keys.Chain.Sign(pending.Round)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var early []fairness.Cosignature
-	for _, w := range keys.Witnesses {
-		early = append(early, fairness.Cosignature(w.Cosign(w.Private, text, int64(after(60_000))/1000)))
-	}
-	draw, _ := room.State().NextDraw(pending.Due, signature, early...)
-	room.Append(draw)
-	list := found(t, keys, room)
-	wantFound(t, list, findings.EarlyCosign, uint64(len(early)), 59_000, "the operator dated the freeze ahead")
-	wantFound(t, list, findings.LateFreeze, 1, 60_000)
-	if at := binary.BigEndian.Uint64(early[0][4:]); at != uint64(after(60_000))/1000 {
-		t.Errorf("signed at %d", at)
-	}
 }
 
 func windowOfOne(t *testing.T) {

@@ -39,7 +39,7 @@ func TestBeaconRound(t *testing.T) {
 		rooms, pool := newRooms(t, evidence.Chain{Chain: b.Chain(), Rounds: noRelays{}})
 		o.Rooms, o.Control = rooms, newControl(t, rooms, pool)
 	})
-	s.create(`{"slug":"sale","windows":[{"length":"300ms"}],"margin":"1s"}`)
+	s.create(`{"slug":"sale","windows":[{"length":"300ms"}],"margin":"5s"}`)
 	s.create(`{"slug":"plain","windows":[{"length":"300ms"}],"beacon":"none"}`)
 	s.post("/r/sale/join", "").want(http.StatusCreated)
 	var round uint64

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/roomtest"
 	"github.com/proofline/proofline/verifier/findings"
@@ -34,19 +33,14 @@ func acted(t *testing.T) (*roomtest.Keys, *roomtest.Room) {
 	r.Freeze(at(75)) // late, and with one arrival
 	r.Draw(at(76))
 	r.Assign(-1)
-	r.Freeze(at(130)) // dated too late: witnesses sign at the end of its window
+	r.Freeze(at(130))
 	pending := r.State().Pending()[0]
-	head := audit.Checkpoint{Origin: keys.Origin, Size: pending.Size, Root: r.Root()}.Marshal()
-	var early []fairness.Cosignature
-	for _, w := range keys.Witnesses {
-		early = append(early, fairness.Cosignature(w.Cosign(w.Private, head, int64(at(120))/1000)))
-	}
 	signature, err := keys.Chain.Sign(pending.Round)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.Skip(pending.Due, four[0], fairness.Left)
-	draw, ok := r.State().NextDraw(pending.Due+20_000, signature, early...)
+	draw, ok := r.State().NextDraw(pending.Due+20_000, signature)
 	if !ok {
 		t.Fatal("no draw is next")
 	}
@@ -93,7 +87,7 @@ func TestFindingsEverywhere(t *testing.T) {
 	}
 	plain := strings.Join(strings.Fields(audit()), " ") // lines are wrapped
 	for _, id := range []findings.ID{
-		findings.Gate, findings.FailOpen, findings.Gone, findings.LateDraw, findings.LateFreeze, findings.EarlyCosign, findings.Undrawn, findings.Single,
+		findings.Gate, findings.FailOpen, findings.Gone, findings.LateDraw, findings.LateFreeze, findings.Undrawn, findings.Single,
 		findings.ShortClaim, findings.Amendments,
 	} {
 		found := findings.Of(said.Findings, id)
@@ -109,7 +103,7 @@ func TestFindingsEverywhere(t *testing.T) {
 			t.Errorf("%s is not on the page: %s", id, found.Text)
 		}
 	}
-	if len(said.Findings) != 10 {
+	if len(said.Findings) != 9 {
 		t.Errorf("%d findings", len(said.Findings))
 	}
 	for _, top := range said.Findings[:2] {

@@ -209,7 +209,7 @@ func newWitnessedRoom(t *testing.T, slug string) *witnessedRoom {
 			startTime), "--witnesses", key + "=" + address}, r.key...)
 	first := r.startServer("first")
 	if _, err := manager(t, first, r.dir).Call(t.Context(), http.MethodPost, "/v1/rooms",
-		[]byte(`{"slug": "`+slug+`", "windows": [{"length": "500ms"}], "outflow": {"per_minute": 60000}, "margin": "2s", "quorum": 1}`), &r.room); err != nil {
+		[]byte(`{"slug": "`+slug+`", "windows": [{"length": "500ms"}], "outflow": {"per_minute": 60000}, "margin": "5s", "quorum": 1}`), &r.room); err != nil {
 		t.Fatal(err)
 	}
 	r.attend()

@@ -42,7 +42,7 @@ func TestE2EWitnessed(t *testing.T) {
 		"--beacon-relays", beacon.url, "--beacon-chain", chain, "--witnesses", strings.Join(witnesses, ","))
 	at := []string{"--server", p.url, "--token-file", filepath.Join(dir, "data", server.TokenFile), "--json"}
 	var made, ended wire.Room
-	runJSON(t, `{"slug": "sale", "windows": [{"length": "1s"}], "outflow": {"per_minute": 30000}, "margin": "2s", "quorum": 2}`,
+	runJSON(t, `{"slug": "sale", "windows": [{"length": "1s"}], "outflow": {"per_minute": 30000}, "margin": "5s", "quorum": 2}`,
 		&made, append([]string{"room", "create", "-"}, at...)...)
 	var running []*process
 	restart := func(i int) {

@@ -86,7 +86,7 @@ func (k *Keys) addOthers(operator string) (err error) {
 // cosign.
 func (k *Keys) Witnessed() fairness.Policy {
 	p := k.Policy()
-	p.Beacon, p.Quorum = &fairness.Beacon{Chain: k.Chain.Chain(), Margin: 2000}, 2
+	p.Beacon, p.Quorum = &fairness.Beacon{Chain: k.Chain.Chain(), Margin: 5000}, 2
 	for _, w := range k.Witnesses {
 		p.Witnesses = append(p.Witnesses, w.String())
 	}
@@ -212,7 +212,7 @@ func (r *Room) Freeze(now fairness.Time) {
 }
 
 // Draw writes the pending draw at now or, if later, when its round appears. In a room with
-// witnesses, all of them cosign one second earlier.
+// witnesses, all of them cosign three seconds earlier.
 func (r *Room) Draw(now fairness.Time) { r.DrawBy(now, r.keys.Witnesses...) }
 
 // DrawBy writes the pending draw with the cosignatures of these witnesses only.
@@ -242,7 +242,7 @@ func (r *Room) DrawBy(now fairness.Time, witnesses ...Witness) {
 func (r *Room) cosign(p fairness.Pending, witnesses []Witness) (list []fairness.Cosignature) {
 	text := audit.Checkpoint{Origin: r.keys.Origin, Size: p.Size, Root: r.sealed}.Marshal()
 	for _, w := range witnesses {
-		list = append(list, fairness.Cosignature(w.Cosign(w.Private, text, int64(p.Due)/1000-1)))
+		list = append(list, fairness.Cosignature(w.Cosign(w.Private, text, int64(p.Due)/1000-3)))
 	}
 	return list
 }

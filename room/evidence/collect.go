@@ -239,7 +239,7 @@ func (c *Collector) awaited(pending []fairness.Pending) (list []Awaited) {
 		lacksRound, _ := c.known.lacks(p, c.policy)
 		a := Awaited{Window: p.Window, Round: p.Round, Due: millis.Time(p.Due), HasRound: !lacksRound}
 		for _, w := range c.policy.Witnesses {
-			if name, _, _ := strings.Cut(w, "+"); c.known.hasCosignedInTime(p, w) {
+			if name, _, _ := strings.Cut(w, "+"); c.known.hasCosignedInTime(p, c.policy.Beacon, w) {
 				a.Cosigned = append(a.Cosigned, name)
 			}
 		}
@@ -280,7 +280,7 @@ func (c *Collector) submit(ctx context.Context, s *submitter) (answered bool, er
 	isKnown := published <= c.view.Size() // its freezes are checked only after that
 	now := millis.Of(c.room.Now())
 	for _, p := range c.view.Pending() {
-		if p.Size <= s.seen || now >= p.Due || c.known.hasCosigned(p, s.vkey) {
+		if p.Size <= s.seen || now >= p.Due-fairness.Time(fairness.Slack) || c.known.hasCosigned(p, s.vkey) {
 			continue
 		}
 		return c.submitFreeze(ctx, s, p)
@@ -306,8 +306,8 @@ func (c *Collector) submitFreeze(ctx context.Context, s *submitter, p fairness.P
 	if err := c.store.AddCosignature(ctx, c.room.ID, p.Size, s.vkey, signed); err != nil {
 		return true, err
 	}
-	if !inTime(fairness.Cosignature(signed), p) {
-		c.room.Log.Warn("witness cosigned too late to count", "room", c.room.Slug, "witness", s.key.Name(),
+	if !inTime(fairness.Cosignature(signed), p, c.policy.Beacon) {
+		c.room.Log.Warn("cosignature does not count: its time is not between freeze and round", "room", c.room.Slug, "witness", s.key.Name(),
 			"window", p.Window, "time", signed.Time())
 	}
 	return true, c.room.Logs.Cosign(ctx, c.room.ID, p.Size, signed.Line(s.key.Name()))

@@ -22,6 +22,7 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/room/regression"
 	"github.com/proofline/proofline/room/sequence"
 )
@@ -76,7 +77,8 @@ func cosigned(seconds int64) (c fairness.Cosignature) {
 func TestKnown(t *testing.T) {
 	t.Parallel()
 	policy := &fairness.Policy{Witnesses: []string{"a", "b"}, Quorum: 2}
-	p := fairness.Pending{Size: 7, Round: 3, Due: 10_000}
+	policy.Beacon = &fairness.Beacon{Chain: beacon.Chain{Period: 5}, Margin: fairness.MinMargin}
+	p := fairness.Pending{Frozen: 5000, Size: 7, Round: 4, Due: 15_000}
 	grace := p.Due + fairness.Time(cosignGrace)
 	for name, c := range map[string]struct {
 		times  []int64 // of the cosignatures of a and b; 0: none
@@ -86,12 +88,13 @@ func TestKnown(t *testing.T) {
 	}{
 		"just started":         {times: []int64{0, 0}, now: grace, want: -1},
 		"nothing stored":       {times: []int64{0, 0}, looked: true, now: grace, want: 0},
-		"may still come":       {times: []int64{9, 0}, looked: true, now: grace - 1, want: -1},
-		"one":                  {times: []int64{9, 0}, looked: true, now: grace, want: 1},
-		"both":                 {times: []int64{9, 8}, now: p.Due, want: 2},
-		"one too late":         {times: []int64{9, 10}, looked: true, now: grace, want: 1},
-		"time beyond the true": {times: []int64{9, 1<<63 - 1}, looked: true, now: grace, want: 1},
-		"time that overflows":  {times: []int64{9, 1 << 61}, looked: true, now: grace, want: 1},
+		"may still come":       {times: []int64{12, 0}, looked: true, now: grace - 1, want: -1},
+		"one":                  {times: []int64{12, 0}, looked: true, now: grace, want: 1},
+		"both":                 {times: []int64{12, 3}, now: p.Due, want: 2},
+		"one too late":         {times: []int64{12, 13}, looked: true, now: grace, want: 1},
+		"one too early":        {times: []int64{12, 2}, looked: true, now: grace, want: 1},
+		"time beyond the true": {times: []int64{12, 1<<63 - 1}, looked: true, now: grace, want: 1},
+		"time that overflows":  {times: []int64{12, 1 << 61}, looked: true, now: grace, want: 1},
 	} {
 		e := &Known{}
 		e.takeRound(p.Round, []byte("signature"))
@@ -109,10 +112,10 @@ func TestKnown(t *testing.T) {
 		}
 	}
 	e := &Known{}
-	e.takeCosignature(7, "a", cosigned(11))
-	e.takeCosignature(7, "a", cosigned(9))
-	e.takeCosignature(7, "a", cosigned(10))
-	if !e.hasCosignedInTime(p, "a") {
+	e.takeCosignature(7, "a", cosigned(14))
+	e.takeCosignature(7, "a", cosigned(12))
+	e.takeCosignature(7, "a", cosigned(13))
+	if !e.hasCosignedInTime(p, policy.Beacon, "a") {
 		t.Error("the earliest cosignature does not count")
 	}
 }

@@ -37,7 +37,7 @@ func (k *Known) Of(p fairness.Pending, policy *fairness.Policy, now fairness.Tim
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, w := range policy.Witnesses { // in the order that the rules require
-		if c, ok := k.cosignatures[p.Size][w]; ok && inTime(c, p) && !k.refused[p.Size] {
+		if c, ok := k.cosignatures[p.Size][w]; ok && inTime(c, p, policy.Beacon) && !k.refused[p.Size] {
 			list = append(list, c)
 		}
 	}
@@ -47,9 +47,10 @@ func (k *Known) Of(p fairness.Pending, policy *fairness.Policy, now fairness.Tim
 	return signature, list, signature != nil && enough
 }
 
-// inTime reports whether a cosignature was made before the round.
-func inTime(c fairness.Cosignature, p fairness.Pending) bool {
-	return audit.Cosignature(c).Time() <= (int64(p.Due)-1)/1000
+// inTime reports whether the rules count a cosignature of a freeze.
+func inTime(c fairness.Cosignature, p fairness.Pending, b *fairness.Beacon) bool {
+	at := min(audit.Cosignature(c).Time(), int64(fairness.Never)/1000)
+	return b.CosignedInTime(fairness.Time(1000*at), p.Frozen, p.Round)
 }
 
 // lacks reports whether the round or any of the cosignatures is missing.
@@ -67,12 +68,12 @@ func (k *Known) hasCosigned(p fairness.Pending, witness string) bool {
 	return ok
 }
 
-// hasCosignedInTime reports whether a witness has cosigned before the round.
-func (k *Known) hasCosignedInTime(p fairness.Pending, witness string) bool {
+// hasCosignedInTime reports whether a witness has cosigned between the freeze and its round.
+func (k *Known) hasCosignedInTime(p fairness.Pending, b *fairness.Beacon, witness string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	c, ok := k.cosignatures[p.Size][witness]
-	return ok && inTime(c, p)
+	return ok && inTime(c, p, b)
 }
 
 // Refuse notes that the rules refuse a draw because of its cosignatures: the witnesses cosigned another log,

@@ -13,7 +13,7 @@ import (
 const (
 	DefaultClaim     = 5 * time.Minute
 	DefaultSession   = 15 * time.Minute
-	DefaultMargin    = 3 * time.Second
+	DefaultMargin    = 5 * time.Second
 	DefaultPerMinute = 60
 	// DefaultMaxWaiting is the longest line that the benchmarks measure. Without a limit only the server's
 	// memory would stop a flood of joins.
@@ -108,14 +108,15 @@ var table = []Setting{
 		Name: "margin", Change: Never, Kind: between(fairness.MinMargin, fairness.MaxMargin),
 		Label:   "Margin before the beacon's round",
 		Help:    "minimum time between a freeze and the beacon's round; positions are known that much later",
-		Default: "3s", Initial: "3s",
-		Form: Form{Group: "proof", Hint: "Time for witnesses to sign.", Empty: "3 s", Placeholder: "3 s"},
+		Default: "5s", Initial: "5s",
+		Form: Form{Group: "proof", Hint: "Time for witnesses to sign.", Empty: "5 s", Placeholder: "5 s"},
 		Row:  Row{Label: "beacon", Format: "a round at least %s after the freeze"},
 	},
 	{
 		Name: "quorum", Change: Never, Kind: Number{Max: fairness.MaxWitnesses},
-		Label:   "Witnesses who should sign",
-		Help:    "number of the server's witnesses that should sign each freeze before its round; 0: no witnesses",
+		Label: "Witnesses who should sign",
+		Help: "number of the server's witnesses that should sign each freeze before its round: more than half of them, " +
+			"or 0 for no witnesses",
 		Default: "more than half of them",
 		Form:    Form{Group: "proof", Empty: "more than half of them"},
 		Row:     Row{Label: "witnesses", Format: "%s or more should cosign each freeze"},

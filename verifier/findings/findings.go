@@ -51,19 +51,18 @@ type ID string
 
 // The findings, in the order in which they are listed.
 const (
-	Gate        ID = "gate"         // the site admitted visitors who were not in line
-	FailOpen    ID = "fail-open"    // its connectors could not reach the room, and admitted visitors
-	Gone        ID = "gone"         // tickets left or were revoked between a round and its draw
-	LateDraw    ID = "late-draw"    // a draw was late after its round
-	LateFreeze  ID = "late-freeze"  // a freeze was late after its window
-	EarlyCosign ID = "early-cosign" // a cosignature is dated before its freeze
-	Undrawn     ID = "undrawn"      // the room ended while windows were closed but not drawn
-	Single      ID = "single"       // a window had one arrival
-	ShortClaim  ID = "short-claim"  // called visitors had less than a minute
-	Amendments  ID = "amendments"   // the operator changed the published rules
+	Gate       ID = "gate"        // the site admitted visitors who were not in line
+	FailOpen   ID = "fail-open"   // its connectors could not reach the room, and admitted visitors
+	Gone       ID = "gone"        // tickets left or were revoked between a round and its draw
+	LateDraw   ID = "late-draw"   // a draw was late after its round
+	LateFreeze ID = "late-freeze" // a freeze was late after its window
+	Undrawn    ID = "undrawn"     // the room ended while windows were closed but not drawn
+	Single     ID = "single"      // a window had one arrival
+	ShortClaim ID = "short-claim" // called visitors had less than a minute
+	Amendments ID = "amendments"  // the operator changed the published rules
 )
 
-var order = []ID{Gate, FailOpen, Gone, LateDraw, LateFreeze, EarlyCosign, Undrawn, Single, ShortClaim, Amendments}
+var order = []ID{Gate, FailOpen, Gone, LateDraw, LateFreeze, Undrawn, Single, ShortClaim, Amendments}
 
 // Finder collects findings during an audit. The zero value is ready to use.
 type Finder struct {
@@ -189,13 +188,6 @@ func (f *Finder) draw(s *fairness.State, e *fairness.Draw) {
 	if late := fairness.Millis(e.Time - w.known); late > slack {
 		f.add(LateDraw, s, "", "Window "+number(e.Window)+", "+numeral.Count(w.people, "person",
 			"people")+": drawn "+span(late)+" after its outcome could be known.", late)
-	}
-	for _, c := range e.Cosignatures {
-		signed := fairness.Time(1000 * min(seconds(c)+1, 1<<53/1000)) // the time is truncated to seconds
-		if early := fairness.Millis(w.frozen - signed); early > 0 {
-			f.add(EarlyCosign, s, "", "Window "+number(e.Window)+": a witness signed at least "+span(early)+
-				" before the time stated in its freeze.", early)
-		}
 	}
 }
 

@@ -7,22 +7,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
 var titles = map[ID]string{
-	Gate:        "The site admitted visitors who were not in line",
-	FailOpen:    "The site admitted visitors while it could not reach the room",
-	Gone:        "Tickets left between the outcome and its publication",
-	LateDraw:    "Draws were published late",
-	LateFreeze:  "Groups were closed late",
-	EarlyCosign: "Witnesses signed before the time stated by the operator",
-	Undrawn:     "The room ended before all arrivals were drawn",
-	Single:      "Groups of one",
-	ShortClaim:  "Called visitors had less than a minute to go in",
-	Amendments:  "Changes by the operator",
+	Gate:       "The site admitted visitors who were not in line",
+	FailOpen:   "The site admitted visitors while it could not reach the room",
+	Gone:       "Tickets left between the outcome and its publication",
+	LateDraw:   "Draws were published late",
+	LateFreeze: "Groups were closed late",
+	Undrawn:    "The room ended before all arrivals were drawn",
+	Single:     "Groups of one",
+	ShortClaim: "Called visitors had less than a minute to go in",
+	Amendments: "Changes by the operator",
 }
 
 // words describes the number and meaning of a finding's cases.
@@ -44,9 +42,6 @@ func (f *Finder) words(of *Finding) string {
 	case LateFreeze:
 		return fmt.Sprintf("%s closed more than %s after its end, the longest %s. No visitor could join it any more; the randomness of its draw comes after the closing, so a late closing selects a later round.",
 			numeral.Count(n, "group was", "groups were"), span(slack), span(of.Longest))
-	case EarlyCosign:
-		return fmt.Sprintf("%s dated before the freeze that %s, the longest %s. A second or two may be clock differences. More means that the operator dated the freeze ahead, and so chose its round.",
-			numeral.Count(n, "signature is", "signatures are"), choose(n, "it signs", "they sign"), span(of.Longest))
 	case Undrawn:
 		return numeral.Count(n, "group was", "groups were") +
 			" never drawn. Where the outcome could be known, the operator could see it and end the room instead of publishing it."
@@ -103,9 +98,6 @@ func choose(n uint64, one, many string) string {
 }
 
 func number[T ~uint64](n T) string { return numeral.Group(uint64(n)) }
-
-// seconds returns the Unix time that a witness signed.
-func seconds(c fairness.Cosignature) int64 { return audit.Cosignature(c).Time() }
 
 func keys[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }
 

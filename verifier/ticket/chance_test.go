@@ -25,7 +25,7 @@ type chained struct {
 
 // publicRounds opens a room at a time at which the draws of [newChained] use the known rounds of quicknet, 42
 // and 123.
-const publicRounds fairness.Time = 1_692_803_426_000
+const publicRounds fairness.Time = 1_692_803_423_000
 
 // newChained writes a room with a beacon, and a freeze for each of two windows, which these witnesses cosign.
 func newChained(t testing.TB, keys *roomtest.Keys, p fairness.Policy, opens fairness.Time, sign func(uint64) []byte, by ...roomtest.Witness) *chained {
@@ -44,7 +44,7 @@ func newChained(t testing.TB, keys *roomtest.Keys, p fairness.Policy, opens fair
 		}
 		var list []fairness.Cosignature
 		for _, w := range by {
-			list = append(list, cosign(keys, w, pending[0].Size, root, int64(pending[0].Due)/1000-1))
+			list = append(list, cosign(keys, w, pending[0].Size, root, int64(pending[0].Due)/1000-3))
 		}
 		draw, _ := r.State().NextDraw(pending[0].Due, sign(pending[0].Round), list...)
 		r.Append(draw)
@@ -57,7 +57,7 @@ func newChained(t testing.TB, keys *roomtest.Keys, p fairness.Policy, opens fair
 	r.Join(at(299), 4)
 	freezeAndDraw(303, 304)
 	r.Assign(3)
-	r.Join(at(309), 2)
+	r.Join(at(310), 2)
 	r.Assign(-1)
 	if r.Err() != nil {
 		t.Fatal(r.Err())
@@ -188,7 +188,7 @@ func (c *chained) policyCases() []testCase {
 		policy("a beacon that begins too late", func(r *fairness.Room) { r.Beacon.Genesis = 1<<42 + 1 }),
 		policy("a beacon without a period", func(r *fairness.Room) { r.Beacon.Period = 0 }),
 		policy("a beacon with a period too long", func(r *fairness.Room) { r.Beacon.Period = 2_678_401 }),
-		policy("a margin too short", func(r *fairness.Room) { r.Beacon.Margin = 999 }),
+		policy("a margin too short", func(r *fairness.Room) { r.Beacon.Margin = 4999 }),
 		policy("a margin too long", func(r *fairness.Room) { r.Beacon.Margin = 3_600_001 }),
 		policy("witnesses without a beacon", func(r *fairness.Room) { r.Beacon = nil }),
 		policy("no witness wanted", func(r *fairness.Room) { r.Quorum = 0 }),
@@ -214,7 +214,7 @@ func (c *chained) roundCases(own *chained) []testCase {
 	moved := func(by fairness.Time) func(*fairness.Freeze) {
 		return func(f *fairness.Freeze) {
 			f.Time += by
-			f.Round = own.entries[0].(*fairness.Room).Beacon.Round(f.Time, f.Time)
+			f.Round = own.entries[0].(*fairness.Room).Beacon.Round(f.Time)
 		}
 	}
 	return []testCase{
@@ -298,8 +298,10 @@ func (c *chained) witnessCases() []testCase {
 	elsewhere := *c.keys
 	elsewhere.Origin += "/other"
 	return []testCase{
-		good("cosigned a second before the round", Unpredictable, c.cosigned(w[0], -1)),
-		good("cosigned before the freeze, by that clock", Witnessed, c.cosigned(w[0], -5000), c.cosigned(w[1], -4000)),
+		good("cosigned three seconds before the round", Unpredictable, c.cosigned(w[0], -3)),
+		good("cosigned before the freeze, by slow clocks", Witnessed, c.cosigned(w[0], -9), c.cosigned(w[1], -9)),
+		bad("cosigned long before the freeze", list[0], c.cosigned(w[1], -10)),
+		bad("cosigned a second before the round", list[0], c.cosigned(w[1], -2)),
 		bad("cosigned when the round appeared", list[0], c.cosigned(w[1], 0)),
 		bad("cosigned long after the round", c.cosigned(w[1], 4000)),
 		bad("cosigned at no time", cosign(c.keys, w[0], size, root, 0)),

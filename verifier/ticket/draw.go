@@ -66,7 +66,7 @@ func (j *judge) roundIsRight(facts Facts) bool {
 	hash := chain.Hash()
 	facts["chain"] = hex.EncodeToString(hash[:])
 	facts.number("round", j.freeze.Round)
-	if j.freeze.Round != chain.Round(at, at) {
+	if j.freeze.Round != chain.Round(at) {
 		return false
 	}
 	facts.number("appears", uint64(chain.Emitted(j.freeze.Round)))
@@ -88,7 +88,7 @@ func (j *judge) chance(draw *fairness.Draw, facts Facts) Reason {
 		room.Beacon.Verify(round, draw.Signature) != nil:
 		return BadBeacon
 	}
-	signers, ok := j.cosigners(draw.Cosignatures, appears/1000)
+	signers, ok := j.cosigners(draw.Cosignatures)
 	switch {
 	case !ok:
 		return BadWitness
@@ -100,23 +100,22 @@ func (j *judge) chance(draw *fairness.Draw, facts Facts) Reason {
 	switch {
 	case hash != beacon.Quicknet().Hash() && !slices.Contains(j.trust.Beacons, hash):
 		return OwnBeacon
-	case room.Quorum > 0 && count >= int(room.Quorum):
+	case count >= room.Majority():
 		return Witnessed
 	}
 	return Unpredictable
 }
 
 // cosigners returns the keys of the witnesses that cosigned the freeze. It returns false unless the
-// cosignatures are by different witnesses of the room, in their order, and from before a time in
-// seconds.
-func (j *judge) cosigners(list []fairness.Cosignature, before int64) (signers []string, ok bool) {
+// cosignatures are by different witnesses of the room, in their order, and dated between the freeze and its round.
+func (j *judge) cosigners(list []fairness.Cosignature) (signers []string, ok bool) {
 	sealed := audit.Checkpoint{Origin: j.room.Origin, Size: uint64(j.b.Freeze.Index) + 1,
 		Root: j.b.Freeze.rootEnding(j.head.Size)}
 	rest := j.room.Witnesses
 	for _, c := range list {
 		by := slices.IndexFunc(rest, func(witness string) bool {
 			at, err := sealed.CosignedAt(witness, audit.Cosignature(c))
-			return err == nil && at < before
+			return err == nil && j.room.Beacon.CosignedInTime(fairness.Time(at*1000), j.freeze.Time, j.freeze.Round)
 		})
 		if by < 0 {
 			return nil, false
@@ -126,7 +125,7 @@ func (j *judge) cosigners(list []fairness.Cosignature, before int64) (signers []
 	return signers, true
 }
 
-// countCosigners returns how many signers count for the quorum: all of the room's witnesses or, if
+// countCosigners returns how many signers count: all of the room's witnesses or, if
 // the auditor named some as independent, only those.
 func (j *judge) countCosigners(signers []string, facts Facts) int {
 	if len(j.room.Witnesses) == 0 {

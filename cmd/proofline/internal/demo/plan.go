@@ -14,10 +14,10 @@ const (
 	short    = 2 * time.Second  // length of the windows after the pre-queue
 	late     = 8 * time.Second  // from the start to the last arrival
 	serving  = 16 * time.Second // time for all calls, which determines the outflow
-	margin   = time.Second      // from a freeze to the beacon's round
+	margin   = 5 * time.Second  // from a freeze to the beacon's round
 	claim    = 8 * time.Second
 	session  = 10 * time.Minute
-	pauseAt  = 5 * time.Second // from the start to the pause
+	pauseAt  = 9 * time.Second // from the start to the pause
 	pauseFor = 1500 * time.Millisecond
 	edge     = 50 * time.Millisecond // from the opening to the first arrival
 )

@@ -17,6 +17,7 @@ interface Frozen {
   arrivals: Arrival[]; // by seq
   alpha: Uint8Array;
   beta: Hash;
+  frozen: number; // time of the freeze
   round: bigint; // 0 without a beacon
   sealed: Checkpoint; // of the tree that ends with the freeze: what witnesses sign
 }
@@ -53,14 +54,14 @@ export class Draws {
     must("freeze", lots === first.arrivals.length, "lots is not the number of arrivals");
     must("freeze", size === tree.size, "size is not the number of entries before");
     must("freeze", equal(root, tree.root()), "root is not that of the entries before");
-    const round = beacon ? roundAfter(beacon, Math.max(first.to, time)) : 0n;
-    must("freeze", entry.round === round, "not the round that follows from the policy, the window and the time");
+    const round = beacon ? roundAfter(beacon, time) : 0n;
+    must("freeze", entry.round === round, "not the round that follows from the policy and the time");
     const alpha = alphaOf(this.#roomHash, entry);
     const beta = verifyVrf(vrfKey, alpha, proof);
     must("proof", beta !== undefined, "the proof is not of the room's key for this freeze");
     const sealed = { origin, size: size + 1n, root: tree.with(leafHash(text)).root() };
     unfrozen.shift();
-    this.#frozen.push({ window, arrivals: first.arrivals, alpha, beta, round, sealed });
+    this.#frozen.push({ window, arrivals: first.arrivals, alpha, beta, frozen: time, round, sealed });
   }
 
   /** Draws the first of the frozen windows. */
@@ -70,11 +71,11 @@ export class Draws {
     must("draw", entry.window === first.window, "another window is the first to draw");
     const appears = this.#checkBeacon(entry, first.round);
     const { cosignatures, signature, seed } = entry;
-    const names = cosigners(this.#policy.witnesses, first.sealed, cosignatures, appears);
+    const names = cosigners(this.#policy.witnesses, first.sealed, cosignatures, first.frozen, appears);
     must(
       "witness",
       names !== undefined,
-      "a cosignature is not of a witness, of the freeze, in order or before the round",
+      "a cosignature is not of a witness, of the freeze, in order, or between freeze and round",
     );
     must("seed", equal(seed, seedOf(first.alpha, first.beta, first.round, signature)), "not the seed that follows");
     this.#frozen.shift();

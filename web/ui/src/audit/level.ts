@@ -1,6 +1,8 @@
 import { chainHash, quicknet } from "../check/beacon.ts";
-import { cosignedAt } from "../check/cosignature.ts";
-import { parseWitnessKey } from "../check/note.ts";
+import { equal } from "../check/bytes.ts";
+import { cosignedAt, witnessKeyOf } from "../check/cosignature.ts";
+import type { Key } from "../check/note.ts";
+import { majority } from "../check/policy.ts";
 import type { Witnessed } from "./draws.ts";
 import type { Room } from "./room.ts";
 
@@ -16,16 +18,22 @@ export const levels = ["nothing: a check failed", "consistent", "unpredictable",
 
 export interface Assurance {
   level: 1 | 2 | 3;
-  vouched: number; // draws whose freeze enough known witnesses cosigned before the round
+  vouched: number; // draws whose freeze more than half of the witnesses, all of them known, cosigned in time
 }
 
 /** The assurance level of a room without a breach; verifier/README.md defines them. */
 export function assuranceOf({ policy, draws: { draws } }: Room, trust: Trust): Assurance {
-  const known = policy.witnesses.filter((vkey) => trust.witnesses.includes(vkey)).map(parseWitnessKey);
+  const trusted = keysOf(trust.witnesses);
+  const known = keysOf(policy.witnesses).filter((key) => trusted.some((own) => equal(own.publicKey, key.publicKey)));
   const signed = ({ sealed, cosignatures }: Witnessed): number =>
     known.filter((key) => cosignatures.some((one) => cosignedAt(key, sealed, one) !== undefined)).length;
-  const vouched = policy.quorum > 0 ? draws.filter((draw) => signed(draw) >= policy.quorum).length : 0;
+  const vouched = draws.filter((draw) => signed(draw) >= majority(policy.witnesses)).length;
   const beacon = policy.beacon && chainHash(policy.beacon);
   if (!beacon || ![quicknet, ...trust.beacons].includes(beacon) || draws.length === 0) return { level: 1, vouched };
   return { level: vouched === draws.length ? 3 : 2, vouched };
+}
+
+/** The keys of witnesses, without malformed ones. Their names are not signed, so only the keys count. */
+function keysOf(witnesses: readonly string[]): Key[] {
+  return witnesses.map(witnessKeyOf).filter((key) => key !== undefined);
 }

@@ -17,19 +17,23 @@ export function cosignedAt(witness: Key, checkpoint: Checkpoint, cosignature: Ui
   return known && verifyEd25519(witness.publicKey, message, cosignature.subarray(12)) ? time : undefined;
 }
 
+/** How far, in milliseconds, the clock of a witness may be from the operator's for its cosignature to count. */
+const slack = 2000n;
+
 /**
- * The names of the witnesses that cosigned a checkpoint before a time (in
- * milliseconds). Undefined if a cosignature is invalid, too late, out of the
- * witnesses' order, or the second of one witness.
+ * The names of the witnesses that cosigned a freeze between its time and that of its round (in milliseconds).
+ * Undefined if a cosignature is invalid, too early or too late, out of the witnesses' order, or the second of one
+ * witness.
  */
 export function cosigners(
   witnesses: readonly string[],
   checkpoint: Checkpoint,
   cosignatures: readonly Uint8Array[],
-  before: bigint,
+  frozen: number,
+  appears: bigint,
 ): string[] | undefined {
   const names: string[] = [];
-  const rest = witnesses.map(keyOf).filter((key) => key !== undefined);
+  const rest = witnesses.map(witnessKeyOf).filter((key) => key !== undefined);
   for (const cosignature of cosignatures) {
     let witness: Key | undefined;
     let at: bigint | undefined;
@@ -38,14 +42,15 @@ export function cosigners(
       if (!witness) return undefined;
       at = cosignedAt(witness, checkpoint, cosignature);
     }
-    if (1000n * at >= before) return undefined;
+    const latest = 1000n * at + 1000n; // whole seconds are signed
+    if (latest <= BigInt(frozen) - slack || latest > appears - slack) return undefined;
     names.push(witness!.name);
   }
   return names;
 }
 
 /** The key of a witness; undefined if it is malformed: then no cosignature is valid. */
-function keyOf(vkey: string): Key | undefined {
+export function witnessKeyOf(vkey: string): Key | undefined {
   try {
     return parseWitnessKey(vkey);
   } catch (failure) {

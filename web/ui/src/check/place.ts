@@ -11,7 +11,7 @@ import { type Evidence, entryOf, type Proven, type ProvenRun, scheduleOf, type V
 import { toHex } from "./hex.ts";
 import { leafHash, rootEndingWith, verifyConsistency, verifyInclusion, verifyRun } from "./merkle.ts";
 import { type Key, parseKey } from "./note.ts";
-import { generalLane, policyProblem } from "./policy.ts";
+import { generalLane, majority, policyProblem } from "./policy.ts";
 import { parseProof } from "./proof.ts";
 import { ticketOf } from "./ticket.ts";
 import { type Facts, type Line, type LineId, type Reason, type Status, verdicts } from "./verdicts.ts";
@@ -172,14 +172,14 @@ function judgeChance({ room, freeze, sealed }: Frozen, draw: EntryOf<"draw">, fa
   if (draw.time < appears) return "too-soon";
   const signed = beacon ? verifyRound(beacon, freeze.round, draw.signature) : draw.signature.length === 0;
   if (!signed) return "beacon";
-  const names = cosigners(witnesses, sealed, draw.cosignatures, appears);
+  const names = cosigners(witnesses, sealed, draw.cosignatures, freeze.time, appears);
   if (!names) return "witness";
   if (!beacon) return "no-beacon";
   if (witnesses.length > 0) {
     Object.assign(facts, { witnesses: witnesses.length, quorum, cosigned: names.length, cosigners: names.join(" ") });
   }
   if (facts.chain !== quicknet) return "own-beacon";
-  return quorum > 0 && names.length >= quorum ? "witnessed" : "unpredictable";
+  return names.length >= majority(witnesses) ? "witnessed" : "unpredictable";
 }
 
 function judgePlace(drawn: Drawn, visitor: Visitor, evidence: Evidence): Verdict<"place"> {

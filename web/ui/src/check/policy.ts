@@ -32,8 +32,13 @@ export function policyProblem(room: Room): string | undefined {
 
 function beaconAllowed({ id, key, genesis, period, margin }: Beacon): boolean {
   const inRange =
-    genesis <= 2n ** 42n && period >= 1 && period <= (31 * day) / second && margin >= second && margin <= hour;
+    genesis <= 2n ** 42n && period >= 1 && period <= (31 * day) / second && margin >= 5 * second && margin <= hour;
   return id.length <= 64 && inRange && isBeaconKey(key);
+}
+
+/** How many witnesses are more than half of all. */
+export function majority(witnesses: readonly string[]): number {
+  return Math.floor(witnesses.length / 2) + 1;
 }
 
 /** Witnesses with the same key are the same, whatever their names: the key follows the second plus. */
@@ -42,5 +47,5 @@ function witnessesAllowed({ beacon, witnesses, quorum }: Room): boolean {
   const keys = witnesses.map((vkey) => /^[^+]*\+[^+]*\+(.*)$/.exec(vkey)?.[1]);
   const differ = keys.every((key, i) => key !== undefined && keys.indexOf(key) === i);
   const fits = witnesses.length <= maxWitnesses && witnesses.every((vkey) => vkey.length <= 1024);
-  return beacon !== undefined && differ && fits && quorum >= 1 && quorum <= witnesses.length;
+  return beacon !== undefined && differ && fits && quorum >= majority(witnesses) && quorum <= witnesses.length;
 }

@@ -45,17 +45,19 @@ test("cosignatures are in order, one of each, in time, and all right", () => {
     ["twice", [ofA, ofA], undefined],
     ["two of one witness", [ofA, a.cosign(head, 99n)], undefined],
     ["late", [ofA, b.cosign(head, 102n)], undefined],
+    ["within the slack", [a.cosign(head, 97n), ofB], ["a.example.org", "b.example.org/w"]],
+    ["early", [a.cosign(head, 96n), ofB], undefined],
     ["no time", [a.cosign(head, 0n)], undefined],
     ["a time below zero", [a.cosign(head, -1n)], undefined],
     ["a stranger", [new Witness("d.example.org").cosign(head, 99n)], undefined],
     ["another checkpoint", [a.cosign({ ...head, size: 4n }, 99n)], undefined],
     ["another room", [a.cosign({ ...head, origin: "queue.example.com/r/y" }, 99n)], undefined],
   ];
-  for (const [name, list, want] of cases) assert.deepEqual(cosigners(witnesses, head, list, 102_000n), want, name);
-  assert.equal(cosigners(witnesses, head, [a.cosign(head, 2n ** 62n)], 102_000n), undefined);
-  assert.equal(cosigners([], head, [ofA], 102_000n), undefined);
+  for (const [name, list, want] of cases) assert.deepEqual(cosigners(witnesses, head, list, 99_000, 104_000n), want, name);
+  assert.equal(cosigners(witnesses, head, [a.cosign(head, 2n ** 62n)], 99_000, 104_000n), undefined);
+  assert.equal(cosigners([], head, [ofA], 99_000, 104_000n), undefined);
   // A witness with a malformed key cannot sign, and does not invalidate others' signatures.
-  assert.deepEqual(cosigners(["x+y+z", ...witnesses], head, [ofA], 102_000n), ["a.example.org"]);
+  assert.deepEqual(cosigners(["x+y+z", ...witnesses], head, [ofA], 99_000, 104_000n), ["a.example.org"]);
 });
 
 test("keys of logs and of witnesses are not mixed up", () => {

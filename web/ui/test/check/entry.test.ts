@@ -115,7 +115,7 @@ test("every rule of a policy", () => {
           genesis: 0n,
           period: 3,
           group: new Uint8Array(32),
-          margin: 2000,
+          margin: 5000,
         },
       },
     ],
@@ -160,11 +160,12 @@ test("every rule about beacon and witnesses", () => {
     ["beacon", { beacon: { ...beacon, genesis: 2n ** 42n + 1n } }],
     ["beacon", { beacon: { ...beacon, period: 0 } }],
     ["beacon", { beacon: { ...beacon, period: 2_678_401 } }],
-    ["beacon", { beacon: { ...beacon, margin: 999 } }],
+    ["beacon", { beacon: { ...beacon, margin: 4999 } }],
     ["beacon", { beacon: { ...beacon, margin: 3_600_001 } }],
     ["beacon", { beacon: { ...beacon, key: new Uint8Array(96) } }],
     ["witnesses", { beacon: undefined }],
     ["witnesses", { quorum: 0 }],
+    ["witnesses", { quorum: 1 }],
     ["witnesses", { quorum: 3 }],
     ["witnesses", { witnesses: [], quorum: 1 }],
     ["witnesses", { witnesses: [...witnesses, "c.example.org"] }],
@@ -173,16 +174,16 @@ test("every rule about beacon and witnesses", () => {
       "witnesses",
       { witnesses: [...witnesses, `c.example.org+00000000+${witnesses[0]!.split("+").slice(2).join("+")}`] },
     ],
-    ["witnesses", { witnesses: Array.from({ length: 17 }, (_, i) => another(i)) }],
+    ["witnesses", { witnesses: Array.from({ length: 17 }, (_, i) => another(i)), quorum: 17 }],
   ];
   for (const [field, change] of bad) assert.equal(policyProblem({ ...room, ...change }), field, field);
   const good: Partial<typeof room>[] = [
     { beacon: { ...beacon, id: "a".repeat(64), genesis: 2n ** 42n, period: 2_678_400, margin: 3_600_000 } },
-    { beacon: { ...beacon, genesis: 0n, period: 1, margin: 1000 } },
+    { beacon: { ...beacon, genesis: 0n, period: 1, margin: 5000 } },
     { witnesses: [], quorum: 0 },
     { beacon: undefined, witnesses: [], quorum: 0 },
     { witnesses: Array.from({ length: 16 }, (_, i) => another(i)), quorum: 16 },
-    { witnesses: [...witnesses, "a+b+c+d", "a+b+c+e"] },
+    { witnesses: [...witnesses, "a+b+c+d", "a+b+c+e"], quorum: 3 },
   ];
   for (const change of good) assert.equal(policyProblem({ ...room, ...change }), undefined);
 });

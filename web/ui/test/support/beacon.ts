@@ -15,7 +15,7 @@ export class Chain {
   readonly beacon: Beacon;
   readonly #secret: Uint8Array;
 
-  constructor(name: string, genesis: bigint, margin = 2000) {
+  constructor(name: string, genesis: bigint, margin = 5000) {
     this.#secret = sha256(utf8(`beacon key of ${name}`));
     const key = shortSignatures.getPublicKey(this.#secret).toBytes(true);
     this.beacon = { id: "test", key, genesis, period: 3, group: sha256(utf8(name)), margin };

@@ -240,7 +240,7 @@ export class Room {
   }
 
   /**
-   * Draws the window frozen first, if that is due, and returns the time. These witnesses cosigned it a second before
+   * Draws the window frozen first, if that is due, and returns the time. These witnesses cosigned it three seconds before
    * its round.
    */
   reveal(time: number, witnesses: Witness[] = []): number {
@@ -248,7 +248,7 @@ export class Room {
     const appears = this.#chain ? Number(roundTime(this.#chain.beacon, round)) : time;
     const signature = this.#chain ? this.#chain.sign(round) : new Uint8Array(0);
     const seed = seedFor(signature);
-    const cosignatures = witnesses.map((witness) => witness.cosign(sealed, BigInt(appears / 1000 - 1)));
+    const cosignatures = witnesses.map((witness) => witness.cosign(sealed, BigInt(appears / 1000 - 3)));
     this.write({ kind: "draw", time: Math.max(time, appears), window, signature, seed, cosignatures });
     this.#drawn.push({ window, lane: "general", tickets, order: shuffle(seed, "general", tickets.length) });
     return Math.max(time, appears);
