@@ -148,6 +148,8 @@ func (e *Skip) apply(s *State, _ Oracle) error {
 		return violation(RuleSkip, "unknown reason %q", e.Reason)
 	case a.settled != 0:
 		return violation(RuleSkip, "ticket %v was %s before", e.Ticket, s.outcome(a).status())
+	case e.Reason.IsRevoked() && s.awaitsDraw(number):
+		return violation(RuleSkip, "ticket %v cannot be revoked before its window, which is frozen, is drawn", e.Ticket)
 	case e.Reason == NoShow && !called:
 		return violation(RuleSkip, "ticket %v is not called, so it cannot be a no-show", e.Ticket)
 	case e.Reason == NoShow && s.claimLeft(c, e.Time) > 0:

@@ -230,6 +230,7 @@ func TestPauseBeforeTheStart(t *testing.T) {
 		}
 		slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(a.at, b.at) })
 		for _, step := range steps {
+			r.over(step.at)
 			step.do(step.at)
 		}
 		r.limit(tc.from, 1)

@@ -121,11 +121,13 @@ func TestRuleArrival(t *testing.T) {
 	r.refuse(RuleArrival, &Arrive{now, 1<<63 - 1, 2, ticket1, General})
 	r.refuse(RuleArrival, &Arrive{now, 1<<64 - 1, 2, ticket1, General})
 	r.refuse(RuleArrival, &Arrive{base + minute - 1, 1, 0, ticket1, General}) // the window's last millisecond
-	r.refuse(RuleArrival, &Arrive{base + minute, 0, 2, ticket1, General})     // the next window's first
-	r.refuse(RuleArrival, &Arrive{base + minute, 1, 2, ticket1, General})     // seq starts again
-	r.refuse(RuleArrival, &Arrive{base + minute, 2, 0, ticket1, General})
 	r.must(&Arrive{base + minute - 1, 0, 2, ticket1, General})
+	r.over(base + minute)
+	r.refuse(RuleArrival, &Arrive{base + minute, 0, 3, ticket2, General}) // the next window's first
+	r.refuse(RuleArrival, &Arrive{base + minute, 1, 3, ticket2, General}) // seq starts again
+	r.refuse(RuleArrival, &Arrive{base + minute, 2, 0, ticket2, General})
 	r.must(&Arrive{base + minute, 1, 0, ticket2, General})
+	r.over(base + 190*second)
 	r.refuse(RuleArrival, &Arrive{base + 200*second, 14, 0, numbered(9), General}) // closed
 	r.refuse(RuleArrival, &Arrive{base + 200*second, 15, 0, numbered(9), General})
 	r.refuse(RuleArrival, &Arrive{Never - 1, 15, 0, numbered(9), General})
@@ -197,21 +199,22 @@ func TestRuleFreeze(t *testing.T) {
 	r.join(base+second, 2)
 	r.join(base+minute, 1)
 	r.join(base+100*second, 1) // window 5, after empty ones
+	frozen := r.now
 
 	now := base + 110*second
 	good := r.freeze(now)
 	for name, change := range map[string]func(*Freeze){
-		"the second window first": func(e *Freeze) { e.Window = 1 },
-		"an empty window":         func(e *Freeze) { e.Window = 2 },
-		"a window never":          func(e *Freeze) { e.Window = 1<<63 - 1 },
-		"an arrival left out":     func(e *Freeze) { e.Lots-- },
-		"an arrival made up":      func(e *Freeze) { e.Lots++ },
-		"no arrival":              func(e *Freeze) { e.Lots = 0 },
-		"an entry left out":       func(e *Freeze) { e.Size-- },
-		"an entry too many":       func(e *Freeze) { e.Size++ },
-		"another root":            func(e *Freeze) { e.Root[31] ^= 1 },
-		"a root of nothing":       func(e *Freeze) { e.Root = [HashSize]byte{} },
-		"a beacon round":          func(e *Freeze) { e.Round = 1 },
+		"a frozen window":     func(e *Freeze) { e.Window = 1 },
+		"an empty window":     func(e *Freeze) { e.Window = 2 },
+		"a window never":      func(e *Freeze) { e.Window = 1<<63 - 1 },
+		"an arrival left out": func(e *Freeze) { e.Lots-- },
+		"an arrival made up":  func(e *Freeze) { e.Lots++ },
+		"no arrival":          func(e *Freeze) { e.Lots = 0 },
+		"an entry left out":   func(e *Freeze) { e.Size-- },
+		"an entry too many":   func(e *Freeze) { e.Size++ },
+		"another root":        func(e *Freeze) { e.Root[31] ^= 1 },
+		"a root of nothing":   func(e *Freeze) { e.Root = [HashSize]byte{} },
+		"a beacon round":      func(e *Freeze) { e.Round = 1 },
 	} {
 		t.Run(name, func(*testing.T) {
 			bad := *good
@@ -219,14 +222,22 @@ func TestRuleFreeze(t *testing.T) {
 			r.refuse(RuleFreeze, &bad)
 		})
 	}
-	r.must(good)
-	r.refuse(RuleFreeze, good) // twice
+	// Nothing but a freeze or the end comes at or after the end of a window.
+	for _, at := range []Time{now, now + 1, Never - 1} {
+		for _, e := range everyKind(at)[1:] {
+			if k := e.Kind(); k != KindFreeze && k != KindEnd && k != KindAssign {
+				r.refuse(RuleFreeze, e)
+			}
+		}
+	}
+	r.must(&Amend{Time: now - 1, Change: ChangeMessage})
 	r.must(r.freeze(now))
-	skipped := r.freeze(now)
-	skipped.Window = 4 // empty
-	r.refuse(RuleFreeze, skipped)
-	r.must(r.freeze(now))
-	r.refuse(RuleFreeze, good)
+	r.refuse(RuleFreeze, r.freezeUnchecked(now)) // twice
+	if frozen != base+100*second {
+		t.Errorf("frozen at base+%d", frozen-base)
+	}
+	ends := inMinute(t)
+	ends.must(&End{base + minute})
 
 	soon := inMinute(t)
 	early := soon.freezeUnchecked(base + minute - 1)
@@ -236,7 +247,7 @@ func TestRuleFreeze(t *testing.T) {
 
 // freezeUnchecked returns the freeze of the next window at a time at which it may not be due.
 func (r *script) freezeUnchecked(at Time) *Freeze {
-	w := &r.windows[r.frozen]
+	w := &r.windows[min(r.frozen, len(r.windows)-1)]
 	e := &Freeze{Time: at, Window: w.Index, Lots: w.count, Size: r.size, Root: r.oracle.root}
 	e.Proof = fakeProof(r.policy.VRFKey, Alpha(r.roomHash, e))
 	return e
@@ -244,8 +255,7 @@ func (r *script) freezeUnchecked(at Time) *Freeze {
 
 func TestRuleProof(t *testing.T) {
 	r := inMinute(t)
-	r.join(base+minute, 1)
-	now := base + 70*second
+	now := base + minute
 	good := r.freeze(now)
 	for i := range ProofSize {
 		bad := *good
@@ -258,18 +268,18 @@ func TestRuleProof(t *testing.T) {
 	bad.Proof = fakeProof(r.policy.VRFKey, Alpha([HashSize]byte{}, good))
 	r.refuse(RuleProof, &bad) // of another room
 	r.must(good)
-	next := r.freeze(now)
+	r.join(now, 1)
+	next := r.freeze(now + 10*second)
 	next.Proof = good.Proof
 	r.refuse(RuleProof, next) // of another window
-	r.must(r.freeze(now))
+	r.must(r.freeze(now + 10*second))
 }
 
 func TestRuleDraw(t *testing.T) {
 	r := inMinute(t)
+	r.refuse(RuleDraw, &Draw{Time: base + minute - 1})
 	r.join(base+minute, 1)
 	now := base + 70*second
-	r.refuse(RuleDraw, &Draw{Time: now})
-	r.must(r.freeze(now))
 	r.must(r.freeze(now))
 	good, _ := r.NextDraw(now, nil)
 	bad := *good
@@ -295,7 +305,6 @@ func TestRuleSeed(t *testing.T) {
 	r.join(base+minute, 1)
 	now := base + 70*second
 	r.must(r.freeze(now))
-	r.must(r.freeze(now))
 	good, _ := r.NextDraw(now, nil)
 	for i := range HashSize {
 		bad := *good
@@ -312,11 +321,11 @@ func TestRuleSeed(t *testing.T) {
 
 func TestRuleAssign(t *testing.T) {
 	r := newScript(t, testPolicy())
-	tickets := append(r.join(base, 3), r.join(base+minute, 2)...)
-	now := base + 70*second
+	tickets := r.join(base, 3)
 	r.refuse(RuleAssign, &Assign{0, General, 1, tickets[0]})
-	r.must(r.freeze(now))
+	tickets = append(tickets, r.join(base+minute, 2)...)
 	r.refuse(RuleAssign, &Assign{0, General, 1, tickets[0]}) // not drawn
+	now := base + 70*second
 	r.must(r.freeze(now))
 	for range 2 {
 		d, _ := r.NextDraw(now, nil)
@@ -347,7 +356,7 @@ func TestRuleAssign(t *testing.T) {
 func TestRuleCall(t *testing.T) {
 	r := newScript(t, testPolicy())
 	r.join(base, 2)
-	r.refuse(RuleCall, &Call{base + minute, General, 1}) // nothing is drawn
+	r.refuse(RuleCall, &Call{base + minute - 1, General, 1}) // nothing is drawn
 	r.must(r.freeze(base + minute))
 	r.refuse(RuleCall, &Call{base + minute, General, 1})
 	d, _ := r.NextDraw(base+minute, nil)
@@ -418,12 +427,14 @@ func TestRuleAdmission(t *testing.T) {
 	r.must(&Skip{called, line[1], Left})
 	r.refuse(RuleAdmission, r.admission(called, line[1])) // given up
 	expiry := called + Time(r.policy.Claim)
+	r.over(expiry - 1)
 	r.refuse(RuleAdmission, r.admission(expiry, line[2]))
 	r.refuse(RuleAdmission, r.admission(Never-1, line[2]))
 	r.must(r.admission(expiry-1, line[2]))
 
 	late, line := inSale(t)
 	late.call(now, 1)
+	late.over(now + Time(late.policy.Claim))
 	late.must(&Skip{now + Time(late.policy.Claim), line[0], NoShow})
 	late.refuse(RuleAdmission, late.admission(late.now, line[0]))
 }
@@ -447,6 +458,7 @@ func TestRuleSkip(t *testing.T) {
 	r.must(&Skip{now, line[1], Left})
 	r.must(r.admission(now, line[2]))
 	expiry := now + Time(r.policy.Claim)
+	r.over(expiry - 1)
 	r.refuse(RuleSkip, &Skip{expiry - 1, line[0], NoShow})
 	r.must(&Skip{expiry, line[0], NoShow})
 	for _, ticket := range append(line, waiting) {
@@ -458,6 +470,27 @@ func TestRuleSkip(t *testing.T) {
 	if got := r.Counts(); got != want {
 		t.Errorf("counts %+v, want %+v", got, want)
 	}
+}
+
+// TestRevokedBetween: a ticket of a frozen window cannot be revoked before the draw, but it may leave.
+func TestRevokedBetween(t *testing.T) {
+	r := newScript(t, testPolicy())
+	tickets := r.join(base, 3)
+	r.must(&Skip{base + second, tickets[0], RevokedBot})
+	later := r.join(base+minute, 1)[0] // which freezes the first window
+	for _, reason := range reasons[revoked:] {
+		r.refuse(RuleSkip, &Skip{base + minute, tickets[1], reason})
+	}
+	if !r.AwaitsDraw(tickets[1]) || r.AwaitsDraw(later) || r.AwaitsDraw(ticket1) {
+		t.Error("wrong tickets await a draw")
+	}
+	r.must(&Skip{base + minute, tickets[1], Left})
+	r.must(&Skip{base + minute, later, RevokedBot})
+	r.settleWindows(base + minute)
+	if r.AwaitsDraw(tickets[2]) {
+		t.Error("a drawn ticket awaits its draw")
+	}
+	r.must(&Skip{base + minute, tickets[2], RevokedBot})
 }
 
 func TestRuleAmend(t *testing.T) {

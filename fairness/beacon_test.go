@@ -131,6 +131,7 @@ func TestRuleWitness(t *testing.T) {
 	}
 	a, b, c := cosign(0, pending.Due-3000), cosign(1, pending.Frozen-2999), cosign(2, pending.Frozen)
 	r.join(base+minute+6*second, 2) // the tree grows
+	r.over(base + 70*second)
 	with := func(list ...Cosignature) *Draw {
 		e, ok := r.NextDraw(pending.Due, signature, list...)
 		if !ok {

@@ -143,6 +143,7 @@ func numbered(n uint64) (t Ticket) {
 // join joins n new tickets at a time, and returns them.
 func (r *script) join(at Time, n int) []Ticket {
 	r.Helper()
+	r.over(at)
 	tickets := make([]Ticket, n)
 	for i := range tickets {
 		tickets[i] = numbered(r.joined)
@@ -154,6 +155,14 @@ func (r *script) join(at Time, n int) []Ticket {
 		r.must(&e)
 	}
 	return tickets
+}
+
+// over freezes the window that is over at a time.
+func (r *script) over(at Time) {
+	r.Helper()
+	if due, ok := r.FreezeDue(); ok && due <= at {
+		r.must(r.freeze(at))
+	}
 }
 
 // freeze returns the entry that is due, with its proof.
@@ -170,8 +179,8 @@ func (r *script) freeze(at Time) *Freeze {
 // settleWindows appends all freezes, draws and assignments that are due.
 func (r *script) settleWindows(at Time) {
 	r.Helper()
-	for due, ok := r.FreezeDue(); ok && due <= at; due, ok = r.FreezeDue() {
-		r.must(r.freeze(at))
+	r.over(at)
+	for r.drawn < r.frozen {
 		e, ok := r.NextDraw(at, nil)
 		if !ok {
 			r.Fatal("no draw is due after a freeze")

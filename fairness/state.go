@@ -30,7 +30,7 @@ type State struct {
 
 	arrivals    arrivals
 	settlements list[settlement]
-	windows     []window // windows with arrivals, in order
+	windows     []window // windows with arrivals, in order; only the last of them may be neither frozen nor over
 	frozen      int      // windows[:frozen] are frozen
 	drawn       int      // windows[:drawn] are drawn
 	places      Position // places drawn so far
@@ -137,6 +137,9 @@ func (s *State) admissible(e Entry, t Time) error {
 		return violation(RuleTime, "time %d is before %d, the time of an earlier entry", t, s.now)
 	case t >= Never:
 		return violation(RuleTime, "time %d is not below 2^53-1", t)
+	}
+	if due, ok := s.FreezeDue(); ok && t >= due && e.Kind() != KindFreeze && e.Kind() != KindEnd {
+		return violation(RuleFreeze, "%s at %d, but the window that ended at %d is not frozen", e.Kind(), t, due)
 	}
 	return nil
 }

@@ -281,6 +281,8 @@ func (s *story) tell(p Policy) {
 	s.must(&Amend{Time: open + 5000, Change: ChangeMessage, Message: sha256.Sum256([]byte("Doors open at eight."))})
 	s.refuse(RuleAmend, &Amend{Time: open + 5000, Change: ChangeOpen}) // three are in line
 	s.join(open+59_999, 4, 5, 6, 7, 8)
+	s.refuse(RuleFreeze, &Amend{Time: start, Change: ChangeMessage}) // the freeze comes first
+	s.refuse(RuleFreeze, &Arrive{start, 1, 0, NewTicket(p.Origin, vectorSecret(9)), General})
 	s.settle(start)
 
 	s.refuse(RuleOutflow, &Call{start, General, 2})

@@ -155,6 +155,20 @@ func (s *State) WindowOf(t Ticket) (WindowIndex, bool) {
 	return s.windowOf(number).Index, true
 }
 
+// AwaitsDraw reports whether a ticket's window is frozen but not drawn, so that the ticket cannot be revoked.
+func (s *State) AwaitsDraw(t Ticket) bool {
+	number, ok := s.arrivals.find(t)
+	return ok && s.awaitsDraw(number)
+}
+
+func (s *State) awaitsDraw(number uint32) bool {
+	if s.drawn == s.frozen {
+		return false
+	}
+	last := &s.windows[s.frozen-1]
+	return s.arrivals.at(number).position == 0 && number < last.base+last.count
+}
+
 // Knows reports whether a ticket has joined.
 func (s *State) Knows(t Ticket) bool {
 	_, ok := s.arrivals.find(t)

@@ -68,8 +68,8 @@ func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 }
 
 // Revoke withdraws a ticket by the organizer's decision; the reason must satisfy [fairness.Reason.IsRevoked].
-// Revoking again is not an error, even for another reason. Errors: [ErrTicketUnknown], [ErrSettled], [ErrBusy],
-// [ErrStopping], [*StaleError], [*invalid.Error] for another reason, and that of ctx.
+// Revoking again is not an error, even for another reason. Errors: [ErrTicketUnknown], [ErrDrawing],
+// [ErrSettled], [ErrBusy], [ErrStopping], [*StaleError], [*invalid.Error] for another reason, and that of ctx.
 func (r *Room) Revoke(ctx context.Context, t fairness.Ticket, reason fairness.Reason) error {
 	r.touch()
 	if !reason.IsRevoked() {
@@ -87,7 +87,10 @@ func (r *Room) skip(ctx context.Context, t fairness.Ticket, reason fairness.Reas
 		return err
 	}
 	if isPending(st) {
-		err := r.sequencer.Do(ctx, func(_ *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
+		err := r.sequencer.Do(ctx, func(p *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
+			if reason.IsRevoked() && p.AwaitsDraw(t) {
+				return nil, ErrDrawing
+			}
 			return []fairness.Entry{&fairness.Skip{Time: now, Ticket: t, Reason: reason}}, nil
 		})
 		// The rules refuse the entry after a quicker request for the same ticket, or after the end of the room: the

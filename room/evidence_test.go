@@ -165,10 +165,13 @@ func TestBeaconAway(t *testing.T) {
 	url, master := pgtest.URL(t), newMaster(t)
 	rs := start(t, connect(t, url), Options{MasterKey: master, Chains: []evidence.Chain{b.chain()}})
 	r := create(t, rs, Config{Slug: "late", Windows: []WindowRule{{Length: Duration(300 * time.Millisecond)}}, Margin: span(5 * time.Second)})
-	joinMany(t, r, 2)
+	waiting := joinMany(t, r, 2)
 	pending := func() []fairness.Pending { return r.view.Pending() }
 	eventually(t, "the window is frozen", func() bool { return len(pending()) > 0 })
 	first := pending()[0]
+	if err := r.Revoke(t.Context(), waiting[0].ticket, fairness.RevokedBot); !errors.Is(err, ErrDrawing) {
+		t.Errorf("revoked between freeze and draw: %v, want ErrDrawing", err)
+	}
 	eventually(t, "the round is out", func() bool { return millis.Of(time.Now()) > first.Due+1000 })
 	joinMany(t, r, 2) // in a later window
 	eventually(t, "that is frozen too", func() bool { return len(pending()) == 2 })
@@ -197,6 +200,9 @@ func TestBeaconAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the first window is drawn", isDrawn(r, 2))
+	if err := r.Revoke(t.Context(), waiting[0].ticket, fairness.RevokedBot); err != nil {
+		t.Errorf("revoked after the draw: %v", err)
+	}
 	b.isAway.Store(false)
 	eventually(t, "so is the second", isDrawn(r, 4))
 	if report := audited(t, r, b); report.Level != verifier.LevelUnpredictable {

@@ -215,11 +215,9 @@ func (a *auditor) notProven() []string {
 		s.Outflow().MaxActive)
 	add(s.Ended() && n.Called < n.Drawn, "Why the room ended before %d visitors with a place were called.",
 		n.Drawn-n.Called)
-	due, over := s.FreezeDue()
 	add(!s.Ended(), "How the room continues: it has not ended at this checkpoint.")
 	add(n.Arrivals > n.Drawn, "Which places %d arrivals will get: their windows are not drawn at this checkpoint.",
 		n.Arrivals-n.Drawn)
-	add(over && due < s.Now(), "That windows freeze at once: one ended %d ms before the latest entry, but is not frozen.", s.Now()-due)
 	add(n.Drawn > n.Assigned, "That every drawn place is published: %d follow only from the seeds.", n.Drawn-n.Assigned)
 	return list
 }

@@ -144,7 +144,7 @@ func attacks() []attack {
 		{"arrivals in another order", on(arrive, 0, func(tr transcript, i int) transcript { return tr.swap(i, i+1) }), []string{"arrival"}},
 		{"an arrival before the opening", set(arrive, 0, 1, strconv.FormatInt(int64(roomtest.Opens)-1, 10)), []string{"arrival"}},
 		{"an arrival earlier than the one before", add(arrive, 5, 1, -59_000), []string{"time"}},
-		{"an arrival in the next window", add(arrive, 7, 1, 1000), []string{"arrival"}},
+		{"an arrival in the next window", add(arrive, 7, 1, 1000), []string{"freeze"}},
 		{"an arrival said to be of the window before", set(arrive, 8, 2, "0"), []string{"arrival"}},
 		{"a seq left out", add(arrive, 4, 3, 1), []string{"arrival"}},
 		{"a fast lane", set(arrive, 4, 5, "vip"), []string{"lane"}},
@@ -159,7 +159,7 @@ func attacks() []attack {
 			return tr.insert(i+1, fmt.Sprintf("merit %s %s member evidence", tr.field(i, 1), tr.field(i, 4))), i + 1
 		}, []string{"merit"}},
 
-		{"a freeze dropped", dropped(freeze, 0), []string{"draw"}},
+		{"a freeze dropped", dropped(freeze, 0), []string{"freeze"}},
 		{"a freeze twice", twice(freeze, 0), []string{"freeze"}},
 		{"a freeze before the window is over", func(tr transcript) (transcript, int) {
 			i := tr.index(arrive, 7)
@@ -188,7 +188,7 @@ func attacks() []attack {
 
 		{"a draw dropped", dropped(draw, 0), []string{"assign"}},
 		{"a draw twice", twice(draw, 0), []string{"draw", "seed-once"}},
-		{"a draw before its freeze", on(freeze, 0, func(tr transcript, i int) transcript { return tr.swap(i, i+1) }), []string{"draw"}},
+		{"a draw before its freeze", on(freeze, 0, func(tr transcript, i int) transcript { return tr.swap(i, i+1) }), []string{"freeze"}},
 		{"a draw of another window", set(draw, 0, 2, "3"), []string{"draw"}},
 		{"another seed", on(draw, 0, func(tr transcript, i int) transcript { return tr.set(i, 4, tr.field(tr.index(draw, 1), 4)) }), []string{"seed"}},
 		{"the seed of an earlier window", on(draw, 1, func(tr transcript, i int) transcript { return tr.set(i, 4, tr.field(tr.index(draw, 0), 4)) }), []string{"seed", "seed-once"}},

@@ -48,6 +48,8 @@ var threats = map[string]func(*testing.T){
 	"backdated freeze":          backdatedFreeze,
 	"window frozen twice":       frozenTwice,
 	"dropped after the receipt": droppedAfterReceipt,
+	"written before the freeze": writtenBeforeFreeze,
+	"revoked before the draw":   revokedBeforeDraw,
 	"slipped in late":           slippedIn,
 	"promoted friend":           promotedFriend,
 	"split view":                splitView,

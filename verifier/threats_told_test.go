@@ -125,34 +125,57 @@ func goneBeforeDraw(t *testing.T) {
 	due := room.State().Pending()[0].Due
 	room.Skip(due-1, tickets[0], fairness.Left) // the outcome is still unknown
 	room.Skip(due, tickets[1], fairness.Left)
-	room.Skip(due+1500, tickets[2], fairness.RevokedBot)
+	room.Append(&fairness.Amend{Time: due + 1500, Change: fairness.ChangePause})
+	room.Join(due+1600, 2)
 	room.Draw(due + 2000)
 	room.Skip(due+3000, tickets[3], fairness.Left)
-	wantFound(t, found(t, keys, room), findings.Gone, 2, 0, "1 ticket left and 1 was taken away after the operator could know where the draw put them",
-		"left, 0 ms after", "was taken away (revoked-bot), 1.5 s after")
+	wantFound(t, found(t, keys, room), findings.Between, 2, 0,
+		"2 entries were written after the operator could know the outcome of a draw and before it was published: 1 ticket that left, 1 change by the operator; and 2 entries that",
+		"A ticket of window 0 left, 0 ms after the outcome of window 0", "A change by the operator (pause), 1.5 s after the outcome of window 0")
 
 	without := roomtest.Open(keys, keys.Policy()) // known from the freeze on
 	tickets = without.Join(after(0), 2)
 	without.Freeze(after(60_000))
 	without.Skip(after(60_001), tickets[0], fairness.Left)
-	revoked := roomtest.Open(keys, keys.Policy())
-	tickets = revoked.Join(after(0), 3)
-	revoked.Freeze(after(60_000))
-	revoked.Skip(after(60_001), tickets[0], fairness.Revoked)
-	revoked.Skip(after(60_001), tickets[2], fairness.RevokedFraud)
-	wantFound(t, found(t, keys, revoked), findings.Gone, 2, 0, "2 tickets were taken away after the operator could know where the draw put them")
-	wantFound(t, found(t, keys, without), findings.Gone, 1, 0, "1 ticket left after the operator could know where the draw put it")
+	wantFound(t, found(t, keys, without), findings.Between, 1, 0, "1 entry was written after", "1 ticket that left; and 0 entries")
+}
+
+// revokedBeforeDraw revokes a ticket between the freeze of its window and the draw.
+func revokedBeforeDraw(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, patient(keys))
+	ticket := room.Join(after(0), 6)[3]
+	room.Freeze(after(60_000))
+	if err := room.Err(); err != nil {
+		t.Fatal(err)
+	}
+	revoked := &fairness.Skip{Time: room.State().Pending()[0].Due, Ticket: ticket, Reason: fairness.RevokedBot}
+	caught(t, keys, append(slices.Clone(room.Entries()), revoked.AppendEntry(nil)), "skip")
+}
+
+// writtenBeforeFreeze writes other entries at the end of a window than its freeze.
+func writtenBeforeFreeze(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, patient(keys))
+	room.Join(after(0), 3)
+	if err := room.Err(); err != nil {
+		t.Fatal(err)
+	}
+	later, _ := room.State().NextArrive(after(60_000), roomtest.Ticket(origin, 99))
+	for _, e := range []fairness.Entry{&later, &fairness.Amend{Time: after(61_000), Change: fairness.ChangeMessage}} {
+		caught(t, keys, append(slices.Clone(room.Entries()), e.AppendEntry(nil)), "freeze")
+	}
 }
 
 func lateDraw(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, patient(keys))
 	room.Join(after(0), 3)
-	room.Join(after(60_000), 4)
 	room.Freeze(after(60_000))
+	room.Join(after(60_000), 4)
 	first := room.State().Pending()[0].Due
+	room.Freeze(after(70_000))
 	room.Draw(first + 10_000) // not late
-	room.Freeze(after(120_000))
 	room.Draw(room.State().Pending()[0].Due + 95_000)
 	wantFound(t, found(t, keys, room), findings.LateDraw, 1, 95_000, "1 draw came more than 10 s after the outcome could be known, the longest 1 min 35 s", "Window 1, 4 people")
 }
@@ -161,20 +184,21 @@ func lateFreeze(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, patient(keys))
 	room.Join(after(0), 3)
-	room.Join(after(60_000), 4)
-	room.Freeze(after(70_000)) // ten seconds are not late
+	room.Freeze(after(62_000)) // two seconds are not late
+	room.Join(after(63_000), 4)
 	room.Draw(room.State().Pending()[0].Due)
 	room.Freeze(after(150_000))
 	room.Draw(room.State().Pending()[0].Due)
-	wantFound(t, found(t, keys, room), findings.LateFreeze, 1, 80_000, "1 group was closed more than 10 s after its end, the longest 1 min 20 s", "Window 1 was closed 1 min 20 s after")
+	wantFound(t, found(t, keys, room), findings.LateFreeze, 1, 80_000, "1 group was closed more than 2 s after its end, the longest 1 min 20 s", "Window 1 was closed 1 min 20 s after")
 }
 
 func windowOfOne(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, patient(keys))
 	room.Join(after(0), 1)
+	room.Freeze(after(60_000))
 	room.Join(after(60_000), 2)
-	room.Settle(after(60_000))
+	room.Draw(after(60_000))
 	room.Settle(after(120_000))
 	wantFound(t, found(t, keys, room), findings.Single, 1, 0, "1 group had one arrival. There is nothing to draw", "Window 0 had one arrival.")
 }
@@ -190,14 +214,14 @@ func endInsteadOfDraw(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, patient(keys))
 	room.Join(after(0), 3)
-	room.Join(after(60_000), 4)
 	room.Freeze(after(60_000))
+	room.Join(after(60_000), 4)
 	if err := room.Err(); err != nil {
 		t.Fatal(err)
 	}
 	known := room.State().Pending()[0].Due
+	room.Freeze(after(119_000))
 	room.Join(after(120_000), 5)
-	room.Freeze(after(120_000))
 	end := after(121_000)
 	if end <= known {
 		t.Fatalf("the round of window 0 appears at %d", known)

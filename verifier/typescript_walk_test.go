@@ -103,6 +103,10 @@ func (w *walk) step() {
 	if w.random.IntN(40) == 0 {
 		now -= fairness.Time(w.random.IntN(3))
 	}
+	if due, over := w.state.FreezeDue(); over && now >= due && w.random.IntN(4) > 0 {
+		w.freeze(now)
+		return
+	}
 	switch w.random.IntN(16) {
 	case 0, 1, 2, 3:
 		w.join(now)

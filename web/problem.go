@@ -91,6 +91,7 @@ var kinds = []kind{
 	{is(session.ErrPassUsed), http.StatusConflict, "pass-used", "Pass used", 0},
 	{is(session.ErrPassUnredeemed), http.StatusConflict, "pass-unredeemed", "Pass not redeemed", 0},
 	{is(evidence.ErrRound), http.StatusConflict, "round", "Wrong round", 0},
+	{is(room.ErrDrawing), http.StatusConflict, "drawing", "Being drawn", poll.Min},
 	{is(room.ErrNotPull), http.StatusConflict, "not-pull", "Not called by pull", 0},
 	{is(shell.ErrSwitched), http.StatusConflict, "switched", "Another organization", 0},
 	{as[*fairness.Violation], http.StatusConflict, "against-the-rules", "Against the rules of the room", 0},

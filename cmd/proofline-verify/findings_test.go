@@ -87,7 +87,7 @@ func TestFindingsEverywhere(t *testing.T) {
 	}
 	plain := strings.Join(strings.Fields(audit()), " ") // lines are wrapped
 	for _, id := range []findings.ID{
-		findings.Gate, findings.FailOpen, findings.Gone, findings.LateDraw, findings.LateFreeze, findings.Undrawn, findings.Single,
+		findings.Gate, findings.FailOpen, findings.Between, findings.LateDraw, findings.LateFreeze, findings.Undrawn, findings.Single,
 		findings.ShortClaim, findings.Amendments,
 	} {
 		found := findings.Of(said.Findings, id)

@@ -419,7 +419,7 @@ func TestBeaconLate(t *testing.T) {
 		Kinds: []AlertKind{AlertBeaconLate}}); err != nil {
 		t.Fatal(err)
 	}
-	margin := room.Duration(time.Second)
+	margin := room.Duration(5 * time.Second)
 	r, err := b.Rooms.Create(t.Context(), room.Config{Slug: "dark",
 		Windows: []room.WindowRule{{Length: room.Duration(500 * time.Millisecond)}}, Margin: &margin})
 	if err != nil {

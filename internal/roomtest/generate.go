@@ -61,10 +61,10 @@ func (r *Room) window(from fairness.Time, people int) {
 		}
 	}
 	end := from + fairness.Time(windowLength)
-	for r.letIn(end) {
-	}
 	if people > 0 {
 		r.Freeze(end)
+	}
+	for r.letIn(end) {
 	}
 }
 

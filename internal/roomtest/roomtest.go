@@ -135,7 +135,7 @@ type Room struct {
 	line  []fairness.Ticket // tickets by position, from 1
 	err   error
 
-	sealed audit.Hash // root at the latest freeze
+	sealed map[uint64]audit.Hash // roots that end with a freeze, by size
 }
 
 // Open creates a room in memory with its room entry.
@@ -208,7 +208,10 @@ func (r *Room) Freeze(now fairness.Time) {
 	proof, _ := r.keys.VRF.Prove(alpha)
 	e.Proof = [fairness.ProofSize]byte(proof)
 	r.Append(e)
-	r.sealed = r.Root()
+	if r.sealed == nil {
+		r.sealed = map[uint64]audit.Hash{}
+	}
+	r.sealed[r.state.Size()] = r.Root()
 }
 
 // Draw writes the pending draw at now or, if later, when its round appears. In a room with
@@ -240,7 +243,7 @@ func (r *Room) DrawBy(now fairness.Time, witnesses ...Witness) {
 }
 
 func (r *Room) cosign(p fairness.Pending, witnesses []Witness) (list []fairness.Cosignature) {
-	text := audit.Checkpoint{Origin: r.keys.Origin, Size: p.Size, Root: r.sealed}.Marshal()
+	text := audit.Checkpoint{Origin: r.keys.Origin, Size: p.Size, Root: r.sealed[p.Size]}.Marshal()
 	for _, w := range witnesses {
 		list = append(list, fairness.Cosignature(w.Cosign(w.Private, text, int64(p.Due)/1000-3)))
 	}

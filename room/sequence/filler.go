@@ -14,9 +14,8 @@ import (
 
 // Limits of the work due in one append, so that joins are not delayed.
 const (
-	maxFreezes = 32
-	maxDraws   = 32 // each verifies a round, which takes 3 ms
-	maxSkips   = 1_000
+	maxDraws = 32 // each verifies a round, which takes 3 ms
+	maxSkips = 1_000
 )
 
 // filler builds one batch under the view's lock. Every entry passes State.Apply; refused ones are left out of the
@@ -66,17 +65,8 @@ func (f *filler) emit(e fairness.Entry) error {
 
 // draws freezes and draws the windows that are over.
 func (f *filler) draws() error {
-	for range maxFreezes {
-		if due, ok := f.projection.FreezeDue(); !ok || f.projection.Ended() || f.now < due {
-			break
-		}
-		freeze, alpha, _ := f.projection.NextFreeze(f.now, f.batch.Root())
-		proof, _ := f.keys.VRF.Prove(alpha)
-		copy(freeze.Proof[:], proof)
-		if err := f.emit(freeze); err != nil {
-			return fmt.Errorf("freeze window %d: %w", freeze.Window, err)
-		}
-		f.batch.Publish()
+	if err := f.freeze(); err != nil {
+		return err
 	}
 	for range maxDraws {
 		draw, ok := f.projection.NextDraw(f.now)
@@ -90,6 +80,21 @@ func (f *filler) draws() error {
 			return fmt.Errorf("draw window %d: %w", draw.Window, err)
 		}
 	}
+	return nil
+}
+
+// freeze freezes the window that is over, if it has arrivals. The rules accept no other entry before that.
+func (f *filler) freeze() error {
+	if due, ok := f.projection.FreezeDue(); !ok || f.projection.Ended() || f.now < due {
+		return nil
+	}
+	freeze, alpha, _ := f.projection.NextFreeze(f.now, f.batch.Root())
+	proof, _ := f.keys.VRF.Prove(alpha)
+	copy(freeze.Proof[:], proof)
+	if err := f.emit(freeze); err != nil {
+		return fmt.Errorf("freeze window %d: %w", freeze.Window, err)
+	}
+	f.batch.Publish()
 	return nil
 }
 

@@ -19,9 +19,11 @@ import (
 // maxItems is the maximum number of cases listed per finding.
 const maxItems = 800
 
-// slack is how late a freeze or a draw may be before it becomes a finding: servers restart, and
-// rounds take a second or two to arrive.
-const slack = fairness.Millis(10_000)
+// A later freeze or draw is a finding: servers restart, and rounds take a second or two to arrive.
+const (
+	freezeSlack = fairness.Millis(2000)
+	drawSlack   = fairness.Millis(10_000)
+)
 
 // Finding is one kind of event that a reader should know about.
 type Finding struct {
@@ -53,7 +55,7 @@ type ID string
 const (
 	Gate       ID = "gate"        // the site admitted visitors who were not in line
 	FailOpen   ID = "fail-open"   // its connectors could not reach the room, and admitted visitors
-	Gone       ID = "gone"        // tickets left or were revoked between a round and its draw
+	Between    ID = "between"     // decisions between a round and its draw
 	LateDraw   ID = "late-draw"   // a draw was late after its round
 	LateFreeze ID = "late-freeze" // a freeze was late after its window
 	Undrawn    ID = "undrawn"     // the room ended while windows were closed but not drawn
@@ -62,7 +64,7 @@ const (
 	Amendments ID = "amendments"  // the operator changed the published rules
 )
 
-var order = []ID{Gate, FailOpen, Gone, LateDraw, LateFreeze, Undrawn, Single, ShortClaim, Amendments}
+var order = []ID{Gate, FailOpen, Between, LateDraw, LateFreeze, Undrawn, Single, ShortClaim, Amendments}
 
 // Finder collects findings during an audit. The zero value is ready to use.
 type Finder struct {
@@ -72,7 +74,7 @@ type Finder struct {
 	index   fairness.WindowIndex             // index of newest
 	last    fairness.Time
 	amended amended
-	revoked uint64 // number of revoked tickets in Gone
+	between between
 	ended   bool
 }
 
@@ -87,6 +89,7 @@ type window struct {
 // Add adds the next entry, with the state after it. Use it as a [verifier.Trust]'s OnEntry.
 func (f *Finder) Add(s *fairness.State, e fairness.Entry) {
 	f.last = s.Now()
+	f.noteBetween(s, e)
 	switch e := e.(type) {
 	case *fairness.Room:
 		f.room(s)
@@ -96,8 +99,6 @@ func (f *Finder) Add(s *fairness.State, e fairness.Entry) {
 		f.freeze(s, e)
 	case *fairness.Draw:
 		f.draw(s, e)
-	case *fairness.Skip:
-		f.skip(s, e)
 	case *fairness.Amend:
 		f.amend(s, e)
 	case *fairness.End:
@@ -171,7 +172,8 @@ func (f *Finder) freeze(s *fairness.State, e *fairness.Freeze) {
 	if b := s.Policy().Beacon; b != nil {
 		w.known = fairness.Time(b.Emitted(e.Round))
 	}
-	if late := fairness.Millis(e.Time - w.to); late > slack {
+	f.between.expect(f.windows)
+	if late := fairness.Millis(e.Time - w.to); late > freezeSlack {
 		f.add(LateFreeze, s, "", "Window "+number(e.Window)+" was closed "+span(late)+" after its end.", late)
 	}
 	if w.people == 1 {
@@ -185,28 +187,11 @@ func (f *Finder) draw(s *fairness.State, e *fairness.Draw) {
 		return
 	}
 	delete(f.windows, e.Window)
-	if late := fairness.Millis(e.Time - w.known); late > slack {
+	f.between.expect(f.windows)
+	if late := fairness.Millis(e.Time - w.known); late > drawSlack {
 		f.add(LateDraw, s, "", "Window "+number(e.Window)+", "+numeral.Count(w.people, "person",
 			"people")+": drawn "+span(late)+" after its outcome could be known.", late)
 	}
-}
-
-func (f *Finder) skip(s *fairness.State, e *fairness.Skip) {
-	if e.Reason == fairness.NoShow {
-		return
-	}
-	index, _ := s.WindowOf(e.Ticket)
-	w := f.windows[index]
-	if w == nil || w.frozen == 0 || e.Time < w.known {
-		return
-	}
-	what := "left"
-	if e.Reason.IsRevoked() {
-		f.revoked++
-		what = "was taken away (" + string(e.Reason) + ")"
-	}
-	f.add(Gone, s, "", "A ticket of window "+number(index)+" "+what+", "+span(fairness.Millis(e.Time-w.known))+
-		" after the outcome of its draw could be known.", 0)
 }
 
 func (f *Finder) end(s *fairness.State, e *fairness.End) {

@@ -14,7 +14,7 @@ import (
 var titles = map[ID]string{
 	Gate:       "The site admitted visitors who were not in line",
 	FailOpen:   "The site admitted visitors while it could not reach the room",
-	Gone:       "Tickets left between the outcome and its publication",
+	Between:    "Decisions between the outcome of a draw and its publication",
 	LateDraw:   "Draws were published late",
 	LateFreeze: "Groups were closed late",
 	Undrawn:    "The room ended before all arrivals were drawn",
@@ -33,15 +33,14 @@ func (f *Finder) words(of *Finding) string {
 	case FailOpen:
 		return fmt.Sprintf("For %s in all, %s, the longest %s. The site's owner had decided beforehand that it opens then; how long it lasted is the operator's word.",
 			span(of.Total), numeral.Count(n, "time", "times"), span(of.Longest))
-	case Gone:
-		return fmt.Sprintf("%s after the operator could know where the draw put %s and before it was published. A ticket keeps its place in the draw, so no other place changed; the record does not show who knew the outcome in advance.",
-			goneWords(n-f.revoked, f.revoked), choose(n, "it", "them"))
+	case Between:
+		return f.between.words(of)
 	case LateDraw:
 		return fmt.Sprintf("%s more than %s after the outcome could be known, the longest %s. The outcome was fixed by then, but the operator could know it that much earlier than all others.",
-			numeral.Count(n, "draw came", "draws came"), span(slack), span(of.Longest))
+			numeral.Count(n, "draw came", "draws came"), span(drawSlack), span(of.Longest))
 	case LateFreeze:
 		return fmt.Sprintf("%s closed more than %s after its end, the longest %s. No visitor could join it any more; the randomness of its draw comes after the closing, so a late closing selects a later round.",
-			numeral.Count(n, "group was", "groups were"), span(slack), span(of.Longest))
+			numeral.Count(n, "group was", "groups were"), span(freezeSlack), span(of.Longest))
 	case Undrawn:
 		return numeral.Count(n, "group was", "groups were") +
 			" never drawn. Where the outcome could be known, the operator could see it and end the room instead of publishing it."
@@ -76,18 +75,6 @@ var kindWords = []struct{ kind, one, many string }{
 	{"message", "message", "messages"},
 	{"open", "opening past the line", "openings past the line"}, {"shut", "end of one", "ends of one"},
 	{"unguarded", "time without the room", "times without the room"},
-}
-
-// goneWords describes how many tickets left and how many were revoked.
-func goneWords(left, revoked uint64) string {
-	away := choose(revoked, "was", "were") + " taken away"
-	switch {
-	case revoked == 0:
-		return numeral.Count(left, "ticket", "tickets") + " left"
-	case left == 0:
-		return numeral.Count(revoked, "ticket", "tickets") + " " + away
-	}
-	return numeral.Count(left, "ticket", "tickets") + " left and " + numeral.Group(revoked) + " " + away
 }
 
 func choose(n uint64, one, many string) string {

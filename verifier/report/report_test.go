@@ -104,10 +104,10 @@ func waiting(keys *roomtest.Keys) *roomtest.Room {
 	r.Append(&fairness.Amend{Time: at(69), Change: fairness.ChangePause})
 	r.Append(&fairness.Amend{Time: at(69), Change: fairness.ChangePause, Claims: true})
 	r.Join(at(69), 2)
+	r.Freeze(at(70))
 	r.Append(&fairness.Amend{Time: at(70), Change: fairness.ChangeResume})
 	r.Append(&fairness.Amend{Time: at(70), Change: fairness.ChangeWindows, Closes: fairness.Never,
 		Windows: []fairness.WindowRule{{From: at(100), Length: 5_000}}})
-	r.Freeze(at(71))
 	r.DrawBy(at(71), keys.Witnesses[0], keys.Witnesses[1])
 	r.Assign(-1)
 	r.Skip(at(98), r.At(1), fairness.NoShow)
@@ -243,7 +243,7 @@ func TestHostile(t *testing.T) {
 	s := a.Story
 	s.Policy, s.Windows = nil, nil
 	a.Findings = nil
-	for _, id := range []findings.ID{findings.Gate, findings.FailOpen, findings.Gone, findings.LateDraw, findings.Amendments} {
+	for _, id := range []findings.ID{findings.Gate, findings.FailOpen, findings.Between, findings.LateDraw, findings.Amendments} {
 		f := findings.Finding{ID: id, Title: string(id), Text: long[:600], Count: 5_000}
 		for i := range uint64(5_000) {
 			f.Items = append(f.Items, findings.Item{Entry: i, Time: fairness.Never - 1, Text: strings.Repeat("windows of <b>", 36)})

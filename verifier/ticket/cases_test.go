@@ -343,7 +343,7 @@ func (s *stage) placeCases() []testCase {
 		{"my place given to another", entry(s, s.placeAt, func(a *fairness.Assign) { a.Ticket[0] ^= 1 }), only(OtherTicket)},
 		{"my place left out", s.without(s.placeAt, s.placeAt+1), only(OtherPosition)},
 		{"my place of another lane", entry(s, s.placeAt, func(a *fairness.Assign) { a.Lane = "vip" }), only(OtherPosition)},
-		{"another's place", s.with(func(b *Bundle) { b.Place = s.log.prove(s.placeAt + 1) }), only(OtherPosition)},
+		{"another's place", s.with(func(b *Bundle) { b.Place = s.log.prove(s.placeAt - 1) }), only(OtherPosition)},
 		{"another place is shown", s.with(func(b *Bundle) { b.Shown = number(uint64(s.position) + 1) }), only(OtherShown)},
 	}
 }

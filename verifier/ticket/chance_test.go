@@ -32,7 +32,7 @@ func newChained(t testing.TB, keys *roomtest.Keys, p fairness.Policy, opens fair
 	t.Helper()
 	at := func(seconds int) fairness.Time { return opens + fairness.Time(seconds)*1000 }
 	p.Created, p.Opens, p.Starts, p.Closes = at(-60), at(0), at(60), at(3600)
-	p.Windows = []fairness.WindowRule{{From: at(0), Length: 60_000}, {From: at(60), Length: 240_000}, {From: at(300), Length: 10_000}}
+	p.Windows = []fairness.WindowRule{{From: at(0), Length: 60_000}, {From: at(60), Length: 240_000}, {From: at(300), Length: 20_000}}
 	r := roomtest.Open(keys, p)
 	freezeAndDraw := func(freeze, between int) {
 		r.Freeze(at(freeze))

@@ -25,8 +25,8 @@ export interface UnfrozenWindow {
 
 /** The arrivals: the schedule in force (RULES.md section 5), and the rules arrival, ticket and amend windows. */
 export class Arrivals {
-  /** In the order of the windows, which is that of time. */
-  readonly unfrozen: UnfrozenWindow[] = [];
+  /** The latest window with arrivals, unless it is frozen: an earlier one is frozen as soon as it is over. */
+  unfrozen: UnfrozenWindow | undefined;
   windows = 0; // with arrivals
   readonly #byTicket = new Map<string, Arrival>();
   #schedule: Schedule;
@@ -47,8 +47,7 @@ export class Arrivals {
     const open = this.#schedule.at(time);
     must("arrival", open !== undefined, "no window is open at this time");
     must("arrival", window === open.index, "another window is open at this time");
-    const last = this.unfrozen.at(-1);
-    const current = last?.window === window ? last : { window, to: open.to, arrivals: [] };
+    const current = this.unfrozen ?? { window, to: open.to, arrivals: [] };
     must("arrival", seq === current.arrivals.length, "seq is not the number of earlier arrivals in the window");
     must("arrival", this.count < maxArrivals, "the room is full");
     must("ticket", !this.#byTicket.has(ticket), "the ticket has arrived before");
@@ -56,8 +55,8 @@ export class Arrivals {
     const arrival: Arrival = { ticket, window, place: 0, calledAt: undefined, settled: "no" };
     this.#byTicket.set(ticket, arrival);
     current.arrivals.push(arrival);
-    if (current === last) return;
-    this.unfrozen.push(current);
+    if (current === this.unfrozen) return;
+    this.unfrozen = current;
     this.windows++;
   }
 

@@ -43,11 +43,15 @@ export class Draws {
     this.#roomHash = roomHash;
   }
 
-  /** Freezes the first of the windows with arrivals. The tree holds the entries before this one. */
-  freeze(entry: EntryOf<"freeze">, text: Uint8Array, unfrozen: UnfrozenWindow[], tree: Tree): void {
+  /** Reports whether a ticket's window is frozen and not drawn. */
+  awaits({ window }: Arrival): boolean {
+    return this.#frozen.some((frozen) => frozen.window === window);
+  }
+
+  /** Freezes a window. The tree holds the entries before this one. */
+  freeze(entry: EntryOf<"freeze">, text: Uint8Array, first: UnfrozenWindow | undefined, tree: Tree): void {
     const { time, window, lots, size, root, proof } = entry;
     const { beacon, origin, vrfKey } = this.#policy;
-    const first = unfrozen[0];
     must("freeze", first !== undefined, "no window waits for a freeze");
     must("freeze", window === first.window, "another window is the first to freeze");
     must("freeze", time >= first.to, "the window is not over");
@@ -60,7 +64,6 @@ export class Draws {
     const beta = verifyVrf(vrfKey, alpha, proof);
     must("proof", beta !== undefined, "the proof is not of the room's key for this freeze");
     const sealed = { origin, size: size + 1n, root: tree.with(leafHash(text)).root() };
-    unfrozen.shift();
     this.#frozen.push({ window, arrivals: first.arrivals, alpha, beta, frozen: time, round, sealed });
   }
 

@@ -48,6 +48,9 @@ export class Room {
     must("end", !this.#ended, "an entry after the end");
     const time = entry.kind === "assign" ? this.#time : entry.time;
     must("time", time >= this.#time, "the time is before that of an earlier entry");
+    const { unfrozen } = this.arrivals;
+    const ends = entry.kind === "freeze" || entry.kind === "end";
+    must("freeze", ends || !unfrozen || time < unfrozen.to, "an entry before the freeze of a window that is over");
     this.#apply(entry, text);
     this.#time = time;
     this.#taken(entry.kind, text);
@@ -60,7 +63,9 @@ export class Room {
       case "merit":
         throw new Refused("merit", "version 1 has no merits");
       case "freeze":
-        return this.draws.freeze(entry, text, this.arrivals.unfrozen, this.tree);
+        this.draws.freeze(entry, text, this.arrivals.unfrozen, this.tree);
+        this.arrivals.unfrozen = undefined;
+        return;
       case "draw":
         return this.draws.draw(entry);
       case "assign":
@@ -70,12 +75,19 @@ export class Room {
       case "admit":
         return this.#serving.admit(entry, this.arrivals.find(entry.ticket));
       case "skip":
-        return this.#serving.skip(entry, this.arrivals.find(entry.ticket));
+        return this.#skip(entry);
       case "amend":
         return this.#amend(entry);
       case "end":
         this.#ended = true;
     }
+  }
+
+  #skip(entry: EntryOf<"skip">): void {
+    const arrival = this.arrivals.find(entry.ticket);
+    const awaits = arrival !== undefined && this.draws.awaits(arrival);
+    must("skip", !awaits || !entry.reason.startsWith("revoked"), "revoked between freeze and draw of its window");
+    this.#serving.skip(entry, arrival);
   }
 
   #amend(entry: Amend): void {

@@ -69,7 +69,7 @@ test("an operator who tampers and signs again breaks a rule", async () => {
   assert.deepEqual(await attack(entries.with(index("draw"), formatEntry({ ...draw, seed }))), [
     `seed ${index("draw")}`,
   ]);
-  assert.deepEqual(await attack(entries.toSpliced(index("freeze"), 1)), [`draw ${index("freeze")}`]);
+  assert.deepEqual(await attack(entries.toSpliced(index("freeze"), 1)), [`freeze ${index("freeze")}`]);
   const [first, second] = [entries[index("assign")]!, entries[index("assign") + 1]!];
   const swapped = entries.with(index("assign"), second).with(index("assign") + 1, first);
   assert.deepEqual(await attack(swapped), [`assign ${index("assign")}`]);

@@ -289,8 +289,8 @@ export function script(operator: Operator, people: [number, number, number]): Ro
   room.assign();
   room.write({ kind: "call", time: opens + 62 * second, lane: "general", position: 2n });
   room.join(opens + 69 * second, people[1] - (people[1] >> 1));
-  room.join(opens + 70 * second, people[2]);
   room.draw(opens + 70 * second);
+  room.join(opens + 70 * second, people[2]);
   room.join(opens + 71 * second, 2);
   room.assign(3);
   room.join(opens + 72 * second, 1);

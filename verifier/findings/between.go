@@ -1,0 +1,81 @@
+package findings
+
+import (
+	"fmt"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/verifier/numeral"
+)
+
+// between counts what was written after the outcome of a draw could be known, and before it was published.
+type between struct {
+	known  fairness.Time // when the next draw's outcome could be known; 0: no window is frozen and not drawn
+	window fairness.WindowIndex
+	left   uint64 // visitors who left
+	amends uint64
+	others uint64 // entries that are nobody's decision, such as arrivals; they are counted, and not listed
+}
+
+// between notes an entry that came between the outcome of a draw and its publication; the state is the one after it.
+func (f *Finder) noteBetween(s *fairness.State, e fairness.Entry) {
+	b := &f.between
+	if b.known == 0 || s.Now() < b.known {
+		return
+	}
+	what := ""
+	switch e := e.(type) {
+	case *fairness.Draw, *fairness.End:
+		return
+	case *fairness.Skip:
+		switch index, _ := s.WindowOf(e.Ticket); {
+		case e.Reason.IsRevoked():
+			what = "A ticket of window " + number(index) + " was taken away (" + string(e.Reason) + ")"
+		case e.Reason == fairness.Left:
+			b.left++
+			what = "A ticket of window " + number(index) + " left"
+		}
+	case *fairness.Amend:
+		b.amends++
+		what = "A change by the operator (" + string(e.Change) + ")"
+	}
+	if what == "" {
+		b.others++
+		return
+	}
+	f.add(Between, s, "", fmt.Sprintf("%s, %s after the outcome of window %s could be known.", what,
+		span(fairness.Millis(s.Now()-b.known)), number(b.window)), 0)
+}
+
+// expect finds the next draw whose outcome can be known, after a freeze or a draw.
+func (b *between) expect(windows map[fairness.WindowIndex]*window) {
+	b.known = 0
+	for index, w := range windows {
+		if w.frozen > 0 && (b.known == 0 || index < b.window) {
+			b.known, b.window = w.known, index
+		}
+	}
+}
+
+// words describes what came between the outcome of a draw and its publication.
+func (b *between) words(of *Finding) string {
+	kinds, revoked := "", of.Count-b.left-b.amends
+	for _, k := range []struct {
+		n         uint64
+		one, many string
+	}{
+		{b.left, "ticket that left", "tickets that left"}, {revoked, "ticket taken away", "tickets taken away"},
+		{b.amends, "change by the operator", "changes by the operator"},
+	} {
+		if k.n > 0 && kinds != "" {
+			kinds += ", "
+		}
+		if k.n > 0 {
+			kinds += numeral.Count(k.n, k.one, k.many)
+		}
+	}
+	return fmt.Sprintf("%s written after the operator could know the outcome of a draw and before it was published: "+
+		"%s; and %s, calls and admissions among them. None of it changes a place, and no ticket of a closed group can "+
+		"be taken away before its draw; the record does not show who knew the outcome in advance.",
+		numeral.Count(of.Count, "entry was", "entries were"), kinds,
+		numeral.Count(b.others, "entry that is nobody's decision, arrivals", "entries that are nobody's decision, arrivals"))
+}
