@@ -25,7 +25,7 @@ func placeHead(status ticket.Status, draw ticket.Line) (title, text string) {
 		return "✓ CONSISTENT, level 1: the place follows the rules of the room",
 			"  Not proven: that the operator did not choose the outcome of the draw.\n"
 	}
-	return "– NOT FULLY SHOWN: no error was found, but one point could not be checked",
+	return "– NOT FULLY CHECKED: no mistake was found, but one point could not be checked",
 		"  The line below with – says which.\n"
 }
 
@@ -39,7 +39,7 @@ var placeTitles = map[ticket.LineID]string{
 const (
 	wordsMalformed = "The page that saved this proof found a malformed published file:"
 	wordsUnchecked = "This can only be checked if the line above is right."
-	wordsNotFound  = "The entry was not found within a reasonable distance in the record. An audit reads all of it."
+	wordsNotFound  = "The entry was not found in the part of the record where it should be. An audit reads all of it."
 )
 
 // placeWords describe each verdict in a sentence, with facts in braces.

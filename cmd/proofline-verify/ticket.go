@@ -37,8 +37,8 @@ The draw line needs a public beacon that the operator does not run: drand's
 quicknet, or one that you name with --beacon. All witnesses of the room count;
 with --witness only those that you name.
 
-Exit code 0: nothing is wrong, though perhaps not everything is proven yet; 1: a
-line is wrong; 3: the file cannot be read, or is not a saved proof.`,
+Exit code 0: no line is wrong, though some may not be proven yet; 1: a line is
+wrong; 3: the file cannot be read, or is not a saved proof.`,
 		Example: `  proofline-verify ticket proofline-sale-cda3f665.json
   proofline-verify ticket proofline-sale-cda3f665.json --vkey @sale.vkey --json`,
 		Args: cobra.ExactArgs(1),

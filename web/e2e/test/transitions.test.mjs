@@ -35,8 +35,7 @@ const ofTurn = [
   /Go in by/,
   /Time left/,
   /your turn comes/i,
-  /Your time stands still/,
-  /yours stands still/,
+  /your time to go in stands still/i,
 ];
 const final = [...ofPlace, ...ofWait, ...ofTurn];
 /** Visitors who are no longer in line still read the organizer's message, until it ends. */

@@ -198,7 +198,7 @@ scenes("the way", () => {
     await until("the line is full", async () => (await (await fetch(`${room.url}/state`)).json()).full);
     await visitor.page.clock.fastForward("03:00");
     await visitor.page
-      .locator("[role=status]", { hasText: "Nobody more can join for now." })
+      .locator("[role=status]", { hasText: "The line is full right now." })
       .waitFor({ state: "attached" }); // and the page says so
     assert.equal(await join.count(), 0);
     await room.end();
