@@ -3,6 +3,7 @@ module github.com/proofline/proofline
 go 1.26.0
 
 require (
+	filippo.io/edwards25519 v1.2.0
 	github.com/CycloneDX/cyclonedx-go v0.9.3
 	github.com/cloudflare/circl v1.6.5
 	github.com/coreos/go-oidc/v3 v3.21.0

@@ -27,13 +27,28 @@ export function verifyEd25519(publicKey: Uint8Array, message: Uint8Array, signat
   if (publicKey.length !== 32 || signature.length !== 64) return false;
   const r = signature.subarray(0, 32);
   const s = littleEndian(signature.subarray(32));
-  if (s >= parameters.n) return false;
+  if (!isReduced(signature)) return false;
   const k = littleEndian(sha512(concat(r, publicKey, message))) % parameters.n;
   try {
     const a = Point.fromBytes(publicKey, true);
     return equal(Point.BASE.multiplyUnsafe(s).subtract(a.multiplyUnsafe(k)).toBytes(), r);
   } catch {
     return false; // the public key is not a point
+  }
+}
+
+/** Reports whether S of a signature of 64 bytes is below the order of the group: it has one spelling. */
+export function isReduced(signature: Uint8Array): boolean {
+  return littleEndian(signature.subarray(32)) < parameters.n;
+}
+
+/** Reports whether a public key is the canonical encoding of a point of prime order. */
+export function hasPrimeOrder(publicKey: Uint8Array): boolean {
+  try {
+    const point = Point.fromBytes(publicKey, true);
+    return equal(point.toBytes(), publicKey) && !point.is0() && point.isTorsionFree();
+  } catch {
+    return false; // not a point
   }
 }
 

@@ -94,9 +94,29 @@ export interface TicketVectors {
   refused: { name: string; find: string; put: string }[];
 }
 
+export interface CredentialVectors {
+  messages: { subject: CredentialSubject; method: string; nullifier: string; message: string }[];
+  methods: { about: string; method: string; verdict: string }[];
+  credentials: { about: string; method: string; subject: CredentialSubject; credential: string; verdict: string }[];
+}
+
+interface CredentialSubject {
+  room: string;
+  lane: string;
+  ticket: string;
+  round: string;
+}
+
+export interface BlindVectors {
+  vectors: { variant: string; n: string; message: string; signature: string; accepted: boolean }[];
+}
+
 export const audit = read<AuditVectors>("audit/testdata/vectors.json");
 export const fairness = read<FairnessVectors>("fairness/testdata/vectors.json");
 export const vrf = read<VrfVectors>("vrf/testdata/rfc9381-p256.json");
+export const credentials = read<CredentialVectors>("fairness/credential/testdata/vectors.json");
+/** Examples of the RFC's four variants. */
+export const rfc9474 = read<BlindVectors>("fairness/credential/testdata/rfc9474.json");
 /** Rounds of public beacons. */
 export const drand = read<DrandVectors>("fairness/beacon/testdata/drand-rounds.json");
 /** Cosignatures of public witnesses. */
