@@ -1,0 +1,192 @@
+// Package issuer signs credentials for accounts that it has seen proof of, and keeps count.
+//
+// An issuer is another organization than the one that runs the room, or the same with a key of its
+// own. It knows rooms by the hash of their first entry alone and has no access to them. One secret,
+// from which every key but those for blind signatures is derived, and a directory ([Store]) are all of its state.
+//
+// An [Offer] is what an issuer vouches for in one room. Its accounts are texts, such as an address or
+// a member's number. Only keyed hashes of them leave this package:
+//
+//	account   HMAC-SHA-256(offer's account key, account)[0:16]       in the store
+//	nullifier HMAC-SHA-256(room's nullifier key, method || 0 || account)   in credentials
+//
+// Those who know the secret can find out which of the accounts that they can think of have a place.
+package issuer
+
+import (
+	"crypto/ed25519"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cloudflare/circl/blindsign/blindrsa"
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/fairness/credential"
+)
+
+// Errors of [Issuer.Issue].
+var (
+	ErrUsed    = errors.New("a credential was issued for another place") // the account, or the code, had its one
+	ErrLimit   = errors.New("all credentials were issued")               // the offer's limit is reached
+	ErrLane    = errors.New("the offer is not for this lane")
+	ErrBlinded = errors.New("not a blinded message") // a value that the offer's key cannot sign
+)
+
+// SecretSize is the length of an issuer's secret in bytes.
+const SecretSize = 32
+
+// ModulusBits is the size of new RSA keys.
+const ModulusBits = 2048
+
+// Offer is what an issuer vouches for in one room.
+type Offer struct {
+	Name   string            // unique at the issuer, 1 to 32 of a-z, 0-9 and '-'
+	Method string            // name of the method in the room's policy
+	Room   [sha256.Size]byte // SHA-256 of the room entry
+	Lanes  []string          // lanes that a signed credential may name, at least one
+	Limit  uint32            // maximum number of accounts; 0: no limit
+	Key    *rsa.PrivateKey   // signs blindly, for this offer alone; nil: credentials are signed
+	Once   bool              // an account gets a credential for one place; blind signatures always
+}
+
+// Request is what a visitor asks for. A blind request names neither lane nor ticket.
+type Request struct {
+	Lane    string
+	Ticket  [16]byte
+	Blinded []byte // the blinded message; as long as the offer's modulus
+}
+
+// Issued is what an offer gives for a request.
+type Issued struct {
+	Nullifier []byte // none for a blind request
+	Evidence  []byte // the signature; for a blind request the blind one, which the visitor finalizes
+	Again     bool   // the account had a credential before
+}
+
+// Issuer signs credentials. It is safe for concurrent use.
+type Issuer struct {
+	secret []byte
+	key    ed25519.PrivateKey
+	store  *Store
+}
+
+// New returns the issuer with a secret of [SecretSize] random bytes.
+func New(secret []byte, store *Store) (*Issuer, error) {
+	if len(secret) != SecretSize {
+		return nil, fmt.Errorf("issuer: the secret has %d bytes, want %d", len(secret), SecretSize)
+	}
+	i := &Issuer{secret: slices.Clone(secret), store: store}
+	i.key = ed25519.NewKeyFromSeed(i.Derive("ed25519"))
+	return i, nil
+}
+
+// Derive returns 32 bytes that follow from the secret and a purpose.
+func (i *Issuer) Derive(purpose ...string) []byte {
+	b, err := hkdf.Key(sha256.New, i.secret, nil, "proofline/issuer/v1\x00"+strings.Join(purpose, "\x00"), 32)
+	if err != nil {
+		panic(err) // only for lengths that SHA-256 cannot provide
+	}
+	return b
+}
+
+// Method returns the method that a policy names for an offer.
+func (i *Issuer) Method(o *Offer) credential.Method {
+	m := credential.Method{Name: o.Method, Kind: credential.Signed, Limit: o.Limit,
+		Key: hex.EncodeToString(i.key.Public().(ed25519.PublicKey))}
+	if o.Key != nil {
+		m.Kind, m.Key = credential.Blind, hex.EncodeToString(o.Key.N.Bytes())
+	}
+	return m
+}
+
+// Issue signs a credential for an account. When it returns, the store has recorded that. The same request again has
+// the same result. It returns [ErrUsed], [ErrLimit], [ErrLane], [ErrBlinded], or an error of the store.
+func (i *Issuer) Issue(o *Offer, account string, r Request) (Issued, error) {
+	if o.Key != nil {
+		return i.issueBlind(o, account, r.Blinded)
+	}
+	if !slices.Contains(o.Lanes, r.Lane) {
+		return Issued{}, ErrLane
+	}
+	again, err := i.record(o, account, append([]byte(r.Lane+"\x00"), r.Ticket[:]...), o.Once)
+	if err != nil {
+		return Issued{}, err
+	}
+	room := hex.EncodeToString(o.Room[:])
+	nullifier := keyed(i.Derive("nullifier", room), o.Method+"\x00"+account)
+	subject := credential.Subject{Room: o.Room, Lane: r.Lane, Ticket: r.Ticket}
+	signature := ed25519.Sign(i.key, subject.AppendMessage(nil, o.Method, nullifier))
+	return Issued{nullifier, signature, again}, nil
+}
+
+func (i *Issuer) issueBlind(o *Offer, account string, blinded []byte) (Issued, error) {
+	signature, err := blindrsa.NewSigner(o.Key).BlindSign(blinded)
+	if err != nil {
+		return Issued{}, fmt.Errorf("%w: %w", ErrBlinded, err)
+	}
+	again, err := i.record(o, account, blinded, true)
+	if err != nil {
+		return Issued{}, err
+	}
+	return Issued{nil, signature, again}, nil
+}
+
+// record stores that an account asked for something.
+func (i *Issuer) record(o *Offer, account string, asked []byte, once bool) (again bool, err error) {
+	id := keyed(i.Derive("account", o.Name, hex.EncodeToString(o.Room[:])), account)
+	return i.store.take(o, [hashSize]byte(id), [hashSize]byte(keyed(id, string(asked))), once)
+}
+
+func keyed(key []byte, text string) []byte {
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write([]byte(text))
+	return mac.Sum(nil)
+}
+
+// statement is the first line of a signed count.
+const statement = "proofline/issued/v1"
+
+// VerifierKey returns the key that verifies counts signed under a name, in signed-note form.
+func (i *Issuer) VerifierKey(name string) (string, error) {
+	return note.NewEd25519VerifierKey(name, i.key.Public().(ed25519.PublicKey))
+}
+
+// Count returns how many accounts have a credential of each offer, signed under a name as a
+// [signed note]. The text has these lines:
+//
+//	proofline/issued/v1
+//	time MILLISECONDS
+//	OFFER METHOD ROOM COUNT LIMIT
+//
+// ROOM is the SHA-256 of the room entry in hex. The last line repeats for each offer.
+//
+// [signed note]: https://c2sp.org/signed-note
+func (i *Issuer) Count(name string, offers []*Offer, millis int64) ([]byte, error) {
+	verifier, err := i.VerifierKey(name)
+	if err != nil {
+		return nil, fmt.Errorf("sign count: %w", err)
+	}
+	hash := strings.SplitN(verifier, "+", 3)[1]
+	signer, err := note.NewSigner("PRIVATE+KEY+" + name + "+" + hash + "+" +
+		base64.StdEncoding.EncodeToString(append([]byte{1}, i.key.Seed()...)))
+	if err != nil {
+		return nil, fmt.Errorf("sign count: %w", err)
+	}
+	text := fmt.Appendf(nil, "%s\ntime %d\n", statement, millis)
+	for _, o := range offers {
+		n, err := i.store.count(o)
+		if err != nil {
+			return nil, err
+		}
+		text = fmt.Appendf(text, "%s %s %x %d %d\n", o.Name, o.Method, o.Room, n, o.Limit)
+	}
+	return note.Sign(&note.Note{Text: string(text)}, signer)
+}
