@@ -71,7 +71,7 @@ func TestImports(t *testing.T) {
 			"github.com/cloudflare/circl/ecc/bls12381"},
 		"fairness/credential": {"filippo.io/edwards25519", "github.com/cloudflare/circl/blindsign/blindrsa"},
 		"fairness/credential/issuer": {module + "fairness/credential", "github.com/cloudflare/circl/blindsign/blindrsa",
-			"golang.org/x/mod/sumdb/note", "golang.org/x/text/unicode/norm"},
+			"golang.org/x/mod/sumdb/note", "golang.org/x/net/idna", "golang.org/x/text/unicode/norm"},
 		"fairness/beacon/relay": {module + "fairness/beacon"},
 		"fairness/beacon/local": {module + "fairness/beacon", module + "fairness/beacon/relay",
 			"github.com/cloudflare/circl/sign/bls"},

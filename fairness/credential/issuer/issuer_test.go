@@ -400,6 +400,38 @@ func TestLists(t *testing.T) {
 	}
 }
 
+func TestNormalAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"Anna@Example.ORG": "anna@example.org", " anna+news@example.org ": "anna@example.org", "a.n.na@gmail.com": "anna@gmail.com",
+		"an.na+x@googlemail.com": "anna@gmail.com", "a.b@example.org": "a.b@example.org", "x@b\u00fccher.example": "x@xn--bcher-kva.example",
+		"anna": "", "anna@localhost": "", "+x@example.org": "", "Anna <anna@example.org>": "", "a@b.org, c@d.org": "",
+		strings.Repeat("a", 250) + "@example.org": "", `"a@b"@example.org`: "", `"a b"@example.org`: "",
+	} {
+		got, ok := NormalAddress(text)
+		if !ok {
+			got = ""
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func FuzzNormal(f *testing.F) {
+	f.Add("FC-0815")
+	f.Add("anna+x@b\u00fccher.example")
+	f.Fuzz(func(t *testing.T, text string) {
+		if address, ok := NormalAddress(text); ok {
+			if again, ok := NormalAddress(address); !ok || again != address {
+				t.Errorf("%q becomes %q and then %q", text, address, again)
+			}
+		}
+		if strings.Contains(normal(text), unit) {
+			t.Errorf("%q has a separator", text)
+		}
+	})
+}
+
 func TestCodes(t *testing.T) {
 	i, _ := openIssuer(t, t.TempDir())
 	l, err := i.NewList("early", true, "code")

@@ -12,8 +12,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"golang.org/x/text/unicode/norm"
 )
 
 // ErrList is returned for a list of accounts that is malformed, or was made with another secret.
@@ -140,24 +138,6 @@ func (l *List) hash(values []string) (h [hashSize]byte, ok bool) {
 		ok = ok && normalized[n] != ""
 	}
 	return [hashSize]byte(keyed(l.key, strings.Join(normalized, unit))), ok
-}
-
-// normal returns what is the same in different ways of typing a value: it ignores case, accents, white space and
-// punctuation, and takes the letters O, I and L for the digits 0 and 1.
-func normal(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch r = unicode.ToUpper(r); {
-		case r == 'O':
-			return '0'
-		case r == 'I' || r == 'L':
-			return '1'
-		case unicode.IsLetter(r) || unicode.IsNumber(r):
-			return r
-		case r == '@':
-			return r
-		}
-		return -1
-	}, norm.NFKD.String(text))
 }
 
 // alphabet is Crockford's, without letters that look like digits or form words with U.

@@ -1,0 +1,146 @@
+package issuer
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"net/http"
+	"path"
+	"strings"
+
+	"golang.org/x/text/language"
+
+	"github.com/proofline/proofline/web/limit"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+//go:embed messages/*.json
+var messageFiles embed.FS
+
+// catalog holds the messages of one language by key. Placeholders are in braces.
+type catalog map[string]string
+
+// say returns a message. Values are pairs of a placeholder's name and its value.
+func (c catalog) say(key string, values ...string) string {
+	pairs := make([]string, 0, len(values))
+	for i := 0; i+1 < len(values); i += 2 {
+		pairs = append(pairs, "{"+values[i]+"}", values[i+1])
+	}
+	return strings.NewReplacer(pairs...).Replace(c[key])
+}
+
+// words has the messages of all languages, and chooses one for each request.
+type words struct {
+	tags      []language.Tag // English first
+	catalogs  []catalog
+	matcher   language.Matcher
+	templates *template.Template
+}
+
+func newWords() (*words, error) {
+	files, err := messageFiles.ReadDir("messages")
+	if err != nil {
+		return nil, fmt.Errorf("read messages: %w", err)
+	}
+	w := &words{}
+	for _, f := range files {
+		text, err := messageFiles.ReadFile(path.Join("messages", f.Name()))
+		if err != nil {
+			return nil, fmt.Errorf("read messages: %w", err)
+		}
+		tag, c := language.MustParse(strings.TrimSuffix(f.Name(), ".json")), catalog{}
+		if err := json.Unmarshal(text, &c); err != nil {
+			return nil, fmt.Errorf("read messages: %s: %w", f.Name(), err)
+		}
+		if tag == language.English {
+			w.tags, w.catalogs = append([]language.Tag{tag}, w.tags...), append([]catalog{c}, w.catalogs...)
+		} else {
+			w.tags, w.catalogs = append(w.tags, tag), append(w.catalogs, c)
+		}
+	}
+	w.matcher = language.NewMatcher(w.tags)
+	w.templates, err = template.New("").Funcs(template.FuncMap{
+		"say": func(v *view, key string, values ...string) string { return v.Words.say(key, values...) },
+	}).ParseFS(templateFiles, "templates/*.html")
+	return w, err
+}
+
+func (w *words) choose(r *http.Request) int {
+	_, i := language.MatchStrings(w.matcher, r.Header.Get("Accept-Language"))
+	return i
+}
+
+// of returns the messages of the language that a browser prefers.
+func (w *words) of(r *http.Request) catalog { return w.catalogs[w.choose(r)] }
+
+// view is what the templates show.
+type view struct {
+	Page     string // name of the template
+	Offer    *Offer // nil on pages of none
+	Text     string // key of a message
+	Flow     string // sealed
+	Fields   []string
+	Address  string
+	Link     string // of the provider
+	Provider string
+	Hidden   [][2]string // fields of the form that returns to the room
+
+	Lang    language.Tag
+	Words   catalog
+	Issuer  string
+	Methods []string // lines of policies
+	Key     string   // verifier key of the signed count
+}
+
+// Return is the address of the form that returns to the room.
+func (v *view) Return() string { return v.Offer.RoomURL.JoinPath("credential").String() }
+
+// Room is the host of the room, for visitors.
+func (v *view) Room() string { return v.Offer.RoomURL.Host }
+
+// show writes a page.
+func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, v *view) {
+	i := s.words.choose(r)
+	v.Lang, v.Words, v.Issuer = s.words.tags[i], s.words.catalogs[i], s.Name
+	var page bytes.Buffer
+	if err := s.words.templates.ExecuteTemplate(&page, v.Page+".html", v); err != nil {
+		s.Log.Error("cannot render page", "page", v.Page, "err", err)
+		http.Error(w, "internal error", http.StatusInternalServerError)
+		return
+	}
+	if v.Offer != nil {
+		w.Header().Set("Content-Security-Policy", policy(origin(v.Offer.RoomURL)))
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Vary", "Accept-Language")
+	w.WriteHeader(status)
+	_, _ = w.Write(page.Bytes())
+}
+
+// home shows what this issuer vouches for.
+func (s *Site) home(w http.ResponseWriter, r *http.Request) {
+	if err := s.Limits.Take(s.Clients.Of(r), limit.Pages, 1); err != nil {
+		s.fail(w, r, nil, err)
+		return
+	}
+	v := &view{Page: "home"}
+	for _, o := range s.Offers {
+		v.Methods = append(v.Methods, "method "+string(s.Issuer.Method(o.Offer).AppendText(nil)))
+	}
+	var err error
+	if v.Key, err = s.Issuer.VerifierKey(s.URL.Host); err != nil {
+		s.fail(w, r, nil, err)
+		return
+	}
+	s.show(w, r, http.StatusOK, v)
+}
+
+// about tells a visitor who opens an offer's address to begin at the room.
+func (s *Site) about(w http.ResponseWriter, r *http.Request, o *Offer) error {
+	s.show(w, r, http.StatusOK, &view{Page: "about", Offer: o})
+	return nil
+}

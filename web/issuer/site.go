@@ -1,0 +1,272 @@
+// Package issuer serves the pages on which visitors prove something to an issuer of credentials and get one for
+// their place in a room. README.md has the forms by which a room's page sends visitors here and gets them back.
+//
+// The pages work without scripts and keep no sessions: what a visitor asks for travels in the forms themselves,
+// sealed ([flow]). A visitor comes in by a form of the room's page, which the browser's Origin header shows;
+// otherwise any site could have a visitor's account vouch for a stranger's ticket. Credentials go back in the
+// fragment of the room's address, or in a form: never in a part of a URL that servers see.
+package issuer
+
+import (
+	"context"
+	"crypto/cipher"
+	"embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/fairness/credential/issuer"
+	"github.com/proofline/proofline/web/client"
+	"github.com/proofline/proofline/web/limit"
+)
+
+// Offer is what an issuer vouches for in one room, and how visitors prove it.
+type Offer struct {
+	*issuer.Offer
+	RoomURL *url.URL // of the room's page, where visitors come from and return to
+	// Proof is how a visitor proves an account. [ByList] needs a List.
+	Proof Proof
+	// List has the codes or members that visitors type in or, for the other proofs, the addresses that
+	// may have a credential; nil: all.
+	List *issuer.List
+	// Domains are the domains of addresses that may have a credential; none: all.
+	Domains []string
+}
+
+// Proof is a way to prove an account.
+type Proof string
+
+// The ways to prove an account.
+const (
+	ByList Proof = "list" // values of a list of codes or members
+	ByMail Proof = "mail" // a code sent to an address
+	ByOIDC Proof = "oidc" // sign-in with OpenID Connect
+)
+
+// Mailer sends mail.
+type Mailer interface {
+	Send(ctx context.Context, to, subject, text string) error
+}
+
+// Config configures a site. All fields but Provider and Mailer are required.
+type Config struct {
+	Issuer   *issuer.Issuer
+	URL      *url.URL // public address, without a path
+	Name     string   // of the organization, for visitors
+	Offers   []*Offer
+	Provider *Provider // for [ByOIDC]
+	Mailer   Mailer    // for [ByMail]
+	Clients  *client.Addresses
+	// Limits has budgets of [limit.Pages], and of [limit.Passes] for wrong codes, members and addresses.
+	Limits *limit.Limits
+	Now    func() time.Time
+	Log    *slog.Logger // gets no personal data
+}
+
+// Site is the pages of an issuer.
+type Site struct {
+	Config
+	sealing cipher.AEAD
+	offers  map[string]*Offer
+	post    *postOffice
+	words   *words
+	mux     *http.ServeMux
+}
+
+// reserved are addresses of the site that are no offers.
+var reserved = []string{"callback", "healthz", "issued"}
+
+// maxBody is the maximum size of a form in bytes.
+const maxBody = 16 << 10
+
+// New returns the site. [Site.Close] must be called when it serves no longer.
+func New(c Config) (*Site, error) {
+	s := &Site{Config: c, offers: map[string]*Offer{}, mux: http.NewServeMux()}
+	var err error
+	if s.sealing, err = newSealing(c.Issuer.Derive("flow")); err != nil {
+		return nil, err
+	}
+	if s.words, err = newWords(); err != nil {
+		return nil, err
+	}
+	for _, o := range c.Offers {
+		switch {
+		case s.offers[o.Name] != nil || slices.Contains(reserved, o.Name):
+			return nil, fmt.Errorf("offer %s: the name is taken", o.Name)
+		case o.Proof == ByList && o.List == nil:
+			return nil, fmt.Errorf("offer %s: a list is missing", o.Name)
+		case o.Proof == ByMail && c.Mailer == nil:
+			return nil, fmt.Errorf("offer %s: a mail server is missing", o.Name)
+		case o.Proof == ByOIDC && c.Provider == nil:
+			return nil, fmt.Errorf("offer %s: an OpenID Connect provider is missing", o.Name)
+		case o.Proof != ByList && o.List != nil && len(o.List.Fields) != 1:
+			return nil, fmt.Errorf("offer %s: the list of addresses has %d fields, want one", o.Name, len(o.List.Fields))
+		}
+		o.Once = o.Once || o.Proof == ByList && o.List.IsCodes
+		s.offers[o.Name] = o
+	}
+	s.post = newPostOffice(c.Mailer, c.Log, c.Now)
+	s.route()
+	return s, nil
+}
+
+// Close waits until all mail was sent, or failed.
+func (s *Site) Close() { s.post.close() }
+
+//go:embed style.css
+var styleFile embed.FS
+
+func (s *Site) route() {
+	own := origin(s.URL)
+	type handler func(http.ResponseWriter, *http.Request, *Offer) error
+	offered := func(handle handler, from func(*Offer) string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			o := s.offers[r.PathValue("offer")]
+			if o == nil {
+				s.fail(w, r, nil, errUnknown)
+				return
+			}
+			r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+			err := s.Limits.Take(s.Clients.Of(r), limit.Pages, 1)
+			if err == nil && from != nil && r.Header.Get("Origin") != from(o) {
+				err = errOrigin
+			}
+			if err == nil {
+				err = handle(w, r, o)
+			}
+			if err != nil {
+				s.fail(w, r, o, err)
+			}
+		}
+	}
+	ours := func(*Offer) string { return own }
+	s.mux.HandleFunc("GET /{$}", s.home)
+	s.mux.HandleFunc("GET /issued", s.issued)
+	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusNoContent)
+	})
+	s.mux.Handle("GET /style.css", http.FileServerFS(styleFile))
+	s.mux.HandleFunc("GET /callback", s.callback)
+	s.mux.HandleFunc("GET /{offer}", offered(s.about, nil))
+	s.mux.HandleFunc("POST /{offer}", offered(s.enter, func(o *Offer) string { return origin(o.RoomURL) }))
+	s.mux.HandleFunc("POST /{offer}/prove", offered(s.prove, ours))
+	s.mux.HandleFunc("POST /{offer}/code", offered(s.code, ours))
+}
+
+// origin returns the origin of a URL as browsers write it.
+func origin(u *url.URL) string {
+	host := strings.ToLower(u.Host)
+	switch {
+	case u.Scheme == "https":
+		host = strings.TrimSuffix(host, ":443")
+	case u.Scheme == "http":
+		host = strings.TrimSuffix(host, ":80")
+	}
+	return u.Scheme + "://" + host
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Content-Security-Policy", policy(""))
+	// A form to the room names this site, and nothing else of its address.
+	h.Set("Referrer-Policy", "strict-origin")
+	if s.URL.Scheme == "https" {
+		h.Set("Strict-Transport-Security", "max-age=31536000")
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// policy returns the Content-Security-Policy of a page whose forms may go to another origin.
+func policy(formOrigin string) string {
+	forms := strings.TrimSpace("'self' " + formOrigin)
+	return "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action " + forms
+}
+
+// issued serves the signed count.
+func (s *Site) issued(w http.ResponseWriter, r *http.Request) {
+	if err := s.Limits.Take(s.Clients.Of(r), limit.Pages, 1); err != nil {
+		s.fail(w, r, nil, err)
+		return
+	}
+	offers := make([]*issuer.Offer, len(s.Offers))
+	for i, o := range s.Offers {
+		offers[i] = o.Offer
+	}
+	text, err := s.Issuer.Count(s.URL.Host, offers, s.Now().UnixMilli())
+	if err != nil {
+		s.fail(w, r, nil, err)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	_, _ = w.Write(text)
+}
+
+// Errors that visitors see.
+var (
+	errUnknown  = errors.New("no such offer")
+	errOrigin   = errors.New("the form comes from another site")
+	errForm     = errors.New("the form is incomplete")
+	errExpired  = errors.New("the form has expired")
+	errNotKnown = errors.New("no such code or member")
+	errAddress  = errors.New("not an address that may have a credential")
+	errCode     = errors.New("wrong code")
+	errOften    = errors.New("too many mails to one address")
+	errProvider = errors.New("the sign-in failed")
+	errAway     = errors.New("the provider does not answer")
+)
+
+// problems has the status and the message of each error.
+var problems = []struct {
+	err    error
+	status int
+	key    string
+}{
+	{errUnknown, http.StatusNotFound, "error.unknown"},
+	{errOrigin, http.StatusForbidden, "error.origin"},
+	{errForm, http.StatusBadRequest, "error.form"},
+	{errExpired, http.StatusGone, "error.expired"},
+	{errNotKnown, http.StatusForbidden, "error.not_known"},
+	{errAddress, http.StatusForbidden, "error.address"},
+	{errCode, http.StatusForbidden, "error.code"},
+	{errOften, http.StatusTooManyRequests, "error.often"},
+	{errProvider, http.StatusForbidden, "error.provider"},
+	{errAway, http.StatusServiceUnavailable, "error.away"},
+	{issuer.ErrUsed, http.StatusConflict, "error.used"},
+	{issuer.ErrLimit, http.StatusConflict, "error.limit"},
+	{issuer.ErrLane, http.StatusBadRequest, "error.form"},
+	{issuer.ErrBlinded, http.StatusBadRequest, "error.form"},
+}
+
+// fail answers with a page that explains an error. o may be nil.
+func (s *Site) fail(w http.ResponseWriter, r *http.Request, o *Offer, err error) {
+	status, key := http.StatusInternalServerError, "error.internal"
+	for _, p := range problems {
+		if errors.Is(err, p.err) {
+			status, key = p.status, p.key
+			break
+		}
+	}
+	if reached, ok := errors.AsType[*limit.Error](err); ok {
+		status, key = http.StatusTooManyRequests, "error.limited"
+		w.Header().Set("Retry-After", fmt.Sprint(int(reached.Wait.Seconds())+1))
+	}
+	name := ""
+	if o != nil {
+		name = o.Name
+	}
+	if status == http.StatusInternalServerError {
+		s.Log.Error("request failed", "offer", name, "err", err)
+	} else if o != nil {
+		s.Log.Info("refused", "offer", name, "reason", key)
+	}
+	s.show(w, r, status, &view{Page: "error", Offer: o, Text: key})
+}
