@@ -23,6 +23,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/beacon"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/demo"
+	"github.com/proofline/proofline/cmd/proofline/internal/issuer"
 	"github.com/proofline/proofline/cmd/proofline/internal/load"
 	"github.com/proofline/proofline/cmd/proofline/internal/proxy"
 	"github.com/proofline/proofline/cmd/proofline/internal/room"
@@ -76,7 +77,7 @@ place, call and admission is an entry in a public, signed transcript.`,
 		serve.Command(t), serve.RecoverCommand(t), room.Command(t), account.OrganizationCommand(t),
 		account.TokenCommand(t), account.Command(t), account.ClockCommand(t), site.Command(t), site.ConnectorCommand(t),
 		proxy.Command(t), demo.Command(t), load.Command(t), simulate.Command(t), beacon.Command(t),
-		serve.MasterKeyCommand(t), versionCommand(t),
+		issuer.Command(t), serve.MasterKeyCommand(t), versionCommand(t),
 	)
 	return root
 }

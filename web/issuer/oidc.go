@@ -78,6 +78,7 @@ func (s *Site) cookieName() string {
 }
 
 func (s *Site) setCookie(w http.ResponseWriter, value string, life time.Duration) {
+	//nolint:gosec // an http address is one of this machine, for tests
 	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: value, Path: "/", MaxAge: int(life / time.Second),
 		Secure: s.URL.Scheme == "https", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 }

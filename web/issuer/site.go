@@ -105,7 +105,7 @@ func New(c Config) (*Site, error) {
 		case o.Proof == ByOIDC && c.Provider == nil:
 			return nil, fmt.Errorf("offer %s: an OpenID Connect provider is missing", o.Name)
 		case o.Proof != ByList && o.List != nil && len(o.List.Fields) != 1:
-			return nil, fmt.Errorf("offer %s: the list of addresses has %d fields, want one", o.Name, len(o.List.Fields))
+			return nil, fmt.Errorf("offer %s: a list of addresses has one field", o.Name)
 		}
 		o.Once = o.Once || o.Proof == ByList && o.List.IsCodes
 		s.offers[o.Name] = o
@@ -161,10 +161,10 @@ func (s *Site) route() {
 // origin returns the origin of a URL as browsers write it.
 func origin(u *url.URL) string {
 	host := strings.ToLower(u.Host)
-	switch {
-	case u.Scheme == "https":
+	switch u.Scheme {
+	case "https":
 		host = strings.TrimSuffix(host, ":443")
-	case u.Scheme == "http":
+	case "http":
 		host = strings.TrimSuffix(host, ":80")
 	}
 	return u.Scheme + "://" + host

@@ -519,7 +519,7 @@ func TestOIDC(t *testing.T) {
 	}
 	back := v.signIn(v.enter("account", "1", ""), anna)
 	b.visitor().refused(b.visitor().do(http.MethodGet, back, "", nil), http.StatusGone, "error.expired") // in another browser
-	v.refused(v.do(http.MethodGet, back+"x", "", nil), http.StatusGone, "error.expired") // another state
+	v.refused(v.do(http.MethodGet, back+"x", "", nil), http.StatusGone, "error.expired")                 // another state
 	v.returned(v.do(http.MethodGet, back, "", nil), "1")
 	v.refused(v.do(http.MethodGet, back, "", nil), http.StatusGone, "error.expired") // the cookie was good once
 

@@ -1,0 +1,214 @@
+package issuer
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"html/template"
+	"os"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/fairness/credential/issuer"
+)
+
+// codesFlags are the flags of issuer codes.
+type codesFlags struct {
+	files
+	list, people, out, sheet, title string
+	count                           int
+}
+
+// maxCodes is the maximum number of codes made at once.
+const maxCodes = 1_000_000
+
+func codesCommand(t *cli.Terminal) *cobra.Command {
+	var f codesFlags
+	c := &cobra.Command{
+		Use:   "codes",
+		Short: "Make one-time codes and add them to a list",
+		Long: `Make one-time codes, write them to a CSV file, and add their keyed hashes to a list.
+With --people, each row of another CSV file gets a code in a new column. The issuer
+keeps the hashes alone: the CSV file is the only copy of the codes.`,
+		Example: `  proofline issuer codes --list early --count 500 --out codes.csv --sheet codes.html
+  proofline issuer codes --list press --people journalists.csv --out codes.csv`,
+		Args: cobra.NoArgs,
+		RunE: cli.Runs(func(*cobra.Command, []string) error { return f.run(t) }),
+	}
+	flags := c.Flags()
+	f.add(flags, t)
+	flags.StringVar(&f.list, "list", "", "`NAME` of the list, which is made if it does not exist (required)")
+	flags.IntVar(&f.count, "count", 0, "make `N` codes")
+	flags.StringVar(&f.people, "people", "", "make a code for each row of this CSV `FILE`, whose first row has names of columns")
+	flags.StringVar(&f.out, "out", "", "write the codes to this CSV `FILE`, which must not exist (required)")
+	flags.StringVar(&f.sheet, "sheet", "", "write a page to print and cut to this HTML `FILE`, which must not exist")
+	flags.StringVar(&f.title, "title", "Your code", "`TEXT` above each code on the sheet")
+	return c
+}
+
+func (f *codesFlags) run(t *cli.Terminal) error {
+	if f.list == "" || f.out == "" || (f.people == "") == (f.count == 0) || f.count < 0 || f.count > maxCodes {
+		return cli.Usage(errors.New("--list, --out, and one of --count and --people are required"),
+			"run proofline issuer codes --help")
+	}
+	rows, err := f.rows()
+	if err != nil {
+		return err
+	}
+	i, err := f.issuer(nil)
+	if err != nil {
+		return err
+	}
+	list, err := f.files.list(i, f.list)
+	if missing(err) {
+		list, err = i.NewList(f.list, true, "code")
+	}
+	if err != nil {
+		return err
+	}
+	if !list.IsCodes {
+		return cli.Usage(fmt.Errorf("the list %s has members", f.list), "choose another name with --list")
+	}
+	codes := make([]string, 0, len(rows)-1)
+	for n := 1; n < len(rows); n++ {
+		code := issuer.NewCode()
+		list.Add(code)
+		codes, rows[n] = append(codes, code), append(rows[n], code)
+	}
+	// Codes that are listed and not written harm no one; the other way around would.
+	if err := f.writeList(f.list, list); err != nil {
+		return err
+	}
+	if err := f.write(rows, codes); err != nil {
+		return err
+	}
+	return t.Printf("%d codes written to %s; the list %s has %d\n", len(codes), f.out, f.list, list.Len())
+}
+
+// rows returns the rows that get codes, after one with the names of columns.
+func (f *codesFlags) rows() ([][]string, error) {
+	if f.people == "" {
+		return append([][]string{{"code"}}, make([][]string, f.count)...), nil
+	}
+	rows, err := readCSV(f.people)
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(rows[0], "code") {
+		return nil, cli.Usage(fmt.Errorf("%s has a column named code already", f.people), "remove it, or rename it")
+	}
+	if len(rows) > maxCodes {
+		return nil, cli.Usage(fmt.Errorf("%s has more than %d rows", f.people, maxCodes), "split it")
+	}
+	rows[0] = append(rows[0], "code")
+	return rows, nil
+}
+
+// readCSV reads a file with a row of names and at least one other.
+func readCSV(path string) ([][]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, cli.Usage(err, "")
+	}
+	rows, err := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(text, []byte("\ufeff")))).ReadAll()
+	if err == nil && len(rows) < 2 {
+		err = errors.New("want a row with the names of columns, and one for each person")
+	}
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("%s: %w", path, err), "save it as CSV with commas, in UTF-8")
+	}
+	return rows, nil
+}
+
+//go:embed sheet.html
+var sheetText string
+
+var sheet = template.Must(template.New("sheet").Parse(sheetText))
+
+func (f *codesFlags) write(rows [][]string, codes []string) error {
+	var table, page bytes.Buffer
+	w := csv.NewWriter(&table)
+	if err := w.WriteAll(rows); err != nil {
+		return err
+	}
+	if err := writeNew(f.out, table.Bytes()); err != nil {
+		return err
+	}
+	if f.sheet == "" {
+		return nil
+	}
+	if err := sheet.Execute(&page, map[string]any{"Title": f.title, "Codes": codes}); err != nil {
+		return err
+	}
+	return writeNew(f.sheet, page.Bytes())
+}
+
+// writeNew writes a file that only its owner can read, and that does not exist.
+func writeNew(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return cli.Failed(err, "choose another name: existing files are left alone")
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Sync(), file.Close())
+}
+
+func membersCommand(t *cli.Terminal) *cobra.Command {
+	var f files
+	var name, path string
+	c := &cobra.Command{
+		Use:   "members",
+		Short: "Make a list of members from a CSV file",
+		Long: `Make a list of members from a CSV file, in place of an earlier list of that name.
+The columns, at most four, are what members type in; the first row has their names. For the
+proofs mail and oidc the list has one column, of addresses. The issuer keeps keyed
+hashes alone.`,
+		Example: "  proofline issuer members --list fans --from members.csv",
+		Args:    cobra.NoArgs,
+		RunE: cli.Runs(func(*cobra.Command, []string) error {
+			if name == "" || path == "" {
+				return cli.Usage(errors.New("--list and --from are required"), "run proofline issuer members --help")
+			}
+			return f.members(t, name, path)
+		}),
+	}
+	f.add(c.Flags(), t)
+	c.Flags().StringVar(&name, "list", "", "`NAME` of the list (required)")
+	c.Flags().StringVar(&path, "from", "", "CSV `FILE` of members (required)")
+	return c
+}
+
+func (f *files) members(t *cli.Terminal, name, path string) error {
+	rows, err := readCSV(path)
+	if err != nil {
+		return err
+	}
+	i, err := f.issuer(nil)
+	if err != nil {
+		return err
+	}
+	before, err := f.list(i, name)
+	if err != nil && !missing(err) {
+		return err
+	}
+	if before != nil && before.IsCodes {
+		return cli.Usage(fmt.Errorf("the list %s has codes", name), "choose another name with --list")
+	}
+	list, err := i.NewList(name, false, rows[0]...)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("%s: %w", path, err), "give 1 to 4 columns with different names, without commas")
+	}
+	for n, row := range rows[1:] {
+		if !list.Add(row...) {
+			t.Warn(fmt.Sprintf("row %d is empty, or a member again: it is left out", n+2))
+		}
+	}
+	if err := f.writeList(name, list); err != nil {
+		return err
+	}
+	return t.Printf("the list %s has %d members\n", name, list.Len())
+}

@@ -1,0 +1,169 @@
+package issuer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/cmd/proofline/internal/listen"
+	"github.com/proofline/proofline/cmd/proofline/internal/secret"
+	"github.com/proofline/proofline/console/webhook"
+	"github.com/proofline/proofline/fairness/credential/issuer"
+	"github.com/proofline/proofline/web/client"
+	web "github.com/proofline/proofline/web/issuer"
+	"github.com/proofline/proofline/web/limit"
+)
+
+// serveFlags are the flags of issuer serve.
+type serveFlags struct {
+	files
+	addr, config, smtp string
+	proxies            []string
+	attempts, pages    int
+}
+
+// Limits of a network, each a minute.
+const (
+	defaultAttempts = 10
+	defaultPages    = 1000
+)
+
+func serveCommand(t *cli.Terminal) *cobra.Command {
+	var f serveFlags
+	c := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the pages on which visitors are confirmed",
+		Long: `Serve the pages on which visitors prove something and get a credential for their
+place in a room. Everything is kept in the directory of --data: the secret that
+signs, lists, and records of what was issued, all as keyed hashes. Back it up, and
+never run an older copy: it would issue again what it has forgotten.
+
+Lists and the configuration are read at the start.`,
+		Example: `  proofline issuer serve --config issuer.yaml
+  proofline issuer serve --addr :8091 --smtp smtps://user:password@mail.example.org?from=club@example.org`,
+		Args:    cobra.NoArgs,
+		PreRunE: t.FromEnv,
+		RunE:    cli.Runs(func(c *cobra.Command, _ []string) error { return f.run(c.Context(), t) }),
+	}
+	flags := c.Flags()
+	f.add(flags, t)
+	addConfig(flags, &f.config)
+	flags.StringVar(&f.addr, "addr", "127.0.0.1:8091", "listen on this `HOST:PORT`; port 0 picks a free one")
+	flags.StringVar(&f.smtp, "smtp", "",
+		"mail server for codes, smtp(s)://USER:PASSWORD@HOST:PORT?from=ADDRESS, or a `FILE` with that URL")
+	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil,
+		"`NETWORKS` whose X-Forwarded-For is believed, such as 10.0.0.0/8")
+	flags.IntVar(&f.attempts, "limit-attempts", defaultAttempts,
+		"wrong codes, members and mails a minute per network: at most `N`, in a burst ten times as many; 0: no limit")
+	flags.IntVar(&f.pages, "limit-pages", defaultPages,
+		"pages a minute per network: at most `N`, in a burst twice as many; 0: no limit")
+	cli.InEnv(flags, "addr", "smtp", "trusted-proxies", "limit-attempts", "limit-pages")
+	return c
+}
+
+func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
+	c, err := readConfig(f.config)
+	if err != nil {
+		return err
+	}
+	if _, err := f.secret(); err != nil { // creates the directory
+		return err
+	}
+	store, err := issuer.OpenStore(f.dir)
+	if errors.Is(err, issuer.ErrLocked) {
+		return cli.Failed(err, "another issuer runs with this directory: stop it, or choose another one with --data")
+	}
+	if err != nil {
+		return cli.Failed(err, "choose another directory with --data")
+	}
+	site, err := f.site(c, t, store)
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	err = f.serve(ctx, t, c, site)
+	site.Close()
+	return errors.Join(err, store.Close())
+}
+
+// site returns the pages of the configuration.
+func (f *serveFlags) site(c *config, t *cli.Terminal, store *issuer.Store) (*web.Site, error) {
+	if f.attempts < 0 || f.pages < 0 {
+		return nil, cli.Usage(errors.New("limits must not be negative"), "run proofline issuer serve --help")
+	}
+	log := slog.New(slog.NewTextHandler(t.Err, nil))
+	s := web.Config{URL: c.url, Name: c.Name, Now: time.Now, Log: log,
+		Limits: limit.New(limit.Options{Passes: f.attempts, Pages: f.pages, Log: log})}
+	var networks []netip.Prefix
+	for _, text := range f.proxies {
+		network, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, cli.Usage(fmt.Errorf("--trusted-proxies: %w", err), "give networks such as 10.0.0.0/8")
+		}
+		networks = append(networks, network.Masked())
+	}
+	s.Clients = client.New(networks, log)
+	var err error
+	if s.Issuer, err = f.issuer(store); err != nil {
+		return nil, err
+	}
+	if s.Offers, err = c.offers(&f.files, s.Issuer); err != nil {
+		return nil, err
+	}
+	if s.Provider, err = c.provider(); err != nil {
+		return nil, err
+	}
+	if f.smtp != "" {
+		if s.Mailer, err = f.mailServer(); err != nil {
+			return nil, err
+		}
+	}
+	site, err := web.New(s)
+	if err != nil {
+		return nil, invalid(f.config, err)
+	}
+	return site, nil
+}
+
+func (f *serveFlags) mailServer() (*webhook.SMTP, error) {
+	text := f.smtp
+	if !strings.HasPrefix(text, "smtp://") && !strings.HasPrefix(text, "smtps://") {
+		var err error
+		if text, err = secret.Read(f.smtp); err != nil {
+			return nil, cli.Usage(errors.New("--smtp: neither an smtp URL nor the name of a readable file"),
+				"give a URL such as smtps://user:password@mail.example.org?from=club@example.org")
+		}
+	}
+	server, err := webhook.ParseSMTP(strings.TrimSpace(text))
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("--smtp: %w", err), "check the URL")
+	}
+	return server, nil
+}
+
+func (f *serveFlags) serve(ctx context.Context, t *cli.Terminal, c *config, site *web.Site) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", f.addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return cli.Failed(err, "another program listens there: choose another address with --addr")
+	}
+	if err != nil {
+		return cli.Failed(err, "")
+	}
+	if err := t.Printf("%s vouches for visitors at %s\nlistening on http://%s\n", c.Name, c.url,
+		listen.Address(l.Addr())); err != nil {
+		return errors.Join(err, l.Close())
+	}
+	const limit = 30 * time.Second // time limit of a request, and of stopping
+	return listen.Serve(ctx, l, limit, &http.Server{Handler: site, ReadTimeout: limit, WriteTimeout: limit,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)})
+}
