@@ -20,6 +20,7 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/internal/doctest"
 	"github.com/proofline/proofline/internal/freeport"
 )
 
@@ -235,4 +236,55 @@ func TestIssuer(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestIssuerReadme runs the commands of the issuer's README, in order.
+func TestIssuerReadme(t *testing.T) {
+	t.Parallel()
+	const readme = "../../web/issuer/README.md"
+	dir := tempDir(t)
+	data := filepath.Join(dir, "server")
+	server := startServer(t, nil, "--data", data, "--addr", "127.0.0.1:0")
+	_, err := manager(t, server, data).Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(`{"slug": "derby", "beacon": "none"}`), &struct{}{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"issuer.yaml": doctest.Blocks(t, readme, "yaml")[0], "oidc-secret": "a secret", "members.csv": "number,birthday\n1,1990-01-02\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	here := strings.NewReplacer("bin/proofline", "proofline", "https://queue.example.com", server.url)
+	ran := 0
+	for _, block := range doctest.Blocks(t, readme, "sh") {
+		for _, line := range doctest.Commands(block) {
+			args := strings.Fields(here.Replace(line))
+			if args[2] != "room" {
+				args = append(args, "--data", filepath.Join(dir, "issuer"))
+			}
+			if ran++; args[2] == "serve" {
+				p := &process{t: t, exited: make(chan error, 1), cmd: exec.Command(args[0], append(args[1:], "--addr", "127.0.0.1:0")...)}
+				p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, p, p
+				if err := p.cmd.Start(); err != nil {
+					t.Fatal(err)
+				}
+				go func() { p.exited <- p.cmd.Wait() }()
+				t.Cleanup(p.kill)
+				p.listens()
+				p.stop()
+				continue
+			}
+			c := exec.Command(args[0], args[1:]...)
+			c.Dir = dir
+			if out, err := c.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", line, err, out)
+			}
+		}
+	}
+	if ran != 5 {
+		t.Errorf("%d commands in the README", ran)
+	}
+	server.stop()
 }
