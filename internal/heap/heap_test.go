@@ -25,7 +25,6 @@ func TestTune(t *testing.T) { //nolint:paralleltest // it changes the collector
 	large := make([]byte, 256<<20)
 	follows(t, "a large heap", func(percent int) bool { return percent == least })
 	runtime.KeepAlive(large)
-	large = nil
 	follows(t, "a small heap", func(percent int) bool { return percent > 200 })
 }
 

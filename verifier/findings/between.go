@@ -13,7 +13,7 @@ type between struct {
 	window fairness.WindowIndex
 	left   uint64 // visitors who left
 	amends uint64
-	others uint64 // entries that are nobody's decision, such as arrivals; they are counted, and not listed
+	others uint64 // other entries, such as arrivals; they are counted, and not listed
 }
 
 // between notes an entry that came between the outcome of a draw and its publication; the state is the one after it.
@@ -73,9 +73,11 @@ func (b *between) words(of *Finding) string {
 			kinds += numeral.Count(k.n, k.one, k.many)
 		}
 	}
+	if b.others > 0 {
+		kinds += "; and " + numeral.Count(b.others, "other entry", "other entries") +
+			", such as arrivals, calls and admissions"
+	}
 	return fmt.Sprintf("%s written after the operator could know the outcome of a draw and before it was published: "+
-		"%s; and %s, calls and admissions among them. None of it changes a place, and no ticket of a closed group can "+
-		"be taken away before its draw; the record does not show who knew the outcome in advance.",
-		numeral.Count(of.Count, "entry was", "entries were"), kinds,
-		numeral.Count(b.others, "entry that is nobody's decision, arrivals", "entries that are nobody's decision, arrivals"))
+		"%s. None of it changes a place, and no ticket of a closed group can be taken away before its draw; the record "+
+		"does not show who knew the outcome in advance.", numeral.Count(of.Count, "entry was", "entries were"), kinds)
 }

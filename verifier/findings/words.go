@@ -77,13 +77,6 @@ var kindWords = []struct{ kind, one, many string }{
 	{"unguarded", "time without the room", "times without the room"},
 }
 
-func choose(n uint64, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
-
 func number[T ~uint64](n T) string { return numeral.Group(uint64(n)) }
 
 func keys[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }
