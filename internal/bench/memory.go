@@ -20,8 +20,8 @@ func (b *bench) memory(v version) (func(int) ([]reading, error), error) {
 	}, nil
 }
 
-// lineMemory measures a server before and after a quarter of the visitors join. The first ones warm
-// it up.
+// lineMemory measures a server before and after a quarter of the visitors join. Those who join before
+// warm it up: its garbage then has the memory that it takes under load.
 func (b *bench) lineMemory(v version, name string) ([]reading, error) {
 	people := b.visitors / 4
 	s, err := b.product(v, name, "--metrics-addr", "127.0.0.1:0")
@@ -37,7 +37,7 @@ func (b *bench) lineMemory(v version, name string) ([]reading, error) {
 			return nil, err
 		}
 	}
-	if err := b.fill(s, "first", warmUp); err != nil {
+	if err := b.fill(s, "first", 5*warmUp); err != nil {
 		return nil, err
 	}
 	heapBefore, err := b.heap(metrics)
