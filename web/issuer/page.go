@@ -83,7 +83,7 @@ type view struct {
 	Offer    *Offer // nil on pages of none
 	Text     string // key of a message
 	Flow     string // sealed
-	Fields   []string
+	Fields   []field
 	Address  string
 	Link     string // of the provider
 	Provider string
@@ -95,6 +95,9 @@ type view struct {
 	Methods []string // lines of policies
 	Key     string   // verifier key of the signed count
 }
+
+// field is one that a visitor fills in.
+type field struct{ Name, Label, Value string }
 
 // Return is the address of the form that returns to the room.
 func (v *view) Return() string { return v.Offer.RoomURL.JoinPath("credential").String() }

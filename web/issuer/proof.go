@@ -4,6 +4,7 @@ import (
 	"crypto/subtle"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/proofline/proofline/fairness/credential/issuer"
@@ -22,7 +23,7 @@ func (s *Site) enter(w http.ResponseWriter, r *http.Request, o *Offer) error {
 	v := &view{Page: string(o.Proof), Offer: o}
 	switch o.Proof {
 	case ByList:
-		v.Fields = o.List.Fields
+		v.Fields = o.fields(nil)
 	case ByOIDC:
 		if v.Link, err = s.signIn(w, r, f); err != nil {
 			return err
@@ -47,15 +48,13 @@ func (s *Site) prove(w http.ResponseWriter, r *http.Request, o *Offer) error {
 	case ByList:
 		values := make([]string, len(o.List.Fields))
 		for i := range values {
-			values[i] = r.PostFormValue("field" + string(rune('0'+i)))
+			values[i] = r.PostFormValue(fieldName(i))
 		}
-		return s.attempt(r, errNotKnown, func() bool {
-			_, ok := o.List.Account(values...)
-			return ok
-		}, func() error {
-			account, _ := o.List.Account(values...)
-			return s.finish(w, r, o, f, account)
-		})
+		account, ok := o.List.Account(values...)
+		if err := s.attempt(r, ok, errNotKnown); err != nil {
+			return &retry{err, &view{Page: "list", Fields: o.fields(values)}}
+		}
+		return s.finish(w, r, o, f, account)
 	case ByMail:
 		return s.sendCode(w, r, o, f)
 	case ByOIDC:
@@ -63,30 +62,46 @@ func (s *Site) prove(w http.ResponseWriter, r *http.Request, o *Offer) error {
 	return errForm
 }
 
-// attempt charges a network for attempts that fail, and does what follows one that succeeds.
-func (s *Site) attempt(r *http.Request, failed error, try func() bool, then func() error) error {
+// attempt charges a network for an attempt, unless it succeeds. It returns why, if it counts as failed: the network
+// has used up its attempts, or failed.
+func (s *Site) attempt(r *http.Request, ok bool, failed error) error {
 	addr := s.Clients.Of(r)
 	if err := s.Limits.Take(addr, limit.Passes, 1); err != nil {
 		return err
 	}
-	if !try() {
+	if !ok {
 		return failed
 	}
 	s.Limits.GiveBack(addr, limit.Passes, 1)
-	return then()
+	return nil
+}
+
+func fieldName(i int) string { return "field" + strconv.Itoa(i) }
+
+// fields returns the fields of the form for the offer's list, with the values that were typed, if any.
+func (o *Offer) fields(values []string) []field {
+	list := make([]field, len(o.List.Fields))
+	for i, label := range o.List.Fields {
+		list[i] = field{Name: fieldName(i), Label: label}
+		if values != nil {
+			list[i].Value = values[i]
+		}
+	}
+	return list
 }
 
 // sendCode sends a code to an address. Whether the address is on the offer's list shows only in its mailbox.
 func (s *Site) sendCode(w http.ResponseWriter, r *http.Request, o *Offer, f *flow) error {
-	address, ok := issuer.NormalAddress(r.PostFormValue("address"))
+	again := &view{Page: "mail", Address: r.PostFormValue("address")}
+	address, ok := issuer.NormalAddress(again.Address)
 	if !ok || !o.isIn(address) {
-		return errAddress
+		return &retry{errAddress, again}
 	}
 	if err := s.Limits.Take(s.Clients.Of(r), limit.Passes, 1); err != nil {
-		return err
+		return &retry{err, again}
 	}
 	if !s.post.mayWrite(address) {
-		return errOften
+		return &retry{errOften, again}
 	}
 	f.Address, f.Code, f.IsKnown = address, issuer.NewCode(), o.has(address)
 	flow, err := s.seal(mailed, f)
@@ -110,13 +125,13 @@ func (s *Site) code(w http.ResponseWriter, r *http.Request, o *Offer) error {
 	if err != nil {
 		return err
 	}
-	return s.attempt(r, errCode, func() bool {
-		typed := strings.ToUpper(strings.Join(strings.FieldsFunc(r.PostFormValue("code"), func(r rune) bool {
-			return r == '-' || r == ' '
-		}), ""))
-		want := strings.ReplaceAll(f.Code, "-", "")
-		return f.IsKnown && subtle.ConstantTimeCompare([]byte(typed), []byte(want)) == 1
-	}, func() error { return s.finish(w, r, o, f, "mail"+unit+f.Address) })
+	typed := strings.ToUpper(strings.NewReplacer("-", "", " ", "").Replace(r.PostFormValue("code")))
+	want := strings.ReplaceAll(f.Code, "-", "")
+	ok := subtle.ConstantTimeCompare([]byte(typed), []byte(want)) == 1 && f.IsKnown
+	if err := s.attempt(r, ok, errCode); err != nil {
+		return &retry{err, &view{Page: "code", Address: f.Address}}
+	}
+	return s.finish(w, r, o, f, "mail"+unit+f.Address)
 }
 
 // isIn reports whether an address is in a domain of the offer.

@@ -224,6 +224,14 @@ var (
 	errAway     = errors.New("the provider does not answer")
 )
 
+// retry is an error after which a visitor can fill in the same form again.
+type retry struct {
+	error
+	view *view
+}
+
+func (e *retry) Unwrap() error { return e.error }
+
 // problems has the status and the message of each error.
 var problems = []struct {
 	err    error
@@ -263,10 +271,16 @@ func (s *Site) fail(w http.ResponseWriter, r *http.Request, o *Offer, err error)
 	if o != nil {
 		name = o.Name
 	}
+	v := &view{Page: "error"}
+	if again, ok := errors.AsType[*retry](err); ok { // the form again, as it was
+		v = again.view
+		v.Flow = r.PostFormValue("flow")
+	}
+	v.Offer, v.Text = o, key
 	if status == http.StatusInternalServerError {
 		s.Log.Error("request failed", "offer", name, "err", err)
 	} else if o != nil {
 		s.Log.Info("refused", "offer", name, "reason", key)
 	}
-	s.show(w, r, status, &view{Page: "error", Offer: o, Text: key})
+	s.show(w, r, status, v)
 }

@@ -282,8 +282,12 @@ func (v *visitor) refused(p page, status int, key string) {
 func TestCode(t *testing.T) {
 	b := newBench(t)
 	v := b.visitor()
-	v.refused(v.submit(v.enter("codes", "1", ""), "/codes/prove", "field0", "0000-0000"), http.StatusForbidden, "error.not_known")
 	asked := v.enter("codes", "1", "")
+	wrong := v.submit(asked, "/codes/prove", "field0", "0000-0000")
+	v.refused(wrong, http.StatusForbidden, "error.not_known")
+	if !strings.Contains(wrong.body, `value="0000-0000"`) || wrong.fields().Get("flow") != asked.fields().Get("flow") {
+		t.Errorf("the form does not come again:\n%s", wrong.body)
+	}
 	first := v.returned(v.submit(asked, "/codes/prove", "field0", " "+strings.ToLower(b.codes[0])+" "), "1")
 	again := v.returned(v.submit(asked, "/codes/prove", "field0", b.codes[0]), "1")
 	if !bytes.Equal(first.Evidence, again.Evidence) {
