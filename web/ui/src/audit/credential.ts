@@ -1,7 +1,7 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 
 import { concat, equal, utf8 } from "../check/bytes.ts";
-import { hasPrimeOrder, isReduced, verifyEd25519 } from "../check/ed25519.ts";
+import { ed25519Verifier, hasPrimeOrder, isReduced } from "../check/ed25519.ts";
 import { FormatError } from "../check/errors.ts";
 import { fromHex } from "../check/hex.ts";
 import type { Hash } from "../check/merkle.ts";
@@ -58,18 +58,6 @@ export function parseMethod(text: string): Method {
   throw new FormatError("not a method");
 }
 
-/** Reports whether a policy may have the key of a method. */
-export function hasKey({ kind, key }: Method): boolean {
-  switch (kind) {
-    case "work":
-      return true;
-    case "signed":
-      return hasPrimeOrder(key);
-    case "blind":
-      return key.length >= minModulus && key.length <= maxModulus && key[0]! >= 0x80 && key.at(-1)! % 2 === 1;
-  }
-}
-
 /** Reads the three fields of a credential, or throws a FormatError. */
 export function parseCredential(method: string, nullifier: string, evidence: string): Credential {
   const out: Credential = {
@@ -87,24 +75,53 @@ export function messageOf({ room, lane, ticket }: Subject, method: string, nulli
   return concat(utf8("proofline/credential/v1\0"), room, utf8(`${method}\0${lane}\0`), ticket, nullifier);
 }
 
-/** Returns what is wrong with a credential of a method for a subject; undefined if nothing is. */
-export function credentialFault(method: Method, subject: Subject, credential: Credential): Fault | undefined {
-  const { kind, name, key } = method;
-  const { nullifier, evidence } = credential;
-  if (credential.method !== name) return "method";
-  if (nullifier.length !== (kind === "signed" ? nullifierSize : 0)) return "nullifier";
-  if (evidence.length !== { work: 8, signed: 64, blind: key.length }[kind]) return "size";
-  const message = messageOf(subject, name, nullifier);
-  switch (kind) {
-    case "work":
-      if (subject.round.length === 0) return "round";
-      return zeroBits(sha256(concat(message, subject.round, evidence))) < method.bits ? "work" : undefined;
-    case "signed":
-      if (!isReduced(evidence)) return "range";
-      return verifyEd25519(key, message, evidence) ? undefined : "signature";
-    case "blind":
-      if (integer(evidence) >= integer(key)) return "range";
-      return verifyBlind(key, message, evidence) ? undefined : "signature";
+/** Verifies the credentials of one method. */
+export class Verifier {
+  readonly #method: Method;
+  readonly #evidence: number; // its size in bytes
+  readonly #verify: (message: Uint8Array, evidence: Uint8Array, subject: Subject) => Fault | undefined;
+
+  /** Throws a FormatError if no policy may have the method's key. */
+  constructor(method: Method) {
+    const { kind, bits, key } = method;
+    this.#method = method;
+    switch (kind) {
+      case "work":
+        this.#evidence = 8;
+        this.#verify = (message, evidence, { round }) => {
+          if (round.length === 0) return "round";
+          return zeroBits(sha256(concat(message, round, evidence))) < bits ? "work" : undefined;
+        };
+        break;
+      case "signed": {
+        if (!hasPrimeOrder(key)) throw new FormatError("not the canonical key of a point of prime order");
+        this.#evidence = 64;
+        const verify = ed25519Verifier(key);
+        this.#verify = (message, evidence) => {
+          if (!isReduced(evidence)) return "range";
+          return verify(message, evidence) ? undefined : "signature";
+        };
+        break;
+      }
+      case "blind":
+        if (key.length < minModulus || key.length > maxModulus || key[0]! < 0x80 || key.at(-1)! % 2 === 0) {
+          throw new FormatError("not an odd modulus of 256 to 512 whole bytes");
+        }
+        this.#evidence = key.length;
+        this.#verify = (message, evidence) => {
+          if (integer(evidence) >= integer(key)) return "range";
+          return verifyBlind(key, message, evidence) ? undefined : "signature";
+        };
+    }
+  }
+
+  /** Returns what is wrong with a credential shown for a subject; undefined if nothing is. */
+  fault(subject: Subject, { method, nullifier, evidence }: Credential): Fault | undefined {
+    const { name, kind } = this.#method;
+    if (method !== name) return "method";
+    if (nullifier.length !== (kind === "signed" ? nullifierSize : 0)) return "nullifier";
+    if (evidence.length !== this.#evidence) return "size";
+    return this.#verify(messageOf(subject, name, nullifier), evidence, subject);
   }
 }
 

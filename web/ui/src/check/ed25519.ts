@@ -15,6 +15,7 @@ const parameters = {
 };
 
 const Point = edwards(parameters);
+type Point = InstanceType<typeof Point>;
 
 /**
  * Verifies an Ed25519 signature of RFC 8032 by the equation without cofactor,
@@ -24,17 +25,38 @@ const Point = edwards(parameters);
  * https://www.rfc-editor.org/rfc/rfc8032.html#section-5.1.7
  */
 export function verifyEd25519(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
-  if (publicKey.length !== 32 || signature.length !== 64) return false;
-  const r = signature.subarray(0, 32);
-  const s = littleEndian(signature.subarray(32));
-  if (!isReduced(signature)) return false;
-  const k = littleEndian(sha512(concat(r, publicKey, message))) % parameters.n;
   try {
-    const a = Point.fromBytes(publicKey, true);
-    return equal(Point.BASE.multiplyUnsafe(s).subtract(a.multiplyUnsafe(k)).toBytes(), r);
+    const multiply = (point: Point, k: bigint) => point.multiplyUnsafe(k);
+    return verify(publicKey, Point.fromBytes(publicKey, true).negate(), multiply, message, signature);
   } catch {
     return false; // the public key is not a point
   }
+}
+
+/**
+ * A function that verifies signatures of one key as verifyEd25519 does. It computes tables of the key first, and
+ * then takes a third of the time.
+ */
+export function ed25519Verifier(publicKey: Uint8Array): (message: Uint8Array, signature: Uint8Array) => boolean {
+  const negated = Point.fromBytes(publicKey, true).negate();
+  negated.precompute(8);
+  const multiply = (point: Point, k: bigint) => (k === 0n ? Point.ZERO : point.multiply(k));
+  return (message, signature) => verify(publicKey, negated, multiply, message, signature);
+}
+
+/** Compares R with [S]B + [k](-A). */
+function verify(
+  publicKey: Uint8Array,
+  negated: Point,
+  multiply: (point: Point, k: bigint) => Point,
+  message: Uint8Array,
+  signature: Uint8Array,
+): boolean {
+  if (publicKey.length !== 32 || signature.length !== 64 || !isReduced(signature)) return false;
+  const r = signature.subarray(0, 32);
+  const s = littleEndian(signature.subarray(32));
+  const k = littleEndian(sha512(concat(r, publicKey, message))) % parameters.n;
+  return equal(multiply(Point.BASE, s).add(multiply(negated, k)).toBytes(), r);
 }
 
 /** Reports whether S of a signature of 64 bytes is below the order of the group: it has one spelling. */
