@@ -8,8 +8,12 @@ import (
 	"github.com/cloudflare/circl/blindsign/blindrsa"
 )
 
-// Exponent is the public exponent of every RSA key.
-const Exponent = 65537
+const (
+	// Exponent is the public exponent of every RSA key.
+	Exponent   = 65537
+	minModulus = 256 // bytes
+	maxModulus = 512
+)
 
 // blind is an RSA public key. Without a salt the encoding of a message is fixed, so a message has
 // one signature.

@@ -16,9 +16,11 @@ import (
 	"math/bits"
 )
 
-// Errors of credentials, one for each way to be wrong. A credential of another room, method, lane or
-// ticket has [ErrSignature] or [ErrWork].
+// Errors, one for each way to be wrong. A credential of another room, method, lane or ticket has
+// [ErrSignature] or [ErrWork].
 var (
+	ErrMethod    = errors.New("not a method")                        // a name, kind, number or spelling
+	ErrKey       = errors.New("not a key")                           // a public key that is malformed or weak
 	ErrSyntax    = errors.New("not a credential")                    // another spelling, or impossible sizes
 	ErrNullifier = errors.New("a nullifier is missing, or too much") // for the method's kind
 	ErrSize      = errors.New("evidence of the wrong length")        // for the method's kind and key

@@ -1,35 +1,24 @@
 package credential
 
 import (
+	"crypto/ed25519"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 )
 
-// Errors of methods.
-var (
-	ErrMethod = errors.New("not a method") // returned for a name, kind or number out of bounds, or another spelling
-	ErrKey    = errors.New("not a key")    // returned for a public key that is malformed or weak
-)
-
 // Kind is the way in which a method's credentials are verified.
 type Kind string
 
-// The kinds of methods.
+// The kinds of methods, and their bounds.
 const (
 	Work   Kind = "work"
 	Signed Kind = "signed"
 	Blind  Kind = "blind"
-)
 
-// Bounds of methods.
-const (
-	MaxName    = 32  // characters of a name
-	MaxBits    = 40  // of work; a phone tries about 2^20 values a second
-	minModulus = 256 // bytes of an RSA modulus
-	maxModulus = 512
+	MaxName = 32 // characters of a name
+	MaxBits = 40 // of work; a phone tries about 2^20 values a second
 )
 
 // Method is a way to show something about a ticket's holder.
@@ -53,8 +42,7 @@ func ParseMethod(text string) (m Method, err error) {
 		m = Method{Name: f[0], Kind: Kind(f[1]), Key: f[2], Limit: uint32(n)}
 	}
 	if !isName(m.Name) || string(m.AppendText(nil)) != text {
-		return Method{}, fmt.Errorf("%w: %.80q, want NAME work BITS, NAME signed KEY LIMIT or NAME blind KEY LIMIT",
-			ErrMethod, text)
+		return Method{}, fmt.Errorf("%w: %.80q, want NAME work BITS or NAME signed|blind KEY LIMIT", ErrMethod, text)
 	}
 	return m, nil
 }
@@ -75,11 +63,11 @@ func NewVerifier(m Method) (*Verifier, error) {
 	key, err := hex.DecodeString(m.Key)
 	switch {
 	case !isName(m.Name):
-		return nil, fmt.Errorf("%w: name %.40q, want 1 to %d of a-z, 0-9 and -", ErrMethod, m.Name, MaxName)
+		err = fmt.Errorf("%w: name %.40q, want 1 to %d of a-z, 0-9 and -", ErrMethod, m.Name, MaxName)
 	case err != nil || m.Key != hex.EncodeToString(key):
-		return nil, fmt.Errorf("%w: want lower-case hex", ErrKey)
+		err = fmt.Errorf("%w: want lower-case hex", ErrKey)
 	case m.Kind == Signed && m.Bits == 0:
-		v.evidence, v.nullifier = signatureSize, NullifierSize
+		v.evidence, v.nullifier = ed25519.SignatureSize, NullifierSize
 		v.scheme, err = newSigned(key)
 	case m.Kind == Blind && m.Bits == 0:
 		v.evidence = len(key)
@@ -87,10 +75,10 @@ func NewVerifier(m Method) (*Verifier, error) {
 	case m.Kind == Work && m.Key == "" && m.Limit == 0 && 1 <= m.Bits && m.Bits <= MaxBits:
 		v.scheme, v.evidence = work(m.Bits), nonceSize
 	default:
-		return nil, fmt.Errorf("%w: want kind work with 1 to %d bits, signed or blind", ErrMethod, MaxBits)
+		err = fmt.Errorf("%w: want kind work with 1 to %d bits, signed or blind", ErrMethod, MaxBits)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("method %s: %w", m.Name, err)
+		return nil, err
 	}
 	return v, nil
 }

@@ -9,11 +9,6 @@ import (
 	"filippo.io/edwards25519"
 )
 
-const (
-	publicKeySize = 32
-	signatureSize = 64
-)
-
 // signed is an Ed25519 public key. It verifies by the equation without cofactor: R = [S]B - [k]A,
 // comparing R's bytes (RFC 8032, section 5.1.7). An issuer signs thousands of credentials with one key, so
 // multiples of the key are computed once; a verification then takes a fifth of crypto/ed25519's time.
@@ -28,9 +23,9 @@ var generator = sync.OnceValue(func() *multiples { return newMultiples(edwards25
 func newSigned(key []byte) (*signed, error) {
 	point, err := new(edwards25519.Point).SetBytes(key)
 	if err != nil || !bytes.Equal(point.Bytes(), key) {
-		return nil, fmt.Errorf("%w: want the canonical %d bytes of a point", ErrKey, publicKeySize)
+		return nil, fmt.Errorf("%w: want the canonical 32 bytes of a point", ErrKey)
 	}
-	one, _ := new(edwards25519.Scalar).SetCanonicalBytes(append([]byte{1}, make([]byte, publicKeySize-1)...))
+	one, _ := new(edwards25519.Scalar).SetCanonicalBytes(append([]byte{1}, make([]byte, 31)...))
 	// L times the point is the identity if L-1, which is -1 modulo L, times the point is its inverse.
 	negative := new(edwards25519.Point).ScalarMult(one.Negate(one), point)
 	if point.Equal(edwards25519.NewIdentityPoint()) == 1 || negative.Negate(negative).Equal(point) != 1 {
@@ -40,8 +35,8 @@ func newSigned(key []byte) (*signed, error) {
 }
 
 func (p *signed) verify(message []byte, _ Subject, signature []byte) error {
-	r := signature[:publicKeySize]
-	s, err := new(edwards25519.Scalar).SetCanonicalBytes(signature[publicKeySize:])
+	r := signature[:32]
+	s, err := new(edwards25519.Scalar).SetCanonicalBytes(signature[32:])
 	if err != nil {
 		return ErrRange
 	}
