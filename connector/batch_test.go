@@ -154,7 +154,7 @@ func TestFailOpenReports(t *testing.T) {
 	s.queue.isDown.Store(false)
 	s.report()
 	if said := n.latest(); len(said.FailOpen) != 0 {
-		t.Errorf("reported %+v although it goes on", said.FailOpen)
+		t.Errorf("reported %+v before it ended", said.FailOpen)
 	}
 	s.clock.pass(time.Minute)
 	s.enter(s.queue.pass())

@@ -63,7 +63,7 @@ func TestScript(t *testing.T) {
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, ScriptPath, nil)
 	if s.Allows(http.Header{}, r) {
-		t.Error("the script is allowed, so that the site would be asked for it")
+		t.Error("the rules allow the script, so the request would reach the site")
 	}
 }
 

@@ -175,7 +175,7 @@ func TestSliding(t *testing.T) {
 		}
 		s.isThrough("again, old cookie", s.get("/tickets", cookie))
 		cookie = "Cookie: " + r.Cookies()[0].Name + "=" + r.Cookies()[0].Value
-		eventually(t, "the touch is heard", func() bool { return s.Stats().Touches == uint64(i)+1 && s.queue.count("touch") == i+1 })
+		eventually(t, "the touch arrives", func() bool { return s.Stats().Touches == uint64(i)+1 && s.queue.count("touch") == i+1 })
 		if r := s.get("/tickets", cookie); s.isThrough("again", r) == nil || len(r.Cookies()) != 0 {
 			t.Errorf("after %d0 minutes: two touches", i+1)
 		}
@@ -339,7 +339,7 @@ func TestAllows(t *testing.T) {
 		}
 	}
 	if n := s.Stats(); n.Queued+n.Blocked+n.Refused+n.Redeemed > 0 || len(s.queue.said()) > 0 {
-		t.Errorf("counts %+v, the room heard %q", n, s.queue.said())
+		t.Errorf("counts %+v, the room received %q", n, s.queue.said())
 	}
 	if h, ok := ask("/free", "X-Proofline-Ticket: forged"); !ok || len(h) > 0 {
 		t.Errorf("a free page: %t, %v", ok, h)

@@ -275,7 +275,7 @@ func TestUnqueuedSliding(t *testing.T) {
 		id = said.Active[0]
 	}
 	if n := s.Stats(); n.Touches != 0 || len(s.queue.said()) != 0 {
-		t.Errorf("the room heard %q", s.queue.said())
+		t.Errorf("the room received %q", s.queue.said())
 	}
 	s.report()
 	s.clock.pass(gate.SweepInterval)

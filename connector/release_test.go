@@ -175,7 +175,7 @@ func TestEndedElsewhere(t *testing.T) {
 	s.isThrough("another with a pass", s.get("/tickets", stays))
 	s.isThrough("another free one", s.get("/tickets", other))
 	if got := s.Stats().Rooms["sale"].Unqueued; got != 1 {
-		t.Errorf("%d free sessions go on", got)
+		t.Errorf("%d unqueued sessions continue", got)
 	}
 	n.says(GateShut, 0)
 	s.clock.pass(9 * time.Minute)

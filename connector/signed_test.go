@@ -171,12 +171,12 @@ func TestKeptRules(t *testing.T) {
 			t.Fatal(err)
 		}
 		if c, err := start(); err != nil || c.HasRules() {
-			t.Errorf("%s: what was kept is in force: %v", name, err)
+			t.Errorf("%s: the saved rules are in force: %v", name, err)
 		}
 	}
 	h.has(s.Rules("shop", 5, "five"))
 	if c, err = start(); err != nil || !isBlocked(c, "/five") {
-		t.Errorf("what was kept is broken, the server is there: %v", err)
+		t.Errorf("the saved rules are invalid, the server is reachable: %v", err)
 	}
 	if c.Close(); !bytes.Equal(mustRead(t, keep), []byte(s.Rules("shop", 5, "five"))) {
 		t.Error("the rules of the server are not kept")

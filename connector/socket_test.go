@@ -72,7 +72,7 @@ func (p *plug) says(line string) {
 func (p *plug) hears(want string) {
 	p.Helper()
 	if got, err := p.read.ReadString('\n'); got != want+"\n" {
-		p.Errorf("heard %q, %v, want %q", got, err, want)
+		p.Errorf("received %q, %v, want %q", got, err, want)
 	}
 }
 
@@ -80,7 +80,7 @@ func (p *plug) hears(want string) {
 func (p *plug) ends(what string) {
 	p.Helper()
 	if b, err := p.read.ReadByte(); err == nil || os.IsTimeout(err) {
-		p.Errorf("%s: heard %q, %v", what, b, err)
+		p.Errorf("%s: received %q, %v", what, b, err)
 	}
 }
 
@@ -88,7 +88,7 @@ func (p *plug) ends(what string) {
 func (p *plug) isCut(what string) {
 	p.Helper()
 	if text, err := io.ReadAll(p.read); os.IsTimeout(err) {
-		p.Errorf("%s: heard %q, %v", what, text, err)
+		p.Errorf("%s: received %q, %v", what, text, err)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestSocketReleased(t *testing.T) {
 	n := newNetted(t)
 	n.says(GateOpen, 5)
 	s := n.shop("")
-	free, stays := s.free("a free session"), s.free("another")
+	free, stays := s.free("an unqueued session"), s.free("another")
 	addr := fronts(t, s)["a reverse proxy"]
 	p, q := plugIn(t, addr, free, ""), plugIn(t, addr, stays, "")
 	p.says("hello")

@@ -92,7 +92,7 @@ func TestStateAfterCrash(t *testing.T) {
 	if diff := cmp.Diff(want, said); diff != "" {
 		t.Error(diff)
 	}
-	eventually(t, "what is recorded is not kept", func() bool { return len(failOpenIn(t, crashed, s.clock.now())) == 0 })
+	eventually(t, "recorded intervals are removed from the file", func() bool { return len(failOpenIn(t, crashed, s.clock.now())) == 0 })
 	if again.report(); len(n.reportedFailOpen()) != 1 {
 		t.Errorf("reported again %+v", n.latest())
 	}

@@ -136,7 +136,7 @@ func TestLine(t *testing.T) {
 	}
 	anew := decode[lineJSON](b.post("/r/tabs/line", `{"secret":"`+second.secret+`","again":true}`).want(http.StatusCreated))
 	if anew.Ticket != second.ticket || anew.Kept || b.cookies["__Host-proofline-tabs"] != second.secret {
-		t.Errorf("joined anew as %+v", anew)
+		t.Errorf("joined again as %+v", anew)
 	}
 	if size := s.entries("tabs"); size != 4 {
 		t.Errorf("%d entries, want 4: policy, arrival, skip, arrival", size)

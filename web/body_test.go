@@ -15,7 +15,7 @@ func checkRefusal(t *testing.T, err error) {
 	t.Helper()
 	var wrong *invalid.Error
 	if err != nil && (!errors.As(err, &wrong) || len(wrong.Problems) == 0) {
-		t.Errorf("error %v, want what is wrong", err)
+		t.Errorf("error %v, want the problem", err)
 	}
 }
 

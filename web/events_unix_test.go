@@ -51,7 +51,7 @@ func TestEventsUnread(t *testing.T) {
 		}
 	}
 	eventually(t, "all listen", func() bool { return s.feed.open.Load() == 10 })
-	eventually(t, "those who do not read have lost their streams", func() bool {
+	eventually(t, "clients that do not read have lost their streams", func() bool {
 		s.post("/r/sale/join", "").want(http.StatusCreated)
 		return s.feed.open.Load() == 0
 	})

@@ -178,7 +178,7 @@ func TestPull(t *testing.T) {
 	if got := decode[pulledJSON](s.post("/v1/rooms/shop/pull?n=10000", "").want(http.StatusOK)); got != (pulledJSON{}) {
 		t.Errorf("pulled before the start: %+v", got)
 	}
-	eventually(t, "the state says who calls", func() bool { return strings.Contains(s.get("/r/shop/state").body, `"by":"pull"`) })
+	eventually(t, "the state names the caller", func() bool { return strings.Contains(s.get("/r/shop/state").body, `"by":"pull"`) })
 	s.do("PUT", "/v1/rooms/shop/calls", `{"by":"rate"}`).want(http.StatusOK)
 	s.post("/v1/rooms/shop/pull?n=1", "").problem(http.StatusConflict, "not-pull")
 

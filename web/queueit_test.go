@@ -261,7 +261,7 @@ func TestQueueItBoth(t *testing.T) {
 	_ = r.Body.Close()
 	to, err := r.Location()
 	if err != nil || len(r.Cookies()) != 1 || to.Path != "/api/cart" || to.Query().Has("proofline_pass") || to.Query().Get("n") != "1" {
-		t.Fatalf("led to %v with %v, %v", to, r.Cookies(), err)
+		t.Fatalf("redirected to %v with %v, %v", to, r.Cookies(), err)
 	}
 	knownUser(t, to.Query().Get("queueittoken"), "both", time.Now())
 }

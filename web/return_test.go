@@ -88,7 +88,7 @@ func TestSignedReturn(t *testing.T) {
 		}
 		script := decode[map[string]string](b.post("/r/lead/claim", fmt.Sprintf(`{"to":%q,"to_sig":%q}`, values.Get("to"), values.Get("to_sig"))).want(http.StatusOK))["location"]
 		if !strings.HasPrefix(script, first+"?proofline_pass=ey") {
-			t.Errorf("%s: a script is led to %q", name, script)
+			t.Errorf("%s: a script is sent to %q", name, script)
 		}
 	}
 	for name, kept := range map[string]string{"before there were signatures": beyond, "a wrong one": beyond + "\n" + sig, "two": beyond + "\n" + sig + "\n" + sig, "cut": page + "\n" + sig[:4]} {
@@ -109,7 +109,7 @@ func TestSignedReturn(t *testing.T) {
 	b.get("/r/lead" + signed).state()
 	b.get("/r/lead?" + wayBack(beyond, "")).state() // a stranger's link changes nothing
 	if to := led("", ""); to != page {
-		t.Errorf("what was kept leads to %q", to)
+		t.Errorf("the saved return URL leads to %q", to)
 	}
 	delete(b.cookies, cookie)
 	s.do("PATCH", "/v1/rooms/lead", `{"signed_return":false}`).want(http.StatusOK)
@@ -141,7 +141,7 @@ func TestSignedReturnOfApps(t *testing.T) {
 		`,"to_sig":"` + sig + `"`:                         "https://shop.example.com/",
 	} {
 		if got := decode[map[string]any](claim(more).want(http.StatusOK))["location"]; !strings.HasPrefix(fmt.Sprint(got), want+"?proofline_pass=ey") {
-			t.Errorf("%s: led to %v, want %s", more, got, want)
+			t.Errorf("%s: redirected to %v, want %s", more, got, want)
 		}
 	}
 	claim(`,"to":"https://evil.example.net/","to_sig":"`+signedTo(s.returnKey("app"), publicURL+"/r/app", "https://evil.example.net/")+`"`).problem(http.StatusBadRequest, "invalid")

@@ -40,7 +40,7 @@ func TestSessionBatch(t *testing.T) {
 		{"one was not redeemed", []string{unused, a}, nil, sessionOutcomes{[]session.Outcome{unredeemed, ok}, []session.Outcome{}}},
 		{"one is let go", []string{a, b}, []string{"", b, b}, sessionOutcomes{[]session.Outcome{ok, ok}, []session.Outcome{invalid, ok, ok}}},
 		{"it stays so", []string{b, a}, []string{b}, sessionOutcomes{[]session.Outcome{over, ok}, []session.Outcome{ok}}},
-		{"nobody is left", nil, []string{a, foreign}, sessionOutcomes{[]session.Outcome{}, []session.Outcome{ok, invalid}}},
+		{"no session is left", nil, []string{a, foreign}, sessionOutcomes{[]session.Outcome{}, []session.Outcome{ok, invalid}}},
 	} {
 		got := s.post("/r/shop/sessions/batch", batchBody(t, step.touch, step.release)).want(http.StatusOK)
 		if diff := cmp.Diff(step.want, decode[sessionOutcomes](got)); diff != "" || got.header.Get("Cache-Control") != "no-store" {

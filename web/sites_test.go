@@ -123,7 +123,7 @@ func TestSignedRules(t *testing.T) {
 		t.Errorf("header %v", a.header)
 	}
 	if _, err := note.Open([]byte(strings.Replace(a.body, "shop.example", "evil.example", 1)), note.VerifierList(verifier)); err == nil {
-		t.Error("rules that somebody has changed pass")
+		t.Error("tampered rules are accepted")
 	}
 	for _, condition := range []string{tag, `"other", ` + tag, "*", "W/" + tag} {
 		if a := get("If-None-Match: " + condition).want(http.StatusNotModified); a.body != "" || a.header.Get("ETag") != tag || a.header.Get("Cache-Control") != "private, no-cache" {
@@ -155,7 +155,7 @@ func TestConnectors(t *testing.T) {
 	s := newTenants(t)
 	s.post("/v1/sites", `{"name": "shop", "rules": `+noRules+`}`).want(http.StatusCreated)
 	if a := s.get("/v1/sites/shop/connectors").want(http.StatusOK); a.body != "{\"connectors\":[]}\n" {
-		t.Errorf("nobody: %s", a.body)
+		t.Errorf("without a token: %s", a.body)
 	}
 	n := sites.Node{ID: "AAAAAAAAAAAAAAAAAAAAAA", Site: "shop", RulesVersion: 1, Kind: "nginx", Version: "1.0", Counts: map[string]uint64{"passed": 7}}
 	if err := s.sites.Seen(t.Context(), s.main.Org, n); err != nil {

@@ -259,7 +259,7 @@ func (s *tenants) make(what string, in account.Actor) string {
 		fail(err)
 		return o.Slug
 	}
-	s.Fatalf("nobody knows how to make a %s", what)
+	s.Fatalf("no test value for a %s", what)
 	return ""
 }
 

@@ -14,7 +14,7 @@ func (b *browser) atShop(slug string) string {
 	eventually(b, "the call", func() bool { return b.get("/r/"+slug).state() == "called" })
 	u, err := url.Parse(b.post("/r/"+slug+"/claim", "").redirected())
 	if err != nil || u.Host != "shop.example.com" || u.Query().Get(passParameter) == "" {
-		b.Fatalf("led to %v: %v", u, err)
+		b.Fatalf("redirected to %v: %v", u, err)
 	}
 	return u.Query().Get(passParameter)
 }
@@ -30,7 +30,7 @@ func TestVisitOver(t *testing.T) {
 	secret := b.cookies[secretCookie+"shop"]
 	b.post("/r/shop/line", "again=1").redirected()
 	if got := b.get("/r/shop").state(); got != "admitted" || b.cookies[secretCookie+"shop"] != secret {
-		t.Errorf("while the visit goes on: %s", got)
+		t.Errorf("while the session lasts: %s", got)
 	}
 	s.post("/r/shop/sessions/release", "", authorized(pass)).want(http.StatusOK)
 	if a := b.get("/r/shop"); a.state() != "over" || !strings.Contains(a.body, `data-without="joinable"`) || strings.Contains(a.body, "/claim") {
@@ -73,10 +73,10 @@ func TestVisitLongerThanPass(t *testing.T) {
 	}
 	eventually(t, "the pass runs out", func() bool { return !strings.Contains(way(), passParameter) })
 	if got := way(); got != "https://shop.example.com/" || b.get("/r/shop").state() != "admitted" {
-		t.Errorf("led to %q", got)
+		t.Errorf("redirected to %q", got)
 	}
 	if got := decode[map[string]string](b.post("/r/shop/claim", "{}")); got["location"] != "https://shop.example.com/" {
-		t.Errorf("the page's script is led to %q", got)
+		t.Errorf("the page's script is sent to %q", got)
 	}
 	until("0")
 	if got := b.get("/r/shop").state(); got != "over" {

@@ -274,12 +274,12 @@ func (d *documented) scripts() {
 	}
 	join, ok := strings.CutSuffix(shown["join"], "...")
 	if !ok || !strings.HasPrefix(told["join"], join+url.QueryEscape("http://shop.example.com/cart")) {
-		d.Errorf("join at %q, and %q is shown", told["join"], shown["join"])
+		d.Errorf("join at %q, but the document shows %q", told["join"], shown["join"])
 	}
 	delete(shown, "join")
 	delete(told, "join")
 	if !maps.Equal(shown, told) {
-		d.Errorf("a script is told %v, and %v is shown", told, shown)
+		d.Errorf("a script gets %v, but the document shows %v", told, shown)
 	}
 	for _, block := range doctest.Blocks(d, connectorDocs+"client/README.md", "html") {
 		source := regexp.MustCompile(`src="([^"]+)"`).FindStringSubmatch(block)
@@ -312,11 +312,11 @@ func (d *documented) reports() {
 		d.Fatal(err)
 	}
 	if err := json.Unmarshal([]byte(shown), &want); err != nil || len(told.Rooms) != 1 || len(want.Rooms) != 1 {
-		d.Fatalf("%v: told %v, shown %v", err, told, want)
+		d.Fatalf("%v: got %v, the document shows %v", err, told, want)
 	}
 	for name, value := range want.Rooms[0] {
 		if other, ok := told.Rooms[0][name]; !ok || reflect.TypeOf(other) != reflect.TypeOf(value) {
-			d.Errorf("the server tells %s %v, and %v is shown", name, other, value)
+			d.Errorf("the server sends %s %v, but the document shows %v", name, other, value)
 		}
 	}
 	format := doctest.Read(d, connectorDocs+"rules/FORMAT.md")

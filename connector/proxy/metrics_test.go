@@ -50,7 +50,7 @@ proofline_proxy_address_up{to="ADDRESS"} 0
 proofline_proxy_upgraded_connections 0
 `
 	names := []string{"proofline_proxy_requests_total", "proofline_proxy_address_failures_total", "proofline_proxy_address_up", "proofline_proxy_upgraded_connections"}
-	eventually(t, "what is answered is counted", func() bool {
+	eventually(t, "each response is counted", func() bool {
 		return testutil.GatherAndCompare(registry, strings.NewReader(strings.ReplaceAll(text, "ADDRESS", dead)),
 			names...) == nil
 	})

@@ -48,7 +48,7 @@ func TestOIDC(t *testing.T) {
 	_, err = k.SignIns.SignIn(t.Context(), owner.Email, password, browser)
 	wantError(t, "the password of the previous holder", err, account.ErrCredentials)
 	if token, err := k.People.ChangePassword(t.Context(), k.session(in.Token), "", "a longer one than before"); err != nil {
-		t.Errorf("a password anew: %v", err)
+		t.Errorf("a new password: %v", err)
 	} else {
 		in.Token = token
 	}

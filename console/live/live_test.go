@@ -195,7 +195,7 @@ func TestStored(t *testing.T) {
 	run(t, one.live.Run)
 	run(t, two.live.Run)
 	if _, err := one.live.Summary(t.Context(), "stored"); !errors.Is(err, ErrNotEnded) {
-		t.Errorf("summary of a room that goes on: %v", err)
+		t.Errorf("summary of a running room: %v", err)
 	}
 	for _, v := range join(t, r, 3) {
 		eventually(t, "a claim succeeds", claim(v))

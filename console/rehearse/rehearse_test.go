@@ -68,7 +68,7 @@ func TestRehearsal(t *testing.T) {
 	eventually(t, "the rehearsal is over", func() bool { return s.List(who.Org)[0].Over })
 	end := s.List(who.Org)[0]
 	if !r.Snapshot().Ended {
-		t.Error("the room goes on")
+		t.Error("the room still runs")
 	}
 	n := r.Snapshot().Counts
 	got := [5]int{end.Joined, end.Admitted, end.Missed, end.Left, end.Failed}
@@ -138,7 +138,7 @@ func TestStop(t *testing.T) {
 	}
 	r, err := s.rooms.Get(t.Context(), one.Slug)
 	if err != nil || !r.Snapshot().Ended {
-		t.Errorf("the room goes on: %v", err)
+		t.Errorf("the room still runs: %v", err)
 	}
 	if err := s.Stop(t.Context(), who.Org, one.Slug); !errors.Is(err, ErrUnknown) {
 		t.Errorf("stopped again: %v", err)
@@ -206,7 +206,7 @@ func TestLimits(t *testing.T) {
 	}
 	r, err := s.rooms.Get(t.Context(), first.Slug)
 	if err != nil || !r.Snapshot().Ended {
-		t.Errorf("a room goes on after the close: %v", err)
+		t.Errorf("a room runs on after the close: %v", err)
 	}
 }
 

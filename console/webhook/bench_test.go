@@ -39,7 +39,7 @@ func BenchmarkFollow(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	b.Run("nobody", func(b *testing.B) {
+	b.Run("no endpoint", func(b *testing.B) {
 		for b.Loop() {
 			look(b)
 		}

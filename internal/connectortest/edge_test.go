@@ -53,7 +53,7 @@ func TestEdge(t *testing.T) {
 		t.Fatalf("redirected to %q, %v", to, err)
 	}
 	if r, body := send(t, "GET", shop+"/tickets/7", "", page, guests[0].cookie); body != "sale " {
-		t.Errorf("with a free session: %d %q", r.StatusCode, body)
+		t.Errorf("with an unqueued session: %d %q", r.StatusCode, body)
 	}
 	eventually(t, "the gate is shut", func() bool {
 		(&visitor{T: t, shop: shop}).get("/tickets/7")

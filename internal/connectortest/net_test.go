@@ -137,7 +137,7 @@ func TestEndsEverywhere(t *testing.T) {
 	}
 	free := &visitor{T: t, shop: here.URL}
 	if r := free.get("/tickets/7"); r.StatusCode != http.StatusOK || free.cookie == "" {
-		t.Fatalf("a free session: %d", r.StatusCode)
+		t.Fatalf("an unqueued session: %d", r.StatusCode)
 	}
 	called := &visitor{T: t, shop: here.URL}
 	ticket, location := wait(t, s.address, url.Values{"to": {here.URL + "/tickets/7"}})
@@ -195,7 +195,7 @@ func TestSafetyNet(t *testing.T) {
 		guests = append(guests, v)
 	}
 	late := &visitor{T: t, shop: shop.URL}
-	eventually(t, "all visitors are let through", func() bool { return late.get("/tickets/7").StatusCode == http.StatusOK })
+	eventually(t, "all visitors get in", func() bool { return late.get("/tickets/7").StatusCode == http.StatusOK })
 	if r := first.get("/tickets/7"); r.StatusCode != http.StatusOK || late.cookie != "" {
 		t.Errorf("with a session: %d; without: %s", r.StatusCode, late.cookie)
 	}

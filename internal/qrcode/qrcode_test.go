@@ -27,7 +27,7 @@ func TestEncode(t *testing.T) {
 	for rest := got.Path; rest != ""; {
 		parts := run.FindStringSubmatch(rest)
 		if parts == nil {
-			t.Fatalf("the path goes on with %.40q", rest)
+			t.Fatalf("the path continues with %.40q", rest)
 		}
 		var n [4]int
 		for i := range n {

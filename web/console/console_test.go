@@ -63,7 +63,7 @@ func TestRoutes(t *testing.T) {
 		name := r.Method + " " + r.Path
 		if r.Scope != shell.Public {
 			if a := s.Do(consoletest.Nobody, r.Method, path, ""); a.Status != http.StatusSeeOther || !strings.HasPrefix(a.Header.Get("Location"), shell.Path+"/sign-in?next=") {
-				t.Errorf("%s by nobody: %d, leads to %s", name, a.Status, a.Header.Get("Location"))
+				t.Errorf("%s without a session: %d, redirects to %s", name, a.Status, a.Header.Get("Location"))
 			}
 		}
 		if r.Scope != shell.Public && r.Scope != shell.SignedIn && !account.Viewer.Scopes().Has(r.Scope) {

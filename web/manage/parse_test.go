@@ -60,17 +60,17 @@ func TestNames(t *testing.T) {
 		body   string
 		field  string // of the problem; empty: there is none
 	}{
-		"right":                        {decoded[wire.TokenInput], `{"name":"ci","scopes":["read"],"life":"1h"}`, ""},
-		"another case":                 {decoded[wire.TokenInput], `{"name":"ci","Scopes":["read"]}`, "Scopes"},
-		"another case beside it":       {decoded[wire.TokenInput], `{"life":"1h","LIFE":"8760h"}`, "LIFE"},
-		"a letter that folds":          {decoded[wire.TokenInput], `{"\u017fcopes":["admin"]}`, "\u017fcopes"},
-		"twice":                        {decoded[wire.TokenInput], `{"life":"1h","life":"8760h"}`, "life"},
-		"unknown":                      {decoded[wire.TokenInput], `{"lives":9}`, "lives"},
-		"another case in a list":       {decoded[wire.ReportInput], reported(`"fail_open":[{"ID":"` + sampleID + `","from":1,"until":2,"requests":0}]`), "rooms[0].fail_open[0].ID"},
-		"names that are free":          {decoded[wire.ReportInput], `{"node":"` + sampleID + `","counts":{"a":1,"A":2}}`, ""},
-		"names that are free, twice":   {decoded[wire.ReportInput], `{"node":"` + sampleID + `","counts":{"a":1,"a":2}}`, "counts.a"},
-		"a document within":            {decoded[wire.SiteInput], `{"name":"shop","rules":{"Version":1,"query":{"a":{},"A":{}}}}`, ""},
-		"a document within, and twice": {decoded[wire.SiteInput], `{"name":"shop","rules":{"version":1,"version":2}}`, "rules.version"},
+		"right":                         {decoded[wire.TokenInput], `{"name":"ci","scopes":["read"],"life":"1h"}`, ""},
+		"another case":                  {decoded[wire.TokenInput], `{"name":"ci","Scopes":["read"]}`, "Scopes"},
+		"the same name in another case": {decoded[wire.TokenInput], `{"life":"1h","LIFE":"8760h"}`, "LIFE"},
+		"a letter that folds":           {decoded[wire.TokenInput], `{"\u017fcopes":["admin"]}`, "\u017fcopes"},
+		"twice":                         {decoded[wire.TokenInput], `{"life":"1h","life":"8760h"}`, "life"},
+		"unknown":                       {decoded[wire.TokenInput], `{"lives":9}`, "lives"},
+		"another case in a list":        {decoded[wire.ReportInput], reported(`"fail_open":[{"ID":"` + sampleID + `","from":1,"until":2,"requests":0}]`), "rooms[0].fail_open[0].ID"},
+		"names that are free":           {decoded[wire.ReportInput], `{"node":"` + sampleID + `","counts":{"a":1,"A":2}}`, ""},
+		"names that are free, twice":    {decoded[wire.ReportInput], `{"node":"` + sampleID + `","counts":{"a":1,"a":2}}`, "counts.a"},
+		"a document within":             {decoded[wire.SiteInput], `{"name":"shop","rules":{"Version":1,"query":{"a":{},"A":{}}}}`, ""},
+		"a document within, and twice":  {decoded[wire.SiteInput], `{"name":"shop","rules":{"version":1,"version":2}}`, "rules.version"},
 	} {
 		err := c.decode(&call{body: []byte(c.body)})
 		wrong, ok := errors.AsType[*invalid.Error](err)

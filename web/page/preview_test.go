@@ -91,7 +91,7 @@ func TestInline(t *testing.T) {
 		}
 	}
 	if strings.Contains(html, "brand.css") || strings.Contains(html, "/logo") {
-		t.Errorf("what is stored is in the preview: %s", html)
+		t.Errorf("the stored text is in the preview: %s", html)
 	}
 	html = render(page.Inline{CSS: []byte("</style><script>alert(1)</script>"), Logo: `data:image/svg+xml;base64,PHN2Zz4=`})
 	for _, not := range []string{"alert(1)", "svg+xml", "<img"} {

@@ -12,7 +12,7 @@ import (
 	"github.com/proofline/proofline/room/style"
 )
 
-var update = flag.Bool("update", false, "write the lists of THEMING.md anew")
+var update = flag.Bool("update", false, "write the lists of THEMING.md")
 
 // lists are the generated lists in THEMING.md, between its marks.
 func lists() map[string]string {

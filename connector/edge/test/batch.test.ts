@@ -137,6 +137,6 @@ test("a room without batches", async () => {
   b.status = 200;
   b.add("touch", "b");
   await b.settle();
-  assert.deepEqual(b.received, [{ touch: ["b"], release: [] }], "it is not told again and again");
+  assert.deepEqual(b.received, [{ touch: ["b"], release: [] }], "it is reported only once");
   assert.deepEqual(b.results, ["touch b ok"], "nor is a session over for that");
 });

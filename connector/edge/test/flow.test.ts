@@ -194,7 +194,7 @@ withShop("malformed cookies", async (s) => {
   for (const other of ["", "x", `${value}A`, `${value}=`, value.slice(0, -1), "A".repeat(300), "A".repeat(5000)])
     s.isQueued(await s.get("/tickets", { Cookie: `${name}=${other}` }), other);
   s.isQueued(await s.get("/tickets", { Cookie: `__Host-proofline-pass.other=${value}` }), "of another room");
-  s.isThrough(await s.get("/tickets", { Cookie: `${name}=x; ${good}` }), "beside a bad one");
+  s.isThrough(await s.get("/tickets", { Cookie: `${name}=x; ${good}` }), "with an invalid cookie in addition");
   s.later(901_000);
   s.isQueued(await s.get("/tickets", { Cookie: good }), "over");
 });

@@ -101,7 +101,7 @@ withNet("a gate that is shut", async (s) => {
   const script = await s.send("GET", "/tickets", { "Sec-Fetch-Mode": "cors" });
   assert.equal(script.status, 403);
   s.isQueued(script);
-  s.isThrough(await s.get("/tickets", session), "who is in stays in");
+  s.isThrough(await s.get("/tickets", session), "an active session continues");
   s.isThrough(await s.get("/tickets", await s.enter()), "a pass is good as ever");
   const [name = "", value = ""] = session.Cookie.split("=");
   for (const [what, cookie] of [
@@ -143,7 +143,7 @@ withNet("a pass replaces an unqueued session, and is redeemed", async (s) => {
   await s.get("/about");
   await eventually("it is shut", async () => (await s.get("/tickets")).status === 302);
   s.got = [];
-  s.isQueued(await s.get("/tickets", free), "with the free session");
+  s.isQueued(await s.get("/tickets", free), "with the unqueued session");
 });
 
 test("concurrent visitors get no more than the share", async () => {
@@ -174,7 +174,7 @@ withNet("one network cannot use up the share, or shut the gate", async (s) => {
   );
   s.got = [];
   s.isQueued(await s.send("GET", "/tickets", { "Sec-Fetch-Mode": "cors" }), "a script");
-  const said = await tells(s, "all who began", ({ started }) => started.length === 18);
+  const said = await tells(s, "all sessions that began", ({ started }) => started.length === 18);
   assert.equal(said.turned, 0);
   assert.deepEqual([(await s.counts()).crowded, (await s.counts()).turned], [2, 0]);
   s.later(60_000);
@@ -363,7 +363,7 @@ withNet("without replies, reports are repeated, and the node decides alone", asy
     s.later(2000);
   }
   s.got = [];
-  s.isQueued(await s.get("/tickets"), "four free sessions are half of seven, rounded up");
+  s.isQueued(await s.get("/tickets"), "four unqueued sessions are half of seven, rounded up");
   s.queue.gate = { ...s.queue.gate, max_active: 0 };
   s.queue.status = 0;
   const before = s.queue.reports.length;

@@ -114,7 +114,7 @@ withShop(
       "an old browser elsewhere": { Origin: "https://evil.example.net" },
       "another scheme": { Origin: "https://shop.example.com" },
       "a document of no origin": { Origin: "null" },
-      "what is no site": { "Sec-Fetch-Site": "" },
+      "not a site": { "Sec-Fetch-Site": "" },
     })) {
       const answer = await leave({ ...session, ...headers } as Record<string, string>);
       assert.deepEqual([answer.status, answer.headers["set-cookie"]], [403, undefined], what);
@@ -143,9 +143,9 @@ withShop(
     );
     assert.match(both.headers["set-cookie"]?.[0] ?? "", gone);
     s.isQueued(await s.get("/tickets", session), "the pass");
-    s.isQueued(await s.get("/tickets", free), "the free session");
+    s.isQueued(await s.get("/tickets", free), "the unqueued session");
     await eventually("the pass is released at the room", () => s.queue.received.includes("release"));
-    await eventually("the server of the free session", () =>
+    await eventually("the server of the unqueued session", () =>
       s.queue.reports.some(({ rooms }) => rooms[0]?.ended?.length === 1),
     );
     assert.equal((await s.counts()).released, 2);

@@ -230,7 +230,7 @@ test("saved rules outlive an instance", async () => {
   two.web.text = us.sign(rules(5));
   await two.source.pull(address);
   await two.source.save();
-  assert.equal(keep.puts, 1, "what is kept is not kept again");
+  assert.equal(keep.puts, 1, "a stored document is not stored again");
 
   assert.equal((await begin({ rules: us.sign(rules(4)) }).source.first())?.version, 5n, "one that is bound is older");
   assert.equal((await begin({ rules: us.sign(rules(6)) }).source.first())?.version, 6n, "one that is bound is newer");

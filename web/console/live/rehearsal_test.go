@@ -41,7 +41,7 @@ func TestRehearsal(t *testing.T) {
 	deadline := time.Now().Add(time.Minute)
 	for !s.Control.Rehearsals.List(r.Owner.Org)[0].Over {
 		if time.Now().After(deadline) {
-			t.Fatal("the rehearsal goes on")
+			t.Fatal("the rehearsal still runs")
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

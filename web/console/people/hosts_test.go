@@ -44,6 +44,6 @@ func TestVerifiedHosts(t *testing.T) {
 	}
 	by.Scopes = 0
 	if _, err := hosts(t.Context(), by); !errors.Is(err, account.ErrForbidden) {
-		t.Errorf("of nobody: %v", err)
+		t.Errorf("without an organization: %v", err)
 	}
 }

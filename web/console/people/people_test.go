@@ -235,7 +235,7 @@ func TestPeopleRoutes(t *testing.T) {
 		path, name := pathOf(r), r.Method+" "+r.Path
 		if r.Scope != shell.Public {
 			if a := w.Browser("192.0.2.8").Do(r.Method, path, ""); a.Status != http.StatusSeeOther || !strings.HasPrefix(a.Header.Get("Location"), "/console/sign-in?next=") {
-				t.Errorf("%s by nobody: %d", name, a.Status)
+				t.Errorf("%s without a session: %d", name, a.Status)
 			}
 		}
 		if r.Scope == account.Admin {

@@ -38,7 +38,7 @@ func TestPublishShowsWhatChanges(t *testing.T) {
 	asked := s.Post(consoletest.Operator, "/console/rooms/new", form...).Want(http.StatusOK).Has("data-question", "Publish this room?",
 		">1 May 2030, 10:00 UTC<", ">1 May 2030, 12:00 UTC<", `Europe/Vienna <span class="soft" data-unless-zone="Europe/Vienna">(times here: <span data-time-zone>UTC</span>)</span>`, "600 a minute", "https://shop.example.com/tickets", "/r/concert", "from the opening: 10 min", "publish-saved")
 	if list, err := s.Control.Drafts.List(t.Context(), consoletest.Actor(consoletest.Operator)); err != nil || len(list) != 6 {
-		t.Errorf("%d drafts, %v: what was typed is kept even if it cannot be published", len(list), err)
+		t.Errorf("%d drafts, %v: input is saved even if it cannot be published", len(list), err)
 	}
 	sent := regexp.MustCompile(`action="(/console/drafts/[^"]+)"`).FindStringSubmatch(asked.Body)[1]
 	version := regexp.MustCompile(`name="version" value="([0-9]+)"`).FindStringSubmatch(asked.Body)[1]

@@ -21,7 +21,7 @@ func TestQueueIt(t *testing.T) {
 	s.Post(consoletest.Operator, path, "customer_id", "not_one", "secret_key", "too-short").Want(http.StatusBadRequest).
 		Has(`value="not_one"`, "must be 1 to 63", "must be 32 to 200").Lacks("too-short")
 	if _, ok := r.QueueIt.Config(); ok {
-		t.Error("what is wrong is set")
+		t.Error("an invalid value is stored")
 	}
 	if to := s.Post(consoletest.Operator, path, "customer_id", " arena ", "secret_key", key).Want(http.StatusSeeOther).Header.Get("Location"); to != path+"?done=queue-it-saved" {
 		t.Errorf("to %q", to)

@@ -37,7 +37,7 @@ func TestRoomsList(t *testing.T) {
 	if err := over.End(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.Create(consoletest.Stranger, room.Config{Slug: "theirs", Title: "Of somebody else"})
+	s.Create(consoletest.Stranger, room.Config{Slug: "theirs", Title: "Of another organization"})
 	list := s.Get(consoletest.Owner, "/console/rooms").Want(http.StatusOK).
 		Has(">not open yet<", ">open to join<", ">ended<", "Soon &#34;&gt;&lt;script&gt;", `data-label="In line" class="number">3<`, "/console/rooms/over/archive").
 		Lacks("theirs", "<script>alert", "/console/rooms/busy/archive")

@@ -71,7 +71,7 @@ func TestTrials(t *testing.T) {
 	stop()
 	plan.Visitors, plan.Seed = 5000, 1
 	if _, err := trials.run(stopped, one, plan, false); err == nil {
-		t.Error("a sale that nobody waits for is simulated")
+		t.Error("a sale without visitors is simulated")
 	}
 }
 

@@ -135,7 +135,7 @@ func TestSiteProblems(t *testing.T) {
 			a := s.Post(consoletest.Operator, "/console/new-site", only(only(typed(r), "name", "shop", "urls", "https://shop.example.com/kept", "do", do), test.change...)...)
 			found := regexp.MustCompile(`id="e-` + test.field + `">([^<]*)<`).FindStringSubmatch(a.Want(http.StatusBadRequest).Body)
 			if found == nil || !strings.Contains(html.UnescapeString(found[1]), test.says) {
-				t.Errorf("%s, %s: %q beside %s", name, do, found, test.field)
+				t.Errorf("%s, %s: %q next to %s", name, do, found, test.field)
 			}
 			a.Has("https://shop.example.com/kept")
 		}
@@ -275,7 +275,7 @@ func TestSiteOff(t *testing.T) {
 	a.Has("off</span> 1,234 requests of the last hour would have waited", "off</span> one request of the last hour would have waited", "off</span> no request of the last hour would have waited")
 	a.Has("would have waited for a room that is off", "would have waited for spring-drop in the last hour")
 	if n := strings.Count(a.Body, "of the last hour would have waited"); n != 3 {
-		t.Errorf("%d rooms, and of new nobody has counted anything", n)
+		t.Errorf("%d rooms, and some have counts", n)
 	}
 }
 

@@ -93,7 +93,7 @@ scene("publishing checks the draft first, and shows what it makes", async (stage
   await organizer.told("The room is published");
 });
 
-scene("controls show old and new values, and refuse what is wrong beside the field", async (stage) => {
+scene("controls show old and new values, and show errors next to the field", async (stage) => {
   const organizer = await owner(stage);
   const { page } = organizer;
   const room = await Room.create({ slug: "asks", windows: [{ length: "24h" }], outflow: { per_minute: 60 } }, server);

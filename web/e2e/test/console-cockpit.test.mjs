@@ -97,7 +97,7 @@ scene("numbers that matter and the controls are on one screen", async (stage) =>
   await until("the controls are gone", async () => (await organizer.page.locator(".control-bar").count()) === 0);
 });
 
-scene("frozen claims are told apart from a pause on every page of the room", async (stage) => {
+scene("every page of the room distinguishes frozen claims from a pause", async (stage) => {
   const organizer = await owner(stage);
   organizer.watch.allow(/^console: Blocked script execution in/); // the watch itself, in the preview's frame
   const { page } = organizer;

@@ -79,7 +79,7 @@ async function everywhere(stage, list, kind, fill = (path) => path) {
 }
 
 describe("pages of the console", { concurrency: 1 }, () => {
-  scene("before somebody is signed in", async (stage) => {
+  scene("before signing in", async (stage) => {
     stage.origins = [server.url];
     for (const size of ["phone", "desktop"]) {
       const stranger = await Organizer.at(stage, server, "owner@example.com", { size });

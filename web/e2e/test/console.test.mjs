@@ -264,12 +264,12 @@ async function steer(operator, viewer, room, crowd, [watching, fan]) {
   await page.getByRole("heading", { name: "More controls" }).evaluate((one) => one.scrollIntoView());
   await operator.view("controls");
   await viewing(viewer, room);
-  assert.equal(await called(), paused, "nobody is called while it is paused");
+  assert.equal(await called(), paused, "no visitor is called while the room is paused");
   await operator.decide("Resume");
   await operator.told("The line continues.");
   await until("all were called", async () => (await called()) >= 2000);
   await until(
-    "who does not come has lost the place",
+    "a no-show has lost the place",
     async () => (await room.state()).lanes.general.waiting === 0,
     90_000,
   );

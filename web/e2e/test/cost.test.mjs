@@ -71,7 +71,7 @@ function stopwatch() {
 }
 
 scenes("cost", () => {
-  scene("the first load of the page of a line is what the README says", async (stage, t) => {
+  scene("the first load of a room's page matches the README", async (stage, t) => {
     const room = await stage.room({ slug: "first-load", windows: [{ length: "24h" }] });
     const visitor = await stage.visitor({ size: "phone" });
     const finished = [];

@@ -107,7 +107,7 @@ async function serve(room, real) {
 }
 
 scenes("public randomness", () => {
-  scene("the check is green, on its page and beside the place", async (stage) => {
+  scene("the check is green, on its page and next to the place", async (stage) => {
     const room = await stage.room({ slug: "green", windows: [{ length: "5s" }], starts: inSeconds(3600) });
     const visitor = await stage.visitor({ size: "phone" });
     await visitor.visit(room);

@@ -48,7 +48,7 @@ scene("visitors read a message in their language, and it vanishes by itself", as
   };
   // An open page, a newly loaded one and one without scripts show the same message.
   for (const [locale, reader] of Object.entries(readers))
-    await until(`${locale} is told`, async () => (await told(reader)) === want[locale]);
+    await until(`${locale} sees the message`, async () => (await told(reader)) === want[locale]);
   const plain = await stage.visitor({ locale: "nl", javaScriptEnabled: false });
   await plain.visit(room);
   assert.equal(await told(plain), want.nl);
@@ -59,7 +59,7 @@ scene("visitors read a message in their language, and it vanishes by itself", as
   readers.fr.watch.allow(/ERR_INTERNET_DISCONNECTED/);
   await readers.fr.context.setOffline(true); // the end needs no network
   for (const [locale, reader] of Object.entries(readers))
-    await until(`${locale} is told no more`, async () => (await told(reader)) === null);
+    await until(`${locale} no longer sees the message`, async () => (await told(reader)) === null);
   await plain.visit(room);
   assert.equal(await told(plain), null);
   assert.equal((await room.state()).message, null);
@@ -67,7 +67,7 @@ scene("visitors read a message in their language, and it vanishes by itself", as
   assert.equal((await room.show()).counts.amends, 1, "the end is no entry");
 });
 
-scene("the console shows a message in two languages, what is live, and takes it back", async (stage) => {
+scene("the console shows a message in two languages, lists what is live, and removes it", async (stage) => {
   const organizer = await owner(stage);
   const room = await Room.create({ slug: "say", windows: [{ length: "1h" }], claim: "10s" }, own.server);
   stage.rooms.push(room);
@@ -101,14 +101,14 @@ scene("the console shows a message in two languages, what is live, and takes it 
     await one.picture(`message-question-${one.name}`);
     await one.press("Show the message", dialog);
     await one.told("The message is on its way");
-    await until("the visitor is told", async () => (await told(german)) === "de: Der Shop ist langsam.");
+    await until("the visitor sees the message", async () => (await told(german)) === "de: Der Shop ist langsam.");
     await page.getByText(/Visitors see now, until \d/).waitFor();
     assert.equal(await page.getByLabel("Show it").inputValue(), "at");
     assert.equal(await field("message[1].language").inputValue(), "German");
     await one.inspect("message-live");
     await one.decide("Remove it");
     await one.told("The message is removed.");
-    await until("the visitor is told no more", async () => (await told(german)) === null);
+    await until("the visitor no longer sees the message", async () => (await told(german)) === null);
   }
 });
 

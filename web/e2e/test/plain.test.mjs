@@ -66,7 +66,7 @@ scenes("without JavaScript", () => {
     }
   });
 
-  scene("a script that does not load: what is shown instead is complete", async (stage) => {
+  scene("a script that does not load: the page without it is complete", async (stage) => {
     const room = await stage.room({ slug: "plain-lost", windows: [{ length: "3s" }], outflow: { per_minute: 60_000 } });
     await room.callByHand();
     for (const size of ["phone", "desktop"]) {
@@ -101,7 +101,7 @@ scenes("without JavaScript", () => {
     assert.notEqual(await visitor.ticket(), first);
   });
 
-  scene("the page loads itself anew for whoever asks for it", async (stage) => {
+  scene("the page reloads itself if the visitor asks for it", async (stage) => {
     const room = await stage.room({ slug: "plain-refresh", windows: [{ length: "1h" }] });
     const visitor = await stage.visitor({ size: "phone", ...plain });
     const { page } = visitor;
@@ -109,7 +109,7 @@ scenes("without JavaScript", () => {
     await visitor.main();
     await visitor.is("waiting");
     const refresh = page.locator('meta[http-equiv="refresh"]');
-    assert.equal(await refresh.count(), 0, "nothing loads anew unasked");
+    assert.equal(await refresh.count(), 0, "nothing reloads unasked");
     await page.getByRole("link", { name: "Check again every 30 seconds" }).click();
     assert.equal(await refresh.getAttribute("content"), "30");
     await visitor.visit(room, "?refresh=15");

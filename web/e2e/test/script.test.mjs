@@ -112,7 +112,7 @@ scenes("the script for pages", () => {
       await page.evaluate(() => ask()); // by itself, like a page that polls
       await said(page, "403");
       await page.waitForTimeout(200);
-      assert.equal(await dialog.count(), 0, "asked although nobody did anything");
+      assert.equal(await dialog.count(), 0, "a dialog opened without an action");
       await page.evaluate(() => (document.documentElement.lang = "ar"));
       await button(page).click();
       const inArabic = page.getByRole("dialog");
@@ -168,9 +168,9 @@ scenes("the script for pages", () => {
     { config: { outflow: { per_minute: 10 } }, mode: "safety-net" }, // as many as one network may begin
   );
 
-  atSite("who is done leaves, and waits to come again", "script-leave", async ({ visitor, page, room, front }) => {
+  atSite("a visitor who leaves must wait again", "script-leave", async ({ visitor, page, room, front }) => {
     await page.goto(`${front.origin}/`);
-    assert.equal(await page.evaluate(() => proofline.leave()), true, "nobody was there, which is well");
+    assert.equal(await page.evaluate(() => proofline.leave()), true, "leaving without a session succeeds");
     await button(page).click();
     await page.waitForURL(`${room.url}?to=*`);
     await through(visitor);
@@ -196,7 +196,7 @@ scenes("the script for pages", () => {
   });
 
   atSite(
-    "what a page fetches else is nobody's business",
+    "other requests of a page are left alone",
     "script-else",
     async ({ visitor, page, room, front, stage }) => {
       const other = await Front.open(room); // of another origin, which says the same
@@ -242,7 +242,7 @@ scenes("the script for pages", () => {
   );
 
   atSite(
-    "an API at another host lets in who came back by way of it",
+    "an API at another host admits a visitor who returned through it",
     "script-api",
     async ({ visitor, page, room, front: api, stage }) => {
       const site = await Front.open(room, { options: `data-hosts="${new URL(api.origin).host}"` }); // of another origin

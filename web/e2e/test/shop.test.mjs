@@ -64,7 +64,7 @@ scenes("the shop", () => {
       );
       await context.addCookies([cookie]);
       await page.goto(`${demo.origin}/tickets`);
-      assert.ok(page.url().startsWith(`${demo.room}?to=`), `who kept the cookie is at ${page.url()}`);
+      assert.ok(page.url().startsWith(`${demo.room}?to=`), `the visitor with the cookie is at ${page.url()}`);
       await visitor.is("over"); // and may take a new place
     });
   }
@@ -81,7 +81,7 @@ async function isBound(stage, context, cookie, ticket) {
   thief.watch.allow(/status of 403/);
   await thief.context.addCookies([cookie]);
   await thief.page.goto(`${demo.origin}/tickets`);
-  await thief.page.getByText("Your visit goes on in the browser where it began.").waitFor();
+  await thief.page.getByText("Your visit continues in the browser where it began.").waitFor();
   await thief.inspect("shop-elsewhere");
   assert.equal(await thief.page.getByRole("link", { name: "Join the line" }).getAttribute("href"), demo.room);
   assert.equal(

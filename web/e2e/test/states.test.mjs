@@ -192,7 +192,7 @@ scenes("states", () => {
     });
   });
 
-  scene("admitted: led to the target, and back", async (stage) => {
+  scene("admitted: redirected to the target, and back", async (stage) => {
     const shop = await Shop.open();
     stage.origins.push(shop.origin);
     try {
@@ -268,11 +268,11 @@ scenes("states", () => {
       await room.revoke(await visitor.ticket());
       await visitor.page.reload();
       await visitor.is("revoked");
-      assert.equal(await visitor.page.locator("form").count(), 0, "what was withdrawn is not given again");
+      assert.equal(await visitor.page.locator("form").count(), 0, "a withdrawn place is not given again");
     });
   });
 
-  scene("full to whoever has no place", async (stage) => {
+  scene("full, for a visitor without a place", async (stage) => {
     const room = await stage.room({ slug: "full", windows: [{ length: "1h" }], max_waiting: 5 });
     await room.crowd(5);
     await everywhere(stage, "full", async (visitor) => {
@@ -281,7 +281,7 @@ scenes("states", () => {
     });
   });
 
-  scene("closed to whoever has no place", async (stage) => {
+  scene("closed, for a visitor without a place", async (stage) => {
     const room = await stage.room({ slug: "closed", ...soon, starts: inSeconds(3600), closes: inSeconds(8) });
     await room.crowd(3);
     await until("it is closed", async () => (await room.state()).phase === "closed");
@@ -317,7 +317,7 @@ scenes("states", () => {
       assert.deepEqual(
         result,
         { overall: "amber", record: "green", group: "green", draw: "amber", place: "green" },
-        "amber, for there is no beacon",
+        "amber, because there is no beacon",
       );
     });
   });

@@ -12,7 +12,7 @@ import { Server } from "../stage/server.mjs";
 const run = promisify(execFile);
 
 scenes("records missing", () => {
-  scene("the organizer is told what to do, and visitors what was decided", async (stage) => {
+  scene("the organizer sees what to do, and visitors the decision", async (stage) => {
     const server = await Server.start();
     try {
       stage.origins = [server.url];

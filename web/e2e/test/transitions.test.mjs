@@ -80,7 +80,7 @@ async function reads(visitor, state) {
   });
   for (const pattern of forbidden[state]) assert.doesNotMatch(words, pattern, `in state ${state}`);
   for (const [one, other] of pairs)
-    assert.ok(!(one.test(words) && other.test(words)), `in state ${state}, ${one} beside ${other}:\n${words}`);
+    assert.ok(!(one.test(words) && other.test(words)), `in state ${state}, ${one} next to ${other}:\n${words}`);
   return words;
 }
 

@@ -45,16 +45,16 @@ scenes("strangers", () => {
       ["claim without a cookie", 403, "/claim", form],
       ["claim with a cookie that is no secret", 403, "/claim", { ...form, ...cookie(room, "x".repeat(43) + "!") }],
       ["claim with an empty cookie", 403, "/claim", { ...form, ...cookie(room, "") }],
-      ["claim with a secret nobody joined with", 404, "/claim", { ...form, ...cookie(room, nobody.secret) }],
+      ["claim with a secret that never joined", 404, "/claim", { ...form, ...cookie(room, nobody.secret) }],
       ["claim with the secret of another room", 404, "/claim", { ...form, ...cookie(room, foreign.secret) }],
       ["claim with the cookie of another room", 403, "/claim", { ...form, ...cookie(other, foreign.secret) }],
       ["claim before being called", 409, "/claim", { ...form, ...cookie(room, waiting.secret) }],
       ["leave without a cookie", 403, "/leave", form],
-      ["leave with a secret nobody joined with", 404, "/leave", { ...form, ...cookie(room, nobody.secret) }],
+      ["leave with a secret that never joined", 404, "/leave", { ...form, ...cookie(room, nobody.secret) }],
       ["leave with a secret as JSON that is too short", 400, "/leave", json, '{"secret":"AAAA"}'],
       ["leave with a secret of another room as JSON", 404, "/leave", json, JSON.stringify({ secret: foreign.secret })],
       ["join with a malformed secret", 400, "/line", json, '{"secret":"' + "A".repeat(44) + '"}'],
-      ["join with what is no JSON", 400, "/line", json, "{"],
+      ["join with malformed JSON", 400, "/line", json, "{"],
       ["join with more than is asked", 400, "/line", json, '{"position":1}'],
       ["join again", 303, "/line", { ...form, ...cookie(room, waiting.secret) }],
       [
@@ -83,7 +83,7 @@ scenes("strangers", () => {
         JSON.stringify({ secret: nobody.secret }),
       ],
       ["the link without a place", 403, "/link", json, "{}"],
-      ["the link of a secret nobody joined with", 404, "/link", { ...json, ...cookie(room, nobody.secret) }, "{}"],
+      ["the link of a secret that never joined", 404, "/link", { ...json, ...cookie(room, nobody.secret) }, "{}"],
       ["a body that is too large", 413, "/line", json, JSON.stringify({ secret: "A".repeat(100_000) })],
     ]);
   });
@@ -157,7 +157,7 @@ scenes("strangers", () => {
         await loaded;
         return frame.contentDocument !== null;
       }, room.url);
-      assert.equal(framed, false, "what is shown is the browser's own page");
+      assert.equal(framed, false, "the frame shows the browser's own error page");
       const [answer] = await Promise.all([
         visitor.page.waitForResponse(`${room.url}/line`),
         visitor.page.evaluate((action) => {

@@ -147,7 +147,7 @@ scenes("the way", () => {
     assert.equal(arrivals(await room.transcript()).length, 2);
   });
 
-  scene("a link with a secret, which others spread, puts nobody onto a place", async (stage) => {
+  scene("a link that an attacker spreads does not take over a visitor's place", async (stage) => {
     const room = await stage.room({ slug: "spread", windows: [{ length: "1h" }] });
     const [crowd] = await room.crowd(1);
     const visitor = await stage.visitor();
@@ -183,7 +183,7 @@ scenes("the way", () => {
     await visitor.is("admitted");
   });
 
-  scene("whoever missed the call learns that the line is full, and that it ended", async (stage) => {
+  scene("a no-show sees that the line is full, and that it has ended", async (stage) => {
     const room = await stage.room({ slug: "rest", windows: [{ length: "1s" }], claim: "1s", max_waiting: 1 });
     await room.callByHand();
     const visitor = await stage.visitor();
@@ -314,7 +314,7 @@ scenes("the way", () => {
     await visitor.is("left");
   });
 
-  scene("what a screen reader hears: changes, once each", async (stage) => {
+  scene("a screen reader announces each change once", async (stage) => {
     const room = await stage.room({ slug: "voice", windows: [{ length: "4s" }], outflow: { per_minute: 60_000 } });
     const visitor = await stage.visitor();
     await visitor.page.addInitScript(() => {

@@ -119,7 +119,7 @@ const freeze = parsed[at("freeze", 1n)] as EntryOf<"freeze">;
 const draw = parsed[at("draw", 1n)] as EntryOf<"draw">;
 const first = parsed[at("draw", 0n)] as EntryOf<"draw">;
 
-test("every visitor gets four lines, with who signed", async () => {
+test("every visitor gets four lines, with the signers", async () => {
   for (const [index, entry] of parsed.entries()) {
     if (entry.kind !== "arrive" || entry.window > 1n) continue;
     const lines = await check(files, visitorAt(operator, log, index));
@@ -203,7 +203,7 @@ test("evidence of another entry for the freeze does not pass for it", async () =
   assert.deepEqual(reasons(checkPlace(me, { ...evidence, draw: theirs.draw! })), red("window"));
 });
 
-test("a draw is found behind all who arrive before its round", async () => {
+test("a draw is found after all visitors who arrive before its round", async () => {
   for (const between of [600, 20_000]) {
     const crowd = script(between);
     const published = crowd.log();

@@ -168,7 +168,7 @@ function refrozen(change: Partial<EntryOf<"freeze">>): (entries: Entry[]) => voi
 
 const attacks: [name: string, change: (entries: Entry[]) => void, want: string[]][] = [
   [
-    "an earlier arrival of somebody else",
+    "another visitor's earlier arrival",
     set(2, "arrive", { ticket: me.ticket }),
     ["history", "root", "unchecked", "unchecked"],
   ],

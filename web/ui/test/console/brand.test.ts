@@ -13,7 +13,7 @@ test("a place in own CSS, by line and column in characters", () => {
   assert.equal(offset(text, 9, 9), text.length);
 });
 
-test("what is wrong with a field, and not with another", () => {
+test("problems of one field, and not of another", () => {
   const said = {
     problems: [
       { field: "brand.color", detail: "one" },

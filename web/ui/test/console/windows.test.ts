@@ -32,7 +32,7 @@ const usual: Plan = {
   ],
 };
 
-test("blocks are the windows of the vectors, where they can be told apart", () => {
+test("blocks match the windows of the vectors, where they are distinguishable", () => {
   for (const { rules, closes, at } of fairness.schedules) {
     for (const { time, window } of at) {
       if (!window || window.to - window.from < 1000) continue;

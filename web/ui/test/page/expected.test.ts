@@ -155,7 +155,7 @@ test("a cause that was stated before the draw ends with it", () => {
   );
 });
 
-test("a draw settles what was open", () => {
+test("a draw settles open positions", () => {
   const said = say([
     [0, range(20, 40), basis({ state: "waiting" })],
     [1, range(33, 39), basis()],

@@ -19,7 +19,7 @@ test("the server is asked when, and only when, a place has moved", () => {
     ["called, too late", drawnOf(3000, { state: "called", left: minute }), roomOf(), noon + minute, true],
     ["called, a pause begins", drawnOf(3000, { state: "called", left: minute }), roomOf({ paused: true }), noon, true],
     [
-      "called, a pause goes on",
+      "called, during a pause",
       drawnOf(3000, { state: "called", left: minute, paused: true }),
       roomOf({ paused: true }),
       noon + 9 * minute,
