@@ -379,14 +379,14 @@ func TestOrganizationLogo(t *testing.T) {
 	send(owner, "").Want(http.StatusBadRequest).Has("Choose an image first.")
 	owner.Get(path + "/logo").Want(http.StatusNotFound)
 	send(owner, dot, "in_organization", "main").RedirectsTo(path + "?done=organization-changed")
-	owner.Get(path).Want(http.StatusOK).Has(`alt="The logo of Halls"`, "Take it away")
+	owner.Get(path).Want(http.StatusOK).Has(`alt="The logo of Halls"`, "Remove the logo")
 	if a := owner.Get(path + "/logo").Want(http.StatusOK); a.Body != dot || a.Header.Get("Content-Type") != "image/png" {
 		t.Errorf("the logo is %q, %s", a.Body, a.Header.Get("Content-Type"))
 	}
 	operator.Get("/console/rooms/sale/brand").Want(http.StatusOK).Has("the room shows the logo of")
 	operator.Get("/console/rooms/sale/preview/frame").Want(http.StatusOK).Has(`<img src="data:image/png;base64,`)
 	send(owner, "", "logo_remove", "1").RedirectsTo(path + "?done=organization-changed")
-	owner.Get(path).Want(http.StatusOK).Lacks("Take it away")
+	owner.Get(path).Want(http.StatusOK).Lacks("Remove the logo")
 	operator.Get("/console/rooms/sale/brand").Want(http.StatusOK).Lacks("the room shows the logo of")
 	operator.Get("/console/rooms/sale/preview/frame").Want(http.StatusOK).Lacks("<img")
 }

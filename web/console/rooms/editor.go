@@ -107,7 +107,7 @@ func (p editorPage) Rest() invalid.List {
 func (f *roomForm) shows(field string) bool {
 	list, _, _ := strings.Cut(field, "[")
 	isField := func(s setting.Setting) bool {
-		return s.Name == field || s.Name == list && newField(s, "", true).Control == "lines"
+		return s.Name == field || s.Name == list && newField(s, "", newRoom).Control == "lines"
 	}
 	if field == "host" || field == "windows" || slices.Contains(helperFields, field) ||
 		slices.ContainsFunc(formSettings(), isField) {
@@ -129,7 +129,7 @@ func (p editorPage) Fields(group string) []formField {
 		if s.Form.Group != group {
 			continue
 		}
-		f := newField(s, p.Form.Value(s.Name), true)
+		f := newField(s, p.Form.Value(s.Name), newRoom)
 		f.Autofocus = s.Name == "title" && p.Version == 0 && f.Value == ""
 		switch s.Kind.(type) {
 		case setting.Source:
@@ -244,7 +244,7 @@ func fieldLine(p invalid.Problem) (of invalid.Problem, line string, ok bool) {
 	index, member, _ := strings.Cut(rest, "]")
 	n, err := strconv.Atoi(index)
 	s, _ := setting.Find(list)
-	if err != nil || newField(s, "", true).Control != "lines" {
+	if err != nil || newField(s, "", newRoom).Control != "lines" {
 		return of, "", false
 	}
 	of = invalid.Problem{Field: list, Detail: strings.TrimSpace(strings.TrimPrefix(member, ".") + " " + p.Detail)}

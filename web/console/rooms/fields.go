@@ -24,6 +24,12 @@ type formField struct {
 	Here                     bool // a script fills in the browser's time zone
 }
 
+// Values of the parameter isNew of [newField].
+const (
+	newRoom       = true
+	publishedRoom = false
+)
+
 // newField returns the field of a setting. isNew distinguishes the form of a new room from that of a published one.
 func newField(s setting.Setting, value string, isNew bool) formField {
 	f := formField{

@@ -270,7 +270,7 @@ func (p settingsPage) Fields(group string) []formField {
 	var list []formField
 	for _, s := range p.Room.settings() {
 		if s.Form.Group == group {
-			list = append(list, newField(s, p.Form.Value(s.Name), false))
+			list = append(list, newField(s, p.Form.Value(s.Name), publishedRoom))
 		}
 	}
 	return list
