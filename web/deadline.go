@@ -8,7 +8,7 @@ import (
 
 // deadlines provides contexts that end [answerTimeout] after the call, or up to a second later. All
 // requests of a second share one, because a timer per request would cost a join more than the rest
-// of its handling. Contexts outlive their requests, so that entries under way are still recorded.
+// of its handling. Contexts outlive their requests, so that entries being appended are still recorded.
 type deadlines struct {
 	mu      sync.Mutex // guards the fields below
 	current context.Context

@@ -57,7 +57,7 @@ func (s *sessions) onPass(
 	}
 }
 
-// clientHeader identifies the client for whom a pass is redeemed. A client that got no answer repeats
+// clientHeader identifies the client for whom a pass is redeemed. A client that got no response repeats
 // the request with the same value.
 const clientHeader = "Proofline-Client"
 

@@ -128,7 +128,7 @@ func reached(at net.Addr, prefix string) string {
 	return fmt.Sprintf("http://%v%s", at, prefix)
 }
 
-// serve answers requests until ctx is done, and then finishes those under way.
+// serve answers requests until ctx is done, and then finishes open requests.
 func (f *witnessFlags) serve(ctx context.Context, w *witness.Witness, listener net.Listener, follow *follower,
 	log *slog.Logger) error {
 	server := &http.Server{

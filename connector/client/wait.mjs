@@ -214,4 +214,4 @@ export {
   leave,
   watch
 };
-// c021edd67be6728f
+// 56a1722c09ef3de0

@@ -36,7 +36,7 @@ var Nginx = Platform{Name: "nginx"}
 const replyTTL = 5 * time.Second
 
 // Platforms of the edge connector. For CloudFront its functions are called by a
-// program that handles requests and responses as AWS documents it.
+// program that handles requests and responses as AWS documents them.
 var (
 	Workerd = Platform{Name: "workerd", command: []string{"node", "test/serve.mjs"}, isBare: true}
 	Deno    = Platform{Name: "Deno", command: []string{"node_modules/.bin/deno", "run", "--no-prompt", "--allow-net",

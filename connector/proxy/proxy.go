@@ -55,7 +55,7 @@ type Options struct {
 	// TrustedProxies are those of connector.Options: their X-Forwarded-* headers are passed on.
 	TrustedProxies []netip.Prefix
 	Certificate    *Certificate // nil: no TLS
-	// Drain is how long the proxy, once told to stop, keeps serving but is not ready, so that a load
+	// Drain is how long the proxy, once asked to stop, keeps serving but is not ready, so that a load
 	// balancer in front sends no new requests.
 	Drain     time.Duration
 	Grace     time.Duration // time for running requests to end after Drain; 0: DefaultGrace

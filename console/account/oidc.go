@@ -193,7 +193,7 @@ func (oi *OIDC) exchange(ctx context.Context, flow oidcFlow, code string) (*oidc
 //
 // The server does not verify the addresses of accounts otherwise, because the person who creates an
 // invitation sees its link, too. The first sign-in through an issuer therefore removes the password
-// and all sessions, unless it started in a session of that person: whoever made an account with
+// and all sessions, unless it started in a session of that person: an attacker who made an account with
 // another person's address must not keep access to it. The second factor stays, so that the issuer
 // alone cannot bypass it.
 func (oi *OIDC) identify(ctx context.Context, token *oidc.IDToken, said claims,

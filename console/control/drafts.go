@@ -89,7 +89,7 @@ func (d *Drafts) List(ctx context.Context, actor account.Actor) ([]Draft, error)
 	return list, nil
 }
 
-// Get returns one draft; [ErrDraftUnknown], [account.ErrForbidden].
+// Get returns one draft. Errors: [ErrDraftUnknown], [account.ErrForbidden].
 func (d *Drafts) Get(ctx context.Context, actor account.Actor, id uuid.UUID) (Draft, error) {
 	if !actor.May(account.Read) {
 		return Draft{}, account.ErrForbidden
@@ -136,7 +136,7 @@ func (d *Drafts) Save(ctx context.Context, actor account.Actor, id uuid.UUID, ve
 	return d.asDraft(d.store.Change(ctx, actor.Org, id, version, text, actor.Name))
 }
 
-// Delete deletes a draft; [ErrDraftUnknown], [account.ErrForbidden].
+// Delete deletes a draft. Errors: [ErrDraftUnknown], [account.ErrForbidden].
 func (d *Drafts) Delete(ctx context.Context, actor account.Actor, id uuid.UUID) error {
 	if !actor.May(account.Operate) {
 		return account.ErrForbidden

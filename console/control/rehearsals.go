@@ -58,7 +58,7 @@ func (rs *Rooms) ListRehearsals(actor account.Actor) ([]rehearse.Rehearsal, erro
 	return rs.Rehearsals.List(actor.Org), nil
 }
 
-// StopRehearsal ends a rehearsal; [rehearse.ErrUnknown].
+// StopRehearsal ends a rehearsal, or returns [rehearse.ErrUnknown].
 func (rs *Rooms) StopRehearsal(ctx context.Context, actor account.Actor, slug string) error {
 	if !actor.May(account.Operate) {
 		return account.ErrForbidden

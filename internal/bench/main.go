@@ -1,5 +1,5 @@
 // Command bench measures Proofline's performance on real servers and a real PostgreSQL, and prints
-// each figure beside its goal. Server speeds are ratios to a bare Echo handler that returns the
+// each figure next to its goal. Server speeds are ratios to a bare Echo handler that returns the
 // same number of bytes to the same generator in a paired run, because machines differ and are
 // noisy. Loads come with the CPU time of a request in the server, in PostgreSQL and in the
 // generator, which shares the machine.

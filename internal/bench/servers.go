@@ -71,7 +71,7 @@ func (b *bench) stop(s *server) error {
 	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err
 	}
-	if err := s.cmd.Wait(); s.dir != "" { // a helper ends by the signal
+	if err := s.cmd.Wait(); s.dir != "" { // the signal ends a helper process, which is no error
 		return err
 	}
 	return nil

@@ -63,7 +63,7 @@ func (c *cluster) clear(log *slog.Logger) error {
 }
 
 // stopOrphans requests a fast shutdown from a living postmaster. Processes whose postmaster is dead
-// have nothing to save and are told to quit immediately.
+// have nothing to save and are ordered to quit immediately.
 func (c *cluster) stopOrphans(log *slog.Logger) error {
 	pids := c.processes()
 	if len(pids) == 0 {

@@ -84,7 +84,7 @@ func (k *keys) once(r *route, c *call, do func() (reply, error)) (reply, error) 
 		return out, err
 	}
 	kept, err := out.kept(r)
-	if err == nil { // if storing fails, a retry is told that the outcome is unknown
+	if err == nil { // if storing fails, a retry gets the error that the outcome is unknown
 		_ = k.store.KeepAnswer(late, c.actor.Org, key, kept)
 	}
 	return out, err

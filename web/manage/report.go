@@ -36,7 +36,7 @@ type reports struct {
 	rooms roomsBySlug
 }
 
-// roomsBySlug finds rooms; [room.ErrNotFound].
+// roomsBySlug finds rooms, or returns [room.ErrNotFound].
 type roomsBySlug interface {
 	Get(ctx context.Context, slug string) (*room.Room, error)
 }
@@ -120,7 +120,7 @@ func idTexts(ids []uuid.UUID) []string {
 	return texts
 }
 
-// roomAt returns the room of the actor's organization with the given URL; [room.ErrNotFound].
+// roomAt returns the room of the actor's organization with the given URL, or [room.ErrNotFound].
 func (a reports) roomAt(ctx context.Context, by account.Actor, address string) (*room.Room, error) {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package ui holds the scripts, styles and images of the visitor's pages, as
-// npm built them from src.
+// Package ui embeds the scripts, styles and images of the visitors' and the organizers' pages.
+//
+//	src ─► npm run build ─► dist, named by content hash ─► Dist ─► packages page and console
 package ui
 
 import (

@@ -1,5 +1,5 @@
 // The script of /.proofline/bind: it ties a session to a key of this browser, or
-// proves that the browser has the key, and goes on to the page.
+// proves that the browser has the key, and continues to the page.
 import { again, begin, type Visit } from "./proof.ts";
 
 const memory = "proofline-bind"; // key in sessionStorage: where this page last sent the tab, and when
@@ -39,7 +39,7 @@ async function run(): Promise<void> {
   let isUnbound = false;
   for (const visit of visits) {
     isUnbound ||= !visit.bound;
-    const isHere = await tie(visit).catch(() => !visit.bound); // without a key the session goes on unchanged
+    const isHere = await tie(visit).catch(() => !visit.bound); // without a key the session continues unchanged
     if (!isHere || (visit.bound && isBack())) return elsewhere(visit.room);
   }
   if (isUnbound) await fetch("/.proofline/bind", { method: "POST" }).catch(() => undefined);

@@ -146,7 +146,7 @@ export class RequestCheck {
       : retryLater(this.#request);
   }
 
-  /** redeemInURL redeems a pass in the URL; undefined: the check goes on without it. */
+  /** redeemInURL redeems a pass in the URL; undefined: the check continues without it. */
   async #redeemInURL(
     state: State,
     decision: Decision,

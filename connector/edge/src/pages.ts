@@ -78,7 +78,7 @@ export interface VisitToProve {
 }
 
 /**
- * bindPage is where a browser proves possession of keys. Without scripts it goes on, unless a session needs a
+ * bindPage is where a browser proves possession of keys. Without scripts it continues, unless a session needs a
  * proof.
  */
 export async function bindPage(r: Request, to: string, now: number, visits: VisitToProve[]): Promise<Response> {

@@ -54,7 +54,7 @@ type Outbox struct {
 // Options configures an [Outbox].
 type Options struct {
 	Interval time.Duration  // time between batches
-	Sessions *session.Store // store that is told which sessions have ended
+	Sessions *session.Store // store that removes the sessions that have ended
 	Group    *background.Group
 	Now      func() time.Time
 	Log      *slog.Logger

@@ -44,8 +44,8 @@ type Source struct {
 	File string
 	// URL is polled every 10 s.
 	URL string
-	// SiteKey is the verifier key of the rules' signature. The URL must then be one
-	// such as https://SERVER/v1/sites/NAME/rules: see rules/FORMAT.md. Empty: plain
+	// SiteKey is the verifier key of the rules' signature. The URL must then have
+	// the form https://SERVER/v1/sites/NAME/rules: see rules/FORMAT.md. Empty: plain
 	// JSON without a signature.
 	SiteKey string
 	// Keep is a file for a copy of the latest rules from URL, for starts while the

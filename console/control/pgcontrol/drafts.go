@@ -52,7 +52,7 @@ func (s *Drafts) List(ctx context.Context, org uuid.UUID) ([]Draft, error) {
 	return list, nil
 }
 
-// Get returns one draft; [ErrNotFound].
+// Get returns one draft, or [ErrNotFound].
 func (s *Drafts) Get(ctx context.Context, org, id uuid.UUID) (Draft, error) {
 	return s.draft(ctx, `select `+draftColumns+` from drafts where org_id = $1 and draft_id = $2`, org, id)
 }
@@ -90,7 +90,7 @@ func (s *Drafts) Change(ctx context.Context, org, id uuid.UUID, version int64, c
 	return Draft{}, ErrChanged
 }
 
-// Delete deletes a draft; [ErrNotFound].
+// Delete deletes a draft, or returns [ErrNotFound].
 func (s *Drafts) Delete(ctx context.Context, org, id uuid.UUID) error {
 	tag, err := s.pool.Exec(ctx, `delete from drafts where org_id = $1 and draft_id = $2`, org, id)
 	if err != nil {

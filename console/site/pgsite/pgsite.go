@@ -38,8 +38,8 @@ func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 type Site struct {
 	Name    string
 	Version uint64
-	Hosts   []string // hosts in the current rules; Rooms likewise
-	Rooms   []string
+	Hosts   []string // hosts in the current rules
+	Rooms   []string // rooms in the current rules
 	Changed time.Time
 	By      string
 	Rules   string
@@ -75,12 +75,12 @@ const siteColumns = `s.site, v.version, s.hosts, s.rooms, v.changed_at, v.change
 	from sites s join site_versions v on v.org_id = s.org_id and v.site = s.site
 	where s.org_id = $1 and s.site = $2 and s.deleted_at is null`
 
-// Site returns a site with its current rules; [ErrNotFound].
+// Site returns a site with its current rules, or [ErrNotFound].
 func (s *Store) Site(ctx context.Context, org uuid.UUID, name string) (Site, error) {
 	return one(s.pool.Query(ctx, `select `+siteColumns+` and v.version = s.version`, org, name))
 }
 
-// Version returns a site with the rules of the given version; [ErrNotFound].
+// Version returns a site with the rules of the given version, or [ErrNotFound].
 func (s *Store) Version(ctx context.Context, org uuid.UUID, name string, version uint64) (Site, error) {
 	return one(s.pool.Query(ctx, `select `+siteColumns+` and v.version = $3`, org, name, version))
 }
@@ -96,7 +96,7 @@ func one(rows pgx.Rows, _ error) (Site, error) { // rows reports the error
 	return site, nil
 }
 
-// CurrentVersion returns the version of the current rules; [ErrNotFound].
+// CurrentVersion returns the version of the current rules, or [ErrNotFound].
 func (s *Store) CurrentVersion(ctx context.Context, org uuid.UUID, name string) (uint64, error) {
 	return currentVersion(ctx, s.pool, org, name)
 }
@@ -252,7 +252,7 @@ type Key struct {
 	Sealed []byte
 }
 
-// Key returns the key of an organization; [ErrNotFound].
+// Key returns the key of an organization, or [ErrNotFound].
 func (s *Store) Key(ctx context.Context, org uuid.UUID) (k Key, err error) {
 	err = s.pool.QueryRow(ctx, `select name, sealed from site_keys where org_id = $1`, org).Scan(&k.Name, &k.Sealed)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -87,7 +87,7 @@ type ReturnURL struct {
 	Sig string // signature of the connector that sent the visitor to the room
 }
 
-// Claim exchanges a ticket and its secret for a pass; [ErrNotCalled] before the
+// Claim exchanges a ticket and its secret for a pass, or returns [ErrNotCalled] before the
 // ticket is called.
 func (c *Client) Claim(ctx context.Context, ticket string, secret [fairness.SecretSize]byte) (Pass, error) {
 	return c.ClaimTo(ctx, ticket, secret, ReturnURL{})

@@ -45,7 +45,7 @@ type Difference struct {
 	Allowed bool   `json:"allowed"` // false: it cannot change once the room is published
 }
 
-// Missing returns the step for a room that does not exist; [ErrInvalid] if its
+// Missing returns the step for a room that does not exist, or [ErrInvalid] if its
 // configuration is invalid.
 func Missing(w *Wanted, now time.Time) (Step, error) {
 	problems := w.Config.Problems(now)
