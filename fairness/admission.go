@@ -213,29 +213,30 @@ func (e *Amend) apply(s *State, _ Oracle) error {
 	return nil
 }
 
-// amendWindows replaces the part of the schedule that has not opened.
+// amendWindows replaces the part of the schedule that begins after the notice.
 func (s *State) amendWindows(e *Amend) error {
-	if e.Time >= s.schedule.Closes() {
-		return violation(RuleAmend, "the last window has closed")
+	fixed := e.Time + Time(s.policy.Notice) - 1 // windows that begin until then stay
+	if fixed >= s.schedule.Closes() {
+		return violation(RuleAmend, "the last window closes in less than %d ms", s.policy.Notice)
 	}
 	earliest := s.schedule.Opens()
-	if open, ok := s.schedule.At(e.Time); ok {
-		earliest = open.To
+	if last, ok := s.schedule.At(fixed); ok {
+		earliest = last.To
 	}
 	var c complaints
 	c.check(e.Closes <= Never && e.Closes > s.schedule.Opens() && e.Closes >= earliest,
-		"closes", "must not be before the open window ends")
+		"closes", "must not be before the end of a window that begins within the notice")
 	c.check(len(e.Windows) == 0 || e.Windows[0].From >= earliest,
-		"windows[0].from", "must not be in a window that has opened")
+		"windows[0].from", "must not be in a window that begins within the notice")
 	c.windows(e.Windows, e.Closes)
 	c.check(len(s.schedule.rules)+len(e.Windows) <= 2*MaxRules, "windows", "have been amended too often")
 	if err := c.violation(RuleAmend); err != nil {
 		return err
 	}
 	next := s.schedule.replace(e.Windows, e.Closes)
-	if was, open := s.schedule.At(e.Time); open {
-		if is, _ := next.At(e.Time); is != was {
-			return violation(RuleAmend, "the open window would end at %d instead of %d", is.To, was.To)
+	if was, ok := s.schedule.At(fixed); ok {
+		if is, _ := next.At(fixed); is != was {
+			return violation(RuleAmend, "the window from %d would end at %d instead of %d", was.From, is.To, was.To)
 		}
 	}
 	s.schedule = next

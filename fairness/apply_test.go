@@ -633,8 +633,9 @@ func TestRuleAmendUnguarded(t *testing.T) {
 }
 
 func TestRuleAmendWindows(t *testing.T) {
+	// at is the last moment at which windows that stay may begin.
 	amend := func(at, closes Time, rules ...WindowRule) *Amend {
-		return &Amend{Time: at, Change: ChangeWindows, Closes: closes, Windows: rules}
+		return &Amend{Time: at - Time(MinNotice) + 1, Change: ChangeWindows, Closes: closes, Windows: rules}
 	}
 	var many []WindowRule
 	for i := range Time(MaxRules + 1) {
@@ -681,10 +682,7 @@ func TestRuleAmendWindows(t *testing.T) {
 				r.refuse(RuleAmend, tc.amend)
 				return
 			}
-			past := base - 1
-			if tc.amend.Time > base {
-				past = tc.amend.Time
-			}
+			past := max(base-1, tc.amend.Time+Time(MinNotice)-1)
 			was, wasOpen := r.Schedule().At(past)
 			r.must(tc.amend)
 			if is, open := r.Schedule().At(past); is != was || open != wasOpen {
@@ -697,8 +695,8 @@ func TestRuleAmendWindows(t *testing.T) {
 	}
 }
 
-// TestAmendWindowsCutLast extends a room whose last window is cut short by the close: once that window is
-// open, it must not grow.
+// TestAmendWindowsCutLast extends a room whose last window is cut short by the close: once that window begins
+// within the notice, it must not grow.
 func TestAmendWindowsCutLast(t *testing.T) {
 	p := testPolicy()
 	p.Closes = base + 65*second // cuts window 1, which would last until base+70s
@@ -713,7 +711,7 @@ func TestAmendWindowsCutLast(t *testing.T) {
 		{base + 60*second, []WindowRule{{base + 65*second, 500}}, true},
 	} {
 		r := newScript(t, p)
-		e := &Amend{Time: tc.at, Change: ChangeWindows, Closes: base + 100*second, Windows: tc.rules}
+		e := &Amend{Time: tc.at - Time(MinNotice) + 1, Change: ChangeWindows, Closes: base + 100*second, Windows: tc.rules}
 		if tc.ok {
 			r.must(e)
 		} else {

@@ -244,7 +244,8 @@ func (e *Room) AppendEntry(dst []byte) []byte {
 	for _, r := range e.Windows {
 		w = w.line("window").rule(r)
 	}
-	return w.line("outflow").outflow(e.Outflow).
+	return w.line("notice").number(uint64(e.Notice)).
+		line("outflow").outflow(e.Outflow).
 		line("claim").number(uint64(e.Claim)).
 		line("session").number(uint64(e.Session))
 }

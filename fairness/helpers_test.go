@@ -29,6 +29,7 @@ func testPolicy() Policy {
 		Starts:  base + minute,
 		Closes:  base + 200*second,
 		Windows: []WindowRule{{base, 60_000}, {base + minute, 10_000}},
+		Notice:  MinNotice,
 		Outflow: Outflow{PerMinute: 600, MaxActive: 100},
 		Claim:   30_000,
 		Session: 600_000,

@@ -294,6 +294,7 @@ func (f *fields) room() *Room {
 	for f.more("window") {
 		e.Windows = append(e.Windows, f.rule())
 	}
+	e.Notice = f.want("notice").millis()
 	e.Outflow = f.want("outflow").outflow()
 	e.Claim = f.want("claim").millis()
 	e.Session = f.want("session").millis()

@@ -36,14 +36,14 @@ var golden = []struct {
 		"room 1\ncreated 1799999940000\norigin queue.example.com/r/show\nlog queue.example.com/r/show+00112233+AQID\n" +
 			"vrf ECVRF-P256-SHA256-SSWU 020102030000000000000000000000000000000000000000000000000000000000\n" +
 			"beacon none\nlane general\nopens 1800000000000\nstarts 1800000060000\ncloses 1800000200000\n" +
-			"window 1800000000000 60000\nwindow 1800000060000 10000\noutflow 600 100\nclaim 30000\nsession 600000",
+			"window 1800000000000 60000\nwindow 1800000060000 10000\nnotice 10000\noutflow 600 100\nclaim 30000\nsession 600000",
 		&Room{testPolicy()},
 	},
 	{
 		"room 1\ncreated 0\norigin a\nlog b\nvrf ECVRF-P256-SHA256-SSWU " + strings.Repeat("0", 66) +
-			"\nbeacon none\nlane a\nlane 09-az\nopens 0\nstarts 0\ncloses never\noutflow 0 4294967295\nclaim 0\nsession 9007199254740991",
+			"\nbeacon none\nlane a\nlane 09-az\nopens 0\nstarts 0\ncloses never\nnotice 9007199254740991\noutflow 0 4294967295\nclaim 0\nsession 9007199254740991",
 		&Room{Policy{
-			Origin: "a", LogKey: "b", Lanes: []Lane{"a", "09-az"}, Closes: Never,
+			Origin: "a", LogKey: "b", Lanes: []Lane{"a", "09-az"}, Closes: Never, Notice: 1<<53 - 1,
 			Outflow: Outflow{0, 1<<32 - 1}, Session: 1<<53 - 1,
 		}},
 	},
@@ -71,7 +71,7 @@ var golden = []struct {
 	{
 		"room 1\ncreated 0\norigin a\nlog b\nvrf ECVRF-P256-SHA256-SSWU " + strings.Repeat("0", 66) +
 			"\nbeacon bls-unchained-g1-rfc9380 moon " + strings.Repeat("01", 96) + " 9223372036854775807 4294967295 " + h1 + " 9007199254740991\n" +
-			"witnesses 4294967295\nwitness a+b+c\nwitness d\nopens 0\nstarts 0\ncloses never\noutflow 0 0\nclaim 0\nsession 0",
+			"witnesses 4294967295\nwitness a+b+c\nwitness d\nopens 0\nstarts 0\ncloses never\nnotice 0\noutflow 0 0\nclaim 0\nsession 0",
 		&Room{Policy{
 			Origin: "a", LogKey: "b", Closes: Never, Witnesses: []string{"a+b+c", "d"}, Quorum: 1<<32 - 1,
 			Beacon: &Beacon{beacon.Chain{

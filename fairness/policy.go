@@ -29,6 +29,7 @@ type Policy struct {
 	Starts  Time                // no calls before this time
 	Closes  Time                // end of the last window; [Never]: no end
 	Windows []WindowRule        // ascending; the first begins at Opens
+	Notice  Millis              // windows that begin sooner than this cannot be amended
 	Outflow Outflow
 	Claim   Millis // time a called ticket has to be claimed
 	Session Millis // time an admitted visitor counts as active
@@ -95,6 +96,7 @@ func (p *Policy) Problems() []Problem {
 		"must be the time at which the room opens")
 	c.windows(p.Windows, p.Closes)
 	c.check(len(p.Windows) > 0, "windows", "must have at least one rule")
+	c.check(p.Notice >= MinNotice && p.Notice <= MaxNotice, "notice", "must be between 10 seconds and 1 day")
 	c.outflow(p.Outflow)
 	c.check(p.Claim >= MinClaim && p.Claim <= MaxClaim, "claim", "must be between 1 second and 1 day")
 	c.check(p.Session >= MinSession && p.Session <= MaxSession, "session", "must be between 1 second and 7 days")

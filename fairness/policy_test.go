@@ -19,7 +19,7 @@ func TestPolicyWithoutProblems(t *testing.T) {
 		"all at their least": func(p *Policy) {
 			p.Created, p.Opens, p.Starts, p.Closes = 0, 0, 0, 1
 			p.Windows = []WindowRule{{0, MinWindow}}
-			p.Outflow.PerMinute, p.Claim, p.Session = 1, MinClaim, MinSession
+			p.Notice, p.Outflow.PerMinute, p.Claim, p.Session = MinNotice, 1, MinClaim, MinSession
 			p.Origin, p.LogKey = "a", "a+"
 		},
 		"all at their most": func(p *Policy) { *p = largestPolicy() },
@@ -45,7 +45,7 @@ func largestPolicy() Policy {
 	p.LogKey = p.Origin + "+" + strings.Repeat("k", 1024-256)
 	p.Created, p.Opens, p.Starts, p.Closes = Never-2000, Never-2000, Never-1, Never
 	p.Outflow = Outflow{MaxRate, 1<<32 - 1}
-	p.Claim, p.Session = MaxClaim, MaxSession
+	p.Notice, p.Claim, p.Session = MaxNotice, MaxClaim, MaxSession
 	p.Windows = nil
 	for i := range MaxRules {
 		p.Windows = append(p.Windows, WindowRule{p.Opens + Time(i), MaxWindow})
@@ -124,6 +124,8 @@ func TestPolicyProblems(t *testing.T) {
 		"rules not in order":       {func(p *Policy) { p.Windows = append(p.Windows, WindowRule{base + 1, 1000}) }, []string{"windows[2].from"}},
 		"a rule at the close":      {func(p *Policy) { p.Windows[1].From = p.Closes }, []string{"windows[1].from"}},
 		"a rule before 1970":       {func(p *Policy) { p.Windows = append([]WindowRule{{-1, 1000}}, p.Windows...) }, []string{"windows[0].from", "windows[0].from"}},
+		"notice too short":         {func(p *Policy) { p.Notice = MinNotice - 1 }, []string{"notice"}},
+		"notice too long":          {func(p *Policy) { p.Notice = MaxNotice + 1 }, []string{"notice"}},
 		"outflow of zero":          {func(p *Policy) { p.Outflow.PerMinute = 0 }, []string{"outflow.per_minute"}},
 		"outflow too fast":         {func(p *Policy) { p.Outflow.PerMinute = MaxRate + 1 }, []string{"outflow.per_minute"}},
 		"claim too short":          {func(p *Policy) { p.Claim = MinClaim - 1 }, []string{"claim"}},
@@ -132,7 +134,7 @@ func TestPolicyProblems(t *testing.T) {
 		"session too long":         {func(p *Policy) { p.Session = MaxSession + 1 }, []string{"session"}},
 		"several things":           {func(p *Policy) { p.Beacon, p.Claim, p.Outflow.PerMinute = &Beacon{Margin: MinMargin}, 0, 0 }, []string{"beacon", "outflow.per_minute", "claim"}},
 		"nothing at all": {func(p *Policy) { *p = Policy{} }, []string{
-			"origin", "log_key", "vrf_key", "lanes", "closes", "windows", "outflow.per_minute", "claim", "session",
+			"origin", "log_key", "vrf_key", "lanes", "closes", "windows", "notice", "outflow.per_minute", "claim", "session",
 		}},
 		"too many rules": {func(p *Policy) {
 			*p = largestPolicy()

@@ -463,11 +463,11 @@ func (w *walk) amend() {
 	default:
 		e.Change, e.Closes = ChangeWindows, Never
 		if w.pick(2) == 0 {
-			e.Closes = w.now + Time(w.pick(256))*1000
+			e.Closes = w.now + Time(MinNotice) + Time(w.pick(256))*1000
 		}
-		from := w.now
-		if open, ok := w.s.Schedule().At(w.now); ok {
-			from = open.To
+		from := w.now + Time(MinNotice) - 1
+		if last, ok := w.s.Schedule().At(from); ok {
+			from = last.To
 		}
 		from += Time(w.pick(5)-1) * 500
 		for range w.pick(3) {

@@ -41,6 +41,8 @@ const (
 	MaxRate      uint32 = 10_000_000           // calls per minute
 	MinMargin    Millis = 5000                 // [Slack] on both sides, and a second for witnesses to cosign
 	MaxMargin    Millis = 3600 * 1000          // an hour
+	MinNotice    Millis = 10_000               // people need time to read
+	MaxNotice    Millis = 24 * 3600 * 1000     // a day
 	MaxWitnesses        = 16
 	MaxRules            = 1000      // window rules
 	MaxArrivals         = 1<<32 - 1 // lots of a room: shuffle words are 32 bits

@@ -278,7 +278,7 @@ func (s *story) tell(p Policy) {
 	s.join(open+1234, 3)
 	s.refuse(RuleTime, &Arrive{open + 1233, 0, 3, NewTicket(p.Origin, vectorSecret(4)), General})
 	s.refuse(RuleMerit, &Merit{open + 1234, NewTicket(p.Origin, vectorSecret(3)), "loyalty", "none"})
-	s.must(&Amend{Time: open + 5000, Change: ChangeMessage, Message: sha256.Sum256([]byte("Doors open at eight."))})
+	s.must(&Amend{Time: open + 5000, Change: ChangeMessage, Message: sha256.Sum256([]byte("Doors open at nine."))})
 	s.refuse(RuleAmend, &Amend{Time: open + 5000, Change: ChangeOpen}) // three are in line
 	s.join(open+59_999, 4, 5, 6, 7, 8)
 	s.refuse(RuleFreeze, &Amend{Time: start, Change: ChangeMessage}) // the freeze comes first
@@ -298,6 +298,7 @@ func (s *story) tell(p Policy) {
 	s.must(&Amend{Time: start + 4000, Change: ChangePause}) // the saved credit is worth two calls
 	s.refuse(RuleCall, &Call{start + 5000, General, 4})
 	s.refuse(RuleAmend, &Amend{Time: start + 5000, Change: ChangeWindows, Closes: Never, Windows: []WindowRule{{start + 29_999, 20_000}}})
+	s.refuse(RuleAmend, &Amend{Time: start + 20_001, Change: ChangeWindows, Closes: start + 90_000, Windows: []WindowRule{{start + 30_000, 20_000}}})
 	s.must(&Amend{Time: start + 5000, Change: ChangeWindows, Closes: start + 90_000, Windows: []WindowRule{{start + 30_000, 20_000}}})
 	s.must(&Amend{Time: start + 24_000, Change: ChangeResume})
 	s.refuse(RuleAdmission, admit(start+30_000, 1)) // its ten seconds are over: four passed before the pause, six after it

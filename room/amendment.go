@@ -144,19 +144,19 @@ func (a Amendment) entries(now fairness.Time, s *fairness.State, message [fairne
 	return list
 }
 
-// schedule returns the change of windows and close. Closing later must not extend the open window, so the current
-// rule begins anew where that window ends.
+// schedule returns the change of windows and close. Closing later must not extend the last window that begins within
+// the notice, so the current rule begins anew where that window ends.
 func (a Amendment) schedule(now fairness.Time, s *fairness.State) *fairness.Amend {
 	e := &fairness.Amend{Time: now, Change: fairness.ChangeWindows, Closes: s.Schedule().Closes(),
 		Windows: windowRules(a.Windows)}
 	if a.Closes != nil {
 		e.Closes = millis.Of(*a.Closes)
 	}
-	open, ok := s.Schedule().At(now)
-	isLast := ok && open.To == s.Schedule().Closes() && open.To < e.Closes
-	if isLast && (len(e.Windows) == 0 || e.Windows[0].From > open.To) {
+	fixed, ok := s.Schedule().At(now + fairness.Time(s.Policy().Notice) - 1)
+	isLast := ok && fixed.To == s.Schedule().Closes() && fixed.To < e.Closes
+	if isLast && (len(e.Windows) == 0 || e.Windows[0].From > fixed.To) {
 		rules := s.Schedule().Rules()
-		again := fairness.WindowRule{From: open.To, Length: rules[len(rules)-1].Length}
+		again := fairness.WindowRule{From: fixed.To, Length: rules[len(rules)-1].Length}
 		e.Windows = slices.Insert(e.Windows, 0, again)
 	}
 	return e

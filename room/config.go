@@ -16,6 +16,7 @@ import (
 
 // Defaults of a configuration.
 const (
+	DefaultNotice     = setting.DefaultNotice
 	DefaultClaim      = setting.DefaultClaim
 	DefaultSession    = setting.DefaultSession
 	DefaultWindow     = time.Minute
@@ -51,6 +52,7 @@ type Config struct {
 	Starts  *time.Time   `json:"starts"`           // default: opens
 	Closes  *time.Time   `json:"closes,omitempty"` // default: never
 	Windows []WindowRule `json:"windows"`          // default: one until starts, then a minute each
+	Notice  *Duration    `json:"notice"`           // default 1m
 	Outflow Outflow      `json:"outflow"`
 	Claim   *Duration    `json:"claim"`   // default 5m
 	Session *Duration    `json:"session"` // default 15m
@@ -115,6 +117,10 @@ func (c Config) withDefaults(now time.Time) Config {
 	if c.Outflow.PerMinute == 0 {
 		c.Outflow.PerMinute = DefaultPerMinute
 	}
+	if c.Notice == nil {
+		d := Duration(DefaultNotice)
+		c.Notice = &d
+	}
 	if c.Claim == nil {
 		d := Duration(DefaultClaim)
 		c.Claim = &d
@@ -162,7 +168,7 @@ func (c Config) policy(id fairness.Policy) (*fairness.Policy, error) {
 	p.Opens, p.Starts, p.Closes = millis.Of(*c.Opens), millis.Of(*c.Starts), closing(c.Closes)
 	p.Windows = windowRules(c.Windows)
 	p.Outflow = fairness.Outflow(c.Outflow)
-	p.Claim, p.Session = c.Claim.millis(), c.Session.millis()
+	p.Notice, p.Claim, p.Session = c.Notice.millis(), c.Claim.millis(), c.Session.millis()
 	problems := append(c.problems(), invalid.From(p.Problems())...)
 	if err := problems.Err(); err != nil {
 		return nil, err
@@ -191,10 +197,10 @@ func closing(t *time.Time) fairness.Time {
 // configOf returns the configuration that corresponds to a policy with its amendments.
 func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
 	opens, starts := millis.Time(p.Opens), millis.Time(p.Starts)
-	claim, session := duration(p.Claim), duration(p.Session)
+	notice, claim, session := duration(p.Notice), duration(p.Claim), duration(p.Session)
 	c := Config{
 		Slug: slug, Title: title, Opens: &opens, Starts: &starts, Closes: s.Closes, Beacon: fairness.NoBeacon,
-		Outflow: Outflow(s.Outflow), Claim: &claim, Session: &session,
+		Notice: &notice, Outflow: Outflow(s.Outflow), Claim: &claim, Session: &session,
 	}
 	if b := p.Beacon; b != nil {
 		margin := duration(b.Margin)

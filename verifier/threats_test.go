@@ -50,6 +50,7 @@ var threats = map[string]func(*testing.T){
 	"dropped after the receipt": droppedAfterReceipt,
 	"written before the freeze": writtenBeforeFreeze,
 	"revoked before the draw":   revokedBeforeDraw,
+	"own window for a friend":   ownWindow,
 	"slipped in late":           slippedIn,
 	"promoted friend":           promotedFriend,
 	"split view":                splitView,

@@ -153,6 +153,28 @@ func revokedBeforeDraw(t *testing.T) {
 	caught(t, keys, append(slices.Clone(room.Entries()), revoked.AppendEntry(nil)), "skip")
 }
 
+// ownWindow opens a window of a moment for a friend, less than the notice before it begins.
+func ownWindow(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	policy := patient(keys)
+	policy.Notice = 30_000
+	room := roomtest.Open(keys, policy)
+	room.Join(after(0), 3)
+	if err := room.Err(); err != nil {
+		t.Fatal(err)
+	}
+	open := func(at fairness.Time) [][]byte {
+		e := &fairness.Amend{Time: at, Change: fairness.ChangeWindows, Closes: fairness.Never,
+			Windows: []fairness.WindowRule{{From: after(60_000), Length: 100}, {From: after(60_100), Length: 10_000}}}
+		return append(slices.Clone(room.Entries()), e.AppendEntry(nil))
+	}
+	if r := auditOf(t, publish(t, keys, open(after(30_000))), knowing(keys)); !r.OK {
+		t.Errorf("with enough notice: %+v", r.Checks)
+	}
+	caught(t, keys, open(after(30_001)), "amend")
+	caught(t, keys, open(after(59_999)), "amend")
+}
+
 // writtenBeforeFreeze writes other entries at the end of a window than its freeze.
 func writtenBeforeFreeze(t *testing.T) {
 	keys := newKeys(t, origin, "honest")

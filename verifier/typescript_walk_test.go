@@ -202,12 +202,12 @@ func (w *walk) amend(now fairness.Time) {
 	w.try(e)
 }
 
-// reschedule moves windows around the end of the open one.
+// reschedule moves windows around the end of the last one that begins within the notice.
 func (w *walk) reschedule(e *fairness.Amend) {
 	e.Change = fairness.ChangeWindows
 	near := func() fairness.Time {
-		to := e.Time
-		if a, open := w.state.NextArrive(e.Time, roomtest.Ticket(origin, 2_000_000)); open {
+		to := e.Time + fairness.Time(fairness.MinNotice) - 1
+		if a, open := w.state.NextArrive(to, roomtest.Ticket(origin, 2_000_000)); open {
 			to = w.endOf(a)
 		}
 		steps := []fairness.Time{-1, 0, 0, 0, 1, 100, 5000, 10_000, 60_000}
@@ -338,7 +338,7 @@ func decidePolicy(text string) fairness.Rule {
 // swaps lines.
 func otherPolicies(text string) (all []string) {
 	limits := []int64{
-		0, 1, 2, 99, 100, 999, 1000, 3_600_000, 3_600_001, 2_678_400, 2_678_401, 10_000_000, 10_000_001, 86_400_000, 86_400_001,
+		0, 1, 2, 99, 100, 999, 1000, 4999, 5000, 9999, 10_000, 3_600_000, 3_600_001, 2_678_400, 2_678_401, 10_000_000, 10_000_001, 86_400_000, 86_400_001,
 		604_800_000, 604_800_001, 2_678_400_000, 2_678_400_001, 1<<32 - 1, 1 << 32, 1 << 42, 1<<42 + 1, 1<<53 - 2, 1<<53 - 1, 1<<63 - 1,
 	}
 	for _, at := range regexp.MustCompile(`(?m)\b[0-9]+( |$)`).FindAllStringIndex(text, -1) {

@@ -30,6 +30,7 @@ type organizerJSON struct {
 		MaxActive uint32 `json:"max_active"`
 	} `json:"outflow"`
 	MaxWaiting   uint32            `json:"max_waiting"`
+	Notice       string            `json:"notice"`
 	Claim        string            `json:"claim"`
 	Session      string            `json:"session"`
 	Beacon       string            `json:"beacon"`

@@ -29,11 +29,11 @@ func acted(t *testing.T) (*roomtest.Keys, *roomtest.Room) {
 	r.Append(&fairness.Amend{Time: at(2), Change: fairness.ChangeShut})
 	r.Append(&fairness.Amend{Time: at(3), Change: fairness.ChangeUnguarded, From: at(1), Until: at(2), Requests: 7})
 	r.Join(at(4), 1)
-	four := r.Join(at(60), 4)
 	r.Freeze(at(75)) // late, and with one arrival
-	r.Draw(at(76))
+	four := r.Join(at(76), 4)
+	r.Freeze(at(80))
+	r.Draw(at(81))
 	r.Assign(-1)
-	r.Freeze(at(130))
 	pending := r.State().Pending()[0]
 	signature, err := keys.Chain.Sign(pending.Round)
 	if err != nil {

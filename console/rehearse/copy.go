@@ -18,6 +18,7 @@ const (
 	maxGap    = 2 * time.Minute  // between two window rules after the start
 	maxClaim  = time.Minute
 	minWindow = 100 * time.Millisecond
+	minNotice = 10 * time.Second
 )
 
 // Limits on slug and title of a copy.
@@ -39,8 +40,8 @@ func Copy(base room.Config, opens, ends time.Time, before, window time.Duration)
 	length := time.Duration(rules.Starts)
 	starts := opens.Add(min(length, before))
 	c.Opens, c.Starts, c.Closes, c.Windows = &opens, &starts, &ends, nil
-	claim := room.Duration(min(time.Duration(rules.Claim), maxClaim))
-	c.Claim = &claim
+	claim, notice := room.Duration(min(time.Duration(rules.Claim), maxClaim)), room.Duration(minNotice)
+	c.Claim, c.Notice = &claim, &notice
 	at, last := starts, length
 	for _, w := range rules.Rules() {
 		from, each := opens, max(min(time.Duration(w.Length), window), minWindow)

@@ -140,7 +140,7 @@ func (r *Room) policy() fairness.Policy {
 	p := fairness.Policy{
 		Origin: "simulation", LogKey: "simulation+", VRFKey: [fairness.PublicKeySize]byte{2},
 		Lanes:  []fairness.Lane{fairness.General},
-		Starts: r.Starts.after(), Closes: fairness.Never,
+		Starts: r.Starts.after(), Closes: fairness.Never, Notice: fairness.MinNotice,
 		Outflow: fairness.Outflow(r.Outflow), Claim: r.Claim.millis(), Session: r.Session.millis(),
 	}
 	if r.Closes != nil {

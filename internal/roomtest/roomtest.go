@@ -106,6 +106,7 @@ func (k *Keys) Policy() fairness.Policy {
 		Starts:  Opens + 60_000,
 		Closes:  Opens + 3_600_000,
 		Windows: []fairness.WindowRule{{From: Opens, Length: 60_000}, {From: Opens + 60_000, Length: 10_000}},
+		Notice:  fairness.MinNotice,
 		Outflow: fairness.Outflow{PerMinute: 600, MaxActive: 0},
 		Claim:   30_000,
 		Session: 60_000,

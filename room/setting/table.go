@@ -11,6 +11,7 @@ import (
 
 // Defaults of a new room.
 const (
+	DefaultNotice    = time.Minute
 	DefaultClaim     = 5 * time.Minute
 	DefaultSession   = 15 * time.Minute
 	DefaultMargin    = 5 * time.Second
@@ -73,6 +74,15 @@ var table = []Setting{
 		Row:  Row{Label: "closes", None: "never"},
 	},
 	windows,
+	{
+		Name: "notice", Change: Never, Kind: between(fairness.MinNotice, fairness.MaxNotice),
+		Label:   "Notice of changed windows",
+		Help:    "windows that begin sooner than this after a change of the schedule stay as they are",
+		Default: "1m", Initial: "1m",
+		Form: Form{Group: "times", Hint: "So long before its close a room can be extended at the latest.",
+			Empty: "1 min", Placeholder: "1 min"},
+		Row: Row{Label: "windows", Format: "changed at least %s before they begin"},
+	},
 	{
 		Name: "outflow", Change: Recorded, Label: "How fast people are let in",
 		Kind: Object{Split: true, Members: []Setting{perMinute, maxActive}},

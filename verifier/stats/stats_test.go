@@ -247,7 +247,7 @@ func TestAmendedWindows(t *testing.T) {
 		&fairness.Freeze{Time: p.Opens + 60_001, Window: 2},
 		&fairness.Arrive{Time: p.Opens + 80_000, Window: 4, Ticket: roomtest.Ticket(origin, 1)},
 		&fairness.Freeze{Time: p.Opens + 105_000, Window: 4},
-		&fairness.Amend{Time: p.Opens + 94_000, Change: fairness.ChangeWindows, Closes: p.Opens + 200_000, Windows: []fairness.WindowRule{{From: p.Opens + 95_000, Length: 30_000}}},
+		&fairness.Amend{Time: p.Opens + 85_000, Change: fairness.ChangeWindows, Closes: p.Opens + 200_000, Windows: []fairness.WindowRule{{From: p.Opens + 95_000, Length: 30_000}}},
 	} {
 		if err := c.Add(e); err != nil {
 			t.Fatal(err)

@@ -29,10 +29,12 @@ export class Arrivals {
   unfrozen: UnfrozenWindow | undefined;
   windows = 0; // with arrivals
   readonly #byTicket = new Map<string, Arrival>();
+  readonly #notice: number;
   #schedule: Schedule;
 
-  constructor(rules: readonly WindowRule[], closes: number) {
-    this.#schedule = new Schedule(rules, closes);
+  constructor({ windows, closes, notice }: EntryOf<"room">) {
+    this.#notice = notice;
+    this.#schedule = new Schedule(windows, closes);
   }
 
   get count(): number {
@@ -60,10 +62,10 @@ export class Arrivals {
     this.windows++;
   }
 
-  /** Replaces the windows that have not opened yet. */
+  /** Replaces windows that begin after the notice. */
   amend(time: number, rules: readonly WindowRule[], closes: number): void {
-    const next = this.#schedule.amended(time, rules, closes);
-    must("amend", next !== undefined, "the new windows are not allowed, or change one that has opened");
+    const next = this.#schedule.amended(time, this.#notice, rules, closes);
+    must("amend", next !== undefined, "the new windows are not allowed, or change one that begins within the notice");
     this.#schedule = next;
   }
 }

@@ -34,7 +34,7 @@ export class Room {
     must("policy", problem === undefined, `the rules do not allow what the policy says about "${problem}"`);
     this.policy = entry;
     this.tree = tree;
-    this.arrivals = new Arrivals(entry.windows, entry.closes);
+    this.arrivals = new Arrivals(entry);
     this.draws = new Draws(entry, sha256(text));
     this.#serving = new Serving(entry, this.draws.line);
     this.#time = entry.created;

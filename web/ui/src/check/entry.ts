@@ -140,6 +140,7 @@ export interface Room {
   starts: number;
   closes: number; // or never
   windows: WindowRule[];
+  notice: number; // milliseconds
   perMinute: number;
   maxActive: number;
   claim: number; // milliseconds
@@ -285,6 +286,7 @@ function parseRoom(lines: string[]): Room {
     starts: one("starts", time),
     closes: one("closes", closing),
     windows: list("window", readRule),
+    notice: one("notice", millis),
     ...(readWords(changes.outflow, take("outflow")) as { perMinute: number; maxActive: number }),
     claim: one("claim", millis),
     session: one("session", millis),
@@ -321,6 +323,7 @@ function formatRoom(room: Room): string {
     `starts ${time.write(room.starts)}`,
     `closes ${closing.write(room.closes)}`,
     ...room.windows.map((windows) => `window ${writeRule(windows).join(" ")}`),
+    `notice ${millis.write(room.notice)}`,
     `outflow ${writeWords(changes.outflow, room).join(" ")}`,
     `claim ${millis.write(room.claim)}`,
     `session ${millis.write(room.session)}`,

@@ -207,7 +207,7 @@ export function scheduleOf(room: EntryOf<"room">, amends: readonly Proven[]): Sc
   for (const proven of [...amends].sort((a, b) => (a.index < b.index ? -1 : 1))) {
     const amend = entryOf(proven, "amend");
     if (amend.change !== "windows" || amend.time < now) continue;
-    const next = schedule.amended(amend.time, amend.windows, amend.closes);
+    const next = schedule.amended(amend.time, room.notice, amend.windows, amend.closes);
     if (!next) continue;
     schedule = next;
     now = amend.time;

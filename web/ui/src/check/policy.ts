@@ -23,6 +23,7 @@ export function policyProblem(room: Room): string | undefined {
     ["starts", room.starts >= room.opens],
     ["closes", room.closes > room.opens && room.closes <= never],
     ["window", room.windows[0]?.from === room.opens && rulesAllowed(room.windows, room.closes)],
+    ["notice", room.notice >= 10 * second && room.notice <= day],
     ["outflow", room.perMinute >= 1 && room.perMinute <= 10_000_000],
     ["claim", room.claim >= second && room.claim <= day],
     ["session", room.session >= second && room.session <= 7 * day],

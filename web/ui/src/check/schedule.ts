@@ -55,21 +55,25 @@ export class Schedule {
     return undefined;
   }
 
-  /** The schedule after an amendment at some time, or undefined if the rules do not allow that one. */
-  amended(time: number, rules: readonly WindowRule[], closes: number): Schedule | undefined {
+  /**
+   * The schedule after an amendment at some time, or undefined if the rules do not allow that one. Windows that begin
+   * sooner than notice milliseconds after it must stay as they are.
+   */
+  amended(time: number, notice: number, rules: readonly WindowRule[], closes: number): Schedule | undefined {
     const opens = this.rules[0]!.from;
-    const open = this.at(time);
-    const earliest = open?.to ?? opens;
+    const fixed = time + notice - 1;
+    const last = this.at(fixed);
+    const earliest = last?.to ?? opens;
     const from = rules[0]?.from ?? never;
-    if (time >= this.closes || closes <= opens || closes < earliest || from < earliest) return undefined;
+    if (fixed >= this.closes || closes <= opens || closes < earliest || from < earliest) return undefined;
     if (!rulesAllowed(rules, closes) || this.rules.length + rules.length > 2 * maxRules) return undefined;
     const all = [...this.rules.filter((rule) => rule.from < from), ...rules];
     const next = new Schedule(
       all.filter((rule, i) => i === 0 || rule.from < closes),
       closes,
     );
-    const still = next.at(time);
-    return !open || (still?.index === open.index && still.to === open.to) ? next : undefined;
+    const still = next.at(fixed);
+    return !last || (still?.index === last.index && still.to === last.to) ? next : undefined;
   }
 }
 

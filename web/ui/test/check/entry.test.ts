@@ -132,6 +132,8 @@ test("every rule of a policy", () => {
     ["window", { windows: [rule, rule] }],
     ["window", { windows: [rule, { ...rule, from: room.closes }] }],
     ["window", { windows: Array.from({ length: 1001 }, (_, i) => ({ ...rule, from: room.opens + i })) }],
+    ["notice", { notice: 9999 }],
+    ["notice", { notice: 86_400_001 }],
     ["outflow", { perMinute: 0 }],
     ["outflow", { perMinute: 10_000_001 }],
     ["claim", { claim: 999 }],

@@ -209,7 +209,7 @@ test("a freeze long before the published end of its window is found", async () =
   const rule = { from: opens, length: 10_000 };
   const short = new Room(operator, { windows: [{ ...rule, length: 500_000 }] });
   const closes = opens + 600_000;
-  short.write({ kind: "amend", time: opens - 1, change: "windows", closes, windows: [rule] });
+  short.write({ kind: "amend", time: opens - 10_000, change: "windows", closes, windows: [rule] });
   const index = short.join(opens, 3);
   short.draw(opens + 10_000);
   short.assign();

@@ -136,6 +136,7 @@ export const policy = {
     { from: opens, length: 60_000 },
     { from: opens + 60_000, length: 10_000 },
   ],
+  notice: 10_000,
   perMinute: 600,
   maxActive: 0,
   claim: 30_000,
@@ -192,7 +193,7 @@ export class Room {
   write(entry: Entry): void {
     this.entries.push(formatEntry(entry));
     if (entry.kind !== "amend" || entry.change !== "windows") return;
-    this.#schedule = this.#schedule.amended(entry.time, entry.windows, entry.closes)!;
+    this.#schedule = this.#schedule.amended(entry.time, this.entry.notice, entry.windows, entry.closes)!;
   }
 
   /** The secret of the nth visitor who joined. */
