@@ -136,6 +136,13 @@ func (b *issuerBench) confirm(ticket fairness.Ticket, code string) int {
 	if status != http.StatusSeeOther {
 		return status
 	}
+	b.returned(location, page, ticket)
+	return status
+}
+
+// returned verifies the credential with which a visitor is sent back to the room, and returns it.
+func (b *issuerBench) returned(location, page string, ticket fairness.Ticket) credential.Credential {
+	b.t.Helper()
 	at, fragment, _ := strings.Cut(location, "#")
 	values, err := url.ParseQuery(fragment)
 	if err != nil || at != issuerRoom {
@@ -152,7 +159,7 @@ func (b *issuerBench) confirm(ticket fairness.Ticket, code string) int {
 	if err := b.method.Verify(credential.Subject{Room: b.room, Lane: "general", Ticket: ticket}, c); err != nil {
 		b.t.Error(err)
 	}
-	return status
+	return c
 }
 
 // count returns the line of the signed count.

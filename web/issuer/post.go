@@ -2,7 +2,10 @@ package issuer
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -45,10 +48,19 @@ func (p *postOffice) work() {
 	for l := range p.queue {
 		ctx, cancel := context.WithTimeout(context.Background(), mailTimeout)
 		if err := p.mailer.Send(ctx, l.to, l.subject, l.text); err != nil {
-			p.log.Warn("cannot send mail", "err", err)
+			p.log.Warn("cannot send mail", "err", withoutAddress(err, l.to))
 		}
 		cancel()
 	}
+}
+
+// withoutAddress describes a failure without the address, which mail servers quote in their responses.
+func withoutAddress(err error, address string) string {
+	var answer interface{ ErrorCode() int }
+	if errors.As(err, &answer) && answer.ErrorCode() != 0 {
+		return "the mail server answers with " + strconv.Itoa(answer.ErrorCode())
+	}
+	return strings.ReplaceAll(err.Error(), address, "ADDRESS")
 }
 
 // close sends what waits.

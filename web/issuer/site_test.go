@@ -636,6 +636,27 @@ func TestPostOffice(t *testing.T) {
 	})
 }
 
+// refusal is a mail server's response.
+type refusal struct{ code int }
+
+func (r refusal) Error() string  { return "550 5.1.1 <Anna@Example.org>: unknown" }
+func (r refusal) ErrorCode() int { return r.code }
+
+func TestFailuresWithoutAddress(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{fmt.Errorf("send mail: %w", refusal{550}), "the mail server answers with 550"},
+		{errors.New("dial tcp: refused"), "dial tcp: refused"},
+		{errors.New("send to anna@example.org: EOF"), "send to ADDRESS: EOF"},
+	} {
+		if got := withoutAddress(test.err, "anna@example.org"); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}
+
 var (
 	messageKey  = regexp.MustCompile(`"((?:direction|title|home|about|prove|list|mail|code|oidc|done|error)\.?[a-z_]*)"`)
 	placeholder = regexp.MustCompile(`\{[a-z]+\}`)
