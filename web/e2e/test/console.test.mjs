@@ -268,11 +268,7 @@ async function steer(operator, viewer, room, crowd, [watching, fan]) {
   await operator.decide("Resume");
   await operator.told("The line continues.");
   await until("all were called", async () => (await called()) >= 2000);
-  await until(
-    "a no-show has lost the place",
-    async () => (await room.state()).lanes.general.waiting === 0,
-    90_000,
-  );
+  await until("a no-show has lost the place", async () => (await room.state()).lanes.general.waiting === 0, 90_000);
   await page.getByText("Live, updated every second.").waitFor();
   await crowd.stop();
   await operator.fill({ [`Enter ${room.slug} to end the room permanently`]: room.slug });

@@ -195,51 +195,47 @@ scenes("the script for pages", () => {
     assert.equal(page.url(), `${front.origin}/?own`);
   });
 
-  atSite(
-    "other requests of a page are left alone",
-    "script-else",
-    async ({ visitor, page, room, front, stage }) => {
-      const other = await Front.open(room); // of another origin, which says the same
-      stage.origins.push(other.origin);
-      visitor.watch.allow(/CORS policy|ERR_FAILED/);
-      try {
-        await page.goto(`${front.origin}/?ask=/refuse`);
-        await button(page).click();
-        await said(page, "403 not for you");
-        const answers = await page.evaluate(async (elsewhere) => {
-          const failed = await fetch(`${elsewhere}/tickets/left`).catch((error) => error.name);
-          const none = await fetch(`${elsewhere}/tickets/left`, { mode: "no-cors" }).then((r) => r.type);
-          const wrong = await fetch("http://[").catch((error) => error.name);
-          const stop = new AbortController();
-          stop.abort();
-          const stopped = await fetch("/", { signal: stop.signal }).catch((error) => error.name);
-          const request = await fetch(new Request("/app.js", { method: "HEAD" })).then((r) => r.status);
-          return {
-            failed,
-            none,
-            wrong,
-            stopped,
-            request,
-            name: fetch.name,
-            isNative: /native code/.test(String(fetch)),
-          };
-        }, other.origin);
-        assert.deepEqual(answers, {
-          failed: "TypeError",
-          none: "opaque",
-          wrong: "TypeError",
-          stopped: "AbortError",
-          request: 200,
-          name: "fetch",
-          isNative: true,
-        });
-        assert.equal(await page.getByRole("dialog").count(), 0);
-        assert.ok(page.url().startsWith(front.origin));
-      } finally {
-        await other.close();
-      }
-    },
-  );
+  atSite("other requests of a page are left alone", "script-else", async ({ visitor, page, room, front, stage }) => {
+    const other = await Front.open(room); // of another origin, which says the same
+    stage.origins.push(other.origin);
+    visitor.watch.allow(/CORS policy|ERR_FAILED/);
+    try {
+      await page.goto(`${front.origin}/?ask=/refuse`);
+      await button(page).click();
+      await said(page, "403 not for you");
+      const answers = await page.evaluate(async (elsewhere) => {
+        const failed = await fetch(`${elsewhere}/tickets/left`).catch((error) => error.name);
+        const none = await fetch(`${elsewhere}/tickets/left`, { mode: "no-cors" }).then((r) => r.type);
+        const wrong = await fetch("http://[").catch((error) => error.name);
+        const stop = new AbortController();
+        stop.abort();
+        const stopped = await fetch("/", { signal: stop.signal }).catch((error) => error.name);
+        const request = await fetch(new Request("/app.js", { method: "HEAD" })).then((r) => r.status);
+        return {
+          failed,
+          none,
+          wrong,
+          stopped,
+          request,
+          name: fetch.name,
+          isNative: /native code/.test(String(fetch)),
+        };
+      }, other.origin);
+      assert.deepEqual(answers, {
+        failed: "TypeError",
+        none: "opaque",
+        wrong: "TypeError",
+        stopped: "AbortError",
+        request: 200,
+        name: "fetch",
+        isNative: true,
+      });
+      assert.equal(await page.getByRole("dialog").count(), 0);
+      assert.ok(page.url().startsWith(front.origin));
+    } finally {
+      await other.close();
+    }
+  });
 
   atSite(
     "an API at another host admits a visitor who returned through it",

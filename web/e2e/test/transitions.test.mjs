@@ -30,13 +30,7 @@ const ofWait = [
   /Check again every/,
   /will be drawn|are being drawn|are drawn at/,
 ];
-const ofTurn = [
-  /Go in now/,
-  /Go in by/,
-  /Time left/,
-  /your turn comes/i,
-  /your time to go in stands still/i,
-];
+const ofTurn = [/Go in now/, /Go in by/, /Time left/, /your turn comes/i, /your time to go in stands still/i];
 const final = [...ofPlace, ...ofWait, ...ofTurn];
 /** Visitors who are no longer in line still read the organizer's message, until it ends. */
 const gone = final.filter((words) => !/you keep your place/.test(words.source));

@@ -53,7 +53,8 @@ test("cosignatures are in order, one of each, in time, and all right", () => {
     ["another checkpoint", [a.cosign({ ...head, size: 4n }, 99n)], undefined],
     ["another room", [a.cosign({ ...head, origin: "queue.example.com/r/y" }, 99n)], undefined],
   ];
-  for (const [name, list, want] of cases) assert.deepEqual(cosigners(witnesses, head, list, 99_000, 104_000n), want, name);
+  for (const [name, list, want] of cases)
+    assert.deepEqual(cosigners(witnesses, head, list, 99_000, 104_000n), want, name);
   assert.equal(cosigners(witnesses, head, [a.cosign(head, 2n ** 62n)], 99_000, 104_000n), undefined);
   assert.equal(cosigners([], head, [ofA], 99_000, 104_000n), undefined);
   // A witness with a malformed key cannot sign, and does not invalidate others' signatures.
