@@ -93,3 +93,12 @@ func (c *lazyConn) SetDeadline(t time.Time) error {
 func (c *lazyConn) SetReadDeadline(t time.Time) error { return c.read.want(t) }
 
 func (c *lazyConn) SetWriteDeadline(t time.Time) error { return c.write.want(t) }
+
+// CloseWrite ends the sending half of a TCP connection. net/http does so to let the client read a
+// last response.
+func (c *lazyConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}

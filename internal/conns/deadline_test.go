@@ -152,3 +152,22 @@ func TestLazyWrite(t *testing.T) {
 		t.Errorf("a client that reads nothing: wrote %d bytes, %v", n, err)
 	}
 }
+
+// TestLazyCloseWrite checks that the client reads what was sent before the end of the sending half,
+// although it has sent what the server does not read.
+func TestLazyCloseWrite(t *testing.T) {
+	t.Parallel()
+	client, server, _ := lazyPair(t)
+	if _, err := client.Write([]byte("unread")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.Write([]byte("the end")); err != nil {
+		t.Fatal(err)
+	}
+	if err := server.CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(client); err != nil || string(text) != "the end" {
+		t.Errorf("the client reads %q, %v", text, err)
+	}
+}
