@@ -126,7 +126,7 @@ func TestNodesRecoverPrivate(t *testing.T) {
 	}
 	for slug, g := range rooms {
 		g.refused(p, "Records missing")
-		if said := recovers(slug); !strings.Contains(said, "missing: the entries ") {
+		if said := recovers(slug); !strings.Contains(said, "missing: entries ") {
 			t.Errorf("recover says %s", said)
 		}
 	}
@@ -269,7 +269,7 @@ func TestNodesNewServer(t *testing.T) {
 		t.Errorf("the log grew from %d to %d entries", r.size, size)
 	}
 	if said := r.recovers("new"); !strings.Contains(said, "witness one.example.org has seen ") ||
-		!strings.Contains(said, "missing: the entries ") {
+		!strings.Contains(said, "missing: entries ") {
 		t.Errorf("recover says %s", said)
 	}
 	r.recovers("new", "--from", r.before.URL(), "--yes")
@@ -288,7 +288,7 @@ func TestNodesWitnessRefuses(t *testing.T) {
 	node := r.startServer("new")
 	r.joined = r.joined[:3] // those in the database
 	r.join(node, 3)
-	if !strings.Contains(node.said(), "cannot learn from a witness what it has seen of a room") {
+	if !strings.Contains(node.said(), "cannot compare a room that is new to this server with a witness") {
 		t.Errorf("no warning that the witness is away:\n%s", node.said())
 	}
 	r.attend()

@@ -13,10 +13,14 @@ import (
 // reservePause is how long ReserveWAL waits between segments, so that others can use the disk.
 const reservePause = 50 * time.Millisecond
 
+// reserveShare is the part of the free disk that ReserveWAL may take: PostgreSQL ends when it cannot
+// write its log.
+const reserveShare = 8
+
 // ReserveWAL allocates as much write-ahead log as PostgreSQL keeps (min_wal_size) before it is needed. A new
 // cluster has one segment, and would create each further one inside a commit: 16 MB of zeros and an fsync, for
 // which all joins wait. ReserveWAL switches through empty segments, which a checkpoint then recycles for later
-// use. It does nothing if most of them exist already, or if the log is archived.
+// use. It does nothing if most of them exist already, if the log is archived, or if the disk has little space.
 //
 // https://www.postgresql.org/docs/current/wal-configuration.html
 func (s *Server) ReserveWAL(ctx context.Context) error {
@@ -32,14 +36,18 @@ func (s *Server) reserveWAL(ctx context.Context) error {
 		return err
 	}
 	defer conn.Close(context.WithoutCancel(ctx)) //nolint:errcheck // nothing is lost
-	var kept, ready int
+	var kept, ready, segment int
 	var isArchived bool
 	err = conn.QueryRow(ctx, `select
 			(pg_size_bytes(current_setting('min_wal_size')) / pg_size_bytes(current_setting('wal_segment_size')))::int,
 			(select count(*) from pg_ls_waldir()
 				where name > pg_walfile_name(pg_current_wal_lsn()) and name ~ '^[0-9A-F]{24}$'),
-			current_setting('archive_mode') <> 'off'`).Scan(&kept, &ready, &isArchived)
+			pg_size_bytes(current_setting('wal_segment_size'))::int,
+			current_setting('archive_mode') <> 'off'`).Scan(&kept, &ready, &segment, &isArchived)
 	if err != nil || isArchived || ready >= kept/2 {
+		return err
+	}
+	if free, err := freeSpace(s.cfg.Dir); err != nil || free/reserveShare < uint64((kept-ready)*segment) { //nolint:gosec // positive
 		return err
 	}
 	for range kept - ready {
