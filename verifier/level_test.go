@@ -59,7 +59,7 @@ func TestLevels(t *testing.T) {
 		"just the quorum": {
 			all, func(k *roomtest.Keys) verifier.Trust {
 				return verifier.Trust{Beacons: [][32]byte{k.Chain.Chain().Hash()}, Witnesses: vkeys(k, 2)}
-			}, verifier.LevelWitnessed, 2, 2, "only one ticket", "same history",
+			}, verifier.LevelWitnessed, 2, 2, "same history, up to its end", "came before its beacon round",
 		},
 		"too few are known": {
 			all, func(k *roomtest.Keys) verifier.Trust {

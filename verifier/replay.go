@@ -193,6 +193,25 @@ func (a *auditor) countWitnesses() {
 	}
 }
 
+// cosigned returns how many witnesses of the policy, of those the auditor knows, cosigned the checkpoint.
+func (a *auditor) cosigned() (n uint64) {
+	if a.key == nil {
+		return 0
+	}
+	for _, vkey := range a.state.Policy().Witnesses {
+		w, err := audit.ParseWitness(vkey)
+		if err != nil || !a.knows(vkey) {
+			continue
+		}
+		if _, signed, err := audit.OpenCheckpoint(a.signed, a.key, w); err == nil {
+			if _, ok := w.Cosignature(signed); ok {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // knows reports whether the auditor knows a witness of the policy, by its public key: a name is not signed.
 func (a *auditor) knows(witness string) bool {
 	w, err := audit.ParseWitness(witness)

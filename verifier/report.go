@@ -26,7 +26,9 @@ type Report struct {
 	// draws whose freeze a quorum of the policy's witnesses had cosigned between the freeze and its round
 	Witnessed uint64 `json:"witnessed"`
 	// draws whose freeze more than half of all the policy's witnesses had, counting only those that the auditor knows
-	Vouched   uint64   `json:"vouched"`
+	Vouched uint64 `json:"vouched"`
+	// witnesses of the policy, known to the auditor, that cosigned the checkpoint itself
+	Cosigned  uint64   `json:"cosigned"`
 	Checks    []Check  `json:"checks"`     // all checks, always in the same order
 	NotProven []string `json:"not_proven"` // conclusions that the report does not support
 	Seconds   float64  `json:"seconds"`    // set by the caller, who has a clock
@@ -95,7 +97,7 @@ var checks = []struct {
 	{string(fairness.RuleTicket), "No ticket joins twice", fairness.KindArrive},
 	{string(fairness.RuleLane), "No lane that the policy does not give", ""},
 	{string(fairness.RuleMerit), "No extra lot that the policy does not give", fairness.KindMerit},
-	{string(fairness.RuleFreeze), "Windows freeze in order, whole, naming size and root", fairness.KindFreeze},
+	{string(fairness.RuleFreeze), "Windows freeze in order and completely, and each freeze names size and root", fairness.KindFreeze},
 	{string(fairness.RuleProof), "Each freeze carries a proof by the room's VRF key", fairness.KindFreeze},
 	{string(fairness.RuleDraw), "Windows are drawn once, in order, after their freeze", fairness.KindDraw},
 	{string(fairness.RuleSeed), "Each draw's seed follows from the freeze and its proof", fairness.KindDraw},
@@ -155,6 +157,7 @@ func (a *auditor) finish() *Report {
 	r.Origin, r.Entries = a.head.Origin, a.head.Size
 	r.Arrivals, r.Windows, r.Assignments, r.Admissions = n.Arrivals, n.Windows, n.Assigned, n.Admitted
 	r.Draws, r.Witnesses, r.Quorum = a.seen[fairness.KindDraw], a.state.Policy().Witnesses, a.state.Policy().Quorum
+	r.Cosigned = a.cosigned()
 	trusted := a.checkBeacon()
 	switch r.OK = r.passing(); {
 	case !r.OK:
@@ -203,8 +206,8 @@ func (a *auditor) notProven() []string {
 		"That the draws were unpredictable: the operator of the beacon %.16s knows its rounds in advance, and it is not one that you trust.", r.Beacon)
 	add(r.Draws > r.Vouched && p.Beacon != nil,
 		"That each freeze came before its beacon round: for %d of %d draws too few witnesses that you know had cosigned it, so its time is only the operator's claim.", r.Draws-r.Vouched, r.Draws)
-	add(r.Draws > r.Vouched || r.Draws == 0,
-		"That others are shown the same history: too few witnesses that you know have signed all of it. Compare checkpoints with other people.")
+	add(r.Cosigned < uint64(p.Majority()),
+		"That others are shown the same history, up to its end: too few witnesses that you know have cosigned this checkpoint. Compare checkpoints with other people.")
 	add(r.Level >= LevelUnpredictable,
 		"That beacon and witnesses are independent of the operator, and of each other: only you can judge that.")
 	add(n.Amends > 0, "That the policy stayed the same: it was amended, and the findings list each of the %d changes with its time and effect.", n.Amends)

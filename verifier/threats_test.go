@@ -2,6 +2,7 @@ package verifier_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"log/slog"
 	"os"
@@ -55,6 +56,7 @@ var threats = map[string]func(*testing.T){
 	"promoted friend":           promotedFriend,
 	"split view":                splitView,
 	"two audiences":             twoAudiences,
+	"tail of its own":           ownTail,
 	"rollback":                  rollback,
 	"forgotten entries":         forgottenEntries,
 	"swapped keys":              swappedKeys,
@@ -296,6 +298,34 @@ func splitView(t *testing.T) {
 	trust.Witnesses = []string{renamed.String(), keys.Witnesses[1].String()} // a key counts, whatever its name
 	if r := auditOf(t, publish(t, keys, one(keys.Witnesses...).Entries()), trust); r.Level != verifier.LevelWitnessed {
 		t.Errorf("level %d with two of three known, one by another name", r.Level)
+	}
+}
+
+// ownTail shows a part of the visitors another history after the last draw, which all witnesses cosigned in time.
+func ownTail(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	room := roomtest.Open(keys, patient(keys))
+	room.Join(after(0), 5)
+	room.Settle(after(60_000))
+	room.Call(after(80_000), 2)
+	files := publish(t, keys, room.Entries())
+	const sentence = "That others are shown the same history, up to its end"
+	told(t, auditOf(t, files, knowing(keys)), verifier.LevelWitnessed, sentence)
+	text := string(files[roomtest.CheckpointPath])
+	text = text[:strings.Index(text, "\n\n")+1]
+	cosigned := func(n int, name string) roomtest.Files {
+		with := files.Clone()
+		for _, w := range keys.Witnesses[:n] {
+			line := w.Cosign(w.Private, text, int64(after(81_000))/1000).Line(cmp.Or(name, w.Name()))
+			with[roomtest.CheckpointPath] = append(slices.Clone(with[roomtest.CheckpointPath]), line...)
+		}
+		return with
+	}
+	told(t, auditOf(t, cosigned(1, ""), knowing(keys)), verifier.LevelWitnessed, sentence)
+	told(t, auditOf(t, cosigned(3, "stranger.example.org"), knowing(keys)), verifier.LevelWitnessed, sentence)
+	r := auditOf(t, cosigned(2, ""), knowing(keys))
+	if r.Cosigned != 2 || strings.Contains(strings.Join(r.NotProven, "\n"), sentence) {
+		t.Errorf("cosigned by two of three: %d; %q", r.Cosigned, r.NotProven)
 	}
 }
 

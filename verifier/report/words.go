@@ -25,7 +25,7 @@ var levelWords = []struct {
 }{
 	{verifier.LevelConsistent, "The published history is intact and signed. Every draw, place, call and admission follows the rules that were published before the first visitor could join."},
 	{verifier.LevelUnpredictable, "Every draw used public randomness that did not exist when the list of people in it was closed. So the outcome could not be chosen, if the lists were closed at the times stated by the operator."},
-	{verifier.LevelWitnessed, "Independent witnesses signed each closed list before the randomness of its draw existed. The lists were closed first, and all readers were shown the same history."},
+	{verifier.LevelWitnessed, "Independent witnesses signed each closed list before the randomness of its draw existed. The lists were closed first, and there is no second list of any group with as many signatures."},
 }
 
 // verdict returns the headline and a text to quote.
