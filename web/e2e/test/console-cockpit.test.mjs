@@ -61,7 +61,7 @@ scene("numbers that matter and the controls are on one screen", async (stage) =>
       return [color('[data-figure="no_show_rate.recent"]'), color('[data-figure="waiting"]')];
     });
     assert.notEqual(warning, ink, "no-shows stand out");
-    await page.getByText("of the visitors who are called do not come").waitFor();
+    await page.getByText("of the called visitors do not show up").waitFor();
     const bar = await page.locator(".control-bar").evaluate((one) => one.getBoundingClientRect());
     assert.ok(
       (await bottom(page, ".figures.key")) <= bar.top,
