@@ -197,6 +197,19 @@ func TestPublished(t *testing.T) {
 	}
 }
 
+// TestPublishedEnd checks that an audit right after the end sees it.
+func TestPublishedEnd(t *testing.T) {
+	t.Parallel()
+	r := create(t, node(t, pgtest.URL(t), newMaster(t)), Config{Slug: "end"})
+	joinMany(t, r, 1)
+	if err := r.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n, want := published(t, r), r.Snapshot().Size; n != want {
+		t.Errorf("published %d of %d entries", n, want)
+	}
+}
+
 // TestMessageLater reads the text of a message that cannot be read at first.
 func TestMessageLater(t *testing.T) {
 	t.Parallel()

@@ -60,6 +60,9 @@ func (f *filler) emit(e fairness.Entry) error {
 	if err := f.projection.Apply(e, f.root); err != nil {
 		return err
 	}
+	if f.projection.Ended() {
+		f.batch.Publish() // so that those who are told of the end can audit it at once
+	}
 	return f.batch.Add(f.text)
 }
 
