@@ -101,12 +101,15 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 	return nil
 }
 
-// rewritten returns an error if the history contradicts that of an earlier audit.
+// rewritten returns an error if the signed history contradicts that of an earlier audit. Entries that are
+// not those of their checkpoint, as in a damaged copy, contradict no signature.
 func rewritten(r *verifier.Report) error {
-	if slices.ContainsFunc(r.Checks, func(c verifier.Check) bool {
-		return c.ID == "append-only" &&
-			c.Status == verifier.Fail
-	}) {
+	fails := func(id string) bool {
+		return slices.ContainsFunc(r.Checks, func(c verifier.Check) bool {
+			return c.ID == id && c.Status == verifier.Fail
+		})
+	}
+	if fails("append-only") && !fails("history") {
 		return errors.New("the history is not the one of the earlier audit")
 	}
 	return nil
@@ -263,6 +266,8 @@ func unreadable(err error) *exit {
 	switch {
 	case errors.Is(err, context.Canceled):
 		hint = "interrupted; this proves and disproves nothing"
+	case errors.Is(err, source.ErrArchive):
+		hint = "get the file again, unchanged; this proves and disproves nothing"
 	case errors.As(err, &file) && errors.Is(err, os.ErrNotExist):
 		hint = "the copy is not complete: fetch the rest; this proves and disproves nothing"
 	case errors.Is(err, os.ErrNotExist):

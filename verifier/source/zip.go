@@ -159,8 +159,7 @@ func (s *zipSource) read(path string, bound int64) ([]byte, error) {
 		return nil, fmt.Errorf("read %s in %s: %w", path, s.name, err)
 	}
 	if n, err := r.Read(make([]byte, 1)); n > 0 || !errors.Is(err, io.EOF) { // the checksum is checked at the end
-		return nil, fmt.Errorf("read %s in %s: %w: it is too long, or its checksum is wrong", path, s.name,
-			errors.Join(ErrArchive, err))
+		return nil, fmt.Errorf("read %s in %s: %w: it is too long, or its checksum is wrong", path, s.name, ErrArchive)
 	}
 	return b, nil
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/proofline/proofline/audit"
@@ -158,6 +159,9 @@ func TestZipLies(t *testing.T) {
 		got, err := src.Tile(t.Context(), audit.Tile{Level: 0, Width: 3})
 		if err == nil || got != nil || name == "large" && !errors.Is(err, ErrTooLarge) {
 			t.Errorf("%s: %d bytes, %v", name, len(got), err)
+		}
+		if err != nil && strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %q has several lines", name, err)
 		}
 	}
 }
