@@ -19,19 +19,10 @@ type pace struct {
 	credit  int64
 	since   Time // time up to which credit is counted
 	paused  bool
-	behind  Millis // total time paused
 }
 
 func newPace(o Outflow, starts Time) pace {
 	return pace{outflow: o, starts: starts, credit: creditPerCall, since: starts}
-}
-
-// clock returns the room's own time, which stops during a pause.
-func (p pace) clock(now Time) Time {
-	if p.paused {
-		now = p.since
-	}
-	return now - Time(p.behind)
 }
 
 // at returns the pace with the credit counted up to now.
@@ -69,7 +60,6 @@ func (p pace) amend(now Time, o Outflow) pace {
 // toggle starts or ends a pause.
 func (p pace) toggle(now Time) pace {
 	if p.paused {
-		p.behind += Millis(now - p.since)
 		p.since = max(now, p.starts)
 	} else {
 		p = p.at(now)
@@ -106,7 +96,7 @@ func (e *Call) apply(s *State, _ Oracle) error {
 	}
 	next.credit -= present * creditPerCall
 	s.pace = next
-	s.calls = append(s.calls, call{index: EntryIndex(s.size), clock: s.pace.clock(e.Time), upTo: e.UpTo})
+	s.calls = append(s.calls, call{index: EntryIndex(s.size), clock: s.clockAt(e.Time), upTo: e.UpTo})
 	s.waiting += uint64(present)
 	return nil
 }

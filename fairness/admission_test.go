@@ -14,7 +14,6 @@ type slowPace struct {
 	rate, credit int64
 	now, starts  Time
 	paused       bool
-	clock        Time
 }
 
 func (p *slowPace) maxCredit() int64 { return max(p.rate*10_000, 60_000) }
@@ -24,7 +23,6 @@ func (p *slowPace) advance(to Time) {
 		if p.paused {
 			continue
 		}
-		p.clock++
 		if p.now >= p.starts && p.credit < p.maxCredit() {
 			p.credit = min(p.credit+p.rate, p.maxCredit())
 		}
@@ -78,9 +76,8 @@ func TestPaceAgreesWithMilliseconds(t *testing.T) {
 				fast.credit -= cost
 				slow.credit -= slow.credit / 60_000 * 60_000
 			}
-			if got := fast.at(now); got.credit != slow.credit || got.clock(now) != slow.clock || got.paused != slow.paused {
-				t.Fatalf("at %d: credit %d clock %d, want %d and %d; starts %d,%s",
-					now, got.credit, got.clock(now), slow.credit, slow.clock, starts, history)
+			if got := fast.at(now); got.credit != slow.credit || got.paused != slow.paused {
+				t.Fatalf("at %d: credit %d, want %d; starts %d,%s", now, got.credit, slow.credit, starts, history)
 			}
 		}
 	}
@@ -107,9 +104,6 @@ func TestPaceNeverOverflows(t *testing.T) {
 		t.Errorf("credit %d after a thousand refunds, want %d", p.credit, want)
 	}
 	p = newPace(Outflow{PerMinute: 1}, 0).toggle(0).toggle(Never - 1)
-	if got := p.clock(Never - 1); got != 0 {
-		t.Errorf("clock %d after a pause of all time, want 0", got)
-	}
 	if p = p.at(Never - 1); p.credit != creditPerCall {
 		t.Errorf("credit %d after a pause of all time, want %d", p.credit, creditPerCall)
 	}
@@ -204,6 +198,39 @@ func TestPaceInAPause(t *testing.T) {
 	}
 	r.limit(start+hourOf+49, 0)
 	r.limit(start+hourOf+50, 1)
+}
+
+// TestGrace: in an outage the claim time of called visitors runs on for the grace, and then stands still.
+func TestGrace(t *testing.T) {
+	r := drawn(t, 3, func(p *Policy) { p.Grace = 10_000 })
+	now := base + minute
+	left := func(at Time, want Millis) {
+		t.Helper()
+		if st, _ := r.Standing(r.ticketAt(1), r.Size(), at); st.Left != want {
+			t.Errorf("at base+%d: %d ms left, want %d", at-base, st.Left, want)
+		}
+	}
+	r.call(now, 1)
+	left(now+10*second, 20_000)
+	left(now+hourOf, 20_000) // nothing was written for an hour
+	r.refuse(RuleSkip, &Skip{now + hourOf, r.ticketAt(1), NoShow})
+	r.must(&Beat{now + hourOf})
+	left(now+hourOf+5*second, 15_000)
+	r.must(&Beat{now + hourOf + 5*second})
+	r.must(&Beat{now + hourOf + 5*second}) // at the same time
+	left(now+hourOf+15*second, 5000)
+	r.must(&Amend{Time: now + hourOf + 6*second, Change: ChangeMessage}) // any entry shows that the room runs
+	r.must(pause(now + hourOf + 7*second))
+	r.must(&Beat{now + hourOf + 9*second}) // the clock stands still
+	r.must(resume(now + 2*hourOf))
+	left(now+2*hourOf, 13_000)
+	left(now+2*hourOf+second, 12_000)
+	r.must(&Beat{now + 2*hourOf + 8*second})
+	r.must(&Beat{now + 2*hourOf + 12_999})
+	left(now+2*hourOf+12_999, 1)
+	r.refuse(RuleSkip, &Skip{now + 2*hourOf + 12_999, r.ticketAt(1), NoShow})
+	r.refuse(RuleAdmission, r.admission(now+2*hourOf+13*second, r.ticketAt(1)))
+	r.must(&Skip{now + 2*hourOf + 13*second, r.ticketAt(1), NoShow})
 }
 
 func TestPauseBeforeTheStart(t *testing.T) {

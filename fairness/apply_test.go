@@ -35,7 +35,7 @@ func everyKind(at Time) []Entry {
 	return []Entry{
 		&Room{p}, &Arrive{Time: at, Ticket: ticket1, Lane: General}, &Merit{Time: at}, &Freeze{Time: at},
 		&Draw{Time: at}, &Assign{}, &Call{at, General, 1}, &Admit{Time: at}, &Skip{at, ticket1, Left},
-		&Amend{Time: at, Change: ChangePause}, &Amend{Time: at, Change: ChangeMessage}, &End{at},
+		&Amend{Time: at, Change: ChangePause}, &Amend{Time: at, Change: ChangeMessage}, &Beat{at}, &End{at},
 	}
 }
 

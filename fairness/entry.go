@@ -20,7 +20,7 @@ const (
 )
 
 // Entry is one line of the transcript: one of *Room, *Arrive, *Merit,
-// *Freeze, *Draw, *Assign, *Call, *Admit, *Skip, *Amend, *End.
+// *Freeze, *Draw, *Assign, *Call, *Admit, *Skip, *Amend, *Beat, *End.
 type Entry interface {
 	// Kind is the first word of the entry.
 	Kind() Kind
@@ -46,6 +46,7 @@ const (
 	KindAdmit  Kind = "admit"
 	KindSkip   Kind = "skip"
 	KindAmend  Kind = "amend"
+	KindBeat   Kind = "beat"
 	KindEnd    Kind = "end"
 )
 
@@ -175,6 +176,9 @@ type Amend struct {
 	Requests    uint64         // unguarded: number of requests admitted
 }
 
+// Beat shows that the room was running at a time, and so lets the claim clock advance.
+type Beat struct{ Time Time }
+
 // End is the last entry of a room.
 type End struct{ Time Time }
 
@@ -208,6 +212,9 @@ func (*Skip) Kind() Kind { return KindSkip }
 // Kind returns "amend".
 func (*Amend) Kind() Kind { return KindAmend }
 
+// Kind returns "beat".
+func (*Beat) Kind() Kind { return KindBeat }
+
 // Kind returns "end".
 func (*End) Kind() Kind { return KindEnd }
 
@@ -221,6 +228,7 @@ func (e *Call) moment(*State) Time     { return e.Time }
 func (e *Admit) moment(*State) Time    { return e.Time }
 func (e *Skip) moment(*State) Time     { return e.Time }
 func (e *Amend) moment(*State) Time    { return e.Time }
+func (e *Beat) moment(*State) Time     { return e.Time }
 func (e *End) moment(*State) Time      { return e.Time }
 
 // AppendEntry appends the canonical text, one policy rule per line.
@@ -247,6 +255,7 @@ func (e *Room) AppendEntry(dst []byte) []byte {
 	return w.line("notice").number(uint64(e.Notice)).
 		line("outflow").outflow(e.Outflow).
 		line("claim").number(uint64(e.Claim)).
+		line("grace").number(uint64(e.Grace)).
 		line("session").number(uint64(e.Session))
 }
 
@@ -327,6 +336,9 @@ func (e *Amend) AppendEntry(dst []byte) []byte {
 	}
 	return w
 }
+
+// AppendEntry appends "beat time".
+func (e *Beat) AppendEntry(dst []byte) []byte { return begin(dst, KindBeat).time(e.Time) }
 
 // AppendEntry appends "end time".
 func (e *End) AppendEntry(dst []byte) []byte { return begin(dst, KindEnd).time(e.Time) }

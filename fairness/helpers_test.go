@@ -32,6 +32,7 @@ func testPolicy() Policy {
 		Notice:  MinNotice,
 		Outflow: Outflow{PerMinute: 600, MaxActive: 100},
 		Claim:   30_000,
+		Grace:   MaxGrace,
 		Session: 600_000,
 	}
 }

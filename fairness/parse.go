@@ -92,6 +92,8 @@ func (p *Parser) body(kind []byte) Entry {
 		return &Merit{f.time(), Ticket(f.id()), f.token(), f.token()}
 	case KindAmend:
 		return f.amend()
+	case KindBeat:
+		return &Beat{f.time()}
 	case KindEnd:
 		return &End{f.time()}
 	case KindRoom:
@@ -297,6 +299,7 @@ func (f *fields) room() *Room {
 	e.Notice = f.want("notice").millis()
 	e.Outflow = f.want("outflow").outflow()
 	e.Claim = f.want("claim").millis()
+	e.Grace = f.want("grace").millis()
 	e.Session = f.want("session").millis()
 	return e
 }

@@ -36,12 +36,12 @@ var golden = []struct {
 		"room 1\ncreated 1799999940000\norigin queue.example.com/r/show\nlog queue.example.com/r/show+00112233+AQID\n" +
 			"vrf ECVRF-P256-SHA256-SSWU 020102030000000000000000000000000000000000000000000000000000000000\n" +
 			"beacon none\nlane general\nopens 1800000000000\nstarts 1800000060000\ncloses 1800000200000\n" +
-			"window 1800000000000 60000\nwindow 1800000060000 10000\nnotice 10000\noutflow 600 100\nclaim 30000\nsession 600000",
+			"window 1800000000000 60000\nwindow 1800000060000 10000\nnotice 10000\noutflow 600 100\nclaim 30000\ngrace 86400000\nsession 600000",
 		&Room{testPolicy()},
 	},
 	{
 		"room 1\ncreated 0\norigin a\nlog b\nvrf ECVRF-P256-SHA256-SSWU " + strings.Repeat("0", 66) +
-			"\nbeacon none\nlane a\nlane 09-az\nopens 0\nstarts 0\ncloses never\nnotice 9007199254740991\noutflow 0 4294967295\nclaim 0\nsession 9007199254740991",
+			"\nbeacon none\nlane a\nlane 09-az\nopens 0\nstarts 0\ncloses never\nnotice 9007199254740991\noutflow 0 4294967295\nclaim 0\ngrace 0\nsession 9007199254740991",
 		&Room{Policy{
 			Origin: "a", LogKey: "b", Lanes: []Lane{"a", "09-az"}, Closes: Never, Notice: 1<<53 - 1,
 			Outflow: Outflow{0, 1<<32 - 1}, Session: 1<<53 - 1,
@@ -53,6 +53,7 @@ var golden = []struct {
 		"arrive 9007199254740990 9223372036854775807 4294967295 " + t1 + " " + strings.Repeat("z", 32),
 		&Arrive{Never - 1, 1<<63 - 1, 1<<32 - 1, ticket1, Lane(strings.Repeat("z", 32))},
 	},
+	{"beat 1800000000000", &Beat{base}},
 	{"merit 7 " + t1 + " loyalty !~", &Merit{7, ticket1, "loyalty", "!~"}},
 	{
 		"freeze 1800000060000 0 2 3 " + h1 + " 0 " + strings.Repeat("00", 80) + "ff",
@@ -71,7 +72,7 @@ var golden = []struct {
 	{
 		"room 1\ncreated 0\norigin a\nlog b\nvrf ECVRF-P256-SHA256-SSWU " + strings.Repeat("0", 66) +
 			"\nbeacon bls-unchained-g1-rfc9380 moon " + strings.Repeat("01", 96) + " 9223372036854775807 4294967295 " + h1 + " 9007199254740991\n" +
-			"witnesses 4294967295\nwitness a+b+c\nwitness d\nopens 0\nstarts 0\ncloses never\nnotice 0\noutflow 0 0\nclaim 0\nsession 0",
+			"witnesses 4294967295\nwitness a+b+c\nwitness d\nopens 0\nstarts 0\ncloses never\nnotice 0\noutflow 0 0\nclaim 0\ngrace 0\nsession 0",
 		&Room{Policy{
 			Origin: "a", LogKey: "b", Closes: Never, Witnesses: []string{"a+b+c", "d"}, Quorum: 1<<32 - 1,
 			Beacon: &Beacon{beacon.Chain{
@@ -126,8 +127,8 @@ func TestGolden(t *testing.T) {
 		}
 		kinds[got.Kind()] = true
 	}
-	if len(kinds) != 11 {
-		t.Errorf("golden entries of %d kinds, want all 11", len(kinds))
+	if len(kinds) != 12 {
+		t.Errorf("golden entries of %d kinds, want all 12", len(kinds))
 	}
 }
 
@@ -244,7 +245,7 @@ var notEntries = map[string]string{
 	"a control character":        "merit 5 " + t1 + " a \x01",
 	"another format":             strings.Replace(golden[0].text, "room 1", "room 2", 1),
 	"another VRF":                strings.Replace(golden[0].text, "SSWU", "TAI", 1),
-	"lines in another order":     strings.Replace(golden[0].text, "claim 30000\nsession 600000", "session 600000\nclaim 30000", 1),
+	"lines in another order":     strings.Replace(golden[0].text, "claim 30000\ngrace 86400000\nsession 600000", "session 600000\nclaim 30000\ngrace 86400000", 1),
 	"a line twice":               strings.Replace(golden[0].text, "\nclaim 30000", "\nclaim 30000\nclaim 30000", 1),
 	"a line missing":             strings.Replace(golden[0].text, "\nclaim 30000", "", 1),
 	"a line too many":            golden[0].text + "\nnote hello",

@@ -19,7 +19,7 @@ func TestPolicyWithoutProblems(t *testing.T) {
 		"all at their least": func(p *Policy) {
 			p.Created, p.Opens, p.Starts, p.Closes = 0, 0, 0, 1
 			p.Windows = []WindowRule{{0, MinWindow}}
-			p.Notice, p.Outflow.PerMinute, p.Claim, p.Session = MinNotice, 1, MinClaim, MinSession
+			p.Notice, p.Outflow.PerMinute, p.Claim, p.Grace, p.Session = MinNotice, 1, MinClaim, MinGrace, MinSession
 			p.Origin, p.LogKey = "a", "a+"
 		},
 		"all at their most": func(p *Policy) { *p = largestPolicy() },
@@ -45,7 +45,7 @@ func largestPolicy() Policy {
 	p.LogKey = p.Origin + "+" + strings.Repeat("k", 1024-256)
 	p.Created, p.Opens, p.Starts, p.Closes = Never-2000, Never-2000, Never-1, Never
 	p.Outflow = Outflow{MaxRate, 1<<32 - 1}
-	p.Notice, p.Claim, p.Session = MaxNotice, MaxClaim, MaxSession
+	p.Notice, p.Claim, p.Grace, p.Session = MaxNotice, MaxClaim, MaxGrace, MaxSession
 	p.Windows = nil
 	for i := range MaxRules {
 		p.Windows = append(p.Windows, WindowRule{p.Opens + Time(i), MaxWindow})
@@ -130,11 +130,13 @@ func TestPolicyProblems(t *testing.T) {
 		"outflow too fast":         {func(p *Policy) { p.Outflow.PerMinute = MaxRate + 1 }, []string{"outflow.per_minute"}},
 		"claim too short":          {func(p *Policy) { p.Claim = MinClaim - 1 }, []string{"claim"}},
 		"claim too long":           {func(p *Policy) { p.Claim = MaxClaim + 1 }, []string{"claim"}},
+		"grace too short":          {func(p *Policy) { p.Grace = MinGrace - 1 }, []string{"grace"}},
+		"grace too long":           {func(p *Policy) { p.Grace = MaxGrace + 1 }, []string{"grace"}},
 		"session too short":        {func(p *Policy) { p.Session = MinSession - 1 }, []string{"session"}},
 		"session too long":         {func(p *Policy) { p.Session = MaxSession + 1 }, []string{"session"}},
 		"several things":           {func(p *Policy) { p.Beacon, p.Claim, p.Outflow.PerMinute = &Beacon{Margin: MinMargin}, 0, 0 }, []string{"beacon", "outflow.per_minute", "claim"}},
 		"nothing at all": {func(p *Policy) { *p = Policy{} }, []string{
-			"origin", "log_key", "vrf_key", "lanes", "closes", "windows", "notice", "outflow.per_minute", "claim", "session",
+			"origin", "log_key", "vrf_key", "lanes", "closes", "windows", "notice", "outflow.per_minute", "claim", "grace", "session",
 		}},
 		"too many rules": {func(p *Policy) {
 			*p = largestPolicy()

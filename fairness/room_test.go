@@ -38,23 +38,31 @@ func (c *recount) draws(round uint64, to Time) Time {
 	return 1000 * (Time(b.Genesis) + Time(b.Period)*Time(round-1))
 }
 
-// recountOf parses entries. It computes the claim clock, which stands still in a pause, from all of them,
-// even from later ones.
+// recountOf parses entries. It computes the claim clock, which stands still in a pause and in long gaps, from all of
+// them, even from later ones.
 func recountOf(entries, all []Entry, now Time) *recount {
 	c := &recount{tickets: map[Ticket]*Standing{}, clocks: map[Ticket]Time{}}
 	clock := func(at Time) (running Time) {
-		since, paused := Time(0), false
+		since, paused, grace := Time(0), true, Time(0)
+		reach := func(t Time) {
+			if !paused {
+				running += min(t-since, grace)
+			}
+			since = t
+		}
 		for _, e := range all {
-			if a, ok := e.(*Amend); ok && a.Time <= at && (a.Change == ChangePause || a.Change == ChangeResume) && paused == (a.Change == ChangeResume) {
-				if !paused {
-					running += a.Time - since
-				}
-				since, paused = a.Time, !paused
+			if _, timeless := e.(*Assign); timeless || e.moment(nil) > at {
+				continue
+			}
+			reach(e.moment(nil))
+			switch e := e.(type) {
+			case *Room:
+				paused, grace = false, Time(e.Grace)
+			case *Amend:
+				paused = e.Change == ChangePause || paused && e.Change != ChangeResume
 			}
 		}
-		if !paused {
-			running += at - since
-		}
+		reach(at)
 		return running
 	}
 	var schedule []Entry // room entry, and amendments of windows
@@ -484,7 +492,7 @@ func (w *walk) anything() {
 	place := Position(w.s.Counts().Called) + Position(w.pick(5)) - 1
 	window := WindowIndex(w.pick(4))
 	for _, e := range []Entry{
-		&Room{w.s.policy}, &Merit{Time: at, Ticket: w.ticket()}, &End{at},
+		&Room{w.s.policy}, &Merit{Time: at, Ticket: w.ticket()}, &Beat{at}, &End{at},
 		&Arrive{at, window, uint32(w.pick(4)), ticket1, General},
 		&Freeze{Time: at, Window: window, Lots: uint32(w.pick(4)), Size: w.s.size, Root: w.oracle.root},
 		&Draw{Time: at, Window: window}, &Assign{window, General, place, w.ticket()},
@@ -508,6 +516,7 @@ func walkThrough(t *testing.T, data []byte) *walk {
 	p.Starts = base + Time(w.pick(256))*500
 	p.Outflow.PerMinute = []uint32{1, 60, 600, MaxRate}[w.pick(4)]
 	p.Claim = Millis(1000 * (1 + w.pick(60)))
+	p.Grace = []Millis{MinGrace, 10_000, MaxGrace}[w.pick(3)]
 	if w.pick(2) == 0 {
 		p.Closes = Never
 	}

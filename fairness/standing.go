@@ -5,9 +5,6 @@ import "sort"
 // This file answers questions of visitors and organizers. The server shows the answers; an auditor
 // does not need them, and the verifier compiles without this file.
 
-// Paused reports whether calls are paused.
-func (s *State) Paused() bool { return s.pace.paused }
-
 // ClaimsPaused reports whether claims of called visitors are paused too.
 func (s *State) ClaimsPaused() bool { return s.claimsPaused }
 

@@ -24,6 +24,7 @@ type Oracle interface {
 type State struct {
 	size     uint64 // entries applied
 	now      Time   // time of the latest entry with one
+	clock    Time   // claim clock at that time
 	roomHash [HashSize]byte
 	policy   Policy
 	schedule *Schedule
@@ -95,7 +96,7 @@ type window struct {
 // call is one move of the serving pointer.
 type call struct {
 	index EntryIndex
-	clock Time // pace clock, which stops during a pause
+	clock Time // claim clock
 	upTo  Position
 }
 
@@ -112,13 +113,14 @@ func (s *State) Apply(e Entry, oracle Oracle) error {
 	if sealed {
 		root = oracle.Root()
 	}
+	clock := s.clockAt(t)
 	if err := e.apply(s, oracle); err != nil {
 		return err
 	}
 	if sealed {
 		s.windows[last].root = root
 	}
-	s.now = t
+	s.now, s.clock = t, clock
 	s.size++
 	return nil
 }
@@ -312,6 +314,9 @@ func (e *Assign) apply(s *State, _ Oracle) error {
 	s.assigned++
 	return nil
 }
+
+// apply does nothing: what counts is the time of the entry.
+func (e *Beat) apply(*State, Oracle) error { return nil }
 
 func (e *End) apply(s *State, _ Oracle) error {
 	s.ended = true

@@ -36,6 +36,8 @@ const (
 	MaxWindow    Millis = 31 * 24 * 3600 * 1000 // 31 days
 	MinClaim     Millis = 1000                  // a person needs time to tap
 	MaxClaim     Millis = 24 * 3600 * 1000      // a day
+	MinGrace     Millis = 1000
+	MaxGrace     Millis = MaxClaim // as long as a claim: the clock stands still in no outage
 	MinSession   Millis = 1000
 	MaxSession   Millis = 7 * 24 * 3600 * 1000 // a week
 	MaxRate      uint32 = 10_000_000           // calls per minute

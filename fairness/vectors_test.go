@@ -301,6 +301,7 @@ func (s *story) tell(p Policy) {
 	s.refuse(RuleAmend, &Amend{Time: start + 20_001, Change: ChangeWindows, Closes: start + 90_000, Windows: []WindowRule{{start + 30_000, 20_000}}})
 	s.must(&Amend{Time: start + 5000, Change: ChangeWindows, Closes: start + 90_000, Windows: []WindowRule{{start + 30_000, 20_000}}})
 	s.must(&Amend{Time: start + 24_000, Change: ChangeResume})
+	s.must(&Beat{start + 28_000})
 	s.refuse(RuleAdmission, admit(start+30_000, 1)) // its ten seconds are over: four passed before the pause, six after it
 	s.must(admit(start+31_999, 3))                  // called two seconds later
 	s.refuse(RuleSkip, &Skip{start + 31_999, place(4), NoShow})
@@ -324,6 +325,8 @@ func (s *story) tell(p Policy) {
 	s.must(admit(start+54_000, 12))
 	s.must(hold(start + 54_000))
 	s.must(resume(start + 55_000))
+	s.refuse(RuleSkip, &Skip{start + 64_000, place(10), NoShow}) // five of the seconds in which nothing was written count
+	s.must(&Beat{start + 60_000})
 	s.refuse(RuleSkip, &Skip{start + 63_999, place(10), NoShow}) // the clock stood still for three seconds
 	s.must(&Skip{start + 64_000, place(10), NoShow})
 	s.must(&Amend{Time: start + 65_000, Change: ChangeMessage})
@@ -352,7 +355,7 @@ func vectorPolicy(t *testing.T, key *vrf.PrivateKey) Policy {
 	p.Closes = p.Starts + 60*second
 	p.Windows = []WindowRule{{p.Opens, 60_000}, {p.Starts, 30_000}}
 	p.Outflow = Outflow{PerMinute: 60, MaxActive: 100}
-	p.Claim = 10_000
+	p.Claim, p.Grace = 10_000, 5000
 	return p
 }
 

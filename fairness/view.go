@@ -58,8 +58,23 @@ func (s *State) callOf(p Position) (call, bool) {
 
 // claimLeft returns how long a ticket reached by call c may still be claimed.
 func (s *State) claimLeft(c call, now Time) Millis {
-	return s.policy.Claim - Millis(s.pace.clock(now)-c.clock)
+	return s.policy.Claim - Millis(s.clockAt(now)-c.clock)
 }
+
+// clockAt returns the claim clock at a time that is not before the latest entry. It stands still in a pause, and
+// after that entry it advances by at most the policy's grace, so that an outage costs nobody's turn.
+func (s *State) clockAt(now Time) Time {
+	if s.pace.paused {
+		return s.clock
+	}
+	return s.clock + min(now-s.now, Time(s.policy.Grace))
+}
+
+// Paused reports whether calls are paused.
+func (s *State) Paused() bool { return s.pace.paused }
+
+// Waiting returns the number of called places neither admitted nor skipped.
+func (s *State) Waiting() uint64 { return s.waiting }
 
 // windowAt returns the window of a drawn position.
 func (s *State) windowAt(p Position) *window {

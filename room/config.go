@@ -18,6 +18,7 @@ import (
 const (
 	DefaultNotice     = setting.DefaultNotice
 	DefaultClaim      = setting.DefaultClaim
+	DefaultGrace      = setting.DefaultGrace
 	DefaultSession    = setting.DefaultSession
 	DefaultWindow     = time.Minute
 	DefaultPerMinute  = setting.DefaultPerMinute
@@ -55,6 +56,7 @@ type Config struct {
 	Notice  *Duration    `json:"notice"`           // default 1m
 	Outflow Outflow      `json:"outflow"`
 	Claim   *Duration    `json:"claim"`   // default 5m
+	Grace   *Duration    `json:"grace"`   // default 20s
 	Session *Duration    `json:"session"` // default 15m
 	// Beacon is "none" or the name of a chain that the server knows, such as
 	// "drand:quicknet". Default: the server's first chain, if it has one.
@@ -125,6 +127,10 @@ func (c Config) withDefaults(now time.Time) Config {
 		d := Duration(DefaultClaim)
 		c.Claim = &d
 	}
+	if c.Grace == nil {
+		d := Duration(DefaultGrace)
+		c.Grace = &d
+	}
 	if c.Session == nil {
 		d := Duration(DefaultSession)
 		c.Session = &d
@@ -168,7 +174,7 @@ func (c Config) policy(id fairness.Policy) (*fairness.Policy, error) {
 	p.Opens, p.Starts, p.Closes = millis.Of(*c.Opens), millis.Of(*c.Starts), closing(c.Closes)
 	p.Windows = windowRules(c.Windows)
 	p.Outflow = fairness.Outflow(c.Outflow)
-	p.Notice, p.Claim, p.Session = c.Notice.millis(), c.Claim.millis(), c.Session.millis()
+	p.Notice, p.Claim, p.Grace, p.Session = c.Notice.millis(), c.Claim.millis(), c.Grace.millis(), c.Session.millis()
 	problems := append(c.problems(), invalid.From(p.Problems())...)
 	if err := problems.Err(); err != nil {
 		return nil, err
@@ -197,10 +203,10 @@ func closing(t *time.Time) fairness.Time {
 // configOf returns the configuration that corresponds to a policy with its amendments.
 func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
 	opens, starts := millis.Time(p.Opens), millis.Time(p.Starts)
-	notice, claim, session := duration(p.Notice), duration(p.Claim), duration(p.Session)
+	notice, claim, grace, session := duration(p.Notice), duration(p.Claim), duration(p.Grace), duration(p.Session)
 	c := Config{
 		Slug: slug, Title: title, Opens: &opens, Starts: &starts, Closes: s.Closes, Beacon: fairness.NoBeacon,
-		Notice: &notice, Outflow: Outflow(s.Outflow), Claim: &claim, Session: &session,
+		Notice: &notice, Outflow: Outflow(s.Outflow), Claim: &claim, Grace: &grace, Session: &session,
 	}
 	if b := p.Beacon; b != nil {
 		margin := duration(b.Margin)

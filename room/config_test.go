@@ -163,7 +163,8 @@ func TestDefaults(t *testing.T) {
 		},
 	} {
 		test.want.Slug, test.want.Outflow = "a", Outflow{PerMinute: DefaultPerMinute}
-		test.want.Notice, test.want.Claim, test.want.Session = span(DefaultNotice), span(DefaultClaim), span(DefaultSession)
+		test.want.Notice, test.want.Claim = span(DefaultNotice), span(DefaultClaim)
+		test.want.Grace, test.want.Session = span(DefaultGrace), span(DefaultSession)
 		if diff := cmp.Diff(test.want, test.given.withDefaults(moment)); diff != "" {
 			t.Errorf("defaults of %+v (-want +got):\n%s", test.given, diff)
 		}

@@ -45,6 +45,7 @@ func TestLimit(t *testing.T) {
 	t.Parallel()
 	c := quick("limit")
 	c.Outflow.MaxActive, c.Claim, c.Session = 3, span(time.Minute), span(2*time.Minute)
+	c.Grace = span(time.Hour) // minutes pass without entries
 	d := newDial(t)
 	rs := node(t, d.url, newMaster(t))
 	r := create(t, rs, c)

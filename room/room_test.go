@@ -22,7 +22,7 @@ func TestLife(t *testing.T) {
 	r, err := rs.Create(t.Context(), Config{
 		Slug: "life", Opens: &opens, Closes: at(opens.Add(3 * time.Hour)),
 		Windows: []WindowRule{{Length: Duration(time.Hour)}},
-		Outflow: Outflow{PerMinute: 6000}, Claim: span(time.Hour),
+		Outflow: Outflow{PerMinute: 6000}, Claim: span(time.Hour), Grace: span(24 * time.Hour), // hours pass without entries
 	})
 	if err != nil {
 		t.Fatal(err)

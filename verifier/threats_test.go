@@ -81,6 +81,7 @@ var threats = map[string]func(*testing.T){
 	"late draw":                 lateDraw,
 	"late freeze":               lateFreeze,
 	"freeze dated ahead":        freezeAhead,
+	"claim lost in an outage":   lostInOutage,
 	"window of one":             windowOfOne,
 	"hasty claim":               hastyClaim,
 	"end instead of a draw":     endInsteadOfDraw,

@@ -214,6 +214,26 @@ func lateFreeze(t *testing.T) {
 	wantFound(t, found(t, keys, room), findings.LateFreeze, 1, 80_000, "1 group was closed more than 2 s after its end, the longest 1 min 20 s", "Window 1 was closed 1 min 20 s after")
 }
 
+// lostInOutage takes the server down for longer than the time to claim.
+func lostInOutage(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	policy := patient(keys)
+	policy.Grace = 20_000
+	room := roomtest.Open(keys, policy)
+	room.Join(after(0), 5)
+	room.Settle(after(60_000))
+	room.Call(after(80_000), 1)
+	if err := room.Err(); err != nil {
+		t.Fatal(err)
+	}
+	back := after(80_000 + 600_000)
+	lost := &fairness.Skip{Time: back, Ticket: room.At(1), Reason: fairness.NoShow}
+	caught(t, keys, append(slices.Clone(room.Entries()), lost.AppendEntry(nil)), "skip")
+	room.Append(&fairness.Beat{Time: back})
+	room.Admit(back+39_999, room.At(1))
+	wantFound(t, found(t, keys, room), findings.Gap, 2, 600_000, "while 1 called visitor could claim. Their time to claim ran for 20 s of it", "Nothing was written for 10 min")
+}
+
 func windowOfOne(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, patient(keys))

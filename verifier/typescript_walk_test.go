@@ -107,7 +107,9 @@ func (w *walk) step() {
 		w.freeze(now)
 		return
 	}
-	switch w.random.IntN(16) {
+	switch w.random.IntN(17) {
+	case 16:
+		w.try(&fairness.Beat{Time: now})
 	case 0, 1, 2, 3:
 		w.join(now)
 	case 4:
@@ -250,6 +252,7 @@ func TestSecondProgramDecides(t *testing.T) {
 		policy := keys.Policy()
 		policy.Outflow.PerMinute = []uint32{3, 60, 600, 60_000}[seed%4]
 		policy.Closes = []fairness.Time{roomtest.Opens + 3_600_000, roomtest.Opens + 75_000, fairness.Never}[seed%3]
+		policy.Grace = []fairness.Millis{fairness.MinGrace, 20_000, fairness.MaxGrace}[seed/2%3]
 		policy.Starts += []fairness.Time{0, 600_000}[seed/4%2]
 		w.now = policy.Created + 3_500_000
 		if !w.try(&fairness.Room{Policy: policy}) {

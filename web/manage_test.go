@@ -32,6 +32,7 @@ type organizerJSON struct {
 	MaxWaiting   uint32            `json:"max_waiting"`
 	Notice       string            `json:"notice"`
 	Claim        string            `json:"claim"`
+	Grace        string            `json:"grace"`
 	Session      string            `json:"session"`
 	Beacon       string            `json:"beacon"`
 	Origin       string            `json:"origin"`

@@ -141,7 +141,7 @@ func (r *Room) policy() fairness.Policy {
 		Origin: "simulation", LogKey: "simulation+", VRFKey: [fairness.PublicKeySize]byte{2},
 		Lanes:  []fairness.Lane{fairness.General},
 		Starts: r.Starts.after(), Closes: fairness.Never, Notice: fairness.MinNotice,
-		Outflow: fairness.Outflow(r.Outflow), Claim: r.Claim.millis(), Session: r.Session.millis(),
+		Outflow: fairness.Outflow(r.Outflow), Claim: r.Claim.millis(), Grace: fairness.MaxGrace, Session: r.Session.millis(),
 	}
 	if r.Closes != nil {
 		p.Closes = r.Closes.after()

@@ -109,6 +109,7 @@ func (k *Keys) Policy() fairness.Policy {
 		Notice:  fairness.MinNotice,
 		Outflow: fairness.Outflow{PerMinute: 600, MaxActive: 0},
 		Claim:   30_000,
+		Grace:   fairness.MaxGrace,
 		Session: 60_000,
 	}
 }

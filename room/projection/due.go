@@ -45,7 +45,7 @@ func (p *Projection) IsDue(now fairness.Time) bool {
 	}
 	_, call := p.NextCall(now)
 	_, isSwitched := p.NextSwitch(now)
-	return call || isSwitched || p.IsFinished(now)
+	return call || isSwitched || p.IsBeatDue(now) || p.IsFinished(now)
 }
 
 // NoShows returns at most limit called tickets that were not claimed in time. The next call continues after them.
@@ -105,6 +105,11 @@ func (p *Projection) NextPull(now fairness.Time, n uint64) (upTo fairness.Positi
 		return to == upTo
 	})
 	return upTo, uint64(enough), true //nolint:gosec // not negative
+}
+
+// IsBeatDue reports whether nothing was written for half the grace while the claim time of a called visitor runs.
+func (p *Projection) IsBeatDue(now fairness.Time) bool {
+	return p.Waiting() > 0 && !p.Paused() && now-p.Now() >= fairness.Time(p.Policy().Grace)/2
 }
 
 // IsFinished reports whether the last window is over and all visitors have been admitted or skipped.

@@ -151,7 +151,7 @@ func (f *filler) command(c *command) {
 	c.err = err
 }
 
-// serve skips no-shows, calls the next visitors, switches the gate, and ends a finished room.
+// serve skips no-shows, calls the next visitors, switches the gate, writes a beat, and ends a finished room.
 func (f *filler) serve() (undone error) {
 	if f.projection.Ended() {
 		return nil
@@ -168,6 +168,9 @@ func (f *filler) serve() (undone error) {
 	}
 	if err := f.switchGate(); err != nil {
 		undone = errors.Join(undone, fmt.Errorf("switch the gate: %w", err))
+	}
+	if f.projection.IsBeatDue(f.now) {
+		undone = errors.Join(undone, f.emit(&fairness.Beat{Time: f.now}))
 	}
 	if f.projection.IsFinished(f.now) {
 		undone = errors.Join(undone, f.emit(&fairness.End{Time: f.now}))

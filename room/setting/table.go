@@ -13,6 +13,7 @@ import (
 const (
 	DefaultNotice    = time.Minute
 	DefaultClaim     = 5 * time.Minute
+	DefaultGrace     = 20 * time.Second
 	DefaultSession   = 15 * time.Minute
 	DefaultMargin    = 5 * time.Second
 	DefaultPerMinute = 60
@@ -94,6 +95,16 @@ var table = []Setting{
 		Form: Form{Group: "turn", Hint: "A called visitor has this long; then the next one is called.",
 			Placeholder: "5 min"},
 		Row: Row{Label: "claim", Format: "within %s"},
+	},
+	{
+		Name: "grace", Change: Never, Kind: between(fairness.MinGrace, fairness.MaxGrace),
+		Label: "Grace in an outage",
+		Help: "how long the time to claim runs on at most while the server is down and writes nothing; after that it stands " +
+			"still until the server is back",
+		Default: "20s", Initial: "20s",
+		Form: Form{Group: "turn", Hint: "If the server is down for longer, called visitors lose no more than this.",
+			Empty: "20 s", Placeholder: "20 s"},
+		Row: Row{Label: "claim", Format: "%s at most of an outage count"},
 	},
 	{
 		Name: "session", Change: Never, Kind: between(fairness.MinSession, fairness.MaxSession),

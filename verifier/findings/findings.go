@@ -58,13 +58,14 @@ const (
 	Between    ID = "between"     // decisions between a round and its draw
 	LateDraw   ID = "late-draw"   // a draw was late after its round
 	LateFreeze ID = "late-freeze" // a freeze was late after its window
+	Gap        ID = "gap"         // nothing was written for longer than the grace, while visitors were called
 	Undrawn    ID = "undrawn"     // the room ended while windows were closed but not drawn
 	Single     ID = "single"      // a window had one arrival
 	ShortClaim ID = "short-claim" // called visitors had less than a minute
 	Amendments ID = "amendments"  // the operator changed the published rules
 )
 
-var order = []ID{Gate, FailOpen, Between, LateDraw, LateFreeze, Undrawn, Single, ShortClaim, Amendments}
+var order = []ID{Gate, FailOpen, Between, LateDraw, LateFreeze, Gap, Undrawn, Single, ShortClaim, Amendments}
 
 // Finder collects findings during an audit. The zero value is ready to use.
 type Finder struct {
@@ -75,6 +76,7 @@ type Finder struct {
 	last    fairness.Time
 	amended amended
 	between between
+	waiting uint64 // called visitors after the latest entry, unless the room is paused
 	ended   bool
 }
 
@@ -88,6 +90,7 @@ type window struct {
 
 // Add adds the next entry, with the state after it. Use it as a [verifier.Trust]'s OnEntry.
 func (f *Finder) Add(s *fairness.State, e fairness.Entry) {
+	f.noteGap(s)
 	f.last = s.Now()
 	f.noteBetween(s, e)
 	switch e := e.(type) {

@@ -17,6 +17,7 @@ var titles = map[ID]string{
 	Between:    "Decisions between the outcome of a draw and its publication",
 	LateDraw:   "Draws were published late",
 	LateFreeze: "Groups were closed late",
+	Gap:        "The room stood still while visitors were called",
 	Undrawn:    "The room ended before all arrivals were drawn",
 	Single:     "Groups of one",
 	ShortClaim: "Called visitors had less than a minute to go in",
@@ -41,6 +42,9 @@ func (f *Finder) words(of *Finding) string {
 	case LateFreeze:
 		return fmt.Sprintf("%s closed more than %s after its end, the longest %s. No visitor could join it any more; the randomness of its draw comes after the closing, so a late closing selects a later round.",
 			numeral.Count(n, "group was", "groups were"), span(freezeSlack), span(of.Longest))
+	case Gap:
+		return fmt.Sprintf("%s in all, %s, the longest %s, in which nothing was written for longer than the grace while called visitors could claim: the server was down, or the operator held it. Called visitors lost no more of their time to claim than the grace each time.",
+			span(of.Total), numeral.Count(n, "time", "times"), span(of.Longest))
 	case Undrawn:
 		return numeral.Count(n, "group was", "groups were") +
 			" never drawn. Where the outcome could be known, the operator could see it and end the room instead of publishing it."

@@ -1,4 +1,4 @@
-// RULES.md sections 7 and 8. Credit counts 60,000ths of a call, times and
+// RULES.md section 7. Credit counts 60,000ths of a call, times and
 // durations milliseconds; every number stays below 2^53, so it is exact.
 
 /** The credit that one call costs. */
@@ -9,13 +9,12 @@ function most(perMinute: number): number {
   return Math.max(10_000 * perMinute, oneCall);
 }
 
-/** The credit for calls, and the claim clock. Both stand still in a pause. */
+/** The credit for calls. It stands still in a pause. */
 export class Pace {
   readonly #starts: number;
   #perMinute: number;
   #credit = oneCall;
   #since: number;
-  #behind = 0;
   #paused = false;
 
   constructor(starts: number, perMinute: number) {
@@ -57,14 +56,8 @@ export class Pace {
   }
 
   resume(time: number): void {
-    this.#behind += time - this.#since;
     this.#since = Math.max(time, this.#starts);
     this.#paused = false;
-  }
-
-  /** The claim clock. */
-  clock(time: number): number {
-    return (this.#paused ? this.#since : time) - this.#behind;
   }
 
   #creditAt(time: number): number {

@@ -51,7 +51,9 @@ export class Room {
     const { unfrozen } = this.arrivals;
     const ends = entry.kind === "freeze" || entry.kind === "end";
     must("freeze", ends || !unfrozen || time < unfrozen.to, "an entry before the freeze of a window that is over");
+    const clock = this.#serving.clockAt(time);
     this.#apply(entry, text);
+    this.#serving.reach(time, clock);
     this.#time = time;
     this.#taken(entry.kind, text);
   }
@@ -78,6 +80,8 @@ export class Room {
         return this.#skip(entry);
       case "amend":
         return this.#amend(entry);
+      case "beat":
+        return;
       case "end":
         this.#ended = true;
     }

@@ -14,12 +14,15 @@ export class Serving {
   readonly #pace: Pace;
   #called = 0; // the serving pointer: all places up to it are called
   #done = 0;
+  #clock = 0; // the claim clock at the time of the latest entry
+  #reached: number; // that time
   #claimsFrozen = false; // in a pause: claims are frozen too
 
   constructor(policy: EntryOf<"room">, line: readonly Arrival[]) {
     this.#policy = policy;
     this.#line = line;
     this.#pace = new Pace(policy.starts, policy.perMinute);
+    this.#reached = policy.created;
   }
 
   get paused(): boolean {
@@ -41,7 +44,7 @@ export class Serving {
     const calls = called.filter(({ settled }) => settled !== "skipped").length;
     must("outflow", this.#pace.allows(time, calls), "more people than the outflow allows");
     this.#pace.spend(time, calls);
-    for (const arrival of called) arrival.calledAt = this.#pace.clock(time);
+    for (const arrival of called) arrival.calledAt = this.clockAt(time);
     this.#called = Number(position);
     this.#done += calls;
   }
@@ -88,6 +91,17 @@ export class Serving {
 
   /** The time left to claim a ticket that was called at that time of the claim clock; RULES.md section 8. */
   #left(time: number, calledAt: number): number {
-    return this.#policy.claim - (this.#pace.clock(time) - calledAt);
+    return this.#policy.claim - (this.clockAt(time) - calledAt);
+  }
+
+  /** The claim clock: it stands still in a pause, and advances by at most the grace from one entry to the next. */
+  clockAt(time: number): number {
+    return this.#clock + (this.#pace.paused ? 0 : Math.min(time - this.#reached, this.#policy.grace));
+  }
+
+  /** Takes note of an entry, with the claim clock as it was before the entry. */
+  reach(time: number, clock: number): void {
+    this.#reached = time;
+    this.#clock = clock;
   }
 }

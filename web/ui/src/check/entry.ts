@@ -96,6 +96,7 @@ const forms = {
   call: { time, lane, position: uint63 },
   admit: { time, ticket: id, pass: id },
   skip: { time, ticket: id, reason },
+  beat: { time },
   end: { time },
 };
 
@@ -144,6 +145,7 @@ export interface Room {
   perMinute: number;
   maxActive: number;
   claim: number; // milliseconds
+  grace: number; // milliseconds
   session: number; // milliseconds
 }
 
@@ -289,6 +291,7 @@ function parseRoom(lines: string[]): Room {
     notice: one("notice", millis),
     ...(readWords(changes.outflow, take("outflow")) as { perMinute: number; maxActive: number }),
     claim: one("claim", millis),
+    grace: one("grace", millis),
     session: one("session", millis),
   };
   if (lines.length > 0) throw new FormatError("text after the last line of a room entry");
@@ -326,6 +329,7 @@ function formatRoom(room: Room): string {
     `notice ${millis.write(room.notice)}`,
     `outflow ${writeWords(changes.outflow, room).join(" ")}`,
     `claim ${millis.write(room.claim)}`,
+    `grace ${millis.write(room.grace)}`,
     `session ${millis.write(room.session)}`,
   ].join("\n");
 }

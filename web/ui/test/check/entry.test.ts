@@ -16,7 +16,7 @@ test("entries of the vectors are written as they were read", () => {
     assert.equal(entry.kind, text.split(" ")[0]);
     assert.equal(Buffer.from(formatEntry(entry)).toString(), text);
   }
-  assert.equal(kinds.size, 11);
+  assert.equal(kinds.size, 12);
 });
 
 test("texts of the vectors that are not entries", () => {
@@ -138,6 +138,8 @@ test("every rule of a policy", () => {
     ["outflow", { perMinute: 10_000_001 }],
     ["claim", { claim: 999 }],
     ["claim", { claim: 86_400_001 }],
+    ["grace", { grace: 999 }],
+    ["grace", { grace: 86_400_001 }],
     ["session", { session: 999 }],
     ["session", { session: 604_800_001 }],
   ];

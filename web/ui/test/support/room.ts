@@ -140,6 +140,7 @@ export const policy = {
   perMinute: 600,
   maxActive: 0,
   claim: 30_000,
+  grace: 20_000,
   session: 60_000,
 };
 
