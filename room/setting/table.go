@@ -99,8 +99,8 @@ var table = []Setting{
 	{
 		Name: "grace", Change: Never, Kind: between(fairness.MinGrace, fairness.MaxGrace),
 		Label: "Grace in an outage",
-		Help: "how long the time to claim runs on at most while the server is down and writes nothing; after that it stands " +
-			"still until the server is back",
+		Help: "how long the time to claim runs on at most while the server is down and writes nothing; " +
+			"after that it stands still until the server is back",
 		Default: "20s", Initial: "20s",
 		Form: Form{Group: "turn", Hint: "If the server is down for longer, called visitors lose no more than this.",
 			Empty: "20 s", Placeholder: "20 s"},
@@ -136,8 +136,8 @@ var table = []Setting{
 	{
 		Name: "quorum", Change: Never, Kind: Number{Max: fairness.MaxWitnesses},
 		Label: "Witnesses who should sign",
-		Help: "number of the server's witnesses that should sign each freeze before its round: more than half of them, " +
-			"or 0 for no witnesses",
+		Help: "number of the server's witnesses that should sign each freeze before its round: " +
+			"more than half of them, or 0 for no witnesses",
 		Default: "more than half of them",
 		Form:    Form{Group: "proof", Empty: "more than half of them"},
 		Row:     Row{Label: "witnesses", Format: "%s or more should cosign each freeze"},
