@@ -29,7 +29,7 @@ func (b *bench) audit() error {
 			return err
 		}
 		dir := filepath.Join(b.dir, "transcript")
-		b.say("  writing a room of %d visitors in %d windows", a.visitors, a.windows)
+		say("  writing a room of %d visitors in %d windows", a.visitors, a.windows)
 		if err := roomtest.Generate(keys, roomtest.Dir(dir),
 			roomtest.Size{Visitors: a.visitors, Windows: a.windows}); err != nil {
 			return err

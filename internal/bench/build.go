@@ -13,33 +13,33 @@ import (
 // pagesBuilt is the directory of the visitor's pages that npm has built. Git ignores it.
 const pagesBuilt = "web/ui/dist"
 
-// build builds the binaries of the working tree, and of a base commit unless base is empty.
-func (b *bench) build(base string) error {
-	b.say("building")
-	b.head = version{"head", filepath.Join(b.dir, "bin")}
-	if err := b.compile(".", b.head.bin); err != nil {
-		return fmt.Errorf("build the binaries (run this from the top of the repository): %w", err)
+// build builds the binaries of the working tree in dir, and those of a commit unless it is empty.
+func build(ctx context.Context, dir, commit string) (head version, base *version, err error) {
+	say("building")
+	head = version{"head", filepath.Join(dir, "bin")}
+	if err := compile(ctx, ".", head.bin); err != nil {
+		return head, nil, fmt.Errorf("build the binaries (run this from the top of the repository): %w", err)
 	}
-	if base == "" {
-		return nil
+	if commit == "" {
+		return head, nil, nil
 	}
-	b.say("building %s", base)
-	b.base = &version{"base", filepath.Join(b.dir, "base-bin")}
-	if err := b.buildBase(base); err != nil {
-		return fmt.Errorf("build %s: %w", base, err)
+	say("building %s", commit)
+	base = &version{"base", filepath.Join(dir, "base-bin")}
+	if err := buildCommit(ctx, filepath.Join(dir, "base"), commit, base.bin); err != nil {
+		return head, nil, fmt.Errorf("build %s: %w", commit, err)
 	}
-	return nil
+	return head, base, nil
 }
 
-// buildBase builds a commit in a temporary worktree. The commit gets the pages of the working tree,
-// because building its own would require npm, and measurements that compare commits load no pages.
-func (b *bench) buildBase(commit string) (err error) {
-	tree := filepath.Join(b.dir, "base")
-	if err := b.command(".", "git", "worktree", "add", "--quiet", "--detach", tree, commit).Run(); err != nil {
+// buildCommit builds a commit in a temporary worktree at tree. The commit gets the pages of the
+// working tree, because building its own would require npm, and measurements that compare commits
+// load no pages.
+func buildCommit(ctx context.Context, tree, commit, bin string) (err error) {
+	if err := command(ctx, ".", "git", "worktree", "add", "--quiet", "--detach", tree, commit).Run(); err != nil {
 		return err
 	}
 	defer func() {
-		remove := exec.CommandContext(context.WithoutCancel(b.ctx), "git", "worktree", "remove", "--force", tree)
+		remove := exec.CommandContext(context.WithoutCancel(ctx), "git", "worktree", "remove", "--force", tree)
 		remove.Stderr = os.Stderr
 		err = errors.Join(err, remove.Run())
 	}()
@@ -47,19 +47,19 @@ func (b *bench) buildBase(commit string) (err error) {
 	if err := os.CopyFS(built, os.DirFS(pagesBuilt)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return b.compile(tree, b.base.bin)
+	return compile(ctx, tree, bin)
 }
 
 // compile builds the programs of a source tree.
-func (b *bench) compile(tree, bin string) error {
-	if err := os.MkdirAll(bin, 0o755); err != nil { //nolint:gosec // like b.dir
+func compile(ctx context.Context, tree, bin string) error {
+	if err := os.MkdirAll(bin, 0o755); err != nil { //nolint:gosec // like bench.dir
 		return err
 	}
-	return b.command(tree, "go", "build", "-buildvcs=false", "-o", bin, "./cmd/...").Run()
+	return command(ctx, tree, "go", "build", "-buildvcs=false", "-o", bin, "./cmd/...").Run()
 }
 
-func (b *bench) command(dir, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(b.ctx, name, args...) //nolint:gosec // git and go
+func command(ctx context.Context, dir, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // git and go
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	return cmd
 }

@@ -45,11 +45,11 @@ func (b *bench) connector() error {
 		return err
 	}
 	defer queue.Close()
-	site, err := b.self("site")
+	site, err := b.fleet.self("site")
 	if err != nil {
 		return err
 	}
-	bare, err := b.self("reverse-proxy", "http://"+site.addr)
+	bare, err := b.fleet.self("reverse-proxy", site.url(""))
 	if err != nil {
 		return err
 	}
@@ -57,18 +57,18 @@ func (b *bench) connector() error {
 	if err := os.WriteFile(file, queue.rules(), 0o600); err != nil {
 		return err
 	}
-	subject, err := b.start("", filepath.Join(b.head.bin, "proofline"), "proxy", "--rules", file,
-		"--to", "http://"+site.addr, "--listen", "127.0.0.1:0", "--key", filepath.Join(b.dir, "connector-key"))
+	subject, err := b.fleet.start("", filepath.Join(b.head.bin, "proofline"), "proxy", "--rules", file,
+		"--to", site.url(""), "--listen", "127.0.0.1:0", "--key", filepath.Join(b.dir, "connector-key"))
 	if err != nil {
 		return err
 	}
-	cookie, err := queue.enter("http://" + subject.addr)
+	cookie, err := queue.enter(subject.url(""))
 	if err != nil {
 		return err
 	}
 	load := func(s *server) func() (*load, error) {
 		return func() (*load, error) {
-			return b.load(s, generator{conns: connectorConns, request: visiting(cookie)}, 200)
+			return s.load(generator{conns: connectorConns, until: b.length, request: visiting(cookie)}, 200)
 		}
 	}
 	if err := b.proxies(load(bare), load(subject)); err != nil {

@@ -23,26 +23,26 @@ const (
 // dashboard measures the cost of open dashboards while a long line is waiting and more visitors
 // join at full speed.
 func (b *bench) dashboard() error {
-	s, err := b.product(b.head, "dashboard")
+	s, err := b.fleet.product(b.head, "dashboard")
 	if err != nil {
 		return err
 	}
-	if err := s.create(b.ctx, dayRoom("seen")); err != nil {
+	if err := s.create(dayRoom("seen")); err != nil {
 		return err
 	}
-	session, err := s.signUp(b.ctx)
+	session, err := s.signUp()
 	if err != nil {
 		return err
 	}
-	if err := b.fill(s, "seen", lookingOn); err != nil {
+	if err := s.fill("seen", newBatch(), lookingOn); err != nil {
 		return err
 	}
 	var events int64
 	alone := func() (*load, error) {
-		return b.load(s, generator{conns: 256, request: joining("seen")}, 201)
+		return s.load(generator{conns: 256, until: b.length, request: joining("seen")}, 201)
 	}
 	watched := func() (l *load, err error) {
-		err = s.watched(b.ctx, session, &events, func() error {
+		err = s.watched(session, &events, func() error {
 			l, err = alone()
 			return err
 		})
@@ -79,7 +79,7 @@ func (b *bench) restingDashboard(s *server, session string) error {
 		}
 		var events int64
 		var watched float64
-		if err := s.watched(b.ctx, session, &events, func() error {
+		if err := s.watched(session, &events, func() error {
 			watched, err = rest()
 			return err
 		}); err != nil {
@@ -92,7 +92,7 @@ func (b *bench) restingDashboard(s *server, session string) error {
 
 // signUp creates the first owner through the server's link, like a browser, and returns the session
 // token.
-func (s *server) signUp(ctx context.Context) (string, error) {
+func (s *server) signUp() (string, error) {
 	link, err := os.ReadFile(filepath.Join(s.dir, "setup-link"))
 	if err != nil {
 		return "", err
@@ -107,7 +107,7 @@ func (s *server) signUp(ctx context.Context) (string, error) {
 		{"/console/invitation/accept", url.Values{"organization": {"Bench"}, "email": {"owner@bench.example"},
 			"name": {"Owner"}, "password": {"ten dashboards in a long line"}}},
 	} {
-		q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.addr+step.path,
+		q, err := http.NewRequestWithContext(s.ctx, http.MethodPost, s.url(step.path),
 			strings.NewReader(step.form.Encode()))
 		if err != nil {
 			return "", err
@@ -136,14 +136,12 @@ func (s *server) signUp(ctx context.Context) (string, error) {
 }
 
 // watched runs a measurement while dashboards are open, and counts the events that they receive.
-func (s *server) watched(ctx context.Context, session string, events *int64,
-	measure func() error) error {
-	ctx, cancel := context.WithCancel(ctx)
+func (s *server) watched(session string, events *int64, measure func() error) error {
+	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	client := &http.Client{Transport: &http.Transport{}}
 	for range dashboards {
-		q, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.addr+"/console/rooms/seen/live",
-			http.NoBody)
+		q, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url("/console/rooms/seen/live"), http.NoBody)
 		if err != nil {
 			return err
 		}

@@ -13,11 +13,11 @@ const (
 
 // joins measures durable joins, each with a receipt.
 func (b *bench) joins(v version) (func(int) ([]reading, error), error) {
-	s, err := b.productWith(v, "joins", newBatch(), warmUp)
+	s, err := b.fleet.productWith(v, "joins", newBatch(), warmUp)
 	if err != nil {
 		return nil, err
 	}
-	bare, err := b.bareOf(http.MethodPost, s, "/r/joins/join", `{"ticket":"`+newBatch().ticket(0).String()+`"}`)
+	bare, err := b.fleet.bareOf(http.MethodPost, s, "/r/joins/join", `{"ticket":"`+newBatch().ticket(0).String()+`"}`)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +28,7 @@ func (b *bench) joins(v version) (func(int) ([]reading, error), error) {
 		}{{64, joins64, joinsEcho64, joinsRatio64}, {256, joins256, joinsEcho256, joinsRatio256}} {
 			load := func(s *server, status int) func() (*load, error) {
 				return func() (*load, error) {
-					return b.load(s, generator{conns: r.conns, request: joining("joins")}, status)
+					return s.load(generator{conns: r.conns, until: b.length, request: joining("joins")}, status)
 				}
 			}
 			a, s, err := pair(i, load(bare, 200), load(s, 201))
@@ -43,16 +43,16 @@ func (b *bench) joins(v version) (func(int) ([]reading, error), error) {
 
 // latency measures joins that arrive at half of the rate that the server has just reached.
 func (b *bench) latency(v version) (func(int) ([]reading, error), error) {
-	s, err := b.productWith(v, "latency", newBatch(), warmUp)
+	s, err := b.fleet.productWith(v, "latency", newBatch(), warmUp)
 	if err != nil {
 		return nil, err
 	}
 	return func(int) ([]reading, error) {
-		full, err := b.load(s, generator{conns: 256, request: joining("latency")}, 201)
+		full, err := s.load(generator{conns: 256, until: b.length, request: joining("latency")}, 201)
 		if err != nil {
 			return nil, err
 		}
-		half, err := b.load(s, generator{conns: 256, rate: full.perSecond() / 2, until: 2 * b.length,
+		half, err := s.load(generator{conns: 256, rate: full.perSecond() / 2, until: 2 * b.length,
 			request: joining("latency")}, 201)
 		if err != nil {
 			return nil, err
@@ -71,21 +71,25 @@ func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 // manyRooms measures joins that spread over many rooms of a server, and joins in the only room of
 // another.
 func (b *bench) manyRooms(v version) (func(int) ([]reading, error), error) {
-	one, err := b.productWith(v, "one", newBatch(), warmUp)
+	one, err := b.fleet.productWith(v, "one", newBatch(), warmUp)
 	if err != nil {
 		return nil, err
 	}
-	many, err := b.product(v, "many")
+	many, err := b.fleet.product(v, "many")
 	if err != nil {
 		return nil, err
 	}
-	if err := b.createMany(many); err != nil {
+	if err := many.createMany(); err != nil {
 		return nil, err
 	}
 	return func(i int) ([]reading, error) {
 		a, s, err := pair(i,
-			func() (*load, error) { return b.load(one, generator{conns: 256, request: joining("one")}, 201) },
-			func() (*load, error) { return b.load(many, generator{conns: 256, request: spreading()}, 201) })
+			func() (*load, error) {
+				return one.load(generator{conns: 256, until: b.length, request: joining("one")}, 201)
+			},
+			func() (*load, error) {
+				return many.load(generator{conns: 256, until: b.length, request: spreading()}, 201)
+			})
 		if err != nil {
 			return nil, err
 		}
@@ -94,13 +98,13 @@ func (b *bench) manyRooms(v version) (func(int) ([]reading, error), error) {
 }
 
 // createMany creates many rooms with one visitor each.
-func (b *bench) createMany(s *server) error {
+func (s *server) createMany() error {
 	for i := range manyOnes {
-		if err := s.create(b.ctx, dayRoom(numbered(i))); err != nil {
+		if err := s.create(dayRoom(numbered(i))); err != nil {
 			return err
 		}
 	}
-	_, err := b.load(s, generator{conns: 64, total: manyOnes, request: spreading()}, 201)
+	_, err := s.load(generator{conns: 64, total: manyOnes, request: spreading()}, 201)
 	return err
 }
 

@@ -17,12 +17,9 @@ type load struct {
 	cost *cost
 }
 
-// load puts a load on a server. Unless g says otherwise, it lasts for the length of one load.
-func (b *bench) load(s *server, g generator, status int) (*load, error) {
-	g.ctx, g.addr = b.ctx, s.addr
-	if g.total == 0 && g.until == 0 {
-		g.until = b.length
-	}
+// load puts a load on the server. It fails unless every answer has the status.
+func (s *server) load(g generator, status int) (*load, error) {
+	g.ctx, g.addr = s.ctx, s.addr
 	before, err := s.usage()
 	if err != nil {
 		return nil, err
@@ -114,26 +111,10 @@ func dayRoom(slug string) map[string]any {
 	return map[string]any{"slug": slug, "windows": []any{map[string]any{"length": "24h"}}, "max_waiting": 0}
 }
 
-// fill makes a new batch of visitors join a room, without measuring.
-func (b *bench) fill(s *server, slug string, people int) error {
-	return b.fillWith(s, slug, newBatch(), people)
-}
-
-func (b *bench) fillWith(s *server, slug string, n batch, people int) error {
-	if _, err := b.load(s, generator{conns: 256, total: people, request: n.joining(slug)}, 201); err != nil {
+// fill makes a batch of visitors join a room, without measuring.
+func (s *server) fill(slug string, n batch, people int) error {
+	if _, err := s.load(generator{conns: 256, total: people, request: n.joining(slug)}, 201); err != nil {
 		return fmt.Errorf("fill room %s: %w", slug, err)
 	}
 	return nil
-}
-
-// productWith starts a version's server with one room that stays open, and visitors in it.
-func (b *bench) productWith(v version, slug string, n batch, people int) (*server, error) {
-	s, err := b.product(v, slug)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.create(b.ctx, dayRoom(slug)); err != nil {
-		return nil, err
-	}
-	return s, b.fillWith(s, slug, n, people)
 }

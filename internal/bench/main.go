@@ -33,7 +33,7 @@ type bench struct {
 	length   time.Duration // duration of one load
 	visitors int           // number of visitors of the large rooms
 	restart  int           // visitors of the room that a server starts with
-	running  []*server
+	fleet    *fleet
 
 	results results // results of head
 	bases   results // results of base
@@ -180,9 +180,10 @@ func run(ctx context.Context, args []string) (kept bool, err error) {
 	if err := os.Chmod(b.dir, 0o755); err != nil { //nolint:gosec // PostgreSQL's own user passes through
 		return false, err
 	}
-	if err := b.build(base); err != nil {
+	if b.head, b.base, err = build(ctx, b.dir, base); err != nil {
 		return false, err
 	}
+	b.fleet = &fleet{ctx: ctx, dir: b.dir}
 	err = b.measureAll(chosen)
 	fmt.Printf("\n%s, %d cores, %s, %s\n\n", machine(), runtime.NumCPU(), runtime.GOARCH, runtime.Version())
 	if b.base != nil {
@@ -198,19 +199,19 @@ func (b *bench) measureAll(chosen []measurement) error {
 		if b.runs = runs; m.slow {
 			b.runs = min(runs, 3)
 		}
-		b.say("%d of %d: %s, %s", i+1, len(chosen), m.name, m.about)
+		say("%d of %d: %s, %s", i+1, len(chosen), m.name, m.about)
 		began := time.Now()
 		if err := b.measure(m); err != nil {
 			return fmt.Errorf("measure %s: %w", m.name, err)
 		}
-		b.say("  took %v", time.Since(began).Round(time.Second))
+		say("  took %v", time.Since(began).Round(time.Second))
 	}
 	return nil
 }
 
 // measure makes all runs of a measurement. Two versions take turns, and so does the order in a pair.
 func (b *bench) measure(m measurement) error {
-	defer b.stopAll()
+	defer b.fleet.stopAll()
 	if m.whole != nil {
 		return m.whole(b)
 	}
@@ -238,7 +239,7 @@ func (b *bench) measure(m measurement) error {
 			for _, r := range readings {
 				s.results.add(r)
 			}
-			b.say("  run %d of %d, %s: %s", i+1, b.runs, s.name, summary(readings))
+			say("  run %d of %d, %s: %s", i+1, b.runs, s.name, summary(readings))
 		}
 		slices.Reverse(subjects)
 	}
@@ -250,7 +251,7 @@ func (b *bench) add(readings ...reading) {
 	for _, r := range readings {
 		b.results.add(r)
 	}
-	b.say("  %s", summary(readings))
+	say("  %s", summary(readings))
 }
 
 // summary returns the readings on one line.
@@ -263,7 +264,7 @@ func summary(readings []reading) string {
 }
 
 // say prints progress.
-func (b *bench) say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
 
 // machine returns the name of the processor.
 func machine() string {

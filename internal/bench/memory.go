@@ -24,7 +24,7 @@ func (b *bench) memory(v version) (func(int) ([]reading, error), error) {
 // warm it up: its garbage then has the memory that it takes under load.
 func (b *bench) lineMemory(v version, name string) ([]reading, error) {
 	people := b.visitors / 4
-	s, err := b.product(v, name, "--metrics-addr", "127.0.0.1:0")
+	s, err := b.fleet.product(v, name, "--metrics-addr", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
@@ -33,14 +33,14 @@ func (b *bench) lineMemory(v version, name string) ([]reading, error) {
 		return nil, err
 	}
 	for _, slug := range []string{"first", "line"} {
-		if err := s.create(b.ctx, dayRoom(slug)); err != nil {
+		if err := s.create(dayRoom(slug)); err != nil {
 			return nil, err
 		}
 	}
-	if err := b.fill(s, "first", 5*warmUp); err != nil {
+	if err := s.fill("first", newBatch(), 5*warmUp); err != nil {
 		return nil, err
 	}
-	heapBefore, err := b.heap(metrics)
+	heapBefore, err := s.heap(metrics)
 	if err != nil {
 		return nil, err
 	}
@@ -48,26 +48,26 @@ func (b *bench) lineMemory(v version, name string) ([]reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.fill(s, "line", people); err != nil {
+	if err := s.fill("line", newBatch(), people); err != nil {
 		return nil, err
 	}
 	after, err := s.rss()
 	if err != nil {
 		return nil, err
 	}
-	heapAfter, err := b.heap(metrics)
+	heapAfter, err := s.heap(metrics)
 	if err != nil {
 		return nil, err
 	}
 	return []reading{
 		{goal: memoryVisitor, value: (after - before) / float64(people), size: people},
 		{goal: memoryHeap, value: (heapAfter - heapBefore) / float64(people), size: people},
-	}, b.discard(s)
+	}, b.fleet.discard(s)
 }
 
 // roomsMemory measures a server before and after the creation of many rooms with a visitor each.
 func (b *bench) roomsMemory(v version, name string) ([]reading, error) {
-	s, err := b.product(v, name)
+	s, err := b.fleet.product(v, name)
 	if err != nil {
 		return nil, err
 	}
@@ -75,14 +75,14 @@ func (b *bench) roomsMemory(v version, name string) ([]reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := b.createMany(s); err != nil {
+	if err := s.createMany(); err != nil {
 		return nil, err
 	}
 	after, err := s.rss()
 	if err != nil {
 		return nil, err
 	}
-	return []reading{{goal: memoryRooms, value: after / 1e6}, {goal: memoryIdle, value: before / 1e6}}, b.discard(s)
+	return []reading{{goal: memoryRooms, value: after / 1e6}, {goal: memoryIdle, value: before / 1e6}}, b.fleet.discard(s)
 }
 
 // metricsURL returns the URL of the server's metrics, which it prints at its start.
@@ -96,11 +96,11 @@ func (s *server) metricsURL() (string, error) {
 }
 
 // heap collects the server's garbage, and returns the bytes that remain on its heap.
-func (b *bench) heap(metrics string) (float64, error) {
-	if _, _, err := b.download(strings.TrimSuffix(metrics, "metrics") + "debug/pprof/heap?gc=1"); err != nil {
+func (s *server) heap(metrics string) (float64, error) {
+	if _, _, err := download(s.ctx, strings.TrimSuffix(metrics, "metrics")+"debug/pprof/heap?gc=1"); err != nil {
 		return 0, err
 	}
-	text, _, err := b.download(metrics)
+	text, _, err := download(s.ctx, metrics)
 	if err != nil {
 		return 0, err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,20 +22,20 @@ var pageAssets = regexp.MustCompile(`(?:src|href)="(/assets/[^"]+|/r/[^"]+/(?:br
 
 // firstLoad measures what a phone downloads to show the page of a line.
 func (b *bench) firstLoad() error {
-	s, err := b.product(b.head, "pages")
+	s, err := b.fleet.product(b.head, "pages")
 	if err != nil {
 		return err
 	}
-	if err := s.create(b.ctx, dayRoom("pages")); err != nil {
+	if err := s.create(dayRoom("pages")); err != nil {
 		return err
 	}
-	page, bytesLoaded, err := b.download("http://" + s.addr + "/r/pages")
+	page, bytesLoaded, err := download(b.ctx, s.url("/r/pages"))
 	if err != nil {
 		return err
 	}
 	requests := 1
 	for _, found := range pageAssets.FindAllSubmatch(page, -1) {
-		_, size, err := b.download("http://" + s.addr + string(found[1]))
+		_, size, err := download(b.ctx, s.url(string(found[1])))
 		if err != nil {
 			return err
 		}
@@ -50,9 +51,9 @@ func (b *bench) firstLoad() error {
 
 // download gets a resource like a browser, and returns it with the size of the response's body on the
 // wire.
-func (b *bench) download(url string) (body []byte, size int, err error) {
+func download(ctx context.Context, url string) (body []byte, size int, err error) {
 	for _, encoding := range []string{"identity", "gzip"} {
-		req, err := http.NewRequestWithContext(b.ctx, http.MethodGet, url, http.NoBody)
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -79,7 +80,7 @@ func (b *bench) download(url string) (body []byte, size int, err error) {
 
 // polls measures how often waiting pages poll, using their own scripts.
 func (b *bench) polls() error {
-	out, err := b.npm(filepath.Join("web", "ui"), "bench")
+	out, err := npm(b.ctx, filepath.Join("web", "ui"), "bench")
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ var checkFigures = regexp.MustCompile(`checks of a place among 100000: ([0-9, ]+
 
 // check measures the check of a place among 100,000 in Chromium, using the browser test.
 func (b *bench) check() error {
-	out, err := b.npm(filepath.Join("web", "e2e"), "test", "--", "test/cost.test.mjs")
+	out, err := npm(b.ctx, filepath.Join("web", "e2e"), "test", "--", "test/cost.test.mjs")
 	found := checkFigures.FindSubmatch(out)
 	if found == nil {
 		return errors.Join(errors.New("the browser test reported no measurement: "+
@@ -127,9 +128,9 @@ func (b *bench) check() error {
 }
 
 // npm runs a script of one of the Node.js packages and returns its output.
-func (b *bench) npm(dir, script string, args ...string) ([]byte, error) {
+func npm(ctx context.Context, dir, script string, args ...string) ([]byte, error) {
 	args = append([]string{"run", "--silent", script}, args...)
-	cmd := exec.CommandContext(b.ctx, "npm", args...) //nolint:gosec // our own
+	cmd := exec.CommandContext(ctx, "npm", args...) //nolint:gosec // our own
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

@@ -11,7 +11,7 @@ const readers = 100_000
 
 // state measures the document that all waiting visitors poll.
 func (b *bench) state(v version) (func(int) ([]reading, error), error) {
-	s, err := b.productWith(v, "state", newBatch(), readers)
+	s, err := b.fleet.productWith(v, "state", newBatch(), readers)
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +24,7 @@ func (b *bench) state(v version) (func(int) ([]reading, error), error) {
 // tickets measures the status of a ticket.
 func (b *bench) tickets(v version) (func(int) ([]reading, error), error) {
 	n := newBatch()
-	s, err := b.productWith(v, "ticket", n, readers)
+	s, err := b.fleet.productWith(v, "ticket", n, readers)
 	if err != nil {
 		return nil, err
 	}
@@ -41,12 +41,12 @@ func statusTemplate(slug string) template {
 // reading compares a GET request with the baseline.
 func (b *bench) reading(s *server, path string, goals [3]*goal,
 	request func([]byte, int) []byte) (func(int) ([]reading, error), error) {
-	bare, err := b.bareOf(http.MethodGet, s, path, "")
+	bare, err := b.fleet.bareOf(http.MethodGet, s, path, "")
 	if err != nil {
 		return nil, err
 	}
 	load := func(s *server) func() (*load, error) {
-		return func() (*load, error) { return b.load(s, generator{conns: 256, request: request}, 200) }
+		return func() (*load, error) { return s.load(generator{conns: 256, until: b.length, request: request}, 200) }
 	}
 	return func(i int) ([]reading, error) {
 		a, s, err := pair(i, load(bare), load(s))

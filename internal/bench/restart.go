@@ -10,25 +10,25 @@ import (
 // The files of the database are in the page cache.
 func (b *bench) restarts(v version) (func(int) ([]reading, error), error) {
 	n := newBatch()
-	s, err := b.productWith(v, "restart", n, b.restart)
+	s, err := b.fleet.productWith(v, "restart", n, b.restart)
 	if err != nil {
 		return nil, err
 	}
 	return func(int) ([]reading, error) {
-		if err := b.stop(s); err != nil {
+		if err := b.fleet.stop(s); err != nil {
 			return nil, err
 		}
 		began := time.Now()
-		if s, err = b.product(v, "restart"); err != nil {
+		if s, err = b.fleet.product(v, "restart"); err != nil {
 			return nil, err
 		}
-		if err := b.await("http://" + s.addr + "/r/restart/state"); err != nil {
+		if err := s.await("/r/restart/state"); err != nil {
 			return nil, err
 		}
 		first := time.Since(began)
 		for i := range 100 { // the last ticket included
 			ticket := n.ticket(b.restart - 1 - i*(b.restart/100)).String()
-			if err := b.await("http://" + s.addr + "/r/restart/tickets/" + ticket); err != nil {
+			if err := s.await("/r/restart/tickets/" + ticket); err != nil {
 				return nil, err
 			}
 		}
@@ -40,9 +40,9 @@ func (b *bench) restarts(v version) (func(int) ([]reading, error), error) {
 }
 
 // await requests a resource until the answer is 200. A room may not be ready yet.
-func (b *bench) await(url string) error {
+func (s *server) await(path string) error {
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
-		req, err := http.NewRequestWithContext(b.ctx, http.MethodGet, url, http.NoBody)
+		req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, s.url(path), http.NoBody)
 		if err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (b *bench) await(url string) error {
 		case resp.StatusCode == http.StatusOK:
 			return nil
 		case resp.StatusCode != http.StatusServiceUnavailable || time.Since(began) > time.Minute:
-			return fmt.Errorf("get %s: %s", url, resp.Status)
+			return fmt.Errorf("get %s: %s", path, resp.Status)
 		}
 	}
 }

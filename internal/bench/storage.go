@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -22,7 +23,7 @@ const (
 // storage measures how much visitors add to the database and its WAL from join to release: they
 // join at full speed, are drawn and called, claim, and redeem and release their passes.
 func (b *bench) storage(v version) (func(int) ([]reading, error), error) {
-	s, err := b.product(v, "storage")
+	s, err := b.fleet.product(v, "storage")
 	if err != nil {
 		return nil, err
 	}
@@ -37,22 +38,22 @@ func (b *bench) storage(v version) (func(int) ([]reading, error), error) {
 	}
 	people := min(lives, b.visitors)
 	return func(i int) ([]reading, error) {
-		before, err := b.stored(conn)
+		before, err := storedIn(b.ctx, conn)
 		if err != nil {
 			return nil, err
 		}
-		room, err := b.admit(s, fmt.Sprintf("storage-%d", i), people)
+		room, err := s.admit(fmt.Sprintf("storage-%d", i), people)
 		if err != nil {
 			return nil, err
 		}
-		admitted, err := b.stored(conn)
+		admitted, err := storedIn(b.ctx, conn)
 		if err != nil {
 			return nil, err
 		}
 		if err := room.leave(); err != nil {
 			return nil, err
 		}
-		after, err := b.stored(conn)
+		after, err := storedIn(b.ctx, conn)
 		return []reading{
 			{goal: storageAdmitted, value: (admitted.tables - before.tables) / float64(people), size: people},
 			{goal: storageDatabase, value: (after.tables - before.tables) / float64(people), size: people},
@@ -65,8 +66,8 @@ func (b *bench) storage(v version) (func(int) ([]reading, error), error) {
 // stored is a state of the database, in bytes.
 type stored struct{ tables, wal float64 }
 
-func (b *bench) stored(conn *pgx.Conn) (s stored, err error) {
-	err = conn.QueryRow(b.ctx, `
+func storedIn(ctx context.Context, conn *pgx.Conn) (s stored, err error) {
+	err = conn.QueryRow(ctx, `
 		select sum(pg_total_relation_size(c.oid))::float8, (pg_current_wal_lsn() - '0/0'::pg_lsn)::float8
 		from pg_class c join pg_namespace n on n.oid = c.relnamespace
 		where c.relkind in ('r', 'm') and n.nspname not in ('pg_catalog', 'information_schema', 'pg_toast')`,
@@ -76,7 +77,6 @@ func (b *bench) stored(conn *pgx.Conn) (s stored, err error) {
 
 // crowd is the visitors of a room that pass through it at full speed.
 type crowd struct {
-	b      *bench
 	server *server
 	slug   string
 	passes []wire.Pass
@@ -89,29 +89,29 @@ func (c *crowd) send(status int, answered func(int, []byte),
 		path, header, body := request(i)
 		return rawhttp.AppendRequest(dst, "POST", "bench", "/r/"+c.slug+path, header, body)
 	}}
-	_, err := c.b.load(c.server, g, status)
+	_, err := c.server.load(g, status)
 	return err
 }
 
 // admit makes visitors join a new room, waits until they are called, and makes them claim.
-func (b *bench) admit(s *server, slug string, people int) (*crowd, error) {
-	if err := s.create(b.ctx, map[string]any{"slug": slug, "starts": time.Now().Add(storageWindow), "claim": "1h",
+func (s *server) admit(slug string, people int) (*crowd, error) {
+	if err := s.create(map[string]any{"slug": slug, "starts": time.Now().Add(storageWindow), "claim": "1h",
 		"outflow": map[string]any{"per_minute": fairness.MaxRate}}); err != nil {
 		return nil, err
 	}
-	var state wire.State
-	if err := b.getState(s, slug, &state); err != nil {
+	state, err := s.state(slug)
+	if err != nil {
 		return nil, err
 	}
 	n := newBatch()
 	ticket := func(i int) string { return fairness.NewTicket(state.Origin, n.secret(i)).String() }
-	c := &crowd{b, s, slug, make([]wire.Pass, people)}
+	c := &crowd{s, slug, make([]wire.Pass, people)}
 	if err := c.send(201, nil, func(i int) (string, string, string) {
 		return "/join", "", `{"ticket":"` + ticket(i) + `"}`
 	}); err != nil {
 		return nil, fmt.Errorf("join: %w", err)
 	}
-	if err := b.called(s, slug, uint64(people)); err != nil {
+	if err := c.awaitCalls(); err != nil {
 		return nil, err
 	}
 	if err := c.send(200, func(i int, body []byte) { _ = json.Unmarshal(body, &c.passes[i]) },
@@ -141,28 +141,29 @@ func (c *crowd) leave() error {
 	return nil
 }
 
-// called waits until all visitors of a room are called.
-func (b *bench) called(s *server, slug string, people uint64) error {
+// awaitCalls waits until all visitors are called.
+func (c *crowd) awaitCalls() error {
 	for began := time.Now(); time.Since(began) < 2*time.Minute; time.Sleep(50 * time.Millisecond) {
-		var state wire.State
-		if err := b.getState(s, slug, &state); err != nil {
+		state, err := c.server.state(c.slug)
+		if err != nil {
 			return err
 		}
 		var called uint64
 		for _, lane := range state.Lanes {
 			called += lane.Called
 		}
-		if called >= people {
+		if called >= uint64(len(c.passes)) {
 			return nil
 		}
 	}
-	return fmt.Errorf("not all %d visitors of %s are called after two minutes", people, slug)
+	return fmt.Errorf("not all %d visitors of %s are called after two minutes", len(c.passes), c.slug)
 }
 
-func (b *bench) getState(s *server, slug string, state *wire.State) error {
-	body, _, err := b.download("http://" + s.addr + "/r/" + slug + "/state")
+// state returns the state document of a room.
+func (s *server) state(slug string) (state wire.State, err error) {
+	body, _, err := download(s.ctx, s.url("/r/"+slug+"/state"))
 	if err != nil {
-		return err
+		return state, err
 	}
-	return json.Unmarshal(body, state)
+	return state, json.Unmarshal(body, &state)
 }

@@ -34,20 +34,21 @@ type node struct {
 // masterKey seals the keys of the rooms in one run.
 var masterKey = keys.NewMasterKey()
 
-func (b *bench) node(name string) (*node, error) {
+// startNode starts a node whose database is in a subdirectory of dir.
+func startNode(ctx context.Context, dir, name string) (*node, error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	pg, err := localpg.Start(b.ctx, localpg.Config{Dir: filepath.Join(b.dir, name), Log: log})
+	pg, err := localpg.Start(ctx, localpg.Config{Dir: filepath.Join(dir, name), Log: log})
 	if err != nil {
 		return nil, err
 	}
-	if err := migrations.Up(b.ctx, pg.URL()); err != nil {
+	if err := migrations.Up(ctx, pg.URL()); err != nil {
 		return nil, err
 	}
 	config, err := pglog.PoolConfig(pg.URLOf(pglog.Role))
 	if err != nil {
 		return nil, err
 	}
-	pool, err := pgxpool.NewWithConfig(b.ctx, config)
+	pool, err := pgxpool.NewWithConfig(ctx, config)
 	if err != nil {
 		return nil, err
 	}
@@ -59,10 +60,10 @@ func (b *bench) node(name string) (*node, error) {
 		Logs: pglog.NewStore(pool), Store: pgroom.NewStore(pool), MasterKey: key, PublicURL: "http://bench.example",
 		Log: log,
 	})
-	ctx, cancel := context.WithCancel(b.ctx)
-	go rooms.Run(ctx)
+	run, cancel := context.WithCancel(ctx)
+	go rooms.Run(run)
 	return &node{rooms, pool, func() error {
-		limit, done := context.WithTimeout(context.WithoutCancel(b.ctx), 30*time.Second)
+		limit, done := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 		defer done()
 		err := rooms.Close(limit)
 		cancel()
@@ -73,7 +74,7 @@ func (b *bench) node(name string) (*node, error) {
 
 // window draws windows of many visitors while others join the next one.
 func (b *bench) window() error {
-	n, err := b.node("window")
+	n, err := startNode(b.ctx, b.dir, "window")
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func (b *bench) drawWindow(n *node, slug string) error {
 	if err != nil {
 		return err
 	}
-	b.say("  %d visitors are in the window", joined)
+	say("  %d visitors are in the window", joined)
 	time.Sleep(time.Until(opens.Add(length - 500*time.Millisecond)))
 	ctx, cancel := context.WithCancel(b.ctx)
 	latencies := make(chan []time.Duration)
@@ -206,7 +207,7 @@ func (b *bench) replay() error {
 }
 
 func (b *bench) replayOnce() error {
-	n, err := b.node("window")
+	n, err := startNode(b.ctx, b.dir, "window")
 	if err != nil {
 		return err
 	}
