@@ -3,6 +3,7 @@ package evidence
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/mod/sumdb/note"
 
@@ -63,18 +64,27 @@ func (f *Finding) show(format string, args ...any) {
 	f.Shown = append(f.Shown, fmt.Sprintf(format, args...))
 }
 
-// only rejects parts that this kind of evidence does not have.
-func (e *Evidence) only(second, root, entry, instead bool) error {
-	for _, part := range []struct {
-		name      string
-		may, have bool
+// part is a part of a file that only some kinds of evidence have.
+type part string
+
+const (
+	partSecond  part = "second"
+	partRoot    part = "root" // with the growth
+	partEntry   part = "entry"
+	partInstead part = "instead"
+)
+
+// only rejects parts other than those of this kind of evidence.
+func (e *Evidence) only(allowed ...part) error {
+	for _, p := range []struct {
+		part
+		isGiven bool
 	}{
-		{"second", second, len(e.Second) > 0}, {"root", root, e.Root != nil || e.Growth != nil},
-		{"entry", entry, e.Entry != nil},
-		{"instead", instead, e.Instead != nil},
+		{partSecond, len(e.Second) > 0}, {partRoot, e.Root != nil || e.Growth != nil},
+		{partEntry, e.Entry != nil}, {partInstead, e.Instead != nil},
 	} {
-		if part.have && !part.may {
-			return fmt.Errorf("%q is not part of this kind of evidence", part.name)
+		if p.isGiven && !slices.Contains(allowed, p.part) {
+			return fmt.Errorf("%q is not part of this kind of evidence", p.part)
 		}
 	}
 	return nil
@@ -90,7 +100,7 @@ func (e *Evidence) second(key note.Verifier) (audit.Checkpoint, error) {
 }
 
 func (e *Evidence) fork(f *Finding, key note.Verifier) error {
-	if err := e.only(true, true, false, false); err != nil {
+	if err := e.only(partSecond, partRoot); err != nil {
 		return err
 	}
 	p, err := open(string(e.VKey), e.First, e.Second)
@@ -120,7 +130,7 @@ func (e *Evidence) fork(f *Finding, key note.Verifier) error {
 }
 
 func (e *Evidence) receipt(f *Finding, key note.Verifier) error {
-	if err := e.only(true, false, true, true); err != nil {
+	if err := e.only(partSecond, partEntry, partInstead); err != nil {
 		return err
 	}
 	head, err := e.second(key)
@@ -147,7 +157,7 @@ func (e *Evidence) receipt(f *Finding, key note.Verifier) error {
 }
 
 func (e *Evidence) shrink(f *Finding, key note.Verifier) error {
-	if err := e.only(true, false, false, false); err != nil {
+	if err := e.only(partSecond); err != nil {
 		return err
 	}
 	head, err := e.second(key)
@@ -164,7 +174,7 @@ func (e *Evidence) shrink(f *Finding, key note.Verifier) error {
 }
 
 func (e *Evidence) unproven(f *Finding, key note.Verifier) error {
-	if err := e.only(true, false, false, false); err != nil {
+	if err := e.only(partSecond); err != nil {
 		return err
 	}
 	if len(e.Second) == 0 || e.Observed == nil {
@@ -181,7 +191,7 @@ func (e *Evidence) unproven(f *Finding, key note.Verifier) error {
 }
 
 func (e *Evidence) violation(f *Finding, key note.Verifier) error {
-	if err := e.only(false, false, true, false); err != nil {
+	if err := e.only(partEntry); err != nil {
 		return err
 	}
 	if e.Observed == nil {
@@ -200,7 +210,7 @@ func (e *Evidence) violation(f *Finding, key note.Verifier) error {
 
 // observedWindow starts a finding about a window.
 func (e *Evidence) observedWindow(f *Finding, key note.Verifier) error {
-	if err := e.only(false, false, true, false); err != nil {
+	if err := e.only(partEntry); err != nil {
 		return err
 	}
 	if e.Observed == nil || e.Observed.Window == nil {
