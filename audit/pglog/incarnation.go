@@ -128,15 +128,23 @@ func (s *Store) Accepted() (Incarnation, bool) {
 	return Incarnation{}, false
 }
 
+// access is the purpose of a connection.
+type access int
+
+const (
+	toRead access = iota
+	toAppend
+)
+
 // acquire returns a connection to the accepted incarnation. Before the first one is accepted, a log can be
 // read but not appended to.
-func (s *Store) acquire(ctx context.Context, append bool) (*pgxpool.Conn, error) {
+func (s *Store) acquire(ctx context.Context, purpose access) (*pgxpool.Conn, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil || !s.guarded.Load() {
 		return conn, err
 	}
 	accepted, is := s.accepted.Load(), incarnationOf(conn)
-	if accepted == nil && !append || accepted != nil && *accepted == is || is == (Incarnation{}) {
+	if accepted == nil && purpose == toRead || accepted != nil && *accepted == is || is == (Incarnation{}) {
 		return conn, nil
 	}
 	conn.Release()
@@ -145,7 +153,7 @@ func (s *Store) acquire(ctx context.Context, append bool) (*pgxpool.Conn, error)
 
 // Acquire returns a connection to the accepted incarnation, which loses nothing that was committed there.
 // Errors: [ErrUnsettled], and those of the pool.
-func (s *Store) Acquire(ctx context.Context) (*pgxpool.Conn, error) { return s.acquire(ctx, true) }
+func (s *Store) Acquire(ctx context.Context) (*pgxpool.Conn, error) { return s.acquire(ctx, toAppend) }
 
 // Incarnation returns the incarnation that connections lead to now.
 func (s *Store) Incarnation(ctx context.Context) (Incarnation, error) {

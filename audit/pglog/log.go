@@ -67,7 +67,7 @@ func (l *Log) Size() uint64 { return l.tree.Size() + uint64(len(l.leaves)) }
 // do not hash to the stored root.
 func (l *Log) Tail(ctx context.Context, read Reader) error {
 	l.Release()
-	conn, err := l.store.acquire(ctx, false)
+	conn, err := l.store.acquire(ctx, toRead)
 	if err != nil {
 		return fmt.Errorf("tail log: %w", err)
 	}

@@ -138,7 +138,7 @@ func (s *Store) Heads(ctx context.Context, rooms []uuid.UUID) (heads []Head, now
 	})
 	var synchronous bool
 	batch.Queue(`select clock_timestamp(), current_setting('synchronous_standby_names') <> ''`).QueryRow(func(row pgx.Row) error { return row.Scan(&now, &synchronous) })
-	conn, err := s.acquire(ctx, true)
+	conn, err := s.acquire(ctx, toAppend)
 	if err != nil {
 		return nil, now, fmt.Errorf("read heads: %w", err)
 	}

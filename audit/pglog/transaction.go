@@ -57,7 +57,7 @@ type transaction struct {
 
 // begin takes a connection. The caller must call end or abort.
 func (s *Store) begin(ctx context.Context) (*transaction, error) {
-	conn, err := s.acquire(ctx, true)
+	conn, err := s.acquire(ctx, toAppend)
 	if err != nil {
 		return nil, err
 	}
