@@ -24,7 +24,7 @@ func (l *Live) collect(t *track, v *room.Metrics) (ended bool) {
 	s := sampleOf(v)
 	minute := s.at / time.Minute.Milliseconds()
 	if t.minute != 0 && minute > t.minute {
-		l.add(t, v, false)
+		l.addIfChanged(t, rowOf(t, v))
 		t.peak = 0
 	}
 	if n := t.ring.len(); n > 0 && s.at > t.ring.at(n-1).at {
@@ -33,28 +33,34 @@ func (l *Live) collect(t *track, v *room.Metrics) (ended bool) {
 	t.minute = max(minute, t.minute)
 	t.ring.add(s)
 	if t.ended {
-		l.add(t, v, true)
+		l.add(t, rowOf(t, v))
 	}
 	return t.ended
 }
 
-// add adds the row of the current minute, unless nothing has changed since the previous row and it
-// is not the last. While the database is down, the oldest rows are dropped first. The track must be
-// locked.
-func (l *Live) add(t *track, v *room.Metrics, isLast bool) {
+// rowOf returns the row of the current minute. The track must be locked.
+func rowOf(t *track, v *room.Metrics) pglive.Minute {
 	n := &v.Snapshot.Counts
-	row := pglive.Minute{
-		Room: t.room.ID, At: time.Unix(t.minute*60,
-			0).UTC(), Arrivals: signed(n.Arrivals), Drawn: signed(n.Drawn), Called: signed(n.Called),
+	return pglive.Minute{
+		Room: t.room.ID, At: time.Unix(t.minute*60, 0).UTC(),
+		Arrivals: signed(n.Arrivals), Drawn: signed(n.Drawn), Called: signed(n.Called),
 		Admitted: signed(n.Admitted), NoShows: signed(n.NoShows), Gone: signed(n.Left + n.Revoked),
 		Waiting: signed(waiting(v.Snapshot)),
 		Active:  signed(v.Active), Peak: t.peak, PerMinute: int64(v.Snapshot.Outflow.PerMinute),
 		MaxActive: int64(v.Snapshot.Outflow.MaxActive), Paused: v.Snapshot.Paused,
 	}
+}
+
+// addIfChanged adds a row unless only its time differs from the previous row. The track must be locked.
+func (l *Live) addIfChanged(t *track, row pglive.Minute) {
 	same := t.row
-	if same.At = row.At; same == row && !isLast {
-		return
+	if same.At = row.At; same != row {
+		l.add(t, row)
 	}
+}
+
+// add adds a row. While the database is down, the oldest rows are dropped first. The track must be locked.
+func (l *Live) add(t *track, row pglive.Minute) {
 	t.row = row
 	l.waiting = latest(append(l.waiting, row))
 }
