@@ -29,8 +29,13 @@ func (h *invitations) routes() []shell.Route {
 	}
 }
 
+// linkPage is the data of the page that takes a link.
+type linkPage struct {
+	Setup bool // the page sets up the server
+}
+
 func (h *invitations) showLink(x *shell.Request) error {
-	return x.Page("link", x.Request().URL.Path == shell.Path+"/setup")
+	return x.Page("link", linkPage{Setup: x.Request().URL.Path == shell.Path+"/setup"})
 }
 
 // takeLink reads a pasted link or its token.
@@ -48,7 +53,7 @@ func (h *invitations) takeLink(x *shell.Request) error {
 		return err
 	}
 	if _, err := h.invitations.Offer(ctx, token); err != nil {
-		return refused(x, "link", "token", false, err)
+		return refused(x, "link", "token", linkPage{}, err)
 	}
 	x.SetToken(invitationCookie, token, invitationAge)
 	return x.Done("/invitation/accept", "")
@@ -87,7 +92,7 @@ func (h *invitations) deadLink(x *shell.Request, err error) error {
 	if errors.Is(err, account.ErrLink) {
 		x.RemoveToken(invitationCookie)
 	}
-	return refused(x, "link", "token", false, err)
+	return refused(x, "link", "token", linkPage{}, err)
 }
 
 // acceptInvitation creates an account and signs in.
