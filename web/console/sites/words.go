@@ -158,7 +158,7 @@ func whenWords(w rules.When) phrase {
 	var conditions []phrase
 	add := func(what phrase, t *rules.Test) {
 		if t != nil {
-			conditions = append(conditions, what.and(testWords(*t, false)))
+			conditions = append(conditions, what.and(testWords(*t, asserted)))
 		}
 	}
 	add(say("the host "), w.Host)
@@ -204,30 +204,38 @@ func pathWords(t rules.Test) phrase {
 		}
 		return joined(all, ", ")
 	}
-	return say("Paths each of which ").and(testWords(t, false))
+	return say("Paths each of which ").and(testWords(t, asserted))
 }
 
 // isCompound reports whether a test consists of other tests.
 func isCompound(t rules.Test) bool { return t.Any != nil || t.Not != nil }
 
-// testWords describes a test: "is x", "does not begin with y".
-func testWords(t rules.Test, isNot bool) phrase {
+// claim is what a phrase says of a test.
+type claim bool
+
+const (
+	asserted claim = true
+	denied   claim = false
+)
+
+// testWords describes a test: "is x", or if it is denied "is not x".
+func testWords(t rules.Test, c claim) phrase {
 	verb := func(is, not, what string) phrase {
-		if isNot {
+		if c == denied {
 			is = not
 		}
 		return say(is + " ").and(quote(what))
 	}
 	switch {
 	case t.Not != nil:
-		return testWords(*t.Not, !isNot)
+		return testWords(*t.Not, !c)
 	case t.Any != nil:
 		var all []phrase
 		for _, one := range t.Any {
-			all = append(all, testWords(one, isNot))
+			all = append(all, testWords(one, c))
 		}
 		between, begin := " or ", "either "
-		if isNot {
+		if c == denied {
 			between, begin = " and ", ""
 		}
 		if len(all) == 1 {
@@ -244,7 +252,7 @@ func testWords(t rules.Test, isNot bool) phrase {
 		return verb("is", "is not", *t.Equals)
 	}
 	is := "is in "
-	if isNot {
+	if c == denied {
 		is = "is not in "
 	}
 	return say(is).and(quotes(t.In))
