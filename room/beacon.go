@@ -62,7 +62,7 @@ func (o *Options) others(c Config, p *fairness.Policy) invalid.List {
 		return refuse("beacon",
 			fmt.Sprintf("must be given now, because this server cannot reach the relays of %s, the default. "+
 				"%[1]q: the room is made, and each draw waits until a relay answers. "+
-				"%q: draws do not wait, and nobody can check that you did not choose their outcome (level 1)", name,
+				"%q: draws do not wait, and no auditor can check that you did not choose their outcome (level 1)", name,
 				fairness.NoBeacon))
 	}
 	p.Beacon = &fairness.Beacon{Chain: o.Chains[at].Chain, Margin: fairness.Millis(DefaultMargin.Milliseconds())}

@@ -57,7 +57,7 @@ func TestClockJump(t *testing.T) {
 	for _, rs := range append(nodes[:], d.guarded(master)) {
 		eventually(t, "the jump is reported", func() bool { return (rs.Health().Step - time.Hour).Abs() < time.Minute })
 		if !isAhead(rs, 0) {
-			t.Errorf("a node goes by %s", rs.clock.Now())
+			t.Errorf("a node uses the time %s", rs.clock.Now())
 		}
 	}
 	if _, err := rooms[0].Sessions.Touch(t.Context(), "any"); !errors.Is(err, clock.ErrStep) {

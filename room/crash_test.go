@@ -50,13 +50,13 @@ func TestPostgresKilled(t *testing.T) {
 	}
 	for range 3 {
 		before := joined.Load()
-		eventually(t, "people join", func() bool { return joined.Load() > before+100 })
+		eventually(t, "visitors join", func() bool { return joined.Load() > before+100 })
 		server.KillHard()
 		eventually(t, "the node notices", func() bool { return !rs.Ready() })
 		server.Restart()
 	}
 	before := joined.Load()
-	eventually(t, "people join", func() bool { return joined.Load() > before+100 })
+	eventually(t, "visitors join", func() bool { return joined.Load() > before+100 })
 	close(over)
 	people.Wait()
 	eventually(t, "the node is ready", rs.Ready)
@@ -142,13 +142,13 @@ func TestLostAnswer(t *testing.T) {
 		lose("join", func() error {
 			j, err := r.Join(t.Context(), v.ticket)
 			if err == nil && j.Again {
-				t.Error("a first join is told it was the second")
+				t.Error("a first join is reported as a repeated one")
 			}
 			checkReceipt(t, r, j)
 			return err
 		})
 	}
-	eventually(t, "everybody is called", func() bool { return r.Snapshot().Counts.Called == 5 })
+	eventually(t, "all visitors are called", func() bool { return r.Snapshot().Counts.Called == 5 })
 	for _, v := range visitors {
 		lose("claim", func() error { _, err := r.Claim(t.Context(), v.ticket, v.secret); return err })
 	}

@@ -96,7 +96,7 @@ func TestGate(t *testing.T) {
 	}
 	restarted := get(t, node(t, url, masterOf(t, url)), "gate")
 	if got := present(restarted); got != 8 {
-		t.Errorf("a server that starts counts %d people, want 8", got)
+		t.Errorf("a server that starts counts %d visitors, want 8", got)
 	}
 	if got := report(t, restarted, safetynet.Report{Node: a, Shares: true}); got.Share != 1 || got.Gate != GateOpen {
 		t.Errorf("by a server that starts: %+v", got)
@@ -164,9 +164,9 @@ func TestGateFillsRoom(t *testing.T) {
 	}
 	rooms = [2]*Room{rooms[1], get(t, node(t, url, masterOf(t, url)), "fills")}
 	if got := present(rooms[1]); got != 2 {
-		t.Errorf("a server that starts counts %d people", got)
+		t.Errorf("a server that starts counts %d visitors", got)
 	}
-	eventually(t, "the other server has heard", func() bool { return present(rooms[0]) == 2 })
+	eventually(t, "the other server knows of the sessions", func() bool { return present(rooms[0]) == 2 })
 	for range 4 {
 		if _, err := rooms[0].Join(t.Context(), newVisitor(rooms[0]).ticket); err != nil {
 			t.Fatal(err)
@@ -175,12 +175,12 @@ func TestGateFillsRoom(t *testing.T) {
 	called := func(n uint64) {
 		t.Helper()
 		for _, r := range rooms {
-			eventually(t, "people are called", func() bool { return r.Snapshot().Counts.Called >= n })
+			eventually(t, "visitors are called", func() bool { return r.Snapshot().Counts.Called >= n })
 		}
 		time.Sleep(600 * time.Millisecond)
 		for _, r := range rooms {
 			if got := r.Snapshot().Counts.Called; got != n {
-				t.Errorf("%d people are called, want %d", got, n)
+				t.Errorf("%d visitors are called, want %d", got, n)
 			}
 		}
 	}
@@ -212,7 +212,7 @@ func TestTurned(t *testing.T) {
 	report(t, r, safetynet.Report{Node: nodes[1], Shares: true, Started: newIDs(1)})
 	time.Sleep(500 * time.Millisecond)
 	if got := r.Snapshot().Gate; got != GateOpen {
-		t.Errorf("with 2 of 10 left, and nobody turned away, the gate is %s", got)
+		t.Errorf("with 2 of 10 left, and no visitor turned away, the gate is %s", got)
 	}
 	report(t, r, safetynet.Report{Node: nodes[2], Shares: true, TurnedAway: 1})
 	eventually(t, "the gate is shut", func() bool { return r.Snapshot().Gate == GateShut })
@@ -393,6 +393,6 @@ func TestReportLimits(t *testing.T) {
 		t.Errorf("gate %q", got.Gate)
 	}
 	if got := present(r); got != safetynet.MaxSessions {
-		t.Errorf("%d people are there, want %d", got, safetynet.MaxSessions)
+		t.Errorf("%d sessions are active, want %d", got, safetynet.MaxSessions)
 	}
 }

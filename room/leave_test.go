@@ -23,13 +23,13 @@ func TestLeave(t *testing.T) {
 	leave := func(v visitor) error { return r.Leave(t.Context(), v.ticket, v.secret) }
 	stranger := newVisitor(r)
 	if err := leave(stranger); !errors.Is(err, ErrTicketUnknown) {
-		t.Errorf("who never joined leaves: %v, want ErrTicketUnknown", err)
+		t.Errorf("leave without having joined: %v, want ErrTicketUnknown", err)
 	}
 	if err := r.Leave(t.Context(), visitors[0].ticket, stranger.secret); !errors.Is(err, ErrSecret) {
-		t.Errorf("somebody else's place: %v, want ErrSecret", err)
+		t.Errorf("leave with another visitor's secret: %v, want ErrSecret", err)
 	}
 	if n := count(t, url, r, fairness.KindSkip); n != 0 {
-		t.Fatalf("%d skips of nobody", n)
+		t.Fatalf("%d skips, though no visitor has left", n)
 	}
 	early := newVisitor(r)
 	if _, err := r.Join(t.Context(), early.ticket); err != nil {
@@ -83,7 +83,7 @@ func TestLeave(t *testing.T) {
 // awaitCalled waits until one of the visitors is called, and returns it.
 func awaitCalled(t *testing.T, r *Room, visitors []visitor) (called visitor) {
 	t.Helper()
-	eventually(t, "somebody is called", func() bool {
+	eventually(t, "a visitor is called", func() bool {
 		for _, v := range visitors {
 			if st, _ := r.Standing(v.ticket); st.Status == fairness.StatusCalled {
 				called = v

@@ -24,7 +24,7 @@ func TestExpectedLimit(t *testing.T) {
 		{"no limit", nil, 999, 12.5},
 		{"among the free", &projection.Limit{Free: 1000, First: in(20), PerMinute: 1}, 999, 12.5},
 		{"behind the free", &projection.Limit{Free: 100, First: in(0), PerMinute: 10}, 999, 1 + 89.9*1.25},
-		{"behind the free, who go late", &projection.Limit{Free: 100, First: in(7), PerMinute: 10}, 999, 7 + 89.9*1.25},
+		{"behind free places taken late", &projection.Limit{Free: 100, First: in(7), PerMinute: 10}, 999, 7 + 89.9*1.25},
 		{"a full site", &projection.Limit{Free: 0, First: in(3), PerMinute: 10}, 999, 3 + 99.9*1.25},
 		{"faster than the outflow", &projection.Limit{Free: 0, First: in(0), PerMinute: 1000}, 999, 12.5},
 		{"next, and the site is full", &projection.Limit{Free: 0, First: in(20), PerMinute: 2.5}, 0, 20},

@@ -40,7 +40,7 @@ func TestOver(t *testing.T) {
 			return len(got) >= len(want)
 		})
 		if len(got) != len(want) || slices.ContainsFunc(want, func(id uuid.UUID) bool { return !slices.Contains(got, id) }) {
-			t.Errorf("node %d tells of %v, want %v", i, got, want)
+			t.Errorf("node %d reports %v, want %v", i, got, want)
 		}
 	}
 }

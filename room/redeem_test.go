@@ -156,33 +156,33 @@ func TestForgedPasses(t *testing.T) {
 	public, _ := own.Public().(ed25519.PublicKey)
 	signature := strings.LastIndexByte(p.Token, '.') + 1
 	texts := map[string]string{
-		"nothing":                 "",
-		"no token":                "pass",
-		"three dots":              "...",
-		"cut":                     p.Token[:len(p.Token)-1],
-		"without signature":       p.Token[:signature],
-		"with another's":          p.Token[:signature] + foreign.Token[strings.LastIndexByte(foreign.Token, '.')+1:],
-		"of another room":         foreign.Token,
-		"of algorithm none":       forge(t, p, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, none),
-		"of the public key as a":  forge(t, p, jwt.SigningMethodHS256, []byte(public), none),
-		"of another key":          forge(t, p, jwt.SigningMethodEdDSA, stranger, none),
-		"of an unknown key":       forge(t, p, jwt.SigningMethodEdDSA, stranger, func(h, _ map[string]any) { h["kid"] = "unknown" }),
-		"without key id":          forge(t, p, jwt.SigningMethodEdDSA, own, func(h, _ map[string]any) { delete(h, "kid") }),
-		"with a key id no text":   forge(t, p, jwt.SigningMethodEdDSA, own, func(h, _ map[string]any) { h["kid"] = 7 }),
-		"that lasts longer":       forge(t, p, jwt.SigningMethodEdDSA, own, claim("exp", p.Expires.Unix()+1)),
-		"for another site":        forge(t, p, jwt.SigningMethodEdDSA, own, claim("aud", other.Origin)),
-		"from another issuer":     forge(t, p, jwt.SigningMethodEdDSA, own, claim("iss", other.URL)),
-		"of another id":           forge(t, p, jwt.SigningMethodEdDSA, own, claim("jti", foreign.ID.String())),
-		"of another position":     forge(t, p, jwt.SigningMethodEdDSA, own, claim("position", 2)),
-		"of another lane":         forge(t, p, jwt.SigningMethodEdDSA, own, claim("lane", "fast")),
-		"of nobody":               forge(t, p, jwt.SigningMethodEdDSA, own, claim("sub", "")),
-		"of a stranger":           forge(t, p, jwt.SigningMethodEdDSA, own, claim("sub", newVisitor(r).ticket.String())),
-		"of who was not admitted": "",
+		"nothing":                        "",
+		"no token":                       "pass",
+		"three dots":                     "...",
+		"cut":                            p.Token[:len(p.Token)-1],
+		"without signature":              p.Token[:signature],
+		"with another's":                 p.Token[:signature] + foreign.Token[strings.LastIndexByte(foreign.Token, '.')+1:],
+		"of another room":                foreign.Token,
+		"of algorithm none":              forge(t, p, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, none),
+		"of the public key as a":         forge(t, p, jwt.SigningMethodHS256, []byte(public), none),
+		"of another key":                 forge(t, p, jwt.SigningMethodEdDSA, stranger, none),
+		"of an unknown key":              forge(t, p, jwt.SigningMethodEdDSA, stranger, func(h, _ map[string]any) { h["kid"] = "unknown" }),
+		"without key id":                 forge(t, p, jwt.SigningMethodEdDSA, own, func(h, _ map[string]any) { delete(h, "kid") }),
+		"with a key id no text":          forge(t, p, jwt.SigningMethodEdDSA, own, func(h, _ map[string]any) { h["kid"] = 7 }),
+		"that lasts longer":              forge(t, p, jwt.SigningMethodEdDSA, own, claim("exp", p.Expires.Unix()+1)),
+		"for another site":               forge(t, p, jwt.SigningMethodEdDSA, own, claim("aud", other.Origin)),
+		"from another issuer":            forge(t, p, jwt.SigningMethodEdDSA, own, claim("iss", other.URL)),
+		"of another id":                  forge(t, p, jwt.SigningMethodEdDSA, own, claim("jti", foreign.ID.String())),
+		"of another position":            forge(t, p, jwt.SigningMethodEdDSA, own, claim("position", 2)),
+		"of another lane":                forge(t, p, jwt.SigningMethodEdDSA, own, claim("lane", "fast")),
+		"without a subject":              forge(t, p, jwt.SigningMethodEdDSA, own, claim("sub", "")),
+		"of a visitor that never joined": forge(t, p, jwt.SigningMethodEdDSA, own, claim("sub", newVisitor(r).ticket.String())),
+		"of a visitor not yet admitted":  "",
 	}
 	if _, err := r.Join(t.Context(), waiting.ticket); err != nil {
 		t.Fatal(err)
 	}
-	texts["of who was not admitted"] = forge(t, p, jwt.SigningMethodEdDSA, own, claim("sub", waiting.ticket.String()))
+	texts["of a visitor not yet admitted"] = forge(t, p, jwt.SigningMethodEdDSA, own, claim("sub", waiting.ticket.String()))
 	for name, text := range texts {
 		if _, err := r.Sessions.Redeem(t.Context(), p.ID.String(), text, ""); !errors.Is(err, session.ErrPass) {
 			t.Errorf("redeem a pass %s: %v, want session.ErrPass", name, err)

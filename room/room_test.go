@@ -42,7 +42,7 @@ func TestLife(t *testing.T) {
 		t.Errorf("claim before the draw: %v, want ErrNotCalled", err)
 	}
 	d.pass(time.Hour, rs)
-	eventually(t, "everybody is called", func() bool { return r.Snapshot().Counts.Called == 100 })
+	eventually(t, "all visitors are called", func() bool { return r.Snapshot().Counts.Called == 100 })
 	claimHalf(t, r, visitors)
 	d.pass(2*time.Hour, rs)
 	eventually(t, "the room ends by itself", func() bool { return r.Snapshot().Ended })

@@ -85,7 +85,7 @@ func TestClose(t *testing.T) {
 	for range cap(joins) - 1 {
 		go join()
 	}
-	eventually(t, "the others wait", func() bool { return r.sequencer.Queued() == cap(joins)-1 })
+	eventually(t, "the other joins wait", func() bool { return r.sequencer.Queued() == cap(joins)-1 })
 	closed := make(chan error, 1)
 	go func() { closed <- rs.Close(t.Context()) }()
 	eventually(t, "the room is stopping", func() bool {
@@ -139,7 +139,7 @@ func TestCloseInVain(t *testing.T) {
 	for range cap(joins) - 1 {
 		go join()
 	}
-	eventually(t, "the others wait", func() bool { return r.sequencer.Queued() == cap(joins)-1 })
+	eventually(t, "the other joins wait", func() bool { return r.sequencer.Queued() == cap(joins)-1 })
 	pause := make(chan error)
 	go func() { pause <- r.Pause(t.Context()) }()
 	eventually(t, "a change waits", func() bool { return r.sequencer.Queued() == cap(joins) })

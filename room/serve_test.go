@@ -38,7 +38,7 @@ func fillRoom(t *testing.T, r *Room, n int) map[fairness.Ticket]visitor {
 // inLine returns the tickets by position, once all are drawn.
 func inLine(t *testing.T, r *Room, visitors map[fairness.Ticket]visitor) []visitor {
 	t.Helper()
-	eventually(t, "everybody is drawn", func() bool { return r.Snapshot().Counts.Drawn == uint64(len(visitors)) })
+	eventually(t, "all visitors are drawn", func() bool { return r.Snapshot().Counts.Drawn == uint64(len(visitors)) })
 	line := make([]visitor, len(visitors))
 	for _, v := range visitors {
 		st, ok := r.Standing(v.ticket)
@@ -142,7 +142,7 @@ func TestMaxActive(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "everybody is called", func() bool { return r.Snapshot().Counts.Called == people })
+	eventually(t, "all visitors are called", func() bool { return r.Snapshot().Counts.Called == people })
 	all.Wait()
 	auditRoom(t, r)
 	p, log, fullest := projection.New(nil, nil), r.store.Open(r.ID, r.Origin, r.keys.Log), uint64(0)
@@ -155,7 +155,7 @@ func TestMaxActive(t *testing.T) {
 		}
 		active := p.Active(p.Now())
 		if active > most {
-			t.Errorf("%d people active after a call, at most %d may be", active, most)
+			t.Errorf("%d visitors are active after a call, want at most %d", active, most)
 		}
 		fullest = max(fullest, active)
 		return nil
@@ -164,7 +164,7 @@ func TestMaxActive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if fullest != most {
-		t.Errorf("at most %d people were active, want %d", fullest, most)
+		t.Errorf("at most %d visitors were active, want %d", fullest, most)
 	}
 }
 

@@ -36,7 +36,7 @@ func TestSessions(t *testing.T) {
 			eventually(t, what, func() bool { return present(r) == n })
 		}
 	}
-	count("three are there", 3)
+	count("three visitors are present", 3)
 	d.pass(40*time.Minute, nodes[:]...)
 	if _, err := rooms[1].Sessions.Touch(t.Context(), touching.Token); err != nil {
 		t.Fatal(err)
@@ -51,9 +51,9 @@ func TestSessions(t *testing.T) {
 	if _, err := rooms[1].Sessions.Touch(t.Context(), releasing.Token); !errors.Is(err, session.ErrSessionOver) {
 		t.Errorf("touched after the release: %v, want session.ErrSessionOver", err)
 	}
-	count("two are there", 2)
+	count("two visitors are present", 2)
 	d.pass(25*time.Minute, nodes[:]...) // beyond the session of the idle visitor
-	count("one is there", 1)
+	count("one visitor is present", 1)
 	for passed := 65 * time.Minute; passed < session.MaxLengths*time.Hour; passed += 24 * time.Minute {
 		s, err := rooms[0].Sessions.Touch(t.Context(), touching.Token)
 		if err != nil {
@@ -66,7 +66,7 @@ func TestSessions(t *testing.T) {
 			t.Errorf("touched on the other node: %+v, %v", again, err)
 		}
 		for _, r := range rooms {
-			eventually(t, "one is there", func() bool { return present(r) == 1 })
+			eventually(t, "one visitor is present", func() bool { return present(r) == 1 })
 		}
 		d.pass(24*time.Minute, nodes[:]...)
 	}
@@ -75,7 +75,7 @@ func TestSessions(t *testing.T) {
 			t.Errorf("touched when no touch helps any more: %v, want session.ErrSessionOver", err)
 		}
 	}
-	count("nobody is there", 0)
+	count("no visitor is present", 0)
 	auditRoom(t, rooms[1])
 }
 
@@ -113,7 +113,7 @@ func TestReleaseFreesPlace(t *testing.T) {
 				return
 			}
 			if n := there.Add(1); n > most {
-				t.Errorf("%d people are there, at most %d may be", n, most)
+				t.Errorf("%d visitors are present, want at most %d", n, most)
 			}
 			all.Add(1)
 			time.Sleep(400 * time.Millisecond)
@@ -125,9 +125,9 @@ func TestReleaseFreesPlace(t *testing.T) {
 	}
 	visits.Wait()
 	if all.Load() != people {
-		t.Errorf("%d people came of %d", all.Load(), people)
+		t.Errorf("%d of %d visitors came", all.Load(), people)
 	}
-	eventually(t, "nobody is there", func() bool { return present(rooms[0]) == 0 && present(rooms[1]) == 0 })
+	eventually(t, "no visitor is present", func() bool { return present(rooms[0]) == 0 && present(rooms[1]) == 0 })
 	auditRoom(t, rooms[0])
 }
 
@@ -158,7 +158,7 @@ func TestTouchKeepsPlace(t *testing.T) {
 	time.Sleep(3 * tickInterval)
 	for _, r := range rooms {
 		if got := r.Snapshot().Counts.Called; got != 2 {
-			t.Errorf("%d people are called while two places are kept", got)
+			t.Errorf("%d visitors are called while two places are kept", got)
 		}
 	}
 	d.pass(4*time.Minute, nodes[:]...)
@@ -192,7 +192,7 @@ func TestPull(t *testing.T) {
 	line := inLine(t, r, fillRoom(t, r, 40))
 	time.Sleep(time.Until(r.Snapshot().Starts) + 2*time.Second)
 	if got := r.Snapshot().Counts.Called; got != 0 {
-		t.Fatalf("the clock called %d people", got)
+		t.Fatalf("the clock called %d visitors", got)
 	}
 	if st, _ := r.Standing(line[0].ticket); st.Status != fairness.StatusDrawn {
 		t.Errorf("first in line: %+v", st)
@@ -200,7 +200,7 @@ func TestPull(t *testing.T) {
 		t.Errorf("expected at %v, which only the backend knows", eta)
 	}
 	if p, err := r.Pull(t.Context(), 3); err != nil || p != (Pulled{Called: 3, UpTo: 3, Waiting: 3, Active: 3}) {
-		t.Errorf("pulled 3 people: %+v, %v", p, err)
+		t.Errorf("pulled 3 visitors: %+v, %v", p, err)
 	}
 	p, err := r.Pull(t.Context(), MaxPull)
 	saved := uint64(2*r.Now().Sub(r.Snapshot().Starts).Seconds()) + 2 // two per second since the start; the node estimates the time
@@ -222,7 +222,7 @@ func TestPull(t *testing.T) {
 	}
 	all.Wait()
 	for _, r := range rooms {
-		eventually(t, "both nodes know who was called", func() bool { return r.Snapshot().Counts.Called == before+called.Load() })
+		eventually(t, "both nodes know the called visitors", func() bool { return r.Snapshot().Counts.Called == before+called.Load() })
 	}
 	restarted := get(t, node(t, url, master), "pull")
 	if !restarted.IsPull() {

@@ -54,10 +54,10 @@ func TestChangeSessions(t *testing.T) {
 		t.Fatalf("released %v, %v", released, err)
 	}
 	for _, r := range rooms {
-		eventually(t, "those who were let go are not there", func() bool { return present(r) == people-uint64(len(half)) })
+		eventually(t, "released visitors are not present", func() bool { return present(r) == people-uint64(len(half)) })
 	}
 	if s, err := rooms[0].Sessions.Touch(t.Context(), tokens[people-1]); err != nil || s.Ends.Sub(rooms[0].Now()) < 59*time.Minute {
-		t.Errorf("one who was not let go: %+v, %v", s, err)
+		t.Errorf("a visitor that was not released: %+v, %v", s, err)
 	}
 	if _, _, err := rooms[0].Sessions.Change(t.Context(), make([]string, session.MaxChanges), make([]string, 1)); err == nil || !strings.Contains(err.Error(), "at most 500") {
 		t.Errorf("too many: %v", err)
@@ -142,7 +142,7 @@ func TestTouchUnredeemed(t *testing.T) {
 		if _, err := r.Sessions.Redeem(t.Context(), kept.ID.String(), kept.Token, ""); !errors.Is(err, session.ErrPass) {
 			t.Errorf("node %d: redeemed after it has expired: %v, want session.ErrPass", n, err)
 		}
-		eventually(t, "two are there", func() bool { return present(r) == 2 })
+		eventually(t, "two visitors are present", func() bool { return present(r) == 2 })
 	}
 	if _, err := rooms[0].Sessions.Touch(t.Context(), kept.Token); !errors.Is(err, session.ErrSessionOver) {
 		t.Errorf("a touch after the pass has expired: %v, want session.ErrSessionOver", err)

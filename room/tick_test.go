@@ -38,7 +38,7 @@ func TestUnload(t *testing.T) {
 	elsewhere := get(t, other, "quiet")
 	rs.unload()
 	if !rs.isLoaded("quiet") {
-		t.Fatal("a room in use is let go")
+		t.Fatal("a room in use was unloaded")
 	}
 	idle(r)
 	if again := get(t, rs, "quiet"); again != r {
@@ -46,14 +46,14 @@ func TestUnload(t *testing.T) {
 	}
 	rs.unload()
 	if !rs.isLoaded("quiet") {
-		t.Fatal("a room that somebody has just got is let go")
+		t.Fatal("a room was unloaded right after a caller got it")
 	}
 	idle(r)
 	rs.unload()
 	<-r.sequencer.Done()
 	rs.adopt(t.Context())
 	if rs.isLoaded("quiet") {
-		t.Fatal("a room that was let go is adopted")
+		t.Fatal("an unloaded room was adopted")
 	}
 	if _, err := elsewhere.Join(t.Context(), newVisitor(r).ticket); err != nil {
 		t.Fatal(err)
@@ -63,7 +63,7 @@ func TestUnload(t *testing.T) {
 	idle(busy)
 	rs.unload()
 	if !rs.isLoaded("quiet") {
-		t.Fatal("a room with somebody in it is let go")
+		t.Fatal("a room with a visitor in it was unloaded")
 	}
 	if err := busy.End(t.Context()); err != nil {
 		t.Fatal(err)

@@ -44,7 +44,7 @@ func TestFailedAppend(t *testing.T) {
 	if current() != was {
 		t.Error("the room read its log anew")
 	}
-	eventually(t, "everybody is called", func() bool { return r.Snapshot().Counts.Called == 201 })
+	eventually(t, "all visitors are called", func() bool { return r.Snapshot().Counts.Called == 201 })
 	if report := auditRoom(t, r); report.Arrivals != 201 {
 		t.Errorf("%d arrivals", report.Arrivals)
 	}

@@ -40,7 +40,7 @@ func TestIsIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	in(t.Context(), "after a release", true, true, false)
-	in(away, "when nobody can know of it", true, true, true)
+	in(away, "when no node can know of it", true, true, true)
 	if _, err := rooms[1].Claim(t.Context(), releasing.ticket, releasing.secret); !errors.Is(err, ErrExpired) {
 		t.Errorf("claim after the release: %v, want ErrExpired", err)
 	}
@@ -50,5 +50,5 @@ func TestIsIn(t *testing.T) {
 	}
 	d.pass(25*time.Minute, nodes[:]...) // after the passes have expired
 	in(t.Context(), "after the passes", false, true, false)
-	in(away, "after the passes, when nobody can know", false, false, false)
+	in(away, "after the passes, when no node can know", false, false, false)
 }

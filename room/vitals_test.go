@@ -15,7 +15,7 @@ import (
 	"github.com/proofline/proofline/room/projection"
 )
 
-// TestMetrics tests a room whose beacon is away, with two witnesses, one of whom never signs.
+// TestMetrics tests a room with an unreachable beacon and two witnesses, one of which never signs.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	b, one, dead := newBeacon(t), newWitness(t, "one.example.org"), newWitness(t, "dead.example.org")

@@ -128,7 +128,7 @@ func attacks() []attack {
 		{"a policy with a problem", line("claim 30000", "claim 1"), []string{"policy"}},
 		{"an unknown beacon scheme", line("beacon none", "beacon drand:quicknet"), []string{"form"}},
 		{"a policy with windows out of order", line("window 1767225600000 60000\n", "window 1767225700000 60000\n"), []string{"policy"}},
-		{"an outflow raised before anybody joined", firstFreeze(func(tr transcript) transcript {
+		{"an outflow raised before any visitor joined", firstFreeze(func(tr transcript) transcript {
 			return tr.replace(0, strings.Replace(string(tr[0]), "outflow 600", "outflow 601", 1))
 		}), []string{"freeze"}},
 
@@ -200,7 +200,7 @@ func attacks() []attack {
 			return tr.set(i, 4, tr.field(i+1, 4)).set(i+1, 4, tr.field(i, 4))
 		}), []string{"assign"}},
 		{"two place entries in another order", on(assign, 0, func(tr transcript, i int) transcript { return tr.swap(i, i+1) }), []string{"assign", "fifo"}},
-		{"a place for a stranger", set(assign, 1, 4, stranger()), []string{"assign"}},
+		{"a place for an unknown ticket", set(assign, 1, 4, stranger()), []string{"assign"}},
 		{"a place of a later window", set(assign, 1, 1, "1"), []string{"assign"}},
 		{"a place of a window before", set(assign, 9, 1, "0"), []string{"assign", "fifo"}},
 		{"a place in another lane", set(assign, 1, 2, "vip"), []string{"lane"}},
@@ -227,7 +227,7 @@ func attacks() []attack {
 			other := tr.field(tr.index(assign, 6), 4)
 			return tr.set(i, 2, other).set(i, 3, passOf(other))
 		}), []string{"admission"}},
-		{"an admission of a stranger", on(admit, 0, func(tr transcript, i int) transcript {
+		{"an admission of an unknown ticket", on(admit, 0, func(tr transcript, i int) transcript {
 			return tr.set(i, 2, stranger()).set(i, 3, passOf(stranger()))
 		}), []string{"admission"}},
 		{"an admission twice", twice(admit, 0), []string{"admission"}},
@@ -246,11 +246,11 @@ func attacks() []attack {
 		}, []string{"admission"}},
 		{"a pass of another ticket", on(admit, 0, func(tr transcript, i int) transcript { return tr.set(i, 3, passOf(stranger())) }), []string{"admission"}},
 
-		{"a no-show who may still come", add(skip, 1, 1, -1), []string{"skip"}},
-		{"a no-show who is not called", set(skip, 2, 3, "no-show"), []string{"skip"}},
+		{"a no-show whose claim is still open", add(skip, 1, 1, -1), []string{"skip"}},
+		{"a no-show that is not called", set(skip, 2, 3, "no-show"), []string{"skip"}},
 		{"a skip twice", twice(skip, 0), []string{"skip"}},
 		{"a skip of an admitted ticket", on(skip, 0, func(tr transcript, i int) transcript { return tr.set(i, 2, tr.field(i-1, 2)) }), []string{"skip"}},
-		{"a skip of a stranger", set(skip, 2, 2, stranger()), []string{"skip"}},
+		{"a skip of an unknown ticket", set(skip, 2, 2, stranger()), []string{"skip"}},
 		{"a skip for no reason of the rules", set(skip, 0, 3, "disliked"), []string{"form"}},
 
 		{"an amendment of the windows that have opened", set(amend, 4, 4, strconv.FormatInt(int64(roomtest.Opens)+70_000, 10)), []string{"amend"}},

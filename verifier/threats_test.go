@@ -34,8 +34,8 @@ func caught(t *testing.T, keys *roomtest.Keys, tampered [][]byte, checks ...stri
 	wantFailed(t, auditOf(t, publish(t, keys, tampered), knowing(keys)), checks...)
 }
 
-// told audits a valid room, and checks its level and a sentence of the report.
-func told(t *testing.T, r *verifier.Report, level int, sentence string) {
+// wantCaveat audits a valid room, and checks its level and a sentence of the report.
+func wantCaveat(t *testing.T, r *verifier.Report, level int, sentence string) {
 	t.Helper()
 	if !r.OK || r.Level != level || !strings.Contains(strings.Join(r.NotProven, "\n"), sentence) {
 		t.Errorf("ok %v, level %d, want %d; not proven:\n%s\nwant %q", r.OK, r.Level, level, strings.Join(r.NotProven, "\n"), sentence)
@@ -73,8 +73,8 @@ var threats = map[string]func(*testing.T){
 	"changed copy":              changedCopy,
 	"another room":              anotherRoom,
 	"fake arrivals":             fakeArrivals,
-	"refused joins":             alwaysTold("leaves no receipt"),
-	"many tickets":              alwaysTold("holds only one ticket"),
+	"refused joins":             alwaysCaveat("leaves no receipt"),
+	"many tickets":              alwaysCaveat("holds only one ticket"),
 	"quiet amendments":          quietAmendments,
 	"frozen claims":             frozenClaims,
 	"gone before the draw":      goneBeforeDraw,
@@ -141,7 +141,7 @@ func grinding(t *testing.T) {
 	if place != 1 {
 		t.Errorf("without a beacon the favourite has place %d", place)
 	}
-	told(t, auditOf(t, publish(t, keys, entries), knowing(keys)), verifier.LevelConsistent, "could have tried out outcomes")
+	wantCaveat(t, auditOf(t, publish(t, keys, entries), knowing(keys)), verifier.LevelConsistent, "could have tried out outcomes")
 	first := 0
 	for i := range 20 {
 		keys := newKeys(t, origin, strings.Repeat("x", i+1))
@@ -188,7 +188,7 @@ func backdatedFreeze(t *testing.T) {
 	caught(t, keys, append(slices.Clone(room.Entries()), draw.AppendEntry(nil)), "witness")
 	room, _ = open()
 	room.DrawBy(now)
-	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelUnpredictable, "its time is only the operator's claim")
+	wantCaveat(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelUnpredictable, "its time is only the operator's claim")
 }
 
 func frozenTwice(t *testing.T) {
@@ -269,7 +269,7 @@ func freezeAhead(t *testing.T) {
 		t.Errorf("level %d with a clock that is two seconds slow", r.Level) // as a fast clock of the operator's
 	}
 	room.Append(cosignedBy(t, keys, room, after(60_000)))
-	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelUnpredictable, "for 1 of 1 draws too few witnesses")
+	wantCaveat(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelUnpredictable, "for 1 of 1 draws too few witnesses")
 }
 
 // splitView has a freeze of one window cosigned by each witness, and publishes the one that pleases.
@@ -283,7 +283,7 @@ func splitView(t *testing.T) {
 		room.Append(cosignedBy(t, keys, room, after(60_000), by...))
 		return room
 	}
-	told(t, auditOf(t, publish(t, keys, one(keys.Witnesses[0]).Entries()), trust), verifier.LevelUnpredictable, "for 1 of 1 draws too few witnesses")
+	wantCaveat(t, auditOf(t, publish(t, keys, one(keys.Witnesses[0]).Entries()), trust), verifier.LevelUnpredictable, "for 1 of 1 draws too few witnesses")
 	policy := patient(keys)
 	policy.Quorum = 1
 	if err := roomtest.Open(keys, policy).Err(); err == nil || !strings.Contains(err.Error(), "more than half") {
@@ -291,7 +291,7 @@ func splitView(t *testing.T) {
 	}
 	// Witnesses of the operator's own do not help: half of the policy's witnesses are not more than half.
 	trust.Witnesses = trust.Witnesses[:1]
-	told(t, auditOf(t, publish(t, keys, one(keys.Witnesses...).Entries()), trust), verifier.LevelUnpredictable, "for 1 of 1 draws too few witnesses")
+	wantCaveat(t, auditOf(t, publish(t, keys, one(keys.Witnesses...).Entries()), trust), verifier.LevelUnpredictable, "for 1 of 1 draws too few witnesses")
 	renamed, err := audit.NewWitness("other.example.org", keys.Witnesses[0].Key[:])
 	if err != nil {
 		t.Fatal(err)
@@ -356,7 +356,7 @@ func twoAudiences(t *testing.T) {
 		}
 	}
 	two.DrawBy(roomtest.Opens + 60_000) // without a cosignature
-	told(t, auditOf(t, publish(t, keys, two.Entries()), knowing(keys)), verifier.LevelUnpredictable, "That others are shown the same history")
+	wantCaveat(t, auditOf(t, publish(t, keys, two.Entries()), knowing(keys)), verifier.LevelUnpredictable, "That others are shown the same history")
 	trust := knowing(keys)
 	trust.Kept = files[roomtest.CheckpointPath]
 	wantFailed(t, auditOf(t, publish(t, keys, two.Entries()), trust), "append-only")
@@ -390,7 +390,7 @@ func forgottenEntries(t *testing.T) {
 	size := uint64(len(restored.Entries()))
 	request := witness.Request{Old: size, Checkpoint: publish(t, keys, restored.Entries())[roomtest.CheckpointPath]}
 	if _, err := w.AddCheckpoint(t.Context(), request); !errors.As(err, &conflict) || conflict.Size != size+3 {
-		t.Errorf("a server that asks the witness is told %v", err)
+		t.Errorf("the witness answers the server with %v", err)
 	}
 	restored.Join(roomtest.Opens+30_000, 9)
 	restored.Settle(roomtest.Opens + 60_000)
@@ -448,14 +448,14 @@ func ownBeacon(t *testing.T) {
 	keys, room := witnessed(t, all)
 	trust := knowing(keys)
 	trust.Beacons = nil
-	told(t, auditOf(t, publish(t, keys, room.Entries()), trust), verifier.LevelConsistent, "the operator of the beacon")
+	wantCaveat(t, auditOf(t, publish(t, keys, room.Entries()), trust), verifier.LevelConsistent, "the operator of the beacon")
 }
 
 func ownWitnesses(t *testing.T) {
 	keys, room := witnessed(t, all)
 	trust := knowing(keys)
 	trust.Witnesses = nil
-	told(t, auditOf(t, publish(t, keys, room.Entries()), trust), verifier.LevelUnpredictable, "for 2 of 2 draws too few witnesses that you know")
+	wantCaveat(t, auditOf(t, publish(t, keys, room.Entries()), trust), verifier.LevelUnpredictable, "for 2 of 2 draws too few witnesses that you know")
 }
 
 func forgedBeacon(t *testing.T) {
@@ -474,7 +474,7 @@ func forgedCosignature(t *testing.T) {
 
 func missingCosignatures(t *testing.T) {
 	keys, room := witnessed(t, func(*roomtest.Keys) []roomtest.Witness { return nil })
-	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelUnpredictable, "for 1 of 2 draws too few witnesses")
+	wantCaveat(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelUnpredictable, "for 1 of 2 draws too few witnesses")
 }
 
 func outOfOrder(t *testing.T) {
@@ -547,7 +547,7 @@ func anotherRoom(t *testing.T) {
 	if r := auditOf(t, files, knowing(keys)); r.OK || check(t, r, "signature").Status != verifier.Fail {
 		t.Errorf("%+v", r)
 	}
-	told(t, auditOf(t, files, verifier.Trust{}), verifier.LevelConsistent, "its key was taken from the transcript itself")
+	wantCaveat(t, auditOf(t, files, verifier.Trust{}), verifier.LevelConsistent, "its key was taken from the transcript itself")
 }
 
 // fakeArrivals: no check fails, and every report states this limit.
@@ -557,12 +557,12 @@ func fakeArrivals(t *testing.T) {
 	room.Join(roomtest.Opens, 1)
 	room.Join(roomtest.Opens+1, 99) // a fake arrival
 	room.Settle(roomtest.Opens + 60_000)
-	told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelWitnessed, "fake arrivals push all others back alike")
+	wantCaveat(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelWitnessed, "fake arrivals push all others back alike")
 }
 
-func alwaysTold(sentence string) func(*testing.T) {
+func alwaysCaveat(sentence string) func(*testing.T) {
 	return func(t *testing.T) {
 		keys, room := witnessed(t, all)
-		told(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelWitnessed, sentence)
+		wantCaveat(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelWitnessed, sentence)
 	}
 }

@@ -212,7 +212,7 @@ func honestRooms(t *testing.T) (rooms []published) {
 		published{"small, key of its own", plain, verifier.Trust{}},
 		published{"small, key of another", plain, verifier.Trust{VKey: newKeys(t, origin, "rival").VKey}},
 		published{"signed by another", publish(t, newKeys(t, origin, "rival"), room.Entries()), verifier.Trust{VKey: keys.VKey}},
-		published{"signed by another, who is known", publish(t, newKeys(t, origin, "rival"), room.Entries()), verifier.Trust{VKey: newKeys(t, origin, "rival").VKey}},
+		published{"signed by another known key", publish(t, newKeys(t, origin, "rival"), room.Entries()), verifier.Trust{VKey: newKeys(t, origin, "rival").VKey}},
 		published{"no entries", publish(t, keys, nil), verifier.Trust{VKey: keys.VKey}},
 	)
 	keys, room = witnessed(t, func(k *roomtest.Keys) []roomtest.Witness { return k.Witnesses[1:] })

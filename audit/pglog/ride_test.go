@@ -232,7 +232,7 @@ func TestGroup(t *testing.T) {
 			l := logs[1].open()
 			for range rounds {
 				if _, err := l.Append(t.Context(), func([]byte) error { return nil }, add(tr.make(1))); err != nil {
-					t.Errorf("append beside another handle of the log: %v", err)
+					t.Errorf("append alongside another handle of the log: %v", err)
 				}
 				twice.Add(1)
 			}
@@ -250,7 +250,7 @@ func TestGroup(t *testing.T) {
 					continue
 				}
 				if err != nil || a == nil {
-					t.Errorf("append beside a broken log: %v", err)
+					t.Errorf("append alongside a broken log: %v", err)
 					return
 				}
 				other.entries = append(other.entries, other.make(3)...)

@@ -74,9 +74,9 @@ func TestStatuses(t *testing.T) {
 	wrongly := bytes.Clone(l.signed(12))
 	wrongly[len(wrongly)-10] ^= 1
 	emptyTree := audit.Checkpoint{Origin: testOrigin, Root: l.checkpoint(1).Root}
-	many := append(l.signed(12), strings.Repeat("— somebody.example.net AAAAAAAAAAAA\n", 16)...)
-	flood := append(l.signed(12), strings.Repeat("— somebody.example.net AAAAAAAAAAAA\n", 100)...)
-	huge := append(l.signed(12), strings.Repeat("— somebody.example.net AAAAAAAAAAAA\n", MaxRequest/35)...)
+	many := append(l.signed(12), strings.Repeat("— witness.example.net AAAAAAAAAAAA\n", 16)...)
+	flood := append(l.signed(12), strings.Repeat("— witness.example.net AAAAAAAAAAAA\n", 100)...)
+	huge := append(l.signed(12), strings.Repeat("— witness.example.net AAAAAAAAAAAA\n", MaxRequest/35)...)
 	for _, c := range []struct {
 		name   string
 		has    int // size the witness has cosigned
@@ -92,7 +92,7 @@ func TestStatuses(t *testing.T) {
 		{"old larger than new", 10, Request{13, nil, l.signed(12)}, 400, ErrMalformed},
 		{"not a checkpoint", 10, Request{10, nil, l.sign("text\n")}, 400, ErrMalformed},
 		{"more than 100 signatures", 10, Request{10, l.proof(10, 12), flood}, 400, ErrMalformed},
-		{"key of a stranger", 10, stranger.request(10, 12), 403, ErrUnsigned},
+		{"unknown key", 10, stranger.request(10, 12), 403, ErrUnsigned},
 		{"known key, wrong signature", 10, Request{10, l.proof(10, 12), wrongly}, 403, ErrUnsigned},
 		{"unknown log", 10, unknown.request(0, 12), 404, ErrUnknownLog},
 		{"old size too small", 10, l.request(5, 12), 409, &ConflictError{10}},
@@ -182,7 +182,7 @@ func TestOnTheWire(t *testing.T) {
 		t.Errorf("%+v, %v", n, err)
 	}
 	if got := get(t, strings.TrimSuffix(url, "/witness/add-checkpoint")+"/healthz"); got.status != 404 {
-		t.Errorf("beside the prefix: %+v", got)
+		t.Errorf("outside of the prefix: %+v", got)
 	}
 }
 
@@ -194,7 +194,7 @@ func TestMonitor(t *testing.T) {
 	if got := get(t, address); got.status != 404 {
 		t.Errorf("before: %+v", got)
 	}
-	c, err := client.AddCheckpoint(t.Context(), 0, nil, append(l.signed(12), "— somebody.example.net AAAAAAAAAAAA\n"...))
+	c, err := client.AddCheckpoint(t.Context(), 0, nil, append(l.signed(12), "— witness.example.net AAAAAAAAAAAA\n"...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestClientAgainstBadWitnesses(t *testing.T) {
 		want   error // nil for a cosignature
 	}{
 		{"good", 200, nil, good, nil},
-		{"good, after others", 200, nil, stranger.cosign(text, now).Line(stranger.Name()) + "— x AAAAAAAA\n" + good, nil},
+		{"good, after cosignatures by unknown keys", 200, nil, stranger.cosign(text, now).Line(stranger.Name()) + "— x AAAAAAAA\n" + good, nil},
 		{"good, of another media type", 200, http.Header{"Content-Type": {"application/octet-stream"}}, good, nil},
 		{"a minute early", 200, nil, key.cosign(text, now-60).Line(testName), nil},
 		{"a minute late", 200, nil, key.cosign(text, now+60).Line(testName), nil},
@@ -314,7 +314,7 @@ func TestClientAgainstBadWitnesses(t *testing.T) {
 		{"no line", 200, nil, "\n", ErrAnswer},
 		{"without its line break", 200, nil, strings.TrimSuffix(good, "\n"), ErrAnswer},
 		{"page of a proxy", 200, nil, "<html>sign in</html>\n", ErrAnswer},
-		{"only a stranger's", 200, nil, stranger.cosign(text, now).Line(stranger.Name()), ErrAnswer},
+		{"only by an unknown key", 200, nil, stranger.cosign(text, now).Line(stranger.Name()), ErrAnswer},
 		{"another key of the name", 200, nil, namesake.cosign(text, now).Line(testName), ErrAnswer},
 		{"changed", 200, nil, changed, ErrAnswer},
 		{"of another checkpoint", 200, nil, key.cosign(other, now).Line(testName), ErrAnswer},

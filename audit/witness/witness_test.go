@@ -292,7 +292,7 @@ func TestAttacksOnTheWitness(t *testing.T) {
 		want error
 	}{
 		{"a log that is not followed", other.request(0, 12), ErrUnknownLog},
-		{"key of a stranger", stranger.request(10, 12), ErrUnsigned},
+		{"unknown key", stranger.request(10, 12), ErrUnsigned},
 		{"forged signature", Request{10, l.proof(10, 12), badSignature}, ErrUnsigned},
 		{"text changed after signing", Request{10, l.proof(10, 12), bytes.Replace(l.signed(12), []byte("\n12\n"), []byte("\n13\n"), 1)}, ErrUnsigned},
 		{"another history", forked.request(10, 12), ErrInconsistent},

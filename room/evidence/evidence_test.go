@@ -54,7 +54,7 @@ func TestRoundLimiter(t *testing.T) {
 		}
 		flood.Wait()
 		if n := verified.Load(); n < 50 || n > 80 || most.Load() != 1 || n+busy.Load() != 1000 {
-			t.Errorf("%d verified in a second, %d at once, %d told to come again", n, most.Load(), busy.Load())
+			t.Errorf("%d verified in a second, %d at once, %d told to retry later", n, most.Load(), busy.Load())
 		}
 		time.Sleep(roundRest)
 		if err := l.check(t.Context(), func() error { return nil }); err != nil {

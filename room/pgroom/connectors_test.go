@@ -34,14 +34,14 @@ func TestAddNews(t *testing.T) {
 	}{
 		{"nothing", 0, pgroom.Reports{}, pgroom.Unqueued{}},
 		{"some begin", 0, pgroom.Reports{Nodes: nodes[:1], Started: all[:4]}, pgroom.Unqueued{Started: 4, Active: 4, Nodes: 1}},
-		{"told again, with more", 0, pgroom.Reports{Nodes: nodes[:1], Started: append(all[:5:5], all[4], all[0])}, pgroom.Unqueued{Started: 5, Active: 5, Nodes: 1}},
+		{"reported again, with more", 0, pgroom.Reports{Nodes: nodes[:1], Started: append(all[:5:5], all[4], all[0])}, pgroom.Unqueued{Started: 5, Active: 5, Nodes: 1}},
 		{"by another node too", 0, pgroom.Reports{Nodes: []uuid.UUID{nodes[1], nodes[1], nodes[0]}, Started: all[:2], Active: []uuid.UUID{all[5], uuid.New()}}, pgroom.Unqueued{Started: 5, Active: 5, Nodes: 2}},
 		{"one ends", 0, pgroom.Reports{Ended: []uuid.UUID{all[0], all[0], all[5]}}, pgroom.Unqueued{Started: 5, Active: 4, Nodes: 2}},
 		{"what ended does not go on", 0, pgroom.Reports{Active: all[:1], Started: all[:1]}, pgroom.Unqueued{Started: 5, Active: 4, Nodes: 2}},
 		{"a node falls silent", 11 * time.Second, pgroom.Reports{Nodes: nodes[1:]}, pgroom.Unqueued{Started: 5, Active: 4, Nodes: 1}},
 		{"a minute is over", 50 * time.Second, pgroom.Reports{Started: all[5:]}, pgroom.Unqueued{Started: 1, Active: 5}},
 		{"some are active", 8 * time.Minute, pgroom.Reports{Active: all[1:3]}, pgroom.Unqueued{Active: 5}},
-		{"others run out", 59 * time.Second, pgroom.Reports{}, pgroom.Unqueued{Active: 3}},
+		{"other sessions expire", 59 * time.Second, pgroom.Reports{}, pgroom.Unqueued{Active: 3}},
 		{"touched, up to their most", 4 * time.Minute, pgroom.Reports{Active: all[1:3]}, pgroom.Unqueued{Active: 2}},
 		{"they run out", time.Minute + 2*time.Second, pgroom.Reports{Active: all[1:3]}, pgroom.Unqueued{}},
 	} {

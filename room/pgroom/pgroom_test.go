@@ -68,7 +68,7 @@ func TestRooms(t *testing.T) {
 		t.Fatalf("insert with a failure: %v", err)
 	}
 	if _, err := s.Get(ctx, "b"); !errors.Is(err, pgroom.ErrNotFound) {
-		t.Errorf("get what was not inserted: %v, want ErrNotFound", err)
+		t.Errorf("get a room that was not inserted: %v, want ErrNotFound", err)
 	}
 	got, err := s.Get(ctx, "a")
 	if diff := cmp.Diff(record("a"), got, cmpopts.IgnoreFields(pgroom.Room{}, "Created")); err != nil || diff != "" {

@@ -150,8 +150,8 @@ func TestNextSwitch(t *testing.T) {
 		"shut not quite so long":     {gate: switched, counts: quiet, after: calmFor - 1},
 		"hot half a minute ago":      {gate: switched, counts: quiet, busy: 30_000, after: calmFor},
 		"hot a minute ago":           {gate: switched, counts: quiet, busy: 30_000, after: 30_000 + calmFor, want: fairness.ChangeOpen},
-		"somebody waited just now":   {gate: gateHistory{used: true, since: starts, lined: starts + 1}, counts: quiet, after: calmFor},
-		"somebody waited before":     {gate: gateHistory{used: true, since: starts, lined: starts + 1}, counts: quiet, after: calmFor + 1, want: fairness.ChangeOpen},
+		"visitors waited just now":   {gate: gateHistory{used: true, since: starts, lined: starts + 1}, counts: quiet, after: calmFor},
+		"visitors waited before":     {gate: gateHistory{used: true, since: starts, lined: starts + 1}, counts: quiet, after: calmFor + 1, want: fairness.ChangeOpen},
 	} {
 		now := starts + c.after
 		if c.isEarly {
@@ -232,7 +232,7 @@ func TestTouchUnread(t *testing.T) {
 		p.Policy().Session = session // shorter than RedeemWithin
 		controls.Sessions.Set(c.shift, c.read)
 		if got := p.Active(c.now); got != c.want {
-			t.Errorf("%s: %d people are there, want %d", name, got, c.want)
+			t.Errorf("%s: %d visitors are present, want %d", name, got, c.want)
 		}
 	}
 }

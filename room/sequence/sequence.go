@@ -57,7 +57,7 @@ func (e *EarlyError) Error() string {
 	return fmt.Sprintf("the room opens in %s", e.Wait.Round(time.Second))
 }
 
-// Evidence provides what draws need, and is told when the rules refuse it.
+// Evidence provides what draws need, and learns when the rules refuse it.
 type Evidence interface {
 	projection.Evidence
 	// Refuse notes that the rules refuse a draw because of its cosignatures.

@@ -92,7 +92,7 @@ func outcomes(found []*pgroom.Admission, done, unredeemed map[uuid.UUID]bool) []
 }
 
 // admissions returns the admissions of passes; nil for an invalid pass. It reads the log at most once, for
-// visitors whom another node has just admitted.
+// visitors that another node has just admitted.
 func (s *Sessions) admissions(ctx context.Context, tokens []string) ([]*pgroom.Admission, error) {
 	passes, found := make([]*signedPass, len(tokens)), make([]*pgroom.Admission, len(tokens))
 	isBehind, verified := false, make(map[string]*signedPass, len(tokens))

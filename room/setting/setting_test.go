@@ -18,7 +18,7 @@ func TestTable(t *testing.T) {
 	var seen []string
 	for _, s := range All() {
 		if slices.Contains(seen, s.Name) {
-			t.Errorf("%s is there twice", s.Name)
+			t.Errorf("%s appears twice", s.Name)
 		}
 		seen = append(seen, s.Name)
 		if s.Label == "" || s.Help == "" || s.Default == "" {

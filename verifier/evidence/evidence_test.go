@@ -139,7 +139,7 @@ func TestDropped(t *testing.T) {
 	}
 	whole := publish(t, keys, history(keys, 700))
 	if e, err := Dropped(t.Context(), whole.Tile, keys.VKey, e.First, e.Entry, whole[roomtest.CheckpointPath]); e != nil || err != nil {
-		t.Errorf("it is there: %v, %v", e, err)
+		t.Errorf("the file exists: %v, %v", e, err)
 	}
 	small := publish(t, keys, history(keys, 20))
 	if e, err := Dropped(t.Context(), small.Tile, keys.VKey, e.First, e.Entry, small[roomtest.CheckpointPath]); e != nil || err != nil {

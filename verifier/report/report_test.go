@@ -357,12 +357,12 @@ func TestStatistics(t *testing.T) {
 			{Title: "Own tickets", Finding: "No list was given."},
 		},
 		Grid:      &stats.Grid{Side: 2, Counts: [][]uint64{{3, 1}, {1, 3}}, Expected: [][]float64{{2, 2}, {2, 2}}},
-		Power:     []stats.Power{{Cheat: "everybody cheats", Probability: 0.876}},
+		Power:     []stats.Power{{Cheat: "all friends cheat", Probability: 0.876}},
 		CannotSee: []string{"Anything else."},
 	}
 	page := written(t, a)
 	for _, text := range []string{
-		`<strong class="fail">Unusual.</strong>`, "&lt;further&gt;", "0.12 %", "not made", "But the places are distributed in an unusual way", "With a probability of 88 %, if everybody cheats.", "Anything else.",
+		`<strong class="fail">Unusual.</strong>`, "&lt;further&gt;", "0.12 %", "not made", "But the places are distributed in an unusual way", "With a probability of 88 %, if all friends cheat.", "Anything else.",
 		`<rect class="bar" x="0" y="0" width="1" height="1" fill-opacity="0.75"/>`, "between 50 % and 150 %",
 	} {
 		if !strings.Contains(page, text) {

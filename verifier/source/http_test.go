@@ -247,7 +247,7 @@ func TestHTTPCancelled(t *testing.T) {
 	}
 }
 
-func TestHTTPNobodyThere(t *testing.T) {
+func TestHTTPUnreachable(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	src := quick(t, s)
 	s.Close()

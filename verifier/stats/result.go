@@ -268,7 +268,7 @@ func (s *scores) groupTest(l *List) Test {
 		return t
 	}
 	if s.labels.variance <= 0 {
-		return notMade(testGroup, title, "Nobody else is in their windows to compare with.")
+		return notMade(testGroup, title, "No other visitor is in their windows to compare with.")
 	}
 	m := float64(s.labels.tickets)
 	return made(testGroup, title, twoSided(s.labels.z()),

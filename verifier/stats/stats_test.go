@@ -123,7 +123,7 @@ func TestListedTickets(t *testing.T) {
 			r.lists.Group = append(r.lists.Group, r.ticket(w, seq))
 		}
 	}
-	if got := r.result(t).test(t, testGroup); got.Made || !strings.Contains(got.Finding, "Nobody else") {
+	if got := r.result(t).test(t, testGroup); got.Made || !strings.Contains(got.Finding, "No other visitor") {
 		t.Errorf("all: %+v", got)
 	}
 }
@@ -202,23 +202,23 @@ func TestUnaudited(t *testing.T) {
 		return &fairness.Amend{Time: p.Opens, Change: fairness.ChangeWindows, Closes: fairness.Never, Windows: rules}
 	}
 	for name, entries := range map[string][]fairness.Entry{
-		"no room":               {arrive(0, 0, 0)},
-		"a second room":         {room, room},
-		"a bad policy":          {bad},
-		"another window":        {room, &fairness.Arrive{Time: p.Opens, Window: 1}},
-		"before opening":        {room, &fairness.Arrive{Time: p.Opens - 1}},
-		"a gap":                 {room, arrive(0, 0, 0), arrive(0, 2, 1)},
-		"a ticket twice":        {room, arrive(0, 0, 0), arrive(0, 1, 0)},
-		"late arrival":          {room, arrive(0, 0, 0), freeze(0), arrive(0, 1, 1)},
-		"freeze of nothing":     {room, freeze(0)},
-		"frozen twice":          {room, arrive(0, 0, 0), freeze(0), freeze(0)},
-		"another freeze":        {room, arrive(0, 0, 0), freeze(1)},
-		"place before freeze":   {room, arrive(0, 0, 0), assign(0, 1, 0)},
-		"place of a stranger":   {room, arrive(0, 0, 0), freeze(0), assign(0, 1, 7)},
-		"two places":            {room, arrive(0, 0, 0), arrive(0, 1, 1), freeze(0), assign(0, 1, 0), assign(0, 2, 0)},
-		"place in other window": {room, arrive(0, 0, 0), arrive(1, 0, 1), freeze(0), freeze(1), assign(1, 1, 1)},
-		"windows of no length":  {room, amend(fairness.WindowRule{From: p.Opens + 10_000})},
-		"windows backwards":     {room, amend(fairness.WindowRule{From: p.Opens + 10_000, Length: 1000}, fairness.WindowRule{From: p.Opens + 10_000, Length: 1000})},
+		"no room":                    {arrive(0, 0, 0)},
+		"a second room":              {room, room},
+		"a bad policy":               {bad},
+		"another window":             {room, &fairness.Arrive{Time: p.Opens, Window: 1}},
+		"before opening":             {room, &fairness.Arrive{Time: p.Opens - 1}},
+		"a gap":                      {room, arrive(0, 0, 0), arrive(0, 2, 1)},
+		"a ticket twice":             {room, arrive(0, 0, 0), arrive(0, 1, 0)},
+		"late arrival":               {room, arrive(0, 0, 0), freeze(0), arrive(0, 1, 1)},
+		"freeze of nothing":          {room, freeze(0)},
+		"frozen twice":               {room, arrive(0, 0, 0), freeze(0), freeze(0)},
+		"another freeze":             {room, arrive(0, 0, 0), freeze(1)},
+		"place before freeze":        {room, arrive(0, 0, 0), assign(0, 1, 0)},
+		"place of an unknown ticket": {room, arrive(0, 0, 0), freeze(0), assign(0, 1, 7)},
+		"two places":                 {room, arrive(0, 0, 0), arrive(0, 1, 1), freeze(0), assign(0, 1, 0), assign(0, 2, 0)},
+		"place in other window":      {room, arrive(0, 0, 0), arrive(1, 0, 1), freeze(0), freeze(1), assign(1, 1, 1)},
+		"windows of no length":       {room, amend(fairness.WindowRule{From: p.Opens + 10_000})},
+		"windows backwards":          {room, amend(fairness.WindowRule{From: p.Opens + 10_000, Length: 1000}, fairness.WindowRule{From: p.Opens + 10_000, Length: 1000})},
 	} {
 		c := New(Lists{})
 		for i, e := range entries {

@@ -160,7 +160,7 @@ func chanceCases(s *stage) []testCase {
 	alone := keys.Witnessed()
 	alone.Beacon.Chain, alone.Witnesses, alone.Quorum = beacon.Quicknet(), nil, 0
 	odd := keys.Witnessed()
-	odd.Beacon.Chain, odd.Witnesses[0] = beacon.Quicknet(), "nobody+00000000+x"
+	odd.Beacon.Chain, odd.Witnesses[0] = beacon.Quicknet(), "invalid+00000000+x"
 	earlier := c.entries[1].(*fairness.Arrive)
 	return slices.Concat([]testCase{
 		{"a public beacon, and all witnesses signed", c.bundle(), all},
@@ -169,9 +169,9 @@ func chanceCases(s *stage) []testCase {
 		{"too few witnesses", newPublic(s, keys, w[1]).bundle(), but(Unpredictable)},
 		{"no witness signed", newPublic(s, keys).bundle(), but(Unpredictable)},
 		{"no witnesses at all", newChained(s, keys, alone, publicRounds, quicknet(s)).bundle(), but(Unpredictable)},
-		{"a witness whose key is none", newChained(s, keys, odd, publicRounds, quicknet(s), w[1:]...).bundle(), all},
-		{"a beacon that somebody runs", own.bundle(), but(OwnBeacon)},
-		{"a beacon that somebody runs, and no witness signed", newOwn(s, keys).bundle(), but(OwnBeacon)},
+		{"a witness with an invalid key", newChained(s, keys, odd, publicRounds, quicknet(s), w[1:]...).bundle(), all},
+		{"a private beacon", own.bundle(), but(OwnBeacon)},
+		{"a private beacon, and no witness signed", newOwn(s, keys).bundle(), but(OwnBeacon)},
 		{"closed, and the round is not there yet", c.cut(c.drawAt), [4]Reason{Included, Closed, Pending, Unchecked}},
 	}, c.policyCases(), c.roundCases(own), c.beaconCases(own), c.witnessCases())
 }
@@ -313,7 +313,7 @@ func (c *chained) witnessCases() []testCase {
 		bad("a cosignature of another room", cosign(&elsewhere, w[0], size, root, 1_692_803_700)),
 		bad("a cosignature twice", list[0], list[0]),
 		bad("cosignatures in another order", list[1], list[0]),
-		bad("a cosignature by a stranger", list[0], c.cosigned(rival[1], -1)),
+		bad("a cosignature by an unknown key", list[0], c.cosigned(rival[1], -1)),
 		bad("a cosignature with another key id", changed(0)),
 		bad("a cosignature with another time", changed(11)),
 		bad("a cosignature with another signature", changed(75)),
@@ -334,15 +334,15 @@ func TestTrustInOthers(t *testing.T) {
 		want   Reason
 		known  string
 	}{
-		"nothing, public beacon":     {public, Trust{}, Witnessed, ""},
-		"nothing, own beacon":        {own, Trust{}, OwnBeacon, ""},
-		"the beacon":                 {own, Trust{Beacons: [][32]byte{{1}, hash}}, Witnessed, ""},
-		"another beacon":             {own, Trust{Beacons: [][32]byte{{1}}}, OwnBeacon, ""},
-		"both witnesses":             {public, Trust{Witnesses: []string{w[1].String(), w[0].String()}}, Witnessed, "2"},
-		"one of them":                {public, Trust{Witnesses: []string{w[1].String(), w[2].String()}}, Unpredictable, "1"},
-		"nobody who signed":          {public, Trust{Witnesses: []string{w[2].String()}}, Unpredictable, "0"},
-		"witnesses, not the beacon":  {own, Trust{Witnesses: []string{w[0].String(), w[1].String()}}, OwnBeacon, "2"},
-		"where there is none of all": {none, Trust{Beacons: [][32]byte{hash}, Witnesses: []string{w[0].String()}}, NoBeacon, ""},
+		"nothing, public beacon":        {public, Trust{}, Witnessed, ""},
+		"nothing, own beacon":           {own, Trust{}, OwnBeacon, ""},
+		"the beacon":                    {own, Trust{Beacons: [][32]byte{{1}, hash}}, Witnessed, ""},
+		"another beacon":                {own, Trust{Beacons: [][32]byte{{1}}}, OwnBeacon, ""},
+		"both witnesses":                {public, Trust{Witnesses: []string{w[1].String(), w[0].String()}}, Witnessed, "2"},
+		"one of them":                   {public, Trust{Witnesses: []string{w[1].String(), w[2].String()}}, Unpredictable, "1"},
+		"without a witness that signed": {public, Trust{Witnesses: []string{w[2].String()}}, Unpredictable, "0"},
+		"witnesses, not the beacon":     {own, Trust{Witnesses: []string{w[0].String(), w[1].String()}}, OwnBeacon, "2"},
+		"a transcript without a beacon": {none, Trust{Beacons: [][32]byte{hash}, Witnesses: []string{w[0].String()}}, NoBeacon, ""},
 	} {
 		line := Check(c.bundle, c.trust)[2]
 		if line.Reason != c.want || line.Facts["known"] != c.known {

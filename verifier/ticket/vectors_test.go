@@ -151,7 +151,7 @@ var refused = []refusedVector{
 	{"a position that is empty", `"amends": []`, `"shown": "",` + "\n" + ` "amends": []`},
 	{"gave up not", `"amends": []`, `"amends": [],` + "\n" + ` "gave_up": false`},
 	{"text in base64", `"origin": "queue`, `"origin": {"base64": "cXVldWU="}, "x": "`},
-	{"a ticket that is none", `"ticket": "`, `"ticket": "x`},
+	{"an invalid ticket", `"ticket": "`, `"ticket": "x`},
 	{"trailing data", "\n}\n", "\n}\n{}"},
 	{"no newline at the end", "\n}\n", "\n}"},
 	{"the end cut off", "\n}\n", "\n"},

@@ -113,7 +113,7 @@ func TestHonest(t *testing.T) {
 	entries := small(t, keys)
 	src := &server{t: t, keys: keys}
 	w := New(src, Config{Late: late})
-	var told []string
+	var events []string
 	for n := 1; n <= len(entries); n++ {
 		src.show(entries[:n])
 		s := step(t, w, 0)
@@ -121,9 +121,9 @@ func TestHonest(t *testing.T) {
 		if s.Ended != (n == len(entries)) {
 			t.Errorf("%d entries: ended %t", n, s.Ended)
 		}
-		told = append(told, s.Events...)
+		events = append(events, s.Events...)
 		if again := step(t, w, 0); len(again.Events) > 0 {
-			t.Errorf("told twice: %v", again.Events)
+			t.Errorf("reported twice: %v", again.Events)
 		}
 	}
 	if w.VKey() != keys.VKey || w.Head().Size != uint64(len(entries)) || !bytes.Equal(w.Seen(), src.files[roomtest.CheckpointPath]) {
@@ -133,8 +133,8 @@ func TestHonest(t *testing.T) {
 		"1 arrival", "window 0 is frozen with 8 arrivals", "window 0 is drawn", "1 place", "called up to place 4", "1 admission",
 		"1 skipped (left)", "1 skipped (no-show)", "amended: freeze of claims: no calls, and called visitors cannot go in", "amended: outflow of 300 a minute, at most 50 at once (0 for no limit)", "the room has ended",
 	} {
-		if !slices.Contains(told, line) {
-			t.Errorf("%q is not in %q", line, told)
+		if !slices.Contains(events, line) {
+			t.Errorf("%q is not in %q", line, events)
 		}
 	}
 }
