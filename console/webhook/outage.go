@@ -19,8 +19,8 @@ const (
 
 // outage is the state of a database outage as seen by this node.
 type outage struct {
-	since time.Time // zero: the database responds
-	told  time.Time // time of the latest alert; zero: none
+	since   time.Time // zero: the database responds
+	alerted time.Time // time of the latest alert; zero: none
 }
 
 // outageWatch sends alerts about outages of the database. Only the follower uses it.
@@ -41,7 +41,7 @@ func (w *outageWatch) note(ctx context.Context, err error) {
 	}
 	now, t := w.now(), &w.state
 	if err == nil {
-		if !t.told.IsZero() {
+		if !t.alerted.IsZero() {
 			w.tellAll(ctx, fmt.Sprintf("The database responds again. It was unavailable from %s until %s.",
 				Moment(t.since), Moment(now)))
 		}
@@ -51,10 +51,10 @@ func (w *outageWatch) note(ctx context.Context, err error) {
 	if t.since.IsZero() {
 		t.since = now
 	}
-	if now.Sub(t.since) < minOutage || !t.told.IsZero() && now.Sub(t.told) < AlertQuiet {
+	if now.Sub(t.since) < minOutage || !t.alerted.IsZero() && now.Sub(t.alerted) < AlertQuiet {
 		return
 	}
-	t.told = now
+	t.alerted = now
 	text := fmt.Sprintf("The database has not responded to this server since %s. "+
 		"Until it does, no visitor can join or is called. No confirmed entry is lost.", Moment(t.since))
 	for _, o := range w.listeners.known() {

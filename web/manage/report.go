@@ -97,17 +97,17 @@ func (a reports) reportRoom(
 	if err != nil {
 		return wire.ReportedRoom{}, err
 	}
-	told, err := r.SafetyNet.Report(ctx, in)
+	result, err := r.SafetyNet.Report(ctx, in)
 	if err != nil {
 		return wire.ReportedRoom{}, err
 	}
 	settings, _ := r.Settings()
-	session, recorded, over, key := told.Session.Milliseconds(), idTexts(told.Recorded),
-		idTexts(told.Ended[:min(len(told.Ended), mostOver)]), r.PassKeys.ReturnKey()
+	session, recorded, over, key := result.Session.Milliseconds(), idTexts(result.Recorded),
+		idTexts(result.Ended[:min(len(result.Ended), mostOver)]), r.PassKeys.ReturnKey()
 	return wire.ReportedRoom{
-		Room: address, Gate: string(told.Gate), Share: &told.Share, PerMinute: &told.Outflow.PerMinute,
-		MaxActive: &told.Outflow.MaxActive,
-		Nodes:     &told.Nodes, SessionMS: &session, Recorded: &recorded, Over: &over,
+		Room: address, Gate: string(result.Gate), Share: &result.Share, PerMinute: &result.Outflow.PerMinute,
+		MaxActive: &result.Outflow.MaxActive,
+		Nodes:     &result.Nodes, SessionMS: &session, Recorded: &recorded, Over: &over,
 		ReturnKey: base64.RawURLEncoding.EncodeToString(key[:]), Signed: settings.SignedReturn,
 	}, nil
 }
