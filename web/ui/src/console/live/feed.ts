@@ -26,7 +26,7 @@ const hiddenAfter = 5_000;
 export class Feed {
   readonly #open: (hearing: Hearing) => { close(): void };
   readonly #ask: () => Promise<number>; // the status that the stream would get; 0: no answer
-  readonly #hear: Pick<Hearing, "past" | "figures">;
+  readonly #listener: Pick<Hearing, "past" | "figures">;
   readonly #tell: (state: State) => void;
   readonly #timers: Timers;
   #stream: { close(): void } | undefined;
@@ -39,13 +39,13 @@ export class Feed {
   constructor(
     open: (hearing: Hearing) => { close(): void },
     ask: () => Promise<number>,
-    hear: Pick<Hearing, "past" | "figures">,
+    listener: Pick<Hearing, "past" | "figures">,
     tell: (state: State) => void,
     timers: Timers = browserTimers,
   ) {
     this.#open = open;
     this.#ask = ask;
-    this.#hear = hear;
+    this.#listener = listener;
     this.#tell = tell;
     this.#timers = timers;
   }
@@ -57,7 +57,7 @@ export class Feed {
     let stream: { close(): void } | undefined;
     const isCurrent = () => this.#stream === stream;
     const hearing: Hearing = {
-      past: (text) => isCurrent() && this.#hear.past(text),
+      past: (text) => isCurrent() && this.#listener.past(text),
       figures: (text) => isCurrent() && this.#take(text),
       failed: () => isCurrent() && void this.#fail(),
     };
@@ -89,7 +89,7 @@ export class Feed {
   #take(text: string): void {
     this.#failures = 0;
     this.#cancel();
-    this.#hear.figures(text);
+    this.#listener.figures(text);
     this.#tell({ is: "live" });
     const since = this.#timers.now();
     this.#timer = this.#timers.set(() => this.#tell({ is: "stale", since }), staleAfter);
