@@ -311,7 +311,7 @@ func ownTail(t *testing.T) {
 	room.Call(after(80_000), 2)
 	files := publish(t, keys, room.Entries())
 	const sentence = "That others are shown the same history, up to its end"
-	told(t, auditOf(t, files, knowing(keys)), verifier.LevelWitnessed, sentence)
+	wantCaveat(t, auditOf(t, files, knowing(keys)), verifier.LevelWitnessed, sentence)
 	text := string(files[roomtest.CheckpointPath])
 	text = text[:strings.Index(text, "\n\n")+1]
 	cosigned := func(n int, name string) roomtest.Files {
@@ -322,8 +322,8 @@ func ownTail(t *testing.T) {
 		}
 		return with
 	}
-	told(t, auditOf(t, cosigned(1, ""), knowing(keys)), verifier.LevelWitnessed, sentence)
-	told(t, auditOf(t, cosigned(3, "stranger.example.org"), knowing(keys)), verifier.LevelWitnessed, sentence)
+	wantCaveat(t, auditOf(t, cosigned(1, ""), knowing(keys)), verifier.LevelWitnessed, sentence)
+	wantCaveat(t, auditOf(t, cosigned(3, "stranger.example.org"), knowing(keys)), verifier.LevelWitnessed, sentence)
 	r := auditOf(t, cosigned(2, ""), knowing(keys))
 	if r.Cosigned != 2 || strings.Contains(strings.Join(r.NotProven, "\n"), sentence) {
 		t.Errorf("cosigned by two of three: %d; %q", r.Cosigned, r.NotProven)
