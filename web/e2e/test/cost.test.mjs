@@ -81,7 +81,7 @@ scenes("cost", () => {
     const loaded = finished.filter((request) => kinds.includes(request.resourceType())); // what its script requests later does not count
     const sizes = await Promise.all(loaded.map((request) => request.sizes()));
     const bytes = sizes.reduce((sum, { responseBodySize }) => sum + responseBodySize, 0);
-    const [, said, requests] = /first load of the page of a line \| ([0-9.]+) kB in ([0-9]+) requests/.exec(
+    const [, said, requests] = /first load of a room's page \| ([0-9.]+) kB in ([0-9]+) requests/.exec(
       await readFile(`${top}/README.md`, "utf8"),
     );
     t.diagnostic(
