@@ -45,17 +45,18 @@ type published struct {
 	fixed  []room.WindowRule // rules that can no longer change
 	open   []room.WindowRule // rules that can change
 	from   time.Time         // windows that begin later can change
-	over   bool              // joining has ended, so windows cannot change
+	over   bool              // the room closes within the notice, so windows cannot change
 	ended  bool
 }
 
 func newPublished(r *room.Room) published {
 	s, now := r.Snapshot(), r.Now()
 	p := published{config: r.Config(), now: now, from: s.Opens, ended: s.Ended}
-	if window, ok := s.Window(now); ok {
+	last := now.Add(time.Duration(*p.config.Notice) - time.Millisecond) // a window that begins by then stays
+	if window, ok := s.Window(last); ok {
 		p.from = time.UnixMilli(int64(window.To)).UTC()
 	}
-	p.over = s.Ended || s.Closes != nil && !now.Before(*s.Closes)
+	p.over = s.Ended || s.Closes != nil && !last.Before(*s.Closes)
 	for _, rule := range p.config.Windows {
 		if p.over || rule.From.Before(p.from) {
 			p.fixed = append(p.fixed, rule)
@@ -66,7 +67,7 @@ func newPublished(r *room.Room) published {
 	return p
 }
 
-// isOpen reports whether the first window has begun.
+// isOpen reports whether the first window has begun, or will within the notice.
 func (p *published) isOpen() bool { return len(p.fixed) > 0 }
 
 // version identifies the state of everything that the form can change.
@@ -250,7 +251,7 @@ type fixedRule struct {
 	Millis int64 // length of its windows
 }
 
-// IsOpen reports whether the first window has begun.
+// IsOpen reports whether the first window has begun, or will within the notice.
 func (p settingsPage) IsOpen() bool { return p.Room.isOpen() }
 
 // Over reports whether windows and closing time can no longer change.

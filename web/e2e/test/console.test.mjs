@@ -77,7 +77,7 @@ async function publish(owner) {
   await owner.fill({ "People per minute": "600" });
   await owner.press("Save draft");
   await owner.told("The draft is saved.");
-  const [opens, starts] = [inSeconds(36), inSeconds(76)];
+  const [opens, starts] = [inSeconds(36), inSeconds(96)];
   await schedule(owner, opens, starts);
   await owner.decide("Publish");
   await owner.told("The room is published");
@@ -126,9 +126,10 @@ async function schedule(owner, opens, starts) {
   const field = (label) => page.getByLabel(label, { exact: true }).and(page.locator("input"));
   await field("Opens").fill(typed(opens));
   await field("Starts").fill(typed(starts));
+  await field("Notice of changed windows").fill("10 s");
   await field("From").fill(typed(starts));
   await field("Length of each window").last().fill("10 s");
-  await field("Length of each window").first().fill("40 s");
+  await field("Length of each window").first().fill("1 min");
   const sentences = page.locator("[data-outline]");
   await until("what the windows mean", async () =>
     (await sentences.innerText()).includes(`Visitors are called from ${clock(starts)} on.`),

@@ -34,9 +34,9 @@ async function recordedRoom(origin) {
     const { Operator, Room, fromHex, parseEntry, roundTime, visitorAt } = await import(outfile);
     const { chains } = JSON.parse(await readFile(`${top}/fairness/beacon/testdata/drand-rounds.json`, "utf8"));
     const [{ beacon_id: id, public_key: key, genesis, period_seconds: period, seed: group, rounds }] = chains;
-    const beacon = { id, key: fromHex(key), genesis: BigInt(genesis), period, group: fromHex(group), margin: 2000 };
+    const beacon = { id, key: fromHex(key), genesis: BigInt(genesis), period, group: fromHex(group), margin: 5000 };
     const sign = (wanted) => fromHex(rounds.find((one) => BigInt(one.round) === wanted).signature);
-    const closed = Number(roundTime(beacon, round)) - 2500;
+    const closed = Number(roundTime(beacon, round)) - 5500;
     const from = closed - 60_000;
     const operator = new Operator(origin, "recorded");
     const rules = {
