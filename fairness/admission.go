@@ -70,34 +70,24 @@ func (p pace) toggle(now Time) pace {
 }
 
 func (e *Call) apply(s *State, _ Oracle) error {
-	called := s.called()
 	switch {
-	case e.Lane != General:
-		return violation(RuleLane, "lane %q is not open", e.Lane)
 	case s.pace.paused:
 		return violation(RuleCall, "the room is paused")
 	case e.Time < s.policy.Starts:
 		return violation(RuleCall, "time %d is before the room starts at %d", e.Time, s.policy.Starts)
-	case e.UpTo <= called:
-		return violation(RuleCall, "up to %d, but %d is already called", e.UpTo, called)
-	case e.UpTo > s.places:
-		return violation(RuleCall, "up to %d, but only %d places are drawn", e.UpTo, s.places)
 	}
-	present := int64(0)
-	for p := called + 1; p <= e.UpTo; p++ {
-		if !s.outcome(s.at(p)).skipped() {
-			present++
-		}
+	t := s.turns()
+	if err := t.reach(e.UpTo); err != nil {
+		return err
 	}
-	next := s.pace.at(e.Time)
-	if next.credit < present*creditPerCall {
-		return violation(RuleOutflow, "%d visitors are called, but the outflow allows %d", present,
+	next, cost := s.pace.at(e.Time), int64(t.people)*creditPerCall
+	if next.credit < cost {
+		return violation(RuleOutflow, "%d visitors are called, but the outflow allows %d", t.people,
 			next.credit/creditPerCall)
 	}
-	next.credit -= present * creditPerCall
+	next.credit -= cost
 	s.pace = next
-	s.calls = append(s.calls, call{index: EntryIndex(s.size), clock: s.clockAt(e.Time), upTo: e.UpTo})
-	s.waiting += uint64(present)
+	t.commit(e.Time)
 	return nil
 }
 
@@ -106,8 +96,8 @@ func (e *Admit) apply(s *State, _ Oracle) error {
 	if !ok {
 		return violation(RuleAdmission, "ticket %v never joined", e.Ticket)
 	}
-	a := s.arrivals.at(number)
-	c, called := s.callOf(Position(a.position))
+	a, l := s.arrivals.at(number), s.laneOf(number)
+	c, called := l.callOf(Position(a.position))
 	switch {
 	case a.settled != 0:
 		return violation(RuleAdmission, "ticket %v was %s before", e.Ticket, s.outcome(a).status())
@@ -121,7 +111,7 @@ func (e *Admit) apply(s *State, _ Oracle) error {
 		return violation(RuleAdmission, "pass %v does not belong to ticket %v", e.Pass, e.Ticket)
 	}
 	s.settle(number, admitted, e.Time)
-	s.waiting--
+	l.waiting--
 	return nil
 }
 
@@ -130,8 +120,8 @@ func (e *Skip) apply(s *State, _ Oracle) error {
 	if !ok {
 		return violation(RuleSkip, "ticket %v never joined", e.Ticket)
 	}
-	a := s.arrivals.at(number)
-	c, called := s.callOf(Position(a.position))
+	a, l := s.arrivals.at(number), s.laneOf(number)
+	c, called := l.callOf(Position(a.position))
 	o := outcome(max(slices.Index(reasons[:], e.Reason), 0))
 	switch {
 	case !o.skipped():
@@ -145,9 +135,12 @@ func (e *Skip) apply(s *State, _ Oracle) error {
 	case e.Reason == NoShow && s.claimLeft(c, e.Time) > 0:
 		return violation(RuleSkip, "ticket %v may still be claimed for %d ms", e.Ticket, s.claimLeft(c, e.Time))
 	}
-	if called {
+	switch {
+	case called:
 		s.pace = s.pace.refund(e.Time)
-		s.waiting--
+		l.waiting--
+	case a.position > 0:
+		l.ready--
 	}
 	s.settle(number, o, e.Time)
 	return nil
@@ -156,7 +149,7 @@ func (e *Skip) apply(s *State, _ Oracle) error {
 func (s *State) settle(number uint32, o outcome, t Time) {
 	s.settlements.add(settlement{EntryIndex(s.size), t, number, o})
 	s.arrivals.at(number).settled = s.settlements.count
-	s.settled[o]++
+	s.laneOf(number).settled[o]++
 }
 
 func (e *Amend) apply(s *State, _ Oracle) error {

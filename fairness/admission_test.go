@@ -117,11 +117,11 @@ func outflow(at Time, perMinute uint32) *Amend {
 	return &Amend{Time: at, Change: ChangeOutflow, Outflow: Outflow{PerMinute: perMinute}}
 }
 
-// limit checks how many visitors may be called at a time, with [State.CallLimit] and by trying calls.
+// limit checks how many visitors may be called at a time, with [State.NextCall] and by trying calls.
 func (r *script) limit(at Time, want int) {
 	r.Helper()
-	called := r.called()
-	upTo, ok := r.CallLimit(at, math.MaxUint64)
+	called := r.lanes[0].called()
+	upTo, ok := r.callLimit(at, math.MaxUint64)
 	if got := int(upTo) - int(called); ok != (want > 0) || ok && got != want {
 		r.Fatalf("at base+%d: %d may be called (%v), want %d", at-base, got, ok, want)
 	}
@@ -138,7 +138,8 @@ func (r *script) limit(at Time, want int) {
 // callWouldBe returns the result of a call, applied to a copy of the state.
 func (r *script) callWouldBe(at Time, upTo Position) error {
 	s := *r.State
-	return s.Apply(&Call{at, General, upTo}, nil)
+	s.lanes = slices.Clone(s.lanes)
+	return s.Apply(&Call{at, []Position{upTo}}, nil)
 }
 
 // drawn returns a room that starts at base+1min with n drawn places.
@@ -154,7 +155,7 @@ func drawn(t testing.TB, n int, change func(*Policy)) *script {
 func TestPaceFromTheStart(t *testing.T) {
 	r := drawn(t, 300, func(p *Policy) { p.Starts = base + 2*minute })
 	start := base + 2*minute
-	if upTo, ok := r.CallLimit(start-1, 1000); ok {
+	if upTo, ok := r.callLimit(start-1, 1000); ok {
 		t.Errorf("%d may be called before the start", upTo)
 	}
 	r.limit(start, 1) // no credit is saved up before the start
@@ -370,13 +371,13 @@ func TestNoCrowdAfterNoShows(t *testing.T) {
 	r.join(base, 500)
 	r.settleWindows(base + minute)
 	now := base + minute
-	for r.called() < 500 {
+	for r.lanes[0].called() < 500 {
 		now += second
-		upTo, _ := r.CallLimit(now, math.MaxUint64)
+		upTo, _ := r.callLimit(now, math.MaxUint64)
 		r.call(now, upTo)
 	}
 	now += hourOf
-	late, _ := r.NoShows(nil, 0, now, 1000)
+	late, _ := r.NoShows(nil, now, 1000)
 	if len(late) != 500 {
 		t.Fatalf("%d no-shows, want 500", len(late))
 	}
@@ -440,7 +441,7 @@ type crowd struct {
 	oracle  fakeOracle
 	random  *rand.Rand
 	claims  map[Time][]Ticket // by number of the tick
-	noShows Position
+	noShows []Position
 }
 
 func (c *crowd) must(t *testing.T, e Entry) {
@@ -453,7 +454,7 @@ func (c *crowd) must(t *testing.T, e Entry) {
 func (c *crowd) open(t *testing.T, p Policy, visitors int) {
 	c.must(t, &Room{p})
 	for i := range visitors {
-		e, _ := c.NextArrive(p.Opens, numbered(uint64(i)))
+		e, _ := c.NextArrive(p.Opens, numbered(uint64(i)), General)
 		c.must(t, &e)
 	}
 	f, alpha, _ := c.NextFreeze(p.Starts, c.oracle.root)
@@ -470,20 +471,20 @@ func (c *crowd) tick(t *testing.T, now, every Time) {
 	}
 	delete(c.claims, now)
 	var late []Ticket
-	late, c.noShows = c.NoShows(nil, c.noShows, now, math.MaxInt)
+	late, c.noShows = c.NoShows(c.noShows, now, math.MaxInt)
 	for _, ticket := range late {
 		c.must(t, &Skip{now, ticket, NoShow})
 	}
-	called := c.called()
-	upTo, ok := c.CallLimit(now, math.MaxUint64)
+	called := c.lanes[0].called()
+	upTo, ok := c.callLimit(now, math.MaxUint64)
 	if !ok {
 		return
 	}
-	c.must(t, &Call{now, General, upTo})
+	c.must(t, &Call{now, []Position{upTo}})
 	for p := called + 1; p <= upTo; p++ {
 		if c.random.IntN(10) >= 3 {
 			at := now + Time(1+c.random.IntN(int(Time(c.policy.Claim)/every)-1))*every
-			c.claims[at] = append(c.claims[at], c.at(p).ticket)
+			c.claims[at] = append(c.claims[at], c.at(&c.lanes[0], p).ticket)
 		}
 	}
 }

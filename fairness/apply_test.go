@@ -34,7 +34,7 @@ func everyKind(at Time) []Entry {
 	p.Created = at
 	return []Entry{
 		&Room{p}, &Arrive{Time: at, Ticket: ticket1, Lane: General}, &Merit{Time: at}, &Freeze{Time: at},
-		&Draw{Time: at}, &Assign{}, &Call{at, General, 1}, &Admit{Time: at}, &Skip{at, ticket1, Left},
+		&Draw{Time: at}, &Assign{}, &Call{at, []Position{1}}, &Admit{Time: at}, &Skip{at, ticket1, Left},
 		&Amend{Time: at, Change: ChangePause}, &Amend{Time: at, Change: ChangeMessage}, &Beat{at}, &End{at},
 	}
 }
@@ -69,7 +69,7 @@ func TestApplyKeepsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s == &twin {
-			e.Lanes[0], e.Windows[0], amend.Windows[0] = "x", WindowRule{}, WindowRule{}
+			e.Lanes[0], e.Windows[0], amend.Windows[0] = LaneRule{"x", 7}, WindowRule{}, WindowRule{}
 		}
 	}
 	if diff := diffState(&s, &twin); diff != "" {
@@ -140,7 +140,7 @@ func TestRuleArrival(t *testing.T) {
 	full := inMinute(t)
 	full.arrivals.count, full.twin.arrivals.count = MaxArrivals, MaxArrivals
 	full.refuse(RuleArrival, &Arrive{now, 0, 2, ticket1, General})
-	if e, ok := full.NextArrive(now, ticket1); ok {
+	if e, ok := full.NextArrive(now, ticket1, General); ok {
 		t.Errorf("a full room proposes %+v", e)
 	}
 }
@@ -181,7 +181,6 @@ func TestRuleLane(t *testing.T) {
 		bad := e
 		bad.Lane = lane
 		r.refuse(RuleLane, &bad)
-		r.refuse(RuleLane, &Call{r.now, lane, 1})
 	}
 	r.must(&e)
 	r.call(r.now, 1)
@@ -204,17 +203,19 @@ func TestRuleFreeze(t *testing.T) {
 	now := base + 110*second
 	good := r.freeze(now)
 	for name, change := range map[string]func(*Freeze){
-		"a frozen window":     func(e *Freeze) { e.Window = 1 },
-		"an empty window":     func(e *Freeze) { e.Window = 2 },
-		"a window never":      func(e *Freeze) { e.Window = 1<<63 - 1 },
-		"an arrival left out": func(e *Freeze) { e.Lots-- },
-		"an arrival made up":  func(e *Freeze) { e.Lots++ },
-		"no arrival":          func(e *Freeze) { e.Lots = 0 },
-		"an entry left out":   func(e *Freeze) { e.Size-- },
-		"an entry too many":   func(e *Freeze) { e.Size++ },
-		"another root":        func(e *Freeze) { e.Root[31] ^= 1 },
-		"a root of nothing":   func(e *Freeze) { e.Root = [HashSize]byte{} },
-		"a beacon round":      func(e *Freeze) { e.Round = 1 },
+		"a frozen window":      func(e *Freeze) { e.Window = 1 },
+		"an empty window":      func(e *Freeze) { e.Window = 2 },
+		"a window never":       func(e *Freeze) { e.Window = 1<<63 - 1 },
+		"an arrival left out":  func(e *Freeze) { e.Lots = []uint32{e.Lots[0] - 1} },
+		"an arrival made up":   func(e *Freeze) { e.Lots = []uint32{e.Lots[0] + 1} },
+		"no arrival":           func(e *Freeze) { e.Lots = []uint32{0} },
+		"lots of another lane": func(e *Freeze) { e.Lots = []uint32{e.Lots[0], 0} },
+		"lots of no lane":      func(e *Freeze) { e.Lots = nil },
+		"an entry left out":    func(e *Freeze) { e.Size-- },
+		"an entry too many":    func(e *Freeze) { e.Size++ },
+		"another root":         func(e *Freeze) { e.Root[31] ^= 1 },
+		"a root of nothing":    func(e *Freeze) { e.Root = [HashSize]byte{} },
+		"a beacon round":       func(e *Freeze) { e.Round = 1 },
 	} {
 		t.Run(name, func(*testing.T) {
 			bad := *good
@@ -248,7 +249,7 @@ func TestRuleFreeze(t *testing.T) {
 // freezeUnchecked returns the freeze of the next window at a time at which it may not be due.
 func (r *script) freezeUnchecked(at Time) *Freeze {
 	w := &r.windows[min(r.frozen, len(r.windows)-1)]
-	e := &Freeze{Time: at, Window: w.Index, Lots: w.count, Size: r.size, Root: r.oracle.root}
+	e := &Freeze{Time: at, Window: w.Index, Lots: r.drums(w), Size: r.size, Root: r.oracle.root}
 	e.Proof = fakeProof(r.policy.VRFKey, Alpha(r.roomHash, e))
 	return e
 }
@@ -356,31 +357,31 @@ func TestRuleAssign(t *testing.T) {
 func TestRuleCall(t *testing.T) {
 	r := newScript(t, testPolicy())
 	r.join(base, 2)
-	r.refuse(RuleCall, &Call{base + minute - 1, General, 1}) // nothing is drawn
+	r.refuse(RuleCall, &Call{base + minute - 1, []Position{1}}) // nothing is drawn
 	r.must(r.freeze(base + minute))
-	r.refuse(RuleCall, &Call{base + minute, General, 1})
+	r.refuse(RuleCall, &Call{base + minute, []Position{1}})
 	d, _ := r.NextDraw(base+minute, nil)
 	r.must(d)
 	now := base + minute + second
-	r.refuse(RuleCall, &Call{now, General, 0})
-	r.refuse(RuleCall, &Call{now, General, 3})
-	r.refuse(RuleCall, &Call{now, General, 1<<64 - 1})
+	r.refuse(RuleCall, &Call{now, []Position{0}})
+	r.refuse(RuleCall, &Call{now, []Position{3}})
+	r.refuse(RuleCall, &Call{now, []Position{1<<64 - 1}})
 	r.must(&Amend{Time: now, Change: ChangePause})
-	r.refuse(RuleCall, &Call{now, General, 1})
+	r.refuse(RuleCall, &Call{now, []Position{1}})
 	r.must(&Amend{Time: now, Change: ChangeResume})
 	r.call(now, 1) // no place is assigned yet, but the draw is enough
-	r.refuse(RuleCall, &Call{now, General, 0})
-	r.refuse(RuleCall, &Call{now, General, 1})
+	r.refuse(RuleCall, &Call{now, []Position{0}})
+	r.refuse(RuleCall, &Call{now, []Position{1}})
 	r.call(now, 2)
-	r.refuse(RuleCall, &Call{now, General, 2})
-	r.refuse(RuleCall, &Call{now, General, 1})
+	r.refuse(RuleCall, &Call{now, []Position{2}})
+	r.refuse(RuleCall, &Call{now, []Position{1}})
 
 	p := testPolicy()
 	p.Starts = base + 2*minute
 	late := newScript(t, p)
 	late.join(base, 1)
 	late.settleWindows(base + minute)
-	late.refuse(RuleCall, &Call{base + 2*minute - 1, General, 1})
+	late.refuse(RuleCall, &Call{base + 2*minute - 1, []Position{1}})
 	late.call(base+2*minute, 1)
 }
 
@@ -389,24 +390,25 @@ func TestRuleOutflow(t *testing.T) {
 	r.join(base, 400)
 	r.settleWindows(base + minute)
 	now := base + minute
-	r.refuse(RuleOutflow, &Call{now, General, 2})
+	r.refuse(RuleOutflow, &Call{now, []Position{2}})
 	r.call(now, 1)
-	r.refuse(RuleOutflow, &Call{now + 99, General, 2})
+	r.refuse(RuleOutflow, &Call{now + 99, []Position{2}})
 	r.call(now+100, 2)
-	r.refuse(RuleOutflow, &Call{now + 399, General, 5})
+	r.refuse(RuleOutflow, &Call{now + 399, []Position{5}})
 	r.call(now+400, 5)
-	r.refuse(RuleOutflow, &Call{now + 401, General, 400})
+	r.refuse(RuleOutflow, &Call{now + 401, []Position{400}})
 	// A minute without calls saves up ten seconds' worth of credit.
-	r.refuse(RuleOutflow, &Call{now + minute, General, 106})
+	r.refuse(RuleOutflow, &Call{now + minute, []Position{106}})
 	r.call(now+minute, 105)
-	r.refuse(RuleOutflow, &Call{now + minute, General, 106})
+	r.refuse(RuleOutflow, &Call{now + minute, []Position{106}})
 	// A skipped place costs nothing, before and after its call.
 	r.must(&Skip{now + minute, r.ticketAt(106), Left})
-	r.call(now+minute, 106)
+	r.refuse(RuleCall, &Call{now + minute, []Position{106}}) // calls nobody
 	r.must(&Skip{now + minute, r.ticketAt(107), Revoked})
 	r.must(&Skip{now + minute, r.ticketAt(109), Left})
-	r.refuse(RuleOutflow, &Call{now + minute + 100, General, 110})
-	r.call(now+minute+100, 109)
+	r.refuse(RuleOutflow, &Call{now + minute + 100, []Position{110}})
+	r.refuse(RuleCall, &Call{now + minute + 100, []Position{109}}) // rests on a place that was given up
+	r.call(now+minute+100, 108)
 }
 
 func TestRuleAdmission(t *testing.T) {
@@ -542,7 +544,7 @@ func TestRulePauseOfClaims(t *testing.T) {
 			if r.Paused() != (is != running) || r.ClaimsPaused() != (is == held) {
 				t.Fatalf("way %d: paused %t and held %t after turn %d", way, r.Paused(), r.ClaimsPaused(), to)
 			}
-			ticket := r.at(Position(next)).ticket
+			ticket := r.at(&r.lanes[0], Position(next)).ticket
 			if admit := (&Admit{now, ticket, NewPassID(r.Policy().Origin, ticket)}); is == held {
 				r.refuse(RuleAdmission, admit)
 			} else {
@@ -550,7 +552,7 @@ func TestRulePauseOfClaims(t *testing.T) {
 				next++
 			}
 		}
-		last := r.at(5).ticket
+		last := r.at(&r.lanes[0], 5).ticket
 		now = base + minute + 10*second + Time(r.Policy().Claim) + stood
 		if is != running {
 			now += minute
@@ -601,12 +603,12 @@ func TestRuleAmendOpen(t *testing.T) {
 	now := base + 2*minute
 	r.call(now, 2)
 	inLine(1)
-	r.must(&Skip{now, r.at(3).ticket, Left})
+	r.must(&Skip{now, r.at(&r.lanes[0], 3).ticket, Left})
 	inLine(0) // two are called but not admitted: they do not have to wait in line
 	r.must(&Amend{Time: now, Change: ChangePause})
 	r.refuse(RuleAmend, gate(open, now))
 	r.must(&Amend{Time: now, Change: ChangeResume})
-	r.must(&Skip{now, r.at(1).ticket, Left})
+	r.must(&Skip{now, r.at(&r.lanes[0], 1).ticket, Left})
 	inLine(0)
 	r.must(gate(open, now))
 	r.must(&Amend{Time: now, Change: ChangePause}) // a pause stops calls, and does not shut the gate

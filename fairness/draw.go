@@ -18,12 +18,15 @@ type Seed [HashSize]byte
 
 // Alpha returns the input of a window's VRF proof: everything that its freeze fixes.
 //
-//	label || 0 || SHA-256(room entry) || uint64(window) || uint64(lots) || uint64(size) || root
+//	label || 0 || SHA-256(room entry) || uint64(window) || uint64(lots)... || uint64(size) || root
 //
-// with integers big-endian: 18 + 32 + 8 + 8 + 8 + 32 = 106 bytes.
+// with integers big-endian: 18 + 32 + 8 + 8 for each lane + 8 + 32 bytes, which is 106 for one lane.
 func Alpha(roomHash [HashSize]byte, f *Freeze) []byte {
-	return labelled(drawLabel, roomHash[:],
-		uint64be(uint64(f.Window)), uint64be(uint64(f.Lots)), uint64be(f.Size), f.Root[:])
+	lots := make([]byte, 0, 8*MaxLanes)
+	for _, n := range f.Lots {
+		lots = binary.BigEndian.AppendUint64(lots, uint64(n))
+	}
+	return labelled(drawLabel, roomHash[:], uint64be(uint64(f.Window)), lots, uint64be(f.Size), f.Root[:])
 }
 
 func uint64be(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }

@@ -23,7 +23,7 @@ func unhex(t *testing.T, text string) []byte {
 
 func TestAlphaByDefinition(t *testing.T) {
 	f := &Freeze{
-		Time: 1, Window: 0x0102030405060708, Lots: 0x0a0b0c0d, Size: 0x1112131415161718,
+		Time: 1, Window: 0x0102030405060708, Lots: []uint32{0x0a0b0c0d}, Size: 0x1112131415161718,
 		Root: [HashSize]byte{0: 0xee, 31: 0xff}, Round: 9, Proof: [ProofSize]byte{7},
 	}
 	want := append([]byte("proofline/draw/v1\x00"), hash1[:]...)

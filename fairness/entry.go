@@ -76,11 +76,19 @@ type Merit struct {
 type Freeze struct {
 	Time   Time
 	Window WindowIndex
-	Lots   uint32         // lots in the window's drum
+	Lots   []uint32       // lots in the window's drums: one for each lane
 	Size   uint64         // entries before this one
 	Root   [HashSize]byte // Merkle root of the entries before this one
 	Round  uint64         // beacon round of the draw, 0 without a beacon
 	Proof  [ProofSize]byte
+}
+
+// Total returns the number of lots in all drums.
+func (e *Freeze) Total() (n uint64) {
+	for _, lots := range e.Lots {
+		n += uint64(lots)
+	}
+	return n
 }
 
 // Draw reveals the seed of a frozen window.
@@ -105,11 +113,18 @@ type Assign struct {
 	Ticket   Ticket
 }
 
-// Call moves the serving pointer of a lane up to a position.
+// Call moves the serving pointers of the lanes up to positions.
 type Call struct {
 	Time Time
-	Lane Lane
-	UpTo Position
+	UpTo []Position // by lane, in the order of the policy
+}
+
+// Places returns the number of places of all lanes that are called by now.
+func (e *Call) Places() (n Position) {
+	for _, p := range e.UpTo {
+		n += p
+	}
+	return n
 }
 
 // Admit records that a called ticket claimed its pass.
@@ -246,7 +261,7 @@ func (e *Room) AppendEntry(dst []byte) []byte {
 		w = w.line("witness").word(key)
 	}
 	for _, lane := range e.Lanes {
-		w = w.line("lane").word(string(lane))
+		w = w.line("lane").word(string(lane.Name)).number(uint64(lane.Weight))
 	}
 	w = w.line("opens").time(e.Opens).line("starts").time(e.Starts).line("closes").closes(e.Closes)
 	for _, r := range e.Windows {
@@ -270,9 +285,9 @@ func (e *Merit) AppendEntry(dst []byte) []byte {
 	return begin(dst, KindMerit).time(e.Time).id(e.Ticket).word(e.Method).word(e.Evidence)
 }
 
-// AppendEntry appends "freeze time window lots size root round proof".
+// AppendEntry appends "freeze time window lots size root round proof", with commas between lots.
 func (e *Freeze) AppendEntry(dst []byte) []byte {
-	return begin(dst, KindFreeze).time(e.Time).number(uint64(e.Window)).number(uint64(e.Lots)).
+	return begin(dst, KindFreeze).time(e.Time).number(uint64(e.Window)).lots(e.Lots).
 		number(e.Size).hex(e.Root[:]).number(e.Round).hex(e.Proof[:])
 }
 
@@ -298,9 +313,13 @@ func (e *Assign) AppendEntry(dst []byte) []byte {
 		number(uint64(e.Position)).id(e.Ticket)
 }
 
-// AppendEntry appends "call time lane position".
+// AppendEntry appends "call time position...", with one position for each lane.
 func (e *Call) AppendEntry(dst []byte) []byte {
-	return begin(dst, KindCall).time(e.Time).word(string(e.Lane)).number(uint64(e.UpTo))
+	w := begin(dst, KindCall).time(e.Time)
+	for _, p := range e.UpTo {
+		w = w.number(uint64(p))
+	}
+	return w
 }
 
 // AppendEntry appends "admit time ticket pass".
@@ -358,6 +377,17 @@ func (w writer) id(id [16]byte) writer    { return appendUUID(append(w, ' '), id
 func (w writer) rule(r WindowRule) writer { return w.time(r.From).number(uint64(r.Length)) }
 func (w writer) outflow(o Outflow) writer {
 	return w.number(uint64(o.PerMinute)).number(uint64(o.MaxActive))
+}
+
+func (w writer) lots(lots []uint32) writer {
+	for i, n := range lots {
+		if i > 0 {
+			w = strconv.AppendUint(append(w, ','), uint64(n), 10)
+			continue
+		}
+		w = w.number(uint64(n))
+	}
+	return w
 }
 
 func (w writer) beacon(b *Beacon) writer {

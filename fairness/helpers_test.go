@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -24,7 +25,7 @@ func testPolicy() Policy {
 		Origin:  "queue.example.com/r/show",
 		LogKey:  "queue.example.com/r/show+00112233+AQID",
 		VRFKey:  [PublicKeySize]byte{2, 1, 2, 3},
-		Lanes:   []Lane{General},
+		Lanes:   []LaneRule{{General, 1}},
 		Opens:   base,
 		Starts:  base + minute,
 		Closes:  base + 200*second,
@@ -35,6 +36,15 @@ func testPolicy() Policy {
 		Grace:   MaxGrace,
 		Session: 600_000,
 	}
+}
+
+// lanesOf returns n lanes of weights 1 to n, the first of which is [General].
+func lanesOf(n int) []LaneRule {
+	lanes := []LaneRule{{General, 1}}
+	for i := 1; i < n; i++ {
+		lanes = append(lanes, LaneRule{Lane(fmt.Sprintf("lane-%d", i)), uint32(i + 1)})
+	}
+	return lanes
 }
 
 // fakeOracle replaces log and VRF: the test sets the root, and each input has one valid proof, derived from
@@ -150,7 +160,7 @@ func (r *script) join(at Time, n int) []Ticket {
 	for i := range tickets {
 		tickets[i] = numbered(r.joined)
 		r.joined++
-		e, ok := r.NextArrive(at, tickets[i])
+		e, ok := r.NextArrive(at, tickets[i], General)
 		if !ok {
 			r.Fatalf("no window is open at base+%d", at-base)
 		}
@@ -194,12 +204,21 @@ func (r *script) settleWindows(at Time) {
 	}
 }
 
+// callLimit returns how far [State.NextCall] moves the pointer of the first lane.
+func (s *State) callLimit(now Time, capacity uint64) (Position, bool) {
+	e, _ := s.NextCall(now, capacity)
+	if e == nil {
+		return 0, false
+	}
+	return e.UpTo[0], true
+}
+
 // call moves the pointer up to a position; admit admits a ticket.
-func (r *script) call(at Time, upTo Position) { r.Helper(); r.must(&Call{at, General, upTo}) }
+func (r *script) call(at Time, upTo Position) { r.Helper(); r.must(&Call{at, []Position{upTo}}) }
 
 func (r *script) admission(at Time, t Ticket) *Admit {
 	return &Admit{at, t, NewPassID(r.policy.Origin, t)}
 }
 
 // ticketAt returns the ticket at a drawn position.
-func (r *script) ticketAt(p Position) Ticket { return r.at(p).ticket }
+func (r *script) ticketAt(p Position) Ticket { return r.at(&r.lanes[0], p).ticket }

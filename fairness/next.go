@@ -4,14 +4,15 @@ package fairness
 // entries with it; an auditor does not need it, and the verifier compiles without it. Callers never
 // pass a time before [State.Now], and nothing may follow the end of a room.
 
-// NextArrive returns the arrive entry of a new ticket that joins now; false if no window is open,
-// or if the room is full or has ended.
-func (s *State) NextArrive(now Time, t Ticket) (Arrive, bool) {
-	if s.size == 0 || s.ended || s.arrivals.count == MaxArrivals {
+// NextArrive returns the arrive entry of a new ticket that joins a lane now; false if no window is
+// open, if there is no such lane, or if the room is full or has ended.
+func (s *State) NextArrive(now Time, t Ticket, name Lane) (Arrive, bool) {
+	lane, known := s.laneIndex(name)
+	if !known || s.ended || s.arrivals.count == MaxArrivals {
 		return Arrive{}, false
 	}
 	w, ok := s.schedule.At(now)
-	return Arrive{Time: now, Window: w.Index, Seq: s.NextSeq(w), Ticket: t, Lane: General}, ok
+	return Arrive{Time: now, Window: w.Index, Seq: s.nextSeq(w, lane), Ticket: t, Lane: name}, ok
 }
 
 // NextFreeze returns the freeze entry that is due, without its proof, and the VRF input to prove;
@@ -21,7 +22,7 @@ func (s *State) NextFreeze(now Time, root [HashSize]byte) (*Freeze, []byte, bool
 		return nil, nil, false
 	}
 	w := &s.windows[s.frozen]
-	e := &Freeze{Time: now, Window: w.Index, Lots: w.count, Size: s.size, Root: root}
+	e := &Freeze{Time: now, Window: w.Index, Lots: s.drums(w), Size: s.size, Root: root}
 	if b := s.policy.Beacon; b != nil {
 		e.Round = b.Round(now)
 	}
@@ -66,45 +67,49 @@ func (s *State) NextDraw(now Time, signature []byte, cosignatures ...Cosignature
 	return &Draw{Time: now, Window: w.Index, Signature: signature, Seed: seed, Cosignatures: cosignatures}, true
 }
 
-// CallLimit returns how far the serving pointer may move now if at most capacity visitors may be
-// called; false if it may not move.
-func (s *State) CallLimit(now Time, capacity uint64) (Position, bool) {
-	called := s.called()
-	if s.pace.paused || s.ended || now < s.policy.Starts || called == s.places {
-		return 0, false
+// NextCall returns the call of as many visitors as may be called now, but at most capacity, and
+// their number; nil if none may be called.
+func (s *State) NextCall(now Time, capacity uint64) (*Call, uint64) {
+	if s.pace.paused || s.ended || s.size == 0 || now < s.policy.Starts {
+		return nil, 0
 	}
-	people := min(uint64(s.pace.at(now).credit/creditPerCall), capacity)
-	upTo := called
-	for upTo < s.places {
-		if !s.outcome(s.at(upTo + 1)).skipped() {
-			if people == 0 {
-				break
-			}
-			people--
-		}
-		upTo++
+	t, people := s.turns(), min(uint64(s.pace.at(now).credit/creditPerCall), capacity)
+	for ok := true; ok && t.people < people; {
+		_, ok = t.next()
 	}
-	return upTo, upTo > called
+	if t.people == 0 {
+		return nil, 0
+	}
+	e := &Call{Time: now, UpTo: make([]Position, len(s.lanes))}
+	for i := range e.UpTo {
+		e.UpTo[i] = t.lanes[i].upTo
+	}
+	return e, t.people
 }
 
-// NoShows appends to dst the tickets that may be skipped as no-shows, starting at position from,
-// until dst has limit tickets. It also returns the position to start from next time: the first
-// whose ticket may still be claimed or is not called.
-func (s *State) NoShows(dst []Ticket, from Position, now Time, limit int) ([]Ticket, Position) {
-	p := max(from, 1)
-	for ; len(dst) < limit && !s.ended; p++ {
-		c, called := s.callOf(p)
-		if !called {
-			break
+// NoShows returns at most limit tickets that may be skipped as no-shows. In each lane it starts at a
+// position of from, or at the beginning if from is nil. It also returns the positions to start from
+// next time: the first of each lane whose ticket may still be claimed or is not called.
+func (s *State) NoShows(from []Position, now Time, limit int) (late []Ticket, next []Position) {
+	next = make([]Position, len(s.lanes))
+	copy(next, from)
+	for i := range s.lanes {
+		p, l := max(next[i], 1), &s.lanes[i]
+		for ; len(late) < limit && !s.ended; p++ {
+			c, called := l.callOf(p)
+			if !called {
+				break
+			}
+			a := s.at(l, p)
+			if a.settled != 0 {
+				continue
+			}
+			if s.claimLeft(c, now) > 0 {
+				break
+			}
+			late = append(late, a.ticket)
 		}
-		a := s.at(p)
-		if a.settled != 0 {
-			continue
-		}
-		if s.claimLeft(c, now) > 0 {
-			break
-		}
-		dst = append(dst, a.ticket)
+		next[i] = p
 	}
-	return dst, p
+	return late, next
 }

@@ -10,7 +10,7 @@ import (
 // TestZeroState calls all methods for a room without entries.
 func TestZeroState(t *testing.T) {
 	var s State
-	if e, ok := s.NextArrive(base, ticket1); ok {
+	if e, ok := s.NextArrive(base, ticket1, General); ok {
 		t.Errorf("arrive %+v", e)
 	}
 	if at, ok := s.FreezeDue(); ok {
@@ -25,10 +25,10 @@ func TestZeroState(t *testing.T) {
 	if e, ok := s.NextAssign(); ok {
 		t.Errorf("assign %+v", e)
 	}
-	if upTo, ok := s.CallLimit(base, 1); ok {
+	if upTo, ok := s.callLimit(base, 1); ok {
 		t.Errorf("call up to %d", upTo)
 	}
-	if late, next := s.NoShows(nil, 0, base, 1); late != nil || next != 1 {
+	if late, next := s.NoShows(nil, base, 1); late != nil || len(next) > 0 {
 		t.Errorf("no-shows %v, then from %d", late, next)
 	}
 	if st, ok := s.Standing(ticket1, math.MaxUint64, base); ok || s.Knows(ticket1) {
@@ -47,7 +47,7 @@ func TestNothingAfterTheEnd(t *testing.T) {
 	r.join(base+70*second, 1)
 	now := base + 100*second
 	proposals := func() (list []string) {
-		if _, ok := r.NextArrive(now, ticket1); ok {
+		if _, ok := r.NextArrive(now, ticket1, General); ok {
 			list = append(list, "arrive")
 		}
 		if _, _, ok := r.NextFreeze(now, hash1); ok {
@@ -56,10 +56,10 @@ func TestNothingAfterTheEnd(t *testing.T) {
 		if _, ok := r.NextDraw(now, nil); ok {
 			list = append(list, "draw")
 		}
-		if _, ok := r.CallLimit(now, 1); ok {
+		if _, ok := r.callLimit(now, 1); ok {
 			list = append(list, "call")
 		}
-		if late, _ := r.NoShows(nil, 0, now, 1); len(late) > 0 {
+		if late, _ := r.NoShows(nil, now, 1); len(late) > 0 {
 			list = append(list, "skip")
 		}
 		return list
@@ -87,7 +87,7 @@ func TestNothingAfterTheEnd(t *testing.T) {
 	}
 }
 
-func TestCallLimit(t *testing.T) {
+func TestNextCall(t *testing.T) {
 	r := drawn(t, 20, func(*Policy) {})
 	now := base + minute + second // eleven may be called
 	for _, p := range []Position{2, 3, 8, 9, 10, 20} {
@@ -97,30 +97,33 @@ func TestCallLimit(t *testing.T) {
 		capacity uint64
 		want     Position
 	}{
-		{1, 3}, // places 2 and 3 were given up, so the pointer skips them
-		{2, 4}, {5, 10}, {6, 11}, {10, 15}, {11, 16}, {12, 16}, {math.MaxUint64, 16},
+		{1, 1}, // places 2 and 3 were given up, and the pointer rests on the last one served
+		{2, 4}, {5, 7}, {6, 11}, {10, 15}, {11, 16}, {12, 16}, {math.MaxUint64, 16},
 	} {
-		if got, ok := r.CallLimit(now, tc.capacity); !ok || got != tc.want {
+		if got, ok := r.callLimit(now, tc.capacity); !ok || got != tc.want {
 			t.Errorf("for %d people: up to %d, %v; want %d", tc.capacity, got, ok, tc.want)
 		}
 	}
-	if got, ok := r.CallLimit(now, 0); ok {
+	if got, ok := r.callLimit(now, 0); ok {
 		t.Errorf("for 0 visitors: up to %d", got)
 	}
 	r.call(now, 1)
-	if got, ok := r.CallLimit(now, 0); !ok || got != 3 {
-		t.Errorf("for 0 visitors, with places given up ahead: up to %d, %v; want 3", got, ok)
+	if got, ok := r.callLimit(now, 0); ok {
+		t.Errorf("for 0 visitors, with places given up ahead: up to %d", got)
 	}
+	r.refuse(RuleCall, &Call{now, []Position{3}}) // calls nobody
+	r.refuse(RuleCall, &Call{now, []Position{5, 0}})
+	r.refuse(RuleCall, &Call{now, []Position{8}}) // rests on a place that was given up
 	r.must(pause(now))
-	if got, ok := r.CallLimit(now+minute, 100); ok {
+	if got, ok := r.callLimit(now+minute, 100); ok {
 		t.Errorf("in a pause: up to %d", got)
 	}
 	r.must(resume(now))
-	r.call(now+minute, 20)
-	if got, ok := r.CallLimit(now+2*minute, 100); ok {
+	r.call(now+minute, 19)
+	if got, ok := r.callLimit(now+2*minute, 100); ok {
 		t.Errorf("behind the last place: up to %d", got)
 	}
-	if got := r.Counts(); got.Called != 20 || got.Waiting != 14 {
+	if got := r.Counts(); got.Called != 19 || got.Waiting != 14 {
 		t.Errorf("counts %+v", got)
 	}
 }
@@ -161,14 +164,14 @@ func TestNoShows(t *testing.T) {
 		{11, Never - 1, 99, nil, 11},
 		{1 << 62, second, 99, nil, 1 << 62},
 	} {
-		got, next := r.NoShows(nil, tc.from, tc.at, tc.most)
-		if diff := cmp.Diff(tc.want, got); diff != "" || next != tc.next {
+		got, next := r.NoShows([]Position{tc.from}, tc.at, tc.most)
+		if diff := cmp.Diff(tc.want, got); diff != "" || next[0] != tc.next {
 			t.Errorf("from %d at %d, most %d: next %d, want %d; tickets (-want +got):\n%s", tc.from, tc.at-first, tc.most, next, tc.next, diff)
 		}
 	}
-	got, _ := r.NoShows(at(12), 0, first, 2)
-	if diff := cmp.Diff(at(12, 1), got); diff != "" {
-		t.Errorf("appended (-want +got):\n%s", diff)
+	got, _ := r.NoShows(nil, first, 2)
+	if diff := cmp.Diff(at(1, 4), got); diff != "" {
+		t.Errorf("from the beginning (-want +got):\n%s", diff)
 	}
 }
 
@@ -185,6 +188,7 @@ func TestStanding(t *testing.T) {
 	check := func(when string, size uint64, now Time) {
 		t.Helper()
 		got, ok := r.Standing(ticket, size, now)
+		want.BeforeMin, want.BeforeMax = want.AheadMin, want.AheadMax // there is one lane
 		if diff := cmp.Diff(want, got); !ok || diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}
@@ -242,9 +246,9 @@ func TestWindows(t *testing.T) {
 	d, _ := r.NextDraw(base+100*second, nil)
 	r.must(d)
 	all := []WindowSum{
-		{Window{0, base, base + minute}, 2, true, true, base + minute, 1},
-		{Window{1, base + minute, base + 70*second}, 1, true, false, base + 70*second, 0},
-		{Window{5, base + 100*second, base + 110*second}, 3, false, false, base + 110*second, 0},
+		{Window{0, base, base + minute}, 2, []uint32{2}, true, true, base + minute, 1},
+		{Window{1, base + minute, base + 70*second}, 1, []uint32{1}, true, false, base + 70*second, 0},
+		{Window{5, base + 100*second, base + 110*second}, 3, []uint32{3}, false, false, base + 110*second, 0},
 	}
 	for _, tc := range []struct{ n, want int }{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 3}, {math.MaxInt, 3}, {-1, 0}, {math.MinInt, 0}} {
 		if diff := cmp.Diff(all[3-tc.want:], r.Windows(tc.n)); diff != "" {
@@ -263,7 +267,7 @@ func TestArrivalsInPieces(t *testing.T) {
 	}
 	const n = 2*pieceSize + 1
 	for i := range uint64(n) {
-		e, _ := s.NextArrive(base, numbered(i))
+		e, _ := s.NextArrive(base, numbered(i), General)
 		if err := s.Apply(&e, oracle); err != nil {
 			t.Fatal(err)
 		}

@@ -12,9 +12,10 @@ import (
 // ErrGrammar is returned for a text that is not an entry in canonical form.
 var ErrGrammar = errors.New("not a canonical entry")
 
-// maxSignature is the maximum size of a beacon signature in bytes. No other field has a variable
-// length.
-const maxSignature = 256
+const (
+	maxSignature = 256      // bytes of a beacon signature
+	maxDrums     = MaxLanes // numbers of lots in a freeze
+)
 
 // Parser reads entries without allocating for the frequent kinds. The zero value is ready to use.
 // It is not safe for concurrent use.
@@ -71,10 +72,13 @@ func (p *Parser) body(kind []byte) Entry {
 		p.skip = Skip{f.time(), Ticket(f.id()), f.reason()}
 		return &p.skip
 	case KindCall:
-		p.call = Call{f.time(), f.lane(), Position(f.number())}
+		p.call = Call{f.time(), p.call.UpTo[:0]}
+		for len(p.call.UpTo) == 0 || len(f.rest) > 0 && f.bad == "" && len(p.call.UpTo) < MaxLanes {
+			p.call.UpTo = append(p.call.UpTo, Position(f.number()))
+		}
 		return &p.call
 	case KindFreeze:
-		e := &Freeze{Time: f.time(), Window: WindowIndex(f.number()), Lots: f.number32(), Size: f.number()}
+		e := &Freeze{Time: f.time(), Window: WindowIndex(f.number()), Lots: f.lots(), Size: f.number()}
 		f.hex(e.Root[:])
 		e.Round = f.number()
 		f.hex(e.Proof[:])
@@ -193,15 +197,26 @@ func (f *fields) lane() Lane {
 	if string(text) == string(General) {
 		return General // avoids a copy
 	}
-	if len(text) > 32 {
-		f.fail("a lane has more than 32 characters")
+	name := string(text)
+	if !IsLane(name) {
+		f.fail("a lane is not 1 to 32 of a-z, 0-9 and '-'")
 	}
-	for _, c := range text {
-		if c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-			f.fail("a lane has a character other than a-z, 0-9 and '-'")
+	return Lane(name)
+}
+
+// lots reads numbers joined by commas.
+func (f *fields) lots() (lots []uint32) {
+	for text, more := f.text(), true; more; {
+		var one []byte
+		one, text, more = bytes.Cut(text, []byte(","))
+		n, err := strconv.ParseUint(string(one), 10, 32)
+		if err != nil || len(lots) == maxDrums {
+			f.fail("lots are not numbers joined by ','")
+			return nil
 		}
+		lots = append(lots, uint32(n))
 	}
-	return Lane(text)
+	return lots
 }
 
 func (f *fields) reason() Reason {
@@ -288,7 +303,7 @@ func (f *fields) room() *Room {
 		e.Witnesses = append(e.Witnesses, f.token())
 	}
 	for f.more("lane") {
-		e.Lanes = append(e.Lanes, f.lane())
+		e.Lanes = append(e.Lanes, LaneRule{f.lane(), f.number32()})
 	}
 	e.Opens = f.want("opens").time()
 	e.Starts = f.want("starts").time()

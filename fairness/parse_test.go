@@ -35,15 +35,15 @@ var golden = []struct {
 	{
 		"room 1\ncreated 1799999940000\norigin queue.example.com/r/show\nlog queue.example.com/r/show+00112233+AQID\n" +
 			"vrf ECVRF-P256-SHA256-SSWU 020102030000000000000000000000000000000000000000000000000000000000\n" +
-			"beacon none\nlane general\nopens 1800000000000\nstarts 1800000060000\ncloses 1800000200000\n" +
+			"beacon none\nlane general 1\nopens 1800000000000\nstarts 1800000060000\ncloses 1800000200000\n" +
 			"window 1800000000000 60000\nwindow 1800000060000 10000\nnotice 10000\noutflow 600 100\nclaim 30000\ngrace 86400000\nsession 600000",
 		&Room{testPolicy()},
 	},
 	{
 		"room 1\ncreated 0\norigin a\nlog b\nvrf ECVRF-P256-SHA256-SSWU " + strings.Repeat("0", 66) +
-			"\nbeacon none\nlane a\nlane 09-az\nopens 0\nstarts 0\ncloses never\nnotice 9007199254740991\noutflow 0 4294967295\nclaim 0\ngrace 0\nsession 9007199254740991",
+			"\nbeacon none\nlane a 0\nlane 09-az 4294967295\nopens 0\nstarts 0\ncloses never\nnotice 9007199254740991\noutflow 0 4294967295\nclaim 0\ngrace 0\nsession 9007199254740991",
 		&Room{Policy{
-			Origin: "a", LogKey: "b", Lanes: []Lane{"a", "09-az"}, Closes: Never, Notice: 1<<53 - 1,
+			Origin: "a", LogKey: "b", Lanes: []LaneRule{{"a", 0}, {"09-az", 1<<32 - 1}}, Closes: Never, Notice: 1<<53 - 1,
 			Outflow: Outflow{0, 1<<32 - 1}, Session: 1<<53 - 1,
 		}},
 	},
@@ -57,7 +57,11 @@ var golden = []struct {
 	{"merit 7 " + t1 + " loyalty !~", &Merit{7, ticket1, "loyalty", "!~"}},
 	{
 		"freeze 1800000060000 0 2 3 " + h1 + " 0 " + strings.Repeat("00", 80) + "ff",
-		&Freeze{base + minute, 0, 2, 3, hash1, 0, [ProofSize]byte{80: 0xff}},
+		&Freeze{base + minute, 0, []uint32{2}, 3, hash1, 0, [ProofSize]byte{80: 0xff}},
+	},
+	{
+		"freeze 1 0 0,4294967295,2 3 " + h1 + " 0 " + strings.Repeat("00", 81),
+		&Freeze{1, 0, []uint32{0, 1<<32 - 1, 2}, 3, hash1, 0, [ProofSize]byte{}},
 	},
 	{"draw 1800000060000 12 - " + h1, &Draw{base + minute, 12, nil, Seed(hash1), nil}},
 	{"draw 1800000060000 12 0a " + h1, &Draw{base + minute, 12, []byte{10}, Seed(hash1), nil}},
@@ -82,7 +86,8 @@ var golden = []struct {
 	},
 	{"assign 0 general 1 " + t2, &Assign{0, General, 1, ticket2}},
 	{"assign 9223372036854775807 vip 9223372036854775807 " + t2, &Assign{1<<63 - 1, "vip", 1<<63 - 1, ticket2}},
-	{"call 1800000060000 general 100", &Call{base + minute, General, 100}},
+	{"call 1800000060000 100", &Call{base + minute, []Position{100}}},
+	{"call 0 0 9223372036854775807 0", &Call{0, []Position{0, 1<<63 - 1, 0}}},
 	{"admit 1800000060000 " + t1 + " " + t2, &Admit{base + minute, ticket1, PassID(ticket2)}},
 	{"skip 1800000060000 " + t1 + " no-show", &Skip{base + minute, ticket1, NoShow}},
 	{"skip 1800000060000 " + t1 + " left", &Skip{base + minute, ticket1, Left}},
@@ -225,10 +230,19 @@ var notEntries = map[string]string{
 	"unguarded by too many":      "amend 5 unguarded 3 4 9223372036854775808",
 	"an unknown change":          "amend 5 keys",
 	"an unknown reason":          "skip 5 " + t1 + " tired",
-	"a lane too long":            "call 5 " + strings.Repeat("z", 33) + " 1",
-	"a lane in capitals":         "call 5 General 1",
-	"a lane with a dot":          "call 5 a.b 1",
-	"no lane":                    "call 5  1",
+	"a lane too long":            "arrive 5 0 0 " + t1 + " " + strings.Repeat("z", 33),
+	"a lane in capitals":         "arrive 5 0 0 " + t1 + " General",
+	"a lane with a dot":          "arrive 5 0 0 " + t1 + " a.b",
+	"no lane":                    "arrive 5 0 0 " + t1 + " ",
+	"a call of no lane":          "call 5",
+	"a call of too many lanes":   "call 5" + strings.Repeat(" 1", MaxLanes+1),
+	"lots without a number":      "freeze 1 0 1,,2 3 " + h1 + " 0 " + strings.Repeat("00", 81),
+	"lots with a comma at last":  "freeze 1 0 1, 3 " + h1 + " 0 " + strings.Repeat("00", 81),
+	"lots with a leading zero":   "freeze 1 0 1,02 3 " + h1 + " 0 " + strings.Repeat("00", 81),
+	"lots too large":             "freeze 1 0 4294967296 3 " + h1 + " 0 " + strings.Repeat("00", 81),
+	"lots of too many lanes":     "freeze 1 0 1" + strings.Repeat(",1", MaxLanes) + " 3 " + h1 + " 0 " + strings.Repeat("00", 81),
+	"a lane without a weight":    strings.Replace(golden[0].text, "general 1", "general", 1),
+	"a lane and more":            strings.Replace(golden[0].text, "general 1", "general 1 1", 1),
 	"a ticket in capitals":       "skip 5 " + strings.ToUpper(t1) + " left",
 	"a ticket of version 4":      "skip 5 0badcafe-0123-4123-8123-456789abcdef left",
 	"a ticket of variant 0":      "skip 5 0badcafe-0123-8123-0123-456789abcdef left",

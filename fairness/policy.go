@@ -24,7 +24,7 @@ type Policy struct {
 	LogKey  string              // verifier key of the log's signatures, C2SP signed-note form
 	VRFKey  [PublicKeySize]byte // public key that proves the draws
 	Beacon  *Beacon             // public randomness; nil: none
-	Lanes   []Lane              // only [General] in this version
+	Lanes   []LaneRule          // the lanes, in the order that decides ties
 	Opens   Time                // start of the first window
 	Starts  Time                // no calls before this time
 	Closes  Time                // end of the last window; [Never]: no end
@@ -87,8 +87,7 @@ func (p *Policy) Problems() []Problem {
 		c.check(b.Margin >= MinMargin && b.Margin <= MaxMargin, "beacon.margin", "must be between 5 seconds and 1 hour")
 	}
 	c.witnesses(p)
-	c.check(len(p.Lanes) == 1 && p.Lanes[0] == General,
-		"lanes", `must be only "general": this version of the rules has no other lanes`)
+	c.lanes(p.Lanes)
 	c.check(p.Created >= 0 && p.Created <= p.Opens, "opens", "must not be in the past, before the room is created")
 	c.check(p.Opens < Never, "opens", "must be a time before the year 287396")
 	c.check(p.Starts >= p.Opens && p.Starts < Never, "starts", "must not be before the room opens")
@@ -137,6 +136,18 @@ func (c *complaints) witnesses(p *Policy) {
 		"quorum", "must be more than half of the witnesses, or 0 without any")
 }
 
+func (c *complaints) lanes(lanes []LaneRule) {
+	names := map[Lane]bool{}
+	for i, l := range lanes {
+		at := fmt.Sprintf("lanes[%d]", i)
+		c.check(IsLane(string(l.Name)) && !names[l.Name], at+".name",
+			"must be 1 to 32 of a-z, 0-9 and '-', and differ from those of other lanes")
+		c.check(l.Weight >= 1 && l.Weight <= MaxWeight, at+".weight", fmt.Sprintf("must be between 1 and %d", MaxWeight))
+		names[l.Name] = true
+	}
+	c.check(len(lanes) >= 1 && len(lanes) <= MaxLanes, "lanes", fmt.Sprintf("must be 1 to %d", MaxLanes))
+}
+
 func (c *complaints) windows(rules []WindowRule, closes Time) {
 	c.check(len(rules) <= MaxRules, "windows", fmt.Sprintf("must be at most %d rules", MaxRules))
 	for i, r := range rules {
@@ -150,6 +161,16 @@ func (c *complaints) windows(rules []WindowRule, closes Time) {
 func (c *complaints) outflow(o Outflow) {
 	c.check(o.PerMinute >= 1 && o.PerMinute <= MaxRate,
 		"outflow.per_minute", fmt.Sprintf("must be between 1 and %d", MaxRate))
+}
+
+// IsLane reports whether s can be the name of a lane.
+func IsLane(s string) bool {
+	for _, c := range []byte(s) {
+		if c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return len(s) >= 1 && len(s) <= 32
 }
 
 // isToken reports whether s is non-empty printable ASCII without spaces.

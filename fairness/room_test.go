@@ -16,8 +16,9 @@ import (
 type recount struct {
 	policy  Policy
 	tickets map[Ticket]*Standing
-	order   []Ticket // of arrival
-	line    []Ticket // of the call
+	order   []Ticket          // of arrival
+	lines   map[Lane][]Ticket // of the calls
+	called  map[Lane]uint64
 	clocks  map[Ticket]Time
 	windows []WindowSum
 	counts  Counts
@@ -41,7 +42,7 @@ func (c *recount) draws(round uint64, to Time) Time {
 // recountOf parses entries. It computes the claim clock, which stands still in a pause and in long gaps, from all of
 // them, even from later ones.
 func recountOf(entries, all []Entry, now Time) *recount {
-	c := &recount{tickets: map[Ticket]*Standing{}, clocks: map[Ticket]Time{}}
+	c := &recount{tickets: map[Ticket]*Standing{}, lines: map[Lane][]Ticket{}, called: map[Lane]uint64{}, clocks: map[Ticket]Time{}}
 	clock := func(at Time) (running Time) {
 		since, paused, grace := Time(0), true, Time(0)
 		reach := func(t Time) {
@@ -84,18 +85,21 @@ func recountOf(entries, all []Entry, now Time) *recount {
 			c.draw(e)
 		case *Assign:
 			c.counts.Assigned++
-			if c.line[e.Position-1] != e.Ticket || c.counts.Assigned != uint64(e.Position) {
+			if c.lines[e.Lane][e.Position-1] != e.Ticket {
 				panic("an assignment that is not the shuffle's")
 			}
 		case *Call:
-			for _, ticket := range c.line[c.counts.Called:e.UpTo] {
-				c.clocks[ticket] = clock(e.Time)
-				if st := c.tickets[ticket]; st.Status == StatusDrawn {
-					st.Status = StatusCalled
-					c.counts.Waiting++
+			for i, lane := range c.policy.Lanes {
+				for _, ticket := range c.lines[lane.Name][c.called[lane.Name]:e.UpTo[i]] {
+					c.clocks[ticket] = clock(e.Time)
+					if st := c.tickets[ticket]; st.Status == StatusDrawn {
+						st.Status = StatusCalled
+						c.counts.Waiting++
+					}
 				}
+				c.called[lane.Name] = uint64(e.UpTo[i])
 			}
-			c.counts.Called = uint64(e.UpTo)
+			c.counts.Called = uint64(e.Places())
 		case *Admit:
 			c.settle(e.Ticket, StatusAdmitted, "", e.Time, index, &c.counts.Admitted)
 		case *Skip:
@@ -113,25 +117,34 @@ func recountOf(entries, all []Entry, now Time) *recount {
 			c.counts.InLine++
 		}
 	}
-	for place, ticket := range c.line {
-		st := c.tickets[ticket]
-		if st.Status == StatusDrawn {
-			st.AheadMin = uint64(place) - c.counts.Called
-			st.AheadMax = st.AheadMin
-		}
-		if st.Status == StatusCalled {
-			st.Left = max(0, c.policy.Claim-Millis(clock(now)-c.clocks[ticket]))
-		}
-	}
-	before := uint64(0)
-	for _, w := range c.windows {
-		for _, ticket := range c.order[before : before+uint64(w.Arrivals)] {
-			if st := c.tickets[ticket]; st.Status == StatusWaiting {
-				st.AheadMin = before - c.counts.Called
-				st.AheadMax = st.AheadMin + uint64(w.Arrivals) - 1
+	for name, line := range c.lines {
+		for place, ticket := range line {
+			st := c.tickets[ticket]
+			if st.Status == StatusDrawn {
+				st.AheadMin = uint64(place) - c.called[name]
+				st.AheadMax = st.AheadMin
+				c.counts.Ready++
+			}
+			if st.Status == StatusCalled {
+				st.Left = max(0, c.policy.Claim-Millis(clock(now)-c.clocks[ticket]))
 			}
 		}
-		before += uint64(w.Arrivals)
+	}
+	for _, ticket := range c.order {
+		if st := c.tickets[ticket]; st.Status == StatusWaiting {
+			before, own := uint64(0), uint64(0)
+			for _, other := range c.tickets {
+				switch {
+				case other.Lane != st.Lane:
+				case other.Window.Index < st.Window.Index:
+					before++
+				case other.Window.Index == st.Window.Index:
+					own++
+				}
+			}
+			st.AheadMin = before - c.called[st.Lane]
+			st.AheadMax = st.AheadMin + own - 1
+		}
 	}
 	return c
 }
@@ -166,15 +179,22 @@ func (c *recount) arrive(e *Arrive, index EntryIndex, schedule []Entry) {
 		}
 	}
 	if n := len(c.windows); n == 0 || c.windows[n-1].Index != w.Index {
-		c.windows = append(c.windows, WindowSum{Window: w, Draws: c.draws(0, w.To)})
+		c.windows = append(c.windows, WindowSum{Window: w, Draws: c.draws(0, w.To), Lots: make([]uint32, len(c.policy.Lanes))})
 		c.counts.Windows++
 	}
 	last := &c.windows[len(c.windows)-1]
+	seq := uint32(0)
+	for _, other := range c.tickets {
+		if other.Lane == e.Lane && other.Window.Index == w.Index {
+			seq++
+		}
+	}
 	c.tickets[e.Ticket] = &Standing{
-		Ticket: e.Ticket, Index: index, Joined: e.Time, Window: w, Seq: last.Arrivals, Lane: e.Lane, Status: StatusWaiting,
+		Ticket: e.Ticket, Index: index, Joined: e.Time, Window: w, Seq: seq, Lane: e.Lane, Status: StatusWaiting,
 	}
 	c.order = append(c.order, e.Ticket)
 	last.Arrivals++
+	last.Lots[slices.IndexFunc(c.policy.Lanes, func(l LaneRule) bool { return l.Name == e.Lane })]++
 	c.counts.Arrivals++
 }
 
@@ -183,20 +203,26 @@ func (c *recount) draw(e *Draw) {
 	for k := range c.windows {
 		w := &c.windows[k]
 		if w.Index == e.Window {
-			w.Drawn, w.First = true, Position(len(c.line)+1)
-			for _, seq := range newReference(e.Seed, General).shuffle(int(w.Arrivals)) {
-				ticket := c.order[before+seq]
-				c.line = append(c.line, ticket)
-				st := c.tickets[ticket]
-				st.Position = Position(len(c.line))
-				if st.Status == StatusWaiting {
-					st.Status = StatusDrawn
-				}
+			w.Drawn, w.First = true, Position(c.counts.Drawn+1)
+			for _, lane := range c.policy.Lanes {
+				c.drawLane(lane.Name, c.order[before:before+w.Arrivals], e.Seed)
 			}
 		}
 		before += w.Arrivals
 	}
-	c.counts.Drawn = uint64(len(c.line))
+}
+
+func (c *recount) drawLane(lane Lane, arrivals []Ticket, seed Seed) {
+	drum := slices.DeleteFunc(slices.Clone(arrivals), func(t Ticket) bool { return c.tickets[t].Lane != lane })
+	for _, seq := range newReference(seed, lane).shuffle(len(drum)) {
+		c.lines[lane] = append(c.lines[lane], drum[seq])
+		st := c.tickets[drum[seq]]
+		st.Position = Position(len(c.lines[lane]))
+		if st.Status == StatusWaiting {
+			st.Status = StatusDrawn
+		}
+		c.counts.Drawn++
+	}
 }
 
 func (c *recount) settle(t Ticket, status Status, reason Reason, at Time, index EntryIndex, sum *uint64) {
@@ -215,6 +241,10 @@ func (c *recount) check(t *testing.T, s *State, size uint64, now Time) {
 	for _, ticket := range c.order {
 		want := *c.tickets[ticket]
 		got, ok := s.Standing(ticket, size, now)
+		if got.BeforeMin < got.AheadMin || got.BeforeMax < max(got.AheadMax, got.BeforeMin) || s.isPlain() && got.BeforeMax != got.AheadMax {
+			t.Fatalf("ticket %v: %d to %d ahead, and %d to %d before", ticket, got.AheadMin, got.AheadMax, got.BeforeMin, got.BeforeMax)
+		}
+		want.BeforeMin, want.BeforeMax = got.BeforeMin, got.BeforeMax
 		if diff := cmp.Diff(want, got); !ok || diff != "" {
 			t.Fatalf("ticket %v at size %d of %d (-recount +got):\n%s", ticket, size, s.Size(), diff)
 		}
@@ -240,7 +270,7 @@ type walk struct {
 	entries []Entry // accepted
 	tickets []Ticket
 	now     Time
-	noShows Position
+	noShows []Position
 }
 
 // pick returns a number from 0 to n-1; without bytes left, 0.
@@ -278,6 +308,8 @@ func (w *walk) try(e Entry) error {
 	w.oracle.root = sha256.Sum256(append(w.oracle.root[:], text...))
 	return nil
 }
+
+func (w *walk) lane() Lane { return w.s.lanes[w.pick(len(w.s.lanes))].name }
 
 func (w *walk) must(e Entry) {
 	w.t.Helper()
@@ -329,7 +361,7 @@ func (w *walk) step() {
 	case 3, 4, 5:
 		w.join()
 	case 6:
-		if e, ok := s.NextArrive(w.now, w.ticket()); ok && s.Knows(e.Ticket) {
+		if e, ok := s.NextArrive(w.now, w.ticket(), w.lane()); ok && s.Knows(e.Ticket) {
 			w.never(&e)
 		}
 	case 7:
@@ -346,7 +378,7 @@ func (w *walk) step() {
 			if e, ok := s.NextAssign(); ok {
 				w.must(&e)
 			} else {
-				w.never(&Assign{0, General, Position(s.Counts().Assigned + 1), w.ticket()})
+				w.never(&Assign{0, w.lane(), Position(s.Counts().Assigned + 1), w.ticket()})
 			}
 		}
 	case 10:
@@ -382,10 +414,12 @@ func (w *walk) expect(e Entry, allowed bool) {
 
 func (w *walk) join() {
 	ticket := numbered(uint64(len(w.tickets)))
-	e, ok := w.s.NextArrive(w.now, ticket)
+	lane := w.lane()
+	e, ok := w.s.NextArrive(w.now, ticket, lane)
 	if !ok {
 		win, _ := w.s.Schedule().At(w.now)
-		w.never(&Arrive{w.now, win.Index, w.s.NextSeq(win), ticket, General})
+		index, _ := w.s.laneIndex(lane)
+		w.never(&Arrive{w.now, win.Index, w.s.nextSeq(win, index), ticket, lane})
 		return
 	}
 	w.must(&e)
@@ -397,7 +431,7 @@ func (w *walk) freeze() {
 	if !ok {
 		if s.frozen < len(s.windows) {
 			win := &s.windows[s.frozen]
-			e = &Freeze{Time: w.now, Window: win.Index, Lots: win.count, Size: s.size, Root: w.oracle.root}
+			e = &Freeze{Time: w.now, Window: win.Index, Lots: s.drums(win), Size: s.size, Root: w.oracle.root}
 			e.Proof = fakeProof(s.policy.VRFKey, Alpha(s.roomHash, e))
 			w.never(e)
 		}
@@ -409,35 +443,41 @@ func (w *walk) freeze() {
 
 func (w *walk) call() {
 	s := &w.s
-	called := s.Counts().Called
-	if upTo, ok := s.CallLimit(w.now, uint64(w.pick(4))); ok {
-		w.must(&Call{w.now, General, upTo})
-		called = uint64(upTo)
+	other := &Call{w.now, make([]Position, len(s.lanes))} // another than that of the rules
+	for i := range s.lanes {
+		other.UpTo[i] = s.lanes[i].called()
 	}
-	if upTo, ok := s.CallLimit(w.now, math.MaxUint64); ok {
-		w.never(&Call{w.now, General, upTo + 1})
-		w.must(&Call{w.now, General, upTo})
-	} else {
-		w.never(&Call{w.now, General, Position(called + 1)})
+	if e, _ := s.NextCall(w.now, uint64(w.pick(4))); e != nil {
+		w.must(e)
+		other = e
 	}
+	if e, _ := s.NextCall(w.now, math.MaxUint64); e != nil {
+		w.must(e)
+		other = e
+	}
+	w.never(other)
+	other.UpTo[w.pick(len(other.UpTo))]++
+	w.never(other)
 }
 
 func (w *walk) late() {
 	s := &w.s
-	tickets, next := s.NoShows(nil, w.noShows, w.now, 1+w.pick(5))
+	tickets, next := s.NoShows(w.noShows, w.now, 1+w.pick(5))
 	for _, t := range tickets {
 		w.must(&Skip{w.now, t, NoShow})
 	}
 	w.noShows = next
-	all, end := s.NoShows(nil, 0, w.now, math.MaxInt)
+	all, end := s.NoShows(nil, w.now, math.MaxInt)
 	for _, t := range all {
 		w.must(&Skip{w.now, t, NoShow})
 	}
-	if more, _ := s.NoShows(nil, 0, w.now, math.MaxInt); len(more) > 0 {
+	if more, _ := s.NoShows(nil, w.now, math.MaxInt); len(more) > 0 {
 		w.t.Fatalf("%d no-shows are left after all were skipped", len(more))
 	}
-	if end <= s.places {
-		w.never(&Skip{w.now, s.at(end).ticket, NoShow})
+	for i := range s.lanes {
+		if l := &s.lanes[i]; end[i] <= l.places {
+			w.never(&Skip{w.now, s.at(l, end[i]).ticket, NoShow})
+		}
 	}
 }
 
@@ -489,14 +529,18 @@ func (w *walk) amend() {
 // anything returns an entry that is nearly right.
 func (w *walk) anything() {
 	at := w.now + Time(w.pick(3)-1)
-	place := Position(w.s.Counts().Called) + Position(w.pick(5)) - 1
+	places := make([]Position, len(w.s.lanes))
+	for i := range places {
+		places[i] = w.s.lanes[i].called() + Position(w.pick(3))
+	}
+	lane, place := w.lane(), places[0]+Position(w.pick(3))-1
 	window := WindowIndex(w.pick(4))
 	for _, e := range []Entry{
 		&Room{w.s.policy}, &Merit{Time: at, Ticket: w.ticket()}, &Beat{at}, &End{at},
-		&Arrive{at, window, uint32(w.pick(4)), ticket1, General},
-		&Freeze{Time: at, Window: window, Lots: uint32(w.pick(4)), Size: w.s.size, Root: w.oracle.root},
-		&Draw{Time: at, Window: window}, &Assign{window, General, place, w.ticket()},
-		&Call{at, General, place}, &Admit{Time: at, Ticket: w.ticket()},
+		&Arrive{at, window, uint32(w.pick(4)), ticket1, lane},
+		&Freeze{Time: at, Window: window, Lots: []uint32{uint32(w.pick(4))}, Size: w.s.size, Root: w.oracle.root},
+		&Draw{Time: at, Window: window}, &Assign{window, lane, place, w.ticket()},
+		&Call{at, places}, &Admit{Time: at, Ticket: w.ticket()},
 		&Skip{at, w.ticket(), Left}, &Skip{at, w.ticket(), "gone"},
 	} {
 		if _, end := e.(*End); w.pick(3) == 0 && (!end || w.pick(20) == 0) {
@@ -519,6 +563,10 @@ func walkThrough(t *testing.T, data []byte) *walk {
 	p.Grace = []Millis{MinGrace, 10_000, MaxGrace}[w.pick(3)]
 	if w.pick(2) == 0 {
 		p.Closes = Never
+	}
+	p.Lanes = lanesOf(1 + w.pick(3))
+	for i := range p.Lanes {
+		p.Lanes[i].Weight = uint32(1 + w.pick(int(MaxWeight)))
 	}
 	w.must(&Room{p})
 	for len(w.data) > 0 {
@@ -545,15 +593,21 @@ func walkThrough(t *testing.T, data []byte) *walk {
 		size := 1 + (w.s.Size()-1)*part/8
 		recountOf(w.entries[:size], w.entries, now).check(t, &w.s, size, now)
 	}
-	places := map[Position]bool{}
+	type place struct {
+		lane     Lane
+		position Position
+	}
+	places := map[place]bool{}
 	for _, ticket := range w.tickets {
 		if st, ok := w.s.Standing(ticket, w.s.Size(), now); ok && st.Position > 0 {
-			places[st.Position] = true
+			places[place{st.Lane, st.Position}] = true
 		}
 	}
-	for p := range w.s.Counts().Drawn {
-		if !places[Position(p+1)] {
-			t.Fatalf("place %d has no ticket", p+1)
+	for i, n := range w.s.LaneCounts() {
+		for p := range n.Drawn {
+			if !places[place{w.s.lanes[i].name, Position(p + 1)}] {
+				t.Fatalf("place %d of lane %d has no ticket", p+1, i)
+			}
 		}
 	}
 	if len(places) != int(w.s.Counts().Drawn) {
@@ -630,7 +684,7 @@ func TestRoomOfAllTime(t *testing.T) {
 		t.Errorf("the last window is over at %d, %v", due, ok)
 	}
 	r.call(last, 5)
-	late, _ := r.NoShows(nil, 0, last, 10)
+	late, _ := r.NoShows(nil, last, 10)
 	if len(late) != 0 {
 		t.Errorf("no-shows %v", late)
 	}

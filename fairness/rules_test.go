@@ -25,7 +25,7 @@ func flatten(value any, texts []string) []string {
 	case string:
 		return append(texts, v)
 	case map[string]any:
-		for _, key := range []string{"secret", "ticket", "pass", "vrf_private_key", "room_hash", "entries", "alpha", "beta", "seed", "order", "draws", "tickets", "room"} {
+		for _, key := range []string{"secret", "ticket", "pass", "vrf_private_key", "room_hash", "entries", "alpha", "beta", "seed", "order", "orders", "general", "draws", "tickets", "room"} {
 			texts = flatten(v[key], texts)
 		}
 	case []any:
@@ -77,7 +77,7 @@ func TestRulesAreDocumented(t *testing.T) {
 		}
 	}
 	for _, limit := range []int{
-		MaxEntrySize, int(MinWindow), int(MaxWindow), int(MinClaim), int(MaxClaim), int(MinSession), int(MaxSession), int(MaxRate), MaxRules, 2 * MaxRules,
+		MaxEntrySize, int(MinWindow), int(MaxWindow), int(MinClaim), int(MaxClaim), int(MinSession), int(MaxSession), int(MaxRate), MaxRules, 2 * MaxRules, MaxLanes, int(MaxWeight),
 	} {
 		if text := grouped(limit); !strings.Contains(doc, text) {
 			t.Errorf("RULES.md does not have the limit %s", text)

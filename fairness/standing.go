@@ -25,13 +25,17 @@ type Standing struct {
 	Status   Status
 	Reason   Reason   // reason for the skip, if skipped
 	Position Position // 0 until drawn
-	// AheadMin and AheadMax bound the number of uncalled places ahead of the ticket, given-up places
-	// included. They are equal once drawn and 0 once called. While its window is open AheadMax grows
-	// with every arrival.
+	// AheadMin and AheadMax bound the number of uncalled places ahead of the ticket in its lane,
+	// given-up places included. They are equal once drawn and 0 once called. While its window is open
+	// AheadMax grows with every arrival.
 	AheadMin, AheadMax uint64
-	Left               Millis // time left to claim, if called; at least 0
-	Settled            Time   // when it was admitted or skipped, if so
-	SettledIndex       EntryIndex
+	// BeforeMin and BeforeMax bound the number of places called before the ticket in all lanes: at least
+	// AheadMin and AheadMax. The former assumes that the other lanes get no more places, the latter that
+	// they never run out.
+	BeforeMin, BeforeMax uint64
+	Left                 Millis // time left to claim, if called; at least 0
+	Settled              Time   // when it was admitted or skipped, if so
+	SettledIndex         EntryIndex
 }
 
 // Standing returns where a ticket stood when the transcript had size entries; false if it had not
@@ -43,50 +47,112 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 		return Standing{}, false
 	}
 	a, w := s.arrivals.at(number), s.windowOf(number)
+	lane, seq := s.drumOf(number, w)
 	st := Standing{
-		Ticket: t, Index: a.index, Joined: a.time, Window: w.Window, Seq: number - w.base,
-		Lane: General, Status: StatusWaiting,
+		Ticket: t, Index: a.index, Joined: a.time, Window: w.Window, Seq: seq,
+		Lane: s.lanes[lane].name, Status: StatusWaiting,
 	}
-	s.place(&st, w, Position(a.position), size, now)
+	s.place(&st, number, size, now)
 	if a.settled == 0 {
 		return st, true
 	}
 	if end := s.settlements.at(a.settled - 1); uint64(end.index) < size {
 		st.Status, st.Reason = end.outcome.status(), reasons[end.outcome]
 		st.Settled, st.SettledIndex = end.time, end.index
-		st.AheadMin, st.AheadMax, st.Left = 0, 0, 0
+		st.AheadMin, st.AheadMax, st.BeforeMin, st.BeforeMax, st.Left = 0, 0, 0, 0, 0
 	}
 	return st, true
 }
 
 // place fills in the position, the call and the places ahead.
-func (s *State) place(st *Standing, w *window, position Position, size uint64, now Time) {
-	switch called := uint64(s.calledAt(size)); {
+func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
+	w, position := s.windowOf(number), Position(s.arrivals.at(number).position)
+	lane, _ := s.drumOf(number, w)
+	l := &s.lanes[lane]
+	switch called := l.calledAt(size); {
 	case w.drawn == 0 || uint64(w.drawn) >= size:
-		lots := int(w.count)
-		if uint64(s.arrivals.at(w.base+w.count-1).index) >= size {
-			lots = sort.Search(lots, func(i int) bool { return uint64(s.arrivals.at(w.base+uint32(i)).index) >= size })
-		}
-		st.AheadMin = uint64(w.base) - called
-		st.AheadMax = st.AheadMin + uint64(lots) - 1
-	case uint64(position) > called:
+		st.AheadMin = uint64(s.placesBefore(lane, number) - called)
+		st.AheadMax = st.AheadMin + uint64(s.lotsAt(lane, w, size)) - 1
+	case position > called:
 		st.Status, st.Position = StatusDrawn, position
-		st.AheadMin = uint64(position) - 1 - called
+		st.AheadMin = uint64(position - 1 - called)
 		st.AheadMax = st.AheadMin
 	default:
-		c, _ := s.callOf(position)
+		c, _ := l.callOf(position)
 		st.Status, st.Position, st.Left = StatusCalled, position, max(0, s.claimLeft(c, now))
+		return
 	}
+	st.BeforeMin, st.BeforeMax = s.before(lane, st.AheadMin, false), s.before(lane, st.AheadMax, true)
 }
 
+// placesBefore returns the number of places of a lane in the windows before that of an arrival.
+func (s *State) placesBefore(lane int, number uint32) Position {
+	l := &s.lanes[lane]
+	if position := Position(s.arrivals.at(number).position); position > 0 {
+		return l.partAt(position).first - 1
+	}
+	before := l.places
+	for i := s.drawn; s.windows[i].base+s.windows[i].count <= number; i++ {
+		before += Position(s.drums(&s.windows[i])[lane])
+	}
+	return before
+}
+
+// lotsAt returns the number of lots of a lane in a window when the transcript had size entries.
+func (s *State) lotsAt(lane int, w *window, size uint64) uint32 {
+	n := w.count
+	if uint64(s.arrivals.at(w.base+n-1).index) >= size {
+		n = uint32(sort.Search(int(n), func(i int) bool { return uint64(s.arrivals.at(w.base+uint32(i)).index) >= size }))
+	}
+	if s.isPlain() {
+		return n
+	}
+	lots := w.lots[lane]
+	for ; n < w.count; n++ {
+		if l, _ := s.drumOf(w.base+n, w); l == lane {
+			lots--
+		}
+	}
+	return lots
+}
+
+// before returns the number of places that are called before one with ahead uncalled places in front
+// of it in its lane. Endless: the other lanes never run out of places; otherwise they get no more.
+func (s *State) before(at int, ahead uint64, endless bool) uint64 {
+	start := func(l *lane) uint64 {
+		if l.ready == 0 {
+			return max(l.served, s.virtual)
+		}
+		return l.served
+	}
+	turn, all := start(&s.lanes[at])+ahead*s.lanes[at].step, ahead
+	for i := range s.lanes {
+		l := &s.lanes[i]
+		end := turn // its places up to this virtual time are called before
+		if i < at {
+			end++ // and it wins ties
+		}
+		if from := start(l); i != at && from < end {
+			n := (end-from-1)/l.step + 1
+			if !endless {
+				n = min(n, l.ready)
+			}
+			all += n
+		}
+	}
+	return all
+}
+
+// WindowSum
 // WindowSum summarizes a window with arrivals.
 type WindowSum struct {
 	Window
 	Arrivals uint32
+	Lots     []uint32 // arrivals of each lane
 	Frozen   bool
 	Drawn    bool
 	Draws    Time     // expected time of the draw
-	First    Position // first position; 0 until drawn
+	First    Position // 1 + the places of earlier windows, in all lanes; 0 until drawn
 }
 
 // Windows returns the latest windows with arrivals, at most n, oldest first.
@@ -95,9 +161,27 @@ func (s *State) Windows(n int) []WindowSum {
 	sums := make([]WindowSum, 0, len(s.windows)-from)
 	for i := from; i < len(s.windows); i++ {
 		w := &s.windows[i]
-		sums = append(sums, WindowSum{w.Window, w.count, i < s.frozen, w.drawn != 0, s.draws(w), w.first})
+		sums = append(sums, WindowSum{w.Window, w.count, s.drums(w), i < s.frozen, w.drawn != 0, s.draws(w), s.firstPlace(i)})
 	}
 	return sums
+}
+
+// firstPlace returns 1 + the places of the windows before one that is drawn, in all lanes; 0 if it is not drawn.
+func (s *State) firstPlace(window int) Position {
+	if window >= s.drawn {
+		return 0
+	}
+	first := Position(1)
+	for i := range s.lanes {
+		l := &s.lanes[i]
+		k := sort.Search(len(l.parts), func(k int) bool { return l.parts[k].window >= window })
+		if k == len(l.parts) {
+			first += l.places
+		} else {
+			first += l.parts[k].first - 1
+		}
+	}
+	return first
 }
 
 // draws returns when a window is drawn: when its round appears or, without a beacon, when it ends.

@@ -34,13 +34,13 @@ type State struct {
 	windows     []window // windows with arrivals, in order; only the last of them may be neither frozen nor over
 	frozen      int      // windows[:frozen] are frozen
 	drawn       int      // windows[:drawn] are drawn
-	places      Position // places drawn so far
-	assigned    Position // places published by assign entries so far
 
-	calls        []call
+	lanes    []lane
+	virtual  uint64       // virtual time of the lane that was served last, when it was
+	details  list[detail] // of all arrivals, unless the room is plain
+	assigned uint64       // assign entries so far
+
 	pace         pace
-	waiting      uint64               // called places neither admitted nor skipped
-	settled      [len(reasons)]uint64 // arrivals by outcome
 	amends       uint64
 	message      [HashSize]byte
 	isOpen       bool
@@ -78,8 +78,9 @@ func (o outcome) skipped() bool { return reasons[o] != "" }
 // window is the state of one window with arrivals.
 type window struct {
 	Window
-	base  uint32 // index in State.arrivals of the first arrival
-	count uint32 // number of arrivals
+	base  uint32   // index in State.arrivals of the first arrival
+	count uint32   // number of arrivals
+	lots  []uint32 // by lane; nil in a plain room, where it would be count
 
 	alpha  []byte // VRF input of its freeze
 	beta   [BetaSize]byte
@@ -89,15 +90,6 @@ type window struct {
 	root   [HashSize]byte
 
 	drawn EntryIndex // draw entry; 0: not drawn
-	first Position   // position of the window's first place
-	order []uint32   // maps place - first to seq
-}
-
-// call is one move of the serving pointer.
-type call struct {
-	index EntryIndex
-	clock Time // claim clock
-	upTo  Position
 }
 
 // Apply applies the next entry completely, or returns a [*Violation] and changes nothing. It does
@@ -160,21 +152,23 @@ func (e *Room) apply(s *State, _ Oracle) error {
 	s.schedule = NewSchedule(&e.Policy)
 	s.roomHash = sha256.Sum256(e.AppendEntry(nil))
 	s.arrivals.numbers = map[uint32]uint32{}
+	s.lanes = newLanes(e.Lanes)
 	s.pace = newPace(e.Outflow, e.Starts)
 	return nil
 }
 
 func (e *Arrive) apply(s *State, _ Oracle) error {
 	w, ok := s.schedule.At(e.Time)
+	lane, known := s.laneIndex(e.Lane)
 	switch {
 	case !ok:
 		return violation(RuleArrival, "time %d is in no window", e.Time)
 	case w.Index != e.Window:
 		return violation(RuleArrival, "time %d is in window %d, not %d", e.Time, w.Index, e.Window)
-	case e.Lane != General:
-		return violation(RuleLane, "lane %q is not open", e.Lane)
-	case e.Seq != s.NextSeq(w):
-		return violation(RuleArrival, "seq %d, but %d comes next", e.Seq, s.NextSeq(w))
+	case !known:
+		return violation(RuleLane, "the policy has no lane %q", e.Lane)
+	case e.Seq != s.nextSeq(w, lane):
+		return violation(RuleArrival, "seq %d, but %d comes next", e.Seq, s.nextSeq(w, lane))
 	case s.arrivals.count == MaxArrivals:
 		return violation(RuleArrival, "the room is full")
 	case !isUUID8(e.Ticket):
@@ -182,12 +176,34 @@ func (e *Arrive) apply(s *State, _ Oracle) error {
 	case s.Knows(e.Ticket):
 		return violation(RuleTicket, "ticket %v joined before", e.Ticket)
 	}
-	if e.Seq == 0 {
-		s.windows = append(s.windows, window{Window: w, base: s.arrivals.count})
-	}
-	s.windows[len(s.windows)-1].count++
-	s.arrivals.join(arrival{ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time})
+	s.join(w, lane, arrival{ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time})
 	return nil
+}
+
+// join adds an arrival to a window and a lane.
+func (s *State) join(w Window, lane int, a arrival) {
+	if n := len(s.windows); n == 0 || s.windows[n-1].Index != w.Index {
+		s.windows = append(s.windows, window{Window: w, base: s.arrivals.count})
+		if !s.isPlain() {
+			s.windows[n].lots = make([]uint32, len(s.lanes))
+		}
+	}
+	last := &s.windows[len(s.windows)-1]
+	if !s.isPlain() {
+		s.details.add(detail{last.lots[lane], uint8(lane)})
+		last.lots[lane]++
+	}
+	last.count++
+	s.lanes[lane].arrivals++
+	s.arrivals.join(a)
+}
+
+// drums returns the numbers of lots in a window, as a freeze gives them.
+func (s *State) drums(w *window) []uint32 {
+	if s.isPlain() {
+		return []uint32{w.count}
+	}
+	return slices.Clone(w.lots)
 }
 
 func (e *Merit) apply(*State, Oracle) error {
@@ -208,8 +224,8 @@ func (e *Freeze) apply(s *State, oracle Oracle) error {
 		return violation(RuleFreeze, "window %d, but window %d comes first", e.Window, w.Index)
 	case e.Time < w.To:
 		return violation(RuleFreeze, "time %d, but the window is open until %d", e.Time, w.To)
-	case e.Lots != w.count:
-		return violation(RuleFreeze, "%d lots, but the window has %d", e.Lots, w.count)
+	case !slices.Equal(e.Lots, s.drums(w)):
+		return violation(RuleFreeze, "%d lots, but the window has %d", e.Lots, s.drums(w))
 	case e.Size != s.size:
 		return violation(RuleFreeze, "size %d, but %d entries come before", e.Size, s.size)
 	case e.Root != root:
@@ -244,11 +260,8 @@ func (e *Draw) apply(s *State, oracle Oracle) error {
 	if seed := NewSeed(w.alpha, w.beta, w.round, e.Signature); e.Seed != seed {
 		return violation(RuleSeed, "seed %x, but the proof gives %x", e.Seed, seed)
 	}
-	w.drawn, w.first, w.order = EntryIndex(s.size), s.places+1, Shuffle(e.Seed, General, w.count)
-	for _, seq := range w.order {
-		s.places++
-		s.arrivals.at(w.base + seq).position = uint32(s.places)
-	}
+	w.drawn = EntryIndex(s.size)
+	s.line(s.drawn, e.Seed)
 	s.drawn++
 	return nil
 }
@@ -302,15 +315,18 @@ func (e *Draw) checkCosignatures(s *State, w *window, oracle Oracle) error {
 
 func (e *Assign) apply(s *State, _ Oracle) error {
 	want, ok := s.NextAssign()
+	lane, known := s.laneIndex(e.Lane)
 	switch {
 	case !ok:
 		return violation(RuleAssign, "every drawn place is already assigned")
-	case e.Lane != want.Lane:
-		return violation(RuleLane, "lane %q has no places", e.Lane)
+	case !known:
+		return violation(RuleLane, "the policy has no lane %q", e.Lane)
 	case *e != want:
-		return violation(RuleAssign, "place %d of window %d is %v, but the shuffle gives place %d of window %d to %v",
-			e.Position, e.Window, e.Ticket, want.Position, want.Window, want.Ticket)
+		return violation(RuleAssign,
+			"place %d of lane %q in window %d is %v, but the shuffle gives place %d of lane %q in window %d to %v",
+			e.Position, e.Lane, e.Window, e.Ticket, want.Position, want.Lane, want.Window, want.Ticket)
 	}
+	s.lanes[lane].assigned++
 	s.assigned++
 	return nil
 }

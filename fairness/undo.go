@@ -9,7 +9,19 @@ type Mark struct {
 }
 
 // Mark saves the state. The cost does not depend on the number of arrivals.
-func (s *State) Mark() Mark { return Mark{*s, slices.Clone(s.windows[s.drawn:])} }
+func (s *State) Mark() Mark {
+	m := Mark{*s, cloneWindows(s.windows[s.drawn:])}
+	m.state.lanes = slices.Clone(s.lanes)
+	return m
+}
+
+func cloneWindows(windows []window) []window {
+	windows = slices.Clone(windows)
+	for i := range windows {
+		windows[i].lots = slices.Clone(windows[i].lots)
+	}
+	return windows
+}
 
 // Undo restores the state saved in m. Marks taken since are invalid. The cost is that of the entries
 // applied since.
@@ -27,10 +39,14 @@ func (s *State) Undo(m Mark) {
 	for s.arrivals.count > was.arrivals.count {
 		s.arrivals.leave()
 	}
-	arrivals, settlements := s.arrivals, s.settlements
+	for s.details.count > was.details.count {
+		s.details.drop()
+	}
+	arrivals, details, settlements := s.arrivals, s.details, s.settlements
 	*s = *was
-	s.arrivals, s.settlements = arrivals, settlements
-	copy(s.windows[s.drawn:], m.windows)
+	s.arrivals, s.details, s.settlements = arrivals, details, settlements
+	s.lanes = slices.Clone(was.lanes)
+	copy(s.windows[s.drawn:], cloneWindows(m.windows))
 }
 
 // leave undoes the latest join.

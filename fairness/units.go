@@ -20,11 +20,10 @@ type WindowIndex uint64
 // Position is a place in line, from 1, counted across all windows of a lane.
 type Position uint64
 
-// Lane is a disclosed parallel line: 1 to 32 of a-z, 0-9 and '-'.
+// Lane is the name of one of a room's parallel lines: 1 to 32 of a-z, 0-9 and '-'.
 type Lane string
 
-// General is the lane of every room. The grammar allows more lanes, but [State.Apply] refuses them
-// in this version of the rules.
+// General is the name of the only lane of most rooms.
 const General Lane = "general"
 
 // Slack is how far the clock of a witness may be from the operator's for its cosignature to count.
@@ -46,6 +45,8 @@ const (
 	MinNotice    Millis = 10_000               // people need time to read
 	MaxNotice    Millis = 24 * 3600 * 1000     // a day
 	MaxWitnesses        = 16
+	MaxLanes            = 16
+	MaxWeight    uint32 = 100       // of a lane
 	MaxRules            = 1000      // window rules
 	MaxArrivals         = 1<<32 - 1 // lots of a room: shuffle words are 32 bits
 )

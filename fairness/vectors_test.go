@@ -41,6 +41,8 @@ type vectors struct {
 	Room      roomVector        `json:"room"`
 	// Witnessed is a room with a beacon and two witnesses.
 	Witnessed roomVector `json:"witnessed_room"`
+	// Lanes is a room with three lanes.
+	Lanes roomVector `json:"lanes_room"`
 }
 
 type ticketVector struct {
@@ -53,7 +55,7 @@ type ticketVector struct {
 type alphaVector struct {
 	RoomHash string      `json:"room_hash"`
 	Window   WindowIndex `json:"window"`
-	Lots     uint32      `json:"lots"`
+	Lots     []uint32    `json:"lots"`
 	Size     uint64      `json:"size"`
 	Root     string      `json:"root"`
 	Alpha    string      `json:"alpha"`
@@ -103,17 +105,17 @@ type roomVector struct {
 	RoomHash string            `json:"room_hash"`
 	Entries  []string          `json:"entries"`
 	Draws    []drawVector      `json:"draws"`
-	Line     []string          `json:"line"` // tickets by position
-	Root     string            `json:"root"` // of all entries
+	Lines    map[Lane][]string `json:"lines"` // tickets by position, of each lane
+	Root     string            `json:"root"`  // of all entries
 	Breaking []violationVector `json:"violations"`
 }
 
 type drawVector struct {
-	Window WindowIndex `json:"window"`
-	Alpha  string      `json:"alpha"`
-	Beta   string      `json:"beta"`
-	Seed   string      `json:"seed"`
-	Order  []uint32    `json:"order"`
+	Window WindowIndex       `json:"window"`
+	Alpha  string            `json:"alpha"`
+	Beta   string            `json:"beta"`
+	Seed   string            `json:"seed"`
+	Orders map[Lane][]uint32 `json:"orders"` // seqs by place
 }
 
 type violationVector struct {
@@ -202,7 +204,7 @@ func (s *story) refuse(rule Rule, e Entry) {
 func (s *story) join(at Time, visitors ...int) {
 	s.t.Helper()
 	for _, n := range visitors {
-		e, ok := s.NextArrive(at, NewTicket(s.policy.Origin, vectorSecret(n)))
+		e, ok := s.NextArrive(at, NewTicket(s.policy.Origin, vectorSecret(n)), General)
 		if !ok {
 			s.t.Fatalf("no window at %d", at)
 		}
@@ -229,25 +231,45 @@ func (s *story) settle(at Time) {
 	bad = *d
 	bad.Window++
 	s.refuse(RuleDraw, &bad)
-	s.must(d)
-	order := s.windows[s.drawn-1].order
-	s.out.Draws = append(s.out.Draws, drawVector{d.Window, hex.EncodeToString(alpha), hex.EncodeToString(beta[:]), hex.EncodeToString(d.Seed[:]), order})
+	s.draw(d, alpha, beta)
 	for e, ok := s.NextAssign(); ok; e, ok = s.NextAssign() {
-		if wrong := e; e.Position == s.windows[s.drawn-1].first {
-			wrong.Ticket = s.at(e.Position + 1).ticket
+		if wrong := e; e.Position == s.lanes[0].parts[s.drawn-1].first {
+			wrong.Ticket = s.at(&s.lanes[0], e.Position+1).ticket
 			s.refuse(RuleAssign, &wrong)
 			wrong = e
 			wrong.Lane = "vip"
 			s.refuse(RuleLane, &wrong)
 		}
-		s.must(&e)
-		s.out.Line = append(s.out.Line, e.Ticket.String())
+		s.assign(&e)
 	}
+}
+
+// draw applies a draw, and records it.
+func (s *story) draw(d *Draw, alpha []byte, beta [BetaSize]byte) {
+	s.t.Helper()
+	w := &s.windows[s.drawn]
+	lots := s.drums(w)
+	s.must(d)
+	v := drawVector{d.Window, hex.EncodeToString(alpha), hex.EncodeToString(beta[:]), hex.EncodeToString(d.Seed[:]), map[Lane][]uint32{}}
+	for i := range s.lanes {
+		v.Orders[s.lanes[i].name] = Shuffle(d.Seed, s.lanes[i].name, lots[i])
+	}
+	s.out.Draws = append(s.out.Draws, v)
+}
+
+// assign applies an assignment, and records it.
+func (s *story) assign(e *Assign) {
+	s.t.Helper()
+	s.must(e)
+	if s.out.Lines == nil {
+		s.out.Lines = map[Lane][]string{}
+	}
+	s.out.Lines[e.Lane] = append(s.out.Lines[e.Lane], e.Ticket.String())
 }
 
 func (s *story) wrongFreezes(f Freeze) {
 	bad := f
-	bad.Lots--
+	bad.Lots = []uint32{f.Lots[0] - 1}
 	s.refuse(RuleFreeze, &bad)
 	bad = f
 	bad.Root[0] ^= 1
@@ -260,7 +282,7 @@ func (s *story) wrongFreezes(f Freeze) {
 // tell plays the room: eight arrivals in the first window, none in the second, and four in the third, whose
 // rule was added by an amendment.
 func (s *story) tell(p Policy) {
-	place := func(n Position) Ticket { return s.at(n).ticket }
+	place := func(n Position) Ticket { return s.at(&s.lanes[0], n).ticket }
 	admit := func(at Time, n Position) *Admit { return &Admit{at, place(n), NewPassID(p.Origin, place(n))} }
 	open, start := p.Opens, p.Starts
 
@@ -285,10 +307,10 @@ func (s *story) tell(p Policy) {
 	s.refuse(RuleFreeze, &Arrive{start, 1, 0, NewTicket(p.Origin, vectorSecret(9)), General})
 	s.settle(start)
 
-	s.refuse(RuleOutflow, &Call{start, General, 2})
-	s.must(&Call{start, General, 1})
-	s.must(&Call{start + 2000, General, 3})
-	s.refuse(RuleCall, &Call{start + 2000, General, 3})
+	s.refuse(RuleOutflow, &Call{start, []Position{2}})
+	s.must(&Call{start, []Position{1}})
+	s.must(&Call{start + 2000, []Position{3}})
+	s.refuse(RuleCall, &Call{start + 2000, []Position{3}})
 	s.refuse(RuleAdmission, admit(start+2000, 4))
 	s.must(admit(start+2500, 2))
 	s.refuse(RuleAdmission, admit(start+2500, 2))
@@ -296,7 +318,7 @@ func (s *story) tell(p Policy) {
 	s.refuse(RuleSkip, &Skip{start + 3000, place(3), NoShow})
 	s.refuse(RuleAmend, &Amend{Time: start + 4000, Change: ChangeResume})
 	s.must(&Amend{Time: start + 4000, Change: ChangePause}) // the saved credit is worth two calls
-	s.refuse(RuleCall, &Call{start + 5000, General, 4})
+	s.refuse(RuleCall, &Call{start + 5000, []Position{4}})
 	s.refuse(RuleAmend, &Amend{Time: start + 5000, Change: ChangeWindows, Closes: Never, Windows: []WindowRule{{start + 29_999, 20_000}}})
 	s.refuse(RuleAmend, &Amend{Time: start + 20_001, Change: ChangeWindows, Closes: start + 90_000, Windows: []WindowRule{{start + 30_000, 20_000}}})
 	s.must(&Amend{Time: start + 5000, Change: ChangeWindows, Closes: start + 90_000, Windows: []WindowRule{{start + 30_000, 20_000}}})
@@ -307,7 +329,7 @@ func (s *story) tell(p Policy) {
 	s.refuse(RuleSkip, &Skip{start + 31_999, place(4), NoShow})
 	s.must(&Skip{start + 32_000, place(1), NoShow})
 	s.join(start+32_000, 9, 10)
-	s.must(&Call{start + 32_000, General, 8}) // place 5 is given up and costs nothing
+	s.must(&Call{start + 32_000, []Position{8}}) // place 5 is given up and costs nothing
 	s.must(admit(start+33_000, 4))
 	s.must(&Skip{start + 34_000, place(6), Revoked})
 	s.join(start+49_999, 11, 12)
@@ -315,7 +337,7 @@ func (s *story) tell(p Policy) {
 
 	s.refuse(RuleAmend, &Amend{Time: start + 50_500, Change: ChangeOpen}) // four are drawn but not called
 	s.must(&Amend{Time: start + 51_000, Change: ChangeOutflow, Outflow: Outflow{PerMinute: 600, MaxActive: 50}})
-	s.must(&Call{start + 51_000, General, 12})
+	s.must(&Call{start + 51_000, []Position{12}})
 	s.must(admit(start+52_000, 9))
 	s.must(hold(start + 52_000))
 	s.refuse(RuleAmend, hold(start+53_000))
@@ -360,7 +382,7 @@ func vectorPolicy(t *testing.T, key *vrf.PrivateKey) Policy {
 }
 
 func makeRoom(t *testing.T) roomVector {
-	secret := sha256.Sum256([]byte("vrf key of the vectors"))
+	secret := sha256.Sum256([]byte("vrf key 0 of the vectors"))
 	key, err := vrf.NewPrivateKey(secret[:])
 	if err != nil {
 		t.Fatal(err)
@@ -380,7 +402,7 @@ func makeRoom(t *testing.T) roomVector {
 func makeVectors(t *testing.T) *vectors {
 	v := &vectors{
 		About: "Vectors of the Proofline rules, version 1, see RULES.md. Bytes are lower-case hex, times milliseconds since the Unix epoch.",
-		Room:  makeRoom(t), Witnessed: makeWitnessedRoom(t),
+		Room:  makeRoom(t), Witnessed: makeWitnessedRoom(t), Lanes: makeLanesRoom(t),
 	}
 	for _, origin := range []string{"queue.example.com/r/vectors", "a", strings.Repeat("long.", 51)} {
 		for _, secret := range [][SecretSize]byte{{}, vectorSecret(1), [SecretSize]byte(bytes.Repeat([]byte{0xff}, 32))} {
@@ -396,7 +418,7 @@ func makeVectors(t *testing.T) *vectors {
 			v.Refused = append(v.Refused, text)
 		}
 	}
-	for _, f := range []*Freeze{{}, {Window: 7, Lots: 1<<32 - 1, Size: 1<<53 - 1, Root: hash1}} {
+	for _, f := range []*Freeze{{Lots: []uint32{0}}, {Window: 1, Lots: []uint32{3, 0, 2}, Size: 9}, {Window: 7, Lots: []uint32{1<<32 - 1}, Size: 1<<53 - 1, Root: hash1}} {
 		alpha := hex.EncodeToString(Alpha(hash1, f))
 		v.Alphas = append(v.Alphas, alphaVector{hex.EncodeToString(hash1[:]), f.Window, f.Lots, f.Size, hex.EncodeToString(f.Root[:]), alpha})
 		for _, sig := range [][]byte{nil, {1, 2, 3}} {
@@ -500,6 +522,7 @@ func TestVectorsReplayed(t *testing.T) {
 	v, rules := readVectors(t), map[Rule]bool{}
 	v.Room.replay(t, rules)
 	v.Witnessed.replay(t, rules)
+	v.Lanes.replay(t, rules)
 	for _, rule := range []Rule{
 		RulePolicy, RuleTime, RuleEnd, RuleArrival, RuleTicket, RuleLane, RuleMerit, RuleFreeze, RuleProof,
 		RuleDraw, RuleBeacon, RuleWitness, RuleSeed, RuleAssign, RuleCall, RuleOutflow, RuleAdmission, RuleSkip, RuleAmend,
@@ -553,9 +576,11 @@ func (v *roomVector) replay(t *testing.T, rules map[Rule]bool) {
 	now := s.Now()
 	c := recountOf(entries, entries, now)
 	c.check(t, s, s.Size(), now)
-	for i, ticket := range c.line {
-		if v.Line[i] != ticket.String() {
-			t.Errorf("place %d is %s, want %v", i+1, v.Line[i], ticket)
+	for name, line := range c.lines {
+		for i, ticket := range line {
+			if v.Lines[name][i] != ticket.String() {
+				t.Errorf("place %d in lane %s is %s, want %v", i+1, name, v.Lines[name][i], ticket)
+			}
 		}
 	}
 }

@@ -35,27 +35,6 @@ func (s *State) windowOf(number uint32) *window {
 	return &s.windows[i-1]
 }
 
-// calledAt returns the serving pointer when the transcript had size entries.
-func (s *State) calledAt(size uint64) Position {
-	for i := len(s.calls) - 1; i >= 0; i-- {
-		if uint64(s.calls[i].index) < size {
-			return s.calls[i].upTo
-		}
-	}
-	return 0
-}
-
-func (s *State) called() Position { return s.calledAt(s.size) }
-
-// callOf returns the call that reached a position.
-func (s *State) callOf(p Position) (call, bool) {
-	if p == 0 || p > s.called() {
-		return call{}, false
-	}
-	i := sort.Search(len(s.calls), func(i int) bool { return s.calls[i].upTo >= p })
-	return s.calls[i], true
-}
-
 // claimLeft returns how long a ticket reached by call c may still be claimed.
 func (s *State) claimLeft(c call, now Time) Millis {
 	return s.policy.Claim - Millis(s.clockAt(now)-c.clock)
@@ -74,19 +53,12 @@ func (s *State) clockAt(now Time) Time {
 func (s *State) Paused() bool { return s.pace.paused }
 
 // Waiting returns the number of called places neither admitted nor skipped.
-func (s *State) Waiting() uint64 { return s.waiting }
-
-// windowAt returns the window of a drawn position.
-func (s *State) windowAt(p Position) *window {
-	i := sort.Search(s.drawn, func(i int) bool { return s.windows[i].first > p })
-	return &s.windows[i-1]
+func (s *State) Waiting() (n uint64) {
+	for i := range s.lanes {
+		n += s.lanes[i].waiting
+	}
+	return n
 }
-
-// number returns the number of the arrival at a position of the window.
-func (w *window) number(p Position) uint32 { return w.base + w.order[p-w.first] }
-
-// at returns the arrival at a drawn position.
-func (s *State) at(p Position) *arrival { return s.arrivals.at(s.windowAt(p).number(p)) }
 
 // Size returns the number of entries applied.
 func (s *State) Size() uint64 { return s.size }
@@ -106,41 +78,59 @@ func (s *State) Outflow() Outflow { return s.pace.outflow }
 // Ended reports whether the room has ended.
 func (s *State) Ended() bool { return s.ended }
 
-// Counts holds the totals of a room.
+// Counts holds the totals of a room or a lane.
 type Counts struct {
 	Arrivals uint64
 	Drawn    uint64 // places drawn
 	Assigned uint64 // places published
 	Called   uint64 // places the serving pointer has passed
+	Ready    uint64 // drawn tickets neither called nor skipped
 	Admitted uint64
 	NoShows  uint64
 	Left     uint64
 	Revoked  uint64
 	Waiting  uint64 // called places neither admitted nor skipped
 	InLine   uint64 // tickets neither called nor skipped
-	Windows  uint64 // windows with arrivals
-	Amends   uint64
+	Windows  uint64 // windows with arrivals; 0 for a lane
+	Amends   uint64 // 0 for a lane
 }
 
 // Counts returns the room's totals.
 func (s *State) Counts() Counts {
-	n := Counts{
-		Arrivals: uint64(s.arrivals.count),
-		Drawn:    uint64(s.places),
-		Assigned: uint64(s.assigned),
-		Called:   uint64(s.called()),
-		Admitted: s.settled[admitted],
-		NoShows:  s.settled[noShow],
-		Left:     s.settled[left],
-		Waiting:  s.waiting,
-		Windows:  uint64(len(s.windows)),
-		Amends:   s.amends,
+	n := Counts{Windows: uint64(len(s.windows)), Amends: s.amends}
+	for i := range s.lanes {
+		s.lanes[i].addTo(&n)
 	}
-	for _, of := range s.settled[revoked:] {
+	return n
+}
+
+// LaneCounts returns the totals of each lane, in the order of the policy.
+func (s *State) LaneCounts() []Counts {
+	list := make([]Counts, len(s.lanes))
+	for i := range s.lanes {
+		s.lanes[i].addTo(&list[i])
+	}
+	return list
+}
+
+func (l *lane) addTo(n *Counts) {
+	settled := uint64(0)
+	for _, of := range l.settled {
+		settled += of
+	}
+	n.Arrivals += l.arrivals
+	n.Drawn += uint64(l.places)
+	n.Assigned += uint64(l.assigned)
+	n.Called += uint64(l.called())
+	n.Ready += l.ready
+	n.Admitted += l.settled[admitted]
+	n.NoShows += l.settled[noShow]
+	n.Left += l.settled[left]
+	for _, of := range l.settled[revoked:] {
 		n.Revoked += of
 	}
-	n.InLine = n.Arrivals - n.Waiting - n.Admitted - n.NoShows - n.Left - n.Revoked
-	return n
+	n.Waiting += l.waiting
+	n.InLine += l.arrivals - l.waiting - settled
 }
 
 // FreezeDue returns when the next window with arrivals ends and can be frozen; false if no window
@@ -153,12 +143,16 @@ func (s *State) FreezeDue() (Time, bool) {
 	return s.windows[s.frozen].To, true
 }
 
-// NextSeq returns the seq of the next arrival in w.
-func (s *State) NextSeq(w Window) uint32 {
-	if n := len(s.windows); n > 0 && s.windows[n-1].Index == w.Index {
+// nextSeq returns the seq of the next arrival in a window and a lane, given by its index.
+func (s *State) nextSeq(w Window, lane int) uint32 {
+	n := len(s.windows)
+	switch {
+	case n == 0 || s.windows[n-1].Index != w.Index:
+		return 0
+	case s.isPlain():
 		return s.windows[n-1].count
 	}
-	return 0
+	return s.windows[n-1].lots[lane]
 }
 
 // WindowOf returns the window in which a ticket joined; false if it has not joined.
@@ -192,10 +186,12 @@ func (s *State) Knows(t Ticket) bool {
 
 // NextAssign returns the assign entry that is due; false if every drawn place is assigned.
 func (s *State) NextAssign() (Assign, bool) {
-	if s.ended || s.assigned == s.places {
+	lane, part := s.nextPlace()
+	if s.ended || part == nil {
 		return Assign{}, false
 	}
-	p := s.assigned + 1
-	w := s.windowAt(p)
-	return Assign{Window: w.Index, Lane: General, Position: p, Ticket: s.arrivals.at(w.number(p)).ticket}, true
+	l, w := &s.lanes[lane], &s.windows[part.window]
+	p := l.assigned + 1
+	a := s.arrivals.at(w.base + part.order[p-part.first])
+	return Assign{Window: w.Index, Lane: l.name, Position: p, Ticket: a.ticket}, true
 }

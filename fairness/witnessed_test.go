@@ -135,12 +135,9 @@ func makeWitnessedRoom(t *testing.T) roomVector {
 		bad := *d
 		bad.Seed = NewSeed(alpha, beta, f.Round, nil)
 		s.refuse(RuleSeed, &bad)
-		s.must(d)
-		order := s.windows[s.drawn-1].order
-		s.out.Draws = append(s.out.Draws, drawVector{d.Window, hex.EncodeToString(alpha), hex.EncodeToString(beta[:]), hex.EncodeToString(d.Seed[:]), order})
+		s.draw(d, alpha, beta)
 		for e, ok := s.NextAssign(); ok; e, ok = s.NextAssign() {
-			s.must(&e)
-			s.out.Line = append(s.out.Line, e.Ticket.String())
+			s.assign(&e)
 		}
 	}
 	s.join(p.Opens, 1)

@@ -54,6 +54,7 @@ type Config struct {
 	Closes  *time.Time   `json:"closes,omitempty"` // default: never
 	Windows []WindowRule `json:"windows"`          // default: one until starts, then a minute each
 	Notice  *Duration    `json:"notice"`           // default 1m
+	Lanes   []LaneRule   `json:"lanes"`            // default: one
 	Outflow Outflow      `json:"outflow"`
 	Claim   *Duration    `json:"claim"`   // default 5m
 	Grace   *Duration    `json:"grace"`   // default 20s
@@ -73,6 +74,12 @@ type Config struct {
 type WindowRule struct {
 	From   *time.Time `json:"from"` // default for the first rule: opens
 	Length Duration   `json:"length"`
+}
+
+// LaneRule is a lane: a line of its own, which shares the calls by weight.
+type LaneRule struct {
+	Name   fairness.Lane `json:"name"`
+	Weight uint32        `json:"weight"`
 }
 
 // Outflow is the pace at which visitors are admitted.
@@ -115,6 +122,9 @@ func (c Config) withDefaults(now time.Time) Config {
 	if c.Windows[0].From == nil {
 		c.Windows = slices.Clone(c.Windows)
 		c.Windows[0].From = c.Opens
+	}
+	if len(c.Lanes) == 0 {
+		c.Lanes = []LaneRule{{Name: fairness.General, Weight: 1}}
 	}
 	if c.Outflow.PerMinute == 0 {
 		c.Outflow.PerMinute = DefaultPerMinute
@@ -170,7 +180,10 @@ func (c Config) problems() invalid.List {
 // policy returns the policy to publish: identity comes from id, the rest from the configuration.
 func (c Config) policy(id fairness.Policy) (*fairness.Policy, error) {
 	p := id
-	p.Lanes = []fairness.Lane{fairness.General}
+	p.Lanes = nil
+	for _, l := range c.Lanes {
+		p.Lanes = append(p.Lanes, fairness.LaneRule(l))
+	}
 	p.Opens, p.Starts, p.Closes = millis.Of(*c.Opens), millis.Of(*c.Starts), closing(c.Closes)
 	p.Windows = windowRules(c.Windows)
 	p.Outflow = fairness.Outflow(c.Outflow)
@@ -211,6 +224,9 @@ func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
 	if b := p.Beacon; b != nil {
 		margin := duration(b.Margin)
 		c.Beacon, c.Margin, c.Quorum = evidence.ChainName(b.Chain), &margin, &p.Quorum
+	}
+	for _, l := range p.Lanes {
+		c.Lanes = append(c.Lanes, LaneRule(l))
 	}
 	for _, r := range s.schedule.Rules() {
 		from := millis.Time(r.From)

@@ -162,6 +162,7 @@ func TestDefaults(t *testing.T) {
 			Config{Title: "a", Opens: &starts, Starts: &starts, Windows: []WindowRule{{&starts, Duration(time.Hour)}}},
 		},
 	} {
+		test.want.Lanes = []LaneRule{{fairness.General, 1}}
 		test.want.Slug, test.want.Outflow = "a", Outflow{PerMinute: DefaultPerMinute}
 		test.want.Notice, test.want.Claim = span(DefaultNotice), span(DefaultClaim)
 		test.want.Grace, test.want.Session = span(DefaultGrace), span(DefaultSession)

@@ -2,10 +2,12 @@ package room
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/room/sequence"
 )
@@ -58,18 +60,40 @@ func (r *Room) receipt(ctx context.Context, index uint64) ([]byte, error) {
 	return receipt, err
 }
 
-// Join appends a join and returns once it is durable. The same ticket gets the same arrival again. Errors:
-// [*EarlyError], [ErrClosed], [ErrFull], [ErrBusy], [ErrStopping], and that of ctx.
+// Join joins the first lane; see [Room.JoinLane].
 func (r *Room) Join(ctx context.Context, t fairness.Ticket) (Joined, error) {
+	return r.JoinLane(ctx, t, "")
+}
+
+// JoinLane appends a join of a lane and returns once it is durable; without a name, of the first lane. The same
+// ticket gets the same arrival again. Errors: [*invalid.Error] for a lane that the room does not have,
+// [*EarlyError], [ErrClosed], [ErrFull], [ErrBusy], [ErrStopping], and that of ctx.
+func (r *Room) JoinLane(ctx context.Context, t fairness.Ticket, name fairness.Lane) (Joined, error) {
 	r.touch()
 	if st, ok := r.Standing(t); ok {
 		return Joined{sequence.Arrived{Standing: st, Again: true}, r}, nil
 	}
+	lane, err := r.lane(name)
+	if err != nil {
+		return Joined{}, err
+	}
 	if err := r.openFor(r.Now()); err != nil {
 		return Joined{}, err
 	}
-	j, err := r.sequencer.Join(ctx, t)
+	j, err := r.sequencer.Join(ctx, t, lane)
 	return Joined{j, r}, err
+}
+
+// lane returns the lane with a name; without one, the first.
+func (r *Room) lane(name fairness.Lane) (fairness.Lane, error) {
+	var names []string
+	for _, l := range r.policy.Lanes {
+		if name == "" || l.Name == name {
+			return l.Name, nil
+		}
+		names = append(names, string(l.Name))
+	}
+	return "", invalid.Field("lane", "must be one of "+strings.Join(names, ", "))
 }
 
 // openFor refuses joins that the rules would refuse, without a query to the database. It accepts a join if the

@@ -12,7 +12,7 @@ import (
 func TestExpectedLimit(t *testing.T) {
 	t.Parallel()
 	drawn := func(ahead uint64) fairness.Standing {
-		return fairness.Standing{Status: fairness.StatusDrawn, AheadMin: ahead, AheadMax: ahead}
+		return fairness.Standing{Status: fairness.StatusDrawn, BeforeMin: ahead, BeforeMax: ahead}
 	}
 	in := func(minutes float64) time.Time { return moment.Add(time.Duration(minutes * float64(time.Minute))) }
 	for _, test := range []struct {

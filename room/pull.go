@@ -13,7 +13,7 @@ const MaxPull = 10_000
 // Pulled is the result of a pull.
 type Pulled struct {
 	Called  uint64            // visitors called by this pull
-	UpTo    fairness.Position // the new serving pointer
+	UpTo    fairness.Position // the new serving pointer; with several lanes, the sum of theirs
 	Waiting uint64            // called visitors whose claim is still open
 	Active  uint64            // Waiting, plus live sessions
 }
@@ -43,14 +43,15 @@ func (r *Room) Pull(ctx context.Context, n uint64) (Pulled, error) {
 	}
 	var pulled Pulled
 	err := r.sequencer.Do(ctx, func(p *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
-		upTo, people, ok := p.NextPull(now, min(n, MaxPull))
+		call, people := p.NextPull(now, min(n, MaxPull))
 		counts := p.Counts()
-		pulled = Pulled{Called: people, UpTo: max(upTo, fairness.Position(counts.Called)),
+		pulled = Pulled{Called: people, UpTo: fairness.Position(counts.Called),
 			Waiting: counts.Waiting + people, Active: p.Active(now) + people}
-		if !ok {
+		if call == nil {
 			return nil, nil
 		}
-		return []fairness.Entry{&fairness.Call{Time: now, Lane: fairness.General, UpTo: upTo}}, nil
+		pulled.UpTo = call.Places()
+		return []fairness.Entry{call}, nil
 	})
 	if err != nil {
 		return Pulled{}, err

@@ -1,7 +1,9 @@
 package room
 
 import (
+	"cmp"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,7 +13,47 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 )
+
+// TestLanes runs a room with two lanes.
+func TestLanes(t *testing.T) {
+	t.Parallel()
+	d := newDial(t)
+	rs := node(t, d.url, newMaster(t))
+	r, err := rs.Create(t.Context(), Config{
+		Slug: "lanes", Windows: []WindowRule{{Length: Duration(time.Minute)}}, Closes: at(time.Now().Add(2 * time.Minute)),
+		Outflow: Outflow{PerMinute: 600}, Lanes: []LaneRule{{"general", 7}, {"members", 3}},
+		Grace: span(24 * time.Hour), // hours pass without entries
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wrong *invalid.Error
+	if _, err := r.JoinLane(t.Context(), newVisitor(r).ticket, "vip"); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "general, members") {
+		t.Errorf("join of a lane that does not exist: %v", err)
+	}
+	for range 20 {
+		for _, lane := range []fairness.Lane{"", "members"} {
+			joined, err := r.JoinLane(t.Context(), newVisitor(r).ticket, lane)
+			if err != nil || joined.Lane != cmp.Or(lane, "general") {
+				t.Fatalf("join: %+v, %v", joined, err)
+			}
+		}
+	}
+	d.pass(2*time.Minute, rs)
+	eventually(t, "some are called", func() bool { return r.Snapshot().Counts.Called > 0 })
+	eventually(t, "both lanes are called", func() bool {
+		s := r.Snapshot()
+		return s.Lane("members").Counts.Called > 0 && s.Lane("general").Counts.Called > 0
+	})
+	d.pass(time.Hour, rs)
+	eventually(t, "the room ends by itself", func() bool { return r.Snapshot().Ended })
+	if c := r.Snapshot().Lane("members").Counts; c.Arrivals != 20 || c.Assigned != 20 || c.Called != 20 || c.NoShows != 20 {
+		t.Errorf("members: %+v", c)
+	}
+	auditRoom(t, r)
+}
 
 // TestLife runs a room from its creation to its end on one node.
 func TestLife(t *testing.T) {

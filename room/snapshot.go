@@ -41,6 +41,7 @@ type Snapshot struct {
 	Claim        time.Duration // time that a called visitor has to claim
 	Pull         bool          // visitors are called only when a backend asks for them
 	Counts       fairness.Counts
+	Lanes        []Lane               // in the order of the policy
 	Windows      []fairness.WindowSum // latest windows with arrivals, oldest first
 	Limit        *projection.Limit    // what max_active means for the line; nil: max_active is not set
 	Gate         projection.Gate      // whether visitors enter the site without waiting
@@ -52,6 +53,22 @@ type Snapshot struct {
 	latest     time.Time // time of the latest entry
 	schedule   *fairness.Schedule
 	incomplete bool // the message could not be read yet
+}
+
+// Lane is a lane with its totals.
+type Lane struct {
+	fairness.LaneRule
+	Counts fairness.Counts
+}
+
+// Lane returns a lane by its name; without that, the first.
+func (s *Snapshot) Lane(name fairness.Lane) Lane {
+	for _, l := range s.Lanes {
+		if l.Name == name {
+			return l
+		}
+	}
+	return s.Lanes[0]
 }
 
 // Message returns the message that visitors see at now; nil: none.
@@ -122,8 +139,8 @@ func (s *Snapshot) Expected(st fairness.Standing, now time.Time) (Span, bool) {
 	if drawn := s.Draws(st.Window); st.Status == fairness.StatusWaiting && from.Before(drawn) {
 		from = drawn
 	}
-	earliest := from.Add(s.calls(st.AheadMin))
-	return Span{earliest, s.lastCall(from, st.AheadMax+1)}, true
+	earliest := from.Add(s.calls(st.BeforeMin))
+	return Span{earliest, s.lastCall(from, st.BeforeMax+1)}, true
 }
 
 // Grows reports whether visitors can still join the window of a waiting ticket: then the latest time of an
@@ -192,6 +209,9 @@ func newSnapshot(p *projection.Projection, size uint64, perMinute float64) *Snap
 		Counts: p.Counts(), Gate: p.Gate(),
 		Windows: p.Windows(shownWindows), Limit: p.Limit(perMinute),
 		Withdrawn: p.Withdrawn(), latest: millis.Time(p.Now()), schedule: p.Schedule(),
+	}
+	for i, n := range p.LaneCounts() {
+		s.Lanes = append(s.Lanes, Lane{policy.Lanes[i], n})
 	}
 	if closes := s.schedule.Closes(); closes != fairness.Never {
 		t := millis.Time(closes)

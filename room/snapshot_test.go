@@ -77,11 +77,11 @@ func TestExpected(t *testing.T) {
 		now              time.Time
 		earliest, latest time.Time
 	}{
-		{"drawn, before the start", fairness.Standing{Status: fairness.StatusDrawn, AheadMin: 8, AheadMax: 8}, in(0), in(12), in(10 + 9.0/4*1.25)},
-		{"drawn, after the start", fairness.Standing{Status: fairness.StatusDrawn, AheadMin: 8, AheadMax: 8}, in(30), in(32), in(30 + 9.0/4*1.25)},
+		{"drawn, before the start", fairness.Standing{Status: fairness.StatusDrawn, BeforeMin: 8, BeforeMax: 8}, in(0), in(12), in(10 + 9.0/4*1.25)},
+		{"drawn, after the start", fairness.Standing{Status: fairness.StatusDrawn, BeforeMin: 8, BeforeMax: 8}, in(30), in(32), in(30 + 9.0/4*1.25)},
 		{"first in line", fairness.Standing{Status: fairness.StatusDrawn}, in(30), in(30), in(30 + 1.0/4*1.25)},
-		{"waiting for the draw", fairness.Standing{Status: fairness.StatusWaiting, Window: window, AheadMin: 4, AheadMax: 15}, in(12), in(21), in(25)},
-		{"waiting for a late draw", fairness.Standing{Status: fairness.StatusWaiting, Window: window, AheadMin: 4, AheadMax: 15}, in(24), in(25), in(29)},
+		{"waiting for the draw", fairness.Standing{Status: fairness.StatusWaiting, Window: window, BeforeMin: 4, BeforeMax: 15}, in(12), in(21), in(25)},
+		{"waiting for a late draw", fairness.Standing{Status: fairness.StatusWaiting, Window: window, BeforeMin: 4, BeforeMax: 15}, in(24), in(25), in(29)},
 	} {
 		got, ok := s.Expected(test.st, test.now)
 		if !ok || got.Earliest.Sub(test.earliest).Abs() > time.Millisecond || got.Latest.Sub(test.latest).Abs() > time.Millisecond {

@@ -36,8 +36,8 @@ type auditor struct {
 	state  fairness.State
 	broken bool // an entry broke a rule
 	seen   map[fairness.Kind]uint64
-	seeds  map[fairness.Seed]uint64 // first entry that used each seed
-	last   fairness.Assign          // latest assign entry
+	seeds  map[fairness.Seed]uint64          // first entry that used each seed
+	last   map[fairness.Lane]fairness.Assign // latest assign entry of each lane
 
 	cosigners []string // cosigners of the current draw
 }
@@ -226,11 +226,12 @@ func (a *auditor) knows(witness string) bool {
 func (a *auditor) assert(e fairness.Entry, text []byte) {
 	switch e := e.(type) {
 	case *fairness.Assign:
-		if e.Position != a.last.Position+1 || e.Window < a.last.Window {
+		last := a.last[e.Lane]
+		if e.Position != last.Position+1 || e.Window < last.Window {
 			a.breach(checkFIFO, text, fmt.Sprintf("place %d of window %d follows place %d of window %d", e.Position,
-				e.Window, a.last.Position, a.last.Window))
+				e.Window, last.Position, last.Window))
 		}
-		a.last = *e
+		a.last[e.Lane] = *e
 	case *fairness.Draw:
 		if before, twice := a.seeds[e.Seed]; twice {
 			a.breach(checkSeeds, text, fmt.Sprintf("entry %d used the same seed", before))

@@ -107,8 +107,9 @@ var checks = []struct {
 		fairness.KindDraw},
 	{checkSeeds, "No seed is used twice", fairness.KindDraw},
 	{string(fairness.RuleAssign), "Each place is the one the shuffle gives", fairness.KindAssign},
-	{checkFIFO, "Earlier windows stand before later ones, without gaps", fairness.KindAssign},
-	{string(fairness.RuleCall), "Calls go up in order, over drawn places, from the start on", fairness.KindCall},
+	{checkFIFO, "In each lane earlier windows stand before later ones, without gaps", fairness.KindAssign},
+	{string(fairness.RuleCall), "Calls go up in order, by the shares of the lanes, over drawn places, from the start on",
+		fairness.KindCall},
 	{string(fairness.RuleOutflow), "Calls keep to the published outflow", fairness.KindCall},
 	{string(fairness.RuleAdmission), "Only called tickets are admitted, in time, once", fairness.KindAdmit},
 	{string(fairness.RuleSkip), "Tickets are skipped only for a stated reason that holds", fairness.KindSkip},
@@ -217,8 +218,7 @@ func (a *auditor) notProven() []string {
 	add(s.Outflow().MaxActive > 0,
 		"That never more than %d visitors were at the site at once: visits end outside of the transcript.",
 		s.Outflow().MaxActive)
-	add(s.Ended() && n.Called < n.Drawn, "Why the room ended before %d visitors with a place were called.",
-		n.Drawn-n.Called)
+	add(s.Ended() && n.Ready > 0, "Why the room ended before %d visitors with a place were called.", n.Ready)
 	add(!s.Ended(), "How the room continues: it has not ended at this checkpoint.")
 	add(n.Arrivals > n.Drawn, "Which places %d arrivals will get: their windows are not drawn at this checkpoint.",
 		n.Arrivals-n.Drawn)

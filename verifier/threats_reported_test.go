@@ -183,7 +183,7 @@ func writtenBeforeFreeze(t *testing.T) {
 	if err := room.Err(); err != nil {
 		t.Fatal(err)
 	}
-	later, _ := room.State().NextArrive(after(60_000), roomtest.Ticket(origin, 99))
+	later, _ := room.State().NextArrive(after(60_000), roomtest.Ticket(origin, 99), fairness.General)
 	for _, e := range []fairness.Entry{&later, &fairness.Amend{Time: after(61_000), Change: fairness.ChangeMessage}} {
 		caught(t, keys, append(slices.Clone(room.Entries()), e.AppendEntry(nil)), "freeze")
 	}

@@ -45,6 +45,8 @@ func wantCaveat(t *testing.T, r *verifier.Report, level int, sentence string) {
 // threats plays the rows of THREATS.md.
 var threats = map[string]func(*testing.T){
 	"grinding":                  grinding,
+	"lane over its share":       laneOverShare,
+	"lane that saved up":        laneThatSaved,
 	"another round":             anotherRound,
 	"backdated freeze":          backdatedFreeze,
 	"window frozen twice":       frozenTwice,
@@ -484,7 +486,7 @@ func outOfOrder(t *testing.T) {
 	last := tr.field(tr.index(fairness.KindAssign, 9), 4) // the last place, called much later
 	caught(t, keys, tr.insert(i, "admit "+tr.field(i, 1)+" "+last+" "+passOf(last)), "admission")
 	j := tr.index(fairness.KindCall, 0)
-	caught(t, keys, tr.set(j, 3, "99"), "call")
+	caught(t, keys, tr.set(j, 2, "99"), "call")
 }
 
 func tooFast(t *testing.T) {
@@ -496,7 +498,7 @@ func tooFast(t *testing.T) {
 	slow := roomtest.Open(keys, policy)
 	slow.Join(roomtest.Opens, 5)
 	slow.Settle(roomtest.Opens + 60_000)
-	call := &fairness.Call{Time: roomtest.Opens + 60_000, Lane: fairness.General, UpTo: 5}
+	call := &fairness.Call{Time: roomtest.Opens + 60_000, UpTo: []fairness.Position{5}}
 	caught(t, keys, append(slices.Clone(slow.Entries()), call.AppendEntry(nil)), "outflow")
 }
 

@@ -159,7 +159,7 @@ type published struct {
 // honest rooms, and tampered ones, signed again or not. Both programs must report the same, and name the same
 // rule and entry.
 func TestSecondProgram(t *testing.T) {
-	rooms := slices.Concat(honestRooms(t), attackedRooms(t), mutatedRooms(t))
+	rooms := slices.Concat(honestRooms(t), attackedRooms(t), mutatedRooms(t), lanedRooms(t))
 	type question struct {
 		Dir       string   `json:"dir"`
 		VKey      string   `json:"vkey,omitempty"`

@@ -47,8 +47,7 @@ type walk struct {
 	entries []string // tried
 	rules   []fairness.Rule
 	joined  []fairness.Ticket
-	line    []fairness.Ticket
-	called  fairness.Position
+	line    []fairness.Ticket // assigned
 }
 
 func (w *walk) Root() [fairness.HashSize]byte { return w.tree.Root() }
@@ -127,19 +126,16 @@ func (w *walk) step() {
 			w.try(&e)
 		}
 	case 7, 8, 9:
-		up := w.called + fairness.Position(w.random.IntN(5))
-		if w.try(&fairness.Call{Time: now, Lane: fairness.General, UpTo: up}) {
-			w.called = up
-		}
+		w.call(now)
 	case 10, 11:
-		ticket := w.pick(w.line[:min(len(w.line), int(w.called)+1)])
+		ticket := w.pick(w.line[:min(len(w.line), int(w.state.Counts().Called)+1)])
 		w.try(&fairness.Admit{Time: now, Ticket: ticket, Pass: fairness.NewPassID(origin, ticket)})
 	case 12:
 		reasons := []fairness.Reason{fairness.NoShow, fairness.NoShow, fairness.Left, fairness.Revoked}
 		from := w.joined
 		why := reasons[w.random.IntN(len(reasons))]
 		if why == fairness.NoShow {
-			from = w.line[:min(len(w.line), int(w.called)+1)]
+			from = w.line[:min(len(w.line), int(w.state.Counts().Called)+1)]
 		}
 		w.try(&fairness.Skip{Time: now, Ticket: w.pick(from), Reason: why})
 	default:
@@ -147,14 +143,42 @@ func (w *walk) step() {
 	}
 }
 
+// lane picks a lane, which now and then the policy does not have.
+func (w *walk) lane() fairness.Lane {
+	lanes := w.state.Policy().Lanes
+	if w.random.IntN(60) == 0 {
+		return "vip"
+	}
+	return lanes[w.random.IntN(len(lanes))].Name
+}
+
+// call tries a call that the rules propose, or one that is near it.
+func (w *walk) call(now fairness.Time) {
+	e, _ := w.state.NextCall(now, uint64(w.random.IntN(6)))
+	if e == nil {
+		e = &fairness.Call{Time: now, UpTo: make([]fairness.Position, len(w.state.Policy().Lanes))}
+		for i, n := range w.state.LaneCounts() {
+			e.UpTo[i] = fairness.Position(n.Called)
+		}
+	}
+	if w.random.IntN(3) == 0 {
+		e.UpTo[w.random.IntN(len(e.UpTo))] += fairness.Position(w.random.IntN(3))
+	}
+	if w.random.IntN(40) == 0 {
+		e.UpTo = append(e.UpTo, 0)
+	}
+	w.try(e)
+}
+
 func (w *walk) join(now fairness.Time) {
 	ticket := roomtest.Ticket(origin, uint64(len(w.joined)))
 	if w.random.IntN(20) == 0 {
 		ticket = w.pick(w.joined)
 	}
-	e, open := w.state.NextArrive(now, ticket)
+	lane := w.lane()
+	e, open := w.state.NextArrive(now, ticket, lane)
 	if !open {
-		e = fairness.Arrive{Time: now, Ticket: ticket, Lane: fairness.General}
+		e = fairness.Arrive{Time: now, Ticket: ticket, Lane: lane}
 	}
 	e.Seq += uint32(w.random.IntN(20) / 19)
 	if w.try(&e) {
@@ -209,7 +233,7 @@ func (w *walk) reschedule(e *fairness.Amend) {
 	e.Change = fairness.ChangeWindows
 	near := func() fairness.Time {
 		to := e.Time + fairness.Time(fairness.MinNotice) - 1
-		if a, open := w.state.NextArrive(to, roomtest.Ticket(origin, 2_000_000)); open {
+		if a, open := w.state.NextArrive(to, roomtest.Ticket(origin, 2_000_000), w.state.Policy().Lanes[0].Name); open {
 			to = w.endOf(a)
 		}
 		steps := []fairness.Time{-1, 0, 0, 0, 1, 100, 5000, 10_000, 60_000}
@@ -232,7 +256,7 @@ func (w *walk) endOf(a fairness.Arrive) fairness.Time {
 	low, high := a.Time, a.Time+120_000
 	for low+1 < high {
 		middle := (low + high) / 2
-		if next, open := w.state.NextArrive(middle, a.Ticket); open && next.Window == a.Window {
+		if next, open := w.state.NextArrive(middle, a.Ticket, a.Lane); open && next.Window == a.Window {
 			low = middle
 		} else {
 			high = middle
@@ -254,6 +278,9 @@ func TestSecondProgramDecides(t *testing.T) {
 		policy.Closes = []fairness.Time{roomtest.Opens + 3_600_000, roomtest.Opens + 75_000, fairness.Never}[seed%3]
 		policy.Grace = []fairness.Millis{fairness.MinGrace, 20_000, fairness.MaxGrace}[seed/2%3]
 		policy.Starts += []fairness.Time{0, 600_000}[seed/4%2]
+		if seed%2 == 0 {
+			policy.Lanes = []fairness.LaneRule{{Name: "members", Weight: 3}, {Name: "general", Weight: uint32(1 + seed)}, {Name: "late", Weight: 100}}
+		}
 		w.now = policy.Created + 3_500_000
 		if !w.try(&fairness.Room{Policy: policy}) {
 			t.Fatal("the policy is refused")

@@ -56,7 +56,7 @@ func Audit(ctx context.Context, src Source, trust Trust) (*Report, error) {
 		return nil, fmt.Errorf("read checkpoint: %w", err)
 	}
 	a := &auditor{src: src, trust: trust, signed: signed, report: newReport(), seen: map[fairness.Kind]uint64{},
-		seeds: map[fairness.Seed]uint64{}}
+		seeds: map[fairness.Seed]uint64{}, last: map[fairness.Lane]fairness.Assign{}}
 	if a.head, err = Unverified(signed); err != nil {
 		a.report.set(checkSignature, Fail, "%v", err)
 		return a.finish(), nil

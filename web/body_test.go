@@ -59,7 +59,7 @@ func FuzzTicketOf(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		ticket, secret, err := ticketOf(body, "example.com/r/fuzz")
+		ticket, _, secret, err := ticketOf(body, "example.com/r/fuzz")
 		checkRefusal(t, err)
 		if err == nil && secret == "" && !bytes.Contains(unescaped(body), []byte(ticket.String())) {
 			t.Errorf("%q is read as %v", body, ticket)

@@ -30,12 +30,12 @@ func (j *joins) join(c echo.Context, r *room.Room) (err error) {
 	if w.body, err = readBody(c.Request(), w.body[:0], visitorBody); err != nil {
 		return err
 	}
-	ticket, secret, err := ticketOf(w.body, r.Origin)
+	ticket, lane, secret, err := ticketOf(w.body, r.Origin)
 	if err != nil {
 		return err
 	}
 	ctx := j.deadlines.next()
-	joined, err := r.Join(ctx, ticket)
+	joined, err := r.JoinLane(ctx, ticket, lane)
 	j.budgets.settle(c, r, &joined, err)
 	if err != nil {
 		return err
@@ -72,21 +72,24 @@ func (s *scratch) sendArrived(c echo.Context, joined *room.Joined) error {
 	return send(c, status, jsonText, s.answer.b)
 }
 
-// ticketOf parses the body of a join. Without a ticket it creates a secret and the ticket.
-func ticketOf(body []byte, origin string) (t fairness.Ticket, secret string, err error) {
-	var text string
-	if len(body) > 0 {
-		if text, err = readText(body, "ticket"); err != nil {
-			return t, "", err
+// ticketOf parses the body of a join: a ticket and a lane, both optional. Without a ticket it creates a secret and
+// the ticket.
+func ticketOf(body []byte, origin string) (t fairness.Ticket, lane fairness.Lane, secret string, err error) {
+	text, isTicket := plainMember(body, "ticket")
+	if !isTicket && len(body) > 0 {
+		texts, err := anyMembers(body, "ticket", "lane")
+		if err != nil {
+			return t, "", "", err
 		}
+		text, lane = texts["ticket"], fairness.Lane(texts["lane"])
 	}
 	if text == "" {
 		var own [fairness.SecretSize]byte
 		_, _ = rand.Read(own[:]) // never fails
-		return fairness.NewTicket(origin, own), base64.RawURLEncoding.EncodeToString(own[:]), nil
+		return fairness.NewTicket(origin, own), lane, base64.RawURLEncoding.EncodeToString(own[:]), nil
 	}
 	t, err = parseTicket(text)
-	return t, "", err
+	return t, lane, "", err
 }
 
 func parseTicket(text string) (fairness.Ticket, error) {

@@ -25,6 +25,10 @@ type organizerJSON struct {
 		From   time.Time `json:"from"`
 		Length string    `json:"length"`
 	} `json:"windows"`
+	Lanes []struct {
+		Name   string `json:"name"`
+		Weight uint32 `json:"weight"`
+	} `json:"lanes"`
 	Outflow struct {
 		PerMinute uint32 `json:"per_minute"`
 		MaxActive uint32 `json:"max_active"`
@@ -108,7 +112,7 @@ func TestManage(t *testing.T) {
 		t.Errorf("made %s", a.body)
 	}
 	if made.Origin != "example.com/r/sale" || made.URL != publicURL+"/r/sale" || !strings.HasPrefix(made.VKey, "example.com/r/sale+") ||
-		made.Phase != "serving" || made.Size != 1 || made.Created.Sub(began).Abs() > 10*time.Second || len(made.Counts) != 12 {
+		made.Phase != "serving" || made.Size != 1 || made.Created.Sub(began).Abs() > 10*time.Second || len(made.Counts) != 13 {
 		t.Errorf("made %s", a.body)
 	}
 	s.post("/v1/rooms", `{"slug":"sale"}`).problem(http.StatusConflict, "room-exists")

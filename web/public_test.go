@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -49,7 +50,8 @@ func TestMalformed(t *testing.T) {
 		{path: "/r/bad/join", body: `{"ticket":"6ba7b810-9dad-11d1-80b4-00c04fd430c8"}`, status: 400, name: "invalid", fields: "ticket"},
 		{path: "/r/bad/join", body: `{"ticket":7}`, status: 400, name: "invalid", fields: "ticket"},
 		{path: "/r/bad/join", body: `{"ticket":"` + v.ticket + `","ticket":"` + v.ticket + `"}`, status: 400, name: "invalid", fields: "ticket"},
-		{path: "/r/bad/join", body: `{"tickets":"x","lane":"vip"}`, status: 400, name: "invalid", fields: "tickets lane"},
+		{path: "/r/bad/join", body: `{"tickets":"x","lanes":"vip"}`, status: 400, name: "invalid", fields: "tickets lanes"},
+		{path: "/r/bad/join", body: `{"lane":"vip"}`, status: 400, name: "invalid", fields: "lane"},
 		{path: "/r/bad/join", body: `{"ticket":`, status: 400, name: "invalid", fields: ""},
 		{path: "/r/bad/join", body: `{} {}`, status: 400, name: "invalid", fields: ""},
 		{path: "/r/bad/join", body: `[]`, headers: []string{"Content-Type: application/json"}, status: 400, name: "invalid", fields: ""},
@@ -410,7 +412,7 @@ func TestState(t *testing.T) {
 		}
 		got.Windows[0].Draws = time.Time{}
 	}
-	if w := got.Window; w == nil || w.Arrivals != 1 || w.To.Sub(w.From) != 24*time.Hour || len(got.Windows) != 1 || got.Windows[0] != *w {
+	if w := got.Window; w == nil || w.Arrivals != 1 || w.To.Sub(w.From) != 24*time.Hour || len(got.Windows) != 1 || !reflect.DeepEqual(got.Windows[0], *w) {
 		t.Errorf("windows of %s", a.body)
 	}
 	if got.Poll.AfterMS != 2000 || got.Poll.MostMS != 60_000 || got.Poll.Jitter != 0.3 {

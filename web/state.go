@@ -180,7 +180,7 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	}
 	o.close()
 	o.windows(s, now)
-	o.lanes(&s.Counts)
+	o.lanes(s.Lanes)
 }
 
 // message writes the organizer's message in its canonical form, whose hash is in the transcript.
@@ -228,7 +228,7 @@ func (o *object) poll(after, maximum, rest time.Duration, listenAhead uint64) {
 func (o *object) windows(s *room.Snapshot, now time.Time) {
 	if w, ok := s.Window(now); ok {
 		o.open("window")
-		o.window(&w)
+		o.window(&w, s.Lanes)
 		o.close()
 	} else {
 		o.null("window")
@@ -237,7 +237,7 @@ func (o *object) windows(s *room.Snapshot, now time.Time) {
 	for i := range s.Windows {
 		w := &s.Windows[i]
 		o.open("")
-		o.window(w)
+		o.window(w, s.Lanes)
 		o.flag("frozen", w.Frozen)
 		o.flag("drawn", w.Drawn)
 		o.millis("draws", int64(w.Draws))
@@ -251,23 +251,40 @@ func (o *object) windows(s *room.Snapshot, now time.Time) {
 	o.closeList()
 }
 
-func (o *object) window(w *fairness.WindowSum) {
+func (o *object) window(w *fairness.WindowSum, lanes []room.Lane) {
 	o.number("index", uint64(w.Index))
 	o.millis("from", int64(w.From))
 	o.millis("to", int64(w.To))
 	o.number("arrivals", uint64(w.Arrivals))
+	if len(lanes) < 2 || len(w.Lots) == 0 {
+		return
+	}
+	o.open("lanes")
+	for i, n := range w.Lots {
+		o.number(string(lanes[i].Name), uint64(n))
+	}
+	o.close()
 }
 
 // lanes writes the counts of each lane.
-func (o *object) lanes(n *fairness.Counts) {
+func (o *object) lanes(lanes []room.Lane) {
 	o.open("lanes")
-	o.open(string(fairness.General))
+	for i := range lanes {
+		o.lane(&lanes[i])
+	}
+	o.close()
+}
+
+func (o *object) lane(l *room.Lane) {
+	n := &l.Counts
+	o.open(string(l.Name))
+	o.number("weight", uint64(l.Weight))
+	o.number("arrivals", n.Arrivals)
 	o.number("drawn", n.Drawn)
 	o.number("assigned", n.Assigned)
 	o.number("called", n.Called)
 	o.number("admitted", n.Admitted)
 	o.number("skipped", n.NoShows+n.Left+n.Revoked)
 	o.number("waiting", n.Waiting)
-	o.close()
 	o.close()
 }

@@ -194,8 +194,8 @@ var reasons = map[fairness.Reason]page.Reason{
 // ticketView returns the data of the visitor's own place.
 func ticketView(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ticket {
 	t := &page.Ticket{
-		ID: st.Ticket.String(), Joined: time.UnixMilli(int64(st.Joined)),
-		Window: windowView(st, s), Called: s.Counts.Called, Position: uint64(st.Position),
+		ID: st.Ticket.String(), Lane: string(st.Lane), Joined: time.UnixMilli(int64(st.Joined)),
+		Window: windowView(st, s), Called: s.Lane(st.Lane).Counts.Called, Position: uint64(st.Position),
 		AheadMin: st.AheadMin, AheadMax: st.AheadMax, Left: time.Duration(st.Left) * time.Millisecond,
 	}
 	if st.Status == fairness.StatusDrawn {

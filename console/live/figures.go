@@ -343,6 +343,7 @@ func joining(s *room.Snapshot, now time.Time) *Span {
 		AheadMin: n.Arrivals - uint64(w.Arrivals) - min(n.Called, n.Arrivals-uint64(w.Arrivals)),
 		AheadMax: n.Arrivals - n.Called,
 	}
+	st.BeforeMin, st.BeforeMax = st.AheadMin, st.AheadMax
 	return expected(s, st, now)
 }
 
@@ -370,6 +371,7 @@ func nextOf(v *room.Metrics) Next {
 		}
 		st.AheadMax = s.Counts.Arrivals - min(s.Counts.Called+1, s.Counts.Arrivals)
 		st.AheadMin = st.AheadMax
+		st.BeforeMin, st.BeforeMax = st.AheadMin, st.AheadMax
 		n.Called = expected(s, st, v.Now)
 	}
 	return n
@@ -383,7 +385,7 @@ func expected(s *room.Snapshot, st fairness.Standing, now time.Time) *Span {
 	}
 	n := &s.Counts
 	alone := st
-	alone.AheadMin, alone.AheadMax = 0, 0
+	alone.AheadMin, alone.AheadMax, alone.BeforeMin, alone.BeforeMax = 0, 0, 0, 0
 	base, _ := s.Expected(alone, now)
 	come := 1 - float64(n.NoShows)/float64(n.NoShows+n.Admitted+doubt)
 	earliest := base.Earliest.Add(time.Duration(float64(span.Earliest.Sub(base.Earliest)) * come))

@@ -179,9 +179,7 @@ type digest struct {
 	Summary
 	schedule fairness.State // policy and amendments only, for the schedule of windows
 	people   map[fairness.Ticket]person
-	line     []fairness.Ticket // drawn places in order, from the first whose call is not noted
-	noted    uint64            // number of places whose call is noted
-	calls    []digestCall      // calls whose places have not all been assigned yet
+	lanes    []digestLane // in the order of the policy
 	windows  []windowDigest
 	now      Peak
 }
@@ -192,6 +190,14 @@ type person struct {
 	window  uint32 // index into digest.windows
 	called  bool   // the visitor's call is noted
 	settled uint64 // number of the entry that admits or skips; 0: not yet
+}
+
+// digestLane is the line of one lane.
+type digestLane struct {
+	name  fairness.Lane
+	line  []fairness.Ticket // drawn places in order, from the first whose call is not noted
+	noted uint64            // number of places whose call is noted
+	calls []digestCall      // calls whose places have not all been assigned yet
 }
 
 // digestCall is a call entry; number counts entries from 1.
@@ -216,6 +222,9 @@ func (d *digest) add(e fairness.Entry) error {
 	switch e := e.(type) {
 	case *fairness.Room:
 		d.Created, d.Opens, d.Starts = moment(e.Created), moment(e.Opens), moment(e.Starts)
+		for _, l := range e.Lanes {
+			d.lanes = append(d.lanes, digestLane{name: l.Name})
+		}
 		return d.schedule.Apply(e, nil)
 	case *fairness.Amend:
 		d.Changes++
@@ -227,12 +236,15 @@ func (d *digest) add(e fairness.Entry) error {
 		d.Draws++
 	case *fairness.Assign:
 		d.Drawn++
-		d.line = append(d.line, e.Ticket)
-		d.noteCalls()
+		i := slices.IndexFunc(d.lanes, func(l digestLane) bool { return l.name == e.Lane })
+		d.lanes[i].line = append(d.lanes[i].line, e.Ticket)
+		d.noteCalls(&d.lanes[i])
 	case *fairness.Call:
-		d.Called = uint64(e.UpTo)
-		d.calls = append(d.calls, digestCall{d.Entries, uint64(e.UpTo), e.Time})
-		d.noteCalls()
+		d.Called = uint64(e.Places())
+		for i := range d.lanes {
+			d.lanes[i].calls = append(d.lanes[i].calls, digestCall{d.Entries, uint64(e.UpTo[i]), e.Time})
+			d.noteCalls(&d.lanes[i])
+		}
 	case *fairness.Admit:
 		d.settle(e.Ticket, func(w *windowDigest, p person) {
 			d.Admitted++
@@ -292,18 +304,18 @@ func (d *digest) arrive(e *fairness.Arrive) {
 
 // noteCalls adds the waits of called visitors whose places are known. A call requires the draw, but
 // places may be assigned after the call.
-func (d *digest) noteCalls() {
-	for len(d.calls) > 0 {
-		c := d.calls[0]
-		n := min(c.upTo-d.noted, uint64(len(d.line)))
-		for _, t := range d.line[:n] {
+func (d *digest) noteCalls(l *digestLane) {
+	for len(l.calls) > 0 {
+		c := l.calls[0]
+		n := min(c.upTo-l.noted, uint64(len(l.line)))
+		for _, t := range l.line[:n] {
 			d.noteCall(t, c)
 		}
-		d.line, d.noted = d.line[n:], d.noted+n
-		if d.noted < c.upTo {
+		l.line, l.noted = l.line[n:], l.noted+n
+		if l.noted < c.upTo {
 			return
 		}
-		d.calls = d.calls[1:]
+		l.calls = l.calls[1:]
 	}
 }
 

@@ -178,8 +178,8 @@ func TestDigestOfLateAssignments(t *testing.T) {
 	if diff := cmp.Diff(slow([]float64{60.5, 71}), got.ToAdmission); diff != "" {
 		t.Errorf("waits for the admission (-want +got)\n%s", diff)
 	}
-	if len(d.people) != 6 || len(d.calls) != 0 {
-		t.Errorf("%d people and %d calls are held, want 6 and none", len(d.people), len(d.calls))
+	if len(d.people) != 6 || len(d.lanes[0].calls) != 0 {
+		t.Errorf("%d people and %d calls are held, want 6 and none", len(d.people), len(d.lanes[0].calls))
 	}
 }
 

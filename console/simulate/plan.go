@@ -139,7 +139,7 @@ func (r *Room) Rules() []WindowRule {
 func (r *Room) policy() fairness.Policy {
 	p := fairness.Policy{
 		Origin: "simulation", LogKey: "simulation+", VRFKey: [fairness.PublicKeySize]byte{2},
-		Lanes:  []fairness.Lane{fairness.General},
+		Lanes:  []fairness.LaneRule{{Name: fairness.General, Weight: 1}},
 		Starts: r.Starts.after(), Closes: fairness.Never, Notice: fairness.MinNotice,
 		Outflow: fairness.Outflow(r.Outflow), Claim: r.Claim.millis(), Grace: fairness.MaxGrace, Session: r.Session.millis(),
 	}

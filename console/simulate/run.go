@@ -83,8 +83,8 @@ type sale struct {
 
 	draws   []fairness.Time // due times of the draws of frozen windows
 	events  events
-	served  fairness.Time     // time of the latest calls and skips
-	passed  fairness.Position // no-shows before this position have been skipped
+	served  fairness.Time       // time of the latest calls and skips
+	passed  []fairness.Position // no-shows before this position have been skipped
 	late    []fairness.Ticket
 	active  int // number of people at the site
 	sold    int
@@ -194,7 +194,7 @@ func (s *sale) drawWindows() {
 
 func (s *sale) join(n uint32) {
 	var open bool
-	if s.arrive, open = s.state.NextArrive(s.now, ticket(n)); !open {
+	if s.arrive, open = s.state.NextArrive(s.now, ticket(n), fairness.General); !open {
 		s.crowd[n].status = refused
 		s.away++
 		return
@@ -239,7 +239,7 @@ func (s *sale) admit(n uint32) {
 }
 
 func (s *sale) skipNoShows() {
-	s.late, s.passed = s.state.NoShows(s.late[:0], s.passed, s.now, skips)
+	s.late, s.passed = s.state.NoShows(s.passed, s.now, skips)
 	for _, t := range s.late {
 		s.put(&fairness.Skip{Time: s.now, Ticket: t, Reason: fairness.NoShow})
 		s.crowd[number(t)].status = noShow
@@ -248,13 +248,13 @@ func (s *sale) skipNoShows() {
 
 // call calls as many visitors as outflow and capacity allow.
 func (s *sale) call() {
-	upTo, ok := s.state.CallLimit(s.now, s.capacity())
-	if !ok {
+	call, _ := s.state.NextCall(s.now, s.capacity())
+	if call == nil {
 		return
 	}
 	from := s.state.Counts().Called
-	s.put(&fairness.Call{Time: s.now, Lane: fairness.General, UpTo: upTo})
-	for _, n := range s.line[from:upTo] {
+	s.put(call)
+	for _, n := range s.line[from:call.UpTo[0]] {
 		v := &s.crowd[n]
 		if v.status != inLine {
 			continue

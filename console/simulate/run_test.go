@@ -122,7 +122,7 @@ func TestTimeline(t *testing.T) {
 			case *fairness.Admit:
 				now.Admitted++
 			case *fairness.Call:
-				for ; called < int(e.UpTo); called++ {
+				for ; called < int(e.Places()); called++ {
 					if line[order[called]] {
 						now.Called++
 					} else {

@@ -513,10 +513,10 @@ func examples(t testing.TB) []pglog.Entry {
 	var list []pglog.Entry
 	const start = fairness.Time(1_767_261_600_000)
 	for i, e := range []fairness.Entry{
-		&fairness.Freeze{Time: start, Window: 4, Lots: 120},
+		&fairness.Freeze{Time: start, Window: 4, Lots: []uint32{120}},
 		&fairness.Draw{Time: start + 3_400, Window: 4, Seed: seed, Cosignatures: make([]fairness.Cosignature, 2)},
-		&fairness.Call{Time: start + 4_000, Lane: fairness.General, UpTo: 40},
-		&fairness.Call{Time: start + 4_250, Lane: fairness.General, UpTo: 52},
+		&fairness.Call{Time: start + 4_000, UpTo: []fairness.Position{40}},
+		&fairness.Call{Time: start + 4_250, UpTo: []fairness.Position{52}},
 		&fairness.Admit{Time: start + 5_000, Ticket: ticket, Pass: pass},
 		&fairness.Skip{Time: start + 6_000, Ticket: ticket, Reason: fairness.RevokedBot},
 		&fairness.Skip{Time: start + 6_000, Ticket: ticket, Reason: fairness.NoShow},

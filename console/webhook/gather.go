@@ -53,7 +53,7 @@ func (g *gathering) take(entry pglog.Entry) error {
 		if g.People == nil {
 			g.People = map[fairness.WindowIndex]uint32{}
 		}
-		g.People[e.Window] = e.Lots
+		g.People[e.Window] = uint32(e.Total()) //nolint:gosec // at most fairness.MaxArrivals
 	case *fairness.Draw:
 		g.draw(entry.Index, e)
 	case *fairness.Call:
@@ -98,8 +98,9 @@ func (g *gathering) calls(index uint64, e *fairness.Call) {
 	if g.call != nil {
 		people = g.call.People
 	}
-	people += uint64(e.UpTo - min(g.Called, e.UpTo))
-	g.call, g.callTime, g.Called = &called{g.where, index, e.UpTo, people}, e.Time, e.UpTo
+	upTo := e.Places()
+	people += uint64(upTo - min(g.Called, upTo))
+	g.call, g.callTime, g.Called = &called{g.where, index, upTo, people}, e.Time, upTo
 }
 
 func (g *gathering) amend(index uint64, e *fairness.Amend) {

@@ -101,7 +101,7 @@ func (k *Keys) Policy() fairness.Policy {
 		Origin:  k.Origin,
 		LogKey:  k.VKey,
 		VRFKey:  [fairness.PublicKeySize]byte(k.VRF.PublicKey().Bytes()),
-		Lanes:   []fairness.Lane{fairness.General},
+		Lanes:   []fairness.LaneRule{{Name: fairness.General, Weight: 1}},
 		Opens:   Opens,
 		Starts:  Opens + 60_000,
 		Closes:  Opens + 3_600_000,
@@ -134,7 +134,7 @@ type Room struct {
 	all   [][]byte
 	text  []byte
 	next  uint64            // number of the next ticket
-	line  []fairness.Ticket // tickets by position, from 1
+	line  []fairness.Ticket // tickets by position in the first lane, from 1
 	err   error
 
 	sealed map[uint64]audit.Hash // roots that end with a freeze, by size
@@ -180,13 +180,18 @@ func (r *Room) Append(e fairness.Entry) {
 	r.err = r.log.Append(r.text)
 }
 
-// Join writes the arrivals of n new tickets at a time, and returns them.
+// Join writes the arrivals of n new tickets in the first lane at a time, and returns them.
 func (r *Room) Join(now fairness.Time, n int) []fairness.Ticket {
+	return r.JoinLane(now, r.state.Policy().Lanes[0].Name, n)
+}
+
+// JoinLane writes the arrivals of n new tickets in a lane at a time, and returns them.
+func (r *Room) JoinLane(now fairness.Time, lane fairness.Lane, n int) []fairness.Ticket {
 	var tickets []fairness.Ticket
 	for range n {
 		t := Ticket(r.keys.Origin, r.next)
 		r.next++
-		e, ok := r.state.NextArrive(now, t)
+		e, ok := r.state.NextArrive(now, t, lane)
 		if !ok {
 			r.fail("join at %d: no window is open", now)
 			return tickets
@@ -260,11 +265,13 @@ func (r *Room) Assign(n int) {
 			return
 		}
 		r.Append(&e)
-		r.line = append(r.line, e.Ticket)
+		if e.Lane == r.state.Policy().Lanes[0].Name {
+			r.line = append(r.line, e.Ticket)
+		}
 	}
 }
 
-// At returns the ticket at an assigned position.
+// At returns the ticket at an assigned position of the first lane.
 func (r *Room) At(p fairness.Position) fairness.Ticket {
 	if p < 1 || p > fairness.Position(len(r.line)) {
 		r.fail("position %d is not assigned", p)
@@ -280,9 +287,9 @@ func (r *Room) Settle(now fairness.Time) {
 	r.Assign(-1)
 }
 
-// Call writes a call.
-func (r *Room) Call(now fairness.Time, upTo fairness.Position) {
-	r.Append(&fairness.Call{Time: now, Lane: fairness.General, UpTo: upTo})
+// Call writes a call, with the serving pointer of each lane.
+func (r *Room) Call(now fairness.Time, upTo ...fairness.Position) {
+	r.Append(&fairness.Call{Time: now, UpTo: upTo})
 }
 
 // Admit writes the admission of a called ticket.

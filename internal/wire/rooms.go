@@ -53,6 +53,7 @@ type Counts struct {
 	Drawn    uint64 `json:"drawn" doc:"Number of arrivals in drawn windows."`
 	Assigned uint64 `json:"assigned" doc:"Places."`
 	Called   uint64 `json:"called"`
+	Ready    uint64 `json:"ready" doc:"Number of visitors with a place who are neither called nor skipped."`
 	Admitted uint64 `json:"admitted"`
 	NoShows  uint64 `json:"no_shows"`
 	Left     uint64 `json:"left" doc:"Number of visitors who gave up their places."`

@@ -100,7 +100,8 @@ type State struct {
 	Window  *Window  `json:"window"`  // the open window
 	Windows []Window `json:"windows"` // the latest windows with arrivals
 	Lanes   map[string]struct {
-		Drawn, Assigned, Called, Admitted, Skipped, Waiting uint64
+		Weight                                                        uint32
+		Arrivals, Drawn, Assigned, Called, Admitted, Skipped, Waiting uint64
 	} `json:"lanes"`
 	Poll struct {
 		AfterMS int64   `json:"after_ms"`
@@ -113,12 +114,13 @@ type State struct {
 
 // Window is a window in the state of a room. The open one has only the first four members.
 type Window struct {
-	Index    uint64    `json:"index"`
-	From     time.Time `json:"from"`
-	To       time.Time `json:"to"`
-	Arrivals uint32    `json:"arrivals"`
-	Frozen   bool      `json:"frozen"`
-	Drawn    bool      `json:"drawn"`
-	Draws    time.Time `json:"draws"`
-	First    *uint64   `json:"first_position"` // nil: not drawn yet
+	Index    uint64            `json:"index"`
+	From     time.Time         `json:"from"`
+	To       time.Time         `json:"to"`
+	Arrivals uint32            `json:"arrivals"`
+	Lanes    map[string]uint32 `json:"lanes"` // arrivals by lane; nil in a room with one lane
+	Frozen   bool              `json:"frozen"`
+	Drawn    bool              `json:"drawn"`
+	Draws    time.Time         `json:"draws"`
+	First    *uint64           `json:"first_position"` // nil: not drawn yet
 }

@@ -1,10 +1,6 @@
 package projection
 
-import (
-	"sort"
-
-	"github.com/proofline/proofline/fairness"
-)
+import "github.com/proofline/proofline/fairness"
 
 // CallInterval is the minimum time between calls, in milliseconds, so that each is worth an entry.
 const CallInterval = fairness.Time(250)
@@ -39,18 +35,18 @@ func (p *Projection) IsDue(now fairness.Time) bool {
 		return true
 	}
 	if p.Counts().Waiting > 0 {
-		if late, _ := p.State.NoShows(nil, p.noShows, now, 1); len(late) > 0 {
+		if late, _ := p.State.NoShows(p.noShows, now, 1); len(late) > 0 {
 			return true
 		}
 	}
-	_, call := p.NextCall(now)
+	call, _ := p.NextCall(now)
 	_, isSwitched := p.NextSwitch(now)
-	return call || isSwitched || p.IsBeatDue(now) || p.IsFinished(now)
+	return call != nil || isSwitched || p.IsBeatDue(now) || p.IsFinished(now)
 }
 
 // NoShows returns at most limit called tickets that were not claimed in time. The next call continues after them.
 func (p *Projection) NoShows(now fairness.Time, limit int) (late []fairness.Ticket) {
-	late, p.noShows = p.State.NoShows(nil, p.noShows, now, limit)
+	late, p.noShows = p.State.NoShows(p.noShows, now, limit)
 	return late
 }
 
@@ -70,12 +66,12 @@ func (p *Projection) NextDraw(now fairness.Time) (*fairness.Draw, bool) {
 	return p.State.NextDraw(now, signature, cosignatures...)
 }
 
-// NextCall returns how far the clock should advance the serving pointer now.
-func (p *Projection) NextCall(now fairness.Time) (fairness.Position, bool) {
-	if p.IsPull() || now < p.lastCall+CallInterval {
-		return 0, false
+// NextCall returns the call that is due by the clock, and the number of people it calls; nil if none is.
+func (p *Projection) NextCall(now fairness.Time) (*fairness.Call, uint64) {
+	if p.IsPull() || now < p.lastCall+CallInterval || p.Counts().Ready == 0 {
+		return nil, 0
 	}
-	return p.CallLimit(now, p.capacity(now))
+	return p.State.NextCall(now, p.capacity(now))
 }
 
 // capacity returns how many more visitors may enter before max_active is reached.
@@ -90,21 +86,9 @@ func (p *Projection) capacity(now fairness.Time) uint64 {
 	return limit - min(limit, p.Active(now))
 }
 
-// NextPull returns the serving pointer after calling at most n visitors for a backend, and their number: places
-// that were given up are skipped.
-func (p *Projection) NextPull(now fairness.Time, n uint64) (upTo fairness.Position, people uint64, ok bool) {
-	n = min(n, p.capacity(now))
-	if n == 0 {
-		return 0, 0, false
-	}
-	if upTo, ok = p.CallLimit(now, n); !ok {
-		return 0, 0, false
-	}
-	enough := sort.Search(int(n), func(k int) bool { //nolint:gosec // at most room.MaxPull
-		to, _ := p.CallLimit(now, uint64(k)) //nolint:gosec // not negative
-		return to == upTo
-	})
-	return upTo, uint64(enough), true //nolint:gosec // not negative
+// NextPull returns the call of at most n visitors for a backend, and their number; nil if none may be called.
+func (p *Projection) NextPull(now fairness.Time, n uint64) (*fairness.Call, uint64) {
+	return p.State.NextCall(now, min(n, p.capacity(now)))
 }
 
 // IsBeatDue reports whether nothing was written for half the grace while the claim time of a called visitor runs.

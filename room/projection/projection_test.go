@@ -98,9 +98,10 @@ func open(t *testing.T, policy fairness.Policy, controls *Controls) *Projection 
 	if policy.Starts == 0 {
 		policy.Starts = created
 	}
-	policy.Lanes = []fairness.Lane{fairness.General}
+	policy.Lanes = []fairness.LaneRule{{Name: fairness.General, Weight: 1}}
 	policy.Windows = []fairness.WindowRule{{From: created, Length: 200}}
 	policy.Claim, policy.Session = 60_000, 900_000
+	policy.Notice, policy.Grace = fairness.MinNotice, fairness.MinGrace
 	p := New(controls, nil)
 	apply(t, p, &fairness.Room{Policy: policy})
 	return p

@@ -109,7 +109,7 @@ func (f *filler) join(j *join) {
 	}
 	j.result.Again = f.projection.Knows(j.ticket) && !j.tried
 	if !f.projection.Knows(j.ticket) {
-		if j.err = f.arrive(j.ticket); j.err != nil {
+		if j.err = f.arrive(j); j.err != nil {
 			return
 		}
 		j.tried = true
@@ -118,11 +118,11 @@ func (f *filler) join(j *join) {
 }
 
 // arrive appends the arrival of a new ticket.
-func (f *filler) arrive(t fairness.Ticket) error {
+func (f *filler) arrive(j *join) error {
 	if f.isFull(f.projection.Counts()) {
 		return ErrFull
 	}
-	arrive, ok := f.projection.NextArrive(f.now, t)
+	arrive, ok := f.projection.NextArrive(f.now, j.ticket, j.lane)
 	if !ok {
 		if opens := f.projection.Schedule().Opens(); f.now < opens && !f.projection.Ended() {
 			return &EarlyError{millis.Time(opens).Sub(millis.Time(f.now))}
@@ -130,7 +130,7 @@ func (f *filler) arrive(t fairness.Ticket) error {
 		return ErrClosed
 	}
 	if err := f.emit(&arrive); err != nil {
-		return fmt.Errorf("arrive %v: %w: %s", t, ErrRefused, err.Error())
+		return fmt.Errorf("arrive %v: %w: %s", j.ticket, ErrRefused, err.Error())
 	}
 	return nil
 }
@@ -161,9 +161,9 @@ func (f *filler) serve() (undone error) {
 			undone = fmt.Errorf("skip %v: %w", t, err)
 		}
 	}
-	if upTo, ok := f.projection.NextCall(f.now); ok {
-		if err := f.emit(&fairness.Call{Time: f.now, Lane: fairness.General, UpTo: upTo}); err != nil {
-			undone = errors.Join(undone, fmt.Errorf("call up to %d: %w", upTo, err))
+	if call, _ := f.projection.NextCall(f.now); call != nil {
+		if err := f.emit(call); err != nil {
+			undone = errors.Join(undone, fmt.Errorf("call up to %d: %w", call.UpTo, err))
 		}
 	}
 	if err := f.switchGate(); err != nil {

@@ -19,6 +19,7 @@ const (
 type join struct {
 	ctx    context.Context
 	ticket fairness.Ticket
+	lane   fairness.Lane
 	done   chan struct{}
 	tried  bool // its entry was in an earlier append
 	result Arrived

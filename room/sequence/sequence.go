@@ -120,10 +120,10 @@ type Arrived struct {
 	Batch *pglog.Appended // holds the entry; nil when it was already in the log
 }
 
-// Join appends an arrival and returns once it is durable. Errors: [*EarlyError], [ErrClosed], [ErrFull],
-// [ErrBusy], [ErrStopping], and that of ctx.
-func (s *Sequencer) Join(ctx context.Context, t fairness.Ticket) (Arrived, error) {
-	j := &join{ctx: ctx, ticket: t, done: make(chan struct{})}
+// Join appends an arrival in a lane of the policy and returns once it is durable. Errors: [*EarlyError], [ErrClosed],
+// [ErrFull], [ErrBusy], [ErrStopping], and that of ctx.
+func (s *Sequencer) Join(ctx context.Context, t fairness.Ticket, lane fairness.Lane) (Arrived, error) {
+	j := &join{ctx: ctx, ticket: t, lane: lane, done: make(chan struct{})}
 	if err := s.queue.join(j); err != nil {
 		return Arrived{}, err
 	}

@@ -75,6 +75,7 @@ var table = []Setting{
 		Row:  Row{Label: "closes", None: "never"},
 	},
 	windows,
+	lanes,
 	{
 		Name: "notice", Change: Never, Kind: between(fairness.MinNotice, fairness.MaxNotice),
 		Label:   "Notice of changed windows",
@@ -199,6 +200,28 @@ var windows = Setting{
 	Default: "one window until `starts`, then one per minute",
 	Note:    "The list replaces the windows from its first time on.",
 	Row:     Row{Label: "windows"},
+}
+
+var lanes = Setting{
+	Name: "lanes", Change: Never,
+	Kind: Objects{Wants: `must be a list of {"name": text, "weight": number}`, Members: []Setting{
+		{
+			Name: "name", Kind: Text{Check: fairness.IsLane, Wants: "must be 1 to 32 of a-z, 0-9 and '-'"},
+			Help: "name of the lane",
+		},
+		{
+			Name: "weight", Kind: Number{Min: 1, Max: fairness.MaxWeight},
+			Help: "share of the calls, relative to the other lanes",
+		},
+	}},
+	Label: "Lanes",
+	Help: "list of `{\"name\": text, \"weight\": number}`: parallel lines, which share the calls by weight; " +
+		"visitors who name none join the first",
+	Default: "one, `general`",
+	Form: Form{Group: "lanes", Placeholder: "general 1", Empty: "one line",
+		Hint: "One per line: a name and a weight. Lanes are called in turn: one of weight 3 gets three places for " +
+			"each place of one of weight 1, while both have people."},
+	Row: Row{Label: "lanes"},
 }
 
 var perMinute = Setting{

@@ -167,11 +167,7 @@ func (r *Recorder) entry(e fairness.Entry) {
 			p.Position = e.Position
 		}
 	case *fairness.Call:
-		lane := s.lane(e.Lane)
-		if lane != nil && e.UpTo > lane.Called {
-			s.at(e.Time, called, uint64(e.UpTo-lane.Called))
-			lane.Called = e.UpTo
-		}
+		s.call(e)
 	case *fairness.Admit:
 		s.at(e.Time, admitted, 1)
 	case *fairness.Skip:
@@ -181,6 +177,19 @@ func (r *Recorder) entry(e fairness.Entry) {
 		r.amend(e)
 	case *fairness.End:
 		s.Last, s.Ended = e.Time, index
+	}
+}
+
+func (s *Story) call(e *fairness.Call) {
+	if s.Policy == nil {
+		return
+	}
+	for i, upTo := range e.UpTo[:min(len(e.UpTo), len(s.Policy.Lanes))] {
+		lane := s.lane(s.Policy.Lanes[i].Name)
+		if lane != nil && upTo > lane.Called {
+			s.at(e.Time, called, uint64(upTo-lane.Called))
+			lane.Called = upTo
+		}
 	}
 }
 

@@ -35,7 +35,7 @@ func (o *operator) foresee(w fairness.Window, lots int, m *fairness.Amend) []uin
 	}
 	tree := o.tree.Clone()
 	tree.Append(audit.LeafHash(m.AppendEntry(nil)))
-	alpha := fairness.Alpha(o.hash, &fairness.Freeze{Window: w.Index, Lots: uint32(lots), Size: tree.Size(), Root: tree.Root()})
+	alpha := fairness.Alpha(o.hash, &fairness.Freeze{Window: w.Index, Lots: []uint32{uint32(lots)}, Size: tree.Size(), Root: tree.Root()})
 	_, beta := o.keys.VRF.Prove(alpha)
 	return fairness.Shuffle(fairness.NewSeed(alpha, beta, 0, nil), fairness.General, uint32(lots))
 }

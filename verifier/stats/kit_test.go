@@ -65,7 +65,7 @@ func (r room) play(yield func(fairness.Entry)) {
 			tickets = append(tickets, r.ticket(w, seq))
 			yield(&fairness.Arrive{Time: from + fairness.Time(seq*10_000/n), Window: fairness.WindowIndex(w), Seq: uint32(seq), Ticket: tickets[seq], Lane: fairness.General})
 		}
-		yield(&fairness.Freeze{Time: from + 10_000, Window: fairness.WindowIndex(w), Lots: uint32(n)})
+		yield(&fairness.Freeze{Time: from + 10_000, Window: fairness.WindowIndex(w), Lots: []uint32{uint32(n)}})
 		seed := r.seed(w, 0)
 		yield(&fairness.Draw{Time: from + 10_000, Window: fairness.WindowIndex(w), Seed: seed})
 		for _, seq := range r.cheat(w, tickets, fairness.Shuffle(seed, fairness.General, uint32(n))) {

@@ -69,14 +69,14 @@ type oddity struct {
 }
 
 // note records the p-value of a single window's test.
-func (s *scores) note(w *window, p float64, what string) {
+func (s *scores) note(w *drum, p float64, what string) {
 	if s.oddness++; s.oddness == 1 || p < s.worst.p {
 		s.worst = oddity{w.Index, what, p}
 	}
 }
 
 // add adds a window whose places are all published.
-func (s *scores) add(w *window) {
+func (s *scores) add(w *drum) {
 	n := w.count
 	s.arrivals += uint64(n)
 	s.windows++

@@ -1,7 +1,7 @@
 // Package stats searches an audited room for favouritism that replaying it cannot show: arrivals
 // favoured by their time, neighbours kept together, draws repeated until they favoured a group.
 //
-//	entries ─► per window: arrival (seq) ─► place (from 0) ─► scores ─► p-values ─► Holm ─► verdict
+//	entries ─► per window and lane: arrival (seq) ─► place (from 0) ─► scores ─► p-values ─► Holm ─► verdict
 //
 // Where the draws are fair, each window's places are a random permutation of its arrivals, and
 // windows are independent. Every test here checks whether they look like that, without any model of
@@ -62,10 +62,18 @@ func set(list []fairness.Ticket) map[fairness.Ticket]bool {
 // window is a window whose places are not all published.
 type window struct {
 	fairness.Window
-	count  int                        // arrivals
-	seqs   map[fairness.Ticket]uint32 // seqs of arrivals without a place
+	count  int // arrivals
+	left   int // arrivals without a place
 	frozen bool
-	order  []uint32 // maps places to seqs, as far as published
+	drums  map[fairness.Lane]*drum
+}
+
+// drum is what is drawn together: the arrivals of a window in one lane.
+type drum struct {
+	fairness.Window
+	count int                        // arrivals
+	seqs  map[fairness.Ticket]uint32 // seqs of arrivals without a place
+	order []uint32                   // maps places to seqs, as far as published
 
 	own   []float64 // places of the auditor's tickets, see [evenPlace]
 	group labelled
@@ -127,12 +135,19 @@ func (c *Collector) arrive(e *fairness.Arrive) error {
 		if !ok || bounds.Index != e.Window {
 			return fmt.Errorf("%w: an arrival at %d in window %d", ErrUnaudited, e.Time, e.Window)
 		}
-		w = &window{Window: bounds, seqs: map[fairness.Ticket]uint32{}}
+		w = &window{Window: bounds, drums: map[fairness.Lane]*drum{}}
 		c.pending = append(c.pending, w)
 	}
-	w.seqs[e.Ticket] = e.Seq
+	d := w.drums[e.Lane]
+	if d == nil {
+		d = &drum{Window: w.Window, seqs: map[fairness.Ticket]uint32{}}
+		w.drums[e.Lane] = d
+	}
+	d.seqs[e.Ticket] = e.Seq
+	d.count++
 	w.count++
-	if w.frozen || int(e.Seq) != w.count-1 || len(w.seqs) != w.count {
+	w.left++
+	if w.frozen || int(e.Seq) != d.count-1 || len(d.seqs) != d.count {
 		return fmt.Errorf("%w: arrival %d of window %d", ErrUnaudited, e.Seq, e.Window)
 	}
 	c.scores.own.arrived(c.own[e.Ticket])
@@ -158,23 +173,30 @@ func (c *Collector) assign(e *fairness.Assign) error {
 		return fmt.Errorf("%w: place %d of window %d", ErrUnaudited, e.Position, e.Window)
 	}
 	w := c.pending[0]
-	seq, ok := w.seqs[e.Ticket]
+	d := w.drums[e.Lane]
+	if d == nil {
+		return fmt.Errorf("%w: place %d of lane %q", ErrUnaudited, e.Position, e.Lane)
+	}
+	seq, ok := d.seqs[e.Ticket]
 	if !ok {
 		return fmt.Errorf("%w: place %d: its ticket already has one or did not arrive", ErrUnaudited, e.Position)
 	}
-	delete(w.seqs, e.Ticket)
-	if w.order == nil {
-		w.order = make([]uint32, 0, w.count)
+	delete(d.seqs, e.Ticket)
+	if d.order == nil {
+		d.order = make([]uint32, 0, d.count)
 	}
 	if c.own[e.Ticket] {
-		w.own = append(w.own, evenPlace(len(w.order), w.count, e.Ticket))
+		d.own = append(d.own, evenPlace(len(d.order), d.count, e.Ticket))
 	}
 	if c.group[e.Ticket] {
-		w.group.add(len(w.order), w.count)
+		d.group.add(len(d.order), d.count)
 	}
-	w.order = append(w.order, seq)
-	if len(w.order) == w.count {
-		c.scores.add(w)
+	d.order = append(d.order, seq)
+	if len(d.order) == d.count {
+		c.scores.add(d)
+		w.drums[e.Lane] = &drum{} // lets it be freed
+	}
+	if w.left--; w.left == 0 {
 		c.pending[0] = nil // lets the window be freed
 		c.pending, c.frozen = c.pending[1:], c.frozen-1
 	}

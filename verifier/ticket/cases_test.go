@@ -114,7 +114,7 @@ func text(s string) *Text { t := Text(s); return &t }
 func number(n uint64) *Number { v := Number(n); return &v }
 
 func (s *stage) cases() []testCase {
-	return slices.Concat(s.goodCases(), s.waitingCases(), s.recordCases(), s.groupCases(), s.drawCases(), chanceCases(s), s.placeCases())
+	return slices.Concat(s.goodCases(), s.waitingCases(), s.recordCases(), s.groupCases(), s.drawCases(), chanceCases(s), s.placeCases(), s.laneCases())
 }
 
 func (s *stage) goodCases() []testCase {
@@ -285,8 +285,8 @@ func (s *stage) groupCases() []testCase {
 		{"an arrival slipped in after mine", s.tampered(func(all []fairness.Entry) []fairness.Entry {
 			return slices.Insert(all, int(s.mine)+1, all[s.mine])
 		}), only(OtherSize)},
-		{"a freeze of fewer visitors than the arrival's seq", s.refrozen(func(f *fairness.Freeze) { f.Lots = s.arrive.Seq }), only(OtherLots)},
-		{"a freeze of more visitors than entries", s.refrozen(func(f *fairness.Freeze) { f.Lots = uint32(f.Size) }), only(OtherLots)},
+		{"a freeze of fewer visitors than the arrival's seq", s.refrozen(func(f *fairness.Freeze) { f.Lots[0] = s.arrive.Seq }), only(OtherLots)},
+		{"a freeze of more visitors than entries", s.refrozen(func(f *fairness.Freeze) { f.Lots[0] = uint32(f.Size) }), only(OtherLots)},
 		{"a freeze of another history", s.refrozen(func(f *fairness.Freeze) { f.Root = other.Root }), only(OtherRoot)},
 		{"no proof of the freeze's root", s.with(func(b *Bundle) { b.Frozen = nil }), only(OtherRoot)},
 		{"an arrival after mine given to another", entry(s, s.mine+1, func(a *fairness.Arrive) { a.Ticket[0] ^= 1 }), only(OtherRoot)},
@@ -297,10 +297,10 @@ func (s *stage) groupCases() []testCase {
 func (s *stage) drawCases() []testCase {
 	only := func(r Reason) [4]Reason { return [4]Reason{Included, Closed, r, Unchecked} }
 	return []testCase{
-		{"a freeze of one more, drawn as before", entry(s, s.freezeAt, func(f *fairness.Freeze) { f.Lots++ }), only(BadProof)},
+		{"a freeze of one more, drawn as before", entry(s, s.freezeAt, func(f *fairness.Freeze) { f.Lots[0]++ }), only(BadProof)},
 		{"a proof with a flipped bit", entry(s, s.freezeAt, func(f *fairness.Freeze) { f.Proof[80] ^= 1 }), only(BadProof)},
 		{"a freeze with a beacon round", entry(s, s.freezeAt, func(f *fairness.Freeze) { f.Round = 3 }), only(OtherRound)},
-		{"a freeze of one more, with its proof", s.refrozen(func(f *fairness.Freeze) { f.Lots++ }), only(OtherSeed)},
+		{"a freeze of one more, with its proof", s.refrozen(func(f *fairness.Freeze) { f.Lots[0]++ }), only(OtherSeed)},
 		{"a draw without proof", s.with(func(b *Bundle) { flip(b.Draw) }), only(NoDraw)},
 		{"no draw", s.without(s.drawAt, s.drawAt+1), only(NoDraw)},
 		{"the draw of a later window", entry(s, s.drawAt, func(d *fairness.Draw) { d.Window = 2 }), only(OtherWindow)},
@@ -334,7 +334,7 @@ func (s *stage) placeCases() []testCase {
 		{"an empty run", s.with(func(b *Bundle) { b.FirstPlace = &Run{First: Number(s.drawAt + 1)} }), only(NoPlaces)},
 		{"one place too many in the run", s.with(func(b *Bundle) { b.FirstPlace = s.log.run(s.drawAt+1, s.firstAt+2) }), only(NoPlaces)},
 		{"the first place of a later window", entry(s, s.firstAt, func(a *fairness.Assign) { a.Window = 2 }), only(NoPlaces)},
-		{"the first place of another lane", entry(s, s.firstAt, func(a *fairness.Assign) { a.Lane = "vip" }), only(NoPlaces)},
+		{"the first place of another lane", entry(s, s.firstAt, func(a *fairness.Assign) { a.Lane = "vip" }), only(OtherTicket)},
 		{"a group that begins far too late", shifted(100), only(OtherFirst)},
 		{"a group that begins one later, and the freeze before", later, only(OtherFirst)},
 		{"a freeze too many before", s.with(func(b *Bundle) { b.Earlier = List[Proven]{*firstFreeze, *firstFreeze} }), only(OtherFirst)},
@@ -371,7 +371,7 @@ func (s *stage) huge() *Bundle {
 	arrive := *s.arrive
 	arrive.Seq = 0
 	log := &tree{s.keys, size, map[uint64][]byte{0: s.log.entries[0], 3: arrive.AppendEntry(nil)}, map[[2]uint64]audit.Hash{}}
-	f := &fairness.Freeze{Time: s.freeze.Time, Window: 1, Lots: MaxLots + 1, Size: freezeAt, Root: log.node(0, freezeAt)}
+	f := &fairness.Freeze{Time: s.freeze.Time, Window: 1, Lots: []uint32{MaxLots + 1}, Size: freezeAt, Root: log.node(0, freezeAt)}
 	alpha := fairness.Alpha(hashOf(s.log.entries[0]), f)
 	proof, beta := s.keys.VRF.Prove(alpha)
 	f.Proof = [fairness.ProofSize]byte(proof)

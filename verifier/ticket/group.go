@@ -20,7 +20,8 @@ func (j *judge) group(facts Facts) Reason {
 		return NoFreeze
 	}
 	facts.number("window", uint64(f.Window))
-	facts.number("lots", uint64(f.Lots))
+	lots, all := j.lotsOf(f)
+	facts.number("lots", lots)
 	facts.number("closed", uint64(f.Time))
 	before := audit.Checkpoint{Origin: head.Origin, Size: f.Size, Root: f.Root}
 	switch {
@@ -30,7 +31,8 @@ func (j *judge) group(facts Facts) Reason {
 		return Early
 	case f.Size != uint64(b.Freeze.Index):
 		return OtherSize
-	case arrive.Seq >= f.Lots, uint64(f.Lots) >= f.Size: // all earlier entries except the first can be arrivals
+	// All earlier entries except the first can be arrivals.
+	case len(f.Lots) != len(j.room.Lanes), uint64(arrive.Seq) >= lots, all >= f.Size:
 		return OtherLots
 	case b.Frozen == nil && b.Malformed != nil:
 		return Malformed
@@ -47,6 +49,15 @@ func (j *judge) group(facts Facts) Reason {
 		return OffSchedule
 	}
 	return Closed
+}
+
+// lotsOf returns the number of lots of a freeze in the visitor's lane, and in all lanes.
+func (j *judge) lotsOf(f *fairness.Freeze) (lots, all uint64) {
+	i := slices.IndexFunc(j.room.Lanes, func(l fairness.LaneRule) bool { return l.Name == j.arrive.Lane })
+	if i >= 0 && i < len(f.Lots) {
+		lots = uint64(f.Lots[i])
+	}
+	return lots, f.Total()
 }
 
 // schedule returns the windows of the policy after the amendments in the file; false if one of the

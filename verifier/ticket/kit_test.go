@@ -253,14 +253,24 @@ func (l *tree) gatherPlace(b *Bundle, entries []fairness.Entry, arrive *fairness
 		return
 	}
 	firstAt, ok := find(entries, drawAt+1, fairness.KindAssign, arrive.Window)
+	for ; ok; firstAt, ok = find(entries, firstAt+1, fairness.KindAssign, arrive.Window) {
+		if e := entries[firstAt].(*fairness.Assign); e.Window > arrive.Window || e.Lane == arrive.Lane {
+			break
+		}
+	}
 	if !ok {
 		return
 	}
 	b.FirstPlace = l.run(drawAt+1, firstAt+1)
-	rank := slices.Index(fairness.Shuffle(draw.Seed, arrive.Lane, freeze.Lots), arrive.Seq)
+	room := entries[0].(*fairness.Room)
+	lane := max(0, slices.IndexFunc(room.Lanes, func(l fairness.LaneRule) bool { return l.Name == arrive.Lane }))
+	if lane >= len(freeze.Lots) {
+		return
+	}
+	rank := slices.Index(fairness.Shuffle(draw.Seed, arrive.Lane, freeze.Lots[lane]), arrive.Seq)
 	position := entries[firstAt].(*fairness.Assign).Position + fairness.Position(max(rank, 0))
 	for i := firstAt; i < l.size; i++ {
-		if assign, ok := entries[i].(*fairness.Assign); ok && assign.Position >= position {
+		if assign, ok := entries[i].(*fairness.Assign); ok && assign.Lane == arrive.Lane && assign.Position >= position {
 			b.Place = l.prove(i)
 			return
 		}

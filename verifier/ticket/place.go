@@ -13,13 +13,14 @@ const MaxLots = 20_000_000
 
 // place checks that the shuffle gives the position.
 func (j *judge) place(facts Facts) Reason {
-	b, arrive, lots := j.b, j.arrive, j.freeze.Lots
-	facts.number("lots", uint64(lots))
+	b, arrive := j.b, j.arrive
+	lots, _ := j.lotsOf(j.freeze)
+	facts.number("lots", lots)
 	if lots > MaxLots {
 		return TooLarge
 	}
 	rank := uint64(0)
-	for i, seq := range fairness.Shuffle(j.seed, arrive.Lane, lots) {
+	for i, seq := range fairness.Shuffle(j.seed, arrive.Lane, uint32(lots)) {
 		if seq == arrive.Seq {
 			rank = uint64(i)
 		}
@@ -57,8 +58,8 @@ func (j *judge) place(facts Facts) Reason {
 	return Exact
 }
 
-// firstPosition returns the recorded position of the first place of the visitor's window, from the
-// window's first assign entry after the draw. The run shows that no earlier one exists.
+// firstPosition returns the recorded position of the first place of the visitor's window and lane, from their
+// first assign entry after the draw. The run shows that no earlier one exists.
 func (j *judge) firstPosition() (uint64, bool) {
 	run := j.b.FirstPlace
 	if uint64(run.First) != uint64(j.b.Draw.Index)+1 || !run.verify(j.head) {
@@ -68,8 +69,8 @@ func (j *judge) firstPosition() (uint64, bool) {
 	for i, text := range run.Entries {
 		e, err := fairness.ParseEntry(text)
 		assign, ok := e.(*fairness.Assign)
-		switch isPlace := err == nil && ok && assign.Window == j.arrive.Window; {
-		case isPlace && i == last && assign.Lane == fairness.General:
+		switch isPlace := err == nil && ok && assign.Window == j.arrive.Window && assign.Lane == j.arrive.Lane; {
+		case isPlace && i == last:
 			return uint64(assign.Position), true
 		case isPlace:
 			return 0, false
@@ -78,7 +79,7 @@ func (j *judge) firstPosition() (uint64, bool) {
 	return 0, false
 }
 
-// beginsRightly checks the first position: positions continue across windows, one per lot. Without
+// beginsRightly checks the first position: positions of a lane continue across windows, one per lot. Without
 // the earlier freezes it only checks that the first window begins at 1, and that other windows have
 // no more places before them than there were earlier arrivals.
 func (j *judge) beginsRightly(first uint64) bool {
@@ -96,7 +97,8 @@ func (j *judge) beginsRightly(first uint64) bool {
 			return false
 		}
 		next = freeze.Window + 1
-		people += uint64(freeze.Lots)
+		lots, _ := j.lotsOf(freeze)
+		people += lots
 	}
 	return first == people+1
 }

@@ -44,7 +44,7 @@ func (n *news) add(e fairness.Entry, r *replay) {
 		}
 		n.skips[e.Reason]++
 	case *fairness.Freeze:
-		n.say("window %d is frozen with %s%s", e.Window, count(uint64(e.Lots), "arrival"), awaits(e, r))
+		n.say("window %d is frozen with %s%s", e.Window, count(e.Total(), "arrival"), awaits(e, r))
 	case *fairness.Draw:
 		n.say("window %d is drawn%s", e.Window, signedBy(r))
 	case *fairness.Amend:

@@ -175,6 +175,7 @@ type View struct {
 // Ticket is the data of the visitor's own place.
 type Ticket struct {
 	ID       string
+	Lane     string
 	Joined   time.Time
 	Window   Window
 	Called   uint64 // position up to which visitors are called

@@ -173,7 +173,7 @@ func replacements(entries []fairness.Entry) (most int) {
 			}
 		case *fairness.Call:
 			allowed := 1 + int64(e.Time-room.Starts-paused)*int64(room.Outflow.PerMinute)/60_000
-			most = max(most, int(int64(e.UpTo)-allowed)) //nolint:gosec // both below 2^32
+			most = max(most, int(int64(e.Places())-allowed)) //nolint:gosec // both below 2^32
 		}
 	}
 	return most

@@ -73,7 +73,7 @@ func TestReplacements(t *testing.T) {
 	room := &fairness.Room{Policy: fairness.Policy{Starts: 1_000,
 		Outflow: fairness.Outflow{PerMinute: 600}}} // 1 in 100 ms
 	call := func(at, upTo int) fairness.Entry {
-		return &fairness.Call{Time: fairness.Time(at), UpTo: fairness.Position(upTo)}
+		return &fairness.Call{Time: fairness.Time(at), UpTo: []fairness.Position{fairness.Position(upTo)}}
 	}
 	amend := func(at int, c fairness.Change) fairness.Entry {
 		return &fairness.Amend{Time: fairness.Time(at), Change: c}

@@ -1,6 +1,6 @@
 import type { EntryOf } from "../check/entry.ts";
-import { generalLane } from "../check/policy.ts";
 import { Schedule, type WindowRule } from "../check/schedule.ts";
+import type { Lane, Lanes } from "./lanes.ts";
 import { must } from "./rule.ts";
 
 const maxArrivals = 2 ** 32 - 1;
@@ -9,7 +9,8 @@ const maxArrivals = 2 ** 32 - 1;
 export interface Arrival {
   ticket: string;
   window: bigint;
-  /** Place in the line, from 1; 0: its window is not drawn. */
+  lane: Lane;
+  /** Place in the line of its lane, from 1; 0: its window is not drawn. */
   place: number;
   /** The claim clock when the place was called; undefined: not called. */
   calledAt: number | undefined;
@@ -20,7 +21,7 @@ export interface Arrival {
 export interface UnfrozenWindow {
   window: bigint;
   to: number; // when it ends
-  arrivals: Arrival[]; // by seq
+  arrivals: Map<Lane, Arrival[]>; // by seq; every lane has a list
 }
 
 /** The arrivals: the schedule in force (RULES.md section 5), and the rules arrival, ticket and amend windows. */
@@ -30,9 +31,11 @@ export class Arrivals {
   windows = 0; // with arrivals
   readonly #byTicket = new Map<string, Arrival>();
   readonly #notice: number;
+  readonly #lanes: Lanes;
   #schedule: Schedule;
 
-  constructor({ windows, closes, notice }: EntryOf<"room">) {
+  constructor(lanes: Lanes, { windows, closes, notice }: EntryOf<"room">) {
+    this.#lanes = lanes;
     this.#notice = notice;
     this.#schedule = new Schedule(windows, closes);
   }
@@ -49,17 +52,30 @@ export class Arrivals {
     const open = this.#schedule.at(time);
     must("arrival", open !== undefined, "no window is open at this time");
     must("arrival", window === open.index, "another window is open at this time");
-    const current = this.unfrozen ?? { window, to: open.to, arrivals: [] };
-    must("arrival", seq === current.arrivals.length, "seq is not the number of earlier arrivals in the window");
+    const own = this.#lanes.find(lane);
+    must("lane", own !== undefined, "the policy has no such lane");
+    const current = this.unfrozen ?? this.#emptyWindow(window, open.to);
+    const arrivals = current.arrivals.get(own)!;
+    must("arrival", seq === arrivals.length, "seq is not the number of earlier arrivals in the window and lane");
     must("arrival", this.count < maxArrivals, "the room is full");
     must("ticket", !this.#byTicket.has(ticket), "the ticket has arrived before");
-    must("lane", lane === generalLane, "the policy has no such lane");
-    const arrival: Arrival = { ticket, window, place: 0, calledAt: undefined, settled: "no" };
+    const arrival: Arrival = {
+      ticket,
+      window,
+      lane: own,
+      place: 0,
+      calledAt: undefined,
+      settled: "no",
+    };
     this.#byTicket.set(ticket, arrival);
-    current.arrivals.push(arrival);
+    arrivals.push(arrival);
     if (current === this.unfrozen) return;
     this.unfrozen = current;
     this.windows++;
+  }
+
+  #emptyWindow(window: bigint, to: number): UnfrozenWindow {
+    return { window, to, arrivals: new Map(this.#lanes.all.map((lane) => [lane, []])) };
   }
 
   /** Replaces windows that begin after the notice. */

@@ -5,16 +5,16 @@ import { cosigners } from "../check/cosignature.ts";
 import { alphaOf, seedOf, shuffle } from "../check/draw.ts";
 import type { EntryOf } from "../check/entry.ts";
 import { type Hash, leafHash } from "../check/merkle.ts";
-import { generalLane } from "../check/policy.ts";
 import { verifyVrf } from "../check/vrf.ts";
 import type { Arrival, UnfrozenWindow } from "./arrivals.ts";
+import type { Lanes } from "./lanes.ts";
 import { must } from "./rule.ts";
 import type { Tree } from "./tree.ts";
 
 /** A window that is frozen and not drawn. */
 interface Frozen {
   window: bigint;
-  arrivals: Arrival[]; // by seq
+  arrivals: UnfrozenWindow["arrivals"];
   alpha: Uint8Array;
   beta: Hash;
   frozen: number; // time of the freeze
@@ -30,17 +30,16 @@ export interface Witnessed {
 
 /** From arrivals to places: RULES.md section 6, and the rules from freeze to assign. */
 export class Draws {
-  /** All drawn arrivals, by place: element 0 has place 1. */
-  readonly line: Arrival[] = [];
   readonly draws: Witnessed[] = [];
   readonly #policy: EntryOf<"room">;
   readonly #roomHash: Hash;
+  readonly #lanes: Lanes;
   readonly #frozen: Frozen[] = [];
-  #assigned = 0; // places stated
 
-  constructor(policy: EntryOf<"room">, roomHash: Hash) {
+  constructor(policy: EntryOf<"room">, roomHash: Hash, lanes: Lanes) {
     this.#policy = policy;
     this.#roomHash = roomHash;
+    this.#lanes = lanes;
   }
 
   /** Reports whether a ticket's window is frozen and not drawn. */
@@ -55,7 +54,8 @@ export class Draws {
     must("freeze", first !== undefined, "no window waits for a freeze");
     must("freeze", window === first.window, "another window is the first to freeze");
     must("freeze", time >= first.to, "the window is not over");
-    must("freeze", lots === first.arrivals.length, "lots is not the number of arrivals");
+    const drums = [...first.arrivals.values()].map(({ length }) => length);
+    must("freeze", String(lots) === String(drums), "lots are not the numbers of arrivals in each lane");
     must("freeze", size === tree.size, "size is not the number of entries before");
     must("freeze", equal(root, tree.root()), "root is not that of the entries before");
     const round = beacon ? roundAfter(beacon, time) : 0n;
@@ -83,10 +83,13 @@ export class Draws {
     must("seed", equal(seed, seedOf(first.alpha, first.beta, first.round, signature)), "not the seed that follows");
     this.#frozen.shift();
     this.draws.push({ sealed: first.sealed, cosignatures });
-    for (const seq of shuffle(seed, generalLane, first.arrivals.length)) {
-      const arrival = first.arrivals[seq]!;
-      this.line.push(arrival);
-      arrival.place = this.line.length;
+    for (const [lane, arrivals] of first.arrivals) {
+      const order = shuffle(seed, lane.name, arrivals.length);
+      this.#lanes.extend(
+        lane,
+        first.window,
+        Array.from(order, (seq) => arrivals[seq]!),
+      );
     }
   }
 
@@ -104,11 +107,12 @@ export class Draws {
   }
 
   assign({ window, lane, position, ticket }: EntryOf<"assign">): void {
-    must("lane", lane === generalLane, "the policy has no such lane");
-    const next = this.line[this.#assigned];
+    const next = this.#lanes.nextPlace();
     must("assign", next !== undefined, "all drawn places are stated");
-    must("assign", position === BigInt(next.place), "not the next place");
-    must("assign", window === next.window && ticket === next.ticket, "the place belongs to another ticket");
-    this.#assigned++;
+    must("lane", this.#lanes.find(lane) !== undefined, "the policy has no such lane");
+    const { arrival } = next;
+    must("assign", lane === next.lane.name && position === BigInt(arrival.place), "not the next place");
+    must("assign", window === arrival.window && ticket === arrival.ticket, "the place belongs to another ticket");
+    next.lane.stated++;
   }
 }

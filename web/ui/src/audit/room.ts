@@ -6,6 +6,7 @@ import { leafHash } from "../check/merkle.ts";
 import { policyProblem } from "../check/policy.ts";
 import { Arrivals } from "./arrivals.ts";
 import { Draws } from "./draws.ts";
+import { Lanes } from "./lanes.ts";
 import { readEntry } from "./line.ts";
 import { must, Refused } from "./rule.ts";
 import { Serving } from "./serving.ts";
@@ -18,6 +19,7 @@ import { Tree } from "./tree.ts";
 export class Room {
   readonly policy: EntryOf<"room">;
   readonly arrivals: Arrivals;
+  readonly lanes: Lanes;
   readonly draws: Draws;
   readonly tree: Tree;
   readonly counts = new Map<Kind, number>();
@@ -34,9 +36,10 @@ export class Room {
     must("policy", problem === undefined, `the rules do not allow what the policy says about "${problem}"`);
     this.policy = entry;
     this.tree = tree;
-    this.arrivals = new Arrivals(entry);
-    this.draws = new Draws(entry, sha256(text));
-    this.#serving = new Serving(entry, this.draws.line);
+    this.lanes = new Lanes(entry.lanes);
+    this.arrivals = new Arrivals(this.lanes, entry);
+    this.draws = new Draws(entry, sha256(text), this.lanes);
+    this.#serving = new Serving(entry, this.lanes);
     this.#time = entry.created;
     this.#taken(entry.kind, text);
   }

@@ -1,7 +1,7 @@
 import type { EntryOf } from "../check/entry.ts";
-import { generalLane } from "../check/policy.ts";
 import { passOf } from "../check/ticket.ts";
 import type { Arrival } from "./arrivals.ts";
+import type { Lanes } from "./lanes.ts";
 import { Pace } from "./pace.ts";
 import { must } from "./rule.ts";
 
@@ -10,17 +10,16 @@ const maxPerMinute = 10_000_000;
 /** Calls, admissions and skips: the rules call, outflow, admission and skip, and amendments of the pace. */
 export class Serving {
   readonly #policy: EntryOf<"room">;
-  readonly #line: readonly Arrival[]; // by place, grows with every draw
+  readonly #lanes: Lanes;
   readonly #pace: Pace;
-  #called = 0; // the serving pointer: all places up to it are called
   #done = 0;
   #clock = 0; // the claim clock at the time of the latest entry
   #reached: number; // that time
   #claimsFrozen = false; // in a pause: claims are frozen too
 
-  constructor(policy: EntryOf<"room">, line: readonly Arrival[]) {
+  constructor(policy: EntryOf<"room">, lanes: Lanes) {
     this.#policy = policy;
-    this.#line = line;
+    this.#lanes = lanes;
     this.#pace = new Pace(policy.starts, policy.perMinute);
     this.#reached = policy.created;
   }
@@ -34,19 +33,15 @@ export class Serving {
     return this.#done;
   }
 
-  call({ time, lane, position }: EntryOf<"call">): void {
-    must("lane", lane === generalLane, "the policy has no such lane");
+  call({ time, positions }: EntryOf<"call">): void {
     must("call", !this.#pace.paused, "the room is paused");
     must("call", time >= this.#policy.starts, "a call before the start");
-    must("call", position > BigInt(this.#called), "the place is called already");
-    must("call", position <= BigInt(this.#line.length), "the place is not drawn");
-    const called = this.#line.slice(this.#called, Number(position));
-    const calls = called.filter(({ settled }) => settled !== "skipped").length;
-    must("outflow", this.#pace.allows(time, calls), "more people than the outflow allows");
-    this.#pace.spend(time, calls);
-    for (const arrival of called) arrival.calledAt = this.clockAt(time);
-    this.#called = Number(position);
-    this.#done += calls;
+    const { people, commit } = this.#lanes.serve(positions);
+    must("outflow", this.#pace.allows(time, people.length), "more people than the outflow allows");
+    this.#pace.spend(time, people.length);
+    for (const arrival of people) arrival.calledAt = this.clockAt(time);
+    commit();
+    this.#done += people.length;
   }
 
   admit({ time, ticket, pass }: EntryOf<"admit">, arrival: Arrival | undefined): void {
@@ -67,8 +62,12 @@ export class Serving {
       must("skip", calledAt !== undefined, "a no-show that was not called");
       must("skip", this.#left(time, calledAt) <= 0, "a no-show with time left to claim");
     }
-    if (calledAt !== undefined) this.#pace.giveBack(time);
-    else this.#done++;
+    if (calledAt !== undefined) {
+      this.#pace.giveBack(time);
+    } else {
+      this.#done++;
+      if (arrival.place > 0) arrival.lane.ready--;
+    }
     arrival.settled = "skipped";
   }
 

@@ -10,14 +10,25 @@ export const maxLots = 20_000_000;
 /** What a freeze fixes. */
 export interface Frozen {
   window: bigint;
-  lots: number;
+  lots: readonly number[]; // in the drum of each lane
   size: bigint;
   root: Hash;
 }
 
-/** The input of a window's VRF proof: everything its freeze fixes, 106 bytes. */
+/** The input of a window's VRF proof: everything its freeze fixes; 106 bytes with one lane. */
 export function alphaOf(roomHash: Hash, { window, lots, size, root }: Frozen): Uint8Array {
-  return concat(utf8("proofline/draw/v1\0"), roomHash, uint64(window), uint64(BigInt(lots)), uint64(size), root);
+  const drums = lots.map((n) => uint64(BigInt(n)));
+  return concat(utf8("proofline/draw/v1\0"), roomHash, uint64(window), ...drums, uint64(size), root);
+}
+
+/** The lots of a freeze in one lane of the policy, and in all. */
+export function lotsOf(
+  lanes: readonly { name: string }[],
+  lane: string,
+  { lots }: Frozen,
+): { own: number; all: bigint } {
+  const own = lots[lanes.findIndex(({ name }) => name === lane)] ?? 0;
+  return { own, all: lots.reduce((sum, n) => sum + BigInt(n), 0n) };
 }
 
 /** The seed of a draw; without a beacon the round is 0 and the signature empty. */

@@ -16,6 +16,9 @@ export const vrfSuite = "ECVRF-P256-SHA256-SSWU";
 const noBeacon = "none";
 const beaconScheme = "bls-unchained-g1-rfc9380";
 
+/** The most lanes that a room may have. */
+export const maxLanes = 16;
+
 /** Key id, time and signature of a witness. */
 export const cosignatureSize = 76;
 
@@ -57,6 +60,15 @@ const id: Field<string> = { read: parseUuid8, write: (value) => value };
 const hash = bytes(32);
 const token = word(/^[!-~]+$/); // printable ASCII without space
 const lane = word(/^[a-z0-9-]{1,32}$/);
+/** Numbers of lots, one for each lane. */
+const lots: Field<number[]> = {
+  read: (text) => {
+    const all = text.split(",");
+    if (all.length > maxLanes) throw new FormatError(`${all.length} numbers of lots`);
+    return all.map((one) => uint32.read(one));
+  },
+  write: (value) => value.map((one) => uint32.write(one)).join(","),
+};
 const reason = word(/^(?:no-show|left|revoked(?:-(?:bot|duplicate|fraud|request))?)$/);
 const signature: Field<Uint8Array> = {
   read: (text) => {
@@ -68,13 +80,15 @@ const signature: Field<Uint8Array> = {
   write: (value) => (value.length === 0 ? "-" : toHex(value)),
 };
 
-/** All remaining words, of one kind. */
-function rest(field: Field<Uint8Array>): Rest<Uint8Array> {
-  return { each: field };
+/** All remaining words, of one kind: at least and at most so many. */
+function rest<T>(field: Field<T>, least = 0, most = Infinity): Rest<T> {
+  return { each: field, least, most };
 }
 
 interface Rest<T> {
   each: Field<T>;
+  least: number;
+  most: number;
 }
 
 /** An optional last word. */
@@ -90,10 +104,10 @@ interface Maybe {
 const forms = {
   arrive: { time, window: uint63, seq: uint32, ticket: id, lane },
   merit: { time, ticket: id, method: token, evidence: token },
-  freeze: { time, window: uint63, lots: uint32, size: uint63, root: hash, round: uint63, proof: bytes(proofSize) },
+  freeze: { time, window: uint63, lots, size: uint63, root: hash, round: uint63, proof: bytes(proofSize) },
   draw: { time, window: uint63, signature, seed: hash, cosignatures: rest(bytes(cosignatureSize)) },
   assign: { window: uint63, lane, position: uint63, ticket: id },
-  call: { time, lane, position: uint63 },
+  call: { time, positions: rest(uint63, 1, maxLanes) },
   admit: { time, ticket: id, pass: id },
   skip: { time, ticket: id, reason },
   beat: { time },
@@ -136,7 +150,7 @@ export interface Room {
   /** Verifier keys of the witnesses that cosign freezes, and how many of them should. */
   witnesses: string[];
   quorum: number;
-  lanes: string[];
+  lanes: LaneRule[];
   opens: number;
   starts: number;
   closes: number; // or never
@@ -147,6 +161,12 @@ export interface Room {
   claim: number; // milliseconds
   grace: number; // milliseconds
   session: number; // milliseconds
+}
+
+/** A lane of a policy. */
+export interface LaneRule {
+  name: string;
+  weight: number; // share of the calls, relative to the other lanes
 }
 
 /** Public randomness: a drand chain of the one scheme. */
@@ -202,10 +222,10 @@ export function formatEntry(entry: Entry): Uint8Array {
 function readWords(form: Form, words: string[]): Record<string, unknown> {
   const fields = Object.entries(form);
   const [, last] = fields.at(-1) ?? [];
-  const isOpen = last !== undefined && "each" in last;
+  const open = last !== undefined && "each" in last ? last : undefined;
   const isMaybe = last !== undefined && "maybe" in last;
-  const least = fields.length - (isOpen || isMaybe ? 1 : 0);
-  const most = isOpen ? Infinity : fields.length;
+  const least = fields.length - (open ? 1 - open.least : isMaybe ? 1 : 0);
+  const most = fields.length - (open ? 1 - open.most : 0);
   if (words.length < least || words.length > most) throw new FormatError(`${words.length} words, not ${least}`);
   const read = (field: Form[string], i: number) => {
     if ("each" in field) return words.slice(i).map((word) => field.each.read(word));
@@ -283,7 +303,7 @@ function parseRoom(lines: string[]): Room {
       list("witnesses", ([count = "", ...more]) => readWords({ count: uint32 }, [count, ...more]).count as number)[0] ??
       0,
     witnesses: list("witness", ([key = ""]) => token.read(key)),
-    lanes: list("lane", ([name = ""]) => lane.read(name)),
+    lanes: list("lane", (words) => readWords(laneRule, words) as unknown as LaneRule),
     opens: one("opens", time),
     starts: one("starts", time),
     closes: one("closes", closing),
@@ -298,6 +318,7 @@ function parseRoom(lines: string[]): Room {
   return room;
 }
 
+const laneRule = { name: lane, weight: uint32 };
 const chain = { id: token, key: bytes(96), genesis: uint63, period: uint32, group: hash, margin: millis };
 
 function beaconOf([scheme, ...words]: string[]): Beacon | undefined {
@@ -321,7 +342,7 @@ function formatRoom(room: Room): string {
     `beacon ${room.beacon ? [beaconScheme, ...writeWords(chain, room.beacon)].join(" ") : noBeacon}`,
     ...(room.witnesses.length > 0 ? [`witnesses ${uint32.write(room.quorum)}`] : []),
     ...room.witnesses.map((key) => `witness ${key}`),
-    ...room.lanes.map((name) => `lane ${name}`),
+    ...room.lanes.map((rule) => `lane ${writeWords(laneRule, rule).join(" ")}`),
     `opens ${time.write(room.opens)}`,
     `starts ${time.write(room.starts)}`,
     `closes ${closing.write(room.closes)}`,

@@ -1,6 +1,6 @@
 import { roundTime } from "./beacon.ts";
 import { openCheckpoint, parseCheckpoint } from "./checkpoint.ts";
-import { maxLots, shuffle } from "./draw.ts";
+import { lotsOf, maxLots, shuffle } from "./draw.ts";
 import { type EntryOf, type Kind, parseEntry } from "./entry.ts";
 import { FormatError, SignatureError } from "./errors.ts";
 import type { Hash } from "./merkle.ts";
@@ -67,7 +67,7 @@ export interface Evidence {
   /** From the tree that the freeze names to the published one. */
   frozen?: Hash[];
   draw?: Proven;
-  /** From after the draw up to the assignment of the window's first place. */
+  /** From after the draw up to the assignment of the first place of the window and lane. */
   firstPlace?: ProvenRun;
   place?: Proven;
   earlier?: Proven[];
@@ -144,13 +144,14 @@ class Gatherer {
     evidence.draw = await this.#prove(drawAt);
     const draw = await peek(this.#log, drawAt);
     if (draw?.kind !== "draw") return;
-    if (freeze.lots > maxLots || BigInt(freeze.lots) >= freezeAt) return; // not worth a shuffle
-    const rank = shuffle(draw.seed, arrive.lane, freeze.lots).indexOf(arrive.seq);
-    await this.#gatherPlace(arrive.window, drawAt, BigInt(Math.max(rank, 0)));
+    const lots = lotsOf(room.lanes, arrive.lane, freeze);
+    if (lots.own > maxLots || lots.all >= freezeAt) return; // not worth a shuffle
+    const rank = shuffle(draw.seed, arrive.lane, lots.own).indexOf(arrive.seq);
+    await this.#gatherPlace(arrive, drawAt, BigInt(Math.max(rank, 0)));
   }
 
-  async #gatherPlace(window: bigint, drawAt: bigint, rank: bigint): Promise<void> {
-    const firstAt = await findFirstPlace(this.#log, window, drawAt);
+  async #gatherPlace({ window, lane }: EntryOf<"arrive">, drawAt: bigint, rank: bigint): Promise<void> {
+    const firstAt = await findFirstPlace(this.#log, window, lane, drawAt);
     if (firstAt === undefined) return;
     this.#evidence.firstPlace = await this.#proveRun(drawAt + 1n, firstAt + 1n);
     const first = await peek(this.#log, firstAt);
@@ -158,8 +159,8 @@ class Gatherer {
     const position = first.position + rank;
     const { place: hint } = this.#hints;
     const hinted = hint === undefined ? undefined : await peek(this.#log, hint);
-    const isHinted = hinted?.kind === "assign" && hinted.position === position;
-    const placeAt = isHinted ? hint : await findPlace(this.#log, firstAt + rank, position);
+    const isHinted = hinted?.kind === "assign" && hinted.lane === lane && hinted.position === position;
+    const placeAt = isHinted ? hint : await findPlace(this.#log, lane, firstAt + rank, position);
     if (placeAt !== undefined) this.#evidence.place = await this.#prove(placeAt);
   }
 

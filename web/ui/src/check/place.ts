@@ -4,14 +4,14 @@ import { chainHash, quicknet, roundAfter, roundTime, verifyRound } from "./beaco
 import { equal, utf8 } from "./bytes.ts";
 import { type Checkpoint, openCheckpoint } from "./checkpoint.ts";
 import { cosigners } from "./cosignature.ts";
-import { alphaOf, maxLots, seedOf, shuffle } from "./draw.ts";
+import { alphaOf, lotsOf, maxLots, seedOf, shuffle } from "./draw.ts";
 import { type Entry, type EntryOf, parseEntry } from "./entry.ts";
 import { FormatError, SignatureError } from "./errors.ts";
 import { type Evidence, entryOf, type Proven, type ProvenRun, scheduleOf, type Visitor } from "./evidence.ts";
 import { toHex } from "./hex.ts";
 import { leafHash, rootEndingWith, verifyConsistency, verifyInclusion, verifyRun } from "./merkle.ts";
 import { type Key, parseKey } from "./note.ts";
-import { generalLane, majority, policyProblem } from "./policy.ts";
+import { majority, policyProblem } from "./policy.ts";
 import { parseProof } from "./proof.ts";
 import { ticketOf } from "./ticket.ts";
 import { type Facts, type Line, type LineId, type Reason, type Status, verdicts } from "./verdicts.ts";
@@ -117,13 +117,15 @@ function judgeGroup(base: Base, evidence: Evidence): Verdict<"group"> & { frozen
   if (index === undefined) return { reason: missing(evidence), facts: { window: arrive.window } };
   const freeze = proven(head, evidence.freeze, "freeze");
   if (!freeze) return { reason: "freeze", facts: { window: arrive.window } };
-  const facts: Facts = { window: freeze.window, lots: freeze.lots, closed: freeze.time };
+  const lots = lotsOf(room.lanes, arrive.lane, freeze);
+  const facts: Facts = { window: freeze.window, lots: lots.own, closed: freeze.time };
   const before = { size: freeze.size, root: freeze.root };
   if (freeze.window !== arrive.window) return { reason: "window", facts };
   if (index <= base.index || freeze.time < arrive.time) return { reason: "early", facts };
   if (freeze.size !== index) return { reason: "size", facts };
   // All entries before the freeze but the first can be arrivals.
-  if (arrive.seq >= freeze.lots || BigInt(freeze.lots) >= freeze.size) return { reason: "lots", facts };
+  const isPossible = freeze.lots.length === room.lanes.length && arrive.seq < lots.own && lots.all < freeze.size;
+  if (!isPossible) return { reason: "lots", facts };
   if (!evidence.frozen && evidence.malformed !== undefined) return { reason: "malformed", facts };
   if (!evidence.frozen || !verifyConsistency(before, head, evidence.frozen)) return { reason: "root", facts };
   const { entry, path } = evidence.freeze!;
@@ -183,8 +185,8 @@ function judgeChance({ room, freeze, sealed }: Frozen, draw: EntryOf<"draw">, fa
 }
 
 function judgePlace(drawn: Drawn, visitor: Visitor, evidence: Evidence): Verdict<"place"> {
-  const { head, arrive, freeze, seed } = drawn;
-  const { lots } = freeze;
+  const { head, room, arrive, freeze, seed } = drawn;
+  const lots = lotsOf(room.lanes, arrive.lane, freeze).own;
   if (lots > maxLots) return { reason: "too-large", facts: { lots } };
   const rank = shuffle(seed, arrive.lane, lots).indexOf(arrive.seq);
   const facts: Facts = { lots, rank };
@@ -206,7 +208,7 @@ function judgePlace(drawn: Drawn, visitor: Visitor, evidence: Evidence): Verdict
 }
 
 /**
- * The position of my window's first place in the published log: in the first assignment of the window after the
+ * The position of the first place of my window and lane in the published log: in their first assignment after the
  * draw. The run shows that there is none before it.
  */
 function firstPosition({ head, arrive, drawIndex }: Drawn, run: ProvenRun): bigint | undefined {
@@ -214,17 +216,18 @@ function firstPosition({ head, arrive, drawIndex }: Drawn, run: ProvenRun): bigi
   if (!isProven || run.first !== drawIndex + 1n) return undefined;
   const places = run.entries
     .map((entry): Entry | undefined => attempt(() => parseEntry(entry)))
-    .map((entry) => (entry?.kind === "assign" && entry.window === arrive.window ? entry : undefined));
+    .map((entry) => (entry?.kind === "assign" ? entry : undefined))
+    .map((entry) => (entry?.window === arrive.window && entry.lane === arrive.lane ? entry.position : undefined));
   const first = places.pop();
-  return places.every((place) => place === undefined) && first?.lane === generalLane ? first.position : undefined;
+  return places.every((place) => place === undefined) ? first : undefined;
 }
 
 /**
- * Positions continue across windows, one for each lot. Without the earlier
- * freezes two facts remain: the first window begins at 1, and no window has
- * more people before it than there are arrivals before mine.
+ * Positions of a lane continue across windows, one for each lot. Without the
+ * earlier freezes two facts remain: the first window begins at 1, and no window
+ * has more people before it than there are arrivals before mine.
  */
-function beginsRightly({ head, arrive, index }: Drawn, first: bigint, earlier: Proven[] | undefined): boolean {
+function beginsRightly({ head, room, arrive, index }: Drawn, first: bigint, earlier: Proven[] | undefined): boolean {
   if (arrive.window === 0n && first !== 1n) return false;
   if (first < 1n || first + BigInt(arrive.seq) > index) return false;
   if (!earlier) return true;
@@ -234,7 +237,7 @@ function beginsRightly({ head, arrive, index }: Drawn, first: bigint, earlier: P
     const freeze = proven(head, one, "freeze");
     if (!freeze || freeze.window <= last || freeze.window >= arrive.window) return false;
     last = freeze.window;
-    people += BigInt(freeze.lots);
+    people += BigInt(lotsOf(room.lanes, arrive.lane, freeze).own);
   }
   return first === people + 1n;
 }

@@ -1,9 +1,6 @@
 import { isBeaconKey } from "./beacon.ts";
-import type { Beacon, Room } from "./entry.ts";
+import { type Beacon, type LaneRule, maxLanes, type Room } from "./entry.ts";
 import { never, rulesAllowed } from "./schedule.ts";
-
-/** The one lane of this version of the rules. */
-export const generalLane = "general";
 
 const second = 1000;
 const hour = 3600 * second;
@@ -18,7 +15,7 @@ export function policyProblem(room: Room): string | undefined {
     ["vrf", room.vrfKey[0] === 2 || room.vrfKey[0] === 3],
     ["beacon", room.beacon === undefined || beaconAllowed(room.beacon)],
     ["witnesses", witnessesAllowed(room)],
-    ["lane", room.lanes.length === 1 && room.lanes[0] === generalLane],
+    ["lane", lanesAllowed(room.lanes)],
     ["opens", room.created <= room.opens],
     ["starts", room.starts >= room.opens],
     ["closes", room.closes > room.opens && room.closes <= never],
@@ -30,6 +27,13 @@ export function policyProblem(room: Room): string | undefined {
     ["session", room.session >= second && room.session <= 7 * day],
   ];
   return allowed.find(([, ok]) => !ok)?.[0];
+}
+
+function lanesAllowed(lanes: readonly LaneRule[]): boolean {
+  const differ = new Set(lanes.map(({ name }) => name)).size === lanes.length;
+  return (
+    lanes.length >= 1 && lanes.length <= maxLanes && differ && lanes.every(({ weight }) => weight >= 1 && weight <= 100)
+  );
 }
 
 function beaconAllowed({ id, key, genesis, period, margin }: Beacon): boolean {

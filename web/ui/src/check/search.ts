@@ -100,19 +100,30 @@ export async function findDraw(
   return after;
 }
 
-/** Finds the assignment of a window's first place after its draw, or that of a later window. */
-export function findFirstPlace(log: LogReader, window: bigint, draw: bigint): Promise<bigint | undefined> {
-  return scan(log, draw + 1n, (entry) => entry.kind === "assign" && entry.window >= window);
+/** Finds the assignment of the first place of a window and lane after its draw, or one of a later window. */
+export function findFirstPlace(
+  log: LogReader,
+  window: bigint,
+  lane: string,
+  draw: bigint,
+): Promise<bigint | undefined> {
+  const isFirst = (entry: EntryOf<"assign">) => (entry.window === window ? entry.lane === lane : entry.window > window);
+  return scan(log, draw + 1n, (entry) => entry.kind === "assign" && isFirst(entry));
 }
 
 /**
- * Finds the assignment of a place, or of a later one if it is missing. Places are assigned in order, so between two
+ * Finds the assignment of a place, or of a later one if it is missing. Places of a lane are assigned in order, so between two
  * of them there are at least as many entries as places.
  */
-export async function findPlace(log: LogReader, from: bigint, position: bigint): Promise<bigint | undefined> {
+export async function findPlace(
+  log: LogReader,
+  lane: string,
+  from: bigint,
+  position: bigint,
+): Promise<bigint | undefined> {
   let start = from;
   for (let hops = 0n; hops < 4n * patience; hops++) {
-    const index = await scan(log, start, (entry) => entry.kind === "assign");
+    const index = await scan(log, start, (entry) => entry.kind === "assign" && entry.lane === lane);
     const entry = index === undefined ? undefined : await peek(log, index);
     if (index === undefined || entry?.kind !== "assign") return undefined;
     if (entry.position >= position) return index;

@@ -86,7 +86,7 @@ export interface Facts {
   window?: bigint;
   problem?: string; // the field of the policy that breaks the rules
   closed?: number; // time of the freeze, milliseconds since the Unix epoch
-  lots?: number; // people in my group
+  lots?: number; // people of my lane in my group
   chain?: string; // hash of the room's beacon, hexadecimal
   round?: bigint; // of it
   appears?: bigint; // when that round appears, milliseconds since the Unix epoch

@@ -20,8 +20,8 @@ export function expect(place: Place, room: Room, now: number): Range | undefined
   const { min, max } = ahead(place, room);
   const from = Math.max(now, room.starts, place.state === "waiting" ? place.draws : 0);
   return {
-    earliest: from + callTime(min, room.perMinute),
-    latest: latest(from, max + 1, room),
+    earliest: from + callTime(min / room.shareNow, room.perMinute),
+    latest: latest(from, (max + 1) / room.share, room),
   };
 }
 

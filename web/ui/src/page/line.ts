@@ -163,7 +163,7 @@ export class LinePage {
   /** Reads a state document, and fetches the page again if the place has moved. */
   async #learn(text: string): Promise<void> {
     const was = this.#room;
-    this.#update(readRoom(JSON.parse(text)));
+    this.#update(readRoom(JSON.parse(text), this.#place.lane));
     this.#listenIfNear();
     // More places were revoked than the room lists: this one may be among them.
     if (was && isLive(this.#place) && this.#room!.revoked - was.revoked > this.#room!.withdrawn.length)

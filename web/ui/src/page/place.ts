@@ -17,6 +17,7 @@ export interface Place {
   ticket: string | undefined;
   joined: number;
   window: number;
+  lane: string | undefined;
   closes: number; // when the group closes
   draws: number;
   base: number; // people in earlier groups
@@ -43,6 +44,7 @@ export function readPlace(data: DOMStringMap): Place {
     ticket: data.ticket,
     joined: number(data.joined),
     window: number(data.window),
+    lane: data.lane,
     closes: number(data.closes),
     draws: number(data.draws),
     base: number(data.base),

@@ -13,6 +13,8 @@ export interface Room {
   starts: number;
   closes: number; // Infinity: never
   perMinute: number;
+  share: number; // of the calls that the lane gets at least, while it has people
+  shareNow: number; // while the lanes that have people now keep having some, and no others
   free: number; // people who may be called before the site is full
   firstFree: number; // when the next place becomes free after that, at the latest
   freed: number; // places a minute that become free from then on, at least
@@ -37,10 +39,12 @@ export interface Message {
 /** The default of rest: older servers do not send it. */
 const rarely = 300_000;
 
-/** Reads a state document, or throws. */
-export function readRoom(json: unknown): Room {
+/** Reads a state document as seen from a lane, by default the first, or throws. */
+export function readRoom(json: unknown, name?: string): Room {
   const doc = new Reader(json, "state");
-  const line = doc.at("lanes").at("general");
+  const lanes = doc.at("lanes");
+  const own = name ?? lanes.names()[0] ?? "";
+  const line = lanes.at(own);
   const poll = doc.at("poll");
   return {
     size: doc.number("size"),
@@ -55,12 +59,13 @@ export function readRoom(json: unknown): Room {
     starts: doc.time("starts"),
     closes: doc.time("closes", Infinity),
     perMinute: doc.at("outflow").number("per_minute"),
+    ...sharesOf(lanes, own),
     free: doc.at("outflow").number("free", Infinity),
     firstFree: doc.at("outflow").time("first_free", 0),
     freed: doc.at("outflow").number("freed_per_minute", Infinity),
     drawn: line.number("drawn"),
     called: line.number("called"),
-    groups: new Map(doc.list("windows").map((window) => [window.number("index"), window.number("arrivals")])),
+    groups: new Map(doc.list("windows").map((window) => [window.number("index"), arrivalsOf(window, own)])),
     after: poll.number("after_ms"),
     most: poll.number("most_ms"),
     rest: poll.number("rest_ms", rarely),
@@ -68,6 +73,25 @@ export function readRoom(json: unknown): Room {
     listenAhead: poll.number("listen_ahead"),
     now: doc.time("now"),
   };
+}
+
+/** The lane's share of the calls: among all lanes, and among those that have people to call now. */
+function sharesOf(lanes: Reader, own: string): Pick<Room, "share" | "shareNow"> {
+  let all = 0;
+  let busy = 0;
+  for (const name of lanes.names()) {
+    const lane = lanes.at(name);
+    const weight = lane.number("weight", 1);
+    all += weight;
+    if (name === own || lane.number("drawn") > lane.number("called")) busy += weight;
+  }
+  const weight = lanes.at(own).number("weight", 1);
+  return { share: weight / all, shareNow: weight / busy };
+}
+
+/** The arrivals of a window in a lane. */
+function arrivalsOf(window: Reader, lane: string): number {
+  return window.has("lanes") ? window.at("lanes").number(lane) : window.number("arrivals");
 }
 
 function messageOf(doc: Reader): Message | undefined {
@@ -135,6 +159,11 @@ class Reader {
   constructor(value: unknown, name: string) {
     this.#value = value;
     this.#name = name;
+  }
+
+  /** The names of the members. */
+  names(): string[] {
+    return typeof this.#value === "object" && this.#value !== null ? Object.keys(this.#value) : [];
   }
 
   at(name: string): Reader {

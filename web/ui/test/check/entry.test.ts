@@ -120,8 +120,18 @@ test("every rule of a policy", () => {
       },
     ],
     ["lane", { lanes: [] }],
-    ["lane", { lanes: ["vip"] }],
-    ["lane", { lanes: ["general", "vip"] }],
+    ["lane", { lanes: [{ name: "vip", weight: 0 }] }],
+    ["lane", { lanes: [{ name: "vip", weight: 101 }] }],
+    [
+      "lane",
+      {
+        lanes: [
+          { name: "vip", weight: 1 },
+          { name: "vip", weight: 2 },
+        ],
+      },
+    ],
+    ["lane", { lanes: Array.from({ length: 17 }, (_, i) => ({ name: `lane-${i}`, weight: 1 })) }],
     ["opens", { created: room.opens + 1 }],
     ["starts", { starts: room.opens - 1 }],
     ["closes", { closes: room.opens }],

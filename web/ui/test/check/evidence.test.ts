@@ -96,7 +96,7 @@ function sketch(size: bigint, frozenAt: bigint, lots = 1) {
   const sparse = new SparseLog(operator, size);
   sparse.set(0n, room.entry);
   sparse.set(3n, { ...(parseEntry(log.entries[mine]!) as EntryOf<"arrive">), seq: 0 });
-  const frozen = { window: 1n, lots, size: frozenAt, root: sparse.root([0n, frozenAt]) };
+  const frozen = { window: 1n, lots: [lots], size: frozenAt, root: sparse.root([0n, frozenAt]) };
   const alpha = alphaOf(sha256(log.entries[0]!), frozen);
   const proof = prove(operator.vrfSecret, alpha, 5n);
   const seed = seedOf(alpha, verifyVrf(room.entry.vrfKey, alpha, proof)!, 0n, new Uint8Array(0));

@@ -36,6 +36,23 @@ const document = {
   now: "2030-05-01T12:00:00.500Z",
 };
 
+test("a state document, as seen from one of several lanes", () => {
+  const window = { ...document.windows[0]!, lanes: { members: 4, general: 3, hall: 0 } };
+  const lanes = {
+    members: { weight: 3, drawn: 18, called: 2 },
+    general: { weight: 6, drawn: 90, called: 8 },
+    hall: { weight: 1, drawn: 5, called: 5 },
+  };
+  const several = { ...document, windows: [window], lanes };
+  const members = readRoom(several, "members");
+  assert.deepEqual([members.drawn, members.called, members.groups.get(3)], [18, 2, 4]);
+  assert.deepEqual([members.share, members.shareNow], [3 / 10, 3 / 9]);
+  const hall = readRoom(several, "hall");
+  assert.deepEqual([hall.called, hall.groups.get(3), hall.share, hall.shareNow], [5, 0, 1 / 10, 1 / 10]);
+  assert.equal(readRoom(several).drawn, 18); // without a place, the first lane
+  assert.throws(() => readRoom(several, "vip"));
+});
+
 test("a state document", () => {
   assert.deepEqual(readRoom(document), {
     size: 5,
@@ -51,6 +68,8 @@ test("a state document", () => {
     starts: Date.UTC(2030, 4, 1, 12),
     closes: Infinity,
     perMinute: 60,
+    share: 1,
+    shareNow: 1,
     free: Infinity,
     firstFree: 0,
     freed: Infinity,

@@ -128,7 +128,7 @@ export const policy = {
   beacon: undefined,
   witnesses: [],
   quorum: 0,
-  lanes: ["general"],
+  lanes: [{ name: "general", weight: 1 }],
   opens,
   starts: opens + 60_000,
   closes: opens + 600_000,
@@ -227,7 +227,7 @@ export class Room {
     const [window, tickets] = [...this.#waiting.entries()][0]!;
     this.#waiting.delete(window);
     const size = this.entries.length;
-    const frozen = { window, lots: tickets.length, size: BigInt(size), root: new Log(this.entries).rootAt(size) };
+    const frozen = { window, lots: [tickets.length], size: BigInt(size), root: new Log(this.entries).rootAt(size) };
     const alpha = alphaOf(sha256(this.entries[0]!), frozen);
     const proof = prove(this.operator.vrfSecret, alpha, 7n + BigInt(size));
     const beta = verifyVrf(this.entry.vrfKey, alpha, proof)!;
@@ -289,7 +289,7 @@ export function script(operator: Operator, people: [number, number, number]): Ro
   room.assign(people[0] >> 1);
   room.join(opens + 61 * second, people[1] >> 1);
   room.assign();
-  room.write({ kind: "call", time: opens + 62 * second, lane: "general", position: 2n });
+  room.write({ kind: "call", time: opens + 62 * second, positions: [2n] });
   room.join(opens + 69 * second, people[1] - (people[1] >> 1));
   room.draw(opens + 70 * second);
   room.join(opens + 70 * second, people[2]);

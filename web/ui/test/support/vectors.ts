@@ -32,7 +32,7 @@ export interface FairnessVectors {
   tickets: { origin: string; secret: string; ticket: string; pass: string }[];
   entries: string[];
   not_entries: string[];
-  alphas: { room_hash: string; window: number; lots: number; size: number; root: string; alpha: string }[];
+  alphas: { room_hash: string; window: number; lots: number[]; size: number; root: string; alpha: string }[];
   seeds: { alpha: string; beta: string; round: number; signature: string; seed: string }[];
   shuffles: { seed: string; lane: string; lots: number; order?: number[]; sha256: string }[];
   schedules: {
@@ -42,14 +42,15 @@ export interface FairnessVectors {
   }[];
   room: RoomVector;
   witnessed_room: RoomVector;
+  lanes_room: RoomVector;
 }
 
 export interface RoomVector {
   vrf_private_key: string;
   room_hash: string;
   entries: string[];
-  draws: { window: number; alpha: string; beta: string; seed: string; order: number[] }[];
-  line: string[];
+  draws: { window: number; alpha: string; beta: string; seed: string; orders: Record<string, number[]> }[];
+  lines: Record<string, string[]>; // tickets by place
   root: string;
   violations: { after: number; entry: string; rule: string }[];
 }

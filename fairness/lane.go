@@ -1,0 +1,281 @@
+package fairness
+
+import "sort"
+
+// This file holds the lanes: parallel lines with positions of their own, which share the calls by
+// weight. The next person called comes from the lane with the smallest virtual time among those with
+// a ready ticket, as in start-time fair queueing.
+
+// LaneRule is a lane in a policy.
+type LaneRule struct {
+	Name   Lane
+	Weight uint32 // share of the calls, relative to the other lanes; 1 to [MaxWeight]
+}
+
+// quantum is the virtual time that serving one person takes in a lane of weight 1.
+const quantum = 1 << 20
+
+// lane is the state of one lane.
+type lane struct {
+	name   Lane
+	step   uint64 // virtual time that serving one person takes
+	served uint64 // virtual time
+	ready  uint64 // tickets drawn and neither called nor skipped
+
+	arrivals uint64
+	waiting  uint64               // called places neither admitted nor skipped
+	settled  [len(reasons)]uint64 // arrivals by outcome
+	places   Position             // places drawn so far
+	assigned Position             // places published by assign entries so far
+	calls    []call
+	parts    []part
+}
+
+// part is what one draw has added to a lane's line.
+type part struct {
+	window int // index in State.windows
+	first  Position
+	order  []uint32 // maps place - first to the arrival's number in its window
+}
+
+// call is one move of a lane's serving pointer.
+type call struct {
+	index EntryIndex
+	clock Time // claim clock
+	upTo  Position
+}
+
+// detail is what a room with several lanes keeps of an arrival in addition to [arrival].
+type detail struct {
+	seq  uint32 // number in its lane of the window
+	lane uint8  // index in State.lanes
+}
+
+func newLanes(rules []LaneRule) []lane {
+	lanes := make([]lane, len(rules))
+	for i, r := range rules {
+		lanes[i] = lane{name: r.Name, step: quantum / uint64(r.Weight)}
+	}
+	return lanes
+}
+
+// laneIndex returns the index of a lane; false if the room has no such lane.
+func (s *State) laneIndex(name Lane) (int, bool) {
+	for i := range s.lanes {
+		if s.lanes[i].name == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// isPlain reports whether every window has a single drum, so that lots are numbered like arrivals.
+func (s *State) isPlain() bool { return len(s.lanes) == 1 }
+
+// drumOf returns the lane of an arrival, as its index, and its seq.
+func (s *State) drumOf(number uint32, w *window) (lane int, seq uint32) {
+	if s.isPlain() {
+		return 0, number - w.base
+	}
+	d := s.details.at(number)
+	return int(d.lane), d.seq
+}
+
+// laneOf returns the lane of an arrival.
+func (s *State) laneOf(number uint32) *lane {
+	if s.isPlain() {
+		return &s.lanes[0]
+	}
+	return &s.lanes[s.details.at(number).lane]
+}
+
+// calledAt returns the serving pointer when the transcript had size entries.
+func (l *lane) calledAt(size uint64) Position {
+	for i := len(l.calls) - 1; i >= 0; i-- {
+		if uint64(l.calls[i].index) < size {
+			return l.calls[i].upTo
+		}
+	}
+	return 0
+}
+
+func (l *lane) called() Position {
+	if len(l.calls) == 0 {
+		return 0
+	}
+	return l.calls[len(l.calls)-1].upTo
+}
+
+// callOf returns the call that reached a position.
+func (l *lane) callOf(p Position) (call, bool) {
+	if p == 0 || p > l.called() {
+		return call{}, false
+	}
+	i := sort.Search(len(l.calls), func(i int) bool { return l.calls[i].upTo >= p })
+	return l.calls[i], true
+}
+
+// partAt returns the part with a drawn position.
+func (l *lane) partAt(p Position) *part {
+	i := sort.Search(len(l.parts), func(i int) bool { return l.parts[i].first > p })
+	return &l.parts[i-1]
+}
+
+// at returns the arrival at a drawn position of a lane.
+func (s *State) at(l *lane, p Position) *arrival {
+	part := l.partAt(p)
+	return s.arrivals.at(s.windows[part.window].base + part.order[p-part.first])
+}
+
+// line gives the lots of a window their places, at the ends of the lanes' lines.
+func (s *State) line(window int, seed Seed) {
+	w := &s.windows[window]
+	if s.isPlain() {
+		s.extend(&s.lanes[0], window, Shuffle(seed, s.lanes[0].name, w.count))
+		return
+	}
+	drums := make([][]uint32, len(s.lanes)) // arrivals by seq
+	for n := range w.count {
+		d := s.details.at(w.base + n)
+		drums[d.lane] = append(drums[d.lane], n)
+	}
+	for i, drum := range drums {
+		order := Shuffle(seed, s.lanes[i].name, uint32(len(drum)))
+		for k, seq := range order {
+			order[k] = drum[seq]
+		}
+		s.extend(&s.lanes[i], window, order)
+	}
+}
+
+// extend adds places to a lane. A lane without ready tickets does not make up for that time.
+func (s *State) extend(l *lane, window int, order []uint32) {
+	if len(order) == 0 {
+		return
+	}
+	l.parts = append(l.parts, part{window, l.places + 1, order})
+	idle, base := l.ready == 0, s.windows[window].base
+	for _, n := range order {
+		l.places++
+		a := s.arrivals.at(base + n)
+		a.position = uint32(l.places)
+		if !s.outcome(a).skipped() {
+			l.ready++
+		}
+	}
+	if idle && l.ready > 0 {
+		l.served = max(l.served, s.virtual)
+	}
+}
+
+// turns serves people one by one, in the order of the rules, without changing the state.
+type turns struct {
+	of      *State
+	lanes   [MaxLanes]turn
+	virtual uint64
+	people  uint64 // served so far
+}
+
+// turn is the state of one lane during a call.
+type turn struct {
+	upTo          Position // place of the last person served
+	served, ready uint64
+}
+
+func (s *State) turns() turns {
+	t := turns{of: s, virtual: s.virtual}
+	for i := range s.lanes {
+		l := &s.lanes[i]
+		t.lanes[i] = turn{l.called(), l.served, l.ready}
+	}
+	return t
+}
+
+// next serves one person and returns the lane, as its index; false if no ticket is ready.
+func (t *turns) next() (lane int, ok bool) {
+	for i := range t.of.lanes {
+		if t.lanes[i].ready > 0 && (!ok || t.lanes[i].served < t.lanes[lane].served) {
+			lane, ok = i, true
+		}
+	}
+	if !ok {
+		return 0, false
+	}
+	at, l := &t.lanes[lane], &t.of.lanes[lane]
+	for at.upTo++; t.of.outcome(t.of.at(l, at.upTo)).skipped(); at.upTo++ {
+	}
+	t.virtual = at.served
+	at.served += l.step
+	at.ready--
+	t.people++
+	return lane, true
+}
+
+// reach serves people until the serving pointers are those of a call.
+func (t *turns) reach(upTo []Position) error {
+	if len(upTo) != len(t.of.lanes) {
+		return violation(RuleCall, "%d positions, but the policy has %d lanes", len(upTo), len(t.of.lanes))
+	}
+	behind := 0 // lanes whose pointer has still to move
+	for i, p := range upTo {
+		l := &t.of.lanes[i]
+		switch {
+		case p < l.called():
+			return violation(RuleCall, "up to %d in lane %q, but %d is already called", p, l.name, l.called())
+		case p > l.places:
+			return violation(RuleCall, "up to %d in lane %q, but only %d places are drawn", p, l.name, l.places)
+		case p > l.called():
+			behind++
+		}
+	}
+	if behind == 0 {
+		return violation(RuleCall, "no visitor is called")
+	}
+	for behind > 0 {
+		i, ok := t.next()
+		switch {
+		case !ok:
+			return violation(RuleCall, "up to %v, but the last person in line is before", upTo)
+		case t.lanes[i].upTo > upTo[i]:
+			return violation(RuleCall, "up to %d in lane %q, but its place %d comes before the end of this call",
+				upTo[i], t.of.lanes[i].name, t.lanes[i].upTo)
+		case t.lanes[i].upTo == upTo[i]:
+			behind--
+		}
+	}
+	return nil
+}
+
+// commit makes the served people called.
+func (t *turns) commit(now Time) {
+	s := t.of
+	s.virtual = t.virtual
+	for i := range s.lanes {
+		l, at := &s.lanes[i], &t.lanes[i]
+		if at.upTo == l.called() {
+			continue
+		}
+		l.calls = append(l.calls, call{index: EntryIndex(s.size), clock: s.clockAt(now), upTo: at.upTo})
+		l.waiting += l.ready - at.ready
+		l.served, l.ready = at.served, at.ready
+	}
+}
+
+// nextPlace returns the lane, as its index, and the part of the first place that is not published:
+// windows in order, in each the first place of every lane, then the second, and so on; nil if every
+// drawn place is published.
+func (s *State) nextPlace() (lane int, next *part) {
+	rank := Position(0)
+	for i := range s.lanes {
+		l := &s.lanes[i]
+		if l.assigned == l.places {
+			continue
+		}
+		p := l.partAt(l.assigned + 1)
+		r := l.assigned + 1 - p.first
+		if next == nil || p.window < next.window || p.window == next.window && r < rank {
+			lane, next, rank = i, p, r
+		}
+	}
+	return lane, next
+}

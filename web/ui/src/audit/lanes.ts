@@ -1,0 +1,120 @@
+import type { LaneRule } from "../check/entry.ts";
+import type { Arrival } from "./arrivals.ts";
+import { must } from "./rule.ts";
+
+// RULES.md section 7: lanes take turns by virtual time. Every number stays below 2^53, so it is exact.
+
+/** The virtual time that serving one person takes in a lane of weight 1. */
+const quantum = 2 ** 20;
+
+/** One lane, and its line. */
+export interface Lane {
+  readonly name: string;
+  readonly step: number; // virtual time that serving one person takes
+  /** All drawn arrivals, by place: element 0 has place 1. */
+  readonly line: Arrival[];
+  readonly firsts: Map<bigint, number>; // the first place of each window
+  called: number; // the serving pointer: all places up to it are called
+  stated: number; // places stated by assign entries
+  ready: number; // places that are drawn, not called, and not skipped
+  time: number; // virtual
+}
+
+/** A lane after some people of it have been served. */
+type Turn = Pick<Lane, "called" | "ready" | "time">;
+
+/** The lanes of a room, in the order of its policy. */
+export class Lanes {
+  readonly all: readonly Lane[];
+  #time = 0; // virtual time of the lane that was served last, when it was
+
+  constructor(rules: readonly LaneRule[]) {
+    this.all = rules.map(({ name, weight }) => {
+      return {
+        name,
+        step: Math.floor(quantum / weight),
+        line: [],
+        firsts: new Map(),
+        called: 0,
+        stated: 0,
+        ready: 0,
+        time: 0,
+      };
+    });
+  }
+
+  find(name: string): Lane | undefined {
+    return this.all.find((lane) => lane.name === name);
+  }
+
+  /** Adds what the draw of a window gives to a lane. */
+  extend(lane: Lane, window: bigint, drawn: Iterable<Arrival>): void {
+    const wasIdle = lane.ready === 0;
+    lane.firsts.set(window, lane.line.length + 1);
+    for (const arrival of drawn) {
+      lane.line.push(arrival);
+      arrival.place = lane.line.length;
+      if (arrival.settled !== "skipped") lane.ready++;
+    }
+    if (wasIdle && lane.ready > 0) lane.time = Math.max(lane.time, this.#time);
+  }
+
+  /** The first drawn place that is not stated: window by window, and in each the first of every lane, then the second. */
+  nextPlace(): { lane: Lane; arrival: Arrival } | undefined {
+    let first: { lane: Lane; arrival: Arrival; rank: number } | undefined;
+    for (const lane of this.all) {
+      const arrival = lane.line[lane.stated];
+      if (!arrival) continue;
+      const rank = arrival.place - lane.firsts.get(arrival.window)!;
+      const isEarlier =
+        !first ||
+        arrival.window < first.arrival.window ||
+        (arrival.window === first.arrival.window && rank < first.rank);
+      if (isEarlier) first = { lane, arrival, rank };
+    }
+    return first;
+  }
+
+  /**
+   * Serves people until the serving pointers are these, or throws Refused. Returns the people, and what makes them
+   * called.
+   */
+  serve(positions: readonly bigint[]): { people: Arrival[]; commit: () => void } {
+    must("call", positions.length === this.all.length, "not a position for each lane");
+    const goals = positions.map(Number);
+    for (const [i, goal] of goals.entries()) {
+      const { called, line } = this.all[i]!;
+      must("call", goal >= called && goal <= line.length, "a pointer goes back, or beyond the places that are drawn");
+    }
+    const turns: Turn[] = this.all.map(({ called, ready, time }) => ({ called, ready, time }));
+    const people: Arrival[] = [];
+    let time = this.#time;
+    do {
+      const next = this.#next(turns);
+      must("call", next !== undefined, "the pointers are beyond the last person in line");
+      const turn = turns[next]!;
+      const { line, step } = this.all[next]!;
+      while (line[turn.called]!.settled === "skipped") turn.called++;
+      people.push(line[turn.called]!);
+      turn.called++;
+      must("call", turn.called <= goals[next]!, "another person is the next to be called");
+      turn.ready--;
+      time = turn.time;
+      turn.time += step;
+    } while (turns.some(({ called }, i) => called < goals[i]!));
+    const commit = (): void => {
+      this.#time = time;
+      for (const [i, turn] of turns.entries()) Object.assign(this.all[i]!, turn);
+    };
+    return { people, commit };
+  }
+
+  /** The lane whose turn it is, as its index. */
+  #next(turns: readonly Turn[]): number | undefined {
+    let next: number | undefined;
+    for (const [i, { ready, time }] of turns.entries()) {
+      if (ready > 0 && (next === undefined || time < turns[next]!.time)) next = i;
+    }
+    return next;
+  }
+}
