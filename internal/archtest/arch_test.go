@@ -208,10 +208,14 @@ func mayQuery(name string) bool {
 		strings.HasPrefix(name, "cmd/proofline")
 }
 
-// TestCoreSize keeps the core short enough to read.
+// TestCoreSize keeps the core short enough to read, as far as it is part of the auditor's program.
 func TestCoreSize(t *testing.T) {
 	packages, total := list(t, "../../..."), 0
 	for _, name := range core {
+		if !slices.Contains(packages["cmd/proofline-verify"].Deps, module+name) {
+			t.Logf("%s is not part of the auditor's program", name)
+			continue
+		}
 		lines := 0
 		for _, file := range packages[name].GoFiles {
 			if slices.Contains(serverSide, name+"/"+file) {
