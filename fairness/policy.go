@@ -142,7 +142,8 @@ func (c *complaints) lanes(lanes []LaneRule) {
 		at := fmt.Sprintf("lanes[%d]", i)
 		c.check(IsLane(string(l.Name)) && !names[l.Name], at+".name",
 			"must be 1 to 32 of a-z, 0-9 and '-', and differ from those of other lanes")
-		c.check(l.Weight >= 1 && l.Weight <= MaxWeight, at+".weight", fmt.Sprintf("must be between 1 and %d", MaxWeight))
+		c.check(l.Weight >= 1 && l.Weight <= MaxWeight, at+".weight",
+			fmt.Sprintf("must be between 1 and %d", MaxWeight))
 		names[l.Name] = true
 	}
 	c.check(len(lanes) >= 1 && len(lanes) <= MaxLanes, "lanes", fmt.Sprintf("must be 1 to %d", MaxLanes))

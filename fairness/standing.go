@@ -102,7 +102,9 @@ func (s *State) placesBefore(lane int, number uint32) Position {
 func (s *State) lotsAt(lane int, w *window, size uint64) uint32 {
 	n := w.count
 	if uint64(s.arrivals.at(w.base+n-1).index) >= size {
-		n = uint32(sort.Search(int(n), func(i int) bool { return uint64(s.arrivals.at(w.base+uint32(i)).index) >= size }))
+		n = uint32(sort.Search(int(n), func(i int) bool {
+			return uint64(s.arrivals.at(w.base+uint32(i)).index) >= size
+		}))
 	}
 	if s.isPlain() {
 		return n
@@ -143,7 +145,6 @@ func (s *State) before(at int, ahead uint64, endless bool) uint64 {
 	return all
 }
 
-// WindowSum
 // WindowSum summarizes a window with arrivals.
 type WindowSum struct {
 	Window
@@ -161,7 +162,8 @@ func (s *State) Windows(n int) []WindowSum {
 	sums := make([]WindowSum, 0, len(s.windows)-from)
 	for i := from; i < len(s.windows); i++ {
 		w := &s.windows[i]
-		sums = append(sums, WindowSum{w.Window, w.count, s.drums(w), i < s.frozen, w.drawn != 0, s.draws(w), s.firstPlace(i)})
+		sums = append(sums, WindowSum{w.Window, w.count, s.drums(w), i < s.frozen, w.drawn != 0,
+			s.draws(w), s.firstPlace(i)})
 	}
 	return sums
 }

@@ -141,7 +141,8 @@ func (r *Room) policy() fairness.Policy {
 		Origin: "simulation", LogKey: "simulation+", VRFKey: [fairness.PublicKeySize]byte{2},
 		Lanes:  []fairness.LaneRule{{Name: fairness.General, Weight: 1}},
 		Starts: r.Starts.after(), Closes: fairness.Never, Notice: fairness.MinNotice,
-		Outflow: fairness.Outflow(r.Outflow), Claim: r.Claim.millis(), Grace: fairness.MaxGrace, Session: r.Session.millis(),
+		Outflow: fairness.Outflow(r.Outflow), Claim: r.Claim.millis(), Grace: fairness.MaxGrace,
+		Session: r.Session.millis(),
 	}
 	if r.Closes != nil {
 		p.Closes = r.Closes.after()

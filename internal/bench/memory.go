@@ -82,7 +82,8 @@ func (b *bench) roomsMemory(v version, name string) ([]reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []reading{{goal: memoryRooms, value: after / 1e6}, {goal: memoryIdle, value: before / 1e6}}, b.fleet.discard(s)
+	list := []reading{{goal: memoryRooms, value: after / 1e6}, {goal: memoryIdle, value: before / 1e6}}
+	return list, b.fleet.discard(s)
 }
 
 // metricsURL returns the URL of the server's metrics, which it prints at its start.

@@ -16,7 +16,8 @@ type between struct {
 	others uint64 // other entries, such as arrivals; they are counted, and not listed
 }
 
-// noteBetween notes an entry that came between the outcome of a draw and its publication; the state is the one after it.
+// noteBetween notes an entry that came between the outcome of a draw and its publication; the state is
+// the one after it.
 func (f *Finder) noteBetween(s *fairness.State, e fairness.Entry) {
 	b := &f.between
 	if b.known == 0 || s.Now() < b.known {
