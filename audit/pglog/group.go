@@ -106,9 +106,7 @@ func (g *group) run() {
 // runFrom appends parts in a new transaction, and then those that arrive while it commits. It
 // returns the parts that it took but could not begin to append.
 func (g *group) runFrom(parts []*part) []*part {
-	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
-	defer cancel()
-	t, err := g.store.begin(ctx)
+	t, err := g.begin(parts)
 	if err != nil {
 		finish(parts, err)
 		return nil
@@ -122,6 +120,16 @@ func (g *group) runFrom(parts []*part) []*part {
 		}
 		parts = riding
 	}
+}
+
+// begin begins a transaction for parts. It gives up as soon as one of them is cancelled.
+func (g *group) begin(parts []*part) (*transaction, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), appendTimeout)
+	defer cancel()
+	for _, p := range parts {
+		defer context.AfterFunc(p.ctx, cancel)()
+	}
+	return g.store.begin(ctx)
 }
 
 // finish lets the callers of append return.

@@ -77,8 +77,8 @@ func independents(r *verifier.Report) (lines []string) {
 		lines = append(lines, "witness  "+printable(w))
 	}
 	return append(lines, fmt.Sprintf("         at least %d of these %d had cosigned in time for %d of %s,\n           and at least %d that you know for %d of them; %d that you know have cosigned this checkpoint",
-		r.Quorum, len(r.Witnesses), r.Witnessed, numeral.Count(r.Draws, "draw", "draws"), len(r.Witnesses)/2+1, r.Vouched,
-		r.Cosigned))
+		r.Quorum, len(r.Witnesses), r.Witnessed, numeral.Count(r.Draws, "draw", "draws"), len(r.Witnesses)/2+1,
+		r.Vouched, r.Cosigned))
 }
 
 func verdict(r *verifier.Report, colour func(int, string) string) string {

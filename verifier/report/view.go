@@ -325,8 +325,8 @@ func (p *page) check(i int, c verifier.Check) checkView {
 func (p *page) Witnessed() string {
 	r := p.Report
 	return fmt.Sprintf("The policy requires %d of %d. At least %[1]d of them had signed in time for %[3]d of %[4]s, and at least %d that the auditor knows for %d of these. Of those, %d have cosigned the checkpoint of this report.",
-		r.Quorum, len(r.Witnesses), r.Witnessed, numeral.Count(r.Draws, "draw", "draws"), len(r.Witnesses)/2+1, r.Vouched,
-		r.Cosigned)
+		r.Quorum, len(r.Witnesses), r.Witnessed, numeral.Count(r.Draws, "draw", "draws"), len(r.Witnesses)/2+1,
+		r.Vouched, r.Cosigned)
 }
 
 var published = regexp.MustCompile(`^[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*$`)
