@@ -15,7 +15,7 @@ func TestPollBeforeClaim(t *testing.T) {
 	now := time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 	for _, claim := range []time.Duration{30 * time.Second, 45 * time.Second, 2 * time.Minute, 5 * time.Minute, 24 * time.Hour} {
 		s := &room.Snapshot{Opens: now.Add(-time.Hour), Starts: now.Add(-time.Hour), Claim: claim, Outflow: fairness.Outflow{PerMinute: 1}}
-		far := fairness.Standing{Status: fairness.StatusDrawn, AheadMin: 1e6, AheadMax: 1e6}
+		far := fairness.Standing{Status: fairness.StatusDrawn, BeforeMin: 1e6, BeforeMax: 1e6}
 		got := Ticket(&far, s, now)
 		if latest := got * 13 / 10; latest > claim/2 || got > Max || got < min(claim/4, Max) {
 			t.Errorf("claim %v: asks again after %v", claim, got)
