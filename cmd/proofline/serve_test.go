@@ -252,6 +252,7 @@ func TestServeSecondSignal(t *testing.T) {
 	dir := tempDir(t)
 	p := startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
 	createRoom(t, manager(t, p, dir), "slow")
+	waitFor(t, "the server is ready", func() bool { return status(t, p.url+"/readyz") == http.StatusOK })
 	conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +268,7 @@ func TestServeSecondSignal(t *testing.T) {
 	})
 	for range 2 {
 		if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v: %s", err, p.said())
 		}
 		time.Sleep(200 * time.Millisecond)
 	}
