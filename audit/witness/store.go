@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/proofline/proofline/internal/filelock"
 )
 
 // Kind is the kind of evidence that two checkpoints of one log form.
@@ -59,7 +61,7 @@ func OpenStore(dir string) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	var err error
-	if s.lock, err = lockFile(filepath.Join(dir, "lock")); err != nil {
+	if s.lock, err = filelock.Lock(filepath.Join(dir, "lock")); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", dir, err)
 	}
 	return s, nil

@@ -37,6 +37,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/internal/filelock"
 )
 
 var (
@@ -62,7 +63,7 @@ var (
 	// ErrState is returned when the store contains data that the witness did not write.
 	ErrState = errors.New("state is damaged")
 	// ErrLocked is returned when another process has the store open.
-	ErrLocked = errors.New("in use by another process")
+	ErrLocked = filelock.ErrLocked
 	// ErrChanged is returned when the stored checkpoint is not the one to be replaced.
 	ErrChanged = errors.New("state changed meanwhile")
 	// ErrAnswer is returned by the client when an answer violates the protocol or its cosignature does

@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/proofline/proofline/internal/filelock"
 )
 
 // Errors of stores.
 var (
-	ErrLocked = errors.New("in use by another process")
+	ErrLocked = filelock.ErrLocked
 	ErrStore  = errors.New("the store is damaged") // a line that is not a record
 )
 
@@ -46,7 +48,7 @@ func OpenStore(dir string) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	var err error
-	if s.lock, err = lockFile(filepath.Join(dir, "lock")); err != nil {
+	if s.lock, err = filelock.Lock(filepath.Join(dir, "lock")); err != nil {
 		return nil, fmt.Errorf("open store %s: %w", dir, err)
 	}
 	return s, nil

@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package witness
+package filelock
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// lockFile takes a lock that the operating system releases when the process ends, even if it
-// crashes.
-func lockFile(path string) (*os.File, error) {
+// Lock takes the lock of a file, which it creates if necessary. Closing the file releases the lock,
+// and so does the end of the process, even a crash. Error: [ErrLocked].
+func Lock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
