@@ -100,7 +100,7 @@ func (e *Admit) apply(s *State, _ Oracle) error {
 	c, called := l.callOf(Position(a.position))
 	switch {
 	case a.settled != 0:
-		return violation(RuleAdmission, "ticket %v was %s before", e.Ticket, s.outcome(a).status())
+		return violation(RuleAdmission, "ticket %v was %s before", e.Ticket, s.arrivals.outcome(a).status())
 	case !called:
 		return violation(RuleAdmission, "ticket %v is not called", e.Ticket)
 	case s.claimsPaused:
@@ -127,8 +127,8 @@ func (e *Skip) apply(s *State, _ Oracle) error {
 	case !o.skipped():
 		return violation(RuleSkip, "unknown reason %q", e.Reason)
 	case a.settled != 0:
-		return violation(RuleSkip, "ticket %v was %s before", e.Ticket, s.outcome(a).status())
-	case e.Reason.IsRevoked() && s.awaitsDraw(number):
+		return violation(RuleSkip, "ticket %v was %s before", e.Ticket, s.arrivals.outcome(a).status())
+	case e.Reason.IsRevoked() && s.windows.awaitsDraw(number):
 		return violation(RuleSkip, "ticket %v cannot be revoked before its window, which is frozen, is drawn", e.Ticket)
 	case e.Reason == NoShow && !called:
 		return violation(RuleSkip, "ticket %v is not called, so it cannot be a no-show", e.Ticket)
@@ -146,9 +146,10 @@ func (e *Skip) apply(s *State, _ Oracle) error {
 	return nil
 }
 
+func (s *State) laneOf(number uint32) *lane { return &s.lanes.all[s.arrivals.laneOf(number)] }
+
 func (s *State) settle(number uint32, o outcome, t Time) {
-	s.settlements.add(settlement{EntryIndex(s.size), t, number, o})
-	s.arrivals.at(number).settled = s.settlements.count
+	s.arrivals.settle(number, o, EntryIndex(s.size), t)
 	s.laneOf(number).settled[o]++
 }
 

@@ -120,7 +120,7 @@ func outflow(at Time, perMinute uint32) *Amend {
 // limit checks how many visitors may be called at a time, with [State.NextCall] and by trying calls.
 func (r *script) limit(at Time, want int) {
 	r.Helper()
-	called := r.lanes[0].called()
+	called := r.lanes.all[0].called()
 	upTo, ok := r.callLimit(at, math.MaxUint64)
 	if got := int(upTo) - int(called); ok != (want > 0) || ok && got != want {
 		r.Fatalf("at base+%d: %d may be called (%v), want %d", at-base, got, ok, want)
@@ -138,7 +138,7 @@ func (r *script) limit(at Time, want int) {
 // callWouldBe returns the result of a call, applied to a copy of the state.
 func (r *script) callWouldBe(at Time, upTo Position) error {
 	s := *r.State
-	s.lanes = slices.Clone(s.lanes)
+	s.lanes.all = slices.Clone(s.lanes.all)
 	return s.Apply(&Call{at, []Position{upTo}}, nil)
 }
 
@@ -371,7 +371,7 @@ func TestNoCrowdAfterNoShows(t *testing.T) {
 	r.join(base, 500)
 	r.settleWindows(base + minute)
 	now := base + minute
-	for r.lanes[0].called() < 500 {
+	for r.lanes.all[0].called() < 500 {
 		now += second
 		upTo, _ := r.callLimit(now, math.MaxUint64)
 		r.call(now, upTo)
@@ -475,7 +475,7 @@ func (c *crowd) tick(t *testing.T, now, every Time) {
 	for _, ticket := range late {
 		c.must(t, &Skip{now, ticket, NoShow})
 	}
-	called := c.lanes[0].called()
+	called := c.lanes.all[0].called()
 	upTo, ok := c.callLimit(now, math.MaxUint64)
 	if !ok {
 		return
@@ -484,7 +484,7 @@ func (c *crowd) tick(t *testing.T, now, every Time) {
 	for p := called + 1; p <= upTo; p++ {
 		if c.random.IntN(10) >= 3 {
 			at := now + Time(1+c.random.IntN(int(Time(c.policy.Claim)/every)-1))*every
-			c.claims[at] = append(c.claims[at], c.at(&c.lanes[0], p).ticket)
+			c.claims[at] = append(c.claims[at], c.at(&c.lanes.all[0], p).ticket)
 		}
 	}
 }

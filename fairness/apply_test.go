@@ -248,8 +248,8 @@ func TestRuleFreeze(t *testing.T) {
 
 // freezeUnchecked returns the freeze of the next window at a time at which it may not be due.
 func (r *script) freezeUnchecked(at Time) *Freeze {
-	w := &r.windows[min(r.frozen, len(r.windows)-1)]
-	e := &Freeze{Time: at, Window: w.Index, Lots: r.drums(w), Size: r.size, Root: r.oracle.root}
+	w := &r.windows.all[min(r.windows.frozen, len(r.windows.all)-1)]
+	e := &Freeze{Time: at, Window: w.Index, Lots: w.drums(), Size: r.size, Root: r.oracle.root}
 	e.Proof = fakeProof(r.policy.VRFKey, Alpha(r.roomHash, e))
 	return e
 }
@@ -289,7 +289,7 @@ func TestRuleDraw(t *testing.T) {
 	}
 	bad = *good
 	bad.Signature = []byte{1}
-	bad.Seed = NewSeed(r.windows[0].alpha, r.windows[0].beta, 0, bad.Signature)
+	bad.Seed = NewSeed(r.windows.all[0].alpha, r.windows.all[0].beta, 0, bad.Signature)
 	r.refuse(RuleBeacon, &bad)
 	bad = *good
 	bad.Cosignatures = []Cosignature{{}}
@@ -544,7 +544,7 @@ func TestRulePauseOfClaims(t *testing.T) {
 			if r.Paused() != (is != running) || r.ClaimsPaused() != (is == held) {
 				t.Fatalf("way %d: paused %t and held %t after turn %d", way, r.Paused(), r.ClaimsPaused(), to)
 			}
-			ticket := r.at(&r.lanes[0], Position(next)).ticket
+			ticket := r.at(&r.lanes.all[0], Position(next)).ticket
 			if admit := (&Admit{now, ticket, NewPassID(r.Policy().Origin, ticket)}); is == held {
 				r.refuse(RuleAdmission, admit)
 			} else {
@@ -552,7 +552,7 @@ func TestRulePauseOfClaims(t *testing.T) {
 				next++
 			}
 		}
-		last := r.at(&r.lanes[0], 5).ticket
+		last := r.at(&r.lanes.all[0], 5).ticket
 		now = base + minute + 10*second + Time(r.Policy().Claim) + stood
 		if is != running {
 			now += minute
@@ -603,12 +603,12 @@ func TestRuleAmendOpen(t *testing.T) {
 	now := base + 2*minute
 	r.call(now, 2)
 	inLine(1)
-	r.must(&Skip{now, r.at(&r.lanes[0], 3).ticket, Left})
+	r.must(&Skip{now, r.at(&r.lanes.all[0], 3).ticket, Left})
 	inLine(0) // two are called but not admitted: they do not have to wait in line
 	r.must(&Amend{Time: now, Change: ChangePause})
 	r.refuse(RuleAmend, gate(open, now))
 	r.must(&Amend{Time: now, Change: ChangeResume})
-	r.must(&Skip{now, r.at(&r.lanes[0], 1).ticket, Left})
+	r.must(&Skip{now, r.at(&r.lanes.all[0], 1).ticket, Left})
 	inLine(0)
 	r.must(gate(open, now))
 	r.must(&Amend{Time: now, Change: ChangePause}) // a pause stops calls, and does not shut the gate

@@ -8,12 +8,47 @@ type arrival struct {
 	index    EntryIndex // index of the arrive entry
 	time     Time
 	position uint32 // 0 before the draw
-	settled  uint32 // number in State.settlements, from 1; 0: none yet
+	settled  uint32 // number in arrivals.settlements, from 1; 0: none yet
 }
 
-// arrivals holds the arrivals of a room in order, and finds them by ticket.
+// detail is what a room with several lanes keeps of an arrival in addition to [arrival].
+type detail struct {
+	seq  uint32 // number in its lane of the window
+	lane uint8  // index in lanes
+}
+
+// settlement is the end of a ticket's wait.
+type settlement struct {
+	index   EntryIndex // admit or skip entry
+	time    Time
+	arrival uint32 // number in arrivals
+	outcome outcome
+}
+
+// outcome is how an arrival was settled.
+type outcome uint8
+
+const (
+	open outcome = iota
+	admitted
+	noShow
+	left
+	revoked // revoked for a given reason
+)
+
+// reasons maps outcomes to skip reasons; "" if the outcome is not a skip.
+var reasons = [...]Reason{
+	noShow: NoShow, left: Left,
+	revoked: Revoked, RevokedBot, RevokedDuplicate, RevokedFraud, RevokedRequest,
+}
+
+func (o outcome) skipped() bool { return reasons[o] != "" }
+
+// arrivals holds the arrivals of a room in order, with how they were settled, and finds them by ticket.
 type arrivals struct {
 	list[arrival]
+	details     list[detail] // of all arrivals, unless the room is plain
+	settlements list[settlement]
 	// numbers maps a ticket's hash to its arrival; on a collision, the next free key is used. A map
 	// by ticket would be twice as large.
 	numbers map[uint32]uint32
@@ -41,6 +76,36 @@ func (l *arrivals) find(t Ticket) (uint32, bool) {
 func (l *arrivals) join(a arrival) {
 	l.numbers[l.key(a.ticket)] = l.count
 	l.add(a)
+}
+
+// laneOf returns the lane of an arrival, as its index.
+func (l *arrivals) laneOf(number uint32) int {
+	if l.details.count == 0 {
+		return 0
+	}
+	return int(l.details.at(number).lane)
+}
+
+// seqOf returns the number of an arrival in its lane of the window, from 0.
+func (l *arrivals) seqOf(number uint32, w *window) uint32 {
+	if l.details.count == 0 {
+		return number - w.base
+	}
+	return l.details.at(number).seq
+}
+
+// outcome returns how an arrival was settled.
+func (l *arrivals) outcome(a *arrival) outcome {
+	if a.settled == 0 {
+		return open
+	}
+	return l.settlements.at(a.settled - 1).outcome
+}
+
+// settle ends the wait of an arrival.
+func (l *arrivals) settle(number uint32, o outcome, index EntryIndex, t Time) {
+	l.settlements.add(settlement{index, t, number, o})
+	l.at(number).settled = l.settlements.count
 }
 
 // list grows in pieces, and only moves elements of the first: copying millions of them would hold a

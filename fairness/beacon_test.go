@@ -55,7 +55,7 @@ func withBeacon(t testing.TB, witnesses int, quorum uint32) (*script, *local.Bea
 // TestRuleRound: the round follows from the policy, the window and the freeze.
 func TestRuleRound(t *testing.T) {
 	r, chain := withBeacon(t, 0, 0)
-	w := &r.windows[0]
+	w := &r.windows.all[0]
 	frozen, emitted := base+minute+5*second, Time(chain.Chain().Emitted(w.round))
 	if emitted <= frozen+5000 || emitted > frozen+5000+3000 {
 		t.Errorf("round %d appears %d ms after the freeze, want more than 5000 and at most 8000", w.round, emitted-frozen)
@@ -97,7 +97,7 @@ func TestRuleBeacon(t *testing.T) {
 	if !ok {
 		t.Fatal("no draw with the round")
 	}
-	w := &r.windows[0]
+	w := &r.windows.all[0]
 	with := func(sig []byte) *Draw {
 		bad := *good
 		bad.Signature, bad.Seed = sig, NewSeed(w.alpha, w.beta, w.round, sig)
@@ -160,7 +160,7 @@ func TestRuleWitness(t *testing.T) {
 	}
 	for _, list := range [][]Cosignature{nil, {a}, {c}, {a, c}, {b, c}, {a, b, c}} { // fewer than the quorum
 		twin := r.State
-		if err := with(list...).checkCosignatures(twin, &r.windows[0], &r.oracle); err != nil {
+		if err := with(list...).checkCosignatures(twin, &r.windows.all[0], &r.oracle); err != nil {
 			t.Errorf("%d cosignatures: %v", len(list), err)
 		}
 	}

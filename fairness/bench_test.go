@@ -47,12 +47,12 @@ func benchRoom(tb testing.TB, n int) (texts [][]byte, oracle *fakeOracle) {
 	for e, ok := r.NextAssign(); ok; e, ok = r.NextAssign() {
 		put(&e)
 	}
-	for called := Position(0); called < r.lanes[0].places; {
+	for called := Position(0); called < r.lanes.all[0].places; {
 		now += second
 		upTo, _ := r.callLimit(now, 1<<62)
 		put(&Call{now, []Position{upTo}})
 		for ; called < upTo; called++ {
-			t := r.at(&r.lanes[0], called+1).ticket
+			t := r.at(&r.lanes.all[0], called+1).ticket
 			put(&Admit{now, t, NewPassID(p.Origin, t)})
 		}
 	}

@@ -192,7 +192,7 @@ func (r *script) freeze(at Time) *Freeze {
 func (r *script) settleWindows(at Time) {
 	r.Helper()
 	r.over(at)
-	for r.drawn < r.frozen {
+	for r.windows.drawn < r.windows.frozen {
 		e, ok := r.NextDraw(at, nil)
 		if !ok {
 			r.Fatal("no draw is due after a freeze")
@@ -221,4 +221,4 @@ func (r *script) admission(at Time, t Ticket) *Admit {
 }
 
 // ticketAt returns the ticket at a drawn position.
-func (r *script) ticketAt(p Position) Ticket { return r.at(&r.lanes[0], p).ticket }
+func (r *script) ticketAt(p Position) Ticket { return r.at(&r.lanes.all[0], p).ticket }

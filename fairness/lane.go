@@ -15,6 +15,12 @@ type LaneRule struct {
 // quantum is the virtual time that serving one person takes in a lane of weight 1.
 const quantum = 1 << 20
 
+// lanes holds the lanes of a room, in the order of its policy.
+type lanes struct {
+	all     []lane
+	virtual uint64 // virtual time of the lane that was served last, when it was
+}
+
 // lane is the state of one lane.
 type lane struct {
 	name   Lane
@@ -33,7 +39,7 @@ type lane struct {
 
 // part is what one draw has added to a lane's line.
 type part struct {
-	window int // index in State.windows
+	window int // index in windows
 	first  Position
 	order  []uint32 // maps place - first to the arrival's number in its window
 }
@@ -45,49 +51,26 @@ type call struct {
 	upTo  Position
 }
 
-// detail is what a room with several lanes keeps of an arrival in addition to [arrival].
-type detail struct {
-	seq  uint32 // number in its lane of the window
-	lane uint8  // index in State.lanes
-}
-
-func newLanes(rules []LaneRule) []lane {
-	lanes := make([]lane, len(rules))
+func newLanes(rules []LaneRule) lanes {
+	all := make([]lane, len(rules))
 	for i, r := range rules {
-		lanes[i] = lane{name: r.Name, step: quantum / uint64(r.Weight)}
+		all[i] = lane{name: r.Name, step: quantum / uint64(r.Weight)}
 	}
-	return lanes
+	return lanes{all: all}
 }
 
-// laneIndex returns the index of a lane; false if the room has no such lane.
-func (s *State) laneIndex(name Lane) (int, bool) {
-	for i := range s.lanes {
-		if s.lanes[i].name == name {
+// index returns the index of a lane; false if the room has no such lane.
+func (l *lanes) index(name Lane) (int, bool) {
+	for i := range l.all {
+		if l.all[i].name == name {
 			return i, true
 		}
 	}
 	return 0, false
 }
 
-// isPlain reports whether every window has a single drum, so that lots are numbered like arrivals.
-func (s *State) isPlain() bool { return len(s.lanes) == 1 }
-
-// drumOf returns the lane of an arrival, as its index, and its seq.
-func (s *State) drumOf(number uint32, w *window) (lane int, seq uint32) {
-	if s.isPlain() {
-		return 0, number - w.base
-	}
-	d := s.details.at(number)
-	return int(d.lane), d.seq
-}
-
-// laneOf returns the lane of an arrival.
-func (s *State) laneOf(number uint32) *lane {
-	if s.isPlain() {
-		return &s.lanes[0]
-	}
-	return &s.lanes[s.details.at(number).lane]
-}
+// isPlain reports whether there is one lane, so that the lots of a window are numbered like its arrivals.
+func (l *lanes) isPlain() bool { return len(l.all) == 1 }
 
 // calledAt returns the serving pointer when the transcript had size entries.
 func (l *lane) calledAt(size uint64) Position {
@@ -124,27 +107,27 @@ func (l *lane) partAt(p Position) *part {
 // at returns the arrival at a drawn position of a lane.
 func (s *State) at(l *lane, p Position) *arrival {
 	part := l.partAt(p)
-	return s.arrivals.at(s.windows[part.window].base + part.order[p-part.first])
+	return s.arrivals.at(s.windows.all[part.window].base + part.order[p-part.first])
 }
 
 // line gives the lots of a window their places, at the ends of the lanes' lines.
 func (s *State) line(window int, seed Seed) {
-	w := &s.windows[window]
-	if s.isPlain() {
-		s.extend(&s.lanes[0], window, Shuffle(seed, s.lanes[0].name, w.count))
+	w := &s.windows.all[window]
+	if s.lanes.isPlain() {
+		s.extend(&s.lanes.all[0], window, Shuffle(seed, s.lanes.all[0].name, w.count))
 		return
 	}
-	drums := make([][]uint32, len(s.lanes)) // arrivals by seq
+	drums := make([][]uint32, len(s.lanes.all)) // arrivals by seq
 	for n := range w.count {
-		d := s.details.at(w.base + n)
+		d := s.arrivals.details.at(w.base + n)
 		drums[d.lane] = append(drums[d.lane], n)
 	}
 	for i, drum := range drums {
-		order := Shuffle(seed, s.lanes[i].name, uint32(len(drum)))
+		order := Shuffle(seed, s.lanes.all[i].name, uint32(len(drum)))
 		for k, seq := range order {
 			order[k] = drum[seq]
 		}
-		s.extend(&s.lanes[i], window, order)
+		s.extend(&s.lanes.all[i], window, order)
 	}
 }
 
@@ -154,17 +137,17 @@ func (s *State) extend(l *lane, window int, order []uint32) {
 		return
 	}
 	l.parts = append(l.parts, part{window, l.places + 1, order})
-	idle, base := l.ready == 0, s.windows[window].base
+	idle, base := l.ready == 0, s.windows.all[window].base
 	for _, n := range order {
 		l.places++
 		a := s.arrivals.at(base + n)
 		a.position = uint32(l.places)
-		if !s.outcome(a).skipped() {
+		if !s.arrivals.outcome(a).skipped() {
 			l.ready++
 		}
 	}
 	if idle && l.ready > 0 {
-		l.served = max(l.served, s.virtual)
+		l.served = max(l.served, s.lanes.virtual)
 	}
 }
 
@@ -183,9 +166,9 @@ type turn struct {
 }
 
 func (s *State) turns() turns {
-	t := turns{of: s, virtual: s.virtual}
-	for i := range s.lanes {
-		l := &s.lanes[i]
+	t := turns{of: s, virtual: s.lanes.virtual}
+	for i := range s.lanes.all {
+		l := &s.lanes.all[i]
 		t.lanes[i] = turn{l.called(), l.served, l.ready}
 	}
 	return t
@@ -193,7 +176,7 @@ func (s *State) turns() turns {
 
 // next serves one person and returns the lane, as its index; false if no ticket is ready.
 func (t *turns) next() (lane int, ok bool) {
-	for i := range t.of.lanes {
+	for i := range t.of.lanes.all {
 		if t.lanes[i].ready > 0 && (!ok || t.lanes[i].served < t.lanes[lane].served) {
 			lane, ok = i, true
 		}
@@ -201,8 +184,8 @@ func (t *turns) next() (lane int, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	at, l := &t.lanes[lane], &t.of.lanes[lane]
-	for at.upTo++; t.of.outcome(t.of.at(l, at.upTo)).skipped(); at.upTo++ {
+	at, l := &t.lanes[lane], &t.of.lanes.all[lane]
+	for at.upTo++; t.of.arrivals.outcome(t.of.at(l, at.upTo)).skipped(); at.upTo++ {
 	}
 	t.virtual = at.served
 	at.served += l.step
@@ -213,12 +196,12 @@ func (t *turns) next() (lane int, ok bool) {
 
 // reach serves people until the serving pointers are those of a call.
 func (t *turns) reach(upTo []Position) error {
-	if len(upTo) != len(t.of.lanes) {
-		return violation(RuleCall, "%d positions, but the policy has %d lanes", len(upTo), len(t.of.lanes))
+	if len(upTo) != len(t.of.lanes.all) {
+		return violation(RuleCall, "%d positions, but the policy has %d lanes", len(upTo), len(t.of.lanes.all))
 	}
 	behind := 0 // lanes whose pointer has still to move
 	for i, p := range upTo {
-		l := &t.of.lanes[i]
+		l := &t.of.lanes.all[i]
 		switch {
 		case p < l.called():
 			return violation(RuleCall, "up to %d in lane %q, but %d is already called", p, l.name, l.called())
@@ -238,7 +221,7 @@ func (t *turns) reach(upTo []Position) error {
 			return violation(RuleCall, "up to %v, but the last person in line is before", upTo)
 		case t.lanes[i].upTo > upTo[i]:
 			return violation(RuleCall, "up to %d in lane %q, but its place %d comes before the end of this call",
-				upTo[i], t.of.lanes[i].name, t.lanes[i].upTo)
+				upTo[i], t.of.lanes.all[i].name, t.lanes[i].upTo)
 		case t.lanes[i].upTo == upTo[i]:
 			behind--
 		}
@@ -249,9 +232,9 @@ func (t *turns) reach(upTo []Position) error {
 // commit makes the served people called.
 func (t *turns) commit(now Time) {
 	s := t.of
-	s.virtual = t.virtual
-	for i := range s.lanes {
-		l, at := &s.lanes[i], &t.lanes[i]
+	s.lanes.virtual = t.virtual
+	for i := range s.lanes.all {
+		l, at := &s.lanes.all[i], &t.lanes[i]
 		if at.upTo == l.called() {
 			continue
 		}
@@ -264,15 +247,15 @@ func (t *turns) commit(now Time) {
 // nextPlace returns the lane, as its index, and the part of the first place that is not published:
 // windows in order, in each the first place of every lane, then the second, and so on; nil if every
 // drawn place is published.
-func (s *State) nextPlace() (lane int, next *part) {
+func (l *lanes) nextPlace() (lane int, next *part) {
 	rank := Position(0)
-	for i := range s.lanes {
-		l := &s.lanes[i]
-		if l.assigned == l.places {
+	for i := range l.all {
+		at := &l.all[i]
+		if at.assigned == at.places {
 			continue
 		}
-		p := l.partAt(l.assigned + 1)
-		r := l.assigned + 1 - p.first
+		p := at.partAt(at.assigned + 1)
+		r := at.assigned + 1 - p.first
 		if next == nil || p.window < next.window || p.window == next.window && r < rank {
 			lane, next, rank = i, p, r
 		}

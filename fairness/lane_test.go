@@ -31,7 +31,7 @@ func (r *script) joinLane(at Time, lane, n int) (tickets []Ticket) {
 	for range n {
 		ticket := numbered(r.joined)
 		r.joined++
-		e, ok := r.NextArrive(at, ticket, r.lanes[lane].name)
+		e, ok := r.NextArrive(at, ticket, r.lanes.all[lane].name)
 		if !ok {
 			r.Fatalf("no window is open at base+%d", at-base)
 		}
@@ -89,9 +89,9 @@ func TestLaneSavesNothing(t *testing.T) {
 	r.callNext(base+minute, 500)
 	r.joinLane(base+minute, 1, 100)
 	r.settleWindows(base + minute + 10*second)
-	before := r.lanes[0].called()
+	before := r.lanes.all[0].called()
 	r.callNext(base+2*minute, 100)
-	if gained := r.lanes[0].called() - before; gained < 49 || gained > 50 {
+	if gained := r.lanes.all[0].called() - before; gained < 49 || gained > 50 {
 		t.Errorf("of 100 people %d are of the lane that was served alone", gained)
 	}
 }
@@ -160,11 +160,11 @@ func TestLanesDrawn(t *testing.T) {
 	var order []string
 	for e, ok := r.NextAssign(); ok; e, ok = r.NextAssign() {
 		bad := e
-		bad.Lane = r.lanes[1].name
+		bad.Lane = r.lanes.all[1].name
 		r.refuse(RuleAssign, &bad)
 		r.must(&e)
 		order = append(order, fmt.Sprint(e.Lane, " ", e.Position))
-		lane, _ := r.laneIndex(e.Lane)
+		lane, _ := r.lanes.index(e.Lane)
 		if want := joined[lane][Shuffle(d.Seed, e.Lane, f.Lots[lane])[e.Position-1]]; e.Ticket != want {
 			t.Errorf("place %d of lane %s is %v, want %v", e.Position, e.Lane, e.Ticket, want)
 		}
@@ -207,24 +207,24 @@ func TestShares(t *testing.T) {
 func (r *script) checkShares(now Time, people uint64) {
 	r.Helper()
 	type service struct{ before, ready uint64 }
-	from := make([]service, len(r.lanes))
-	for i := range r.lanes {
-		from[i] = service{r.lanes[i].waiting, r.lanes[i].ready}
+	from := make([]service, len(r.lanes.all))
+	for i := range r.lanes.all {
+		from[i] = service{r.lanes.all[i].waiting, r.lanes.all[i].ready}
 	}
 	for range people {
 		e, n := r.NextCall(now, 1)
 		if n == 0 {
 			return
 		}
-		for i, l := range r.lanes {
+		for i, l := range r.lanes.all {
 			if e.UpTo[i] < l.called() {
 				r.Fatalf("the pointer of lane %d goes from %d to %d", i, l.called(), e.UpTo[i])
 			}
 		}
 		r.must(e)
-		for i := range r.lanes {
-			for j := range r.lanes {
-				a, b := &r.lanes[i], &r.lanes[j]
+		for i := range r.lanes.all {
+			for j := range r.lanes.all {
+				a, b := &r.lanes.all[i], &r.lanes.all[j]
 				if a.ready == 0 || b.ready == 0 || from[i].ready == 0 || from[j].ready == 0 {
 					continue
 				}
@@ -311,7 +311,7 @@ func makeLanesRoom(t *testing.T) roomVector {
 	s.refuse(RuleCall, &Call{p.Starts, []Position{1}})
 	s.must(&Call{p.Starts, []Position{1, 0, 0}})
 	s.refuse(RuleOutflow, &Call{p.Starts, []Position{1, 1, 0}})
-	s.must(&Skip{p.Starts + 1000, s.at(&s.lanes[1], 3).ticket, Left})
+	s.must(&Skip{p.Starts + 1000, s.at(&s.lanes.all[1], 3).ticket, Left})
 	s.refuse(RuleCall, &Call{p.Starts + 4000, []Position{1, 3, 0}}) // nobody is there
 	s.refuse(RuleCall, &Call{p.Starts + 4000, []Position{2, 2, 0}})
 	s.must(&Call{p.Starts + 4000, []Position{1, 4, 0}})

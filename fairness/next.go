@@ -7,12 +7,12 @@ package fairness
 // NextArrive returns the arrive entry of a new ticket that joins a lane now; false if no window is
 // open, if there is no such lane, or if the room is full or has ended.
 func (s *State) NextArrive(now Time, t Ticket, name Lane) (Arrive, bool) {
-	lane, known := s.laneIndex(name)
+	lane, known := s.lanes.index(name)
 	if !known || s.ended || s.arrivals.count == MaxArrivals {
 		return Arrive{}, false
 	}
 	w, ok := s.schedule.At(now)
-	return Arrive{Time: now, Window: w.Index, Seq: s.nextSeq(w, lane), Ticket: t, Lane: name}, ok
+	return Arrive{Time: now, Window: w.Index, Seq: s.windows.nextSeq(w, lane), Ticket: t, Lane: name}, ok
 }
 
 // NextFreeze returns the freeze entry that is due, without its proof, and the VRF input to prove;
@@ -21,8 +21,8 @@ func (s *State) NextFreeze(now Time, root [HashSize]byte) (*Freeze, []byte, bool
 	if due, ok := s.FreezeDue(); !ok || now < due || s.ended {
 		return nil, nil, false
 	}
-	w := &s.windows[s.frozen]
-	e := &Freeze{Time: now, Window: w.Index, Lots: s.drums(w), Size: s.size, Root: root}
+	w := &s.windows.all[s.windows.frozen]
+	e := &Freeze{Time: now, Window: w.Index, Lots: w.drums(), Size: s.size, Root: root}
 	if b := s.policy.Beacon; b != nil {
 		e.Round = b.Round(now)
 	}
@@ -41,11 +41,11 @@ type Pending struct {
 // Pending returns the windows that are frozen but not drawn, in drawing order; nil once the room
 // has ended.
 func (s *State) Pending() []Pending {
-	if s.ended || s.drawn == s.frozen {
+	if s.ended || s.windows.drawn == s.windows.frozen {
 		return nil
 	}
 	var list []Pending
-	for _, w := range s.windows[s.drawn:s.frozen] {
+	for _, w := range s.windows.all[s.windows.drawn:s.windows.frozen] {
 		p := Pending{Window: w.Index, Frozen: w.frozen, Size: w.size, Round: w.round}
 		if b := s.policy.Beacon; b != nil {
 			p.Due = Time(b.Emitted(w.round))
@@ -62,7 +62,7 @@ func (s *State) NextDraw(now Time, signature []byte, cosignatures ...Cosignature
 	if len(pending) == 0 || now < pending[0].Due {
 		return nil, false
 	}
-	w := &s.windows[s.drawn]
+	w := &s.windows.all[s.windows.drawn]
 	seed := NewSeed(w.alpha, w.beta, w.round, signature)
 	return &Draw{Time: now, Window: w.Index, Signature: signature, Seed: seed, Cosignatures: cosignatures}, true
 }
@@ -80,7 +80,7 @@ func (s *State) NextCall(now Time, capacity uint64) (*Call, uint64) {
 	if t.people == 0 {
 		return nil, 0
 	}
-	e := &Call{Time: now, UpTo: make([]Position, len(s.lanes))}
+	e := &Call{Time: now, UpTo: make([]Position, len(s.lanes.all))}
 	for i := range e.UpTo {
 		e.UpTo[i] = t.lanes[i].upTo
 	}
@@ -91,10 +91,10 @@ func (s *State) NextCall(now Time, capacity uint64) (*Call, uint64) {
 // position of from, or at the beginning if from is nil. It also returns the positions to start from
 // next time: the first of each lane whose ticket may still be claimed or is not called.
 func (s *State) NoShows(from []Position, now Time, limit int) (late []Ticket, next []Position) {
-	next = make([]Position, len(s.lanes))
+	next = make([]Position, len(s.lanes.all))
 	copy(next, from)
-	for i := range s.lanes {
-		p, l := max(next[i], 1), &s.lanes[i]
+	for i := range s.lanes.all {
+		p, l := max(next[i], 1), &s.lanes.all[i]
 		for ; len(late) < limit && !s.ended; p++ {
 			c, called := l.callOf(p)
 			if !called {

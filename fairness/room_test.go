@@ -241,7 +241,7 @@ func (c *recount) check(t *testing.T, s *State, size uint64, now Time) {
 	for _, ticket := range c.order {
 		want := *c.tickets[ticket]
 		got, ok := s.Standing(ticket, size, now)
-		if got.BeforeMin < got.AheadMin || got.BeforeMax < max(got.AheadMax, got.BeforeMin) || s.isPlain() && got.BeforeMax != got.AheadMax {
+		if got.BeforeMin < got.AheadMin || got.BeforeMax < max(got.AheadMax, got.BeforeMin) || s.lanes.isPlain() && got.BeforeMax != got.AheadMax {
 			t.Fatalf("ticket %v: %d to %d ahead, and %d to %d before", ticket, got.AheadMin, got.AheadMax, got.BeforeMin, got.BeforeMax)
 		}
 		want.BeforeMin, want.BeforeMax = got.BeforeMin, got.BeforeMax
@@ -309,7 +309,7 @@ func (w *walk) try(e Entry) error {
 	return nil
 }
 
-func (w *walk) lane() Lane { return w.s.lanes[w.pick(len(w.s.lanes))].name }
+func (w *walk) lane() Lane { return w.s.lanes.all[w.pick(len(w.s.lanes.all))].name }
 
 func (w *walk) must(e Entry) {
 	w.t.Helper()
@@ -369,8 +369,8 @@ func (w *walk) step() {
 	case 8:
 		if e, ok := s.NextDraw(w.now, nil); ok {
 			w.must(e)
-		} else if s.drawn < len(s.windows) {
-			win := &s.windows[s.drawn]
+		} else if s.windows.drawn < len(s.windows.all) {
+			win := &s.windows.all[s.windows.drawn]
 			w.never(&Draw{Time: w.now, Window: win.Index, Seed: NewSeed(win.alpha, win.beta, 0, nil)})
 		}
 	case 9:
@@ -418,8 +418,8 @@ func (w *walk) join() {
 	e, ok := w.s.NextArrive(w.now, ticket, lane)
 	if !ok {
 		win, _ := w.s.Schedule().At(w.now)
-		index, _ := w.s.laneIndex(lane)
-		w.never(&Arrive{w.now, win.Index, w.s.nextSeq(win, index), ticket, lane})
+		index, _ := w.s.lanes.index(lane)
+		w.never(&Arrive{w.now, win.Index, w.s.windows.nextSeq(win, index), ticket, lane})
 		return
 	}
 	w.must(&e)
@@ -429,9 +429,9 @@ func (w *walk) freeze() {
 	s := &w.s
 	e, alpha, ok := s.NextFreeze(w.now, w.oracle.root)
 	if !ok {
-		if s.frozen < len(s.windows) {
-			win := &s.windows[s.frozen]
-			e = &Freeze{Time: w.now, Window: win.Index, Lots: s.drums(win), Size: s.size, Root: w.oracle.root}
+		if s.windows.frozen < len(s.windows.all) {
+			win := &s.windows.all[s.windows.frozen]
+			e = &Freeze{Time: w.now, Window: win.Index, Lots: win.drums(), Size: s.size, Root: w.oracle.root}
 			e.Proof = fakeProof(s.policy.VRFKey, Alpha(s.roomHash, e))
 			w.never(e)
 		}
@@ -443,9 +443,9 @@ func (w *walk) freeze() {
 
 func (w *walk) call() {
 	s := &w.s
-	other := &Call{w.now, make([]Position, len(s.lanes))} // another than that of the rules
-	for i := range s.lanes {
-		other.UpTo[i] = s.lanes[i].called()
+	other := &Call{w.now, make([]Position, len(s.lanes.all))} // another than that of the rules
+	for i := range s.lanes.all {
+		other.UpTo[i] = s.lanes.all[i].called()
 	}
 	if e, _ := s.NextCall(w.now, uint64(w.pick(4))); e != nil {
 		w.must(e)
@@ -474,8 +474,8 @@ func (w *walk) late() {
 	if more, _ := s.NoShows(nil, w.now, math.MaxInt); len(more) > 0 {
 		w.t.Fatalf("%d no-shows are left after all were skipped", len(more))
 	}
-	for i := range s.lanes {
-		if l := &s.lanes[i]; end[i] <= l.places {
+	for i := range s.lanes.all {
+		if l := &s.lanes.all[i]; end[i] <= l.places {
 			w.never(&Skip{w.now, s.at(l, end[i]).ticket, NoShow})
 		}
 	}
@@ -529,9 +529,9 @@ func (w *walk) amend() {
 // anything returns an entry that is nearly right.
 func (w *walk) anything() {
 	at := w.now + Time(w.pick(3)-1)
-	places := make([]Position, len(w.s.lanes))
+	places := make([]Position, len(w.s.lanes.all))
 	for i := range places {
-		places[i] = w.s.lanes[i].called() + Position(w.pick(3))
+		places[i] = w.s.lanes.all[i].called() + Position(w.pick(3))
 	}
 	lane, place := w.lane(), places[0]+Position(w.pick(3))-1
 	window := WindowIndex(w.pick(4))
@@ -605,7 +605,7 @@ func walkThrough(t *testing.T, data []byte) *walk {
 	}
 	for i, n := range w.s.LaneCounts() {
 		for p := range n.Drawn {
-			if !places[place{w.s.lanes[i].name, Position(p + 1)}] {
+			if !places[place{w.s.lanes.all[i].name, Position(p + 1)}] {
 				t.Fatalf("place %d of lane %d has no ticket", p+1, i)
 			}
 		}

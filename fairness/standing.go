@@ -46,17 +46,17 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 	if !ok || uint64(s.arrivals.at(number).index) >= size {
 		return Standing{}, false
 	}
-	a, w := s.arrivals.at(number), s.windowOf(number)
-	lane, seq := s.drumOf(number, w)
+	a, w := s.arrivals.at(number), s.windows.of(number)
+	lane := s.arrivals.laneOf(number)
 	st := Standing{
-		Ticket: t, Index: a.index, Joined: a.time, Window: w.Window, Seq: seq,
-		Lane: s.lanes[lane].name, Status: StatusWaiting,
+		Ticket: t, Index: a.index, Joined: a.time, Window: w.Window, Seq: s.arrivals.seqOf(number, w),
+		Lane: s.lanes.all[lane].name, Status: StatusWaiting,
 	}
 	s.place(&st, number, size, now)
 	if a.settled == 0 {
 		return st, true
 	}
-	if end := s.settlements.at(a.settled - 1); uint64(end.index) < size {
+	if end := s.arrivals.settlements.at(a.settled - 1); uint64(end.index) < size {
 		st.Status, st.Reason = end.outcome.status(), reasons[end.outcome]
 		st.Settled, st.SettledIndex = end.time, end.index
 		st.AheadMin, st.AheadMax, st.BeforeMin, st.BeforeMax, st.Left = 0, 0, 0, 0, 0
@@ -66,9 +66,9 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 
 // place fills in the position, the call and the places ahead.
 func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
-	w, position := s.windowOf(number), Position(s.arrivals.at(number).position)
-	lane, _ := s.drumOf(number, w)
-	l := &s.lanes[lane]
+	w, position := s.windows.of(number), Position(s.arrivals.at(number).position)
+	lane := s.arrivals.laneOf(number)
+	l := &s.lanes.all[lane]
 	switch called := l.calledAt(size); {
 	case w.drawn == 0 || uint64(w.drawn) >= size:
 		st.AheadMin = uint64(s.placesBefore(lane, number) - called)
@@ -82,18 +82,18 @@ func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
 		st.Status, st.Position, st.Left = StatusCalled, position, max(0, s.claimLeft(c, now))
 		return
 	}
-	st.BeforeMin, st.BeforeMax = s.before(lane, st.AheadMin, false), s.before(lane, st.AheadMax, true)
+	st.BeforeMin, st.BeforeMax = s.lanes.before(lane, st.AheadMin, false), s.lanes.before(lane, st.AheadMax, true)
 }
 
 // placesBefore returns the number of places of a lane in the windows before that of an arrival.
 func (s *State) placesBefore(lane int, number uint32) Position {
-	l := &s.lanes[lane]
+	l := &s.lanes.all[lane]
 	if position := Position(s.arrivals.at(number).position); position > 0 {
 		return l.partAt(position).first - 1
 	}
 	before := l.places
-	for i := s.drawn; s.windows[i].base+s.windows[i].count <= number; i++ {
-		before += Position(s.drums(&s.windows[i])[lane])
+	for i := s.windows.drawn; s.windows.all[i].base+s.windows.all[i].count <= number; i++ {
+		before += Position(s.windows.all[i].drums()[lane])
 	}
 	return before
 }
@@ -106,12 +106,12 @@ func (s *State) lotsAt(lane int, w *window, size uint64) uint32 {
 			return uint64(s.arrivals.at(w.base+uint32(i)).index) >= size
 		}))
 	}
-	if s.isPlain() {
+	if w.lots == nil {
 		return n
 	}
 	lots := w.lots[lane]
 	for ; n < w.count; n++ {
-		if l, _ := s.drumOf(w.base+n, w); l == lane {
+		if s.arrivals.laneOf(w.base+n) == lane {
 			lots--
 		}
 	}
@@ -120,24 +120,24 @@ func (s *State) lotsAt(lane int, w *window, size uint64) uint32 {
 
 // before returns the number of places that are called before one with ahead uncalled places in front
 // of it in its lane. Endless: the other lanes never run out of places; otherwise they get no more.
-func (s *State) before(at int, ahead uint64, endless bool) uint64 {
-	start := func(l *lane) uint64 {
-		if l.ready == 0 {
-			return max(l.served, s.virtual)
+func (l *lanes) before(at int, ahead uint64, endless bool) uint64 {
+	start := func(at *lane) uint64 {
+		if at.ready == 0 {
+			return max(at.served, l.virtual)
 		}
-		return l.served
+		return at.served
 	}
-	turn, all := start(&s.lanes[at])+ahead*s.lanes[at].step, ahead
-	for i := range s.lanes {
-		l := &s.lanes[i]
+	turn, all := start(&l.all[at])+ahead*l.all[at].step, ahead
+	for i := range l.all {
+		other := &l.all[i]
 		end := turn // its places up to this virtual time are called before
 		if i < at {
 			end++ // and it wins ties
 		}
-		if from := start(l); i != at && from < end {
-			n := (end-from-1)/l.step + 1
+		if from := start(other); i != at && from < end {
+			n := (end-from-1)/other.step + 1
 			if !endless {
-				n = min(n, l.ready)
+				n = min(n, other.ready)
 			}
 			all += n
 		}
@@ -158,37 +158,39 @@ type WindowSum struct {
 
 // Windows returns the latest windows with arrivals, at most n, oldest first.
 func (s *State) Windows(n int) []WindowSum {
-	from := len(s.windows) - min(max(n, 0), len(s.windows))
-	sums := make([]WindowSum, 0, len(s.windows)-from)
-	for i := from; i < len(s.windows); i++ {
-		w := &s.windows[i]
-		sums = append(sums, WindowSum{w.Window, w.count, s.drums(w), i < s.frozen, w.drawn != 0,
-			s.draws(w), s.firstPlace(i)})
+	all := s.windows.all
+	from := len(all) - min(max(n, 0), len(all))
+	sums := make([]WindowSum, 0, len(all)-from)
+	for i := from; i < len(all); i++ {
+		w := &all[i]
+		sum := WindowSum{Window: w.Window, Arrivals: w.count, Lots: w.drums(), Frozen: i < s.windows.frozen,
+			Drawn: w.drawn != 0, Draws: w.draws(s.policy.Beacon)}
+		if sum.Drawn {
+			sum.First = s.lanes.firstPlace(i)
+		}
+		sums = append(sums, sum)
 	}
 	return sums
 }
 
-// firstPlace returns 1 + the places of the windows before one that is drawn, in all lanes; 0 if it is not drawn.
-func (s *State) firstPlace(window int) Position {
-	if window >= s.drawn {
-		return 0
-	}
+// firstPlace returns 1 + the places of the windows before one that is drawn, in all lanes.
+func (l *lanes) firstPlace(window int) Position {
 	first := Position(1)
-	for i := range s.lanes {
-		l := &s.lanes[i]
-		k := sort.Search(len(l.parts), func(k int) bool { return l.parts[k].window >= window })
-		if k == len(l.parts) {
-			first += l.places
+	for i := range l.all {
+		at := &l.all[i]
+		k := sort.Search(len(at.parts), func(k int) bool { return at.parts[k].window >= window })
+		if k == len(at.parts) {
+			first += at.places
 		} else {
-			first += l.parts[k].first - 1
+			first += at.parts[k].first - 1
 		}
 	}
 	return first
 }
 
 // draws returns when a window is drawn: when its round appears or, without a beacon, when it ends.
-func (s *State) draws(w *window) Time {
-	switch b := s.policy.Beacon; {
+func (w *window) draws(b *Beacon) Time {
+	switch {
 	case b == nil:
 		return w.To
 	case w.round == 0:

@@ -29,16 +29,10 @@ type State struct {
 	policy   Policy
 	schedule *Schedule
 
-	arrivals    arrivals
-	settlements list[settlement]
-	windows     []window // windows with arrivals, in order; only the last of them may be neither frozen nor over
-	frozen      int      // windows[:frozen] are frozen
-	drawn       int      // windows[:drawn] are drawn
-
-	lanes    []lane
-	virtual  uint64       // virtual time of the lane that was served last, when it was
-	details  list[detail] // of all arrivals, unless the room is plain
-	assigned uint64       // assign entries so far
+	arrivals arrivals
+	windows  windows
+	lanes    lanes
+	assigned uint64 // assign entries so far
 
 	pace         pace
 	amends       uint64
@@ -48,50 +42,6 @@ type State struct {
 	ended        bool
 }
 
-// settlement is the end of a ticket's wait.
-type settlement struct {
-	index   EntryIndex // admit or skip entry
-	time    Time
-	arrival uint32 // index in State.arrivals
-	outcome outcome
-}
-
-// outcome is how an arrival was settled.
-type outcome uint8
-
-const (
-	open outcome = iota
-	admitted
-	noShow
-	left
-	revoked // revoked for a given reason
-)
-
-// reasons maps outcomes to skip reasons; "" if the outcome is not a skip.
-var reasons = [...]Reason{
-	noShow: NoShow, left: Left,
-	revoked: Revoked, RevokedBot, RevokedDuplicate, RevokedFraud, RevokedRequest,
-}
-
-func (o outcome) skipped() bool { return reasons[o] != "" }
-
-// window is the state of one window with arrivals.
-type window struct {
-	Window
-	base  uint32   // index in State.arrivals of the first arrival
-	count uint32   // number of arrivals
-	lots  []uint32 // by lane; nil in a plain room, where it would be count
-
-	alpha  []byte // VRF input of its freeze
-	beta   [BetaSize]byte
-	frozen Time
-	round  uint64
-	size   uint64 // size of the tree that ends with the freeze
-	root   [HashSize]byte
-
-	drawn EntryIndex // draw entry; 0: not drawn
-}
-
 // Apply applies the next entry completely, or returns a [*Violation] and changes nothing. It does
 // not retain the entry.
 func (s *State) Apply(e Entry, oracle Oracle) error {
@@ -99,8 +49,8 @@ func (s *State) Apply(e Entry, oracle Oracle) error {
 	if err := s.admissible(e, t); err != nil {
 		return err
 	}
-	last := s.frozen - 1
-	sealed := last >= 0 && s.windows[last].size == s.size // the previous entry is a freeze
+	last := s.windows.frozen - 1
+	sealed := last >= 0 && s.windows.all[last].size == s.size // the previous entry is a freeze
 	var root [HashSize]byte
 	if sealed {
 		root = oracle.Root()
@@ -110,7 +60,7 @@ func (s *State) Apply(e Entry, oracle Oracle) error {
 		return err
 	}
 	if sealed {
-		s.windows[last].root = root
+		s.windows.all[last].root = root
 	}
 	s.now, s.clock = t, clock
 	s.size++
@@ -159,7 +109,7 @@ func (e *Room) apply(s *State, _ Oracle) error {
 
 func (e *Arrive) apply(s *State, _ Oracle) error {
 	w, ok := s.schedule.At(e.Time)
-	lane, known := s.laneIndex(e.Lane)
+	lane, known := s.lanes.index(e.Lane)
 	switch {
 	case !ok:
 		return violation(RuleArrival, "time %d is in no window", e.Time)
@@ -167,8 +117,8 @@ func (e *Arrive) apply(s *State, _ Oracle) error {
 		return violation(RuleArrival, "time %d is in window %d, not %d", e.Time, w.Index, e.Window)
 	case !known:
 		return violation(RuleLane, "the policy has no lane %q", e.Lane)
-	case e.Seq != s.nextSeq(w, lane):
-		return violation(RuleArrival, "seq %d, but %d comes next", e.Seq, s.nextSeq(w, lane))
+	case e.Seq != s.windows.nextSeq(w, lane):
+		return violation(RuleArrival, "seq %d, but %d comes next", e.Seq, s.windows.nextSeq(w, lane))
 	case s.arrivals.count == MaxArrivals:
 		return violation(RuleArrival, "the room is full")
 	case !isUUID8(e.Ticket):
@@ -182,28 +132,14 @@ func (e *Arrive) apply(s *State, _ Oracle) error {
 
 // join adds an arrival to a window and a lane.
 func (s *State) join(w Window, lane int, a arrival) {
-	if n := len(s.windows); n == 0 || s.windows[n-1].Index != w.Index {
-		s.windows = append(s.windows, window{Window: w, base: s.arrivals.count})
-		if !s.isPlain() {
-			s.windows[n].lots = make([]uint32, len(s.lanes))
-		}
+	in := s.windows.enter(w, s.arrivals.count, len(s.lanes.all))
+	if in.lots != nil {
+		s.arrivals.details.add(detail{in.lots[lane], uint8(lane)})
+		in.lots[lane]++
 	}
-	last := &s.windows[len(s.windows)-1]
-	if !s.isPlain() {
-		s.details.add(detail{last.lots[lane], uint8(lane)})
-		last.lots[lane]++
-	}
-	last.count++
-	s.lanes[lane].arrivals++
+	in.count++
+	s.lanes.all[lane].arrivals++
 	s.arrivals.join(a)
-}
-
-// drums returns the numbers of lots in a window, as a freeze gives them.
-func (s *State) drums(w *window) []uint32 {
-	if s.isPlain() {
-		return []uint32{w.count}
-	}
-	return slices.Clone(w.lots)
 }
 
 func (e *Merit) apply(*State, Oracle) error {
@@ -211,10 +147,10 @@ func (e *Merit) apply(*State, Oracle) error {
 }
 
 func (e *Freeze) apply(s *State, oracle Oracle) error {
-	if s.frozen == len(s.windows) {
+	if s.windows.frozen == len(s.windows.all) {
 		return violation(RuleFreeze, "no window has arrivals to freeze")
 	}
-	w := &s.windows[s.frozen]
+	w := &s.windows.all[s.windows.frozen]
 	round := uint64(0)
 	if b := s.policy.Beacon; b != nil {
 		round = b.Round(e.Time)
@@ -224,8 +160,8 @@ func (e *Freeze) apply(s *State, oracle Oracle) error {
 		return violation(RuleFreeze, "window %d, but window %d comes first", e.Window, w.Index)
 	case e.Time < w.To:
 		return violation(RuleFreeze, "time %d, but the window is open until %d", e.Time, w.To)
-	case !slices.Equal(e.Lots, s.drums(w)):
-		return violation(RuleFreeze, "%d lots, but the window has %d", e.Lots, s.drums(w))
+	case !slices.Equal(e.Lots, w.drums()):
+		return violation(RuleFreeze, "%d lots, but the window has %d", e.Lots, w.drums())
 	case e.Size != s.size:
 		return violation(RuleFreeze, "size %d, but %d entries come before", e.Size, s.size)
 	case e.Root != root:
@@ -239,15 +175,15 @@ func (e *Freeze) apply(s *State, oracle Oracle) error {
 		return violation(RuleProof, "the proof of window %d: %v", e.Window, err)
 	}
 	w.alpha, w.beta, w.frozen, w.round, w.size = alpha, beta, e.Time, e.Round, s.size+1
-	s.frozen++
+	s.windows.frozen++
 	return nil
 }
 
 func (e *Draw) apply(s *State, oracle Oracle) error {
-	if s.drawn == s.frozen {
+	if s.windows.drawn == s.windows.frozen {
 		return violation(RuleDraw, "no frozen window is left to draw")
 	}
-	w := &s.windows[s.drawn]
+	w := &s.windows.all[s.windows.drawn]
 	if e.Window != w.Index {
 		return violation(RuleDraw, "window %d, but %d comes next", e.Window, w.Index)
 	}
@@ -261,8 +197,8 @@ func (e *Draw) apply(s *State, oracle Oracle) error {
 		return violation(RuleSeed, "seed %x, but the proof gives %x", e.Seed, seed)
 	}
 	w.drawn = EntryIndex(s.size)
-	s.line(s.drawn, e.Seed)
-	s.drawn++
+	s.line(s.windows.drawn, e.Seed)
+	s.windows.drawn++
 	return nil
 }
 
@@ -315,7 +251,7 @@ func (e *Draw) checkCosignatures(s *State, w *window, oracle Oracle) error {
 
 func (e *Assign) apply(s *State, _ Oracle) error {
 	want, ok := s.NextAssign()
-	lane, known := s.laneIndex(e.Lane)
+	lane, known := s.lanes.index(e.Lane)
 	switch {
 	case !ok:
 		return violation(RuleAssign, "every drawn place is already assigned")
@@ -326,7 +262,7 @@ func (e *Assign) apply(s *State, _ Oracle) error {
 			"place %d of lane %q in window %d is %v, but the shuffle gives place %d of lane %q in window %d to %v",
 			e.Position, e.Lane, e.Window, e.Ticket, want.Position, want.Lane, want.Window, want.Ticket)
 	}
-	s.lanes[lane].assigned++
+	s.lanes.all[lane].assigned++
 	s.assigned++
 	return nil
 }

@@ -10,8 +10,8 @@ type Mark struct {
 
 // Mark saves the state. The cost does not depend on the number of arrivals.
 func (s *State) Mark() Mark {
-	m := Mark{*s, cloneWindows(s.windows[s.drawn:])}
-	m.state.lanes = slices.Clone(s.lanes)
+	m := Mark{*s, cloneWindows(s.windows.all[s.windows.drawn:])}
+	m.state.lanes.all = slices.Clone(s.lanes.all)
 	return m
 }
 
@@ -27,26 +27,31 @@ func cloneWindows(windows []window) []window {
 // applied since.
 func (s *State) Undo(m Mark) {
 	was := &m.state
-	for s.settlements.count > was.settlements.count {
-		s.arrivals.at(s.settlements.at(s.settlements.count - 1).arrival).settled = 0
-		s.settlements.drop()
-	}
-	for _, w := range s.windows[was.drawn:s.drawn] {
+	for _, w := range s.windows.all[was.windows.drawn:s.windows.drawn] {
 		for n := range w.count {
 			s.arrivals.at(w.base + n).position = 0
 		}
 	}
-	for s.arrivals.count > was.arrivals.count {
-		s.arrivals.leave()
-	}
-	for s.details.count > was.details.count {
-		s.details.drop()
-	}
-	arrivals, details, settlements := s.arrivals, s.details, s.settlements
+	s.arrivals.undo(&was.arrivals)
+	arrivals := s.arrivals
 	*s = *was
-	s.arrivals, s.details, s.settlements = arrivals, details, settlements
-	s.lanes = slices.Clone(was.lanes)
-	copy(s.windows[s.drawn:], cloneWindows(m.windows))
+	s.arrivals = arrivals
+	s.lanes.all = slices.Clone(was.lanes.all)
+	copy(s.windows.all[s.windows.drawn:], cloneWindows(m.windows))
+}
+
+// undo undoes the joins and settlements since then.
+func (l *arrivals) undo(then *arrivals) {
+	for l.settlements.count > then.settlements.count {
+		l.at(l.settlements.at(l.settlements.count - 1).arrival).settled = 0
+		l.settlements.drop()
+	}
+	for l.count > then.count {
+		l.leave()
+	}
+	for l.details.count > then.details.count {
+		l.details.drop()
+	}
 }
 
 // leave undoes the latest join.

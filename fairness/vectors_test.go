@@ -233,8 +233,8 @@ func (s *story) settle(at Time) {
 	s.refuse(RuleDraw, &bad)
 	s.draw(d, alpha, beta)
 	for e, ok := s.NextAssign(); ok; e, ok = s.NextAssign() {
-		if wrong := e; e.Position == s.lanes[0].parts[s.drawn-1].first {
-			wrong.Ticket = s.at(&s.lanes[0], e.Position+1).ticket
+		if wrong := e; e.Position == s.lanes.all[0].parts[s.windows.drawn-1].first {
+			wrong.Ticket = s.at(&s.lanes.all[0], e.Position+1).ticket
 			s.refuse(RuleAssign, &wrong)
 			wrong = e
 			wrong.Lane = "vip"
@@ -247,12 +247,12 @@ func (s *story) settle(at Time) {
 // draw applies a draw, and records it.
 func (s *story) draw(d *Draw, alpha []byte, beta [BetaSize]byte) {
 	s.t.Helper()
-	w := &s.windows[s.drawn]
-	lots := s.drums(w)
+	w := &s.windows.all[s.windows.drawn]
+	lots := w.drums()
 	s.must(d)
 	v := drawVector{d.Window, hex.EncodeToString(alpha), hex.EncodeToString(beta[:]), hex.EncodeToString(d.Seed[:]), map[Lane][]uint32{}}
-	for i := range s.lanes {
-		v.Orders[s.lanes[i].name] = Shuffle(d.Seed, s.lanes[i].name, lots[i])
+	for i := range s.lanes.all {
+		v.Orders[s.lanes.all[i].name] = Shuffle(d.Seed, s.lanes.all[i].name, lots[i])
 	}
 	s.out.Draws = append(s.out.Draws, v)
 }
@@ -282,7 +282,7 @@ func (s *story) wrongFreezes(f Freeze) {
 // tell plays the room: eight arrivals in the first window, none in the second, and four in the third, whose
 // rule was added by an amendment.
 func (s *story) tell(p Policy) {
-	place := func(n Position) Ticket { return s.at(&s.lanes[0], n).ticket }
+	place := func(n Position) Ticket { return s.at(&s.lanes.all[0], n).ticket }
 	admit := func(at Time, n Position) *Admit { return &Admit{at, place(n), NewPassID(p.Origin, place(n))} }
 	open, start := p.Opens, p.Starts
 

@@ -1,7 +1,5 @@
 package fairness
 
-import "sort"
-
 // Status is the stage that a ticket has reached.
 type Status string
 
@@ -19,20 +17,6 @@ func (o outcome) status() Status {
 		return StatusSkipped
 	}
 	return StatusAdmitted
-}
-
-// outcome returns how an arrival was settled.
-func (s *State) outcome(a *arrival) outcome {
-	if a.settled == 0 {
-		return open
-	}
-	return s.settlements.at(a.settled - 1).outcome
-}
-
-// windowOf returns the window of an arrival.
-func (s *State) windowOf(number uint32) *window {
-	i := sort.Search(len(s.windows), func(i int) bool { return s.windows[i].base > number })
-	return &s.windows[i-1]
 }
 
 // claimLeft returns how long a ticket reached by call c may still be claimed.
@@ -54,8 +38,8 @@ func (s *State) Paused() bool { return s.pace.paused }
 
 // Waiting returns the number of called places neither admitted nor skipped.
 func (s *State) Waiting() (n uint64) {
-	for i := range s.lanes {
-		n += s.lanes[i].waiting
+	for i := range s.lanes.all {
+		n += s.lanes.all[i].waiting
 	}
 	return n
 }
@@ -97,18 +81,18 @@ type Counts struct {
 
 // Counts returns the room's totals.
 func (s *State) Counts() Counts {
-	n := Counts{Windows: uint64(len(s.windows)), Amends: s.amends}
-	for i := range s.lanes {
-		s.lanes[i].addTo(&n)
+	n := Counts{Windows: uint64(len(s.windows.all)), Amends: s.amends}
+	for i := range s.lanes.all {
+		s.lanes.all[i].addTo(&n)
 	}
 	return n
 }
 
 // LaneCounts returns the totals of each lane, in the order of the policy.
 func (s *State) LaneCounts() []Counts {
-	list := make([]Counts, len(s.lanes))
-	for i := range s.lanes {
-		s.lanes[i].addTo(&list[i])
+	list := make([]Counts, len(s.lanes.all))
+	for i := range s.lanes.all {
+		s.lanes.all[i].addTo(&list[i])
 	}
 	return list
 }
@@ -137,22 +121,10 @@ func (l *lane) addTo(n *Counts) {
 // is left to freeze. It also works for a room that has ended, in which windows may have been left
 // open.
 func (s *State) FreezeDue() (Time, bool) {
-	if s.frozen == len(s.windows) {
+	if s.windows.frozen == len(s.windows.all) {
 		return 0, false
 	}
-	return s.windows[s.frozen].To, true
-}
-
-// nextSeq returns the seq of the next arrival in a window and a lane, given by its index.
-func (s *State) nextSeq(w Window, lane int) uint32 {
-	n := len(s.windows)
-	switch {
-	case n == 0 || s.windows[n-1].Index != w.Index:
-		return 0
-	case s.isPlain():
-		return s.windows[n-1].count
-	}
-	return s.windows[n-1].lots[lane]
+	return s.windows.all[s.windows.frozen].To, true
 }
 
 // WindowOf returns the window in which a ticket joined; false if it has not joined.
@@ -161,21 +133,13 @@ func (s *State) WindowOf(t Ticket) (WindowIndex, bool) {
 	if !ok {
 		return 0, false
 	}
-	return s.windowOf(number).Index, true
+	return s.windows.of(number).Index, true
 }
 
 // AwaitsDraw reports whether a ticket's window is frozen but not drawn, so that the ticket cannot be revoked.
 func (s *State) AwaitsDraw(t Ticket) bool {
 	number, ok := s.arrivals.find(t)
-	return ok && s.awaitsDraw(number)
-}
-
-func (s *State) awaitsDraw(number uint32) bool {
-	if s.drawn == s.frozen {
-		return false
-	}
-	last := &s.windows[s.frozen-1]
-	return s.arrivals.at(number).position == 0 && number < last.base+last.count
+	return ok && s.windows.awaitsDraw(number)
 }
 
 // Knows reports whether a ticket has joined.
@@ -186,11 +150,11 @@ func (s *State) Knows(t Ticket) bool {
 
 // NextAssign returns the assign entry that is due; false if every drawn place is assigned.
 func (s *State) NextAssign() (Assign, bool) {
-	lane, part := s.nextPlace()
+	lane, part := s.lanes.nextPlace()
 	if s.ended || part == nil {
 		return Assign{}, false
 	}
-	l, w := &s.lanes[lane], &s.windows[part.window]
+	l, w := &s.lanes.all[lane], &s.windows.all[part.window]
 	p := l.assigned + 1
 	a := s.arrivals.at(w.base + part.order[p-part.first])
 	return Assign{Window: w.Index, Lane: l.name, Position: p, Ticket: a.ticket}, true

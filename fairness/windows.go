@@ -1,0 +1,79 @@
+package fairness
+
+import (
+	"slices"
+	"sort"
+)
+
+// windows holds the windows with arrivals, in order. Only the last of them may be neither frozen nor over.
+type windows struct {
+	all    []window
+	frozen int // all[:frozen] are frozen
+	drawn  int // all[:drawn] are drawn
+}
+
+// window is the state of one window with arrivals.
+type window struct {
+	Window
+	base  uint32   // number in arrivals of the first arrival
+	count uint32   // number of arrivals
+	lots  []uint32 // by lane; nil in a plain room, where it would be count
+
+	alpha  []byte // VRF input of its freeze
+	beta   [BetaSize]byte
+	frozen Time
+	round  uint64
+	size   uint64 // size of the tree that ends with the freeze
+	root   [HashSize]byte
+
+	drawn EntryIndex // draw entry; 0: not drawn
+}
+
+// enter returns the state of a window that takes an arrival, which is the last one or comes after it. base is
+// the number of that arrival.
+func (l *windows) enter(w Window, base uint32, lanes int) *window {
+	n := len(l.all)
+	if n > 0 && l.all[n-1].Index == w.Index {
+		return &l.all[n-1]
+	}
+	l.all = append(l.all, window{Window: w, base: base})
+	if lanes > 1 {
+		l.all[n].lots = make([]uint32, lanes)
+	}
+	return &l.all[n]
+}
+
+// nextSeq returns the seq of the next arrival in a window and a lane, given by its index.
+func (l *windows) nextSeq(w Window, lane int) uint32 {
+	n := len(l.all)
+	switch {
+	case n == 0 || l.all[n-1].Index != w.Index:
+		return 0
+	case l.all[n-1].lots == nil:
+		return l.all[n-1].count
+	}
+	return l.all[n-1].lots[lane]
+}
+
+// of returns the window of an arrival.
+func (l *windows) of(number uint32) *window {
+	i := sort.Search(len(l.all), func(i int) bool { return l.all[i].base > number })
+	return &l.all[i-1]
+}
+
+// awaitsDraw reports whether the window of an arrival is frozen but not drawn.
+func (l *windows) awaitsDraw(number uint32) bool {
+	if l.drawn == l.frozen {
+		return false
+	}
+	last := &l.all[l.frozen-1]
+	return l.all[l.drawn].base <= number && number < last.base+last.count
+}
+
+// drums returns the numbers of lots by lane, as a freeze gives them.
+func (w *window) drums() []uint32 {
+	if w.lots == nil {
+		return []uint32{w.count}
+	}
+	return slices.Clone(w.lots)
+}
