@@ -30,7 +30,7 @@ func TestAway(t *testing.T) {
 		"release":      func() error { _, err := r.Sessions.Release(t.Context(), pass.Token); return err },
 		"join again":   again,
 		"receipt":      func() error { _, err := r.Receipt(t.Context(), v.ticket); return err },
-		"checkpoint":   func() error { _, err := r.Checkpoint(t.Context()); return err },
+		"checkpoint":   func() error { _, err := r.Transcript.Checkpoint(t.Context()); return err },
 		"another room": func() error { _, err := rs.Get(t.Context(), "another"); return err },
 	} {
 		if err := ask(); !IsAway(err) {

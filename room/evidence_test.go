@@ -104,7 +104,7 @@ func audited(t *testing.T, r *Room, b *testBeacon, witnesses ...*testWitness) *v
 	if err := r.store.Publish(t.Context(), []uuid.UUID{r.ID}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := verifier.Audit(t.Context(), r, trust)
+	report, err := verifier.Audit(t.Context(), r.Transcript, trust)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func witnessed(t *testing.T) (wrong string) {
 		return fmt.Sprintf("level %d, %d draws, %d witnessed", report.Level, report.Draws, report.Witnessed)
 	}
 	eventually(t, "the published checkpoint is cosigned by both", func() bool {
-		signed, err := r.Checkpoint(t.Context())
+		signed, err := r.Transcript.Checkpoint(t.Context())
 		return err == nil && strings.Contains(string(signed), "— one.example.org ") && strings.Contains(string(signed), "— another.example.org ")
 	})
 	return ""

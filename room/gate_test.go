@@ -50,7 +50,7 @@ func openGate(t *testing.T, rooms ...*Room) (node uuid.UUID) {
 // changes returns the switches and fail-open intervals of a room's transcript.
 func changes(t *testing.T, r *Room) (list []fairness.Amend) {
 	t.Helper()
-	err := r.ReadEntries(t.Context(), func(e fairness.Entry) error {
+	err := r.Transcript.ReadEntries(t.Context(), func(e fairness.Entry) error {
 		if a, ok := e.(*fairness.Amend); ok {
 			list = append(list, *a)
 		}

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/millis"
@@ -33,7 +32,7 @@ func (j *Joined) AppendReceipt(ctx context.Context, dst []byte) ([]byte, error) 
 	if j.Batch != nil && index >= j.Batch.Start() {
 		return j.Batch.AppendReceipt(dst, index)
 	}
-	receipt, err := j.room.receipt(ctx, index)
+	receipt, err := j.room.Transcript.receipt(ctx, index)
 	return append(dst, receipt...), err
 }
 
@@ -45,19 +44,7 @@ func (r *Room) Receipt(ctx context.Context, t fairness.Ticket) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.receipt(ctx, uint64(st.Index))
-}
-
-func (r *Room) receipt(ctx context.Context, index uint64) ([]byte, error) {
-	receipt, err := r.store.Receipt(ctx, r.ID, index)
-	if err != nil {
-		return nil, err
-	}
-	p, err := audit.ParseProof(receipt)
-	if err == nil {
-		err = r.sequencer.CoverSigned(ctx, p.Checkpoint)
-	}
-	return receipt, err
+	return r.Transcript.receipt(ctx, uint64(st.Index))
 }
 
 // Join joins the first lane; see [Room.JoinLane].

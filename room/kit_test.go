@@ -161,7 +161,7 @@ func auditRoom(t testing.TB, r *Room) *verifier.Report {
 	if err := r.store.Publish(t.Context(), []uuid.UUID{r.ID}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := verifier.Audit(t.Context(), r, verifier.Trust{VKey: r.VKey})
+	report, err := verifier.Audit(t.Context(), r.Transcript, verifier.Trust{VKey: r.VKey})
 	if err != nil {
 		t.Fatal(err)
 	}

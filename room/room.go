@@ -3,7 +3,6 @@ package room
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/url"
 	"sync/atomic"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/millis"
@@ -37,12 +35,13 @@ type Room struct {
 	URL    string       // where the room is published: the log's prefix
 	VKey   string       // verifies the log's checkpoints, C2SP signed-note form
 
-	Sessions  *session.Sessions
-	PassKeys  *session.PassKeys
-	SafetyNet *safetynet.Net
-	Evidence  *evidence.Collector
-	QueueIt   *queueit.Connection
-	Transfers *transfer.Transfers
+	Sessions   *session.Sessions
+	PassKeys   *session.PassKeys
+	SafetyNet  *safetynet.Net
+	Evidence   *evidence.Collector
+	QueueIt    *queueit.Connection
+	Transfers  *transfer.Transfers
+	Transcript Transcript
 
 	log       *slog.Logger
 	clock     *clock.Clock
@@ -152,42 +151,6 @@ func (r *Room) Regression() *Regression { return r.guard.Regression() }
 // Stuck returns how long this node has failed to store what the room has to store; 0 if it has not, or not
 // for long.
 func (r *Room) Stuck() time.Duration { return r.sequencer.Stuck() }
-
-// Checkpoint returns the published checkpoint.
-func (r *Room) Checkpoint(ctx context.Context) ([]byte, error) {
-	signed, err := r.store.Checkpoint(ctx, r.ID)
-	if err == nil {
-		err = r.sequencer.CoverSigned(ctx, signed)
-	}
-	return signed, err
-}
-
-// Tile returns a tile or entry bundle, or [ErrNotFound] when the log does not contain all of it.
-func (r *Room) Tile(ctx context.Context, t audit.Tile) ([]byte, error) {
-	b, err := r.store.Tile(ctx, r.ID, t)
-	if errors.Is(err, pglog.ErrNotFound) {
-		return nil, ErrNotFound
-	}
-	return b, err
-}
-
-// ReadEntries passes the entries of the room's transcript to read, in order; an entry is valid only during
-// the call. It reads them from the database, not from memory, compares the result with the log's root, and
-// stops at the first error of read.
-func (r *Room) ReadEntries(ctx context.Context, read func(fairness.Entry) error) error {
-	var parser fairness.Parser
-	err := r.store.Open(r.ID, r.Origin, r.keys.Log).Tail(ctx, func(text []byte) error {
-		e, err := parser.Parse(text)
-		if err != nil {
-			return err
-		}
-		return read(e)
-	})
-	if err != nil {
-		return fmt.Errorf("read transcript of %s: %w", r.Slug, err)
-	}
-	return nil
-}
 
 // ReadLatest waits until this node has read everything that other nodes have appended by now.
 func (r *Room) ReadLatest(ctx context.Context) error { return r.sequencer.ReadLatest(ctx) }

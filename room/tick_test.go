@@ -169,7 +169,7 @@ func TestStuckRoom(t *testing.T) {
 // published returns the size of the published checkpoint.
 func published(t *testing.T, r *Room) uint64 {
 	t.Helper()
-	signed, err := r.Checkpoint(t.Context())
+	signed, err := r.Transcript.Checkpoint(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

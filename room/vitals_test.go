@@ -77,16 +77,16 @@ func TestReadEntries(t *testing.T) {
 	admit(t, r)
 	kinds := map[fairness.Kind]int{}
 	read := func(e fairness.Entry) error { kinds[e.Kind()]++; return nil }
-	if err := r.ReadEntries(t.Context(), read); err != nil || kinds[fairness.KindRoom] != 1 || kinds[fairness.KindArrive] != 1 || kinds[fairness.KindAdmit] != 1 {
+	if err := r.Transcript.ReadEntries(t.Context(), read); err != nil || kinds[fairness.KindRoom] != 1 || kinds[fairness.KindArrive] != 1 || kinds[fairness.KindAdmit] != 1 {
 		t.Errorf("read %v, %v", kinds, err)
 	}
 	stop := errors.New("stop")
-	if err := r.ReadEntries(t.Context(), func(fairness.Entry) error { return stop }); !errors.Is(err, stop) {
+	if err := r.Transcript.ReadEntries(t.Context(), func(fairness.Entry) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("stopped by the reader: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := r.ReadEntries(ctx, read); !errors.Is(err, context.Canceled) {
+	if err := r.Transcript.ReadEntries(ctx, read); !errors.Is(err, context.Canceled) {
 		t.Errorf("stopped by the context: %v", err)
 	}
 }

@@ -28,7 +28,7 @@ var (
 //
 // https://c2sp.org/tlog-tiles#checkpoints
 func sendCheckpoint(c echo.Context, r *room.Room) error {
-	note, err := r.Checkpoint(c.Request().Context())
+	note, err := r.Transcript.Checkpoint(c.Request().Context())
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func sendTile(c echo.Context, r *room.Room) error {
 	if err != nil {
 		return room.ErrNotFound
 	}
-	content, err := r.Tile(c.Request().Context(), t)
+	content, err := r.Transcript.Tile(c.Request().Context(), t)
 	if err != nil {
 		return err
 	}

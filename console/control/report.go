@@ -84,7 +84,7 @@ func (p *Reports) Of(ctx context.Context, r *room.Room) (pgroom.Report, bool, er
 
 // audit audits a room and stores the page.
 func (p *Reports) audit(ctx context.Context, r *room.Room) error {
-	checkpoint, err := r.Checkpoint(ctx)
+	checkpoint, err := r.Transcript.Checkpoint(ctx)
 	if err != nil {
 		return fmt.Errorf("read checkpoint: %w", err)
 	}
@@ -98,7 +98,7 @@ func (p *Reports) audit(ctx context.Context, r *room.Room) error {
 	if p.rooms.OrganizerName != nil {
 		made.Organizer = p.rooms.OrganizerName(ctx, r.Owner.Org)
 	}
-	recorder := report.Record(published{r, checkpoint})
+	recorder := report.Record(published{r.Transcript, checkpoint})
 	var finder findings.Finder
 	trust.OnEntry = finder.Add
 	if made.Report, err = verifier.Audit(ctx, recorder, trust); err != nil {
@@ -120,7 +120,7 @@ func (p *Reports) audit(ctx context.Context, r *room.Room) error {
 
 // published is a room's published data as of one checkpoint.
 type published struct {
-	*room.Room
+	room.Transcript
 	checkpoint []byte
 }
 

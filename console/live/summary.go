@@ -159,7 +159,7 @@ func (l *Live) makeSummary(ctx context.Context, r *room.Room) (Summary, error) {
 	ctx, cancel := context.WithTimeout(ctx, digestTimeout)
 	defer cancel()
 	d := newDigest()
-	if err := r.ReadEntries(ctx, d.add); err != nil {
+	if err := r.Transcript.ReadEntries(ctx, d.add); err != nil {
 		return Summary{}, err
 	}
 	s := d.finish(r.Slug)

@@ -58,7 +58,7 @@ func TestEdge(t *testing.T) {
 	eventually(t, "the gate is shut", func() bool {
 		(&visitor{T: t, shop: shop}).get("/tickets/7")
 		r, err := s.rooms.Get(t.Context(), "sale")
-		return err == nil && !isOpen(t, r.ReadEntries)
+		return err == nil && !isOpen(t, r.Transcript.ReadEntries)
 	})
 
 	// They buy, so that the waiting visitor is called.

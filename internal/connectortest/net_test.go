@@ -258,7 +258,7 @@ func (s *server) transcript(t *testing.T) {
 		t.Fatal(err)
 	}
 	var changes []fairness.Change
-	err = r.ReadEntries(t.Context(), func(e fairness.Entry) error {
+	err = r.Transcript.ReadEntries(t.Context(), func(e fairness.Entry) error {
 		if a, ok := e.(*fairness.Amend); ok {
 			changes = append(changes, a.Change)
 			if a.Change == fairness.ChangeUnguarded && (a.Requests != 1 || a.From >= a.Until || a.Until > a.Time) {
