@@ -2,7 +2,6 @@ package audit
 
 import (
 	"bytes"
-	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -61,25 +60,6 @@ func ParseCheckpoint(text string) (Checkpoint, error) {
 		return Checkpoint{}, fmt.Errorf("%w: root of the empty tree", ErrCheckpoint)
 	}
 	return c, nil
-}
-
-// SignCheckpoint returns the signed checkpoint. The first signer is the log's and must have the
-// origin as its name, otherwise the error is ErrKey. It does not sign checkpoints that
-// [ParseCheckpoint] would reject.
-//
-// https://c2sp.org/signed-note
-func SignCheckpoint(c Checkpoint, signers ...note.Signer) ([]byte, error) {
-	if len(signers) == 0 || signers[0].Name() != c.Origin {
-		return nil, fmt.Errorf("sign checkpoint of %q: %w", c.Origin, ErrKey)
-	}
-	if _, err := ParseCheckpoint(c.Marshal()); err != nil {
-		return nil, fmt.Errorf("sign checkpoint of %q: %w", c.Origin, err)
-	}
-	signed, err := note.Sign(&note.Note{Text: c.Marshal()}, signers...)
-	if err != nil {
-		return nil, fmt.Errorf("sign checkpoint of %q: %w", c.Origin, err)
-	}
-	return signed, nil
 }
 
 // OpenCheckpoint reads a signed checkpoint. The log must have signed it, and its origin must be the
@@ -172,31 +152,6 @@ func ParseKey(vkey string) (note.Verifier, error) {
 		return nil, fmt.Errorf("key %q: %w: not canonical", vkey, ErrKey)
 	}
 	return key, nil
-}
-
-// NewSigner returns the signer and the vkey of a log whose Ed25519 private key has the given
-// 32-byte seed (RFC 8032). It fails with ErrKey on a seed of another length and on an origin that
-// cannot name a key.
-//
-// https://c2sp.org/signed-note#verifier-keys
-func NewSigner(origin string, seed []byte) (signer note.Signer, vkey string, err error) {
-	if len(seed) != ed25519.SeedSize || !validOrigin(origin) {
-		return nil, "", fmt.Errorf("new signer %q: %w", origin, ErrKey)
-	}
-	public := ed25519.NewKeyFromSeed(seed).Public().(ed25519.PublicKey)
-	vkey, err = note.NewEd25519VerifierKey(origin, public)
-	if err != nil {
-		return nil, "", fmt.Errorf("new signer %q: %w", origin, err)
-	}
-	// note.NewSigner reads a secret key in the form of a vkey around the seed.
-	nameAndID := vkey[:len(origin)+len("+01234567+")]
-	const algEd25519 = "\x01"
-	secret := base64.StdEncoding.EncodeToString(append([]byte(algEd25519), seed...))
-	signer, err = note.NewSigner("PRIVATE+KEY+" + nameAndID + secret)
-	if err != nil {
-		return nil, "", fmt.Errorf("new signer %q: %w", origin, err)
-	}
-	return signer, vkey, nil
 }
 
 // validOrigin reports whether the origin can also be the name of a key: non-empty UTF-8 without

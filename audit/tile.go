@@ -29,21 +29,6 @@ func (t Tile) Path() string {
 	return "tile/" + strings.TrimPrefix(path, "tile/8/")
 }
 
-// ParseTilePath reads the output of [Tile.Path]. It fails with ErrTilePath on anything else and on
-// tiles that no tree of up to MaxSize entries has.
-func ParseTilePath(path string) (Tile, error) {
-	rest := strings.TrimPrefix(path, "tile/")
-	if entries, isBundle := strings.CutPrefix(rest, "entries/"); isBundle {
-		rest = "data/" + entries
-	}
-	t, err := tlog.ParseTilePath("tile/8/" + rest)
-	tile := Tile{Level: int8(t.L), Index: uint64(t.N), Width: t.W}
-	if err != nil || !tile.In(MaxSize) || tile.Path() != path {
-		return Tile{}, fmt.Errorf("%w: %q", ErrTilePath, path)
-	}
-	return tile, nil
-}
-
 // In reports whether a tree of the given size has all hashes or entries of the tile.
 func (t Tile) In(size uint64) bool {
 	if t.Level < -1 || t.Width < 1 || t.Width > TileWidth {
@@ -80,18 +65,6 @@ func TilesFrom(old, size uint64) iter.Seq[Tile] {
 			}
 		}
 	}
-}
-
-// AppendBundle appends an entry to an entry bundle: its length as big-endian
-// uint16, then its bytes. It fails with ErrEntrySize.
-//
-// https://c2sp.org/tlog-tiles#log-entries
-func AppendBundle(dst, entry []byte) ([]byte, error) {
-	if len(entry) > MaxEntrySize {
-		return dst, fmt.Errorf("append entry of %d bytes: %w", len(entry), ErrEntrySize)
-	}
-	dst = binary.BigEndian.AppendUint16(dst, uint16(len(entry)))
-	return append(dst, entry...), nil
 }
 
 // SplitBundle calls yield with each of the width entries of a bundle, as slices of it, and stops at

@@ -64,26 +64,6 @@ var (
 	ErrVerify = errors.New("vrf: proof does not verify")
 )
 
-// Prove returns the output for alpha and its proof. The same key and alpha always give the same
-// proof. It is safe for concurrent use. https://www.rfc-editor.org/rfc/rfc9381.html#section-5.1
-func (k *PrivateKey) Prove(alpha []byte) (proof []byte, beta [OutputSize]byte) {
-	h := encodeToCurve(k.public.encoded[:], alpha)
-	hString := encodePoint(h)
-	gamma := encodePoint(curve.NewElement().Mul(h, k.scalar))
-
-	nonce := generateNonce(k.scalar, hString)
-	u := curve.NewElement().MulGen(nonce)
-	v := curve.NewElement().Mul(h, nonce)
-	c := generateChallenge(k.public.encoded[:], hString, gamma, encodePoint(u), encodePoint(v))
-	s := curve.NewScalar().Mul(challengeScalar(c), k.scalar)
-	s.Add(s, nonce)
-
-	proof = append(make([]byte, 0, ProofSize), gamma...)
-	proof = append(proof, c[:]...)
-	proof = append(proof, encodeScalar(s)...)
-	return proof, gammaToHash(gamma)
-}
-
 // Verify returns the output for alpha if the proof is valid, otherwise [ErrProof] or [ErrVerify].
 // It is safe for concurrent use. https://www.rfc-editor.org/rfc/rfc9381.html#section-5.3
 func (k *PublicKey) Verify(alpha, proof []byte) (beta [OutputSize]byte, err error) {
@@ -96,17 +76,6 @@ func (k *PublicKey) Verify(alpha, proof []byte) (beta [OutputSize]byte, err erro
 	c := generateChallenge(k.encoded[:], encodePoint(h), p.gammaString, encodePoint(u), encodePoint(v))
 	if c != p.c {
 		return beta, ErrVerify
-	}
-	return gammaToHash(p.gammaString), nil
-}
-
-// ProofToHash returns the output of a proof, or [ErrProof]. It does not verify: call it only with a
-// proof that is already verified or was made by Prove.
-// https://www.rfc-editor.org/rfc/rfc9381.html#section-5.2
-func ProofToHash(proof []byte) (beta [OutputSize]byte, err error) {
-	p, err := decodeProof(proof)
-	if err != nil {
-		return beta, err
 	}
 	return gammaToHash(p.gammaString), nil
 }
