@@ -87,6 +87,13 @@ e2e: build need-postgres need-chromium $(E2E_MODULES) ## test the real binaries 
 	PROOFLINE_TEST_SLOW=1 go test -count=1 -run 'E2E|Crash|Nodes' -v ./cmd/...
 	cd $(E2E) && npm test
 
+# The number of kills.
+N ?= 200
+
+.PHONY: kills
+kills: need-go need-postgres $(UI_BUILT) ## kill PostgreSQL and the server N times (200) in turns while visitors join, and check all receipts
+	PROOFLINE_TEST_KILLS=$(N) go test -count=1 -timeout 0 -run TestCrashInTurns -v ./cmd/proofline
+
 $(E2E_MODULES): $(E2E)/package-lock.json
 	@internal/tools/need-node.sh
 	cd $(E2E) && npm ci --ignore-scripts

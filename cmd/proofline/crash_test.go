@@ -15,16 +15,16 @@ import (
 // alive is the time between two crashes.
 const alive = 800 * time.Millisecond
 
-// rounds returns the number of crashes: PROOFLINE_TEST_CRASHES, or a few.
+// rounds returns the number of kills in a test: PROOFLINE_TEST_KILLS, or a few.
 func rounds(t *testing.T) int {
 	t.Helper()
-	text := os.Getenv("PROOFLINE_TEST_CRASHES")
+	text := os.Getenv("PROOFLINE_TEST_KILLS")
 	if text == "" {
 		return 4
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		t.Fatalf("PROOFLINE_TEST_CRASHES=%q is not a number of crashes", text)
+		t.Fatalf("PROOFLINE_TEST_KILLS=%q is not a number of kills", text)
 	}
 	return n
 }
@@ -79,6 +79,37 @@ func TestCrashPostgres(t *testing.T) {
 	if !strings.Contains(p.said(), "append failed and may or may not be stored") {
 		t.Error("no append failed: no crash hit an open append")
 	}
+	p.stop()
+}
+
+// TestCrashInTurns kills PostgreSQL and the server with SIGKILL in turns while visitors join one room.
+func TestCrashInTurns(t *testing.T) {
+	t.Parallel()
+	database, dir := pgtest.Start(t), tempDir(t)
+	key, addr := newKeyFile(t, dir), "127.0.0.1:"+freePort(t)
+	start := func() *process {
+		return startServer(t, nil, "--data", dir, "--addr", addr, "--database-url", database.URL(), "--master-key", key)
+	}
+	p := start()
+	organizer := manager(t, p, dir)
+	c := gather(t, createRoom(t, organizer, "turns"), p.url)
+	for i := range rounds(t) {
+		time.Sleep(alive)
+		before := c.count()
+		if i%2 == 0 {
+			database.KillHard()
+			database.Restart()
+		} else {
+			p.kill()
+			p = start()
+		}
+		waitFor(t, "visitors join again", func() bool { return c.count() > before+10 })
+	}
+	c.finish(t, organizer)
+	if c.failures() == 0 {
+		t.Error("no request failed: no crash hit an open request")
+	}
+	t.Logf("%d kills", rounds(t))
 	p.stop()
 }
 
