@@ -4,7 +4,7 @@ import "slices"
 
 // This file holds the rules for admitting visitors: call, admit, skip, amend.
 
-// creditPerCall is the cost of one call. Outflow is per minute and time in milliseconds, so credit
+// creditPerCall is the cost of calling one seat. Outflow is per minute and time in milliseconds, so credit
 // is counted in 60,000ths of a call.
 const creditPerCall = 60_000
 
@@ -15,14 +15,16 @@ const creditPerCall = 60_000
 // not turn into a burst of calls.
 type pace struct {
 	outflow Outflow
+	party   int64 // seats of the largest party
 	starts  Time
 	credit  int64
 	since   Time // time up to which credit is counted
 	paused  bool
 }
 
-func newPace(o Outflow, starts Time) pace {
-	return pace{outflow: o, starts: starts, credit: creditPerCall, since: starts}
+func newPace(p *Policy) pace {
+	party := max(int64(p.Party), 1)
+	return pace{outflow: p.Outflow, party: party, starts: p.Starts, credit: creditPerCall, since: p.Starts}
 }
 
 // at returns the pace with the credit counted up to now.
@@ -38,14 +40,15 @@ func (p pace) at(now Time) pace {
 	return p
 }
 
-// maxCredit returns the maximum credit that can accumulate over time alone.
-func (p pace) maxCredit() int64 { return max(int64(p.outflow.PerMinute)*10_000, creditPerCall) }
+// maxCredit returns the maximum credit that can accumulate over time alone: ten seconds' worth, or that of the
+// largest party.
+func (p pace) maxCredit() int64 { return max(int64(p.outflow.PerMinute)*10_000, p.party*creditPerCall) }
 
 // refund returns the credit of a call that ended without an admission. It may exceed maxCredit by
 // one call; otherwise slow rooms would lose most refunds.
-func (p pace) refund(now Time) pace {
+func (p pace) refund(now Time, seats uint64) pace {
 	p = p.at(now)
-	p.credit = min(p.credit, p.maxCredit()) + creditPerCall
+	p.credit = min(p.credit, p.maxCredit()) + int64(seats)*creditPerCall
 	return p
 }
 
@@ -76,14 +79,17 @@ func (e *Call) apply(s *State, _ Oracle) error {
 	case e.Time < s.policy.Starts:
 		return violation(RuleCall, "time %d is before the room starts at %d", e.Time, s.policy.Starts)
 	}
-	t := s.turns()
+	t := newTurns(s)
 	if err := t.reach(e.UpTo); err != nil {
 		return err
 	}
-	next, cost := s.pace.at(e.Time), int64(t.people)*creditPerCall
+	next, cost := s.pace.at(e.Time), int64(t.seats)*creditPerCall
 	if next.credit < cost {
-		return violation(RuleOutflow, "%d visitors are called, but the outflow allows %d", t.people,
+		return violation(RuleOutflow, "%d seats are called, but the outflow allows %d", t.seats,
 			next.credit/creditPerCall)
+	}
+	if left := s.seatsLeft(); t.seats > left {
+		return violation(RuleSeats, "%d seats are called, but %d are left", t.seats, left)
 	}
 	next.credit -= cost
 	s.pace = next
@@ -112,6 +118,8 @@ func (e *Admit) apply(s *State, _ Oracle) error {
 	}
 	s.settle(number, admitted, e.Time)
 	l.waiting--
+	l.held -= s.arrivals.seatsOf(number)
+	l.sold += s.arrivals.seatsOf(number)
 	return nil
 }
 
@@ -135,10 +143,14 @@ func (e *Skip) apply(s *State, _ Oracle) error {
 	case e.Reason == NoShow && s.claimLeft(c, e.Time) > 0:
 		return violation(RuleSkip, "ticket %v may still be claimed for %d ms", e.Ticket, s.claimLeft(c, e.Time))
 	}
+	if e.Reason == TooLarge && !s.isTooLarge(number) {
+		return violation(RuleSkip, "ticket %v is not a party that is next and too large for the seats left", e.Ticket)
+	}
 	switch {
 	case called:
-		s.pace = s.pace.refund(e.Time)
+		s.pace = s.pace.refund(e.Time, s.arrivals.seatsOf(number))
 		l.waiting--
+		l.held -= s.arrivals.seatsOf(number)
 	case a.position > 0:
 		l.ready--
 	}
@@ -173,6 +185,12 @@ func (e *Amend) apply(s *State, _ Oracle) error {
 			s.pace = s.pace.toggle(e.Time)
 		}
 		s.claimsPaused = claims
+	case ChangeSeats:
+		if s.seats == 0 || uint64(e.Seats) < max(s.lanes.committed(), 1) || s.windows.frozen > s.windows.drawn {
+			return violation(RuleAmend, "seats cannot be %d: there are %d (0: no limit), %d are called or admitted, and %d draws are awaited",
+				e.Seats, s.seats, s.lanes.committed(), s.windows.frozen-s.windows.drawn)
+		}
+		s.seats = e.Seats
 	case ChangeMessage:
 		s.message = e.Message
 	case ChangeWindows:

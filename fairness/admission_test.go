@@ -44,7 +44,7 @@ func TestPaceAgreesWithMilliseconds(t *testing.T) {
 	for range 300 {
 		rate := rates[r.IntN(len(rates))]
 		starts := Time(r.IntN(30_000))
-		fast := newPace(Outflow{PerMinute: rate}, starts)
+		fast := newPace(&Policy{Outflow: Outflow{PerMinute: rate}, Starts: starts})
 		slow := &slowPace{rate: int64(rate), credit: 60_000, starts: starts}
 		now, history := Time(0), ""
 		for range 60 {
@@ -62,7 +62,7 @@ func TestPaceAgreesWithMilliseconds(t *testing.T) {
 				slow.paused = !slow.paused
 			case 1:
 				history += fmt.Sprintf(" %d:refund", now)
-				fast = fast.refund(now)
+				fast = fast.refund(now, 1)
 				slow.refund()
 			case 2:
 				rate = rates[r.IntN(len(rates))]
@@ -86,7 +86,7 @@ func TestPaceAgreesWithMilliseconds(t *testing.T) {
 // TestPaceNeverOverflows runs the fastest outflow through all of time.
 func TestPaceNeverOverflows(t *testing.T) {
 	most := int64(MaxRate) * 10_000
-	p := newPace(Outflow{PerMinute: MaxRate}, 0)
+	p := newPace(&Policy{Outflow: Outflow{PerMinute: MaxRate}, Starts: 0})
 	for _, now := range []Time{0, 1, 1, minute, Never / 2, Never - 1, Never - 1} {
 		before := p.credit
 		p = p.at(now)
@@ -98,12 +98,12 @@ func TestPaceNeverOverflows(t *testing.T) {
 		t.Errorf("credit %d after all of time, want %d", p.credit, most)
 	}
 	for range 1000 {
-		p = p.refund(Never - 1)
+		p = p.refund(Never-1, 1)
 	}
 	if want := most + creditPerCall; p.credit != want {
 		t.Errorf("credit %d after a thousand refunds, want %d", p.credit, want)
 	}
-	p = newPace(Outflow{PerMinute: 1}, 0).toggle(0).toggle(Never - 1)
+	p = newPace(&Policy{Outflow: Outflow{PerMinute: 1}, Starts: 0}).toggle(0).toggle(Never - 1)
 	if p = p.at(Never - 1); p.credit != creditPerCall {
 		t.Errorf("credit %d after a pause of all time, want %d", p.credit, creditPerCall)
 	}
@@ -294,8 +294,8 @@ func TestPaceAmended(t *testing.T) {
 	r.must(resume(start + 3*hourOf))
 	r.limit(start+3*hourOf, 1)
 	r.limit(start+3*hourOf+10, 2)
-	if r.Outflow().PerMinute != 6000 {
-		t.Errorf("outflow %+v", r.Outflow())
+	if r.InForce().Outflow.PerMinute != 6000 {
+		t.Errorf("outflow %+v", r.InForce().Outflow)
 	}
 }
 

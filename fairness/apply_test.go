@@ -112,34 +112,34 @@ func TestRuleEnd(t *testing.T) {
 func TestRuleArrival(t *testing.T) {
 	r := inMinute(t)
 	now := base + 2*second
-	r.refuse(RuleArrival, &Arrive{now, 0, 1, ticket1, General})
-	r.refuse(RuleArrival, &Arrive{now, 0, 0, ticket1, General})
-	r.refuse(RuleArrival, &Arrive{now, 0, 3, ticket1, General})
-	r.refuse(RuleArrival, &Arrive{now, 0, 1<<32 - 1, ticket1, General})
-	r.refuse(RuleArrival, &Arrive{now, 1, 0, ticket1, General})
-	r.refuse(RuleArrival, &Arrive{now, 1, 2, ticket1, General})
-	r.refuse(RuleArrival, &Arrive{now, 1<<63 - 1, 2, ticket1, General})
-	r.refuse(RuleArrival, &Arrive{now, 1<<64 - 1, 2, ticket1, General})
-	r.refuse(RuleArrival, &Arrive{base + minute - 1, 1, 0, ticket1, General}) // the window's last millisecond
-	r.must(&Arrive{base + minute - 1, 0, 2, ticket1, General})
+	r.refuse(RuleArrival, &Arrive{now, 0, 1, ticket1, General, 0})
+	r.refuse(RuleArrival, &Arrive{now, 0, 0, ticket1, General, 0})
+	r.refuse(RuleArrival, &Arrive{now, 0, 3, ticket1, General, 0})
+	r.refuse(RuleArrival, &Arrive{now, 0, 1<<32 - 1, ticket1, General, 0})
+	r.refuse(RuleArrival, &Arrive{now, 1, 0, ticket1, General, 0})
+	r.refuse(RuleArrival, &Arrive{now, 1, 2, ticket1, General, 0})
+	r.refuse(RuleArrival, &Arrive{now, 1<<63 - 1, 2, ticket1, General, 0})
+	r.refuse(RuleArrival, &Arrive{now, 1<<64 - 1, 2, ticket1, General, 0})
+	r.refuse(RuleArrival, &Arrive{base + minute - 1, 1, 0, ticket1, General, 0}) // the window's last millisecond
+	r.must(&Arrive{base + minute - 1, 0, 2, ticket1, General, 0})
 	r.over(base + minute)
-	r.refuse(RuleArrival, &Arrive{base + minute, 0, 3, ticket2, General}) // the next window's first
-	r.refuse(RuleArrival, &Arrive{base + minute, 1, 3, ticket2, General}) // seq starts again
-	r.refuse(RuleArrival, &Arrive{base + minute, 2, 0, ticket2, General})
-	r.must(&Arrive{base + minute, 1, 0, ticket2, General})
+	r.refuse(RuleArrival, &Arrive{base + minute, 0, 3, ticket2, General, 0}) // the next window's first
+	r.refuse(RuleArrival, &Arrive{base + minute, 1, 3, ticket2, General, 0}) // seq starts again
+	r.refuse(RuleArrival, &Arrive{base + minute, 2, 0, ticket2, General, 0})
+	r.must(&Arrive{base + minute, 1, 0, ticket2, General, 0})
 	r.over(base + 190*second)
-	r.refuse(RuleArrival, &Arrive{base + 200*second, 14, 0, numbered(9), General}) // closed
-	r.refuse(RuleArrival, &Arrive{base + 200*second, 15, 0, numbered(9), General})
-	r.refuse(RuleArrival, &Arrive{Never - 1, 15, 0, numbered(9), General})
-	r.must(&Arrive{base + 200*second - 1, 14, 0, numbered(9), General}) // windows 2 to 13 stay empty
+	r.refuse(RuleArrival, &Arrive{base + 200*second, 14, 0, numbered(9), General, 0}) // closed
+	r.refuse(RuleArrival, &Arrive{base + 200*second, 15, 0, numbered(9), General, 0})
+	r.refuse(RuleArrival, &Arrive{Never - 1, 15, 0, numbered(9), General, 0})
+	r.must(&Arrive{base + 200*second - 1, 14, 0, numbered(9), General, 0}) // windows 2 to 13 stay empty
 
 	early := newScript(t, testPolicy())
-	early.refuse(RuleArrival, &Arrive{base - 1, 0, 0, ticket1, General})
-	early.must(&Arrive{base, 0, 0, ticket1, General})
+	early.refuse(RuleArrival, &Arrive{base - 1, 0, 0, ticket1, General, 0})
+	early.must(&Arrive{base, 0, 0, ticket1, General, 0})
 
 	full := inMinute(t)
-	full.arrivals.count, full.twin.arrivals.count = MaxArrivals, MaxArrivals
-	full.refuse(RuleArrival, &Arrive{now, 0, 2, ticket1, General})
+	full.lanes.all[0].seats, full.twin.lanes.all[0].seats = MaxArrivals, MaxArrivals
+	full.refuse(RuleArrival, &Arrive{now, 0, 2, ticket1, General, 0})
 	if e, ok := full.NextArrive(now, ticket1, General); ok {
 		t.Errorf("a full room proposes %+v", e)
 	}
@@ -149,28 +149,28 @@ func TestRuleTicket(t *testing.T) {
 	r, line := inSale(t)
 	now := base + minute + second
 	last := r.State.arrivals.at(4).ticket
-	r.refuse(RuleTicket, &Arrive{now, 1, 1, last, General})    // in the same window
-	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General}) // in a later window
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, last, General, 0})    // in the same window
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General, 0}) // in a later window
 	r.call(now, 1)
-	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General}) // called
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General, 0}) // called
 	r.must(r.admission(now, line[0]))
-	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General}) // admitted
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General, 0}) // admitted
 	r.must(&Skip{now, line[1], Left})
-	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[1], General}) // skipped
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[1], General, 0}) // skipped
 	for _, bad := range []func(*Ticket){
 		func(t *Ticket) { *t = Ticket{} }, func(t *Ticket) { t[6] = 0x40 }, func(t *Ticket) { t[8] &= 0x7f }, func(t *Ticket) { t[8] |= 0xc0 },
 	} {
 		ticket := ticket1
 		bad(&ticket)
-		r.refuse(RuleTicket, &Arrive{now, 1, 1, ticket, General})
+		r.refuse(RuleTicket, &Arrive{now, 1, 1, ticket, General, 0})
 	}
-	r.must(&Arrive{now, 1, 1, ticket1, General})
+	r.must(&Arrive{now, 1, 1, ticket1, General, 0})
 }
 
 func TestRuleLane(t *testing.T) {
 	r := newScript(t, testPolicy())
 	for _, lane := range []Lane{"", "vip", "genera", "generals", "General"} {
-		r.refuse(RuleLane, &Arrive{base, 0, 0, ticket1, lane})
+		r.refuse(RuleLane, &Arrive{base, 0, 0, ticket1, lane, 0})
 	}
 	r.join(base, 1)
 	r.must(r.freeze(base + minute))
@@ -468,7 +468,7 @@ func TestRuleSkip(t *testing.T) {
 			r.refuse(RuleSkip, &Skip{expiry, ticket, reason}) // settled before
 		}
 	}
-	want := Counts{Arrivals: 5, Drawn: 4, Assigned: 4, Called: 3, Admitted: 1, NoShows: 1, Left: 2, Revoked: 1, Windows: 2}
+	want := Counts{Arrivals: 5, Drawn: 4, Assigned: 4, Called: 3, Admitted: 1, NoShows: 1, Left: 2, Revoked: 1, Windows: 2, Seats: 5, Sold: 1}
 	if got := r.Counts(); got != want {
 		t.Errorf("counts %+v, want %+v", got, want)
 	}
@@ -509,8 +509,8 @@ func TestRuleAmend(t *testing.T) {
 	r.refuse(RuleAmend, &Amend{Time: now, Change: ChangeOutflow, Outflow: Outflow{PerMinute: MaxRate + 1}})
 	r.must(&Amend{Time: now, Change: ChangeOutflow, Outflow: Outflow{PerMinute: MaxRate}})
 	r.must(&Amend{Time: now, Change: ChangeMessage, Message: hash1})
-	if r.Outflow() != (Outflow{PerMinute: MaxRate}) || r.Message() != hash1 || r.Paused() {
-		t.Errorf("outflow %+v, message %x, paused %t", r.Outflow(), r.Message(), r.Paused())
+	if r.InForce().Outflow != (Outflow{PerMinute: MaxRate}) || r.InForce().Message != hash1 || r.InForce().Paused {
+		t.Errorf("outflow %+v, message %x, paused %t", r.InForce().Outflow, r.InForce().Message, r.InForce().Paused)
 	}
 	if r.Policy().Outflow != testPolicy().Outflow {
 		t.Error("an amendment changed the published policy")
@@ -541,8 +541,8 @@ func TestRulePauseOfClaims(t *testing.T) {
 				r.must(turns[to](now))
 			}
 			is = to
-			if r.Paused() != (is != running) || r.ClaimsPaused() != (is == held) {
-				t.Fatalf("way %d: paused %t and held %t after turn %d", way, r.Paused(), r.ClaimsPaused(), to)
+			if r.InForce().Paused != (is != running) || r.InForce().ClaimsPaused != (is == held) {
+				t.Fatalf("way %d: paused %t and held %t after turn %d", way, r.InForce().Paused, r.InForce().ClaimsPaused, to)
 			}
 			ticket := r.at(&r.lanes.all[0], Position(next)).ticket
 			if admit := (&Admit{now, ticket, NewPassID(r.Policy().Origin, ticket)}); is == held {
@@ -567,7 +567,7 @@ func TestRulePauseOfClaims(t *testing.T) {
 	r.must(&Amend{Time: base, Change: ChangePause})
 	r.must(&Amend{Time: base, Change: ChangeResume, Claims: true}) // a resume has no such field
 	r.refuse(RuleAmend, &Amend{Time: base, Change: ChangeResume, Claims: true})
-	if r.ClaimsPaused() {
+	if r.InForce().ClaimsPaused {
 		t.Error("a resume holds")
 	}
 }
@@ -579,12 +579,12 @@ func TestRuleAmendOpen(t *testing.T) {
 	r.refuse(RuleAmend, gate(shut, at-second))
 	r.must(gate(open, at-second)) // no arrivals yet
 	r.refuse(RuleAmend, gate(open, at-second))
-	if !r.IsOpen() {
+	if !r.InForce().Open {
 		t.Error("not open")
 	}
 	r.join(at, 3) // joins while the room is open do not require it to shut
 	r.must(gate(shut, at))
-	if r.IsOpen() {
+	if r.InForce().Open {
 		t.Error("still open")
 	}
 	r.refuse(RuleAmend, gate(shut, at))
@@ -629,7 +629,7 @@ func TestRuleAmendUnguarded(t *testing.T) {
 	}
 	r.must(unguarded(now-1, now))
 	r.must(unguarded(0, now)) // reported late and twice, as connectors may do
-	if r.IsOpen() {
+	if r.InForce().Open {
 		t.Error("open, for the site was unguarded")
 	}
 }

@@ -11,10 +11,11 @@ type arrival struct {
 	settled  uint32 // number in arrivals.settlements, from 1; 0: none yet
 }
 
-// detail is what a room with several lanes keeps of an arrival in addition to [arrival].
+// detail is what a room with several lanes, or with parties, keeps of an arrival in addition to [arrival].
 type detail struct {
-	seq  uint32 // number in its lane of the window
-	lane uint8  // index in lanes
+	seq   uint32 // number in its lane of the window
+	lane  uint8  // index in lanes
+	seats uint8
 }
 
 // settlement is the end of a ticket's wait.
@@ -33,12 +34,13 @@ const (
 	admitted
 	noShow
 	left
+	tooLarge
 	revoked // revoked for a given reason
 )
 
 // reasons maps outcomes to skip reasons; "" if the outcome is not a skip.
 var reasons = [...]Reason{
-	noShow: NoShow, left: Left,
+	noShow: NoShow, left: Left, tooLarge: TooLarge,
 	revoked: Revoked, RevokedBot, RevokedDuplicate, RevokedFraud, RevokedRequest,
 }
 
@@ -92,6 +94,14 @@ func (l *arrivals) seqOf(number uint32, w *window) uint32 {
 		return number - w.base
 	}
 	return l.details.at(number).seq
+}
+
+// seatsOf returns the number of seats of an arrival.
+func (l *arrivals) seatsOf(number uint32) uint64 {
+	if l.details.count == 0 {
+		return 1
+	}
+	return uint64(l.details.at(number).seats)
 }
 
 // outcome returns how an arrival was settled.

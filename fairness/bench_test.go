@@ -72,7 +72,7 @@ func benchmarkParse(b *testing.B, e Entry) {
 }
 
 func BenchmarkParseArrive(b *testing.B) {
-	benchmarkParse(b, &Arrive{base, 3, 123_456, benchTickets(1)[0], General})
+	benchmarkParse(b, &Arrive{base, 3, 123_456, benchTickets(1)[0], General, 0})
 }
 
 func BenchmarkParseAssign(b *testing.B) {

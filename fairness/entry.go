@@ -60,6 +60,7 @@ type Arrive struct {
 	Seq    uint32 // number in the window, from 0
 	Ticket Ticket
 	Lane   Lane
+	Seats  uint32 // of a party; 0: one
 }
 
 // Merit gives an arrival another lot. The grammar allows it, but [State.Apply] refuses it in this
@@ -140,9 +141,10 @@ type Reason string
 // The reasons of a skip. Those that begin with "revoked" are the organizer's decision to take the
 // place away. The rest of the word gives the organizer's reason, which nothing verifies.
 const (
-	NoShow           Reason = "no-show" // called, but not claimed in time
-	Left             Reason = "left"    // the visitor gave the place up
-	Revoked          Reason = "revoked" // no more specific reason was given
+	NoShow           Reason = "no-show"   // called, but not claimed in time
+	Left             Reason = "left"      // the visitor gave the place up
+	TooLarge         Reason = "too-large" // a party that wants more seats than are left
+	Revoked          Reason = "revoked"   // no more specific reason was given
 	RevokedBot       Reason = "revoked-bot"
 	RevokedDuplicate Reason = "revoked-duplicate" // one of several places held by one person
 	RevokedFraud     Reason = "revoked-fraud"
@@ -171,6 +173,7 @@ const (
 	ChangeWindows   Change = "windows"
 	ChangeOpen      Change = "open"      // from now on the site admits visitors who are not in line
 	ChangeShut      Change = "shut"      // from now on the site admits only visitors in line
+	ChangeSeats     Change = "seats"     // how many seats there are
 	ChangeUnguarded Change = "unguarded" // a connector could not reach the room and admitted all requests
 )
 
@@ -185,6 +188,7 @@ type Amend struct {
 	Outflow     Outflow        // outflow
 	Claims      bool           // pause: also stop claims of called visitors
 	Message     [HashSize]byte // message: SHA-256 of its canonical form, zero for none
+	Seats       uint32         // seats
 	Closes      Time           // windows
 	Windows     []WindowRule   // windows: in force from the first one's From
 	From, Until Time           // unguarded
@@ -263,6 +267,12 @@ func (e *Room) AppendEntry(dst []byte) []byte {
 	for _, lane := range e.Lanes {
 		w = w.line("lane").word(string(lane.Name)).number(uint64(lane.Weight))
 	}
+	if e.Party > 0 {
+		w = w.line("party").number(uint64(e.Party))
+	}
+	if e.Seats > 0 {
+		w = w.line("seats").number(uint64(e.Seats))
+	}
 	w = w.line("opens").time(e.Opens).line("starts").time(e.Starts).line("closes").closes(e.Closes)
 	for _, r := range e.Windows {
 		w = w.line("window").rule(r)
@@ -274,10 +284,14 @@ func (e *Room) AppendEntry(dst []byte) []byte {
 		line("session").number(uint64(e.Session))
 }
 
-// AppendEntry appends "arrive time window seq ticket lane".
+// AppendEntry appends "arrive time window seq ticket lane", and the seats of a party.
 func (e *Arrive) AppendEntry(dst []byte) []byte {
-	return begin(dst, KindArrive).time(e.Time).number(uint64(e.Window)).number(uint64(e.Seq)).
+	w := begin(dst, KindArrive).time(e.Time).number(uint64(e.Window)).number(uint64(e.Seq)).
 		id(e.Ticket).word(string(e.Lane))
+	if e.Seats > 0 {
+		w = w.number(uint64(e.Seats))
+	}
+	return w
 }
 
 // AppendEntry appends "merit time ticket method evidence".
@@ -349,6 +363,8 @@ func (e *Amend) AppendEntry(dst []byte) []byte {
 		for _, r := range e.Windows {
 			w = w.rule(r)
 		}
+	case ChangeSeats:
+		w = w.number(uint64(e.Seats))
 	case ChangeUnguarded:
 		w = w.time(e.From).time(e.Until).number(e.Requests)
 	case ChangeResume, ChangeOpen, ChangeShut:

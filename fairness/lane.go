@@ -12,24 +12,28 @@ type LaneRule struct {
 	Weight uint32 // share of the calls, relative to the other lanes; 1 to [MaxWeight]
 }
 
-// quantum is the virtual time that serving one person takes in a lane of weight 1.
+// quantum is the virtual time that serving one seat takes in a lane of weight 1.
 const quantum = 1 << 20
 
 // lanes holds the lanes of a room, in the order of its policy.
 type lanes struct {
 	all     []lane
 	virtual uint64 // virtual time of the lane that was served last, when it was
+	isPlain bool   // arrivals are alike: in one lane, for one seat, and numbered like its lots
 }
 
 // lane is the state of one lane.
 type lane struct {
 	name   Lane
-	step   uint64 // virtual time that serving one person takes
+	step   uint64 // virtual time that serving one seat takes
 	served uint64 // virtual time
 	ready  uint64 // tickets drawn and neither called nor skipped
 
 	arrivals uint64
+	seats    uint64               // of all arrivals
 	waiting  uint64               // called places neither admitted nor skipped
+	held     uint64               // seats of these
+	sold     uint64               // seats of admitted tickets
 	settled  [len(reasons)]uint64 // arrivals by outcome
 	places   Position             // places drawn so far
 	assigned Position             // places published by assign entries so far
@@ -39,7 +43,8 @@ type lane struct {
 
 // part is what one draw has added to a lane's line.
 type part struct {
-	window int // index in windows
+	window int    // index in windows
+	base   uint32 // number of the window's first arrival
 	first  Position
 	order  []uint32 // maps place - first to the arrival's number in its window
 }
@@ -51,12 +56,20 @@ type call struct {
 	upTo  Position
 }
 
-func newLanes(rules []LaneRule) lanes {
-	all := make([]lane, len(rules))
-	for i, r := range rules {
+func newLanes(p *Policy) lanes {
+	all := make([]lane, len(p.Lanes))
+	for i, r := range p.Lanes {
 		all[i] = lane{name: r.Name, step: quantum / uint64(r.Weight)}
 	}
-	return lanes{all: all}
+	return lanes{all: all, isPlain: len(all) == 1 && p.Party == 0}
+}
+
+// counted returns the number of lanes whose lots are counted in each window; 0 in a plain room.
+func (l *lanes) counted() int {
+	if l.isPlain {
+		return 0
+	}
+	return len(l.all)
 }
 
 // index returns the index of a lane; false if the room has no such lane.
@@ -68,9 +81,6 @@ func (l *lanes) index(name Lane) (int, bool) {
 	}
 	return 0, false
 }
-
-// isPlain reports whether there is one lane, so that the lots of a window are numbered like its arrivals.
-func (l *lanes) isPlain() bool { return len(l.all) == 1 }
 
 // calledAt returns the serving pointer when the transcript had size entries.
 func (l *lane) calledAt(size uint64) Position {
@@ -104,16 +114,19 @@ func (l *lane) partAt(p Position) *part {
 	return &l.parts[i-1]
 }
 
-// at returns the arrival at a drawn position of a lane.
-func (s *State) at(l *lane, p Position) *arrival {
+// numberAt returns the number of the arrival at a drawn position.
+func (l *lane) numberAt(p Position) uint32 {
 	part := l.partAt(p)
-	return s.arrivals.at(s.windows.all[part.window].base + part.order[p-part.first])
+	return part.base + part.order[p-part.first]
 }
+
+// at returns the arrival at a drawn position of a lane.
+func (s *State) at(l *lane, p Position) *arrival { return s.arrivals.at(l.numberAt(p)) }
 
 // line gives the lots of a window their places, at the ends of the lanes' lines.
 func (s *State) line(window int, seed Seed) {
 	w := &s.windows.all[window]
-	if s.lanes.isPlain() {
+	if s.lanes.isPlain {
 		s.extend(&s.lanes.all[0], window, Shuffle(seed, s.lanes.all[0].name, w.count))
 		return
 	}
@@ -136,8 +149,8 @@ func (s *State) extend(l *lane, window int, order []uint32) {
 	if len(order) == 0 {
 		return
 	}
-	l.parts = append(l.parts, part{window, l.places + 1, order})
 	idle, base := l.ready == 0, s.windows.all[window].base
+	l.parts = append(l.parts, part{window, base, l.places + 1, order})
 	for _, n := range order {
 		l.places++
 		a := s.arrivals.at(base + n)
@@ -157,41 +170,53 @@ type turns struct {
 	lanes   [MaxLanes]turn
 	virtual uint64
 	people  uint64 // served so far
+	seats   uint64 // of these
 }
 
 // turn is the state of one lane during a call.
 type turn struct {
-	upTo          Position // place of the last person served
-	served, ready uint64
+	upTo                Position // place of the last person served
+	served, ready, held uint64
 }
 
-func (s *State) turns() turns {
+func newTurns(s *State) turns {
 	t := turns{of: s, virtual: s.lanes.virtual}
 	for i := range s.lanes.all {
 		l := &s.lanes.all[i]
-		t.lanes[i] = turn{l.called(), l.served, l.ready}
+		t.lanes[i] = turn{l.called(), l.served, l.ready, l.held}
 	}
 	return t
 }
 
-// next serves one person and returns the lane, as its index; false if no ticket is ready.
-func (t *turns) next() (lane int, ok bool) {
+// peek returns whom to serve next: the lane, as its index, and the number of the arrival; false if no ticket is
+// ready.
+func (t *turns) peek() (lane int, number uint32, ok bool) {
 	for i := range t.of.lanes.all {
 		if t.lanes[i].ready > 0 && (!ok || t.lanes[i].served < t.lanes[lane].served) {
 			lane, ok = i, true
 		}
 	}
 	if !ok {
-		return 0, false
+		return 0, 0, false
 	}
-	at, l := &t.lanes[lane], &t.of.lanes.all[lane]
-	for at.upTo++; t.of.arrivals.outcome(t.of.at(l, at.upTo)).skipped(); at.upTo++ {
+	l := &t.of.lanes.all[lane]
+	for p := t.lanes[lane].upTo + 1; ; p++ {
+		if number = l.numberAt(p); !t.of.arrivals.outcome(t.of.arrivals.at(number)).skipped() {
+			return lane, number, true
+		}
 	}
+}
+
+// serve serves the one whom peek has returned.
+func (t *turns) serve(lane int, number uint32) {
+	at, seats := &t.lanes[lane], t.of.arrivals.seatsOf(number)
+	at.upTo = Position(t.of.arrivals.at(number).position)
 	t.virtual = at.served
-	at.served += l.step
+	at.served += seats * t.of.lanes.all[lane].step
+	at.held += seats
 	at.ready--
 	t.people++
-	return lane, true
+	t.seats += seats
 }
 
 // reach serves people until the serving pointers are those of a call.
@@ -215,10 +240,12 @@ func (t *turns) reach(upTo []Position) error {
 		return violation(RuleCall, "no visitor is called")
 	}
 	for behind > 0 {
-		i, ok := t.next()
-		switch {
-		case !ok:
+		i, number, ok := t.peek()
+		if !ok {
 			return violation(RuleCall, "up to %v, but the last person in line is before", upTo)
+		}
+		t.serve(i, number)
+		switch {
 		case t.lanes[i].upTo > upTo[i]:
 			return violation(RuleCall, "up to %d in lane %q, but its place %d comes before the end of this call",
 				upTo[i], t.of.lanes.all[i].name, t.lanes[i].upTo)
@@ -240,7 +267,7 @@ func (t *turns) commit(now Time) {
 		}
 		l.calls = append(l.calls, call{index: EntryIndex(s.size), clock: s.clockAt(now), upTo: at.upTo})
 		l.waiting += l.ready - at.ready
-		l.served, l.ready = at.served, at.ready
+		l.served, l.ready, l.held = at.served, at.ready, at.held
 	}
 }
 

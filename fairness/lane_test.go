@@ -302,8 +302,8 @@ func makeLanesRoom(t *testing.T) roomVector {
 	}
 	join(p.Opens, General, 1, 2)
 	join(p.Opens, "members", 3)
-	s.refuse(RuleArrival, &Arrive{p.Opens, 0, 3, NewTicket(p.Origin, vectorSecret(4)), General}) // two are in this lane
-	s.refuse(RuleLane, &Arrive{p.Opens, 0, 0, NewTicket(p.Origin, vectorSecret(4)), "vip"})
+	s.refuse(RuleArrival, &Arrive{p.Opens, 0, 3, NewTicket(p.Origin, vectorSecret(4)), General, 0}) // two are in this lane
+	s.refuse(RuleLane, &Arrive{p.Opens, 0, 0, NewTicket(p.Origin, vectorSecret(4)), "vip", 0})
 	join(p.Opens, General, 4, 5, 6, 7, 8)
 	join(p.Opens, "members", 9, 10, 11)
 	s.lanesDraw(p.Starts)

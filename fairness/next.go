@@ -4,11 +4,11 @@ package fairness
 // entries with it; an auditor does not need it, and the verifier compiles without it. Callers never
 // pass a time before [State.Now], and nothing may follow the end of a room.
 
-// NextArrive returns the arrive entry of a new ticket that joins a lane now; false if no window is
-// open, if there is no such lane, or if the room is full or has ended.
+// NextArrive returns the arrive entry of a new ticket that joins a lane now, for one seat; false if no
+// window is open, if there is no such lane, or if the room is full or has ended.
 func (s *State) NextArrive(now Time, t Ticket, name Lane) (Arrive, bool) {
 	lane, known := s.lanes.index(name)
-	if !known || s.ended || s.arrivals.count == MaxArrivals {
+	if !known || s.ended || s.lanes.wanted() >= MaxArrivals {
 		return Arrive{}, false
 	}
 	w, ok := s.schedule.At(now)
@@ -68,14 +68,18 @@ func (s *State) NextDraw(now Time, signature []byte, cosignatures ...Cosignature
 }
 
 // NextCall returns the call of as many visitors as may be called now, but at most capacity, and
-// their number; nil if none may be called.
+// their number; nil if none may be called. A party that does not fit holds up those behind it.
 func (s *State) NextCall(now Time, capacity uint64) (*Call, uint64) {
 	if s.pace.paused || s.ended || s.size == 0 || now < s.policy.Starts {
 		return nil, 0
 	}
-	t, people := s.turns(), min(uint64(s.pace.at(now).credit/creditPerCall), capacity)
-	for ok := true; ok && t.people < people; {
-		_, ok = t.next()
+	t, seats := newTurns(s), min(uint64(s.pace.at(now).credit/creditPerCall), s.seatsLeft())
+	for t.people < capacity {
+		lane, number, ok := t.peek()
+		if !ok || t.seats+s.arrivals.seatsOf(number) > seats {
+			break
+		}
+		t.serve(lane, number)
 	}
 	if t.people == 0 {
 		return nil, 0

@@ -34,7 +34,7 @@ func TestZeroState(t *testing.T) {
 	if st, ok := s.Standing(ticket1, math.MaxUint64, base); ok || s.Knows(ticket1) {
 		t.Errorf("standing %+v", st)
 	}
-	if s.Size() != 0 || s.Now() != 0 || s.Counts() != (Counts{}) || s.Ended() || s.Paused() || s.Schedule() != nil || len(s.Windows(9)) != 0 {
+	if s.Size() != 0 || s.Now() != 0 || s.Counts() != (Counts{}) || s.Ended() || s.InForce().Paused || s.Schedule() != nil || len(s.Windows(9)) != 0 {
 		t.Errorf("a room without entries is not empty: %+v", s)
 	}
 }
@@ -182,7 +182,7 @@ func TestStanding(t *testing.T) {
 	ticket := r.join(base+500, 1)[0]
 	joined := r.Size()
 	want := Standing{
-		Ticket: ticket, Index: 4, Joined: base + 500, Window: Window{0, base, base + minute}, Seq: 3, Lane: General,
+		Ticket: ticket, Index: 4, Joined: base + 500, Window: Window{0, base, base + minute}, Seq: 3, Lane: General, Seats: 1,
 		Status: StatusWaiting, AheadMax: 3,
 	}
 	check := func(when string, size uint64, now Time) {

@@ -60,7 +60,10 @@ func (p *Parser) body(kind []byte) Entry {
 	f := &p.fields
 	switch Kind(kind) {
 	case KindArrive:
-		p.arrive = Arrive{f.time(), WindowIndex(f.number()), f.number32(), Ticket(f.id()), f.lane()}
+		p.arrive = Arrive{f.time(), WindowIndex(f.number()), f.number32(), Ticket(f.id()), f.lane(), 0}
+		if len(f.rest) > 0 && f.bad == "" {
+			p.arrive.Seats = f.number32()
+		}
 		return &p.arrive
 	case KindAssign:
 		p.assign = Assign{WindowIndex(f.number()), f.lane(), Position(f.number()), Ticket(f.id())}
@@ -248,6 +251,8 @@ func (f *fields) amend() *Amend {
 		for len(f.rest) > 0 && f.bad == "" {
 			e.Windows = append(e.Windows, f.rule())
 		}
+	case ChangeSeats:
+		e.Seats = f.number32()
 	case ChangeUnguarded:
 		e.From, e.Until, e.Requests = f.time(), f.time(), f.number()
 	default:
@@ -304,6 +309,12 @@ func (f *fields) room() *Room {
 	}
 	for f.more("lane") {
 		e.Lanes = append(e.Lanes, LaneRule{f.lane(), f.number32()})
+	}
+	if f.more("party") {
+		e.Party = f.number32()
+	}
+	if f.more("seats") {
+		e.Seats = f.number32()
 	}
 	e.Opens = f.want("opens").time()
 	e.Starts = f.want("starts").time()

@@ -25,6 +25,8 @@ type Policy struct {
 	VRFKey  [PublicKeySize]byte // public key that proves the draws
 	Beacon  *Beacon             // public randomness; nil: none
 	Lanes   []LaneRule          // the lanes, in the order that decides ties
+	Party   uint32              // seats that an arrival may be for at most; 0: one
+	Seats   uint32              // seats called and not given back at most; 0: any number
 	Opens   Time                // start of the first window
 	Starts  Time                // no calls before this time
 	Closes  Time                // end of the last window; [Never]: no end
@@ -88,6 +90,7 @@ func (p *Policy) Problems() []Problem {
 	}
 	c.witnesses(p)
 	c.lanes(p.Lanes)
+	c.check(p.Party != 1 && p.Party <= MaxParty, "party", fmt.Sprintf("must be between 2 and %d, or missing", MaxParty))
 	c.check(p.Created >= 0 && p.Created <= p.Opens, "opens", "must not be in the past, before the room is created")
 	c.check(p.Opens < Never, "opens", "must be a time before the year 287396")
 	c.check(p.Starts >= p.Opens && p.Starts < Never, "starts", "must not be before the room opens")

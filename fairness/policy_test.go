@@ -103,6 +103,8 @@ func TestPolicyProblems(t *testing.T) {
 		"a witness with a space":   {func(p *Policy) { witnessed(p, 1, 1); p.Witnesses[0] += " " }, []string{"witnesses[0]"}},
 		"a witness of no key":      {func(p *Policy) { witnessed(p, 1, 1); p.Witnesses[0] = "name" }, []string{"witnesses[0]"}},
 		"no lane":                  {func(p *Policy) { p.Lanes = nil }, []string{"lanes"}},
+		"a party of one":           {func(p *Policy) { p.Party = 1 }, []string{"party"}},
+		"too large a party":        {func(p *Policy) { p.Party = MaxParty + 1 }, []string{"party"}},
 		"too many lanes":           {func(p *Policy) { p.Lanes = lanesOf(MaxLanes + 1) }, []string{"lanes"}},
 		"one lane twice":           {func(p *Policy) { p.Lanes = []LaneRule{{General, 1}, {"fast", 2}, {General, 3}} }, []string{"lanes[2].name"}},
 		"a lane without a name":    {func(p *Policy) { p.Lanes[0].Name = "" }, []string{"lanes[0].name"}},

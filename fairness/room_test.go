@@ -95,6 +95,7 @@ func recountOf(entries, all []Entry, now Time) *recount {
 					if st := c.tickets[ticket]; st.Status == StatusDrawn {
 						st.Status = StatusCalled
 						c.counts.Waiting++
+						c.counts.Held += uint64(st.Seats)
 					}
 				}
 				c.called[lane.Name] = uint64(e.UpTo[i])
@@ -103,7 +104,7 @@ func recountOf(entries, all []Entry, now Time) *recount {
 		case *Admit:
 			c.settle(e.Ticket, StatusAdmitted, "", e.Time, index, &c.counts.Admitted)
 		case *Skip:
-			sum := map[Reason]*uint64{NoShow: &c.counts.NoShows, Left: &c.counts.Left, Revoked: &c.counts.Revoked}[e.Reason]
+			sum := map[Reason]*uint64{NoShow: &c.counts.NoShows, Left: &c.counts.Left, Revoked: &c.counts.Revoked, TooLarge: &c.counts.TooLarge}[e.Reason]
 			c.settle(e.Ticket, StatusSkipped, e.Reason, e.Time, index, sum)
 		case *Amend:
 			c.counts.Amends++
@@ -189,8 +190,9 @@ func (c *recount) arrive(e *Arrive, index EntryIndex, schedule []Entry) {
 			seq++
 		}
 	}
+	c.counts.Seats += uint64(max(e.Seats, 1))
 	c.tickets[e.Ticket] = &Standing{
-		Ticket: e.Ticket, Index: index, Joined: e.Time, Window: w, Seq: seq, Lane: e.Lane, Status: StatusWaiting,
+		Seats: max(e.Seats, 1), Ticket: e.Ticket, Index: index, Joined: e.Time, Window: w, Seq: seq, Lane: e.Lane, Status: StatusWaiting,
 	}
 	c.order = append(c.order, e.Ticket)
 	last.Arrivals++
@@ -229,6 +231,10 @@ func (c *recount) settle(t Ticket, status Status, reason Reason, at Time, index 
 	st := c.tickets[t]
 	if st.Status == StatusCalled {
 		c.counts.Waiting--
+		c.counts.Held -= uint64(st.Seats)
+	}
+	if status == StatusAdmitted {
+		c.counts.Sold += uint64(st.Seats)
 	}
 	st.Status, st.Reason, st.Settled, st.SettledIndex = status, reason, at, index
 	*sum++
@@ -241,7 +247,7 @@ func (c *recount) check(t *testing.T, s *State, size uint64, now Time) {
 	for _, ticket := range c.order {
 		want := *c.tickets[ticket]
 		got, ok := s.Standing(ticket, size, now)
-		if got.BeforeMin < got.AheadMin || got.BeforeMax < max(got.AheadMax, got.BeforeMin) || s.lanes.isPlain() && got.BeforeMax != got.AheadMax {
+		if got.BeforeMin < got.AheadMin || got.BeforeMax < max(got.AheadMax, got.BeforeMin) || s.lanes.isPlain && got.BeforeMax != got.AheadMax {
 			t.Fatalf("ticket %v: %d to %d ahead, and %d to %d before", ticket, got.AheadMin, got.AheadMax, got.BeforeMin, got.BeforeMax)
 		}
 		want.BeforeMin, want.BeforeMax = got.BeforeMin, got.BeforeMax
@@ -387,11 +393,16 @@ func (w *walk) step() {
 		e := &Admit{Time: w.now, Ticket: w.ticket()}
 		e.Pass = NewPassID(s.policy.Origin, e.Ticket)
 		st, ok := s.Standing(e.Ticket, s.Size(), w.now)
-		w.expect(e, ok && st.Status == StatusCalled && st.Left > 0 && !s.ClaimsPaused())
+		w.expect(e, ok && st.Status == StatusCalled && st.Left > 0 && !s.InForce().ClaimsPaused)
 	case 12:
-		e := &Skip{w.now, w.ticket(), []Reason{NoShow, Left, Revoked}[w.pick(3)]}
+		e := &Skip{w.now, w.ticket(), []Reason{NoShow, Left, Revoked, TooLarge}[w.pick(4)]}
 		st, ok := s.Standing(e.Ticket, s.Size(), w.now)
 		unsettled := ok && st.Status != StatusAdmitted && st.Status != StatusSkipped && (e.Reason != Revoked || !s.AwaitsDraw(e.Ticket))
+		if e.Reason == TooLarge {
+			ticket, ok := s.TooLarge()
+			w.expect(e, ok && ticket == e.Ticket)
+			return
+		}
 		w.expect(e, unsettled && (e.Reason != NoShow || st.Status == StatusCalled && st.Left == 0))
 	case 13:
 		w.late()
@@ -419,7 +430,12 @@ func (w *walk) join() {
 	if !ok {
 		win, _ := w.s.Schedule().At(w.now)
 		index, _ := w.s.lanes.index(lane)
-		w.never(&Arrive{w.now, win.Index, w.s.windows.nextSeq(win, index), ticket, lane})
+		w.never(&Arrive{w.now, win.Index, w.s.windows.nextSeq(win, index), ticket, lane, 0})
+		return
+	}
+	if party := w.s.policy.Party; party > 0 {
+		e.Seats = uint32(w.pick(int(party) + 2))
+		w.expect(&e, e.Seats != 1 && e.Seats <= party)
 		return
 	}
 	w.must(&e)
@@ -457,7 +473,10 @@ func (w *walk) call() {
 	}
 	w.never(other)
 	other.UpTo[w.pick(len(other.UpTo))]++
-	w.never(other)
+	_ = w.try(other) // may be a party less than what the credit allows
+	if ticket, ok := s.TooLarge(); ok {
+		w.must(&Skip{w.now, ticket, TooLarge})
+	}
 }
 
 func (w *walk) late() {
@@ -483,14 +502,20 @@ func (w *walk) late() {
 
 func (w *walk) amend() {
 	e := &Amend{Time: w.now}
-	switch w.pick(11) {
+	switch w.pick(12) {
+	case 11:
+		c := w.s.Counts()
+		e.Change, e.Seats = ChangeSeats, uint32(c.Held+c.Sold)+uint32(w.pick(20))-2
+		isWhole := w.s.windows.frozen == w.s.windows.drawn
+		w.expect(e, w.s.seats > 0 && e.Seats > 0 && int64(e.Seats) >= int64(c.Held+c.Sold) && isWhole)
+		return
 	case 8, 9:
 		e.Change = []Change{ChangeOpen, ChangeShut}[w.pick(2)]
 		isInLine := func(t Ticket) bool {
 			st, _ := w.s.Standing(t, w.s.Size(), w.now)
 			return st.Status == StatusWaiting || st.Status == StatusDrawn
 		}
-		w.expect(e, w.s.IsOpen() == (e.Change == ChangeShut) && (w.s.IsOpen() || !w.s.Paused() && !slices.ContainsFunc(w.tickets, isInLine)))
+		w.expect(e, w.s.InForce().Open == (e.Change == ChangeShut) && (w.s.InForce().Open || !w.s.InForce().Paused && !slices.ContainsFunc(w.tickets, isInLine)))
 		return
 	case 10:
 		e.Change, e.From, e.Until, e.Requests = ChangeUnguarded, w.now-Time(w.pick(4)), w.now+1-Time(w.pick(4)), uint64(w.pick(256))
@@ -500,11 +525,11 @@ func (w *walk) amend() {
 		e.Change, e.Outflow = ChangeOutflow, Outflow{PerMinute: []uint32{0, 1, 60, 6000, MaxRate, MaxRate + 1}[w.pick(6)]}
 	case 1, 2:
 		e.Change, e.Claims = ChangePause, w.pick(2) == 0
-		w.expect(e, !w.s.Paused() || w.s.ClaimsPaused() != e.Claims)
+		w.expect(e, !w.s.InForce().Paused || w.s.InForce().ClaimsPaused != e.Claims)
 		return
 	case 3, 4:
 		e.Change = ChangeResume
-		w.expect(e, w.s.Paused())
+		w.expect(e, w.s.InForce().Paused)
 		return
 	case 5:
 		e.Change, e.Message = ChangeMessage, hash1
@@ -537,7 +562,7 @@ func (w *walk) anything() {
 	window := WindowIndex(w.pick(4))
 	for _, e := range []Entry{
 		&Room{w.s.policy}, &Merit{Time: at, Ticket: w.ticket()}, &Beat{at}, &End{at},
-		&Arrive{at, window, uint32(w.pick(4)), ticket1, lane},
+		&Arrive{at, window, uint32(w.pick(4)), ticket1, lane, uint32(w.pick(3))},
 		&Freeze{Time: at, Window: window, Lots: []uint32{uint32(w.pick(4))}, Size: w.s.size, Root: w.oracle.root},
 		&Draw{Time: at, Window: window}, &Assign{window, lane, place, w.ticket()},
 		&Call{at, places}, &Admit{Time: at, Ticket: w.ticket()},
@@ -568,6 +593,8 @@ func walkThrough(t *testing.T, data []byte) *walk {
 	for i := range p.Lanes {
 		p.Lanes[i].Weight = uint32(1 + w.pick(int(MaxWeight)))
 	}
+	p.Party = uint32([]int{0, 0, 2, 5}[w.pick(4)])
+	p.Seats = uint32([]int{0, 2, 5, 12}[w.pick(4)])
 	w.must(&Room{p})
 	for len(w.data) > 0 {
 		if w.pick(16) == 0 {
@@ -637,7 +664,7 @@ func TestRandomRooms(t *testing.T) {
 		}
 	}
 	for i := range reflect.TypeFor[Counts]().NumField() {
-		if reflect.ValueOf(sum).Field(i).Uint() < 100 {
+		if reflect.ValueOf(sum).Field(i).Uint() < 30 {
 			t.Errorf("the walks hardly reach %s: %+v", reflect.TypeFor[Counts]().Field(i).Name, sum)
 		}
 	}

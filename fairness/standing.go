@@ -5,15 +5,6 @@ import "sort"
 // This file answers questions of visitors and organizers. The server shows the answers; an auditor
 // does not need them, and the verifier compiles without this file.
 
-// ClaimsPaused reports whether claims of called visitors are paused too.
-func (s *State) ClaimsPaused() bool { return s.claimsPaused }
-
-// Message returns the hash of the message to visitors; zero: no message.
-func (s *State) Message() [HashSize]byte { return s.message }
-
-// IsOpen reports whether the site admits visitors who are not in line.
-func (s *State) IsOpen() bool { return s.isOpen }
-
 // Standing describes where one ticket stands.
 type Standing struct {
 	Ticket   Ticket
@@ -22,6 +13,7 @@ type Standing struct {
 	Window   Window
 	Seq      uint32
 	Lane     Lane
+	Seats    uint32
 	Status   Status
 	Reason   Reason   // reason for the skip, if skipped
 	Position Position // 0 until drawn
@@ -50,7 +42,7 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 	lane := s.arrivals.laneOf(number)
 	st := Standing{
 		Ticket: t, Index: a.index, Joined: a.time, Window: w.Window, Seq: s.arrivals.seqOf(number, w),
-		Lane: s.lanes.all[lane].name, Status: StatusWaiting,
+		Lane: s.lanes.all[lane].name, Seats: uint32(s.arrivals.seatsOf(number)), Status: StatusWaiting,
 	}
 	s.place(&st, number, size, now)
 	if a.settled == 0 {

@@ -36,6 +36,7 @@ type State struct {
 
 	pace         pace
 	amends       uint64
+	seats        uint32 // seats in force; 0: any number
 	message      [HashSize]byte
 	isOpen       bool
 	claimsPaused bool // during a pause: called tickets cannot be admitted
@@ -102,8 +103,9 @@ func (e *Room) apply(s *State, _ Oracle) error {
 	s.schedule = NewSchedule(&e.Policy)
 	s.roomHash = sha256.Sum256(e.AppendEntry(nil))
 	s.arrivals.numbers = map[uint32]uint32{}
-	s.lanes = newLanes(e.Lanes)
-	s.pace = newPace(e.Outflow, e.Starts)
+	s.lanes = newLanes(&e.Policy)
+	s.pace = newPace(&e.Policy)
+	s.seats = e.Policy.Seats
 	return nil
 }
 
@@ -119,26 +121,29 @@ func (e *Arrive) apply(s *State, _ Oracle) error {
 		return violation(RuleLane, "the policy has no lane %q", e.Lane)
 	case e.Seq != s.windows.nextSeq(w, lane):
 		return violation(RuleArrival, "seq %d, but %d comes next", e.Seq, s.windows.nextSeq(w, lane))
-	case s.arrivals.count == MaxArrivals:
+	case s.lanes.wanted()+uint64(max(e.Seats, 1)) > MaxArrivals:
 		return violation(RuleArrival, "the room is full")
+	case e.Seats == 1 || e.Seats > s.policy.Party:
+		return violation(RuleArrival, "a party of %d, but the policy allows %d", e.Seats, max(s.policy.Party, 1))
 	case !isUUID8(e.Ticket):
 		return violation(RuleTicket, "ticket %v is not a UUID of version 8", e.Ticket)
 	case s.Knows(e.Ticket):
 		return violation(RuleTicket, "ticket %v joined before", e.Ticket)
 	}
-	s.join(w, lane, arrival{ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time})
+	s.join(w, lane, max(e.Seats, 1), arrival{ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time})
 	return nil
 }
 
 // join adds an arrival to a window and a lane.
-func (s *State) join(w Window, lane int, a arrival) {
-	in := s.windows.enter(w, s.arrivals.count, len(s.lanes.all))
+func (s *State) join(w Window, lane int, seats uint32, a arrival) {
+	in := s.windows.enter(w, s.arrivals.count, s.lanes.counted())
 	if in.lots != nil {
-		s.arrivals.details.add(detail{in.lots[lane], uint8(lane)})
+		s.arrivals.details.add(detail{in.lots[lane], uint8(lane), uint8(seats)})
 		in.lots[lane]++
 	}
 	in.count++
 	s.lanes.all[lane].arrivals++
+	s.lanes.all[lane].seats += uint64(seats)
 	s.arrivals.join(a)
 }
 

@@ -47,6 +47,7 @@ const (
 	MaxWitnesses        = 16
 	MaxLanes            = 16
 	MaxWeight    uint32 = 100       // of a lane
+	MaxParty     uint32 = 20        // seats of an arrival
 	MaxRules            = 1000      // window rules
-	MaxArrivals         = 1<<32 - 1 // lots of a room: shuffle words are 32 bits
+	MaxArrivals         = 1<<32 - 1 // seats of a room's arrivals: shuffle words are 32 bits
 )

@@ -43,6 +43,8 @@ type vectors struct {
 	Witnessed roomVector `json:"witnessed_room"`
 	// Lanes is a room with three lanes.
 	Lanes roomVector `json:"lanes_room"`
+	// Seats is a room with parties and a number of seats.
+	Seats roomVector `json:"seats_room"`
 }
 
 type ticketVector struct {
@@ -292,19 +294,19 @@ func (s *story) tell(p Policy) {
 	s.refuse(RulePolicy, &Room{broken})
 	s.must(&Room{p})
 	s.refuse(RulePolicy, &Room{p})
-	s.refuse(RuleArrival, &Arrive{open - 1, 0, 0, NewTicket(p.Origin, vectorSecret(1)), General})
+	s.refuse(RuleArrival, &Arrive{open - 1, 0, 0, NewTicket(p.Origin, vectorSecret(1)), General, 0})
 	s.join(open, 1, 2)
-	s.refuse(RuleTicket, &Arrive{open, 0, 2, NewTicket(p.Origin, vectorSecret(1)), General})
-	s.refuse(RuleArrival, &Arrive{open, 0, 3, NewTicket(p.Origin, vectorSecret(3)), General})
-	s.refuse(RuleLane, &Arrive{open, 0, 2, NewTicket(p.Origin, vectorSecret(3)), "vip"})
+	s.refuse(RuleTicket, &Arrive{open, 0, 2, NewTicket(p.Origin, vectorSecret(1)), General, 0})
+	s.refuse(RuleArrival, &Arrive{open, 0, 3, NewTicket(p.Origin, vectorSecret(3)), General, 0})
+	s.refuse(RuleLane, &Arrive{open, 0, 2, NewTicket(p.Origin, vectorSecret(3)), "vip", 0})
 	s.join(open+1234, 3)
-	s.refuse(RuleTime, &Arrive{open + 1233, 0, 3, NewTicket(p.Origin, vectorSecret(4)), General})
+	s.refuse(RuleTime, &Arrive{open + 1233, 0, 3, NewTicket(p.Origin, vectorSecret(4)), General, 0})
 	s.refuse(RuleMerit, &Merit{open + 1234, NewTicket(p.Origin, vectorSecret(3)), "loyalty", "none"})
 	s.must(&Amend{Time: open + 5000, Change: ChangeMessage, Message: sha256.Sum256([]byte("Doors open at nine."))})
 	s.refuse(RuleAmend, &Amend{Time: open + 5000, Change: ChangeOpen}) // three are in line
 	s.join(open+59_999, 4, 5, 6, 7, 8)
 	s.refuse(RuleFreeze, &Amend{Time: start, Change: ChangeMessage}) // the freeze comes first
-	s.refuse(RuleFreeze, &Arrive{start, 1, 0, NewTicket(p.Origin, vectorSecret(9)), General})
+	s.refuse(RuleFreeze, &Arrive{start, 1, 0, NewTicket(p.Origin, vectorSecret(9)), General, 0})
 	s.settle(start)
 
 	s.refuse(RuleOutflow, &Call{start, []Position{2}})
@@ -392,7 +394,7 @@ func makeRoom(t *testing.T) roomVector {
 	s.tell(vectorPolicy(t, key))
 	root := s.oracle.Root()
 	s.out.Root, s.out.RoomHash = hex.EncodeToString(root[:]), hex.EncodeToString(s.roomHash[:])
-	want := Counts{Arrivals: 12, Drawn: 12, Assigned: 12, Called: 12, Admitted: 5, NoShows: 2, Left: 1, Revoked: 1, Waiting: 3, Windows: 2, Amends: 14}
+	want := Counts{Arrivals: 12, Drawn: 12, Assigned: 12, Called: 12, Admitted: 5, NoShows: 2, Left: 1, Revoked: 1, Waiting: 3, Windows: 2, Amends: 14, Seats: 12, Sold: 5, Held: 3}
 	if got := s.Counts(); got != want {
 		t.Errorf("counts of the room %+v, want %+v", got, want)
 	}
@@ -402,7 +404,7 @@ func makeRoom(t *testing.T) roomVector {
 func makeVectors(t *testing.T) *vectors {
 	v := &vectors{
 		About: "Vectors of the Proofline rules, version 1, see RULES.md. Bytes are lower-case hex, times milliseconds since the Unix epoch.",
-		Room:  makeRoom(t), Witnessed: makeWitnessedRoom(t), Lanes: makeLanesRoom(t),
+		Room:  makeRoom(t), Witnessed: makeWitnessedRoom(t), Lanes: makeLanesRoom(t), Seats: makeSeatsRoom(t),
 	}
 	for _, origin := range []string{"queue.example.com/r/vectors", "a", strings.Repeat("long.", 51)} {
 		for _, secret := range [][SecretSize]byte{{}, vectorSecret(1), [SecretSize]byte(bytes.Repeat([]byte{0xff}, 32))} {
@@ -523,9 +525,10 @@ func TestVectorsReplayed(t *testing.T) {
 	v.Room.replay(t, rules)
 	v.Witnessed.replay(t, rules)
 	v.Lanes.replay(t, rules)
+	v.Seats.replay(t, rules)
 	for _, rule := range []Rule{
 		RulePolicy, RuleTime, RuleEnd, RuleArrival, RuleTicket, RuleLane, RuleMerit, RuleFreeze, RuleProof,
-		RuleDraw, RuleBeacon, RuleWitness, RuleSeed, RuleAssign, RuleCall, RuleOutflow, RuleAdmission, RuleSkip, RuleAmend,
+		RuleDraw, RuleBeacon, RuleWitness, RuleSeed, RuleAssign, RuleCall, RuleOutflow, RuleSeats, RuleAdmission, RuleSkip, RuleAmend,
 	} {
 		if !rules[rule] {
 			t.Errorf("no vector breaks rule %s", rule)

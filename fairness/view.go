@@ -33,9 +33,6 @@ func (s *State) clockAt(now Time) Time {
 	return s.clock + min(now-s.now, Time(s.policy.Grace))
 }
 
-// Paused reports whether calls are paused.
-func (s *State) Paused() bool { return s.pace.paused }
-
 // Waiting returns the number of called places neither admitted nor skipped.
 func (s *State) Waiting() (n uint64) {
 	for i := range s.lanes.all {
@@ -50,14 +47,26 @@ func (s *State) Size() uint64 { return s.size }
 // Now returns the time of the latest entry that has one.
 func (s *State) Now() Time { return s.now }
 
-// Policy returns the published policy; [State.Outflow] and [State.Schedule] include amendments.
+// Policy returns the published policy; [State.InForce] and [State.Schedule] include amendments.
 func (s *State) Policy() *Policy { return &s.policy }
 
 // Schedule returns the windows in force.
 func (s *State) Schedule() *Schedule { return s.schedule }
 
-// Outflow returns the outflow in force.
-func (s *State) Outflow() Outflow { return s.pace.outflow }
+// InForce holds what amendments can change, apart from the schedule.
+type InForce struct {
+	Outflow      Outflow
+	Seats        uint32         // 0: any number
+	Paused       bool           // calls are paused
+	ClaimsPaused bool           // and claims of called visitors too
+	Open         bool           // the site admits visitors who are not in line
+	Message      [HashSize]byte // hash of the message to visitors; zero: none
+}
+
+// InForce returns what is in force.
+func (s *State) InForce() InForce {
+	return InForce{s.pace.outflow, s.seats, s.pace.paused, s.claimsPaused, s.isOpen, s.message}
+}
 
 // Ended reports whether the room has ended.
 func (s *State) Ended() bool { return s.ended }
@@ -72,11 +81,15 @@ type Counts struct {
 	Admitted uint64
 	NoShows  uint64
 	Left     uint64
+	TooLarge uint64 // parties skipped because too few seats were left
 	Revoked  uint64
 	Waiting  uint64 // called places neither admitted nor skipped
 	InLine   uint64 // tickets neither called nor skipped
 	Windows  uint64 // windows with arrivals; 0 for a lane
 	Amends   uint64 // 0 for a lane
+	Seats    uint64 // seats of all arrivals
+	Held     uint64 // seats of called places neither admitted nor skipped
+	Sold     uint64 // seats of admitted tickets
 }
 
 // Counts returns the room's totals.
@@ -110,6 +123,10 @@ func (l *lane) addTo(n *Counts) {
 	n.Admitted += l.settled[admitted]
 	n.NoShows += l.settled[noShow]
 	n.Left += l.settled[left]
+	n.TooLarge += l.settled[tooLarge]
+	n.Seats += l.seats
+	n.Held += l.held
+	n.Sold += l.sold
 	for _, of := range l.settled[revoked:] {
 		n.Revoked += of
 	}

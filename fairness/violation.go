@@ -23,6 +23,7 @@ const (
 	RuleAssign    Rule = "assign"    // every place follows from the shuffle
 	RuleCall      Rule = "call"      // calls move up over drawn places, after the start
 	RuleOutflow   Rule = "outflow"   // calls stay within the published outflow
+	RuleSeats     Rule = "seats"     // calls stay within the seats
 	RuleAdmission Rule = "admission" // only called tickets are admitted, in time, once
 	RuleSkip      Rule = "skip"      // skips have a valid reason
 	RuleAmend     Rule = "amend"     // amendments change only what they may

@@ -30,14 +30,14 @@ type window struct {
 }
 
 // enter returns the state of a window that takes an arrival, which is the last one or comes after it. base is
-// the number of that arrival.
+// the number of that arrival; lanes is the number of lanes whose lots are counted, 0 in a plain room.
 func (l *windows) enter(w Window, base uint32, lanes int) *window {
 	n := len(l.all)
 	if n > 0 && l.all[n-1].Index == w.Index {
 		return &l.all[n-1]
 	}
 	l.all = append(l.all, window{Window: w, base: base})
-	if lanes > 1 {
+	if lanes > 0 {
 		l.all[n].lots = make([]uint32, lanes)
 	}
 	return &l.all[n]

@@ -50,7 +50,7 @@ func TestAmend(t *testing.T) {
 	if s := r.Snapshot(); !cmp.Equal(s.Message(r.Now()), &now) || s.Title != title || !s.Closes.Equal(closes) || s.Outflow != fairness.Outflow(want.Outflow) {
 		t.Errorf("snapshot %+v", s)
 	}
-	if got := replay(t, r).Message(); got != sha256.Sum256([]byte(now.Canonical())) {
+	if got := replay(t, r).InForce().Message; got != sha256.Sum256([]byte(now.Canonical())) {
 		t.Errorf("message %x in the transcript", got)
 	}
 	brief := said("Briefly")

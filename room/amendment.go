@@ -23,6 +23,7 @@ type Amendment struct {
 	Message *MessageChange `json:"-"`
 	Windows []WindowRule   `json:"windows,omitempty"` // replace the rules from the first one's From on
 	Closes  *time.Time     `json:"closes,omitempty"`
+	Seats   *uint32        `json:"seats,omitempty"`
 	SettingsChange
 }
 
@@ -127,18 +128,21 @@ func (a Amendment) check(p *projection.Projection, now fairness.Time) error {
 	return nil
 }
 
-// entries returns the transcript entries of the amendment; the one that the rules may refuse comes first.
+// entries returns the transcript entries of the amendment; those that the rules may refuse come first.
 // message is the hash of the message.
 func (a Amendment) entries(now fairness.Time, s *fairness.State, message [fairness.HashSize]byte) []fairness.Entry {
 	var list []fairness.Entry
+	if a.Seats != nil && *a.Seats != s.InForce().Seats {
+		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeSeats, Seats: *a.Seats})
+	}
 	if len(a.Windows) > 0 || a.Closes != nil {
 		list = append(list, a.schedule(now, s))
 	}
-	if a.Outflow != nil && a.Outflow.on(s.Outflow()) != s.Outflow() { // unchanged: no entry
+	if a.Outflow != nil && a.Outflow.on(s.InForce().Outflow) != s.InForce().Outflow { // unchanged: no entry
 		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeOutflow,
-			Outflow: a.Outflow.on(s.Outflow())})
+			Outflow: a.Outflow.on(s.InForce().Outflow)})
 	}
-	if a.Message != nil && message != s.Message() {
+	if a.Message != nil && message != s.InForce().Message {
 		list = append(list, &fairness.Amend{Time: now, Change: fairness.ChangeMessage, Message: message})
 	}
 	return list
@@ -164,7 +168,7 @@ func (a Amendment) schedule(now fairness.Time, s *fairness.State) *fairness.Amen
 
 // refusal returns the [*invalid.Error] for an amendment that the rules refuse, with the field that they name.
 func refusal(v *fairness.Violation) error {
-	for _, field := range []string{"windows", "closes"} {
+	for _, field := range []string{"windows", "closes", "seats"} {
 		if name, detail, ok := strings.Cut(v.Detail, " "); ok && strings.HasPrefix(name, field) {
 			return invalid.Field(name, detail)
 		}

@@ -55,6 +55,8 @@ type Config struct {
 	Windows []WindowRule `json:"windows"`          // default: one until starts, then a minute each
 	Notice  *Duration    `json:"notice"`           // default 1m
 	Lanes   []LaneRule   `json:"lanes"`            // default: one
+	Party   uint32       `json:"party"`            // seats that a visitor may join for; 0: one
+	Seats   uint32       `json:"seats"`            // 0: any number
 	Outflow Outflow      `json:"outflow"`
 	Claim   *Duration    `json:"claim"`   // default 5m
 	Grace   *Duration    `json:"grace"`   // default 20s
@@ -180,6 +182,10 @@ func (c Config) problems() invalid.List {
 // policy returns the policy to publish: identity comes from id, the rest from the configuration.
 func (c Config) policy(id fairness.Policy) (*fairness.Policy, error) {
 	p := id
+	p.Seats = c.Seats
+	if c.Party > 1 {
+		p.Party = c.Party
+	}
 	p.Lanes = nil
 	for _, l := range c.Lanes {
 		p.Lanes = append(p.Lanes, fairness.LaneRule(l))
@@ -225,6 +231,7 @@ func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
 		margin := duration(b.Margin)
 		c.Beacon, c.Margin, c.Quorum = evidence.ChainName(b.Chain), &margin, &p.Quorum
 	}
+	c.Party, c.Seats = p.Party, s.Seats
 	for _, l := range p.Lanes {
 		c.Lanes = append(c.Lanes, LaneRule(l))
 	}

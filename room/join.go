@@ -2,6 +2,7 @@ package room
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -47,15 +48,15 @@ func (r *Room) Receipt(ctx context.Context, t fairness.Ticket) ([]byte, error) {
 	return r.Transcript.receipt(ctx, uint64(st.Index))
 }
 
-// Join joins the first lane; see [Room.JoinLane].
+// Join joins the first lane for one seat; see [Room.JoinLane].
 func (r *Room) Join(ctx context.Context, t fairness.Ticket) (Joined, error) {
-	return r.JoinLane(ctx, t, "")
+	return r.JoinLane(ctx, t, "", 1)
 }
 
-// JoinLane appends a join of a lane and returns once it is durable; without a name, of the first lane. The same
-// ticket gets the same arrival again. Errors: [*invalid.Error] for a lane that the room does not have,
-// [*EarlyError], [ErrClosed], [ErrFull], [ErrBusy], [ErrStopping], and that of ctx.
-func (r *Room) JoinLane(ctx context.Context, t fairness.Ticket, name fairness.Lane) (Joined, error) {
+// JoinLane appends a join of a lane for a number of seats and returns once it is durable; without a name, of the
+// first lane. The same ticket gets the same arrival again. Errors: [*invalid.Error] for a lane or a number of seats
+// that the room does not have, [*EarlyError], [ErrClosed], [ErrFull], [ErrBusy], [ErrStopping], and that of ctx.
+func (r *Room) JoinLane(ctx context.Context, t fairness.Ticket, name fairness.Lane, seats uint32) (Joined, error) {
 	r.touch()
 	if st, ok := r.Standing(t); ok {
 		return Joined{sequence.Arrived{Standing: st, Again: true}, r}, nil
@@ -64,10 +65,13 @@ func (r *Room) JoinLane(ctx context.Context, t fairness.Ticket, name fairness.La
 	if err != nil {
 		return Joined{}, err
 	}
+	if most := max(r.policy.Party, 1); seats < 1 || seats > most {
+		return Joined{}, invalid.Field("seats", fmt.Sprintf("must be between 1 and %d", most))
+	}
 	if err := r.openFor(r.Now()); err != nil {
 		return Joined{}, err
 	}
-	j, err := r.sequencer.Join(ctx, t, lane)
+	j, err := r.sequencer.Join(ctx, t, lane, seats)
 	return Joined{j, r}, err
 }
 

@@ -17,7 +17,7 @@ func (r *Room) FreezeClaims(ctx context.Context) error { return r.pause(ctx, tru
 
 func (r *Room) pause(ctx context.Context, claims bool) error {
 	return r.sequencer.Do(ctx, func(p *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
-		if p.Paused() && p.ClaimsPaused() == claims {
+		if p.InForce().Paused && p.InForce().ClaimsPaused == claims {
 			return nil, nil
 		}
 		return []fairness.Entry{&fairness.Amend{Time: now, Change: fairness.ChangePause, Claims: claims}}, nil
@@ -27,7 +27,7 @@ func (r *Room) pause(ctx context.Context, claims bool) error {
 // Resume continues calls and claims. Resuming again is not an error.
 func (r *Room) Resume(ctx context.Context) error {
 	return r.sequencer.Do(ctx, func(p *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
-		if !p.Paused() {
+		if !p.InForce().Paused {
 			return nil, nil
 		}
 		return []fairness.Entry{&fairness.Amend{Time: now, Change: fairness.ChangeResume}}, nil

@@ -30,12 +30,12 @@ func TestLanes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wrong *invalid.Error
-	if _, err := r.JoinLane(t.Context(), newVisitor(r).ticket, "vip"); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "general, members") {
+	if _, err := r.JoinLane(t.Context(), newVisitor(r).ticket, "vip", 1); !errors.As(err, &wrong) || !strings.Contains(err.Error(), "general, members") {
 		t.Errorf("join of a lane that does not exist: %v", err)
 	}
 	for range 20 {
 		for _, lane := range []fairness.Lane{"", "members"} {
-			joined, err := r.JoinLane(t.Context(), newVisitor(r).ticket, lane)
+			joined, err := r.JoinLane(t.Context(), newVisitor(r).ticket, lane, 1)
 			if err != nil || joined.Lane != cmp.Or(lane, "general") {
 				t.Fatalf("join: %+v, %v", joined, err)
 			}
@@ -169,4 +169,43 @@ func claimHalf(t *testing.T, r *Room, visitors []visitor) {
 			t.Errorf("pass: %v", err)
 		}
 	}
+}
+
+// TestParties runs a room with seats: those who find none left are skipped, and the room ends.
+func TestParties(t *testing.T) {
+	t.Parallel()
+	d := newDial(t)
+	rs := node(t, d.url, newMaster(t))
+	r, err := rs.Create(t.Context(), Config{
+		Slug: "parties", Windows: []WindowRule{{Length: Duration(time.Minute)}}, Closes: at(time.Now().Add(2 * time.Minute)),
+		Outflow: Outflow{PerMinute: 6000}, Party: 3, Seats: 2,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, seats := range []uint32{0, 4} {
+		if _, err := r.JoinLane(t.Context(), newVisitor(r).ticket, "", seats); err == nil {
+			t.Errorf("a party of %d joins", seats)
+		}
+	}
+	for range 3 {
+		if joined, err := r.JoinLane(t.Context(), newVisitor(r).ticket, "", 3); err != nil || joined.Seats != 3 {
+			t.Fatalf("join: %+v, %v", joined, err)
+		}
+	}
+	if err := r.Amend(t.Context(), Amendment{Seats: new(uint32(3))}); err != nil {
+		t.Fatal(err)
+	}
+	if s := r.Snapshot(); s.Seats != 3 || r.Config().Seats != 3 {
+		t.Errorf("%d seats, want 3", s.Seats)
+	}
+	d.pass(time.Hour, rs) // the first is called, misses the turn, and so on
+	eventually(t, "the room ends by itself", func() bool {
+		d.pass(time.Hour, rs)
+		return r.Snapshot().Ended
+	})
+	if c := r.Snapshot().Counts; c.NoShows != 3 || c.Seats != 9 || c.Held != 0 {
+		t.Errorf("counts %+v", c)
+	}
+	auditRoom(t, r)
 }

@@ -42,6 +42,8 @@ type Snapshot struct {
 	Pull         bool          // visitors are called only when a backend asks for them
 	Counts       fairness.Counts
 	Lanes        []Lane               // in the order of the policy
+	Seats        uint32               // seats in force; 0: any number
+	Party        uint32               // seats that a visitor may join for; 0: one
 	Windows      []fairness.WindowSum // latest windows with arrivals, oldest first
 	Limit        *projection.Limit    // what max_active means for the line; nil: max_active is not set
 	Gate         projection.Gate      // whether visitors enter the site without waiting
@@ -151,7 +153,11 @@ func (s *Snapshot) Grows(st fairness.Standing, now time.Time) bool {
 
 // calls returns the time it takes to call a number of visitors.
 func (s *Snapshot) calls(people uint64) time.Duration {
-	return lasts(people, float64(max(s.Outflow.PerMinute, 1)))
+	party := 1.0 // mean number of seats
+	if s.Counts.Seats > 0 {
+		party = float64(s.Counts.Seats) / float64(s.Counts.Arrivals)
+	}
+	return lasts(people, float64(max(s.Outflow.PerMinute, 1))/party)
 }
 
 // lastCall returns the latest time by which a number of visitors are called, starting at from.
@@ -186,7 +192,7 @@ func (r *Room) refresh(ctx context.Context) {
 	var hash [fairness.HashSize]byte
 	perMinute := r.freed.PerMinute()
 	r.view.Read(func(p *projection.Projection, durable uint64) {
-		s, hash = newSnapshot(p, durable, perMinute), p.Message()
+		s, hash = newSnapshot(p, durable, perMinute), p.InForce().Message
 	})
 	s.Title = r.details.Title()
 	var err error
@@ -204,9 +210,9 @@ func newSnapshot(p *projection.Projection, size uint64, perMinute float64) *Snap
 	s := &Snapshot{
 		Size:  size,
 		Opens: millis.Time(p.Schedule().Opens()), Starts: millis.Time(policy.Starts),
-		Paused: p.Paused(), ClaimsFrozen: p.ClaimsPaused(), Ended: p.Ended(),
-		Outflow: p.Outflow(), Claim: time.Duration(policy.Claim) * time.Millisecond, Pull: p.IsPull(),
-		Counts: p.Counts(), Gate: p.Gate(),
+		Paused: p.InForce().Paused, ClaimsFrozen: p.InForce().ClaimsPaused, Ended: p.Ended(),
+		Outflow: p.InForce().Outflow, Claim: time.Duration(policy.Claim) * time.Millisecond, Pull: p.IsPull(),
+		Counts: p.Counts(), Gate: p.Gate(), Seats: p.InForce().Seats, Party: policy.Party,
 		Windows: p.Windows(shownWindows), Limit: p.Limit(perMinute),
 		Withdrawn: p.Withdrawn(), latest: millis.Time(p.Now()), schedule: p.Schedule(),
 	}

@@ -54,6 +54,54 @@ func laneThatSaved(t *testing.T) {
 	caught(t, keys, tr.replace(i, fmt.Sprintf("call %s 3 5 3", tr.field(i, 1))), "call")
 }
 
+// beyondTheSeats: five seats are called where four are left.
+func beyondTheSeats(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	policy := keys.Policy()
+	policy.Party, policy.Seats = 3, 4
+	room := roomtest.Open(keys, policy)
+	room.Join(roomtest.Opens, 5)
+	room.Settle(roomtest.Opens + 60_000)
+	call := &fairness.Call{Time: roomtest.Opens + 70_000, UpTo: []fairness.Position{5}}
+	caught(t, keys, append(slices.Clone(room.Entries()), call.AppendEntry(nil)), "seats")
+}
+
+// partyTooLarge: a friend joins for more seats than the policy allows.
+func partyTooLarge(t *testing.T) {
+	keys, room := small(t)
+	tr := transcript(room.Entries())
+	i := tr.index(fairness.KindArrive, 0)
+	caught(t, keys, tr.replace(i, string(tr[i])+" 2"), "arrival")
+}
+
+// partyThatBlocks: an operator passes over a party that is not too large, or lets one that is too large hold up the line for ever.
+func partyThatBlocks(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	policy := keys.Policy()
+	policy.Party, policy.Seats = 3, 2
+	room := roomtest.Open(keys, policy)
+	e, _ := room.State().NextArrive(roomtest.Opens, roomtest.Ticket(origin, 0), fairness.General)
+	e.Seats = 3
+	room.Append(&e)
+	room.Settle(roomtest.Opens + 60_000)
+	e, _ = room.State().NextArrive(roomtest.Opens+60_000, roomtest.Ticket(origin, 1), fairness.General)
+	room.Append(&e)
+	room.Settle(roomtest.Opens + 70_000)
+	now := roomtest.Opens + 71_000
+	for _, ticket := range []uint64{1} { // it fits
+		skip := &fairness.Skip{Time: now, Ticket: roomtest.Ticket(origin, ticket), Reason: fairness.TooLarge}
+		caught(t, keys, append(slices.Clone(room.Entries()), skip.AppendEntry(nil)), "skip")
+	}
+	room.Skip(now, roomtest.Ticket(origin, 0), fairness.TooLarge)
+	room.Call(now, 2)
+	if room.Err() != nil {
+		t.Fatal(room.Err())
+	}
+	if r := auditOf(t, publish(t, keys, room.Entries()), knowing(keys)); !r.OK {
+		t.Errorf("%+v", r)
+	}
+}
+
 // lanedRooms are the room with lanes, cut after each entry, and some mechanical changes of it.
 func lanedRooms(t *testing.T) (rooms []published) {
 	keys, room := laned(t)

@@ -111,6 +111,7 @@ var checks = []struct {
 	{string(fairness.RuleCall), "Calls go up in order, by the shares of the lanes, over drawn places, from the start on",
 		fairness.KindCall},
 	{string(fairness.RuleOutflow), "Calls keep to the published outflow", fairness.KindCall},
+	{string(fairness.RuleSeats), "Never more seats are called than there are", fairness.KindCall},
 	{string(fairness.RuleAdmission), "Only called tickets are admitted, in time, once", fairness.KindAdmit},
 	{string(fairness.RuleSkip), "Tickets are skipped only for a stated reason that holds", fairness.KindSkip},
 	{string(fairness.RuleAmend), "Amendments change only what may change", fairness.KindAmend},
@@ -215,9 +216,9 @@ func (a *auditor) notProven() []string {
 	add(n.Amends > 0, "That the policy stayed the same: it was amended, and the findings list each of the %d changes with its time and effect.", n.Amends)
 	add(n.Left > 0, "That those who left (%d) did so themselves: leaving needs no proof.", n.Left)
 	add(n.Revoked > 0, "Why the organizer took places away (%d).", n.Revoked)
-	add(s.Outflow().MaxActive > 0,
+	add(s.InForce().Outflow.MaxActive > 0,
 		"That never more than %d visitors were at the site at once: visits end outside of the transcript.",
-		s.Outflow().MaxActive)
+		s.InForce().Outflow.MaxActive)
 	add(s.Ended() && n.Ready > 0, "Why the room ended before %d visitors with a place were called.", n.Ready)
 	add(!s.Ended(), "How the room continues: it has not ended at this checkpoint.")
 	add(n.Arrivals > n.Drawn, "Which places %d arrivals will get: their windows are not drawn at this checkpoint.",

@@ -99,7 +99,7 @@ func (w *walk) wait() {
 // step tries one entry, valid or not.
 func (w *walk) step() {
 	now := w.now
-	if w.random.IntN(40) == 0 {
+	if w.random.IntN(20) == 0 {
 		now -= fairness.Time(w.random.IntN(3))
 	}
 	if due, over := w.state.FreezeDue(); over && now >= due && w.random.IntN(4) > 0 {
@@ -131,7 +131,11 @@ func (w *walk) step() {
 		ticket := w.pick(w.line[:min(len(w.line), int(w.state.Counts().Called)+1)])
 		w.try(&fairness.Admit{Time: now, Ticket: ticket, Pass: fairness.NewPassID(origin, ticket)})
 	case 12:
-		reasons := []fairness.Reason{fairness.NoShow, fairness.NoShow, fairness.Left, fairness.Revoked}
+		if ticket, ok := w.state.TooLarge(); ok {
+			w.try(&fairness.Skip{Time: now, Ticket: ticket, Reason: fairness.TooLarge})
+			return
+		}
+		reasons := []fairness.Reason{fairness.NoShow, fairness.NoShow, fairness.Left, fairness.Revoked, fairness.TooLarge}
 		from := w.joined
 		why := reasons[w.random.IntN(len(reasons))]
 		if why == fairness.NoShow {
@@ -180,6 +184,9 @@ func (w *walk) join(now fairness.Time) {
 	if !open {
 		e = fairness.Arrive{Time: now, Ticket: ticket, Lane: lane}
 	}
+	if party := int(w.state.Policy().Party); party > 0 || w.random.IntN(40) == 0 {
+		e.Seats = uint32(w.random.IntN(party + 2))
+	}
 	e.Seq += uint32(w.random.IntN(20) / 19)
 	if w.try(&e) {
 		w.joined = append(w.joined, ticket)
@@ -206,7 +213,10 @@ func (w *walk) freeze(now fairness.Time) {
 
 func (w *walk) amend(now fairness.Time) {
 	e := &fairness.Amend{Time: now}
-	switch w.random.IntN(9) {
+	switch w.random.IntN(10) {
+	case 9:
+		n := w.state.Counts()
+		e.Change, e.Seats = fairness.ChangeSeats, uint32(n.Held+n.Sold)+uint32(w.random.IntN(6))-min(2, uint32(n.Held))
 	case 6:
 		e.Change = fairness.ChangeOpen
 	case 7:
@@ -278,6 +288,7 @@ func TestSecondProgramDecides(t *testing.T) {
 		policy.Closes = []fairness.Time{roomtest.Opens + 3_600_000, roomtest.Opens + 75_000, fairness.Never}[seed%3]
 		policy.Grace = []fairness.Millis{fairness.MinGrace, 20_000, fairness.MaxGrace}[seed/2%3]
 		policy.Starts += []fairness.Time{0, 600_000}[seed/4%2]
+		policy.Party, policy.Seats = []uint32{0, 4, 2}[seed%3], []uint32{0, 2, 6, 60}[seed/2%4]
 		if seed%2 == 0 {
 			policy.Lanes = []fairness.LaneRule{{Name: "members", Weight: 3}, {Name: "general", Weight: uint32(1 + seed)}, {Name: "late", Weight: 100}}
 		}
@@ -309,13 +320,13 @@ func TestSecondProgramDecides(t *testing.T) {
 	t.Logf("steps by rule: %v", seen)
 	for _, rule := range []fairness.Rule{
 		"", fairness.RuleTime, fairness.RuleArrival, fairness.RuleTicket, fairness.RuleFreeze, fairness.RuleCall,
-		fairness.RuleOutflow, fairness.RuleAdmission, fairness.RuleSkip, fairness.RuleAmend,
+		fairness.RuleOutflow, fairness.RuleSeats, fairness.RuleAdmission, fairness.RuleSkip, fairness.RuleAmend,
 	} {
 		if seen[rule] < 20 {
 			t.Errorf("only %d steps by rule %q", seen[rule], rule)
 		}
 	}
-	if !slices.ContainsFunc(walks, func(w *walk) bool { return len(w.line) > 50 }) {
+	if !slices.ContainsFunc(walks, func(w *walk) bool { return len(w.line) > 30 }) {
 		t.Error("no walk has a long line")
 	}
 }

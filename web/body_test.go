@@ -59,10 +59,10 @@ func FuzzTicketOf(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		ticket, _, secret, err := ticketOf(body, "example.com/r/fuzz")
+		own, secret, err := wishOf(body, "example.com/r/fuzz")
 		checkRefusal(t, err)
-		if err == nil && secret == "" && !bytes.Contains(unescaped(body), []byte(ticket.String())) {
-			t.Errorf("%q is read as %v", body, ticket)
+		if err == nil && secret == "" && !bytes.Contains(unescaped(body), []byte(own.ticket.String())) {
+			t.Errorf("%q is read as %v", body, own.ticket)
 		}
 	})
 }

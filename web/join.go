@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"net/http"
+	"strconv"
 
 	"github.com/labstack/echo/v4"
 
@@ -30,12 +31,12 @@ func (j *joins) join(c echo.Context, r *room.Room) (err error) {
 	if w.body, err = readBody(c.Request(), w.body[:0], visitorBody); err != nil {
 		return err
 	}
-	ticket, lane, secret, err := ticketOf(w.body, r.Origin)
+	own, secret, err := wishOf(w.body, r.Origin)
 	if err != nil {
 		return err
 	}
 	ctx := j.deadlines.next()
-	joined, err := r.JoinLane(ctx, ticket, lane)
+	joined, err := r.JoinLane(ctx, own.ticket, own.lane, own.seats)
 	j.budgets.settle(c, r, &joined, err)
 	if err != nil {
 		return err
@@ -72,24 +73,48 @@ func (s *scratch) sendArrived(c echo.Context, joined *room.Joined) error {
 	return send(c, status, jsonText, s.answer.b)
 }
 
-// ticketOf parses the body of a join: a ticket and a lane, both optional. Without a ticket it creates a secret and
-// the ticket.
-func ticketOf(body []byte, origin string) (t fairness.Ticket, lane fairness.Lane, secret string, err error) {
+// wish is what a visitor joins with.
+type wish struct {
+	ticket fairness.Ticket
+	lane   fairness.Lane // "": the first
+	seats  uint32
+}
+
+// wishOf parses the body of a join: a ticket, a lane and a number of seats, all optional. Without a ticket it
+// creates a secret and the ticket.
+func wishOf(body []byte, origin string) (w wish, secret string, err error) {
+	w.seats = 1
 	text, isTicket := plainMember(body, "ticket")
 	if !isTicket && len(body) > 0 {
-		texts, err := anyMembers(body, "ticket", "lane")
+		texts, err := anyMembers(body, "ticket", "lane", "seats")
 		if err != nil {
-			return t, "", "", err
+			return w, "", err
 		}
-		text, lane = texts["ticket"], fairness.Lane(texts["lane"])
+		text, w.lane = texts["ticket"], fairness.Lane(texts["lane"])
+		if w.seats, err = seatsOf(texts["seats"]); err != nil {
+			return w, "", err
+		}
 	}
 	if text == "" {
 		var own [fairness.SecretSize]byte
 		_, _ = rand.Read(own[:]) // never fails
-		return fairness.NewTicket(origin, own), lane, base64.RawURLEncoding.EncodeToString(own[:]), nil
+		w.ticket = fairness.NewTicket(origin, own)
+		return w, base64.RawURLEncoding.EncodeToString(own[:]), nil
 	}
-	t, err = parseTicket(text)
-	return t, lane, "", err
+	w.ticket, err = parseTicket(text)
+	return w, "", err
+}
+
+// seatsOf parses a number of seats; none is one.
+func seatsOf(text string) (uint32, error) {
+	if text == "" {
+		return 1, nil
+	}
+	n, err := strconv.ParseUint(text, 10, 32)
+	if err != nil {
+		return 0, invalid.Field("seats", `must be a number in a text, such as "2"`)
+	}
+	return uint32(n), nil
 }
 
 func parseTicket(text string) (fairness.Ticket, error) {

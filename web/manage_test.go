@@ -29,6 +29,8 @@ type organizerJSON struct {
 		Name   string `json:"name"`
 		Weight uint32 `json:"weight"`
 	} `json:"lanes"`
+	Party   uint32 `json:"party"`
+	Seats   uint32 `json:"seats"`
 	Outflow struct {
 		PerMinute uint32 `json:"per_minute"`
 		MaxActive uint32 `json:"max_active"`
@@ -112,7 +114,7 @@ func TestManage(t *testing.T) {
 		t.Errorf("made %s", a.body)
 	}
 	if made.Origin != "example.com/r/sale" || made.URL != publicURL+"/r/sale" || !strings.HasPrefix(made.VKey, "example.com/r/sale+") ||
-		made.Phase != "serving" || made.Size != 1 || made.Created.Sub(began).Abs() > 10*time.Second || len(made.Counts) != 13 {
+		made.Phase != "serving" || made.Size != 1 || made.Created.Sub(began).Abs() > 10*time.Second || len(made.Counts) != 17 {
 		t.Errorf("made %s", a.body)
 	}
 	s.post("/v1/rooms", `{"slug":"sale"}`).problem(http.StatusConflict, "room-exists")

@@ -179,6 +179,16 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 		o.text("by", wire.ByPull)
 	}
 	o.close()
+	if s.Seats > 0 {
+		o.open("seats")
+		o.number("total", uint64(s.Seats))
+		o.number("called", s.Counts.Held)
+		o.number("admitted", s.Counts.Sold)
+		o.close()
+	}
+	if s.Party > 0 {
+		o.number("party", uint64(s.Party))
+	}
 	o.windows(s, now)
 	o.lanes(s.Lanes)
 }
@@ -284,7 +294,7 @@ func (o *object) lane(l *room.Lane) {
 	o.number("assigned", n.Assigned)
 	o.number("called", n.Called)
 	o.number("admitted", n.Admitted)
-	o.number("skipped", n.NoShows+n.Left+n.Revoked)
+	o.number("skipped", n.NoShows+n.Left+n.TooLarge+n.Revoked)
 	o.number("waiting", n.Waiting)
 	o.close()
 }

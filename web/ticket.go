@@ -47,6 +47,9 @@ func sendStanding(c echo.Context, status int, r *room.Room, st *fairness.Standin
 func (o *object) standing(ticket string, st *fairness.Standing, s *room.Snapshot, now time.Time) {
 	o.arrival(ticket, st)
 	o.text("lane", string(st.Lane))
+	if st.Seats > 1 {
+		o.number("seats", uint64(st.Seats))
+	}
 	o.text("status", string(st.Status))
 	if st.Position > 0 {
 		o.number("position", uint64(st.Position))

@@ -187,8 +187,9 @@ func skipState(reason fairness.Reason) page.State {
 
 // reasons maps the reasons for revoking tickets to those of the pages.
 var reasons = map[fairness.Reason]page.Reason{
-	fairness.RevokedBot: page.ReasonBot, fairness.RevokedDuplicate: page.ReasonDuplicate,
-	fairness.RevokedFraud: page.ReasonFraud, fairness.RevokedRequest: page.ReasonRequest,
+	fairness.TooLarge: page.ReasonLarge, fairness.RevokedBot: page.ReasonBot,
+	fairness.RevokedDuplicate: page.ReasonDuplicate,
+	fairness.RevokedFraud:     page.ReasonFraud, fairness.RevokedRequest: page.ReasonRequest,
 }
 
 // ticketView returns the data of the visitor's own place.
@@ -201,7 +202,7 @@ func ticketView(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ti
 	if st.Status == fairness.StatusDrawn {
 		t.Called = t.Position - 1 - t.AheadMin // the snapshot may be slightly older
 	}
-	if st.Reason.IsRevoked() {
+	if st.Reason.IsRevoked() || st.Reason == fairness.TooLarge {
 		t.Reason = reasons[st.Reason]
 	}
 	if st.Settled != 0 {

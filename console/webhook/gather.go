@@ -124,6 +124,8 @@ func (g *gathering) amend(index uint64, e *fairness.Amend) {
 		return
 	case fairness.ChangeOutflow:
 		c.Outflow = &outflow{e.Outflow.PerMinute, e.Outflow.MaxActive}
+	case fairness.ChangeSeats:
+		c.Seats = e.Seats
 	case fairness.ChangeMessage:
 		c.Message = hex.EncodeToString(e.Message[:])
 	case fairness.ChangeWindows:

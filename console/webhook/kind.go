@@ -13,7 +13,7 @@ const (
 	Admitted    EventKind = "room.admitted"     // visitors claimed their passes
 	RoomPaused  EventKind = "room.paused"       // calls stop, or calls and claims
 	RoomResumed EventKind = "room.resumed"      // calls and claims continue
-	RoomAmended EventKind = "room.amended"      // outflow, message or windows changed
+	RoomAmended EventKind = "room.amended"      // outflow, seats, message or windows changed
 	Revoked     EventKind = "room.revoked"      // the organizer revoked places
 	RoomEnded   EventKind = "room.ended"        // the room has ended
 	GateOpened  EventKind = "gate.opened"       // the site admits visitors without waiting

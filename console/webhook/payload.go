@@ -132,8 +132,9 @@ type amended struct {
 type change struct {
 	Entry   uint64          `json:"entry"`
 	At      time.Time       `json:"at"`
-	Change  fairness.Change `json:"change"` // outflow, message or windows
+	Change  fairness.Change `json:"change"` // outflow, seats, message or windows
 	Outflow *outflow        `json:"outflow,omitempty"`
+	Seats   uint32          `json:"seats,omitempty"`
 	Message string          `json:"message,omitempty"` // SHA-256 of its canonical form, hex
 	Closes  *time.Time      `json:"closes,omitempty"`  // given with windows; missing: never
 }

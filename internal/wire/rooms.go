@@ -57,11 +57,15 @@ type Counts struct {
 	Admitted uint64 `json:"admitted"`
 	NoShows  uint64 `json:"no_shows"`
 	Left     uint64 `json:"left" doc:"Number of visitors who gave up their places."`
+	TooLarge uint64 `json:"too_large" doc:"Number of parties skipped because too few seats were left."`
 	Revoked  uint64 `json:"revoked"`
 	Waiting  uint64 `json:"waiting" doc:"Visitors who are called, can still claim, and have not yet."`
 	InLine   uint64 `json:"in_line" doc:"Number of visitors neither called nor skipped."`
 	Windows  uint64 `json:"windows" doc:"Number of windows with arrivals."`
 	Amends   uint64 `json:"amends"`
+	Seats    uint64 `json:"seats" doc:"Number of seats of all arrivals."`
+	Held     uint64 `json:"held" doc:"Number of seats of called visitors who can still claim."`
+	Sold     uint64 `json:"sold" doc:"Number of seats of admitted visitors."`
 }
 
 // Summary is a room in a list. The logs of rooms that have ended are not read for it.

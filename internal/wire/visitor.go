@@ -97,6 +97,10 @@ type State struct {
 		Freed *float64   `json:"freed_per_minute"`
 		By    string     `json:"by"` // [ByPull], or empty
 	} `json:"outflow"`
+	Seats *struct { // nil: any number
+		Total, Called, Admitted uint64
+	} `json:"seats"`
+	Party   uint32   `json:"party"`   // seats that a visitor may join for; 0: one
 	Window  *Window  `json:"window"`  // the open window
 	Windows []Window `json:"windows"` // the latest windows with arrivals
 	Lanes   map[string]struct {

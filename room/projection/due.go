@@ -39,6 +39,9 @@ func (p *Projection) IsDue(now fairness.Time) bool {
 			return true
 		}
 	}
+	if _, ok := p.TooLarge(); ok {
+		return true
+	}
 	call, _ := p.NextCall(now)
 	_, isSwitched := p.NextSwitch(now)
 	return call != nil || isSwitched || p.IsBeatDue(now) || p.IsFinished(now)
@@ -76,7 +79,7 @@ func (p *Projection) NextCall(now fairness.Time) (*fairness.Call, uint64) {
 
 // capacity returns how many more visitors may enter before max_active is reached.
 func (p *Projection) capacity(now fairness.Time) uint64 {
-	limit := uint64(p.Outflow().MaxActive)
+	limit := uint64(p.InForce().Outflow.MaxActive)
 	if limit == 0 {
 		return fairness.MaxArrivals
 	}
@@ -93,7 +96,7 @@ func (p *Projection) NextPull(now fairness.Time, n uint64) (*fairness.Call, uint
 
 // IsBeatDue reports whether nothing was written for half the grace while the claim time of a called visitor runs.
 func (p *Projection) IsBeatDue(now fairness.Time) bool {
-	return p.Waiting() > 0 && !p.Paused() && now-p.Now() >= fairness.Time(p.Policy().Grace)/2
+	return p.Waiting() > 0 && !p.InForce().Paused && now-p.Now() >= fairness.Time(p.Policy().Grace)/2
 }
 
 // IsFinished reports whether the last window is over and all visitors have been admitted or skipped.
@@ -109,5 +112,5 @@ func (p *Projection) IsQuiet() bool {
 // isSettled reports whether all visitors who joined have been admitted or skipped, and all positions recorded.
 func (p *Projection) isSettled() bool {
 	c := p.Counts()
-	return c.Assigned == c.Arrivals && c.Admitted+c.NoShows+c.Left+c.Revoked == c.Arrivals
+	return c.Assigned == c.Arrivals && c.Admitted+c.NoShows+c.Left+c.TooLarge+c.Revoked == c.Arrivals
 }

@@ -100,7 +100,7 @@ func (p *Projection) Gate() Gate {
 	switch {
 	case !p.gate.used:
 		return GateNone
-	case p.IsOpen() && !p.Ended():
+	case p.InForce().Open && !p.Ended():
 		return GateOpen
 	}
 	return GateShut
@@ -139,13 +139,13 @@ func (p *Projection) unqueuedLeft(c UnqueuedCounts, now fairness.Time) uint64 {
 	if c.IsOverfull() {
 		return 0
 	}
-	rate := uint64(p.Outflow().PerMinute)
+	rate := uint64(p.InForce().Outflow.PerMinute)
 	return min(rate-min(rate, c.Started), p.capacity(now))
 }
 
 // isBusy reports whether more than calmParts of ofParts of the outflow is in use.
 func (p *Projection) isBusy(c UnqueuedCounts, now fairness.Time) bool {
-	rate, most := uint64(p.Outflow().PerMinute), uint64(p.Outflow().MaxActive)
+	rate, most := uint64(p.InForce().Outflow.PerMinute), uint64(p.InForce().Outflow.MaxActive)
 	return c.Started*ofParts > rate*calmParts || most > 0 && p.Active(now)*ofParts > most*calmParts
 }
 
@@ -178,8 +178,8 @@ func (p *Projection) NextSwitch(now fairness.Time) (fairness.Change, bool) {
 		return "", false
 	}
 	left := p.unqueuedLeft(counts, now)
-	still := p.Paused() || p.IsPull() // the clock calls no visitors, so none may enter without a call either
-	if p.IsOpen() {
+	still := p.InForce().Paused || p.IsPull() // the clock calls no visitors, so none may enter without a call either
+	if p.InForce().Open {
 		return fairness.ChangeShut, left == 0 || isTurnedAway || still
 	}
 	if still || now < p.Policy().Starts || left == 0 || counts.Nodes == 0 || now > at+maxCountAge ||

@@ -20,7 +20,7 @@ type Limit struct {
 // guarantees a higher rate, that counts: a place is kept for at most the time to claim plus a session, unless
 // the session is touched.
 func (p *Projection) Limit(observed float64) *Limit {
-	most := uint64(p.Outflow().MaxActive)
+	most := uint64(p.InForce().Outflow.MaxActive)
 	if most == 0 {
 		return nil
 	}
@@ -65,7 +65,7 @@ type sample struct {
 func (f *Freed) Note(now fairness.Time, p *Projection) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if n := len(f.samples); n > 0 && now < f.samples[n-1].at+sampleInterval || p.Outflow().MaxActive == 0 {
+	if n := len(f.samples); n > 0 && now < f.samples[n-1].at+sampleInterval || p.InForce().Outflow.MaxActive == 0 {
 		return
 	}
 	c := p.Counts()

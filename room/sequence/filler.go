@@ -129,6 +129,9 @@ func (f *filler) arrive(j *join) error {
 		}
 		return ErrClosed
 	}
+	if j.seats > 1 {
+		arrive.Seats = j.seats
+	}
 	if err := f.emit(&arrive); err != nil {
 		return fmt.Errorf("arrive %v: %w: %s", j.ticket, ErrRefused, err.Error())
 	}
@@ -151,7 +154,8 @@ func (f *filler) command(c *command) {
 	c.err = err
 }
 
-// serve skips no-shows, calls the next visitors, switches the gate, writes a beat, and ends a finished room.
+// serve skips no-shows and parties too large for the seats left, calls the next visitors, switches the gate, writes
+// a beat, and ends a finished room.
 func (f *filler) serve() (undone error) {
 	if f.projection.Ended() {
 		return nil
@@ -159,6 +163,16 @@ func (f *filler) serve() (undone error) {
 	for _, t := range f.projection.NoShows(f.now, maxSkips) {
 		if err := f.emit(&fairness.Skip{Time: f.now, Ticket: t, Reason: fairness.NoShow}); err != nil {
 			undone = fmt.Errorf("skip %v: %w", t, err)
+		}
+	}
+	for range maxSkips {
+		ticket, ok := f.projection.TooLarge()
+		if !ok {
+			break
+		}
+		if err := f.emit(&fairness.Skip{Time: f.now, Ticket: ticket, Reason: fairness.TooLarge}); err != nil {
+			undone = errors.Join(undone, fmt.Errorf("skip %v: %w", ticket, err))
+			break
 		}
 	}
 	if call, _ := f.projection.NextCall(f.now); call != nil {

@@ -20,6 +20,7 @@ type join struct {
 	ctx    context.Context
 	ticket fairness.Ticket
 	lane   fairness.Lane
+	seats  uint32
 	done   chan struct{}
 	tried  bool // its entry was in an earlier append
 	result Arrived

@@ -86,6 +86,24 @@ var table = []Setting{
 		Row: Row{Label: "windows", Format: "changed at least %s before they begin"},
 	},
 	{
+		Name: "party", Change: Never, Kind: Number{Max: fairness.MaxParty},
+		Label: "Seats per visitor", Help: "seats that a visitor may join for at most; 0 and 1: one seat", Default: "0", Initial: 0,
+		Form: Form{Group: "seats", Empty: "one", Placeholder: "1",
+			Hint: "A party has one place in line, and counts with its seats for the outflow and the number of seats."},
+		Row: Row{Label: "seats", Format: "at most %s for one visitor"},
+	},
+	{
+		Name: "seats", Change: Recorded, Kind: anyNumber,
+		Label: "Seats",
+		Help: "seats of called and admitted visitors at most; " +
+			"no-shows and visitors who leave give theirs back; 0: any number",
+		Default: "0", Initial: 0,
+		Note: "It cannot be less than what is called or admitted, or be set in a room that began without it.",
+		Form: Form{Group: "seats", Empty: "any number", Placeholder: "any number",
+			Hint: "No more are called. What was admitted but not bought can be added again."},
+		Row: Row{Label: "seats", Format: "%s in all"},
+	},
+	{
 		Name: "outflow", Change: Recorded, Label: "How fast people are let in",
 		Kind: Object{Split: true, Members: []Setting{perMinute, maxActive}},
 	},

@@ -36,6 +36,9 @@ func (f *Finder) amend(s *fairness.State, e *fairness.Amend) {
 		if e.Message == [fairness.HashSize]byte{} {
 			text = "The message to visitors was taken away. The order of the line did not change."
 		}
+	case fairness.ChangeSeats:
+		text = fmt.Sprintf("From here on there were %s. Nothing that was called before changed.",
+			numeral.Count(uint64(e.Seats), "seat", "seats"))
 	case fairness.ChangeWindows:
 		text, a.closes = windowWords(a.closes, e), e.Closes
 	case fairness.ChangePause, fairness.ChangeResume:

@@ -16,7 +16,7 @@ func (f *Finder) noteGap(s *fairness.State) {
 			span(length), moment(f.last), numeral.Count(f.waiting, "called visitor", "called visitors"), span(grace)),
 			length)
 	}
-	if f.waiting = s.Waiting(); s.Paused() {
+	if f.waiting = s.Waiting(); s.InForce().Paused {
 		f.waiting = 0
 	}
 }

@@ -226,6 +226,7 @@ func (p *page) tables() {
 	p.Skips = []fact{
 		{"no-show: called, but not claimed in time", numeral.Group(s.Skips[fairness.NoShow])},
 		{"left: the visitor gave the place up", numeral.Group(s.Skips[fairness.Left])},
+		{"too-large: a party that wanted more seats than were left", numeral.Group(s.Skips[fairness.TooLarge])},
 		{"revoked: the organizer took the place away", numeral.Group(s.Skips[fairness.Revoked])},
 	}
 	for _, r := range revocations {

@@ -76,6 +76,8 @@ func amended(e *fairness.Amend) string {
 			e.Outflow.MaxActive)
 	case fairness.ChangeMessage:
 		return fmt.Sprintf("message to visitors with the SHA-256 %x", e.Message)
+	case fairness.ChangeSeats:
+		return count(uint64(e.Seats), "seat")
 	case fairness.ChangeWindows:
 		return "schedule of windows that have not opened, " + count(uint64(len(e.Windows)), "rule")
 	case fairness.ChangePause:

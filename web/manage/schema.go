@@ -67,8 +67,8 @@ var known = map[reflect.Type]schema{
 		room.PhaseClaimsFrozen, room.PhaseClosed, room.PhaseEnded, room.PhaseStopped),
 	reflect.TypeFor[activity.Outcome](): enum("", activity.Done, activity.Refused, activity.Failed),
 	reflect.TypeFor[account.Role]():     enum(account.Owner, account.Operator, account.Viewer),
-	reflect.TypeFor[fairness.Reason](): enum(fairness.NoShow, fairness.Left, fairness.Revoked, fairness.RevokedBot,
-		fairness.RevokedDuplicate, fairness.RevokedFraud, fairness.RevokedRequest),
+	reflect.TypeFor[fairness.Reason](): enum(fairness.NoShow, fairness.Left, fairness.TooLarge, fairness.Revoked,
+		fairness.RevokedBot, fairness.RevokedDuplicate, fairness.RevokedFraud, fairness.RevokedRequest),
 	reflect.TypeFor[simulate.Shape](): enum(simulate.Burst, simulate.Steady, simulate.Early, simulate.Recorded),
 }
 

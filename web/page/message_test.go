@@ -56,7 +56,7 @@ func rendersAll(p *page.Pages) bool {
 			return false
 		}
 	}
-	for _, reason := range []page.Reason{"", page.ReasonBot, page.ReasonDuplicate, page.ReasonFraud, page.ReasonRequest} {
+	for _, reason := range []page.Reason{"", page.ReasonBot, page.ReasonDuplicate, page.ReasonFraud, page.ReasonLarge, page.ReasonRequest} {
 		if p.Visitor(&b, change(settled(page.Revoked), func(v *page.View) { v.Lang, v.Ticket.Reason = "en", reason })) != nil {
 			return false
 		}

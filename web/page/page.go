@@ -195,6 +195,7 @@ type Reason string
 // The classes of reasons; empty for none.
 const (
 	ReasonBot       Reason = "bot"
+	ReasonLarge     Reason = "large" // a party that wants more seats than are left
 	ReasonDuplicate Reason = "duplicate"
 	ReasonFraud     Reason = "fraud"
 	ReasonRequest   Reason = "request"

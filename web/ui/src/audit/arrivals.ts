@@ -3,13 +3,14 @@ import { Schedule, type WindowRule } from "../check/schedule.ts";
 import type { Lane, Lanes } from "./lanes.ts";
 import { must } from "./rule.ts";
 
-const maxArrivals = 2 ** 32 - 1;
+const maxSeats = 2 ** 32 - 1;
 
 /** One recorded join, and its state. */
 export interface Arrival {
   ticket: string;
   window: bigint;
   lane: Lane;
+  seats: number;
   /** Place in the line of its lane, from 1; 0: its window is not drawn. */
   place: number;
   /** The claim clock when the place was called; undefined: not called. */
@@ -29,13 +30,16 @@ export class Arrivals {
   /** The latest window with arrivals, unless it is frozen: an earlier one is frozen as soon as it is over. */
   unfrozen: UnfrozenWindow | undefined;
   windows = 0; // with arrivals
+  #seats = 0; // of all arrivals
   readonly #byTicket = new Map<string, Arrival>();
   readonly #notice: number;
   readonly #lanes: Lanes;
+  readonly #party: number; // seats of an arrival at most; 0: one
   #schedule: Schedule;
 
-  constructor(lanes: Lanes, { windows, closes, notice }: EntryOf<"room">) {
+  constructor(lanes: Lanes, { windows, closes, party, notice }: EntryOf<"room">) {
     this.#lanes = lanes;
+    this.#party = party;
     this.#notice = notice;
     this.#schedule = new Schedule(windows, closes);
   }
@@ -48,7 +52,7 @@ export class Arrivals {
     return this.#byTicket.get(ticket);
   }
 
-  arrive({ time, window, seq, ticket, lane }: EntryOf<"arrive">): void {
+  arrive({ time, window, seq, ticket, lane, party }: EntryOf<"arrive">): void {
     const open = this.#schedule.at(time);
     must("arrival", open !== undefined, "no window is open at this time");
     must("arrival", window === open.index, "another window is open at this time");
@@ -57,17 +61,22 @@ export class Arrivals {
     const current = this.unfrozen ?? this.#emptyWindow(window, open.to);
     const arrivals = current.arrivals.get(own)!;
     must("arrival", seq === arrivals.length, "seq is not the number of earlier arrivals in the window and lane");
-    must("arrival", this.count < maxArrivals, "the room is full");
+    const [seats = 1] = party;
+    must("arrival", this.#seats + seats <= maxSeats, "the room is full");
+    const isAllowed = party.length === 0 || (seats >= 2 && seats <= this.#party);
+    must("arrival", isAllowed, "a party of a size that the policy does not allow");
     must("ticket", !this.#byTicket.has(ticket), "the ticket has arrived before");
     const arrival: Arrival = {
       ticket,
       window,
       lane: own,
+      seats,
       place: 0,
       calledAt: undefined,
       settled: "no",
     };
     this.#byTicket.set(ticket, arrival);
+    this.#seats += seats;
     arrivals.push(arrival);
     if (current === this.unfrozen) return;
     this.unfrozen = current;

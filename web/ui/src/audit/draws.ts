@@ -42,6 +42,11 @@ export class Draws {
     this.#lanes = lanes;
   }
 
+  /** Reports whether a window is frozen and not drawn. */
+  get isFrozen(): boolean {
+    return this.#frozen.length > 0;
+  }
+
   /** Reports whether a ticket's window is frozen and not drawn. */
   awaits({ window }: Arrival): boolean {
     return this.#frozen.some((frozen) => frozen.window === window);

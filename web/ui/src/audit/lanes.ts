@@ -4,13 +4,13 @@ import { must } from "./rule.ts";
 
 // RULES.md section 7: lanes take turns by virtual time. Every number stays below 2^53, so it is exact.
 
-/** The virtual time that serving one person takes in a lane of weight 1. */
+/** The virtual time that serving one seat takes in a lane of weight 1. */
 const quantum = 2 ** 20;
 
 /** One lane, and its line. */
 export interface Lane {
   readonly name: string;
-  readonly step: number; // virtual time that serving one person takes
+  readonly step: number; // virtual time that serving one seat takes
   /** All drawn arrivals, by place: element 0 has place 1. */
   readonly line: Arrival[];
   readonly firsts: Map<bigint, number>; // the first place of each window
@@ -100,13 +100,21 @@ export class Lanes {
       must("call", turn.called <= goals[next]!, "another person is the next to be called");
       turn.ready--;
       time = turn.time;
-      turn.time += step;
+      turn.time += people.at(-1)!.seats * step;
     } while (turns.some(({ called }, i) => called < goals[i]!));
     const commit = (): void => {
       this.#time = time;
       for (const [i, turn] of turns.entries()) Object.assign(this.all[i]!, turn);
     };
     return { people, commit };
+  }
+
+  /** The arrival that is the next to be called; undefined: none. */
+  next(): Arrival | undefined {
+    const next = this.#next(this.all);
+    if (next === undefined) return undefined;
+    const { called, line } = this.all[next]!;
+    return line.slice(called).find(({ settled }) => settled !== "skipped");
   }
 
   /** The lane whose turn it is, as its index. */

@@ -4,21 +4,18 @@
 /** The credit that one call costs. */
 const oneCall = 60_000;
 
-/** The most credit that is stored: that of ten seconds, and at least one call. */
-function most(perMinute: number): number {
-  return Math.max(10_000 * perMinute, oneCall);
-}
-
 /** The credit for calls. It stands still in a pause. */
 export class Pace {
   readonly #starts: number;
+  readonly #party: number; // seats of the largest party
   #perMinute: number;
   #credit = oneCall;
   #since: number;
   #paused = false;
 
-  constructor(starts: number, perMinute: number) {
+  constructor(starts: number, perMinute: number, party = 1) {
     this.#starts = starts;
+    this.#party = party;
     this.#since = starts;
     this.#perMinute = perMinute;
   }
@@ -27,7 +24,12 @@ export class Pace {
     return this.#paused;
   }
 
-  /** Reports whether the credit at a time covers so many calls. */
+  /** The most credit that is stored: that of ten seconds, and at least that of the largest party. */
+  #most(): number {
+    return Math.max(10_000 * this.#perMinute, oneCall * this.#party);
+  }
+
+  /** Reports whether the credit at a time covers so many seats. */
   allows(time: number, calls: number): boolean {
     return this.#creditAt(time) >= oneCall * calls;
   }
@@ -37,16 +39,16 @@ export class Pace {
     this.#credit -= oneCall * calls;
   }
 
-  /** Gives back the credit of a called ticket that is skipped. */
-  giveBack(time: number): void {
+  /** Gives back the credit of the seats of a called ticket that is skipped. */
+  giveBack(time: number, seats = 1): void {
     this.#reach(time);
-    this.#credit = Math.min(this.#credit, most(this.#perMinute)) + oneCall;
+    this.#credit = Math.min(this.#credit, this.#most()) + oneCall * seats;
   }
 
   change(time: number, perMinute: number): void {
     this.#reach(time);
     this.#perMinute = perMinute;
-    this.#credit = Math.min(this.#credit, most(perMinute));
+    this.#credit = Math.min(this.#credit, this.#most());
   }
 
   pause(time: number): void {
@@ -61,7 +63,7 @@ export class Pace {
   }
 
   #creditAt(time: number): number {
-    const limit = most(this.#perMinute);
+    const limit = this.#most();
     if (this.#paused || time <= this.#since || this.#credit >= limit) return this.#credit;
     return Math.min(this.#credit + Math.min(time - this.#since, 60_000) * this.#perMinute, limit);
   }

@@ -105,6 +105,8 @@ export class Room {
         return this.#serving.pause(entry.time, entry.claims);
       case "resume":
         return this.#serving.resume(entry.time);
+      case "seats":
+        return this.#serving.seats(entry.seats, this.draws.isFrozen);
       case "windows":
         return this.arrivals.amend(entry.time, entry.windows, entry.closes);
       case "open":

@@ -20,6 +20,7 @@ export type Rule =
   | "assign"
   | "call"
   | "outflow"
+  | "seats"
   | "admission"
   | "skip"
   | "amend";

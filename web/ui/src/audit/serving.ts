@@ -12,6 +12,10 @@ export class Serving {
   readonly #policy: EntryOf<"room">;
   readonly #lanes: Lanes;
   readonly #pace: Pace;
+  #seats: number; // in force; 0: any number
+  #held = 0; // seats of called tickets neither admitted nor skipped
+  #sold = 0; // seats of admitted tickets
+  #waiting = 0; // called tickets neither admitted nor skipped
   #done = 0;
   #clock = 0; // the claim clock at the time of the latest entry
   #reached: number; // that time
@@ -20,7 +24,8 @@ export class Serving {
   constructor(policy: EntryOf<"room">, lanes: Lanes) {
     this.#policy = policy;
     this.#lanes = lanes;
-    this.#pace = new Pace(policy.starts, policy.perMinute);
+    this.#pace = new Pace(policy.starts, policy.perMinute, Math.max(policy.party, 1));
+    this.#seats = policy.seats;
     this.#reached = policy.created;
   }
 
@@ -37,10 +42,14 @@ export class Serving {
     must("call", !this.#pace.paused, "the room is paused");
     must("call", time >= this.#policy.starts, "a call before the start");
     const { people, commit } = this.#lanes.serve(positions);
-    must("outflow", this.#pace.allows(time, people.length), "more people than the outflow allows");
-    this.#pace.spend(time, people.length);
+    const seats = people.reduce((sum, arrival) => sum + arrival.seats, 0);
+    must("outflow", this.#pace.allows(time, seats), "more seats than the outflow allows");
+    must("seats", seats <= this.#left, "more seats than are left");
+    this.#pace.spend(time, seats);
     for (const arrival of people) arrival.calledAt = this.clockAt(time);
     commit();
+    this.#held += seats;
+    this.#waiting += people.length;
     this.#done += people.length;
   }
 
@@ -49,9 +58,12 @@ export class Serving {
     must("admission", arrival.calledAt !== undefined, "the ticket is not called");
     must("admission", arrival.settled === "no", "the ticket is admitted or skipped already");
     must("admission", !this.#claimsFrozen, "claims are paused");
-    must("admission", this.#left(time, arrival.calledAt) > 0, "the time to claim is over");
+    must("admission", this.#claimLeft(time, arrival.calledAt) > 0, "the time to claim is over");
     must("admission", pass === passOf(this.#policy.origin, ticket), "not the pass of the ticket");
     arrival.settled = "admitted";
+    this.#waiting--;
+    this.#held -= arrival.seats;
+    this.#sold += arrival.seats;
   }
 
   skip({ time, reason }: EntryOf<"skip">, arrival: Arrival | undefined): void {
@@ -60,10 +72,16 @@ export class Serving {
     const { calledAt } = arrival;
     if (reason === "no-show") {
       must("skip", calledAt !== undefined, "a no-show that was not called");
-      must("skip", this.#left(time, calledAt) <= 0, "a no-show with time left to claim");
+      must("skip", this.#claimLeft(time, calledAt) <= 0, "a no-show with time left to claim");
+    }
+    if (reason === "too-large") {
+      const isNext = this.#waiting === 0 && this.#lanes.next() === arrival;
+      must("skip", isNext && arrival.seats > this.#left, "not a party that is next and wants more seats than are left");
     }
     if (calledAt !== undefined) {
-      this.#pace.giveBack(time);
+      this.#pace.giveBack(time, arrival.seats);
+      this.#waiting--;
+      this.#held -= arrival.seats;
     } else {
       this.#done++;
       if (arrival.place > 0) arrival.lane.ready--;
@@ -74,6 +92,19 @@ export class Serving {
   outflow(time: number, perMinute: number): void {
     must("amend", perMinute >= 1 && perMinute <= maxPerMinute, "an outflow that no policy may have");
     this.#pace.change(time, perMinute);
+  }
+
+  /** Changes the number of seats; between a freeze and its draw it may not change. */
+  seats(seats: number, isFrozen: boolean): void {
+    const committed = this.#held + this.#sold;
+    must("amend", this.#seats > 0 && seats >= Math.max(committed, 1), "fewer seats than are committed");
+    must("amend", !isFrozen, "seats changed between a freeze and its draw");
+    this.#seats = seats;
+  }
+
+  /** How many more seats may be called. */
+  get #left(): number {
+    return this.#seats === 0 ? Infinity : this.#seats - this.#held - this.#sold;
   }
 
   pause(time: number, claims: boolean): void {
@@ -89,7 +120,7 @@ export class Serving {
   }
 
   /** The time left to claim a ticket that was called at that time of the claim clock; RULES.md section 8. */
-  #left(time: number, calledAt: number): number {
+  #claimLeft(time: number, calledAt: number): number {
     return this.#policy.claim - (this.clockAt(time) - calledAt);
   }
 

@@ -69,7 +69,7 @@ const lots: Field<number[]> = {
   },
   write: (value) => value.map((one) => uint32.write(one)).join(","),
 };
-const reason = word(/^(?:no-show|left|revoked(?:-(?:bot|duplicate|fraud|request))?)$/);
+const reason = word(/^(?:no-show|left|too-large|revoked(?:-(?:bot|duplicate|fraud|request))?)$/);
 const signature: Field<Uint8Array> = {
   read: (text) => {
     if (text === "-") return new Uint8Array(0);
@@ -100,9 +100,22 @@ interface Maybe {
   maybe: string;
 }
 
+/** An optional last number, which is not 0. */
+const seats: Rest<number> = {
+  each: {
+    read: (text) => {
+      if (text === "0") throw new FormatError("no seats");
+      return uint32.read(text);
+    },
+    write: uint32.write,
+  },
+  least: 0,
+  most: 1,
+};
+
 /** The entries of one line: kind, then these words in this order. */
 const forms = {
-  arrive: { time, window: uint63, seq: uint32, ticket: id, lane },
+  arrive: { time, window: uint63, seq: uint32, ticket: id, lane, party: seats },
   merit: { time, ticket: id, method: token, evidence: token },
   freeze: { time, window: uint63, lots, size: uint63, root: hash, round: uint63, proof: bytes(proofSize) },
   draw: { time, window: uint63, signature, seed: hash, cosignatures: rest(bytes(cosignatureSize)) },
@@ -120,6 +133,7 @@ const changes = {
   pause: { claims: maybe("claims") },
   resume: {},
   message: { message: hash },
+  seats: { seats: uint32 },
   open: {},
   shut: {},
   unguarded: { from: time, until: time, requests: uint63 },
@@ -151,6 +165,8 @@ export interface Room {
   witnesses: string[];
   quorum: number;
   lanes: LaneRule[];
+  party: number; // seats of an arrival at most; 0: one
+  seats: number; // 0: any number
   opens: number;
   starts: number;
   closes: number; // or never
@@ -286,6 +302,8 @@ function parseRoom(lines: string[]): Room {
     if (words.length !== 1) throw new FormatError(`a line "${first}" has one word`);
     return field.read(words[0]!);
   };
+  const maybeOne = <T>(first: string, field: Field<T>): T | undefined =>
+    lines[0]?.startsWith(`${first} `) ? one(first, field) : undefined;
   const list = <T>(first: string, read: (words: string[]) => T): T[] => {
     const all: T[] = [];
     while (lines[0]?.startsWith(`${first} `)) all.push(read(take(first)));
@@ -304,6 +322,8 @@ function parseRoom(lines: string[]): Room {
       0,
     witnesses: list("witness", ([key = ""]) => token.read(key)),
     lanes: list("lane", (words) => readWords(laneRule, words) as unknown as LaneRule),
+    party: maybeOne("party", uint32) ?? 0,
+    seats: maybeOne("seats", uint32) ?? 0,
     opens: one("opens", time),
     starts: one("starts", time),
     closes: one("closes", closing),
@@ -343,6 +363,8 @@ function formatRoom(room: Room): string {
     ...(room.witnesses.length > 0 ? [`witnesses ${uint32.write(room.quorum)}`] : []),
     ...room.witnesses.map((key) => `witness ${key}`),
     ...room.lanes.map((rule) => `lane ${writeWords(laneRule, rule).join(" ")}`),
+    ...(room.party > 0 ? [`party ${uint32.write(room.party)}`] : []),
+    ...(room.seats > 0 ? [`seats ${uint32.write(room.seats)}`] : []),
     `opens ${time.write(room.opens)}`,
     `starts ${time.write(room.starts)}`,
     `closes ${closing.write(room.closes)}`,

@@ -16,6 +16,7 @@ export function policyProblem(room: Room): string | undefined {
     ["beacon", room.beacon === undefined || beaconAllowed(room.beacon)],
     ["witnesses", witnessesAllowed(room)],
     ["lane", lanesAllowed(room.lanes)],
+    ["party", room.party !== 1 && room.party <= 20],
     ["opens", room.created <= room.opens],
     ["starts", room.starts >= room.opens],
     ["closes", room.closes > room.opens && room.closes <= never],

@@ -38,7 +38,7 @@ function replay({ entries, violations }: RoomVector): Room {
   return room!;
 }
 
-for (const name of ["room", "witnessed_room", "lanes_room"] as const) {
+for (const name of ["room", "witnessed_room", "lanes_room", "seats_room"] as const) {
   test(`${name} of the vectors, with every violation in its place`, () => {
     const vector = fairness[name];
     const room = replay(vector);
@@ -51,7 +51,7 @@ for (const name of ["room", "witnessed_room", "lanes_room"] as const) {
     }
     assert.equal(toHex(room.tree.root()), vector.root);
     assert.equal(room.draws.draws.length, vector.draws.length);
-    assert.ok(vector.violations.length > 10);
+    assert.ok(vector.violations.length > 5);
   });
 
   test(`${name} of the vectors, a missing or repeated entry is detected`, () => {

@@ -46,6 +46,7 @@ test("fields have the values of the text", () => {
       seq: 2 ** 32 - 1,
       ticket: "0badcafe-0123-8123-8123-456789abcdef",
       lane: "a-9",
+      party: [],
     },
   );
   assert.deepEqual(parseEntry(utf8("amend 5 windows 900 100 50 200 60")), {

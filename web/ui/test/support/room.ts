@@ -129,6 +129,8 @@ export const policy = {
   witnesses: [],
   quorum: 0,
   lanes: [{ name: "general", weight: 1 }],
+  party: 0,
+  seats: 0,
   opens,
   starts: opens + 60_000,
   closes: opens + 600_000,
@@ -210,7 +212,7 @@ export class Room {
     this.#waiting.set(window, tickets);
     for (let i = 0; i < n; i++) {
       const ticket = ticketOf(this.operator.origin, Room.secret(this.#visitors++));
-      this.write({ kind: "arrive", time, window, seq: tickets.length, ticket, lane: "general" });
+      this.write({ kind: "arrive", time, window, seq: tickets.length, ticket, lane: "general", party: [] });
       tickets.push(ticket);
     }
     return index;

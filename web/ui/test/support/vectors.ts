@@ -43,6 +43,7 @@ export interface FairnessVectors {
   room: RoomVector;
   witnessed_room: RoomVector;
   lanes_room: RoomVector;
+  seats_room: RoomVector;
 }
 
 export interface RoomVector {
