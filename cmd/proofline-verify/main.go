@@ -25,6 +25,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	arguments "github.com/proofline/proofline/internal/args"
 	"github.com/proofline/proofline/internal/heap"
 )
 
@@ -60,6 +61,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 	t := &terminal{stdout, stderr, env, isTerminal}
 	root.AddCommand(auditCommand(t), fetchCommand(t), watchCommand(t), evidenceCommand(t), compareCommand(t),
 		archiveCommand(t), ticketCommand(t), witnessCommand(t), statsCommand(t), versionCommand(t))
+	arguments.Name(root)
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

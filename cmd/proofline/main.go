@@ -30,6 +30,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/serve"
 	"github.com/proofline/proofline/cmd/proofline/internal/simulate"
 	"github.com/proofline/proofline/cmd/proofline/internal/site"
+	"github.com/proofline/proofline/internal/args"
 )
 
 func main() {
@@ -79,5 +80,6 @@ place, call and admission is an entry in a public, signed transcript.`,
 		proxy.Command(t), demo.Command(t), load.Command(t), simulate.Command(t), beacon.Command(t),
 		issuer.Command(t), serve.MasterKeyCommand(t), versionCommand(t),
 	)
+	args.Name(root)
 	return root
 }

@@ -295,8 +295,11 @@ func (f *Figures) windows(s *room.Snapshot) {
 	f.Earlier = places
 }
 
-// rates fills in the rates from the sampled ring.
+// rates fills in the rates from the sampled ring. A room that has ended has none.
 func (f *Figures) rates(r *ring) {
+	if f.Phase == room.PhaseEnded {
+		return
+	}
 	if from, to, ok := r.since(rateSpan); ok {
 		f.Rate = rate(perSecond(from, to, arrivals))
 		f.Transcript.Rate = rate(perSecond(from, to, entries))

@@ -128,7 +128,12 @@ func (p *linePage) Host() string {
 func (p *linePage) Heading() string { return string(p.View.State) + ".heading" }
 
 // Lead returns the key of the text below the heading.
-func (p *linePage) Lead() string { return string(p.View.State) + ".lead" }
+func (p *linePage) Lead() string {
+	if p.In(Over) && (p.View.Without == Ended || p.View.Without == Closed) {
+		return "admitted.lead" // there are no new places
+	}
+	return string(p.View.State) + ".lead"
+}
 
 // Group returns the number of people in the visitor's window.
 func (p *linePage) Group() uint64 { return uint64(p.View.Ticket.Window.Arrivals) }

@@ -293,7 +293,7 @@ function tell(root: HTMLElement, state: State, latest: Figures | undefined): voi
   if (!place) return;
   const asOf = latest ? `Figures as of ${clockTime(new Date(latest.at))}. ` : "";
   place.classList.toggle("error", isOld && state.is !== "hidden");
-  place.textContent = words(state, asOf);
+  place.textContent = state.is === "live" && latest?.phase === "ended" ? "The room has ended." : words(state, asOf);
   if (state.is === "refused") {
     const again = document.createElement("a");
     again.href = location.pathname;
