@@ -15,6 +15,7 @@ var ErrGrammar = errors.New("not a canonical entry")
 const (
 	maxSignature = 256      // bytes of a beacon signature
 	maxDrums     = MaxLanes // numbers of lots in a freeze
+	maxDigits    = 19       // of a decimal, so that it is below 2^64
 )
 
 // Parser reads entries without allocating for the frequent kinds. The zero value is ready to use.
@@ -129,6 +130,11 @@ func (f *fields) text() []byte {
 	for i < len(f.rest) && f.rest[i] != ' ' && f.rest[i] != '\n' {
 		i++
 	}
+	return f.first(i)
+}
+
+// first returns the next field, given its length.
+func (f *fields) first(i int) []byte {
 	field := f.rest[:i]
 	f.rest = f.rest[min(i+1, len(f.rest)):]
 	if len(field) == 0 {
@@ -148,8 +154,11 @@ func (f *fields) token() string {
 
 // below reads a decimal below a limit.
 func (f *fields) below(limit uint64) uint64 {
-	n, err := strconv.ParseUint(string(f.text()), 10, 64)
-	if err != nil || n >= limit {
+	n, ok := uint64(0), true
+	for i, c := range f.text() {
+		n, ok = n*10+uint64(c-'0'), ok && c-'0' < 10 && i < maxDigits
+	}
+	if !ok || n >= limit {
 		f.fail("a number contains a non-digit or is too large")
 		return 0
 	}
@@ -170,7 +179,7 @@ func (f *fields) closes() Time {
 }
 
 func (f *fields) id() [16]byte {
-	id, ok := parseUUID(f.text())
+	id, ok := parseUUID(f.first(min(uuidLength, len(f.rest))))
 	if !ok {
 		f.fail("an id is not a lower-case UUID of version 8")
 	}
