@@ -1,6 +1,9 @@
 package fairness
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"math/bits"
+)
 
 // arrival is one ticket's record. It is 40 bytes, because there are millions.
 type arrival struct {
@@ -51,33 +54,82 @@ type arrivals struct {
 	list[arrival]
 	details     list[detail] // of all arrivals, unless the room is plain
 	settlements list[settlement]
-	// numbers maps a ticket's hash to its arrival; on a collision, the next free key is used. A map
-	// by ticket would be twice as large.
-	numbers map[uint32]uint32
+	numbers     [shards]shard // a ticket's is given by the lowest bits of its hash
+	touched     uint64        // keeps the compiler from leaving touch out
+}
+
+// shards is the number of parts of a room's hash table. Each grows on its own, because moving millions of numbers at
+// once would hold the room's lock for too long.
+const shards = 16
+
+// shard is a hash table of the numbers of arrivals. A ticket's slot is the first free one from that of the highest
+// bits of its hash on.
+type shard struct {
+	slots []uint64 // upper half of a ticket's hash, and its number, from 1; 0: free
+	used  int
+	shift uint8 // 64 - log2 of the number of slots
 }
 
 // ticketSeed is unknown to visitors, who choose their secrets and could choose equal hashes.
 var ticketSeed = maphash.MakeSeed()
 
-// key returns a ticket's key in numbers, which is free if the ticket is new.
-func (l *arrivals) key(t Ticket) uint32 {
-	for key := uint32(maphash.Bytes(ticketSeed, t[:])); ; key++ {
-		if n, taken := l.numbers[key]; !taken || l.at(n).ticket == t {
-			return key
-		}
-	}
+// shardOf returns the shard of a ticket, and its hash.
+func (l *arrivals) shardOf(t Ticket) (*shard, uint64) {
+	hash := maphash.Bytes(ticketSeed, t[:])
+	return &l.numbers[hash%shards], hash
 }
 
 // find returns the number of a ticket's arrival, from 0; false if there is none.
 func (l *arrivals) find(t Ticket) (uint32, bool) {
-	number, ok := l.numbers[l.key(t)]
-	return number, ok
+	s, hash := l.shardOf(t)
+	for i := hash >> s.shift; s.used > 0; i++ {
+		slot := s.slots[i&uint64(len(s.slots)-1)]
+		if slot == 0 {
+			break
+		}
+		if number := uint32(slot) - 1; slot>>32 == hash>>32 && l.at(number).ticket == t {
+			return number, true
+		}
+	}
+	return 0, false
+}
+
+// touch brings the slot of a ticket into the processor's cache.
+func (l *arrivals) touch(t Ticket) {
+	if s, hash := l.shardOf(t); s.used > 0 {
+		l.touched ^= s.slots[hash>>s.shift]
+	}
 }
 
 // join adds an arrival whose ticket is new.
 func (l *arrivals) join(a arrival) {
-	l.numbers[l.key(a.ticket)] = l.count
+	s, hash := l.shardOf(a.ticket)
+	if s.used*4 >= len(s.slots)*3 {
+		s.grow()
+	}
 	l.add(a)
+	s.put(hash>>32<<32 | uint64(l.count))
+	s.used++
+}
+
+func (s *shard) put(slot uint64) {
+	i := slot >> s.shift
+	for s.slots[i&uint64(len(s.slots)-1)] != 0 {
+		i++
+	}
+	s.slots[i&uint64(len(s.slots)-1)] = slot
+}
+
+// grow doubles the number of slots.
+func (s *shard) grow() {
+	old := s.slots
+	s.slots = make([]uint64, max(8, 2*len(old)))
+	s.shift = uint8(64 - bits.TrailingZeros(uint(len(s.slots))))
+	for _, slot := range old {
+		if slot != 0 {
+			s.put(slot)
+		}
+	}
 }
 
 // laneOf returns the lane of an arrival, as its index.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -142,7 +143,8 @@ func diffState(a, b *State) string {
 	if reflect.DeepEqual(a, b) { // much faster
 		return ""
 	}
-	return cmp.Diff(a, b, cmp.Exporter(func(reflect.Type) bool { return true }))
+	return cmp.Diff(a, b, cmp.Exporter(func(reflect.Type) bool { return true }),
+		cmp.Comparer(func(a, b shard) bool { return slices.Equal(a.sorted(), b.sorted()) }))
 }
 
 // numbered returns a ticket that has no secret, different for every n.
@@ -222,3 +224,14 @@ func (r *script) admission(at Time, t Ticket) *Admit {
 
 // ticketAt returns the ticket at a drawn position.
 func (r *script) ticketAt(p Position) Ticket { return r.at(&r.lanes.all[0], p).ticket }
+
+// sorted returns the slots in use: their order depends on undone joins.
+func (s shard) sorted() []uint64 {
+	return slices.Sorted(func(yield func(uint64) bool) {
+		for _, slot := range s.slots {
+			if slot != 0 && !yield(slot) {
+				return
+			}
+		}
+	})
+}

@@ -117,3 +117,16 @@ func (s *State) NoShows(from []Position, now Time, limit int) (late []Ticket, ne
 	}
 	return late, next
 }
+
+// Foresee prepares for an entry that will be applied soon. A replay of a large room mostly waits for memory: called for
+// some hundred entries before the first of them is applied, Foresee waits for all their tickets at once.
+func (s *State) Foresee(e Entry) {
+	switch e := e.(type) {
+	case *Arrive:
+		s.arrivals.touch(e.Ticket)
+	case *Admit:
+		s.arrivals.touch(e.Ticket)
+	case *Skip:
+		s.arrivals.touch(e.Ticket)
+	}
+}

@@ -102,7 +102,6 @@ func (e *Room) apply(s *State, _ Oracle) error {
 	}
 	s.schedule = NewSchedule(&e.Policy)
 	s.roomHash = sha256.Sum256(e.AppendEntry(nil))
-	s.arrivals.numbers = map[uint32]uint32{}
 	s.lanes = newLanes(&e.Policy)
 	s.pace = newPace(&e.Policy)
 	s.seats = e.Policy.Seats

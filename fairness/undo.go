@@ -56,8 +56,26 @@ func (l *arrivals) undo(then *arrivals) {
 
 // leave undoes the latest join.
 func (l *arrivals) leave() {
-	delete(l.numbers, l.key(l.at(l.count-1).ticket))
+	s, hash := l.shardOf(l.at(l.count - 1).ticket)
+	s.remove(hash>>32<<32 | uint64(l.count))
 	l.drop()
+}
+
+// remove frees a slot. Each slot behind it moves up if it would no longer be found.
+func (s *shard) remove(slot uint64) {
+	mask := uint64(len(s.slots) - 1)
+	free := slot >> s.shift
+	for s.slots[free&mask] != slot {
+		free++
+	}
+	s.used--
+	for i := free + 1; s.slots[i&mask] != 0; i++ {
+		if first := s.slots[i&mask] >> s.shift; (i-first)&mask >= i-free {
+			s.slots[free&mask] = s.slots[i&mask]
+			free = i
+		}
+	}
+	s.slots[free&mask] = 0
 }
 
 // drop removes the latest element.
