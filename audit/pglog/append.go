@@ -187,11 +187,11 @@ func (t *transaction) prepare(p *part) error {
 	if h.size > l.tree.Size() {
 		l.shared = time.Now()
 		if err := t.query(func(ctx context.Context, conn *pgx.Conn) error {
-			return l.catchUp(ctx, conn, h, p.read)
+			return l.catchUp(ctx, conn, h, p.read.runs)
 		}); err != nil {
 			return err
 		}
-	} else if err := l.catchUp(t.ctx, nil, h, p.read); err != nil {
+	} else if err := l.catchUp(t.ctx, nil, h, p.read.runs); err != nil {
 		return err
 	}
 	if h.held && !l.recovers {

@@ -51,6 +51,22 @@ func (s *Store) Recover(room uuid.UUID, origin string, signer note.Signer) *Log 
 // Reader receives the entries of a log in order. The entry is only valid during the call.
 type Reader func(entry []byte) error
 
+// RunReader receives the entries of a log in order, up to 256 at once. It calls next after each
+// entry that it has read, which adds the entry to the handle's tree. The entries are only valid
+// during the call.
+type RunReader func(entries [][]byte, next func()) error
+
+// runs reads the entries of each run one by one.
+func (read Reader) runs(entries [][]byte, next func()) error {
+	for _, entry := range entries {
+		if err := read(entry); err != nil {
+			return err
+		}
+		next()
+	}
+	return nil
+}
+
 // Root returns the root of the entries the handle has read or appended.
 func (l *Log) Root() audit.Hash {
 	l.hash()
@@ -65,7 +81,10 @@ func (l *Log) Size() uint64 { return l.tree.Size() + uint64(len(l.leaves)) }
 
 // Tail passes all entries that the handle has not read yet to read. It returns [ErrCorrupt] if they
 // do not hash to the stored root.
-func (l *Log) Tail(ctx context.Context, read Reader) error {
+func (l *Log) Tail(ctx context.Context, read Reader) error { return l.TailRuns(ctx, read.runs) }
+
+// TailRuns is [Log.Tail] for a reader of many entries at once.
+func (l *Log) TailRuns(ctx context.Context, read RunReader) error {
 	l.Release()
 	conn, err := l.store.acquire(ctx, toRead)
 	if err != nil {
@@ -102,7 +121,7 @@ func scanHead(row pgx.Row) (h head, err error) {
 }
 
 // catchUp reads the entries up to h and compares the root.
-func (l *Log) catchUp(ctx context.Context, conn *pgx.Conn, h head, read Reader) error {
+func (l *Log) catchUp(ctx context.Context, conn *pgx.Conn, h head, read RunReader) error {
 	l.held = h.held
 	if h.size < l.tree.Size() {
 		return fmt.Errorf("%w: %w: it has %d entries, but %d were seen before", ErrCorrupt, ErrWentBack, h.size,

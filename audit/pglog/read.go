@@ -20,10 +20,11 @@ const (
 
 // chunk holds consecutive entries of one tile.
 type chunk struct {
-	text   []byte // all entries
-	ends   []int  // end of each entry in text
-	leaves []audit.Hash
-	root   audit.Hash // root of the tile, if the chunk is the whole tile
+	text    []byte // all entries
+	ends    []int  // end of each entry in text
+	entries [][]byte
+	leaves  []audit.Hash
+	root    audit.Hash // root of the tile, if the chunk is the whole tile
 }
 
 func (c *chunk) add(entry []byte) {
@@ -54,7 +55,7 @@ var errStopped = errors.New("stopped")
 
 // readEntries reads the entries up to index to. While they are applied, another goroutine reads and
 // hashes the next ones.
-func (l *Log) readEntries(ctx context.Context, conn *pgx.Conn, to uint64, read Reader) error {
+func (l *Log) readEntries(ctx context.Context, conn *pgx.Conn, to uint64, read RunReader) error {
 	from := l.tree.Size()
 	rows, err := conn.Query(ctx, selectBundles, l.room, int64(tileStart(from)), int64(to)) //nolint:gosec // both below MaxSize
 	if err != nil {
@@ -114,15 +115,21 @@ func eachChunk(rows pgx.Rows, from, to uint64, next func(*chunk) (*chunk, error)
 
 // apply passes the entries of a chunk to read, and adds them to the tree: a tile at once, unless read
 // asks for a root before its end.
-func (l *Log) apply(c *chunk, read Reader) error {
+func (l *Log) apply(c *chunk, read RunReader) error {
 	defer l.hash()
+	c.entries = c.entries[:0]
 	begin := 0
-	for i, end := range c.ends {
-		if err := read(c.text[begin:end]); err != nil {
-			return fmt.Errorf("%w: entry %d: %w", ErrCorrupt, l.Size(), err)
-		}
-		l.leaves = append(l.leaves, c.leaves[i])
+	for _, end := range c.ends {
+		c.entries = append(c.entries, c.text[begin:end])
 		begin = end
+	}
+	applied := 0
+	err := read(c.entries, func() {
+		l.leaves = append(l.leaves, c.leaves[applied])
+		applied++
+	})
+	if err != nil {
+		return fmt.Errorf("%w: entry %d: %w", ErrCorrupt, l.Size(), err)
 	}
 	if len(l.leaves) < audit.TileWidth {
 		return nil

@@ -65,7 +65,7 @@ const (
 
 // note updates the history with an entry that was applied.
 func (g *gateHistory) note(e fairness.Entry, s *fairness.State) {
-	if s.Counts().InLine > 0 {
+	if _, joins := e.(*fairness.Arrive); joins || s.Counts().InLine > 0 {
 		g.isLined = true
 	} else if g.isLined {
 		g.isLined, g.lined = false, s.Now()

@@ -27,12 +27,13 @@ func (s *Sequencer) Load(ctx context.Context) error {
 	p, entries := projection.New(s.o.Controls, s.o.Evidence), s.o.Store.Open(s.o.ID, s.o.Origin, s.o.Keys.Log)
 	root := entries.Root
 	entries.More = s.queue.hasWork
-	err = entries.Tail(ctx, func(text []byte) error {
-		if p.Size()%1024 == 0 {
-			silence.Reset(appendTimeout)
-		}
-		wanted.Note(entries.Size(), root)
-		return p.Read(text, root)
+	replay := projection.Replay{Projection: p}
+	err = entries.TailRuns(ctx, func(texts [][]byte, next func()) error {
+		silence.Reset(appendTimeout)
+		return replay.ReadRun(texts, root, func() {
+			wanted.Note(entries.Size(), root)
+			next()
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("load room %s: %w", s.o.Slug, err)
