@@ -77,23 +77,29 @@ func (p PassID) String() string { return string(appendUUID(nil, p)) }
 
 func appendUUID(dst []byte, id [16]byte) []byte {
 	text := [uuidLength]byte{8: '-', 13: '-', 18: '-', 23: '-'}
-	hex.Encode(text[0:8], id[0:4])
-	hex.Encode(text[9:13], id[4:6])
-	hex.Encode(text[14:18], id[6:8])
-	hex.Encode(text[19:23], id[8:10])
-	hex.Encode(text[24:36], id[10:16])
+	var digits [32]byte
+	hex.Encode(digits[:], id[:])
+	copy(text[0:8], digits[0:8])
+	copy(text[9:13], digits[8:12])
+	copy(text[14:18], digits[12:16])
+	copy(text[19:23], digits[16:20])
+	copy(text[24:36], digits[20:32])
 	return append(dst, text[:]...)
 }
 
 // parseUUID reads a UUIDv8. It ignores the dashes and accepts upper case: the caller writes the id
 // again and compares.
 func parseUUID(text []byte) (id [16]byte, ok bool) {
-	ok = len(text) == uuidLength &&
-		decodeHex(id[0:4], text[0:8]) &&
-		decodeHex(id[4:6], text[9:13]) &&
-		decodeHex(id[6:8], text[14:18]) &&
-		decodeHex(id[8:10], text[19:23]) &&
-		decodeHex(id[10:16], text[24:36])
+	if len(text) != uuidLength {
+		return id, false
+	}
+	var digits [32]byte
+	copy(digits[0:8], text[0:8])
+	copy(digits[8:12], text[9:13])
+	copy(digits[12:16], text[14:18])
+	copy(digits[16:20], text[19:23])
+	copy(digits[20:32], text[24:36])
+	ok = decodeHex(id[:], digits[:])
 	return id, ok && isUUID8(id)
 }
 
