@@ -94,10 +94,11 @@ func (l *arrivals) find(t Ticket) (uint32, bool) {
 	return 0, false
 }
 
-// touch brings the slot of a ticket into the processor's cache.
+// touch brings the slots of a ticket into the processor's cache: the first, and one that may be in the next line.
 func (l *arrivals) touch(t Ticket) {
 	if s, hash := l.shardOf(t); s.used > 0 {
-		l.touched ^= s.slots[hash>>s.shift]
+		first := hash >> s.shift
+		l.touched ^= s.slots[first] ^ s.slots[(first+5)&uint64(len(s.slots)-1)]
 	}
 }
 
