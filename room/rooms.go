@@ -211,8 +211,13 @@ func (rs *Rooms) open(slug string) (*Room, error) {
 	return rs.start(r)
 }
 
-// prepare builds the room without its projection.
-func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error) {
+// CheckKey returns [keys.ErrMasterKey] if the master key did not seal the keys of a room.
+func (rs *Rooms) CheckKey(ctx context.Context, record pgroom.Room) error {
+	_, err := rs.openKeys(ctx, record)
+	return err
+}
+
+func (rs *Rooms) openKeys(ctx context.Context, record pgroom.Room) (*keys.Keys, error) {
 	sealed, err := rs.Store.Keys(ctx, record.ID)
 	if err != nil {
 		return nil, err
@@ -220,6 +225,15 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	k, err := keys.Open(rs.MasterKey, record, sealed)
 	if err != nil {
 		return nil, fmt.Errorf("open room %s: %w", record.Slug, err)
+	}
+	return k, nil
+}
+
+// prepare builds the room without its projection.
+func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error) {
+	k, err := rs.openKeys(ctx, record)
+	if err != nil {
+		return nil, err
 	}
 	r := &Room{
 		ID: record.ID, Slug: record.Slug, Owner: record.Owner, Origin: record.Origin, URL: rs.URL(record), VKey: k.VKey,

@@ -284,14 +284,14 @@ func (s *Server) openMarks() *mark.Store {
 	return marks
 }
 
-// tryKey opens the newest room, so that a wrong master key fails the start rather
-// than later requests.
+// tryKey opens the keys of the newest room, so that a wrong master key fails the start rather than later
+// requests.
 func (s *Server) tryKey(ctx context.Context) error {
 	list, err := s.rooms.List(ctx)
 	if err != nil || len(list) == 0 {
 		return err
 	}
-	if _, err = s.rooms.Get(ctx, list[0].Slug); errors.Is(err, keys.ErrMasterKey) {
+	if err = s.rooms.CheckKey(ctx, list[0]); errors.Is(err, keys.ErrMasterKey) {
 		return err
 	}
 	return nil
