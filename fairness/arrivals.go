@@ -55,7 +55,7 @@ type arrivals struct {
 	details     list[detail] // of all arrivals, unless the room is plain
 	settlements list[settlement]
 	numbers     [shards]shard // a ticket's is given by the lowest bits of its hash
-	touched     uint64        // keeps the compiler from leaving touch out
+	loaded      uint64        // all slots that Foresee has loaded: without it, the compiler would leave that out
 }
 
 // shards is the number of parts of a room's hash table. Each grows on its own, because moving millions of numbers at
@@ -92,14 +92,6 @@ func (l *arrivals) find(t Ticket) (uint32, bool) {
 		}
 	}
 	return 0, false
-}
-
-// touch brings the slots of a ticket into the processor's cache: the first, and one that may be in the next line.
-func (l *arrivals) touch(t Ticket) {
-	if s, hash := l.shardOf(t); s.used > 0 {
-		first := hash >> s.shift
-		l.touched ^= s.slots[first] ^ s.slots[(first+5)&uint64(len(s.slots)-1)]
-	}
 }
 
 // join adds an arrival whose ticket is new.

@@ -102,9 +102,7 @@ func (r *Replay) ReadRun(texts [][]byte, root func() audit.Hash, next func()) er
 		}
 		r.entries = append(r.entries, e)
 	}
-	for _, e := range r.entries {
-		r.Foresee(e)
-	}
+	r.Foresee(r.entries)
 	for _, e := range r.entries {
 		if err := r.Apply(e, root); err != nil {
 			return err
