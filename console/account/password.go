@@ -54,7 +54,10 @@ var errHash = errors.New("not an argon2id hash")
 
 // hash returns the PHC string of a password.
 func (c Cost) hash(password string, salt []byte) string {
-	key := argon2.IDKey([]byte(password), salt, c.Passes, c.Memory, c.Threads, hashSize)
+	return c.format(salt, argon2.IDKey([]byte(password), salt, c.Passes, c.Memory, c.Threads, hashSize))
+}
+
+func (c Cost) format(salt, key []byte) string {
 	encode := base64.RawStdEncoding.EncodeToString
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, c.Memory, c.Passes, c.Threads,
 		encode(salt), encode(key))
@@ -95,7 +98,7 @@ type hasher struct {
 func newHasher(cost Cost, random random) *hasher {
 	return &hasher{
 		cost: cost, random: random, unknown: make(chan struct{}, maxHashing), known: make(chan struct{}, 1),
-		dummy: cost.hash("", make([]byte, saltSize)),
+		dummy: cost.format(make([]byte, saltSize), make([]byte, hashSize)),
 	}
 }
 
