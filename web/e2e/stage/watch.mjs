@@ -5,7 +5,10 @@ const mark = "proofline sees ";
 /** Runs in every page: reports each change in what it shows of a place. */
 function look(mark) {
   let last = "";
-  const digits = (element) => (element ? Number(element.textContent.replace(/\D/g, "")) : undefined);
+  const digits = (element) => {
+    const found = [...(element?.textContent.matchAll(/\p{Nd}/gu) ?? [])]; // 0 to 9 in the scripts of the pages
+    return found.length > 0 ? Number(found.map(([digit]) => digit.codePointAt(0) & 0xf).join("")) : undefined;
+  };
   const tell = () => {
     const main = document.querySelector("main[data-state]");
     if (!main) return;
