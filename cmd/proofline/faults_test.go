@@ -50,7 +50,7 @@ func twoNodes(t *testing.T, slug string) (one, two *process, l *link, c *crowd, 
 func TestNodesLostInAppend(t *testing.T) {
 	t.Parallel()
 	one, two, l, c, finish := twoNodes(t, "lost")
-	l.loseAfter("proofline_entries")
+	l.loseAfter("\x00proofline_entries\x00") // as a statement to run: one that is prepared has no lock yet
 	<-l.gone
 	two.kill()
 	lost := time.Now()
