@@ -188,7 +188,7 @@ func newTurns(s *State) turns {
 	return t
 }
 
-// peek returns whom to serve next: the lane, as its index, and the number of the arrival; false if no ticket is
+// peek returns the arrival to serve next: its lane, as an index, and its number; false if no ticket is
 // ready.
 func (t *turns) peek() (lane int, number uint32, ok bool) {
 	for i := range t.of.lanes.all {
@@ -207,7 +207,7 @@ func (t *turns) peek() (lane int, number uint32, ok bool) {
 	}
 }
 
-// serve serves the one whom peek has returned.
+// serve serves the arrival that peek has returned.
 func (t *turns) serve(lane int, number uint32) {
 	at, seats := &t.lanes[lane], t.of.arrivals.seatsOf(number)
 	at.upTo = Position(t.of.arrivals.at(number).position)

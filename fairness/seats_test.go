@@ -101,7 +101,7 @@ func TestSeats(t *testing.T) {
 	}
 	r.must(&Skip{now, r.ticketAt(4), TooLarge})
 	if _, ok := r.TooLarge(); ok {
-		t.Error("nobody is there")
+		t.Error("a ticket is proposed, but none is left")
 	}
 }
 
@@ -216,7 +216,7 @@ func makeSeatsRoom(t *testing.T) roomVector {
 			if lane, _, _ := s.peekNext(); lane == i {
 				s.refuse(RuleSeats, next)
 			}
-			s.refuse(RuleSkip, &Skip{now, s.at(l, l.places).ticket, TooLarge}) // somebody may give seats back
+			s.refuse(RuleSkip, &Skip{now, s.at(l, l.places).ticket, TooLarge}) // a called visitor may give seats back
 		}
 	}
 	s.refuse(RuleAmend, &Amend{Time: now, Change: ChangeSeats, Seats: 1})

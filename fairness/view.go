@@ -173,6 +173,6 @@ func (s *State) NextAssign() (Assign, bool) {
 	}
 	l, w := &s.lanes.all[lane], &s.windows.all[part.window]
 	p := l.assigned + 1
-	a := s.arrivals.at(w.base + part.order[p-part.first])
+	a := s.arrivals.at(l.numberAt(p))
 	return Assign{Window: w.Index, Lane: l.name, Position: p, Ticket: a.ticket}, true
 }

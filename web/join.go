@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -91,9 +92,11 @@ func wishOf(body []byte, origin string) (w wish, secret string, err error) {
 			return w, "", err
 		}
 		text, w.lane = texts["ticket"], fairness.Lane(texts["lane"])
-		if w.seats, err = seatsOf(texts["seats"]); err != nil {
-			return w, "", err
+		seats, err := strconv.ParseUint(cmp.Or(texts["seats"], "1"), 10, 32)
+		if err != nil {
+			return w, "", invalid.Field("seats", `must be a number in a text, such as "2"`)
 		}
+		w.seats = uint32(seats)
 	}
 	if text == "" {
 		var own [fairness.SecretSize]byte
@@ -103,18 +106,6 @@ func wishOf(body []byte, origin string) (w wish, secret string, err error) {
 	}
 	w.ticket, err = parseTicket(text)
 	return w, "", err
-}
-
-// seatsOf parses a number of seats; none is one.
-func seatsOf(text string) (uint32, error) {
-	if text == "" {
-		return 1, nil
-	}
-	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil {
-		return 0, invalid.Field("seats", `must be a number in a text, such as "2"`)
-	}
-	return uint32(n), nil
 }
 
 func parseTicket(text string) (fairness.Ticket, error) {
