@@ -259,6 +259,7 @@ async function steer(operator, viewer, room, crowd, [watching, fan]) {
   await fan.is("admitted");
   await operator.decide("Pause");
   await operator.told("Calls are paused.");
+  await until("the room's state says so", async () => (await room.state()).paused);
   const paused = await called();
   await crowd.join(500);
   await until("the dashboard says so", async () => (await watching.figures()).phase === "paused");
