@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 )
 
@@ -83,22 +82,6 @@ func ParseProof(b []byte) (Proof, error) {
 		return Proof{}, fmt.Errorf("%w: not canonical", ErrProof)
 	}
 	return p, nil
-}
-
-// Verify checks that the log's key signed the checkpoint and that the checkpoint's tree has the
-// leaf at the proof's index. Errors are those of [OpenCheckpoint] and [VerifyInclusion]. To check
-// cosignatures as well, open the Checkpoint with the witnesses' keys.
-//
-// https://c2sp.org/tlog-proof#verifying-a-tlog-proof
-func (p Proof) Verify(leaf Hash, log note.Verifier) (Checkpoint, error) {
-	c, _, err := OpenCheckpoint(p.Checkpoint, log)
-	if err != nil {
-		return Checkpoint{}, err
-	}
-	if err := VerifyInclusion(c, p.Index, leaf, p.Path); err != nil {
-		return Checkpoint{}, err
-	}
-	return c, nil
 }
 
 // VerifyInclusion checks an inclusion proof: that the path leads from the leaf at index to the root

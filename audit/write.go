@@ -11,8 +11,8 @@ import (
 	"golang.org/x/mod/sumdb/tlog"
 )
 
-// This file holds what a log needs to sign checkpoints and to serve its files. An auditor does not need it, and the
-// verifier compiles without it.
+// This file holds what a log needs to sign checkpoints and to serve its files, and a client to check a receipt. The
+// auditor's program compiles without it.
 
 // SignCheckpoint returns the signed checkpoint. The first signer is the log's and must have the
 // origin as its name, otherwise the error is ErrKey. It does not sign checkpoints that
@@ -83,4 +83,20 @@ func AppendBundle(dst, entry []byte) ([]byte, error) {
 	}
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(entry)))
 	return append(dst, entry...), nil
+}
+
+// Verify checks that the log's key signed the checkpoint and that the checkpoint's tree has the
+// leaf at the proof's index. Errors are those of [OpenCheckpoint] and [VerifyInclusion]. To check
+// cosignatures as well, open the Checkpoint with the witnesses' keys.
+//
+// https://c2sp.org/tlog-proof#verifying-a-tlog-proof
+func (p Proof) Verify(leaf Hash, log note.Verifier) (Checkpoint, error) {
+	c, _, err := OpenCheckpoint(p.Checkpoint, log)
+	if err != nil {
+		return Checkpoint{}, err
+	}
+	if err := VerifyInclusion(c, p.Index, leaf, p.Path); err != nil {
+		return Checkpoint{}, err
+	}
+	return c, nil
 }

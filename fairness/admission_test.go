@@ -215,19 +215,19 @@ func TestGrace(t *testing.T) {
 	left(now+10*second, 20_000)
 	left(now+hourOf, 20_000) // nothing was written for an hour
 	r.refuse(RuleSkip, &Skip{now + hourOf, r.ticketAt(1), NoShow})
-	r.must(&Beat{now + hourOf})
+	r.must(&Beat{Time: now + hourOf})
 	left(now+hourOf+5*second, 15_000)
-	r.must(&Beat{now + hourOf + 5*second})
-	r.must(&Beat{now + hourOf + 5*second}) // at the same time
+	r.must(&Beat{Time: now + hourOf + 5*second})
+	r.must(&Beat{Time: now + hourOf + 5*second}) // at the same time
 	left(now+hourOf+15*second, 5000)
 	r.must(&Amend{Time: now + hourOf + 6*second, Change: ChangeMessage}) // any entry shows that the room runs
 	r.must(pause(now + hourOf + 7*second))
-	r.must(&Beat{now + hourOf + 9*second}) // the clock stands still
+	r.must(&Beat{Time: now + hourOf + 9*second}) // the clock stands still
 	r.must(resume(now + 2*hourOf))
 	left(now+2*hourOf, 13_000)
 	left(now+2*hourOf+second, 12_000)
-	r.must(&Beat{now + 2*hourOf + 8*second})
-	r.must(&Beat{now + 2*hourOf + 12_999})
+	r.must(&Beat{Time: now + 2*hourOf + 8*second})
+	r.must(&Beat{Time: now + 2*hourOf + 12_999})
 	left(now+2*hourOf+12_999, 1)
 	r.refuse(RuleSkip, &Skip{now + 2*hourOf + 12_999, r.ticketAt(1), NoShow})
 	r.refuse(RuleAdmission, r.admission(now+2*hourOf+13*second, r.ticketAt(1)))

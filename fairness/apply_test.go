@@ -35,7 +35,7 @@ func everyKind(at Time) []Entry {
 	return []Entry{
 		&Room{p}, &Arrive{Time: at, Ticket: ticket1, Lane: General}, &Merit{Time: at}, &Freeze{Time: at},
 		&Draw{Time: at}, &Assign{}, &Call{at, []Position{1}}, &Admit{Time: at}, &Skip{at, ticket1, Left},
-		&Amend{Time: at, Change: ChangePause}, &Amend{Time: at, Change: ChangeMessage}, &Beat{at}, &End{at},
+		&Amend{Time: at, Change: ChangePause}, &Amend{Time: at, Change: ChangeMessage}, &Beat{Time: at}, &End{at},
 	}
 }
 
@@ -69,7 +69,7 @@ func TestApplyKeepsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		if s == &twin {
-			e.Lanes[0], e.Windows[0], amend.Windows[0] = LaneRule{"x", 7}, WindowRule{}, WindowRule{}
+			e.Lanes[0], e.Windows[0], amend.Windows[0] = LaneRule{"x", 7, nil}, WindowRule{}, WindowRule{}
 		}
 	}
 	if diff := diffState(&s, &twin); diff != "" {
@@ -81,7 +81,7 @@ func TestRuleTime(t *testing.T) {
 	r, _ := inSale(t)
 	for _, at := range []Time{r.now - 1, base, 0, -1, -1 << 63, Never, Never + 1, 1<<63 - 1} {
 		for _, e := range everyKind(at)[1:] {
-			if e.Kind() != KindAssign { // has no time
+			if KindOf(e) != KindAssign { // has no time
 				r.refuse(RuleTime, e)
 			}
 		}
@@ -112,34 +112,34 @@ func TestRuleEnd(t *testing.T) {
 func TestRuleArrival(t *testing.T) {
 	r := inMinute(t)
 	now := base + 2*second
-	r.refuse(RuleArrival, &Arrive{now, 0, 1, ticket1, General, 0})
-	r.refuse(RuleArrival, &Arrive{now, 0, 0, ticket1, General, 0})
-	r.refuse(RuleArrival, &Arrive{now, 0, 3, ticket1, General, 0})
-	r.refuse(RuleArrival, &Arrive{now, 0, 1<<32 - 1, ticket1, General, 0})
-	r.refuse(RuleArrival, &Arrive{now, 1, 0, ticket1, General, 0})
-	r.refuse(RuleArrival, &Arrive{now, 1, 2, ticket1, General, 0})
-	r.refuse(RuleArrival, &Arrive{now, 1<<63 - 1, 2, ticket1, General, 0})
-	r.refuse(RuleArrival, &Arrive{now, 1<<64 - 1, 2, ticket1, General, 0})
-	r.refuse(RuleArrival, &Arrive{base + minute - 1, 1, 0, ticket1, General, 0}) // the window's last millisecond
-	r.must(&Arrive{base + minute - 1, 0, 2, ticket1, General, 0})
+	r.refuse(RuleArrival, &Arrive{now, 0, 1, ticket1, General, 0, nil})
+	r.refuse(RuleArrival, &Arrive{now, 0, 0, ticket1, General, 0, nil})
+	r.refuse(RuleArrival, &Arrive{now, 0, 3, ticket1, General, 0, nil})
+	r.refuse(RuleArrival, &Arrive{now, 0, 1<<32 - 1, ticket1, General, 0, nil})
+	r.refuse(RuleArrival, &Arrive{now, 1, 0, ticket1, General, 0, nil})
+	r.refuse(RuleArrival, &Arrive{now, 1, 2, ticket1, General, 0, nil})
+	r.refuse(RuleArrival, &Arrive{now, 1<<63 - 1, 2, ticket1, General, 0, nil})
+	r.refuse(RuleArrival, &Arrive{now, 1<<64 - 1, 2, ticket1, General, 0, nil})
+	r.refuse(RuleArrival, &Arrive{base + minute - 1, 1, 0, ticket1, General, 0, nil}) // the window's last millisecond
+	r.must(&Arrive{base + minute - 1, 0, 2, ticket1, General, 0, nil})
 	r.over(base + minute)
-	r.refuse(RuleArrival, &Arrive{base + minute, 0, 3, ticket2, General, 0}) // the next window's first
-	r.refuse(RuleArrival, &Arrive{base + minute, 1, 3, ticket2, General, 0}) // seq starts again
-	r.refuse(RuleArrival, &Arrive{base + minute, 2, 0, ticket2, General, 0})
-	r.must(&Arrive{base + minute, 1, 0, ticket2, General, 0})
+	r.refuse(RuleArrival, &Arrive{base + minute, 0, 3, ticket2, General, 0, nil}) // the next window's first
+	r.refuse(RuleArrival, &Arrive{base + minute, 1, 3, ticket2, General, 0, nil}) // seq starts again
+	r.refuse(RuleArrival, &Arrive{base + minute, 2, 0, ticket2, General, 0, nil})
+	r.must(&Arrive{base + minute, 1, 0, ticket2, General, 0, nil})
 	r.over(base + 190*second)
-	r.refuse(RuleArrival, &Arrive{base + 200*second, 14, 0, numbered(9), General, 0}) // closed
-	r.refuse(RuleArrival, &Arrive{base + 200*second, 15, 0, numbered(9), General, 0})
-	r.refuse(RuleArrival, &Arrive{Never - 1, 15, 0, numbered(9), General, 0})
-	r.must(&Arrive{base + 200*second - 1, 14, 0, numbered(9), General, 0}) // windows 2 to 13 stay empty
+	r.refuse(RuleArrival, &Arrive{base + 200*second, 14, 0, numbered(9), General, 0, nil}) // closed
+	r.refuse(RuleArrival, &Arrive{base + 200*second, 15, 0, numbered(9), General, 0, nil})
+	r.refuse(RuleArrival, &Arrive{Never - 1, 15, 0, numbered(9), General, 0, nil})
+	r.must(&Arrive{base + 200*second - 1, 14, 0, numbered(9), General, 0, nil}) // windows 2 to 13 stay empty
 
 	early := newScript(t, testPolicy())
-	early.refuse(RuleArrival, &Arrive{base - 1, 0, 0, ticket1, General, 0})
-	early.must(&Arrive{base, 0, 0, ticket1, General, 0})
+	early.refuse(RuleArrival, &Arrive{base - 1, 0, 0, ticket1, General, 0, nil})
+	early.must(&Arrive{base, 0, 0, ticket1, General, 0, nil})
 
 	full := inMinute(t)
 	full.lanes.all[0].seats, full.twin.lanes.all[0].seats = MaxArrivals, MaxArrivals
-	full.refuse(RuleArrival, &Arrive{now, 0, 2, ticket1, General, 0})
+	full.refuse(RuleArrival, &Arrive{now, 0, 2, ticket1, General, 0, nil})
 	if e, ok := full.NextArrive(now, ticket1, General); ok {
 		t.Errorf("a full room proposes %+v", e)
 	}
@@ -149,28 +149,28 @@ func TestRuleTicket(t *testing.T) {
 	r, line := inSale(t)
 	now := base + minute + second
 	last := r.State.arrivals.at(4).ticket
-	r.refuse(RuleTicket, &Arrive{now, 1, 1, last, General, 0})    // in the same window
-	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General, 0}) // in a later window
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, last, General, 0, nil})    // in the same window
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General, 0, nil}) // in a later window
 	r.call(now, 1)
-	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General, 0}) // called
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General, 0, nil}) // called
 	r.must(r.admission(now, line[0]))
-	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General, 0}) // admitted
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General, 0, nil}) // admitted
 	r.must(&Skip{now, line[1], Left})
-	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[1], General, 0}) // skipped
+	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[1], General, 0, nil}) // skipped
 	for _, bad := range []func(*Ticket){
 		func(t *Ticket) { *t = Ticket{} }, func(t *Ticket) { t[6] = 0x40 }, func(t *Ticket) { t[8] &= 0x7f }, func(t *Ticket) { t[8] |= 0xc0 },
 	} {
 		ticket := ticket1
 		bad(&ticket)
-		r.refuse(RuleTicket, &Arrive{now, 1, 1, ticket, General, 0})
+		r.refuse(RuleTicket, &Arrive{now, 1, 1, ticket, General, 0, nil})
 	}
-	r.must(&Arrive{now, 1, 1, ticket1, General, 0})
+	r.must(&Arrive{now, 1, 1, ticket1, General, 0, nil})
 }
 
 func TestRuleLane(t *testing.T) {
 	r := newScript(t, testPolicy())
 	for _, lane := range []Lane{"", "vip", "genera", "generals", "General"} {
-		r.refuse(RuleLane, &Arrive{base, 0, 0, ticket1, lane, 0})
+		r.refuse(RuleLane, &Arrive{base, 0, 0, ticket1, lane, 0, nil})
 	}
 	r.join(base, 1)
 	r.must(r.freeze(base + minute))
@@ -184,12 +184,6 @@ func TestRuleLane(t *testing.T) {
 	}
 	r.must(&e)
 	r.call(r.now, 1)
-}
-
-func TestRuleMerit(t *testing.T) {
-	r := inMinute(t)
-	r.refuse(RuleMerit, &Merit{base + second, numbered(0), "loyalty", "x"})
-	r.refuse(RuleMerit, &Merit{base + second, ticket1, "loyalty", "x"})
 }
 
 func TestRuleFreeze(t *testing.T) {
@@ -226,7 +220,7 @@ func TestRuleFreeze(t *testing.T) {
 	// Nothing but a freeze or the end comes at or after the end of a window.
 	for _, at := range []Time{now, now + 1, Never - 1} {
 		for _, e := range everyKind(at)[1:] {
-			if k := e.Kind(); k != KindFreeze && k != KindEnd && k != KindAssign {
+			if k := KindOf(e); k != KindFreeze && k != KindEnd && k != KindAssign {
 				r.refuse(RuleFreeze, e)
 			}
 		}

@@ -1,10 +1,5 @@
 package fairness
 
-import (
-	"hash/maphash"
-	"math/bits"
-)
-
 // arrival is one ticket's record. It is 40 bytes, because there are millions.
 type arrival struct {
 	ticket   Ticket
@@ -54,76 +49,18 @@ type arrivals struct {
 	list[arrival]
 	details     list[detail] // of all arrivals, unless the room is plain
 	settlements list[settlement]
-	numbers     [shards]shard // a ticket's is given by the lowest bits of its hash
-	loaded      uint64        // all slots that Foresee has loaded: without it, the compiler would leave that out
-}
-
-// shards is the number of parts of a room's hash table. Each grows on its own, because moving millions of numbers at
-// once would hold the room's lock for too long.
-const shards = 16
-
-// shard is a hash table of the numbers of arrivals. A ticket's slot is the first free one from that of the highest
-// bits of its hash on.
-type shard struct {
-	slots []uint64 // upper half of a ticket's hash, and its number, from 1; 0: free
-	used  int
-	shift uint8 // 64 - log2 of the number of slots
-}
-
-// ticketSeed is unknown to visitors, who choose their secrets and could choose equal hashes.
-var ticketSeed = maphash.MakeSeed()
-
-// shardOf returns the shard of a ticket, and its hash.
-func (l *arrivals) shardOf(t Ticket) (*shard, uint64) {
-	hash := maphash.Bytes(ticketSeed, t[:])
-	return &l.numbers[hash%shards], hash
+	index       index // by ticket
 }
 
 // find returns the number of a ticket's arrival, from 0; false if there is none.
 func (l *arrivals) find(t Ticket) (uint32, bool) {
-	s, hash := l.shardOf(t)
-	for i := hash >> s.shift; s.used > 0; i++ {
-		slot := s.slots[i&uint64(len(s.slots)-1)]
-		if slot == 0 {
-			break
-		}
-		if number := uint32(slot) - 1; slot>>32 == hash>>32 && l.at(number).ticket == t {
-			return number, true
-		}
-	}
-	return 0, false
+	return l.index.find(t[:], func(number uint32) bool { return l.at(number).ticket == t })
 }
 
 // join adds an arrival whose ticket is new.
 func (l *arrivals) join(a arrival) {
-	s, hash := l.shardOf(a.ticket)
-	if s.used*4 >= len(s.slots)*3 {
-		s.grow()
-	}
+	l.index.add(a.ticket[:], l.count)
 	l.add(a)
-	s.put(hash>>32<<32 | uint64(l.count))
-	s.used++
-}
-
-func (s *shard) put(slot uint64) {
-	i := slot >> s.shift
-	for s.slots[i&uint64(len(s.slots)-1)] != 0 {
-		i++
-	}
-	s.slots[i&uint64(len(s.slots)-1)] = slot
-}
-
-// grow doubles the number of slots.
-func (s *shard) grow() {
-	old := s.slots
-	s.slots = make([]uint64, max(8, 2*len(old)))
-	clear(s.slots) // new memory that is read before it is written costs two page faults
-	s.shift = uint8(64 - bits.TrailingZeros(uint(len(s.slots))))
-	for _, slot := range old {
-		if slot != 0 {
-			s.put(slot)
-		}
-	}
 }
 
 // laneOf returns the lane of an arrival, as its index.

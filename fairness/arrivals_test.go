@@ -15,8 +15,8 @@ func TestArrivals(t *testing.T) {
 			}
 		}
 		used := 0
-		for i := range l.numbers {
-			used += l.numbers[i].used
+		for i := range l.index.shards {
+			used += l.index.shards[i].used
 		}
 		if l.count != joined || used != int(joined) {
 			t.Fatalf("%d arrivals and %d used slots after %d joins", l.count, used, joined)

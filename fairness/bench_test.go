@@ -31,7 +31,7 @@ func benchRoom(tb testing.TB, n int) (texts [][]byte, oracle *fakeOracle) {
 		if err := r.Apply(e, oracle); err != nil {
 			tb.Fatal(err)
 		}
-		texts = append(texts, e.AppendEntry(nil))
+		texts = append(texts, AppendEntry(nil, e))
 	}
 	put(&Room{Policy: p})
 	for i, t := range benchTickets(n) {
@@ -60,7 +60,7 @@ func benchRoom(tb testing.TB, n int) (texts [][]byte, oracle *fakeOracle) {
 }
 
 func benchmarkParse(b *testing.B, e Entry) {
-	text := e.AppendEntry(nil)
+	text := AppendEntry(nil, e)
 	var p Parser
 	b.ReportAllocs()
 	b.SetBytes(int64(len(text)))
@@ -72,7 +72,7 @@ func benchmarkParse(b *testing.B, e Entry) {
 }
 
 func BenchmarkParseArrive(b *testing.B) {
-	benchmarkParse(b, &Arrive{base, 3, 123_456, benchTickets(1)[0], General, 0})
+	benchmarkParse(b, &Arrive{base, 3, 123_456, benchTickets(1)[0], General, 0, nil})
 }
 
 func BenchmarkParseAssign(b *testing.B) {
@@ -115,7 +115,7 @@ func benchmarkApply(b *testing.B, kind Kind) {
 			b.Fatal(err)
 		}
 		switch {
-		case e.Kind() == kind:
+		case KindOf(e) == kind:
 			measured = append(measured, e)
 		case len(measured) == 0:
 			ahead = append(ahead, e)

@@ -1,11 +1,9 @@
 package fairness
 
 import (
-	"encoding/hex"
 	"slices"
-	"strconv"
 
-	"github.com/proofline/proofline/fairness/beacon"
+	"github.com/proofline/proofline/fairness/credential"
 )
 
 // MaxEntrySize is the maximum size of an entry in bytes, which is the limit of a C2SP entry bundle.
@@ -22,13 +20,15 @@ const (
 // Entry is one line of the transcript: one of *Room, *Arrive, *Merit,
 // *Freeze, *Draw, *Assign, *Call, *Admit, *Skip, *Amend, *Beat, *End.
 type Entry interface {
-	// Kind is the first word of the entry.
-	Kind() Kind
-	// AppendEntry appends the canonical text, without a final newline.
-	AppendEntry(dst []byte) []byte
-
-	moment(s *State) Time // entry time; s.Now for an entry without one
+	head() (Kind, Time) // the time of an assign entry has no meaning
+	fields(c *codec)
 	apply(s *State, oracle Oracle) error
+}
+
+// KindOf returns the first word of an entry.
+func KindOf(e Entry) Kind {
+	kind, _ := e.head()
+	return kind
 }
 
 // Kind is the first word of an entry.
@@ -61,15 +61,15 @@ type Arrive struct {
 	Ticket Ticket
 	Lane   Lane
 	Seats  uint32 // of a party; 0: one
+	// Credentials are in the order of the policy's methods.
+	Credentials []credential.Credential
 }
 
-// Merit gives an arrival another lot. The grammar allows it, but [State.Apply] refuses it in this
-// version of the rules.
+// Merit is a credential that a ticket shows after it has arrived.
 type Merit struct {
-	Time     Time
-	Ticket   Ticket
-	Method   string
-	Evidence string
+	Time       Time
+	Ticket     Ticket
+	Credential credential.Credential
 }
 
 // Freeze closes a window and fixes its arrivals before the randomness of its
@@ -196,227 +196,121 @@ type Amend struct {
 }
 
 // Beat shows that the room was running at a time, and so lets the claim clock advance.
-type Beat struct{ Time Time }
+type Beat struct {
+	Time      Time
+	Signature []byte // of the beacon's round that work is done for ([Policy.WorkRound]), once in a room; or none
+}
 
 // End is the last entry of a room.
 type End struct{ Time Time }
 
-// Kind returns "room".
-func (*Room) Kind() Kind { return KindRoom }
+func (e *Room) head() (Kind, Time)   { return KindRoom, e.Created }
+func (e *Arrive) head() (Kind, Time) { return KindArrive, e.Time }
+func (e *Merit) head() (Kind, Time)  { return KindMerit, e.Time }
+func (e *Freeze) head() (Kind, Time) { return KindFreeze, e.Time }
+func (e *Draw) head() (Kind, Time)   { return KindDraw, e.Time }
+func (e *Assign) head() (Kind, Time) { return KindAssign, 0 }
+func (e *Call) head() (Kind, Time)   { return KindCall, e.Time }
+func (e *Admit) head() (Kind, Time)  { return KindAdmit, e.Time }
+func (e *Skip) head() (Kind, Time)   { return KindSkip, e.Time }
+func (e *Amend) head() (Kind, Time)  { return KindAmend, e.Time }
+func (e *Beat) head() (Kind, Time)   { return KindBeat, e.Time }
+func (e *End) head() (Kind, Time)    { return KindEnd, e.Time }
 
-// Kind returns "arrive".
-func (*Arrive) Kind() Kind { return KindArrive }
-
-// Kind returns "merit".
-func (*Merit) Kind() Kind { return KindMerit }
-
-// Kind returns "freeze".
-func (*Freeze) Kind() Kind { return KindFreeze }
-
-// Kind returns "draw".
-func (*Draw) Kind() Kind { return KindDraw }
-
-// Kind returns "assign".
-func (*Assign) Kind() Kind { return KindAssign }
-
-// Kind returns "call".
-func (*Call) Kind() Kind { return KindCall }
-
-// Kind returns "admit".
-func (*Admit) Kind() Kind { return KindAdmit }
-
-// Kind returns "skip".
-func (*Skip) Kind() Kind { return KindSkip }
-
-// Kind returns "amend".
-func (*Amend) Kind() Kind { return KindAmend }
-
-// Kind returns "beat".
-func (*Beat) Kind() Kind { return KindBeat }
-
-// Kind returns "end".
-func (*End) Kind() Kind { return KindEnd }
-
-func (e *Room) moment(*State) Time     { return e.Created }
-func (e *Arrive) moment(*State) Time   { return e.Time }
-func (e *Merit) moment(*State) Time    { return e.Time }
-func (e *Freeze) moment(*State) Time   { return e.Time }
-func (e *Draw) moment(*State) Time     { return e.Time }
-func (e *Assign) moment(s *State) Time { return s.now }
-func (e *Call) moment(*State) Time     { return e.Time }
-func (e *Admit) moment(*State) Time    { return e.Time }
-func (e *Skip) moment(*State) Time     { return e.Time }
-func (e *Amend) moment(*State) Time    { return e.Time }
-func (e *Beat) moment(*State) Time     { return e.Time }
-func (e *End) moment(*State) Time      { return e.Time }
-
-// AppendEntry appends the canonical text, one policy rule per line.
-func (e *Room) AppendEntry(dst []byte) []byte {
-	w := begin(dst, KindRoom).number(1).
-		line("created").time(e.Created).
-		line("origin").word(e.Origin).
-		line("log").word(e.LogKey).
-		line("vrf").word(VRFSuite).hex(e.VRFKey[:]).
-		line("beacon").beacon(e.Beacon)
-	if len(e.Witnesses) > 0 {
-		w = w.line("witnesses").number(uint64(e.Quorum))
+func (e *Room) fields(c *codec) {
+	c.fixed("1").
+		line("created").time(&e.Created).
+		line("origin").token(&e.Origin).
+		line("log").token(&e.LogKey).
+		line("vrf").fixed(VRFSuite).hex(e.VRFKey[:]).
+		line("beacon").beacon(&e.Beacon)
+	if c.begins("witnesses", len(e.Witnesses) > 0) {
+		c.small(&e.Quorum)
 	}
-	for _, key := range e.Witnesses {
-		w = w.line("witness").word(key)
+	lines(c, "witness", &e.Witnesses, (*codec).token)
+	lines(c, "method", &e.Methods, (*codec).method)
+	lines(c, "lane", &e.Lanes, (*codec).laneRule)
+	if c.begins("party", e.Party > 0) {
+		c.small(&e.Party)
 	}
-	for _, lane := range e.Lanes {
-		w = w.line("lane").word(string(lane.Name)).number(uint64(lane.Weight))
+	if c.begins("seats", e.Seats > 0) {
+		c.small(&e.Seats)
 	}
-	if e.Party > 0 {
-		w = w.line("party").number(uint64(e.Party))
-	}
-	if e.Seats > 0 {
-		w = w.line("seats").number(uint64(e.Seats))
-	}
-	w = w.line("opens").time(e.Opens).line("starts").time(e.Starts).line("closes").closes(e.Closes)
-	for _, r := range e.Windows {
-		w = w.line("window").rule(r)
-	}
-	return w.line("notice").number(uint64(e.Notice)).
-		line("outflow").outflow(e.Outflow).
-		line("claim").number(uint64(e.Claim)).
-		line("grace").number(uint64(e.Grace)).
-		line("session").number(uint64(e.Session))
+	c.line("opens").time(&e.Opens).
+		line("starts").time(&e.Starts).
+		line("closes").closes(&e.Closes)
+	lines(c, "window", &e.Windows, (*codec).rule)
+	c.line("notice").millis(&e.Notice).
+		line("outflow").outflow(&e.Outflow).
+		line("claim").millis(&e.Claim).
+		line("grace").millis(&e.Grace).
+		line("session").millis(&e.Session)
 }
 
-// AppendEntry appends "arrive time window seq ticket lane", and the seats of a party.
-func (e *Arrive) AppendEntry(dst []byte) []byte {
-	w := begin(dst, KindArrive).time(e.Time).number(uint64(e.Window)).number(uint64(e.Seq)).
-		id(e.Ticket).word(string(e.Lane))
-	if e.Seats > 0 {
-		w = w.number(uint64(e.Seats))
+func (e *Arrive) fields(c *codec) {
+	c.time(&e.Time).number((*uint64)(&e.Window)).small(&e.Seq).id((*[16]byte)(&e.Ticket)).lane(&e.Lane)
+	rest(c, 3, &e.Credentials, (*codec).credential)
+	if c.more(1, e.Seats > 0) {
+		c.small(&e.Seats)
 	}
-	return w
 }
 
-// AppendEntry appends "merit time ticket method evidence".
-func (e *Merit) AppendEntry(dst []byte) []byte {
-	return begin(dst, KindMerit).time(e.Time).id(e.Ticket).word(e.Method).word(e.Evidence)
+func (e *Merit) fields(c *codec) {
+	c.time(&e.Time).id((*[16]byte)(&e.Ticket)).credential(&e.Credential)
 }
 
-// AppendEntry appends "freeze time window lots size root round proof", with commas between lots.
-func (e *Freeze) AppendEntry(dst []byte) []byte {
-	return begin(dst, KindFreeze).time(e.Time).number(uint64(e.Window)).lots(e.Lots).
-		number(e.Size).hex(e.Root[:]).number(e.Round).hex(e.Proof[:])
+func (e *Freeze) fields(c *codec) {
+	c.time(&e.Time).number((*uint64)(&e.Window)).lots(&e.Lots).number(&e.Size).hex(e.Root[:]).
+		number(&e.Round).hex(e.Proof[:])
 }
 
-// AppendEntry appends "draw time window signature seed cosignature...", with
-// "-" for no signature.
-func (e *Draw) AppendEntry(dst []byte) []byte {
-	w := begin(dst, KindDraw).time(e.Time).number(uint64(e.Window))
-	if len(e.Signature) == 0 {
-		w = w.word("-")
-	} else {
-		w = w.hex(e.Signature)
+func (e *Draw) fields(c *codec) {
+	c.time(&e.Time).number((*uint64)(&e.Window)).signature(&e.Signature).hex(e.Seed[:])
+	rest(c, 1, &e.Cosignatures, (*codec).cosignature)
+}
+
+func (e *Assign) fields(c *codec) {
+	c.number((*uint64)(&e.Window)).lane(&e.Lane).position(&e.Position).id((*[16]byte)(&e.Ticket))
+}
+
+func (e *Call) fields(c *codec) {
+	rest(c.time(&e.Time), 1, &e.UpTo, (*codec).position)
+	if c.reading && (len(e.UpTo) == 0 || len(e.UpTo) > MaxLanes) {
+		c.fail("want a position for each lane")
 	}
-	w = w.hex(e.Seed[:])
-	for i := range e.Cosignatures {
-		w = w.hex(e.Cosignatures[i][:])
-	}
-	return w
 }
 
-// AppendEntry appends "assign window lane position ticket".
-func (e *Assign) AppendEntry(dst []byte) []byte {
-	return begin(dst, KindAssign).number(uint64(e.Window)).word(string(e.Lane)).
-		number(uint64(e.Position)).id(e.Ticket)
-}
+func (e *Admit) fields(c *codec) { c.time(&e.Time).id((*[16]byte)(&e.Ticket)).id((*[16]byte)(&e.Pass)) }
 
-// AppendEntry appends "call time position...", with one position for each lane.
-func (e *Call) AppendEntry(dst []byte) []byte {
-	w := begin(dst, KindCall).time(e.Time)
-	for _, p := range e.UpTo {
-		w = w.number(uint64(p))
-	}
-	return w
-}
+func (e *Skip) fields(c *codec) { c.time(&e.Time).id((*[16]byte)(&e.Ticket)).reason(&e.Reason) }
 
-// AppendEntry appends "admit time ticket pass".
-func (e *Admit) AppendEntry(dst []byte) []byte {
-	return begin(dst, KindAdmit).time(e.Time).id(e.Ticket).id(e.Pass)
-}
-
-// AppendEntry appends "skip time ticket reason".
-func (e *Skip) AppendEntry(dst []byte) []byte {
-	return begin(dst, KindSkip).time(e.Time).id(e.Ticket).word(string(e.Reason))
-}
-
-// AppendEntry appends "amend time change" and the fields of that change.
-func (e *Amend) AppendEntry(dst []byte) []byte {
-	w := begin(dst, KindAmend).time(e.Time).word(string(e.Change))
-	switch e.Change {
-	case ChangeOutflow:
-		w = w.outflow(e.Outflow)
-	case ChangePause:
-		if e.Claims {
-			w = w.word(claimsToo)
-		}
-	case ChangeMessage:
-		w = w.hex(e.Message[:])
-	case ChangeWindows:
-		w = w.closes(e.Closes)
-		for _, r := range e.Windows {
-			w = w.rule(r)
-		}
-	case ChangeSeats:
-		w = w.number(uint64(e.Seats))
-	case ChangeUnguarded:
-		w = w.time(e.From).time(e.Until).number(e.Requests)
+func (e *Amend) fields(c *codec) {
+	switch c.time(&e.Time).token((*string)(&e.Change)); e.Change {
 	case ChangeResume, ChangeOpen, ChangeShut:
-	}
-	return w
-}
-
-// AppendEntry appends "beat time".
-func (e *Beat) AppendEntry(dst []byte) []byte { return begin(dst, KindBeat).time(e.Time) }
-
-// AppendEntry appends "end time".
-func (e *End) AppendEntry(dst []byte) []byte { return begin(dst, KindEnd).time(e.Time) }
-
-// writer builds the text of an entry; it is the counterpart of [fields]. Each method appends one
-// field and the space before it; line appends the first word of a new line.
-type writer []byte
-
-func begin(dst []byte, k Kind) writer { return append(dst, k...) }
-
-func (w writer) line(word string) writer  { return append(append(w, '\n'), word...) }
-func (w writer) word(s string) writer     { return append(append(w, ' '), s...) }
-func (w writer) number(n uint64) writer   { return strconv.AppendUint(append(w, ' '), n, 10) }
-func (w writer) time(t Time) writer       { return w.number(uint64(t)) }
-func (w writer) hex(b []byte) writer      { return hex.AppendEncode(append(w, ' '), b) }
-func (w writer) id(id [16]byte) writer    { return appendUUID(append(w, ' '), id) }
-func (w writer) rule(r WindowRule) writer { return w.time(r.From).number(uint64(r.Length)) }
-func (w writer) outflow(o Outflow) writer {
-	return w.number(uint64(o.PerMinute)).number(uint64(o.MaxActive))
-}
-
-func (w writer) lots(lots []uint32) writer {
-	for i, n := range lots {
-		if i > 0 {
-			w = strconv.AppendUint(append(w, ','), uint64(n), 10)
-			continue
+	case ChangePause:
+		if c.more(1, e.Claims) {
+			e.Claims = true
+			c.fixed(claimsToo)
 		}
-		w = w.number(uint64(n))
+	case ChangeOutflow:
+		c.outflow(&e.Outflow)
+	case ChangeMessage:
+		c.hex(e.Message[:])
+	case ChangeWindows:
+		rest(c.closes(&e.Closes), 1, &e.Windows, (*codec).rule)
+	case ChangeSeats:
+		c.small(&e.Seats)
+	case ChangeUnguarded:
+		c.time(&e.From).time(&e.Until).number(&e.Requests)
+	default:
+		c.fail("unknown kind of amendment")
 	}
-	return w
 }
 
-func (w writer) beacon(b *Beacon) writer {
-	if b == nil {
-		return w.word(NoBeacon)
+func (e *Beat) fields(c *codec) {
+	if c.time(&e.Time); c.more(1, len(e.Signature) > 0) {
+		c.signature(&e.Signature)
 	}
-	return w.word(beacon.Scheme).word(b.ID).hex(b.PublicKey[:]).number(uint64(b.Genesis)).number(uint64(b.Period)).
-		hex(b.GroupHash[:]).number(uint64(b.Margin))
 }
 
-func (w writer) closes(t Time) writer {
-	if t == Never {
-		return w.word("never")
-	}
-	return w.time(t)
-}
+func (e *End) fields(c *codec) { c.time(&e.Time) }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/fairness/credential"
 )
 
 // Times of the room that most tests use: it opens at base with one window of a minute, and continues with
@@ -26,7 +28,7 @@ func testPolicy() Policy {
 		Origin:  "queue.example.com/r/show",
 		LogKey:  "queue.example.com/r/show+00112233+AQID",
 		VRFKey:  [PublicKeySize]byte{2, 1, 2, 3},
-		Lanes:   []LaneRule{{General, 1}},
+		Lanes:   []LaneRule{{General, 1, nil}},
 		Opens:   base,
 		Starts:  base + minute,
 		Closes:  base + 200*second,
@@ -41,9 +43,9 @@ func testPolicy() Policy {
 
 // lanesOf returns n lanes of weights 1 to n, the first of which is [General].
 func lanesOf(n int) []LaneRule {
-	lanes := []LaneRule{{General, 1}}
+	lanes := []LaneRule{{General, 1, nil}}
 	for i := 1; i < n; i++ {
-		lanes = append(lanes, LaneRule{Lane(fmt.Sprintf("lane-%d", i)), uint32(i + 1)})
+		lanes = append(lanes, LaneRule{Lane(fmt.Sprintf("lane-%d", i)), uint32(i + 1), nil})
 	}
 	return lanes
 }
@@ -72,6 +74,10 @@ func (o *fakeOracle) VerifyCosignature(witness string, size uint64, root [HashSi
 
 func (o *fakeOracle) VerifyRound(b *Beacon, round uint64, signature []byte) error {
 	return b.Verify(round, signature)
+}
+
+func (o *fakeOracle) VerifyCredential(v *credential.Verifier, s credential.Subject, c credential.Credential) error {
+	return v.Verify(s, c)
 }
 
 func fakeCosignature(witness string, size uint64, root [HashSize]byte, at Time) (c Cosignature) {
@@ -107,7 +113,7 @@ func newScript(t testing.TB, p Policy) *script {
 // must applies an entry that the rules allow.
 func (r *script) must(e Entry) {
 	r.Helper()
-	text := e.AppendEntry(nil)
+	text := AppendEntry(nil, e)
 	parsed, err := ParseEntry(text)
 	if err != nil {
 		r.Fatalf("parse %q: %v", text, err)
@@ -128,13 +134,13 @@ func (r *script) refuse(want Rule, e Entry) {
 	err := r.State.Apply(e, &r.oracle)
 	var v *Violation
 	if !errors.As(err, &v) {
-		r.Fatalf("apply %q: got %v, want a violation of rule %s", e.AppendEntry(nil), err, want)
+		r.Fatalf("apply %q: got %v, want a violation of rule %s", AppendEntry(nil, e), err, want)
 	}
 	if v.Rule != want || v.Detail == "" {
-		r.Errorf("apply %q: got %v, want a violation of rule %s", e.AppendEntry(nil), v, want)
+		r.Errorf("apply %q: got %v, want a violation of rule %s", AppendEntry(nil, e), v, want)
 	}
 	if diff := diffState(&r.twin, r.State); diff != "" {
-		r.Fatalf("refused %q changed the state (-before +after):\n%s", e.AppendEntry(nil), diff)
+		r.Fatalf("refused %q changed the state (-before +after):\n%s", AppendEntry(nil, e), diff)
 	}
 }
 
@@ -143,7 +149,8 @@ func diffState(a, b *State) string {
 	if reflect.DeepEqual(a, b) { // much faster
 		return ""
 	}
-	return cmp.Diff(a, b, cmp.Exporter(func(reflect.Type) bool { return true }),
+	verifiers := cmp.Comparer(func(a, b *credential.Verifier) bool { return (a == nil) == (b == nil) })
+	return cmp.Diff(a, b, cmp.Exporter(func(reflect.Type) bool { return true }), verifiers,
 		cmp.Comparer(func(a, b shard) bool { return slices.Equal(a.sorted(), b.sorted()) }))
 }
 

@@ -9,7 +9,8 @@ import "sort"
 // LaneRule is a lane in a policy.
 type LaneRule struct {
 	Name   Lane
-	Weight uint32 // share of the calls, relative to the other lanes; 1 to [MaxWeight]
+	Weight uint32   // share of the calls, relative to the other lanes; 1 to [MaxWeight]
+	Needs  []string // methods that each arrival shows, in the order of the policy
 }
 
 // quantum is the virtual time that serving one seat takes in a lane of weight 1.
@@ -25,6 +26,7 @@ type lanes struct {
 // lane is the state of one lane.
 type lane struct {
 	name   Lane
+	needs  methodSet
 	step   uint64 // virtual time that serving one seat takes
 	served uint64 // virtual time
 	ready  uint64 // tickets drawn and neither called nor skipped
@@ -59,7 +61,8 @@ type call struct {
 func newLanes(p *Policy) lanes {
 	all := make([]lane, len(p.Lanes))
 	for i, r := range p.Lanes {
-		all[i] = lane{name: r.Name, step: quantum / uint64(r.Weight)}
+		needs, _ := p.needs(r)
+		all[i] = lane{name: r.Name, needs: needs, step: quantum / uint64(r.Weight)}
 	}
 	return lanes{all: all, isPlain: len(all) == 1 && p.Party == 0}
 }

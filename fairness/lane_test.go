@@ -292,7 +292,7 @@ func makeLanesRoom(t *testing.T) roomVector {
 	s := &story{t: t, key: key}
 	s.out.VRFKey = hex.EncodeToString(secret[:])
 	p := vectorPolicy(t, key)
-	p.Lanes = []LaneRule{{"members", 3}, {General, 7}, {"hall", 1}}
+	p.Lanes = []LaneRule{{"members", 3, nil}, {General, 7, nil}, {"hall", 1, nil}}
 	s.must(&Room{p})
 	join := func(at Time, lane Lane, visitors ...int) {
 		for _, n := range visitors {
@@ -302,8 +302,8 @@ func makeLanesRoom(t *testing.T) roomVector {
 	}
 	join(p.Opens, General, 1, 2)
 	join(p.Opens, "members", 3)
-	s.refuse(RuleArrival, &Arrive{p.Opens, 0, 3, NewTicket(p.Origin, vectorSecret(4)), General, 0}) // two are in this lane
-	s.refuse(RuleLane, &Arrive{p.Opens, 0, 0, NewTicket(p.Origin, vectorSecret(4)), "vip", 0})
+	s.refuse(RuleArrival, &Arrive{p.Opens, 0, 3, NewTicket(p.Origin, vectorSecret(4)), General, 0, nil}) // two are in this lane
+	s.refuse(RuleLane, &Arrive{p.Opens, 0, 0, NewTicket(p.Origin, vectorSecret(4)), "vip", 0, nil})
 	join(p.Opens, General, 4, 5, 6, 7, 8)
 	join(p.Opens, "members", 9, 10, 11)
 	s.lanesDraw(p.Starts)

@@ -126,21 +126,21 @@ func (s *State) Foresee(entries []Entry) {
 	for _, e := range entries {
 		switch e := e.(type) {
 		case *Arrive:
-			slots = s.arrivals.appendSlots(slots, e.Ticket)
+			slots = s.arrivals.index.appendSlots(slots, e.Ticket[:])
 		case *Admit:
-			slots = s.arrivals.appendSlots(slots, e.Ticket)
+			slots = s.arrivals.index.appendSlots(slots, e.Ticket[:])
 		case *Skip:
-			slots = s.arrivals.appendSlots(slots, e.Ticket)
+			slots = s.arrivals.index.appendSlots(slots, e.Ticket[:])
 		}
 	}
 	for _, slot := range slots { // nothing else here, so that the loads overlap
-		s.arrivals.loaded ^= *slot
+		s.arrivals.index.loaded ^= *slot
 	}
 }
 
-// appendSlots appends the first slot of a ticket, and one that may be in the next cache line.
-func (l *arrivals) appendSlots(slots []*uint64, t Ticket) []*uint64 {
-	s, hash := l.shardOf(t)
+// appendSlots appends the first slot of a key, and one that may be in the next cache line.
+func (x *index) appendSlots(slots []*uint64, key []byte) []*uint64 {
+	s, hash := x.shardOf(key)
 	if s.used == 0 {
 		return slots
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/fairness/beacon"
+	"github.com/proofline/proofline/fairness/credential"
 )
 
 const (
@@ -35,26 +36,33 @@ var golden = []struct {
 	{
 		"room 1\ncreated 1799999940000\norigin queue.example.com/r/show\nlog queue.example.com/r/show+00112233+AQID\n" +
 			"vrf ECVRF-P256-SHA256-SSWU 020102030000000000000000000000000000000000000000000000000000000000\n" +
-			"beacon none\nlane general 1\nopens 1800000000000\nstarts 1800000060000\ncloses 1800000200000\n" +
+			"beacon none\nlane general 1 -\nopens 1800000000000\nstarts 1800000060000\ncloses 1800000200000\n" +
 			"window 1800000000000 60000\nwindow 1800000060000 10000\nnotice 10000\noutflow 600 100\nclaim 30000\ngrace 86400000\nsession 600000",
 		&Room{testPolicy()},
 	},
 	{
 		"room 1\ncreated 0\norigin a\nlog b\nvrf ECVRF-P256-SHA256-SSWU " + strings.Repeat("0", 66) +
-			"\nbeacon none\nlane a 0\nlane 09-az 4294967295\nparty 4294967295\nseats 1\nopens 0\nstarts 0\ncloses never\nnotice 9007199254740991\noutflow 0 4294967295\nclaim 0\ngrace 0\nsession 9007199254740991",
+			"\nbeacon none\nlane a 0 -\nlane 09-az 4294967295 x,-,\nparty 4294967295\nseats 1\nopens 0\nstarts 0\ncloses never\nnotice 9007199254740991\noutflow 0 4294967295\nclaim 0\ngrace 0\nsession 9007199254740991",
 		&Room{Policy{
-			Origin: "a", LogKey: "b", Lanes: []LaneRule{{"a", 0}, {"09-az", 1<<32 - 1}}, Closes: Never, Party: 1<<32 - 1, Seats: 1, Notice: 1<<53 - 1,
+			Origin: "a", LogKey: "b", Lanes: []LaneRule{{"a", 0, nil}, {"09-az", 1<<32 - 1, []string{"x", "-", ""}}}, Closes: Never, Party: 1<<32 - 1, Seats: 1, Notice: 1<<53 - 1,
 			Outflow: Outflow{0, 1<<32 - 1}, Session: 1<<53 - 1,
 		}},
 	},
-	{"arrive 1800000000000 3 41 " + t1 + " general", &Arrive{base, 3, 41, ticket1, General, 0}},
-	{"arrive 0 0 0 " + t2 + " -", &Arrive{0, 0, 0, ticket2, "-", 0}},
+	{"arrive 1800000000000 3 41 " + t1 + " general", &Arrive{base, 3, 41, ticket1, General, 0, nil}},
+	{"arrive 0 0 0 " + t2 + " -", &Arrive{0, 0, 0, ticket2, "-", 0, nil}},
 	{
 		"arrive 9007199254740990 9223372036854775807 4294967295 " + t1 + " " + strings.Repeat("z", 32) + " 4294967295",
-		&Arrive{Never - 1, 1<<63 - 1, 1<<32 - 1, ticket1, Lane(strings.Repeat("z", 32)), 1<<32 - 1},
+		&Arrive{Never - 1, 1<<63 - 1, 1<<32 - 1, ticket1, Lane(strings.Repeat("z", 32)), 1<<32 - 1, nil},
 	},
-	{"beat 1800000000000", &Beat{base}},
-	{"merit 7 " + t1 + " loyalty !~", &Merit{7, ticket1, "loyalty", "!~"}},
+	{"beat 1800000000000", &Beat{Time: base}},
+	{"beat 1800000000000 0a", &Beat{base, []byte{10}}},
+	{"merit 7 " + t1 + " task - 00", &Merit{7, ticket1, credential.Credential{Method: "task", Evidence: []byte{0}}}},
+	{
+		"arrive 1800000000000 3 41 " + t1 + " general club " + h1 + " 0102 - - 03 7",
+		&Arrive{base, 3, 41, ticket1, General, 7, []credential.Credential{
+			{Method: "club", Nullifier: hash1[:], Evidence: []byte{1, 2}}, {Method: "-", Evidence: []byte{3}},
+		}},
+	},
 	{
 		"freeze 1800000060000 0 2 3 " + h1 + " 0 " + strings.Repeat("00", 80) + "ff",
 		&Freeze{base + minute, 0, []uint32{2}, 3, hash1, 0, [ProofSize]byte{80: 0xff}},
@@ -118,7 +126,7 @@ var golden = []struct {
 func TestGolden(t *testing.T) {
 	kinds := map[Kind]bool{}
 	for _, g := range golden {
-		if got := string(g.entry.AppendEntry([]byte("> "))); got != "> "+g.text {
+		if got := string(AppendEntry([]byte("> "), g.entry)); got != "> "+g.text {
 			t.Errorf("write: got %q, want %q", got, g.text)
 		}
 		got, err := ParseEntry([]byte(g.text))
@@ -129,10 +137,10 @@ func TestGolden(t *testing.T) {
 		if diff := cmp.Diff(g.entry, got); diff != "" {
 			t.Errorf("parse %q (-want +got):\n%s", g.text, diff)
 		}
-		if first, _, _ := strings.Cut(g.text, " "); got.Kind() != Kind(first) {
-			t.Errorf("kind of %q is %q", g.text, got.Kind())
+		if first, _, _ := strings.Cut(g.text, " "); KindOf(got) != Kind(first) {
+			t.Errorf("kind of %q is %q", g.text, KindOf(got))
 		}
-		kinds[got.Kind()] = true
+		kinds[KindOf(got)] = true
 	}
 	if len(kinds) != 12 {
 		t.Errorf("golden entries of %d kinds, want all 12", len(kinds))
@@ -153,7 +161,7 @@ func checkText(t *testing.T, p *Parser, text []byte) Entry {
 		}
 		return nil
 	}
-	if again := e.AppendEntry(nil); !bytes.Equal(again, text) {
+	if again := AppendEntry(nil, e); !bytes.Equal(again, text) {
 		t.Errorf("parse %q: is written as %q", text, again)
 	}
 	return e
@@ -188,96 +196,121 @@ func TestGoldenMangled(t *testing.T) {
 
 // notEntries are texts that are nearly entries.
 var notEntries = map[string]string{
-	"nothing":                    "",
-	"a space":                    " ",
-	"a newline":                  "\n",
-	"no kind":                    " 5",
-	"an unknown kind":            "depart 5",
-	"a kind in capitals":         "End 5",
-	"the kind alone":             "end",
-	"a kind and a space":         "end ",
-	"a field too many":           "end 5 6",
-	"two spaces":                 "end  5",
-	"a tab":                      "end\t5",
-	"a newline for a space":      "end\n5",
-	"a final newline":            "end 5\n",
-	"a carriage return":          "end 5\r",
-	"a NUL":                      "end 5\x00",
-	"a leading zero":             "end 05",
-	"a plus":                     "end +5",
-	"a minus":                    "end -5",
-	"a minus zero":               "end -0",
-	"a fraction":                 "end 5.0",
-	"an exponent":                "end 5e1",
-	"a hexadecimal number":       "end 0x5",
-	"an underscore":              "end 1_0",
-	"a digit beyond ASCII":       "end ٥",
-	"never as a time":            "end 9007199254740991",
-	"never in words as a time":   "end never",
-	"a time of 2^64":             "end 18446744073709551616",
-	"a time of 2^64+5":           "end 18446744073709551621",
-	"a seq of 2^32":              "arrive 5 0 4294967296 " + t1 + " general",
-	"a window of 2^63":           "arrive 5 9223372036854775808 0 " + t1 + " general",
-	"a position of 2^63":         "call 5 general 9223372036854775808",
-	"a session of 2^53":          strings.Replace(golden[0].text, "session 600000", "session 9007199254740992", 1),
-	"never as a number":          "amend 5 windows 9007199254740991",
-	"never and more":             "amend 5 windows nevermore",
-	"half a window rule":         "amend 5 windows 900 100",
-	"a change too many":          "amend 5 pause resume",
-	"no change":                  "amend 5",
-	"open and more":              "amend 5 open 1",
-	"unguarded without requests": "amend 5 unguarded 3 4",
-	"unguarded and more":         "amend 5 unguarded 3 4 0 0",
-	"unguarded too late":         "amend 5 unguarded 3 9007199254740991 0",
-	"unguarded by too many":      "amend 5 unguarded 3 4 9223372036854775808",
-	"an unknown change":          "amend 5 keys",
-	"an unknown reason":          "skip 5 " + t1 + " tired",
-	"a lane too long":            "arrive 5 0 0 " + t1 + " " + strings.Repeat("z", 33),
-	"a lane in capitals":         "arrive 5 0 0 " + t1 + " General",
-	"a lane with a dot":          "arrive 5 0 0 " + t1 + " a.b",
-	"no lane":                    "arrive 5 0 0 " + t1 + " ",
-	"a call of no lane":          "call 5",
-	"a call of too many lanes":   "call 5" + strings.Repeat(" 1", MaxLanes+1),
-	"lots without a number":      "freeze 1 0 1,,2 3 " + h1 + " 0 " + strings.Repeat("00", 81),
-	"lots with a comma at last":  "freeze 1 0 1, 3 " + h1 + " 0 " + strings.Repeat("00", 81),
-	"lots with a leading zero":   "freeze 1 0 1,02 3 " + h1 + " 0 " + strings.Repeat("00", 81),
-	"lots too large":             "freeze 1 0 4294967296 3 " + h1 + " 0 " + strings.Repeat("00", 81),
-	"lots of too many lanes":     "freeze 1 0 1" + strings.Repeat(",1", MaxLanes) + " 3 " + h1 + " 0 " + strings.Repeat("00", 81),
-	"a party of nothing":         "arrive 5 0 0 " + t1 + " general 0",
-	"a party and more":           "arrive 5 0 0 " + t1 + " general 2 3",
-	"a party with a sign":        "arrive 5 0 0 " + t1 + " general +2",
-	"seats without a number":     "amend 5 seats",
-	"seats and more":             "amend 5 seats 5 6",
-	"parties of nothing":         strings.Replace(golden[0].text, "opens", "party 0\nopens", 1),
-	"no seats":                   strings.Replace(golden[0].text, "opens", "seats 0\nopens", 1),
-	"seats before parties":       strings.Replace(golden[0].text, "opens", "seats 5\nparty 2\nopens", 1),
-	"a lane without a weight":    strings.Replace(golden[0].text, "general 1", "general", 1),
-	"a lane and more":            strings.Replace(golden[0].text, "general 1", "general 1 1", 1),
-	"a ticket in capitals":       "skip 5 " + strings.ToUpper(t1) + " left",
-	"a ticket of version 4":      "skip 5 0badcafe-0123-4123-8123-456789abcdef left",
-	"a ticket of variant 0":      "skip 5 0badcafe-0123-8123-0123-456789abcdef left",
-	"hex in capitals":            "amend 5 message " + strings.ToUpper(h1),
-	"hex too short":              "amend 5 message " + h1[2:],
-	"hex of odd length":          "amend 5 message " + h1[1:],
-	"hex too long":               "amend 5 message " + h1 + "00",
-	"a signature of nothing":     "draw 5 0  " + h1,
-	"a signature too long":       "draw 5 0 " + strings.Repeat("00", 257) + " " + h1,
-	"half a byte of signature":   "draw 5 0 0 " + h1,
-	"two dashes":                 "draw 5 0 -- " + h1,
-	"invalid UTF-8":              "merit 5 " + t1 + " a \xff",
-	"text beyond ASCII":          "merit 5 " + t1 + " a ä",
-	"a control character":        "merit 5 " + t1 + " a \x01",
-	"another format":             strings.Replace(golden[0].text, "room 1", "room 2", 1),
-	"another VRF":                strings.Replace(golden[0].text, "SSWU", "TAI", 1),
-	"lines in another order":     strings.Replace(golden[0].text, "claim 30000\ngrace 86400000\nsession 600000", "session 600000\nclaim 30000\ngrace 86400000", 1),
-	"a line twice":               strings.Replace(golden[0].text, "\nclaim 30000", "\nclaim 30000\nclaim 30000", 1),
-	"a line missing":             strings.Replace(golden[0].text, "\nclaim 30000", "", 1),
-	"a line too many":            golden[0].text + "\nnote hello",
-	"an empty line":              strings.Replace(golden[0].text, "\nclaim", "\n\nclaim", 1),
-	"Windows line ends":          strings.ReplaceAll(golden[0].text, "\n", "\r\n"),
-	"spaces for newlines":        strings.ReplaceAll(golden[0].text, "\n", " "),
-	"a byte order mark":          "\ufeff" + golden[0].text,
-	"too long":                   "merit 5 " + t1 + " a " + strings.Repeat("e", MaxEntrySize),
+	"nothing":                       "",
+	"a space":                       " ",
+	"a newline":                     "\n",
+	"no kind":                       " 5",
+	"an unknown kind":               "depart 5",
+	"a kind in capitals":            "End 5",
+	"the kind alone":                "end",
+	"a kind and a space":            "end ",
+	"a field too many":              "end 5 6",
+	"two spaces":                    "end  5",
+	"a tab":                         "end\t5",
+	"a newline for a space":         "end\n5",
+	"a final newline":               "end 5\n",
+	"a carriage return":             "end 5\r",
+	"a NUL":                         "end 5\x00",
+	"a leading zero":                "end 05",
+	"a plus":                        "end +5",
+	"a minus":                       "end -5",
+	"a minus zero":                  "end -0",
+	"a fraction":                    "end 5.0",
+	"an exponent":                   "end 5e1",
+	"a hexadecimal number":          "end 0x5",
+	"an underscore":                 "end 1_0",
+	"a digit beyond ASCII":          "end ٥",
+	"never as a time":               "end 9007199254740991",
+	"never in words as a time":      "end never",
+	"a time of 2^64":                "end 18446744073709551616",
+	"a time of 2^64+5":              "end 18446744073709551621",
+	"a seq of 2^32":                 "arrive 5 0 4294967296 " + t1 + " general",
+	"a window of 2^63":              "arrive 5 9223372036854775808 0 " + t1 + " general",
+	"a position of 2^63":            "call 5 general 9223372036854775808",
+	"a session of 2^53":             strings.Replace(golden[0].text, "session 600000", "session 9007199254740992", 1),
+	"never as a number":             "amend 5 windows 9007199254740991",
+	"never and more":                "amend 5 windows nevermore",
+	"half a window rule":            "amend 5 windows 900 100",
+	"a change too many":             "amend 5 pause resume",
+	"no change":                     "amend 5",
+	"open and more":                 "amend 5 open 1",
+	"unguarded without requests":    "amend 5 unguarded 3 4",
+	"unguarded and more":            "amend 5 unguarded 3 4 0 0",
+	"unguarded too late":            "amend 5 unguarded 3 9007199254740991 0",
+	"unguarded by too many":         "amend 5 unguarded 3 4 9223372036854775808",
+	"an unknown change":             "amend 5 keys",
+	"an unknown reason":             "skip 5 " + t1 + " tired",
+	"a lane too long":               "arrive 5 0 0 " + t1 + " " + strings.Repeat("z", 33),
+	"a lane in capitals":            "arrive 5 0 0 " + t1 + " General",
+	"a lane with a dot":             "arrive 5 0 0 " + t1 + " a.b",
+	"no lane":                       "arrive 5 0 0 " + t1 + " ",
+	"a call of no lane":             "call 5",
+	"a call of too many lanes":      "call 5" + strings.Repeat(" 1", MaxLanes+1),
+	"lots without a number":         "freeze 1 0 1,,2 3 " + h1 + " 0 " + strings.Repeat("00", 81),
+	"lots with a comma at last":     "freeze 1 0 1, 3 " + h1 + " 0 " + strings.Repeat("00", 81),
+	"lots with a leading zero":      "freeze 1 0 1,02 3 " + h1 + " 0 " + strings.Repeat("00", 81),
+	"lots too large":                "freeze 1 0 4294967296 3 " + h1 + " 0 " + strings.Repeat("00", 81),
+	"lots of too many lanes":        "freeze 1 0 1" + strings.Repeat(",1", MaxLanes) + " 3 " + h1 + " 0 " + strings.Repeat("00", 81),
+	"a party of nothing":            "arrive 5 0 0 " + t1 + " general 0",
+	"a party and more":              "arrive 5 0 0 " + t1 + " general 2 3",
+	"a party with a sign":           "arrive 5 0 0 " + t1 + " general +2",
+	"seats without a number":        "amend 5 seats",
+	"seats and more":                "amend 5 seats 5 6",
+	"parties of nothing":            strings.Replace(golden[0].text, "opens", "party 0\nopens", 1),
+	"no seats":                      strings.Replace(golden[0].text, "opens", "seats 0\nopens", 1),
+	"seats before parties":          strings.Replace(golden[0].text, "opens", "seats 5\nparty 2\nopens", 1),
+	"a lane without a weight":       strings.Replace(golden[0].text, "general 1 -", "general -", 1),
+	"a lane and more":               strings.Replace(golden[0].text, "general 1 -", "general 1 - 1", 1),
+	"a lane without needs":          strings.Replace(golden[0].text, "lane general 1 -", "lane general 1", 1),
+	"a lane with no needs":          strings.Replace(golden[0].text, "lane general 1 -", "lane general 1 ", 1),
+	"a method after a lane":         strings.Replace(golden[0].text, "lane general 1 -", "lane general 1 -\nmethod task work 5", 1),
+	"a method of another kind":      strings.Replace(golden[0].text, "lane general 1 -", "method task vdf 5\nlane general 1 -", 1),
+	"work in 256 bits":              strings.Replace(golden[0].text, "lane general 1 -", "method task work 256\nlane general 1 -", 1),
+	"work with a leading zero":      strings.Replace(golden[0].text, "lane general 1 -", "method task work 05\nlane general 1 -", 1),
+	"work with a limit":             strings.Replace(golden[0].text, "lane general 1 -", "method task work 5 5\nlane general 1 -", 1),
+	"a method with a space at last": strings.Replace(golden[0].text, "lane general 1 -", "method task work 5 \nlane general 1 -", 1),
+	"a method in capitals":          strings.Replace(golden[0].text, "lane general 1 -", "method Task work 5\nlane general 1 -", 1),
+	"an issuer without a key":       strings.Replace(golden[0].text, "lane general 1 -", "method club signed  5\nlane general 1 -", 1),
+	"an issuer without a limit":     strings.Replace(golden[0].text, "lane general 1 -", "method club signed 00\nlane general 1 -", 1),
+	"a limit of 2^32":               strings.Replace(golden[0].text, "lane general 1 -", "method club signed 00 4294967296\nlane general 1 -", 1),
+	"a key beyond ASCII":            strings.Replace(golden[0].text, "lane general 1 -", "method club signed ä 5\nlane general 1 -", 1),
+	"half a credential":             "arrive 5 0 0 " + t1 + " general task -",
+	"a credential without evidence": "arrive 5 0 0 " + t1 + " general task - -",
+	"a credential in capitals":      "arrive 5 0 0 " + t1 + " general task - AA",
+	"a credential of half a byte":   "arrive 5 0 0 " + t1 + " general task - aaa",
+	"a short nullifier":             "arrive 5 0 0 " + t1 + " general club " + h1[2:] + " 00",
+	"evidence of 513 bytes":         "arrive 5 0 0 " + t1 + " general club " + h1 + " " + strings.Repeat("00", 513),
+	"a credential of no method":     "merit 5 " + t1 + "  - 00",
+	"a method with a dot":           "merit 5 " + t1 + " a.b - 00",
+	"a merit of two credentials":    "merit 5 " + t1 + " a - 00 b - 00",
+	"a merit of none":               "merit 5 " + t1,
+	"a beat of no signature":        "beat 5 -",
+	"a beat of two signatures":      "beat 5 00 00",
+	"a ticket in capitals":          "skip 5 " + strings.ToUpper(t1) + " left",
+	"a ticket of version 4":         "skip 5 0badcafe-0123-4123-8123-456789abcdef left",
+	"a ticket of variant 0":         "skip 5 0badcafe-0123-8123-0123-456789abcdef left",
+	"hex in capitals":               "amend 5 message " + strings.ToUpper(h1),
+	"hex too short":                 "amend 5 message " + h1[2:],
+	"hex of odd length":             "amend 5 message " + h1[1:],
+	"hex too long":                  "amend 5 message " + h1 + "00",
+	"a signature of nothing":        "draw 5 0  " + h1,
+	"a signature too long":          "draw 5 0 " + strings.Repeat("00", 257) + " " + h1,
+	"half a byte of signature":      "draw 5 0 0 " + h1,
+	"two dashes":                    "draw 5 0 -- " + h1,
+	"invalid UTF-8":                 strings.Replace(golden[0].text, "origin queue", "origin \xff", 1),
+	"text beyond ASCII":             strings.Replace(golden[0].text, "origin queue", "origin ä", 1),
+	"a control character":           strings.Replace(golden[0].text, "origin queue", "origin \x01", 1),
+	"another format":                strings.Replace(golden[0].text, "room 1", "room 2", 1),
+	"another VRF":                   strings.Replace(golden[0].text, "SSWU", "TAI", 1),
+	"lines in another order":        strings.Replace(golden[0].text, "claim 30000\ngrace 86400000\nsession 600000", "session 600000\nclaim 30000\ngrace 86400000", 1),
+	"a line twice":                  strings.Replace(golden[0].text, "\nclaim 30000", "\nclaim 30000\nclaim 30000", 1),
+	"a line missing":                strings.Replace(golden[0].text, "\nclaim 30000", "", 1),
+	"a line too many":               golden[0].text + "\nnote hello",
+	"an empty line":                 strings.Replace(golden[0].text, "\nclaim", "\n\nclaim", 1),
+	"Windows line ends":             strings.ReplaceAll(golden[0].text, "\n", "\r\n"),
+	"spaces for newlines":           strings.ReplaceAll(golden[0].text, "\n", " "),
+	"a byte order mark":             "\ufeff" + golden[0].text,
+	"too long":                      strings.Replace(golden[0].text, "origin queue", "origin "+strings.Repeat("e", MaxEntrySize), 1),
 }
 
 func TestParseRefuses(t *testing.T) {
@@ -292,8 +325,7 @@ func TestParseRefuses(t *testing.T) {
 
 // TestParseLongest parses an entry of exactly the maximum size.
 func TestParseLongest(t *testing.T) {
-	text := "merit 5 " + t1 + " a "
-	text += strings.Repeat("e", MaxEntrySize-len(text))
+	text := strings.Replace(golden[0].text, "origin ", "origin "+strings.Repeat("e", MaxEntrySize-len(golden[0].text)), 1)
 	if checkText(t, new(Parser), []byte(text)) == nil {
 		t.Error("the longest entry is refused")
 	}
@@ -337,7 +369,7 @@ func TestParseAllocatesNothing(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		if most := strings.Count(g.text, "vip") + strings.Count(g.text, "zzz"); int(allocations) > min(most, 1) {
+		if most := strings.Count(g.text, "vip") + strings.Count(g.text, "zzz"); int(allocations) > min(most, 1) && !strings.Contains(g.text, "club") {
 			t.Errorf("parse %q: %v allocations, only a lane other than general may have one", g.text, allocations)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/proofline/proofline/fairness/beacon"
+	"github.com/proofline/proofline/fairness/credential"
 )
 
 // PublicKeySize is the length of a room's VRF public key in bytes
@@ -24,6 +25,7 @@ type Policy struct {
 	LogKey  string              // verifier key of the log's signatures, C2SP signed-note form
 	VRFKey  [PublicKeySize]byte // public key that proves the draws
 	Beacon  *Beacon             // public randomness; nil: none
+	Methods []credential.Method // what tickets may show, in the order of credentials
 	Lanes   []LaneRule          // the lanes, in the order that decides ties
 	Party   uint32              // seats that an arrival may be for at most; 0: one
 	Seats   uint32              // seats called and not given back at most; 0: any number
@@ -89,7 +91,8 @@ func (p *Policy) Problems() []Problem {
 		c.check(b.Margin >= MinMargin && b.Margin <= MaxMargin, "beacon.margin", "must be between 5 seconds and 1 hour")
 	}
 	c.witnesses(p)
-	c.lanes(p.Lanes)
+	c.methods(p)
+	c.lanes(p)
 	c.check(p.Party != 1 && p.Party <= MaxParty, "party", fmt.Sprintf("must be between 2 and %d, or missing", MaxParty))
 	c.check(p.Created >= 0 && p.Created <= p.Opens, "opens", "must not be in the past, before the room is created")
 	c.check(p.Opens < Never, "opens", "must be a time before the year 287396")
@@ -139,14 +142,29 @@ func (c *complaints) witnesses(p *Policy) {
 		"quorum", "must be more than half of the witnesses, or 0 without any")
 }
 
-func (c *complaints) lanes(lanes []LaneRule) {
-	names := map[Lane]bool{}
+func (c *complaints) methods(p *Policy) {
+	names := map[string]bool{"-": true} // would read as no needs of a lane
+	for i, m := range p.Methods {
+		at := fmt.Sprintf("methods[%d]", i)
+		_, err := credential.NewVerifier(m)
+		c.check(err == nil, at, fmt.Sprintf("must be sound: %v", err))
+		c.check(!names[m.Name], at+".name", "must not be '-', and differ from those of other methods")
+		c.check(m.Kind != credential.Work || p.Beacon != nil, at+".kind", "must not be work in a room without a beacon")
+		names[m.Name] = true
+	}
+	c.check(len(p.Methods) <= MaxMethods, "methods", fmt.Sprintf("must be at most %d", MaxMethods))
+}
+
+func (c *complaints) lanes(p *Policy) {
+	names, lanes := map[Lane]bool{}, p.Lanes
 	for i, l := range lanes {
 		at := fmt.Sprintf("lanes[%d]", i)
 		c.check(IsLane(string(l.Name)) && !names[l.Name], at+".name",
 			"must be 1 to 32 of a-z, 0-9 and '-', and differ from those of other lanes")
 		c.check(l.Weight >= 1 && l.Weight <= MaxWeight, at+".weight",
 			fmt.Sprintf("must be between 1 and %d", MaxWeight))
+		_, ok := p.needs(l)
+		c.check(ok, at+".needs", "must be methods of the policy, in its order")
 		names[l.Name] = true
 	}
 	c.check(len(lanes) >= 1 && len(lanes) <= MaxLanes, "lanes", fmt.Sprintf("must be 1 to %d", MaxLanes))

@@ -60,9 +60,9 @@ func TestLargestEntriesFit(t *testing.T) {
 		&Room{Policy: p},
 		&Amend{Time: Never - 1, Change: ChangeWindows, Closes: Never - 1, Windows: p.Windows},
 	} {
-		text := e.AppendEntry(nil)
+		text := AppendEntry(nil, e)
 		if len(text) > MaxEntrySize {
-			t.Errorf("%s has %d bytes, more than %d", e.Kind(), len(text), MaxEntrySize)
+			t.Errorf("%s has %d bytes, more than %d", KindOf(e), len(text), MaxEntrySize)
 		}
 		if _, err := ParseEntry(text); err != nil {
 			t.Error(err)
@@ -106,7 +106,7 @@ func TestPolicyProblems(t *testing.T) {
 		"a party of one":           {func(p *Policy) { p.Party = 1 }, []string{"party"}},
 		"too large a party":        {func(p *Policy) { p.Party = MaxParty + 1 }, []string{"party"}},
 		"too many lanes":           {func(p *Policy) { p.Lanes = lanesOf(MaxLanes + 1) }, []string{"lanes"}},
-		"one lane twice":           {func(p *Policy) { p.Lanes = []LaneRule{{General, 1}, {"fast", 2}, {General, 3}} }, []string{"lanes[2].name"}},
+		"one lane twice":           {func(p *Policy) { p.Lanes = []LaneRule{{General, 1, nil}, {"fast", 2, nil}, {General, 3, nil}} }, []string{"lanes[2].name"}},
 		"a lane without a name":    {func(p *Policy) { p.Lanes[0].Name = "" }, []string{"lanes[0].name"}},
 		"a lane with a dot":        {func(p *Policy) { p.Lanes[0].Name = "a.b" }, []string{"lanes[0].name"}},
 		"a lane with a long name":  {func(p *Policy) { p.Lanes[0].Name = Lane(strings.Repeat("a", 33)) }, []string{"lanes[0].name"}},

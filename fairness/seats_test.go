@@ -47,7 +47,7 @@ func TestPartySizes(t *testing.T) {
 	}
 	plain := newScript(t, testPolicy())
 	for _, n := range []uint32{1, 2} {
-		plain.refuse(RuleArrival, &Arrive{base, 0, 0, ticket1, General, n})
+		plain.refuse(RuleArrival, &Arrive{base, 0, 0, ticket1, General, n, nil})
 	}
 }
 
@@ -185,7 +185,7 @@ func makeSeatsRoom(t *testing.T) roomVector {
 	s := &story{t: t, key: key}
 	s.out.VRFKey = hex.EncodeToString(secret[:])
 	p := vectorPolicy(t, key)
-	p.Lanes, p.Party, p.Seats, p.Claim = []LaneRule{{"members", 3}, {General, 7}}, 4, 9, 60_000
+	p.Lanes, p.Party, p.Seats, p.Claim = []LaneRule{{"members", 3, nil}, {General, 7, nil}}, 4, 9, 60_000
 	s.must(&Room{p})
 	party := func(at Time, visitor int, lane Lane, seats uint32) *Arrive {
 		e, _ := s.NextArrive(at, NewTicket(p.Origin, vectorSecret(visitor)), lane)

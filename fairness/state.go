@@ -3,6 +3,8 @@ package fairness
 import (
 	"crypto/sha256"
 	"slices"
+
+	"github.com/proofline/proofline/fairness/credential"
 )
 
 // Oracle supplies facts that the rules need but the transcript's text does not contain.
@@ -17,6 +19,8 @@ type Oracle interface {
 	VerifyCosignature(witness string, size uint64, root [HashSize]byte, c Cosignature) (Time, error)
 	// VerifyRound returns nil if the signature is that of a chain's round, as [Beacon.Verify] does.
 	VerifyRound(b *Beacon, round uint64, signature []byte) error
+	// VerifyCredential returns nil if the credential is good for the subject, as [credential.Verifier.Verify] does.
+	VerifyCredential(v *credential.Verifier, subject credential.Subject, c credential.Credential) error
 }
 
 // State is the state of a room after the entries applied so far. The zero value has no entries. It
@@ -32,6 +36,7 @@ type State struct {
 	arrivals arrivals
 	windows  windows
 	lanes    lanes
+	door     door
 	assigned uint64 // assign entries so far
 
 	pace         pace
@@ -46,8 +51,11 @@ type State struct {
 // Apply applies the next entry completely, or returns a [*Violation] and changes nothing. It does
 // not retain the entry.
 func (s *State) Apply(e Entry, oracle Oracle) error {
-	t := e.moment(s)
-	if err := s.admissible(e, t); err != nil {
+	kind, t := e.head()
+	if kind == KindAssign {
+		t = s.now
+	}
+	if err := s.admissible(kind, t); err != nil {
 		return err
 	}
 	last := s.windows.frozen - 1
@@ -69,13 +77,13 @@ func (s *State) Apply(e Entry, oracle Oracle) error {
 }
 
 // admissible checks the rules that every entry must follow.
-func (s *State) admissible(e Entry, t Time) error {
-	_, isRoom := e.(*Room)
+func (s *State) admissible(kind Kind, t Time) error {
+	isRoom := kind == KindRoom
 	switch {
 	case s.ended:
-		return violation(RuleEnd, "%s after the end of the room", e.Kind())
+		return violation(RuleEnd, "%s after the end of the room", kind)
 	case s.size == 0 && !isRoom:
-		return violation(RulePolicy, "the first entry is %s, not room", e.Kind())
+		return violation(RulePolicy, "the first entry is %s, not room", kind)
 	case s.size > 0 && isRoom:
 		return violation(RulePolicy, "a second room entry")
 	case t < s.now:
@@ -83,8 +91,8 @@ func (s *State) admissible(e Entry, t Time) error {
 	case t >= Never:
 		return violation(RuleTime, "time %d is not below 2^53-1", t)
 	}
-	if due, ok := s.FreezeDue(); ok && t >= due && e.Kind() != KindFreeze && e.Kind() != KindEnd {
-		return violation(RuleFreeze, "%s at %d, but the window that ended at %d is not frozen", e.Kind(), t, due)
+	if due, ok := s.FreezeDue(); ok && t >= due && kind != KindFreeze && kind != KindEnd {
+		return violation(RuleFreeze, "%s at %d, but the window that ended at %d is not frozen", kind, t, due)
 	}
 	return nil
 }
@@ -93,22 +101,19 @@ func (e *Room) apply(s *State, _ Oracle) error {
 	if err := complaints(e.Problems()).violation(RulePolicy); err != nil {
 		return err
 	}
-	s.policy = e.Policy
-	s.policy.Lanes, s.policy.Windows = slices.Clone(e.Lanes), slices.Clone(e.Windows)
-	s.policy.Witnesses = slices.Clone(e.Witnesses)
-	if e.Beacon != nil {
-		b := *e.Beacon
-		s.policy.Beacon = &b
-	}
-	s.schedule = NewSchedule(&e.Policy)
-	s.roomHash = sha256.Sum256(e.AppendEntry(nil))
-	s.lanes = newLanes(&e.Policy)
-	s.pace = newPace(&e.Policy)
-	s.seats = e.Policy.Seats
+	text := AppendEntry(nil, e)
+	var own Room // shares nothing with e
+	own.fields(&codec{in: text[len(KindRoom)+1:], reading: true})
+	s.policy = own.Policy
+	s.schedule = NewSchedule(&s.policy)
+	s.roomHash = sha256.Sum256(text)
+	s.lanes, s.door = newLanes(&s.policy), newDoor(s.policy.Methods)
+	s.pace = newPace(&s.policy)
+	s.seats = s.policy.Seats
 	return nil
 }
 
-func (e *Arrive) apply(s *State, _ Oracle) error {
+func (e *Arrive) apply(s *State, oracle Oracle) error {
 	w, ok := s.schedule.At(e.Time)
 	lane, known := s.lanes.index(e.Lane)
 	switch {
@@ -129,6 +134,10 @@ func (e *Arrive) apply(s *State, _ Oracle) error {
 	case s.Knows(e.Ticket):
 		return violation(RuleTicket, "ticket %v joined before", e.Ticket)
 	}
+	if err := s.check(e.Credentials, 0, lane, e.Ticket, oracle); err != nil {
+		return err
+	}
+	s.door.take(s.arrivals.count, e.Credentials)
 	s.join(w, lane, max(e.Seats, 1), arrival{ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time})
 	return nil
 }
@@ -144,10 +153,6 @@ func (s *State) join(w Window, lane int, seats uint32, a arrival) {
 	s.lanes.all[lane].arrivals++
 	s.lanes.all[lane].seats += uint64(seats)
 	s.arrivals.join(a)
-}
-
-func (e *Merit) apply(*State, Oracle) error {
-	return violation(RuleMerit, "the policy gives no extra lots")
 }
 
 func (e *Freeze) apply(s *State, oracle Oracle) error {
@@ -191,7 +196,7 @@ func (e *Draw) apply(s *State, oracle Oracle) error {
 	if e.Window != w.Index {
 		return violation(RuleDraw, "window %d, but %d comes next", e.Window, w.Index)
 	}
-	if err := e.checkRound(s.policy.Beacon, w.round, oracle); err != nil {
+	if err := checkRound(s.policy.Beacon, w.round, e.Time, e.Signature, oracle); err != nil {
 		return err
 	}
 	if err := e.checkCosignatures(s, w, oracle); err != nil {
@@ -207,17 +212,17 @@ func (e *Draw) apply(s *State, oracle Oracle) error {
 }
 
 // checkRound checks the public randomness: the round has appeared, and the chain signed it.
-func (e *Draw) checkRound(b *Beacon, round uint64, oracle Oracle) error {
-	if b == nil && len(e.Signature) > 0 {
+func checkRound(b *Beacon, round uint64, t Time, signature []byte, oracle Oracle) error {
+	if b == nil && len(signature) > 0 {
 		return violation(RuleBeacon, "a beacon signature in a room without a beacon")
 	}
 	if b == nil {
 		return nil
 	}
-	if appears := b.Emitted(round); int64(e.Time) < appears {
-		return violation(RuleBeacon, "time %d, but round %d appears at %d", e.Time, round, appears)
+	if appears := b.Emitted(round); int64(t) < appears {
+		return violation(RuleBeacon, "time %d, but round %d appears at %d", t, round, appears)
 	}
-	if err := oracle.VerifyRound(b, round, e.Signature); err != nil {
+	if err := oracle.VerifyRound(b, round, signature); err != nil {
 		return violation(RuleBeacon, "%v", err)
 	}
 	return nil
@@ -270,9 +275,6 @@ func (e *Assign) apply(s *State, _ Oracle) error {
 	s.assigned++
 	return nil
 }
-
-// apply does nothing: what counts is the time of the entry.
-func (e *Beat) apply(*State, Oracle) error { return nil }
 
 func (e *End) apply(s *State, _ Oracle) error {
 	s.ended = true

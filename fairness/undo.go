@@ -32,10 +32,11 @@ func (s *State) Undo(m Mark) {
 			s.arrivals.at(w.base + n).position = 0
 		}
 	}
+	s.door.undo(&was.door)
 	s.arrivals.undo(&was.arrivals)
-	arrivals := s.arrivals
+	arrivals, door := s.arrivals, s.door
 	*s = *was
-	s.arrivals = arrivals
+	s.arrivals, s.door = arrivals, door
 	s.lanes.all = slices.Clone(was.lanes.all)
 	copy(s.windows.all[s.windows.drawn:], cloneWindows(m.windows))
 }
@@ -56,14 +57,33 @@ func (l *arrivals) undo(then *arrivals) {
 
 // leave undoes the latest join.
 func (l *arrivals) leave() {
-	s, hash := l.shardOf(l.at(l.count - 1).ticket)
-	s.remove(hash>>32<<32 | uint64(l.count))
+	number := l.count - 1
+	l.index.remove(l.at(number).ticket[:], number)
 	l.drop()
 }
 
-// remove frees a slot. Each slot behind it moves up if it would no longer be found.
-func (s *shard) remove(slot uint64) {
-	mask := uint64(len(s.slots) - 1)
+// undo gives back the credentials taken since then.
+func (d *door) undo(then *door) {
+	for d.taken.count > then.taken.count {
+		number := d.taken.count - 1
+		last := d.taken.at(number)
+		if last.unique {
+			d.index.remove(last.nullifier.value[:], number)
+		}
+		d.methods[last.nullifier.method].taken--
+		*d.shown.at(last.arrival) &^= 1 << last.nullifier.method
+		d.taken.drop()
+	}
+	for d.shown.count > then.shown.count {
+		d.shown.drop()
+	}
+	d.round = then.round
+}
+
+// remove removes a key. Each slot behind its own moves up if it would no longer be found.
+func (x *index) remove(key []byte, number uint32) {
+	s, hash := x.shardOf(key)
+	slot, mask := slotOf(hash, number), uint64(len(s.slots)-1)
 	free := slot >> s.shift
 	for s.slots[free&mask] != slot {
 		free++

@@ -46,6 +46,7 @@ const (
 	MaxNotice    Millis = 24 * 3600 * 1000     // a day
 	MaxWitnesses        = 16
 	MaxLanes            = 16
+	MaxMethods          = 16
 	MaxWeight    uint32 = 100       // of a lane
 	MaxParty     uint32 = 20        // seats of an arrival
 	MaxRules            = 1000      // window rules

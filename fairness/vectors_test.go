@@ -20,6 +20,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/vrf"
 )
 
@@ -45,6 +46,8 @@ type vectors struct {
 	Lanes roomVector `json:"lanes_room"`
 	// Seats is a room with parties and a number of seats.
 	Seats roomVector `json:"seats_room"`
+	// Door is a room with three methods, of which its two lanes need one each.
+	Door roomVector `json:"door_room"`
 }
 
 type ticketVector struct {
@@ -169,6 +172,10 @@ func (o *realOracle) VerifyRound(b *Beacon, round uint64, signature []byte) erro
 	return b.Verify(round, signature)
 }
 
+func (o *realOracle) VerifyCredential(v *credential.Verifier, s credential.Subject, c credential.Credential) error {
+	return v.Verify(s, c)
+}
+
 // story writes the room of the vectors.
 type story struct {
 	t *testing.T
@@ -180,7 +187,7 @@ type story struct {
 
 func (s *story) must(e Entry) {
 	s.t.Helper()
-	text := e.AppendEntry(nil)
+	text := AppendEntry(nil, e)
 	if err := s.Apply(e, &s.oracle); err != nil {
 		s.t.Fatalf("%q: %v", text, err)
 	}
@@ -192,7 +199,7 @@ func (s *story) must(e Entry) {
 
 func (s *story) refuse(rule Rule, e Entry) {
 	s.t.Helper()
-	text := e.AppendEntry(nil)
+	text := AppendEntry(nil, e)
 	if _, err := ParseEntry(text); err != nil {
 		s.t.Fatal(err)
 	}
@@ -294,19 +301,20 @@ func (s *story) tell(p Policy) {
 	s.refuse(RulePolicy, &Room{broken})
 	s.must(&Room{p})
 	s.refuse(RulePolicy, &Room{p})
-	s.refuse(RuleArrival, &Arrive{open - 1, 0, 0, NewTicket(p.Origin, vectorSecret(1)), General, 0})
+	s.refuse(RuleArrival, &Arrive{open - 1, 0, 0, NewTicket(p.Origin, vectorSecret(1)), General, 0, nil})
 	s.join(open, 1, 2)
-	s.refuse(RuleTicket, &Arrive{open, 0, 2, NewTicket(p.Origin, vectorSecret(1)), General, 0})
-	s.refuse(RuleArrival, &Arrive{open, 0, 3, NewTicket(p.Origin, vectorSecret(3)), General, 0})
-	s.refuse(RuleLane, &Arrive{open, 0, 2, NewTicket(p.Origin, vectorSecret(3)), "vip", 0})
+	s.refuse(RuleTicket, &Arrive{open, 0, 2, NewTicket(p.Origin, vectorSecret(1)), General, 0, nil})
+	s.refuse(RuleArrival, &Arrive{open, 0, 3, NewTicket(p.Origin, vectorSecret(3)), General, 0, nil})
+	s.refuse(RuleLane, &Arrive{open, 0, 2, NewTicket(p.Origin, vectorSecret(3)), "vip", 0, nil})
 	s.join(open+1234, 3)
-	s.refuse(RuleTime, &Arrive{open + 1233, 0, 3, NewTicket(p.Origin, vectorSecret(4)), General, 0})
-	s.refuse(RuleMerit, &Merit{open + 1234, NewTicket(p.Origin, vectorSecret(3)), "loyalty", "none"})
+	s.refuse(RuleTime, &Arrive{open + 1233, 0, 3, NewTicket(p.Origin, vectorSecret(4)), General, 0, nil})
+	s.refuse(RuleCredential, &Merit{open + 1234, NewTicket(p.Origin, vectorSecret(3)), credential.Credential{Method: "club", Evidence: []byte{1}}})
+	s.refuse(RuleCredential, &Arrive{open + 1234, 0, 3, NewTicket(p.Origin, vectorSecret(4)), General, 0, []credential.Credential{{Method: "club", Evidence: []byte{1}}}})
 	s.must(&Amend{Time: open + 5000, Change: ChangeMessage, Message: sha256.Sum256([]byte("Doors open at nine."))})
 	s.refuse(RuleAmend, &Amend{Time: open + 5000, Change: ChangeOpen}) // three are in line
 	s.join(open+59_999, 4, 5, 6, 7, 8)
 	s.refuse(RuleFreeze, &Amend{Time: start, Change: ChangeMessage}) // the freeze comes first
-	s.refuse(RuleFreeze, &Arrive{start, 1, 0, NewTicket(p.Origin, vectorSecret(9)), General, 0})
+	s.refuse(RuleFreeze, &Arrive{start, 1, 0, NewTicket(p.Origin, vectorSecret(9)), General, 0, nil})
 	s.settle(start)
 
 	s.refuse(RuleOutflow, &Call{start, []Position{2}})
@@ -325,7 +333,7 @@ func (s *story) tell(p Policy) {
 	s.refuse(RuleAmend, &Amend{Time: start + 20_001, Change: ChangeWindows, Closes: start + 90_000, Windows: []WindowRule{{start + 30_000, 20_000}}})
 	s.must(&Amend{Time: start + 5000, Change: ChangeWindows, Closes: start + 90_000, Windows: []WindowRule{{start + 30_000, 20_000}}})
 	s.must(&Amend{Time: start + 24_000, Change: ChangeResume})
-	s.must(&Beat{start + 28_000})
+	s.must(&Beat{Time: start + 28_000})
 	s.refuse(RuleAdmission, admit(start+30_000, 1)) // its ten seconds are over: four passed before the pause, six after it
 	s.must(admit(start+31_999, 3))                  // called two seconds later
 	s.refuse(RuleSkip, &Skip{start + 31_999, place(4), NoShow})
@@ -350,7 +358,7 @@ func (s *story) tell(p Policy) {
 	s.must(hold(start + 54_000))
 	s.must(resume(start + 55_000))
 	s.refuse(RuleSkip, &Skip{start + 64_000, place(10), NoShow}) // five of the seconds in which nothing was written count
-	s.must(&Beat{start + 60_000})
+	s.must(&Beat{Time: start + 60_000})
 	s.refuse(RuleSkip, &Skip{start + 63_999, place(10), NoShow}) // the clock stood still for three seconds
 	s.must(&Skip{start + 64_000, place(10), NoShow})
 	s.must(&Amend{Time: start + 65_000, Change: ChangeMessage})
@@ -384,7 +392,7 @@ func vectorPolicy(t *testing.T, key *vrf.PrivateKey) Policy {
 }
 
 func makeRoom(t *testing.T) roomVector {
-	secret := sha256.Sum256([]byte("vrf key 0 of the vectors"))
+	secret := sha256.Sum256([]byte("vrf key 1 of the vectors"))
 	key, err := vrf.NewPrivateKey(secret[:])
 	if err != nil {
 		t.Fatal(err)
@@ -404,7 +412,7 @@ func makeRoom(t *testing.T) roomVector {
 func makeVectors(t *testing.T) *vectors {
 	v := &vectors{
 		About: "Vectors of the Proofline rules, version 1, see RULES.md. Bytes are lower-case hex, times milliseconds since the Unix epoch.",
-		Room:  makeRoom(t), Witnessed: makeWitnessedRoom(t), Lanes: makeLanesRoom(t), Seats: makeSeatsRoom(t),
+		Room:  makeRoom(t), Witnessed: makeWitnessedRoom(t), Lanes: makeLanesRoom(t), Seats: makeSeatsRoom(t), Door: makeDoorRoom(t),
 	}
 	for _, origin := range []string{"queue.example.com/r/vectors", "a", strings.Repeat("long.", 51)} {
 		for _, secret := range [][SecretSize]byte{{}, vectorSecret(1), [SecretSize]byte(bytes.Repeat([]byte{0xff}, 32))} {
@@ -526,8 +534,9 @@ func TestVectorsReplayed(t *testing.T) {
 	v.Witnessed.replay(t, rules)
 	v.Lanes.replay(t, rules)
 	v.Seats.replay(t, rules)
+	v.Door.replay(t, rules)
 	for _, rule := range []Rule{
-		RulePolicy, RuleTime, RuleEnd, RuleArrival, RuleTicket, RuleLane, RuleMerit, RuleFreeze, RuleProof,
+		RulePolicy, RuleTime, RuleEnd, RuleArrival, RuleTicket, RuleLane, RuleCredential, RuleNullifier, RuleMerit, RuleFreeze, RuleProof,
 		RuleDraw, RuleBeacon, RuleWitness, RuleSeed, RuleAssign, RuleCall, RuleOutflow, RuleSeats, RuleAdmission, RuleSkip, RuleAmend,
 	} {
 		if !rules[rule] {

@@ -188,7 +188,7 @@ func (c Config) policy(id fairness.Policy) (*fairness.Policy, error) {
 	}
 	p.Lanes = nil
 	for _, l := range c.Lanes {
-		p.Lanes = append(p.Lanes, fairness.LaneRule(l))
+		p.Lanes = append(p.Lanes, fairness.LaneRule{Name: l.Name, Weight: l.Weight})
 	}
 	p.Opens, p.Starts, p.Closes = millis.Of(*c.Opens), millis.Of(*c.Starts), closing(c.Closes)
 	p.Windows = windowRules(c.Windows)
@@ -233,7 +233,7 @@ func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
 	}
 	c.Party, c.Seats = p.Party, s.Seats
 	for _, l := range p.Lanes {
-		c.Lanes = append(c.Lanes, LaneRule(l))
+		c.Lanes = append(c.Lanes, LaneRule{l.Name, l.Weight})
 	}
 	for _, r := range s.schedule.Rules() {
 		from := millis.Time(r.From)

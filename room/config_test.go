@@ -350,7 +350,7 @@ func FuzzParseAmendment(f *testing.F) {
 		}
 		now := millis.Of(moment)
 		for i, e := range a.entries(now, &state, [fairness.HashSize]byte{1}) {
-			text := e.AppendEntry(nil)
+			text := fairness.AppendEntry(nil, e)
 			if err := state.Apply(e, nil); err != nil && i > 0 {
 				t.Fatalf("%s: entry %d is refused: %v", data, i, err)
 			} else if err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
@@ -60,7 +61,7 @@ func TestFreezeClaims(t *testing.T) {
 	}
 	var said []string
 	for _, e := range transcript(t, r) {
-		if text := string(e.AppendEntry(nil)); strings.HasPrefix(text, "amend ") {
+		if text := string(fairness.AppendEntry(nil, e)); strings.HasPrefix(text, "amend ") {
 			said = append(said, strings.SplitN(text, " ", 3)[2])
 		}
 	}

@@ -141,7 +141,7 @@ func checkReceipt(t *testing.T, r *Room, j Joined) {
 		return
 	}
 	arrive := &fairness.Arrive{Time: j.Joined, Window: j.Window.Index, Seq: j.Seq, Ticket: j.Ticket, Lane: j.Lane}
-	if _, err := proof.Verify(audit.LeafHash(arrive.AppendEntry(nil)), verifier); err != nil || proof.Index != uint64(j.Index) {
+	if _, err := proof.Verify(audit.LeafHash(fairness.AppendEntry(nil, arrive)), verifier); err != nil || proof.Index != uint64(j.Index) {
 		t.Errorf("receipt of %v: %v, index %d", j.Ticket, err, proof.Index)
 	}
 }

@@ -150,7 +150,7 @@ func TestMaxActive(t *testing.T) {
 		if err := p.Read(text, log.Root); err != nil {
 			return err
 		}
-		if e, err := fairness.ParseEntry(text); err != nil || e.Kind() != fairness.KindCall {
+		if e, err := fairness.ParseEntry(text); err != nil || fairness.KindOf(e) != fairness.KindCall {
 			return err
 		}
 		active := p.Active(p.Now())

@@ -76,7 +76,7 @@ func TestReadEntries(t *testing.T) {
 	r := create(t, node(t, pgtest.URL(t), newMaster(t)), quick("entries"))
 	admit(t, r)
 	kinds := map[fairness.Kind]int{}
-	read := func(e fairness.Entry) error { kinds[e.Kind()]++; return nil }
+	read := func(e fairness.Entry) error { kinds[fairness.KindOf(e)]++; return nil }
 	if err := r.Transcript.ReadEntries(t.Context(), read); err != nil || kinds[fairness.KindRoom] != 1 || kinds[fairness.KindArrive] != 1 || kinds[fairness.KindAdmit] != 1 {
 		t.Errorf("read %v, %v", kinds, err)
 	}

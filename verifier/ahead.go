@@ -1,14 +1,15 @@
 package verifier
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/vrf"
 )
 
@@ -19,8 +20,8 @@ const (
 	groupSize = 32
 )
 
-// group is a run of bundles whose VRF proofs and beacon signatures are verified together, which is faster than one
-// by one, and on other cores than the replay. The replay uses the results when the rules need them. A proof that
+// group is a run of bundles whose VRF proofs, beacon signatures and credentials are verified together, which is faster
+// than one by one, and on other cores than the replay. The replay uses the results when the rules need them. A proof that
 // the group lacks, or that did not verify, is verified again by the replay, so the verdict and its wording do not
 // depend on the grouping.
 type group struct {
@@ -28,7 +29,25 @@ type group struct {
 	work   sync.WaitGroup
 	proofs map[proof][fairness.BetaSize]byte // outputs of the proofs that verify
 	rounds map[beacon.Signed]struct{}        // nil unless all verify
+	mu     sync.Mutex                        // for shown, until work is done
+	shown  map[shown]struct{}                // credentials that verify
 }
+
+// shown is a credential with all that its verdict depends on.
+type shown struct{ message, round, evidence string }
+
+func newShown(s credential.Subject, c credential.Credential) shown {
+	return shown{string(s.AppendMessage(nil, c.Method, c.Nullifier)), string(s.Round), string(c.Evidence)}
+}
+
+// showing is a credential that is to be verified.
+type showing struct {
+	subject    credential.Subject
+	credential credential.Credential
+}
+
+// perTask is the number of credentials that one task verifies.
+const perTask = 256
 
 // proof is a VRF proof with its input.
 type proof struct {
@@ -40,7 +59,10 @@ type proof struct {
 type scanner struct {
 	parser   fairness.Parser
 	roomHash [fairness.HashSize]byte
-	policy   *fairness.Policy                // nil: the room entry is malformed
+	policy   *fairness.Policy // nil: the room entry is malformed
+	kinds    []string         // beginnings of the entries that have something to verify
+	round    []byte           // signature of the round that work is done for
+	methods  map[string]*credential.Verifier
 	frozen   map[fairness.WindowIndex]uint64 // rounds of windows that are not drawn yet
 }
 
@@ -51,7 +73,7 @@ const maxFrozen = 1 << 16
 // groups yields the bundles of a log in order, in groups whose proofs are being verified.
 func groups(ctx context.Context, src Source, size uint64, each OnBundle) iter.Seq[*group] {
 	return func(yield func(*group) bool) {
-		s := scanner{frozen: map[fairness.WindowIndex]uint64{}}
+		s := scanner{frozen: map[fairness.WindowIndex]uint64{}, methods: map[string]*credential.Verifier{}}
 		var before *group // group being verified
 		defer func() {
 			if before != nil {
@@ -86,25 +108,29 @@ func groups(ctx context.Context, src Source, size uint64, each OnBundle) iter.Se
 func (s *scanner) verify(g *group) {
 	var freezes []*fairness.Freeze
 	var rounds []beacon.Signed
+	var showings []showing
 	for _, b := range g.blocks {
 		for i, text := range b.entries {
-			switch {
-			case b.tile.Index == 0 && i == 0:
+			if b.tile.Index == 0 && i == 0 {
 				s.room(text)
-			case s.policy == nil:
-			case bytes.HasPrefix(text, []byte(fairness.KindFreeze+" ")):
-				if e, err := s.parser.Parse(text); err == nil {
-					f := *e.(*fairness.Freeze) //nolint:errcheck,forcetypeassert // of this kind
-					freezes = append(freezes, &f)
-					s.remember(&f)
-				}
-			case bytes.HasPrefix(text, []byte(fairness.KindDraw+" ")):
-				if e, err := s.parser.Parse(text); err == nil {
-					d := e.(*fairness.Draw) //nolint:errcheck,forcetypeassert // of this kind
-					rounds = s.appendRound(rounds, d)
-				}
+			}
+			switch e := s.parse(text).(type) {
+			case *fairness.Freeze:
+				freezes = append(freezes, e)
+				s.remember(e)
+			case *fairness.Draw:
+				rounds = s.appendRound(rounds, e)
+			case *fairness.Beat:
+				s.round = append(s.round, e.Signature...)
+			case *fairness.Arrive:
+				showings = s.appendShowings(showings, e.Lane, e.Ticket, e.Credentials...)
+			case *fairness.Merit: // with several lanes, the replay may have to verify it
+				showings = s.appendShowings(showings, s.policy.Lanes[0].Name, e.Ticket, e.Credential)
 			}
 		}
+	}
+	for task := range slices.Chunk(showings, perTask) {
+		g.work.Go(func() { s.verifyShown(g, task) })
 	}
 	if len(freezes) > 0 {
 		g.work.Go(func() { g.proofs = s.verifyProofs(freezes) })
@@ -117,8 +143,55 @@ func (s *scanner) verify(g *group) {
 // room reads the room entry, which has the keys.
 func (s *scanner) room(text []byte) {
 	e, _ := fairness.ParseEntry(text)
-	if r, ok := e.(*fairness.Room); ok {
-		s.policy, s.roomHash = &r.Policy, sha256.Sum256(text)
+	r, ok := e.(*fairness.Room)
+	if !ok || len(r.Problems()) > 0 {
+		return
+	}
+	s.policy, s.roomHash, s.kinds = &r.Policy, sha256.Sum256(text), []string{"freeze ", "draw "}
+	if len(r.Methods) > 0 {
+		s.kinds = append(s.kinds, "arrive ", "merit ", "beat ")
+	}
+	for _, m := range r.Methods {
+		s.methods[m.Name], _ = credential.NewVerifier(m) // the policy is valid
+	}
+}
+
+// parse reads an entry that has something to verify; nil: another one.
+func (s *scanner) parse(text []byte) fairness.Entry {
+	for _, kind := range s.kinds {
+		if len(text) > len(kind) && string(text[:len(kind)]) == kind {
+			e, _ := s.parser.Parse(text)
+			return e
+		}
+	}
+	return nil
+}
+
+func (s *scanner) appendShowings(list []showing, lane fairness.Lane, t fairness.Ticket,
+	credentials ...credential.Credential) []showing {
+	for _, c := range credentials {
+		subject := credential.Subject{Room: s.roomHash, Lane: string(lane), Ticket: t, Round: s.round}
+		list = append(list, showing{subject, c})
+	}
+	return list
+}
+
+// verifyShown adds the credentials that verify to a group.
+func (s *scanner) verifyShown(g *group, list []showing) {
+	verified := make([]shown, 0, len(list))
+	for _, one := range list {
+		v := s.methods[one.credential.Method]
+		if v != nil && v.Verify(one.subject, one.credential) == nil {
+			verified = append(verified, newShown(one.subject, one.credential))
+		}
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.shown == nil {
+		g.shown = map[shown]struct{}{}
+	}
+	for _, one := range verified {
+		g.shown[one] = struct{}{}
 	}
 }
 
@@ -190,4 +263,13 @@ func (a *auditor) VerifyRound(b *fairness.Beacon, round uint64, signature []byte
 		}
 	}
 	return b.Verify(round, signature)
+}
+
+// VerifyCredential implements [fairness.Oracle].
+func (a *auditor) VerifyCredential(v *credential.Verifier, s credential.Subject, c credential.Credential) error {
+	a.group.work.Wait()
+	if _, ok := a.group.shown[newShown(s, c)]; ok {
+		return nil
+	}
+	return v.Verify(s, c)
 }

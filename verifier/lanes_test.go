@@ -63,7 +63,7 @@ func beyondTheSeats(t *testing.T) {
 	room.Join(roomtest.Opens, 5)
 	room.Settle(roomtest.Opens + 60_000)
 	call := &fairness.Call{Time: roomtest.Opens + 70_000, UpTo: []fairness.Position{5}}
-	caught(t, keys, append(slices.Clone(room.Entries()), call.AppendEntry(nil)), "seats")
+	caught(t, keys, append(slices.Clone(room.Entries()), fairness.AppendEntry(nil, call)), "seats")
 }
 
 // partyTooLarge: a friend joins for more seats than the policy allows.
@@ -90,7 +90,7 @@ func partyThatBlocks(t *testing.T) {
 	now := roomtest.Opens + 71_000
 	for _, ticket := range []uint64{1} { // it fits
 		skip := &fairness.Skip{Time: now, Ticket: roomtest.Ticket(origin, ticket), Reason: fairness.TooLarge}
-		caught(t, keys, append(slices.Clone(room.Entries()), skip.AppendEntry(nil)), "skip")
+		caught(t, keys, append(slices.Clone(room.Entries()), fairness.AppendEntry(nil, skip)), "skip")
 	}
 	room.Skip(now, roomtest.Ticket(origin, 0), fairness.TooLarge)
 	room.Call(now, 2)

@@ -152,7 +152,7 @@ func (a *auditor) entry(text []byte) {
 		a.breach(checkForm, text, err.Error())
 		return
 	}
-	a.seen[e.Kind()]++
+	a.seen[fairness.KindOf(e)]++
 	a.seen[""]++
 	a.assert(e, text)
 	a.cosigners = nil
@@ -164,7 +164,7 @@ func (a *auditor) entry(text []byte) {
 		a.breach(checkForm, text, err.Error())
 	case a.state.Size() == 1:
 		a.checkIdentity(a.state.Policy())
-	case e.Kind() == fairness.KindDraw:
+	case fairness.KindOf(e) == fairness.KindDraw:
 		a.countWitnesses()
 	}
 	if a.trust.OnEntry != nil && !a.broken {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon"
+	"github.com/proofline/proofline/fairness/credential"
 )
 
 // Report is the outcome of an audit.
@@ -19,6 +20,8 @@ type Report struct {
 	Windows     uint64   `json:"windows"`     // windows with arrivals
 	Assignments uint64   `json:"assignments"` // published places
 	Admissions  uint64   `json:"admissions"`
+	Lanes       []Lane   `json:"lanes"`
+	Methods     []Method `json:"methods"`   // ways to show something about a ticket's holder, from the policy
 	Beacon      string   `json:"beacon"`    // hash of the drand chain; "": no beacon
 	Witnesses   []string `json:"witnesses"` // keys from the policy
 	Quorum      uint32   `json:"quorum"`    // required cosignatures per freeze, from the policy
@@ -32,6 +35,18 @@ type Report struct {
 	Checks    []Check  `json:"checks"`     // all checks, always in the same order
 	NotProven []string `json:"not_proven"` // conclusions that the report does not support
 	Seconds   float64  `json:"seconds"`    // set by the caller, who has a clock
+}
+
+// Lane is a lane of the policy.
+type Lane struct {
+	Name  fairness.Lane `json:"name"`
+	Needs []string      `json:"needs,omitempty"` // methods that every arrival has shown
+}
+
+// Method is a method of the policy, and how many tickets have shown it.
+type Method struct {
+	credential.Method
+	Shown uint32 `json:"shown"`
 }
 
 // Assurance levels: what a reader may conclude without trusting the operator. Each includes those
@@ -96,7 +111,9 @@ var checks = []struct {
 	{string(fairness.RuleArrival), "Arrivals are inside their windows, numbered without gaps", fairness.KindArrive},
 	{string(fairness.RuleTicket), "No ticket joins twice", fairness.KindArrive},
 	{string(fairness.RuleLane), "No lane that the policy does not give", ""},
-	{string(fairness.RuleMerit), "No extra lot that the policy does not give", fairness.KindMerit},
+	{string(fairness.RuleCredential), "Arrivals show what their lane needs, by credentials that verify", ""},
+	{string(fairness.RuleNullifier), "No nullifier is used twice, and no method goes over its limit", ""},
+	{string(fairness.RuleMerit), "Later credentials come before the end of their window", fairness.KindMerit},
 	{string(fairness.RuleFreeze), "Windows freeze in order and completely, and each freeze names size and root",
 		fairness.KindFreeze},
 	{string(fairness.RuleProof), "Each freeze carries a proof by the room's VRF key", fairness.KindFreeze},
@@ -161,6 +178,12 @@ func (a *auditor) finish() *Report {
 	r.Arrivals, r.Windows, r.Assignments, r.Admissions = n.Arrivals, n.Windows, n.Assigned, n.Admitted
 	r.Draws, r.Witnesses, r.Quorum = a.seen[fairness.KindDraw], a.state.Policy().Witnesses, a.state.Policy().Quorum
 	r.Cosigned = a.cosigned()
+	for _, l := range a.state.Policy().Lanes {
+		r.Lanes = append(r.Lanes, Lane{l.Name, l.Needs})
+	}
+	for i, n := range a.state.Shown() {
+		r.Methods = append(r.Methods, Method{a.state.Policy().Methods[i], n})
+	}
 	trusted := a.checkBeacon()
 	switch r.OK = r.passing(); {
 	case !r.OK:

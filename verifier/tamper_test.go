@@ -154,10 +154,10 @@ func attacks() []attack {
 		}), []string{"form"}},
 		{"an arrival with a leading zero", on(arrive, 4, func(tr transcript, i int) transcript { return tr.set(i, 2, "00") }), []string{"form"}},
 		{"an arrival with a newline", on(arrive, 4, func(tr transcript, i int) transcript { return tr.replace(i, string(tr[i])+"\n") }), []string{"form"}},
-		{"an extra lot", func(tr transcript) (transcript, int) {
+		{"a credential that the policy does not have", func(tr transcript) (transcript, int) {
 			i := tr.index(arrive, 0)
-			return tr.insert(i+1, fmt.Sprintf("merit %s %s member evidence", tr.field(i, 1), tr.field(i, 4))), i + 1
-		}, []string{"merit"}},
+			return tr.insert(i+1, fmt.Sprintf("merit %s %s member - 00", tr.field(i, 1), tr.field(i, 4))), i + 1
+		}, []string{"credential"}},
 
 		{"a freeze dropped", dropped(freeze, 0), []string{"freeze"}},
 		{"a freeze twice", twice(freeze, 0), []string{"freeze"}},

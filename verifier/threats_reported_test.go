@@ -114,7 +114,7 @@ func frozenClaims(t *testing.T) {
 	}
 	friend := room.At(2)
 	admit := &fairness.Admit{Time: after(82_000), Ticket: friend, Pass: fairness.NewPassID(origin, friend)}
-	caught(t, keys, append(slices.Clone(room.Entries()), admit.AppendEntry(nil)), "admission")
+	caught(t, keys, append(slices.Clone(room.Entries()), fairness.AppendEntry(nil, admit)), "admission")
 }
 
 func goneBeforeDraw(t *testing.T) {
@@ -150,7 +150,7 @@ func revokedBeforeDraw(t *testing.T) {
 		t.Fatal(err)
 	}
 	revoked := &fairness.Skip{Time: room.State().Pending()[0].Due, Ticket: ticket, Reason: fairness.RevokedBot}
-	caught(t, keys, append(slices.Clone(room.Entries()), revoked.AppendEntry(nil)), "skip")
+	caught(t, keys, append(slices.Clone(room.Entries()), fairness.AppendEntry(nil, revoked)), "skip")
 }
 
 // ownWindow opens a window of a moment for a friend, less than the notice before it begins.
@@ -166,7 +166,7 @@ func ownWindow(t *testing.T) {
 	open := func(at fairness.Time) [][]byte {
 		e := &fairness.Amend{Time: at, Change: fairness.ChangeWindows, Closes: fairness.Never,
 			Windows: []fairness.WindowRule{{From: after(60_000), Length: 100}, {From: after(60_100), Length: 10_000}}}
-		return append(slices.Clone(room.Entries()), e.AppendEntry(nil))
+		return append(slices.Clone(room.Entries()), fairness.AppendEntry(nil, e))
 	}
 	if r := auditOf(t, publish(t, keys, open(after(30_000))), knowing(keys)); !r.OK {
 		t.Errorf("with enough notice: %+v", r.Checks)
@@ -185,7 +185,7 @@ func writtenBeforeFreeze(t *testing.T) {
 	}
 	later, _ := room.State().NextArrive(after(60_000), roomtest.Ticket(origin, 99), fairness.General)
 	for _, e := range []fairness.Entry{&later, &fairness.Amend{Time: after(61_000), Change: fairness.ChangeMessage}} {
-		caught(t, keys, append(slices.Clone(room.Entries()), e.AppendEntry(nil)), "freeze")
+		caught(t, keys, append(slices.Clone(room.Entries()), fairness.AppendEntry(nil, e)), "freeze")
 	}
 }
 
@@ -228,7 +228,7 @@ func lostInOutage(t *testing.T) {
 	}
 	back := after(80_000 + 600_000)
 	lost := &fairness.Skip{Time: back, Ticket: room.At(1), Reason: fairness.NoShow}
-	caught(t, keys, append(slices.Clone(room.Entries()), lost.AppendEntry(nil)), "skip")
+	caught(t, keys, append(slices.Clone(room.Entries()), fairness.AppendEntry(nil, lost)), "skip")
 	room.Append(&fairness.Beat{Time: back})
 	room.Admit(back+39_999, room.At(1))
 	wantFound(t, found(t, keys, room), findings.Gap, 2, 600_000, "while 1 called visitor could claim. Their time to claim ran for 20 s of it", "Nothing was written for 10 min")

@@ -75,6 +75,14 @@ var threats = map[string]func(*testing.T){
 	"silent change of windows":  silentChange,
 	"no-show too early":         earlyNoShow,
 	"lots on the side":          sideLots,
+	"second nullifier":          secondNullifier,
+	"foreign issuer":            foreignIssuer,
+	"borrowed credential":       borrowedCredential,
+	"two spellings":             twoSpellings,
+	"merit after the end":       lateMerit,
+	"more than the limit":       overLimit,
+	"past the door":             pastTheDoor,
+	"work in advance":           workInAdvance,
 	"changed copy":              changedCopy,
 	"another room":              anotherRoom,
 	"fake arrivals":             fakeArrivals,
@@ -190,7 +198,7 @@ func backdatedFreeze(t *testing.T) {
 		late = append(late, fairness.Cosignature(w.Cosign(w.Private, text, int64(now)/1000)))
 	}
 	draw, _ := room.State().NextDraw(now, signature, late...)
-	caught(t, keys, append(slices.Clone(room.Entries()), draw.AppendEntry(nil)), "witness")
+	caught(t, keys, append(slices.Clone(room.Entries()), fairness.AppendEntry(nil, draw)), "witness")
 	room, _ = open()
 	room.DrawBy(now)
 	wantCaveat(t, auditOf(t, publish(t, keys, room.Entries()), knowing(keys)), verifier.LevelUnpredictable, "its time is only the operator's claim")
@@ -265,7 +273,7 @@ func freezeAhead(t *testing.T) {
 	}
 	ahead := func(at fairness.Time) [][]byte {
 		draw := cosignedBy(t, keys, room, at, keys.Witnesses...)
-		return append(slices.Clone(room.Entries()), draw.AppendEntry(nil))
+		return append(slices.Clone(room.Entries()), fairness.AppendEntry(nil, draw))
 	}
 	for _, at := range []fairness.Time{after(6000), after(60_000), after(117_000)} {
 		caught(t, keys, ahead(at), "witness")
@@ -446,7 +454,7 @@ func swappedKeys(t *testing.T) {
 	f, _ := freeze.(*fairness.Freeze)
 	proof, _ := other.VRF.Prove([]byte("alpha"))
 	f.Proof = [fairness.ProofSize]byte(proof)
-	caught(t, keys, tr.replace(i, string(f.AppendEntry(nil))), "proof")
+	caught(t, keys, tr.replace(i, string(fairness.AppendEntry(nil, f))), "proof")
 }
 
 func ownBeacon(t *testing.T) {
@@ -502,7 +510,7 @@ func tooFast(t *testing.T) {
 	slow.Join(roomtest.Opens, 5)
 	slow.Settle(roomtest.Opens + 60_000)
 	call := &fairness.Call{Time: roomtest.Opens + 60_000, UpTo: []fairness.Position{5}}
-	caught(t, keys, append(slices.Clone(slow.Entries()), call.AppendEntry(nil)), "outflow")
+	caught(t, keys, append(slices.Clone(slow.Entries()), fairness.AppendEntry(nil, call)), "outflow")
 }
 
 func silentChange(t *testing.T) {
@@ -519,14 +527,14 @@ func earlyNoShow(t *testing.T) {
 	room.Settle(roomtest.Opens + 60_000)
 	room.Call(roomtest.Opens+60_000, 1)
 	skip := &fairness.Skip{Time: roomtest.Opens + 89_999, Ticket: room.At(1), Reason: fairness.NoShow} // a millisecond of the 30 s is left
-	caught(t, keys, append(slices.Clone(room.Entries()), skip.AppendEntry(nil)), "skip")
+	caught(t, keys, append(slices.Clone(room.Entries()), fairness.AppendEntry(nil, skip)), "skip")
 }
 
 func sideLots(t *testing.T) {
 	keys, room := small(t)
 	tr := transcript(room.Entries())
 	i := tr.index(fairness.KindArrive, 0)
-	caught(t, keys, tr.insert(i+1, "merit "+tr.field(i, 1)+" "+tr.field(i, 4)+" friend none"), "merit")
+	caught(t, keys, tr.insert(i+1, "merit "+tr.field(i, 1)+" "+tr.field(i, 4)+" friend - 00"), "credential")
 	caught(t, keys, tr.set(i, 5, "vip"), "lane")
 }
 

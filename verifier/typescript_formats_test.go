@@ -141,7 +141,7 @@ var readers = map[string]func(args [][]byte) (string, error){
 		if err != nil {
 			return "", err
 		}
-		return string(e.Kind()), nil
+		return string(fairness.KindOf(e)), nil
 	},
 	"tile": func(a [][]byte) (string, error) {
 		t, err := audit.ParseTilePath(string(a[0]))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/roomtest"
 )
 
@@ -48,6 +49,7 @@ type walk struct {
 	rules   []fairness.Rule
 	joined  []fairness.Ticket
 	line    []fairness.Ticket // assigned
+	issuers roomtest.Issuers  // of the methods, if there are any
 }
 
 func (w *walk) Root() [fairness.HashSize]byte { return w.tree.Root() }
@@ -64,9 +66,13 @@ func (w *walk) VerifyRound(b *fairness.Beacon, round uint64, signature []byte) e
 	return b.Verify(round, signature)
 }
 
+func (w *walk) VerifyCredential(v *credential.Verifier, s credential.Subject, c credential.Credential) error {
+	return v.Verify(s, c)
+}
+
 // try applies an entry and records the rule that refuses it, if any.
 func (w *walk) try(e fairness.Entry) bool {
-	text := e.AppendEntry(nil)
+	text := fairness.AppendEntry(nil, e)
 	err := w.state.Apply(e, w)
 	var v *fairness.Violation
 	rule := fairness.Rule("")
@@ -108,13 +114,13 @@ func (w *walk) step() {
 	}
 	switch w.random.IntN(17) {
 	case 16:
-		w.try(&fairness.Beat{Time: now})
+		w.beat(now)
 	case 0, 1, 2, 3:
 		w.join(now)
 	case 4:
 		w.freeze(now)
 	case 5:
-		if e, due := w.state.NextDraw(now, nil); due && w.try(e) {
+		if e, due := w.state.NextDraw(now, w.signature()); due && w.try(e) {
 			for e, due := w.state.NextAssign(); due && w.random.IntN(60) > 0; e, due = w.state.NextAssign() {
 				w.line = append(w.line, e.Ticket)
 				w.try(&e)
@@ -188,9 +194,68 @@ func (w *walk) join(now fairness.Time) {
 		e.Seats = uint32(w.random.IntN(party + 2))
 	}
 	e.Seq += uint32(w.random.IntN(20) / 19)
+	e.Credentials = w.show(lane, ticket)
 	if w.try(&e) {
 		w.joined = append(w.joined, ticket)
 	}
+}
+
+// show returns the credentials that a lane needs, and now and then others.
+func (w *walk) show(lane fairness.Lane, t fairness.Ticket) []credential.Credential {
+	if w.state.Policy().Methods == nil {
+		return nil
+	}
+	subject := w.state.Subject(lane, t)
+	if w.random.IntN(20) == 0 {
+		subject.Ticket[0] ^= 1
+	}
+	methods := [][]string{{"task"}, {"task", "club"}, {"task", "phone"}, {"club", "task"}, {"task", "task"}, {"task", "club", "phone"}, {}}
+	if lane == "members" {
+		methods = [][]string{{"club"}, {"task", "club"}, {"club", "phone"}, {"club", "club"}, {"phone"}, {}}
+	}
+	chosen := 0
+	if w.random.IntN(3) == 0 {
+		chosen = w.random.IntN(len(methods))
+	}
+	return w.issuers.Show(subject, w.random.IntN(20), methods[chosen]...)
+}
+
+// beat tries a beat, also with the signature that work waits for, or that of another round. A merit stands for it
+// when there is a ticket that can show something.
+func (w *walk) beat(now fairness.Time) {
+	e := &fairness.Beat{Time: now}
+	round, works := w.state.Policy().WorkRound()
+	switch w.random.IntN(4) {
+	case 0:
+		if b := w.state.Policy().Beacon; b != nil {
+			e.Signature, _ = w.keys.Chain.Sign(round + uint64(w.random.IntN(4)/3))
+		}
+	case 1, 2:
+		if works && len(w.joined) > 0 {
+			w.merit(now)
+			return
+		}
+	}
+	w.try(e)
+}
+
+func (w *walk) merit(now fairness.Time) {
+	ticket := w.joined[max(0, len(w.joined)-1-w.random.IntN(5))]
+	method := []string{"club", "phone", "phone", "task"}[w.random.IntN(4)]
+	for _, lane := range []fairness.Lane{fairness.General, "members"} { // one of them is the ticket's
+		list := w.issuers.Show(w.state.Subject(lane, ticket), w.random.IntN(20), method)
+		w.try(&fairness.Merit{Time: now, Ticket: ticket, Credential: list[0]})
+	}
+}
+
+// signature returns the signature of the round of the next draw.
+func (w *walk) signature() []byte {
+	pending := w.state.Pending()
+	if w.state.Policy().Beacon == nil || len(pending) == 0 {
+		return nil
+	}
+	signature, _ := w.keys.Chain.Sign(pending[0].Round)
+	return signature
 }
 
 // freeze tries a freeze now, and sometimes just before it is due and when it is.
@@ -275,6 +340,11 @@ func (w *walk) endOf(a fairness.Arrive) fairness.Time {
 	return high
 }
 
+func withDoor(keys *roomtest.Keys) (*fairness.Beacon, []credential.Method, []fairness.LaneRule, roomtest.Issuers) {
+	p, i := keys.Door()
+	return p.Beacon, p.Methods, p.Lanes, i
+}
+
 // TestSecondProgramDecides takes random walks through rooms, and asks both programs about every step: they
 // must accept the same entries, and refuse the others by the same rule.
 func TestSecondProgramDecides(t *testing.T) {
@@ -292,9 +362,18 @@ func TestSecondProgramDecides(t *testing.T) {
 		if seed%2 == 0 {
 			policy.Lanes = []fairness.LaneRule{{Name: "members", Weight: 3}, {Name: "general", Weight: uint32(1 + seed)}, {Name: "late", Weight: 100}}
 		}
+		if seed%4 == 2 {
+			policy.Beacon, policy.Methods, policy.Lanes, w.issuers = withDoor(keys)
+		}
 		w.now = policy.Created + 3_500_000
 		if !w.try(&fairness.Room{Policy: policy}) {
 			t.Fatal("the policy is refused")
+		}
+		if round, works := policy.WorkRound(); works && seed%8 == 2 { // others have it later, or never
+			w.try(&fairness.Beat{Time: fairness.Time(policy.Beacon.Emitted(round)) - 1})
+			w.now = fairness.Time(policy.Beacon.Emitted(round))
+			signature, _ := keys.Chain.Sign(round)
+			w.try(&fairness.Beat{Time: w.now, Signature: signature})
 		}
 		for len(w.entries) < 500 {
 			w.wait()
@@ -319,7 +398,7 @@ func TestSecondProgramDecides(t *testing.T) {
 	}
 	t.Logf("steps by rule: %v", seen)
 	for _, rule := range []fairness.Rule{
-		"", fairness.RuleTime, fairness.RuleArrival, fairness.RuleTicket, fairness.RuleFreeze, fairness.RuleCall,
+		"", fairness.RuleCredential, fairness.RuleNullifier, fairness.RuleMerit, fairness.RuleBeacon, fairness.RuleTime, fairness.RuleArrival, fairness.RuleTicket, fairness.RuleFreeze, fairness.RuleCall,
 		fairness.RuleOutflow, fairness.RuleSeats, fairness.RuleAdmission, fairness.RuleSkip, fairness.RuleAmend,
 	} {
 		if seen[rule] < 20 {
@@ -336,8 +415,9 @@ func TestSecondProgramDecides(t *testing.T) {
 func TestSecondProgramDecidesPolicies(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	var asked [][]string
-	for _, policy := range []fairness.Policy{keys.Policy(), keys.Witnessed()} {
-		text := string((&fairness.Room{Policy: policy}).AppendEntry(nil))
+	door, _ := keys.Door()
+	for _, policy := range []fairness.Policy{keys.Policy(), keys.Witnessed(), door} {
+		text := string(fairness.AppendEntry(nil, &fairness.Room{Policy: policy}))
 		for _, other := range otherPolicies(text) {
 			asked = append(asked, []string{other})
 		}

@@ -212,7 +212,7 @@ func TestReportJSON(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := []string{"admissions", "arrivals", "assignments", "beacon", "checks", "cosigned", "draws", "entries", "level", "not_proven", "ok", "origin", "quorum", "seconds", "vouched", "windows", "witnessed", "witnesses"}
+	want := []string{"admissions", "arrivals", "assignments", "beacon", "checks", "cosigned", "draws", "entries", "lanes", "level", "methods", "not_proven", "ok", "origin", "quorum", "seconds", "vouched", "windows", "witnessed", "witnesses"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}

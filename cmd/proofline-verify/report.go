@@ -10,6 +10,7 @@ import (
 	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/verifier/findings"
 	"github.com/proofline/proofline/verifier/numeral"
+	"github.com/proofline/proofline/verifier/report"
 )
 
 // ANSI colours of the report.
@@ -49,6 +50,12 @@ func (t *terminal) printReport(r *verifier.Report, found []findings.Finding) err
 	fmt.Fprintf(&b, "  took     %.1f s\n\nChecks\n", r.Seconds)
 	for i, c := range r.Checks {
 		printCheck(&b, i+1, c, colour)
+	}
+	if door := report.Door(r); len(door) > 0 {
+		b.WriteString("\nThe door\n")
+		for _, text := range door {
+			printItem(&b, "   - ", text, func(s string) string { return s })
+		}
 	}
 	printFindings(&b, found)
 	b.WriteString("\nNot proven\n")

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 )
 
 // callInterval is the interval between a server's calls, in milliseconds.
@@ -357,4 +358,9 @@ func (o *oracle) VerifyCosignature(string, uint64, [fairness.HashSize]byte,
 // VerifyRound implements [fairness.Oracle].
 func (o *oracle) VerifyRound(*fairness.Beacon, uint64, []byte) error {
 	return errors.New("a simulated room has no beacon")
+}
+
+// VerifyCredential implements [fairness.Oracle].
+func (o *oracle) VerifyCredential(*credential.Verifier, credential.Subject, credential.Credential) error {
+	return errors.New("a simulated room has no methods")
 }

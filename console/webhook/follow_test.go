@@ -533,7 +533,7 @@ func examples(t testing.TB) []pglog.Entry {
 			Until: start - 60_000, Requests: 42},
 		&fairness.End{Time: start + 10_000},
 	} {
-		list = append(list, pglog.Entry{Index: uint64(300 + i), Text: string(e.AppendEntry(nil))})
+		list = append(list, pglog.Entry{Index: uint64(300 + i), Text: string(fairness.AppendEntry(nil, e))})
 	}
 	return list
 }

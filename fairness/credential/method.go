@@ -23,11 +23,11 @@ const (
 
 // Method is a way to show something about a ticket's holder.
 type Method struct {
-	Name  string // 1 to [MaxName] of a-z, 0-9 and '-'
-	Kind  Kind
-	Bits  uint8  // Work: zero bits, 1 to [MaxBits]
-	Key   string // Signed: Ed25519 key, 32 bytes; Blind: RSA modulus, 256 to 512 bytes; in lower-case hex
-	Limit uint32 // Signed, Blind: how many credentials the room takes; 0: no bound
+	Name  string `json:"name"` // 1 to [MaxName] of a-z, 0-9 and '-'
+	Kind  Kind   `json:"kind"`
+	Bits  uint8  `json:"bits,omitempty"`  // Work: zero bits, 1 to [MaxBits]
+	Key   string `json:"key,omitempty"`   // Signed: Ed25519 key, 32 bytes; Blind: RSA modulus, 256 to 512 bytes; lower-case hex
+	Limit uint32 `json:"limit,omitempty"` // Signed, Blind: how many credentials the room takes; 0: no bound
 }
 
 // ParseMethod reads a method as [Method.AppendText] writes it, or returns [ErrMethod]. Bounds and key

@@ -17,6 +17,7 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon/local"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/vrf"
 )
 
@@ -173,7 +174,7 @@ func (r *Room) Append(e fairness.Entry) {
 		r.err = fmt.Errorf("entry %d: %w", r.state.Size(), err)
 		return
 	}
-	r.text = e.AppendEntry(r.text[:0])
+	r.text = fairness.AppendEntry(r.text[:0], e)
 	if r.keep {
 		r.all = append(r.all, append([]byte(nil), r.text...))
 	}
@@ -325,6 +326,11 @@ func (r *Room) VerifyCosignature(witness string, size uint64, root [fairness.Has
 // VerifyRound implements [fairness.Oracle].
 func (r *Room) VerifyRound(b *fairness.Beacon, round uint64, signature []byte) error {
 	return b.Verify(round, signature)
+}
+
+// VerifyCredential implements [fairness.Oracle].
+func (r *Room) VerifyCredential(v *credential.Verifier, s credential.Subject, c credential.Credential) error {
+	return v.Verify(s, c)
 }
 
 func (r *Room) fail(format string, args ...any) {

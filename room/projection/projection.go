@@ -11,6 +11,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/vrf"
 )
 
@@ -214,4 +215,9 @@ func (o *oracle) VerifyCosignature(witness string, size uint64, root [fairness.H
 // VerifyRound implements fairness.Oracle.
 func (o *oracle) VerifyRound(b *fairness.Beacon, round uint64, signature []byte) error {
 	return b.Verify(round, signature)
+}
+
+// VerifyCredential implements fairness.Oracle.
+func (o *oracle) VerifyCredential(v *credential.Verifier, s credential.Subject, c credential.Credential) error {
+	return v.Verify(s, c)
 }

@@ -160,7 +160,7 @@ func (rec *Recovery) Compare(ctx context.Context, read Copy) (*Loss, error) {
 
 func (l *Loss) add(e fairness.Entry, text []byte) {
 	l.entries = append(l.entries, append([]byte(nil), text...))
-	l.Kinds[e.Kind()]++
+	l.Kinds[fairness.KindOf(e)]++
 	switch e := e.(type) {
 	case *fairness.Arrive:
 		l.Tickets = append(l.Tickets, e.Ticket)

@@ -53,7 +53,7 @@ func (f *filler) fill(w *work) error {
 
 // emit applies an entry and adds it to the batch, or does neither.
 func (f *filler) emit(e fairness.Entry) error {
-	f.text = e.AppendEntry(f.text[:0])
+	f.text = fairness.AppendEntry(f.text[:0], e)
 	if len(f.text) > audit.MaxEntrySize {
 		return audit.ErrEntrySize
 	}

@@ -269,7 +269,7 @@ func entry[E fairness.Entry](head audit.Checkpoint, p *ticket.Proven) (found E, 
 	}
 	found, ok := e.(E)
 	if !ok {
-		return found, fmt.Errorf("entry %d is %s", uint64(p.Index), e.Kind())
+		return found, fmt.Errorf("entry %d is %s", uint64(p.Index), fairness.KindOf(e))
 	}
 	return found, nil
 }

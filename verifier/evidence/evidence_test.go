@@ -38,11 +38,11 @@ func publish(t testing.TB, keys *roomtest.Keys, entries [][]byte) roomtest.Files
 
 // history returns a room in which numbered tickets arrive, except those that are left out.
 func history(keys *roomtest.Keys, n int, without ...int) [][]byte {
-	entries := [][]byte{(&fairness.Room{Policy: keys.Policy()}).AppendEntry(nil)}
+	entries := [][]byte{fairness.AppendEntry(nil, &fairness.Room{Policy: keys.Policy()})}
 	for i := range n {
 		if !slices.Contains(without, i) {
 			e := fairness.Arrive{Time: roomtest.Opens, Seq: uint32(len(entries) - 1), Ticket: roomtest.Ticket(origin, uint64(i)), Lane: fairness.General}
-			entries = append(entries, e.AppendEntry(nil))
+			entries = append(entries, fairness.AppendEntry(nil, &e))
 		}
 	}
 	return entries

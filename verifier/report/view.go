@@ -60,6 +60,9 @@ type page struct {
 
 type fact struct{ Name, Value string }
 
+// Door returns what a join needed, and what was shown.
+func (p *page) Door() []string { return Door(p.Report) }
+
 // Address returns the room's address; "" if it is unknown.
 func (p *page) Address() string { return p.base }
 

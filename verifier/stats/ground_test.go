@@ -34,7 +34,7 @@ func (o *operator) foresee(w fairness.Window, lots int, m *fairness.Amend) []uin
 		o.tree.Append(audit.LeafHash(e))
 	}
 	tree := o.tree.Clone()
-	tree.Append(audit.LeafHash(m.AppendEntry(nil)))
+	tree.Append(audit.LeafHash(fairness.AppendEntry(nil, m)))
 	alpha := fairness.Alpha(o.hash, &fairness.Freeze{Window: w.Index, Lots: []uint32{uint32(lots)}, Size: tree.Size(), Root: tree.Root()})
 	_, beta := o.keys.VRF.Prove(alpha)
 	return fairness.Shuffle(fairness.NewSeed(alpha, beta, 0, nil), fairness.General, uint32(lots))

@@ -167,7 +167,7 @@ func (s *stage) amendedAt(now fairness.Time) *Bundle {
 	for range 2 { // the second time, with the root of the first
 		var texts [][]byte
 		for _, e := range entries {
-			texts = append(texts, e.AppendEntry(nil))
+			texts = append(texts, fairness.AppendEntry(nil, e))
 		}
 		log = newTree(s.keys, texts)
 		freeze.Root = log.node(0, freeze.Size)
@@ -370,13 +370,13 @@ func (s *stage) huge() *Bundle {
 	const size, freezeAt = 1 << 26, 1 << 25
 	arrive := *s.arrive
 	arrive.Seq = 0
-	log := &tree{s.keys, size, map[uint64][]byte{0: s.log.entries[0], 3: arrive.AppendEntry(nil)}, map[[2]uint64]audit.Hash{}}
+	log := &tree{s.keys, size, map[uint64][]byte{0: s.log.entries[0], 3: fairness.AppendEntry(nil, &arrive)}, map[[2]uint64]audit.Hash{}}
 	f := &fairness.Freeze{Time: s.freeze.Time, Window: 1, Lots: []uint32{MaxLots + 1}, Size: freezeAt, Root: log.node(0, freezeAt)}
 	alpha := fairness.Alpha(hashOf(s.log.entries[0]), f)
 	proof, beta := s.keys.VRF.Prove(alpha)
 	f.Proof = [fairness.ProofSize]byte(proof)
 	d := &fairness.Draw{Time: f.Time, Window: 1, Seed: fairness.NewSeed(alpha, beta, 0, nil)}
-	log.entries[freezeAt], log.entries[freezeAt+1] = f.AppendEntry(nil), d.AppendEntry(nil)
+	log.entries[freezeAt], log.entries[freezeAt+1] = fairness.AppendEntry(nil, f), fairness.AppendEntry(nil, d)
 	clear(log.known)
 	b := s.bundle()
 	b.Receipt, b.Checkpoint, b.Growth = log.receipt(s, 3, size), log.checkpoint(s, size), Hashes{}

@@ -93,7 +93,7 @@ func (l *tree) rewritten(t testing.TB, change func([]fairness.Entry) []fairness.
 	t.Helper()
 	var texts [][]byte
 	for _, e := range change(l.parsed(t)) {
-		texts = append(texts, e.AppendEntry(nil))
+		texts = append(texts, fairness.AppendEntry(nil, e))
 	}
 	return newTree(l.keys, texts)
 }
@@ -197,7 +197,7 @@ func find(entries []fairness.Entry, from uint64, kind fairness.Kind, window fair
 		case *fairness.Assign:
 			w = e.Window
 		}
-		if entries[i].Kind() == kind && w >= window {
+		if fairness.KindOf(entries[i]) == kind && w >= window {
 			return i, true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/vrf"
 )
@@ -189,4 +190,9 @@ func (r *replay) VerifyCosignature(witness string, size uint64, root [fairness.H
 // VerifyRound implements [fairness.Oracle].
 func (r *replay) VerifyRound(b *fairness.Beacon, round uint64, signature []byte) error {
 	return b.Verify(round, signature)
+}
+
+// VerifyCredential implements [fairness.Oracle].
+func (r *replay) VerifyCredential(v *credential.Verifier, s credential.Subject, c credential.Credential) error {
+	return v.Verify(s, c)
 }

@@ -173,7 +173,7 @@ func TestFork(t *testing.T) {
 	r := roomtest.Open(keys, keys.Policy())
 	r.Join(at(1), 600)
 	one := r.Entries()
-	end := (&fairness.End{Time: at(2)}).AppendEntry(nil)
+	end := fairness.AppendEntry(nil, &fairness.End{Time: at(2)})
 	for name, c := range map[string]struct{ first, second [][]byte }{
 		"same size":    {one[:300], append(slices.Clone(one[:299]), end)},
 		"rewritten":    {one[:300], append(slices.Clone(one[:299]), one[300:]...)},
@@ -381,13 +381,13 @@ func TestIdentity(t *testing.T) {
 	policy := keys.Policy()
 	policy.LogKey = rival.VKey
 	src := &server{t: t, keys: keys}
-	src.show([][]byte{(&fairness.Room{Policy: policy}).AppendEntry(nil)})
+	src.show([][]byte{fairness.AppendEntry(nil, &fairness.Room{Policy: policy})})
 	wantEvidence(t, step(t, New(src, Config{VKey: keys.VKey, Late: late}), 0), keys.VKey, evidence.Violation, false)
 
 	policy = keys.Policy()
 	policy.Origin = "example.com"
 	policy.LogKey = "example.com" + strings.TrimPrefix(keys.VKey, origin)
-	src.show([][]byte{(&fairness.Room{Policy: policy}).AppendEntry(nil)})
+	src.show([][]byte{fairness.AppendEntry(nil, &fairness.Room{Policy: policy})})
 	wantEvidence(t, step(t, New(src, Config{VKey: keys.VKey, Late: late}), 0), keys.VKey, evidence.Violation, false)
 }
 

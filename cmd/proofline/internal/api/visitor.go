@@ -36,7 +36,7 @@ func (j *Joined) Entry() ([]byte, error) {
 		Time: fairness.Time(j.Time.UnixMilli()), Window: fairness.WindowIndex(j.Window), Seq: j.Seq,
 		Ticket: ticket, Lane: fairness.General,
 	}
-	return arrive.AppendEntry(nil), nil
+	return fairness.AppendEntry(nil, &arrive), nil
 }
 
 // Join joins the line. If the ticket is empty, the server makes one and its secret.

@@ -129,7 +129,7 @@ func parse(texts [][]byte) ([]fairness.Entry, error) {
 func (i *inspector) checkEntries(entries []fairness.Entry) {
 	kinds, places, admitted := map[fairness.Kind]int{}, map[string]uint64{}, map[string]bool{}
 	for _, e := range entries {
-		kinds[e.Kind()]++
+		kinds[fairness.KindOf(e)]++
 		switch e := e.(type) {
 		case *fairness.Assign:
 			places[e.Ticket.String()] = uint64(e.Position)

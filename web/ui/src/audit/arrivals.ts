@@ -1,5 +1,6 @@
 import type { EntryOf } from "../check/entry.ts";
 import { Schedule, type WindowRule } from "../check/schedule.ts";
+import type { Door } from "./door.ts";
 import type { Lane, Lanes } from "./lanes.ts";
 import { must } from "./rule.ts";
 
@@ -16,6 +17,8 @@ export interface Arrival {
   /** The claim clock when the place was called; undefined: not called. */
   calledAt: number | undefined;
   settled: "no" | "admitted" | "skipped";
+  /** The methods that it shows, as bits. */
+  shown: number;
 }
 
 /** A window with arrivals that is not frozen yet. */
@@ -35,11 +38,13 @@ export class Arrivals {
   readonly #notice: number;
   readonly #lanes: Lanes;
   readonly #party: number; // seats of an arrival at most; 0: one
+  readonly #door: Door;
   #schedule: Schedule;
 
-  constructor(lanes: Lanes, { windows, closes, party, notice }: EntryOf<"room">) {
+  constructor(lanes: Lanes, door: Door, { windows, closes, party, notice }: EntryOf<"room">) {
     this.#lanes = lanes;
     this.#party = party;
+    this.#door = door;
     this.#notice = notice;
     this.#schedule = new Schedule(windows, closes);
   }
@@ -52,7 +57,8 @@ export class Arrivals {
     return this.#byTicket.get(ticket);
   }
 
-  arrive({ time, window, seq, ticket, lane, party }: EntryOf<"arrive">): void {
+  arrive(entry: EntryOf<"arrive">): void {
+    const { time, window, seq, ticket, lane, party } = entry;
     const open = this.#schedule.at(time);
     must("arrival", open !== undefined, "no window is open at this time");
     must("arrival", window === open.index, "another window is open at this time");
@@ -74,6 +80,7 @@ export class Arrivals {
       place: 0,
       calledAt: undefined,
       settled: "no",
+      shown: this.#door.arrive(entry),
     };
     this.#byTicket.set(ticket, arrival);
     this.#seats += seats;

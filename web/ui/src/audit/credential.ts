@@ -1,27 +1,12 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 
 import { concat, equal, utf8 } from "../check/bytes.ts";
-import { ed25519Verifier, hasPrimeOrder, isReduced } from "../check/ed25519.ts";
+import { ed25519Verifier, isReduced } from "../check/ed25519.ts";
 import { FormatError } from "../check/errors.ts";
 import { fromHex } from "../check/hex.ts";
 import type { Hash } from "../check/merkle.ts";
+import { type Credential, type Method, methodAllowed, nullifierSize } from "../check/method.ts";
 import { encodeMessage, integer, powerOf65537 } from "./rsa.ts";
-
-/** A method of a policy: how something is shown about a ticket's holder. */
-export interface Method {
-  name: string;
-  kind: "work" | "signed" | "blind";
-  bits: number; // of work
-  key: Uint8Array; // of an issuer: Ed25519 key or RSA modulus
-  limit: number; // how many credentials the room takes; 0: no bound
-}
-
-/** What a ticket shows for one method. */
-export interface Credential {
-  method: string;
-  nullifier: Uint8Array; // 32 bytes, or none
-  evidence: Uint8Array;
-}
 
 /** What a credential is good for. */
 export interface Subject {
@@ -34,42 +19,6 @@ export interface Subject {
 /** What is wrong with a credential. */
 export type Fault = "method" | "nullifier" | "size" | "range" | "signature" | "round" | "work";
 
-const namePattern = /^[a-z0-9-]{1,32}$/;
-const nullifierSize = 32;
-const maxBits = 40;
-// bytes of an RSA modulus
-const minModulus = 256;
-const maxModulus = 512;
-
-/** Reads a method as it stands in a policy after the word "method", or throws a FormatError. */
-export function parseMethod(text: string): Method {
-  const [name = "", kind, value = "", bound = "0", ...rest] = text.split(" ");
-  const isWork = kind === "work";
-  const number = isWork ? value : bound;
-  if (!namePattern.test(name) || rest.length > 0 || !/^(?:0|[1-9][0-9]{0,9})$/.test(number)) {
-    throw new FormatError("not a method");
-  }
-  if (isWork && text === `${name} work ${value}` && Number(value) >= 1 && Number(value) <= maxBits) {
-    return { name, kind, bits: Number(value), key: new Uint8Array(), limit: 0 };
-  }
-  if ((kind === "signed" || kind === "blind") && text === `${name} ${kind} ${value} ${bound}` && +bound < 2 ** 32) {
-    return { name, kind, bits: 0, key: fromHex(value), limit: Number(bound) };
-  }
-  throw new FormatError("not a method");
-}
-
-/** Reads the three fields of a credential, or throws a FormatError. */
-export function parseCredential(method: string, nullifier: string, evidence: string): Credential {
-  const out: Credential = {
-    method,
-    nullifier: nullifier === "-" ? new Uint8Array() : fromHex(nullifier, nullifierSize),
-    evidence: fromHex(evidence),
-  };
-  const { length } = out.evidence;
-  if (!namePattern.test(method) || length === 0 || length > maxModulus) throw new FormatError("not a credential");
-  return out;
-}
-
 /** What an issuer signs, and what work is done for. */
 export function messageOf({ room, lane, ticket }: Subject, method: string, nullifier: Uint8Array): Uint8Array {
   return concat(utf8("proofline/credential/v1\0"), room, utf8(`${method}\0${lane}\0`), ticket, nullifier);
@@ -81,9 +30,11 @@ export class Verifier {
   readonly #evidence: number; // its size in bytes
   readonly #verify: (message: Uint8Array, evidence: Uint8Array, subject: Subject) => Fault | undefined;
 
-  /** Throws a FormatError if no policy may have the method's key. */
+  /** Throws a FormatError if no policy may have the method. */
   constructor(method: Method) {
-    const { kind, bits, key } = method;
+    if (!methodAllowed(method)) throw new FormatError("not a sound method");
+    const { kind, bits } = method;
+    const key = fromHex(method.key);
     this.#method = method;
     switch (kind) {
       case "work":
@@ -94,7 +45,6 @@ export class Verifier {
         };
         break;
       case "signed": {
-        if (!hasPrimeOrder(key)) throw new FormatError("not the canonical key of a point of prime order");
         this.#evidence = 64;
         const verify = ed25519Verifier(key);
         this.#verify = (message, evidence) => {
@@ -104,9 +54,6 @@ export class Verifier {
         break;
       }
       case "blind":
-        if (key.length < minModulus || key.length > maxModulus || key[0]! < 0x80 || key.at(-1)! % 2 === 0) {
-          throw new FormatError("not an odd modulus of 256 to 512 whole bytes");
-        }
         this.#evidence = key.length;
         this.#verify = (message, evidence) => {
           if (integer(evidence) >= integer(key)) return "range";

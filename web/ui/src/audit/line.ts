@@ -28,6 +28,7 @@ function frequent(text: string): EntryOf<"arrive" | "assign" | "admit"> | undefi
       seq: Number(seq),
       ticket: ticket!,
       lane: lane!,
+      credentials: [],
       party: [],
     };
   }

@@ -5,6 +5,7 @@ import { FormatError } from "../check/errors.ts";
 import { leafHash } from "../check/merkle.ts";
 import { policyProblem } from "../check/policy.ts";
 import { Arrivals } from "./arrivals.ts";
+import { Door } from "./door.ts";
 import { Draws } from "./draws.ts";
 import { Lanes } from "./lanes.ts";
 import { readEntry } from "./line.ts";
@@ -20,6 +21,7 @@ export class Room {
   readonly policy: EntryOf<"room">;
   readonly arrivals: Arrivals;
   readonly lanes: Lanes;
+  readonly door: Door;
   readonly draws: Draws;
   readonly tree: Tree;
   readonly counts = new Map<Kind, number>();
@@ -37,8 +39,10 @@ export class Room {
     this.policy = entry;
     this.tree = tree;
     this.lanes = new Lanes(entry.lanes);
-    this.arrivals = new Arrivals(this.lanes, entry);
-    this.draws = new Draws(entry, sha256(text), this.lanes);
+    const roomHash = sha256(text);
+    this.door = new Door(entry, roomHash);
+    this.arrivals = new Arrivals(this.lanes, this.door, entry);
+    this.draws = new Draws(entry, roomHash, this.lanes);
     this.#serving = new Serving(entry, this.lanes);
     this.#time = entry.created;
     this.#taken(entry.kind, text);
@@ -66,7 +70,7 @@ export class Room {
       case "arrive":
         return this.arrivals.arrive(entry);
       case "merit":
-        throw new Refused("merit", "version 1 has no merits");
+        return this.door.merit(entry, this.arrivals.find(entry.ticket), this.arrivals.unfrozen?.window);
       case "freeze":
         this.draws.freeze(entry, text, this.arrivals.unfrozen, this.tree);
         this.arrivals.unfrozen = undefined;
@@ -84,7 +88,7 @@ export class Room {
       case "amend":
         return this.#amend(entry);
       case "beat":
-        return;
+        return this.door.beat(entry);
       case "end":
         this.#ended = true;
     }

@@ -10,6 +10,8 @@ export type Rule =
   | "arrival"
   | "ticket"
   | "lane"
+  | "credential"
+  | "nullifier"
   | "merit"
   | "freeze"
   | "proof"

@@ -25,8 +25,13 @@ export function chainHash({ id, key, genesis, period, group }: Beacon): string {
 }
 
 /** The first round that appears after a window was frozen at a time (in ms) and the margin has passed. */
-export function roundAfter({ genesis, period, margin }: Beacon, frozen: number): bigint {
-  const passed = BigInt(frozen) + BigInt(margin) - 1000n * genesis;
+export function roundAfter(beacon: Beacon, frozen: number): bigint {
+  return roundAt(beacon, BigInt(frozen) + BigInt(beacon.margin));
+}
+
+/** The first round that appears after a time, in ms. */
+export function roundAt({ genesis, period }: Beacon, time: bigint): bigint {
+  const passed = time - 1000n * genesis;
   return passed < 0n ? 1n : passed / (1000n * BigInt(period)) + 2n;
 }
 

@@ -2,6 +2,7 @@ import { equal, fromUtf8, utf8 } from "./bytes.ts";
 import { parseDecimal } from "./decimal.ts";
 import { FormatError } from "./errors.ts";
 import { fromHex, toHex } from "./hex.ts";
+import { type Credential, formatCredential, formatMethod, type Method, parseCredential, parseMethod } from "./method.ts";
 import { never, type WindowRule } from "./schedule.ts";
 import { parseUuid8 } from "./uuid.ts";
 import { proofSize, publicKeySize } from "./vrf.ts";
@@ -70,25 +71,42 @@ const lots: Field<number[]> = {
   write: (value) => value.map((one) => uint32.write(one)).join(","),
 };
 const reason = word(/^(?:no-show|left|too-large|revoked(?:-(?:bot|duplicate|fraud|request))?)$/);
-const signature: Field<Uint8Array> = {
+const signed: Field<Uint8Array> = {
   read: (text) => {
-    if (text === "-") return new Uint8Array(0);
     const read = fromHex(text);
     if (read.length < 1 || read.length > 256) throw new FormatError("not a beacon signature");
     return read;
   },
+  write: toHex,
+};
+const signature: Field<Uint8Array> = {
+  read: (text) => (text === "-" ? new Uint8Array(0) : signed.read(text)),
   write: (value) => (value.length === 0 ? "-" : toHex(value)),
 };
+/** Names of methods. */
+const needs: Field<string[]> = {
+  read: (text) => (text === "-" ? [] : token.read(text).split(",")),
+  write: (value) => (value.length === 0 ? "-" : value.join(",")),
+};
+/** Three words. */
+const credential: Field<Credential> = {
+  read: (text) => {
+    const [method = "", nullifier = "", evidence = ""] = text.split(" ");
+    return parseCredential(method, nullifier, evidence);
+  },
+  write: formatCredential,
+};
 
-/** All remaining words, of one kind: at least and at most so many. */
-function rest<T>(field: Field<T>, least = 0, most = Infinity): Rest<T> {
-  return { each: field, least, most };
+/** All remaining words, so many for each value: at least and at most so many values. */
+function rest<T>(field: Field<T>, least = 0, most = Infinity, words = 1): Rest<T> {
+  return { each: field, least, most, words };
 }
 
 interface Rest<T> {
   each: Field<T>;
   least: number;
   most: number;
+  words: number;
 }
 
 /** An optional last word. */
@@ -111,19 +129,20 @@ const seats: Rest<number> = {
   },
   least: 0,
   most: 1,
+  words: 1,
 };
 
 /** The entries of one line: kind, then these words in this order. */
 const forms = {
-  arrive: { time, window: uint63, seq: uint32, ticket: id, lane, party: seats },
-  merit: { time, ticket: id, method: token, evidence: token },
+  arrive: { time, window: uint63, seq: uint32, ticket: id, lane, credentials: rest(credential, 0, Infinity, 3), party: seats },
+  merit: { time, ticket: id, credentials: rest(credential, 1, 1, 3) },
   freeze: { time, window: uint63, lots, size: uint63, root: hash, round: uint63, proof: bytes(proofSize) },
   draw: { time, window: uint63, signature, seed: hash, cosignatures: rest(bytes(cosignatureSize)) },
   assign: { window: uint63, lane, position: uint63, ticket: id },
   call: { time, positions: rest(uint63, 1, maxLanes) },
   admit: { time, ticket: id, pass: id },
   skip: { time, ticket: id, reason },
-  beat: { time },
+  beat: { time, signatures: rest(signed, 0, 1) },
   end: { time },
 };
 
@@ -164,6 +183,7 @@ export interface Room {
   /** Verifier keys of the witnesses that cosign freezes, and how many of them should. */
   witnesses: string[];
   quorum: number;
+  methods: Method[];
   lanes: LaneRule[];
   party: number; // seats of an arrival at most; 0: one
   seats: number; // 0: any number
@@ -183,6 +203,7 @@ export interface Room {
 export interface LaneRule {
   name: string;
   weight: number; // share of the calls, relative to the other lanes
+  needs: string[]; // methods that every arrival shows
 }
 
 /** Public randomness: a drand chain of the one scheme. */
@@ -235,19 +256,24 @@ export function formatEntry(entry: Entry): Uint8Array {
   }
 }
 
+/** Reads the words from the left: an open field takes as many as it may. */
 function readWords(form: Form, words: string[]): Record<string, unknown> {
-  const fields = Object.entries(form);
-  const [, last] = fields.at(-1) ?? [];
-  const open = last !== undefined && "each" in last ? last : undefined;
-  const isMaybe = last !== undefined && "maybe" in last;
-  const least = fields.length - (open ? 1 - open.least : isMaybe ? 1 : 0);
-  const most = fields.length - (open ? 1 - open.most : 0);
-  if (words.length < least || words.length > most) throw new FormatError(`${words.length} words, not ${least}`);
-  const read = (field: Form[string], i: number) => {
-    if ("each" in field) return words.slice(i).map((word) => field.each.read(word));
-    return "maybe" in field ? words[i] === field.maybe : field.read(words[i]!);
+  let at = 0;
+  const next = (count: number): string => {
+    at += count;
+    if (at > words.length) throw new FormatError("a word is missing");
+    return words.slice(at - count, at).join(" ");
   };
-  return Object.fromEntries(fields.map(([name, field], i) => [name, read(field, i)]));
+  const read = (field: Form[string]) => {
+    const left = words.length - at;
+    if ("maybe" in field) return left > 0 && next(1) === field.maybe;
+    if (!("each" in field)) return field.read(next(1));
+    const count = Math.max(field.least, Math.min(field.most, Math.floor(left / field.words)));
+    return Array.from({ length: count }, () => field.each.read(next(field.words)));
+  };
+  const values = Object.entries(form).map(([name, field]) => [name, read(field)]);
+  if (at < words.length) throw new FormatError("a word too many");
+  return Object.fromEntries(values);
 }
 
 function writeWords(form: Form, values: object): string[] {
@@ -321,6 +347,7 @@ function parseRoom(lines: string[]): Room {
       list("witnesses", ([count = "", ...more]) => readWords({ count: uint32 }, [count, ...more]).count as number)[0] ??
       0,
     witnesses: list("witness", ([key = ""]) => token.read(key)),
+    methods: list("method", (words) => parseMethod(words.join(" "))),
     lanes: list("lane", (words) => readWords(laneRule, words) as unknown as LaneRule),
     party: maybeOne("party", uint32) ?? 0,
     seats: maybeOne("seats", uint32) ?? 0,
@@ -338,7 +365,7 @@ function parseRoom(lines: string[]): Room {
   return room;
 }
 
-const laneRule = { name: lane, weight: uint32 };
+const laneRule = { name: lane, weight: uint32, needs };
 const chain = { id: token, key: bytes(96), genesis: uint63, period: uint32, group: hash, margin: millis };
 
 function beaconOf([scheme, ...words]: string[]): Beacon | undefined {
@@ -362,6 +389,7 @@ function formatRoom(room: Room): string {
     `beacon ${room.beacon ? [beaconScheme, ...writeWords(chain, room.beacon)].join(" ") : noBeacon}`,
     ...(room.witnesses.length > 0 ? [`witnesses ${uint32.write(room.quorum)}`] : []),
     ...room.witnesses.map((key) => `witness ${key}`),
+    ...room.methods.map((method) => `method ${formatMethod(method)}`),
     ...room.lanes.map((rule) => `lane ${writeWords(laneRule, rule).join(" ")}`),
     ...(room.party > 0 ? [`party ${uint32.write(room.party)}`] : []),
     ...(room.seats > 0 ? [`seats ${uint32.write(room.seats)}`] : []),

@@ -1,11 +1,13 @@
 import { isBeaconKey } from "./beacon.ts";
 import { type Beacon, type LaneRule, maxLanes, type Room } from "./entry.ts";
+import { methodAllowed } from "./method.ts";
 import { never, rulesAllowed } from "./schedule.ts";
 
 const second = 1000;
 const hour = 3600 * second;
 const day = 24 * hour;
 const maxWitnesses = 16;
+const maxMethods = 16;
 
 /** Names the first field of a policy that the rules do not allow; undefined: the policy is valid. */
 export function policyProblem(room: Room): string | undefined {
@@ -15,7 +17,8 @@ export function policyProblem(room: Room): string | undefined {
     ["vrf", room.vrfKey[0] === 2 || room.vrfKey[0] === 3],
     ["beacon", room.beacon === undefined || beaconAllowed(room.beacon)],
     ["witnesses", witnessesAllowed(room)],
-    ["lane", lanesAllowed(room.lanes)],
+    ["method", methodsAllowed(room)],
+    ["lane", lanesAllowed(room.lanes) && needsAllowed(room)],
     ["party", room.party !== 1 && room.party <= 20],
     ["opens", room.created <= room.opens],
     ["starts", room.starts >= room.opens],
@@ -28,6 +31,22 @@ export function policyProblem(room: Room): string | undefined {
     ["session", room.session >= second && room.session <= 7 * day],
   ];
   return allowed.find(([, ok]) => !ok)?.[0];
+}
+
+function methodsAllowed({ methods, beacon }: Room): boolean {
+  const names = methods.map(({ name }) => name);
+  const differ = new Set(names).size === names.length && !names.includes("-"); // which stands for no needs
+  const fits = methods.every((method) => methodAllowed(method) && (method.kind !== "work" || beacon !== undefined));
+  return methods.length <= maxMethods && differ && fits;
+}
+
+/** The needs of a lane are methods, each once, in their order. */
+function needsAllowed({ methods, lanes }: Room): boolean {
+  const names = methods.map(({ name }) => name);
+  return lanes.every(({ needs }) => {
+    const ordered = names.filter((name) => needs.includes(name));
+    return ordered.join() === needs.join();
+  });
 }
 
 function lanesAllowed(lanes: readonly LaneRule[]): boolean {

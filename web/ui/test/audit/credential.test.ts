@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { messageOf, parseCredential, parseMethod, Verifier, verifyBlind } from "../../src/audit/credential.ts";
+import { messageOf, Verifier, verifyBlind } from "../../src/audit/credential.ts";
 import { FormatError } from "../../src/check/errors.ts";
 import { fromHex, toHex } from "../../src/check/hex.ts";
+import { parseCredential, parseMethod } from "../../src/check/method.ts";
 import { type CredentialVectors, credentials, rfc9474 } from "../support/vectors.ts";
 
 const subjectOf = (vector: CredentialVectors["messages"][number]["subject"]) => ({

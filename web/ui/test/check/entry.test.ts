@@ -46,6 +46,7 @@ test("fields have the values of the text", () => {
       seq: 2 ** 32 - 1,
       ticket: "0badcafe-0123-8123-8123-456789abcdef",
       lane: "a-9",
+      credentials: [],
       party: [],
     },
   );
@@ -76,10 +77,10 @@ test("names of object properties are not kinds or changes", () => {
 });
 
 test("an entry has at most 65,535 bytes", () => {
-  const merit = `merit 5 0badcafe-0123-8123-8123-456789abcdef m `;
-  const most = merit + "e".repeat(65_535 - merit.length);
-  assert.equal(parseEntry(utf8(most)).kind, "merit");
-  assert.throws(() => parseEntry(utf8(`${most}e`)), FormatError);
+  const text = fairness.room.entries[0]!;
+  const most = text.replace("origin ", `origin ${"e".repeat(65_535 - text.length)}`);
+  assert.equal(parseEntry(utf8(most)).kind, "room");
+  assert.throws(() => parseEntry(utf8(most.replace("origin ", "origin e"))), FormatError);
   assert.throws(() => parseEntry(Uint8Array.of(0x65, 0x6e, 0x64, 0x20, 0xff)), FormatError);
 });
 
@@ -121,18 +122,20 @@ test("every rule of a policy", () => {
       },
     ],
     ["lane", { lanes: [] }],
-    ["lane", { lanes: [{ name: "vip", weight: 0 }] }],
-    ["lane", { lanes: [{ name: "vip", weight: 101 }] }],
+    ["lane", { lanes: [{ name: "vip", weight: 1, needs: ["task"] }] }],
+    ["method", { methods: [{ name: "task", kind: "work", bits: 5, key: "", limit: 0 }] }], // there is no beacon
+    ["lane", { lanes: [{ name: "vip", weight: 0, needs: [] }] }],
+    ["lane", { lanes: [{ name: "vip", weight: 101, needs: [] }] }],
     [
       "lane",
       {
         lanes: [
-          { name: "vip", weight: 1 },
-          { name: "vip", weight: 2 },
+          { name: "vip", weight: 1, needs: [] },
+          { name: "vip", weight: 2, needs: [] },
         ],
       },
     ],
-    ["lane", { lanes: Array.from({ length: 17 }, (_, i) => ({ name: `lane-${i}`, weight: 1 })) }],
+    ["lane", { lanes: Array.from({ length: 17 }, (_, i) => ({ name: `lane-${i}`, weight: 1, needs: [] })) }],
     ["opens", { created: room.opens + 1 }],
     ["starts", { starts: room.opens - 1 }],
     ["closes", { closes: room.opens }],

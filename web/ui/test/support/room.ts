@@ -128,7 +128,8 @@ export const policy = {
   beacon: undefined,
   witnesses: [],
   quorum: 0,
-  lanes: [{ name: "general", weight: 1 }],
+  methods: [],
+  lanes: [{ name: "general", weight: 1, needs: [] }],
   party: 0,
   seats: 0,
   opens,
@@ -212,7 +213,7 @@ export class Room {
     this.#waiting.set(window, tickets);
     for (let i = 0; i < n; i++) {
       const ticket = ticketOf(this.operator.origin, Room.secret(this.#visitors++));
-      this.write({ kind: "arrive", time, window, seq: tickets.length, ticket, lane: "general", party: [] });
+      this.write({ kind: "arrive", time, window, seq: tickets.length, ticket, lane: "general", credentials: [], party: [] });
       tickets.push(ticket);
     }
     return index;

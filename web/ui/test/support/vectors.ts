@@ -44,6 +44,7 @@ export interface FairnessVectors {
   witnessed_room: RoomVector;
   lanes_room: RoomVector;
   seats_room: RoomVector;
+  door_room: RoomVector;
 }
 
 export interface RoomVector {
