@@ -93,10 +93,11 @@ func TestImports(t *testing.T) {
 		"verifier/stats":   {module + "fairness", module + "verifier/numeral", "gonum.org/v1/gonum/mathext"},
 		"verifier/evidence": {module + "fairness", module + "audit", module + "verifier/ticket",
 			"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
-		"verifier/watch": {module + "fairness", module + "fairness/credential", module + "vrf", module + "audit", module + "verifier", module +
-			"verifier/ticket", module + "verifier/evidence", "golang.org/x/mod/sumdb/note"},
-		"verifier/report": {module + "fairness", module + "fairness/beacon", module + "fairness/credential", module + "audit", module +
-			"verifier", module + "verifier/findings", module + "verifier/numeral", module + "verifier/stats"},
+		"verifier/watch": {module + "fairness", module + "fairness/credential", module + "vrf", module + "audit",
+			module + "verifier", module + "verifier/ticket", module + "verifier/evidence", "golang.org/x/mod/sumdb/note"},
+		"verifier/report": {module + "fairness", module + "fairness/beacon", module + "fairness/credential",
+			module + "audit", module + "verifier", module + "verifier/findings", module + "verifier/numeral",
+			module + "verifier/stats"},
 		"verifier/findings": {module + "fairness", module + "audit", module + "verifier/numeral"},
 		"internal/invalid":  {},
 		"connector/rules":   {module + "internal/jsontext", "golang.org/x/text/unicode/norm"},
@@ -136,8 +137,9 @@ func TestImports(t *testing.T) {
 		"console/simulate/chart": {module + "console/simulate"},
 		"internal/visitor":       {module + "console/simulate"},
 		"internal/rawhttp":       {},
-		"room/projection":        {module + "fairness", module + "fairness/credential", module + "audit", module + "vrf", module + "internal/millis"},
-		"room/clock":             {module + "audit/pglog", "github.com/google/uuid"},
+		"room/projection": {module + "fairness", module + "fairness/credential", module + "audit", module + "vrf",
+			module + "internal/millis"},
+		"room/clock": {module + "audit/pglog", "github.com/google/uuid"},
 		"room/keys": {module + "audit", module + "vrf", module + "room/pgroom", "github.com/google/uuid",
 			"golang.org/x/mod/sumdb/note"},
 		"room/transfer": {module + "fairness", module + "room/pgroom", "github.com/google/uuid"},
@@ -149,8 +151,8 @@ func TestImports(t *testing.T) {
 			module + "room/locale"},
 		"web/page": {module + "room/locale", module + "room/style", "golang.org/x/text/feature/plural",
 			"golang.org/x/text/language", "golang.org/x/text/message", "golang.org/x/text/number"},
-		"verifier": {module + "fairness", module + "fairness/beacon", module + "fairness/credential", module + "vrf", module + "audit",
-			"golang.org/x/mod/sumdb/note"},
+		"verifier": {module + "fairness", module + "fairness/beacon", module + "fairness/credential", module + "vrf",
+			module + "audit", "golang.org/x/mod/sumdb/note"},
 	}
 	packages := list(t, "../../...")
 	for name, may := range allowed {

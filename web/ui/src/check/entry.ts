@@ -2,7 +2,14 @@ import { equal, fromUtf8, utf8 } from "./bytes.ts";
 import { parseDecimal } from "./decimal.ts";
 import { FormatError } from "./errors.ts";
 import { fromHex, toHex } from "./hex.ts";
-import { type Credential, formatCredential, formatMethod, type Method, parseCredential, parseMethod } from "./method.ts";
+import {
+  type Credential,
+  formatCredential,
+  formatMethod,
+  type Method,
+  parseCredential,
+  parseMethod,
+} from "./method.ts";
 import { never, type WindowRule } from "./schedule.ts";
 import { parseUuid8 } from "./uuid.ts";
 import { proofSize, publicKeySize } from "./vrf.ts";
@@ -134,7 +141,15 @@ const seats: Rest<number> = {
 
 /** The entries of one line: kind, then these words in this order. */
 const forms = {
-  arrive: { time, window: uint63, seq: uint32, ticket: id, lane, credentials: rest(credential, 0, Infinity, 3), party: seats },
+  arrive: {
+    time,
+    window: uint63,
+    seq: uint32,
+    ticket: id,
+    lane,
+    credentials: rest(credential, 0, Infinity, 3),
+    party: seats,
+  },
   merit: { time, ticket: id, credentials: rest(credential, 1, 1, 3) },
   freeze: { time, window: uint63, lots, size: uint63, root: hash, round: uint63, proof: bytes(proofSize) },
   draw: { time, window: uint63, signature, seed: hash, cosignatures: rest(bytes(cosignatureSize)) },

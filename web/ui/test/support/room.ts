@@ -213,7 +213,16 @@ export class Room {
     this.#waiting.set(window, tickets);
     for (let i = 0; i < n; i++) {
       const ticket = ticketOf(this.operator.origin, Room.secret(this.#visitors++));
-      this.write({ kind: "arrive", time, window, seq: tickets.length, ticket, lane: "general", credentials: [], party: [] });
+      this.write({
+        kind: "arrive",
+        time,
+        window,
+        seq: tickets.length,
+        ticket,
+        lane: "general",
+        credentials: [],
+        party: [],
+      });
       tickets.push(ticket);
     }
     return index;
