@@ -21,9 +21,9 @@ const (
 )
 
 // group is a run of bundles whose VRF proofs, beacon signatures and credentials are verified together, which is faster
-// than one by one, and on other cores than the replay. The replay uses the results when the rules need them. A proof that
-// the group lacks, or that did not verify, is verified again by the replay, so the verdict and its wording do not
-// depend on the grouping.
+// than one by one, and on other cores than the replay. The replay uses the results when the rules need them. What the
+// group lacks, or what did not verify, is verified again by the replay, so the verdict and its wording do not depend
+// on the grouping.
 type group struct {
 	blocks []*block
 	work   sync.WaitGroup

@@ -26,7 +26,8 @@ func (k *Keys) Door() (fairness.Policy, Issuers) {
 	p.Beacon = &fairness.Beacon{Chain: k.Chain.Chain(), Margin: 5000}
 	p.Methods = []credential.Method{i.Task.Method, i.Club.Method, i.Phone.Method}
 	p.Lanes = []fairness.LaneRule{
-		{Name: fairness.General, Weight: 3, Needs: []string{"task"}}, {Name: "members", Weight: 1, Needs: []string{"club"}},
+		{Name: fairness.General, Weight: 3, Needs: []string{"task"}},
+		{Name: "members", Weight: 1, Needs: []string{"club"}},
 	}
 	return p, i
 }
@@ -49,7 +50,8 @@ func (r *Room) WorkRound() {
 }
 
 // JoinShowing joins a new ticket to a lane, with credentials of an account.
-func (r *Room) JoinShowing(now fairness.Time, lane fairness.Lane, i Issuers, account int, methods ...string) fairness.Ticket {
+func (r *Room) JoinShowing(now fairness.Time, lane fairness.Lane, i Issuers, account int,
+	methods ...string) fairness.Ticket {
 	t := Ticket(r.keys.Origin, r.next)
 	r.next++
 	e, ok := r.state.NextArrive(now, t, lane)
