@@ -149,26 +149,16 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 		Trust: trust, Checkpoint: src.checkpoint, Source: arg, Command: command(arg, trust),
 		Program: "proofline-verify " + version(), Time: time.Now(),
 	}
-	bar, recorder, from := t.bar("entries"), report.Record(src), verifier.Source(src)
+	recorder, from := report.Record(src), verifier.Source(src)
 	collecting := collect(recorder, stats.New(stats.Lists{}))
 	if withStats {
 		from = collecting
 	}
 	var finder findings.Finder
-	trust.Progress, trust.OnEntry = bar.show, finder.Add
-	copied := source.NewCopyCheck(src.Source)
-	if copied != nil {
-		trust.OnBundle = copied.OnBundle
-	}
-	r, err := verifier.Audit(ctx, from, trust)
-	bar.clear()
+	trust.OnEntry = finder.Add
+	r, err := auditWhole(ctx, t, src, from, trust)
 	if err != nil {
 		return nil, err
-	}
-	if r.OK && copied != nil { // a failed audit needs no further check
-		if err := finishCopy(ctx, copied, r); err != nil {
-			return nil, err
-		}
 	}
 	r.Seconds = time.Since(done.Time).Seconds()
 	done.Report, done.Story, done.Findings = r, recorder.Story(), finder.Findings()
@@ -182,6 +172,23 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 			printable(r.Origin)))
 	}
 	return done, nil
+}
+
+// auditWhole audits from, which reads src, and shows progress. It also checks the files of a copy that an audit does not
+// read.
+func auditWhole(ctx context.Context, t *terminal, src *pinned, from verifier.Source,
+	trust verifier.Trust) (*verifier.Report, error) {
+	bar, copied := t.bar("entries"), source.NewCopyCheck(src.Source)
+	trust.Progress = bar.show
+	if copied != nil {
+		trust.OnBundle = copied.OnBundle
+	}
+	r, err := verifier.Audit(ctx, from, trust)
+	bar.clear()
+	if err == nil && r.OK && copied != nil { // a failed audit needs no further check
+		err = finishCopy(ctx, copied, r)
+	}
+	return r, err
 }
 
 // unconfirmed reports whether neither a key nor the address confirms the room's origin.

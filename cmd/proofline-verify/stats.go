@@ -83,11 +83,10 @@ func (f *statsFlags) run(ctx context.Context, t *terminal, arg string) error {
 	if err != nil {
 		return err
 	}
-	began, bar, collecting := time.Now(), t.bar("entries"), collect(pinned, stats.New(lists))
-	trust.VKey, trust.Progress = vkey, bar.show
+	began, collecting := time.Now(), collect(pinned, stats.New(lists))
+	trust.VKey = vkey
 	out := statsOutput{}
-	out.Audit, err = verifier.Audit(ctx, collecting, trust)
-	bar.clear()
+	out.Audit, err = auditWhole(ctx, t, pinned, collecting, trust)
 	if err != nil {
 		return unreadable(err)
 	}
