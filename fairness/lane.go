@@ -38,6 +38,7 @@ type lane struct {
 	sold     uint64               // seats of admitted tickets
 	settled  [len(reasons)]uint64 // arrivals by outcome
 	places   Position             // places drawn so far
+	lined    uint32               // seats of these; 0 in a room without parties
 	assigned Position             // places published by assign entries so far
 	calls    []call
 	parts    []part
@@ -49,6 +50,7 @@ type part struct {
 	base   uint32 // number of the window's first arrival
 	first  Position
 	order  []uint32 // maps place - first to the arrival's number in its window
+	seats  []uint32 // maps place - first to the seats of all places before; nil without parties
 }
 
 // call is one move of a lane's serving pointer.
@@ -153,15 +155,20 @@ func (s *State) extend(l *lane, window int, order []uint32) {
 		return
 	}
 	idle, base := l.ready == 0, s.windows.all[window].base
-	l.parts = append(l.parts, part{window, base, l.places + 1, order})
+	next := part{window: window, base: base, first: l.places + 1, order: order}
 	for _, n := range order {
 		l.places++
+		if s.policy.Party > 0 {
+			next.seats = append(next.seats, l.lined)
+			l.lined += uint32(s.arrivals.seatsOf(base + n))
+		}
 		a := s.arrivals.at(base + n)
 		a.position = uint32(l.places)
 		if !s.arrivals.outcome(a).skipped() {
 			l.ready++
 		}
 	}
+	l.parts = append(l.parts, next)
 	if idle && l.ready > 0 {
 		l.served = max(l.served, s.lanes.virtual)
 	}

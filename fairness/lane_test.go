@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -172,72 +171,6 @@ func TestLanesDrawn(t *testing.T) {
 	want := []string{"general 1", "lane-2 1", "general 2", "lane-2 2", "general 3", "lane-2 3", "lane-2 4", "lane-2 5"}
 	if !slices.Equal(order, want) {
 		t.Errorf("assigned %v, want %v", order, want)
-	}
-}
-
-// TestShares plays rooms with random lanes, arrivals, skips and calls. While a lane has somebody to serve, it is never further behind
-// its share than one person of each lane, and its pointer never goes back.
-func TestShares(t *testing.T) {
-	for seed := range uint64(60) {
-		random := rand.New(rand.NewPCG(seed, 3))
-		weights := make([]uint32, 2+random.IntN(4))
-		for i := range weights {
-			weights[i] = uint32(1 + random.IntN(int(MaxWeight)))
-		}
-		r := laned(t, weights...)
-		now := base
-		for range 12 {
-			for lane := range weights {
-				r.joinLane(now, lane, random.IntN(20))
-			}
-			now += minute
-			r.settleWindows(now)
-			for range random.IntN(6) {
-				ticket := numbered(random.Uint64N(r.joined + 1))
-				if st, ok := r.Standing(ticket, r.size, now); ok && st.Status != StatusSkipped {
-					r.must(&Skip{now, ticket, Left})
-				}
-			}
-			r.checkShares(now, uint64(random.IntN(60)))
-		}
-	}
-}
-
-// checkShares calls people one at a time, and compares the service of each pair of lanes from a moment on at which both have somebody.
-func (r *script) checkShares(now Time, people uint64) {
-	r.Helper()
-	type service struct{ before, ready uint64 }
-	from := make([]service, len(r.lanes.all))
-	for i := range r.lanes.all {
-		from[i] = service{r.lanes.all[i].waiting, r.lanes.all[i].ready}
-	}
-	for range people {
-		e, n := r.NextCall(now, 1)
-		if n == 0 {
-			return
-		}
-		for i, l := range r.lanes.all {
-			if e.UpTo[i] < l.called() {
-				r.Fatalf("the pointer of lane %d goes from %d to %d", i, l.called(), e.UpTo[i])
-			}
-		}
-		r.must(e)
-		for i := range r.lanes.all {
-			for j := range r.lanes.all {
-				a, b := &r.lanes.all[i], &r.lanes.all[j]
-				if a.ready == 0 || b.ready == 0 || from[i].ready == 0 || from[j].ready == 0 {
-					continue
-				}
-				mine, other := a.waiting-from[i].before, b.waiting-from[j].before
-				// served/weight differ by at most one person of each; the floor of the steps adds less than 1 in 10,000
-				behind := float64(other)/float64(r.policy.Lanes[j].Weight) - float64(mine)/float64(r.policy.Lanes[i].Weight)
-				limit := 1/float64(r.policy.Lanes[i].Weight) + 1/float64(r.policy.Lanes[j].Weight)
-				if behind > limit*1.001+0.001 {
-					r.Fatalf("lane %d of weight %d got %d, while lane %d of weight %d got %d", i, r.policy.Lanes[i].Weight, mine, j,
-						r.policy.Lanes[j].Weight, other)
-				}
-			}
-		}
 	}
 }
 

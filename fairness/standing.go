@@ -22,8 +22,8 @@ type Standing struct {
 	// AheadMax grows with every arrival.
 	AheadMin, AheadMax uint64
 	// BeforeMin and BeforeMax bound the number of places called before the ticket in all lanes: at least
-	// AheadMin and AheadMax. The former assumes that the other lanes get no more places, the latter that
-	// they never run out.
+	// AheadMin and AheadMax. The former assumes that the other lanes get no more places, and the largest
+	// parties, the latter that they never run out, and have no parties.
 	BeforeMin, BeforeMax uint64
 	Left                 Millis // time left to claim, if called; at least 0
 	Settled              Time   // when it was admitted or skipped, if so
@@ -60,21 +60,26 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
 	w, position := s.windows.of(number), Position(s.arrivals.at(number).position)
 	lane := s.arrivals.laneOf(number)
-	l := &s.lanes.all[lane]
+	l, party := &s.lanes.all[lane], uint64(max(s.policy.Party, 1))
+	var seatsMin, seatsMax uint64 // of the places ahead
 	switch called := l.calledAt(size); {
 	case w.drawn == 0 || uint64(w.drawn) >= size:
 		st.AheadMin = uint64(s.placesBefore(lane, number) - called)
 		st.AheadMax = st.AheadMin + uint64(s.lotsAt(lane, w, size)) - 1
+		seatsMin, seatsMax = st.AheadMin, min(st.AheadMax*party, l.seats)
 	case position > called:
 		st.Status, st.Position = StatusDrawn, position
 		st.AheadMin = uint64(position - 1 - called)
 		st.AheadMax = st.AheadMin
+		seatsMin = l.seatsBetween(called, position)
+		seatsMax = seatsMin
 	default:
 		c, _ := l.callOf(position)
 		st.Status, st.Position, st.Left = StatusCalled, position, max(0, s.claimLeft(c, now))
 		return
 	}
-	st.BeforeMin, st.BeforeMax = s.lanes.before(lane, st.AheadMin, false), s.lanes.before(lane, st.AheadMax, true)
+	st.BeforeMin = st.AheadMin + s.lanes.others(lane, seatsMin, party, false)
+	st.BeforeMax = st.AheadMax + s.lanes.others(lane, seatsMax, 1, true)
 }
 
 // placesBefore returns the number of places of a lane in the windows before that of an arrival.
@@ -110,16 +115,31 @@ func (s *State) lotsAt(lane int, w *window, size uint64) uint32 {
 	return lots
 }
 
-// before returns the number of places that are called before one with ahead uncalled places in front
-// of it in its lane. Endless: the other lanes never run out of places; otherwise they get no more.
-func (l *lanes) before(at int, ahead uint64, endless bool) uint64 {
+// seatsBetween returns the seats of the places between two places of a lane, of which the first may be 0.
+func (l *lane) seatsBetween(p, q Position) uint64 {
+	of := l.partAt(q)
+	if of.seats == nil {
+		return uint64(q - p - 1)
+	}
+	after := uint64(0) // seats of the places up to p
+	if p > 0 {
+		next := l.partAt(p + 1)
+		after = uint64(next.seats[p+1-next.first])
+	}
+	return uint64(of.seats[q-of.first]) - after
+}
+
+// others returns the number of places of the other lanes that are called before one with uncalled places for so many
+// seats in front of it in its lane, if each of theirs is for a party. Endless: these lanes never run out of places;
+// otherwise they get no more.
+func (l *lanes) others(at int, seats, party uint64, endless bool) (n uint64) {
 	start := func(at *lane) uint64 {
 		if at.ready == 0 {
 			return max(at.served, l.virtual)
 		}
 		return at.served
 	}
-	turn, all := start(&l.all[at])+ahead*l.all[at].step, ahead
+	turn := start(&l.all[at]) + seats*l.all[at].step
 	for i := range l.all {
 		other := &l.all[i]
 		end := turn // its places up to this virtual time are called before
@@ -127,14 +147,14 @@ func (l *lanes) before(at int, ahead uint64, endless bool) uint64 {
 			end++ // and it wins ties
 		}
 		if from := start(other); i != at && from < end {
-			n := (end-from-1)/other.step + 1
+			places := (end-from-1)/(other.step*party) + 1
 			if !endless {
-				n = min(n, other.ready)
+				places = min(places, other.ready)
 			}
-			all += n
+			n += places
 		}
 	}
-	return all
+	return n
 }
 
 // WindowSum summarizes a window with arrivals.
