@@ -174,8 +174,8 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 	return done, nil
 }
 
-// auditWhole audits from, which reads src, and shows progress. It also checks the files of a copy that an audit does not
-// read.
+// auditWhole audits from, which reads src, and shows progress. It also checks the files of a copy that an audit does
+// not read.
 func auditWhole(ctx context.Context, t *terminal, src *pinned, from verifier.Source,
 	trust verifier.Trust) (*verifier.Report, error) {
 	bar, copied := t.bar("entries"), source.NewCopyCheck(src.Source)
