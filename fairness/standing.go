@@ -157,6 +157,9 @@ func (l *lanes) others(at int, seats, party uint64, endless bool) (n uint64) {
 	return n
 }
 
+// Unsettled returns the number of tickets neither admitted nor skipped: in line, or called.
+func (n *Counts) Unsettled() uint64 { return n.InLine + n.Waiting }
+
 // WindowSum summarizes a window with arrivals.
 type WindowSum struct {
 	Window

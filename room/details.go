@@ -67,8 +67,7 @@ func (d *details) QueueIt() *queueit.Stored { return &d.settings.Load().queueIt 
 // IsFull reports whether the organizer's limit stops visitors from joining.
 func (d *details) IsFull(n fairness.Counts) bool {
 	settings, _ := d.Settings()
-	inLine := n.Arrivals - n.Admitted - n.NoShows - n.Left - n.Revoked
-	return settings.MaxWaiting > 0 && inLine >= uint64(settings.MaxWaiting)
+	return settings.MaxWaiting > 0 && n.Unsettled() >= uint64(settings.MaxWaiting)
 }
 
 // Change stores a title (nil: unchanged) and a change of the settings, and applies them.

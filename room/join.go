@@ -122,9 +122,8 @@ func (r *Room) isStale() bool { return r.view.Age() > sequence.StaleAfter && !r.
 
 // stale returns a [*StaleError] with the time to wait, which grows with the line.
 func (r *Room) stale() error {
-	n := r.Snapshot().Counts
-	inLine := n.Arrivals - n.Admitted - n.NoShows - n.Left - n.Revoked
-	wait := time.Duration(inLine) * time.Second / staleRate //nolint:gosec // at most fairness.MaxArrivals
+	n := r.Snapshot().Counts.Unsettled()
+	wait := time.Duration(n) * time.Second / staleRate //nolint:gosec // at most fairness.MaxArrivals
 	return &StaleError{min(max(wait, minStaleWait), maxStaleWait)}
 }
 

@@ -37,9 +37,12 @@ type Figures struct {
 	Admitted uint64        `json:"admitted"`
 	NoShows  uint64        `json:"no_shows"`
 	Left     uint64        `json:"left"`
+	TooLarge uint64        `json:"too_large"` // parties skipped because too few seats were left
 	Revoked  uint64        `json:"revoked"`
 	Active   uint64        `json:"active"` // expected plus inside
 	Inside   uint64        `json:"inside"` // sessions at the site
+	Lanes    []Lane        `json:"lanes"`  // in the order of the policy
+	Seats    *Seats        `json:"seats"`  // null: every visitor has one, and there may be any number
 	Rates    NoShowRate    `json:"no_show_rate"`
 	Joining  *Span         `json:"joining"` // when a visitor who joins now can expect to be called
 	Next     Next          `json:"next"`
@@ -75,6 +78,26 @@ type FailOpen struct {
 
 // shownFailOpen is the number of fail-open intervals in the figures.
 const shownFailOpen = 5
+
+// Lane holds the totals of one lane.
+type Lane struct {
+	Name     fairness.Lane `json:"name"`
+	Share    *float64      `json:"share"` // of the calls, from 0 to 1, while all lanes have visitors in line
+	Given    *float64      `json:"given"` // of all places called so far; null: none
+	Arrivals uint64        `json:"arrivals"`
+	Waiting  uint64        `json:"waiting"` // in line, and not called yet
+	Called   uint64        `json:"called"`  // places called, including those of visitors who left
+	Admitted uint64        `json:"admitted"`
+	NoShows  uint64        `json:"no_shows"`
+}
+
+// Seats counts seats in a room with parties or with a number of seats.
+type Seats struct {
+	Max    uint32 `json:"max"`    // seats that may be called and not given back; 0: any number
+	Wanted uint64 `json:"wanted"` // of all arrivals
+	Held   uint64 `json:"held"`   // of called visitors whose claim is open
+	Sold   uint64 `json:"sold"`   // of admitted visitors
+}
 
 // Window is a window with arrivals.
 type Window struct {
@@ -227,8 +250,9 @@ func (l *Live) figures(t *track, v *room.Metrics) Figures {
 	f := Figures{
 		At: utc(v.Now), Slug: t.room.Slug, Title: s.Title, Phase: s.Phase(v.Now), Message: s.Message(v.Now),
 		Opens: utc(s.Opens), Starts: utc(s.Starts),
-		Arrivals: n.Arrivals, Waiting: waiting(s), Drawn: n.Drawn, Called: n.Called, Expected: n.Waiting,
-		Admitted: n.Admitted, NoShows: n.NoShows, Left: n.Left, Revoked: n.Revoked, Active: v.Active,
+		Arrivals: n.Arrivals, Waiting: s.Counts.InLine, Drawn: n.Drawn, Called: n.Called, Expected: n.Waiting,
+		Admitted: n.Admitted, NoShows: n.NoShows, Left: n.Left, TooLarge: n.TooLarge, Revoked: n.Revoked,
+		Active:  v.Active,
 		Outflow: Outflow{PerMinute: s.Outflow.PerMinute, MaxActive: s.Outflow.MaxActive, Pull: s.Pull},
 		Beacon:  beaconOf(v), Witnesses: make([]Witness, 0, len(v.Witnesses)),
 		Database: l.database(), Nodes: l.nodesSeen(),
@@ -237,6 +261,7 @@ func (l *Live) figures(t *track, v *room.Metrics) Figures {
 		closes := utc(*s.Closes)
 		f.Closes = &closes
 	}
+	f.lanes(s)
 	f.windows(s)
 	f.Transcript = transcriptOf(v)
 	f.Rates.Overall = share(n.NoShows, n.Admitted)
@@ -256,6 +281,23 @@ func (l *Live) figures(t *track, v *room.Metrics) Figures {
 	f.rates(&t.ring)
 	f.Alarms = f.alarms()
 	return f
+}
+
+// lanes fills in the lanes and the seats.
+func (f *Figures) lanes(s *room.Snapshot) {
+	f.Lanes = make([]Lane, 0, len(s.Lanes))
+	weights := uint64(0)
+	for _, l := range s.Lanes {
+		weights += uint64(l.Weight)
+	}
+	for _, l := range s.Lanes {
+		n := &l.Counts
+		f.Lanes = append(f.Lanes, Lane{l.Name, share(uint64(l.Weight), weights-uint64(l.Weight)),
+			share(n.Called, s.Counts.Called-n.Called), n.Arrivals, n.InLine, n.Called, n.Admitted, n.NoShows})
+	}
+	if s.Party > 0 || s.Seats > 0 {
+		f.Seats = &Seats{s.Seats, s.Counts.Seats, s.Counts.Held, s.Counts.Sold}
+	}
 }
 
 // gate fills in the gate and the fail-open intervals.
@@ -320,12 +362,12 @@ func rate(f float64) *float64 {
 	return &f
 }
 
-// share returns stayed/(stayed+came), or nil if both are 0.
-func share(stayed, came uint64) *float64 {
-	if stayed+came == 0 {
+// share returns one/(one+others), or nil if both are 0.
+func share(one, others uint64) *float64 {
+	if one+others == 0 {
 		return nil
 	}
-	f := float64(int64(float64(stayed)/float64(stayed+came)*10_000+0.5)) / 10_000
+	f := float64(int64(float64(one)/float64(one+others)*10_000+0.5)) / 10_000
 	return &f
 }
 
@@ -366,7 +408,7 @@ func nextOf(v *room.Metrics) Next {
 			n.Draw = moment(s.Draws(w.Window))
 		}
 	}
-	if len(s.Windows) > 0 && waiting(s) > 0 {
+	if len(s.Windows) > 0 && s.Counts.InLine > 0 {
 		last := s.Windows[len(s.Windows)-1]
 		st := fairness.Standing{Status: fairness.StatusWaiting, Window: last.Window}
 		if last.Drawn {

@@ -2,6 +2,7 @@ package live
 
 import (
 	"bytes"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/live/pglive"
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/evidence"
 )
@@ -80,6 +82,53 @@ func TestFigures(t *testing.T) {
 	}
 	if _, err := s.live.Figures(t.Context(), "nowhere"); !errors.Is(err, room.ErrNotFound) {
 		t.Errorf("of no room: %v", err)
+	}
+}
+
+// TestLanesAndSeats checks the totals of lanes and seats, and that a party skipped as too large no longer counts as
+// in line.
+func TestLanesAndSeats(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	c := quick("sale")
+	hour := room.Duration(time.Hour)
+	c.Lanes = []room.LaneRule{{Name: fairness.General, Weight: 3}, {Name: "club", Weight: 1}}
+	c.Party, c.Seats, c.Claim, c.MaxWaiting = 4, 5, &hour, 2
+	r := create(t, s.rooms, c)
+	figures := func() Figures {
+		t.Helper()
+		f, err := s.live.Figures(t.Context(), "sale")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	joinLane := func(lane fairness.Lane, seats uint32) (v visitor) {
+		t.Helper()
+		_, _ = rand.Read(v.secret[:])
+		v.ticket = fairness.NewTicket(r.Origin, v.secret)
+		if _, err := r.JoinLane(t.Context(), v.ticket, lane, seats); err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	three := joinLane("club", 3)
+	eventually(t, "the party of three is called", func() bool { return r.Snapshot().Counts.Waiting == 1 })
+	joinLane(fairness.General, 4)
+	eventually(t, "the party of four is drawn", func() bool { return r.Snapshot().Counts.Ready == 1 })
+	if f := figures(); !cmp.Equal(f.Seats, &Seats{5, 7, 3, 0}) || !r.IsFull() {
+		t.Errorf("while the party of three is called: %+v", f.Seats)
+	}
+	claim(t, r, []visitor{three})
+	eventually(t, "the party of four is skipped", func() bool { return r.Snapshot().Counts.TooLarge == 1 })
+	percent := func(f float64) *float64 { return &f }
+	f := figures()
+	lanes := []Lane{{fairness.General, percent(0.75), percent(0), 1, 0, 0, 0, 0}, {"club", percent(0.25), percent(1), 1, 0, 1, 1, 0}}
+	if diff := cmp.Diff(lanes, f.Lanes) + cmp.Diff(&Seats{5, 7, 0, 3}, f.Seats); diff != "" || f.TooLarge != 1 || f.Waiting != 0 {
+		t.Errorf("in the end, %d too large, %d in line (-want +got)\n%s", f.TooLarge, f.Waiting, diff)
+	}
+	if r.IsFull() {
+		t.Error("a skipped party fills the room")
 	}
 }
 
@@ -155,6 +204,7 @@ func TestMinutes(t *testing.T) {
 			n.Waiting++
 			v.Active++
 		}
+		n.InLine = n.Arrivals - n.Called
 		v.Snapshot.Ended = second == 300
 		if ended := l.collect(tr, &v); ended != (second == 300) {
 			t.Fatalf("second %d: ended is %t", second, ended)

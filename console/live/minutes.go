@@ -45,7 +45,7 @@ func rowOf(t *track, v *room.Metrics) pglive.Minute {
 		Room: t.room.ID, At: time.Unix(t.minute*60, 0).UTC(),
 		Arrivals: signed(n.Arrivals), Drawn: signed(n.Drawn), Called: signed(n.Called),
 		Admitted: signed(n.Admitted), NoShows: signed(n.NoShows), Gone: signed(n.Left + n.Revoked),
-		Waiting: signed(waiting(v.Snapshot)),
+		Waiting: signed(v.Snapshot.Counts.InLine),
 		Active:  signed(v.Active), Peak: t.peak, PerMinute: int64(v.Snapshot.Outflow.PerMinute),
 		MaxActive: int64(v.Snapshot.Outflow.MaxActive), Paused: v.Snapshot.Paused,
 	}

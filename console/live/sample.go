@@ -26,7 +26,7 @@ func sampleOf(v *room.Metrics) sample {
 	return sample{
 		at: v.Now.UnixMilli(), arrivals: narrow(n.Arrivals), called: narrow(n.Called), admitted: narrow(n.Admitted),
 		noShows: narrow(n.NoShows),
-		waiting: narrow(waiting(v.Snapshot)), active: narrow(v.Active), size: uint32(v.Snapshot.Size), //nolint:gosec // modulo 2^32
+		waiting: narrow(v.Snapshot.Counts.InLine), active: narrow(v.Active), size: uint32(v.Snapshot.Size), //nolint:gosec // modulo 2^32
 		target: target(v.Snapshot), limit: v.Snapshot.Outflow.MaxActive,
 	}
 }
@@ -41,12 +41,6 @@ func target(s *room.Snapshot) uint32 {
 
 // narrow converts a number of visitors, of whom a room has fewer than 2^32.
 func narrow(n uint64) uint32 { return uint32(min(n, 1<<32-1)) } //nolint:gosec // bounded
-
-// waiting returns the number of visitors in line who have not been called.
-func waiting(s *room.Snapshot) uint64 {
-	n := &s.Counts
-	return n.Arrivals - n.Admitted - n.NoShows - n.Left - n.Revoked - n.Waiting
-}
 
 // ringSize is the number of samples in a full ring.
 const ringSize = int(ringSpan / sampleInterval)

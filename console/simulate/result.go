@@ -118,7 +118,7 @@ func (s *sale) result() *Result {
 		Windows: int(c.Windows),
 		Ends:    since(s.now), SoldOut: s.soldOut, Peak: s.peak,
 	}
-	unsettled := int(c.Arrivals - c.Admitted - c.NoShows - c.Left)
+	unsettled := int(c.Unsettled()) //nolint:gosec // at most fairness.MaxArrivals
 	if r.Finished = s.soldOut || unsettled == 0; s.soldOut {
 		r.InVain, r.Late = unsettled, len(s.crowd)-s.next
 	}

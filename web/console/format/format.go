@@ -12,7 +12,6 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
 
-	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 )
 
@@ -64,13 +63,6 @@ func People(n uint64) string {
 		return "1 person"
 	}
 	return Number(n) + " people"
-}
-
-// InLine returns the number of visitors in line: those who hold a place and have neither entered nor
-// lost it.
-func InLine(n fairness.Counts) uint64 {
-	gone := n.Admitted + n.NoShows + n.Left + n.Revoked
-	return n.Arrivals - min(gone, n.Arrivals)
 }
 
 // PerMinute writes a pace.

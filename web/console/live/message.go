@@ -192,7 +192,7 @@ func (h *controls) askMessage(x *shell.Request, r *room.Room) (shell.Question, e
 	q := shell.Question{
 		Title: "Show this message?", Button: "Show the message", Changes: messageChanges(was, &is),
 		Notes: []string{
-			format.People(format.InLine(r.Snapshot().Counts)) +
+			format.People(r.Snapshot().Counts.Unsettled()) +
 				" in line see it: within seconds if their turn is near, others within about a minute. Visitors who join later " +
 				"see it, too.",
 			"The public transcript records its hash, so you cannot deny it later.",

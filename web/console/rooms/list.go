@@ -50,7 +50,7 @@ type roomRow struct {
 func newRoomRow(s control.Summary) roomRow {
 	row := roomRow{Summary: s, State: format.Phase(s.Phase), Over: s.Phase == room.PhaseEnded}
 	if s.Snapshot != nil {
-		row.InLine = format.InLine(s.Snapshot.Counts)
+		row.InLine = s.Snapshot.Counts.Unsettled()
 	}
 	return row
 }

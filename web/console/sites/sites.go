@@ -220,7 +220,7 @@ func (h *handlers) roomsIn(ctx context.Context, x *shell.Request, s *rules.Site)
 			view.Gate, view.Present = gateBadges[snapshot.Gate],
 				presentOf(r, roomState{snapshot, found.IsFull()}, found.Now())
 			view.Slug, view.Title, view.State = found.Slug, snapshot.Title, format.Phase(phase)
-			view.InLine, view.IsOver = format.InLine(snapshot.Counts), snapshot.Ended
+			view.InLine, view.IsOver = snapshot.Counts.Unsettled(), snapshot.Ended
 		}
 		list = append(list, view)
 	}

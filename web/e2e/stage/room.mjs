@@ -83,14 +83,14 @@ export class Room {
     return (await fetch(`${this.url}/state`)).json();
   }
 
-  /** Joins other visitors, all at once; returns them. */
-  async crowd(n) {
+  /** Joins other visitors, all at once, with what else their requests say; returns them. */
+  async crowd(n, more = {}) {
     const people = Array.from({ length: n }, () => newVisitor(this.origin));
     const queue = [...people];
     const join = async () => {
       for (let next = queue.pop(); next; next = queue.pop()) {
         const headers = { "Content-Type": "application/json" };
-        const body = JSON.stringify({ ticket: next.ticket });
+        const body = JSON.stringify({ ticket: next.ticket, ...more });
         const answer = await fetch(`${this.url}/join`, { method: "POST", headers, body });
         if (answer.status !== 201) throw new Error(`join: status ${answer.status}: ${await answer.text()}`);
         await answer.arrayBuffer();

@@ -97,6 +97,40 @@ scene("numbers that matter and the controls are on one screen", async (stage) =>
   await until("the controls are gone", async () => (await organizer.page.locator(".control-bar").count()) === 0);
 });
 
+scene("lanes and seats have their figures", async (stage) => {
+  const lanes = [
+    { name: "general", weight: 7 },
+    { name: "members", weight: 3 },
+  ];
+  const more = { lanes, party: 4, seats: 60, opens: inSeconds(2), starts: inSeconds(4), windows: [{ length: "2s" }] };
+  const room = await Room.create(
+    { slug: "lanes", closes: inSeconds(7200), claim: "1h", outflow: { per_minute: 6000 }, ...more },
+    own.server,
+  );
+  stage.rooms.push(room);
+  await room.open();
+  await room.crowd(20, { seats: "2" });
+  await room.crowd(20, { lane: "members", seats: "2" });
+  await until("the seats are called", async () => (await room.state()).lanes.members.called === 10);
+  for (const size of ["desktop", "phone"]) {
+    const one = await owner(stage, { size });
+    await one.go("/rooms/lanes");
+    await one.page.getByText("Live, updated every second.").waitFor();
+    const row = one.page.locator("[data-rows=lanes] tr", { hasText: "members" });
+    await until("the table has the lane's figures", async () => {
+      const cells = await row.locator("td").allInnerTexts();
+      return cells[1] === "30.0 %" && cells[3] === "10" && cells[4] === "10" && cells[5] === "20" && cells[6] === "0";
+    });
+    assert.equal(await one.page.locator('[data-figure="seats.held"]').innerText(), "60");
+    assert.equal(await one.page.locator('[data-figure="seats.wanted"]').innerText(), "80");
+    await one.page.getByRole("heading", { name: "Lanes" }).evaluate((heading) => heading.scrollIntoView());
+    await one.fits("the dashboard of lanes");
+    await accessible(one.page, "the dashboard of lanes");
+    await one.view(`lanes-${size}`);
+  }
+  await room.end();
+});
+
 scene("every page of the room distinguishes frozen claims from a pause", async (stage) => {
   const organizer = await owner(stage);
   organizer.watch.allow(/^console: Blocked script execution in/); // the watch itself, in the preview's frame

@@ -4,7 +4,7 @@ import { Chart } from "./chart.ts";
 import { askStatus, Feed, openStream, type State } from "./feed.ts";
 import { type Figures, type Series, valueAt } from "./figures.ts";
 import { Past } from "./past.ts";
-import { bytesize, decimal, noShowLevel, number, say, spoken, states, until } from "./words.ts";
+import { bytesize, decimal, noShowLevel, number, percent, say, spoken, states, until } from "./words.ts";
 
 /** The minimum time between announcements, in milliseconds. */
 const speakEvery = 30_000;
@@ -170,6 +170,22 @@ function fillTables(root: ParentNode, f: Figures): void {
     .querySelector("[data-rows=windows]")
     ?.closest(".table")
     ?.toggleAttribute("hidden", f.windows.length === 0);
+  rows(
+    root,
+    "lanes",
+    f.lanes.map((l) => [
+      l.name,
+      percent(l.share),
+      percent(l.given),
+      l.called,
+      l.waiting,
+      l.arrivals,
+      l.admitted,
+      l.no_shows,
+    ]),
+    [3, 4, 5, 6, 7],
+    [1, 2, 3, 4, 5, 6, 7],
+  );
   const failOpen = f.fail_open.map((u) => [dateTime(new Date(u.from)), dateTime(new Date(u.until)), u.requests]);
   rows(root, "fail-open", failOpen, [2], [2]);
   root.querySelector("[data-has=fail-open]")?.toggleAttribute("hidden", failOpen.length === 0);

@@ -20,6 +20,16 @@ export interface Figures {
   }[];
   active: number;
   admitted: number;
+  lanes: {
+    name: string;
+    share: number;
+    given: number | null;
+    arrivals: number;
+    waiting: number;
+    called: number;
+    admitted: number;
+    no_shows: number;
+  }[];
   joining: Span | null;
   next: { window: string | null; draw: string | null; called: Span | null };
   alarms: { level: string; text: string }[];
