@@ -211,8 +211,10 @@ func TestPolicyOfMethods(t *testing.T) {
 		"one name twice":      {func(p *Policy) { p.Methods[2].Name = "club" }, "methods[2].name"},
 		"named -":             {func(p *Policy) { p.Methods[2].Name = "-" }, "methods[2].name"},
 		"work without beacon": {func(p *Policy) { p.Beacon = nil }, "methods[0].kind"},
-		"a weak key":          {func(p *Policy) { p.Methods[1].Key = strings.Repeat("0", 64) }, "methods[1]"},
-		"too much work":       {func(p *Policy) { p.Methods[0].Bits = 41 }, "methods[0]"},
+		"a weak key":          {func(p *Policy) { p.Methods[1].Key = strings.Repeat("0", 64) }, "methods[1].key"},
+		"too much work":       {func(p *Policy) { p.Methods[0].Bits = 41 }, "methods[0].bits"},
+		"work with a limit":   {func(p *Policy) { p.Methods[0].Limit = 1 }, "methods[0].kind"},
+		"a bad name":          {func(p *Policy) { p.Methods[2].Name = "Club" }, "methods[2].name"},
 		"17 methods": {func(p *Policy) {
 			for i := range 14 {
 				p.Methods = append(p.Methods, credential.Method{Name: string(rune('a' + i)), Kind: credential.Work, Bits: 1})

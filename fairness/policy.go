@@ -1,6 +1,7 @@
 package fairness
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -147,12 +148,25 @@ func (c *complaints) methods(p *Policy) {
 	for i, m := range p.Methods {
 		at := fmt.Sprintf("methods[%d]", i)
 		_, err := credential.NewVerifier(m)
-		c.check(err == nil, at, fmt.Sprintf("must be sound: %v", err))
+		c.check(err == nil, at+unsound(m, err), fmt.Sprintf("must be sound: %v", err))
 		c.check(!names[m.Name], at+".name", "must not be '-', and differ from those of other methods")
 		c.check(m.Kind != credential.Work || p.Beacon != nil, at+".kind", "must not be work in a room without a beacon")
 		names[m.Name] = true
 	}
 	c.check(len(p.Methods) <= MaxMethods, "methods", fmt.Sprintf("must be at most %d", MaxMethods))
+}
+
+// unsound returns the suffix of the field that makes a method unsound.
+func unsound(m credential.Method, err error) string {
+	switch {
+	case errors.Is(err, credential.ErrKey):
+		return ".key"
+	case !IsLane(m.Name):
+		return ".name"
+	case m.Kind == credential.Work && m.Key == "" && m.Limit == 0:
+		return ".bits"
+	}
+	return ".kind"
 }
 
 func (c *complaints) lanes(p *Policy) {

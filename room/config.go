@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/room/evidence"
@@ -54,13 +55,15 @@ type Config struct {
 	Closes  *time.Time   `json:"closes,omitempty"` // default: never
 	Windows []WindowRule `json:"windows"`          // default: one until starts, then a minute each
 	Notice  *Duration    `json:"notice"`           // default 1m
-	Lanes   []LaneRule   `json:"lanes"`            // default: one
-	Party   uint32       `json:"party"`            // seats that a visitor may join for; 0: one
-	Seats   uint32       `json:"seats"`            // 0: any number
-	Outflow Outflow      `json:"outflow"`
-	Claim   *Duration    `json:"claim"`   // default 5m
-	Grace   *Duration    `json:"grace"`   // default 20s
-	Session *Duration    `json:"session"` // default 15m
+	// Methods are the ways to show something about a visitor. Default: none.
+	Methods []credential.Method `json:"methods,omitempty"`
+	Lanes   []LaneRule          `json:"lanes"` // default: one
+	Party   uint32              `json:"party"` // seats that a visitor may join for; 0: one
+	Seats   uint32              `json:"seats"` // 0: any number
+	Outflow Outflow             `json:"outflow"`
+	Claim   *Duration           `json:"claim"`   // default 5m
+	Grace   *Duration           `json:"grace"`   // default 20s
+	Session *Duration           `json:"session"` // default 15m
 	// Beacon is "none" or the name of a chain that the server knows, such as
 	// "drand:quicknet". Default: the server's first chain, if it has one.
 	Beacon string `json:"beacon"`
@@ -82,6 +85,7 @@ type WindowRule struct {
 type LaneRule struct {
 	Name   fairness.Lane `json:"name"`
 	Weight uint32        `json:"weight"`
+	Needs  []string      `json:"needs,omitempty"` // methods that its arrivals show, in the order of the room's
 }
 
 // Outflow is the pace at which visitors are admitted.
@@ -186,9 +190,9 @@ func (c Config) policy(id fairness.Policy) (*fairness.Policy, error) {
 	if c.Party > 1 {
 		p.Party = c.Party
 	}
-	p.Lanes = nil
+	p.Methods, p.Lanes = c.Methods, nil
 	for _, l := range c.Lanes {
-		p.Lanes = append(p.Lanes, fairness.LaneRule{Name: l.Name, Weight: l.Weight})
+		p.Lanes = append(p.Lanes, fairness.LaneRule(l))
 	}
 	p.Opens, p.Starts, p.Closes = millis.Of(*c.Opens), millis.Of(*c.Starts), closing(c.Closes)
 	p.Windows = windowRules(c.Windows)
@@ -232,8 +236,9 @@ func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
 		c.Beacon, c.Margin, c.Quorum = evidence.ChainName(b.Chain), &margin, &p.Quorum
 	}
 	c.Party, c.Seats = p.Party, s.Seats
+	c.Methods = p.Methods
 	for _, l := range p.Lanes {
-		c.Lanes = append(c.Lanes, LaneRule{l.Name, l.Weight})
+		c.Lanes = append(c.Lanes, LaneRule(l))
 	}
 	for _, r := range s.schedule.Rules() {
 		from := millis.Time(r.From)

@@ -84,6 +84,17 @@ func TestParseConfig(t *testing.T) {
 		{`{"slug":"a","outflow":{"per_minute":1.5,"max_active":"9"}}`, []string{"outflow.per_minute", "outflow.max_active"}},
 		{`{"slug":"a","outflow":{"per_minute":0}}`, []string{"outflow.per_minute"}},
 		{`{"slug":"a","outflow":{"per_hour":60}}`, []string{"outflow.per_hour"}},
+		{`{"slug":"a","methods":[{"name":"task","kind":"work","bits":20}],"lanes":[{"name":"general","weight":1,"needs":["task"]}]}`, nil},
+		{`{"slug":"a","methods":{}}`, []string{"methods"}},
+		{
+			`{"slug":"a","methods":[{"name":"A","kind":"vdf","bits":41,"key":"XY","limit":-1,"url":""}]}`,
+			[]string{"methods[0].url", "methods[0].name", "methods[0].kind", "methods[0].bits", "methods[0].key", "methods[0].limit"},
+		},
+		{
+			`{"slug":"a","x":1,"methods":[{"name":"club","kind":"signed"},{"kind":"work","bits":1},{"name":"b"},{"name":"c","kind":"work"}],"lanes":[{"name":"a","weight":1,"needs":["fans"]},{"name":"b","weight":1,"needs":"club"}]}`,
+			[]string{"x", "lanes[1].needs", "methods[0].key", "methods[1].name", "methods[2].kind", "methods[3].bits", "lanes[0].needs"},
+		},
+		{`{"slug":"a","x":1,"beacon":"none","methods":[{"name":"task","kind":"work","bits":20}]}`, []string{"x", "methods[0].kind"}},
 		// One error lists both the values that cannot be parsed and the other problems.
 		{
 			`{"slug":"-A-","title":"a\u0000","claim":"x","session":"1ms","beacon":"dice","outflow":{"per_minute":10000001},"windows":[{"length":"1ms"},{"length":"2m"}],"opens":"2030-05-01T12:00:00Z","starts":"2030-05-01T11:00:00Z","closes":"2030-05-01T12:00:00Z"}`,
@@ -162,7 +173,7 @@ func TestDefaults(t *testing.T) {
 			Config{Title: "a", Opens: &starts, Starts: &starts, Windows: []WindowRule{{&starts, Duration(time.Hour)}}},
 		},
 	} {
-		test.want.Lanes = []LaneRule{{fairness.General, 1}}
+		test.want.Lanes = []LaneRule{{Name: fairness.General, Weight: 1}}
 		test.want.Slug, test.want.Outflow = "a", Outflow{PerMinute: DefaultPerMinute}
 		test.want.Notice, test.want.Claim = span(DefaultNotice), span(DefaultClaim)
 		test.want.Grace, test.want.Session = span(DefaultGrace), span(DefaultSession)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/room/keys"
@@ -80,7 +81,13 @@ func (c Config) Problems(now time.Time) invalid.List {
 }
 
 // check finds the problems that do not depend on the room's identity, which does not exist yet.
-func (c Config) check(now time.Time) error { return c.checkWith(fairness.Policy{}, now) }
+func (c Config) check(now time.Time) error {
+	var p fairness.Policy
+	if c.Beacon != fairness.NoBeacon { // the server knows which chain; no rule depends on it
+		p.Beacon = &fairness.Beacon{Chain: beacon.Quicknet(), Margin: fairness.Millis(DefaultMargin.Milliseconds())}
+	}
+	return c.checkWith(p, now)
+}
 
 // checkWith checks the configuration with a policy that names beacon and witnesses.
 func (c Config) checkWith(p fairness.Policy, now time.Time) error {

@@ -23,7 +23,7 @@ func TestLanes(t *testing.T) {
 	rs := node(t, d.url, newMaster(t))
 	r, err := rs.Create(t.Context(), Config{
 		Slug: "lanes", Windows: []WindowRule{{Length: Duration(time.Minute)}}, Closes: at(time.Now().Add(2 * time.Minute)),
-		Outflow: Outflow{PerMinute: 600}, Lanes: []LaneRule{{"general", 7}, {"members", 3}},
+		Outflow: Outflow{PerMinute: 600}, Lanes: []LaneRule{{Name: "general", Weight: 7}, {Name: "members", Weight: 3}},
 		Grace: span(24 * time.Hour), // hours pass without entries
 	})
 	if err != nil {

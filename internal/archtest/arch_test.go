@@ -147,7 +147,7 @@ func TestImports(t *testing.T) {
 		"room/locale":   {},
 		"room/branding": {module + "internal/invalid", module + "room/locale", module + "room/setting",
 			module + "room/style"},
-		"room/setting": {module + "fairness", module + "internal/invalid", module + "internal/jsontext", module + "internal/zone",
+		"room/setting": {module + "fairness", module + "fairness/credential", module + "internal/invalid", module + "internal/jsontext", module + "internal/zone",
 			module + "room/locale"},
 		"web/page": {module + "room/locale", module + "room/style", "golang.org/x/text/feature/plural",
 			"golang.org/x/text/language", "golang.org/x/text/message", "golang.org/x/text/number"},

@@ -68,6 +68,10 @@ type Object struct {
 // Windows is the list of window rules, which is compared and amended by time.
 type Windows struct{ Objects }
 
+// Methods is the list of ways to show something about a ticket's holder. Forms have each as a policy has it: NAME work
+// BITS, or NAME signed or blind, KEY and LIMIT.
+type Methods struct{ Objects }
+
 // Brand is the look of the pages. Package room/branding checks the values of its members.
 type Brand struct{ Object }
 

@@ -107,6 +107,8 @@ func Members(k Kind) []Setting {
 		return k.Members
 	case Windows:
 		return k.Members
+	case Methods:
+		return k.Members
 	}
 	return nil
 }

@@ -3,9 +3,12 @@ package setting
 import (
 	"math"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/room/locale"
 )
 
@@ -75,6 +78,7 @@ var table = []Setting{
 		Row:  Row{Label: "closes", None: "never"},
 	},
 	windows,
+	methods,
 	lanes,
 	{
 		Name: "notice", Change: Never, Kind: between(fairness.MinNotice, fairness.MaxNotice),
@@ -220,9 +224,47 @@ var windows = Setting{
 	Row:     Row{Label: "windows"},
 }
 
+var methods = Setting{
+	Name: "methods", Change: Never,
+	Kind: Methods{Objects{Wants: `must be a list of {"name": text, "kind": text, "bits": number, "key": text, ` +
+		`"limit": number}`, Members: []Setting{
+		{
+			Name: "name", Kind: Text{Check: isMethod, Wants: "must be 1 to 32 of a-z, 0-9 and '-', and not '-'"},
+			Help: "name of the method",
+		},
+		{
+			Name: "kind", Kind: Text{Check: isMethodKind, Wants: "must be work, signed or blind"},
+			Help: "`work`, `signed` or `blind`",
+		},
+		{
+			Name: "bits", Kind: Number{Max: credential.MaxBits},
+			Help: "for `work`: zero bits that a visitor's device searches for, 1 to 40; each one doubles the work",
+		},
+		{
+			Name: "key", Kind: Text{Check: isKey, Wants: "must be in lower-case hex"},
+			Help: "issuer's public key in lower-case hex: for `signed` Ed25519, 32 bytes; " +
+				"for `blind` an RSA modulus of 256 to 512 bytes",
+		},
+		{
+			Name: "limit", Kind: anyNumber,
+			Help: "for `signed` and `blind`: credentials that the room takes at most; 0: any number",
+		},
+	}}},
+	Label: "Methods",
+	Help: "list of `{\"name\": text, \"kind\": text, ...}`: ways to show something about a visitor, which lanes may need: " +
+		"proof of work with `bits`, or an issuer's signature, `signed` or `blind`, with its `key` and a `limit`; " +
+		"`proofline issuer` prints what it offers",
+	Default: "none",
+	Form: Form{Group: "lanes", Placeholder: "club signed KEY 5000", Empty: "none",
+		Hint: "One per line, as proofline issuer methods prints it: a name, signed or blind, the issuer's key, and how " +
+			"many credentials the room takes at most, 0 for any number. Or a name, work, and 1 to 40 bits: about 20 " +
+			"take a phone a second."},
+	Row: Row{Label: "method"},
+}
+
 var lanes = Setting{
 	Name: "lanes", Change: Never,
-	Kind: Objects{Wants: `must be a list of {"name": text, "weight": number}`, Members: []Setting{
+	Kind: Objects{Wants: `must be a list of {"name": text, "weight": number, "needs": list}`, Members: []Setting{
 		{
 			Name: "name", Kind: Text{Check: fairness.IsLane, Wants: "must be 1 to 32 of a-z, 0-9 and '-'"},
 			Help: "name of the lane",
@@ -231,14 +273,21 @@ var lanes = Setting{
 			Name: "weight", Kind: Number{Min: 1, Max: fairness.MaxWeight},
 			Help: "share of the calls, relative to the other lanes",
 		},
+		{
+			Name: "needs",
+			Kind: List{Each: Text{Check: isMethod, Wants: "must be the name of a method"}, Max: fairness.MaxMethods,
+				Wants: "must be a list of names of methods"},
+			Help: "names of the methods that every visitor of the lane shows, in the order of `methods`",
+			Row:  Row{Format: "needs %s"},
+		},
 	}},
 	Label: "Lanes",
-	Help: "list of `{\"name\": text, \"weight\": number}`: parallel lines, which share the calls by weight; " +
-		"visitors who name none join the first",
+	Help: "list of `{\"name\": text, \"weight\": number, \"needs\": list}`: parallel lines, which share the calls by " +
+		"weight; a visitor of a lane shows the methods that it `needs`; visitors who name none join the first",
 	Default: "one, `general`",
 	Form: Form{Group: "lanes", Placeholder: "general 1", Empty: "one line",
-		Hint: "One per line: a name and a weight. Lanes are called in turn: one of weight 3 gets three places for " +
-			"each place of one of weight 1, while both have people."},
+		Hint: "One per line: a name, a weight and, separated by commas, the methods that its visitors need. Lanes are " +
+			"called in turn: one of weight 3 gets three places for each place of one of weight 1, while both have people."},
 	Row: Row{Label: "lanes"},
 }
 
@@ -282,6 +331,14 @@ var brand = Brand{Object{Members: append(scheme(),
 	Setting{Name: "corners", Kind: Text{}},
 	Setting{Name: "css", Kind: Text{}, Help: "custom CSS, in the subset that THEMING.md describes"},
 )}}
+
+func isMethod(name string) bool { return fairness.IsLane(name) && name != "-" } // methods are named like lanes
+
+func isMethodKind(kind string) bool {
+	return slices.Contains([]credential.Kind{credential.Work, credential.Signed, credential.Blind}, credential.Kind(kind))
+}
+
+func isKey(text string) bool { return strings.Trim(text, "0123456789abcdef") == "" && len(text)%2 == 0 }
 
 func scheme() []Setting {
 	return []Setting{

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/web/console/format"
 )
@@ -55,7 +56,7 @@ func newField(s setting.Setting, value string, isNew bool) formField {
 		f.Control = "choice"
 	case setting.Flag:
 		f.Control = "check"
-	case setting.List, setting.Objects:
+	case setting.List, setting.Objects, setting.Methods:
 		f.Control = "lines"
 	}
 	return f
@@ -68,7 +69,7 @@ func cleanTyped(k setting.Kind, sent string) string {
 	switch k.(type) {
 	case setting.Time:
 		return format.ReadMoment(text)
-	case setting.List, setting.Objects:
+	case setting.List, setting.Objects, setting.Methods:
 		return strings.Join(textLines(text), "\n")
 	case setting.Flag:
 		if text != flagOn {
@@ -94,6 +95,11 @@ func jsonTyped(k setting.Kind, text string) any {
 		return nil
 	case setting.Objects:
 		if list := objectLines(k.Members, text); len(list) > 0 {
+			return list
+		}
+		return nil
+	case setting.Methods:
+		if list := methodLines(text); len(list) > 0 {
 			return list
 		}
 		return nil
@@ -133,6 +139,8 @@ func typedText(k setting.Kind, raw json.RawMessage) string {
 		return strings.Join(items, "\n")
 	case setting.Objects:
 		return objectText(k.Members, raw)
+	case setting.Methods:
+		return methodText(raw)
 	}
 	return storedText(raw)
 }
@@ -170,6 +178,56 @@ func objectText(members []setting.Setting, raw json.RawMessage) string {
 		for j, m := range members {
 			text := strings.ReplaceAll(listed(m.Kind, typedText(m.Kind, object[m.Name]), "\n", ","), " ", "")
 			words[j] = cmp.Or(text, absent)
+		}
+		for len(words) > 1 && words[len(words)-1] == absent {
+			words = words[:len(words)-1]
+		}
+		lines[i] = strings.Join(words, " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// methodLines reads methods, one per line: NAME work BITS, or NAME signed or blind, KEY and LIMIT. A line may begin
+// with the word method, as in a policy.
+func methodLines(text string) []map[string]any {
+	var list []map[string]any
+	for _, line := range textLines(text) {
+		words := strings.Fields(line)
+		if len(words) > 3 && words[0] == "method" && words[1] != string(credential.Signed) &&
+			words[1] != string(credential.Blind) {
+			words = words[1:]
+		}
+		names := []string{"name", "kind", "key", "limit"}
+		if len(words) > 1 && words[1] == string(credential.Work) {
+			names = []string{"name", "kind", "bits"}
+		}
+		method := map[string]any{}
+		for i, word := range words {
+			switch {
+			case i >= len(names):
+				method[""] = word
+			case names[i] == "bits" || names[i] == "limit":
+				method[names[i]] = jsonNumber(word)
+			default:
+				method[names[i]] = word
+			}
+		}
+		list = append(list, method)
+	}
+	return list
+}
+
+// methodText writes methods in the form that methodLines reads. Malformed ones are written as far as that goes.
+func methodText(raw json.RawMessage) string {
+	var methods []map[string]json.RawMessage
+	_ = json.Unmarshal(raw, &methods) // a value that is not a list has a problem, which is shown
+	lines := make([]string, len(methods))
+	for i, m := range methods {
+		var words []string
+		for _, name := range []string{"name", "kind", "key", "bits", "limit"} {
+			if text := storedText(m[name]); text != "" {
+				words = append(words, strings.ReplaceAll(text, " ", ""))
+			}
 		}
 		lines[i] = strings.Join(words, " ")
 	}

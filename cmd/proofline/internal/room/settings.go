@@ -1,6 +1,7 @@
 package room
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/room/setting"
 )
 
@@ -203,6 +205,8 @@ func valueWords(k setting.Kind, raw json.RawMessage) []string {
 		return ruleWords(raw)
 	case setting.Objects:
 		return objectWords(k.Members, raw)
+	case setting.Methods:
+		return methodWords(raw)
 	case setting.Source:
 		if decoded[string](raw) == setting.NoBeacon {
 			return []string{"none: auditors cannot tell whether the operator chose the outcome"}
@@ -229,9 +233,20 @@ func objectWords(members []setting.Setting, raw json.RawMessage) []string {
 	for _, object := range decoded[[]json.RawMessage](raw) {
 		var values []string
 		for _, m := range members {
-			values = append(values, valueWords(m.Kind, setting.Get(object, m.Name))...)
+			if value := strings.Join(valueWords(m.Kind, setting.Get(object, m.Name)), ", "); value != "" {
+				values = append(values, strings.ReplaceAll(cmp.Or(m.Row.Format, "%s"), "%s", value))
+			}
 		}
 		words = append(words, strings.Join(values, " "))
+	}
+	return words
+}
+
+// methodWords describes methods as a policy has them.
+func methodWords(raw json.RawMessage) []string {
+	var words []string
+	for _, m := range decoded[[]credential.Method](raw) {
+		words = append(words, string(m.AppendText(nil)))
 	}
 	return words
 }
