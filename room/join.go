@@ -2,13 +2,17 @@ package room
 
 import (
 	"context"
+	"crypto/subtle"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/millis"
+	"github.com/proofline/proofline/room/door"
+	"github.com/proofline/proofline/room/projection"
 	"github.com/proofline/proofline/room/sequence"
 )
 
@@ -53,10 +57,12 @@ func (r *Room) Join(ctx context.Context, t fairness.Ticket) (Joined, error) {
 	return r.JoinLane(ctx, t, "", 1)
 }
 
-// JoinLane appends a join of a lane for a number of seats and returns once it is durable; without a name, of the
-// first lane. The same ticket gets the same arrival again. Errors: [*invalid.Error] for a lane or a number of seats
-// that the room does not have, [*EarlyError], [ErrClosed], [ErrFull], [ErrBusy], [ErrStopping], and that of ctx.
-func (r *Room) JoinLane(ctx context.Context, t fairness.Ticket, name fairness.Lane, seats uint32) (Joined, error) {
+// JoinLane appends a join of a lane for a number of seats, with the credentials that the ticket shows, and returns once
+// it is durable; without a name, of the first lane. The same ticket gets the same arrival again, whatever it shows.
+// Errors: [*invalid.Error] for a lane or a number of seats that the room does not have, [*EarlyError], [ErrClosed],
+// [ErrFull], those of package door, [ErrBusy], [ErrStopping], and that of ctx.
+func (r *Room) JoinLane(ctx context.Context, t fairness.Ticket, name fairness.Lane, seats uint32,
+	shown ...credential.Credential) (Joined, error) {
 	r.touch()
 	if st, ok := r.Standing(t); ok {
 		return Joined{sequence.Arrived{Standing: st, Again: true}, r}, nil
@@ -71,8 +77,69 @@ func (r *Room) JoinLane(ctx context.Context, t fairness.Ticket, name fairness.La
 	if err := r.openFor(r.Now()); err != nil {
 		return Joined{}, err
 	}
-	j, err := r.sequencer.Join(ctx, t, lane, seats)
+	var verified []projection.Verified
+	if len(r.policy.Methods) > 0 || len(shown) > 0 {
+		request := door.Request{Ticket: t, Lane: lane, Credentials: shown}
+		if verified, err = door.Check(r.view, request, millis.Of(r.Now())); err != nil {
+			return Joined{}, err
+		}
+	}
+	j, err := r.sequencer.Join(ctx, t, lane, seats, verified)
 	return Joined{j, r}, err
+}
+
+// Merit is the answer to a credential that a ticket shows after its arrival.
+type Merit struct {
+	fairness.Standing
+	Again bool   // the ticket had shown the method before
+	Entry uint64 // index of the merit entry; 0 if the ticket had shown the method before
+	room  *Room
+}
+
+// AppendReceipt appends the tlog-proof of the merit entry to dst, against the newest checkpoint.
+func (m *Merit) AppendReceipt(ctx context.Context, dst []byte) ([]byte, error) {
+	receipt, err := m.room.Transcript.receipt(ctx, m.Entry)
+	return append(dst, receipt...), err
+}
+
+// Show appends a credential of a ticket that has joined, for a caller that knows its secret, until the ticket's window
+// ends. A method that the ticket has shown before is not shown again. Errors: [ErrSecret], [ErrTicketUnknown], those of
+// package door, [ErrBusy], [ErrStopping], [*StaleError], and that of ctx.
+func (r *Room) Show(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte,
+	shown credential.Credential) (Merit, error) {
+	r.touch()
+	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
+		return Merit{}, ErrSecret
+	}
+	st, err := r.Place(ctx, t)
+	if err != nil {
+		return Merit{}, err
+	}
+	m := Merit{Standing: st, room: r}
+	r.view.Read(func(p *projection.Projection, _ uint64) { m.Again = fairness.DoorOf(p.State).HasShown(t, shown.Method) })
+	if m.Again {
+		return m, nil
+	}
+	request := door.Request{Ticket: t, Lane: st.Lane, Credentials: []credential.Credential{shown}, IsMerit: true}
+	verified, err := door.Check(r.view, request, millis.Of(r.Now()))
+	if err != nil {
+		return Merit{}, err
+	}
+	err = r.sequencer.Do(ctx, func(p *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
+		if m.Again = fairness.DoorOf(p.State).HasShown(t, shown.Method); m.Again {
+			return nil, nil
+		}
+		if err := door.Allow(p.State, request, now); err != nil {
+			return nil, err
+		}
+		p.Vouch(verified)
+		m.Entry = p.Size()
+		return []fairness.Entry{&fairness.Merit{Time: now, Ticket: t, Credential: shown}}, nil
+	})
+	if err != nil { // the change may still be under way
+		return Merit{}, err
+	}
+	return m, nil
 }
 
 // lane returns the lane with a name; without one, the first.
@@ -85,6 +152,16 @@ func (r *Room) lane(name fairness.Lane) (fairness.Lane, error) {
 		names = append(names, string(l.Name))
 	}
 	return "", invalid.Field("lane", "must be one of "+strings.Join(names, ", "))
+}
+
+// OpenLane returns the first lane that needs no credentials; empty: all of them do.
+func (r *Room) OpenLane() fairness.Lane {
+	for _, l := range r.policy.Lanes {
+		if len(l.Needs) == 0 {
+			return l.Name
+		}
+	}
+	return ""
 }
 
 // openFor refuses joins that the rules would refuse, without a query to the database. It accepts a join if the

@@ -13,6 +13,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/invalid"
 )
 
@@ -122,8 +123,8 @@ func joinMany(t *testing.T, r *Room, n int) []visitor {
 	return visitors
 }
 
-// checkReceipt verifies a join's receipt independently.
-func checkReceipt(t *testing.T, r *Room, j Joined) {
+// checkReceipt verifies the receipt of a join with these credentials independently.
+func checkReceipt(t *testing.T, r *Room, j Joined, shown ...credential.Credential) {
 	t.Helper()
 	text, err := j.AppendReceipt(t.Context(), nil)
 	if err != nil {
@@ -140,7 +141,8 @@ func checkReceipt(t *testing.T, r *Room, j Joined) {
 		t.Error(err)
 		return
 	}
-	arrive := &fairness.Arrive{Time: j.Joined, Window: j.Window.Index, Seq: j.Seq, Ticket: j.Ticket, Lane: j.Lane}
+	arrive := &fairness.Arrive{Time: j.Joined, Window: j.Window.Index, Seq: j.Seq, Ticket: j.Ticket, Lane: j.Lane,
+		Credentials: shown}
 	if _, err := proof.Verify(audit.LeafHash(fairness.AppendEntry(nil, arrive)), verifier); err != nil || proof.Index != uint64(j.Index) {
 		t.Errorf("receipt of %v: %v, index %d", j.Ticket, err, proof.Index)
 	}

@@ -2,9 +2,11 @@ package room
 
 import (
 	"context"
+	"crypto/sha256"
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/room/projection"
 )
@@ -44,6 +46,7 @@ type Snapshot struct {
 	Lanes        []Lane               // in the order of the policy
 	Seats        uint32               // seats in force; 0: any number
 	Party        uint32               // seats that a visitor may join for; 0: one
+	Door         *Door                // what visitors can show; nil: the room has no methods
 	Windows      []fairness.WindowSum // latest windows with arrivals, oldest first
 	Limit        *projection.Limit    // what max_active means for the line; nil: max_active is not set
 	Gate         projection.Gate      // whether visitors enter the site without waiting
@@ -61,6 +64,43 @@ type Snapshot struct {
 type Lane struct {
 	fairness.LaneRule
 	Counts fairness.Counts
+}
+
+// Door is what a device needs to know to make credentials.
+type Door struct {
+	Entry   [sha256.Size]byte // SHA-256 of the room entry
+	Methods []Method          // in the order of the policy
+	Work    *Work             // nil: no method is work
+}
+
+// Method is a method with the number of credentials that the room has taken.
+type Method struct {
+	credential.Method
+	Taken uint32
+}
+
+// Work is the beacon round that work is done for.
+type Work struct {
+	Round     uint64
+	Due       time.Time // when the round appears
+	Signature []byte    // nil: not in the transcript yet
+}
+
+// newDoor returns what devices need to know; nil in a room without methods.
+func newDoor(p *projection.Projection) *Door {
+	policy := p.Policy()
+	if len(policy.Methods) == 0 {
+		return nil
+	}
+	subject := p.Subject("", fairness.Ticket{})
+	d := &Door{Entry: subject.Room}
+	for i, taken := range p.Shown() {
+		d.Methods = append(d.Methods, Method{policy.Methods[i], taken})
+	}
+	if round, ok := policy.WorkRound(); ok {
+		d.Work = &Work{round, time.UnixMilli(policy.Beacon.Emitted(round)).UTC(), subject.Round}
+	}
+	return d
 }
 
 // Lane returns a lane by its name; without that, the first.
@@ -213,7 +253,7 @@ func newSnapshot(p *projection.Projection, size uint64, perMinute float64) *Snap
 		Paused: p.InForce().Paused, ClaimsFrozen: p.InForce().ClaimsPaused, Ended: p.Ended(),
 		Outflow: p.InForce().Outflow, Claim: time.Duration(policy.Claim) * time.Millisecond, Pull: p.IsPull(),
 		Counts: p.Counts(), Gate: p.Gate(), Seats: p.InForce().Seats, Party: policy.Party,
-		Windows: p.Windows(shownWindows), Limit: p.Limit(perMinute),
+		Door: newDoor(p), Windows: p.Windows(shownWindows), Limit: p.Limit(perMinute),
 		Withdrawn: p.Withdrawn(), latest: millis.Time(p.Now()), schedule: p.Schedule(),
 	}
 	for i, n := range p.LaneCounts() {

@@ -139,6 +139,8 @@ func TestImports(t *testing.T) {
 		"internal/rawhttp":       {},
 		"room/projection": {module + "fairness", module + "fairness/credential", module + "audit", module + "vrf",
 			module + "internal/millis"},
+		"room/door": {module + "fairness", module + "fairness/credential", module + "internal/invalid",
+			module + "internal/jsontext", module + "internal/millis", module + "room/projection"},
 		"room/clock": {module + "audit/pglog", "github.com/google/uuid"},
 		"room/keys": {module + "audit", module + "vrf", module + "room/pgroom", "github.com/google/uuid",
 			"golang.org/x/mod/sumdb/note"},

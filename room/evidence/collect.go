@@ -18,8 +18,8 @@ import (
 	"github.com/proofline/proofline/internal/timing"
 )
 
-// ErrRound is returned for a beacon round that no draw waits for, or that does not verify.
-var ErrRound = errors.New("no draw waits for this beacon round")
+// ErrRound is returned for a beacon round that nothing waits for, or that does not verify.
+var ErrRound = errors.New("nothing waits for this beacon round")
 
 const (
 	// collectInterval is how often a room with a beacon looks for missing evidence.
@@ -30,6 +30,9 @@ const (
 	maxCollected = 16
 	// retryInterval is the pause before a round that could not be fetched is requested again.
 	retryInterval = 15 * time.Second
+	// nearRound is how long before the round that work is done for appears it is first waited for: the room may open in
+	// weeks.
+	nearRound = 10 * time.Second
 )
 
 // Store stores evidence for all nodes.
@@ -44,13 +47,16 @@ type Store interface {
 type View interface {
 	// Pending returns the pending draws whose freezes are durable.
 	Pending() []fairness.Pending
+	// AwaitsWorkRound returns the beacon round that work is done for, and when it appears, until the durable transcript has
+	// it.
+	AwaitsWorkRound() (round uint64, due fairness.Time, ok bool)
 	// Size returns the number of entries.
 	Size() uint64
 }
 
 // Sequencer appends to the transcript.
 type Sequencer interface {
-	// WakeDue makes the sequencer append the draws that are due.
+	// WakeDue makes the sequencer append the entries that are due.
 	WakeDue()
 	// PublishedSize returns the size of the published checkpoint; 0: none.
 	PublishedSize(ctx context.Context) (uint64, error)
@@ -102,48 +108,63 @@ func (c *Collector) Start(ctx context.Context, policy *fairness.Policy, chains [
 	}
 }
 
-// collect fetches the rounds of pending draws, and reads the evidence that other nodes stored. After an outage
+// collect fetches the rounds of pending draws and of work, and reads the evidence that other nodes stored. After an outage
 // many draws may be pending: they are drawn in order, and so the earliest rounds are fetched first.
 func (c *Collector) collect(ctx context.Context, rounds Rounds) {
 	var mu sync.Mutex
 	awaited := map[uint64]bool{} // guarded by mu
 	timing.Every(ctx, collectInterval, func(ctx context.Context) {
-		pending := c.view.Pending()
-		c.known.forget(pending)
-		pending = pending[:min(len(pending), maxCollected)]
-		if err := c.readStored(ctx, pending); err != nil && ctx.Err() == nil {
+		pending, wanted := c.wanted()
+		if err := c.readStored(ctx, pending, wanted); err != nil && ctx.Err() == nil {
 			c.room.Log.Warn("cannot read evidence", "room", c.room.Slug, "err", err)
 			return
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		for _, p := range pending {
-			if rounds == nil || awaited[p.Round] || c.known.round(p.Round) != nil {
+		for _, round := range wanted {
+			if rounds == nil || awaited[round] || c.known.Round(round) != nil {
 				continue
 			}
-			awaited[p.Round] = true
+			awaited[round] = true
 			go func() {
-				c.awaitRound(ctx, rounds, p.Round)
+				c.awaitRound(ctx, rounds, round)
 				mu.Lock()
 				defer mu.Unlock()
-				delete(awaited, p.Round)
+				delete(awaited, round)
 			}()
 		}
 	})
 }
 
+// wanted returns the first pending draws, and their rounds with the one that work is done for, once that is near. It
+// forgets the evidence of other draws and rounds.
+func (c *Collector) wanted() (pending []fairness.Pending, rounds []uint64) {
+	all := c.view.Pending()
+	if work, due, ok := c.view.AwaitsWorkRound(); ok && millis.Of(c.room.Now().Add(nearRound)) >= due {
+		rounds = append(rounds, work)
+	}
+	for _, p := range all {
+		rounds = append(rounds, p.Round)
+	}
+	c.known.forget(all, rounds)
+	n := len(rounds) - len(all) // rounds that no draw waits for
+	pending = all[:min(len(all), maxCollected)]
+	return pending, rounds[:n+len(pending)]
+}
+
 // readStored reads missing evidence from the database, cosignatures before rounds, because a draw may go
 // ahead as soon as its round is known.
-func (c *Collector) readStored(ctx context.Context, pending []fairness.Pending) error {
+func (c *Collector) readStored(ctx context.Context, pending []fairness.Pending, wanted []uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var rounds, sizes []uint64
-	for _, p := range pending {
-		round, cosignature := c.known.lacks(p, c.policy)
-		if round {
-			rounds = append(rounds, p.Round)
+	for _, round := range wanted {
+		if c.known.Round(round) == nil {
+			rounds = append(rounds, round)
 		}
-		if cosignature {
+	}
+	for _, p := range pending {
+		if c.known.lacks(p, c.policy) {
 			sizes = append(sizes, p.Size)
 		}
 	}
@@ -185,15 +206,16 @@ func (c *Collector) awaitRound(ctx context.Context, rounds Rounds, round uint64)
 }
 
 // TakeRound accepts a round of the room's beacon from anyone, because a round proves itself. Errors:
-// [ErrRound] when no draw waits for it or it does not verify, [sequence.ErrBusy] when too many rounds arrive to
+// [ErrRound] when nothing waits for it or it does not verify, [sequence.ErrBusy] when too many rounds arrive to
 // verify them all, and those of the database.
 func (c *Collector) TakeRound(ctx context.Context, round uint64, signature []byte) error {
 	b := c.policy.Beacon
 	waits := func(p fairness.Pending) bool { return p.Round == round }
-	if b == nil || !slices.ContainsFunc(c.view.Pending(), waits) {
-		return fmt.Errorf("%w: no draw waits for round %d", ErrRound, round)
+	work, _, ok := c.view.AwaitsWorkRound()
+	if b == nil || !slices.ContainsFunc(c.view.Pending(), waits) && (!ok || work != round) {
+		return fmt.Errorf("%w: %d", ErrRound, round)
 	}
-	known := c.known.round(round)
+	known := c.known.Round(round)
 	switch {
 	case bytes.Equal(known, signature) && known != nil:
 		return nil
@@ -236,8 +258,8 @@ func (c *Collector) awaited(pending []fairness.Pending) (list []Awaited) {
 		if p.Round == 0 {
 			continue // without a beacon no draw waits
 		}
-		lacksRound, _ := c.known.lacks(p, c.policy)
-		a := Awaited{Window: p.Window, Round: p.Round, Due: millis.Time(p.Due), HasRound: !lacksRound}
+		hasRound := c.known.Round(p.Round) != nil
+		a := Awaited{Window: p.Window, Round: p.Round, Due: millis.Time(p.Due), HasRound: hasRound}
 		for _, w := range c.policy.Witnesses {
 			if name, _, _ := strings.Cut(w, "+"); c.known.hasCosignedInTime(p, c.policy.Beacon, w) {
 				a.Cosigned = append(a.Cosigned, name)

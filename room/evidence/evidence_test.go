@@ -175,10 +175,11 @@ func (m *memory) Cosign(_ context.Context, _ uuid.UUID, _ uint64, line string) e
 	return nil
 }
 
-func (m *memory) Pending() []fairness.Pending                   { return nil }
-func (m *memory) Size() uint64                                  { return m.read }
-func (m *memory) WakeDue()                                      {}
-func (m *memory) PublishedSize(context.Context) (uint64, error) { return m.published, nil }
+func (m *memory) Pending() []fairness.Pending                    { return nil }
+func (m *memory) AwaitsWorkRound() (uint64, fairness.Time, bool) { return 0, 0, false }
+func (m *memory) Size() uint64                                   { return m.read }
+func (m *memory) WakeDue()                                       {}
+func (m *memory) PublishedSize(context.Context) (uint64, error)  { return m.published, nil }
 
 // holder records why a room is held.
 type holder struct{ held *regression.Regression }

@@ -53,11 +53,11 @@ func inTime(c fairness.Cosignature, p fairness.Pending, b *fairness.Beacon) bool
 	return b.CosignedInTime(fairness.Time(1000*at), p.Frozen, p.Round)
 }
 
-// lacks reports whether the round or any of the cosignatures is missing.
-func (k *Known) lacks(p fairness.Pending, policy *fairness.Policy) (round, cosignature bool) {
+// lacks reports whether any of the cosignatures of a freeze is missing.
+func (k *Known) lacks(p fairness.Pending, policy *fairness.Policy) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.rounds[p.Round] == nil, len(k.cosignatures[p.Size]) < len(policy.Witnesses)
+	return len(k.cosignatures[p.Size]) < len(policy.Witnesses)
 }
 
 // hasCosigned reports whether a witness has cosigned, in time or not.
@@ -87,8 +87,8 @@ func (k *Known) Refuse(p fairness.Pending) {
 	k.refused[p.Size] = true
 }
 
-// round returns the signature of a round; nil: unknown.
-func (k *Known) round(round uint64) []byte {
+// Round returns the signature of a round; nil: unknown.
+func (k *Known) Round(round uint64) []byte {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.rounds[round]
@@ -139,13 +139,11 @@ func (k *Known) noteRead(pending []fairness.Pending) {
 	}
 }
 
-// forget drops evidence that no pending draw needs.
-func (k *Known) forget(pending []fairness.Pending) {
+// forget drops the rounds that are not wanted, and cosignatures that no pending draw needs.
+func (k *Known) forget(pending []fairness.Pending, wanted []uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	maps.DeleteFunc(k.rounds, func(round uint64, _ []byte) bool {
-		return !slices.ContainsFunc(pending, func(p fairness.Pending) bool { return p.Round == round })
-	})
+	maps.DeleteFunc(k.rounds, func(round uint64, _ []byte) bool { return !slices.Contains(wanted, round) })
 	isOver := func(size uint64) bool {
 		return !slices.ContainsFunc(pending, func(p fairness.Pending) bool { return p.Size == size })
 	}

@@ -34,6 +34,9 @@ func (p *Projection) IsDue(now fairness.Time) bool {
 	if _, ok := p.NextAssign(); ok {
 		return true
 	}
+	if p.NextWork(now) != nil {
+		return true
+	}
 	if p.Counts().Waiting > 0 {
 		if late, _ := p.State.NoShows(p.noShows, now, 1); len(late) > 0 {
 			return true
@@ -67,6 +70,19 @@ func (p *Projection) NextDraw(now fairness.Time) (*fairness.Draw, bool) {
 		return nil, false
 	}
 	return p.State.NextDraw(now, signature, cosignatures...)
+}
+
+// NextWork returns the beat with the beacon round that work is done for, once that is known; nil: none is due.
+func (p *Projection) NextWork(now fairness.Time) *fairness.Beat {
+	round, due, ok := fairness.DoorOf(p.State).AwaitsWorkRound()
+	if !ok || now < due || p.evidence == nil {
+		return nil
+	}
+	signature := p.evidence.Round(round)
+	if signature == nil {
+		return nil
+	}
+	return &fairness.Beat{Time: now, Signature: signature}
 }
 
 // NextCall returns the call that is due by the clock, and the number of people it calls; nil if none is.
@@ -106,7 +122,8 @@ func (p *Projection) IsFinished(now fairness.Time) bool {
 
 // IsQuiet reports whether nothing can become due before a visitor joins.
 func (p *Projection) IsQuiet() bool {
-	return p.Ended() || p.isSettled() && p.Schedule().Closes() == fairness.Never
+	_, _, awaits := fairness.DoorOf(p.State).AwaitsWorkRound()
+	return p.Ended() || p.isSettled() && p.Schedule().Closes() == fairness.Never && !awaits
 }
 
 // isSettled reports whether all visitors who joined have been admitted or skipped, and all positions recorded.

@@ -5,6 +5,7 @@
 package projection
 
 import (
+	"bytes"
 	"encoding/binary"
 	"slices"
 	"sort"
@@ -30,11 +31,13 @@ type Projection struct {
 	withdrawn  []string // latest withdrawn tickets, see [Projection.Withdrawn]
 }
 
-// Evidence provides the beacon rounds and cosignatures that draws need.
+// Evidence provides the beacon rounds and cosignatures that draws need, and the round that work is done for.
 type Evidence interface {
 	// Of returns the evidence for a draw; ok reports whether the draw may go ahead.
 	Of(p fairness.Pending, policy *fairness.Policy, now fairness.Time) (signature []byte,
 		cosignatures []fairness.Cosignature, ok bool)
+	// Round returns the verified signature of a round of the policy's beacon; nil: not known yet.
+	Round(round uint64) []byte
 }
 
 // New returns the projection of an empty transcript. Without evidence, draws that need a beacon are not due.
@@ -185,10 +188,39 @@ func (p *Projection) Undo(m *Mark) {
 	p.admissions, p.noShows, p.lastCall, p.cosigned, p.gate = m.admissions, m.noShows, m.lastCall, m.cosigned, m.gate
 }
 
+// Verified is a credential that verifies, with all that its verdict depends on.
+type Verified struct {
+	verifier   *credential.Verifier
+	subject    credential.Subject
+	credential credential.Credential
+}
+
+// Verify verifies a credential for [Projection.Vouch]. It takes no lock, and retains the credential. Errors are those of
+// package credential.
+func Verify(v *credential.Verifier, s credential.Subject, c credential.Credential) (Verified, error) {
+	return Verified{v, s, c}, v.Verify(s, c)
+}
+
+// Method returns the method of the credential.
+func (v Verified) Method() string { return v.credential.Method }
+
+// Credentials returns the credentials themselves.
+func Credentials(list []Verified) []credential.Credential {
+	all := make([]credential.Credential, len(list))
+	for i, v := range list {
+		all[i] = v.credential
+	}
+	return all
+}
+
+// Vouch has the rules take these credentials as verified, until the next call.
+func (p *Projection) Vouch(list []Verified) { p.oracle.verified = list }
+
 // oracle takes the tree from the log, and verifies proofs.
 type oracle struct {
-	root  func() audit.Hash
-	state *fairness.State
+	root     func() audit.Hash
+	state    *fairness.State
+	verified []Verified
 }
 
 // Root implements fairness.Oracle.
@@ -219,5 +251,13 @@ func (o *oracle) VerifyRound(b *fairness.Beacon, round uint64, signature []byte)
 
 // VerifyCredential implements fairness.Oracle.
 func (o *oracle) VerifyCredential(v *credential.Verifier, s credential.Subject, c credential.Credential) error {
+	isSame := func(k Verified) bool {
+		return k.verifier == v && k.subject.Room == s.Room && k.subject.Lane == s.Lane && k.subject.Ticket == s.Ticket &&
+			bytes.Equal(k.subject.Round, s.Round) && k.credential.Method == c.Method &&
+			bytes.Equal(k.credential.Nullifier, c.Nullifier) && bytes.Equal(k.credential.Evidence, c.Evidence)
+	}
+	if slices.ContainsFunc(o.verified, isSame) {
+		return nil
+	}
 	return v.Verify(s, c)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/millis"
+	"github.com/proofline/proofline/room/door"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/projection"
 )
@@ -35,10 +36,10 @@ type filler struct {
 }
 
 // fill appends the entries that are due and those that w requests. The order matters: windows that are over are
-// frozen before joins enter the next one, no-shows make room for calls, and assignments fill up the batch. The
+// frozen before joins enter the next one, the round of work comes before joins that show work, no-shows make room for calls, and assignments fill up the batch. The
 // error is that of failed duties.
 func (f *filler) fill(w *work) error {
-	undone := f.draws()
+	undone := errors.Join(f.draws(), f.workRound())
 	for _, j := range w.joins {
 		f.join(j)
 	}
@@ -101,6 +102,19 @@ func (f *filler) freeze() error {
 	return nil
 }
 
+// workRound writes the beat with the beacon round that work is done for.
+func (f *filler) workRound() error {
+	beat := f.projection.NextWork(f.now)
+	if beat == nil || f.projection.Ended() {
+		return nil
+	}
+	if err := f.emit(beat); err != nil {
+		return fmt.Errorf("write the round of work: %w", err)
+	}
+	f.batch.Publish() // devices wait for it
+	return nil
+}
+
 // join records one arrival, or finds the earlier one of the same ticket.
 func (f *filler) join(j *join) {
 	j.result, j.err = Arrived{}, j.ctx.Err()
@@ -131,6 +145,14 @@ func (f *filler) arrive(j *join) error {
 	}
 	if j.seats > 1 {
 		arrive.Seats = j.seats
+	}
+	if len(f.projection.Policy().Methods) > 0 {
+		arrive.Credentials = projection.Credentials(j.shown)
+		r := door.Request{Ticket: j.ticket, Lane: j.lane, Credentials: arrive.Credentials}
+		if err := door.Allow(f.projection.State, r, f.now); err != nil {
+			return err
+		}
+		f.projection.Vouch(j.shown)
 	}
 	if err := f.emit(&arrive); err != nil {
 		return fmt.Errorf("arrive %v: %w: %s", j.ticket, ErrRefused, err.Error())

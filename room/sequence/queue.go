@@ -21,6 +21,7 @@ type join struct {
 	ticket fairness.Ticket
 	lane   fairness.Lane
 	seats  uint32
+	shown  []projection.Verified // credentials, in the order of the policy
 	done   chan struct{}
 	tried  bool // its entry was in an earlier append
 	result Arrived

@@ -120,10 +120,12 @@ type Arrived struct {
 	Batch *pglog.Appended // holds the entry; nil when it was already in the log
 }
 
-// Join appends an arrival in a lane of the policy, for a number of seats that it allows, and returns once it is
-// durable. Errors: [*EarlyError], [ErrClosed], [ErrFull], [ErrBusy], [ErrStopping], and that of ctx.
-func (s *Sequencer) Join(ctx context.Context, t fairness.Ticket, lane fairness.Lane, seats uint32) (Arrived, error) {
-	j := &join{ctx: ctx, ticket: t, lane: lane, seats: seats, done: make(chan struct{})}
+// Join appends an arrival in a lane of the policy, for a number of seats that it allows, with credentials that
+// [door.Check] has returned, and returns once it is durable. Errors: [*EarlyError], [ErrClosed], [ErrFull], those of
+// package door, [ErrBusy], [ErrStopping], and that of ctx.
+func (s *Sequencer) Join(ctx context.Context, t fairness.Ticket, lane fairness.Lane, seats uint32,
+	shown []projection.Verified) (Arrived, error) {
+	j := &join{ctx: ctx, ticket: t, lane: lane, seats: seats, shown: shown, done: make(chan struct{})}
 	if err := s.queue.join(j); err != nil {
 		return Arrived{}, err
 	}

@@ -80,6 +80,13 @@ func (v *View) Pending() []fairness.Pending {
 	return pending
 }
 
+// AwaitsWorkRound returns the beacon round that work is done for, and when it appears, until the transcript has it.
+func (v *View) AwaitsWorkRound() (round uint64, due fairness.Time, ok bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return fairness.DoorOf(v.projection.State).AwaitsWorkRound()
+}
+
 // compare reports whether the log has entries that are not in the view, and whether an entry is due.
 func (v *View) compare(size uint64, now fairness.Time) (isBehind, isDue bool) {
 	v.mu.RLock()

@@ -1,0 +1,75 @@
+package door
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/internal/jsontext"
+)
+
+// Written is a credential in JSON, with nullifier and evidence in lower-case hex.
+type Written struct {
+	Method    string `json:"method"`
+	Nullifier string `json:"nullifier,omitempty"` // empty where the kind has none
+	Evidence  string `json:"evidence"`
+}
+
+const (
+	field    = "credentials"
+	wantList = `must be a list of {"method": text, "nullifier": text, "evidence": text}`
+	wantEach = "must be the name of a method, evidence of 1 to 512 bytes in lower-case hex, and a nullifier of 32 bytes, " +
+		"or none"
+)
+
+// listForm has no member twice: programs disagree about which one counts.
+var listForm = jsontext.Form{Depth: 2, Name: func(_ []string, name string) string {
+	if slices.Contains([]string{"method", "nullifier", "evidence"}, name) {
+		return ""
+	}
+	return "is unknown"
+}}
+
+// ParseList reads a JSON list of credentials as [Written]. The error is a [*MalformedError].
+func ParseList(text []byte) ([]credential.Credential, error) {
+	var items []Written
+	if wrong := listForm.Check(text); wrong != nil || json.Unmarshal(text, &items) != nil {
+		return nil, Malformed(field, wantList)
+	}
+	if len(items) > fairness.MaxMethods {
+		return nil, Malformed(field, fmt.Sprintf("must be at most %d", fairness.MaxMethods))
+	}
+	var problems invalid.List
+	list := make([]credential.Credential, len(items))
+	for i, w := range items {
+		var err error
+		if list[i], err = w.Parse(); err != nil {
+			problems.Add(fmt.Sprintf("%s[%d]", field, i), wantEach)
+		}
+	}
+	if err := problems.Err(); err != nil {
+		return nil, &MalformedError{err}
+	}
+	return list, nil
+}
+
+// Parse returns the credential, or a [*MalformedError].
+func (w Written) Parse() (credential.Credential, error) {
+	nullifier := w.Nullifier
+	if nullifier == "" {
+		nullifier = "-"
+	}
+	c, err := credential.Parse([]byte(w.Method), []byte(nullifier), []byte(w.Evidence))
+	if err != nil || w.Nullifier == "-" {
+		return c, Malformed("", wantEach)
+	}
+	return c, nil
+}
+
+// Write returns a credential for JSON.
+func Write(c credential.Credential) Written {
+	return Written{c.Method, fmt.Sprintf("%x", c.Nullifier), fmt.Sprintf("%x", c.Evidence)}
+}
