@@ -124,9 +124,16 @@ func (s *State) NoShows(from []Position, now Time, limit int) (late []Ticket, ne
 	return late, next
 }
 
+// Door answers what a server asks about credentials before it proposes an entry.
+type Door struct{ state *State }
+
+// DoorOf returns the door of a room with a policy, as of its latest entry.
+func DoorOf(s *State) Door { return Door{s} }
+
 // AwaitsWorkRound returns the beacon round that work is done for, and when it appears, until the transcript has it; false
 // if no method is work, or once the room has ended.
-func (s *State) AwaitsWorkRound() (round uint64, due Time, ok bool) {
+func (d Door) AwaitsWorkRound() (round uint64, due Time, ok bool) {
+	s := d.state
 	if s.size == 0 || s.ended || s.door.round != nil {
 		return 0, 0, false
 	}
@@ -137,24 +144,24 @@ func (s *State) AwaitsWorkRound() (round uint64, due Time, ok bool) {
 }
 
 // Verifier returns the verifier of a method of the policy; nil if it has no such method.
-func (s *State) Verifier(method string) *credential.Verifier {
-	if i := s.door.method(method); i >= 0 {
-		return s.door.methods[i].verifier
+func (d Door) Verifier(method string) *credential.Verifier {
+	if i := d.state.door.method(method); i >= 0 {
+		return d.state.door.methods[i].verifier
 	}
 	return nil
 }
 
 // IsUsed reports whether a method of the policy has taken a nullifier.
-func (s *State) IsUsed(method string, value []byte) bool {
-	n := nullifier{method: uint8(s.door.method(method))}
-	return copy(n.value[:], value) > 0 && s.door.used(&n)
+func (d Door) IsUsed(method string, value []byte) bool {
+	n := nullifier{method: uint8(d.state.door.method(method))}
+	return copy(n.value[:], value) > 0 && d.state.door.used(&n)
 }
 
 // HasShown reports whether a ticket has shown a method of the policy.
-func (s *State) HasShown(t Ticket, method string) bool {
-	number, ok := s.arrivals.find(t)
-	i := s.door.method(method)
-	return ok && i >= 0 && *s.door.shown.at(number)&(1<<i) != 0
+func (d Door) HasShown(t Ticket, method string) bool {
+	number, ok := d.state.arrivals.find(t)
+	i := d.state.door.method(method)
+	return ok && i >= 0 && *d.state.door.shown.at(number)&(1<<i) != 0
 }
 
 // method returns the index of a method; -1 if there is none of that name.

@@ -79,7 +79,7 @@ func (r *Room) JoinLane(ctx context.Context, t fairness.Ticket, name fairness.La
 	}
 	var verified []projection.Verified
 	if len(r.policy.Methods) > 0 || len(shown) > 0 {
-		request := door.Request{Ticket: t, Lane: lane, Credentials: door.Sort(r.policy, shown)}
+		request := door.Request{Ticket: t, Lane: lane, Credentials: shown}
 		if verified, err = door.Check(r.view, request, millis.Of(r.Now())); err != nil {
 			return Joined{}, err
 		}
@@ -116,7 +116,7 @@ func (r *Room) Show(ctx context.Context, t fairness.Ticket, secret [fairness.Sec
 		return Merit{}, err
 	}
 	m := Merit{Standing: st, room: r}
-	r.view.Read(func(p *projection.Projection, _ uint64) { m.Again = p.HasShown(t, shown.Method) })
+	r.view.Read(func(p *projection.Projection, _ uint64) { m.Again = fairness.DoorOf(p.State).HasShown(t, shown.Method) })
 	if m.Again {
 		return m, nil
 	}
@@ -126,7 +126,7 @@ func (r *Room) Show(ctx context.Context, t fairness.Ticket, secret [fairness.Sec
 		return Merit{}, err
 	}
 	err = r.sequencer.Do(ctx, func(p *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
-		if m.Again = p.HasShown(t, shown.Method); m.Again {
+		if m.Again = fairness.DoorOf(p.State).HasShown(t, shown.Method); m.Again {
 			return nil, nil
 		}
 		if err := door.Allow(p.State, request, now); err != nil {
@@ -152,6 +152,16 @@ func (r *Room) lane(name fairness.Lane) (fairness.Lane, error) {
 		names = append(names, string(l.Name))
 	}
 	return "", invalid.Field("lane", "must be one of "+strings.Join(names, ", "))
+}
+
+// OpenLane returns the first lane that needs no credentials; empty: all of them do.
+func (r *Room) OpenLane() fairness.Lane {
+	for _, l := range r.policy.Lanes {
+		if len(l.Needs) == 0 {
+			return l.Name
+		}
+	}
+	return ""
 }
 
 // openFor refuses joins that the rules would refuse, without a query to the database. It accepts a join if the

@@ -135,14 +135,14 @@ func (in *submission) holder(c echo.Context, r *room.Room) (holder, error) {
 	return newHolder(r, *in.secret), nil
 }
 
-// line adds a visitor to the line, or keeps the visitor's earlier place if it is still usable.
+// line adds a visitor to the first lane that needs no credentials, or keeps the visitor's earlier place if it is still usable.
 func (a *actions) line(c echo.Context, r *room.Room, in *submission) error {
 	own, kept := in.joiner(c, r)
 	if err := a.budgets.join(c, r); err != nil {
 		return err
 	}
 	ctx := a.deadlines.next()
-	joined, err := r.Join(ctx, own.ticket)
+	joined, err := r.JoinLane(ctx, own.ticket, r.OpenLane(), 1)
 	a.budgets.settle(c, r, &joined, err)
 	if _, unsure := tookTooLong(err); err == nil || unsure {
 		own.keep(c, r) // a join with unknown outcome is repeated with the same secret

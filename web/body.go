@@ -108,16 +108,28 @@ func plainMember(body []byte, name string) (string, bool) {
 
 // anyMembers parses a JSON object of any form whose members are among names, and are strings or null.
 func anyMembers(body []byte, names ...string) (map[string]string, error) {
+	texts, _, err := membersWith("", body, names...)
+	return texts, err
+}
+
+// membersWith parses a JSON object like anyMembers, and returns the JSON of one more member; nil: it is missing.
+func membersWith(other string, body []byte, names ...string) (map[string]string, json.RawMessage, error) {
+	if other != "" {
+		names = append(names, other)
+	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	if start, _ := d.Token(); !json.Valid(body) || start != json.Delim('{') {
-		return nil, invalid.Field("", "must be a JSON object")
+		return nil, nil, invalid.Field("", "must be a JSON object")
 	}
 	var wrong invalid.List
+	var rest json.RawMessage
 	texts := map[string]string{}
 	for d.More() {
 		key, _ := d.Token() // no error, because the body is valid JSON
+		var raw json.RawMessage
+		_ = d.Decode(&raw)
 		var value any
-		_ = d.Decode(&value)
+		_ = json.Unmarshal(raw, &value)
 		text, isText := value.(string)
 		name := fmt.Sprint(key)
 		_, seen := texts[name]
@@ -126,15 +138,17 @@ func anyMembers(body []byte, names ...string) (map[string]string, error) {
 			wrong.Add(name, "is unknown; known fields are "+strings.Join(names, ", "))
 		case seen:
 			wrong.Add(name, "is given twice")
+		case name == other:
+			rest = raw
 		case !isText && value != nil:
 			wrong.Add(name, "must be a text")
 		}
 		texts[name] = text
 	}
 	if err := wrong.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return texts, nil
+	return texts, rest, nil
 }
 
 // send sends an answer with a body. The slice contentType may be shared.

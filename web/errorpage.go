@@ -62,6 +62,10 @@ func kindOf(p problem) page.Kind {
 	switch strings.TrimPrefix(p.Type, problemTypes) {
 	case "full":
 		return page.NoRoom
+	case "credential-malformed", "credential-unknown-method", missingCredential, "credential-invalid", "credential-used":
+		return page.Unproven
+	case "method-full":
+		return page.NoRoom
 	case "records-missing":
 		return page.Missing
 	case "records-lost":

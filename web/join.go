@@ -11,8 +11,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/door"
 )
 
 // joins records arrivals.
@@ -29,7 +31,7 @@ func (j *joins) join(c echo.Context, r *room.Room) (err error) {
 	if err := j.budgets.join(c, r); err != nil {
 		return err
 	}
-	if w.body, err = readBody(c.Request(), w.body[:0], visitorBody); err != nil {
+	if w.body, err = readBody(c.Request(), w.body[:0], joinBody(r)); err != nil {
 		return err
 	}
 	own, secret, err := wishOf(w.body, r.Origin)
@@ -37,7 +39,7 @@ func (j *joins) join(c echo.Context, r *room.Room) (err error) {
 		return err
 	}
 	ctx := j.deadlines.next()
-	joined, err := r.JoinLane(ctx, own.ticket, own.lane, own.seats)
+	joined, err := r.JoinLane(ctx, own.ticket, own.lane, own.seats, own.credentials...)
 	j.budgets.settle(c, r, &joined, err)
 	if err != nil {
 		return err
@@ -74,20 +76,36 @@ func (s *scratch) sendArrived(c echo.Context, joined *room.Joined) error {
 	return send(c, status, jsonText, s.answer.b)
 }
 
-// wish is what a visitor joins with.
-type wish struct {
-	ticket fairness.Ticket
-	lane   fairness.Lane // "": the first
-	seats  uint32
+// doorBody is the maximum size of the body of a join in a room with methods, in bytes. A blind signature takes up to a
+// kilobyte.
+const doorBody = 24 << 10
+
+// joinBody returns the maximum size of the body of a join.
+func joinBody(r *room.Room) int {
+	if r.Snapshot().Door == nil {
+		return visitorBody
+	}
+	return doorBody
 }
 
-// wishOf parses the body of a join: a ticket, a lane and a number of seats, all optional. Without a ticket it
-// creates a secret and the ticket.
+// wish is what a visitor joins with.
+type wish struct {
+	ticket      fairness.Ticket
+	lane        fairness.Lane // "": the first
+	seats       uint32
+	credentials []credential.Credential
+}
+
+// wishOf parses the body of a join: a ticket, a lane, a number of seats and credentials, all optional. Without a ticket
+// it creates a secret and the ticket.
 func wishOf(body []byte, origin string) (w wish, secret string, err error) {
 	w.seats = 1
 	text, isTicket := plainMember(body, "ticket")
 	if !isTicket && len(body) > 0 {
-		texts, err := anyMembers(body, "ticket", "lane", "seats")
+		texts, shown, err := membersWith("credentials", body, "ticket", "lane", "seats")
+		if err == nil && shown != nil {
+			w.credentials, err = door.ParseList(shown)
+		}
 		if err != nil {
 			return w, "", err
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/door"
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/session"
 	"github.com/proofline/proofline/room/transfer"
@@ -43,6 +44,9 @@ var (
 	errInternal = errors.New("internal error; the server's log has details under the request_id")
 )
 
+// missingCredential is the problem type for a join without a credential that its lane needs.
+const missingCredential = "credential-missing"
+
 // crowded is the problem type for a network that has used up a budget.
 const crowded = "network-limit"
 
@@ -60,7 +64,15 @@ type kind struct {
 
 // kinds maps all errors to their answers.
 var kinds = []kind{
+	{as[*door.MalformedError], http.StatusBadRequest, "credential-malformed", "Malformed credential", 0},
 	{as[*invalid.Error], http.StatusBadRequest, "invalid", "Invalid input", 0},
+	{as[*door.UnknownMethodError], http.StatusBadRequest, "credential-unknown-method", "Unknown method", 0},
+	{as[*door.MissingError], http.StatusForbidden, missingCredential, "Credential missing", 0},
+	{as[*door.InvalidError], http.StatusForbidden, "credential-invalid", "Invalid credential", 0},
+	{as[*door.UsedError], http.StatusConflict, "credential-used", "Credential used", 0},
+	{as[*door.FullError], http.StatusConflict, "method-full", "Limit of the method reached", 0},
+	{as[*door.WorkError], http.StatusConflict, "work-not-yet", "Work not yet possible", time.Second},
+	{is(door.ErrLate), http.StatusGone, "credential-late", "Too late for credentials", 0},
 	{is(manage.ErrToken, shell.ErrSignIn), http.StatusUnauthorized, "unauthorized", "Not authorized", 0},
 	{is(session.ErrPass), http.StatusUnauthorized, "invalid-pass", "Invalid pass", 0},
 	{is(account.ErrForbidden, shell.ErrConfirm), http.StatusForbidden, "forbidden", "Not allowed", 0},
@@ -201,6 +213,10 @@ func (p *problem) add(err error) {
 	if often := (*account.RateError)(nil); errors.As(err, &often) {
 		p.retry = max(p.retry, often.Wait)
 	}
+	if work := (*door.WorkError)(nil); errors.As(err, &work) {
+		p.retry = max(p.retry, work.Wait)
+	}
+	p.Methods = door.Methods(err)
 	if network := (*limit.Error)(nil); errors.As(err, &network) {
 		p.retry = max(p.retry, network.Wait)
 	}

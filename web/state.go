@@ -189,6 +189,9 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	if s.Party > 0 {
 		o.number("party", uint64(s.Party))
 	}
+	if s.Door != nil {
+		o.door(s.Door)
+	}
 	o.windows(s, now)
 	o.lanes(s.Lanes)
 }
@@ -289,6 +292,9 @@ func (o *object) lane(l *room.Lane) {
 	n := &l.Counts
 	o.open(string(l.Name))
 	o.number("weight", uint64(l.Weight))
+	if len(l.Needs) > 0 {
+		o.texts("needs", l.Needs)
+	}
 	o.number("arrivals", n.Arrivals)
 	o.number("drawn", n.Drawn)
 	o.number("assigned", n.Assigned)

@@ -9,7 +9,9 @@
 //	GET  /r/{slug}/events                          the state whenever it changes, as a stream; limited in number
 //	POST /r/{slug}/join                            record an arrival, answered with its receipt
 //	GET  /r/{slug}/tickets/{ticket}[/receipt]      the state of one ticket
-//	POST /r/{slug}/beacon                          a beacon round that a draw waits for, from any client
+//	POST /r/{slug}/tickets/{ticket}/credentials    show a credential after the arrival, authorized by the secret
+//	POST /r/{slug}/credential                      a join with the form of an issuer's page
+//	POST /r/{slug}/beacon                          a beacon round that the room waits for, from any client
 //	POST /r/{slug}/tickets/{ticket}/claim          a called ticket's pass, in exchange for its secret
 //	POST /r/{slug}/tickets/{ticket}/leave          give up a place, authorized by its secret
 //	GET  /r/{slug}/jwks.json                       keys that verify passes
@@ -249,7 +251,9 @@ func (rs *resources) register(e *echo.Echo) {
 	e.Match(read, inRoom+"/tickets/:ticket/receipt", bounded(in(sendReceipt)))
 	e.POST(inRoom+"/tickets/:ticket/claim", bounded(in(claimTicket)))
 	e.POST(inRoom+"/tickets/:ticket/leave", bounded(in(giveUpTicket)))
+	e.POST(inRoom+"/tickets/:ticket/credentials", bounded(in(showTicket)))
 	e.POST(inRoom+"/join", in(rs.joins.join))
+	e.POST(inRoom+"/credential", rs.finder.inLine(rs.joins.joinIssued))
 	e.POST(inRoom+"/beacon", bounded(in(takeRound)))
 }
 

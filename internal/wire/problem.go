@@ -9,6 +9,8 @@ type Problem struct {
 	Instance  string       `json:"instance"` // path of the request
 	RequestID string       `json:"request_id"`
 	Errors    []FieldError `json:"errors,omitempty"` // one per invalid field
+	// Methods are the methods of credentials that are missing, or at fault.
+	Methods []string `json:"methods,omitempty"`
 	// Statement is the statement, signed with the room's key, of the operator who ended the room
 	// because its records are lost.
 	Statement string `json:"statement,omitempty"`

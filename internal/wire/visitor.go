@@ -6,7 +6,8 @@ import (
 	"github.com/proofline/proofline/room"
 )
 
-// The server writes the documents of this file without reflection: web/join.go, web/ticket.go, web/state.go.
+// The server writes the documents of this file without reflection: web/join.go, web/ticket.go, web/state.go,
+// web/door.go.
 
 // Joined is the answer to a join.
 type Joined struct {
@@ -101,10 +102,14 @@ type State struct {
 		Total, Called, Admitted uint64
 	} `json:"seats"`
 	Party   uint32   `json:"party"`   // seats that a visitor may join for; 0: one
+	Entry   string   `json:"entry"`   // SHA-256 of the room entry, in hex; empty: the room has no methods
+	Methods []Method `json:"methods"` // in the order of the policy
+	Work    *Work    `json:"work"`    // nil: no method is work
 	Window  *Window  `json:"window"`  // the open window
 	Windows []Window `json:"windows"` // the latest windows with arrivals
 	Lanes   map[string]struct {
 		Weight                                                        uint32
+		Needs                                                         []string // names of methods
 		Arrivals, Drawn, Assigned, Called, Admitted, Skipped, Waiting uint64
 	} `json:"lanes"`
 	Poll struct {
@@ -114,6 +119,31 @@ type State struct {
 		Jitter  float64 `json:"jitter"`
 		Listen  uint64  `json:"listen_ahead"`
 	} `json:"poll"`
+}
+
+// Method is a way to show something about a visitor.
+type Method struct {
+	Name  string `json:"name"`
+	Kind  string `json:"kind"`  // work, signed or blind
+	Bits  uint8  `json:"bits"`  // of work
+	Key   string `json:"key"`   // of an issuer, in hex
+	Limit uint32 `json:"limit"` // credentials of an issuer that the room takes; 0: any number
+	Taken uint32 `json:"taken"` // credentials so far
+}
+
+// Work is the beacon round that work is done for.
+type Work struct {
+	Round     uint64    `json:"round"`
+	Due       time.Time `json:"due"`       // when the round appears
+	Signature *string   `json:"signature"` // in hex; nil: not in the transcript yet
+}
+
+// Merit is the answer to a credential that a ticket shows after its arrival.
+type Merit struct {
+	Ticket  string `json:"ticket"`
+	Method  string `json:"method"`
+	Index   uint64 `json:"index"`   // index of the merit entry; 0: the ticket had shown the method before
+	Receipt string `json:"receipt"` // of that entry
 }
 
 // Window is a window in the state of a room. The open one has only the first four members.

@@ -99,6 +99,28 @@ func (e *WorkError) Error() string {
 	return fmt.Sprintf("work is done for beacon round %d, which is not in the transcript yet", e.Round)
 }
 
+// Methods returns the methods that an error of this package is about; nil for other errors.
+func Methods(err error) []string {
+	var missing *MissingError
+	var unknown *UnknownMethodError
+	var wrong *InvalidError
+	var used *UsedError
+	var full *FullError
+	switch {
+	case errors.As(err, &missing):
+		return missing.Methods
+	case errors.As(err, &unknown):
+		return []string{unknown.Method}
+	case errors.As(err, &wrong):
+		return []string{wrong.Method}
+	case errors.As(err, &used):
+		return []string{used.Method}
+	case errors.As(err, &full):
+		return []string{full.Method}
+	}
+	return nil
+}
+
 // ErrLate is returned for a credential of a ticket whose window is over, or that was admitted or skipped.
 var ErrLate = errors.New("the ticket's window is over, and it takes no more credentials")
 
@@ -115,46 +137,49 @@ type Request struct {
 	IsMerit     bool // the ticket has joined the lane before
 }
 
-// Sort puts the credentials in the order of the policy, as the transcript has them.
-func Sort(p *fairness.Policy, list []credential.Credential) []credential.Credential {
-	place := func(c credential.Credential) int {
-		return slices.IndexFunc(p.Methods, func(m credential.Method) bool { return m.Name == c.Method })
-	}
-	return slices.SortedStableFunc(slices.Values(list), func(a, b credential.Credential) int {
-		return cmp.Compare(place(a), place(b))
-	})
-}
-
-// Check returns the credentials of a request, verified, if the room would take them now. Errors are those of this
-// package.
+// Check returns the credentials of a request, verified and in the order of the policy, if the room would take them now.
+// Errors are those of this package.
 func Check(v View, r Request, now fairness.Time) (list []projection.Verified, err error) {
 	var subject credential.Subject
+	var methods []credential.Method
 	verifiers := make([]*credential.Verifier, len(r.Credentials))
 	v.Read(func(p *projection.Projection, _ uint64) {
-		subject = p.Subject(r.Lane, r.Ticket)
+		subject, methods = p.Subject(r.Lane, r.Ticket), p.Policy().Methods
 		for i, c := range r.Credentials {
-			verifiers[i] = p.Verifier(c.Method)
+			verifiers[i] = fairness.DoorOf(p.State).Verifier(c.Method)
 		}
 		err = Allow(p.State, r, max(now, p.Now()))
 	})
 	for i := 0; i < len(verifiers) && err == nil; i++ {
 		var verified projection.Verified
 		verified, err = projection.Verify(verifiers[i], subject, r.Credentials[i])
-		list, err = append(list, verified), explain(i, r.Credentials[i].Method, err)
+		list, err = append(list, verified), r.explain(i, err)
 	}
+	place := func(v projection.Verified) int {
+		return slices.IndexFunc(methods, func(m credential.Method) bool { return m.Name == v.Method() })
+	}
+	slices.SortFunc(list, func(a, b projection.Verified) int { return cmp.Compare(place(a), place(b)) })
 	return list, err
 }
 
-// explain returns the error of this package for a verdict.
-func explain(i int, method string, err error) error {
-	at := fmt.Sprintf("credentials[%d].", i)
+// field returns the name of a field of a credential in the request.
+func (r *Request) field(i int, name string) string {
+	if r.IsMerit {
+		return name
+	}
+	return fmt.Sprintf("%s[%d].%s", field, i, name)
+}
+
+// explain returns the error of this package for the verdict on a credential.
+func (r *Request) explain(i int, err error) error {
+	method := r.Credentials[i].Method
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, credential.ErrNullifier):
-		return Malformed(at+"nullifier", "must be 32 bytes for a method of kind signed, and missing for others")
+		return Malformed(r.field(i, "nullifier"), "must be 32 bytes for a method of kind signed, and missing for others")
 	case errors.Is(err, credential.ErrSize):
-		return Malformed(at+"evidence", "has the wrong length for method "+method)
+		return Malformed(r.field(i, "evidence"), "has the wrong length for method "+method)
 	}
 	return &InvalidError{method, err}
 }
@@ -164,32 +189,37 @@ func Malformed(field, detail string) error { return &MalformedError{invalid.Fiel
 
 // Allow compares a request with the state of the room; it verifies nothing. Errors are those of this package.
 func Allow(s *fairness.State, r Request, now fairness.Time) error {
-	if st, ok := s.Standing(r.Ticket, s.Size(), now); r.IsMerit && ok && (st.Settled != 0 || now >= st.Window.To) {
-		return ErrLate
+	if r.IsMerit {
+		if st, ok := s.Standing(r.Ticket, s.Size(), now); ok && (st.Settled != 0 || now >= st.Window.To) {
+			return ErrLate
+		}
 	}
 	for i, c := range r.Credentials {
-		if err := allowOne(s, i, c, r.Credentials[:i], now); err != nil {
+		isTwice := func(b credential.Credential) bool { return b.Method == c.Method }
+		if slices.ContainsFunc(r.Credentials[:i], isTwice) {
+			return Malformed(r.field(i, "method"), "must be shown once")
+		}
+		if err := allowOne(s, c, now); err != nil {
 			return err
 		}
 	}
-	missing := &MissingError{Lane: r.Lane}
+	var missing []string
 	for _, l := range s.Policy().Lanes {
 		for _, name := range l.Needs {
 			isShown := slices.ContainsFunc(r.Credentials, func(c credential.Credential) bool { return c.Method == name })
 			if l.Name == r.Lane && !isShown && !r.IsMerit {
-				missing.Methods = append(missing.Methods, name)
+				missing = append(missing, name)
 			}
 		}
 	}
-	if len(missing.Methods) > 0 {
-		return missing
+	if len(missing) > 0 {
+		return &MissingError{r.Lane, missing}
 	}
 	return nil
 }
 
 // allowOne compares one credential with the state of the room.
-func allowOne(s *fairness.State, i int, c credential.Credential, before []credential.Credential,
-	now fairness.Time) error {
+func allowOne(s *fairness.State, c credential.Credential, now fairness.Time) error {
 	methods := s.Policy().Methods
 	at := slices.IndexFunc(methods, func(m credential.Method) bool { return m.Name == c.Method })
 	if at < 0 {
@@ -199,16 +229,13 @@ func allowOne(s *fairness.State, i int, c credential.Credential, before []creden
 		}
 		return unknown
 	}
-	if slices.ContainsFunc(before, func(b credential.Credential) bool { return b.Method == c.Method }) {
-		return Malformed(fmt.Sprintf("credentials[%d].method", i), "must be shown once")
-	}
 	if m := methods[at]; m.Limit > 0 && s.Shown()[at] >= m.Limit {
 		return &FullError{m.Name, m.Limit}
 	}
-	if s.IsUsed(c.Method, c.Nullifier) {
+	if fairness.DoorOf(s).IsUsed(c.Method, c.Nullifier) {
 		return &UsedError{c.Method}
 	}
-	if round, due, awaits := s.AwaitsWorkRound(); awaits && methods[at].Kind == credential.Work {
+	if round, due, awaits := fairness.DoorOf(s).AwaitsWorkRound(); awaits && methods[at].Kind == credential.Work {
 		return &WorkError{round, max(0, millis.Time(due).Sub(millis.Time(now)))}
 	}
 	return nil

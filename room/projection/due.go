@@ -74,7 +74,7 @@ func (p *Projection) NextDraw(now fairness.Time) (*fairness.Draw, bool) {
 
 // NextWork returns the beat with the beacon round that work is done for, once that is known; nil: none is due.
 func (p *Projection) NextWork(now fairness.Time) *fairness.Beat {
-	round, due, ok := p.AwaitsWorkRound()
+	round, due, ok := fairness.DoorOf(p.State).AwaitsWorkRound()
 	if !ok || now < due || p.evidence == nil {
 		return nil
 	}
@@ -122,7 +122,7 @@ func (p *Projection) IsFinished(now fairness.Time) bool {
 
 // IsQuiet reports whether nothing can become due before a visitor joins.
 func (p *Projection) IsQuiet() bool {
-	_, _, awaits := p.AwaitsWorkRound()
+	_, _, awaits := fairness.DoorOf(p.State).AwaitsWorkRound()
 	return p.Ended() || p.isSettled() && p.Schedule().Closes() == fairness.Never && !awaits
 }
 

@@ -201,6 +201,9 @@ func Verify(v *credential.Verifier, s credential.Subject, c credential.Credentia
 	return Verified{v, s, c}, v.Verify(s, c)
 }
 
+// Method returns the method of the credential.
+func (v Verified) Method() string { return v.credential.Method }
+
 // Credentials returns the credentials themselves.
 func Credentials(list []Verified) []credential.Credential {
 	all := make([]credential.Credential, len(list))

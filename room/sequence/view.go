@@ -84,7 +84,7 @@ func (v *View) Pending() []fairness.Pending {
 func (v *View) AwaitsWorkRound() (round uint64, due fairness.Time, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.projection.AwaitsWorkRound()
+	return fairness.DoorOf(v.projection.State).AwaitsWorkRound()
 }
 
 // compare reports whether the log has entries that are not in the view, and whether an entry is due.

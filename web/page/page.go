@@ -157,6 +157,8 @@ type View struct {
 	// Without is the state of the page without the ticket. A visitor who missed or left a place, or
 	// whose visit is over, may join again if it is Joinable.
 	Without State
+	// Vouched is set if every lane needs credentials, which the page cannot make.
+	Vouched bool
 	// Target is the origin to which a claim redirects, such as "https://shop.example.com"; empty if
 	// the room has none, and the visitor stays on the page.
 	Target string
@@ -232,16 +234,17 @@ type Kind string
 
 // The kinds of errors.
 const (
-	NotFound Kind = "not-found" // no such room or page
-	Busy     Kind = "busy"      // overloaded or starting; try again in a moment
-	NoRoom   Kind = "full"      // no more visitors can join for now
-	Crowded  Kind = "crowded"   // too many requests from the visitor's network; try again in a moment
-	Early    Kind = "early"     // the request comes too early
-	Missing  Kind = "missing"   // entries of the room's transcript are missing; try again in some minutes
-	Lost     Kind = "lost"      // entries are lost, and the room has ended
-	Gone     Kind = "gone"      // the request comes too late
-	Refused  Kind = "refused"   // the request comes from another site, or is malformed
-	Failed   Kind = "failed"    // internal error
+	NotFound Kind = "not-found"  // no such room or page
+	Busy     Kind = "busy"       // overloaded or starting; try again in a moment
+	NoRoom   Kind = "full"       // no more visitors can join for now
+	Crowded  Kind = "crowded"    // too many requests from the visitor's network; try again in a moment
+	Early    Kind = "early"      // the request comes too early
+	Missing  Kind = "missing"    // entries of the room's transcript are missing; try again in some minutes
+	Lost     Kind = "lost"       // entries are lost, and the room has ended
+	Gone     Kind = "gone"       // the request comes too late
+	Unproven Kind = "credential" // the credential that an issuer sent does not count
+	Refused  Kind = "refused"    // the request comes from another site, or is malformed
+	Failed   Kind = "failed"     // internal error
 )
 
 // ErrorView is the data of an error page.

@@ -241,7 +241,7 @@ func TestForms(t *testing.T) {
 		if v.Without == page.Joinable {
 			want = []string{"line"}
 		}
-		if !isLine || v.State == page.Admitted && v.Target == "" {
+		if !isLine || v.Vouched || v.State == page.Admitted && v.Target == "" {
 			want = nil
 		}
 		var got []string

@@ -90,6 +90,7 @@ func Previews(s Sample) []Example {
 		{"upcoming", "Before the line opens", upcoming},
 		{"joinable", "Open, without a place", bare(Joinable)},
 		{"joinable-open", "Open, and your site lets people in without waiting", with(bare(Joinable), func(v *View) { v.HasGate, v.Open, v.Way = true, true, s.Target })},
+		{"joinable-vouched", "Open, and every lane needs credentials", with(bare(Joinable), func(v *View) { v.Vouched = true })},
 		{"full", "The line is full for now", bare(Full)},
 		{"waiting", "In a group that is not drawn", waiting},
 		{"waiting-paused", "The same in a pause", with(waiting, paused)},

@@ -93,9 +93,11 @@ func instant(v *page.View) {
 
 // lines are pages of a line, one or more for every state.
 var lines = map[string]page.View{
-	"upcoming": change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts = at(27), at(57) }),
-	"joinable": view(page.Joinable),
-	"full":     view(page.Full),
+	"upcoming":         change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts = at(27), at(57) }),
+	"joinable":         view(page.Joinable),
+	"full":             view(page.Full),
+	"joinable-vouched": change(view(page.Joinable), func(v *page.View) { v.Vouched = true }),
+	"upcoming-vouched": change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts, v.Vouched = at(27), at(57), true }),
 	"joinable-open": change(view(page.Joinable), func(v *page.View) {
 		v.HasGate, v.Open, v.Way = true, true, "https://shop.example.com/tickets?day=1&seats=2"
 	}),
@@ -157,17 +159,18 @@ var checks = map[string]page.CheckView{
 
 // failures are the error pages, one for every kind.
 var failures = map[string]page.ErrorView{
-	"error-not-found": {Kind: page.NotFound},
-	"error-busy":      {Kind: page.Busy, Again: "/r/concert"},
-	"error-full":      {Kind: page.NoRoom, Room: &room, Again: "/r/concert"},
-	"error-crowded":   {Kind: page.Crowded, Again: "/r/concert"},
-	"error-early":     {Kind: page.Early, Room: &room},
-	"error-missing":   {Kind: page.Missing, Again: "/r/concert"},
-	"error-lost":      {Kind: page.Lost},
-	"error-statement": {Kind: page.Lost, Statement: page.Statement{Words: "The database was lost.\nAll tickets are refunded.", Signed: "proofline.dev/ended-with-loss\n"}},
-	"error-gone":      {Kind: page.Gone, Room: &room},
-	"error-refused":   {Kind: page.Refused, Room: &room, RequestID: "01J9ZK3VQ7"},
-	"error-failed":    {Kind: page.Failed, Again: "/r/concert", RequestID: "01J9ZK3VQ7"},
+	"error-not-found":  {Kind: page.NotFound},
+	"error-busy":       {Kind: page.Busy, Again: "/r/concert"},
+	"error-full":       {Kind: page.NoRoom, Room: &room, Again: "/r/concert"},
+	"error-crowded":    {Kind: page.Crowded, Again: "/r/concert"},
+	"error-early":      {Kind: page.Early, Room: &room},
+	"error-missing":    {Kind: page.Missing, Again: "/r/concert"},
+	"error-lost":       {Kind: page.Lost},
+	"error-statement":  {Kind: page.Lost, Statement: page.Statement{Words: "The database was lost.\nAll tickets are refunded.", Signed: "proofline.dev/ended-with-loss\n"}},
+	"error-gone":       {Kind: page.Gone, Room: &room},
+	"error-credential": {Kind: page.Unproven, Room: &room, RequestID: "01J9ZK3VQ7"},
+	"error-refused":    {Kind: page.Refused, Room: &room, RequestID: "01J9ZK3VQ7"},
+	"error-failed":     {Kind: page.Failed, Again: "/r/concert", RequestID: "01J9ZK3VQ7"},
 }
 
 const manifest = `{"page.js": "page.a1.js", "checker.js": "checker.a1.js", "page.css": "page.a1.css", "icon.svg": "icon.a1.svg"}`

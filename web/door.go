@@ -1,0 +1,162 @@
+package web
+
+import (
+	"encoding/hex"
+	"mime"
+	"net/http"
+	"net/url"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/door"
+)
+
+// door writes what a device needs to know to make credentials.
+func (o *object) door(d *room.Door) {
+	o.text("entry", hex.EncodeToString(d.Entry[:]))
+	o.list("methods")
+	for _, m := range d.Methods {
+		o.open("")
+		o.text("name", m.Name)
+		o.text("kind", string(m.Kind))
+		if m.Bits > 0 {
+			o.number("bits", uint64(m.Bits))
+		} else {
+			o.text("key", m.Key)
+			o.number("limit", uint64(m.Limit))
+		}
+		o.number("taken", uint64(m.Taken))
+		o.close()
+	}
+	o.closeList()
+	if d.Work == nil {
+		return
+	}
+	o.open("work")
+	o.number("round", d.Work.Round)
+	o.time("due", d.Work.Due)
+	if d.Work.Signature == nil {
+		o.null("signature")
+	} else {
+		o.text("signature", hex.EncodeToString(d.Work.Signature))
+	}
+	o.close()
+}
+
+// texts writes a list of texts.
+func (o *object) texts(name string, list []string) {
+	o.list(name)
+	for _, text := range list {
+		o.name("")
+		o.b = appendText(o.b, []byte(text))
+	}
+	o.closeList()
+}
+
+// showTicket appends a credential of a ticket that has joined, authorized by its secret.
+func showTicket(c echo.Context, r *room.Room) error {
+	c.Response().Header()["Cache-Control"] = noStore
+	t, err := parseTicket(c.Param("ticket"))
+	if err != nil {
+		return err
+	}
+	body, err := readBody(c.Request(), nil, visitorBody)
+	if err != nil {
+		return err
+	}
+	texts, err := anyMembers(body, "secret", "method", "nullifier", "evidence")
+	if err != nil {
+		return err
+	}
+	secret, err := parseSecret(texts["secret"])
+	if err != nil {
+		return err
+	}
+	shown, err := writtenIn(texts["method"], texts["nullifier"], texts["evidence"]).Parse()
+	if err != nil {
+		return err
+	}
+	merit, err := r.Show(c.Request().Context(), t, secret, shown)
+	if err != nil {
+		return err
+	}
+	return sendMerit(c, &merit, shown.Method)
+}
+
+func writtenIn(method, nullifier, evidence string) door.Written {
+	return door.Written{Method: method, Nullifier: nullifier, Evidence: evidence}
+}
+
+// sendMerit answers with the merit entry: 201, or 200 without an entry if the ticket had shown the method before.
+func sendMerit(c echo.Context, merit *room.Merit, method string) error {
+	w := borrow()
+	defer w.giveBack()
+	status, o := http.StatusOK, &w.answer
+	o.reset()
+	o.text("ticket", merit.Ticket.String())
+	o.text("method", method)
+	if !merit.Again {
+		receipt, err := merit.AppendReceipt(c.Request().Context(), w.receipt[:0])
+		if err != nil {
+			return err
+		}
+		w.receipt, status = receipt, http.StatusCreated
+		o.number("index", uint64(merit.Entry))
+		o.name("receipt")
+		o.b = appendText(o.b, receipt)
+	}
+	o.close()
+	return send(c, status, jsonText, o.b)
+}
+
+// issued is the form with which the page of an issuer sends a visitor back.
+type issued struct {
+	ticket fairness.Ticket
+	lane   fairness.Lane
+	door.Written
+}
+
+// readIssued reads the form.
+func readIssued(r *http.Request) (f issued, err error) {
+	body, err := readAll(r, nil, visitorBody)
+	if err != nil {
+		return f, err
+	}
+	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/x-www-form-urlencoded" {
+		return f, errMediaType
+	}
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return f, invalid.Field("", "must be a form")
+	}
+	f.lane = fairness.Lane(form.Get("lane"))
+	f.Written = writtenIn(form.Get("method"), form.Get("nullifier"), form.Get("evidence"))
+	f.ticket, err = parseTicket(form.Get("ticket"))
+	return f, err
+}
+
+// joinIssued joins a ticket with the credential in the form of an issuer's page, and leads to the room's page, which
+// knows the visitor by the cookie. A form of another site comes without the cookie, and can do no more than any client.
+func (j *joins) joinIssued(c echo.Context, r *room.Room) error {
+	c.Response().Header()["Cache-Control"] = noStore
+	f, err := readIssued(c.Request())
+	if err != nil {
+		return err
+	}
+	shown, err := f.Parse()
+	if err != nil {
+		return err
+	}
+	if err := j.budgets.join(c, r); err != nil {
+		return err
+	}
+	joined, err := r.JoinLane(j.deadlines.next(), f.ticket, f.lane, 1, shown)
+	j.budgets.settle(c, r, &joined, err)
+	if err != nil {
+		return err
+	}
+	return back(c, r)
+}
