@@ -43,6 +43,10 @@ var (
 	roomsOne   = &goal{"  in one room", "/s", noGoal, 0, 0}
 	roomsRatio = &goal{"  ratio", "of one room", atLeast, 0.5, 0}
 
+	signedRate  = &goal{"joins with an issuer's signature", "/s", noGoal, 0, 0}
+	signedPlain = &goal{"  without", "/s", noGoal, 0, 0}
+	signedRatio = &goal{"  ratio", "of plain joins", atLeast, 0.5, 0}
+
 	stateRate  = &goal{"state documents", "/s", noGoal, 0, 0}
 	stateEcho  = &goal{"  bare Echo", "/s", noGoal, 0, 0}
 	stateRatio = &goal{"  ratio", "of Echo", atLeast, 0.95, 0}

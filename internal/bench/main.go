@@ -59,6 +59,7 @@ var measurements = []measurement{
 	{"joins", "joins at 64 and 256 connections, of bare Echo", (*bench).joins, nil, false},
 	{"latency", "joins at half of the maximum load", (*bench).latency, nil, false},
 	{"rooms", "joins in 1,000 rooms, of one room", (*bench).manyRooms, nil, false},
+	{"signed", "joins with an issuer's signature, of plain joins", (*bench).signed, nil, false},
 	{"state", "state documents, of bare Echo", (*bench).state, nil, false},
 	{"ticket", "ticket statuses, of bare Echo", (*bench).tickets, nil, false},
 	{"memory", "memory of a waiting visitor, and of 1,000 rooms", (*bench).memory, nil, true},
