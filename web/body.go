@@ -128,10 +128,12 @@ func membersWith(other string, body []byte, names ...string) (map[string]string,
 		key, _ := d.Token() // no error, because the body is valid JSON
 		var raw json.RawMessage
 		_ = d.Decode(&raw)
-		var value any
-		_ = json.Unmarshal(raw, &value)
-		text, isText := value.(string)
 		name := fmt.Sprint(key)
+		var value any
+		if name != other {
+			_ = json.Unmarshal(raw, &value)
+		}
+		text, isText := value.(string)
 		_, seen := texts[name]
 		switch {
 		case !slices.Contains(names, name):

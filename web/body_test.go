@@ -5,8 +5,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"reflect"
+	"strings"
 	"testing"
 
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/invalid"
 )
 
@@ -63,6 +66,27 @@ func FuzzTicketOf(f *testing.F) {
 		checkRefusal(t, err)
 		if err == nil && secret == "" && !bytes.Contains(unescaped(body), []byte(own.ticket.String())) {
 			t.Errorf("%q is read as %v", body, own.ticket)
+		}
+	})
+}
+
+// FuzzWish checks that the complete parser of a join with credentials agrees with the fast one.
+func FuzzWish(f *testing.F) {
+	v := newVisitor("fuzz")
+	good := v.showing("members", credential.Credential{Method: "club", Nullifier: make([]byte, 32), Evidence: []byte{1}})
+	for _, seed := range []string{
+		good, good + " ", strings.Replace(good, "lane", "Lane", 1), strings.Replace(good, `"members"`, "null", 1), strings.Replace(good, "{", `{"seats":"2",`, 1),
+		strings.Replace(good, "method", "lane", 1), strings.Replace(good, "{", `{"lane":"x",`, 1), strings.Replace(good, "club", `cl\u0075b`, 1), strings.Replace(good, "[", "[null,", 1),
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		slow, text, err := anyWish(body)
+		checkRefusal(t, err)
+		fast, ok := plainWish(body)
+		slow.ticket = fast.ticket
+		if ok && (err != nil || text != fast.ticket.String() || !reflect.DeepEqual(slow, fast)) {
+			t.Errorf("%q: the short way says %+v, the long way %+v of %q, %v", body, fast, slow, text, err)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
 	"net/http"
 	"strconv"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/internal/jsontext"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/door"
 )
@@ -102,19 +104,12 @@ func wishOf(body []byte, origin string) (w wish, secret string, err error) {
 	w.seats = 1
 	text, isTicket := plainMember(body, "ticket")
 	if !isTicket && len(body) > 0 {
-		texts, shown, err := membersWith("credentials", body, "ticket", "lane", "seats")
-		if err == nil && shown != nil {
-			w.credentials, err = door.ParseList(shown)
+		if w, ok := plainWish(body); ok {
+			return w, "", nil
 		}
-		if err != nil {
+		if w, text, err = anyWish(body); err != nil {
 			return w, "", err
 		}
-		text, w.lane = texts["ticket"], fairness.Lane(texts["lane"])
-		seats, err := strconv.ParseUint(cmp.Or(texts["seats"], "1"), 10, 32)
-		if err != nil {
-			return w, "", invalid.Field("seats", `must be a number in a text, such as "2"`)
-		}
-		w.seats = uint32(seats)
 	}
 	if text == "" {
 		var own [fairness.SecretSize]byte
@@ -124,6 +119,53 @@ func wishOf(body []byte, origin string) (w wish, secret string, err error) {
 	}
 	w.ticket, err = parseTicket(text)
 	return w, "", err
+}
+
+// anyWish parses the body of a join in any form, except for its ticket, which it returns as a text; empty: none.
+func anyWish(body []byte) (w wish, ticket string, err error) {
+	texts, shown, err := membersWith("credentials", body, "ticket", "lane", "seats")
+	if err == nil && shown != nil {
+		w.credentials, err = door.ParseList(shown)
+	}
+	if err != nil {
+		return w, "", err
+	}
+	seats, err := strconv.ParseUint(cmp.Or(texts["seats"], "1"), 10, 32)
+	if err != nil {
+		return w, "", invalid.Field("seats", `must be a number in a text, such as "2"`)
+	}
+	w.lane, w.seats = fairness.Lane(texts["lane"]), uint32(seats)
+	return w, texts["ticket"], nil
+}
+
+// wishForm has the names of the members of a join, each once.
+var wishForm = jsontext.Form{Depth: 3, Name: func(within []string, name string) string {
+	switch {
+	case len(within) == 0 && (name == "ticket" || name == "lane" || name == "seats" || name == "credentials"),
+		len(within) > 0 && door.IsMember(name):
+		return ""
+	}
+	return "is unknown"
+}}
+
+// plainWish parses the body of a join with a ticket and credentials as anyWish does, in half of the time. It returns
+// false if something is missing or wrong, for anyWish to say what.
+func plainWish(body []byte) (w wish, ok bool) {
+	var in struct {
+		Ticket      string         `json:"ticket"`
+		Lane        fairness.Lane  `json:"lane"`
+		Credentials []door.Written `json:"credentials"`
+		Seats       any            `json:"seats"` // anyWish reads it
+	}
+	if wishForm.Check(body) != nil || json.Unmarshal(body, &in) != nil || in.Seats != nil || len(in.Credentials) == 0 {
+		return w, false
+	}
+	ticket, err := fairness.ParseTicket(in.Ticket)
+	if err != nil {
+		return w, false
+	}
+	list, err := door.Parse(in.Credentials)
+	return wish{ticket, in.Lane, 1, list}, err == nil
 }
 
 func parseTicket(text string) (fairness.Ticket, error) {

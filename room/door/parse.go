@@ -3,7 +3,6 @@ package door
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/credential"
@@ -27,11 +26,14 @@ const (
 
 // listForm has no member twice: programs disagree about which one counts.
 var listForm = jsontext.Form{Depth: 2, Name: func(_ []string, name string) string {
-	if slices.Contains([]string{"method", "nullifier", "evidence"}, name) {
+	if IsMember(name) {
 		return ""
 	}
 	return "is unknown"
 }}
+
+// IsMember reports whether a name is that of a member of [Written].
+func IsMember(name string) bool { return name == "method" || name == "nullifier" || name == "evidence" }
 
 // ParseList reads a JSON list of credentials as [Written]. The error is a [*MalformedError].
 func ParseList(text []byte) ([]credential.Credential, error) {
@@ -39,6 +41,11 @@ func ParseList(text []byte) ([]credential.Credential, error) {
 	if wrong := listForm.Check(text); wrong != nil || json.Unmarshal(text, &items) != nil {
 		return nil, Malformed(field, wantList)
 	}
+	return Parse(items)
+}
+
+// Parse returns the credentials, or a [*MalformedError].
+func Parse(items []Written) ([]credential.Credential, error) {
 	if len(items) > fairness.MaxMethods {
 		return nil, Malformed(field, fmt.Sprintf("must be at most %d", fairness.MaxMethods))
 	}
