@@ -130,8 +130,8 @@ type Door struct{ state *State }
 // DoorOf returns the door of a room with a policy, as of its latest entry.
 func DoorOf(s *State) Door { return Door{s} }
 
-// AwaitsWorkRound returns the beacon round that work is done for, and when it appears, until the transcript has it; false
-// if no method is work, or once the room has ended.
+// AwaitsWorkRound returns the beacon round that work is done for, and when it appears, until the transcript has it;
+// false if no method is work, or once the room has ended.
 func (d Door) AwaitsWorkRound() (round uint64, due Time, ok bool) {
 	s := d.state
 	if s.size == 0 || s.ended || s.door.round != nil {

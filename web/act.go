@@ -135,7 +135,8 @@ func (in *submission) holder(c echo.Context, r *room.Room) (holder, error) {
 	return newHolder(r, *in.secret), nil
 }
 
-// line adds a visitor to the first lane that needs no credentials, or keeps the visitor's earlier place if it is still usable.
+// line adds a visitor to the first lane that needs no credentials, or keeps the visitor's earlier place if it is still
+// usable.
 func (a *actions) line(c echo.Context, r *room.Room, in *submission) error {
 	own, kept := in.joiner(c, r)
 	if err := a.budgets.join(c, r); err != nil {

@@ -232,7 +232,7 @@ func TestAppsMembers(t *testing.T) {
 		}
 	}
 
-	if !strings.Contains(doc, "\n    arrive TIME WINDOW SEQ TICKET general\n") {
+	if !strings.Contains(doc, "\n    arrive TIME WINDOW SEQ TICKET LANE\n") {
 		t.Fatal("the text says no entry")
 	}
 	entry := fmt.Sprintf("arrive %d %d %d %s general", joined.Time.UnixMilli(), joined.Window, joined.Seq, joined.Ticket)

@@ -10,11 +10,15 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/mod/sumdb/note"
+
+	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon/local"
 	"github.com/proofline/proofline/fairness/credential"
@@ -157,9 +161,10 @@ func TestDoor(t *testing.T) {
 	}
 	first := decode[wire.Joined](s.post("/r/door/join", v.showing("members", phone.Show(members, 0), good)).want(http.StatusCreated))
 	again := decode[wire.Joined](s.post("/r/door/join", v.joinBody()).want(http.StatusOK))
-	if first.Index != again.Index || first.Receipt == "" {
+	if first.Index != again.Index {
 		t.Errorf("%+v and again %+v", first, again)
 	}
+	s.checkShown(first, "members", good, phone.Show(members, 0))
 	w, x := newVisitor("door"), newVisitor("door")
 	if p := s.post("/r/door/join", w.showing("members", club.Show(s.subjectOf(w, "members"), 1))).problem(409, "credential-used"); fmt.Sprint(p.Methods) != "[club]" {
 		t.Errorf("%+v", p)
@@ -171,6 +176,30 @@ func TestDoor(t *testing.T) {
 		now := decode[wire.State](s.get("/r/door/state"))
 		return now.Methods[0].Taken == 1 && now.Methods[1].Taken == 2 && now.Methods[2].Taken == 1
 	})
+}
+
+// checkShown verifies the receipt of a join as APPS.md describes it.
+func (s *site) checkShown(j wire.Joined, lane string, list ...credential.Credential) {
+	s.Helper()
+	doc, err := os.ReadFile("APPS.md")
+	if err != nil || !strings.Contains(string(doc), "A join with credentials has ` METHOD NULLIFIER EVIDENCE` for each after that") {
+		s.Error("the text does not say what the receipt is for", err)
+	}
+	entry := fmt.Sprintf("arrive %d %d %d %s %s", j.Time.UnixMilli(), j.Window, j.Seq, j.Ticket, lane)
+	for _, c := range list {
+		entry += " " + string(c.AppendText(nil))
+	}
+	key, err := note.NewVerifier(decode[wire.State](s.get("/r/door/state")).VKey)
+	if err != nil {
+		s.Fatal(err)
+	}
+	proof, err := audit.ParseProof([]byte(j.Receipt))
+	if err != nil {
+		s.Fatal(err)
+	}
+	if _, err := proof.Verify(audit.LeafHash([]byte(entry)), key); err != nil {
+		s.Errorf("the receipt is not for %s: %v", entry, err)
+	}
 }
 
 // TestMerit shows a credential after the arrival.

@@ -5,8 +5,8 @@
 //	         state, then signatures    state     the rules, which have the last word
 //
 // [Allow] compares credentials with the state alone: methods, limits, nullifiers. It takes a microsecond and says what
-// is wrong in words for the visitor. [Check] also verifies what [Allow] allows, which takes 15 to 100 microseconds each,
-// without a lock. What it has verified goes with the request, so that the rules need not verify it again.
+// is wrong in words for the visitor. [Check] also verifies what [Allow] allows, without a lock, which takes 15 to 100
+// microseconds each. What it has verified goes with the request, so that the rules need not verify it again.
 package door
 
 import (

@@ -20,8 +20,8 @@ type Written struct {
 const (
 	field    = "credentials"
 	wantList = `must be a list of {"method": text, "nullifier": text, "evidence": text}`
-	wantEach = "must be the name of a method, evidence of 1 to 512 bytes in lower-case hex, and a nullifier of 32 bytes, " +
-		"or none"
+	wantEach = "must be the name of a method, evidence of 1 to 512 bytes in lower-case hex, " +
+		"and a nullifier of 32 bytes or none"
 )
 
 // listForm has no member twice: programs disagree about which one counts.

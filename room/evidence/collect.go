@@ -47,8 +47,7 @@ type Store interface {
 type View interface {
 	// Pending returns the pending draws whose freezes are durable.
 	Pending() []fairness.Pending
-	// AwaitsWorkRound returns the beacon round that work is done for, and when it appears, until the durable transcript has
-	// it.
+	// AwaitsWorkRound returns the beacon round that work is done for, and when it appears, until the transcript has it.
 	AwaitsWorkRound() (round uint64, due fairness.Time, ok bool)
 	// Size returns the number of entries.
 	Size() uint64
@@ -108,8 +107,8 @@ func (c *Collector) Start(ctx context.Context, policy *fairness.Policy, chains [
 	}
 }
 
-// collect fetches the rounds of pending draws and of work, and reads the evidence that other nodes stored. After an outage
-// many draws may be pending: they are drawn in order, and so the earliest rounds are fetched first.
+// collect fetches the rounds of pending draws and of work, and reads the evidence that other nodes stored. After an
+// outage many draws may be pending: they are drawn in order, and so the earliest rounds are fetched first.
 func (c *Collector) collect(ctx context.Context, rounds Rounds) {
 	var mu sync.Mutex
 	awaited := map[uint64]bool{} // guarded by mu

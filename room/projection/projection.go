@@ -195,8 +195,8 @@ type Verified struct {
 	credential credential.Credential
 }
 
-// Verify verifies a credential for [Projection.Vouch]. It takes no lock, and retains the credential. Errors are those of
-// package credential.
+// Verify verifies a credential for [Projection.Vouch]. It takes no lock, and retains the credential. Errors are those
+// of package credential.
 func Verify(v *credential.Verifier, s credential.Subject, c credential.Credential) (Verified, error) {
 	return Verified{v, s, c}, v.Verify(s, c)
 }

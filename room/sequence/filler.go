@@ -36,8 +36,8 @@ type filler struct {
 }
 
 // fill appends the entries that are due and those that w requests. The order matters: windows that are over are
-// frozen before joins enter the next one, the round of work comes before joins that show work, no-shows make room for calls, and assignments fill up the batch. The
-// error is that of failed duties.
+// frozen before joins enter the next one, the round of work comes before joins that show work, no-shows make room for
+// calls, and assignments fill up the batch. The error is that of failed duties.
 func (f *filler) fill(w *work) error {
 	undone := errors.Join(f.draws(), f.workRound())
 	for _, j := range w.joins {

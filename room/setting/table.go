@@ -251,8 +251,8 @@ var methods = Setting{
 		},
 	}}},
 	Label: "Methods",
-	Help: "list of `{\"name\": text, \"kind\": text, ...}`: ways to show something about a visitor, which lanes may need: " +
-		"proof of work with `bits`, or an issuer's signature, `signed` or `blind`, with its `key` and a `limit`; " +
+	Help: "list of `{\"name\": text, \"kind\": text, ...}`: ways to show something about a visitor, which lanes may " +
+		"need: proof of work with `bits`, or an issuer's signature, `signed` or `blind`, with its `key` and a `limit`; " +
 		"`proofline issuer` prints what it offers",
 	Default: "none",
 	Form: Form{Group: "lanes", Placeholder: "club signed KEY 5000", Empty: "none",

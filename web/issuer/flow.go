@@ -131,7 +131,8 @@ func (s *Site) finish(w http.ResponseWriter, r *http.Request, o *Offer, f *flow,
 		return s.leave(w, r, o, url.Values{"credential": {text}, "ticket": {ticket}})
 	}
 	s.show(w, r, http.StatusOK, &view{Page: "done", Offer: o, Hidden: [][2]string{
-		{"ticket", ticket}, {"lane", f.Request.Lane}, {"method", o.Method}, {"nullifier", nullifier}, {"evidence", evidence}}})
+		{"ticket", ticket}, {"lane", f.Request.Lane}, {"method", o.Method}, {"nullifier", nullifier},
+		{"evidence", evidence}}})
 	return nil
 }
 
