@@ -84,38 +84,6 @@ func (p *Projection) Read(text []byte, root func() audit.Hash) error {
 	return p.Apply(e, root)
 }
 
-// Replay reads many entries that are already in the log.
-type Replay struct {
-	*Projection
-	parsers []fairness.Parser
-	entries []fairness.Entry
-}
-
-// ReadRun applies entries; root is that of [Projection.Apply], and next is called after each entry. It parses all of
-// them first, so that the state can foresee them.
-func (r *Replay) ReadRun(texts [][]byte, root func() audit.Hash, next func()) error {
-	if more := len(texts) - len(r.parsers); more > 0 {
-		r.parsers = append(r.parsers, make([]fairness.Parser, more)...)
-	}
-	r.entries = r.entries[:0]
-	var malformed error
-	for i, text := range texts {
-		e, err := r.parsers[i].Parse(text)
-		if malformed = err; err != nil {
-			break
-		}
-		r.entries = append(r.entries, e)
-	}
-	r.Foresee(r.entries)
-	for _, e := range r.entries {
-		if err := r.Apply(e, root); err != nil {
-			return err
-		}
-		next()
-	}
-	return malformed
-}
-
 // within returns the admissions that are at most age old, oldest first.
 func (p *Projection) within(now, age fairness.Time) []fairness.Time {
 	first := sort.Search(len(p.admissions), func(i int) bool { return p.admissions[i]+age+sessionLag > now })
