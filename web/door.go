@@ -104,7 +104,7 @@ func sendMerit(c echo.Context, merit *room.Merit, method string) error {
 			return err
 		}
 		w.receipt, status = receipt, http.StatusCreated
-		o.number("index", uint64(merit.Entry))
+		o.number("index", merit.Entry)
 		o.name("receipt")
 		o.b = appendText(o.b, receipt)
 	}

@@ -62,7 +62,8 @@ func kindOf(p problem) page.Kind {
 	switch strings.TrimPrefix(p.Type, problemTypes) {
 	case "full":
 		return page.NoRoom
-	case "credential-malformed", "credential-unknown-method", missingCredential, "credential-invalid", "credential-used":
+	case "credential-malformed", "credential-unknown-method", "credential-missing", "credential-invalid",
+		"credential-used":
 		return page.Unproven
 	case "method-full":
 		return page.NoRoom

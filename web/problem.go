@@ -44,9 +44,6 @@ var (
 	errInternal = errors.New("internal error; the server's log has details under the request_id")
 )
 
-// missingCredential is the problem type for a join without a credential that its lane needs.
-const missingCredential = "credential-missing"
-
 // crowded is the problem type for a network that has used up a budget.
 const crowded = "network-limit"
 
@@ -67,7 +64,7 @@ var kinds = []kind{
 	{as[*door.MalformedError], http.StatusBadRequest, "credential-malformed", "Malformed credential", 0},
 	{as[*invalid.Error], http.StatusBadRequest, "invalid", "Invalid input", 0},
 	{as[*door.UnknownMethodError], http.StatusBadRequest, "credential-unknown-method", "Unknown method", 0},
-	{as[*door.MissingError], http.StatusForbidden, missingCredential, "Credential missing", 0},
+	{as[*door.MissingError], http.StatusForbidden, "credential-missing", "Credential missing", 0},
 	{as[*door.InvalidError], http.StatusForbidden, "credential-invalid", "Invalid credential", 0},
 	{as[*door.UsedError], http.StatusConflict, "credential-used", "Credential used", 0},
 	{as[*door.FullError], http.StatusConflict, "method-full", "Limit of the method reached", 0},

@@ -206,8 +206,8 @@ func Allow(s *fairness.State, r Request, now fairness.Time) error {
 	var missing []string
 	for _, l := range s.Policy().Lanes {
 		for _, name := range l.Needs {
-			isShown := slices.ContainsFunc(r.Credentials, func(c credential.Credential) bool { return c.Method == name })
-			if l.Name == r.Lane && !isShown && !r.IsMerit {
+			isIt := func(c credential.Credential) bool { return c.Method == name }
+			if l.Name == r.Lane && !r.IsMerit && !slices.ContainsFunc(r.Credentials, isIt) {
 				missing = append(missing, name)
 			}
 		}

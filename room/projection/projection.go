@@ -220,7 +220,8 @@ func (o *oracle) VerifyRound(b *fairness.Beacon, round uint64, signature []byte)
 // VerifyCredential implements fairness.Oracle.
 func (o *oracle) VerifyCredential(v *credential.Verifier, s credential.Subject, c credential.Credential) error {
 	isSame := func(k Verified) bool {
-		return k.verifier == v && k.subject.Room == s.Room && k.subject.Lane == s.Lane && k.subject.Ticket == s.Ticket &&
+		return k.verifier == v &&
+			k.subject.Room == s.Room && k.subject.Lane == s.Lane && k.subject.Ticket == s.Ticket &&
 			bytes.Equal(k.subject.Round, s.Round) && k.credential.Method == c.Method &&
 			bytes.Equal(k.credential.Nullifier, c.Nullifier) && bytes.Equal(k.credential.Evidence, c.Evidence)
 	}

@@ -3,7 +3,6 @@ package setting
 import (
 	"math"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -335,7 +334,8 @@ var brand = Brand{Object{Members: append(scheme(),
 func isMethod(name string) bool { return fairness.IsLane(name) && name != "-" } // methods are named like lanes
 
 func isMethodKind(kind string) bool {
-	return slices.Contains([]credential.Kind{credential.Work, credential.Signed, credential.Blind}, credential.Kind(kind))
+	k := credential.Kind(kind)
+	return k == credential.Work || k == credential.Signed || k == credential.Blind
 }
 
 func isKey(text string) bool { return strings.Trim(text, "0123456789abcdef") == "" && len(text)%2 == 0 }
