@@ -3,6 +3,8 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/csv"
+	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"html"
 	"io"
@@ -37,16 +39,27 @@ type issuerBench struct {
 
 const issuerRoom = "https://queue.example.com/r/derby"
 
+// newIssuerBench sets an issuer up for a room that no server has.
 func newIssuerBench(t *testing.T) *issuerBench {
 	t.Helper()
-	b := &issuerBench{t: t, dir: t.TempDir(), room: sha256.Sum256([]byte("a room entry"))}
+	return newIssuerOf(t, issuerRoom, func(credential.Method) [32]byte { return sha256.Sum256([]byte("a room entry")) })
+}
+
+// newIssuerOf sets an issuer up for lane general of a room, which create creates with the method that the program
+// prints.
+func newIssuerOf(t *testing.T, room string, create func(credential.Method) (entry [32]byte)) *issuerBench {
+	t.Helper()
+	b := &issuerBench{t: t, dir: t.TempDir()}
 	b.addr = freeport.Addr(t)
 	b.configured = filepath.Join(b.dir, "issuer.yaml")
 	config := fmt.Sprintf("url: http://%s\nname: Example Club\noffers:\n- name: derby\n  method: club\n  kind: signed\n"+
-		"  room: %s\n  entry: %x\n  limit: 5\n  proof: list\n  list: early\n", b.addr, issuerRoom, b.room)
-	if err := os.WriteFile(b.configured, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
+		"  room: %s\n  limit: 5\n  proof: list\n  list: early\n", b.addr, room)
+	write := func(text string) {
+		if err := os.WriteFile(b.configured, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
+	write(config)
 	out := filepath.Join(b.dir, "codes.csv")
 	b.run("codes", "--list", "early", "--count", "5", "--out", out)
 	file, err := os.Open(out)
@@ -72,6 +85,8 @@ func newIssuerBench(t *testing.T) *issuerBench {
 	if b.verifier, err = note.NewVerifier(strings.TrimPrefix(lines[1], "issued ")); err != nil {
 		t.Fatal(err)
 	}
+	b.room = create(m)
+	write(config + fmt.Sprintf("  entry: %x\n", b.room))
 	return b
 }
 
@@ -243,6 +258,70 @@ func TestIssuer(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+var hiddenField = regexp.MustCompile(`<input type="hidden" name="([a-z]+)" value="([^"]*)">`)
+
+// TestIssuerOfRoom opens a room with the method that an issuer prints, and sends a visitor there and back by forms. The
+// auditor's program accepts the room.
+func TestIssuerOfRoom(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	server := startServer(t, nil, "--data", dir, "--addr", "127.0.0.1:0")
+	room := server.url + "/r/derby"
+	b := newIssuerOf(t, room, func(m credential.Method) (entry [32]byte) {
+		config := map[string]any{"slug": "derby", "beacon": "none", "methods": []any{m}, "windows": []any{map[string]any{"length": "24h"}},
+			"lanes": []any{map[string]any{"name": "general", "weight": 1, "needs": []string{m.Name}}}}
+		text, err := json.Marshal(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := manager(t, server, dir).Call(t.Context(), http.MethodPost, "/v1/rooms", text, &struct{}{}); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("proofline", "issuer", "room", room).CombinedOutput()
+		found := regexp.MustCompile(`(?m)^entry ([0-9a-f]{64})$`).FindSubmatch(out)
+		if err != nil || found == nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if _, err := hex.Decode(entry[:], found[1]); err != nil {
+			t.Fatal(err)
+		}
+		return entry
+	})
+	issuer := b.start()
+	secret := sha256.Sum256([]byte("a visitor"))
+	ticket := fairness.NewTicket(strings.TrimPrefix(room, "http://"), secret)
+	status, page, _ := b.post("/derby", server.url, url.Values{"ticket": {ticket.String()}, "lane": {"general"}})
+	flow := flowField.FindStringSubmatch(page)
+	if status != http.StatusOK || flow == nil {
+		t.Fatalf("status %d:\n%s", status, page)
+	}
+	status, page, _ = b.post("/derby/prove", "http://"+b.addr, url.Values{"flow": {html.UnescapeString(flow[1])}, "field0": {b.codes[0]}})
+	form := url.Values{}
+	for _, field := range hiddenField.FindAllStringSubmatch(page, -1) {
+		form.Set(field[1], field[2])
+	}
+	if status != http.StatusOK || !strings.Contains(page, `action="`+room+`/credential"`) {
+		t.Fatalf("status %d:\n%s", status, page)
+	}
+	response, err := http.PostForm(room+"/credential", form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if got := response.Request.URL.String(); response.StatusCode != http.StatusOK || got != room {
+		t.Errorf("status %d at %s, want the room's page", response.StatusCode, got)
+	}
+	if _, err := manager(t, server, dir).Call(t.Context(), http.MethodPost, "/v1/rooms/derby/end", nil, &struct{}{}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command("proofline-verify", "audit", room, "--no-keep").CombinedOutput()
+	if err != nil || !strings.Contains(strings.Join(strings.Fields(string(out)), " "), "club was shown by 1 ticket: ") {
+		t.Errorf("audit: %v\n%s", err, out)
+	}
+	issuer.stop()
+	server.stop()
 }
 
 // TestIssuerReadme runs the commands of the issuer's README, in order.
