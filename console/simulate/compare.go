@@ -16,10 +16,11 @@ func Lengths() []Duration {
 	}
 }
 
-// Row is the result of a plan with different windows.
+// Row is the result of a plan with different windows, or with another door.
 type Row struct {
 	Label  string   `json:"label"`
-	Length Duration `json:"length"` // length of all windows; 0: windows of the plan
+	Length Duration `json:"length"`         // length of all windows; 0: windows of the plan
+	Door   DoorKind `json:"door,omitempty"` // of [CompareDoors]; empty: the door of the plan
 	Result *Result  `json:"result"`
 }
 
@@ -28,16 +29,41 @@ type Row struct {
 // those of [Run].
 func Compare(ctx context.Context, p Plan, lengths []Duration,
 	progress func(row, rows int, label string) Progress) ([]Row, error) {
-	rows := p.rows(lengths)
+	return p.compare(ctx, p.rows(lengths), progress)
+}
+
+// CompareDoors simulates the plan with a door of each kind, with the figures of the plan's door. The same people come
+// each time. Progress, which may be nil, returns the callback for a row. Errors: those of [Run].
+func CompareDoors(ctx context.Context, p Plan, progress func(row, rows int, label string) Progress) ([]Row, error) {
+	rows := make([]Row, len(Doors))
+	for i, kind := range Doors {
+		one := p.Door
+		one.Kind = kind
+		rows[i] = Row{Label: one.Label(), Door: kind}
+	}
+	return p.compare(ctx, rows, progress)
+}
+
+// with returns the plan with the windows or the door of a row.
+func (p *Plan) with(r *Row) Plan {
+	one := *p
+	if r.Length > 0 {
+		one.Room.Windows = []WindowRule{{0, r.Length}}
+	}
+	if r.Door != "" {
+		one.Door.Kind = r.Door
+	}
+	return one
+}
+
+// compare simulates the plan for each row, and fills in the results.
+func (p *Plan) compare(ctx context.Context, rows []Row, progress func(row, rows int, label string) Progress) ([]Row, error) {
 	if err := p.Problems().Err(); err != nil {
 		return nil, err
 	}
-	crowd := newCrowd(&p)
+	crowd := newCrowd(p)
 	for i := range rows {
-		one := p
-		if rows[i].Length > 0 {
-			one.Room.Windows = []WindowRule{{0, rows[i].Length}}
-		}
+		one := p.with(&rows[i])
 		if err := one.Problems().Err(); err != nil {
 			return nil, err
 		}

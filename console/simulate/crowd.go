@@ -33,6 +33,7 @@ type status uint8
 const (
 	away     status = iota // has not arrived yet
 	refused                // arrived when the room was closed
+	barred                 // did not show what the door needs, or what another ticket had shown
 	inLine                 // joined
 	summoned               // called
 	admitted
@@ -50,6 +51,7 @@ type visitor struct {
 	patience fairness.Millis // time in line after which it gives up, unless called
 	claims   fairness.Millis // time from the call to the claim
 	stay     fairness.Millis // time from admission until its session ends
+	shows    uint32          // number of its account or code; 0: it has nothing to show
 	kind     kind
 	status   status
 	buys     bool

@@ -10,14 +10,16 @@ import (
 )
 
 // Findings describes a result in sentences, the verdict first. Rows, which may be empty, are those of
-// [Compare] for the same plan.
+// [Compare] and [CompareDoors] for the same plan.
 func Findings(p *Plan, r *Result, rows []Row) []string {
 	list := []string{Verdict(r), outcome(r)}
 	list = append(list, waits(r)...)
 	list = append(list, bots(p, r)...)
+	list = append(list, atTheDoor(p, r)...)
 	list = append(list, hurry(r)...)
 	list = append(list, pace(p, r)...)
-	return append(list, tradeOff(r, rows)...)
+	list = append(list, tradeOff(r, rows)...)
+	return append(list, doors(p, rows)...)
 }
 
 // Verdict describes in one line whether the sale is fair to people.
@@ -154,13 +156,13 @@ func bots(p *Plan, r *Result) []string {
 		return nil
 	}
 	why := ""
-	if gainsNothing(robots, people) && robots.Advantage > robots.Head {
+	if gainsNothing(robots, people) && robots.Advantage > max(robots.Head, 1) {
 		why = ", because they always show up and buy when called, and people do not"
 	}
 	list := []string{fmt.Sprintf("%s. Bots are %s of the visitors and get %s of the tickets%s.",
 		sentence(likely("a bot", "a person", robots, people)),
 		Percent(float64(robots.Visitors)/float64(r.Visitors)), Percent(float64(robots.Sold)/float64(r.Sold)), why)}
-	if n := p.Bots.PerOperator; n > 1 && robots.Visitors >= n {
+	if n := p.Bots.PerOperator; n > 1 && robots.Visitors >= n && p.Door.Kind == Open {
 		list = append(list, fmt.Sprintf("No window can see who is behind a visitor: an operator with %s bots gets %s tickets on average, and a person %s. Limit tickets by account or payment card at the shop.",
 			Count(n), Figure(robots.Chance*float64(n)), Figure(people.Chance)))
 	}

@@ -16,25 +16,38 @@ var (
 	textBlock = regexp.MustCompile("(?ms)^```text\n(.*?)^```$")
 )
 
-// TestReadme runs the README's example and compares every sentence.
+// TestReadme runs the README's examples, of windows and of doors, and compares every sentence.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := ParsePlan(planBlock.FindSubmatch(readme)[1])
-	if err != nil {
-		t.Fatal(err)
+	plans, texts := planBlock.FindAllSubmatch(readme, -1), textBlock.FindAllSubmatch(readme, -1)
+	if len(plans) != 2 || len(texts) != 2 {
+		t.Fatalf("the README has %d plans and %d texts", len(plans), len(texts))
 	}
-	rows, err := Compare(t.Context(), p, Lengths(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := "- " + strings.Join(Findings(&p, rows[0].Result, rows), "\n- ") + "\n"
-	want := strings.ReplaceAll(string(textBlock.FindSubmatch(readme)[1]), "\n  ", " ")
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
+	for i := range plans {
+		p, err := ParsePlan(plans[i][1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var list []string
+		if i == 0 {
+			rows, wrong := Compare(t.Context(), p, Lengths(), nil)
+			list, err = Findings(&p, rows[0].Result, rows), wrong
+		} else {
+			rows, wrong := CompareDoors(t.Context(), p, nil)
+			list, err = doors(&p, rows), wrong
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := "- " + strings.Join(list, "\n- ") + "\n"
+		want := strings.ReplaceAll(string(texts[i][1]), "\n  ", " ")
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
 	}
 }
 

@@ -145,6 +145,7 @@ func (o *object) plan(p *Plan) {
 		in.read("latency", &p.Bots.Latency, wantDuration)
 		in.read("per_operator", &p.Bots.PerOperator, wantCount)
 	})
+	o.inside("door", func(in *object) { in.door(&p.Door) })
 	o.read("seed", &p.Seed, wantCount)
 	o.close()
 }
@@ -190,4 +191,15 @@ func (o *object) people(p *People) {
 	o.read("leave", &p.Leave, wantShare)
 	o.read("buys", &p.Buys, wantShare)
 	o.read("stay", &p.Stay, wantDuration)
+}
+
+func (o *object) door(d *Door) {
+	o.read("kind", &d.Kind, "must be open, work, accounts or codes")
+	o.read("bits", &d.Bits, wantCount)
+	o.read("phone_rate", &d.PhoneRate, wantCount)
+	o.read("core_rate", &d.CoreRate, wantCount)
+	o.read("cores", &d.Cores, wantCount)
+	o.read("accounts", &d.Accounts, wantCount)
+	o.read("codes", &d.Codes, wantCount)
+	o.read("sold", &d.Sold, wantShare)
 }

@@ -24,6 +24,7 @@ type Plan struct {
 	Arrivals Arrivals `json:"arrivals"`
 	People   People   `json:"people"`
 	Bots     Bots     `json:"bots"`
+	Door     Door     `json:"door"`
 	Seed     uint64   `json:"seed"` // seed of the crowd and the draws
 }
 
@@ -119,7 +120,7 @@ func Default() Plan {
 			Claims: Duration(15 * time.Second), NoShow: 0.1, Leave: 0.1, Buys: 0.9, Stay: Duration(4 * time.Minute),
 		},
 		Bots: Bots{Count: 5_000, Latency: Duration(20 * time.Millisecond), PerOperator: 100},
-		Seed: 1,
+		Door: defaultDoor(), Seed: 1,
 	}
 }
 
@@ -132,6 +133,13 @@ func (r *Room) Rules() []WindowRule {
 		return []WindowRule{{0, Duration(time.Minute)}}
 	}
 	return []WindowRule{{0, r.Starts}, {r.Starts, Duration(time.Minute)}}
+}
+
+// policy returns the policy of the room with its door.
+func (p *Plan) policy() fairness.Policy {
+	policy := p.Room.policy()
+	p.Door.methods(&policy)
+	return policy
 }
 
 // policy converts the room to a fairness policy. The room opens at 0 and has no beacon, because the
@@ -173,6 +181,7 @@ func (p *Plan) Problems() invalid.List {
 		"must be between 0 and the number of visitors")
 	c.within(p.Bots.Latency, 0, time.Minute, "bots.latency")
 	c.Check(p.Bots.PerOperator >= 1, "bots.per_operator", "must be 1 or more")
+	c.door(&p.Door)
 	return c.List
 }
 

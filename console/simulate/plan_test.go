@@ -22,6 +22,7 @@ func TestPlanRoundTrip(t *testing.T) {
 	full.Room.Closes = &closes
 	recorded := Default()
 	recorded.Record([]Bucket{{0, 5}, {Duration(time.Second), 7}}, 3)
+	full.Door = Door{Codes, 8, 1, 2, 3, 4, 5, 0.25}
 	for _, p := range []Plan{Default(), full, recorded} {
 		text, err := json.Marshal(p)
 		if err != nil {
@@ -79,17 +80,20 @@ func TestPlanProblems(t *testing.T) {
 		`{"room": 7}`:            {"room"},
 		`{"room": {"claim": 5}}`: {"room.claim"},
 		`{"room": {"claim": "1ms", "session": "0s", "outflow": {"per_minute": 0}}}`: {"room.outflow.per_minute", "room.claim", "room.session"},
-		`{"room": {"starts": "-1s"}}`:                                                                          {"room.starts"},
-		`{"room": {"starts": "2h", "closes": "0s"}}`:                                                           {"room.closes", "room.windows[0].from", "room.windows[1].from"},
-		`{"room": {"draw": "2h"}}`:                                                                             {"room.draw"},
-		`{"room": {"windows": {}}}`:                                                                            {"room.windows"},
-		`{"room": {"windows": [{"from": "1s", "length": "1s"}]}}`:                                              {"room.windows[0].from"},
-		`{"room": {"windows": [{"length": "1ms"}, {"length": "1s", "to": 3}]}}`:                                {"room.windows[1].to"},
-		`{"room": {"windows": [{"length": "1ms"}, {"length": "1s"}]}}`:                                         {"room.windows[0].length", "room.windows[1].from"},
-		`{"people": {"no_show": 2, "leave": -0.1, "buys": 7, "fast": 1.01}}`:                                   {"people.fast", "people.no_show", "people.leave", "people.buys"},
-		`{"people": {"claims": "25h", "reaction": "2h", "stay": "-1s", "fast_reaction": "-1s"}}`:               {"people.reaction", "people.fast_reaction", "people.claims", "people.stay"},
-		`{"bots": {"count": 50001}}`:                                                                           {"bots.count"},
-		`{"bots": {"per_operator": 0, "latency": "-1ms"}}`:                                                     {"bots.latency", "bots.per_operator"},
+		`{"room": {"starts": "-1s"}}`:                                                            {"room.starts"},
+		`{"room": {"starts": "2h", "closes": "0s"}}`:                                             {"room.closes", "room.windows[0].from", "room.windows[1].from"},
+		`{"room": {"draw": "2h"}}`:                                                               {"room.draw"},
+		`{"room": {"windows": {}}}`:                                                              {"room.windows"},
+		`{"room": {"windows": [{"from": "1s", "length": "1s"}]}}`:                                {"room.windows[0].from"},
+		`{"room": {"windows": [{"length": "1ms"}, {"length": "1s", "to": 3}]}}`:                  {"room.windows[1].to"},
+		`{"room": {"windows": [{"length": "1ms"}, {"length": "1s"}]}}`:                           {"room.windows[0].length", "room.windows[1].from"},
+		`{"people": {"no_show": 2, "leave": -0.1, "buys": 7, "fast": 1.01}}`:                     {"people.fast", "people.no_show", "people.leave", "people.buys"},
+		`{"people": {"claims": "25h", "reaction": "2h", "stay": "-1s", "fast_reaction": "-1s"}}`: {"people.reaction", "people.fast_reaction", "people.claims", "people.stay"},
+		`{"bots": {"count": 50001}}`:                                                             {"bots.count"},
+		`{"bots": {"per_operator": 0, "latency": "-1ms"}}`:                                       {"bots.latency", "bots.per_operator"},
+		`{"door": {"kind": "locked", "bits": 41, "phone_rate": 0, "core_rate": -1, "cores": 0, "accounts": -1, "codes": -1, "sold": 2}}`: {
+			"door.kind", "door.bits", "door.phone_rate", "door.core_rate", "door.cores", "door.accounts", "door.codes", "door.sold"},
+		`{"door": {"kind": 1, "key": "a"}}`:                                                                    {"door.kind", "door.key"},
 		`{"arrivals": {"shape": "wave"}}`:                                                                      {"arrivals.shape"},
 		`{"arrivals": {"half_life": "0s", "over": "0s", "ready": 2, "early": -1}}`:                             {"arrivals.half_life", "arrivals.over", "arrivals.ready", "arrivals.early"},
 		`{"arrivals": {"buckets": [{"at": "1s", "count": 1}]}}`:                                                {"arrivals.buckets"},

@@ -10,7 +10,7 @@ import (
 
 // Result is the result of a simulated sale.
 type Result struct {
-	Visitors  int `json:"visitors"`  // number of visitors that joined, including bots
+	Visitors  int `json:"visitors"`  // number of visitors that came, including bots
 	Bots      int `json:"bots"`      // number of bots among them
 	Operators int `json:"operators"` // number of the bots' operators
 	Away      int `json:"away"`      // number of visitors that arrived when the room was closed
@@ -31,6 +31,8 @@ type Result struct {
 	// Idle is the unused share of the published outflow between start and end.
 	Idle float64 `json:"idle"`
 	Peak int     `json:"peak"` // maximum number of people in line at once
+	// Front is the number of first places that groups are compared by: as many as there are tickets, if they were drawn.
+	Front int `json:"front"`
 	// Order is the share of pairs of places in which the earlier arrival has the earlier place: 1 is
 	// strictly first come, first served, 0.5 is one draw for all.
 	Order float64 `json:"order"`
@@ -78,9 +80,20 @@ type Group struct {
 	// Turn is the probability of being called before the end, and Head the advantage in calls. The
 	// room decides only about turns: visitors that are called have had theirs, whether they show up
 	// and buy or not.
-	Turn float64 `json:"turn"`
-	Head float64 `json:"head_start"`
-	Wait Wait    `json:"wait"` // waits of the called visitors
+	Turn   float64 `json:"turn"`
+	Head   float64 `json:"head_start"`
+	Wait   Wait    `json:"wait"`   // waits of the called visitors
+	Places int     `json:"places"` // number of visitors that joined
+	Barred int     `json:"barred"` // number of visitors that the rules refused: they showed nothing, or what was used
+	Front  int     `json:"front"`  // number of visitors with one of the first places
+	Share  float64 `json:"share"`  // share of the tickets sold
+	Cost   Cost    `json:"cost"`
+}
+
+// Cost is what the places of a group cost at the door.
+type Cost struct {
+	Shown int      `json:"shown"` // accounts or codes
+	Work  Duration `json:"work"`  // computing time: of people on a phone, of bots on one core
 }
 
 // Span is the result for the people that arrived in a span of time.
@@ -118,6 +131,10 @@ func (s *sale) result() *Result {
 		Windows: int(c.Windows),
 		Ends:    since(s.now), SoldOut: s.soldOut, Peak: s.peak,
 	}
+	r.Front = len(s.line)
+	if s.plan.Tickets > 0 {
+		r.Front = min(r.Front, s.plan.Tickets)
+	}
 	unsettled := int(c.Unsettled()) //nolint:gosec // at most fairness.MaxArrivals
 	if r.Finished = s.soldOut || unsettled == 0; s.soldOut {
 		r.InVain, r.Late = unsettled, len(s.crowd)-s.next
@@ -135,11 +152,23 @@ func (s *sale) result() *Result {
 // tally accumulates the result of a group.
 type tally struct {
 	visitors, sold int
+	barred, places int
 	waits          []fairness.Millis
+	positions      []fairness.Position // of those that are drawn
 }
 
 func (t *tally) add(v *visitor) {
 	t.visitors++
+	switch v.status {
+	case barred:
+		t.barred++
+	case inLine, summoned, admitted, noShow, left:
+		t.places++
+	case away, refused:
+	}
+	if v.position > 0 {
+		t.positions = append(t.positions, v.position)
+	}
 	if v.bought {
 		t.sold++
 	}
@@ -160,6 +189,16 @@ func (t *tally) turn() float64 {
 		return 0
 	}
 	return float64(len(t.waits)) / float64(t.visitors)
+}
+
+// front returns how many have one of the first n places.
+func (t *tally) front(n int) (count int) {
+	for _, p := range t.positions {
+		if p <= fairness.Position(n) { //nolint:gosec // not negative
+			count++
+		}
+	}
+	return count
 }
 
 // wait sorts and summarizes the waits.
@@ -210,7 +249,10 @@ func (s *sale) group(r *Result) {
 		g := Group{Name: name, Visitors: t.visitors, Sold: t.sold, Chance: t.chance(), Wait: t.wait()}
 		if all.sold > 0 {
 			g.Advantage = g.Chance / all.chance()
+			g.Share = float64(t.sold) / float64(all.sold)
 		}
+		g.Places, g.Barred, g.Front = t.places, t.barred, t.front(r.Front)
+		g.Cost = s.plan.Door.cost(name, t.places)
 		if len(all.waits) > 0 {
 			g.Turn = t.turn()
 			g.Head = g.Turn / all.turn()
@@ -218,7 +260,7 @@ func (s *sale) group(r *Result) {
 		r.Groups = append(r.Groups, g)
 	}
 	r.Bots = groups[Machines].visitors
-	r.Operators = (r.Bots + s.plan.Bots.PerOperator - 1) / s.plan.Bots.PerOperator
+	r.Operators = s.plan.operators()
 	r.Wait = groups[Humans].wait()
 	r.Buckets = spans.list()
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/fairness/credential"
 )
 
 // callInterval is the interval between a server's calls, in milliseconds.
@@ -40,10 +39,13 @@ func Run(ctx context.Context, p Plan, progress Progress) (*Result, error) {
 // run simulates a plan with a crowd, which it modifies. It passes every entry to observe.
 func run(ctx context.Context, p *Plan, crowd []visitor, progress Progress,
 	observe func(fairness.Entry)) (*Result, error) {
+	p.equip(crowd)
 	s := &sale{plan: p, crowd: crowd, oracle: oracle{seed: p.Seed}, observe: observe, served: -callInterval}
 	s.line = make([]uint32, 0, len(crowd))
+	policy := p.policy()
+	s.beat, _ = policy.WorkRound()
 	last := crowd[len(crowd)-1].arrives + patience.after()
-	s.put(&fairness.Room{Policy: p.Room.policy()})
+	s.put(&fairness.Room{Policy: policy})
 	for n := 0; s.err == nil; n++ {
 		if n%checkInterval == 0 {
 			if err := ctx.Err(); err != nil {
@@ -82,6 +84,7 @@ type sale struct {
 	joined []uint32 // visitor numbers in the order of arrival
 	line   []uint32 // visitor numbers by position - 1
 
+	beat    uint64          // beacon round that work is done for, before the first arrival; 0: none
 	draws   []fairness.Time // due times of the draws of frozen windows
 	events  events
 	served  fairness.Time       // time of the latest calls and skips
@@ -107,6 +110,27 @@ func (s *sale) put(e fairness.Entry) {
 	if s.err = s.state.Apply(e, &s.oracle); s.err == nil && s.observe != nil {
 		s.observe(e)
 	}
+}
+
+// admits applies an arrival, unless the rules refuse its credentials. The first one follows the beacon's round, if a
+// method waits for it.
+func (s *sale) admits(e *fairness.Arrive) bool {
+	if s.beat > 0 {
+		s.put(&fairness.Beat{Time: s.now, Signature: s.oracle.sign(s.beat)})
+		s.beat = 0
+	}
+	if s.err != nil {
+		return false
+	}
+	err := s.state.Apply(e, &s.oracle)
+	if v, ok := errors.AsType[*fairness.Violation](err); ok &&
+		(v.Rule == fairness.RuleCredential || v.Rule == fairness.RuleNullifier) {
+		return false
+	}
+	if s.err = err; err == nil && s.observe != nil {
+		s.observe(e)
+	}
+	return err == nil
 }
 
 // isOver reports whether the tickets are sold out, or all visitors have arrived and are settled.
@@ -173,12 +197,15 @@ func (s *sale) drawWindows() {
 			break
 		}
 		e.Proof = s.oracle.prove(alpha)
-		s.put(e)
-		s.draws = append(s.draws, s.now+s.plan.Room.Draw.after())
+		if s.put(e); s.err != nil {
+			return
+		}
+		pending := s.state.Pending()
+		s.draws = append(s.draws, max(s.now+s.plan.Room.Draw.after(), pending[len(pending)-1].Due))
 	}
 	for len(s.draws) > 0 && s.draws[0] <= s.now && s.err == nil {
 		s.draws = s.draws[1:]
-		draw, _ := s.state.NextDraw(s.now, nil)
+		draw, _ := s.state.NextDraw(s.now, s.oracle.sign(s.state.Pending()[0].Round))
 		s.put(draw)
 	}
 	for s.err == nil {
@@ -200,8 +227,12 @@ func (s *sale) join(n uint32) {
 		s.away++
 		return
 	}
-	s.put(&s.arrive)
 	v := &s.crowd[n]
+	s.arrive.Credentials = s.plan.Door.show(v, s.arrive.Ticket)
+	if !s.admits(&s.arrive) {
+		v.status = barred
+		return
+	}
 	v.status = inLine
 	s.waiting++
 	s.peak = max(s.peak, s.waiting)
@@ -353,14 +384,4 @@ func (o *oracle) VerifyProof(_ [fairness.PublicKeySize]byte, alpha []byte,
 func (o *oracle) VerifyCosignature(string, uint64, [fairness.HashSize]byte,
 	fairness.Cosignature) (fairness.Time, error) {
 	return 0, errors.New("a simulated room has no witnesses")
-}
-
-// VerifyRound implements [fairness.Oracle].
-func (o *oracle) VerifyRound(*fairness.Beacon, uint64, []byte) error {
-	return errors.New("a simulated room has no beacon")
-}
-
-// VerifyCredential implements [fairness.Oracle].
-func (o *oracle) VerifyCredential(*credential.Verifier, credential.Subject, credential.Credential) error {
-	return errors.New("a simulated room has no methods")
 }
