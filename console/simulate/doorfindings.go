@@ -57,24 +57,35 @@ func heldBy(d *Door, r *Result, robots *Group) string {
 	if robots.Barred > 0 {
 		text += fmt.Sprintf("; the rules refuse their other %s", figures(float64(robots.Barred), "join"))
 	}
-	return text + ". " + d.price(r, robots)
+	operator, person := d.prices(r, robots)
+	if d.Kind == Open {
+		return text + ". That costs an operator nothing."
+	}
+	return fmt.Sprintf("%s. That takes an operator %s, and a person %s.", text, operator, person)
 }
 
-// price describes what the places of bots cost an operator, and a place costs a person.
-func (d *Door) price(r *Result, robots *Group) string {
-	each := float64(robots.Cost.Shown) / float64(max(r.Operators, 1))
+// Prices returns what the bots of an operator pay for their places with the door of a row of [CompareDoors], on
+// average, and what a person pays.
+func (p *Plan) Prices(row *Row) (operator, person string) {
+	one := p.with(row)
+	robots, _ := row.Result.Group(Machines)
+	return one.Door.prices(row.Result, &robots)
+}
+
+func (d *Door) prices(r *Result, robots *Group) (operator, person string) {
+	operators := float64(max(r.Operators, 1))
+	each := float64(robots.Cost.Shown) / operators
 	switch d.Kind {
 	case Work:
-		work := seconds(time.Duration(robots.Cost.Work).Seconds() / float64(max(r.Operators, 1)))
-		return fmt.Sprintf("That takes an operator %s of computing on one core, and a person %s on an old phone.",
-			work.Words(), seconds(d.phoneTime()).Words())
+		work := seconds(time.Duration(robots.Cost.Work).Seconds() / operators)
+		return work.Words() + " of computing on one core", seconds(d.phoneTime()).Words() + " on an old phone"
 	case Accounts:
-		return fmt.Sprintf("That takes an operator %s, and a person one.", figures(each, "account"))
+		return figures(each, "account"), "one"
 	case Codes:
-		return fmt.Sprintf("That takes an operator %s that people sold, and a person one.", figures(each, "code"))
+		return figures(each, "code") + " that people sold", "one"
 	case Open:
 	}
-	return "That costs an operator nothing."
+	return "nothing", "nothing"
 }
 
 func figures(x float64, noun string) string {

@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -142,8 +143,12 @@ func simulateSale(ctx context.Context, p simulate.Plan, throttled bool) (*trialR
 	if err != nil {
 		return nil, err
 	}
+	doors, err := simulate.CompareDoors(ctx, p, func(int, int, string) simulate.Progress { return throttle(throttled) })
+	if err != nil {
+		return nil, err
+	}
 	own := rows[0].Result
-	r := &trialResult{Findings: simulate.Findings(&p, own, rows[1:])}
+	r := &trialResult{Findings: simulate.Findings(&p, own, slices.Concat(rows[1:], doors))}
 	r.Figures = append(r.Figures, chart.Waits("trial-waits", own), chart.Turns("trial-turns", own),
 		chart.Advantage("trial-advantage", rows))
 	return r, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -30,13 +31,16 @@ const (
 type simulateFlags struct {
 	file, room         string
 	arrivals, html     string
-	bots, shape        string
+	bots, shape, door  string
+	perOperator        int
+	bits, accounts     int
 	window             time.Duration
 	starts, halfLife   time.Duration
 	visitors, tickets  int
 	outflow, maxActive uint32
 	seed               uint64
-	compare, json      bool
+	compare, doors     bool
+	json               bool
 }
 
 // Command returns "proofline simulate".
@@ -55,6 +59,7 @@ fields, and --json prints the simulated plan. Flags override the plan.`,
   proofline simulate --starts 30m --shape early --outflow 300 --html sale.html
   proofline simulate --room sale.json --visitors 20000 --tickets 2000 --compare
   proofline simulate -f plan.yaml --compare --json
+  proofline simulate --visitors 11000 --bots 1000 --per-operator 1000 --compare-doors
   proofline simulate --arrivals https://example.com/r/last-year --tickets 5000`,
 		Args: cobra.NoArgs,
 		RunE: cli.Runs(func(c *cobra.Command, _ []string) error { return f.run(c, t) }),
@@ -66,6 +71,10 @@ fields, and --json prints the simulated plan. Flags override the plan.`,
 	flags.IntVar(&f.visitors, "visitors", d.Visitors, "`N` visitors, bots included")
 	flags.IntVar(&f.tickets, "tickets", d.Tickets, "`N` tickets on sale; 0: enough for all")
 	flags.StringVar(&f.bots, "bots", "10%", "`N` bots among the visitors, or a share such as 10%")
+	flags.IntVar(&f.perOperator, "per-operator", d.Bots.PerOperator, "`N` bots that each operator runs")
+	flags.StringVar(&f.door, "door", string(simulate.Open), "`KIND` of what a join needs: open, work, accounts or codes")
+	flags.IntVar(&f.bits, "bits", d.Door.Bits, "`N` bits of work")
+	flags.IntVar(&f.accounts, "accounts", d.Door.Accounts, "`N` accounts that each operator has")
 	flags.DurationVar(&f.window, "window", 0,
 		"`TIME` that every window lasts (default 1m, and one window until --starts)")
 	flags.DurationVar(&f.starts, "starts", 0, "`TIME` from the opening until calls begin")
@@ -78,6 +87,7 @@ fields, and --json prints the simulated plan. Flags override the plan.`,
 		"`FILE` with recorded arrivals (CSV: time,count), or the URL or directory of a transcript")
 	flags.Uint64Var(&f.seed, "seed", 1, "`N` that determines crowd and draws")
 	flags.BoolVar(&f.compare, "compare", false, "also simulate windows of other lengths with the same crowd")
+	flags.BoolVar(&f.doors, "compare-doors", false, "also simulate each kind of door with the same crowd")
 	flags.StringVar(&f.html, "html", "", "write a page with charts to `FILE`")
 	flags.BoolVar(&f.json, "json", false, "print plan, result and findings as JSON")
 	return c
@@ -87,7 +97,8 @@ fields, and --json prints the simulated plan. Flags override the plan.`,
 type simulated struct {
 	Plan     simulate.Plan    `json:"plan"`
 	Result   *simulate.Result `json:"result"`
-	Rows     []simulate.Row   `json:"comparison,omitempty"`
+	Rows     []simulate.Row   `json:"comparison,omitempty"` // windows
+	Doors    []simulate.Row   `json:"doors,omitempty"`
 	Findings []string         `json:"findings"`
 }
 
@@ -103,11 +114,14 @@ func (f *simulateFlags) run(c *cobra.Command, t *cli.Terminal) error {
 			live.Show("%s: %d of %d joined, %d done", label, joined, visitors, settled)
 		}
 	}
+	perRow := func(_, _ int, label string) simulate.Progress { return progress(label) }
 	if f.compare {
-		perRow := func(_, _ int, label string) simulate.Progress { return progress(label) }
 		s.Rows, err = simulate.Compare(c.Context(), p, simulate.Lengths(), perRow)
 	} else {
 		s.Result, err = simulate.Run(c.Context(), p, progress("simulating"))
+	}
+	if err == nil && f.doors {
+		s.Doors, err = simulate.CompareDoors(c.Context(), p, perRow)
 	}
 	live.Clear()
 	if err != nil {
@@ -116,7 +130,7 @@ func (f *simulateFlags) run(c *cobra.Command, t *cli.Terminal) error {
 	if f.compare {
 		s.Result = s.Rows[0].Result
 	}
-	s.Findings = simulate.Findings(&s.Plan, s.Result, s.Rows)
+	s.Findings = simulate.Findings(&s.Plan, s.Result, slices.Concat(s.Rows, s.Doors))
 	if f.html != "" {
 		if err := s.writePage(t, f.html); err != nil {
 			return err
@@ -199,15 +213,19 @@ func (f *simulateFlags) readRoom(t *cli.Terminal) (c room.Config, err error) {
 // change applies the flags on the command line to the plan.
 func (f *simulateFlags) change(p *simulate.Plan, flags *pflag.FlagSet) {
 	for name, take := range map[string]func(){
-		"visitors":   func() { p.Visitors = f.visitors },
-		"tickets":    func() { p.Tickets = f.tickets },
-		"outflow":    func() { p.Room.Outflow.PerMinute = f.outflow },
-		"max-active": func() { p.Room.Outflow.MaxActive = f.maxActive },
-		"starts":     func() { p.Room.Starts = simulate.Duration(f.starts) },
-		"shape":      func() { p.Arrivals.Shape = simulate.Shape(f.shape) },
-		"half-life":  func() { p.Arrivals.HalfLife = simulate.Duration(f.halfLife) },
-		"seed":       func() { p.Seed = f.seed },
-		"window":     func() { p.Room.Windows = []simulate.WindowRule{{Length: simulate.Duration(f.window)}} },
+		"per-operator": func() { p.Bots.PerOperator = f.perOperator },
+		"door":         func() { p.Door.Kind = simulate.DoorKind(f.door) },
+		"bits":         func() { p.Door.Bits = f.bits },
+		"accounts":     func() { p.Door.Accounts = f.accounts },
+		"visitors":     func() { p.Visitors = f.visitors },
+		"tickets":      func() { p.Tickets = f.tickets },
+		"outflow":      func() { p.Room.Outflow.PerMinute = f.outflow },
+		"max-active":   func() { p.Room.Outflow.MaxActive = f.maxActive },
+		"starts":       func() { p.Room.Starts = simulate.Duration(f.starts) },
+		"shape":        func() { p.Arrivals.Shape = simulate.Shape(f.shape) },
+		"half-life":    func() { p.Arrivals.HalfLife = simulate.Duration(f.halfLife) },
+		"seed":         func() { p.Seed = f.seed },
+		"window":       func() { p.Room.Windows = []simulate.WindowRule{{Length: simulate.Duration(f.window)}} },
 	} {
 		if flags.Changed(name) {
 			take()
@@ -274,6 +292,9 @@ func printSimulated(t *cli.Terminal, s *simulated) error {
 	if len(s.Rows) > 0 {
 		err = errors.Join(err, t.Printf("\n"), t.PrintTable(comparison(s.Rows)...))
 	}
+	if len(s.Doors) > 0 {
+		err = errors.Join(err, t.Printf("\n"), t.PrintTable(comparedDoors(&s.Plan, s.Doors)...))
+	}
 	err = errors.Join(err, t.Printf("\n"))
 	for _, finding := range findings {
 		err = errors.Join(err, t.Printf("- %s\n", finding))
@@ -292,6 +313,22 @@ func comparison(rows []simulate.Row) [][]string {
 			row.Label, edge(r, simulate.Machines, simulate.Humans), edge(r, simulate.Fast, simulate.Slow),
 			edge(r, simulate.First, simulate.Last), simulate.Percent(r.Order), waited(r.Wait), r.Ends.Words(),
 		})
+	}
+	return table
+}
+
+// comparedDoors returns a table with a row for each door: what bots hold, and what that and a person's place cost.
+func comparedDoors(p *simulate.Plan, rows []simulate.Row) [][]string {
+	table := [][]string{{"DOOR", "BOTS' PLACES", "OF THE FIRST", "BOTS' TICKETS", "AN OPERATOR PAYS", "A PERSON PAYS"}}
+	for _, row := range rows {
+		robots, found := row.Result.Group(simulate.Machines)
+		first := "-"
+		if found && row.Result.Front > 0 {
+			first = simulate.Count(robots.Front) + "/" + simulate.Count(row.Result.Front)
+		}
+		operator, person := p.Prices(&row)
+		table = append(table, []string{row.Label, simulate.Count(robots.Places), first, simulate.Percent(robots.Share),
+			operator, person})
 	}
 	return table
 }
