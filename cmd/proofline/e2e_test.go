@@ -150,6 +150,28 @@ func TestE2EDemoShop(t *testing.T) {
 	p.stop()
 }
 
+// TestE2EDemoBots rehearses a small attack: with an open door the script gets all places that it asks for, and with one
+// that needs an account as many as it has accounts.
+func TestE2EDemoBots(t *testing.T) {
+	t.Parallel()
+	p := launch(t, nil, "demo", "--bots", "--visitors", "300")
+	p.until(`(✓ Everything was as expected)\.`, 2*time.Minute)
+	said := p.said()
+	for _, want := range []string{
+		`(?m)^  nothing +30 of 330 +\d+ +\d+\.\d%$`, `(?m)^  an account; the script has 10 +10 of 310 +\d+ +\d+\.\d%$`,
+		`300 of 300 people have joined\. The script holds 10 of the 30 places`, `level 3, 330 tickets`, `level 3, 310 tickets`,
+		`To join the lane general, a ticket had to show: account\.`, `account was shown by 310 tickets: the word of the issuer`,
+		`No nullifier was used twice`,
+	} {
+		if !regexp.MustCompile(want).MatchString(said) {
+			t.Errorf("the demo does not say %q:\n%s", want, said)
+		}
+	}
+	if strings.Contains(said, "✗ unexpected") || strings.Contains(said, "level=") {
+		t.Errorf("the demo reports a problem:\n%s", said)
+	}
+}
+
 // TestE2EDemoWithoutVerifier: without the verifier the demo fails at once, with a
 // hint.
 func TestE2EDemoWithoutVerifier(t *testing.T) {

@@ -9,8 +9,10 @@ import (
 	"net/http"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/door"
 )
 
 // ErrNotCalled is returned when a ticket is claimed before it is called.
@@ -39,11 +41,25 @@ func (j *Joined) Entry() ([]byte, error) {
 	return fairness.AppendEntry(nil, &arrive), nil
 }
 
-// Join joins the line. If the ticket is empty, the server makes one and its secret.
-func (c *Client) Join(ctx context.Context, ticket string) (Joined, error) {
+// Join joins the line with a ticket, which may show credentials. If the ticket is empty, the server makes one and its
+// secret.
+func (c *Client) Join(ctx context.Context, ticket string, shown ...credential.Credential) (Joined, error) {
 	var body []byte
 	if ticket != "" {
 		body = fmt.Appendf(nil, `{"ticket":%q}`, ticket)
+	}
+	if len(shown) > 0 {
+		wish := struct {
+			Ticket      string         `json:"ticket"`
+			Credentials []door.Written `json:"credentials"`
+		}{Ticket: ticket}
+		for _, one := range shown {
+			wish.Credentials = append(wish.Credentials, door.Write(one))
+		}
+		var err error
+		if body, err = json.Marshal(wish); err != nil {
+			return Joined{}, err
+		}
 	}
 	var j Joined
 	status, err := c.Call(ctx, http.MethodPost, "/join", body, &j)

@@ -78,10 +78,15 @@ func (c *checks) expect(ok bool, format string, args ...any) {
 	}
 }
 
+// isRefusal reports whether err is a refusal with the given status.
+func isRefusal(err error, status int) bool {
+	p, ok := errors.AsType[*api.Problem](err)
+	return ok && p.Status == status
+}
+
 // expectStatus checks that err is a refusal with the given status.
 func (c *checks) expectStatus(err error, status int, what string) {
-	p := (*api.Problem)(nil)
-	if !errors.As(err, &p) || p.Status != status {
+	if !isRefusal(err, status) {
 		c.expect(false, "%s is answered with %v, not with %d", what, err, status)
 		return
 	}

@@ -15,6 +15,9 @@ import (
 
 const verifierName = "proofline-verify"
 
+// attackVisitors is the number of people with --bots.
+const attackVisitors = 10_000
+
 // Command returns "proofline demo".
 func Command(t *cli.Terminal) *cobra.Command {
 	var o Options
@@ -26,9 +29,14 @@ PostgreSQL, a shop behind the real proxy, visitors who join, wait and claim over
 HTTP, and the standalone verifier, which checks the published transcript and
 finds a forgery.
 
+With --bots it rehearses an attack instead: one script asks for a tenth as many
+tickets as there are people, once with an open door, and once with a door that
+needs an account of an issuer, of which the script has ten.
+
 It exits with 0 only if everything was as expected.`,
 		Example: `  proofline demo
   proofline demo --visitors 10000
+  proofline demo --bots
   proofline demo --keep
   proofline demo --shop`,
 		Args: cobra.NoArgs,
@@ -39,13 +47,19 @@ It exits with 0 only if everything was as expected.`,
 	flags.StringVar(&o.Addr, "addr", "127.0.0.1:0", "let the server listen on `HOST:PORT`")
 	flags.StringVar(&o.Data, "data", "", "keep the data in `DIR` (default: a temporary directory)")
 	flags.BoolVar(&o.Shop, "shop", false, "open the shop for a browser until Ctrl-C, instead of the sale")
+	flags.BoolVar(&o.Bots, "bots", false,
+		"let a script ask for many tickets, with an open door and with one that needs an account (default 10000 visitors)")
 	flags.BoolVar(&o.Keep, "keep", false, "keep the data, and the server running until Ctrl-C")
 	c.MarkFlagsMutuallyExclusive("shop", "visitors")
 	c.MarkFlagsMutuallyExclusive("shop", "keep")
+	c.MarkFlagsMutuallyExclusive("shop", "bots")
 	return c
 }
 
 func runDemo(c *cobra.Command, t *cli.Terminal, o Options) (err error) {
+	if o.Bots && !c.Flags().Changed("visitors") {
+		o.Visitors = attackVisitors
+	}
 	if o.Visitors < MinVisitors || o.Visitors > MaxVisitors {
 		return cli.Usage(fmt.Errorf("--visitors must be between %d and %d", MinVisitors, MaxVisitors),
 			"for a larger crowd use proofline load")

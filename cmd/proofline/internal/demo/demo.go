@@ -38,6 +38,7 @@ type Options struct {
 	Data     string // data directory; empty: a temporary one
 	Keep     bool   // keep data and server until the context ends
 	Shop     bool   // instead of a sale, open the shop for a browser until the context ends
+	Bots     bool   // instead of a sale, rehearse an attack by a script, with and without a door
 	Program  string // path of this binary, which also runs the proxy
 	Verifier string // path of proofline-verify
 	Narrator *Narrator
@@ -85,7 +86,11 @@ func Run(ctx context.Context, o Options) (err error) {
 	if o.Shop {
 		return d.open(ctx)
 	}
-	if err := d.play(ctx); err != nil {
+	play := d.play
+	if o.Bots {
+		play = d.playAttacks
+	}
+	if err := play(ctx); err != nil {
 		return err
 	}
 	if d.Keep {
@@ -141,7 +146,21 @@ func (d *demo) openShop(ctx context.Context, rows int) error {
 
 // play runs the sale and its audit, chapter by chapter.
 func (d *demo) play(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("the sale is not over after %s", timeout))
+	return d.guarded(ctx, timeout, func(ctx context.Context, fail context.CancelCauseFunc) error {
+		s, err := d.makeSale(ctx)
+		if err != nil {
+			return err
+		}
+		go d.front.watch(ctx, fail)
+		return d.runChapters(ctx, s)
+	})
+}
+
+// guarded runs a sale while the server runs, for a limited time. The sale may call fail. It returns [ErrFailed] if
+// checks failed.
+func (d *demo) guarded(ctx context.Context, limit time.Duration,
+	sell func(ctx context.Context, fail context.CancelCauseFunc) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the sale is not over after %s", limit))
 	defer cancel()
 	ctx, fail := context.WithCancelCause(ctx)
 	go func() {
@@ -150,12 +169,7 @@ func (d *demo) play(ctx context.Context) error {
 		}
 	}()
 	defer fail(nil)
-	s, err := d.makeSale(ctx)
-	if err != nil {
-		return err
-	}
-	go d.front.watch(ctx, fail)
-	if err := d.runChapters(ctx, s); err != nil {
+	if err := sell(ctx, fail); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}

@@ -2,8 +2,10 @@ package demo
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -127,6 +129,54 @@ func TestChangeByte(t *testing.T) {
 				t.Errorf("%q becomes %q: %v", before, after, err)
 			}
 		}
+	}
+}
+
+// TestAttack: the script asks for enough tickets to see what its accounts limit, and joins last long enough for all
+// people.
+func TestAttack(t *testing.T) {
+	for people, want := range map[int]struct {
+		asked int
+		time  time.Duration
+	}{MinVisitors: {20, 5 * time.Second}, 5_000: {500, 10 * time.Second}, 10_000: {1_000, 20 * time.Second},
+		MaxVisitors: {2_000, 40 * time.Second}} {
+		if n, d := asked(people), joining(people); n != want.asked || d != want.time || n < 2*accounts {
+			t.Errorf("%d people: %d tickets, %s", people, n, d)
+		}
+	}
+}
+
+// TestChance compares the mean and the deviation of a hypergeometric distribution with those of its definition.
+func TestChance(t *testing.T) {
+	const all, script, first = 12, 5, 4
+	choose := func(n, k int) float64 {
+		if k < 0 || k > n {
+			return 0
+		}
+		x := 1.0
+		for i := range k {
+			x = x * float64(n-i) / float64(i+1)
+		}
+		return x
+	}
+	var mean, square float64
+	for k := range first + 1 {
+		p := choose(script, k) * choose(all-script, first-k) / choose(all, first)
+		mean += p * float64(k)
+		square += p * float64(k*k)
+	}
+	got, deviation := chance(all, script, first)
+	if math.Abs(got-mean) > 1e-9 || math.Abs(deviation*deviation-(square-mean*mean)) > 1e-9 {
+		t.Errorf("mean %f, deviation %f, want %f, %f", got, deviation, mean, math.Sqrt(square-mean*mean))
+	}
+}
+
+// TestWrap breaks lines at spaces, and no words.
+func TestWrap(t *testing.T) {
+	got := wrap("a bot  with ten tickets, 0123456789 and no more", 9)
+	want := []string{"a bot", "with ten", "tickets,", "0123456789", "and no", "more"}
+	if !slices.Equal(got, want) || len(wrap("", 9)) != 0 {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -24,6 +24,7 @@ type thirdParties struct {
 	chains    []evidence.Chain
 	asked     []evidence.Witness
 	stores    []*witness.Store
+	followed  []string // vkeys
 }
 
 // start starts a beacon and two witnesses, which keep their state in dir.
@@ -71,7 +72,8 @@ func (o *thirdParties) startWitness(l *listeners, name, dir string, log *slog.Lo
 
 // follow adds the room's log to the witnesses, as their operators would.
 func (o *thirdParties) follow(vkey string) error {
-	logs, err := witness.NewLogs(vkey)
+	o.followed = append(o.followed, vkey)
+	logs, err := witness.NewLogs(o.followed...)
 	if err != nil {
 		return fmt.Errorf("add the room's log to the witnesses: %w", err)
 	}

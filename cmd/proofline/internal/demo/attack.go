@@ -1,0 +1,376 @@
+package demo
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"math"
+	mathrand "math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/internal/visitor"
+	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/numeral"
+	"github.com/proofline/proofline/verifier/report"
+)
+
+// The attack: one script among many people.
+const (
+	attackTimeout = 3 * time.Minute // limits both rooms and their audits, which take about half of it
+	perSecond     = 500             // people who join a second, but for at least briefly
+	briefly       = 5 * time.Second
+	lastJoin      = time.Second      // before the draw, people no longer join
+	drawing       = 30 * time.Second // limits the time from the end of joining until all places are published
+	accounts      = 10               // of the script; each person has one
+	minAsked      = 2 * accounts     // tickets
+	senders       = 48               // people who join at the same time; the script has a third of them
+	unlikely      = 6                // standard deviations
+)
+
+// asked returns how many tickets the script asks for: one for ten people.
+func asked(people int) int { return max(people/10, minAsked) }
+
+// joining returns the time from the opening to the draw.
+func joining(people int) time.Duration {
+	return max(time.Duration(people)*time.Second/perSecond, briefly).Round(time.Second)
+}
+
+// attack is a script's attempt to get many places in one room.
+type attack struct {
+	room    *demoRoom
+	checks  *checks
+	desk    *desk // nil: a join needs nothing
+	opens   time.Time
+	starts  time.Time
+	visits  int // people who want to join
+	tickets int // that the script asks for
+
+	mu      sync.Mutex
+	script  map[string]bool // tickets of the script that joined
+	refused int             // joins of the script
+	people  int             // who joined
+	ahead   int             // tickets of the script among the first places
+	report  *verifier.Report
+}
+
+// playAttacks rehearses the attack on a room with an open door, and on one that needs an account, and compares them.
+func (d *demo) playAttacks(ctx context.Context) error {
+	return d.guarded(ctx, attackTimeout, func(ctx context.Context, _ context.CancelCauseFunc) error {
+		k, err := openDesk(d.dir)
+		if err != nil {
+			return err
+		}
+		defer k.close()
+		d.Narrator.Say("The server listens on %s. An issuer vouches for accounts, with a key of its own.", d.server.URL)
+		var all []*attack
+		for _, door := range []*desk{nil, k} {
+			a, err := d.attack(ctx, door)
+			if err != nil {
+				return err
+			}
+			all = append(all, a)
+		}
+		d.compare(all)
+		return nil
+	})
+}
+
+// attack runs one room, and returns what the script got.
+func (d *demo) attack(ctx context.Context, door *desk) (*attack, error) {
+	a := &attack{checks: d.checks, desk: door, visits: d.Visitors, tickets: asked(d.Visitors), script: map[string]bool{}}
+	slug, what := "open", "Its door is open: a join needs nothing."
+	if door != nil {
+		slug = "accounts"
+		what = fmt.Sprintf("A join needs an account, for which the issuer signs. The script has %d.", accounts)
+	}
+	if err := d.makeRoom(ctx, slug, a.config); err != nil {
+		return nil, err
+	}
+	a.room = d.room
+	if door != nil {
+		if err := door.serve(ctx, a.room); err != nil {
+			return nil, err
+		}
+	}
+	say := d.Narrator.Say
+	say("The organizer creates a room, %s. %s", a.room.URL, what)
+	say("%s people join within %s, and a script asks for %s tickets at the opening. All are drawn together.",
+		numeral.Group(a.visits), joining(a.visits), numeral.Group(a.tickets))
+	for _, chapter := range []func(context.Context) error{a.rush, a.end} {
+		if err := chapter(ctx); err != nil {
+			return nil, err
+		}
+	}
+	s := &sale{room: a.room, checks: d.checks, dir: d.dir, size: a.room.Size}
+	if err := a.count(ctx, &inspector{sale: s}); err != nil {
+		return nil, err
+	}
+	return a, a.audit(ctx, &auditor{sale: s, program: d.Verifier, trust: d.thirdParties.trust()})
+}
+
+// config returns the configuration of the room without the slug.
+func (a *attack) config() map[string]any {
+	a.opens = time.Now().Add(lead).Truncate(time.Millisecond)
+	length := joining(a.visits)
+	a.starts = a.opens.Add(length)
+	config := map[string]any{
+		"title": "Rehearsed attack", "opens": a.opens, "starts": a.starts,
+		"windows": []map[string]any{{"from": a.opens, "length": length.String()}},
+		"margin":  margin.String(), "quorum": len(witnessNames),
+	}
+	if a.desk != nil {
+		a.desk.guard(config)
+	}
+	return config
+}
+
+// rush sends the people and the script, and returns when the room has answered all of them. People who cannot be
+// sent in time, because the machine is slow, do not come.
+func (a *attack) rush(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	arrivals := make(chan int)
+	group.Go(func() error {
+		defer close(arrivals)
+		return a.bringPeople(ctx, arrivals)
+	})
+	for range senders {
+		group.Go(func() error {
+			for n := range arrivals {
+				if err := a.joinPerson(ctx, n); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	for worker := range senders / 3 {
+		group.Go(func() error {
+			if err := visitor.Sleep(ctx, time.Until(a.opens.Add(edge))); err != nil {
+				return err
+			}
+			for n := worker; n < a.tickets; n += senders / 3 {
+				if err := a.joinScript(ctx, n); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	a.checks.ClearStatus()
+	if err != nil {
+		return err
+	}
+	a.checks.Say("%s of %s people have joined. The script holds %s of the %s places that it asked for.",
+		numeral.Group(a.people), numeral.Group(a.visits), numeral.Group(len(a.script)), numeral.Group(a.tickets))
+	want := a.tickets
+	if a.desk != nil {
+		want = accounts
+	}
+	a.checks.expect(len(a.script) == want && a.refused == a.tickets-want,
+		"the script has %d places and was refused %d, want %d places", len(a.script), a.refused, want)
+	return nil
+}
+
+// bringPeople sends the number of each person at the time of arrival, until it is too late to join.
+func (a *attack) bringPeople(ctx context.Context, arrivals chan<- int) error {
+	times := make([]time.Duration, a.visits)
+	for i := range times {
+		times[i] = edge + time.Duration(mathrand.Int64N(int64(a.starts.Sub(a.opens)-lastJoin-edge))) //nolint:gosec // no secret
+	}
+	slices.Sort(times)
+	for n, at := range times {
+		if err := visitor.Sleep(ctx, time.Until(a.opens.Add(at))); err != nil {
+			return err
+		}
+		if time.Until(a.starts) < lastJoin/2 {
+			return nil
+		}
+		select {
+		case arrivals <- n:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (a *attack) joinPerson(ctx context.Context, n int) error {
+	if _, err := a.join(ctx, fmt.Sprintf("person %d", n)); err != nil {
+		return fmt.Errorf("person %d: %w", n, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.people++
+	a.checks.Status("%s and %s tickets of the script have joined", numeral.Count(uint64(a.people), "person", "people"), //nolint:gosec // not negative
+		numeral.Group(len(a.script)))
+	return nil
+}
+
+// joinScript joins with one ticket of the script. Its tickets share its accounts.
+func (a *attack) joinScript(ctx context.Context, n int) error {
+	ticket, err := a.join(ctx, fmt.Sprintf("script %d", n%accounts))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case err == nil:
+		a.script[ticket] = true
+	case a.desk != nil && isRefusal(err, http.StatusConflict):
+		a.refused++
+		a.checks.refuse()
+	default:
+		return fmt.Errorf("ticket %d of the script: %w", n, err)
+	}
+	return nil
+}
+
+// join joins with a new ticket, and with a credential of the account if the room needs one.
+func (a *attack) join(ctx context.Context, account string) (string, error) {
+	var secret [fairness.SecretSize]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	ticket := fairness.NewTicket(a.room.origin(), secret)
+	var shown []credential.Credential
+	if a.desk != nil {
+		c, err := a.desk.vouch(account, ticket)
+		if err != nil {
+			return "", err
+		}
+		shown = append(shown, c)
+	}
+	j, err := a.room.visitor.Join(ctx, ticket.String(), shown...)
+	if err == nil {
+		a.checks.join(time.Now())
+	}
+	return j.Ticket, err
+}
+
+// end waits for the draw, and ends the room when all have a place.
+func (a *attack) end(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Until(a.starts)+drawing, fmt.Errorf("no draw after %s", drawing))
+	defer cancel()
+	all := uint64(a.people + len(a.script)) //nolint:gosec // not negative
+	for {
+		room, err := a.room.manage(ctx, http.MethodGet, "", nil)
+		if err != nil {
+			return err
+		}
+		if room.Counts.Assigned == all {
+			break
+		}
+		if err := visitor.Sleep(ctx, watchInterval); err != nil {
+			return context.Cause(ctx)
+		}
+	}
+	var err error
+	a.room.Room, err = a.room.manage(ctx, http.MethodPost, "/end", nil)
+	return err
+}
+
+// first is the number of first places that are looked at: as many as the script asks for.
+func (a *attack) first() int { return a.tickets }
+
+// count counts the script's tickets among the first places, in the published transcript.
+func (a *attack) count(ctx context.Context, i *inspector) error {
+	t, err := i.published(ctx)
+	if err != nil {
+		return err
+	}
+	entries, err := parse(t.Entries)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		place, ok := e.(*fairness.Assign)
+		if ok && int(place.Position) <= a.first() && a.script[place.Ticket.String()] {
+			a.ahead++
+		}
+	}
+	fair, deviation := chance(a.people+len(a.script), len(a.script), a.first())
+	a.checks.expect(math.Abs(float64(a.ahead)-fair) <= unlikely*deviation+1,
+		"the script has %d of the first %d places, and its share is %.1f", a.ahead, a.first(), fair)
+	return nil
+}
+
+// chance returns how many of the first places those of the script are by chance alone, on average, and the standard
+// deviation: a hypergeometric distribution.
+func chance(all, script, first int) (mean, deviation float64) {
+	n, p := float64(first), float64(script)/float64(all)
+	return n * p, math.Sqrt(n * p * (1 - p) * float64(all-first) / float64(max(all-1, 1)))
+}
+
+// audit runs the standalone verifier, and prints what it says about the door.
+func (a *attack) audit(ctx context.Context, by *auditor) (err error) {
+	args := append([]string{"audit", a.room.URL, "--vkey", a.room.VKey, "--no-keep"}, by.trust...)
+	var code int
+	if a.report, code, err = by.report(ctx, args...); err != nil {
+		return err
+	}
+	shown := 0
+	for _, m := range a.report.Methods {
+		shown += int(m.Shown)
+	}
+	joined := a.people + len(a.script)
+	sound := code == 0 && a.report.OK && a.report.Level == verifier.LevelWitnessed
+	a.checks.expect(sound && int(a.report.Arrivals) == joined, //nolint:gosec // at most MaxVisitors
+		"the audit exits with %d, verified: %t, level %d, %d arrivals", code, a.report.OK, a.report.Level, a.report.Arrivals)
+	a.checks.expect(a.desk == nil && shown == 0 || a.desk != nil && shown == joined, "%d tickets showed an account", shown)
+	a.checks.Say("The standalone verifier has replayed the transcript: level %d, %s tickets.", a.report.Level,
+		numeral.Group(joined))
+	return nil
+}
+
+// compare prints what the script got from each room, and what the verifier says about the doors.
+func (d *demo) compare(all []*attack) {
+	p := d.Narrator.Print
+	p("\nWhat the script got\n\n")
+	const form = "  %-34s %20s %24s %10s\n"
+	p(form, "a join needs", "places in line", "of the first "+numeral.Group(all[0].first()), "share")
+	for _, a := range all {
+		needs := "nothing"
+		if a.desk != nil {
+			needs = fmt.Sprintf("an account; the script has %d", accounts)
+		}
+		p(form, needs, numeral.Group(len(a.script))+" of "+numeral.Group(a.people+len(a.script)), numeral.Group(a.ahead),
+			fmt.Sprintf("%.1f%%", 100*float64(a.ahead)/float64(a.first())))
+	}
+	p("\nWhat the verifier says about the door\n\n")
+	for _, a := range all {
+		p("  $ proofline-verify audit %s\n\n", a.room.URL)
+		lines := report.Door(a.report)
+		if len(lines) == 0 {
+			lines = []string{"(Its report has no section \"The door\": joins of this room need nothing.)"}
+		}
+		for _, line := range lines {
+			p("    %s\n", strings.Join(wrap(line, textWidth), "\n    "))
+		}
+		p("\n")
+	}
+	if n := d.checks.failures(); n > 0 {
+		p("✗ %d checks failed, see above.\n", n)
+		return
+	}
+	p("✓ Everything was as expected.\n")
+}
+
+// textWidth is the length of the verifier's lines.
+const textWidth = 72
+
+// wrap breaks a text at spaces into lines of at most that length, unless a word is longer.
+func wrap(text string, width int) (lines []string) {
+	for _, word := range strings.Fields(text) {
+		if last := len(lines) - 1; last >= 0 && len(lines[last])+1+len(word) <= width {
+			lines[last] += " " + word
+		} else {
+			lines = append(lines, word)
+		}
+	}
+	return lines
+}
