@@ -57,7 +57,8 @@ func (p *Plan) with(r *Row) Plan {
 }
 
 // compare simulates the plan for each row, and fills in the results.
-func (p *Plan) compare(ctx context.Context, rows []Row, progress func(row, rows int, label string) Progress) ([]Row, error) {
+func (p *Plan) compare(ctx context.Context, rows []Row,
+	progress func(row, rows int, label string) Progress) ([]Row, error) {
 	if err := p.Problems().Err(); err != nil {
 		return nil, err
 	}

@@ -56,6 +56,7 @@ func (d *Door) Label() string {
 		return "accounts, " + Count(d.Accounts) + " for each operator"
 	case Codes:
 		return "codes, " + Percent(d.Sold) + " of them sold on"
+	case Open:
 	}
 	return "open"
 }
@@ -113,7 +114,8 @@ const method = "door"
 // methods adds the method that the door needs to a policy. Work needs a beacon: one with a round each second. The keys
 // are valid ones that no simulated credential or round is verified with.
 func (d *Door) methods(p *fairness.Policy) {
-	m := credential.Method{Name: method, Kind: credential.Signed, Key: "58" + strings.Repeat("66", 31)} // the base point
+	basePoint := "58" + strings.Repeat("66", 31)
+	m := credential.Method{Name: method, Kind: credential.Signed, Key: basePoint}
 	switch d.Kind {
 	case Open:
 		return

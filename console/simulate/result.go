@@ -31,7 +31,7 @@ type Result struct {
 	// Idle is the unused share of the published outflow between start and end.
 	Idle float64 `json:"idle"`
 	Peak int     `json:"peak"` // maximum number of people in line at once
-	// Front is the number of first places that groups are compared by: as many as there are tickets, if they were drawn.
+	// Front is the number of first places that groups are compared by: as many as there are tickets, or as were drawn.
 	Front int `json:"front"`
 	// Order is the share of pairs of places in which the earlier arrival has the earlier place: 1 is
 	// strictly first come, first served, 0.5 is one draw for all.

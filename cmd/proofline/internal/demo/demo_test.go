@@ -146,6 +146,25 @@ func TestAttack(t *testing.T) {
 	}
 }
 
+// TestBringPeople: people who cannot be sent in time do not come.
+func TestBringPeople(t *testing.T) {
+	a := &attack{visits: 1_000, opens: time.Now().Add(-5 * time.Second), starts: time.Now().Add(lastJoin)}
+	arrivals := make(chan int)
+	done := make(chan error)
+	go func() { done <- a.bringPeople(t.Context(), arrivals) }()
+	for sent := 0; ; sent++ {
+		select {
+		case <-arrivals:
+			time.Sleep(20 * time.Millisecond) // a slow machine
+		case err := <-done:
+			if err != nil || sent == 0 || sent > 100 || time.Until(a.starts) > lastJoin/2 || time.Now().After(a.starts) {
+				t.Errorf("%d people were sent until %s before the draw: %v", sent, time.Until(a.starts), err)
+			}
+			return
+		}
+	}
+}
+
 // TestChance compares the mean and the deviation of a hypergeometric distribution with those of its definition.
 func TestChance(t *testing.T) {
 	const all, script, first = 12, 5, 4

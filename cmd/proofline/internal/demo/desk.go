@@ -22,8 +22,8 @@ type desk struct {
 	offer  issuer.Offer
 }
 
-// openDesk opens the issuer, which keeps its records in dir. An account gets a credential for each ticket that asks: they
-// all have one nullifier, which a room takes once.
+// openDesk opens the issuer, which keeps its records in dir. An account gets a credential for each ticket that asks:
+// they all have one nullifier, which a room takes once.
 func openDesk(dir string) (*desk, error) {
 	secret := make([]byte, issuer.SecretSize)
 	_, _ = rand.Read(secret) // never fails

@@ -72,7 +72,8 @@ fields, and --json prints the simulated plan. Flags override the plan.`,
 	flags.IntVar(&f.tickets, "tickets", d.Tickets, "`N` tickets on sale; 0: enough for all")
 	flags.StringVar(&f.bots, "bots", "10%", "`N` bots among the visitors, or a share such as 10%")
 	flags.IntVar(&f.perOperator, "per-operator", d.Bots.PerOperator, "`N` bots that each operator runs")
-	flags.StringVar(&f.door, "door", string(simulate.Open), "`KIND` of what a join needs: open, work, accounts or codes")
+	flags.StringVar(&f.door, "door", string(simulate.Open),
+		"`KIND` of what a join needs: open, work, accounts or codes")
 	flags.IntVar(&f.bits, "bits", d.Door.Bits, "`N` bits of work")
 	flags.IntVar(&f.accounts, "accounts", d.Door.Accounts, "`N` accounts that each operator has")
 	flags.DurationVar(&f.window, "window", 0,
