@@ -17,6 +17,7 @@ import (
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/transfer"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // passParameter is the query parameter with the pass in the target's URL.
@@ -252,7 +253,7 @@ func leave(c echo.Context, r *room.Room, in *submission) error {
 		return err
 	}
 	if in.isJSON {
-		return send(c, http.StatusOK, jsonText, []byte("{}"))
+		return reply.Send(c, http.StatusOK, reply.JSON, []byte("{}"))
 	}
 	return back(c, r)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // takeRound accepts a round of the room's beacon in the JSON of drand relays, from any client: the
@@ -32,6 +33,6 @@ func takeRound(c echo.Context, r *room.Room) error {
 	if err := r.Evidence.TakeRound(c.Request().Context(), in.Round, signature); err != nil {
 		return err
 	}
-	c.Response().Header()["Cache-Control"] = noStore
-	return send(c, http.StatusOK, jsonText, []byte("{}"))
+	c.Response().Header()["Cache-Control"] = reply.NoStore
+	return reply.Send(c, http.StatusOK, reply.JSON, []byte("{}"))
 }

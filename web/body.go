@@ -9,11 +9,8 @@ import (
 	"mime"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/internal/invalid"
 )
@@ -151,14 +148,4 @@ func membersWith(other string, body []byte, names ...string) (map[string]string,
 		return nil, nil, err
 	}
 	return texts, rest, nil
-}
-
-// send sends an answer with a body. The slice contentType may be shared.
-func send(c echo.Context, status int, contentType []string, body []byte) error {
-	h := c.Response().Header()
-	h["Content-Type"] = contentType
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	c.Response().WriteHeader(status)
-	_, err := c.Response().Write(body)
-	return err
 }

@@ -6,14 +6,15 @@ import (
 
 	"github.com/proofline/proofline/web/console"
 	"github.com/proofline/proofline/web/console/shell"
+	"github.com/proofline/proofline/web/files"
 )
 
 // openConsole returns the organizers' pages.
 func openConsole(o Options, hosts *customHosts, protection *http.CrossOriginProtection, p problems,
 	closing <-chan struct{}) *console.Console {
-	manifest, err := fs.ReadFile(o.Assets, manifestFile)
+	manifest, err := fs.ReadFile(o.Assets, files.Manifest)
 	if err != nil {
-		manifest = nil // pages without scripts and styles; loadPages has logged the error
+		manifest = nil // pages without scripts and styles; files.Load has logged the error
 	}
 	c, err := console.New(console.Options{
 		Accounts: o.Accounts, Describe: p.explain, Control: o.Control,

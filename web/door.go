@@ -12,6 +12,7 @@ import (
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/door"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // door writes what a device needs to know to make credentials.
@@ -58,7 +59,7 @@ func (o *object) texts(name string, list []string) {
 
 // showTicket appends a credential of a ticket that has joined, authorized by its secret.
 func showTicket(c echo.Context, r *room.Room) error {
-	c.Response().Header()["Cache-Control"] = noStore
+	c.Response().Header()["Cache-Control"] = reply.NoStore
 	t, err := parseTicket(c.Param("ticket"))
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func sendMerit(c echo.Context, merit *room.Merit, method string) error {
 		o.b = appendText(o.b, receipt)
 	}
 	o.close()
-	return send(c, status, jsonText, o.b)
+	return reply.Send(c, status, reply.JSON, o.b)
 }
 
 // issued is the form with which the page of an issuer sends a visitor back.
@@ -141,7 +142,7 @@ func readIssued(r *http.Request) (f issued, err error) {
 // joinIssued joins a ticket with the credential in the form of an issuer's page, and leads to the room's page, which
 // knows the visitor by the cookie. A form of another site comes without the cookie, and can do no more than any client.
 func (j *joins) joinIssued(c echo.Context, r *room.Room) error {
-	c.Response().Header()["Cache-Control"] = noStore
+	c.Response().Header()["Cache-Control"] = reply.NoStore
 	f, err := readIssued(c.Request())
 	if err != nil {
 		return err

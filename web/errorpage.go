@@ -10,8 +10,11 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/web/brand"
+	"github.com/proofline/proofline/web/files"
 	"github.com/proofline/proofline/web/page"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // wantsPage reports whether to send an error as a page, because a visitor will see it: the browser, not a script,
@@ -22,7 +25,7 @@ func wantsPage(c echo.Context, p problem) bool {
 	accept := r.Header.Get("Accept")
 	if !isPage(c.Path()) {
 		isMistyped := p.Status == http.StatusNotFound && p.Type == noType &&
-			!isBelow(c, managementPath) && !isBelow(c, assetsPath)
+			!isBelow(c, managementPath) && !isBelow(c, files.Path)
 		return (isMistyped || c.Get(fromLink) != nil) && strings.Contains(accept, "text/html")
 	}
 	isScript := isJSON(r.Header.Get("Content-Type")) || c.QueryParam("fragment") == "1"
@@ -123,11 +126,11 @@ func (p *crowdedPages) send(pages *page.Pages, c echo.Context, status int) error
 		p.byLang.Store(lang, kept)
 	}
 	body, _ := kept.([]byte)
-	if !eventForm.MatchString(slug) {
+	if !setting.IsSlug(slug) {
 		slug = ""
 	}
 	c.Response().Header()["Content-Security-Policy"] = []string{contentPolicy}
-	return send(c, status, htmlText, bytes.ReplaceAll(body, []byte(crowdedRoom), []byte(slug)))
+	return reply.Send(c, status, htmlText, bytes.ReplaceAll(body, []byte(crowdedRoom), []byte(slug)))
 }
 
 // isCrowded reports whether a request was refused because of its network's limit.

@@ -14,6 +14,7 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/web/brand"
 	"github.com/proofline/proofline/web/page"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // reportPolicy is the Content-Security-Policy of audit reports, which need only their own styles.
@@ -61,16 +62,15 @@ func (p *pages) report(c echo.Context, r *room.Room) error {
 		return err
 	}
 	h := c.Response().Header()
-	h["Cache-Control"] = brandCache
+	h["Cache-Control"] = reply.Minutes
 	h["Content-Security-Policy"] = []string{reportPolicy}
-	h["Vary"] = acceptEncoding
-	body := stored.HTML
-	if acceptsGzip(c.Request().Header["Accept-Encoding"]) {
-		h["Content-Encoding"] = gzipped
-	} else if body, err = inflate(body); err != nil {
-		return err
+	body := reply.Coded(c, nil, func() []byte { return stored.HTML })
+	if body == nil {
+		if body, err = inflate(stored.HTML); err != nil {
+			return err
+		}
 	}
-	return send(c, http.StatusOK, htmlText, body)
+	return reply.Send(c, http.StatusOK, htmlText, body)
 }
 
 func inflate(compressed []byte) ([]byte, error) {

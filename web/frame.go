@@ -24,11 +24,6 @@ const (
 
 // Header values shared by many answers; they must not be modified.
 var (
-	jsonText   = []string{"application/json"}
-	plainText  = []string{"text/plain; charset=utf-8"}
-	octets     = []string{"application/octet-stream"}
-	noCache    = []string{"no-cache"}
-	noStore    = []string{"no-store"}
 	closes     = []string{"close"}
 	nosniff    = []string{"nosniff"}
 	noReferrer = []string{"no-referrer"}

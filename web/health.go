@@ -9,13 +9,14 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // sendLive answers as long as the process runs: a server that waits for its database must not be
 // restarted for that.
 func sendLive(c echo.Context) error {
-	c.Response().Header()["Cache-Control"] = noStore
-	return send(c, http.StatusOK, plainText, []byte("ok\n"))
+	c.Response().Header()["Cache-Control"] = reply.NoStore
+	return reply.Send(c, http.StatusOK, reply.Text, []byte("ok\n"))
 }
 
 // readiness is the server's health, for load balancers and monitoring. It names no room.
@@ -70,6 +71,6 @@ func (h *health) readyz(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	c.Response().Header()["Cache-Control"] = noStore
-	return send(c, http.StatusOK, jsonText, append(body, '\n'))
+	c.Response().Header()["Cache-Control"] = reply.NoStore
+	return reply.Send(c, http.StatusOK, reply.JSON, append(body, '\n'))
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/proofline/proofline/room/queueit"
 	"github.com/proofline/proofline/web/console/shell"
 	"github.com/proofline/proofline/web/page"
 )
@@ -26,7 +27,7 @@ func (h *home) register(e *echo.Echo) { e.Match(read, "/", bounded(h.index)) }
 // index redirects links made for Queue-it to their room, shows browsers the home page, and describes
 // the server to programs.
 func (h *home) index(c echo.Context) error {
-	if l, ok := parseQueueItLink(c.QueryParams()); ok {
+	if l, ok := queueit.ParseLink(c.QueryParams()); ok {
 		return h.links.followToLine(c, l)
 	}
 	if strings.Contains(c.Request().Header.Get("Accept"), "text/html") {

@@ -17,6 +17,7 @@ import (
 	"github.com/proofline/proofline/internal/jsontext"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/door"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // joins records arrivals.
@@ -29,7 +30,7 @@ type joins struct {
 func (j *joins) join(c echo.Context, r *room.Room) (err error) {
 	w := borrow()
 	defer w.giveBack()
-	c.Response().Header()["Cache-Control"] = noStore
+	c.Response().Header()["Cache-Control"] = reply.NoStore
 	if err := j.budgets.join(c, r); err != nil {
 		return err
 	}
@@ -75,7 +76,7 @@ func (s *scratch) sendArrived(c echo.Context, joined *room.Joined) error {
 	if joined.Again {
 		status = http.StatusOK
 	}
-	return send(c, status, jsonText, s.answer.b)
+	return reply.Send(c, status, reply.JSON, s.answer.b)
 }
 
 // doorBody is the maximum size of the body of a join in a room with methods, in bytes. A blind signature takes up to a

@@ -9,6 +9,7 @@ import (
 
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/session"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // discovery tells a site's token library how to verify passes, at the address and in the format
@@ -44,7 +45,7 @@ func (s *sessions) onPass(
 	do func(*session.Sessions, context.Context, string) (session.Session, error),
 ) func(echo.Context, *room.Room) error {
 	return func(c echo.Context, r *room.Room) error {
-		c.Response().Header()["Cache-Control"] = noStore
+		c.Response().Header()["Cache-Control"] = reply.NoStore
 		var session session.Session
 		err := s.budgets.inTurn(c, func() (err error) {
 			session, err = do(r.Sessions, c.Request().Context(), bearer(c.Request()))
@@ -92,5 +93,5 @@ func sendSession(c echo.Context, s session.Session) error {
 	o.time("ends", s.Ends)
 	o.time("ends_at_most", s.MaxEnds)
 	o.close()
-	return send(c, http.StatusOK, jsonText, o.b)
+	return reply.Send(c, http.StatusOK, reply.JSON, o.b)
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
 	"github.com/proofline/proofline/web/poll"
+	"github.com/proofline/proofline/web/reply"
 )
 
 var (
@@ -264,7 +265,7 @@ func sendProblem(c echo.Context, p problem) error {
 	if err != nil {
 		return err
 	}
-	return send(c, p.Status, []string{"application/problem+json"}, body)
+	return reply.Send(c, p.Status, []string{"application/problem+json"}, body)
 }
 
 // logFailure logs errors of the server itself. Unavailability is logged at debug level only,

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -14,56 +13,16 @@ import (
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/queueit"
 	"github.com/proofline/proofline/room/session"
 	"github.com/proofline/proofline/web/brand"
 	"github.com/proofline/proofline/web/page"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // queueItParameter is the query parameter in the target's URL in which Queue-it connectors expect the
 // token.
 const queueItParameter = "queueittoken"
-
-// queueItLink is a link made for Queue-it, by one of its connectors (KnownUser V3) or by hand.
-// QUEUE-IT.md lists the forms.
-type queueItLink struct {
-	customer string
-	event    string // slug of the room
-	target   string // URL that the visitor wants to go to
-	culture  string // language such as de-AT
-}
-
-// Valid forms of parameters. An event is a slug. KnownUser compares it case-sensitively, so other
-// spellings are invalid.
-var (
-	eventForm   = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-	cultureForm = regexp.MustCompile(`^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8}){0,3}$`)
-)
-
-// parseQueueItLink parses the parameters of a link into a line; false if it is not one.
-func parseQueueItLink(query url.Values) (queueItLink, bool) {
-	l := queueItLink{customer: query.Get("c"), event: query.Get("e"), target: query.Get("t"), culture: query.Get("cid")}
-	if !cultureForm.MatchString(l.culture) {
-		l.culture = ""
-	}
-	return l, l.customer != "" && eventForm.MatchString(l.event)
-}
-
-// parseQueueItCancel parses a link that ends a visit, below /cancel/. It has one event,
-// customer/event with or without an ID, or several, multiple/customer?wrl=event~id_event~id, of which
-// only the first counts.
-func parseQueueItCancel(path string, query url.Values) (queueItLink, bool) {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	if len(parts) < 2 || len(parts) > 3 {
-		return queueItLink{}, false
-	}
-	l := queueItLink{customer: parts[0], event: parts[1], target: query.Get("r")}
-	if rooms := query.Get("wrl"); parts[0] == "multiple" && rooms != "" {
-		first, _, _ := strings.Cut(rooms, "_")
-		l.customer = parts[1]
-		l.event, _, _ = strings.Cut(first, "~")
-	}
-	return l, l.customer != "" && eventForm.MatchString(l.event)
-}
 
 // queueItLinks serves links made for Queue-it.
 type queueItLinks struct {
@@ -76,7 +35,7 @@ type queueItLinks struct {
 // register adds the routes of such links, except the one at the root, which index serves.
 func (q *queueItLinks) register(e *echo.Echo) {
 	join := func(c echo.Context) error {
-		l, ok := parseQueueItLink(c.QueryParams())
+		l, ok := queueit.ParseLink(c.QueryParams())
 		if !ok {
 			return echo.ErrNotFound
 		}
@@ -93,7 +52,7 @@ func (q *queueItLinks) register(e *echo.Echo) {
 		return err
 	}))
 	e.Match(read, "/cancel/*", bounded(func(c echo.Context) error {
-		l, ok := parseQueueItCancel(c.Param("*"), c.QueryParams())
+		l, ok := queueit.ParseCancel(c.Param("*"), c.QueryParams())
 		if !ok {
 			return echo.ErrNotFound
 		}
@@ -106,31 +65,31 @@ func (q *queueItLinks) register(e *echo.Echo) {
 const fromLink = "queue-it event"
 
 // roomOf returns the room of a link, or [room.ErrNotFound] if there is none or the link is for another customer.
-func (q *queueItLinks) roomOf(c echo.Context, l *queueItLink) (*room.Room, error) {
-	c.Set(fromLink, l.event)
-	c.Response().Header()["Cache-Control"] = noStore
-	r, err := q.rooms.Get(c.Request().Context(), l.event)
+func (q *queueItLinks) roomOf(c echo.Context, l *queueit.Link) (*room.Room, error) {
+	c.Set(fromLink, l.Event)
+	c.Response().Header()["Cache-Control"] = reply.NoStore
+	r, err := q.rooms.Get(c.Request().Context(), l.Event)
 	if err != nil {
 		return nil, err
 	}
-	if settings, ok := r.QueueIt.Config(); ok && !strings.EqualFold(settings.CustomerID, l.customer) {
+	if settings, ok := r.QueueIt.Config(); ok && !strings.EqualFold(settings.CustomerID, l.Customer) {
 		return nil, room.ErrNotFound
 	}
 	return r, q.hosts.check(c.Request(), r)
 }
 
 // followToLine redirects to the room, with target and language if the room allows them.
-func (q *queueItLinks) followToLine(c echo.Context, l queueItLink) error {
+func (q *queueItLinks) followToLine(c echo.Context, l queueit.Link) error {
 	r, err := q.roomOf(c, &l)
 	if err != nil {
 		return err
 	}
 	settings, _ := r.Settings()
 	query := url.Values{}
-	if _, ok := settings.Target(l.target); ok && l.target != "" {
-		query.Set("to", l.target)
+	if _, ok := settings.Target(l.Target); ok && l.Target != "" {
+		query.Set("to", l.Target)
 	}
-	if lang, ok := languageOf(l.culture, brand.Languages(&settings.Brand)); ok {
+	if lang, ok := languageOf(l.Culture, brand.Languages(&settings.Brand)); ok {
 		query.Set("lang", string(lang))
 	}
 	location := pathOf(r)
@@ -155,13 +114,13 @@ func (q *queueItLinks) noteRefusal(code, event string) {
 
 // followFromLine redirects to the link's target after a visit, if the room allows it, else to the
 // room. It does not end the session, because any client can forge such a link.
-func (q *queueItLinks) followFromLine(c echo.Context, l queueItLink) error {
+func (q *queueItLinks) followFromLine(c echo.Context, l queueit.Link) error {
 	r, err := q.roomOf(c, &l)
 	if err != nil {
 		return err
 	}
 	settings, _ := r.Settings()
-	if u, ok := settings.Target(l.target); ok && l.target != "" {
+	if u, ok := settings.Target(l.Target); ok && l.Target != "" {
 		return c.Redirect(http.StatusSeeOther, u.String())
 	}
 	return c.Redirect(http.StatusSeeOther, pathOf(r))

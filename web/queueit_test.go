@@ -303,27 +303,3 @@ func TestQueueItExamples(t *testing.T) {
 		t.Error("not cleared")
 	}
 }
-
-// FuzzQueueItLink: whatever a link contains, its event is a slug, and its culture can contain nothing else.
-func FuzzQueueItLink(f *testing.F) {
-	for _, seed := range []string{
-		"/?c=cust&e=sale&t=https%3A%2F%2Fshop.example.com%2F&cid=de-AT", "/cancel/cust/sale/1?r=https://shop.example.com", "/cancel/multiple/cust?wrl=a~1_b~2",
-		"/?c=%00&e=%ff", "/cancel//", "/cancel/multiple/?wrl=~", "/error/hash/?c=a&e=a&c=b&e=b",
-	} {
-		f.Add(seed)
-	}
-	slug, culture := regexp.MustCompile(`^[a-z0-9-]{1,63}$`), regexp.MustCompile(`^[A-Za-z0-9-]{0,40}$`)
-	f.Fuzz(func(t *testing.T, text string) {
-		u, err := url.Parse(text)
-		if err != nil {
-			return
-		}
-		join, isJoin := parseQueueItLink(u.Query())
-		cancel, isCancel := parseQueueItCancel(strings.TrimPrefix(u.Path, "/cancel"), u.Query())
-		for l, ok := range map[queueItLink]bool{join: isJoin, cancel: isCancel} {
-			if ok && (!slug.MatchString(l.event) || !culture.MatchString(l.culture) || l.customer == "") {
-				t.Errorf("%q is read as %+v", text, l)
-			}
-		}
-	})
-}

@@ -14,6 +14,7 @@ import (
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/session"
 	"github.com/proofline/proofline/web/limit"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // sessionsBody is the maximum size of a request body with many passes, in bytes.
@@ -37,7 +38,7 @@ type sessionOutcomes struct {
 // A forged pass costs as much to verify as a valid one. So the network is charged for all passes in
 // advance, and the charge for the valid ones is refunded.
 func (s *sessions) change(c echo.Context, r *room.Room) error {
-	c.Response().Header()["Cache-Control"] = noStore
+	c.Response().Header()["Cache-Control"] = reply.NoStore
 	body, err := readBody(c.Request(), nil, sessionsBody)
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func (s *sessions) change(c echo.Context, r *room.Room) error {
 	if err != nil {
 		return err
 	}
-	return send(c, http.StatusOK, jsonText, out)
+	return reply.Send(c, http.StatusOK, reply.JSON, out)
 }
 
 func invalidPasses(lists ...[]session.Outcome) (n int) {

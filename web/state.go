@@ -16,6 +16,7 @@ import (
 	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/poll"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // A document is rendered again when the room has changed and the document is at least minAge old. At maxAge it is
@@ -75,7 +76,7 @@ func (f *feed) state(c echo.Context, r *room.Room) error {
 		c.Response().WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	h["Content-Type"] = jsonText
+	h["Content-Type"] = reply.JSON
 	h["Content-Length"] = d.length
 	c.Response().WriteHeader(http.StatusOK)
 	_, err := c.Response().Write(d.body)

@@ -12,6 +12,7 @@ import (
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/poll"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // sendTicket serves the state of a ticket.
@@ -25,7 +26,7 @@ func sendTicket(c echo.Context, r *room.Room) error {
 
 // standing returns the state of the ticket in the path.
 func standing(c echo.Context, r *room.Room) (fairness.Standing, error) {
-	c.Response().Header()["Cache-Control"] = noStore
+	c.Response().Header()["Cache-Control"] = reply.NoStore
 	t, err := parseTicket(c.Param("ticket"))
 	if err != nil {
 		return fairness.Standing{}, err
@@ -40,7 +41,7 @@ func sendStanding(c echo.Context, status int, r *room.Room, st *fairness.Standin
 	o.reset()
 	o.standing(c.Param("ticket"), st, r.Snapshot(), r.Now())
 	o.close()
-	return send(c, status, jsonText, o.b)
+	return reply.Send(c, status, reply.JSON, o.b)
 }
 
 // standing writes the state of a ticket.
@@ -112,7 +113,7 @@ func sendReceipt(c echo.Context, r *room.Room) error {
 	if err != nil {
 		return err
 	}
-	return send(c, http.StatusOK, plainText, receipt)
+	return reply.Send(c, http.StatusOK, reply.Text, receipt)
 }
 
 // claimTicket exchanges a called ticket's secret for its pass, and returns the URL to redirect to. The
@@ -120,7 +121,7 @@ func sendReceipt(c echo.Context, r *room.Room) error {
 func claimTicket(c echo.Context, r *room.Room) (err error) {
 	w := borrow()
 	defer w.giveBack()
-	c.Response().Header()["Cache-Control"] = noStore
+	c.Response().Header()["Cache-Control"] = reply.NoStore
 	t, err := parseTicket(c.Param("ticket"))
 	if err != nil {
 		return err
@@ -162,12 +163,12 @@ func claimTicket(c echo.Context, r *room.Room) (err error) {
 		o.null("location")
 	}
 	o.close()
-	return send(c, http.StatusOK, jsonText, o.b)
+	return reply.Send(c, http.StatusOK, reply.JSON, o.b)
 }
 
 // giveUpTicket gives up a ticket's place, authorized by its secret.
 func giveUpTicket(c echo.Context, r *room.Room) error {
-	c.Response().Header()["Cache-Control"] = noStore
+	c.Response().Header()["Cache-Control"] = reply.NoStore
 	t, err := parseTicket(c.Param("ticket"))
 	if err != nil {
 		return err

@@ -17,6 +17,7 @@ import (
 	"github.com/proofline/proofline/web/brand"
 	"github.com/proofline/proofline/web/page"
 	"github.com/proofline/proofline/web/poll"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // sendPage renders a page and sends it; if rendering fails, it sends nothing.
@@ -25,15 +26,10 @@ func sendPage(c echo.Context, status int, write func(io.Writer) error) error {
 	if err := write(&b); err != nil {
 		return err
 	}
-	h := c.Response().Header()
-	h["Content-Security-Policy"] = []string{policyOf(c)}
-	h["Vary"] = acceptEncoding
-	body := b.Bytes()
-	if acceptsGzip(c.Request().Header["Accept-Encoding"]) { // a page contains no secret that its compressed length could reveal
-		h["Content-Encoding"] = gzipped
-		body = compress(body)
-	}
-	return send(c, status, htmlText, body)
+	c.Response().Header()["Content-Security-Policy"] = []string{policyOf(c)}
+	// a page contains no secret that its compressed length could reveal
+	body := reply.Coded(c, b.Bytes(), func() []byte { return reply.Compress(b.Bytes()) })
+	return reply.Send(c, status, htmlText, body)
 }
 
 // policyOf returns the Content-Security-Policy of a page, with the targets of its room.

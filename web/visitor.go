@@ -12,6 +12,7 @@ import (
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/brand"
 	"github.com/proofline/proofline/web/page"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // Header values of pages. Other origins must not read pages, because pages depend on cookies.
@@ -20,7 +21,6 @@ var (
 	cssText     = []string{"text/css; charset=utf-8"}
 	sameOrigin  = []string{"same-origin"}
 	permissions = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
-	brandCache  = []string{"public, max-age=300"}
 )
 
 // contentPolicy is the Content-Security-Policy of pages without a room. Pages of a room add its
@@ -40,7 +40,7 @@ func isPage(route string) bool {
 
 // shelter sets the headers of all pages.
 func shelter(h http.Header) {
-	h["Cache-Control"] = noStore
+	h["Cache-Control"] = reply.NoStore
 	h["Referrer-Policy"] = sameOrigin
 	h["Cross-Origin-Opener-Policy"] = sameOrigin
 	h["Permissions-Policy"] = permissions
@@ -125,8 +125,8 @@ func (p *pages) brandStyle(c echo.Context, r *room.Room) error {
 	if err != nil {
 		return err
 	}
-	c.Response().Header()["Cache-Control"] = brandCache
-	return send(c, http.StatusOK, cssText, css)
+	c.Response().Header()["Cache-Control"] = reply.Minutes
+	return reply.Send(c, http.StatusOK, cssText, css)
 }
 
 // stylesheets caches the style sheet of each room, because parsing custom CSS takes milliseconds.
@@ -170,6 +170,6 @@ func (p *pages) logo(c echo.Context, r *room.Room) error {
 	if !ok {
 		return echo.ErrNotFound
 	}
-	c.Response().Header()["Cache-Control"] = brandCache
-	return send(c, http.StatusOK, []string{mediaType}, image)
+	c.Response().Header()["Cache-Control"] = reply.Minutes
+	return reply.Send(c, http.StatusOK, []string{mediaType}, image)
 }

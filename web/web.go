@@ -58,6 +58,7 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/room/session"
 	"github.com/proofline/proofline/web/client"
+	"github.com/proofline/proofline/web/files"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
 	"github.com/proofline/proofline/web/ui"
@@ -173,7 +174,7 @@ func New(o Options) *Server {
 
 // newParts returns the parts that serve visitors, sites and monitoring.
 func (s *Server) newParts(o Options, hosts *customHosts, protection *http.CrossOriginProtection) []part {
-	built, assets, err := loadPages(o.Assets, o.Log)
+	built, static, err := files.Load(o.Assets, o.Contacts, o.Log)
 	if err != nil {
 		panic(err) // templates and messages are part of the program
 	}
@@ -184,12 +185,12 @@ func (s *Server) newParts(o Options, hosts *customHosts, protection *http.CrossO
 	s.failures = &errorAnswers{problems: s.problems, renderer: r, budgets: s.budgets, log: o.Log}
 	finder, due := &roomFinder{o.Rooms, hosts}, &deadlines{}
 	links := &queueItLinks{rooms: o.Rooms, hosts: hosts, log: o.Log}
+	static.Register(s.echo)
 	return []part{
 		&home{
 			renderer: r, hosts: hosts, budgets: s.budgets, links: links, site: o.publicURL(),
 			hasConsole: o.Accounts != nil,
 		},
-		&files{assets, o.Contacts},
 		&health{o.Rooms, o.Ready, &s.draining},
 		&resources{finder, joins{s.budgets, due}, sessions{s.budgets, due}, s.feed},
 		&pages{renderer: r, finder: finder, hosts: hosts, budgets: s.budgets, reports: o.Reports},

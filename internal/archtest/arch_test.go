@@ -250,6 +250,25 @@ func TestCoreSize(t *testing.T) {
 	}
 }
 
+// packageLines is the maximum length of a package without tests. A longer one owns more than one thing.
+const packageLines = 4000
+
+func TestPackageSize(t *testing.T) {
+	for name, p := range list(t, "../../...") {
+		lines := 0
+		for _, file := range p.GoFiles {
+			text, err := os.ReadFile(filepath.Join(p.Dir, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines += bytes.Count(text, []byte("\n"))
+		}
+		if lines > packageLines {
+			t.Errorf("%s has %d lines without tests, at most %d", name, lines, packageLines)
+		}
+	}
+}
+
 // TestAuditorWithoutServerSide compiles the auditor's program without the serverSide files.
 func TestAuditorWithoutServerSide(t *testing.T) {
 	var overlay struct{ Replace map[string]string }

@@ -1,4 +1,6 @@
-package web
+// Package files serves the files that do not depend on a room: the built scripts and styles of the pages, icons,
+// robots.txt and security.txt.
+package files
 
 import (
 	"bytes"
@@ -17,11 +19,17 @@ import (
 
 	"github.com/proofline/proofline/web/page"
 	"github.com/proofline/proofline/web/picture"
+	"github.com/proofline/proofline/web/reply"
 )
 
-const assetsPath = "/assets/"
+// read lists the methods of requests for files.
+var read = []string{http.MethodGet, http.MethodHead}
 
-const manifestFile = "manifest.json"
+// Path is the path below which the built files are served.
+const Path = "/assets/"
+
+// Manifest is the name of the file that maps names to those of built files.
+const Manifest = "manifest.json"
 
 // noManifest replaces the manifest if the assets are not built. Pages then have no scripts and
 // styles: these links return 404.
@@ -73,12 +81,13 @@ func shorter(b []byte) []byte {
 	return out.Bytes()
 }
 
-// loadPages loads the pages and their assets. If the assets are missing or do not match the pages, it
-// logs that and returns pages without scripts and styles.
-func loadPages(dist fs.FS, log *slog.Logger) (*page.Pages, map[string]*asset, error) {
+// Load loads the pages and the files. It takes the URIs for reports of vulnerabilities; without these there is no
+// security.txt. If the built files are missing or do not match the pages, it logs that and returns pages without
+// scripts and styles.
+func Load(dist fs.FS, contacts []string, log *slog.Logger) (*page.Pages, *Files, error) {
 	pages, all, err := loadBuilt(dist)
 	if err == nil {
-		return pages, all, nil
+		return pages, &Files{all, contacts}, nil
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		log.Warn("assets are not built: pages have no scripts and styles; run make build")
@@ -86,11 +95,11 @@ func loadPages(dist fs.FS, log *slog.Logger) (*page.Pages, map[string]*asset, er
 		log.Error("cannot load assets: pages have no scripts and styles; run make build", "err", err)
 	}
 	pages, err = page.New([]byte(noManifest))
-	return pages, nil, err
+	return pages, &Files{nil, contacts}, err
 }
 
 func loadBuilt(dist fs.FS) (*page.Pages, map[string]*asset, error) {
-	manifest, err := fs.ReadFile(dist, manifestFile)
+	manifest, err := fs.ReadFile(dist, Manifest)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read manifest: %w", err)
 	}
@@ -106,37 +115,32 @@ func loadBuilt(dist fs.FS) (*page.Pages, map[string]*asset, error) {
 // (https://www.w3.org/TR/CSP3/#initialize-global-object-csp).
 var assetPolicy = []string{"default-src 'none'; connect-src 'self'; frame-ancestors 'none'"}
 
-// files serves the files that do not depend on a room.
-type files struct {
+// Files serves the files.
+type Files struct {
 	assets   map[string]*asset // assets by name
 	contacts []string          // URIs for reports of vulnerabilities; empty: no security.txt
 }
 
-func (f *files) register(e *echo.Echo) {
+// Register adds the routes of the files.
+func (f *Files) Register(e *echo.Echo) {
 	e.Match(read, "/robots.txt", sendRobots)
 	e.Match(read, "/.well-known/security.txt", f.securityText)
 	for path := range pictures {
 		e.Match(read, path, sendPicture)
 	}
-	e.Match(read, assetsPath+"*", f.asset)
+	e.Match(read, Path+"*", f.asset)
 }
 
 // asset serves a built file, whose content never changes under its name.
-func (f *files) asset(c echo.Context) error {
+func (f *Files) asset(c echo.Context) error {
 	a, ok := f.assets[c.Param("*")]
 	if !ok {
 		return echo.ErrNotFound
 	}
 	h := c.Response().Header()
-	h["Cache-Control"] = immutable
+	h["Cache-Control"] = reply.Immutable
 	h["Content-Security-Policy"] = assetPolicy
-	h["Vary"] = acceptEncoding
-	body := a.plain
-	if a.gzip != nil && acceptsGzip(c.Request().Header["Accept-Encoding"]) {
-		h["Content-Encoding"] = gzipped
-		body = a.gzip
-	}
-	return send(c, http.StatusOK, a.contentType, body)
+	return reply.Send(c, http.StatusOK, a.contentType, reply.Coded(c, a.plain, func() []byte { return a.gzip }))
 }
 
 // robots excludes pages that are not for search engines. Rooms are deliberately not listed: their
@@ -145,8 +149,8 @@ const robots = "User-agent: *\nDisallow: /console\nDisallow: /v1/\n"
 
 // sendRobots serves robots.txt.
 func sendRobots(c echo.Context) error {
-	c.Response().Header()["Cache-Control"] = brandCache
-	return send(c, http.StatusOK, plainText, []byte(robots))
+	c.Response().Header()["Cache-Control"] = reply.Minutes
+	return reply.Send(c, http.StatusOK, reply.Text, []byte(robots))
 }
 
 // iconCache is the Cache-Control of pictures, whose names do not change.
@@ -167,7 +171,7 @@ var pictures = map[string]struct {
 func sendPicture(c echo.Context) error {
 	p := pictures[c.Path()]
 	c.Response().Header()["Cache-Control"] = iconCache
-	return send(c, http.StatusOK, p.contentType, p.draw())
+	return reply.Send(c, http.StatusOK, p.contentType, p.draw())
 }
 
 // contactLife is the validity of security.txt; RFC 9116 recommends less than a year.
@@ -175,7 +179,7 @@ const contactLife = 90 * 24 * time.Hour
 
 // securityText serves security.txt, the contacts for reports of vulnerabilities
 // (https://www.rfc-editor.org/rfc/rfc9116).
-func (f *files) securityText(c echo.Context) error {
+func (f *Files) securityText(c echo.Context) error {
 	if len(f.contacts) == 0 {
 		return echo.ErrNotFound
 	}
@@ -186,5 +190,5 @@ func (f *files) securityText(c echo.Context) error {
 	b.WriteString("Expires: " + time.Now().Add(contactLife).UTC().Truncate(time.Hour).Format(time.RFC3339) + "\r\n")
 	b.WriteString("Preferred-Languages: en\r\n")
 	c.Response().Header()["Cache-Control"] = iconCache
-	return send(c, http.StatusOK, plainText, []byte(b.String()))
+	return reply.Send(c, http.StatusOK, reply.Text, []byte(b.String()))
 }
