@@ -63,6 +63,9 @@ var (
 	restartFirst = &goal{"start until the first answer of a room", "s", atMost, 1, 3_000_000}
 	restartAll   = &goal{"  until all tickets are known", "s", atMost, 2, 3_000_000}
 
+	restartWithFirst = &goal{"start with an issuer's signature of each visitor, first answer", "s", noGoal, 0, 0}
+	restartWithAll   = &goal{"  until all tickets are known", "s", atMost, 10, 1_000_000}
+
 	storageAdmitted    = &goal{"database of a visitor, from join to claim", "B", atMost, 250, 0}
 	storageDatabase    = &goal{"  until the session is released", "B", noGoal, 0, 0}
 	storageWALAdmitted = &goal{"WAL of a visitor, from join to claim", "B", atMost, 300, 0}
@@ -88,6 +91,10 @@ var (
 	auditManyMemory = &goal{"  memory", "MB", noGoal, 0, 0}
 	auditLong       = &goal{"audit of a longer room, 60 windows", "s", noGoal, 0, 0}
 	auditLongMemory = &goal{"  memory", "MB", atMost, 300, 3_000_000}
+
+	auditWith       = &goal{"audit with an issuer's signature of each visitor", "s", atMost, 25, 1_000_000}
+	auditWithCPU    = &goal{"  CPU", "s", noGoal, 0, 0}
+	auditWithMemory = &goal{"  memory", "MB", atMost, 400, 1_000_000}
 
 	pageSize    = &goal{"first load of the page of a line", "kB", atMost, 60, 0}
 	pollsShort  = &goal{"requests of a waiting visitor", "a minute", noGoal, 0, 0}

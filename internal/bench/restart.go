@@ -14,29 +14,50 @@ func (b *bench) restarts(v version) (func(int) ([]reading, error), error) {
 	if err != nil {
 		return nil, err
 	}
+	return b.restarting(v, s, "restart", n, restartFirst, restartAll), nil
+}
+
+// restartsSigned is restarts of a room in which each visitor has shown an issuer's signature.
+func (b *bench) restartsSigned(v version) (func(int) ([]reading, error), error) {
+	r, err := b.fleet.signedRoom(v, "restart-signed")
+	if err != nil {
+		return nil, err
+	}
+	for r.joined < b.restart {
+		if _, err := r.join(min(signedJoins, b.restart-r.joined)); err != nil {
+			return nil, err
+		}
+	}
+	return b.restarting(v, r.server, r.slug, r.visitors, restartWithFirst, restartWithAll), nil
+}
+
+// restarting returns the runs that restart a server with the room of that name, whose visitors are of a batch.
+func (b *bench) restarting(v version, s *server, slug string, n batch,
+	untilFirst, untilAll *goal) func(int) ([]reading, error) {
 	return func(int) ([]reading, error) {
 		if err := b.fleet.stop(s); err != nil {
 			return nil, err
 		}
 		began := time.Now()
-		if s, err = b.fleet.product(v, "restart"); err != nil {
+		var err error
+		if s, err = b.fleet.product(v, slug); err != nil {
 			return nil, err
 		}
-		if err := s.await("/r/restart/state"); err != nil {
+		if err := s.await("/r/" + slug + "/state"); err != nil {
 			return nil, err
 		}
 		first := time.Since(began)
 		for i := range 100 { // the last ticket included
 			ticket := n.ticket(b.restart - 1 - i*(b.restart/100)).String()
-			if err := s.await("/r/restart/tickets/" + ticket); err != nil {
+			if err := s.await("/r/" + slug + "/tickets/" + ticket); err != nil {
 				return nil, err
 			}
 		}
 		return []reading{
-			{goal: restartFirst, value: first.Seconds(), size: b.restart},
-			{goal: restartAll, value: time.Since(began).Seconds(), size: b.restart},
+			{goal: untilFirst, value: first.Seconds(), size: b.restart},
+			{goal: untilAll, value: time.Since(began).Seconds(), size: b.restart},
 		}, nil
-	}, nil
+	}
 }
 
 // await requests a resource until the answer is 200. A room may not be ready yet.

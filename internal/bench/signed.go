@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/issuertest"
 	"github.com/proofline/proofline/internal/rawhttp"
@@ -17,39 +18,51 @@ import (
 // longer than what is measured.
 const signedJoins = 60_000
 
+// signedRoom is an open room on its own server. Its lane needs an issuer's signature.
+type signedRoom struct {
+	*server
+	slug     string
+	issuer   *issuertest.Issuer
+	subject  credential.Subject // without a ticket
+	visitors batch              // each is an account of the issuer with the same number
+	joined   int
+}
+
+// signedRoom starts a version's server with such a room.
+func (f *fleet) signedRoom(v version, slug string) (*signedRoom, error) {
+	s, err := f.product(v, slug)
+	if err != nil {
+		return nil, err
+	}
+	r := &signedRoom{server: s, slug: slug, issuer: issuertest.Signed("club", 0), visitors: newBatch(),
+		subject: credential.Subject{Lane: "members"}}
+	config := dayRoom(slug)
+	config["methods"] = []any{r.issuer.Method}
+	config["lanes"] = []any{map[string]any{"name": r.subject.Lane, "weight": 1, "needs": []string{r.issuer.Method.Name}}}
+	if err := s.create(config); err != nil {
+		return nil, err
+	}
+	state, err := s.state(slug)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := hex.Decode(r.subject.Room[:], []byte(state.Entry)); err != nil {
+		return nil, fmt.Errorf("hash of the room entry: %w", err)
+	}
+	return r, nil
+}
+
 // signed measures joins whose lane needs an issuer's signature, and joins of a plain room on another server.
 func (b *bench) signed(v version) (func(int) ([]reading, error), error) {
 	plain, err := b.fleet.productWith(v, "plain", newBatch(), warmUp)
 	if err != nil {
 		return nil, err
 	}
-	s, err := b.fleet.product(v, "signed")
+	r, err := b.fleet.signedRoom(v, "signed")
 	if err != nil {
 		return nil, err
 	}
-	club := issuertest.Signed("club", 0)
-	config := dayRoom("signed")
-	config["methods"] = []any{club.Method}
-	config["lanes"] = []any{map[string]any{"name": "members", "weight": 1, "needs": []string{"club"}}}
-	if err := s.create(config); err != nil {
-		return nil, err
-	}
-	subject := credential.Subject{Lane: "members"}
-	state, err := s.state("signed")
-	if err != nil {
-		return nil, err
-	}
-	if _, err := hex.Decode(subject.Room[:], []byte(state.Entry)); err != nil {
-		return nil, fmt.Errorf("hash of the room entry: %w", err)
-	}
-	accounts := 0 // so far
-	join := func(total int) (*load, error) {
-		requests := signedRequests(club, subject, accounts, total)
-		accounts += total
-		return s.load(generator{conns: 256, total: total,
-			request: func(dst []byte, i int) []byte { return append(dst, requests[i]...) }}, 201)
-	}
-	if _, err := join(warmUp); err != nil {
+	if _, err := r.join(warmUp); err != nil {
 		return nil, err
 	}
 	return func(i int) ([]reading, error) {
@@ -57,7 +70,7 @@ func (b *bench) signed(v version) (func(int) ([]reading, error), error) {
 			func() (*load, error) {
 				return plain.load(generator{conns: 256, total: signedJoins, request: joining("plain")}, 201)
 			},
-			func() (*load, error) { return join(signedJoins) })
+			func() (*load, error) { return r.join(signedJoins) })
 		if err != nil {
 			return nil, err
 		}
@@ -65,10 +78,17 @@ func (b *bench) signed(v version) (func(int) ([]reading, error), error) {
 	}, nil
 }
 
-// signedRequests returns the joins of a new batch of visitors, each with the credential of another account.
-func signedRequests(club *issuertest.Issuer, s credential.Subject, first, n int) [][]byte {
-	requests, visitors := make([][]byte, n), newBatch()
-	numbers := make([]int, n)
+// join makes new visitors join.
+func (r *signedRoom) join(total int) (*load, error) {
+	requests := r.requests(total)
+	r.joined += total
+	return r.load(generator{conns: 256, total: total,
+		request: func(dst []byte, i int) []byte { return append(dst, requests[i]...) }}, 201)
+}
+
+// requests returns the joins of the next visitors.
+func (r *signedRoom) requests(n int) [][]byte {
+	requests, numbers := make([][]byte, n), make([]int, n)
 	for i := range numbers {
 		numbers[i] = i
 	}
@@ -76,14 +96,14 @@ func signedRequests(club *issuertest.Issuer, s credential.Subject, first, n int)
 	for part := range slices.Chunk(numbers, n/runtime.GOMAXPROCS(0)+1) {
 		all.Go(func() {
 			for _, i := range part {
-				s := s
-				s.Ticket = visitors.ticket(i)
-				c := club.Show(s, first+i)
-				body, _ := json.Marshal(map[string]any{"ticket": visitors.ticket(i).String(), "credentials": []any{
+				s := r.subject
+				s.Ticket = r.visitors.ticket(r.joined + i)
+				c := r.issuer.Show(s, r.joined+i)
+				body, _ := json.Marshal(map[string]any{"ticket": fairness.Ticket(s.Ticket).String(), "credentials": []any{
 					map[string]string{"method": c.Method, "nullifier": hex.EncodeToString(c.Nullifier),
 						"evidence": hex.EncodeToString(c.Evidence)},
 				}}) // texts only
-				requests[i] = rawhttp.AppendRequest(nil, "POST", "bench", "/r/signed/join", "", string(body))
+				requests[i] = rawhttp.AppendRequest(nil, "POST", "bench", "/r/"+r.slug+"/join", "", string(body))
 			}
 		})
 	}

@@ -52,14 +52,6 @@ func (r *Room) WorkRound() {
 // JoinShowing joins a new ticket to a lane, with credentials of an account.
 func (r *Room) JoinShowing(now fairness.Time, lane fairness.Lane, i Issuers, account int,
 	methods ...string) fairness.Ticket {
-	t := Ticket(r.keys.Origin, r.next)
-	r.next++
-	e, ok := r.state.NextArrive(now, t, lane)
-	if !ok {
-		r.fail("no window is open at %d", now)
-		return t
-	}
-	e.Credentials = i.Show(r.state.Subject(lane, t), account, methods...)
-	r.Append(&e)
-	return t
+	subject := r.state.Subject(lane, Ticket(r.keys.Origin, r.next))
+	return r.arrive(now, lane, i.Show(subject, account, methods...)...)
 }

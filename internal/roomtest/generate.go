@@ -2,14 +2,19 @@ package roomtest
 
 import (
 	"fmt"
+	"runtime"
+	"sync"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/internal/issuertest"
 )
 
 // Size is the size of a generated room.
 type Size struct {
 	Visitors int
-	Windows  int // number of windows over which the visitors are spread evenly; at least 1
+	Windows  int                // number of windows over which the visitors are spread evenly; at least 1
+	Issuer   *issuertest.Issuer // of the credential that every visitor shows; nil: they show none
 }
 
 // windowLength is enough for a million visitors to arrive one at a time.
@@ -28,8 +33,11 @@ func Generate(keys *Keys, store Store, size Size) error {
 	policy.Windows = []fairness.WindowRule{{From: policy.Opens, Length: windowLength}}
 	policy.Outflow.PerMinute = fairness.MaxRate
 	policy.Claim = fairness.MaxClaim
-
-	r := &Room{keys: keys, log: NewLog(store)}
+	r := &Room{keys: keys, log: NewLog(store), issuer: size.Issuer}
+	if r.issuer != nil {
+		policy.Methods = []credential.Method{r.issuer.Method}
+		policy.Lanes[0].Needs = []string{r.issuer.Method.Name}
+	}
 	r.Append(&fairness.Room{Policy: policy})
 	for w := range size.Windows {
 		from := policy.Opens + fairness.Time(w)*fairness.Time(windowLength)
@@ -52,10 +60,12 @@ func Generate(keys *Keys, store Store, size Size) error {
 // window writes one window: arrivals mixed with admissions from earlier windows, then freeze, draw
 // and assignments.
 func (r *Room) window(from fairness.Time, people int) {
+	lane := r.state.Policy().Lanes[0].Name
+	credentials := r.issue(lane, people)
 	for i := range people {
 		now := from + fairness.Time(int64(i)*int64(windowLength)/int64(people))
 		r.drawDue(now)
-		r.Join(now, 1)
+		r.arrive(now, lane, credentials[i]...)
 		if i%callStep == 0 {
 			r.letIn(now)
 		}
@@ -66,6 +76,28 @@ func (r *Room) window(from fairness.Time, people int) {
 	}
 	for r.letIn(end) {
 	}
+}
+
+// issue returns what the next n tickets show, by ticket: a credential of the issuer for an account each, if there is
+// an issuer. All processors sign.
+func (r *Room) issue(lane fairness.Lane, n int) [][]credential.Credential {
+	list := make([][]credential.Credential, n)
+	if r.issuer == nil {
+		return list
+	}
+	var work sync.WaitGroup
+	signers := runtime.GOMAXPROCS(0)
+	for first := range signers {
+		work.Go(func() {
+			for i := first; i < n; i += signers {
+				number := r.next + uint64(i)
+				subject := r.state.Subject(lane, Ticket(r.keys.Origin, number))
+				list[i] = []credential.Credential{r.issuer.Show(subject, int(number))} //nolint:gosec // few tickets
+			}
+		})
+	}
+	work.Wait()
+	return list
 }
 
 // drawDue draws the pending window once its round has appeared.
