@@ -94,7 +94,7 @@ var (
 
 	auditWith       = &goal{"audit with an issuer's signature of each visitor", "s", atMost, 25, 1_000_000}
 	auditWithCPU    = &goal{"  CPU", "s", noGoal, 0, 0}
-	auditWithMemory = &goal{"  memory", "MB", atMost, 400, 1_000_000}
+	auditWithMemory = &goal{"  memory", "MB", atMost, 300, 1_000_000}
 
 	pageSize    = &goal{"first load of the page of a line", "kB", atMost, 60, 0}
 	pollsShort  = &goal{"requests of a waiting visitor", "a minute", noGoal, 0, 0}
