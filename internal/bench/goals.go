@@ -64,7 +64,7 @@ var (
 	restartAll   = &goal{"  until all tickets are known", "s", atMost, 2, 3_000_000}
 
 	restartWithFirst = &goal{"start with an issuer's signature of each visitor, first answer", "s", noGoal, 0, 0}
-	restartWithAll   = &goal{"  until all tickets are known", "s", atMost, 10, 1_000_000}
+	restartWithAll   = &goal{"  until all tickets are known", "s", atMost, 15, 1_000_000}
 
 	storageAdmitted    = &goal{"database of a visitor, from join to claim", "B", atMost, 250, 0}
 	storageDatabase    = &goal{"  until the session is released", "B", noGoal, 0, 0}

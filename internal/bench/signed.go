@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/issuertest"
 	"github.com/proofline/proofline/internal/rawhttp"
@@ -37,8 +36,9 @@ func (f *fleet) signedRoom(v version, slug string) (*signedRoom, error) {
 	r := &signedRoom{server: s, slug: slug, issuer: issuertest.Signed("club", 0), visitors: newBatch(),
 		subject: credential.Subject{Lane: "members"}}
 	config := dayRoom(slug)
-	config["methods"] = []any{r.issuer.Method}
-	config["lanes"] = []any{map[string]any{"name": r.subject.Lane, "weight": 1, "needs": []string{r.issuer.Method.Name}}}
+	club := r.issuer.Method
+	config["methods"] = []any{club}
+	config["lanes"] = []any{map[string]any{"name": r.subject.Lane, "weight": 1, "needs": []string{club.Name}}}
 	if err := s.create(config); err != nil {
 		return nil, err
 	}
@@ -96,10 +96,10 @@ func (r *signedRoom) requests(n int) [][]byte {
 	for part := range slices.Chunk(numbers, n/runtime.GOMAXPROCS(0)+1) {
 		all.Go(func() {
 			for _, i := range part {
-				s := r.subject
-				s.Ticket = r.visitors.ticket(r.joined + i)
+				s, t := r.subject, r.visitors.ticket(r.joined+i)
+				s.Ticket = t
 				c := r.issuer.Show(s, r.joined+i)
-				body, _ := json.Marshal(map[string]any{"ticket": fairness.Ticket(s.Ticket).String(), "credentials": []any{
+				body, _ := json.Marshal(map[string]any{"ticket": t.String(), "credentials": []any{
 					map[string]string{"method": c.Method, "nullifier": hex.EncodeToString(c.Nullifier),
 						"evidence": hex.EncodeToString(c.Evidence)},
 				}}) // texts only
