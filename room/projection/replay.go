@@ -2,8 +2,8 @@ package projection
 
 import (
 	"runtime"
-	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
@@ -12,32 +12,38 @@ import (
 // Replay reads many entries that are already in the log.
 type Replay struct {
 	*Projection
-	parsers []fairness.Parser
-	entries []fairness.Entry
-	ahead   [][]Verified // by entry: what has been verified; empty: nothing
+	ahead   []ahead
+	entries []fairness.Entry // of a run, up to a malformed one
+}
+
+// ahead is an entry before it is applied.
+type ahead struct {
+	parser   fairness.Parser
+	entry    fairness.Entry
+	err      error
+	verified []Verified // its credentials, as far as they verify
 }
 
 // ReadRun applies entries; root is that of [Projection.Apply], and next is called after each entry. It parses all of
-// them first, so that the state can foresee them, and all processors verify their credentials.
+// them first, so that the state can foresee them. In a room with methods, all processors parse entries and verify
+// their credentials.
 func (r *Replay) ReadRun(texts [][]byte, root func() audit.Hash, next func()) error {
-	if more := len(texts) - len(r.parsers); more > 0 {
-		r.parsers = append(r.parsers, make([]fairness.Parser, more)...)
+	if more := len(texts) - len(r.ahead); more > 0 {
+		r.ahead = append(r.ahead, make([]ahead, more)...)
 	}
+	run := r.ahead[:len(texts)]
+	r.prepare(run, texts)
 	r.entries = r.entries[:0]
 	var malformed error
-	for i, text := range texts {
-		e, err := r.parsers[i].Parse(text)
-		if malformed = err; err != nil {
+	for i := range run {
+		if malformed = run[i].err; malformed != nil {
 			break
 		}
-		r.entries = append(r.entries, e)
+		r.entries = append(r.entries, run[i].entry)
 	}
 	r.Foresee(r.entries)
-	r.verifyAhead()
 	for i, e := range r.entries {
-		if len(r.ahead) > 0 {
-			r.Vouch(r.ahead[i])
-		}
+		r.Vouch(run[i].verified)
 		if err := r.Apply(e, root); err != nil {
 			return err
 		}
@@ -46,30 +52,27 @@ func (r *Replay) ReadRun(texts [][]byte, root func() audit.Hash, next func()) er
 	return malformed
 }
 
-// verifyAhead verifies the credentials of the arrivals among the entries. The rules verify again what it cannot: a
-// credential that is wrong, or of another round of work than the state has.
-func (r *Replay) verifyAhead() {
-	r.ahead = r.ahead[:0]
-	if len(r.Policy().Methods) == 0 {
-		return
-	}
-	r.ahead = append(r.ahead, make([][]Verified, len(r.entries))...)
-	numbers := make([]int, 0, len(r.entries))
-	for i, e := range r.entries {
-		if arrive, ok := e.(*fairness.Arrive); ok && len(arrive.Credentials) > 0 {
-			numbers = append(numbers, i)
+// prepare parses the entries of a run and verifies the credentials of arrivals among them. The rules verify again what
+// it cannot: a credential that is wrong, or of another round of work than the state has.
+func (r *Replay) prepare(run []ahead, texts [][]byte) {
+	var taken atomic.Int64 // entries; each processor takes the next one, because others may be busy with other work
+	take := func() {
+		for i := taken.Add(1) - 1; i < int64(len(run)); i = taken.Add(1) - 1 {
+			a := &run[i]
+			a.verified = nil
+			a.entry, a.err = a.parser.Parse(texts[i])
+			if arrive, ok := a.entry.(*fairness.Arrive); ok {
+				a.verified = r.verified(arrive)
+			}
 		}
 	}
 	var work sync.WaitGroup
-	for part := range slices.Chunk(numbers, len(numbers)/runtime.GOMAXPROCS(0)+1) {
-		work.Go(func() {
-			for _, i := range part {
-				if arrive, ok := r.entries[i].(*fairness.Arrive); ok {
-					r.ahead[i] = r.verified(arrive)
-				}
-			}
-		})
+	if len(r.Policy().Methods) > 0 {
+		for range runtime.GOMAXPROCS(0) - 1 {
+			work.Go(take)
+		}
 	}
+	take()
 	work.Wait()
 }
 
