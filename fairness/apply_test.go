@@ -612,20 +612,29 @@ func TestRuleAmendOpen(t *testing.T) {
 	}
 }
 
-func TestRuleAmendUnguarded(t *testing.T) {
+// TestTellChangesNothing: a statement is accepted even if it contradicts the record, and changes only size and time.
+func TestTellChangesNothing(t *testing.T) {
 	r := inMinute(t)
 	now := base + 30*second
-	unguarded := func(from, until Time) *Amend {
-		return &Amend{Time: now, Change: ChangeUnguarded, From: from, Until: until, Requests: 9}
+	before := *r.State
+	for _, e := range []*Tell{
+		{Subject: TellUnguarded, From: 0, Until: now, Count: 9}, {Subject: TellUnguarded, From: now, Until: now - 1},
+		{Subject: TellRefused, Name: "rate", From: now, Until: now + 1, Count: 9}, {Subject: TellStock, Name: "stalls", Count: 5},
+		{Subject: TellStock, Name: "stalls", Count: 6}, {Subject: TellPrice, Name: "stalls", Min: 2, Max: 1, Currency: "EUR"},
+		{Subject: TellAuto, Name: "slow-site"}, {Subject: TellAuto, Name: "slow-site"},
+	} {
+		e.Time = now
+		r.must(e)
 	}
-	for _, e := range []*Amend{unguarded(now-1, now-1), unguarded(now, now-1), unguarded(now-1, now+1), unguarded(now, now)} {
-		r.refuse(RuleAmend, e)
+	after := *r.State
+	after.size, after.now, after.clock = before.size, before.now, before.clock
+	if diff := diffState(&before, &after); diff != "" {
+		t.Errorf("statements changed the state (-before +after):\n%s", diff)
 	}
-	r.must(unguarded(now-1, now))
-	r.must(unguarded(0, now)) // reported late and twice, as connectors may do
-	if r.InForce().Open {
-		t.Error("open, for the site was unguarded")
-	}
+	r.refuse(RuleTime, &Tell{Time: now - 1, Subject: TellAuto, Name: "slow-site"})
+	r.refuse(RuleFreeze, &Tell{Time: base + minute, Subject: TellAuto, Name: "slow-site"})
+	r.must(&End{now})
+	r.refuse(RuleEnd, &Tell{Time: now, Subject: TellAuto, Name: "slow-site"})
 }
 
 func TestRuleAmendWindows(t *testing.T) {

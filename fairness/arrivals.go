@@ -71,14 +71,6 @@ func (l *arrivals) laneOf(number uint32) int {
 	return int(l.details.at(number).lane)
 }
 
-// seqOf returns the number of an arrival in its lane of the window, from 0.
-func (l *arrivals) seqOf(number uint32, w *window) uint32 {
-	if l.details.count == 0 {
-		return number - w.base
-	}
-	return l.details.at(number).seq
-}
-
 // seatsOf returns the number of seats of an arrival.
 func (l *arrivals) seatsOf(number uint32) uint64 {
 	if l.details.count == 0 {

@@ -176,7 +176,14 @@ func (c *codec) lane(l *Lane) *codec {
 	if text := c.text(); string(text) == string(General) {
 		*l = General // avoids a copy
 	} else if *l = Lane(text); !IsLane(string(*l)) {
-		c.fail("a lane is not 1 to 32 of a-z, 0-9 and '-'")
+		c.fail("a name is not 1 to 32 of a-z, 0-9 and '-'")
+	}
+	return c
+}
+
+func (c *codec) currency(s *string) *codec {
+	if c.token(s); c.reading && (len(*s) != 3 || strings.Trim(*s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "") {
+		c.fail("a currency is not three letters A-Z")
 	}
 	return c
 }

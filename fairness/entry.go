@@ -18,7 +18,7 @@ const (
 )
 
 // Entry is one line of the transcript: one of *Room, *Arrive, *Merit,
-// *Freeze, *Draw, *Assign, *Call, *Admit, *Skip, *Amend, *Beat, *End.
+// *Freeze, *Draw, *Assign, *Call, *Admit, *Skip, *Amend, *Tell, *Beat, *End.
 type Entry interface {
 	head() (Kind, Time) // the time of an assign entry has no meaning
 	fields(c *codec)
@@ -46,6 +46,7 @@ const (
 	KindAdmit  Kind = "admit"
 	KindSkip   Kind = "skip"
 	KindAmend  Kind = "amend"
+	KindTell   Kind = "tell"
 	KindBeat   Kind = "beat"
 	KindEnd    Kind = "end"
 )
@@ -166,33 +167,53 @@ type Change string
 
 // The changes an amendment can make.
 const (
-	ChangeOutflow   Change = "outflow"
-	ChangePause     Change = "pause"
-	ChangeResume    Change = "resume"
-	ChangeMessage   Change = "message"
-	ChangeWindows   Change = "windows"
-	ChangeOpen      Change = "open"      // from now on the site admits visitors who are not in line
-	ChangeShut      Change = "shut"      // from now on the site admits only visitors in line
-	ChangeSeats     Change = "seats"     // how many seats there are
-	ChangeUnguarded Change = "unguarded" // a connector could not reach the room and admitted all requests
+	ChangeOutflow Change = "outflow"
+	ChangePause   Change = "pause"
+	ChangeResume  Change = "resume"
+	ChangeMessage Change = "message"
+	ChangeWindows Change = "windows"
+	ChangeOpen    Change = "open"  // from now on the site admits visitors who are not in line
+	ChangeShut    Change = "shut"  // from now on the site admits only visitors in line
+	ChangeSeats   Change = "seats" // how many seats there are
 )
 
 // claimsToo is the last word of a pause that stops claims as well as calls.
 const claimsToo = "claims"
 
-// Amend changes one of the amendable settings of a room, or records a fact about its site. Each
-// field except Time and Change is used by one change.
+// Amend changes one of the amendable settings of a room. Each field except Time and Change is used by one change.
 type Amend struct {
+	Time    Time
+	Change  Change
+	Outflow Outflow        // outflow
+	Claims  bool           // pause: also stop claims of called visitors
+	Message [HashSize]byte // message: SHA-256 of its canonical form, zero for none
+	Seats   uint32         // seats
+	Closes  Time           // windows
+	Windows []WindowRule   // windows: in force from the first one's From
+}
+
+// Subject names what a statement is about.
+type Subject string
+
+// The subjects of a statement.
+const (
+	TellStock     Subject = "stock"     // how many seats of a category are left
+	TellPrice     Subject = "price"     // what the seats of a category cost
+	TellRefused   Subject = "refused"   // how many joins were refused, and why
+	TellUnguarded Subject = "unguarded" // connectors could not reach the room and admitted all requests
+	TellAuto      Subject = "auto"      // why a program makes the amendment of the outflow that comes next
+)
+
+// Tell is a statement of the operator. It changes nothing, and nothing verifies it. Each field except Time and
+// Subject is used by some subjects.
+type Tell struct {
 	Time        Time
-	Change      Change
-	Outflow     Outflow        // outflow
-	Claims      bool           // pause: also stop claims of called visitors
-	Message     [HashSize]byte // message: SHA-256 of its canonical form, zero for none
-	Seats       uint32         // seats
-	Closes      Time           // windows
-	Windows     []WindowRule   // windows: in force from the first one's From
-	From, Until Time           // unguarded
-	Requests    uint64         // unguarded: number of requests admitted
+	Subject     Subject
+	Name        Lane   // stock, price: a category; refused, auto: a reason. Spelled like the name of a lane
+	From, Until Time   // refused, unguarded
+	Count       uint64 // stock: seats left; refused: joins; unguarded: requests admitted without a pass
+	Min, Max    uint64 // price: in minor units of the currency
+	Currency    string // price: its three letters in ISO 4217
 }
 
 // Beat shows that the room was running at a time, and so lets the claim clock advance.
@@ -214,6 +235,7 @@ func (e *Call) head() (Kind, Time)   { return KindCall, e.Time }
 func (e *Admit) head() (Kind, Time)  { return KindAdmit, e.Time }
 func (e *Skip) head() (Kind, Time)   { return KindSkip, e.Time }
 func (e *Amend) head() (Kind, Time)  { return KindAmend, e.Time }
+func (e *Tell) head() (Kind, Time)   { return KindTell, e.Time }
 func (e *Beat) head() (Kind, Time)   { return KindBeat, e.Time }
 func (e *End) head() (Kind, Time)    { return KindEnd, e.Time }
 
@@ -300,10 +322,25 @@ func (e *Amend) fields(c *codec) {
 		rest(c.closes(&e.Closes), 1, &e.Windows, (*codec).rule)
 	case ChangeSeats:
 		c.small(&e.Seats)
-	case ChangeUnguarded:
-		c.time(&e.From).time(&e.Until).number(&e.Requests)
 	default:
 		c.fail("unknown kind of amendment")
+	}
+}
+
+func (e *Tell) fields(c *codec) {
+	switch c.time(&e.Time).token((*string)(&e.Subject)); e.Subject {
+	case TellStock:
+		c.lane(&e.Name).number(&e.Count)
+	case TellPrice:
+		c.lane(&e.Name).number(&e.Min).number(&e.Max).currency(&e.Currency)
+	case TellRefused:
+		c.lane(&e.Name).time(&e.From).time(&e.Until).number(&e.Count)
+	case TellUnguarded:
+		c.time(&e.From).time(&e.Until).number(&e.Count)
+	case TellAuto:
+		c.lane(&e.Name)
+	default:
+		c.fail("unknown subject of a statement")
 	}
 }
 

@@ -87,16 +87,6 @@ func (l *lanes) index(name Lane) (int, bool) {
 	return 0, false
 }
 
-// calledAt returns the serving pointer when the transcript had size entries.
-func (l *lane) calledAt(size uint64) Position {
-	for i := len(l.calls) - 1; i >= 0; i-- {
-		if uint64(l.calls[i].index) < size {
-			return l.calls[i].upTo
-		}
-	}
-	return 0
-}
-
 func (l *lane) called() Position {
 	if len(l.calls) == 0 {
 		return 0
@@ -124,9 +114,6 @@ func (l *lane) numberAt(p Position) uint32 {
 	part := l.partAt(p)
 	return part.base + part.order[p-part.first]
 }
-
-// at returns the arrival at a drawn position of a lane.
-func (s *State) at(l *lane, p Position) *arrival { return s.arrivals.at(l.numberAt(p)) }
 
 // line gives the lots of a window their places, at the ends of the lanes' lines.
 func (s *State) line(window int, seed Seed) {

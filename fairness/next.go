@@ -198,3 +198,19 @@ func (x *index) appendSlots(slots []*uint64, key []byte) []*uint64 {
 	first := hash >> s.shift
 	return append(slots, &s.slots[first], &s.slots[(first+5)&uint64(len(s.slots)-1)])
 }
+
+// TooLarge returns the ticket that may be skipped as a party too large for the seats left; false if there is none.
+func (s *State) TooLarge() (Ticket, bool) {
+	if s.seats == 0 || s.ended {
+		return Ticket{}, false
+	}
+	t := newTurns(s)
+	_, number, ok := t.peek()
+	if !ok || !s.isTooLarge(number) {
+		return Ticket{}, false
+	}
+	return s.arrivals.at(number).ticket, true
+}
+
+// at returns the arrival at a drawn position of a lane.
+func (s *State) at(l *lane, p Position) *arrival { return s.arrivals.at(l.numberAt(p)) }

@@ -113,8 +113,15 @@ var golden = []struct {
 	{"amend 5 shut", &Amend{Time: 5, Change: ChangeShut}},
 	{"amend 5 seats 4294967295", &Amend{Time: 5, Change: ChangeSeats, Seats: 1<<32 - 1}},
 	{"skip 1800000060000 " + t1 + " too-large", &Skip{base + minute, ticket1, TooLarge}},
-	{"amend 5 unguarded 3 4 0", &Amend{Time: 5, Change: ChangeUnguarded, From: 3, Until: 4}},
-	{"amend 5 unguarded 0 9007199254740990 9223372036854775807", &Amend{Time: 5, Change: ChangeUnguarded, Until: Never - 1, Requests: 1<<63 - 1}},
+	{"tell 5 stock stalls 12", &Tell{Time: 5, Subject: TellStock, Name: "stalls", Count: 12}},
+	{"tell 5 stock a-1 9223372036854775807", &Tell{Time: 5, Subject: TellStock, Name: "a-1", Count: 1<<63 - 1}},
+	{"tell 5 price stalls 4500 9223372036854775807 EUR", &Tell{Time: 5, Subject: TellPrice, Name: "stalls", Min: 4500, Max: 1<<63 - 1, Currency: "EUR"}},
+	{"tell 5 price stalls 9 0 JPY", &Tell{Time: 5, Subject: TellPrice, Name: "stalls", Min: 9, Currency: "JPY"}},
+	{"tell 5 refused rate 3 4 7", &Tell{Time: 5, Subject: TellRefused, Name: "rate", From: 3, Until: 4, Count: 7}},
+	{"tell 5 refused rate 4 3 0", &Tell{Time: 5, Subject: TellRefused, Name: "rate", From: 4, Until: 3}},
+	{"tell 5 unguarded 3 4 0", &Tell{Time: 5, Subject: TellUnguarded, From: 3, Until: 4}},
+	{"tell 5 unguarded 0 9007199254740990 9223372036854775807", &Tell{Time: 5, Subject: TellUnguarded, Until: Never - 1, Count: 1<<63 - 1}},
+	{"tell 5 auto slow-site", &Tell{Time: 5, Subject: TellAuto, Name: "slow-site"}},
 	{"amend 5 windows never", &Amend{Time: 5, Change: ChangeWindows, Closes: Never}},
 	{
 		"amend 5 windows 900 100 50 200 60",
@@ -142,8 +149,8 @@ func TestGolden(t *testing.T) {
 		}
 		kinds[KindOf(got)] = true
 	}
-	if len(kinds) != 12 {
-		t.Errorf("golden entries of %d kinds, want all 12", len(kinds))
+	if len(kinds) != 13 {
+		t.Errorf("golden entries of %d kinds, want all 13", len(kinds))
 	}
 }
 
@@ -234,10 +241,28 @@ var notEntries = map[string]string{
 	"a change too many":             "amend 5 pause resume",
 	"no change":                     "amend 5",
 	"open and more":                 "amend 5 open 1",
-	"unguarded without requests":    "amend 5 unguarded 3 4",
-	"unguarded and more":            "amend 5 unguarded 3 4 0 0",
-	"unguarded too late":            "amend 5 unguarded 3 9007199254740991 0",
-	"unguarded by too many":         "amend 5 unguarded 3 4 9223372036854775808",
+	"unguarded without requests":    "tell 5 unguarded 3 4",
+	"unguarded and more":            "tell 5 unguarded 3 4 0 0",
+	"unguarded too late":            "tell 5 unguarded 3 9007199254740991 0",
+	"unguarded by too many":         "tell 5 unguarded 3 4 9223372036854775808",
+	"an amendment unguarded":        "amend 5 unguarded 3 4 0",
+	"an unknown subject":            "tell 5 weather 3",
+	"no subject":                    "tell 5",
+	"a stock without a number":      "tell 5 stock stalls",
+	"a stock without a category":    "tell 5 stock 12",
+	"a stock and more":              "tell 5 stock stalls 12 13",
+	"a stock of -1":                 "tell 5 stock stalls -1",
+	"a category in capitals":        "tell 5 stock Stalls 12",
+	"a price in small letters":      "tell 5 price stalls 1 2 eur",
+	"a price in two letters":        "tell 5 price stalls 1 2 EU",
+	"a price in four letters":       "tell 5 price stalls 1 2 EURO",
+	"a price with a digit":          "tell 5 price stalls 1 2 E1R",
+	"a price without a currency":    "tell 5 price stalls 1 2",
+	"a price in decimals":           "tell 5 price stalls 45.00 90 EUR",
+	"refused without a reason":      "tell 5 refused 3 4 7",
+	"refused without a number":      "tell 5 refused rate 3 4",
+	"auto without a reason":         "tell 5 auto",
+	"auto and more":                 "tell 5 auto slow site",
 	"an unknown change":             "amend 5 keys",
 	"an unknown reason":             "skip 5 " + t1 + " tired",
 	"a lane too long":               "arrive 5 0 0 " + t1 + " " + strings.Repeat("z", 33),

@@ -518,8 +518,7 @@ func (w *walk) amend() {
 		w.expect(e, w.s.InForce().Open == (e.Change == ChangeShut) && (w.s.InForce().Open || !w.s.InForce().Paused && !slices.ContainsFunc(w.tickets, isInLine)))
 		return
 	case 10:
-		e.Change, e.From, e.Until, e.Requests = ChangeUnguarded, w.now-Time(w.pick(4)), w.now+1-Time(w.pick(4)), uint64(w.pick(256))
-		w.expect(e, e.From < e.Until && e.Until <= w.now && e.From >= 0)
+		w.expect(&Tell{Time: w.now, Subject: TellUnguarded, From: w.now, Until: w.now + 1 - Time(w.pick(4)), Count: uint64(w.pick(256))}, true)
 		return
 	case 0:
 		e.Change, e.Outflow = ChangeOutflow, Outflow{PerMinute: []uint32{0, 1, 60, 6000, MaxRate, MaxRate + 1}[w.pick(6)]}

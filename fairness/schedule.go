@@ -52,9 +52,6 @@ func (s *Schedule) At(t Time) (Window, bool) {
 	return Window{Index: s.first[i] + WindowIndex(k), From: from, To: to}, true
 }
 
-// Rules returns the window rules in force, oldest first.
-func (s *Schedule) Rules() []WindowRule { return slices.Clone(s.rules) }
-
 // replace returns a schedule that follows rules from the first one's From on and closes at closes.
 // Earlier rules stay.
 func (s *Schedule) replace(rules []WindowRule, closes Time) *Schedule {

@@ -28,19 +28,6 @@ func (s *State) seatsLeft() uint64 {
 	return uint64(s.seats) - s.lanes.committed()
 }
 
-// TooLarge returns the ticket that may be skipped as a party too large for the seats left; false if there is none.
-func (s *State) TooLarge() (Ticket, bool) {
-	if s.seats == 0 || s.ended {
-		return Ticket{}, false
-	}
-	t := newTurns(s)
-	_, number, ok := t.peek()
-	if !ok || !s.isTooLarge(number) {
-		return Ticket{}, false
-	}
-	return s.arrivals.at(number).ticket, true
-}
-
 // isTooLarge reports whether an arrival is the next to be called and wants more seats than are left, while no
 // called ticket may still give some back.
 func (s *State) isTooLarge(number uint32) bool {

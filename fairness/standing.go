@@ -1,6 +1,9 @@
 package fairness
 
-import "sort"
+import (
+	"slices"
+	"sort"
+)
 
 // This file answers questions of visitors and organizers. The server shows the answers; an auditor
 // does not need them, and the verifier compiles without this file.
@@ -214,3 +217,39 @@ func (w *window) draws(b *Beacon) Time {
 		return Time(b.Emitted(w.round))
 	}
 }
+
+// calledAt returns the serving pointer when the transcript had size entries.
+func (l *lane) calledAt(size uint64) Position {
+	for i := len(l.calls) - 1; i >= 0; i-- {
+		if uint64(l.calls[i].index) < size {
+			return l.calls[i].upTo
+		}
+	}
+	return 0
+}
+
+// seqOf returns the number of an arrival in its lane of the window, from 0.
+func (l *arrivals) seqOf(number uint32, w *window) uint32 {
+	if l.details.count == 0 {
+		return number - w.base
+	}
+	return l.details.at(number).seq
+}
+
+// LaneCounts returns the totals of each lane, in the order of the policy.
+func (s *State) LaneCounts() []Counts {
+	list := make([]Counts, len(s.lanes.all))
+	for i := range s.lanes.all {
+		s.lanes.all[i].addTo(&list[i])
+	}
+	return list
+}
+
+// AwaitsDraw reports whether a ticket's window is frozen but not drawn, so that the ticket cannot be revoked.
+func (s *State) AwaitsDraw(t Ticket) bool {
+	number, ok := s.arrivals.find(t)
+	return ok && s.windows.awaitsDraw(number)
+}
+
+// Rules returns the window rules in force, oldest first.
+func (s *Schedule) Rules() []WindowRule { return slices.Clone(s.rules) }

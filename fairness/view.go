@@ -101,15 +101,6 @@ func (s *State) Counts() Counts {
 	return n
 }
 
-// LaneCounts returns the totals of each lane, in the order of the policy.
-func (s *State) LaneCounts() []Counts {
-	list := make([]Counts, len(s.lanes.all))
-	for i := range s.lanes.all {
-		s.lanes.all[i].addTo(&list[i])
-	}
-	return list
-}
-
 func (l *lane) addTo(n *Counts) {
 	settled := uint64(0)
 	for _, of := range l.settled {
@@ -151,12 +142,6 @@ func (s *State) WindowOf(t Ticket) (WindowIndex, bool) {
 		return 0, false
 	}
 	return s.windows.of(number).Index, true
-}
-
-// AwaitsDraw reports whether a ticket's window is frozen but not drawn, so that the ticket cannot be revoked.
-func (s *State) AwaitsDraw(t Ticket) bool {
-	number, ok := s.arrivals.find(t)
-	return ok && s.windows.awaitsDraw(number)
 }
 
 // Knows reports whether a ticket has joined.

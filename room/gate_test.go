@@ -62,6 +62,21 @@ func changes(t *testing.T, r *Room) (list []fairness.Amend) {
 	return list
 }
 
+// told returns the statements in a room's transcript.
+func told(t *testing.T, r *Room) (list []fairness.Tell) {
+	t.Helper()
+	err := r.Transcript.ReadEntries(t.Context(), func(e fairness.Entry) error {
+		if statement, ok := e.(*fairness.Tell); ok {
+			list = append(list, *statement)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
 func switchesOf(list []fairness.Amend) (names []fairness.Change) {
 	for _, a := range list {
 		names = append(names, a.Change)
@@ -266,11 +281,11 @@ func TestFailOpen(t *testing.T) {
 	if diff := cmp.Diff(want, got.Recorded); diff != "" {
 		t.Errorf("recorded (-want +got):\n%s", diff)
 	}
-	entries := changes(t, rooms[1])
+	entries := told(t, rooms[1])
 	for _, u := range list {
 		n := 0
 		for _, e := range entries {
-			if e.Change == fairness.ChangeUnguarded && int64(e.From) == u.From && int64(e.Until) == u.Until && e.Requests == uint64(u.Requests) {
+			if e.Subject == fairness.TellUnguarded && int64(e.From) == u.From && int64(e.Until) == u.Until && e.Count == uint64(u.Requests) {
 				n++
 			}
 		}
@@ -292,10 +307,10 @@ func TestFailOpenMost(t *testing.T) {
 	if got := report(t, r, safetynet.Report{Node: uuid.New(), FailOpen: list}); len(got.Recorded) != len(list) {
 		t.Errorf("%d are recorded of %d", len(got.Recorded), len(list))
 	}
-	entries := changes(t, r)
+	entries := told(t, r)
 	var requests, want uint64
 	for _, e := range entries {
-		requests += e.Requests
+		requests += e.Count
 	}
 	for _, u := range list {
 		want += uint64(u.Requests)
@@ -332,8 +347,8 @@ func TestFailOpenAgain(t *testing.T) {
 	err = r.sequencer.Do(t.Context(), func(_ *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
 		from := min(claim.Reports[0].From, claim.Reports[1].From)
 		until := max(claim.Reports[0].Until, claim.Reports[1].Until)
-		return []fairness.Entry{&fairness.Amend{Time: now, Change: fairness.ChangeUnguarded, From: fairness.Time(from),
-			Until: fairness.Time(until), Requests: uint64(claim.Reports[0].Requests + claim.Reports[1].Requests)}}, nil
+		return []fairness.Entry{&fairness.Tell{Time: now, Subject: fairness.TellUnguarded, From: fairness.Time(from),
+			Until: fairness.Time(until), Count: uint64(claim.Reports[0].Requests + claim.Reports[1].Requests)}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -342,7 +357,7 @@ func TestFailOpenAgain(t *testing.T) {
 	if got := report(t, rooms[1], safetynet.Report{Node: uuid.New(), FailOpen: list}); len(got.Recorded) != len(list) {
 		t.Errorf("recorded %v", got.Recorded)
 	}
-	if entries := changes(t, rooms[1]); len(entries) != 2 {
+	if entries := told(t, rooms[1]); len(entries) != 2 {
 		t.Errorf("%d entries, want one of the claim and one of the rest", len(entries))
 	}
 	auditRoom(t, r)

@@ -274,12 +274,68 @@ func endInsteadOfDraw(t *testing.T) {
 		"Window 1, 4 people: closed but not drawn; its round had not appeared.", "Window 7, 5 people: not closed and not drawn.")
 }
 
+func stockThatRises(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	policy := patient(keys)
+	policy.Seats = 100
+	room := roomtest.Open(keys, policy)
+	tell := func(at fairness.Time, e fairness.Tell) {
+		e.Time = after(at)
+		room.Append(&e)
+	}
+	stock := func(at fairness.Time, left uint64) {
+		tell(at, fairness.Tell{Subject: fairness.TellStock, Name: "stalls", Count: left})
+	}
+	seats := func(at fairness.Time, n uint32) {
+		room.Append(&fairness.Amend{Time: after(at), Change: fairness.ChangeSeats, Seats: n})
+	}
+	auto := func(at fairness.Time) {
+		tell(at, fairness.Tell{Subject: fairness.TellAuto, Name: "slow-site"})
+	}
+	slower := &fairness.Amend{Time: after(8000), Change: fairness.ChangeOutflow, Outflow: fairness.Outflow{PerMinute: 30}}
+	stock(1000, 40)
+	stock(2000, 12)
+	stock(3000, 12)
+	stock(4000, 30) // rises
+	seats(5000, 90)
+	stock(5000, 31) // rises although the seats became fewer
+	seats(6000, 120)
+	stock(6000, 60)
+	tell(6000, fairness.Tell{Subject: fairness.TellStock, Name: "balcony", Count: 500})
+	stock(7000, 61) // rises, for the seats were raised before the statement before
+	tell(7000, fairness.Tell{Subject: fairness.TellPrice, Name: "stalls", Min: 9000, Max: 9000, Currency: "EUR"})
+	tell(7000, fairness.Tell{Subject: fairness.TellPrice, Name: "stalls", Min: 9001, Max: 9000, Currency: "EUR"})
+	tell(7000, fairness.Tell{Subject: fairness.TellRefused, Name: "rate", From: after(0), Until: after(7000), Count: 20})
+	tell(7000, fairness.Tell{Subject: fairness.TellRefused, Name: "rate", From: after(6000), Until: after(7000), Count: 5})
+	tell(7000, fairness.Tell{Subject: fairness.TellRefused, Name: "rate", From: after(6000), Until: after(7001), Count: 5})
+	tell(7000, fairness.Tell{Subject: fairness.TellUnguarded, From: after(6000), Until: after(6000), Count: 5})
+	auto(8000)
+	room.Append(slower)
+	auto(9000)
+	auto(9000) // instead of the change
+	room.Join(after(9500), 1)
+	room.Append(&fairness.Amend{Time: after(10_000), Change: fairness.ChangeOutflow, Outflow: fairness.Outflow{PerMinute: 20}})
+	auto(11_000)
+	seats(11_000, 121) // instead of the change
+	auto(12_000)
+	list := found(t, keys, room)
+	wantFound(t, list, findings.Contrary, 8, 0, "8 statements contradict",
+		"Of stalls, 30 were left, after 12 at entry 3.", "Of stalls, 31 were left, after 30", "Of stalls, 61 were left, after 60",
+		"The lowest price of stalls is above the highest.", "is empty, or was not over", "(slow-site) was announced")
+	wantFound(t, list, findings.Told, 19, 0, "19 statements", "Refused joins by reason: rate 25.", "stalls 61, balcony 500.", "Prices were stated 2 times.",
+		"5 changes of the pace were announced as those of a program.")
+	if findings.Of(list, findings.FailOpen) != nil {
+		t.Error("an interval that is empty counts as one in which the site was open")
+	}
+	wantFound(t, list, findings.Amendments, 5, 0, "A program made this change: slow-site.")
+}
+
 func openGate(t *testing.T) {
 	keys := newKeys(t, origin, "honest")
 	room := roomtest.Open(keys, patient(keys))
 	room.Append(&fairness.Amend{Time: after(1000), Change: fairness.ChangeOpen})
 	room.Append(&fairness.Amend{Time: after(21_000), Change: fairness.ChangeShut})
-	room.Append(&fairness.Amend{Time: after(22_000), Change: fairness.ChangeUnguarded, From: after(2000), Until: after(5000), Requests: 1234})
+	room.Append(&fairness.Tell{Time: after(22_000), Subject: fairness.TellUnguarded, From: after(2000), Until: after(5000), Count: 1234})
 	room.Append(&fairness.Amend{Time: after(30_000), Change: fairness.ChangeOpen})
 	room.Join(after(40_000), 1)
 	list := found(t, keys, room)

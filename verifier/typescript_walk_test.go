@@ -287,7 +287,8 @@ func (w *walk) amend(now fairness.Time) {
 	case 7:
 		e.Change = fairness.ChangeShut
 	case 8:
-		e.Change, e.From, e.Until = fairness.ChangeUnguarded, now-fairness.Time(w.random.IntN(3)), now+1-fairness.Time(w.random.IntN(3))
+		w.tell(now)
+		return
 	case 0:
 		e.Change, e.Claims = fairness.ChangePause, w.random.IntN(2) == 0
 	case 1, 2:
@@ -301,6 +302,13 @@ func (w *walk) amend(now fairness.Time) {
 		w.reschedule(e)
 	}
 	w.try(e)
+}
+
+// tell tries a statement. All are allowed.
+func (w *walk) tell(now fairness.Time) {
+	subjects := []fairness.Subject{fairness.TellStock, fairness.TellPrice, fairness.TellRefused, fairness.TellUnguarded, fairness.TellAuto}
+	w.try(&fairness.Tell{Time: now, Subject: subjects[w.random.IntN(len(subjects))], Name: "stalls", From: now - fairness.Time(w.random.IntN(3)),
+		Until: now + 1 - fairness.Time(w.random.IntN(3)), Count: w.random.Uint64() >> 1, Min: w.random.Uint64N(3), Max: 1, Currency: "EUR"})
 }
 
 // reschedule moves windows around the end of the last one that begins within the notice.

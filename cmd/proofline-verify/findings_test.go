@@ -27,7 +27,8 @@ func acted(t *testing.T) (*roomtest.Keys, *roomtest.Room) {
 	at := func(seconds int) fairness.Time { return roomtest.Opens + fairness.Time(seconds)*1000 }
 	r.Append(&fairness.Amend{Time: at(1), Change: fairness.ChangeOpen})
 	r.Append(&fairness.Amend{Time: at(2), Change: fairness.ChangeShut})
-	r.Append(&fairness.Amend{Time: at(3), Change: fairness.ChangeUnguarded, From: at(1), Until: at(2), Requests: 7})
+	r.Append(&fairness.Tell{Time: at(3), Subject: fairness.TellUnguarded, From: at(1), Until: at(2), Count: 7})
+	r.Append(&fairness.Tell{Time: at(3), Subject: fairness.TellRefused, Name: "rate", From: at(1), Until: at(9), Count: 7})
 	r.Join(at(4), 1)
 	r.Freeze(at(75)) // late, and with one arrival
 	four := r.Join(at(76), 4)
@@ -88,7 +89,7 @@ func TestFindingsEverywhere(t *testing.T) {
 	plain := strings.Join(strings.Fields(audit()), " ") // lines are wrapped
 	for _, id := range []findings.ID{
 		findings.Gate, findings.FailOpen, findings.Between, findings.LateDraw, findings.LateFreeze, findings.Undrawn, findings.Single,
-		findings.ShortClaim, findings.Amendments,
+		findings.ShortClaim, findings.Contrary, findings.Told, findings.Amendments,
 	} {
 		found := findings.Of(said.Findings, id)
 		if found == nil {
@@ -103,7 +104,7 @@ func TestFindingsEverywhere(t *testing.T) {
 			t.Errorf("%s is not on the page: %s", id, found.Text)
 		}
 	}
-	if len(said.Findings) != 9 {
+	if len(said.Findings) != 11 {
 		t.Errorf("%d findings", len(said.Findings))
 	}
 	for _, top := range said.Findings[:2] {

@@ -230,6 +230,10 @@ func (d *digest) add(e fairness.Entry) error {
 		d.Changes++
 		d.amend(e)
 		return d.schedule.Apply(e, nil)
+	case *fairness.Tell:
+		if e.Subject == fairness.TellUnguarded && len(d.FailOpen) < maxSwitches {
+			d.FailOpen = append(d.FailOpen, FailOpen{moment(e.Time), moment(e.From), moment(e.Until), e.Count})
+		}
 	case *fairness.Arrive:
 		d.arrive(e)
 	case *fairness.Draw:
@@ -259,7 +263,7 @@ func (d *digest) add(e fairness.Entry) error {
 	return nil
 }
 
-// amend adds the switches and fail-open intervals of amendments to the summary.
+// amend adds the switches of amendments to the summary.
 func (d *digest) amend(e *fairness.Amend) {
 	to := room.GateShut
 	switch e.Change {
@@ -269,10 +273,6 @@ func (d *digest) amend(e *fairness.Amend) {
 	case fairness.ChangeShut:
 		if len(d.Switches) < maxSwitches {
 			d.Switches = append(d.Switches, Switch{moment(e.Time), to, d.Entries - 1})
-		}
-	case fairness.ChangeUnguarded:
-		if len(d.FailOpen) < maxSwitches {
-			d.FailOpen = append(d.FailOpen, FailOpen{moment(e.Time), moment(e.From), moment(e.Until), e.Requests})
 		}
 	default:
 	}

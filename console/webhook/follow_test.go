@@ -529,8 +529,8 @@ func examples(t testing.TB) []pglog.Entry {
 			Windows: []fairness.WindowRule{{From: start + 60_000, Length: 60_000}}},
 		&fairness.Amend{Time: start + 9_200, Change: fairness.ChangeOpen},
 		&fairness.Amend{Time: start + 9_400, Change: fairness.ChangeShut},
-		&fairness.Amend{Time: start + 9_600, Change: fairness.ChangeUnguarded, From: start - 120_000,
-			Until: start - 60_000, Requests: 42},
+		&fairness.Tell{Time: start + 9_600, Subject: fairness.TellUnguarded, From: start - 120_000,
+			Until: start - 60_000, Count: 42},
 		&fairness.End{Time: start + 10_000},
 	} {
 		list = append(list, pglog.Entry{Index: uint64(300 + i), Text: string(fairness.AppendEntry(nil, e))})

@@ -66,6 +66,10 @@ func (g *gathering) take(entry pglog.Entry) error {
 		}
 	case *fairness.Amend:
 		g.amend(entry.Index, e)
+	case *fairness.Tell:
+		if e.Subject == fairness.TellUnguarded {
+			g.times = append(g.times, failOpenTime{entry.Index, timeOf(e.Time), timeOf(e.From), timeOf(e.Until), e.Count})
+		}
 	case *fairness.End:
 		g.Ended = true
 		g.note(RoomEnded, entry.Index, e.Time)
@@ -118,9 +122,6 @@ func (g *gathering) amend(index uint64, e *fairness.Amend) {
 		return
 	case fairness.ChangeShut:
 		g.note(GateShut, index, e.Time)
-		return
-	case fairness.ChangeUnguarded:
-		g.times = append(g.times, failOpenTime{index, timeOf(e.Time), timeOf(e.From), timeOf(e.Until), e.Requests})
 		return
 	case fairness.ChangeOutflow:
 		c.Outflow = &outflow{e.Outflow.PerMinute, e.Outflow.MaxActive}

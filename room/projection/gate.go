@@ -70,22 +70,22 @@ func (g *gateHistory) note(e fairness.Entry, s *fairness.State) {
 	} else if g.isLined {
 		g.isLined, g.lined = false, s.Now()
 	}
-	a, ok := e.(*fairness.Amend)
-	if !ok {
-		return
-	}
-	switch a.Change {
-	case fairness.ChangeOpen, fairness.ChangeShut:
-		g.used, g.since = true, a.Time
+	switch e := e.(type) {
+	case *fairness.Amend:
+		if e.Change != fairness.ChangeOpen && e.Change != fairness.ChangeShut {
+			return
+		}
+		g.used, g.since = true, e.Time
 		to := GateShut
-		if a.Change == fairness.ChangeOpen {
+		if e.Change == fairness.ChangeOpen {
 			to = GateOpen
 		}
-		g.switches = keep(g.switches, maxSwitches, GateSwitch{millis.Time(a.Time), to, s.Size() - 1})
-	case fairness.ChangeUnguarded:
-		g.failOpen = keep(g.failOpen, keptFailOpen,
-			FailOpen{millis.Time(a.Time), millis.Time(a.From), millis.Time(a.Until), a.Requests})
-	default:
+		g.switches = keep(g.switches, maxSwitches, GateSwitch{millis.Time(e.Time), to, s.Size() - 1})
+	case *fairness.Tell:
+		if e.Subject == fairness.TellUnguarded {
+			g.failOpen = keep(g.failOpen, keptFailOpen,
+				FailOpen{millis.Time(e.Time), millis.Time(e.From), millis.Time(e.Until), e.Count})
+		}
 	}
 }
 
@@ -116,10 +116,10 @@ func (p *Projection) GateHistory() (since time.Time, switches []GateSwitch, fail
 }
 
 // HasFailOpen reports whether a recent entry has the same fail-open interval.
-func (p *Projection) HasFailOpen(e fairness.Amend) bool {
+func (p *Projection) HasFailOpen(e fairness.Tell) bool {
 	from, until := millis.Time(e.From), millis.Time(e.Until)
 	return slices.ContainsFunc(p.gate.failOpen, func(u FailOpen) bool {
-		return u.From.Equal(from) && u.Until.Equal(until) && u.Requests == e.Requests
+		return u.From.Equal(from) && u.Until.Equal(until) && u.Requests == e.Count
 	})
 }
 

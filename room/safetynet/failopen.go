@@ -91,15 +91,15 @@ func (n *Net) recordClaim(ctx context.Context, c pgroom.Claim) error {
 }
 
 // joined merges several reports into one entry, from the earliest start to the latest end.
-func joined(list []pgroom.FailOpen) fairness.Amend {
-	e := fairness.Amend{Change: fairness.ChangeUnguarded}
+func joined(list []pgroom.FailOpen) fairness.Tell {
+	e := fairness.Tell{Subject: fairness.TellUnguarded}
 	for i, u := range list {
 		from, until := fairness.Time(u.From), fairness.Time(u.Until)
 		if i == 0 || from < e.From {
 			e.From = from
 		}
 		e.Until = max(e.Until, until)
-		e.Requests = min(e.Requests+uint64(u.Requests), maxRequests) //nolint:gosec // not negative
+		e.Count = min(e.Count+uint64(u.Requests), maxRequests) //nolint:gosec // not negative
 	}
 	return e
 }

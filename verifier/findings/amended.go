@@ -30,7 +30,7 @@ func (f *Finder) amend(s *fairness.State, e *fairness.Amend) {
 	kind, text := string(e.Change), ""
 	switch e.Change {
 	case fairness.ChangeOutflow:
-		text, a.outflow = outflowWords(a.outflow, e.Outflow), e.Outflow
+		text, a.outflow = outflowWords(a.outflow, e.Outflow)+f.told.by, e.Outflow
 	case fairness.ChangeMessage:
 		text = "The message to visitors changed. The order of the line did not."
 		if e.Message == [fairness.HashSize]byte{} {
@@ -51,11 +51,6 @@ func (f *Finder) amend(s *fairness.State, e *fairness.Amend) {
 	case fairness.ChangeShut:
 		text = "From here on the site admitted only visitors who waited in line."
 		a.shut(f, e.Time, "")
-	case fairness.ChangeUnguarded:
-		length := fairness.Millis(e.Until - e.From)
-		text = fmt.Sprintf("From %s, for %s, the site could not reach the room and admitted %s without a pass, as reported by its connectors.",
-			moment(e.From), span(length), numeral.Count(e.Requests, "request", "requests"))
-		f.add(FailOpen, s, kind, text, length)
 	}
 	f.note(s, kind, text)
 }

@@ -42,8 +42,8 @@ type Finding struct {
 type Item struct {
 	Entry uint64        `json:"entry"` // index of the entry
 	Time  fairness.Time `json:"time"`  // time of the entry, milliseconds since the Unix epoch
-	// kind of an amendment: outflow, pause, freeze-claims, resume, message, windows, open, shut,
-	// unguarded
+	// kind of an amendment: outflow, pause, freeze-claims, resume, message, windows, open, shut; subject of a
+	// statement: stock, price, refused, unguarded, auto
 	Kind string `json:"kind"`
 	Text string `json:"text"`
 }
@@ -55,6 +55,7 @@ type ID string
 const (
 	Gate       ID = "gate"        // the site admitted visitors who were not in line
 	FailOpen   ID = "fail-open"   // its connectors could not reach the room, and admitted visitors
+	Contrary   ID = "contrary"    // statements of the operator contradict the record
 	Between    ID = "between"     // decisions between a round and its draw
 	LateDraw   ID = "late-draw"   // a draw was late after its round
 	LateFreeze ID = "late-freeze" // a freeze was late after its window
@@ -62,10 +63,11 @@ const (
 	Undrawn    ID = "undrawn"     // the room ended while windows were closed but not drawn
 	Single     ID = "single"      // a window had one arrival
 	ShortClaim ID = "short-claim" // called visitors had less than a minute
+	Told       ID = "told"        // statements of the operator
 	Amendments ID = "amendments"  // the operator changed the published rules
 )
 
-var order = []ID{Gate, FailOpen, Between, LateDraw, LateFreeze, Gap, Undrawn, Single, ShortClaim, Amendments}
+var order = []ID{Gate, FailOpen, Contrary, Between, LateDraw, LateFreeze, Gap, Undrawn, Single, ShortClaim, Told, Amendments}
 
 // Finder collects findings during an audit. The zero value is ready to use.
 type Finder struct {
@@ -76,6 +78,7 @@ type Finder struct {
 	last    fairness.Time
 	amended amended
 	between between
+	told    told
 	waiting uint64 // called visitors after the latest entry, unless the room is paused
 	ended   bool
 }
@@ -93,6 +96,7 @@ func (f *Finder) Add(s *fairness.State, e fairness.Entry) {
 	f.noteGap(s)
 	f.last = s.Now()
 	f.noteBetween(s, e)
+	f.told.follow(f, s, e)
 	switch e := e.(type) {
 	case *fairness.Room:
 		f.room(s)
@@ -104,6 +108,8 @@ func (f *Finder) Add(s *fairness.State, e fairness.Entry) {
 		f.draw(s, e)
 	case *fairness.Amend:
 		f.amend(s, e)
+	case *fairness.Tell:
+		f.tell(s, e)
 	case *fairness.End:
 		f.end(s, e)
 	}

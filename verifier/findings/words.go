@@ -14,6 +14,7 @@ import (
 var titles = map[ID]string{
 	Gate:       "The site admitted visitors who were not in line",
 	FailOpen:   "The site admitted visitors while it could not reach the room",
+	Contrary:   "Statements of the operator that contradict the record",
 	Between:    "Decisions between the outcome of a draw and its publication",
 	LateDraw:   "Draws were published late",
 	LateFreeze: "Groups were closed late",
@@ -21,6 +22,7 @@ var titles = map[ID]string{
 	Undrawn:    "The room ended before all arrivals were drawn",
 	Single:     "Groups of one",
 	ShortClaim: "Called visitors had less than a minute to go in",
+	Told:       "Statements of the operator",
 	Amendments: "Changes by the operator",
 }
 
@@ -34,6 +36,9 @@ func (f *Finder) words(of *Finding) string {
 	case FailOpen:
 		return fmt.Sprintf("For %s in all, %s, the longest %s. The site's owner had decided beforehand that it opens then; how long it lasted is the operator's word.",
 			span(of.Total), numeral.Count(n, "time", "times"), span(of.Longest))
+	case Contrary:
+		return numeral.Count(n, "statement contradicts", "statements contradict") +
+			" the rest of the record, or each other. A statement changes nothing, so no place depends on it."
 	case Between:
 		return f.between.words(of)
 	case LateDraw:
@@ -53,6 +58,8 @@ func (f *Finder) words(of *Finding) string {
 			". There is nothing to draw in such a group: its place depends only on the time of arrival."
 	case ShortClaim:
 		return of.Items[0].Text + " A visitor who looks away for a moment loses the place, and it counts as a no-show."
+	case Told:
+		return f.told.words(n)
 	default: // the finding Amendments
 		return f.amendments(n)
 	}
@@ -78,7 +85,6 @@ var kindWords = []struct{ kind, one, many string }{
 	{"resume", "resumption", "resumptions"},
 	{"message", "message", "messages"},
 	{"open", "opening past the line", "openings past the line"}, {"shut", "end of one", "ends of one"},
-	{"unguarded", "time without the room", "times without the room"},
 }
 
 func number[T ~uint64](n T) string { return numeral.Group(uint64(n)) }

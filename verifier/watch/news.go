@@ -49,6 +49,8 @@ func (n *news) add(e fairness.Entry, r *replay) {
 		n.say("window %d is drawn%s", e.Window, signedBy(r))
 	case *fairness.Amend:
 		n.say("amended: %s", amended(e))
+	case *fairness.Tell:
+		n.say("the operator states: %s", told(e))
 	case *fairness.End:
 		n.say("the room has ended")
 	}
@@ -89,11 +91,24 @@ func amended(e *fairness.Amend) string {
 		return "open: the site admits visitors who are not in line"
 	case fairness.ChangeShut:
 		return "shut: the site admits only visitors who waited in line"
-	case fairness.ChangeUnguarded:
-		return fmt.Sprintf("fail-open: from %s to %s the site could not reach the room, and admitted %s without a pass",
-			clock(e.From), clock(e.Until), count(e.Requests, "request"))
 	default:
 		return string(e.Change)
+	}
+}
+
+func told(e *fairness.Tell) string {
+	switch e.Subject {
+	case fairness.TellStock:
+		return fmt.Sprintf("%d of %s are left", e.Count, e.Name)
+	case fairness.TellPrice:
+		return fmt.Sprintf("%s cost %d to %d minor units of %s", e.Name, e.Min, e.Max, e.Currency)
+	case fairness.TellRefused:
+		return fmt.Sprintf("%s refused (%s) from %s to %s", count(e.Count, "join"), e.Name, clock(e.From), clock(e.Until))
+	case fairness.TellUnguarded:
+		return fmt.Sprintf("fail-open: from %s to %s the site could not reach the room, and admitted %s without a pass",
+			clock(e.From), clock(e.Until), count(e.Count, "request"))
+	default: // auto
+		return fmt.Sprintf("a program changes the outflow next (%s)", e.Name)
 	}
 }
 

@@ -89,6 +89,8 @@ export class Room {
         return this.#amend(entry);
       case "beat":
         return this.door.beat(entry);
+      case "tell": // changes nothing
+        return;
       case "end":
         this.#ended = true;
     }
@@ -119,12 +121,6 @@ export class Room {
         must("amend", this.#isOpen, "the room is not open");
         this.#isOpen = false;
         return;
-      case "unguarded":
-        return must(
-          "amend",
-          entry.from < entry.until && entry.until <= entry.time,
-          "the fail-open interval is empty, or not over",
-        );
       case "message": // any text may be shown
     }
   }

@@ -170,7 +170,15 @@ const changes = {
   seats: { seats: uint32 },
   open: {},
   shut: {},
-  unguarded: { from: time, until: time, requests: uint63 },
+};
+
+/** The words of a statement after its time and its subject. */
+const subjects = {
+  stock: { name: lane, count: uint63 },
+  price: { name: lane, least: uint63, most: uint63, currency: word(/^[A-Z]{3}$/) },
+  refused: { name: lane, from: time, until: time, count: uint63 },
+  unguarded: { from: time, until: time, count: uint63 },
+  auto: { name: lane },
 };
 
 // biome-ignore lint/suspicious/noExplicitAny: a form has fields of any types, and Values gives their types back
@@ -186,6 +194,7 @@ type Values<F> = {
 };
 type Line = { [K in keyof typeof forms]: { kind: K } & Values<(typeof forms)[K]> }[keyof typeof forms];
 type Change = { [C in keyof typeof changes]: { change: C } & Values<(typeof changes)[C]> }[keyof typeof changes];
+type Statement = { [S in keyof typeof subjects]: { subject: S } & Values<(typeof subjects)[S]> }[keyof typeof subjects];
 
 /** The first entry: what a room publishes about itself. */
 export interface Room {
@@ -237,8 +246,11 @@ export type Amend = { kind: "amend"; time: number } & (
   | { change: "windows"; closes: number; windows: WindowRule[] }
 );
 
+/** A statement of the operator, which changes nothing. */
+export type Tell = { kind: "tell"; time: number } & Statement;
+
 /** One entry of a transcript. */
-export type Entry = Room | Line | Amend;
+export type Entry = Room | Line | Amend | Tell;
 export type Kind = Entry["kind"];
 export type EntryOf<K extends Kind> = Extract<Entry, { kind: K }>;
 
@@ -252,6 +264,8 @@ export function parseEntry(encoded: Uint8Array): Entry {
     entry = { kind, ...readWords(forms[kind as keyof typeof forms], words) } as Line;
   } else if (kind === "amend") {
     entry = parseAmend(words);
+  } else if (kind === "tell") {
+    entry = parseTell(words);
   } else {
     entry = parseRoom(text.split("\n"));
   }
@@ -266,6 +280,8 @@ export function formatEntry(entry: Entry): Uint8Array {
       return utf8(formatRoom(entry));
     case "amend":
       return utf8(formatAmend(entry));
+    case "tell":
+      return utf8(["tell", time.write(entry.time), entry.subject, ...writeWords(subjects[entry.subject], entry)].join(" "));
     default:
       return utf8([entry.kind, ...writeWords(forms[entry.kind], entry)].join(" "));
   }
@@ -319,6 +335,16 @@ function formatAmend(entry: Amend): string {
       ? [closing.write(entry.closes), ...entry.windows.flatMap(writeRule)]
       : writeWords(changes[entry.change], entry);
   return [...head, ...rest].join(" ");
+}
+
+function parseTell([at = "", subject = "", ...rest]: string[]): Tell {
+  if (!Object.hasOwn(subjects, subject)) throw new FormatError("unknown subject");
+  return {
+    kind: "tell",
+    time: time.read(at),
+    subject,
+    ...readWords(subjects[subject as keyof typeof subjects], rest),
+  } as Tell;
 }
 
 const rule = { from: time, length: millis };
