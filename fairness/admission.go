@@ -98,25 +98,16 @@ func (e *Call) apply(s *State, _ Oracle) error {
 }
 
 func (e *Admit) apply(s *State, _ Oracle) error {
-	number, ok := s.arrivals.find(e.Ticket)
-	if !ok {
-		return violation(RuleAdmission, "ticket %v never joined", e.Ticket)
-	}
-	a, l := s.arrivals.at(number), s.laneOf(number)
-	c, called := l.callOf(Position(a.position))
+	number, _, err := s.claimable(RuleAdmission, e.Ticket, e.Time)
 	switch {
-	case a.settled != 0:
-		return violation(RuleAdmission, "ticket %v was %s before", e.Ticket, s.arrivals.outcome(a).status())
-	case !called:
-		return violation(RuleAdmission, "ticket %v is not called", e.Ticket)
-	case s.claimsPaused:
-		return violation(RuleAdmission, "claims are paused")
-	case s.claimLeft(c, e.Time) <= 0:
-		return violation(RuleAdmission, "ticket %v was not claimed in time", e.Ticket)
+	case err != nil:
+		return err
 	case e.Pass != NewPassID(s.policy.Origin, e.Ticket):
 		return violation(RuleAdmission, "pass %v does not belong to ticket %v", e.Pass, e.Ticket)
 	}
-	s.settle(number, admitted, e.Time)
+	s.arrivals.settle(number, admitted, EntryIndex(s.size), e.Time)
+	l := s.laneOf(number)
+	l.settled[admitted]++
 	l.waiting--
 	l.held -= s.arrivals.seatsOf(number)
 	l.sold += s.arrivals.seatsOf(number)
@@ -129,7 +120,7 @@ func (e *Skip) apply(s *State, _ Oracle) error {
 		return violation(RuleSkip, "ticket %v never joined", e.Ticket)
 	}
 	a, l := s.arrivals.at(number), s.laneOf(number)
-	c, called := l.callOf(Position(a.position))
+	c := s.claimOf(number, s.arrivals.claimed[number])
 	o := outcome(max(slices.Index(reasons[:], e.Reason), 0))
 	switch {
 	case !o.skipped():
@@ -138,32 +129,28 @@ func (e *Skip) apply(s *State, _ Oracle) error {
 		return violation(RuleSkip, "ticket %v was %s before", e.Ticket, s.arrivals.outcome(a).status())
 	case e.Reason.IsRevoked() && s.windows.awaitsDraw(number):
 		return violation(RuleSkip, "ticket %v cannot be revoked before its window, which is frozen, is drawn", e.Ticket)
-	case e.Reason == NoShow && !called:
+	case e.Reason == NoShow && c.ends == 0:
 		return violation(RuleSkip, "ticket %v is not called, so it cannot be a no-show", e.Ticket)
-	case e.Reason == NoShow && s.claimLeft(c, e.Time) > 0:
-		return violation(RuleSkip, "ticket %v may still be claimed for %d ms", e.Ticket, s.claimLeft(c, e.Time))
+	case e.Reason == NoShow && c.left(s.clockAt(e.Time)) > 0:
+		return violation(RuleSkip, "ticket %v may still be claimed for %d ms", e.Ticket, c.left(s.clockAt(e.Time)))
 	}
 	if e.Reason == TooLarge && !s.isTooLarge(number) {
 		return violation(RuleSkip, "ticket %v is not a party that is next and too large for the seats left", e.Ticket)
 	}
 	switch {
-	case called:
+	case c.ends > 0:
 		s.pace = s.pace.refund(e.Time, s.arrivals.seatsOf(number))
 		l.waiting--
 		l.held -= s.arrivals.seatsOf(number)
 	case a.position > 0:
 		l.ready--
 	}
-	s.settle(number, o, e.Time)
+	s.arrivals.settle(number, o, EntryIndex(s.size), e.Time)
+	l.settled[o]++
 	return nil
 }
 
 func (s *State) laneOf(number uint32) *lane { return &s.lanes.all[s.arrivals.laneOf(number)] }
-
-func (s *State) settle(number uint32, o outcome, t Time) {
-	s.arrivals.settle(number, o, EntryIndex(s.size), t)
-	s.laneOf(number).settled[o]++
-}
 
 func (e *Amend) apply(s *State, _ Oracle) error {
 	switch e.Change {
@@ -194,7 +181,7 @@ func (e *Amend) apply(s *State, _ Oracle) error {
 	case ChangeMessage:
 		s.message = e.Message
 	case ChangeWindows:
-		if err := s.amendWindows(e); err != nil {
+		if err := e.amendWindows(s); err != nil {
 			return err
 		}
 	case ChangeOpen, ChangeShut:
@@ -215,7 +202,7 @@ func (e *Amend) apply(s *State, _ Oracle) error {
 func (e *Tell) apply(*State, Oracle) error { return nil }
 
 // amendWindows replaces the part of the schedule that begins after the notice.
-func (s *State) amendWindows(e *Amend) error {
+func (e *Amend) amendWindows(s *State) error {
 	fixed := e.Time + Time(s.policy.Notice) - 1 // windows that begin until then stay
 	if fixed >= s.schedule.Closes() {
 		return violation(RuleAmend, "the last window closes in less than %d ms", s.policy.Notice)

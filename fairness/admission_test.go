@@ -377,7 +377,7 @@ func TestNoCrowdAfterNoShows(t *testing.T) {
 		r.call(now, upTo)
 	}
 	now += hourOf
-	late, _ := r.NoShows(nil, now, 1000)
+	late, _ := r.NoShows(Scan{}, now, 1000)
 	if len(late) != 500 {
 		t.Fatalf("%d no-shows, want 500", len(late))
 	}
@@ -441,7 +441,7 @@ type crowd struct {
 	oracle  fakeOracle
 	random  *rand.Rand
 	claims  map[Time][]Ticket // by number of the tick
-	noShows []Position
+	noShows Scan
 }
 
 func (c *crowd) must(t *testing.T, e Entry) {

@@ -49,7 +49,9 @@ type arrivals struct {
 	list[arrival]
 	details     list[detail] // of all arrivals, unless the room is plain
 	settlements list[settlement]
-	index       index // by ticket
+	claims      list[claim]       // those that differ from what the call of the place gives
+	claimed     map[uint32]uint32 // the latest of these by arrival, as its number from 1
+	index       index             // by ticket
 }
 
 // find returns the number of a ticket's arrival, from 0; false if there is none.

@@ -18,7 +18,7 @@ const (
 )
 
 // Entry is one line of the transcript: one of *Room, *Arrive, *Merit,
-// *Freeze, *Draw, *Assign, *Call, *Admit, *Skip, *Amend, *Tell, *Beat, *End.
+// *Freeze, *Draw, *Assign, *Call, *Extend, *Admit, *Skip, *Amend, *Tell, *Beat, *End.
 type Entry interface {
 	head() (Kind, Time) // the time of an assign entry has no meaning
 	fields(c *codec)
@@ -43,6 +43,7 @@ const (
 	KindDraw   Kind = "draw"
 	KindAssign Kind = "assign"
 	KindCall   Kind = "call"
+	KindExtend Kind = "extend"
 	KindAdmit  Kind = "admit"
 	KindSkip   Kind = "skip"
 	KindAmend  Kind = "amend"
@@ -127,6 +128,12 @@ func (e *Call) Places() (n Position) {
 		n += p
 	}
 	return n
+}
+
+// Extend gives a called ticket more time to be claimed, once, at its visitor's request.
+type Extend struct {
+	Time   Time
+	Ticket Ticket
 }
 
 // Admit records that a called ticket claimed its pass.
@@ -232,6 +239,7 @@ func (e *Freeze) head() (Kind, Time) { return KindFreeze, e.Time }
 func (e *Draw) head() (Kind, Time)   { return KindDraw, e.Time }
 func (e *Assign) head() (Kind, Time) { return KindAssign, 0 }
 func (e *Call) head() (Kind, Time)   { return KindCall, e.Time }
+func (e *Extend) head() (Kind, Time) { return KindExtend, e.Time }
 func (e *Admit) head() (Kind, Time)  { return KindAdmit, e.Time }
 func (e *Skip) head() (Kind, Time)   { return KindSkip, e.Time }
 func (e *Amend) head() (Kind, Time)  { return KindAmend, e.Time }
@@ -264,8 +272,11 @@ func (e *Room) fields(c *codec) {
 	lines(c, "window", &e.Windows, (*codec).rule)
 	c.line("notice").millis(&e.Notice).
 		line("outflow").outflow(&e.Outflow).
-		line("claim").millis(&e.Claim).
-		line("grace").millis(&e.Grace).
+		line("claim").millis(&e.Claim)
+	if c.begins("extend", e.Extend > 0) {
+		c.millis(&e.Extend)
+	}
+	c.line("grace").millis(&e.Grace).
 		line("session").millis(&e.Session)
 }
 
@@ -301,6 +312,8 @@ func (e *Call) fields(c *codec) {
 		c.fail("want a position for each lane")
 	}
 }
+
+func (e *Extend) fields(c *codec) { c.time(&e.Time).id((*[16]byte)(&e.Ticket)) }
 
 func (e *Admit) fields(c *codec) { c.time(&e.Time).id((*[16]byte)(&e.Ticket)).id((*[16]byte)(&e.Pass)) }
 

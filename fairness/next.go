@@ -97,29 +97,44 @@ func (s *State) NextCall(now Time, capacity uint64) (*Call, uint64) {
 	return e, t.people
 }
 
-// NoShows returns at most limit tickets that may be skipped as no-shows. In each lane it starts at a
-// position of from, or at the beginning if from is nil. It also returns the positions to start from
-// next time: the first of each lane whose ticket may still be claimed or is not called.
-func (s *State) NoShows(from []Position, now Time, limit int) (late []Ticket, next []Position) {
-	next = make([]Position, len(s.lanes.all))
-	copy(next, from)
+// Scan is how far [State.NoShows] has come: everything before is settled, or replaced. The zero value is the beginning.
+type Scan struct {
+	lanes  []Position // by lane
+	claims uint32     // number in arrivals.claims
+}
+
+// NoShows returns at most limit tickets that may be skipped as no-shows, which the caller must skip, and where to go
+// on next time: at the first ones that may still be claimed, or are not called.
+func (s *State) NoShows(from Scan, now Time, limit int) (late []Ticket, next Scan) {
+	next = Scan{make([]Position, len(s.lanes.all)), from.claims}
+	copy(next.lanes, from.lanes)
 	for i := range s.lanes.all {
-		p, l := max(next[i], 1), &s.lanes.all[i]
-		for ; len(late) < limit && !s.ended; p++ {
-			c, called := l.callOf(p)
-			if !called {
-				break
-			}
-			a := s.at(l, p)
-			if a.settled != 0 {
+		p, l := max(next.lanes[i], 1), &s.lanes.all[i]
+		for ; len(late) < limit && !s.ended && p <= l.called(); p++ {
+			number := l.numberAt(p)
+			if a := s.arrivals.at(number); a.settled != 0 || s.arrivals.hasOwnClaim(number) {
 				continue
 			}
-			if s.claimLeft(c, now) > 0 {
+			if c := s.claimOf(number, 0); c.left(s.clockAt(now)) > 0 {
 				break
 			}
+			late = append(late, s.arrivals.at(number).ticket)
+		}
+		next.lanes[i] = p
+	}
+	for i := from.claims; len(late) < limit && !s.ended && i < s.arrivals.claims.count; i++ {
+		c := s.arrivals.claims.at(i)
+		a := s.arrivals.at(c.arrival)
+		switch isOld := a.settled != 0 || c.ends == 0 || s.arrivals.claimed[c.arrival] != i+1; {
+		case isOld:
+		case c.left(s.clockAt(now)) > 0: // those behind may end earlier
+			continue
+		default:
 			late = append(late, a.ticket)
 		}
-		next[i] = p
+		if i == next.claims {
+			next.claims++
+		}
 	}
 	return late, next
 }
@@ -167,6 +182,12 @@ func (d Door) HasShown(t Ticket, method string) bool {
 // method returns the index of a method; -1 if there is none of that name.
 func (d *door) method(name string) int {
 	return slices.IndexFunc(d.methods, func(m method) bool { return m.Name == name })
+}
+
+// hasOwnClaim reports whether the claim of an arrival is not that of the call that reached its place.
+func (l *arrivals) hasOwnClaim(number uint32) bool {
+	own := l.claimed[number]
+	return own > 0 && l.claims.at(own-1).ends > 0
 }
 
 // Foresee prepares for entries that will be applied soon, such as the next few hundred. A replay of a large room mostly

@@ -28,8 +28,8 @@ func TestZeroState(t *testing.T) {
 	if upTo, ok := s.callLimit(base, 1); ok {
 		t.Errorf("call up to %d", upTo)
 	}
-	if late, next := s.NoShows(nil, base, 1); late != nil || len(next) > 0 {
-		t.Errorf("no-shows %v, then from %d", late, next)
+	if late, next := s.NoShows(Scan{}, base, 1); late != nil || len(next.lanes) > 0 {
+		t.Errorf("no-shows %v, then from %v", late, next)
 	}
 	if st, ok := s.Standing(ticket1, math.MaxUint64, base); ok || s.Knows(ticket1) {
 		t.Errorf("standing %+v", st)
@@ -59,7 +59,7 @@ func TestNothingAfterTheEnd(t *testing.T) {
 		if _, ok := r.callLimit(now, 1); ok {
 			list = append(list, "call")
 		}
-		if late, _ := r.NoShows(nil, now, 1); len(late) > 0 {
+		if late, _ := r.NoShows(Scan{}, now, 1); len(late) > 0 {
 			list = append(list, "skip")
 		}
 		return list
@@ -164,14 +164,58 @@ func TestNoShows(t *testing.T) {
 		{11, Never - 1, 99, nil, 11},
 		{1 << 62, second, 99, nil, 1 << 62},
 	} {
-		got, next := r.NoShows([]Position{tc.from}, tc.at, tc.most)
-		if diff := cmp.Diff(tc.want, got); diff != "" || next[0] != tc.next {
-			t.Errorf("from %d at %d, most %d: next %d, want %d; tickets (-want +got):\n%s", tc.from, tc.at-first, tc.most, next, tc.next, diff)
+		got, next := r.NoShows(Scan{lanes: []Position{tc.from}}, tc.at, tc.most)
+		if diff := cmp.Diff(tc.want, got); diff != "" || next.lanes[0] != tc.next {
+			t.Errorf("from %d at %d, most %d: next %v, want %d; tickets (-want +got):\n%s", tc.from, tc.at-first, tc.most, next, tc.next, diff)
 		}
 	}
-	got, _ := r.NoShows(nil, first, 2)
+	got, _ := r.NoShows(Scan{}, first, 2)
 	if diff := cmp.Diff(at(1, 4), got); diff != "" {
 		t.Errorf("from the beginning (-want +got):\n%s", diff)
+	}
+}
+
+// TestNoShowsExtended: a ticket with more time does not hold up those behind, and is found when its own time is over.
+func TestNoShowsExtended(t *testing.T) {
+	r := drawn(t, 12, func(p *Policy) { p.Extend = 10_000 })
+	at := func(ps ...Position) (list []Ticket) {
+		for _, p := range ps {
+			list = append(list, r.ticketAt(p))
+		}
+		return list
+	}
+	now := base + minute + second
+	r.call(now, 6)
+	r.must(&Extend{now + second, r.ticketAt(5)})
+	r.must(&Extend{now + second, r.ticketAt(1)})
+	r.must(&Extend{now + second, r.ticketAt(3)})
+	over := now + Time(r.policy.Claim)
+	r.must(r.admission(over, r.ticketAt(3)))
+	var next Scan
+	for _, tc := range []struct {
+		at   Time
+		most int
+		want []Ticket
+	}{
+		{over - 1, 99, nil},
+		{over, 2, at(2, 4)},
+		{over, 99, at(6)},
+		{over + 9_999, 99, nil},
+		{over + 10_000, 1, at(5)},
+		{over + 10_000, 99, at(1)},
+		{over + 20_000, 99, nil},
+	} {
+		var got []Ticket
+		got, next = r.NoShows(next, tc.at, tc.most)
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("at %d, most %d (-want +got):\n%s", tc.at-over, tc.most, diff)
+		}
+		for _, ticket := range got {
+			r.must(&Skip{tc.at, ticket, NoShow})
+		}
+	}
+	if next.claims != 3 || next.lanes[0] != 7 {
+		t.Errorf("next %+v", next)
 	}
 }
 

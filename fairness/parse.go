@@ -83,6 +83,8 @@ func (p *Parser) blank(kind Kind) Entry {
 		return &Draw{}
 	case KindAmend:
 		return &Amend{}
+	case KindExtend:
+		return &Extend{}
 	case KindTell:
 		return &Tell{}
 	case KindBeat:

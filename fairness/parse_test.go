@@ -113,6 +113,7 @@ var golden = []struct {
 	{"amend 5 shut", &Amend{Time: 5, Change: ChangeShut}},
 	{"amend 5 seats 4294967295", &Amend{Time: 5, Change: ChangeSeats, Seats: 1<<32 - 1}},
 	{"skip 1800000060000 " + t1 + " too-large", &Skip{base + minute, ticket1, TooLarge}},
+	{"extend 1800000060000 " + t1, &Extend{base + minute, ticket1}},
 	{"tell 5 stock stalls 12", &Tell{Time: 5, Subject: TellStock, Name: "stalls", Count: 12}},
 	{"tell 5 stock a-1 9223372036854775807", &Tell{Time: 5, Subject: TellStock, Name: "a-1", Count: 1<<63 - 1}},
 	{"tell 5 price stalls 4500 9223372036854775807 EUR", &Tell{Time: 5, Subject: TellPrice, Name: "stalls", Min: 4500, Max: 1<<63 - 1, Currency: "EUR"}},
@@ -149,8 +150,8 @@ func TestGolden(t *testing.T) {
 		}
 		kinds[KindOf(got)] = true
 	}
-	if len(kinds) != 13 {
-		t.Errorf("golden entries of %d kinds, want all 13", len(kinds))
+	if len(kinds) != 14 {
+		t.Errorf("golden entries of %d kinds, want all 14", len(kinds))
 	}
 }
 
@@ -248,6 +249,11 @@ var notEntries = map[string]string{
 	"an amendment unguarded":        "amend 5 unguarded 3 4 0",
 	"an unknown subject":            "tell 5 weather 3",
 	"no subject":                    "tell 5",
+	"an extension of nothing":       "extend 5",
+	"an extension and more":         "extend 5 " + t1 + " 1000",
+	"no extensions":                 strings.Replace(golden[0].text, "grace", "extend 0\ngrace", 1),
+	"an extension too early":        strings.Replace(golden[0].text, "claim", "extend 1000\nclaim", 1),
+	"two extensions":                strings.Replace(golden[0].text, "grace", "extend 1000\nextend 1000\ngrace", 1),
 	"a stock without a number":      "tell 5 stock stalls",
 	"a stock without a category":    "tell 5 stock 12",
 	"a stock and more":              "tell 5 stock stalls 12 13",

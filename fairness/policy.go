@@ -37,6 +37,7 @@ type Policy struct {
 	Notice  Millis              // windows that begin sooner than this cannot be amended
 	Outflow Outflow
 	Claim   Millis // time a called ticket has to be claimed
+	Extend  Millis // more time that a visitor may ask for, once; 0: none
 	Grace   Millis // the claim clock advances at most this long from one entry to the next
 	Session Millis // time an admitted visitor counts as active
 	// Witnesses are the verifier keys (C2SP tlog-cosignature form) of the witnesses that cosign each
@@ -106,6 +107,8 @@ func (p *Policy) Problems() []Problem {
 	c.check(p.Notice >= MinNotice && p.Notice <= MaxNotice, "notice", "must be between 10 seconds and 1 day")
 	c.outflow(p.Outflow)
 	c.check(p.Claim >= MinClaim && p.Claim <= MaxClaim, "claim", "must be between 1 second and 1 day")
+	c.check(p.Extend == 0 || p.Extend >= MinClaim && p.Extend <= MaxClaim, "extend",
+		"must be between 1 second and 1 day, or missing")
 	c.check(p.Grace >= MinGrace && p.Grace <= MaxGrace, "grace", "must be between 1 second and 1 day")
 	c.check(p.Session >= MinSession && p.Session <= MaxSession, "session", "must be between 1 second and 7 days")
 	return c

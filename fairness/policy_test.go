@@ -15,6 +15,7 @@ func TestPolicyWithoutProblems(t *testing.T) {
 		"starts after close": func(p *Policy) { p.Starts = p.Closes + 1 },
 		"created at opening": func(p *Policy) { p.Created = p.Opens },
 		"odd key byte":       func(p *Policy) { p.VRFKey[0] = 3 },
+		"short extension":    func(p *Policy) { p.Extend = MinClaim },
 		"no active limit":    func(p *Policy) { p.Outflow.MaxActive = 0 },
 		"all at their least": func(p *Policy) {
 			p.Created, p.Opens, p.Starts, p.Closes = 0, 0, 0, 1
@@ -45,7 +46,7 @@ func largestPolicy() Policy {
 	p.LogKey = p.Origin + "+" + strings.Repeat("k", 1024-256)
 	p.Created, p.Opens, p.Starts, p.Closes = Never-2000, Never-2000, Never-1, Never
 	p.Outflow = Outflow{MaxRate, 1<<32 - 1}
-	p.Notice, p.Claim, p.Grace, p.Session = MaxNotice, MaxClaim, MaxGrace, MaxSession
+	p.Notice, p.Claim, p.Extend, p.Grace, p.Session = MaxNotice, MaxClaim, MaxClaim, MaxGrace, MaxSession
 	p.Windows = nil
 	for i := range MaxRules {
 		p.Windows = append(p.Windows, WindowRule{p.Opens + Time(i), MaxWindow})
@@ -75,6 +76,8 @@ func TestPolicyProblems(t *testing.T) {
 		change func(*Policy)
 		want   []string // fields
 	}{
+		"extension too short":      {func(p *Policy) { p.Extend = MinClaim - 1 }, []string{"extend"}},
+		"extension too long":       {func(p *Policy) { p.Extend = MaxClaim + 1 }, []string{"extend"}},
 		"origin empty":             {func(p *Policy) { p.Origin, p.LogKey = "", "+k" }, []string{"origin"}},
 		"origin too long":          {func(p *Policy) { p.Origin = strings.Repeat("o", 256); p.LogKey = p.Origin + "+" }, []string{"origin"}},
 		"origin with a space":      {func(p *Policy) { p.Origin, p.LogKey = "a b", "a b+k" }, []string{"origin", "log_key"}},

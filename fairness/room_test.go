@@ -101,6 +101,8 @@ func recountOf(entries, all []Entry, now Time) *recount {
 				c.called[lane.Name] = uint64(e.UpTo[i])
 			}
 			c.counts.Called = uint64(e.Places())
+		case *Extend:
+			c.clocks[e.Ticket] += Time(c.policy.Extend)
 		case *Admit:
 			c.settle(e.Ticket, StatusAdmitted, "", e.Time, index, &c.counts.Admitted)
 		case *Skip:
@@ -276,7 +278,7 @@ type walk struct {
 	entries []Entry // accepted
 	tickets []Ticket
 	now     Time
-	noShows []Position
+	noShows Scan
 }
 
 // pick returns a number from 0 to n-1; without bytes left, 0.
@@ -359,7 +361,9 @@ func (w *walk) step() {
 		}
 		w.freeze()
 	}
-	switch w.pick(16) {
+	switch w.pick(17) {
+	case 16:
+		w.extend()
 	case 0, 1:
 		w.now += Time(w.pick(256)) * 7
 	case 2:
@@ -421,6 +425,16 @@ func (w *walk) expect(e Entry, allowed bool) {
 	} else {
 		w.never(e)
 	}
+}
+
+func (w *walk) extend() {
+	e := &Extend{w.now, w.ticket()}
+	st, ok := w.s.Standing(e.Ticket, w.s.Size(), w.now)
+	isFirst := !slices.ContainsFunc(w.entries, func(other Entry) bool {
+		before, ok := other.(*Extend)
+		return ok && before.Ticket == e.Ticket
+	})
+	w.expect(e, ok && st.Status == StatusCalled && st.Left > 0 && !w.s.InForce().ClaimsPaused && isFirst && w.s.policy.Extend > 0)
 }
 
 func (w *walk) join() {
@@ -486,16 +500,16 @@ func (w *walk) late() {
 		w.must(&Skip{w.now, t, NoShow})
 	}
 	w.noShows = next
-	all, end := s.NoShows(nil, w.now, math.MaxInt)
+	all, end := s.NoShows(Scan{}, w.now, math.MaxInt)
 	for _, t := range all {
 		w.must(&Skip{w.now, t, NoShow})
 	}
-	if more, _ := s.NoShows(nil, w.now, math.MaxInt); len(more) > 0 {
+	if more, _ := s.NoShows(Scan{}, w.now, math.MaxInt); len(more) > 0 {
 		w.t.Fatalf("%d no-shows are left after all were skipped", len(more))
 	}
 	for i := range s.lanes.all {
-		if l := &s.lanes.all[i]; end[i] <= l.places {
-			w.never(&Skip{w.now, s.at(l, end[i]).ticket, NoShow})
+		if l := &s.lanes.all[i]; end.lanes[i] <= l.places {
+			w.never(&Skip{w.now, s.at(l, end.lanes[i]).ticket, NoShow})
 		}
 	}
 }
@@ -585,6 +599,7 @@ func walkThrough(t *testing.T, data []byte) *walk {
 	p.Outflow.PerMinute = []uint32{1, 60, 600, MaxRate}[w.pick(4)]
 	p.Claim = Millis(1000 * (1 + w.pick(60)))
 	p.Grace = []Millis{MinGrace, 10_000, MaxGrace}[w.pick(3)]
+	p.Extend = []Millis{0, MinClaim, 20_000}[w.pick(3)]
 	if w.pick(2) == 0 {
 		p.Closes = Never
 	}
@@ -667,7 +682,7 @@ func TestRandomRooms(t *testing.T) {
 			t.Errorf("the walks hardly reach %s: %+v", reflect.TypeFor[Counts]().Field(i).Name, sum)
 		}
 	}
-	for _, kind := range []Kind{KindFreeze, KindDraw, KindAssign, KindCall, KindAmend, KindEnd} {
+	for _, kind := range []Kind{KindFreeze, KindDraw, KindAssign, KindCall, KindExtend, KindAmend, KindTell, KindEnd} {
 		if kinds[kind] < 20 {
 			t.Errorf("the walks hardly have a %s: %v", kind, kinds)
 		}
@@ -710,7 +725,7 @@ func TestRoomOfAllTime(t *testing.T) {
 		t.Errorf("the last window is over at %d, %v", due, ok)
 	}
 	r.call(last, 5)
-	late, _ := r.NoShows(nil, last, 10)
+	late, _ := r.NoShows(Scan{}, last, 10)
 	if len(late) != 0 {
 		t.Errorf("no-shows %v", late)
 	}

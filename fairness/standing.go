@@ -77,12 +77,21 @@ func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
 		seatsMin = l.seatsBetween(called, position)
 		seatsMax = seatsMin
 	default:
-		c, _ := l.callOf(position)
-		st.Status, st.Position, st.Left = StatusCalled, position, max(0, s.claimLeft(c, now))
+		c := s.claimOf(number, s.arrivals.claimedAt(number, size))
+		st.Status, st.Position, st.Left = StatusCalled, position, max(0, c.left(s.clockAt(now)))
 		return
 	}
 	st.BeforeMin = st.AheadMin + s.lanes.others(lane, seatsMin, party, false)
 	st.BeforeMax = st.AheadMax + s.lanes.others(lane, seatsMax, 1, true)
+}
+
+// claimedAt returns the number of an arrival's claim, from 1, when the transcript had size entries; 0: none of its own.
+func (l *arrivals) claimedAt(number uint32, size uint64) uint32 {
+	own := l.claimed[number]
+	for own > 0 && uint64(l.claims.at(own-1).index) >= size {
+		own = l.claims.at(own - 1).before
+	}
+	return own
 }
 
 // placesBefore returns the number of places of a lane in the windows before that of an arrival.

@@ -41,11 +41,22 @@ func (s *State) Undo(m Mark) {
 	copy(s.windows.all[s.windows.drawn:], cloneWindows(m.windows))
 }
 
-// undo undoes the joins and settlements since then.
+// undo undoes the joins, settlements and claims since then.
 func (l *arrivals) undo(then *arrivals) {
 	for l.settlements.count > then.settlements.count {
 		l.at(l.settlements.at(l.settlements.count - 1).arrival).settled = 0
 		l.settlements.drop()
+	}
+	for l.claims.count > then.claims.count {
+		last := l.claims.at(l.claims.count - 1)
+		l.claimed[last.arrival] = last.before
+		if last.before == 0 {
+			delete(l.claimed, last.arrival)
+		}
+		l.claims.drop()
+	}
+	if l.claims.count == 0 {
+		l.claimed = nil
 	}
 	for l.count > then.count {
 		l.leave()

@@ -48,6 +48,8 @@ type vectors struct {
 	Seats roomVector `json:"seats_room"`
 	// Door is a room with three methods, of which its two lanes need one each.
 	Door roomVector `json:"door_room"`
+	// Turns is a room in which called tickets get more time, and revoked ones their places back.
+	Turns roomVector `json:"turns_room"`
 }
 
 type ticketVector struct {
@@ -326,6 +328,7 @@ func (s *story) tell(p Policy) {
 	s.refuse(RuleAdmission, admit(start+2500, 2))
 	s.must(&Skip{start + 3000, place(5), Left})
 	s.refuse(RuleSkip, &Skip{start + 3000, place(3), NoShow})
+	s.refuse(RuleExtend, &Extend{start + 3000, place(3)}) // the policy has no extensions
 	s.refuse(RuleAmend, &Amend{Time: start + 4000, Change: ChangeResume})
 	s.must(&Amend{Time: start + 4000, Change: ChangePause}) // the saved credit is worth two calls
 	s.refuse(RuleCall, &Call{start + 5000, []Position{4}})
@@ -417,7 +420,7 @@ func makeRoom(t *testing.T) roomVector {
 func makeVectors(t *testing.T) *vectors {
 	v := &vectors{
 		About: "Vectors of the Proofline rules, version 1, see RULES.md. Bytes are lower-case hex, times milliseconds since the Unix epoch.",
-		Room:  makeRoom(t), Witnessed: makeWitnessedRoom(t), Lanes: makeLanesRoom(t), Seats: makeSeatsRoom(t), Door: makeDoorRoom(t),
+		Room:  makeRoom(t), Witnessed: makeWitnessedRoom(t), Lanes: makeLanesRoom(t), Seats: makeSeatsRoom(t), Door: makeDoorRoom(t), Turns: makeTurnsRoom(t),
 	}
 	for _, origin := range []string{"queue.example.com/r/vectors", "a", strings.Repeat("long.", 51)} {
 		for _, secret := range [][SecretSize]byte{{}, vectorSecret(1), [SecretSize]byte(bytes.Repeat([]byte{0xff}, 32))} {

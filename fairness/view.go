@@ -19,11 +19,6 @@ func (o outcome) status() Status {
 	return StatusAdmitted
 }
 
-// claimLeft returns how long a ticket reached by call c may still be claimed.
-func (s *State) claimLeft(c call, now Time) Millis {
-	return s.policy.Claim - Millis(s.clockAt(now)-c.clock)
-}
-
 // clockAt returns the claim clock at a time that is not before the latest entry. It stands still in a pause, and
 // after that entry it advances by at most the policy's grace, so that an outage costs nobody's turn.
 func (s *State) clockAt(now Time) Time {

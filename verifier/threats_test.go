@@ -98,6 +98,7 @@ var threats = map[string]func(*testing.T){
 	"window of one":             windowOfOne,
 	"hasty claim":               hastyClaim,
 	"end instead of a draw":     endInsteadOfDraw,
+	"extended twice":            extendedTwice,
 	"stock that rises":          stockThatRises,
 	"open gate":                 openGate,
 	"one party's tickets":       stuffed,

@@ -112,7 +112,9 @@ func (w *walk) step() {
 		w.freeze(now)
 		return
 	}
-	switch w.random.IntN(17) {
+	switch w.random.IntN(18) {
+	case 17:
+		w.try(&fairness.Extend{Time: now, Ticket: w.pick(w.line[:min(len(w.line), int(w.state.Counts().Called)+1)])})
 	case 16:
 		w.beat(now)
 	case 0, 1, 2, 3:
@@ -366,6 +368,7 @@ func TestSecondProgramDecides(t *testing.T) {
 		policy.Closes = []fairness.Time{roomtest.Opens + 3_600_000, roomtest.Opens + 75_000, fairness.Never}[seed%3]
 		policy.Grace = []fairness.Millis{fairness.MinGrace, 20_000, fairness.MaxGrace}[seed/2%3]
 		policy.Starts += []fairness.Time{0, 600_000}[seed/4%2]
+		policy.Extend = []fairness.Millis{0, fairness.MinClaim, 15_000}[seed%3]
 		policy.Party, policy.Seats = []uint32{0, 4, 2}[seed%3], []uint32{0, 2, 6, 60}[seed/2%4]
 		if seed%2 == 0 {
 			policy.Lanes = []fairness.LaneRule{{Name: "members", Weight: 3}, {Name: "general", Weight: uint32(1 + seed)}, {Name: "late", Weight: 100}}
@@ -407,7 +410,7 @@ func TestSecondProgramDecides(t *testing.T) {
 	t.Logf("steps by rule: %v", seen)
 	for _, rule := range []fairness.Rule{
 		"", fairness.RuleCredential, fairness.RuleNullifier, fairness.RuleMerit, fairness.RuleBeacon, fairness.RuleTime, fairness.RuleArrival, fairness.RuleTicket, fairness.RuleFreeze, fairness.RuleCall,
-		fairness.RuleOutflow, fairness.RuleSeats, fairness.RuleAdmission, fairness.RuleSkip, fairness.RuleAmend,
+		fairness.RuleOutflow, fairness.RuleExtend, fairness.RuleSeats, fairness.RuleAdmission, fairness.RuleSkip, fairness.RuleAmend,
 	} {
 		if seen[rule] < 20 {
 			t.Errorf("only %d steps by rule %q", seen[rule], rule)

@@ -87,8 +87,8 @@ type sale struct {
 	beat    uint64          // beacon round that work is done for, before the first arrival; 0: none
 	draws   []fairness.Time // due times of the draws of frozen windows
 	events  events
-	served  fairness.Time       // time of the latest calls and skips
-	passed  []fairness.Position // no-shows before this position have been skipped
+	served  fairness.Time // time of the latest calls and skips
+	passed  fairness.Scan // no-shows before have been skipped
 	late    []fairness.Ticket
 	active  int // number of people at the site
 	sold    int

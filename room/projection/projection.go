@@ -22,9 +22,9 @@ type Projection struct {
 	controls   *Controls
 	evidence   Evidence
 	parser     fairness.Parser
-	oracle     oracle              // reused, to save an allocation per entry
-	admissions []fairness.Time     // admissions that may have a live session, oldest first; some may have ended
-	noShows    []fairness.Position // by lane: all positions before it are settled
+	oracle     oracle          // reused, to save an allocation per entry
+	admissions []fairness.Time // admissions that may have a live session, oldest first; some may have ended
+	noShows    fairness.Scan   // all claims before it are settled
 	lastCall   fairness.Time
 	cosigned   [][]uint32 // key hashes of the witnesses of each of the latest draws
 	gate       gateHistory
@@ -138,7 +138,7 @@ func (p *Projection) noteWithdrawn(e *fairness.Skip) {
 type Mark struct {
 	state      fairness.Mark
 	admissions []fairness.Time
-	noShows    []fairness.Position
+	noShows    fairness.Scan
 	lastCall   fairness.Time
 	cosigned   [][]uint32
 	gate       gateHistory

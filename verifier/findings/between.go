@@ -28,12 +28,12 @@ func (f *Finder) noteBetween(s *fairness.State, e fairness.Entry) {
 	case *fairness.Draw, *fairness.End:
 		return
 	case *fairness.Skip:
-		switch index, _ := s.WindowOf(e.Ticket); {
+		switch {
 		case e.Reason.IsRevoked():
-			what = "A ticket of window " + number(index) + " was taken away (" + string(e.Reason) + ")"
+			what = "A ticket of window " + windowOf(s, e.Ticket) + " was taken away (" + string(e.Reason) + ")"
 		case e.Reason == fairness.Left:
 			b.left++
-			what = "A ticket of window " + number(index) + " left"
+			what = "A ticket of window " + windowOf(s, e.Ticket) + " left"
 		}
 	case *fairness.Amend:
 		b.amends++

@@ -63,11 +63,12 @@ const (
 	Undrawn    ID = "undrawn"     // the room ended while windows were closed but not drawn
 	Single     ID = "single"      // a window had one arrival
 	ShortClaim ID = "short-claim" // called visitors had less than a minute
+	Extended   ID = "extended"    // called tickets were given more time
 	Told       ID = "told"        // statements of the operator
 	Amendments ID = "amendments"  // the operator changed the published rules
 )
 
-var order = []ID{Gate, FailOpen, Contrary, Between, LateDraw, LateFreeze, Gap, Undrawn, Single, ShortClaim, Told, Amendments}
+var order = []ID{Gate, FailOpen, Contrary, Between, LateDraw, LateFreeze, Gap, Undrawn, Single, ShortClaim, Extended, Told, Amendments}
 
 // Finder collects findings during an audit. The zero value is ready to use.
 type Finder struct {
@@ -108,6 +109,8 @@ func (f *Finder) Add(s *fairness.State, e fairness.Entry) {
 		f.draw(s, e)
 	case *fairness.Amend:
 		f.amend(s, e)
+	case *fairness.Extend:
+		f.add(Extended, s, "", "A ticket of window "+windowOf(s, e.Ticket)+" was given "+span(s.Policy().Extend)+" more to go in.", 0)
 	case *fairness.Tell:
 		f.tell(s, e)
 	case *fairness.End:

@@ -22,6 +22,7 @@ var titles = map[ID]string{
 	Undrawn:    "The room ended before all arrivals were drawn",
 	Single:     "Groups of one",
 	ShortClaim: "Called visitors had less than a minute to go in",
+	Extended:   "Called visitors were given more time",
 	Told:       "Statements of the operator",
 	Amendments: "Changes by the operator",
 }
@@ -58,6 +59,9 @@ func (f *Finder) words(of *Finding) string {
 			". There is nothing to draw in such a group: its place depends only on the time of arrival."
 	case ShortClaim:
 		return of.Items[0].Text + " A visitor who looks away for a moment loses the place, and it counts as a no-show."
+	case Extended:
+		return numeral.Count(n, "called ticket was", "called tickets were") +
+			" given more time to go in, once, as every called visitor may ask without a reason. The record does not show whether it was the visitor who asked."
 	case Told:
 		return f.told.words(n)
 	default: // the finding Amendments
@@ -88,6 +92,12 @@ var kindWords = []struct{ kind, one, many string }{
 }
 
 func number[T ~uint64](n T) string { return numeral.Group(uint64(n)) }
+
+// windowOf returns the number of the window in which a ticket joined.
+func windowOf(s *fairness.State, t fairness.Ticket) string {
+	index, _ := s.WindowOf(t)
+	return number(index)
+}
 
 func keys[K comparable, V any](m map[K]V) iter.Seq[K] { return maps.Keys(m) }
 

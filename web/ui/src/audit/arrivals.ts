@@ -14,8 +14,9 @@ export interface Arrival {
   seats: number;
   /** Place in the line of its lane, from 1; 0: its window is not drawn. */
   place: number;
-  /** The claim clock when the place was called; undefined: not called. */
-  calledAt: number | undefined;
+  /** The claim clock when the time to claim ends; undefined: not called. */
+  claimEnds: number | undefined;
+  extended: boolean;
   settled: "no" | "admitted" | "skipped";
   /** The methods that it shows, as bits. */
   shown: number;
@@ -78,7 +79,8 @@ export class Arrivals {
       lane: own,
       seats,
       place: 0,
-      calledAt: undefined,
+      claimEnds: undefined,
+      extended: false,
       settled: "no",
       shown: this.#door.arrive(entry),
     };

@@ -81,6 +81,8 @@ export class Room {
         return this.draws.assign(entry);
       case "call":
         return this.#serving.call(entry);
+      case "extend":
+        return this.#serving.extend(entry, this.arrivals.find(entry.ticket));
       case "admit":
         return this.#serving.admit(entry, this.arrivals.find(entry.ticket));
       case "skip":

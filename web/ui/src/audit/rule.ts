@@ -23,6 +23,7 @@ export type Rule =
   | "call"
   | "outflow"
   | "seats"
+  | "extend"
   | "admission"
   | "skip"
   | "amend";

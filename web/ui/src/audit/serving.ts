@@ -3,7 +3,10 @@ import { passOf } from "../check/ticket.ts";
 import type { Arrival } from "./arrivals.ts";
 import type { Lanes } from "./lanes.ts";
 import { Pace } from "./pace.ts";
-import { must } from "./rule.ts";
+import { must, type Rule } from "./rule.ts";
+
+/** An arrival that is called. */
+type Called = Arrival & { claimEnds: number };
 
 const maxPerMinute = 10_000_000;
 
@@ -46,7 +49,7 @@ export class Serving {
     must("outflow", this.#pace.allows(time, seats), "more seats than the outflow allows");
     must("seats", seats <= this.#left, "more seats than are left");
     this.#pace.spend(time, seats);
-    for (const arrival of people) arrival.calledAt = this.clockAt(time);
+    for (const arrival of people) arrival.claimEnds = this.clockAt(time) + this.#policy.claim;
     commit();
     this.#held += seats;
     this.#waiting += people.length;
@@ -54,31 +57,47 @@ export class Serving {
   }
 
   admit({ time, ticket, pass }: EntryOf<"admit">, arrival: Arrival | undefined): void {
-    must("admission", arrival !== undefined, "the ticket never arrived");
-    must("admission", arrival.calledAt !== undefined, "the ticket is not called");
-    must("admission", arrival.settled === "no", "the ticket is admitted or skipped already");
-    must("admission", !this.#claimsFrozen, "claims are paused");
-    must("admission", this.#claimLeft(time, arrival.calledAt) > 0, "the time to claim is over");
+    const called = this.#claimable("admission", time, arrival);
     must("admission", pass === passOf(this.#policy.origin, ticket), "not the pass of the ticket");
-    arrival.settled = "admitted";
+    called.settled = "admitted";
     this.#waiting--;
-    this.#held -= arrival.seats;
-    this.#sold += arrival.seats;
+    this.#held -= called.seats;
+    this.#sold += called.seats;
+  }
+
+  /** Gives a called ticket more time. */
+  extend({ time }: EntryOf<"extend">, arrival: Arrival | undefined): void {
+    const { extend } = this.#policy;
+    must("extend", extend > 0, "the policy has no extensions");
+    const called = this.#claimable("extend", time, arrival);
+    must("extend", !called.extended, "the ticket has been given more time before");
+    called.claimEnds += extend;
+    called.extended = true;
+  }
+
+  /** Returns the arrival if it may be admitted now, and refuses the entry otherwise. */
+  #claimable(rule: Rule, time: number, arrival: Arrival | undefined): Called {
+    must(rule, arrival !== undefined, "the ticket never arrived");
+    must(rule, arrival.settled === "no", "the ticket is admitted or skipped already");
+    must(rule, arrival.claimEnds !== undefined, "the ticket is not called");
+    must(rule, !this.#claimsFrozen, "claims are paused");
+    must(rule, this.#claimLeft(time, arrival.claimEnds) > 0, "the time to claim is over");
+    return arrival as Called;
   }
 
   skip({ time, reason }: EntryOf<"skip">, arrival: Arrival | undefined): void {
     must("skip", arrival !== undefined, "the ticket never arrived");
     must("skip", arrival.settled === "no", "the ticket is admitted or skipped already");
-    const { calledAt } = arrival;
+    const { claimEnds } = arrival;
     if (reason === "no-show") {
-      must("skip", calledAt !== undefined, "a no-show that was not called");
-      must("skip", this.#claimLeft(time, calledAt) <= 0, "a no-show with time left to claim");
+      must("skip", claimEnds !== undefined, "a no-show that was not called");
+      must("skip", this.#claimLeft(time, claimEnds) <= 0, "a no-show with time left to claim");
     }
     if (reason === "too-large") {
       const isNext = this.#waiting === 0 && this.#lanes.next() === arrival;
       must("skip", isNext && arrival.seats > this.#left, "not a party that is next and wants more seats than are left");
     }
-    if (calledAt !== undefined) {
+    if (claimEnds !== undefined) {
       this.#pace.giveBack(time, arrival.seats);
       this.#waiting--;
       this.#held -= arrival.seats;
@@ -119,9 +138,9 @@ export class Serving {
     this.#claimsFrozen = false;
   }
 
-  /** The time left to claim a ticket that was called at that time of the claim clock; RULES.md section 8. */
-  #claimLeft(time: number, calledAt: number): number {
-    return this.#policy.claim - (this.clockAt(time) - calledAt);
+  /** The time left to claim a ticket until that time of the claim clock; RULES.md section 8. */
+  #claimLeft(time: number, ends: number): number {
+    return ends - this.clockAt(time);
   }
 
   /** The claim clock: it stands still in a pause, and advances by at most the grace from one entry to the next. */

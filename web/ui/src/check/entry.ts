@@ -155,6 +155,7 @@ const forms = {
   draw: { time, window: uint63, signature, seed: hash, cosignatures: rest(bytes(cosignatureSize)) },
   assign: { window: uint63, lane, position: uint63, ticket: id },
   call: { time, positions: rest(uint63, 1, maxLanes) },
+  extend: { time, ticket: id },
   admit: { time, ticket: id, pass: id },
   skip: { time, ticket: id, reason },
   beat: { time, signatures: rest(signed, 0, 1) },
@@ -219,6 +220,7 @@ export interface Room {
   perMinute: number;
   maxActive: number;
   claim: number; // milliseconds
+  extend: number; // milliseconds; 0: no extensions
   grace: number; // milliseconds
   session: number; // milliseconds
 }
@@ -399,6 +401,7 @@ function parseRoom(lines: string[]): Room {
     notice: one("notice", millis),
     ...(readWords(changes.outflow, take("outflow")) as { perMinute: number; maxActive: number }),
     claim: one("claim", millis),
+    extend: maybeOne("extend", millis) ?? 0,
     grace: one("grace", millis),
     session: one("session", millis),
   };
@@ -441,6 +444,7 @@ function formatRoom(room: Room): string {
     `notice ${millis.write(room.notice)}`,
     `outflow ${writeWords(changes.outflow, room).join(" ")}`,
     `claim ${millis.write(room.claim)}`,
+    ...(room.extend > 0 ? [`extend ${millis.write(room.extend)}`] : []),
     `grace ${millis.write(room.grace)}`,
     `session ${millis.write(room.session)}`,
   ].join("\n");

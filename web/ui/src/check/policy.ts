@@ -27,6 +27,7 @@ export function policyProblem(room: Room): string | undefined {
     ["notice", room.notice >= 10 * second && room.notice <= day],
     ["outflow", room.perMinute >= 1 && room.perMinute <= 10_000_000],
     ["claim", room.claim >= second && room.claim <= day],
+    ["extend", room.extend === 0 || (room.extend >= second && room.extend <= day)],
     ["grace", room.grace >= second && room.grace <= day],
     ["session", room.session >= second && room.session <= 7 * day],
   ];

@@ -38,7 +38,7 @@ function replay({ entries, violations }: RoomVector): Room {
   return room!;
 }
 
-for (const name of ["room", "witnessed_room", "lanes_room", "seats_room", "door_room"] as const) {
+for (const name of ["room", "witnessed_room", "lanes_room", "seats_room", "door_room", "turns_room"] as const) {
   test(`${name} of the vectors, with every violation in its place`, () => {
     const vector = fairness[name];
     const room = replay(vector);

@@ -152,6 +152,8 @@ test("every rule of a policy", () => {
     ["outflow", { perMinute: 10_000_001 }],
     ["claim", { claim: 999 }],
     ["claim", { claim: 86_400_001 }],
+    ["extend", { extend: 999 }],
+    ["extend", { extend: 86_400_001 }],
     ["grace", { grace: 999 }],
     ["grace", { grace: 86_400_001 }],
     ["session", { session: 999 }],
@@ -161,6 +163,8 @@ test("every rule of a policy", () => {
   const good: Partial<typeof room>[] = [
     { closes: never },
     { maxActive: 0 },
+    { extend: 1000 },
+    { extend: 86_400_000 },
     { perMinute: 1, claim: 1000, session: 604_800_000 },
     { windows: [{ ...rule, length: 2_678_400_000 }] },
     { windows: Array.from({ length: 1000 }, (_, i) => ({ ...rule, from: room.opens + i })) },

@@ -143,6 +143,7 @@ export const policy = {
   perMinute: 600,
   maxActive: 0,
   claim: 30_000,
+  extend: 0,
   grace: 20_000,
   session: 60_000,
 };

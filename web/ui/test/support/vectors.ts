@@ -45,6 +45,7 @@ export interface FairnessVectors {
   lanes_room: RoomVector;
   seats_room: RoomVector;
   door_room: RoomVector;
+  turns_room: RoomVector;
 }
 
 export interface RoomVector {
