@@ -73,27 +73,33 @@ func (p pace) toggle(now Time) pace {
 }
 
 func (e *Call) apply(s *State, _ Oracle) error {
-	switch {
-	case s.pace.paused:
-		return violation(RuleCall, "the room is paused")
-	case e.Time < s.policy.Starts:
+	if e.Time < s.policy.Starts {
 		return violation(RuleCall, "time %d is before the room starts at %d", e.Time, s.policy.Starts)
 	}
 	t := newTurns(s)
 	if err := t.reach(e.UpTo); err != nil {
 		return err
 	}
-	next, cost := s.pace.at(e.Time), int64(t.seats)*creditPerCall
-	if next.credit < cost {
-		return violation(RuleOutflow, "%d seats are called, but the outflow allows %d", t.seats,
-			next.credit/creditPerCall)
+	if err := s.pay(RuleCall, e.Time, t.seats); err != nil {
+		return err
 	}
-	if left := s.seatsLeft(); t.seats > left {
-		return violation(RuleSeats, "%d seats are called, but %d are left", t.seats, left)
+	t.commit(e.Time)
+	return nil
+}
+
+// pay takes the credit for calling so many seats, or returns a violation; rule is that of the entry which calls them.
+func (s *State) pay(rule Rule, now Time, seats uint64) error {
+	next, cost := s.pace.at(now), int64(seats)*creditPerCall
+	switch left := s.seatsLeft(); {
+	case s.pace.paused:
+		return violation(rule, "the room is paused")
+	case next.credit < cost:
+		return violation(RuleOutflow, "%d seats are called, but the outflow allows %d", seats, next.credit/creditPerCall)
+	case seats > left:
+		return violation(RuleSeats, "%d seats are called, but %d are left", seats, left)
 	}
 	next.credit -= cost
 	s.pace = next
-	t.commit(e.Time)
 	return nil
 }
 
@@ -126,19 +132,22 @@ func (e *Skip) apply(s *State, _ Oracle) error {
 	case !o.skipped():
 		return violation(RuleSkip, "unknown reason %q", e.Reason)
 	case a.settled != 0:
-		return violation(RuleSkip, "ticket %v was %s before", e.Ticket, s.arrivals.outcome(a).status())
+		return violation(RuleSkip, "ticket %v is settled", e.Ticket)
 	case e.Reason.IsRevoked() && s.windows.awaitsDraw(number):
 		return violation(RuleSkip, "ticket %v cannot be revoked before its window, which is frozen, is drawn", e.Ticket)
 	case e.Reason == NoShow && c.ends == 0:
 		return violation(RuleSkip, "ticket %v is not called, so it cannot be a no-show", e.Ticket)
 	case e.Reason == NoShow && c.left(s.clockAt(e.Time)) > 0:
 		return violation(RuleSkip, "ticket %v may still be claimed for %d ms", e.Ticket, c.left(s.clockAt(e.Time)))
-	}
-	if e.Reason == TooLarge && !s.isTooLarge(number) {
+	case e.Reason == TooLarge && !s.isTooLarge(number):
 		return violation(RuleSkip, "ticket %v is not a party that is next and too large for the seats left", e.Ticket)
 	}
 	switch {
 	case c.ends > 0:
+		if o >= revoked {
+			c.index, c.stopped = EntryIndex(s.size), s.clockAt(e.Time)
+			s.arrivals.claim(c)
+		}
 		s.pace = s.pace.refund(e.Time, s.arrivals.seatsOf(number))
 		l.waiting--
 		l.held -= s.arrivals.seatsOf(number)

@@ -1,6 +1,6 @@
 package fairness
 
-// This file holds the time that called tickets have to be claimed, and what gives them more of it.
+// This file holds the time that called tickets have to be claimed, and what gives it to them other than a call.
 
 // claim is when a ticket was called, and until when it may be claimed.
 type claim struct {
@@ -8,7 +8,9 @@ type claim struct {
 	before   uint32     // number in arrivals.claims of the one that it replaces, from 1; 0: none
 	index    EntryIndex // entry that made it so
 	ends     Time       // claim clock; 0: not called
+	stopped  Time       // claim clock when the called ticket was revoked; it is not running since
 	extended bool
+	restored uint32 // settlement that was taken back, its number in arrivals.settlements, from 1; 0: none
 }
 
 // left returns how much of the claim is left at a time of the claim clock.
@@ -46,7 +48,7 @@ func (s *State) claimable(rule Rule, t Ticket, now Time) (number uint32, c claim
 	a, c := s.arrivals.at(number), s.claimOf(number, s.arrivals.claimed[number])
 	switch {
 	case a.settled != 0:
-		err = violation(rule, "ticket %v was %s before", t, s.arrivals.outcome(a).status())
+		err = violation(rule, "ticket %v is settled", t)
 	case c.ends == 0:
 		err = violation(rule, "ticket %v is not called", t)
 	case s.claimsPaused:
@@ -69,5 +71,48 @@ func (e *Extend) apply(s *State, _ Oracle) error {
 	}
 	c.index, c.ends, c.extended = EntryIndex(s.size), c.ends+Time(s.policy.Extend), true
 	s.arrivals.claim(c)
+	return nil
+}
+
+// apply gives the ticket its place. A passed one is called; its lane pays for that, unless it did when the ticket was
+// called before.
+func (e *Restore) apply(s *State, _ Oracle) error {
+	number, ok := s.arrivals.find(e.Ticket)
+	if !ok {
+		return violation(RuleRestore, "ticket %v never joined", e.Ticket)
+	}
+	a, l, c := s.arrivals.at(number), s.laneOf(number), s.claimOf(number, s.arrivals.claimed[number])
+	was, seats, now := s.arrivals.outcome(a), s.arrivals.seatsOf(number), s.clockAt(e.Time)
+	switch {
+	case was < revoked:
+		return violation(RuleRestore, "ticket %v is not revoked", e.Ticket)
+	case c.restored > 0:
+		return violation(RuleRestore, "ticket %v was restored before", e.Ticket)
+	case s.windows.awaitsDraw(number):
+		return violation(RuleRestore, "ticket %v cannot be restored before its window, which is frozen, is drawn", e.Ticket)
+	}
+	switch position := Position(a.position); {
+	case position == 0: // waits for its draw
+	case position > l.called():
+		l.wake(s.lanes.virtual)
+		l.ready++
+	default:
+		if err := s.pay(RuleRestore, e.Time, seats); err != nil {
+			return err
+		}
+		if c.before > 0 { // it was called before it was revoked
+			c.ends += now - c.stopped
+		} else {
+			c.ends = now + Time(s.policy.Claim)
+			l.wake(s.lanes.virtual)
+			l.served += seats * l.step
+		}
+		l.waiting++
+		l.held += seats
+	}
+	c.index, c.restored = EntryIndex(s.size), a.settled
+	s.arrivals.claim(c)
+	a.settled = 0
+	l.settled[was]--
 	return nil
 }

@@ -18,7 +18,7 @@ const (
 )
 
 // Entry is one line of the transcript: one of *Room, *Arrive, *Merit,
-// *Freeze, *Draw, *Assign, *Call, *Extend, *Admit, *Skip, *Amend, *Tell, *Beat, *End.
+// *Freeze, *Draw, *Assign, *Call, *Extend, *Restore, *Admit, *Skip, *Amend, *Tell, *Beat, *End.
 type Entry interface {
 	head() (Kind, Time) // the time of an assign entry has no meaning
 	fields(c *codec)
@@ -36,20 +36,21 @@ type Kind string
 
 // The kinds of entries.
 const (
-	KindRoom   Kind = "room"
-	KindArrive Kind = "arrive"
-	KindMerit  Kind = "merit"
-	KindFreeze Kind = "freeze"
-	KindDraw   Kind = "draw"
-	KindAssign Kind = "assign"
-	KindCall   Kind = "call"
-	KindExtend Kind = "extend"
-	KindAdmit  Kind = "admit"
-	KindSkip   Kind = "skip"
-	KindAmend  Kind = "amend"
-	KindTell   Kind = "tell"
-	KindBeat   Kind = "beat"
-	KindEnd    Kind = "end"
+	KindRoom    Kind = "room"
+	KindArrive  Kind = "arrive"
+	KindMerit   Kind = "merit"
+	KindFreeze  Kind = "freeze"
+	KindDraw    Kind = "draw"
+	KindAssign  Kind = "assign"
+	KindCall    Kind = "call"
+	KindExtend  Kind = "extend"
+	KindRestore Kind = "restore"
+	KindAdmit   Kind = "admit"
+	KindSkip    Kind = "skip"
+	KindAmend   Kind = "amend"
+	KindTell    Kind = "tell"
+	KindBeat    Kind = "beat"
+	KindEnd     Kind = "end"
 )
 
 // Room opens the transcript with the policy.
@@ -122,16 +123,14 @@ type Call struct {
 	UpTo []Position // by lane, in the order of the policy
 }
 
-// Places returns the number of places of all lanes that are called by now.
-func (e *Call) Places() (n Position) {
-	for _, p := range e.UpTo {
-		n += p
-	}
-	return n
-}
-
 // Extend gives a called ticket more time to be claimed, once, at its visitor's request.
 type Extend struct {
+	Time   Time
+	Ticket Ticket
+}
+
+// Restore gives a revoked ticket its place back, once. If the place is passed, it is called at once.
+type Restore struct {
 	Time   Time
 	Ticket Ticket
 }
@@ -232,20 +231,21 @@ type Beat struct {
 // End is the last entry of a room.
 type End struct{ Time Time }
 
-func (e *Room) head() (Kind, Time)   { return KindRoom, e.Created }
-func (e *Arrive) head() (Kind, Time) { return KindArrive, e.Time }
-func (e *Merit) head() (Kind, Time)  { return KindMerit, e.Time }
-func (e *Freeze) head() (Kind, Time) { return KindFreeze, e.Time }
-func (e *Draw) head() (Kind, Time)   { return KindDraw, e.Time }
-func (e *Assign) head() (Kind, Time) { return KindAssign, 0 }
-func (e *Call) head() (Kind, Time)   { return KindCall, e.Time }
-func (e *Extend) head() (Kind, Time) { return KindExtend, e.Time }
-func (e *Admit) head() (Kind, Time)  { return KindAdmit, e.Time }
-func (e *Skip) head() (Kind, Time)   { return KindSkip, e.Time }
-func (e *Amend) head() (Kind, Time)  { return KindAmend, e.Time }
-func (e *Tell) head() (Kind, Time)   { return KindTell, e.Time }
-func (e *Beat) head() (Kind, Time)   { return KindBeat, e.Time }
-func (e *End) head() (Kind, Time)    { return KindEnd, e.Time }
+func (e *Room) head() (Kind, Time)    { return KindRoom, e.Created }
+func (e *Arrive) head() (Kind, Time)  { return KindArrive, e.Time }
+func (e *Merit) head() (Kind, Time)   { return KindMerit, e.Time }
+func (e *Freeze) head() (Kind, Time)  { return KindFreeze, e.Time }
+func (e *Draw) head() (Kind, Time)    { return KindDraw, e.Time }
+func (e *Assign) head() (Kind, Time)  { return KindAssign, 0 }
+func (e *Call) head() (Kind, Time)    { return KindCall, e.Time }
+func (e *Extend) head() (Kind, Time)  { return KindExtend, e.Time }
+func (e *Restore) head() (Kind, Time) { return KindRestore, e.Time }
+func (e *Admit) head() (Kind, Time)   { return KindAdmit, e.Time }
+func (e *Skip) head() (Kind, Time)    { return KindSkip, e.Time }
+func (e *Amend) head() (Kind, Time)   { return KindAmend, e.Time }
+func (e *Tell) head() (Kind, Time)    { return KindTell, e.Time }
+func (e *Beat) head() (Kind, Time)    { return KindBeat, e.Time }
+func (e *End) head() (Kind, Time)     { return KindEnd, e.Time }
 
 func (e *Room) fields(c *codec) {
 	c.fixed("1").
@@ -314,6 +314,8 @@ func (e *Call) fields(c *codec) {
 }
 
 func (e *Extend) fields(c *codec) { c.time(&e.Time).id((*[16]byte)(&e.Ticket)) }
+
+func (e *Restore) fields(c *codec) { c.time(&e.Time).id((*[16]byte)(&e.Ticket)) }
 
 func (e *Admit) fields(c *codec) { c.time(&e.Time).id((*[16]byte)(&e.Ticket)).id((*[16]byte)(&e.Pass)) }
 

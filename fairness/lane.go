@@ -69,14 +69,6 @@ func newLanes(p *Policy) lanes {
 	return lanes{all: all, isPlain: len(all) == 1 && p.Party == 0}
 }
 
-// counted returns the number of lanes whose lots are counted in each window; 0 in a plain room.
-func (l *lanes) counted() int {
-	if l.isPlain {
-		return 0
-	}
-	return len(l.all)
-}
-
 // index returns the index of a lane; false if the room has no such lane.
 func (l *lanes) index(name Lane) (int, bool) {
 	for i := range l.all {
@@ -136,12 +128,13 @@ func (s *State) line(window int, seed Seed) {
 	}
 }
 
-// extend adds places to a lane. A lane without ready tickets does not make up for that time.
+// extend adds places to a lane.
 func (s *State) extend(l *lane, window int, order []uint32) {
 	if len(order) == 0 {
 		return
 	}
-	idle, base := l.ready == 0, s.windows.all[window].base
+	base := s.windows.all[window].base
+	l.wake(s.lanes.virtual)
 	next := part{window: window, base: base, first: l.places + 1, order: order}
 	for _, n := range order {
 		l.places++
@@ -156,8 +149,12 @@ func (s *State) extend(l *lane, window int, order []uint32) {
 		}
 	}
 	l.parts = append(l.parts, next)
-	if idle && l.ready > 0 {
-		l.served = max(l.served, s.lanes.virtual)
+}
+
+// wake keeps a lane that is about to get ready tickets from making up for a time in which it had none.
+func (l *lane) wake(virtual uint64) {
+	if l.ready == 0 {
+		l.served = max(l.served, virtual)
 	}
 }
 

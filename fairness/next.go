@@ -235,3 +235,11 @@ func (s *State) TooLarge() (Ticket, bool) {
 
 // at returns the arrival at a drawn position of a lane.
 func (s *State) at(l *lane, p Position) *arrival { return s.arrivals.at(l.numberAt(p)) }
+
+// Places returns the number of places of all lanes that are called by now.
+func (e *Call) Places() (n Position) {
+	for _, p := range e.UpTo {
+		n += p
+	}
+	return n
+}

@@ -73,24 +73,23 @@ func (p *Parser) blank(kind Kind) Entry {
 	case KindCall:
 		p.call = Call{UpTo: p.call.UpTo[:0]}
 		return &p.call
-	case KindRoom:
-		return &Room{}
-	case KindMerit:
-		return &Merit{}
-	case KindFreeze:
-		return &Freeze{}
-	case KindDraw:
-		return &Draw{}
-	case KindAmend:
-		return &Amend{}
-	case KindExtend:
-		return &Extend{}
-	case KindTell:
-		return &Tell{}
-	case KindBeat:
-		return &Beat{}
-	case KindEnd:
-		return &End{}
+	}
+	if blank, ok := blanks[kind]; ok {
+		return blank()
 	}
 	return nil
+}
+
+// blanks return empty entries of the kinds that are too rare to use one again.
+var blanks = map[Kind]func() Entry{
+	KindRoom:    func() Entry { return &Room{} },
+	KindMerit:   func() Entry { return &Merit{} },
+	KindFreeze:  func() Entry { return &Freeze{} },
+	KindDraw:    func() Entry { return &Draw{} },
+	KindExtend:  func() Entry { return &Extend{} },
+	KindRestore: func() Entry { return &Restore{} },
+	KindAmend:   func() Entry { return &Amend{} },
+	KindTell:    func() Entry { return &Tell{} },
+	KindBeat:    func() Entry { return &Beat{} },
+	KindEnd:     func() Entry { return &End{} },
 }

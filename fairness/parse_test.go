@@ -114,6 +114,7 @@ var golden = []struct {
 	{"amend 5 seats 4294967295", &Amend{Time: 5, Change: ChangeSeats, Seats: 1<<32 - 1}},
 	{"skip 1800000060000 " + t1 + " too-large", &Skip{base + minute, ticket1, TooLarge}},
 	{"extend 1800000060000 " + t1, &Extend{base + minute, ticket1}},
+	{"restore 1800000060000 " + t1, &Restore{base + minute, ticket1}},
 	{"tell 5 stock stalls 12", &Tell{Time: 5, Subject: TellStock, Name: "stalls", Count: 12}},
 	{"tell 5 stock a-1 9223372036854775807", &Tell{Time: 5, Subject: TellStock, Name: "a-1", Count: 1<<63 - 1}},
 	{"tell 5 price stalls 4500 9223372036854775807 EUR", &Tell{Time: 5, Subject: TellPrice, Name: "stalls", Min: 4500, Max: 1<<63 - 1, Currency: "EUR"}},
@@ -150,8 +151,8 @@ func TestGolden(t *testing.T) {
 		}
 		kinds[KindOf(got)] = true
 	}
-	if len(kinds) != 14 {
-		t.Errorf("golden entries of %d kinds, want all 14", len(kinds))
+	if len(kinds) != 15 {
+		t.Errorf("golden entries of %d kinds, want all 15", len(kinds))
 	}
 }
 
@@ -250,6 +251,8 @@ var notEntries = map[string]string{
 	"an unknown subject":            "tell 5 weather 3",
 	"no subject":                    "tell 5",
 	"an extension of nothing":       "extend 5",
+	"a restore of nothing":          "restore 5",
+	"a restore and more":            "restore 5 " + t1 + " revoked",
 	"an extension and more":         "extend 5 " + t1 + " 1000",
 	"no extensions":                 strings.Replace(golden[0].text, "grace", "extend 0\ngrace", 1),
 	"an extension too early":        strings.Replace(golden[0].text, "claim", "extend 1000\nclaim", 1),

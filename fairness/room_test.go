@@ -20,6 +20,7 @@ type recount struct {
 	lines   map[Lane][]Ticket // of the calls
 	called  map[Lane]uint64
 	clocks  map[Ticket]Time
+	stopped map[Ticket]Time // clocks at which called tickets were skipped
 	windows []WindowSum
 	counts  Counts
 }
@@ -42,7 +43,7 @@ func (c *recount) draws(round uint64, to Time) Time {
 // recountOf parses entries. It computes the claim clock, which stands still in a pause and in long gaps, from all of
 // them, even from later ones.
 func recountOf(entries, all []Entry, now Time) *recount {
-	c := &recount{tickets: map[Ticket]*Standing{}, lines: map[Lane][]Ticket{}, called: map[Lane]uint64{}, clocks: map[Ticket]Time{}}
+	c := &recount{tickets: map[Ticket]*Standing{}, lines: map[Lane][]Ticket{}, called: map[Lane]uint64{}, clocks: map[Ticket]Time{}, stopped: map[Ticket]Time{}}
 	clock := func(at Time) (running Time) {
 		since, paused, grace := Time(0), true, Time(0)
 		reach := func(t Time) {
@@ -101,12 +102,17 @@ func recountOf(entries, all []Entry, now Time) *recount {
 				c.called[lane.Name] = uint64(e.UpTo[i])
 			}
 			c.counts.Called = uint64(e.Places())
+		case *Restore:
+			c.restore(e.Ticket, clock(e.Time))
 		case *Extend:
 			c.clocks[e.Ticket] += Time(c.policy.Extend)
 		case *Admit:
 			c.settle(e.Ticket, StatusAdmitted, "", e.Time, index, &c.counts.Admitted)
 		case *Skip:
 			sum := map[Reason]*uint64{NoShow: &c.counts.NoShows, Left: &c.counts.Left, Revoked: &c.counts.Revoked, TooLarge: &c.counts.TooLarge}[e.Reason]
+			if c.tickets[e.Ticket].Status == StatusCalled {
+				c.stopped[e.Ticket] = clock(e.Time)
+			}
 			c.settle(e.Ticket, StatusSkipped, e.Reason, e.Time, index, sum)
 		case *Amend:
 			c.counts.Amends++
@@ -226,6 +232,28 @@ func (c *recount) drawLane(lane Lane, arrivals []Ticket, seed Seed) {
 			st.Status = StatusDrawn
 		}
 		c.counts.Drawn++
+	}
+}
+
+// restore takes a skip back, at a time of the claim clock.
+func (c *recount) restore(t Ticket, clock Time) {
+	st := c.tickets[t]
+	c.counts.Revoked--
+	st.Reason, st.Settled, st.SettledIndex = "", 0, 0
+	switch {
+	case st.Position == 0:
+		st.Status = StatusWaiting
+	case uint64(st.Position) > c.called[st.Lane]:
+		st.Status = StatusDrawn
+	default:
+		st.Status = StatusCalled
+		c.counts.Waiting++
+		c.counts.Held += uint64(st.Seats)
+		if stopped, ok := c.stopped[t]; ok {
+			c.clocks[t] += clock - stopped
+		} else {
+			c.clocks[t] = clock
+		}
 	}
 }
 
@@ -361,9 +389,11 @@ func (w *walk) step() {
 		}
 		w.freeze()
 	}
-	switch w.pick(17) {
+	switch w.pick(18) {
 	case 16:
 		w.extend()
+	case 17:
+		w.restore()
 	case 0, 1:
 		w.now += Time(w.pick(256)) * 7
 	case 2:
@@ -425,6 +455,32 @@ func (w *walk) expect(e Entry, allowed bool) {
 	} else {
 		w.never(e)
 	}
+}
+
+func (w *walk) restore() {
+	var revoked []Ticket
+	for _, t := range w.tickets {
+		if st, ok := w.s.Standing(t, w.s.Size(), w.now); ok && st.Reason == Revoked {
+			revoked = append(revoked, t)
+		}
+	}
+	e := &Restore{w.now, w.ticket()}
+	if len(revoked) > 0 {
+		e.Ticket = revoked[w.pick(len(revoked))]
+	}
+	isFirst := !slices.ContainsFunc(w.entries, func(other Entry) bool {
+		before, ok := other.(*Restore)
+		return ok && before.Ticket == e.Ticket
+	})
+	st, _ := w.s.Standing(e.Ticket, w.s.Size(), w.now)
+	allowed := slices.Contains(revoked, e.Ticket) && isFirst && !w.s.AwaitsDraw(e.Ticket)
+	lane, _ := w.s.lanes.index(st.Lane)
+	if st.Position > 0 && st.Position <= w.s.lanes.all[max(lane, 0)].called() {
+		n := w.s.Counts()
+		isAffordable := int64(st.Seats)*60_000 <= w.s.pace.at(w.now).credit
+		allowed = allowed && !w.s.InForce().Paused && isAffordable && (w.s.seats == 0 || n.Held+n.Sold+uint64(st.Seats) <= uint64(w.s.seats))
+	}
+	w.expect(e, allowed)
 }
 
 func (w *walk) extend() {
@@ -682,7 +738,7 @@ func TestRandomRooms(t *testing.T) {
 			t.Errorf("the walks hardly reach %s: %+v", reflect.TypeFor[Counts]().Field(i).Name, sum)
 		}
 	}
-	for _, kind := range []Kind{KindFreeze, KindDraw, KindAssign, KindCall, KindExtend, KindAmend, KindTell, KindEnd} {
+	for _, kind := range []Kind{KindFreeze, KindDraw, KindAssign, KindCall, KindExtend, KindRestore, KindAmend, KindTell, KindEnd} {
 		if kinds[kind] < 20 {
 			t.Errorf("the walks hardly have a %s: %v", kind, kinds)
 		}
@@ -690,6 +746,14 @@ func TestRandomRooms(t *testing.T) {
 }
 
 func FuzzApply(f *testing.F) {
+	seed := rand.New(rand.NewPCG(6, 6)) // rooms in which tickets are extended and restored
+	for range 5 {
+		data := make([]byte, 1500)
+		for i := range data {
+			data[i] = byte(seed.Uint32())
+		}
+		f.Add(data)
+	}
 	f.Add([]byte{9, 99, 1, 2, 3, 1, 2, 9, 3, 3, 3, 2, 200, 7, 8, 9, 7, 10, 3, 11, 0, 12, 1, 2, 13, 4})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 2000 {

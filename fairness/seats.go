@@ -31,12 +31,7 @@ func (s *State) seatsLeft() uint64 {
 // isTooLarge reports whether an arrival is the next to be called and wants more seats than are left, while no
 // called ticket may still give some back.
 func (s *State) isTooLarge(number uint32) bool {
-	for i := range s.lanes.all {
-		if s.lanes.all[i].waiting > 0 {
-			return false
-		}
-	}
 	t := newTurns(s)
 	_, next, ok := t.peek()
-	return ok && next == number && s.arrivals.seatsOf(number) > s.seatsLeft()
+	return ok && next == number && s.Waiting() == 0 && s.arrivals.seatsOf(number) > s.seatsLeft()
 }

@@ -8,6 +8,25 @@ import (
 // This file answers questions of visitors and organizers. The server shows the answers; an auditor
 // does not need them, and the verifier compiles without this file.
 
+// Status is the stage that a ticket has reached.
+type Status string
+
+// The statuses of a ticket, in the order of its life.
+const (
+	StatusWaiting  Status = "waiting"  // its window is not drawn
+	StatusDrawn    Status = "drawn"    // it has a position but is not called
+	StatusCalled   Status = "called"   // it may be claimed
+	StatusAdmitted Status = "admitted" // it was claimed
+	StatusSkipped  Status = "skipped"  // it was passed over for a [Reason]
+)
+
+func (o outcome) status() Status {
+	if o.skipped() {
+		return StatusSkipped
+	}
+	return StatusAdmitted
+}
+
 // Standing describes where one ticket stands.
 type Standing struct {
 	Ticket   Ticket
@@ -48,10 +67,7 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 		Lane: s.lanes.all[lane].name, Seats: uint32(s.arrivals.seatsOf(number)), Status: StatusWaiting,
 	}
 	s.place(&st, number, size, now)
-	if a.settled == 0 {
-		return st, true
-	}
-	if end := s.arrivals.settlements.at(a.settled - 1); uint64(end.index) < size {
+	if end := s.arrivals.settledAt(number, size); end != nil {
 		st.Status, st.Reason = end.outcome.status(), reasons[end.outcome]
 		st.Settled, st.SettledIndex = end.time, end.index
 		st.AheadMin, st.AheadMax, st.BeforeMin, st.BeforeMax, st.Left = 0, 0, 0, 0, 0
@@ -83,6 +99,20 @@ func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
 	}
 	st.BeforeMin = st.AheadMin + s.lanes.others(lane, seatsMin, party, false)
 	st.BeforeMax = st.AheadMax + s.lanes.others(lane, seatsMax, 1, true)
+}
+
+// settledAt returns the settlement of an arrival when the transcript had size entries; nil if it had none.
+func (l *arrivals) settledAt(number uint32, size uint64) *settlement {
+	settled := l.at(number).settled
+	for own := l.claimed[number]; own > 0 && uint64(l.claims.at(own-1).index) >= size; own = l.claims.at(own - 1).before {
+		if c := l.claims.at(own - 1); l.restores(c) {
+			settled = c.restored
+		}
+	}
+	if settled == 0 || uint64(l.settlements.at(settled-1).index) >= size {
+		return nil
+	}
+	return l.settlements.at(settled - 1)
 }
 
 // claimedAt returns the number of an arrival's claim, from 1, when the transcript had size entries; 0: none of its own.
@@ -262,3 +292,9 @@ func (s *State) AwaitsDraw(t Ticket) bool {
 
 // Rules returns the window rules in force, oldest first.
 func (s *Schedule) Rules() []WindowRule { return slices.Clone(s.rules) }
+
+// Knows reports whether a ticket has joined.
+func (s *State) Knows(t Ticket) bool {
+	_, ok := s.arrivals.find(t)
+	return ok
+}

@@ -116,6 +116,7 @@ func (e *Room) apply(s *State, _ Oracle) error {
 func (e *Arrive) apply(s *State, oracle Oracle) error {
 	w, ok := s.schedule.At(e.Time)
 	lane, known := s.lanes.index(e.Lane)
+	_, joined := s.arrivals.find(e.Ticket)
 	switch {
 	case !ok:
 		return violation(RuleArrival, "time %d is in no window", e.Time)
@@ -131,7 +132,7 @@ func (e *Arrive) apply(s *State, oracle Oracle) error {
 		return violation(RuleArrival, "a party of %d, but the policy allows %d", e.Seats, max(s.policy.Party, 1))
 	case !isUUID8(e.Ticket):
 		return violation(RuleTicket, "ticket %v is not a UUID of version 8", e.Ticket)
-	case s.Knows(e.Ticket):
+	case joined:
 		return violation(RuleTicket, "ticket %v joined before", e.Ticket)
 	}
 	if err := s.check(e.Credentials, 0, lane, e.Ticket, oracle); err != nil {
@@ -144,8 +145,11 @@ func (e *Arrive) apply(s *State, oracle Oracle) error {
 
 // join adds an arrival to a window and a lane.
 func (s *State) join(w Window, lane int, seats uint32, a arrival) {
-	in := s.windows.enter(w, s.arrivals.count, s.lanes.counted())
-	if in.lots != nil {
+	in := s.windows.enter(w, s.arrivals.count)
+	if !s.lanes.isPlain {
+		if in.lots == nil {
+			in.lots = make([]uint32, len(s.lanes.all))
+		}
 		s.arrivals.details.add(detail{in.lots[lane], uint8(lane), uint8(seats)})
 		in.lots[lane]++
 	}

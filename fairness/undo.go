@@ -43,12 +43,11 @@ func (s *State) Undo(m Mark) {
 
 // undo undoes the joins, settlements and claims since then.
 func (l *arrivals) undo(then *arrivals) {
-	for l.settlements.count > then.settlements.count {
-		l.at(l.settlements.at(l.settlements.count - 1).arrival).settled = 0
-		l.settlements.drop()
-	}
 	for l.claims.count > then.claims.count {
 		last := l.claims.at(l.claims.count - 1)
+		if l.restores(last) {
+			l.at(last.arrival).settled = last.restored
+		}
 		l.claimed[last.arrival] = last.before
 		if last.before == 0 {
 			delete(l.claimed, last.arrival)
@@ -58,12 +57,24 @@ func (l *arrivals) undo(then *arrivals) {
 	if l.claims.count == 0 {
 		l.claimed = nil
 	}
+	for l.settlements.count > then.settlements.count {
+		last := l.settlements.at(l.settlements.count - 1)
+		if a := l.at(last.arrival); a.settled == l.settlements.count {
+			a.settled = 0
+		}
+		l.settlements.drop()
+	}
 	for l.count > then.count {
 		l.leave()
 	}
 	for l.details.count > then.details.count {
 		l.details.drop()
 	}
+}
+
+// restores reports whether a claim is that of a restore: it has taken a settlement back.
+func (l *arrivals) restores(c *claim) bool {
+	return c.restored > 0 && (c.before == 0 || l.claims.at(c.before-1).restored == 0)
 }
 
 // leave undoes the latest join.

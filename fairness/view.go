@@ -1,24 +1,5 @@
 package fairness
 
-// Status is the stage that a ticket has reached.
-type Status string
-
-// The statuses of a ticket, in the order of its life.
-const (
-	StatusWaiting  Status = "waiting"  // its window is not drawn
-	StatusDrawn    Status = "drawn"    // it has a position but is not called
-	StatusCalled   Status = "called"   // it may be claimed
-	StatusAdmitted Status = "admitted" // it was claimed
-	StatusSkipped  Status = "skipped"  // it was passed over for a [Reason]
-)
-
-func (o outcome) status() Status {
-	if o.skipped() {
-		return StatusSkipped
-	}
-	return StatusAdmitted
-}
-
 // clockAt returns the claim clock at a time that is not before the latest entry. It stands still in a pause, and
 // after that entry it advances by at most the policy's grace, so that an outage costs nobody's turn.
 func (s *State) clockAt(now Time) Time {
@@ -137,12 +118,6 @@ func (s *State) WindowOf(t Ticket) (WindowIndex, bool) {
 		return 0, false
 	}
 	return s.windows.of(number).Index, true
-}
-
-// Knows reports whether a ticket has joined.
-func (s *State) Knows(t Ticket) bool {
-	_, ok := s.arrivals.find(t)
-	return ok
 }
 
 // NextAssign returns the assign entry that is due; false if every drawn place is assigned.

@@ -27,6 +27,7 @@ const (
 	RuleOutflow    Rule = "outflow"    // calls stay within the published outflow
 	RuleSeats      Rule = "seats"      // calls stay within the seats
 	RuleExtend     Rule = "extend"     // a called ticket is given more time once
+	RuleRestore    Rule = "restore"    // a revoked ticket gets its place back once
 	RuleAdmission  Rule = "admission"  // only called tickets are admitted, in time, once
 	RuleSkip       Rule = "skip"       // skips have a valid reason
 	RuleAmend      Rule = "amend"      // amendments change only what they may

@@ -30,17 +30,12 @@ type window struct {
 }
 
 // enter returns the state of a window that takes an arrival, which is the last one or comes after it. base is
-// the number of that arrival; lanes is the number of lanes whose lots are counted, 0 in a plain room.
-func (l *windows) enter(w Window, base uint32, lanes int) *window {
-	n := len(l.all)
-	if n > 0 && l.all[n-1].Index == w.Index {
-		return &l.all[n-1]
+// the number of that arrival.
+func (l *windows) enter(w Window, base uint32) *window {
+	if n := len(l.all); n == 0 || l.all[n-1].Index != w.Index {
+		l.all = append(l.all, window{Window: w, base: base})
 	}
-	l.all = append(l.all, window{Window: w, base: base})
-	if lanes > 0 {
-		l.all[n].lots = make([]uint32, lanes)
-	}
-	return &l.all[n]
+	return &l.all[len(l.all)-1]
 }
 
 // nextSeq returns the seq of the next arrival in a window and a lane, given by its index.

@@ -130,6 +130,7 @@ var checks = []struct {
 	{string(fairness.RuleOutflow), "Calls keep to the published outflow", fairness.KindCall},
 	{string(fairness.RuleSeats), "Never more seats are called than there are", fairness.KindCall},
 	{string(fairness.RuleExtend), "Each called ticket is given more time at most once, while it may be claimed", fairness.KindExtend},
+	{string(fairness.RuleRestore), "Only revoked tickets get their place back, once", fairness.KindRestore},
 	{string(fairness.RuleAdmission), "Only called tickets are admitted, in time, once", fairness.KindAdmit},
 	{string(fairness.RuleSkip), "Tickets are skipped only for a stated reason that holds", fairness.KindSkip},
 	{string(fairness.RuleAmend), "Amendments change only what may change", fairness.KindAmend},

@@ -98,6 +98,8 @@ var threats = map[string]func(*testing.T){
 	"window of one":             windowOfOne,
 	"hasty claim":               hastyClaim,
 	"end instead of a draw":     endInsteadOfDraw,
+	"restored twice":            restoredTwice,
+	"restored friends":          restoredFriends,
 	"extended twice":            extendedTwice,
 	"stock that rises":          stockThatRises,
 	"open gate":                 openGate,

@@ -49,6 +49,7 @@ type walk struct {
 	rules   []fairness.Rule
 	joined  []fairness.Ticket
 	line    []fairness.Ticket // assigned
+	revoked []fairness.Ticket // at some time
 	issuers roomtest.Issuers  // of the methods, if there are any
 }
 
@@ -112,7 +113,9 @@ func (w *walk) step() {
 		w.freeze(now)
 		return
 	}
-	switch w.random.IntN(18) {
+	switch w.random.IntN(19) {
+	case 18:
+		w.try(&fairness.Restore{Time: now, Ticket: w.pick(w.revoked)})
 	case 17:
 		w.try(&fairness.Extend{Time: now, Ticket: w.pick(w.line[:min(len(w.line), int(w.state.Counts().Called)+1)])})
 	case 16:
@@ -149,7 +152,10 @@ func (w *walk) step() {
 		if why == fairness.NoShow {
 			from = w.line[:min(len(w.line), int(w.state.Counts().Called)+1)]
 		}
-		w.try(&fairness.Skip{Time: now, Ticket: w.pick(from), Reason: why})
+		e := &fairness.Skip{Time: now, Ticket: w.pick(from), Reason: why}
+		if w.try(e) && why == fairness.Revoked {
+			w.revoked = append(w.revoked, e.Ticket)
+		}
 	default:
 		w.amend(now)
 	}
@@ -410,7 +416,7 @@ func TestSecondProgramDecides(t *testing.T) {
 	t.Logf("steps by rule: %v", seen)
 	for _, rule := range []fairness.Rule{
 		"", fairness.RuleCredential, fairness.RuleNullifier, fairness.RuleMerit, fairness.RuleBeacon, fairness.RuleTime, fairness.RuleArrival, fairness.RuleTicket, fairness.RuleFreeze, fairness.RuleCall,
-		fairness.RuleOutflow, fairness.RuleExtend, fairness.RuleSeats, fairness.RuleAdmission, fairness.RuleSkip, fairness.RuleAmend,
+		fairness.RuleOutflow, fairness.RuleExtend, fairness.RuleRestore, fairness.RuleSeats, fairness.RuleAdmission, fairness.RuleSkip, fairness.RuleAmend,
 	} {
 		if seen[rule] < 20 {
 			t.Errorf("only %d steps by rule %q", seen[rule], rule)

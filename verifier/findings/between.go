@@ -9,11 +9,12 @@ import (
 
 // between counts what was written after the outcome of a draw could be known, and before it was published.
 type between struct {
-	known  fairness.Time // when the next draw's outcome could be known; 0: no window is frozen and not drawn
-	window fairness.WindowIndex
-	left   uint64 // visitors who left
-	amends uint64
-	others uint64 // other entries, such as arrivals; they are counted, and not listed
+	known    fairness.Time // when the next draw's outcome could be known; 0: no window is frozen and not drawn
+	window   fairness.WindowIndex
+	left     uint64 // visitors who left
+	restored uint64 // tickets that got their place back
+	amends   uint64
+	others   uint64 // other entries, such as arrivals; they are counted, and not listed
 }
 
 // noteBetween notes an entry that came between the outcome of a draw and its publication; the state is
@@ -35,6 +36,9 @@ func (f *Finder) noteBetween(s *fairness.State, e fairness.Entry) {
 			b.left++
 			what = "A ticket of window " + windowOf(s, e.Ticket) + " left"
 		}
+	case *fairness.Restore:
+		b.restored++
+		what = "A ticket of window " + windowOf(s, e.Ticket) + " got its place back"
 	case *fairness.Amend:
 		b.amends++
 		what = "A change by the operator (" + string(e.Change) + ")"
@@ -59,13 +63,13 @@ func (b *between) expect(windows map[fairness.WindowIndex]*window) {
 
 // words describes what came between the outcome of a draw and its publication.
 func (b *between) words(of *Finding) string {
-	kinds, revoked := "", of.Count-b.left-b.amends
+	kinds, revoked := "", of.Count-b.left-b.restored-b.amends
 	for _, k := range []struct {
 		n         uint64
 		one, many string
 	}{
 		{b.left, "ticket that left", "tickets that left"}, {revoked, "ticket taken away", "tickets taken away"},
-		{b.amends, "change by the operator", "changes by the operator"},
+		{b.restored, "ticket restored", "tickets restored"}, {b.amends, "change by the operator", "changes by the operator"},
 	} {
 		if k.n > 0 && kinds != "" {
 			kinds += ", "

@@ -63,12 +63,13 @@ const (
 	Undrawn    ID = "undrawn"     // the room ended while windows were closed but not drawn
 	Single     ID = "single"      // a window had one arrival
 	ShortClaim ID = "short-claim" // called visitors had less than a minute
+	Restored   ID = "restored"    // revoked tickets got their place back
 	Extended   ID = "extended"    // called tickets were given more time
 	Told       ID = "told"        // statements of the operator
 	Amendments ID = "amendments"  // the operator changed the published rules
 )
 
-var order = []ID{Gate, FailOpen, Contrary, Between, LateDraw, LateFreeze, Gap, Undrawn, Single, ShortClaim, Extended, Told, Amendments}
+var order = []ID{Gate, FailOpen, Contrary, Between, LateDraw, LateFreeze, Gap, Undrawn, Single, ShortClaim, Restored, Extended, Told, Amendments}
 
 // Finder collects findings during an audit. The zero value is ready to use.
 type Finder struct {
@@ -80,8 +81,10 @@ type Finder struct {
 	amended amended
 	between between
 	told    told
-	waiting uint64 // called visitors after the latest entry, unless the room is paused
-	ended   bool
+
+	restored restored
+	waiting  uint64 // called visitors after the latest entry, unless the room is paused
+	ended    bool
 }
 
 // window is a window with arrivals that is not drawn.
@@ -109,6 +112,10 @@ func (f *Finder) Add(s *fairness.State, e fairness.Entry) {
 		f.draw(s, e)
 	case *fairness.Amend:
 		f.amend(s, e)
+	case *fairness.Skip:
+		f.restored.revoke(e)
+	case *fairness.Restore:
+		f.restore(s, e)
 	case *fairness.Extend:
 		f.add(Extended, s, "", "A ticket of window "+windowOf(s, e.Ticket)+" was given "+span(s.Policy().Extend)+" more to go in.", 0)
 	case *fairness.Tell:
@@ -116,6 +123,7 @@ func (f *Finder) Add(s *fairness.State, e fairness.Entry) {
 	case *fairness.End:
 		f.end(s, e)
 	}
+	f.restored.waiting = s.Waiting()
 }
 
 // add adds a case; length is 0 for cases without a length.

@@ -22,6 +22,7 @@ var titles = map[ID]string{
 	Undrawn:    "The room ended before all arrivals were drawn",
 	Single:     "Groups of one",
 	ShortClaim: "Called visitors had less than a minute to go in",
+	Restored:   "Revoked tickets got their place back",
 	Extended:   "Called visitors were given more time",
 	Told:       "Statements of the operator",
 	Amendments: "Changes by the operator",
@@ -59,6 +60,8 @@ func (f *Finder) words(of *Finding) string {
 			". There is nothing to draw in such a group: its place depends only on the time of arrival."
 	case ShortClaim:
 		return of.Items[0].Text + " A visitor who looks away for a moment loses the place, and it counts as a no-show."
+	case Restored:
+		return f.restored.words(n)
 	case Extended:
 		return numeral.Count(n, "called ticket was", "called tickets were") +
 			" given more time to go in, once, as every called visitor may ask without a reason. The record does not show whether it was the visitor who asked."

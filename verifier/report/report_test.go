@@ -174,7 +174,7 @@ func TestWords(t *testing.T) {
 			"used no public randomness",
 		}, []string{"Verified"}},
 		{"broken", broken(t), []string{
-			"Not verified:", "1 of 29 checks failed", "Nothing about the fairness of this room",
+			"Not verified:", "1 of 31 checks failed", "Nothing about the fairness of this room",
 			"<strong>Arrivals are inside their windows, numbered without gaps</strong>: failed.",
 			"bundle with entry 3</a>", "do not rely on them", "<strong>from the record itself</strong>",
 		}, []string{"Level 1", "What is proven</h2>\n<ul"}},

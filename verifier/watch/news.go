@@ -12,10 +12,10 @@ import (
 
 // news collects the events of one step in plain words. Frequent kinds of entries are only counted.
 type news struct {
-	list                                 []string
-	arrivals, places, admits, extensions uint64
-	skips                                map[fairness.Reason]uint64
-	called                               bool
+	list                                           []string
+	arrivals, places, admits, extensions, restored uint64
+	skips                                          map[fairness.Reason]uint64
+	called                                         bool
 }
 
 // maxNews is the maximum number of lines per step, besides the counts.
@@ -36,6 +36,8 @@ func (n *news) add(e fairness.Entry, r *replay) {
 		n.places++
 	case *fairness.Admit:
 		n.admits++
+	case *fairness.Restore:
+		n.restored++
 	case *fairness.Extend:
 		n.extensions++
 	case *fairness.Call:
@@ -120,7 +122,8 @@ func (n *news) lines(s *fairness.State) []string {
 	for _, c := range []struct {
 		n    uint64
 		noun string
-	}{{n.arrivals, "arrival"}, {n.places, "place"}, {n.admits, "admission"}, {n.extensions, "extension"}} {
+	}{{n.arrivals, "arrival"}, {n.places, "place"}, {n.admits, "admission"}, {n.extensions, "extension"},
+		{n.restored, "restored ticket"}} {
 		if c.n > 0 {
 			counts = append(counts, count(c.n, c.noun))
 		}

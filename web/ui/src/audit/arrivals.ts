@@ -17,6 +17,11 @@ export interface Arrival {
   /** The claim clock when the time to claim ends; undefined: not called. */
   claimEnds: number | undefined;
   extended: boolean;
+  /** The claim clock when the ticket was revoked after its call. */
+  stopped: number;
+  /** It is skipped because it was revoked. */
+  revoked: boolean;
+  restored: boolean;
   settled: "no" | "admitted" | "skipped";
   /** The methods that it shows, as bits. */
   shown: number;
@@ -81,6 +86,9 @@ export class Arrivals {
       place: 0,
       claimEnds: undefined,
       extended: false,
+      stopped: 0,
+      revoked: false,
+      restored: false,
       settled: "no",
       shown: this.#door.arrive(entry),
     };

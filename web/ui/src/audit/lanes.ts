@@ -49,14 +49,30 @@ export class Lanes {
 
   /** Adds what the draw of a window gives to a lane. */
   extend(lane: Lane, window: bigint, drawn: Iterable<Arrival>): void {
-    const wasIdle = lane.ready === 0;
+    this.#wake(lane);
     lane.firsts.set(window, lane.line.length + 1);
     for (const arrival of drawn) {
       lane.line.push(arrival);
       arrival.place = lane.line.length;
       if (arrival.settled !== "skipped") lane.ready++;
     }
-    if (wasIdle && lane.ready > 0) lane.time = Math.max(lane.time, this.#time);
+  }
+
+  /** A lane that is about to get ready places does not make up for a time in which it had none. */
+  #wake(lane: Lane): void {
+    if (lane.ready === 0) lane.time = Math.max(lane.time, this.#time);
+  }
+
+  /** Makes a drawn place ready that was skipped and is not passed. */
+  ready(lane: Lane): void {
+    this.#wake(lane);
+    lane.ready++;
+  }
+
+  /** Lets a lane pay for seats that are called out of turn. */
+  pay(lane: Lane, seats: number): void {
+    this.#wake(lane);
+    lane.time += seats * lane.step;
   }
 
   /** The first drawn place that is not stated: window by window, and in each the first of every lane, then the second. */

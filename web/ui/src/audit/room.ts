@@ -83,6 +83,8 @@ export class Room {
         return this.#serving.call(entry);
       case "extend":
         return this.#serving.extend(entry, this.arrivals.find(entry.ticket));
+      case "restore":
+        return this.#restore(entry);
       case "admit":
         return this.#serving.admit(entry, this.arrivals.find(entry.ticket));
       case "skip":
@@ -103,6 +105,13 @@ export class Room {
     const awaits = arrival !== undefined && this.draws.awaits(arrival);
     must("skip", !awaits || !entry.reason.startsWith("revoked"), "revoked between freeze and draw of its window");
     this.#serving.skip(entry, arrival);
+  }
+
+  #restore(entry: EntryOf<"restore">): void {
+    const arrival = this.arrivals.find(entry.ticket);
+    const awaits = arrival !== undefined && this.draws.awaits(arrival);
+    must("restore", !awaits, "restored between freeze and draw of its window");
+    this.#serving.restore(entry, arrival);
   }
 
   #amend(entry: Amend): void {

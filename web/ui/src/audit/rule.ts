@@ -24,6 +24,7 @@ export type Rule =
   | "outflow"
   | "seats"
   | "extend"
+  | "restore"
   | "admission"
   | "skip"
   | "amend";

@@ -42,18 +42,50 @@ export class Serving {
   }
 
   call({ time, positions }: EntryOf<"call">): void {
-    must("call", !this.#pace.paused, "the room is paused");
     must("call", time >= this.#policy.starts, "a call before the start");
     const { people, commit } = this.#lanes.serve(positions);
     const seats = people.reduce((sum, arrival) => sum + arrival.seats, 0);
+    this.#pay("call", time, seats);
+    for (const arrival of people) arrival.claimEnds = this.clockAt(time) + this.#policy.claim;
+    commit();
+    this.#waiting += people.length;
+    this.#done += people.length;
+  }
+
+  /** Takes the credit for calling so many seats, which are held from here on. */
+  #pay(rule: Rule, time: number, seats: number): void {
+    must(rule, !this.#pace.paused, "the room is paused");
     must("outflow", this.#pace.allows(time, seats), "more seats than the outflow allows");
     must("seats", seats <= this.#left, "more seats than are left");
     this.#pace.spend(time, seats);
-    for (const arrival of people) arrival.claimEnds = this.clockAt(time) + this.#policy.claim;
-    commit();
     this.#held += seats;
-    this.#waiting += people.length;
-    this.#done += people.length;
+  }
+
+  /** Gives a revoked ticket its place back. */
+  restore({ time }: EntryOf<"restore">, arrival: Arrival | undefined): void {
+    must("restore", arrival?.revoked === true, "the ticket is not revoked");
+    must("restore", !arrival.restored, "the ticket has been restored before");
+    const { lane, place } = arrival;
+    if (place > 0 && place <= lane.called) this.#callAgain(time, arrival);
+    else {
+      if (place > 0) this.#lanes.ready(lane);
+      this.#done--;
+    }
+    arrival.settled = "no";
+    arrival.revoked = false;
+    arrival.restored = true;
+  }
+
+  /** Calls a ticket whose place is passed. Its lane pays for that, unless it did when the ticket was called before. */
+  #callAgain(time: number, arrival: Arrival): void {
+    this.#pay("restore", time, arrival.seats);
+    this.#waiting++;
+    if (arrival.claimEnds !== undefined) {
+      arrival.claimEnds += this.clockAt(time) - arrival.stopped;
+      return;
+    }
+    arrival.claimEnds = this.clockAt(time) + this.#policy.claim;
+    this.#lanes.pay(arrival.lane, arrival.seats);
   }
 
   admit({ time, ticket, pass }: EntryOf<"admit">, arrival: Arrival | undefined): void {
@@ -101,11 +133,13 @@ export class Serving {
       this.#pace.giveBack(time, arrival.seats);
       this.#waiting--;
       this.#held -= arrival.seats;
+      arrival.stopped = this.clockAt(time);
     } else {
       this.#done++;
       if (arrival.place > 0) arrival.lane.ready--;
     }
     arrival.settled = "skipped";
+    arrival.revoked = reason.startsWith("revoked");
   }
 
   outflow(time: number, perMinute: number): void {

@@ -156,6 +156,7 @@ const forms = {
   assign: { window: uint63, lane, position: uint63, ticket: id },
   call: { time, positions: rest(uint63, 1, maxLanes) },
   extend: { time, ticket: id },
+  restore: { time, ticket: id },
   admit: { time, ticket: id, pass: id },
   skip: { time, ticket: id, reason },
   beat: { time, signatures: rest(signed, 0, 1) },

@@ -16,7 +16,7 @@ test("entries of the vectors are written as they were read", () => {
     assert.equal(entry.kind, text.split(" ")[0]);
     assert.equal(Buffer.from(formatEntry(entry)).toString(), text);
   }
-  assert.equal(kinds.size, 12);
+  assert.equal(kinds.size, 15);
 });
 
 test("texts of the vectors that are not entries", () => {
