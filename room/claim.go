@@ -106,6 +106,22 @@ func (r *Room) skip(ctx context.Context, t fairness.Ticket, reason fairness.Reas
 	return ErrSettled
 }
 
+// Restore gives a revoked ticket its place back, once; a place that the line has passed is called at once. Errors:
+// [ErrTicketUnknown], [ErrDrawing], [ErrBusy], [ErrStopping], [*StaleError], that of ctx, and a [*fairness.Violation]
+// for a ticket that is not revoked or was restored before, and for a passed place that cannot be called now.
+func (r *Room) Restore(ctx context.Context, t fairness.Ticket) error {
+	r.touch()
+	if _, err := r.Place(ctx, t); err != nil {
+		return err
+	}
+	return r.sequencer.Do(ctx, func(p *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
+		if p.AwaitsDraw(t) {
+			return nil, ErrDrawing
+		}
+		return []fairness.Entry{&fairness.Restore{Time: now, Ticket: t}}, nil
+	})
+}
+
 // isPending reports whether a ticket can still be called or claimed.
 func isPending(st fairness.Standing) bool {
 	return st.Status != fairness.StatusAdmitted && st.Status != fairness.StatusSkipped

@@ -282,6 +282,33 @@ func TestRevoke(t *testing.T) {
 	}
 }
 
+// TestRestore gives a revoked place back, once.
+func TestRestore(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"sale","windows":[{"length":"24h"}]}`)
+	v := newVisitor("sale")
+	revoke, restore := "/v1/rooms/sale/tickets/"+v.ticket+"/revoke", "/v1/rooms/sale/tickets/"+v.ticket+"/restore"
+	s.post(restore, "").problem(http.StatusNotFound, "unknown-ticket")
+	s.post("/v1/rooms/sale/tickets/x/restore", "").problem(http.StatusBadRequest, "invalid")
+	s.post("/v1/rooms/none/tickets/"+v.ticket+"/restore", "").problem(http.StatusNotFound, "not-found")
+	s.post("/r/sale/join", v.joinBody()).want(http.StatusCreated)
+	s.post(restore, "").problem(http.StatusConflict, "against-the-rules")
+	s.post(revoke, "").want(http.StatusOK)
+	if got := decode[standingJSON](s.post(restore, "").want(http.StatusOK)); got.Status != "waiting" || got.Reason != "" {
+		t.Errorf("restored: %+v", got)
+	}
+	s.post(restore, "").problem(http.StatusConflict, "against-the-rules")
+	if got := decode[organizerJSON](s.get("/v1/rooms/sale")); got.Counts["revoked"] != 0 || got.Size != 4 {
+		t.Errorf("after the restore: %+v", got)
+	}
+	if a := s.get("/r/sale?fragment=1&ticket="+v.ticket, "Accept: text/html").want(http.StatusOK); strings.Contains(a.body, `data-state="revoked"`) {
+		t.Errorf("page of a restored place: %s", a.body)
+	}
+	s.post(revoke, "").want(http.StatusOK)
+	s.post(restore, "").problem(http.StatusConflict, "against-the-rules") // once
+}
+
 // TestFull checks the limit of visitors in line.
 func TestFull(t *testing.T) {
 	t.Parallel()

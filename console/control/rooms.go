@@ -256,6 +256,14 @@ func (rs *Rooms) Revoke(ctx context.Context, actor account.Actor, slug string, t
 	})
 }
 
+// Restore gives a revoked ticket its place back.
+func (rs *Rooms) Restore(ctx context.Context, actor account.Actor, slug string, t fairness.Ticket) (*room.Room, error) {
+	detail := map[string]any{"ticket": t.String()}
+	return rs.control(ctx, actor, account.Operate, "room.restore-ticket", slug, detail, func(r *room.Room) error {
+		return r.Restore(ctx, t)
+	})
+}
+
 // RotateKeys creates a new signing key for passes and returns its ID.
 func (rs *Rooms) RotateKeys(ctx context.Context, actor account.Actor,
 	slug string) (r *room.Room, id string, err error) {

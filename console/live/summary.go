@@ -184,12 +184,13 @@ type digest struct {
 	now      Peak
 }
 
-// person is a visitor who is not yet both called and settled.
+// person is a visitor who is not yet both called and settled, or whose ticket is revoked and may be restored.
 type person struct {
 	joined  fairness.Time
 	window  uint32 // index into digest.windows
 	called  bool   // the visitor's call is noted
 	settled uint64 // number of the entry that admits or skips; 0: not yet
+	revoked bool
 }
 
 // digestLane is the line of one lane.
@@ -250,13 +251,15 @@ func (d *digest) add(e fairness.Entry) error {
 			d.noteCalls(&d.lanes[i])
 		}
 	case *fairness.Admit:
-		d.settle(e.Ticket, func(w *windowDigest, p person) {
+		d.settle(e.Ticket, false, func(w *windowDigest, p person) {
 			d.Admitted++
 			w.Admitted++
 			w.toAdmission = append(w.toAdmission, wait(p.joined, e.Time))
 		})
 	case *fairness.Skip:
-		d.settle(e.Ticket, func(w *windowDigest, _ person) { d.skip(&w.WindowSummary, e.Reason) })
+		d.settle(e.Ticket, e.Reason.IsRevoked(), func(w *windowDigest, _ person) { d.skip(&w.WindowSummary, e.Reason) })
+	case *fairness.Restore:
+		d.restore(e.Ticket)
 	case *fairness.End:
 		d.Ended = moment(e.Time)
 	}
@@ -333,18 +336,28 @@ func (d *digest) noteCall(t fairness.Ticket, c digestCall) {
 	d.keep(t, p)
 }
 
+// restore takes a revocation back.
+func (d *digest) restore(t fairness.Ticket) {
+	if p, ok := d.people[t]; ok && p.revoked {
+		d.Revoked--
+		d.windows[p.window].Revoked--
+		p.settled, p.revoked = 0, false
+		d.people[t] = p
+	}
+}
+
 // settle records a visitor's admission or skip.
-func (d *digest) settle(t fairness.Ticket, note func(*windowDigest, person)) {
+func (d *digest) settle(t fairness.Ticket, revoked bool, note func(*windowDigest, person)) {
 	if p, ok := d.people[t]; ok && p.settled == 0 {
 		note(&d.windows[p.window], p)
-		p.settled = d.Entries
+		p.settled, p.revoked = d.Entries, revoked
 		d.keep(t, p)
 	}
 }
 
-// keep stores a person, or drops one who is both called and settled.
+// keep stores a person, or drops one who is both called and settled, and not revoked.
 func (d *digest) keep(t fairness.Ticket, p person) {
-	if p.called && p.settled != 0 {
+	if p.called && p.settled != 0 && !p.revoked {
 		delete(d.people, t)
 		return
 	}

@@ -122,7 +122,7 @@ func TestDigest(t *testing.T) {
 		func(at fairness.Time) bool { return at < opens+60_000 })
 	compare("second window", got.Windows[1].ToCall, got.Windows[1].ToAdmission,
 		func(at fairness.Time) bool { return at >= opens+60_000 })
-	if len(d.people) != int(n.Arrivals-n.Admitted-n.Left-n.Revoked) {
+	if len(d.people) != int(n.Arrivals-n.Admitted-n.Left) {
 		t.Errorf("%d people are still held", len(d.people))
 	}
 }
@@ -178,8 +178,8 @@ func TestDigestOfLateAssignments(t *testing.T) {
 	if diff := cmp.Diff(slow([]float64{60.5, 71}), got.ToAdmission); diff != "" {
 		t.Errorf("waits for the admission (-want +got)\n%s", diff)
 	}
-	if len(d.people) != 6 || len(d.lanes[0].calls) != 0 {
-		t.Errorf("%d people and %d calls are held, want 6 and none", len(d.people), len(d.lanes[0].calls))
+	if len(d.people) != 7 || len(d.lanes[0].calls) != 0 {
+		t.Errorf("%d people and %d calls are held, want 7 and none", len(d.people), len(d.lanes[0].calls))
 	}
 }
 
@@ -200,6 +200,47 @@ func slow(waits []float64) Percentiles {
 	}
 	p.P50, p.P90, p.P99, p.Max = of(50), of(90), of(99), of(100)
 	return p
+}
+
+// TestDigestOfRestored: a restored visitor does not count as revoked, and may be admitted.
+func TestDigestOfRestored(t *testing.T) {
+	keys, err := roomtest.NewKeys("queue.example.com/r/digest", "restored")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := roomtest.Open(keys, keys.Policy())
+	opens := roomtest.Opens
+	r.Join(opens, 6)
+	r.Settle(opens + 60_000)
+	line := make([]fairness.Ticket, 4)
+	for i := range line {
+		line[i] = r.At(fairness.Position(i + 1))
+	}
+	r.Call(opens+61_000, 3)
+	for _, i := range []int{0, 1, 3} {
+		r.Skip(opens+62_000, line[i], fairness.Revoked)
+	}
+	for _, i := range []int{0, 3} {
+		r.Append(&fairness.Restore{Time: opens + 63_000, Ticket: line[i]})
+	}
+	r.Admit(opens+64_000, line[0])
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	d := newDigest()
+	for _, text := range r.Entries() {
+		e, err := fairness.ParseEntry(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.add(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := d.finish("digest")
+	if got.Revoked != 1 || got.Admitted != 1 || got.Windows[0].Revoked != 1 || got.Windows[0].Admitted != 1 {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestPercentiles(t *testing.T) {

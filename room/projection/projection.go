@@ -66,6 +66,9 @@ func (p *Projection) Apply(e fairness.Entry, root func() audit.Hash) error {
 		p.noteCosigned(e)
 	case *fairness.Skip:
 		p.noteWithdrawn(e)
+	case *fairness.Restore:
+		digits := e.Ticket.String()[:withdrawnDigits]
+		p.withdrawn = slices.DeleteFunc(slices.Clone(p.withdrawn), func(other string) bool { return other == digits })
 	case *fairness.Amend:
 		if e.Change == fairness.ChangeOpen || e.Change == fairness.ChangeShut {
 			p.controls.Unqueued.Expect()

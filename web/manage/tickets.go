@@ -62,6 +62,14 @@ func (a tickets) routes() []route {
 			key: keyKept,
 			do:  a.revoke,
 		},
+		{
+			method: http.MethodPost, path: "rooms/{slug}/tickets/{ticket}/restore", scope: account.Operate,
+			name: "restoreTicket", tag: tag,
+			summary: "Give a revoked ticket its place back",
+			more: "It is recorded in the public transcript, and possible once per ticket. If the line has passed the place, the " +
+				"ticket is called at once: that needs outflow and seats, and the room must not be paused.",
+			out: wire.Ticket{}, key: keyKept, do: a.restore,
+		},
 	}
 }
 
@@ -83,6 +91,21 @@ func ticketIn(c *call, r *room.Room, t fairness.Ticket) (reply, error) {
 		return reply{}, err
 	}
 	return answer(newTicket(r, st))
+}
+
+func (a tickets) restore(c *call) (reply, error) {
+	if _, err := a.control.Room(c, c.actor, c.param("slug")); err != nil {
+		return reply{}, err
+	}
+	t, err := c.ticketOf()
+	if err != nil {
+		return reply{}, err
+	}
+	r, err := a.control.Restore(c, c.actor, c.param("slug"), t)
+	if err != nil {
+		return reply{}, err
+	}
+	return ticketIn(c, r, t)
 }
 
 func (a tickets) revoke(c *call) (reply, error) {

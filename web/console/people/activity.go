@@ -50,6 +50,7 @@ var verbWords = map[string]string{
 	"room.end":             "ended the room",
 	"room.report":          "audited the room and published the report",
 	"room.revoke":          "revoked a place",
+	"room.restore-ticket":  "gave a revoked place back",
 	"room.rotate-keys":     "rotated the key for passes",
 	"room.calls":           "changed who calls visitors",
 	"room.queue-it":        "changed the tokens for Queue-it connectors",
