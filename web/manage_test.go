@@ -309,6 +309,29 @@ func TestRestore(t *testing.T) {
 	s.post(restore, "").problem(http.StatusConflict, "against-the-rules") // once
 }
 
+// TestTell writes statements, and refuses those that make no sense.
+func TestTell(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"sale","windows":[{"length":"24h"}]}`)
+	for _, body := range []string{
+		`{"subject":"stock","category":"Stalls","left":1}`, `{"subject":"stock","category":"stalls","left":9007199254740992}`,
+		`{"subject":"stock","category":"stalls","left":-1}`, `{"subject":"auto","category":"stalls"}`, `{"category":"stalls"}`,
+		`{"subject":"price","category":"stalls","min":2,"max":1,"currency":"EUR"}`, `{"subject":"price","category":"stalls","min":1,"max":1,"currency":"eur"}`,
+		`{"subject":"price","category":"stalls","min":1,"max":9007199254740992,"currency":"EUR"}`,
+	} {
+		s.post("/v1/rooms/sale/tell", body).problem(http.StatusBadRequest, "invalid")
+	}
+	s.post("/v1/rooms/none/tell", `{"subject":"stock","category":"stalls"}`).problem(http.StatusNotFound, "not-found")
+	s.post("/v1/rooms/sale/tell", `{"subject":"stock","category":"stalls"}`).want(http.StatusOK)
+	s.post("/v1/rooms/sale/tell", `{"subject":"price","category":"stalls","min":4500,"max":9000,"currency":"EUR"}`).want(http.StatusOK)
+	if got := decode[organizerJSON](s.get("/v1/rooms/sale")); got.Size != 3 {
+		t.Errorf("after two statements: %+v", got)
+	}
+	s.post("/v1/rooms/sale/end", "").want(http.StatusOK)
+	s.post("/v1/rooms/sale/tell", `{"subject":"stock","category":"stalls"}`).problem(http.StatusConflict, "against-the-rules")
+}
+
 // TestFull checks the limit of visitors in line.
 func TestFull(t *testing.T) {
 	t.Parallel()

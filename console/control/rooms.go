@@ -264,6 +264,14 @@ func (rs *Rooms) Restore(ctx context.Context, actor account.Actor, slug string, 
 	})
 }
 
+// Tell writes a statement about stock or price into a room's transcript.
+func (rs *Rooms) Tell(ctx context.Context, actor account.Actor, slug string, e fairness.Tell) (*room.Room, error) {
+	detail := map[string]any{"subject": e.Subject, "category": e.Name}
+	return rs.control(ctx, actor, account.Operate, "room.tell", slug, detail, func(r *room.Room) error {
+		return r.Tell(ctx, e)
+	})
+}
+
 // RotateKeys creates a new signing key for passes and returns its ID.
 func (rs *Rooms) RotateKeys(ctx context.Context, actor account.Actor,
 	slug string) (r *room.Room, id string, err error) {

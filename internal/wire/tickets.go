@@ -42,3 +42,13 @@ type Span struct {
 type RevokeInput struct {
 	Reason fairness.Reason `json:"reason" enum:"revoked,revoked-bot,revoked-duplicate,revoked-fraud,revoked-request" doc:"Class of the reason, which is recorded in the transcript. Default: revoked, any other reason."`
 }
+
+// TellInput is a statement for the transcript.
+type TellInput struct {
+	Subject  fairness.Subject `json:"subject" enum:"stock,price" doc:"stock: left is given. price: min, max and currency are given."`
+	Category string           `json:"category" doc:"1 to 32 of a-z, 0-9 and -."`
+	Left     uint64           `json:"left,omitempty" doc:"Number of seats of the category that are left."`
+	Min      uint64           `json:"min,omitempty" doc:"Lowest price, in minor units of the currency."`
+	Max      uint64           `json:"max,omitempty" doc:"Highest price, in minor units of the currency."`
+	Currency string           `json:"currency,omitempty" doc:"Three letters, as in ISO 4217."`
+}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
@@ -23,6 +24,13 @@ func (a controls) routes() []route {
 		a.onRoom("resume", "resumeRoom", "End a pause or a freeze of claims", "", a.control.Resume),
 		a.onRoom("end", "endRoom", "End a room for good",
 			"No visitor can join or be called any more, and the transcript gets no more entries.", a.control.End),
+		{
+			method: http.MethodPost, path: "rooms/{slug}/tell", scope: account.Operate, name: "tell", tag: tag,
+			summary: "State in the transcript how many seats are left, or what they cost",
+			more:    "The statement is dated, signed and public for good. It changes nothing, and an audit lists statements that contradict each other.",
+			in:      wire.TellInput{}, example: `{"subject": "stock", "category": "stalls", "left": 120}`,
+			out: wire.Room{}, key: keyKept, tagged: true, do: a.tell,
+		},
 		{
 			method: http.MethodPost, path: "rooms/{slug}/rotate-keys", scope: account.Operate, name: "rotateKeys",
 			tag:     tag,
@@ -67,6 +75,15 @@ func (a controls) rotateKeys(c *call) (reply, error) {
 		return reply{}, err
 	}
 	return answer(wire.Keys{ID: id, Keys: r.Sessions.PublicKeys()})
+}
+
+func (a controls) tell(c *call) (reply, error) {
+	in, err := decode[wire.TellInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	return shown(a.control.Tell(c, c.actor, c.param("slug"), fairness.Tell{Subject: in.Subject,
+		Name: fairness.Lane(in.Category), Count: in.Left, Min: in.Min, Max: in.Max, Currency: in.Currency}))
 }
 
 func callsOf(r *room.Room, err error) (reply, error) {

@@ -50,6 +50,7 @@ var verbWords = map[string]string{
 	"room.end":             "ended the room",
 	"room.report":          "audited the room and published the report",
 	"room.revoke":          "revoked a place",
+	"room.tell":            "stated something in a transcript",
 	"room.restore-ticket":  "gave a revoked place back",
 	"room.rotate-keys":     "rotated the key for passes",
 	"room.calls":           "changed who calls visitors",
