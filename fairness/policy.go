@@ -1,7 +1,6 @@
 package fairness
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -107,8 +106,7 @@ func (p *Policy) Problems() []Problem {
 	c.check(p.Notice >= MinNotice && p.Notice <= MaxNotice, "notice", "must be between 10 seconds and 1 day")
 	c.outflow(p.Outflow)
 	c.check(p.Claim >= MinClaim && p.Claim <= MaxClaim, "claim", "must be between 1 second and 1 day")
-	c.check(p.Extend == 0 || p.Extend >= MinClaim && p.Extend <= MaxClaim, "extend",
-		"must be between 1 second and 1 day, or missing")
+	c.check(p.Extend == 0 || p.Extend >= MinClaim && p.Extend <= MaxClaim, "extend", "must be 1 second to 1 day")
 	c.check(p.Grace >= MinGrace && p.Grace <= MaxGrace, "grace", "must be between 1 second and 1 day")
 	c.check(p.Session >= MinSession && p.Session <= MaxSession, "session", "must be between 1 second and 7 days")
 	return c
@@ -150,26 +148,13 @@ func (c *complaints) methods(p *Policy) {
 	names := map[string]bool{"-": true} // would read as no needs of a lane
 	for i, m := range p.Methods {
 		at := fmt.Sprintf("methods[%d]", i)
-		_, err := credential.NewVerifier(m)
-		c.check(err == nil, at+unsound(m, err), fmt.Sprintf("must be sound: %v", err))
+		field, err := m.Problem()
+		c.check(err == nil, at+"."+field, fmt.Sprintf("must be sound: %v", err))
 		c.check(!names[m.Name], at+".name", "must not be '-', and differ from those of other methods")
 		c.check(m.Kind != credential.Work || p.Beacon != nil, at+".kind", "must not be work in a room without a beacon")
 		names[m.Name] = true
 	}
 	c.check(len(p.Methods) <= MaxMethods, "methods", fmt.Sprintf("must be at most %d", MaxMethods))
-}
-
-// unsound returns the suffix of the field that makes a method unsound.
-func unsound(m credential.Method, err error) string {
-	switch {
-	case errors.Is(err, credential.ErrKey):
-		return ".key"
-	case !IsLane(m.Name):
-		return ".name"
-	case m.Kind == credential.Work && m.Key == "" && m.Limit == 0:
-		return ".bits"
-	}
-	return ".kind"
 }
 
 func (c *complaints) lanes(p *Policy) {

@@ -108,8 +108,7 @@ func (e *Room) apply(s *State, _ Oracle) error {
 	s.schedule = NewSchedule(&s.policy)
 	s.roomHash = sha256.Sum256(text)
 	s.lanes, s.door = newLanes(&s.policy), newDoor(s.policy.Methods)
-	s.pace = newPace(&s.policy)
-	s.seats = s.policy.Seats
+	s.pace, s.seats = newPace(&s.policy), s.policy.Seats
 	return nil
 }
 
@@ -217,14 +216,13 @@ func (e *Draw) apply(s *State, oracle Oracle) error {
 
 // checkRound checks the public randomness: the round has appeared, and the chain signed it.
 func checkRound(b *Beacon, round uint64, t Time, signature []byte, oracle Oracle) error {
-	if b == nil && len(signature) > 0 {
-		return violation(RuleBeacon, "a beacon signature in a room without a beacon")
-	}
-	if b == nil {
+	switch {
+	case b == nil && len(signature) == 0:
 		return nil
-	}
-	if appears := b.Emitted(round); int64(t) < appears {
-		return violation(RuleBeacon, "time %d, but round %d appears at %d", t, round, appears)
+	case b == nil:
+		return violation(RuleBeacon, "a beacon signature in a room without a beacon")
+	case int64(t) < b.Emitted(round):
+		return violation(RuleBeacon, "time %d, but round %d appears at %d", t, round, b.Emitted(round))
 	}
 	if err := oracle.VerifyRound(b, round, signature); err != nil {
 		return violation(RuleBeacon, "%v", err)

@@ -156,16 +156,6 @@ func (r *Room) lane(name fairness.Lane) (fairness.Lane, error) {
 	return "", invalid.Field("lane", "must be one of "+strings.Join(names, ", "))
 }
 
-// OpenLane returns the first lane that needs no credentials; empty: all of them do.
-func (r *Room) OpenLane() fairness.Lane {
-	for _, l := range r.policy.Lanes {
-		if len(l.Needs) == 0 {
-			return l.Name
-		}
-	}
-	return ""
-}
-
 // openFor refuses joins that the rules would refuse, without a query to the database. It accepts a join if the
 // time is so close to a limit that only the database's clock can decide, or if this node is out of date.
 func (r *Room) openFor(now time.Time) error {

@@ -113,6 +113,16 @@ func (s *Snapshot) Lane(name fairness.Lane) Lane {
 	return s.Lanes[0]
 }
 
+// OpenLane returns the first lane that needs no credentials; empty: all of them do.
+func (s *Snapshot) OpenLane() fairness.Lane {
+	for _, l := range s.Lanes {
+		if len(l.Needs) == 0 {
+			return l.Name
+		}
+	}
+	return ""
+}
+
 // Message returns the message that visitors see at now; nil: none.
 func (s *Snapshot) Message(now time.Time) *Message {
 	if !s.message.isLive(now) {

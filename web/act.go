@@ -144,7 +144,7 @@ func (a *actions) line(c echo.Context, r *room.Room, in *submission) error {
 		return err
 	}
 	ctx := a.deadlines.next()
-	joined, err := r.JoinLane(ctx, own.ticket, r.OpenLane(), 1)
+	joined, err := r.JoinLane(ctx, own.ticket, r.Snapshot().OpenLane(), 1)
 	a.budgets.settle(c, r, &joined, err)
 	if _, unsure := tookTooLong(err); err == nil || unsure {
 		own.keep(c, r) // a join with unknown outcome is repeated with the same secret

@@ -68,7 +68,7 @@ func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (
 		Room: re.roomView(c, r, lang), Lang: lang, State: stateWithout(r, now), Now: now,
 		Opens: snapshot.Opens, Starts: snapshot.Starts, Claim: time.Duration(policy.Claim) * time.Millisecond,
 		Paused: snapshot.Paused, ClaimsFrozen: snapshot.ClaimsFrozen, Rehearsal: r.Owner.RehearsalOf != nil,
-		Vouched: r.OpenLane() == "",
+		Vouched: r.Snapshot().OpenLane() == "",
 		Slower:  snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
 		HasGate: snapshot.Gate != room.GateNone, Open: snapshot.Gate == room.GateOpen,
 		Poll: poll.Room(snapshot, now), Refresh: refresh(c),

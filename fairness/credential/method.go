@@ -3,6 +3,7 @@ package credential
 import (
 	"crypto/ed25519"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -81,6 +82,21 @@ func NewVerifier(m Method) (*Verifier, error) {
 		return nil, err
 	}
 	return v, nil
+}
+
+// Problem returns the first field, as in JSON, for which no policy may have the method, and the error of [NewVerifier];
+// nil: it may.
+func (m Method) Problem() (field string, err error) {
+	_, err = NewVerifier(m)
+	switch {
+	case errors.Is(err, ErrKey):
+		return "key", err
+	case !isName(m.Name):
+		return "name", err
+	case m.Kind == Work && m.Key == "" && m.Limit == 0:
+		return "bits", err
+	}
+	return "kind", err
 }
 
 func isName(s string) bool {
