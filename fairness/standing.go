@@ -48,6 +48,7 @@ type Standing struct {
 	// parties, the latter that they never run out, and have no parties.
 	BeforeMin, BeforeMax uint64
 	Left                 Millis // time left to claim, if called; at least 0
+	Extended             bool   // whether it got more of that, which it gets once
 	Settled              Time   // when it was admitted or skipped, if so
 	SettledIndex         EntryIndex
 }
@@ -94,7 +95,8 @@ func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
 		seatsMax = seatsMin
 	default:
 		c := s.claimOf(number, s.arrivals.claimedAt(number, size))
-		st.Status, st.Position, st.Left = StatusCalled, position, max(0, c.left(s.clockAt(now)))
+		st.Status, st.Position = StatusCalled, position
+		st.Left, st.Extended = max(0, c.left(s.clockAt(now))), c.extended
 		return
 	}
 	st.BeforeMin = st.AheadMin + s.lanes.others(lane, seatsMin, party, false)

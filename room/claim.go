@@ -67,6 +67,40 @@ func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 	return r.skip(ctx, t, fairness.Left)
 }
 
+// Extend gives a called ticket more time to claim, once, for a caller that knows its secret, and returns its standing.
+// Extending again gives no more, and is not an error. Errors: [ErrSecret], [ErrTicketUnknown], [ErrNotCalled],
+// [ErrClaimsFrozen], [ErrSettled], [ErrExpired], [ErrBusy], [ErrStopping], [*StaleError], that of ctx, and a
+// [*fairness.Violation] in a room without extensions.
+func (r *Room) Extend(ctx context.Context, t fairness.Ticket,
+	secret [fairness.SecretSize]byte) (fairness.Standing, error) {
+	r.touch()
+	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
+		return fairness.Standing{}, ErrSecret
+	}
+	st, err := r.Place(ctx, t)
+	switch {
+	case err != nil:
+		return st, err
+	case !isPending(st):
+		return st, ErrSettled
+	case st.Status != fairness.StatusCalled:
+		return st, ErrNotCalled
+	case st.Extended:
+		return st, nil
+	case st.Left <= 0:
+		return st, ErrExpired
+	case r.Snapshot().ClaimsFrozen:
+		return st, ErrClaimsFrozen
+	}
+	err = r.sequencer.Do(ctx, func(_ *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
+		return []fairness.Entry{&fairness.Extend{Time: now, Ticket: t}}, nil
+	})
+	if now, _ := r.Standing(t); now.Extended { // perhaps by a quicker request, which makes the rules refuse this one
+		return now, nil
+	}
+	return st, err
+}
+
 // Revoke withdraws a ticket by the organizer's decision; the reason must satisfy [fairness.Reason.IsRevoked].
 // Revoking again is not an error, even for another reason. Errors: [ErrTicketUnknown], [ErrDrawing],
 // [ErrSettled], [ErrBusy], [ErrStopping], [*StaleError], [*invalid.Error] for another reason, and that of ctx.

@@ -61,9 +61,10 @@ type Config struct {
 	Party   uint32              `json:"party"` // seats that a visitor may join for; 0: one
 	Seats   uint32              `json:"seats"` // 0: any number
 	Outflow Outflow             `json:"outflow"`
-	Claim   *Duration           `json:"claim"`   // default 5m
-	Grace   *Duration           `json:"grace"`   // default 20s
-	Session *Duration           `json:"session"` // default 15m
+	Claim   *Duration           `json:"claim"`            // default 5m
+	Extend  *Duration           `json:"extend,omitempty"` // more time to claim, once, on request; default: none
+	Grace   *Duration           `json:"grace"`            // default 20s
+	Session *Duration           `json:"session"`          // default 15m
 	// Beacon is "none" or the name of a chain that the server knows, such as
 	// "drand:quicknet". Default: the server's first chain, if it has one.
 	Beacon string `json:"beacon"`
@@ -198,6 +199,9 @@ func (c Config) policy(id fairness.Policy) (*fairness.Policy, error) {
 	p.Windows = windowRules(c.Windows)
 	p.Outflow = fairness.Outflow(c.Outflow)
 	p.Notice, p.Claim, p.Grace, p.Session = c.Notice.millis(), c.Claim.millis(), c.Grace.millis(), c.Session.millis()
+	if c.Extend != nil {
+		p.Extend = c.Extend.millis()
+	}
 	problems := append(c.problems(), invalid.From(p.Problems())...)
 	if err := problems.Err(); err != nil {
 		return nil, err
@@ -234,6 +238,10 @@ func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
 	if b := p.Beacon; b != nil {
 		margin := duration(b.Margin)
 		c.Beacon, c.Margin, c.Quorum = evidence.ChainName(b.Chain), &margin, &p.Quorum
+	}
+	if p.Extend > 0 {
+		extend := duration(p.Extend)
+		c.Extend = &extend
 	}
 	c.Party, c.Seats = p.Party, s.Seats
 	c.Methods = p.Methods

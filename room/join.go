@@ -190,9 +190,8 @@ func (r *Room) Standing(t fairness.Ticket) (fairness.Standing, bool) {
 func (r *Room) isStale() bool { return r.view.Age() > sequence.StaleAfter && !r.Snapshot().Ended }
 
 // stale returns a [*StaleError] with the time to wait, which grows with the line.
-func (r *Room) stale() error {
-	n := r.Snapshot().Counts.Unsettled()
-	wait := time.Duration(n) * time.Second / staleRate //nolint:gosec // at most fairness.MaxArrivals
+func stale(n fairness.Counts) error {
+	wait := time.Duration(n.Unsettled()) * time.Second / staleRate //nolint:gosec // at most fairness.MaxArrivals
 	return &StaleError{min(max(wait, minStaleWait), maxStaleWait)}
 }
 
@@ -206,7 +205,7 @@ func (r *Room) Place(ctx context.Context, t fairness.Ticket) (fairness.Standing,
 	case ok && (!isPending(st) || !r.isStale()): // a settled ticket does not change
 		return st, nil
 	case ok, !r.Snapshot().Ended && !r.view.WaitFor(ctx, asked):
-		return st, r.stale()
+		return st, stale(r.Snapshot().Counts)
 	}
 	if st, ok = r.Standing(t); !ok {
 		return st, ErrTicketUnknown

@@ -41,6 +41,7 @@ type Snapshot struct {
 	Ended        bool
 	Outflow      fairness.Outflow
 	Claim        time.Duration // time that a called visitor has to claim
+	Extend       time.Duration // how much more a called visitor gets on request, once; 0: none
 	Pull         bool          // visitors are called only when a backend asks for them
 	Counts       fairness.Counts
 	Lanes        []Lane               // in the order of the policy
@@ -262,6 +263,7 @@ func newSnapshot(p *projection.Projection, size uint64, perMinute float64) *Snap
 		Opens: millis.Time(p.Schedule().Opens()), Starts: millis.Time(policy.Starts),
 		Paused: p.InForce().Paused, ClaimsFrozen: p.InForce().ClaimsPaused, Ended: p.Ended(),
 		Outflow: p.InForce().Outflow, Claim: time.Duration(policy.Claim) * time.Millisecond, Pull: p.IsPull(),
+		Extend: time.Duration(policy.Extend) * time.Millisecond,
 		Counts: p.Counts(), Gate: p.Gate(), Seats: p.InForce().Seats, Party: policy.Party,
 		Door: newDoor(p), Windows: p.Windows(shownWindows), Limit: p.Limit(perMinute),
 		Withdrawn: p.Withdrawn(), latest: millis.Time(p.Now()), schedule: p.Schedule(),

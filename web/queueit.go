@@ -89,7 +89,7 @@ func (q *queueItLinks) followToLine(c echo.Context, l queueit.Link) error {
 	if _, ok := settings.Target(l.Target); ok && l.Target != "" {
 		query.Set("to", l.Target)
 	}
-	if lang, ok := languageOf(l.Culture, brand.Languages(&settings.Brand)); ok {
+	if lang, ok := page.LanguageOf(l.Culture, brand.Languages(&settings.Brand)); ok {
 		query.Set("lang", string(lang))
 	}
 	location := pathOf(r)
@@ -124,21 +124,6 @@ func (q *queueItLinks) followFromLine(c echo.Context, l queueit.Link) error {
 		return c.Redirect(http.StatusSeeOther, u.String())
 	}
 	return c.Redirect(http.StatusSeeOther, pathOf(r))
-}
-
-// languageOf returns the offered language that matches a culture; false if there is none. No offered
-// languages means all.
-func languageOf(culture string, offered []page.Lang) (page.Lang, bool) {
-	if len(offered) == 0 {
-		offered = page.Languages()
-	}
-	base, _, _ := strings.Cut(culture, "-")
-	for _, l := range offered {
-		if strings.EqualFold(base, string(l)) {
-			return l, true
-		}
-	}
-	return "", false
 }
 
 // landing returns the URL to redirect an admitted visitor to: the target with the parameters that the

@@ -101,6 +101,9 @@ func (o *object) claimTime(st *fairness.Standing, s *room.Snapshot, now time.Tim
 	} else {
 		o.time("claim_by", now.Add(time.Duration(st.Left)*time.Millisecond))
 	}
+	if s.Extend > 0 && !st.Extended {
+		o.number("extend_ms", uint64(s.Extend.Milliseconds())) //nolint:gosec // not negative
+	}
 }
 
 // sendReceipt serves the proof that the ticket's arrival is in the newest tree.
@@ -166,22 +169,40 @@ func claimTicket(c echo.Context, r *room.Room) (err error) {
 	return reply.Send(c, http.StatusOK, reply.JSON, o.b)
 }
 
-// giveUpTicket gives up a ticket's place, authorized by its secret.
-func giveUpTicket(c echo.Context, r *room.Room) error {
-	c.Response().Header()["Cache-Control"] = reply.NoStore
-	t, err := parseTicket(c.Param("ticket"))
+// extendTicket gives a called ticket more time to claim, authorized by its secret.
+func extendTicket(c echo.Context, r *room.Room) error {
+	t, secret, err := ownTicket(c)
 	if err != nil {
 		return err
+	}
+	st, err := r.Extend(c.Request().Context(), t, secret)
+	if err != nil {
+		return err
+	}
+	return sendStanding(c, http.StatusOK, r, &st)
+}
+
+// ownTicket reads a request that names a ticket in its path, and has the secret in its body.
+func ownTicket(c echo.Context) (t fairness.Ticket, secret [fairness.SecretSize]byte, err error) {
+	c.Response().Header()["Cache-Control"] = reply.NoStore
+	if t, err = parseTicket(c.Param("ticket")); err != nil {
+		return t, secret, err
 	}
 	body, err := readBody(c.Request(), nil, visitorBody)
 	if err != nil {
-		return err
+		return t, secret, err
 	}
 	text, err := readText(body, "secret")
 	if err != nil {
-		return err
+		return t, secret, err
 	}
-	secret, err := parseSecret(text)
+	secret, err = parseSecret(text)
+	return t, secret, err
+}
+
+// giveUpTicket gives up a ticket's place, authorized by its secret.
+func giveUpTicket(c echo.Context, r *room.Room) error {
+	t, secret, err := ownTicket(c)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"encoding/json"
 	"net/http"
 	"testing"
 
@@ -80,4 +81,34 @@ func TestGiveUp(t *testing.T) {
 		return s.post("/r/went/tickets/"+w.ticket+"/claim", w.claimBody()).status == http.StatusOK
 	})
 	s.post("/r/went/tickets/"+w.ticket+"/leave", w.claimBody()).problem(http.StatusGone, "settled")
+}
+
+// TestExtendTicket reads how much more time a called ticket may have, and asks for it.
+func TestExtendTicket(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"sale","windows":[{"length":"200ms"}],"claim":"1h","extend":"30m"}`)
+	v := newVisitor("sale")
+	s.post("/r/sale/join", v.joinBody()).want(http.StatusCreated)
+	path := "/r/sale/tickets/" + v.ticket
+	ticket := func(a answer) (st wire.Place) {
+		t.Helper()
+		if err := json.Unmarshal([]byte(a.want(http.StatusOK).body), &st); err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}
+	eventually(t, "the ticket is called", func() bool { return ticket(s.get(path)).Status == "called" })
+	before := ticket(s.get(path))
+	if before.ExtendMS == nil || *before.ExtendMS != 30*60_000 {
+		t.Fatalf("a called ticket may have %v more", before.ExtendMS)
+	}
+	for range 2 {
+		after := ticket(s.post(path+"/extend", v.claimBody()))
+		if more := *after.LeftMS - *before.LeftMS; after.ExtendMS != nil || more < 29*60_000 || more > 30*60_000 {
+			t.Errorf("%d ms more, and %v to come", more, after.ExtendMS)
+		}
+	}
+	s.post(path+"/extend", newVisitor("sale").claimBody()).problem(http.StatusForbidden, "wrong-secret")
+	s.post(path+"/extend", "{}").problem(http.StatusBadRequest, "invalid")
 }

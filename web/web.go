@@ -14,6 +14,7 @@
 //	POST /r/{slug}/beacon                          a beacon round that the room waits for, from any client
 //	POST /r/{slug}/tickets/{ticket}/claim          a called ticket's pass, in exchange for its secret
 //	POST /r/{slug}/tickets/{ticket}/leave          give up a place, authorized by its secret
+//	POST /r/{slug}/tickets/{ticket}/extend         ask for more time to claim, once, authorized by the secret
 //	GET  /r/{slug}/jwks.json                       keys that verify passes
 //	GET  /r/{slug}/.well-known/openid-configuration discovery of these keys
 //	POST /r/{slug}/passes/{jti}/redeem             redeem a pass, for the site
@@ -252,6 +253,7 @@ func (rs *resources) register(e *echo.Echo) {
 	e.Match(read, inRoom+"/tickets/:ticket/receipt", bounded(in(sendReceipt)))
 	e.POST(inRoom+"/tickets/:ticket/claim", bounded(in(claimTicket)))
 	e.POST(inRoom+"/tickets/:ticket/leave", bounded(in(giveUpTicket)))
+	e.POST(inRoom+"/tickets/:ticket/extend", bounded(in(extendTicket)))
 	e.POST(inRoom+"/tickets/:ticket/credentials", bounded(in(showTicket)))
 	e.POST(inRoom+"/join", in(rs.joins.join))
 	e.POST(inRoom+"/credential", rs.finder.inLine(rs.joins.joinIssued))

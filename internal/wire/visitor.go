@@ -41,8 +41,10 @@ type Place struct {
 	} `json:"eta"`
 	ClaimBy *time.Time `json:"claim_by"` // deadline of a called ticket; nil while the room is paused
 	LeftMS  *int64     `json:"left_ms"`  // time left to claim a called ticket
-	Settled *time.Time `json:"settled"`
-	Poll    int64      `json:"poll_after_ms"`
+	// ExtendMS is how much more time the visitor of a called ticket may ask for, once; nil: none, or no more.
+	ExtendMS *int64     `json:"extend_ms"`
+	Settled  *time.Time `json:"settled"`
+	Poll     int64      `json:"poll_after_ms"`
 }
 
 // Pass is the answer to a claim.

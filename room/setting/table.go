@@ -119,6 +119,15 @@ var table = []Setting{
 		Row: Row{Label: "claim", Format: "within %s"},
 	},
 	{
+		Name: "extend", Change: Never, Kind: between(fairness.MinClaim, fairness.MaxClaim),
+		Label:   "More time on request",
+		Help:    "how much more time to claim a called visitor gets who asks for it, once and without giving a reason",
+		Default: "none",
+		Form: Form{Group: "turn", Hint: "Whoever needs longer than others can ask for it through an app, once.",
+			Empty: "none", Placeholder: "none"},
+		Row: Row{Label: "claim", Format: "%s more on request, once"},
+	},
+	{
 		Name: "grace", Change: Never, Kind: between(fairness.MinGrace, fairness.MaxGrace),
 		Label: "Grace in an outage",
 		Help: "how long the time to claim runs on at most while the server is down and writes nothing; " +

@@ -2,6 +2,7 @@ package page
 
 import (
 	"slices"
+	"strings"
 
 	"golang.org/x/text/language"
 
@@ -77,4 +78,19 @@ func Match(acceptLanguage, chosen string, offered ...Lang) Lang {
 		}
 	}
 	return offered[0]
+}
+
+// LanguageOf returns the offered language that matches a culture; false if there is none. No offered
+// languages means all.
+func LanguageOf(culture string, offered []Lang) (Lang, bool) {
+	if len(offered) == 0 {
+		offered = Languages()
+	}
+	base, _, _ := strings.Cut(culture, "-")
+	for _, l := range offered {
+		if strings.EqualFold(base, string(l)) {
+			return l, true
+		}
+	}
+	return "", false
 }
