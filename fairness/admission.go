@@ -94,7 +94,7 @@ func (s *State) pay(rule Rule, now Time, seats uint64) error {
 	case s.pace.paused:
 		return violation(rule, "the room is paused")
 	case next.credit < cost:
-		return violation(RuleOutflow, "%d seats are called, but the outflow allows %d", seats, next.credit/creditPerCall)
+		return violation(RuleOutflow, "%d seats are called, but outflow allows %d", seats, next.credit/creditPerCall)
 	case seats > left:
 		return violation(RuleSeats, "%d seats are called, but %d are left", seats, left)
 	}

@@ -73,14 +73,14 @@ func (p *Parser) blank(kind Kind) Entry {
 	case KindCall:
 		p.call = Call{UpTo: p.call.UpTo[:0]}
 		return &p.call
+	default: // a kind that is too rare to use an entry again
+		if blank, ok := blanks[kind]; ok {
+			return blank()
+		}
+		return nil
 	}
-	if blank, ok := blanks[kind]; ok {
-		return blank()
-	}
-	return nil
 }
 
-// blanks return empty entries of the kinds that are too rare to use one again.
 var blanks = map[Kind]func() Entry{
 	KindRoom:    func() Entry { return &Room{} },
 	KindMerit:   func() Entry { return &Merit{} },

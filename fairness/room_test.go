@@ -21,6 +21,7 @@ type recount struct {
 	called  map[Lane]uint64
 	clocks  map[Ticket]Time
 	stopped map[Ticket]Time // clocks at which called tickets were skipped
+	longer  map[Ticket]bool // tickets that were extended
 	windows []WindowSum
 	counts  Counts
 }
@@ -43,7 +44,7 @@ func (c *recount) draws(round uint64, to Time) Time {
 // recountOf parses entries. It computes the claim clock, which stands still in a pause and in long gaps, from all of
 // them, even from later ones.
 func recountOf(entries, all []Entry, now Time) *recount {
-	c := &recount{tickets: map[Ticket]*Standing{}, lines: map[Lane][]Ticket{}, called: map[Lane]uint64{}, clocks: map[Ticket]Time{}, stopped: map[Ticket]Time{}}
+	c := &recount{tickets: map[Ticket]*Standing{}, lines: map[Lane][]Ticket{}, called: map[Lane]uint64{}, clocks: map[Ticket]Time{}, stopped: map[Ticket]Time{}, longer: map[Ticket]bool{}}
 	clock := func(at Time) (running Time) {
 		since, paused, grace := Time(0), true, Time(0)
 		reach := func(t Time) {
@@ -106,6 +107,7 @@ func recountOf(entries, all []Entry, now Time) *recount {
 			c.restore(e.Ticket, clock(e.Time))
 		case *Extend:
 			c.clocks[e.Ticket] += Time(c.policy.Extend)
+			c.longer[e.Ticket] = true
 		case *Admit:
 			c.settle(e.Ticket, StatusAdmitted, "", e.Time, index, &c.counts.Admitted)
 		case *Skip:
@@ -136,6 +138,7 @@ func recountOf(entries, all []Entry, now Time) *recount {
 			}
 			if st.Status == StatusCalled {
 				st.Left = max(0, c.policy.Claim-Millis(clock(now)-c.clocks[ticket]))
+				st.Extended = c.longer[ticket]
 			}
 		}
 	}

@@ -48,7 +48,7 @@ type Standing struct {
 	// parties, the latter that they never run out, and have no parties.
 	BeforeMin, BeforeMax uint64
 	Left                 Millis // time left to claim, if called; at least 0
-	Extended             bool   // whether it got more of that, which it gets once
+	Extended             bool   // whether it got more of that, which it gets once; false unless called
 	Settled              Time   // when it was admitted or skipped, if so
 	SettledIndex         EntryIndex
 }
@@ -71,7 +71,7 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 	if end := s.arrivals.settledAt(number, size); end != nil {
 		st.Status, st.Reason = end.outcome.status(), reasons[end.outcome]
 		st.Settled, st.SettledIndex = end.time, end.index
-		st.AheadMin, st.AheadMax, st.BeforeMin, st.BeforeMax, st.Left = 0, 0, 0, 0, 0
+		st.AheadMin, st.AheadMax, st.BeforeMin, st.BeforeMax, st.Left, st.Extended = 0, 0, 0, 0, 0, false
 	}
 	return st, true
 }
@@ -106,7 +106,8 @@ func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
 // settledAt returns the settlement of an arrival when the transcript had size entries; nil if it had none.
 func (l *arrivals) settledAt(number uint32, size uint64) *settlement {
 	settled := l.at(number).settled
-	for own := l.claimed[number]; own > 0 && uint64(l.claims.at(own-1).index) >= size; own = l.claims.at(own - 1).before {
+	own := l.claimed[number]
+	for ; own > 0 && uint64(l.claims.at(own-1).index) >= size; own = l.claims.at(own - 1).before {
 		if c := l.claims.at(own - 1); l.restores(c) {
 			settled = c.restored
 		}

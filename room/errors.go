@@ -26,8 +26,8 @@ var (
 	// ErrSettled is returned when a place that is given up was already claimed, skipped or revoked, or its
 	// room has ended.
 	ErrSettled = errors.New("the place can no longer be given up")
-	// ErrDrawing is returned when a ticket is revoked or restored while its window is frozen but not drawn: its outcome may be
-	// known to the operator and not to the visitors.
+	// ErrDrawing is returned when a ticket is revoked or restored while its window is frozen but not drawn: its outcome
+	// may be known to the operator and not to the visitors.
 	ErrDrawing = errors.New("the draw of this ticket's group is under way")
 	// ErrNotPull is returned for a pull in a room whose calls are made by the clock.
 	ErrNotPull = errors.New("the room's clock calls its visitors, not a backend")

@@ -68,7 +68,8 @@ func (g *gathering) take(entry pglog.Entry) error {
 		g.amend(entry.Index, e)
 	case *fairness.Tell:
 		if e.Subject == fairness.TellUnguarded {
-			g.times = append(g.times, failOpenTime{entry.Index, timeOf(e.Time), timeOf(e.From), timeOf(e.Until), e.Count})
+			g.times = append(g.times,
+				failOpenTime{entry.Index, timeOf(e.Time), timeOf(e.From), timeOf(e.Until), e.Count})
 		}
 	case *fairness.End:
 		g.Ended = true

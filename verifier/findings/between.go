@@ -69,7 +69,8 @@ func (b *between) words(of *Finding) string {
 		one, many string
 	}{
 		{b.left, "ticket that left", "tickets that left"}, {revoked, "ticket taken away", "tickets taken away"},
-		{b.restored, "ticket restored", "tickets restored"}, {b.amends, "change by the operator", "changes by the operator"},
+		{b.restored, "ticket restored", "tickets restored"},
+		{b.amends, "change by the operator", "changes by the operator"},
 	} {
 		if k.n > 0 && kinds != "" {
 			kinds += ", "

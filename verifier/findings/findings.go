@@ -69,7 +69,8 @@ const (
 	Amendments ID = "amendments"  // the operator changed the published rules
 )
 
-var order = []ID{Gate, FailOpen, Contrary, Between, LateDraw, LateFreeze, Gap, Undrawn, Single, ShortClaim, Restored, Extended, Told, Amendments}
+var order = []ID{Gate, FailOpen, Contrary, Between, LateDraw, LateFreeze, Gap, Undrawn, Single, ShortClaim,
+	Restored, Extended, Told, Amendments}
 
 // Finder collects findings during an audit. The zero value is ready to use.
 type Finder struct {
@@ -117,7 +118,8 @@ func (f *Finder) Add(s *fairness.State, e fairness.Entry) {
 	case *fairness.Restore:
 		f.restore(s, e)
 	case *fairness.Extend:
-		f.add(Extended, s, "", "A ticket of window "+windowOf(s, e.Ticket)+" was given "+span(s.Policy().Extend)+" more to go in.", 0)
+		more := " was given " + span(s.Policy().Extend) + " more to go in."
+		f.add(Extended, s, "", "A ticket of window "+windowOf(s, e.Ticket)+more, 0)
 	case *fairness.Tell:
 		f.tell(s, e)
 	case *fairness.End:

@@ -77,14 +77,15 @@ func (f *Finder) tell(s *fairness.State, e *fairness.Tell) {
 			f.add(Contrary, s, string(e.Subject), "The lowest price of "+string(e.Name)+" is above the highest.", 0)
 		}
 	case fairness.TellRefused:
-		text = fmt.Sprintf("%s refused (%s) between %s and %s.", numeral.Count(e.Count, "join was", "joins were"), e.Name,
-			moment(e.From), moment(e.Until))
+		text = fmt.Sprintf("%s refused (%s) between %s and %s.",
+			numeral.Count(e.Count, "join was", "joins were"), e.Name, moment(e.From), moment(e.Until))
 		if one, _ := t.refused.of(e.Name); f.isOver(s, e) && one != nil {
 			one.count += min(e.Count, 1<<62-one.count)
 		}
 	case fairness.TellUnguarded:
 		text = fmt.Sprintf("From %s, for %s, the site could not reach the room and admitted %s without a pass, as reported by its connectors.",
-			moment(e.From), span(fairness.Millis(max(e.Until-e.From, 0))), numeral.Count(e.Count, "request", "requests"))
+			moment(e.From), span(fairness.Millis(max(e.Until-e.From, 0))),
+			numeral.Count(e.Count, "request", "requests"))
 		if f.isOver(s, e) {
 			t.unguarded += min(e.Count, 1<<62-t.unguarded)
 			f.add(FailOpen, s, string(e.Subject), text, fairness.Millis(e.Until-e.From))
@@ -144,8 +145,9 @@ func (t *told) follow(f *Finder, s *fairness.State, e fairness.Entry) {
 	default:
 		return
 	}
-	f.add(Contrary, s, string(fairness.TellAuto), "A program's change of the pace ("+string(t.auto.Name)+") was announced at "+
-		moment(t.auto.Time)+", and did not come next.", 0)
+	text := fmt.Sprintf("A program's change of the pace (%s) was announced at %s, and did not come next.",
+		t.auto.Name, moment(t.auto.Time))
+	f.add(Contrary, s, string(fairness.TellAuto), text, 0)
 	t.auto = nil
 }
 

@@ -107,7 +107,8 @@ func told(e *fairness.Tell) string {
 	case fairness.TellPrice:
 		return fmt.Sprintf("%s cost %d to %d minor units of %s", e.Name, e.Min, e.Max, e.Currency)
 	case fairness.TellRefused:
-		return fmt.Sprintf("%s refused (%s) from %s to %s", count(e.Count, "join"), e.Name, clock(e.From), clock(e.Until))
+		return fmt.Sprintf("%s refused (%s) from %s to %s",
+			count(e.Count, "join"), e.Name, clock(e.From), clock(e.Until))
 	case fairness.TellUnguarded:
 		return fmt.Sprintf("fail-open: from %s to %s the site could not reach the room, and admitted %s without a pass",
 			clock(e.From), clock(e.Until), count(e.Count, "request"))

@@ -32,7 +32,8 @@ other.`,
 			}),
 		tellOne(m, fairness.TellPrice, "price SLUG CATEGORY MIN MAX CURRENCY",
 			"State what a seat of a category costs, in minor units",
-			"  proofline room tell price sale stalls 4500 9000 EUR", func(in *wire.TellInput, args []string) (err error) {
+			"  proofline room tell price sale stalls 4500 9000 EUR",
+			func(in *wire.TellInput, args []string) (err error) {
 				var wrong error
 				in.Min, err = strconv.ParseUint(args[0], 10, 53)
 				in.Max, wrong = strconv.ParseUint(args[1], 10, 53)

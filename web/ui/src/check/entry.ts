@@ -284,7 +284,9 @@ export function formatEntry(entry: Entry): Uint8Array {
     case "amend":
       return utf8(formatAmend(entry));
     case "tell":
-      return utf8(["tell", time.write(entry.time), entry.subject, ...writeWords(subjects[entry.subject], entry)].join(" "));
+      return utf8(
+        ["tell", time.write(entry.time), entry.subject, ...writeWords(subjects[entry.subject], entry)].join(" "),
+      );
     default:
       return utf8([entry.kind, ...writeWords(forms[entry.kind], entry)].join(" "));
   }
