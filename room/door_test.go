@@ -326,6 +326,25 @@ func TestMerit(t *testing.T) {
 	audited(t, r, b)
 }
 
+// TestMeritAfterEnd: a room that has ended takes no credentials, even of tickets whose window is not over.
+func TestMeritAfterEnd(t *testing.T) {
+	t.Parallel()
+	nodes, _ := doorNodes(t, 1)
+	r := create(t, nodes[0], doorConfig("over"))
+	waitForWork(t, r)
+	v := newVisitor(r)
+	if _, err := r.JoinLane(t.Context(), v.ticket, "", 1, show(r, v.ticket, "general", 0, "task")...); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	club := show(r, v.ticket, "general", 1, "club")[0]
+	if _, err := r.Show(t.Context(), v.ticket, v.secret, club); !errors.Is(err, door.ErrLate) {
+		t.Errorf("%v, want %v", err, door.ErrLate)
+	}
+}
+
 // TestNoMethods: a room without methods takes no credentials.
 func TestNoMethods(t *testing.T) {
 	t.Parallel()

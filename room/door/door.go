@@ -121,8 +121,9 @@ func Methods(err error) []string {
 	return nil
 }
 
-// ErrLate is returned for a credential of a ticket whose window is over, or that was admitted or skipped.
-var ErrLate = errors.New("the ticket's window is over, and it takes no more credentials")
+// ErrLate is returned for a credential of a ticket whose window is over, or that was admitted or skipped, and of any
+// ticket once the room has ended.
+var ErrLate = errors.New("the ticket's window or the room is over, and the ticket takes no more credentials")
 
 // View shows the state of a room; [sequence.View] implements it.
 type View interface {
@@ -190,7 +191,8 @@ func Malformed(field, detail string) error { return &MalformedError{invalid.Fiel
 // Allow compares a request with the state of the room; it verifies nothing. Errors are those of this package.
 func Allow(s *fairness.State, r Request, now fairness.Time) error {
 	if r.IsMerit {
-		if st, ok := s.Standing(r.Ticket, s.Size(), now); ok && (st.Settled != 0 || now >= st.Window.To) {
+		st, ok := s.Standing(r.Ticket, s.Size(), now)
+		if s.Ended() || ok && (st.Settled != 0 || now >= st.Window.To) {
 			return ErrLate
 		}
 	}
