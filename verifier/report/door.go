@@ -11,9 +11,9 @@ import (
 )
 
 // Door says in sentences what a join needed in each lane, how many tickets showed what, and on whose word that rests;
-// none for a room without methods. They hold if no check of the report failed.
+// none for a room without methods, or if a check failed: then none of them is sure.
 func Door(r *verifier.Report) (lines []string) {
-	if len(r.Methods) == 0 {
+	if len(r.Methods) == 0 || !r.OK {
 		return nil
 	}
 	for _, l := range r.Lanes {
@@ -30,6 +30,9 @@ func Door(r *verifier.Report) (lines []string) {
 	if slices.ContainsFunc(r.Methods, func(m verifier.Method) bool { return m.Kind == credential.Signed }) {
 		lines = append(lines, "No nullifier was used twice, not even after its ticket had left.")
 	}
+	if slices.ContainsFunc(r.Methods, func(m verifier.Method) bool { return m.Kind != credential.Work }) {
+		lines = append(lines, "An issuer that signs for accounts that do not exist, or another holder of its key, leaves no trace here.")
+	}
 	return lines
 }
 
@@ -41,7 +44,7 @@ func wordOf(m verifier.Method) string {
 	}
 	switch m.Kind {
 	case credential.Work:
-		return fmt.Sprintf("work of %d bits, done after the room had opened. It rests on no one's word, and shows computing time, not people.", m.Bits)
+		return fmt.Sprintf("work of %d bits for a round that the beacon published after the room had opened. That the work was not done before is the beacon's word. It shows computing time, not people.", m.Bits)
 	case credential.Signed:
 		return fmt.Sprintf("the word of the issuer with the key %s, which vouches for an account and knows which ticket it has. That an account has only one nullifier is its word, too.%s", m.Key, limit)
 	case credential.Blind:
