@@ -121,16 +121,13 @@ func membersWith(other string, body []byte, names ...string) (map[string]string,
 	var wrong invalid.List
 	var rest json.RawMessage
 	texts := map[string]string{}
-	for d.More() {
+	for d.More() && len(wrong) < invalid.Max {
 		key, _ := d.Token() // no error, because the body is valid JSON
 		var raw json.RawMessage
 		_ = d.Decode(&raw)
 		name := fmt.Sprint(key)
-		var value any
-		if name != other {
-			_ = json.Unmarshal(raw, &value)
-		}
-		text, isText := value.(string)
+		var text *string
+		isText := name == other || json.Unmarshal(raw, &text) == nil // null: no text
 		_, seen := texts[name]
 		switch {
 		case !slices.Contains(names, name):
@@ -139,10 +136,12 @@ func membersWith(other string, body []byte, names ...string) (map[string]string,
 			wrong.Add(name, "is given twice")
 		case name == other:
 			rest = raw
-		case !isText && value != nil:
+		case !isText:
 			wrong.Add(name, "must be a text")
 		}
-		texts[name] = text
+		if texts[name] = ""; text != nil && isText {
+			texts[name] = *text
+		}
 	}
 	if err := wrong.Err(); err != nil {
 		return nil, nil, err

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -89,6 +90,27 @@ func FuzzWish(f *testing.F) {
 			t.Errorf("%q: the short way says %+v, the long way %+v of %q, %v", body, fast, slow, text, err)
 		}
 	})
+}
+
+// TestJunk: a body that is no join costs about as much as reading it, and its answer is not much larger.
+func TestJunk(t *testing.T) {
+	var names strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&names, `,"%x":1`, i)
+	}
+	one := `{"method":"a","evidence":"00"},`
+	for name, body := range map[string]string{
+		"unknown members":  `{"x":1` + names.String() + `}`,
+		"deep":             `{"lane":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `}`,
+		"many credentials": `{"credentials":[` + strings.Repeat("{},", 8_000) + `{}]}`,
+		"too many":         `{"credentials":[` + strings.Repeat(one, 16) + one[:len(one)-1] + `]}`,
+	} {
+		var err error
+		allocated := testing.AllocsPerRun(10, func() { _, _, err = wishOf([]byte(body), "example.com/r/x") })
+		if n := len(invalid.Problems(err)); n == 0 || n > invalid.Max || allocated > 3_000 {
+			t.Errorf("%s: %d problems, %.0f allocations", name, n, allocated)
+		}
+	}
 }
 
 // FuzzReadClaim does the same for the parser of claims.

@@ -140,7 +140,7 @@ func anyWish(body []byte) (w wish, ticket string, err error) {
 }
 
 // wishForm has the names of the members of a join, each once.
-var wishForm = jsontext.Form{Depth: 3, Name: func(within []string, name string) string {
+var wishForm = jsontext.Form{Depth: 3, Items: fairness.MaxMethods, Name: func(within []string, name string) string {
 	switch {
 	case len(within) == 0 && (name == "ticket" || name == "lane" || name == "seats" || name == "credentials"),
 		len(within) > 0 && door.IsMember(name):

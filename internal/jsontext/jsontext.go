@@ -22,6 +22,8 @@ import (
 type Form struct {
 	// Depth is the maximum nesting depth of lists and objects.
 	Depth int
+	// Items is the maximum number of items of a list; 0: any number.
+	Items int
 	// Name returns the problem with a member's name, or "". within lists the names of the enclosing
 	// members, outermost first, ignoring lists. nil: all names are allowed.
 	Name func(within []string, name string) string
@@ -81,8 +83,18 @@ func (s *scanner) step() *Error {
 			s.within = s.within[:len(s.within)-1]
 		}
 	case c == ',':
-		s.levels[n-1].index++
-		s.levels[n-1].isName = s.levels[n-1].names != nil
+		return s.next(&s.levels[n-1])
+	}
+	return nil
+}
+
+// next goes on to the next item or member.
+func (s *scanner) next(l *level) *Error {
+	if l.isName = l.names != nil; l.isName {
+		return nil
+	}
+	if l.index++; l.index == s.Items {
+		return &Error{s.place(), fmt.Sprintf("is too much: a list has at most %d items", s.Items)}
 	}
 	return nil
 }

@@ -47,6 +47,25 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestItems limits the length of lists, and not the number of members.
+func TestItems(t *testing.T) {
+	t.Parallel()
+	f := Form{Depth: 9, Items: 2}
+	for text, want := range map[string]string{
+		`[1, 2]`: "", `[[1, 2], {"a": 1, "b": 2, "c": [1, [2, 3]]}]`: "",
+		`[1, 2, 3]`:                    "[2] is too much: a list has at most 2 items",
+		`{"a": 0, "b": [[], [1,2,3]]}`: "b[1][2] is too much: a list has at most 2 items",
+	} {
+		got := ""
+		if err := f.Check([]byte(text)); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestNames checks the names and paths passed to Name.
 func TestNames(t *testing.T) {
 	t.Parallel()

@@ -19,13 +19,15 @@ type Written struct {
 
 const (
 	field    = "credentials"
-	wantList = `must be a list of {"method": text, "nullifier": text, "evidence": text}`
 	wantEach = "must be the name of a method, evidence of 1 to 512 bytes in lower-case hex, " +
 		"and a nullifier of 32 bytes or none"
 )
 
+var wantList = fmt.Sprintf(`must be a list of at most %d {"method": text, "nullifier": text, "evidence": text}`,
+	fairness.MaxMethods)
+
 // listForm has no member twice: programs disagree about which one counts.
-var listForm = jsontext.Form{Depth: 2, Name: func(_ []string, name string) string {
+var listForm = jsontext.Form{Depth: 2, Items: fairness.MaxMethods, Name: func(_ []string, name string) string {
 	if IsMember(name) {
 		return ""
 	}
