@@ -213,7 +213,13 @@ func TestPolicyOfMethods(t *testing.T) {
 		"work without beacon": {func(p *Policy) { p.Beacon = nil }, "methods[0].kind"},
 		"a weak key":          {func(p *Policy) { p.Methods[1].Key = strings.Repeat("0", 64) }, "methods[1].key"},
 		"too much work":       {func(p *Policy) { p.Methods[0].Bits = 41 }, "methods[0].bits"},
-		"work with a limit":   {func(p *Policy) { p.Methods[0].Limit = 1 }, "methods[0].kind"},
+		"work with a limit":   {func(p *Policy) { p.Methods[0].Limit = 1 }, "methods[0].limit"},
+		"work with a key":     {func(p *Policy) { p.Methods[0].Key = "00" }, "methods[0].key"},
+		"a key with bits":     {func(p *Policy) { p.Methods[1].Bits = 8 }, "methods[1].bits"},
+		"no work":             {func(p *Policy) { p.Methods[0].Bits = 0 }, "methods[0].bits"},
+		"no key":              {func(p *Policy) { p.Methods[2].Key = "" }, "methods[2].key"},
+		"no kind":             {func(p *Policy) { p.Methods[1].Kind = "" }, "methods[1].kind"},
+		"no name":             {func(p *Policy) { p.Methods[1].Name, p.Lanes[1].Needs = "", nil }, "methods[1].name"},
 		"a bad name":          {func(p *Policy) { p.Methods[2].Name = "Club" }, "methods[2].name"},
 		"17 methods": {func(p *Policy) {
 			for i := range 14 {

@@ -148,8 +148,8 @@ func (c *complaints) methods(p *Policy) {
 	names := map[string]bool{"-": true} // would read as no needs of a lane
 	for i, m := range p.Methods {
 		at := fmt.Sprintf("methods[%d]", i)
-		field, err := m.Problem()
-		c.check(err == nil, at+"."+field, fmt.Sprintf("must be sound: %v", err))
+		field, detail := m.Problem()
+		c.check(field == "", at+"."+field, detail)
 		c.check(!names[m.Name], at+".name", "must not be '-', and differ from those of other methods")
 		c.check(m.Kind != credential.Work || p.Beacon != nil, at+".kind", "must not be work in a room without a beacon")
 		names[m.Name] = true

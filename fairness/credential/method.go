@@ -3,7 +3,6 @@ package credential
 import (
 	"crypto/ed25519"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -84,19 +83,27 @@ func NewVerifier(m Method) (*Verifier, error) {
 	return v, nil
 }
 
-// Problem returns the first field, as in JSON, for which no policy may have the method, and the error of [NewVerifier];
-// nil: it may.
-func (m Method) Problem() (field string, err error) {
-	_, err = NewVerifier(m)
-	switch {
-	case errors.Is(err, ErrKey):
-		return "key", err
+// Problem returns the first field, as in JSON, for which [NewVerifier] refuses the method, and what that must be; empty:
+// none.
+func (m Method) Problem() (field, detail string) {
+	_, err := NewVerifier(m)
+	switch isWork := m.Kind == Work; {
 	case !isName(m.Name):
-		return "name", err
-	case m.Kind == Work && m.Key == "" && m.Limit == 0:
-		return "bits", err
+		return "name", fmt.Sprintf("must be 1 to %d of a-z, 0-9 and '-'", MaxName)
+	case !isWork && m.Kind != Signed && m.Kind != Blind:
+		return "kind", "must be work, signed or blind"
+	case isWork && m.Key != "":
+		return "key", "must be missing: work has no issuer"
+	case isWork && m.Limit != 0:
+		return "limit", "must be 0: work has no issuer"
+	case isWork && err != nil:
+		return "bits", fmt.Sprintf("must be between 1 and %d", MaxBits)
+	case m.Bits != 0 && !isWork:
+		return "bits", "must be 0: bits are for work"
+	case err != nil:
+		return "key", fmt.Sprintf("is %v", err)
 	}
-	return "kind", err
+	return "", ""
 }
 
 func isName(s string) bool {
