@@ -57,9 +57,12 @@ func (o *object) texts(name string, list []string) {
 	o.closeList()
 }
 
-// showTicket appends a credential of a ticket that has joined, authorized by its secret.
-func showTicket(c echo.Context, r *room.Room) error {
+// show appends a credential of a ticket that has joined, authorized by its secret.
+func (j *joins) show(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = reply.NoStore
+	if err := j.budgets.show(c); err != nil {
+		return err
+	}
 	t, err := parseTicket(c.Param("ticket"))
 	if err != nil {
 		return err

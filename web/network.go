@@ -27,6 +27,9 @@ func (b *budgets) join(c echo.Context, r *room.Room) error {
 	return b.limits.Join(b.network(c), r.Slug)
 }
 
+// show charges a credential shown after the arrival like a join: verifying it costs as much.
+func (b *budgets) show(c echo.Context) error { return b.limits.Take(b.network(c), limit.Joins, 1) }
+
 // settle refunds the charge for a ticket if the join recorded none. A join with unknown outcome
 // stays charged.
 func (b *budgets) settle(c echo.Context, r *room.Room, joined *room.Joined, err error) {

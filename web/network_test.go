@@ -74,6 +74,20 @@ func TestJoinsOfOneNetwork(t *testing.T) {
 	}
 }
 
+// TestCredentialsOfOneNetwork: credentials shown after the arrival count as joins, because they are verified.
+func TestCredentialsOfOneNetwork(t *testing.T) {
+	t.Parallel()
+	s := newLimited(t, limit.Options{Joins: 1})
+	s.create(`{"slug":"sale","windows":[{"length":"24h"}]}`)
+	v := newVisitor("sale")
+	show := func() answer {
+		return s.post("/r/sale/tickets/"+v.ticket+"/credentials", `{"secret":"`+v.secret+`","method":"club","evidence":"00"}`, from("192.0.2.1"))
+	}
+	s.post("/r/sale/join", v.joinBody(), from("192.0.2.2")).want(http.StatusCreated)
+	show().problem(http.StatusBadRequest, "credential-unknown-method")
+	show().refusedFor(limit.Joins)
+}
+
 // TestTicketsOfOneNetwork checks that only recorded tickets count.
 func TestTicketsOfOneNetwork(t *testing.T) {
 	t.Parallel()

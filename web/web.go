@@ -254,7 +254,7 @@ func (rs *resources) register(e *echo.Echo) {
 	e.POST(inRoom+"/tickets/:ticket/claim", bounded(in(claimTicket)))
 	e.POST(inRoom+"/tickets/:ticket/leave", bounded(in(giveUpTicket)))
 	e.POST(inRoom+"/tickets/:ticket/extend", bounded(in(extendTicket)))
-	e.POST(inRoom+"/tickets/:ticket/credentials", bounded(in(showTicket)))
+	e.POST(inRoom+"/tickets/:ticket/credentials", bounded(in(rs.joins.show)))
 	e.POST(inRoom+"/join", in(rs.joins.join))
 	e.POST(inRoom+"/credential", rs.finder.inLine(rs.joins.joinIssued))
 	e.POST(inRoom+"/beacon", bounded(in(takeRound)))

@@ -22,7 +22,7 @@ type Kind uint8
 
 // The kinds. Streams are counted while they are open, the others when they happen.
 const (
-	Joins   Kind = iota // join requests, recorded or not
+	Joins   Kind = iota // join requests and credentials shown later, recorded or not
 	Tickets             // tickets recorded in one room
 	Pages               // rendered pages
 	Passes              // invalid passes in batches

@@ -15,7 +15,8 @@ type limitFlags struct{ exempt []string }
 func (f *limitFlags) add(flags *pflag.FlagSet, o *limit.Options) {
 	d := limit.Default()
 	flags.IntVar(&o.Joins, "limit-joins", d.Joins,
-		"joins a minute per network, a /24 or an IPv6 /48: at most `N`, in a burst twice as many; 0: no limit")
+		"joins and credentials shown later, a minute per network, a /24 or an IPv6 /48: at most `N`, in a burst twice "+
+			"as many; 0: no limit")
 	flags.IntVar(&o.Tickets, "limit-tickets", d.Tickets,
 		"tickets of a room per network and day: at most `N`; 0: no limit")
 	flags.IntVar(&o.Pages, "limit-pages", d.Pages,
