@@ -56,6 +56,9 @@ func (r NoShowRate) latest() float64 {
 	return 0
 }
 
+// lateFor returns a delay in milliseconds for readers.
+func lateFor(ms int64) time.Duration { return (time.Duration(ms) * time.Millisecond).Round(time.Second) }
+
 // alarms lists the current alarms, worst first.
 func (f *Figures) alarms() []Alarm {
 	list := []Alarm{}
@@ -63,15 +66,18 @@ func (f *Figures) alarms() []Alarm {
 		list = append(list, Alarm{LevelBad,
 			"The database does not answer. Visitors keep their places, but joins and calls wait."})
 	}
+	if f.Beacon.isWorkLate() {
+		list = append(list, Alarm{LevelBad, fmt.Sprintf("The public randomness is %s late, so devices cannot begin their work. "+
+			"No visitor can join a lane that needs it.", lateFor(f.Beacon.WorkLateMS))})
+	}
 	if level := f.Rates.Level(); level != LevelNone && f.Phase != room.PhaseEnded {
 		text := fmt.Sprintf("%.0f %% of the called visitors do not show up. Check that the shop opens for them.",
 			f.Rates.latest()*100)
 		list = append(list, Alarm{level, text})
 	}
 	if f.Beacon.isLate() {
-		late := (time.Duration(f.Beacon.LateMS) * time.Millisecond).Round(time.Second)
-		list = append(list, Alarm{LevelWarn,
-			fmt.Sprintf("The public randomness is %s late, so draws wait. No visitor loses a place.", late)})
+		list = append(list, Alarm{LevelWarn, fmt.Sprintf(
+			"The public randomness is %s late, so draws wait. No visitor loses a place.", lateFor(f.Beacon.LateMS))})
 	}
 	var away []string
 	for _, n := range f.Nodes {

@@ -26,10 +26,10 @@ func TestAlarms(t *testing.T) {
 			[]string{"bad 50 % of the called visitors"}},
 		"after the end": {Figures{Database: well, Phase: room.PhaseEnded, Rates: NoShowRate{Recent: share(0.78)}},
 			nil},
-		"almost all alarms": {Figures{Rates: NoShowRate{Recent: share(0.3)}, Beacon: &Beacon{LateMS: 34_400},
+		"almost all alarms": {Figures{Rates: NoShowRate{Recent: share(0.3)}, Beacon: &Beacon{LateMS: 34_400, WorkLateMS: 60_000},
 			Nodes: []Node{{Name: "a", Lost: true, Healthy: true}, {Name: "b"}}}, []string{"bad The database",
-			"warn 30 %", "warn The public randomness is 34s late", "warn Not ready: server a, b."}},
-		"a beacon in time": {Figures{Database: well, Beacon: &Beacon{LateMS: 9_000}}, nil},
+			"bad The public randomness is 1m0s late, so devices cannot begin their work", "warn 30 %", "warn The public randomness is 34s late", "warn Not ready: server a, b."}},
+		"a beacon in time": {Figures{Database: well, Beacon: &Beacon{LateMS: 9_000, WorkLateMS: 9_000}}, nil},
 	} {
 		got := test.figures.alarms()
 		if len(got) != len(test.want) {

@@ -158,6 +158,8 @@ type Beacon struct {
 	Due    *time.Time `json:"due"`     // due time of the next draw's round; null: no draw waits
 	IsHere bool       `json:"is_here"` // whether that round has arrived
 	LateMS int64      `json:"late_ms"` // how long that round is overdue
+	// WorkLateMS is how long the round is overdue that work is done for: until then, no visitor can join with work.
+	WorkLateMS int64 `json:"work_late_ms"`
 }
 
 // Witness is the record of one witness.
@@ -460,6 +462,9 @@ func beaconOf(v *room.Metrics) *Beacon {
 		return nil
 	}
 	b := &Beacon{Waits: v.Pending}
+	if d := v.Snapshot.Door; d != nil && d.Work != nil && d.Work.Signature == nil && !v.Snapshot.Ended {
+		b.WorkLateMS = max(v.Now.Sub(d.Work.Due), 0).Milliseconds()
+	}
 	if len(v.Awaited) == 0 {
 		return b
 	}
@@ -474,6 +479,9 @@ func beaconOf(v *room.Metrics) *Beacon {
 
 // isLate reports whether draws wait for a round that is overdue.
 func (b *Beacon) isLate() bool { return b != nil && b.LateMS > lateBeacon.Milliseconds() }
+
+// isWorkLate reports whether the round that work is done for is overdue.
+func (b *Beacon) isWorkLate() bool { return b != nil && b.WorkLateMS > lateBeacon.Milliseconds() }
 
 func (l *Live) database() Database {
 	h := l.Rooms.Health()

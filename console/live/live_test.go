@@ -181,6 +181,29 @@ func TestJoining(t *testing.T) {
 	}
 }
 
+// TestWorkLate: the round that work is done for is late until it is in the transcript, or the room has ended.
+func TestWorkLate(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	work := room.Work{Due: now.Add(-time.Minute)}
+	v := room.Metrics{Now: now, HasBeacon: true, Snapshot: &room.Snapshot{Door: &room.Door{Work: &work}}}
+	if b := beaconOf(&v); b.WorkLateMS != 60_000 || b.LateMS != 0 {
+		t.Errorf("%+v", b)
+	}
+	v.Snapshot.Ended = true
+	if b := beaconOf(&v); b.WorkLateMS != 0 {
+		t.Errorf("after the end: %+v", b)
+	}
+	v.Snapshot.Ended, work.Due = false, now.Add(time.Minute)
+	if b := beaconOf(&v); b.WorkLateMS != 0 {
+		t.Errorf("before the round: %+v", b)
+	}
+	work.Due, work.Signature = now.Add(-time.Minute), []byte{1}
+	if b := beaconOf(&v); b.WorkLateMS != 0 {
+		t.Errorf("in the transcript: %+v", b)
+	}
+}
+
 // TestMinutes collects samples at simulated times: one row per minute, none for a minute without
 // changes, and one when the room ends.
 func TestMinutes(t *testing.T) {
