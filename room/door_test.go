@@ -326,6 +326,54 @@ func TestMerit(t *testing.T) {
 	audited(t, r, b)
 }
 
+// TestDoorBeforeDurable: a request that is repeated while its first one is being stored gets the same answer, once that
+// is stored: its own credential is not used by another ticket.
+func TestDoorBeforeDurable(t *testing.T) {
+	t.Parallel()
+	b, url, master := newBeacon(t), pgtest.URL(t), newMaster(t)
+	r := create(t, doorNode(t, url, master, b), doorConfig("slow"))
+	waitForWork(t, r)
+	v, w := newVisitor(r), newVisitor(r)
+	if _, err := r.JoinLane(t.Context(), w.ticket, "", 1, show(r, w.ticket, "general", 0, "task")...); err != nil {
+		t.Fatal(err)
+	}
+	superuser(t, url, `create function wait() returns trigger language plpgsql as $$ begin perform pg_sleep(1); return new; end $$`)
+	superuser(t, url, `create trigger wait before insert on log_bundles for each row execute function wait()`)
+	club, merit := show(r, v.ticket, "members", 1, "club"), show(r, w.ticket, "general", 2, "club")[0]
+	for name, do := range map[string]func() (again bool, err error){
+		"join": func() (bool, error) {
+			j, err := r.JoinLane(t.Context(), v.ticket, "members", 1, club...)
+			return j.Again, err
+		},
+		"show": func() (bool, error) {
+			m, err := r.Show(t.Context(), w.ticket, w.secret, merit)
+			return m.Again, err
+		},
+	} {
+		first := make(chan error, 1)
+		go func() {
+			again, err := do()
+			if err == nil && again {
+				err = errors.New("again")
+			}
+			first <- err
+		}()
+		time.Sleep(300 * time.Millisecond)
+		size := r.Snapshot().Size
+		again, err := do()
+		if err != nil || !again {
+			t.Errorf("%s, repeated: again %t, %v", name, again, err)
+		}
+		if err == nil && r.Snapshot().Size == size {
+			t.Errorf("%s, repeated: the answer came before the entry was stored", name)
+		}
+		if err := <-first; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	auditRoom(t, r)
+}
+
 // TestMeritAfterEnd: a room that has ended takes no credentials, even of tickets whose window is not over.
 func TestMeritAfterEnd(t *testing.T) {
 	t.Parallel()

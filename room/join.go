@@ -116,8 +116,8 @@ func (r *Room) Show(ctx context.Context, t fairness.Ticket, secret [fairness.Sec
 		return Merit{}, err
 	}
 	m := Merit{Standing: st, room: r}
-	r.view.Read(func(p *projection.Projection, _ uint64) {
-		m.Again = fairness.DoorOf(p.State).HasShown(t, shown.Method)
+	r.view.Read(func(p *projection.Projection, durable uint64) {
+		m.Again = p.Size() <= durable && fairness.DoorOf(p.State).HasShown(t, shown.Method)
 	})
 	if m.Again {
 		return m, nil

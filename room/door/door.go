@@ -139,28 +139,50 @@ type Request struct {
 }
 
 // Check returns the credentials of a request, verified and in the order of the policy, if the room would take them now.
-// Errors are those of this package.
+// It refuses none if the ticket's join or merit is being stored: the sequencer answers a repeated request when that is
+// done, and has the last word if it fails. Errors are those of this package.
 func Check(v View, r Request, now fairness.Time) (list []projection.Verified, err error) {
 	var subject credential.Subject
 	var methods []credential.Method
 	verifiers := make([]*credential.Verifier, len(r.Credentials))
+	isRepeated := false
 	v.Read(func(p *projection.Projection, _ uint64) {
 		subject, methods = p.Subject(r.Lane, r.Ticket), p.Policy().Methods
 		for i, c := range r.Credentials {
 			verifiers[i] = fairness.DoorOf(p.State).Verifier(c.Method)
 		}
-		err = Allow(p.State, r, max(now, p.Now()))
+		if isRepeated = r.isIn(p); !isRepeated {
+			err = Allow(p.State, r, max(now, p.Now()))
+		}
 	})
-	for i := 0; i < len(verifiers) && err == nil; i++ {
-		var verified projection.Verified
-		verified, err = projection.Verify(verifiers[i], subject, r.Credentials[i])
-		list, err = append(list, verified), r.explain(i, err)
+	if err != nil {
+		return nil, err
+	}
+	for i, verifier := range verifiers {
+		if verifier == nil {
+			continue // of a repeated request, which may show anything
+		}
+		verified, wrong := projection.Verify(verifier, subject, r.Credentials[i])
+		switch {
+		case wrong == nil:
+			list = append(list, verified)
+		case !isRepeated:
+			return nil, r.explain(i, wrong)
+		}
 	}
 	place := func(v projection.Verified) int {
 		return slices.IndexFunc(methods, func(m credential.Method) bool { return m.Name == v.Method() })
 	}
 	slices.SortFunc(list, func(a, b projection.Verified) int { return cmp.Compare(place(a), place(b)) })
-	return list, err
+	return list, nil
+}
+
+// isIn reports whether the join or the merit that is requested has been appended.
+func (r *Request) isIn(p *projection.Projection) bool {
+	if !r.IsMerit {
+		return p.Knows(r.Ticket)
+	}
+	return fairness.DoorOf(p.State).HasShown(r.Ticket, r.Credentials[0].Method)
 }
 
 // field returns the name of a field of a credential in the request.
@@ -175,8 +197,6 @@ func (r *Request) field(i int, name string) string {
 func (r *Request) explain(i int, err error) error {
 	method := r.Credentials[i].Method
 	switch {
-	case err == nil:
-		return nil
 	case errors.Is(err, credential.ErrNullifier):
 		return Malformed(r.field(i, "nullifier"), "must be 32 bytes for a method of kind signed, and missing for others")
 	case errors.Is(err, credential.ErrSize):
