@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -369,6 +370,33 @@ func TestIssuerSendsVisitor(t *testing.T) {
 	stolen.Set("evidence", "")
 	back(stolen).want(http.StatusBadRequest)
 	s.post("/r/fans/credential", `{}`).problem(http.StatusUnsupportedMediaType, "media-type")
+}
+
+// TestHostileForm: the form of another site's page, which needs no permission, neither reaches the page that answers, nor
+// changes or reveals the place of the visitor who sends it.
+func TestHostileForm(t *testing.T) {
+	t.Parallel()
+	s := newDoor(t)
+	own, other := newVisitor("door"), newVisitor("door")
+	c := door.Write(club.Show(s.subjectOf(other, "members"), 1))
+	const hostile = "<script>alert(1)</script>"
+	form := url.Values{"ticket": {other.ticket}, "lane": {"members"}, "method": {c.Method}, "nullifier": {c.Nullifier}, "evidence": {c.Evidence}}
+	send := func(form url.Values) answer {
+		return s.post("/r/door/credential?to=https://evil.example", form.Encode(), "Content-Type: application/x-www-form-urlencoded",
+			"Origin: https://evil.example", "Sec-Fetch-Site: cross-site", "Accept: text/html", "Cookie: "+secretCookie+"door="+own.secret)
+	}
+	for name := range form {
+		changed := maps.Clone(form)
+		changed[name] = []string{hostile}
+		if a := send(changed).want(http.StatusBadRequest); strings.Contains(a.body, "alert(1)") {
+			t.Errorf("%s: the page repeats it", name)
+		}
+	}
+	a := send(form).want(http.StatusSeeOther)
+	if a.header.Get("Location") != "/r/door" || a.header.Get("Set-Cookie") != "" || a.header.Get("Referrer-Policy") != "same-origin" || strings.Contains(a.body, own.secret) {
+		t.Errorf("%v %s", a.header, a.body)
+	}
+	s.get("/r/door/tickets/"+own.ticket).problem(http.StatusNotFound, "unknown-ticket")
 }
 
 func must[T any](v T, err error) T {

@@ -57,7 +57,9 @@ func (r NoShowRate) latest() float64 {
 }
 
 // lateFor returns a delay in milliseconds for readers.
-func lateFor(ms int64) time.Duration { return (time.Duration(ms) * time.Millisecond).Round(time.Second) }
+func lateFor(ms int64) time.Duration {
+	return (time.Duration(ms) * time.Millisecond).Round(time.Second)
+}
 
 // alarms lists the current alarms, worst first.
 func (f *Figures) alarms() []Alarm {
