@@ -9,7 +9,6 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"strings"
 
 	"github.com/labstack/echo/v4"
 
@@ -227,20 +226,6 @@ func enter(c echo.Context, r *room.Room, in *submission) error {
 		return c.Redirect(http.StatusSeeOther, location)
 	}
 	return back(c, r)
-}
-
-// withParameter sets a parameter of a URL and removes existing ones of the same name, because
-// connectors read only the first, even if it is invalid.
-func withParameter(u url.URL, name, value string) url.URL {
-	var parts []string
-	for part := range strings.SplitSeq(u.RawQuery, "&") {
-		key, _, _ := strings.Cut(part, "=")
-		if decoded, err := url.QueryUnescape(key); part != "" && (err != nil || decoded != name) {
-			parts = append(parts, part)
-		}
-	}
-	u.RawQuery = strings.Join(append(parts, name+"="+url.QueryEscape(value)), "&")
-	return u
 }
 
 // leave gives up a visitor's place.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room/session"
+	"github.com/proofline/proofline/web/reply"
 )
 
 // lineJSON is the response to a join by script.
@@ -473,7 +474,7 @@ func TestWithParameter(t *testing.T) {
 		"proofline_pass=x;y":          "proofline_pass=our+own",     // likewise
 		"%zz=1&proofline_pass2=x":     "%zz=1&proofline_pass2=x&proofline_pass=our+own",
 	} {
-		got := withParameter(url.URL{Scheme: "https", Host: "shop.example.com", Path: "/a", RawQuery: query}, passParameter, "our own")
+		got := reply.WithParameter(url.URL{Scheme: "https", Host: "shop.example.com", Path: "/a", RawQuery: query}, passParameter, "our own")
 		if got.String() != "https://shop.example.com/a?"+want {
 			t.Errorf("%q: %s", query, got.String())
 		}

@@ -88,7 +88,11 @@ func (s *tenants) fill(n manage.Needs, in account.Actor, exists bool) string {
 		case !exists:
 			return uuid.NewString()
 		case what == "ticket":
-			return s.join(slug)
+			ticket := s.join(slug)
+			if strings.HasSuffix(n.Path, "/restore") {
+				s.revoke(slug, ticket)
+			}
+			return ticket
 		case what == "slug" && (strings.HasSuffix(n.Path, "/archive") || strings.HasSuffix(n.Path, "/summary")):
 			what = "ended"
 		}

@@ -135,10 +135,10 @@ func landing(ctx context.Context, r *room.Room, target url.URL, st fairness.Stan
 		return "", err
 	}
 	if q, _ := r.QueueIt.Config(); pass.Token != "" && (token == "" || q.WithPass) {
-		target = withParameter(target, passParameter, pass.Token)
+		target = reply.WithParameter(target, passParameter, pass.Token)
 	}
 	if token != "" {
-		target = withParameter(target, queueItParameter, token)
+		target = reply.WithParameter(target, queueItParameter, token)
 	}
 	return target.String(), nil
 }

@@ -295,3 +295,19 @@ func (s *tenants) stopRehearsals(in account.Actor) {
 		}
 	}
 }
+
+// revoke takes the place of a ticket away.
+func (s *tenants) revoke(slug, ticket string) {
+	s.Helper()
+	r, err := s.rooms.Get(s.Context(), slug)
+	if err != nil {
+		s.Fatal(err)
+	}
+	t, err := fairness.ParseTicket(ticket)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := r.Revoke(s.Context(), t, fairness.Revoked); err != nil {
+		s.Fatal(err)
+	}
+}

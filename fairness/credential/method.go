@@ -83,8 +83,8 @@ func NewVerifier(m Method) (*Verifier, error) {
 	return v, nil
 }
 
-// Problem returns the first field, as in JSON, for which [NewVerifier] refuses the method, and what that must be; empty:
-// none.
+// Problem returns the first field, as in JSON, for which [NewVerifier] refuses the method, and what that must be;
+// empty: none.
 func (m Method) Problem() (field, detail string) {
 	_, err := NewVerifier(m)
 	switch isWork := m.Kind == Work; {

@@ -6,6 +6,7 @@ package reply
 import (
 	"bytes"
 	"compress/gzip"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -83,4 +84,18 @@ func Compress(content []byte) []byte {
 	_, _ = w.Write(content) // memory writes do not fail
 	_ = w.Close()
 	return b.Bytes()
+}
+
+// WithParameter sets a parameter of a URL and removes existing ones of the same name, because
+// connectors read only the first, even if it is invalid.
+func WithParameter(u url.URL, name, value string) url.URL {
+	var parts []string
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		key, _, _ := strings.Cut(part, "=")
+		if decoded, err := url.QueryUnescape(key); part != "" && (err != nil || decoded != name) {
+			parts = append(parts, part)
+		}
+	}
+	u.RawQuery = strings.Join(append(parts, name+"="+url.QueryEscape(value)), "&")
+	return u
 }
