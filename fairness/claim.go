@@ -1,14 +1,14 @@
 package fairness
 
-// This file holds the time that called tickets have to be claimed, and what gives it to them other than a call.
+// This file holds the time in which called tickets may be claimed, and the entries other than calls that give it.
 
 // claim is when a ticket was called, and until when it may be claimed.
 type claim struct {
 	arrival  uint32
 	before   uint32     // number in arrivals.claims of the one that it replaces, from 1; 0: none
-	index    EntryIndex // entry that made it so
+	index    EntryIndex // entry that made this claim
 	ends     Time       // claim clock; 0: not called
-	stopped  Time       // claim clock when the called ticket was revoked; it is not running since
+	stopped  Time       // claim clock when the called ticket was revoked; its time has stood still since
 	extended bool
 	restored uint32 // settlement that was taken back, its number in arrivals.settlements, from 1; 0: none
 }
@@ -16,8 +16,8 @@ type claim struct {
 // left returns how much of the claim is left at a time of the claim clock.
 func (c *claim) left(clock Time) Millis { return Millis(c.ends - clock) }
 
-// claimOf returns the claim of an arrival that has the one with a number in arrivals.claims, from 1; 0: it has that of
-// the call that reached its place, like most.
+// claimOf returns the claim of an arrival. own is its number in arrivals.claims, from 1; 0: like most, the arrival has
+// the claim that the call of its place gives.
 func (s *State) claimOf(number, own uint32) claim {
 	c := claim{arrival: number}
 	if own > 0 {

@@ -72,7 +72,7 @@ func (c *codec) line(word string) *codec {
 	return c
 }
 
-// begins reports whether an optional line is there, which begins with word; written says so for writing.
+// begins reports whether an optional line that begins with word is there: when writing, written says so.
 func (c *codec) begins(word string, written bool) bool {
 	if c.reading {
 		written = c.bad == "" && bytes.HasPrefix(c.in, []byte(word+" "))

@@ -31,7 +31,7 @@ func (x *index) shardOf(key []byte) (*shard, uint64) {
 	return &x.shards[hash%shards], hash
 }
 
-// find returns the number of a key, given whether the value with a number has that key; false if none has.
+// find returns the number of a key; has reports whether the value with a number has that key. False: none has it.
 func (x *index) find(key []byte, has func(number uint32) bool) (uint32, bool) {
 	s, hash := x.shardOf(key)
 	for i := hash >> s.shift; s.used > 0; i++ {

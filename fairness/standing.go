@@ -44,8 +44,8 @@ type Standing struct {
 	// AheadMax grows with every arrival.
 	AheadMin, AheadMax uint64
 	// BeforeMin and BeforeMax bound the number of places called before the ticket in all lanes: at least
-	// AheadMin and AheadMax. The former assumes that the other lanes get no more places, and the largest
-	// parties, the latter that they never run out, and have no parties.
+	// AheadMin and AheadMax. BeforeMin assumes that the other lanes get no more places and have only the
+	// largest parties; BeforeMax, that they never run out of places and have no parties.
 	BeforeMin, BeforeMax uint64
 	Left                 Millis // time left to claim, if called; at least 0
 	Extended             bool   // whether it got more of that, which it gets once; false unless called
@@ -174,9 +174,9 @@ func (l *lane) seatsBetween(p, q Position) uint64 {
 	return uint64(of.seats[q-of.first]) - after
 }
 
-// others returns the number of places of the other lanes that are called before one with uncalled places for so many
-// seats in front of it in its lane, if each of theirs is for a party. Endless: these lanes never run out of places;
-// otherwise they get no more.
+// others returns how many places of the other lanes are called before a place of the lane at, in front of which its
+// own lane has uncalled places for so many seats. Each place of the other lanes is for a party of that size. If
+// endless, these lanes never run out of places; otherwise they get no more.
 func (l *lanes) others(at int, seats, party uint64, endless bool) (n uint64) {
 	start := func(at *lane) uint64 {
 		if at.ready == 0 {
@@ -287,7 +287,7 @@ func (s *State) LaneCounts() []Counts {
 	return list
 }
 
-// AwaitsDraw reports whether a ticket's window is frozen but not drawn, so that the ticket cannot be revoked.
+// AwaitsDraw reports whether a ticket's window is frozen but not drawn: the ticket can be neither revoked nor restored.
 func (s *State) AwaitsDraw(t Ticket) bool {
 	number, ok := s.arrivals.find(t)
 	return ok && s.windows.awaitsDraw(number)

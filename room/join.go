@@ -58,7 +58,7 @@ func (r *Room) Join(ctx context.Context, t fairness.Ticket) (Joined, error) {
 }
 
 // JoinLane appends a join of a lane for a number of seats, with the credentials that the ticket shows, and returns once
-// it is durable; without a name, of the first lane. The same ticket gets the same arrival again, whatever it shows.
+// it is durable. An empty name is the first lane. The same ticket gets the same arrival again, whatever it shows.
 // Errors: [*invalid.Error] for a lane or a number of seats that the room does not have, [*EarlyError], [ErrClosed],
 // [ErrFull], those of package door, [ErrBusy], [ErrStopping], and that of ctx.
 func (r *Room) JoinLane(ctx context.Context, t fairness.Ticket, name fairness.Lane, seats uint32,

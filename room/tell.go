@@ -12,7 +12,7 @@ import (
 // MaxTold is the largest number in a statement: one that every JSON reader holds exactly.
 const MaxTold = 1<<53 - 1
 
-// Tell writes a statement of the organizer about the stock or the price of a category into the transcript. It
+// Tell writes a statement of the operator about the stock or the price of a category into the transcript. It
 // changes nothing. Errors: [*invalid.Error], [ErrBusy], [ErrStopping], [*StaleError], a [*fairness.Violation] after the
 // end of the room, and that of ctx.
 func (r *Room) Tell(ctx context.Context, e fairness.Tell) error {
@@ -33,7 +33,7 @@ func checkTell(e fairness.Tell) error {
 	case fairness.TellStock:
 		list.Check(e.Count <= MaxTold, "left", "must be below 2^53")
 	case fairness.TellPrice:
-		list.Check(e.Min <= e.Max && e.Max <= MaxTold, "max", "must not be below min, and below 2^53")
+		list.Check(e.Min <= e.Max && e.Max <= MaxTold, "max", "must be at least min, and below 2^53")
 		list.Check(len(e.Currency) == 3 && strings.Trim(e.Currency, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "", "currency",
 			"must be the three capital letters of a currency in ISO 4217")
 	default:

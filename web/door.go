@@ -142,7 +142,7 @@ func readIssued(r *http.Request) (f issued, err error) {
 	return f, err
 }
 
-// joinIssued joins a ticket with the credential in the form of an issuer's page, and leads to the room's page, which
+// joinIssued joins a ticket with the credential in an issuer page's form, and redirects to the room's page, which
 // knows the visitor by the cookie. A form of another site comes without the cookie, and can do no more than any client.
 func (j *joins) joinIssued(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = reply.NoStore

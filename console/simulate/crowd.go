@@ -33,7 +33,7 @@ type status uint8
 const (
 	away     status = iota // has not arrived yet
 	refused                // arrived when the room was closed
-	barred                 // did not show what the door needs, or what another ticket had shown
+	barred                 // showed nothing, or an account or code that another ticket had shown
 	inLine                 // joined
 	summoned               // called
 	admitted

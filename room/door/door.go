@@ -1,5 +1,5 @@
-// Package door decides what a ticket shows, before a request takes a room's lock: whether its credentials are what its
-// lane needs, and whether they verify.
+// Package door checks credentials before a request takes a room's lock: whether a ticket shows what its lane needs, and
+// whether its credentials verify.
 //
 //	join ──► Check ──► sequencer ──► Allow ──► State.Apply
 //	         state, then signatures    state     the rules, which have the last word
@@ -91,7 +91,7 @@ func (e *FullError) Error() string {
 // WorkError is returned while the round that work is done for is not in the transcript.
 type WorkError struct {
 	Round uint64
-	Wait  time.Duration // until the round appears; 0: it has appeared, or no one can say when it will
+	Wait  time.Duration // until the round is due; 0: it is due already
 }
 
 // Error implements error.
@@ -139,8 +139,8 @@ type Request struct {
 }
 
 // Check returns the credentials of a request, verified and in the order of the policy, if the room would take them now.
-// It refuses none if the ticket's join or merit is being stored: the sequencer answers a repeated request when that is
-// done, and has the last word if it fails. Errors are those of this package.
+// If the ticket's join or merit is being stored, it refuses no credential: the sequencer answers a repeated request
+// when that is done, and has the last word if it fails. Errors are those of this package.
 func Check(v View, r Request, now fairness.Time) (list []projection.Verified, err error) {
 	var subject credential.Subject
 	var methods []credential.Method

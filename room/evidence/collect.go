@@ -30,7 +30,7 @@ const (
 	maxCollected = 16
 	// retryInterval is the pause before a round that could not be fetched is requested again.
 	retryInterval = 15 * time.Second
-	// nearRound is how long before the round that work is done for appears it is first waited for: the room may open in
+	// nearRound is how long before the round of work is due the collector starts to wait for it: the room may open in
 	// weeks.
 	nearRound = 10 * time.Second
 )

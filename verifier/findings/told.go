@@ -94,7 +94,7 @@ func (f *Finder) tell(s *fairness.State, e *fairness.Tell) {
 		t.autos++
 		announced := *e
 		t.auto = &announced
-		text = "A program made the change of the pace that came next: " + string(e.Name) + "."
+		text = "A program announced the next change of the pace: " + string(e.Name) + "."
 	}
 	f.add(Told, s, string(e.Subject), text, 0)
 }

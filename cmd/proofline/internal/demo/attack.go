@@ -25,7 +25,7 @@ import (
 // The attack: one script among many people.
 const (
 	attackTimeout = 3 * time.Minute // limits both rooms and their audits, which take about half of it
-	perSecond     = 500             // people who join a second, but for at least briefly
+	perSecond     = 500             // people who join per second; joins last at least briefly
 	briefly       = 5 * time.Second
 	lastJoin      = time.Second      // before the draw, people no longer join
 	drawing       = 30 * time.Second // limits the time from the end of joining until all places are published
@@ -300,8 +300,8 @@ func (a *attack) count(ctx context.Context, i *inspector) error {
 	return nil
 }
 
-// chance returns how many of the first places those of the script are by chance alone, on average, and the standard
-// deviation: a hypergeometric distribution.
+// chance returns the mean and the standard deviation of the number of first places that the script gets by chance
+// alone: those of a hypergeometric distribution.
 func chance(all, script, first int) (mean, deviation float64) {
 	n, p := float64(first), float64(script)/float64(all)
 	return n * p, math.Sqrt(n * p * (1 - p) * float64(all-first) / float64(max(all-1, 1)))
