@@ -69,6 +69,18 @@ func (n *netted) latest() report.RoomReport {
 	return n.reports[len(n.reports)-1].Rooms[0]
 }
 
+// active returns how many active sessions all reports have named: the node may send one by itself at any time.
+func (n *netted) active() (count int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, said := range n.reports {
+		for _, r := range said.Rooms {
+			count += len(r.Active)
+		}
+	}
+	return count
+}
+
 // shop returns a node in front of the site.
 func (n *netted) shop(members string, change ...func(*Options)) *shop {
 	n.Helper()
