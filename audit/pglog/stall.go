@@ -65,6 +65,13 @@ func (s *stalls) backends() []uint32 {
 	return slices.Collect(maps.Keys(s.waiting))
 }
 
+// isNeeded reports whether a backend still waits, so that a failure matters.
+func (s *stalls) isNeeded() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.waiting) > 0
+}
+
 // look checks the lock holders for as long as a backend of this node waits.
 func (s *stalls) look() {
 	var conn *pgx.Conn
@@ -78,7 +85,7 @@ func (s *stalls) look() {
 		if err == nil {
 			err = s.lookOnce(conn, backends, seen)
 		}
-		if err != nil {
+		if err != nil && s.isNeeded() {
 			s.log.Warn("cannot check the holder of a room's lock", "err", err)
 		}
 		time.Sleep(stallInterval)
