@@ -20,6 +20,7 @@ function second(n: number, change: Partial<Figures> = {}): Figures {
     active: 1,
     admitted: 0,
     joining: null,
+    lanes: [],
     next: { window: null, draw: null, called: null },
     alarms: [],
     no_show_rate: { recent: null, overall: null },

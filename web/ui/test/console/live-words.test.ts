@@ -93,6 +93,7 @@ const figures = {
   active: 7,
   admitted: 4,
   joining: null,
+  lanes: [],
   next: { window: null, draw: null, called: null },
   alarms: [],
   no_show_rate: { recent: null, overall: null },
