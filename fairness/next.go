@@ -179,7 +179,7 @@ func (d Door) HasShown(t Ticket, method string) bool {
 	return ok && i >= 0 && *d.state.door.shown.at(number)&(1<<i) != 0
 }
 
-// method returns the index of a method; -1 if there is none of that name.
+// method returns the index of a method; -1 if no method has that name.
 func (d *door) method(name string) int {
 	return slices.IndexFunc(d.methods, func(m method) bool { return m.Name == name })
 }

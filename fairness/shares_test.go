@@ -59,7 +59,7 @@ func (f *fair) leave() {
 }
 
 // call calls people one at a time, and compares the seats of each pair of lanes from a moment on at which both have
-// somebody: they differ from the shares by at most the largest party of each.
+// people: they differ from the shares by at most the largest party of each.
 func (f *fair) call(people uint64) {
 	f.Helper()
 	type service struct{ before, ready uint64 }
@@ -116,9 +116,9 @@ func (f *fair) look() {
 	}
 }
 
-// TestShares plays rooms with random lanes, parties, arrivals, departures, claims and calls. While a lane has somebody
+// TestShares plays rooms with random lanes, parties, arrivals, departures, claims and calls. While a lane has people
 // to serve, it is never further behind its share than the largest party; pointers and places never go back; and in
-// the end everybody has been called.
+// the end every ticket has been called.
 func TestShares(t *testing.T) {
 	rooms := uint64(1000)
 	if testing.Short() {

@@ -16,7 +16,7 @@ import (
 // [ErrExpired], [ErrStopping], [*StaleError], and that of ctx.
 func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte) (session.Pass, error) {
 	r.touch()
-	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
+	if !isSecretOf(t, secret, r.Origin) {
 		return session.Pass{}, ErrSecret
 	}
 	st, err := r.Place(ctx, t)
@@ -57,11 +57,17 @@ func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 	return session.Pass{}, ErrNotCalled
 }
 
+// isSecretOf reports whether a ticket of the origin belongs to a secret, in constant time.
+func isSecretOf(t fairness.Ticket, secret [fairness.SecretSize]byte, origin string) bool {
+	own := fairness.NewTicket(origin, secret)
+	return subtle.ConstantTimeCompare(own[:], t[:]) == 1
+}
+
 // Leave gives up the place of a ticket for a caller that knows its secret. Leaving again is not an error. Errors:
 // [ErrSecret], [ErrTicketUnknown], [ErrSettled], [ErrBusy], [ErrStopping], [*StaleError], and that of ctx.
 func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte) error {
 	r.touch()
-	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
+	if !isSecretOf(t, secret, r.Origin) {
 		return ErrSecret
 	}
 	return r.skip(ctx, t, fairness.Left)
@@ -74,7 +80,7 @@ func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 func (r *Room) Extend(ctx context.Context, t fairness.Ticket,
 	secret [fairness.SecretSize]byte) (fairness.Standing, error) {
 	r.touch()
-	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
+	if !isSecretOf(t, secret, r.Origin) {
 		return fairness.Standing{}, ErrSecret
 	}
 	st, err := r.Place(ctx, t)

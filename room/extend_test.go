@@ -10,7 +10,7 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
-// TestExtendTurn gives a called ticket more time, once, however often its visitor asks, and nobody else's.
+// TestExtendTurn gives a called ticket more time, once, however often its visitor asks, and no other ticket.
 func TestExtendTurn(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t)

@@ -2,7 +2,6 @@ package room
 
 import (
 	"context"
-	"crypto/subtle"
 	"fmt"
 	"strings"
 	"time"
@@ -108,7 +107,7 @@ func (m *Merit) AppendReceipt(ctx context.Context, dst []byte) ([]byte, error) {
 func (r *Room) Show(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte,
 	shown credential.Credential) (Merit, error) {
 	r.touch()
-	if own := fairness.NewTicket(r.Origin, secret); subtle.ConstantTimeCompare(own[:], t[:]) != 1 {
+	if !isSecretOf(t, secret, r.Origin) {
 		return Merit{}, ErrSecret
 	}
 	st, err := r.Place(ctx, t)

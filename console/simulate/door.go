@@ -208,7 +208,7 @@ func (p *Plan) handOut(crowd []visitor) {
 	}
 }
 
-// sell gives codes to people at random, of whom some sell theirs. The bots use the sold codes.
+// sell gives codes to people at random. Some of them sell theirs, and the bots use the sold codes.
 func (p *Plan) sell(crowd []visitor, d *dice) {
 	var people []int
 	for i := range crowd {

@@ -123,7 +123,7 @@ var table = []Setting{
 		Label:   "More time on request",
 		Help:    "how much more time to claim a called visitor gets who asks for it, once and without giving a reason",
 		Default: "none",
-		Form: Form{Group: "turn", Hint: "Whoever needs longer than others can ask for it through an app, once.",
+		Form: Form{Group: "turn", Hint: "A visitor who needs longer can ask for it once, through an app.",
 			Empty: "none", Placeholder: "none"},
 		Row: Row{Label: "claim", Format: "%s more on request, once"},
 	},
