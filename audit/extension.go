@@ -1,7 +1,12 @@
 package audit
 
+// This file holds the tree of a log that grows, and proves each new entry. The auditor's program compiles without it.
+
 import (
 	"fmt"
+	"math/bits"
+
+	"golang.org/x/mod/sumdb/tlog"
 )
 
 // Extension is one batch of leaves appended to a tree: the leaves, the interior nodes they
@@ -81,4 +86,43 @@ func (e *Extension) node(level uint, index uint64) Hash {
 // width returns the number of nodes of the whole tree at a level, including an incomplete last one.
 func (e *Extension) width(level uint) uint64 {
 	return (e.size + 1<<level - 1) >> level
+}
+
+// Extend appends all leaves and returns the nodes needed to prove any of them against the new root.
+// It hashes every interior node once and keeps 64 bytes per leaf; use [Tree.Append] if no proofs
+// are needed.
+func (t *Tree) Extend(leaves []Hash) *Extension {
+	e := &Extension{start: t.size, size: t.size + uint64(len(leaves))}
+	e.levels = make([][]Hash, 0, bits.Len64(e.size)+1)
+	nodes := make([]Hash, 0, 2*len(leaves)+3*cap(e.levels)) // one array for all levels
+	for level := uint(0); ; level++ {
+		begin := len(nodes)
+		if e.start>>level&1 == 1 { // the left sibling of the first new node
+			nodes = append(nodes, t.edge[level])
+		}
+		if level == 0 {
+			nodes = append(nodes, leaves...)
+		} else {
+			nodes = appendParents(nodes, e.levels[level-1])
+		}
+		e.levels = append(e.levels, nodes[begin:])
+		if e.width(level) <= 1 {
+			break
+		}
+	}
+	for rest := e.size; rest != 0; rest &= rest - 1 {
+		level := uint(bits.TrailingZeros64(rest))
+		t.edge[level] = e.node(level, e.size>>level-1)
+	}
+	t.size = e.size
+	return e
+}
+
+// appendParents hashes the nodes of a level in pairs; the first node must be a left sibling. A last
+// node without a sibling moves up unchanged.
+func appendParents(dst, nodes []Hash) []Hash {
+	for ; len(nodes) >= 2; nodes = nodes[2:] {
+		dst = append(dst, tlog.NodeHash(nodes[0], nodes[1]))
+	}
+	return append(dst, nodes...)
 }

@@ -125,7 +125,7 @@ func (e *Skip) apply(s *State, _ Oracle) error {
 	if !ok {
 		return violation(RuleSkip, "ticket %v never joined", e.Ticket)
 	}
-	a, l := s.arrivals.at(number), s.laneOf(number)
+	a, l := s.arrivals.At(number), s.laneOf(number)
 	c := s.claimOf(number, s.arrivals.claimed[number])
 	o := outcome(max(slices.Index(reasons[:], e.Reason), 0))
 	switch {
@@ -213,6 +213,9 @@ func (e *Tell) apply(*State, Oracle) error { return nil }
 // amendWindows replaces the part of the schedule that begins after the notice.
 func (e *Amend) amendWindows(s *State) error {
 	fixed := e.Time + Time(s.policy.Notice) - 1 // windows that begin until then stay
+	if s.policy.Slots > 0 {
+		fixed = max(fixed, s.policy.Opens)
+	}
 	if fixed >= s.schedule.Closes() {
 		return violation(RuleAmend, "the last window closes in less than %d ms", s.policy.Notice)
 	}

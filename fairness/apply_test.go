@@ -148,7 +148,7 @@ func TestRuleArrival(t *testing.T) {
 func TestRuleTicket(t *testing.T) {
 	r, line := inSale(t)
 	now := base + minute + second
-	last := r.State.arrivals.at(4).ticket
+	last := r.State.arrivals.At(4).ticket
 	r.refuse(RuleTicket, &Arrive{now, 1, 1, last, General, 0, nil})    // in the same window
 	r.refuse(RuleTicket, &Arrive{now, 1, 1, line[0], General, 0, nil}) // in a later window
 	r.call(now, 1)
@@ -243,7 +243,7 @@ func TestRuleFreeze(t *testing.T) {
 // freezeUnchecked returns the freeze of the next window at a time at which it may not be due.
 func (r *script) freezeUnchecked(at Time) *Freeze {
 	w := &r.windows.all[min(r.windows.frozen, len(r.windows.all)-1)]
-	e := &Freeze{Time: at, Window: w.Index, Lots: w.drums(), Size: r.size, Root: r.oracle.root}
+	e := &Freeze{Time: at, Window: w.Index, Lots: w.freezes(), Size: r.size, Root: r.oracle.root}
 	e.Proof = fakeProof(r.policy.VRFKey, Alpha(r.roomHash, e))
 	return e
 }
@@ -407,7 +407,7 @@ func TestRuleOutflow(t *testing.T) {
 
 func TestRuleAdmission(t *testing.T) {
 	r, line := inSale(t)
-	waiting := r.State.arrivals.at(4).ticket
+	waiting := r.State.arrivals.At(4).ticket
 	now := base + minute
 	r.refuse(RuleAdmission, r.admission(now, ticket1)) // never joined
 	r.refuse(RuleAdmission, r.admission(now, waiting)) // not drawn
@@ -437,7 +437,7 @@ func TestRuleAdmission(t *testing.T) {
 
 func TestRuleSkip(t *testing.T) {
 	r, line := inSale(t)
-	waiting := r.State.arrivals.at(4).ticket
+	waiting := r.State.arrivals.At(4).ticket
 	now := base + minute + second
 	for _, reason := range []Reason{NoShow, Left, Revoked} {
 		r.refuse(RuleSkip, &Skip{now, ticket1, reason}) // never joined

@@ -1,5 +1,7 @@
 package fairness
 
+import "github.com/proofline/proofline/fairness/table"
+
 // arrival is one ticket's record. It is 40 bytes, because there are millions.
 type arrival struct {
 	ticket   Ticket
@@ -9,10 +11,11 @@ type arrival struct {
 	settled  uint32 // number in arrivals.settlements, from 1; 0: none yet
 }
 
-// detail is what a room with several lanes, or with parties, keeps of an arrival in addition to [arrival].
+// detail is what a room that is not plain keeps of an arrival in addition to [arrival].
 type detail struct {
-	seq   uint32 // number in its lane of the window
+	seq   uint32 // number of its first lot in its drum
 	lane  uint8  // index in lanes
+	slot  uint8
 	seats uint8
 }
 
@@ -46,39 +49,48 @@ func (o outcome) skipped() bool { return reasons[o] != "" }
 
 // arrivals holds the arrivals of a room in order, with how they were settled, and finds them by ticket.
 type arrivals struct {
-	list[arrival]
-	details     list[detail] // of all arrivals, unless the room is plain
-	settlements list[settlement]
-	claims      list[claim]       // those that differ from what the call of the place gives
+	table.List[arrival]
+	details     table.List[detail] // of all arrivals, unless the room is plain
+	settlements table.List[settlement]
+	claims      table.List[claim] // those that differ from what the call of the place gives
 	claimed     map[uint32]uint32 // the latest of these by arrival, as its number from 1
-	index       index             // by ticket
+	index       table.Index       // by ticket
 }
 
 // find returns the number of a ticket's arrival, from 0; false if there is none.
 func (l *arrivals) find(t Ticket) (uint32, bool) {
-	return l.index.find(t[:], func(number uint32) bool { return l.at(number).ticket == t })
+	return l.index.Find(t[:], func(number uint32) bool { return l.At(number).ticket == t })
 }
 
 // join adds an arrival whose ticket is new.
 func (l *arrivals) join(a arrival) {
-	l.index.add(a.ticket[:], l.count)
-	l.add(a)
+	l.index.Add(a.ticket[:], l.Len())
+	l.Add(a)
 }
 
 // laneOf returns the lane of an arrival, as its index.
 func (l *arrivals) laneOf(number uint32) int {
-	if l.details.count == 0 {
+	if l.details.Len() == 0 {
 		return 0
 	}
-	return int(l.details.at(number).lane)
+	return int(l.details.At(number).lane)
+}
+
+// drumOf returns the index of the drum of an arrival.
+func (s *State) drumOf(number uint32) int {
+	if s.arrivals.details.Len() == 0 {
+		return 0
+	}
+	d := s.arrivals.details.At(number)
+	return s.drum(int(d.slot), int(d.lane))
 }
 
 // seatsOf returns the number of seats of an arrival.
 func (l *arrivals) seatsOf(number uint32) uint64 {
-	if l.details.count == 0 {
+	if l.details.Len() == 0 {
 		return 1
 	}
-	return uint64(l.details.at(number).seats)
+	return uint64(l.details.At(number).seats)
 }
 
 // outcome returns how an arrival was settled.
@@ -86,31 +98,11 @@ func (l *arrivals) outcome(a *arrival) outcome {
 	if a.settled == 0 {
 		return open
 	}
-	return l.settlements.at(a.settled - 1).outcome
+	return l.settlements.At(a.settled - 1).outcome
 }
 
 // settle ends the wait of an arrival.
 func (l *arrivals) settle(number uint32, o outcome, index EntryIndex, t Time) {
-	l.settlements.add(settlement{index, t, number, o})
-	l.at(number).settled = l.settlements.count
-}
-
-// list grows in pieces, and only moves elements of the first: copying millions of them would hold a
-// room's lock for too long.
-type list[T any] struct {
-	count  uint32
-	pieces [][]T
-}
-
-const pieceSize = 4096
-
-func (l *list[T]) at(number uint32) *T { return &l.pieces[number/pieceSize][number%pieceSize] }
-
-func (l *list[T]) add(v T) {
-	if l.count%pieceSize == 0 {
-		l.pieces = append(l.pieces, make([]T, 0, min(l.count, pieceSize)))
-	}
-	last := &l.pieces[len(l.pieces)-1]
-	*last = append(*last, v)
-	l.count++
+	l.settlements.Add(settlement{index, t, number, o})
+	l.At(number).settled = l.settlements.Len()
 }

@@ -21,10 +21,10 @@ func (c *claim) left(clock Time) Millis { return Millis(c.ends - clock) }
 func (s *State) claimOf(number, own uint32) claim {
 	c := claim{arrival: number}
 	if own > 0 {
-		c = *s.arrivals.claims.at(own - 1)
+		c = *s.arrivals.claims.At(own - 1)
 	}
 	c.before = own
-	if call, called := s.laneOf(number).callOf(Position(s.arrivals.at(number).position)); called && c.ends == 0 {
+	if call, called := s.laneOf(number).callOf(Position(s.arrivals.At(number).position)); called && c.ends == 0 {
 		c.index, c.ends = call.index, call.clock+Time(s.policy.Claim)
 	}
 	return c
@@ -35,8 +35,8 @@ func (l *arrivals) claim(c claim) {
 	if l.claimed == nil {
 		l.claimed = map[uint32]uint32{}
 	}
-	l.claims.add(c)
-	l.claimed[c.arrival] = l.claims.count
+	l.claims.Add(c)
+	l.claimed[c.arrival] = l.claims.Len()
 }
 
 // claimable returns the number and the claim of a ticket that may be admitted now.
@@ -45,7 +45,7 @@ func (s *State) claimable(rule Rule, t Ticket, now Time) (number uint32, c claim
 	if !ok {
 		return 0, claim{}, violation(rule, "ticket %v never joined", t)
 	}
-	a, c := s.arrivals.at(number), s.claimOf(number, s.arrivals.claimed[number])
+	a, c := s.arrivals.At(number), s.claimOf(number, s.arrivals.claimed[number])
 	switch {
 	case a.settled != 0:
 		err = violation(rule, "ticket %v is settled", t)
@@ -81,7 +81,7 @@ func (e *Restore) apply(s *State, _ Oracle) error {
 	if !ok {
 		return violation(RuleRestore, "ticket %v never joined", e.Ticket)
 	}
-	a, l, c := s.arrivals.at(number), s.laneOf(number), s.claimOf(number, s.arrivals.claimed[number])
+	a, l, c := s.arrivals.At(number), s.laneOf(number), s.claimOf(number, s.arrivals.claimed[number])
 	was, seats, now := s.arrivals.outcome(a), s.arrivals.seatsOf(number), s.clockAt(e.Time)
 	switch {
 	case was < revoked:

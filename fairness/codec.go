@@ -254,7 +254,7 @@ func (c *codec) lots(lots *[]uint32) *codec {
 	}
 	for one := range bytes.SplitSeq(c.text(), []byte(",")) {
 		n, err := strconv.ParseUint(string(one), 10, 32)
-		if err != nil || len(*lots) == MaxLanes {
+		if err != nil || len(*lots) == MaxLanes*MaxSlots {
 			c.fail("lots are not numbers joined by ','")
 			break
 		}
@@ -267,14 +267,18 @@ func (c *codec) rule(r *WindowRule) *codec { return c.time(&r.From).millis(&r.Le
 
 func (c *codec) outflow(o *Outflow) *codec { return c.small(&o.PerMinute).small(&o.MaxActive) }
 
-// laneRule ends with the names of methods joined by commas, or "-" for none.
 func (c *codec) laneRule(l *LaneRule) *codec {
-	needs := "-"
-	if len(l.Needs) > 0 {
-		needs = strings.Join(l.Needs, ",")
+	return c.lane(&l.Name).small(&l.Weight).names(&l.Needs)
+}
+
+// names are those of methods joined by commas, or "-" for none.
+func (c *codec) names(list *[]string) *codec {
+	text := "-"
+	if len(*list) > 0 {
+		text = strings.Join(*list, ",")
 	}
-	if c.lane(&l.Name).small(&l.Weight).token(&needs); c.reading && needs != "-" {
-		l.Needs = strings.Split(needs, ",")
+	if c.token(&text); c.reading && text != "-" {
+		*list = strings.Split(text, ",")
 	}
 	return c
 }

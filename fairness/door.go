@@ -4,10 +4,11 @@ import (
 	"slices"
 
 	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/fairness/table"
 )
 
 // This file holds what tickets show about their holders: credentials of the policy's methods. They decide who may
-// join a lane, and never an order.
+// join a lane, and how many lots a ticket has.
 
 // methodSet has a bit for each method of a policy, by index.
 type methodSet uint16
@@ -15,10 +16,11 @@ type methodSet uint16
 // door holds the methods of a room, and the credentials that it has taken.
 type door struct {
 	methods []method
-	round   []byte          // signature of the beacon round that work is done for; nil: not in the transcript yet
-	shown   list[methodSet] // by arrival; empty in a room without methods
-	taken   list[taken]
-	index   index // of taken, by nullifier
+	lots    methodSet             // those that give a ticket one more lot
+	round   []byte                // signature of the beacon round that work is done for; nil: not in the transcript yet
+	shown   table.List[methodSet] // by arrival; empty in a room without methods
+	taken   table.List[taken]
+	index   table.Index // of taken, by nullifier
 }
 
 // method is a method of the policy.
@@ -41,20 +43,21 @@ type nullifier struct {
 	value  [credential.NullifierSize]byte
 }
 
-func newDoor(methods []credential.Method) door {
+func newDoor(p *Policy) door {
 	var d door
-	for _, m := range methods {
+	d.lots, _ = p.methodSet(p.Lots)
+	for _, m := range p.Methods {
 		v, _ := credential.NewVerifier(m) // the policy is valid
 		d.methods = append(d.methods, method{Method: m, verifier: v})
 	}
 	return d
 }
 
-// needs returns the methods that a lane needs; false if they are not methods of the policy, each once and in its
+// methodSet returns the methods with these names; false if they are not methods of the policy, each once and in its
 // order.
-func (p *Policy) needs(l LaneRule) (set methodSet, ok bool) {
+func (p *Policy) methodSet(names []string) (set methodSet, ok bool) {
 	next := 0
-	for _, name := range l.Needs {
+	for _, name := range names {
 		i := slices.IndexFunc(p.Methods[next:], func(m credential.Method) bool { return m.Name == name })
 		if i < 0 {
 			return 0, false
@@ -65,9 +68,18 @@ func (p *Policy) needs(l LaneRule) (set methodSet, ok bool) {
 	return set, true
 }
 
+// lotsFor returns how many lots credentials give.
+func (d *door) lotsFor(list []credential.Credential) (n int) {
+	for _, c := range list {
+		i := slices.IndexFunc(d.methods, func(m method) bool { return m.Name == c.Method })
+		n += int(d.lots >> i & 1)
+	}
+	return n
+}
+
 // used reports whether a nullifier was used.
 func (d *door) used(n *nullifier) bool {
-	_, used := d.index.find(n.value[:], func(number uint32) bool { return d.taken.at(number).nullifier == *n })
+	_, used := d.index.Find(n.value[:], func(number uint32) bool { return d.taken.At(number).nullifier == *n })
 	return used
 }
 
@@ -108,19 +120,19 @@ func (s *State) check(list []credential.Credential, before methodSet, lane int, 
 
 // take records the credentials of an arrival.
 func (d *door) take(arrival uint32, list []credential.Credential) {
-	if len(d.methods) > 0 && arrival == d.shown.count {
-		d.shown.add(0)
+	if len(d.methods) > 0 && arrival == d.shown.Len() {
+		d.shown.Add(0)
 	}
 	for _, c := range list {
 		i := slices.IndexFunc(d.methods, func(m method) bool { return m.Name == c.Method })
 		n := nullifier{method: uint8(i)}
 		unique := copy(n.value[:], c.Nullifier) > 0
 		if unique {
-			d.index.add(n.value[:], d.taken.count)
+			d.index.Add(n.value[:], d.taken.Len())
 		}
 		d.methods[i].taken++
-		*d.shown.at(arrival) |= 1 << i
-		d.taken.add(taken{n, unique, arrival})
+		*d.shown.At(arrival) |= 1 << i
+		d.taken.Add(taken{n, unique, arrival})
 	}
 }
 
@@ -129,17 +141,22 @@ func (e *Merit) apply(s *State, oracle Oracle) error {
 	switch {
 	case !ok:
 		return violation(RuleMerit, "ticket %v has not joined", e.Ticket)
-	case s.arrivals.at(number).settled != 0:
+	case s.arrivals.At(number).settled != 0:
 		return violation(RuleMerit, "ticket %v is settled", e.Ticket)
 	case e.Time >= s.windows.of(number).To:
 		return violation(RuleMerit, "time %d, but the ticket's window ended at %d", e.Time, s.windows.of(number).To)
 	case len(s.door.methods) == 0:
 		return violation(RuleCredential, "the policy has no methods")
 	}
+	w, drum := s.windows.of(number), s.drumOf(number)
+	if next := s.windows.nextSeq(w.Window, drum); e.Seq != next {
+		return violation(RuleMerit, "seq %d, but %d comes next", e.Seq, next)
+	}
 	list := []credential.Credential{e.Credential}
-	err := s.check(list, *s.door.shown.at(number), s.arrivals.laneOf(number), e.Ticket, oracle)
+	err := s.check(list, *s.door.shown.At(number), s.arrivals.laneOf(number), e.Ticket, oracle)
 	if err == nil {
 		s.door.take(number, list)
+		w.put(number, drum, s.door.lotsFor(list))
 	}
 	return err
 }

@@ -76,7 +76,7 @@ func TestRuleWorkRound(t *testing.T) {
 	plain.refuse(RuleBeacon, &Beat{beat.Time, beat.Signature})
 	plain.refuse(RuleCredential, plain.arrive(base, General, ticket1, e.Credentials...))
 	plain.join(base, 1)
-	plain.refuse(RuleCredential, &Merit{base, numbered(0), e.Credentials[0]})
+	plain.refuse(RuleCredential, plain.merit(base, numbered(0), e.Credentials[0]))
 }
 
 func TestRuleCredential(t *testing.T) {
@@ -145,28 +145,28 @@ func TestRuleNullifier(t *testing.T) {
 	work := of.task.Show(r.Subject(General, ticket), 0)
 	r.refuse(RuleNullifier, r.arrive(now, General, ticket, work, of.club.Show(r.Subject(General, ticket), 5)))
 	r.must(r.arrive(now, General, ticket, work))
-	r.refuse(RuleNullifier, &Merit{now, ticket, of.club.Show(r.Subject(General, ticket), 5)})
+	r.refuse(RuleNullifier, r.merit(now, ticket, of.club.Show(r.Subject(General, ticket), 5)))
 }
 
 func TestRuleMerit(t *testing.T) {
 	r, of := newDoorScript(t)
 	now, ticket := r.now, numbered(1)
 	club := of.club.Show(r.Subject(General, ticket), 1)
-	r.refuse(RuleMerit, &Merit{now, ticket, club}) // has not joined
+	r.refuse(RuleMerit, r.merit(now, ticket, club)) // has not joined
 	r.must(r.arrive(now, General, ticket, of.task.Show(r.Subject(General, ticket), 0)))
-	r.refuse(RuleCredential, &Merit{now, ticket, of.task.Show(r.Subject(General, ticket), 0)})   // shown before
-	r.refuse(RuleCredential, &Merit{now, ticket, of.club.Show(r.Subject("members", ticket), 1)}) // another lane
-	r.refuse(RuleFreeze, &Merit{base + minute, ticket, club})                                    // the window is over
-	r.must(&Merit{now, ticket, club})
-	r.refuse(RuleCredential, &Merit{now, ticket, of.club.Show(r.Subject(General, ticket), 2)}) // each method once
+	r.refuse(RuleCredential, r.merit(now, ticket, of.task.Show(r.Subject(General, ticket), 0)))   // shown before
+	r.refuse(RuleCredential, r.merit(now, ticket, of.club.Show(r.Subject("members", ticket), 1))) // another lane
+	r.refuse(RuleFreeze, r.merit(base+minute, ticket, club))                                      // the window is over
+	r.must(r.merit(now, ticket, club))
+	r.refuse(RuleCredential, r.merit(now, ticket, of.club.Show(r.Subject(General, ticket), 2))) // each method once
 	r.refuse(RuleNullifier, r.arrive(now, "members", ticket2, of.club.Show(r.Subject("members", ticket2), 1)))
 	r.must(r.freeze(base + minute))
-	r.refuse(RuleMerit, &Merit{base + minute, ticket, of.phone.Show(r.Subject(General, ticket), 0)})
+	r.refuse(RuleMerit, r.merit(base+minute, ticket, of.phone.Show(r.Subject(General, ticket), 0)))
 	late := numbered(2)
 	r.must(r.arrive(base+minute, General, late, of.task.Show(r.Subject(General, late), 0)))
-	r.must(&Merit{base + 69_999, late, of.phone.Show(r.Subject(General, late), 0)})
+	r.must(r.merit(base+69_999, late, of.phone.Show(r.Subject(General, late), 0)))
 	r.must(&Skip{base + 69_999, late, Left})
-	r.refuse(RuleMerit, &Merit{base + 69_999, late, of.club.Show(r.Subject(General, late), 2)})
+	r.refuse(RuleMerit, r.merit(base+69_999, late, of.club.Show(r.Subject(General, late), 2)))
 }
 
 // TestUndoCredentials: after an undo everything can be shown again, and what was shown before cannot.
@@ -187,7 +187,7 @@ func TestUndoCredentials(t *testing.T) {
 		mark := r.Mark()
 		ticket := numbered(7)
 		entries := []Entry{
-			&Merit{r.now, ticket1, of.phone.Show(r.Subject("members", ticket1), 0)},
+			r.merit(r.now, ticket1, of.phone.Show(r.Subject("members", ticket1), 0)),
 			r.arrive(r.now, General, ticket, of.task.Show(r.Subject(General, ticket), 0), of.club.Show(r.Subject(General, ticket), 2)),
 		}
 		for _, e := range entries {
@@ -297,16 +297,16 @@ func makeDoorRoom(t *testing.T) roomVector {
 	s.refuse(RuleNullifier, join(at, "members", 3, show(of.club, "members", 3, 2)))
 	s.must(&Skip{at, ticket(2), Left})
 	s.refuse(RuleNullifier, join(at, "members", 3, show(of.club, "members", 3, 1)))
-	s.refuse(RuleMerit, &Merit{at, ticket(3), show(of.club, General, 3, 3)})
+	s.refuse(RuleMerit, s.merit(at, ticket(3), show(of.club, General, 3, 3)))
 	s.must(join(at, General, 3, show(of.task, General, 3, 0), show(of.phone, General, 3, 0)))
-	s.refuse(RuleCredential, &Merit{at, ticket(3), show(of.phone, General, 3, 0)})
-	s.refuse(RuleCredential, &Merit{at, ticket(3), show(of.club, "members", 3, 3)})
-	s.must(&Merit{at + 1, ticket(3), show(of.club, General, 3, 3)})
-	s.refuse(RuleMerit, &Merit{at + 1, ticket(2), show(of.phone, "members", 2, 0)}) // has left
+	s.refuse(RuleCredential, s.merit(at, ticket(3), show(of.phone, General, 3, 0)))
+	s.refuse(RuleCredential, s.merit(at, ticket(3), show(of.club, "members", 3, 3)))
+	s.must(s.merit(at+1, ticket(3), show(of.club, General, 3, 3)))
+	s.refuse(RuleMerit, s.merit(at+1, ticket(2), show(of.phone, "members", 2, 0))) // has left
 	s.refuse(RuleNullifier, join(at+1, "members", 4, show(of.club, "members", 4, 4)))
-	s.must(&Merit{at + 2, ticket(1), phone})
+	s.must(s.merit(at+2, ticket(1), phone))
 	s.doorDraw(p.Starts, chain)
-	s.refuse(RuleMerit, &Merit{s.now, ticket(1), show(of.phone, General, 1, 0)})
+	s.refuse(RuleMerit, s.merit(s.now, ticket(1), show(of.phone, General, 1, 0)))
 	s.must(&End{s.now})
 	root := s.oracle.Root()
 	s.out.Root, s.out.RoomHash = hex.EncodeToString(root[:]), hex.EncodeToString(s.roomHash[:])

@@ -3,6 +3,8 @@ package fairness
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
+	"slices"
 
 	"github.com/cloudflare/circl/xof"
 )
@@ -20,9 +22,9 @@ type Seed [HashSize]byte
 //
 //	label || 0 || SHA-256(room entry) || uint64(window) || uint64(lots)... || uint64(size) || root
 //
-// with integers big-endian: 18 + 32 + 8 + 8 for each lane + 8 + 32 bytes, which is 106 for one lane.
+// with integers big-endian: 18 + 32 + 8 + 8 for each drum + 8 + 32 bytes, which is 106 for one lane.
 func Alpha(roomHash [HashSize]byte, f *Freeze) []byte {
-	lots := make([]byte, 0, 8*MaxLanes)
+	lots := make([]byte, 0, 8*len(f.Lots))
 	for _, n := range f.Lots {
 		lots = binary.BigEndian.AppendUint64(lots, uint64(n))
 	}
@@ -56,6 +58,50 @@ func Shuffle(seed Seed, lane Lane, n uint32) []uint32 {
 		order[i], order[j] = order[j], order[i]
 	}
 	return order
+}
+
+// Lot is a lot of a lane: its number in the drum of a slot. One that is not below the number of the drum's lots is empty.
+type Lot struct {
+	Slot int
+	Seq  uint32
+}
+
+// Deal returns the order in which the lots of a lane are drawn, given how many there are in each slot of the window; most
+// windows have one. Slots are shuffled alone and take turns: the first lot of each, the second of each, and so on, in
+// an order of slots that comes from the same seed. See [Fill] for the empty lots.
+func Deal(seed Seed, lane Lane, lots []uint32) (line []Lot) {
+	turns, orders := []uint32{0}, [][]uint32{nil}
+	if lots = Fill(lots); len(lots) == 1 {
+		orders[0] = Shuffle(seed, lane, lots[0])
+	} else {
+		turns, orders = Shuffle(seed, lane+"/", uint32(len(lots))), make([][]uint32, len(lots))
+		for i, n := range lots {
+			orders[i] = Shuffle(seed, Lane(fmt.Sprintf("%s/%d", lane, i)), n)
+		}
+	}
+	for round := 0; round < int(slices.Max(lots)); round++ {
+		for _, slot := range turns {
+			if round < len(orders[slot]) {
+				line = append(line, Lot{int(slot), orders[slot][round]})
+			}
+		}
+	}
+	return line
+}
+
+// Fill returns the numbers of a lane's lots in each slot after slots with fewer than half of the mean, rounded up, are
+// filled up with empty lots to that number: whoever is alone in a slot would always be in the first round.
+func Fill(lots []uint32) []uint32 {
+	total, slots := uint64(0), uint64(len(lots))
+	for _, n := range lots {
+		total += uint64(n)
+	}
+	least := uint32((total + 2*slots - 1) / (2 * slots))
+	filled := make([]uint32, slots)
+	for i, n := range lots {
+		filled[i] = max(n, least)
+	}
+	return filled
 }
 
 // words reads little-endian uint32 from SHAKE256.

@@ -60,7 +60,7 @@ type Room struct{ Policy }
 type Arrive struct {
 	Time   Time
 	Window WindowIndex
-	Seq    uint32 // number in the window, from 0
+	Seq    uint32 // number of its first lot in the drum of its slot and lane, from 0
 	Ticket Ticket
 	Lane   Lane
 	Seats  uint32 // of a party; 0: one
@@ -72,6 +72,7 @@ type Arrive struct {
 type Merit struct {
 	Time       Time
 	Ticket     Ticket
+	Seq        uint32 // number of lots in its drum before, of which the credential may give it one more
 	Credential credential.Credential
 }
 
@@ -80,7 +81,7 @@ type Merit struct {
 type Freeze struct {
 	Time   Time
 	Window WindowIndex
-	Lots   []uint32       // lots in the window's drums: one for each lane
+	Lots   []uint32       // lots in the window's drums: slot by slot, in each by lane
 	Size   uint64         // entries before this one
 	Root   [HashSize]byte // Merkle root of the entries before this one
 	Round  uint64         // beacon round of the draw, 0 without a beacon
@@ -260,6 +261,9 @@ func (e *Room) fields(c *codec) {
 	lines(c, "witness", &e.Witnesses, (*codec).token)
 	lines(c, "method", &e.Methods, (*codec).method)
 	lines(c, "lane", &e.Lanes, (*codec).laneRule)
+	if c.begins("lots", len(e.Lots) > 0) {
+		c.names(&e.Lots)
+	}
 	if c.begins("party", e.Party > 0) {
 		c.small(&e.Party)
 	}
@@ -270,6 +274,9 @@ func (e *Room) fields(c *codec) {
 		line("starts").time(&e.Starts).
 		line("closes").closes(&e.Closes)
 	lines(c, "window", &e.Windows, (*codec).rule)
+	if c.begins("slots", e.Slots > 0) {
+		c.millis(&e.Slots)
+	}
 	c.line("notice").millis(&e.Notice).
 		line("outflow").outflow(&e.Outflow).
 		line("claim").millis(&e.Claim)
@@ -289,7 +296,7 @@ func (e *Arrive) fields(c *codec) {
 }
 
 func (e *Merit) fields(c *codec) {
-	c.time(&e.Time).id((*[16]byte)(&e.Ticket)).credential(&e.Credential)
+	c.time(&e.Time).id((*[16]byte)(&e.Ticket)).small(&e.Seq).credential(&e.Credential)
 }
 
 func (e *Freeze) fields(c *codec) {

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/fairness/table"
 )
 
 // Times of the room that most tests use: it opens at base with one window of a minute, and continues with
@@ -151,7 +151,7 @@ func diffState(a, b *State) string {
 	}
 	verifiers := cmp.Comparer(func(a, b *credential.Verifier) bool { return (a == nil) == (b == nil) })
 	return cmp.Diff(a, b, cmp.Exporter(func(reflect.Type) bool { return true }), verifiers,
-		cmp.Comparer(func(a, b shard) bool { return slices.Equal(a.sorted(), b.sorted()) }))
+		cmp.Comparer(func(a, b table.Index) bool { return a.Equal(&b) }))
 }
 
 // numbered returns a ticket that has no secret, different for every n.
@@ -232,13 +232,11 @@ func (r *script) admission(at Time, t Ticket) *Admit {
 // ticketAt returns the ticket at a drawn position.
 func (r *script) ticketAt(p Position) Ticket { return r.at(&r.lanes.all[0], p).ticket }
 
-// sorted returns the slots in use: their order depends on undone joins.
-func (s shard) sorted() []uint64 {
-	return slices.Sorted(func(yield func(uint64) bool) {
-		for _, slot := range s.slots {
-			if slot != 0 && !yield(slot) {
-				return
-			}
-		}
-	})
+// merit returns the entry of a credential, also where none may come.
+func (s *State) merit(at Time, t Ticket, c credential.Credential) *Merit {
+	e, ok := s.NextMerit(at, t, c)
+	if !ok {
+		e = Merit{Time: at, Ticket: t, Credential: c}
+	}
+	return &e
 }

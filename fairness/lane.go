@@ -1,6 +1,9 @@
 package fairness
 
-import "sort"
+import (
+	"math"
+	"sort"
+)
 
 // This file holds the lanes: parallel lines with positions of their own, which share the calls by
 // weight. The next person called comes from the lane with the smallest virtual time among those with
@@ -20,7 +23,7 @@ const quantum = 1 << 20
 type lanes struct {
 	all     []lane
 	virtual uint64 // virtual time of the lane that was served last, when it was
-	isPlain bool   // arrivals are alike: in one lane, for one seat, and numbered like its lots
+	isPlain bool   // arrivals are alike: in one lane, for one seat, and numbered like the lots of their window
 }
 
 // lane is the state of one lane.
@@ -38,8 +41,10 @@ type lane struct {
 	sold     uint64               // seats of admitted tickets
 	settled  [len(reasons)]uint64 // arrivals by outcome
 	places   Position             // places drawn so far
-	lined    uint32               // seats of these; 0 in a room without parties
-	assigned Position             // places published by assign entries so far
+	lined    uint32               // seats of these
+	drawn    uint64               // tickets with a place
+	stated   uint64               // of these, those that assign entries have stated
+	assigned Position             // places before the next one to state
 	calls    []call
 	parts    []part
 }
@@ -49,9 +54,12 @@ type part struct {
 	window int    // index in windows
 	base   uint32 // number of the window's first arrival
 	first  Position
-	order  []uint32 // maps place - first to the arrival's number in its window
-	seats  []uint32 // maps place - first to the seats of all places before; nil without parties
+	order  []uint32 // maps place - first to the arrival's number in its window, or blank
+	seats  []uint32 // maps place - first to the seats of all places before; nil in a plain room
 }
+
+// blank is an empty lot, which fills up a slot.
+const blank = math.MaxUint32
 
 // call is one move of a lane's serving pointer.
 type call struct {
@@ -63,10 +71,10 @@ type call struct {
 func newLanes(p *Policy) lanes {
 	all := make([]lane, len(p.Lanes))
 	for i, r := range p.Lanes {
-		needs, _ := p.needs(r)
+		needs, _ := p.methodSet(r.Needs)
 		all[i] = lane{name: r.Name, needs: needs, step: quantum / uint64(r.Weight)}
 	}
-	return lanes{all: all, isPlain: len(all) == 1 && p.Party == 0}
+	return lanes{all: all, isPlain: len(all) == 1 && p.Party == 0 && len(p.Lots) == 0 && p.Slots == 0}
 }
 
 // index returns the index of a lane; false if the room has no such lane.
@@ -101,10 +109,13 @@ func (l *lane) partAt(p Position) *part {
 	return &l.parts[i-1]
 }
 
-// numberAt returns the number of the arrival at a drawn position.
-func (l *lane) numberAt(p Position) uint32 {
+// holder returns the number of the arrival that has a drawn place; false if nobody has it, because it is that of an
+// empty lot, or of a further lot of a ticket.
+func (s *State) holder(l *lane, p Position) (number uint32, ok bool) {
 	part := l.partAt(p)
-	return part.base + part.order[p-part.first]
+	n := part.order[p-part.first]
+	number = part.base + n
+	return number, n != blank && Position(s.arrivals.At(number).position) == p
 }
 
 // line gives the lots of a window their places, at the ends of the lanes' lines.
@@ -114,18 +125,18 @@ func (s *State) line(window int, seed Seed) {
 		s.extend(&s.lanes.all[0], window, Shuffle(seed, s.lanes.all[0].name, w.count))
 		return
 	}
-	drums := make([][]uint32, len(s.lanes.all)) // arrivals by seq
-	for n := range w.count {
-		d := s.arrivals.details.at(w.base + n)
-		drums[d.lane] = append(drums[d.lane], n)
-	}
-	for i, drum := range drums {
-		order := Shuffle(seed, s.lanes.all[i].name, uint32(len(drum)))
-		for k, seq := range order {
-			order[k] = drum[seq]
+	for i := range s.lanes.all {
+		var order []uint32
+		for _, lot := range Deal(seed, s.lanes.all[i].name, w.lotsOf(i, len(s.lanes.all))) {
+			n := uint32(blank)
+			if drum := w.drums[s.drum(lot.Slot, i)]; int(lot.Seq) < len(drum) {
+				n = drum[lot.Seq]
+			}
+			order = append(order, n)
 		}
 		s.extend(&s.lanes.all[i], window, order)
 	}
+	w.drums = nil
 }
 
 // extend adds places to a lane.
@@ -138,17 +149,32 @@ func (s *State) extend(l *lane, window int, order []uint32) {
 	next := part{window: window, base: base, first: l.places + 1, order: order}
 	for _, n := range order {
 		l.places++
-		if s.policy.Party > 0 {
+		if !s.lanes.isPlain {
 			next.seats = append(next.seats, l.lined)
-			l.lined += uint32(s.arrivals.seatsOf(base + n))
 		}
-		a := s.arrivals.at(base + n)
+		if n == blank || s.arrivals.At(base+n).position > 0 {
+			continue
+		}
+		a := s.arrivals.At(base + n)
 		a.position = uint32(l.places)
+		l.lined += uint32(s.arrivals.seatsOf(base + n))
+		l.drawn++
 		if !s.arrivals.outcome(a).skipped() {
 			l.ready++
 		}
 	}
 	l.parts = append(l.parts, next)
+	s.pass(l)
+}
+
+// pass moves on to the next place to state: nobody has those between.
+func (s *State) pass(l *lane) {
+	for l.assigned < l.places {
+		if _, ok := s.holder(l, l.assigned+1); ok {
+			return
+		}
+		l.assigned++
+	}
 }
 
 // wake keeps a lane that is about to get ready tickets from making up for a time in which it had none.
@@ -195,7 +221,8 @@ func (t *turns) peek() (lane int, number uint32, ok bool) {
 	}
 	l := &t.of.lanes.all[lane]
 	for p := t.lanes[lane].upTo + 1; ; p++ {
-		if number = l.numberAt(p); !t.of.arrivals.outcome(t.of.arrivals.at(number)).skipped() {
+		number, ok = t.of.holder(l, p)
+		if ok && !t.of.arrivals.outcome(t.of.arrivals.At(number)).skipped() {
 			return lane, number, true
 		}
 	}
@@ -204,7 +231,7 @@ func (t *turns) peek() (lane int, number uint32, ok bool) {
 // serve serves the arrival that peek has returned.
 func (t *turns) serve(lane int, number uint32) {
 	at, seats := &t.lanes[lane], t.of.arrivals.seatsOf(number)
-	at.upTo = Position(t.of.arrivals.at(number).position)
+	at.upTo = Position(t.of.arrivals.At(number).position)
 	t.virtual = at.served
 	at.served += seats * t.of.lanes.all[lane].step
 	at.held += seats

@@ -18,7 +18,19 @@ func (s *State) NextArrive(now Time, t Ticket, name Lane) (Arrive, bool) {
 		return Arrive{}, false
 	}
 	w, ok := s.schedule.At(now)
-	return Arrive{Time: now, Window: w.Index, Seq: s.windows.nextSeq(w, lane), Ticket: t, Lane: name}, ok
+	seq := s.windows.nextSeq(w, s.drum(s.policy.SlotOf(w.Index, now), lane))
+	return Arrive{Time: now, Window: w.Index, Seq: seq, Ticket: t, Lane: name}, ok
+}
+
+// NextMerit returns the entry of a credential that a ticket shows now; false if its window is over, or if it has not
+// joined.
+func (s *State) NextMerit(now Time, t Ticket, c credential.Credential) (Merit, bool) {
+	number, ok := s.arrivals.find(t)
+	if !ok || s.ended || now >= s.windows.of(number).To {
+		return Merit{}, false
+	}
+	seq := s.windows.nextSeq(s.windows.of(number).Window, s.drumOf(number))
+	return Merit{Time: now, Ticket: t, Seq: seq, Credential: c}, true
 }
 
 // NextFreeze returns the freeze entry that is due, without its proof, and the VRF input to prove;
@@ -28,7 +40,7 @@ func (s *State) NextFreeze(now Time, root [HashSize]byte) (*Freeze, []byte, bool
 		return nil, nil, false
 	}
 	w := &s.windows.all[s.windows.frozen]
-	e := &Freeze{Time: now, Window: w.Index, Lots: w.drums(), Size: s.size, Root: root}
+	e := &Freeze{Time: now, Window: w.Index, Lots: w.freezes(), Size: s.size, Root: root}
 	if b := s.policy.Beacon; b != nil {
 		e.Round = b.Round(now)
 	}
@@ -111,20 +123,20 @@ func (s *State) NoShows(from Scan, now Time, limit int) (late []Ticket, next Sca
 	for i := range s.lanes.all {
 		p, l := max(next.lanes[i], 1), &s.lanes.all[i]
 		for ; len(late) < limit && !s.ended && p <= l.called(); p++ {
-			number := l.numberAt(p)
-			if a := s.arrivals.at(number); a.settled != 0 || s.arrivals.hasOwnClaim(number) {
+			number, ok := s.holder(l, p)
+			if !ok || s.arrivals.At(number).settled != 0 || s.arrivals.hasOwnClaim(number) {
 				continue
 			}
 			if c := s.claimOf(number, 0); c.left(s.clockAt(now)) > 0 {
 				break
 			}
-			late = append(late, s.arrivals.at(number).ticket)
+			late = append(late, s.arrivals.At(number).ticket)
 		}
 		next.lanes[i] = p
 	}
-	for i := from.claims; len(late) < limit && !s.ended && i < s.arrivals.claims.count; i++ {
-		c := s.arrivals.claims.at(i)
-		a := s.arrivals.at(c.arrival)
+	for i := from.claims; len(late) < limit && !s.ended && i < s.arrivals.claims.Len(); i++ {
+		c := s.arrivals.claims.At(i)
+		a := s.arrivals.At(c.arrival)
 		switch isOld := a.settled != 0 || c.ends == 0 || s.arrivals.claimed[c.arrival] != i+1; {
 		case isOld:
 		case c.left(s.clockAt(now)) > 0: // those behind may end earlier
@@ -176,7 +188,7 @@ func (d Door) IsUsed(method string, value []byte) bool {
 func (d Door) HasShown(t Ticket, method string) bool {
 	number, ok := d.state.arrivals.find(t)
 	i := d.state.door.method(method)
-	return ok && i >= 0 && *d.state.door.shown.at(number)&(1<<i) != 0
+	return ok && i >= 0 && *d.state.door.shown.At(number)&(1<<i) != 0
 }
 
 // method returns the index of a method; -1 if no method has that name.
@@ -187,7 +199,7 @@ func (d *door) method(name string) int {
 // hasOwnClaim reports whether the claim of an arrival is not that of the call that reached its place.
 func (l *arrivals) hasOwnClaim(number uint32) bool {
 	own := l.claimed[number]
-	return own > 0 && l.claims.at(own-1).ends > 0
+	return own > 0 && l.claims.At(own-1).ends > 0
 }
 
 // Foresee prepares for entries that will be applied soon, such as the next few hundred. A replay of a large room mostly
@@ -198,26 +210,14 @@ func (s *State) Foresee(entries []Entry) {
 	for _, e := range entries {
 		switch e := e.(type) {
 		case *Arrive:
-			slots = s.arrivals.index.appendSlots(slots, e.Ticket[:])
+			slots = s.arrivals.index.AppendSlots(slots, e.Ticket[:])
 		case *Admit:
-			slots = s.arrivals.index.appendSlots(slots, e.Ticket[:])
+			slots = s.arrivals.index.AppendSlots(slots, e.Ticket[:])
 		case *Skip:
-			slots = s.arrivals.index.appendSlots(slots, e.Ticket[:])
+			slots = s.arrivals.index.AppendSlots(slots, e.Ticket[:])
 		}
 	}
-	for _, slot := range slots { // nothing else here, so that the loads overlap
-		s.arrivals.index.loaded ^= *slot
-	}
-}
-
-// appendSlots appends the first slot of a key, and one that may be in the next cache line.
-func (x *index) appendSlots(slots []*uint64, key []byte) []*uint64 {
-	s, hash := x.shardOf(key)
-	if s.used == 0 {
-		return slots
-	}
-	first := hash >> s.shift
-	return append(slots, &s.slots[first], &s.slots[(first+5)&uint64(len(s.slots)-1)])
+	s.arrivals.index.Load(slots)
 }
 
 // TooLarge returns the ticket that may be skipped as a party too large for the seats left; false if there is none.
@@ -230,11 +230,14 @@ func (s *State) TooLarge() (Ticket, bool) {
 	if !ok || !s.isTooLarge(number) {
 		return Ticket{}, false
 	}
-	return s.arrivals.at(number).ticket, true
+	return s.arrivals.At(number).ticket, true
 }
 
-// at returns the arrival at a drawn position of a lane.
-func (s *State) at(l *lane, p Position) *arrival { return s.arrivals.at(l.numberAt(p)) }
+// at returns the arrival that has a drawn place of a lane; false if nobody has it.
+func (s *State) at(l *lane, p Position) *arrival {
+	number, _ := s.holder(l, p)
+	return s.arrivals.At(number)
+}
 
 // Places returns the number of places of all lanes that are called by now.
 func (e *Call) Places() (n Position) {

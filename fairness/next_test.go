@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/fairness/table"
 )
 
 // TestZeroState calls all methods for a room without entries.
@@ -250,7 +252,7 @@ func TestStanding(t *testing.T) {
 	check("frozen", r.Size(), base+minute)
 	d, _ := r.NextDraw(base+minute, nil)
 	r.must(d)
-	place := Position(r.arrivals.at(3).position)
+	place := Position(r.arrivals.At(3).position)
 	before := want
 	want.Status, want.Position, want.AheadMin, want.AheadMax = StatusDrawn, place, uint64(place)-1, uint64(place)-1
 	check("drawn", r.Size(), base+minute)
@@ -309,7 +311,7 @@ func TestArrivalsInPieces(t *testing.T) {
 	if err := s.Apply(&Room{p}, oracle); err != nil {
 		t.Fatal(err)
 	}
-	const n = 2*pieceSize + 1
+	const n = 2*table.PieceSize + 1
 	for i := range uint64(n) {
 		e, _ := s.NextArrive(base, numbered(i), General)
 		if err := s.Apply(&e, oracle); err != nil {

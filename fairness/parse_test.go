@@ -56,7 +56,7 @@ var golden = []struct {
 	},
 	{"beat 1800000000000", &Beat{Time: base}},
 	{"beat 1800000000000 0a", &Beat{base, []byte{10}}},
-	{"merit 7 " + t1 + " task - 00", &Merit{7, ticket1, credential.Credential{Method: "task", Evidence: []byte{0}}}},
+	{"merit 7 " + t1 + " 5 task - 00", &Merit{7, ticket1, 5, credential.Credential{Method: "task", Evidence: []byte{0}}}},
 	{
 		"arrive 1800000000000 3 41 " + t1 + " general club " + h1 + " 0102 - - 03 7",
 		&Arrive{base, 3, 41, ticket1, General, 7, []credential.Credential{

@@ -27,12 +27,14 @@ type Policy struct {
 	Beacon  *Beacon             // public randomness; nil: none
 	Methods []credential.Method // what tickets may show, in the order of credentials
 	Lanes   []LaneRule          // the lanes, in the order that decides ties
+	Lots    []string            // methods that give a ticket one more lot, in their order
 	Party   uint32              // seats that an arrival may be for at most; 0: one
 	Seats   uint32              // seats called and not given back at most; 0: any number
 	Opens   Time                // start of the first window
 	Starts  Time                // no calls before this time
 	Closes  Time                // end of the last window; [Never]: no end
 	Windows []WindowRule        // ascending; the first begins at Opens
+	Slots   Millis              // length of the slots that cut the first window; 0: none
 	Notice  Millis              // windows that begin sooner than this cannot be amended
 	Outflow Outflow
 	Claim   Millis // time a called ticket has to be claimed
@@ -94,6 +96,7 @@ func (p *Policy) Problems() []Problem {
 	c.witnesses(p)
 	c.methods(p)
 	c.lanes(p)
+	c.lots(p)
 	c.check(p.Party != 1 && p.Party <= MaxParty, "party", fmt.Sprintf("must be between 2 and %d, or missing", MaxParty))
 	c.check(p.Created >= 0 && p.Created <= p.Opens, "opens", "must not be in the past, before the room is created")
 	c.check(p.Opens < Never, "opens", "must be a time before the year 287396")
@@ -103,6 +106,10 @@ func (p *Policy) Problems() []Problem {
 		"must be the time at which the room opens")
 	c.windows(p.Windows, p.Closes)
 	c.check(len(p.Windows) > 0, "windows", "must have at least one rule")
+	if p.Slots > 0 && len(c) == 0 {
+		n := p.SlotsIn(0)
+		c.check(n >= 2 && n <= MaxSlots, "slots", fmt.Sprintf("must cut the first window into 2 to %d", MaxSlots))
+	}
 	c.check(p.Notice >= MinNotice && p.Notice <= MaxNotice, "notice", "must be between 10 seconds and 1 day")
 	c.outflow(p.Outflow)
 	c.check(p.Claim >= MinClaim && p.Claim <= MaxClaim, "claim", "must be between 1 second and 1 day")
@@ -165,11 +172,20 @@ func (c *complaints) lanes(p *Policy) {
 			"must be 1 to 32 of a-z, 0-9 and '-', and differ from those of other lanes")
 		c.check(l.Weight >= 1 && l.Weight <= MaxWeight, at+".weight",
 			fmt.Sprintf("must be between 1 and %d", MaxWeight))
-		_, ok := p.needs(l)
+		_, ok := p.methodSet(l.Needs)
 		c.check(ok, at+".needs", "must be methods of the policy, in its order")
 		names[l.Name] = true
 	}
 	c.check(len(lanes) >= 1 && len(lanes) <= MaxLanes, "lanes", fmt.Sprintf("must be 1 to %d", MaxLanes))
+}
+
+func (c *complaints) lots(p *Policy) {
+	set, ok := p.methodSet(p.Lots)
+	for i, m := range p.Methods {
+		ok = ok && (set&(1<<i) == 0 || m.Kind != credential.Work) // it would sell lots to those with many computers
+	}
+	c.check(ok && len(p.Lots) <= MaxLots, "lots",
+		fmt.Sprintf("must be at most %d methods of the policy, in its order, and not of work", MaxLots))
 }
 
 func (c *complaints) windows(rules []WindowRule, closes Time) {

@@ -520,7 +520,7 @@ func (w *walk) freeze() {
 	if !ok {
 		if s.windows.frozen < len(s.windows.all) {
 			win := &s.windows.all[s.windows.frozen]
-			e = &Freeze{Time: w.now, Window: win.Index, Lots: win.drums(), Size: s.size, Root: w.oracle.root}
+			e = &Freeze{Time: w.now, Window: win.Index, Lots: win.freezes(), Size: s.size, Root: w.oracle.root}
 			e.Proof = fakeProof(s.policy.VRFKey, Alpha(s.roomHash, e))
 			w.never(e)
 		}

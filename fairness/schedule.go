@@ -30,6 +30,23 @@ type Schedule struct {
 // NewSchedule lays out the windows of a valid policy.
 func NewSchedule(p *Policy) *Schedule { return new(Schedule).replace(p.Windows, p.Closes) }
 
+// SlotsIn returns the number of slots of a window: all windows but the first have one.
+func (p *Policy) SlotsIn(w WindowIndex) int {
+	if p.Slots == 0 || w > 0 {
+		return 1
+	}
+	first, _ := NewSchedule(p).At(p.Opens)
+	return int((Millis(first.To-first.From) + p.Slots - 1) / p.Slots)
+}
+
+// SlotOf returns the slot of an arrival, from 0.
+func (p *Policy) SlotOf(w WindowIndex, t Time) int {
+	if p.Slots == 0 || w > 0 {
+		return 0
+	}
+	return int(Millis(t-p.Opens) / p.Slots)
+}
+
 // Opens returns the start of the first window.
 func (s *Schedule) Opens() Time { return s.rules[0].From }
 

@@ -58,10 +58,10 @@ type Standing struct {
 // its stored entries although it has applied more.
 func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 	number, ok := s.arrivals.find(t)
-	if !ok || uint64(s.arrivals.at(number).index) >= size {
+	if !ok || uint64(s.arrivals.At(number).index) >= size {
 		return Standing{}, false
 	}
-	a, w := s.arrivals.at(number), s.windows.of(number)
+	a, w := s.arrivals.At(number), s.windows.of(number)
 	lane := s.arrivals.laneOf(number)
 	st := Standing{
 		Ticket: t, Index: a.index, Joined: a.time, Window: w.Window, Seq: s.arrivals.seqOf(number, w),
@@ -78,7 +78,7 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 
 // place fills in the position, the call and the places ahead.
 func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
-	w, position := s.windows.of(number), Position(s.arrivals.at(number).position)
+	w, position := s.windows.of(number), Position(s.arrivals.At(number).position)
 	lane := s.arrivals.laneOf(number)
 	l, party := &s.lanes.all[lane], uint64(max(s.policy.Party, 1))
 	var seatsMin, seatsMax uint64 // of the places ahead
@@ -105,24 +105,24 @@ func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
 
 // settledAt returns the settlement of an arrival when the transcript had size entries; nil if it had none.
 func (l *arrivals) settledAt(number uint32, size uint64) *settlement {
-	settled := l.at(number).settled
+	settled := l.At(number).settled
 	own := l.claimed[number]
-	for ; own > 0 && uint64(l.claims.at(own-1).index) >= size; own = l.claims.at(own - 1).before {
-		if c := l.claims.at(own - 1); l.restores(c) {
+	for ; own > 0 && uint64(l.claims.At(own-1).index) >= size; own = l.claims.At(own - 1).before {
+		if c := l.claims.At(own - 1); l.restores(c) {
 			settled = c.restored
 		}
 	}
-	if settled == 0 || uint64(l.settlements.at(settled-1).index) >= size {
+	if settled == 0 || uint64(l.settlements.At(settled-1).index) >= size {
 		return nil
 	}
-	return l.settlements.at(settled - 1)
+	return l.settlements.At(settled - 1)
 }
 
 // claimedAt returns the number of an arrival's claim, from 1, when the transcript had size entries; 0: none of its own.
 func (l *arrivals) claimedAt(number uint32, size uint64) uint32 {
 	own := l.claimed[number]
-	for own > 0 && uint64(l.claims.at(own-1).index) >= size {
-		own = l.claims.at(own - 1).before
+	for own > 0 && uint64(l.claims.At(own-1).index) >= size {
+		own = l.claims.At(own - 1).before
 	}
 	return own
 }
@@ -130,34 +130,41 @@ func (l *arrivals) claimedAt(number uint32, size uint64) uint32 {
 // placesBefore returns the number of places of a lane in the windows before that of an arrival.
 func (s *State) placesBefore(lane int, number uint32) Position {
 	l := &s.lanes.all[lane]
-	if position := Position(s.arrivals.at(number).position); position > 0 {
+	if position := Position(s.arrivals.At(number).position); position > 0 {
 		return l.partAt(position).first - 1
 	}
 	before := l.places
 	for i := s.windows.drawn; s.windows.all[i].base+s.windows.all[i].count <= number; i++ {
-		before += Position(s.windows.all[i].drums()[lane])
+		before += s.windows.all[i].placesOf(lane, len(s.lanes.all))
 	}
 	return before
 }
 
-// lotsAt returns the number of lots of a lane in a window when the transcript had size entries.
+// placesOf returns the number of places that a lane gets in a window that is not drawn.
+func (w *window) placesOf(lane, lanes int) (places Position) {
+	for _, n := range Fill(w.lotsOf(lane, lanes)) {
+		places += Position(n)
+	}
+	return places
+}
+
+// lotsAt returns the number of places that a lane would get in a window which is not drawn, had it been drawn when the
+// transcript had size entries. It counts all further lots of the tickets that had arrived.
 func (s *State) lotsAt(lane int, w *window, size uint64) uint32 {
 	n := w.count
-	if uint64(s.arrivals.at(w.base+n-1).index) >= size {
+	if uint64(s.arrivals.At(w.base+n-1).index) >= size {
 		n = uint32(sort.Search(int(n), func(i int) bool {
-			return uint64(s.arrivals.at(w.base+uint32(i)).index) >= size
+			return uint64(s.arrivals.At(w.base+uint32(i)).index) >= size
 		}))
 	}
 	if w.lots == nil {
 		return n
 	}
-	lots := w.lots[lane]
+	then := window{lots: slices.Clone(w.lots)}
 	for ; n < w.count; n++ {
-		if s.arrivals.laneOf(w.base+n) == lane {
-			lots--
-		}
+		then.lots[s.drumOf(w.base+n)]--
 	}
-	return lots
+	return uint32(then.placesOf(lane, len(s.lanes.all)))
 }
 
 // seatsBetween returns the seats of the places between two places of a lane, of which the first may be 0.
@@ -223,7 +230,7 @@ func (s *State) Windows(n int) []WindowSum {
 	sums := make([]WindowSum, 0, len(all)-from)
 	for i := from; i < len(all); i++ {
 		w := &all[i]
-		sum := WindowSum{Window: w.Window, Arrivals: w.count, Lots: w.drums(), Frozen: i < s.windows.frozen,
+		sum := WindowSum{Window: w.Window, Arrivals: w.count, Lots: w.freezes(), Frozen: i < s.windows.frozen,
 			Drawn: w.drawn != 0, Draws: w.draws(s.policy.Beacon)}
 		if sum.Drawn {
 			sum.First = s.lanes.firstPlace(i)
@@ -272,10 +279,10 @@ func (l *lane) calledAt(size uint64) Position {
 
 // seqOf returns the number of an arrival in its lane of the window, from 0.
 func (l *arrivals) seqOf(number uint32, w *window) uint32 {
-	if l.details.count == 0 {
+	if l.details.Len() == 0 {
 		return number - w.base
 	}
-	return l.details.at(number).seq
+	return l.details.At(number).seq
 }
 
 // LaneCounts returns the totals of each lane, in the order of the policy.

@@ -107,7 +107,7 @@ func (e *Room) apply(s *State, _ Oracle) error {
 	s.policy = own.Policy
 	s.schedule = NewSchedule(&s.policy)
 	s.roomHash = sha256.Sum256(text)
-	s.lanes, s.door = newLanes(&s.policy), newDoor(s.policy.Methods)
+	s.lanes, s.door = newLanes(&s.policy), newDoor(&s.policy)
 	s.pace, s.seats = newPace(&s.policy), s.policy.Seats
 	return nil
 }
@@ -115,6 +115,7 @@ func (e *Room) apply(s *State, _ Oracle) error {
 func (e *Arrive) apply(s *State, oracle Oracle) error {
 	w, ok := s.schedule.At(e.Time)
 	lane, known := s.lanes.index(e.Lane)
+	drum := s.drum(s.policy.SlotOf(w.Index, e.Time), lane)
 	_, joined := s.arrivals.find(e.Ticket)
 	switch {
 	case !ok:
@@ -123,8 +124,8 @@ func (e *Arrive) apply(s *State, oracle Oracle) error {
 		return violation(RuleArrival, "time %d is in window %d, not %d", e.Time, w.Index, e.Window)
 	case !known:
 		return violation(RuleLane, "the policy has no lane %q", e.Lane)
-	case e.Seq != s.windows.nextSeq(w, lane):
-		return violation(RuleArrival, "seq %d, but %d comes next", e.Seq, s.windows.nextSeq(w, lane))
+	case e.Seq != s.windows.nextSeq(w, drum):
+		return violation(RuleArrival, "seq %d, but %d comes next", e.Seq, s.windows.nextSeq(w, drum))
 	case s.lanes.wanted()+uint64(max(e.Seats, 1)) > MaxArrivals:
 		return violation(RuleArrival, "the room is full")
 	case e.Seats == 1 || e.Seats > s.policy.Party:
@@ -137,26 +138,33 @@ func (e *Arrive) apply(s *State, oracle Oracle) error {
 	if err := s.check(e.Credentials, 0, lane, e.Ticket, oracle); err != nil {
 		return err
 	}
-	s.door.take(s.arrivals.count, e.Credentials)
-	s.join(w, lane, max(e.Seats, 1), arrival{ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time})
+	s.door.take(s.arrivals.Len(), e.Credentials)
+	s.join(w, lane, max(e.Seats, 1), 1+s.door.lotsFor(e.Credentials),
+		arrival{ticket: e.Ticket, index: EntryIndex(s.size), time: e.Time})
 	return nil
 }
 
-// join adds an arrival to a window and a lane.
-func (s *State) join(w Window, lane int, seats uint32, a arrival) {
-	in := s.windows.enter(w, s.arrivals.count)
+// join adds an arrival to a window and a lane, with so many lots.
+func (s *State) join(w Window, lane int, seats uint32, lots int, a arrival) {
+	in := s.windows.enter(w, s.arrivals.Len())
 	if !s.lanes.isPlain {
 		if in.lots == nil {
-			in.lots = make([]uint32, len(s.lanes.all))
+			drums := s.policy.SlotsIn(w.Index) * len(s.lanes.all)
+			in.lots, in.drums = make([]uint32, drums), make([][]uint32, drums)
 		}
-		s.arrivals.details.add(detail{in.lots[lane], uint8(lane), uint8(seats)})
-		in.lots[lane]++
+		slot := s.policy.SlotOf(w.Index, a.time)
+		drum := s.drum(slot, lane)
+		s.arrivals.details.Add(detail{in.lots[drum], uint8(lane), uint8(slot), uint8(seats)})
+		in.put(s.arrivals.Len(), drum, lots)
 	}
 	in.count++
 	s.lanes.all[lane].arrivals++
 	s.lanes.all[lane].seats += uint64(seats)
 	s.arrivals.join(a)
 }
+
+// drum returns the index of the drum of a slot and a lane.
+func (s *State) drum(slot, lane int) int { return slot*len(s.lanes.all) + lane }
 
 func (e *Freeze) apply(s *State, oracle Oracle) error {
 	if s.windows.frozen == len(s.windows.all) {
@@ -172,8 +180,8 @@ func (e *Freeze) apply(s *State, oracle Oracle) error {
 		return violation(RuleFreeze, "window %d, but window %d comes first", e.Window, w.Index)
 	case e.Time < w.To:
 		return violation(RuleFreeze, "time %d, but the window is open until %d", e.Time, w.To)
-	case !slices.Equal(e.Lots, w.drums()):
-		return violation(RuleFreeze, "%d lots, but the window has %d", e.Lots, w.drums())
+	case !slices.Equal(e.Lots, w.freezes()):
+		return violation(RuleFreeze, "%d lots, but the window has %d", e.Lots, w.freezes())
 	case e.Size != s.size:
 		return violation(RuleFreeze, "size %d, but %d entries come before", e.Size, s.size)
 	case e.Root != root:
@@ -274,6 +282,8 @@ func (e *Assign) apply(s *State, _ Oracle) error {
 			e.Position, e.Lane, e.Window, e.Ticket, want.Position, want.Lane, want.Window, want.Ticket)
 	}
 	s.lanes.all[lane].assigned++
+	s.lanes.all[lane].stated++
+	s.pass(&s.lanes.all[lane])
 	s.assigned++
 	return nil
 }

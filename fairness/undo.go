@@ -19,6 +19,7 @@ func cloneWindows(windows []window) []window {
 	windows = slices.Clone(windows)
 	for i := range windows {
 		windows[i].lots = slices.Clone(windows[i].lots)
+		windows[i].drums = slices.Clone(windows[i].drums)
 	}
 	return windows
 }
@@ -29,7 +30,7 @@ func (s *State) Undo(m Mark) {
 	was := &m.state
 	for _, w := range s.windows.all[was.windows.drawn:s.windows.drawn] {
 		for n := range w.count {
-			s.arrivals.at(w.base + n).position = 0
+			s.arrivals.At(w.base + n).position = 0
 		}
 	}
 	s.door.undo(&was.door)
@@ -43,92 +44,61 @@ func (s *State) Undo(m Mark) {
 
 // undo undoes the joins, settlements and claims since then.
 func (l *arrivals) undo(then *arrivals) {
-	for l.claims.count > then.claims.count {
-		last := l.claims.at(l.claims.count - 1)
+	for l.claims.Len() > then.claims.Len() {
+		last := l.claims.At(l.claims.Len() - 1)
 		if l.restores(last) {
-			l.at(last.arrival).settled = last.restored
+			l.At(last.arrival).settled = last.restored
 		}
 		l.claimed[last.arrival] = last.before
 		if last.before == 0 {
 			delete(l.claimed, last.arrival)
 		}
-		l.claims.drop()
+		l.claims.Drop()
 	}
-	if l.claims.count == 0 {
+	if l.claims.Len() == 0 {
 		l.claimed = nil
 	}
-	for l.settlements.count > then.settlements.count {
-		last := l.settlements.at(l.settlements.count - 1)
-		if a := l.at(last.arrival); a.settled == l.settlements.count {
+	for l.settlements.Len() > then.settlements.Len() {
+		last := l.settlements.At(l.settlements.Len() - 1)
+		if a := l.At(last.arrival); a.settled == l.settlements.Len() {
 			a.settled = 0
 		}
-		l.settlements.drop()
+		l.settlements.Drop()
 	}
-	for l.count > then.count {
+	for l.Len() > then.Len() {
 		l.leave()
 	}
-	for l.details.count > then.details.count {
-		l.details.drop()
+	for l.details.Len() > then.details.Len() {
+		l.details.Drop()
 	}
 }
 
 // restores reports whether a claim is that of a restore: it has taken a settlement back.
 func (l *arrivals) restores(c *claim) bool {
-	return c.restored > 0 && (c.before == 0 || l.claims.at(c.before-1).restored == 0)
+	return c.restored > 0 && (c.before == 0 || l.claims.At(c.before-1).restored == 0)
 }
 
 // leave undoes the latest join.
 func (l *arrivals) leave() {
-	number := l.count - 1
-	l.index.remove(l.at(number).ticket[:], number)
-	l.drop()
+	number := l.Len() - 1
+	l.index.Remove(l.At(number).ticket[:], number)
+	l.Drop()
 }
 
 // undo gives back the credentials taken since then.
 func (d *door) undo(then *door) {
-	for d.taken.count > then.taken.count {
-		number := d.taken.count - 1
-		last := d.taken.at(number)
+	for d.taken.Len() > then.taken.Len() {
+		number := d.taken.Len() - 1
+		last := d.taken.At(number)
 		if last.unique {
-			d.index.remove(last.nullifier.value[:], number)
+			d.index.Remove(last.nullifier.value[:], number)
 		}
 		d.methods[last.nullifier.method].taken--
-		*d.shown.at(last.arrival) &^= 1 << last.nullifier.method
-		d.taken.drop()
+		*d.shown.At(last.arrival) &^= 1 << last.nullifier.method
+		d.taken.Drop()
 	}
-	for d.shown.count > then.shown.count {
-		d.shown.drop()
+	for d.shown.Len() > then.shown.Len() {
+		d.shown.Drop()
 	}
 	d.round = then.round
-}
-
-// remove removes a key. Each slot behind its own moves up if it would no longer be found.
-func (x *index) remove(key []byte, number uint32) {
-	s, hash := x.shardOf(key)
-	slot, mask := slotOf(hash, number), uint64(len(s.slots)-1)
-	free := slot >> s.shift
-	for s.slots[free&mask] != slot {
-		free++
-	}
-	s.used--
-	for i := free + 1; s.slots[i&mask] != 0; i++ {
-		if first := s.slots[i&mask] >> s.shift; (i-first)&mask >= i-free {
-			s.slots[free&mask] = s.slots[i&mask]
-			free = i
-		}
-	}
-	s.slots[free&mask] = 0
-}
-
-// drop removes the latest element.
-func (l *list[T]) drop() {
-	if l.count--; l.count == 0 {
-		l.pieces = nil
-		return
-	}
-	last := len(l.pieces) - 1
-	l.pieces[last] = l.pieces[last][:l.count%pieceSize]
-	if l.count%pieceSize == 0 {
-		l.pieces = l.pieces[:last]
-	}
 }

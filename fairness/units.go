@@ -47,8 +47,10 @@ const (
 	MaxWitnesses        = 16
 	MaxLanes            = 16
 	MaxMethods          = 16
-	MaxWeight    uint32 = 100       // of a lane
-	MaxParty     uint32 = 20        // seats of an arrival
-	MaxRules            = 1000      // window rules
-	MaxArrivals         = 1<<32 - 1 // seats of a room's arrivals: shuffle words are 32 bits
+	MaxLots             = 3       // methods that give a lot
+	MaxSlots            = 64      // of the first window
+	MaxWeight    uint32 = 100     // of a lane
+	MaxParty     uint32 = 20      // seats of an arrival
+	MaxRules            = 1000    // window rules
+	MaxArrivals         = 1 << 29 // seats of a room's arrivals: with all lots, their places are below 2^32, as shuffle words are
 )

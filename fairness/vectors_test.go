@@ -259,7 +259,7 @@ func (s *story) settle(at Time) {
 func (s *story) draw(d *Draw, alpha []byte, beta [BetaSize]byte) {
 	s.t.Helper()
 	w := &s.windows.all[s.windows.drawn]
-	lots := w.drums()
+	lots := w.freezes()
 	s.must(d)
 	v := drawVector{d.Window, hex.EncodeToString(alpha), hex.EncodeToString(beta[:]), hex.EncodeToString(d.Seed[:]), map[Lane][]uint32{}}
 	for i := range s.lanes.all {
@@ -310,7 +310,7 @@ func (s *story) tell(p Policy) {
 	s.refuse(RuleLane, &Arrive{open, 0, 2, NewTicket(p.Origin, vectorSecret(3)), "vip", 0, nil})
 	s.join(open+1234, 3)
 	s.refuse(RuleTime, &Arrive{open + 1233, 0, 3, NewTicket(p.Origin, vectorSecret(4)), General, 0, nil})
-	s.refuse(RuleCredential, &Merit{open + 1234, NewTicket(p.Origin, vectorSecret(3)), credential.Credential{Method: "club", Evidence: []byte{1}}})
+	s.refuse(RuleCredential, s.merit(open+1234, NewTicket(p.Origin, vectorSecret(3)), credential.Credential{Method: "club", Evidence: []byte{1}}))
 	s.refuse(RuleCredential, &Arrive{open + 1234, 0, 3, NewTicket(p.Origin, vectorSecret(4)), General, 0, []credential.Credential{{Method: "club", Evidence: []byte{1}}}})
 	s.must(&Amend{Time: open + 5000, Change: ChangeMessage, Message: sha256.Sum256([]byte("Doors open at nine."))})
 	s.refuse(RuleAmend, &Amend{Time: open + 5000, Change: ChangeOpen}) // three are in line

@@ -50,8 +50,8 @@ func (s *State) Ended() bool { return s.ended }
 // Counts holds the totals of a room or a lane.
 type Counts struct {
 	Arrivals uint64
-	Drawn    uint64 // places drawn
-	Assigned uint64 // places published
+	Drawn    uint64 // tickets with a place
+	Assigned uint64 // of these, those published
 	Called   uint64 // places the serving pointer has passed
 	Ready    uint64 // drawn tickets neither called nor skipped
 	Admitted uint64
@@ -83,8 +83,8 @@ func (l *lane) addTo(n *Counts) {
 		settled += of
 	}
 	n.Arrivals += l.arrivals
-	n.Drawn += uint64(l.places)
-	n.Assigned += uint64(l.assigned)
+	n.Drawn += l.drawn
+	n.Assigned += l.stated
 	n.Called += uint64(l.called())
 	n.Ready += l.ready
 	n.Admitted += l.settled[admitted]
@@ -128,6 +128,7 @@ func (s *State) NextAssign() (Assign, bool) {
 	}
 	l, w := &s.lanes.all[lane], &s.windows.all[part.window]
 	p := l.assigned + 1
-	a := s.arrivals.at(l.numberAt(p))
+	number, _ := s.holder(l, p)
+	a := s.arrivals.At(number)
 	return Assign{Window: w.Index, Lane: l.name, Position: p, Ticket: a.ticket}, true
 }

@@ -15,9 +15,10 @@ type windows struct {
 // window is the state of one window with arrivals.
 type window struct {
 	Window
-	base  uint32   // number in arrivals of the first arrival
-	count uint32   // number of arrivals
-	lots  []uint32 // by lane; nil in a plain room, where it would be count
+	base  uint32     // number in arrivals of the first arrival
+	count uint32     // number of arrivals
+	lots  []uint32   // by drum; nil in a plain room, where it would be count
+	drums [][]uint32 // arrivals by seq, counted from base, until the draw; nil in a plain room
 
 	alpha  []byte // VRF input of its freeze
 	beta   [BetaSize]byte
@@ -38,8 +39,8 @@ func (l *windows) enter(w Window, base uint32) *window {
 	return &l.all[len(l.all)-1]
 }
 
-// nextSeq returns the seq of the next arrival in a window and a lane, given by its index.
-func (l *windows) nextSeq(w Window, lane int) uint32 {
+// nextSeq returns the seq of the next lot in a drum of a window that takes arrivals.
+func (l *windows) nextSeq(w Window, drum int) uint32 {
 	n := len(l.all)
 	switch {
 	case n == 0 || l.all[n-1].Index != w.Index:
@@ -47,7 +48,24 @@ func (l *windows) nextSeq(w Window, lane int) uint32 {
 	case l.all[n-1].lots == nil:
 		return l.all[n-1].count
 	}
-	return l.all[n-1].lots[lane]
+	return l.all[n-1].lots[drum]
+}
+
+// lotsOf returns the numbers of lots of one lane of several, by slot.
+func (w *window) lotsOf(lane, lanes int) (lots []uint32) {
+	all := w.freezes()
+	for i := lane; i < len(all); i += lanes {
+		lots = append(lots, all[i])
+	}
+	return lots
+}
+
+// put puts so many lots of an arrival into a drum.
+func (w *window) put(number uint32, drum, lots int) {
+	for range lots {
+		w.drums[drum] = append(w.drums[drum], number-w.base)
+		w.lots[drum]++
+	}
 }
 
 // of returns the window of an arrival.
@@ -65,8 +83,8 @@ func (l *windows) awaitsDraw(number uint32) bool {
 	return l.all[l.drawn].base <= number && number < last.base+last.count
 }
 
-// drums returns the numbers of lots by lane, as a freeze gives them.
-func (w *window) drums() []uint32 {
+// freezes returns the numbers of lots by drum, as a freeze gives them.
+func (w *window) freezes() []uint32 {
 	if w.lots == nil {
 		return []uint32{w.count}
 	}

@@ -100,7 +100,7 @@ func makeWitnessedRoom(t *testing.T) roomVector {
 		}
 		s.must(f)
 		size, root := uint64(len(s.out.Entries)), s.oracle.Root()
-		s.refuse(RuleSkip, &Skip{frozen, s.arrivals.at(s.windows.all[s.windows.drawn].base).ticket, RevokedBot})
+		s.refuse(RuleSkip, &Skip{frozen, s.arrivals.At(s.windows.all[s.windows.drawn].base).ticket, RevokedBot})
 		if s.windows.drawn == 0 {
 			s.join(frozen+1000, 3) // the tree grows
 		}

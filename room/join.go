@@ -135,7 +135,8 @@ func (r *Room) Show(ctx context.Context, t fairness.Ticket, secret [fairness.Sec
 		}
 		p.Vouch(verified)
 		m.Entry = p.Size()
-		return []fairness.Entry{&fairness.Merit{Time: now, Ticket: t, Credential: shown}}, nil
+		e, _ := p.NextMerit(now, t, shown) // its window is open, as Allow has checked
+		return []fairness.Entry{&e}, nil
 	})
 	if err != nil { // the change may still be under way
 		return Merit{}, err

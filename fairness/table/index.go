@@ -1,14 +1,15 @@
-package fairness
+package table
 
 import (
 	"hash/maphash"
 	"math/bits"
 )
 
-// index is a hash table that finds the values of a list by a key of theirs. It holds their numbers in the list, from 0.
-type index struct {
+// Index is a hash table that finds the values of a list by a key of theirs. It holds their numbers in the list, from 0.
+// The zero value is empty.
+type Index struct {
 	shards [shards]shard // a key's is given by the lowest bits of its hash
-	loaded uint64        // all slots that Foresee has loaded: without it, the compiler would leave that out
+	loaded uint64        // all slots that Load has loaded: without it, the compiler would leave that out
 }
 
 // shards is the number of parts of an index. Each grows on its own, because moving millions of numbers at once would
@@ -26,13 +27,13 @@ type shard struct {
 var hashSeed = maphash.MakeSeed()
 
 // shardOf returns the shard of a key, and its hash.
-func (x *index) shardOf(key []byte) (*shard, uint64) {
+func (x *Index) shardOf(key []byte) (*shard, uint64) {
 	hash := maphash.Bytes(hashSeed, key)
 	return &x.shards[hash%shards], hash
 }
 
-// find returns the number of a key; has reports whether the value with a number has that key. False: none has it.
-func (x *index) find(key []byte, has func(number uint32) bool) (uint32, bool) {
+// Find returns the number of a key; has reports whether the value with a number has that key. False: none has it.
+func (x *Index) Find(key []byte, has func(number uint32) bool) (uint32, bool) {
 	s, hash := x.shardOf(key)
 	for i := hash >> s.shift; s.used > 0; i++ {
 		slot := s.slots[i&uint64(len(s.slots)-1)]
@@ -46,8 +47,8 @@ func (x *index) find(key []byte, has func(number uint32) bool) (uint32, bool) {
 	return 0, false
 }
 
-// add adds a key that is new.
-func (x *index) add(key []byte, number uint32) {
+// Add adds a key that is new.
+func (x *Index) Add(key []byte, number uint32) {
 	s, hash := x.shardOf(key)
 	if s.used*4 >= len(s.slots)*3 {
 		s.grow()
