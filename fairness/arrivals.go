@@ -77,12 +77,12 @@ func (l *arrivals) laneOf(number uint32) int {
 }
 
 // drumOf returns the index of the drum of an arrival.
-func (s *State) drumOf(number uint32) int {
-	if s.arrivals.details.Len() == 0 {
+func (l *arrivals) drumOf(number uint32, in *lanes) int {
+	if l.details.Len() == 0 {
 		return 0
 	}
-	d := s.arrivals.details.At(number)
-	return s.drum(int(d.slot), int(d.lane))
+	d := l.details.At(number)
+	return in.drum(int(d.slot), int(d.lane))
 }
 
 // seatsOf returns the number of seats of an arrival.

@@ -148,7 +148,7 @@ func (e *Merit) apply(s *State, oracle Oracle) error {
 	case len(s.door.methods) == 0:
 		return violation(RuleCredential, "the policy has no methods")
 	}
-	w, drum := s.windows.of(number), s.drumOf(number)
+	w, drum := s.windows.of(number), s.arrivals.drumOf(number, &s.lanes)
 	if next := s.windows.nextSeq(w.Window, drum); e.Seq != next {
 		return violation(RuleMerit, "seq %d, but %d comes next", e.Seq, next)
 	}

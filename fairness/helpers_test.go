@@ -229,12 +229,18 @@ func (r *script) admission(at Time, t Ticket) *Admit {
 	return &Admit{at, t, NewPassID(r.policy.Origin, t)}
 }
 
+// at returns the arrival that has a drawn place of a lane.
+func (s *State) at(l *lane, p Position) *arrival {
+	number, _ := l.holder(&s.arrivals, p)
+	return s.arrivals.At(number)
+}
+
 // ticketAt returns the ticket at a drawn position.
 func (r *script) ticketAt(p Position) Ticket { return r.at(&r.lanes.all[0], p).ticket }
 
 // merit returns the entry of a credential, also where none may come.
 func (s *State) merit(at Time, t Ticket, c credential.Credential) *Merit {
-	e, ok := s.NextMerit(at, t, c)
+	e, ok := DoorOf(s).NextMerit(at, t, c)
 	if !ok {
 		e = Merit{Time: at, Ticket: t, Credential: c}
 	}

@@ -87,6 +87,9 @@ func (l *lanes) index(name Lane) (int, bool) {
 	return 0, false
 }
 
+// drum returns the index of the drum of a slot and a lane.
+func (l *lanes) drum(slot, lane int) int { return slot*len(l.all) + lane }
+
 func (l *lane) called() Position {
 	if len(l.calls) == 0 {
 		return 0
@@ -111,11 +114,11 @@ func (l *lane) partAt(p Position) *part {
 
 // holder returns the number of the arrival that has a drawn place; false if nobody has it, because it is that of an
 // empty lot, or of a further lot of a ticket.
-func (s *State) holder(l *lane, p Position) (number uint32, ok bool) {
+func (l *lane) holder(of *arrivals, p Position) (number uint32, ok bool) {
 	part := l.partAt(p)
 	n := part.order[p-part.first]
 	number = part.base + n
-	return number, n != blank && Position(s.arrivals.At(number).position) == p
+	return number, n != blank && Position(of.At(number).position) == p
 }
 
 // line gives the lots of a window their places, at the ends of the lanes' lines.
@@ -129,7 +132,7 @@ func (s *State) line(window int, seed Seed) {
 		var order []uint32
 		for _, lot := range Deal(seed, s.lanes.all[i].name, w.lotsOf(i, len(s.lanes.all))) {
 			n := uint32(blank)
-			if drum := w.drums[s.drum(lot.Slot, i)]; int(lot.Seq) < len(drum) {
+			if drum := w.drums[s.lanes.drum(lot.Slot, i)]; int(lot.Seq) < len(drum) {
 				n = drum[lot.Seq]
 			}
 			order = append(order, n)
@@ -164,13 +167,13 @@ func (s *State) extend(l *lane, window int, order []uint32) {
 		}
 	}
 	l.parts = append(l.parts, next)
-	s.pass(l)
+	l.pass(&s.arrivals)
 }
 
 // pass moves on to the next place to state: nobody has those between.
-func (s *State) pass(l *lane) {
+func (l *lane) pass(of *arrivals) {
 	for l.assigned < l.places {
-		if _, ok := s.holder(l, l.assigned+1); ok {
+		if _, ok := l.holder(of, l.assigned+1); ok {
 			return
 		}
 		l.assigned++
@@ -221,7 +224,7 @@ func (t *turns) peek() (lane int, number uint32, ok bool) {
 	}
 	l := &t.of.lanes.all[lane]
 	for p := t.lanes[lane].upTo + 1; ; p++ {
-		number, ok = t.of.holder(l, p)
+		number, ok = l.holder(&t.of.arrivals, p)
 		if ok && !t.of.arrivals.outcome(t.of.arrivals.At(number)).skipped() {
 			return lane, number, true
 		}

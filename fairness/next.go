@@ -18,19 +18,11 @@ func (s *State) NextArrive(now Time, t Ticket, name Lane) (Arrive, bool) {
 		return Arrive{}, false
 	}
 	w, ok := s.schedule.At(now)
-	seq := s.windows.nextSeq(w, s.drum(s.policy.SlotOf(w.Index, now), lane))
-	return Arrive{Time: now, Window: w.Index, Seq: seq, Ticket: t, Lane: name}, ok
-}
-
-// NextMerit returns the entry of a credential that a ticket shows now; false if its window is over, or if it has not
-// joined.
-func (s *State) NextMerit(now Time, t Ticket, c credential.Credential) (Merit, bool) {
-	number, ok := s.arrivals.find(t)
-	if !ok || s.ended || now >= s.windows.of(number).To {
-		return Merit{}, false
+	if !ok {
+		return Arrive{}, false
 	}
-	seq := s.windows.nextSeq(s.windows.of(number).Window, s.drumOf(number))
-	return Merit{Time: now, Ticket: t, Seq: seq, Credential: c}, true
+	seq := s.windows.nextSeq(w, s.lanes.drum(s.policy.SlotOf(w.Index, now), lane))
+	return Arrive{Time: now, Window: w.Index, Seq: seq, Ticket: t, Lane: name}, true
 }
 
 // NextFreeze returns the freeze entry that is due, without its proof, and the VRF input to prove;
@@ -123,7 +115,7 @@ func (s *State) NoShows(from Scan, now Time, limit int) (late []Ticket, next Sca
 	for i := range s.lanes.all {
 		p, l := max(next.lanes[i], 1), &s.lanes.all[i]
 		for ; len(late) < limit && !s.ended && p <= l.called(); p++ {
-			number, ok := s.holder(l, p)
+			number, ok := l.holder(&s.arrivals, p)
 			if !ok || s.arrivals.At(number).settled != 0 || s.arrivals.hasOwnClaim(number) {
 				continue
 			}
@@ -191,6 +183,18 @@ func (d Door) HasShown(t Ticket, method string) bool {
 	return ok && i >= 0 && *d.state.door.shown.At(number)&(1<<i) != 0
 }
 
+// NextMerit returns the entry of a credential that a ticket shows now; false if its window is over, or if it has not
+// joined.
+func (d Door) NextMerit(now Time, t Ticket, c credential.Credential) (Merit, bool) {
+	s := d.state
+	number, ok := s.arrivals.find(t)
+	if !ok || s.ended || now >= s.windows.of(number).To {
+		return Merit{}, false
+	}
+	seq := s.windows.nextSeq(s.windows.of(number).Window, s.arrivals.drumOf(number, &s.lanes))
+	return Merit{Time: now, Ticket: t, Seq: seq, Credential: c}, true
+}
+
 // method returns the index of a method; -1 if no method has that name.
 func (d *door) method(name string) int {
 	return slices.IndexFunc(d.methods, func(m method) bool { return m.Name == name })
@@ -231,12 +235,6 @@ func (s *State) TooLarge() (Ticket, bool) {
 		return Ticket{}, false
 	}
 	return s.arrivals.At(number).ticket, true
-}
-
-// at returns the arrival that has a drawn place of a lane; false if nobody has it.
-func (s *State) at(l *lane, p Position) *arrival {
-	number, _ := s.holder(l, p)
-	return s.arrivals.At(number)
 }
 
 // Places returns the number of places of all lanes that are called by now.

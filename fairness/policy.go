@@ -106,7 +106,7 @@ func (p *Policy) Problems() []Problem {
 		"must be the time at which the room opens")
 	c.windows(p.Windows, p.Closes)
 	c.check(len(p.Windows) > 0, "windows", "must have at least one rule")
-	if p.Slots > 0 && len(c) == 0 {
+	if p.Slots != 0 && len(c) == 0 {
 		n := p.SlotsIn(0)
 		c.check(n >= 2 && n <= MaxSlots, "slots", fmt.Sprintf("must cut the first window into 2 to %d", MaxSlots))
 	}

@@ -6,9 +6,13 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/internal/issuertest"
 )
 
 // recount recomputes a transcript's results independently and slowly, from valid entries. [State.Standing],
@@ -17,13 +21,21 @@ type recount struct {
 	policy  Policy
 	tickets map[Ticket]*Standing
 	order   []Ticket          // of arrival
-	lines   map[Lane][]Ticket // of the calls
+	lines   map[Lane][]Ticket // of the calls; zero where nobody has the place
+	drums   map[drumKey][]Ticket
 	called  map[Lane]uint64
 	clocks  map[Ticket]Time
 	stopped map[Ticket]Time // clocks at which called tickets were skipped
 	longer  map[Ticket]bool // tickets that were extended
 	windows []WindowSum
 	counts  Counts
+}
+
+// drumKey names a drum.
+type drumKey struct {
+	window WindowIndex
+	slot   int
+	lane   Lane
 }
 
 // draws returns the time at which the round for a window that ends at to appears, or of the round after it.
@@ -44,7 +56,7 @@ func (c *recount) draws(round uint64, to Time) Time {
 // recountOf parses entries. It computes the claim clock, which stands still in a pause and in long gaps, from all of
 // them, even from later ones.
 func recountOf(entries, all []Entry, now Time) *recount {
-	c := &recount{tickets: map[Ticket]*Standing{}, lines: map[Lane][]Ticket{}, called: map[Lane]uint64{}, clocks: map[Ticket]Time{}, stopped: map[Ticket]Time{}, longer: map[Ticket]bool{}}
+	c := &recount{tickets: map[Ticket]*Standing{}, lines: map[Lane][]Ticket{}, drums: map[drumKey][]Ticket{}, called: map[Lane]uint64{}, clocks: map[Ticket]Time{}, stopped: map[Ticket]Time{}, longer: map[Ticket]bool{}}
 	clock := func(at Time) (running Time) {
 		since, paused, grace := Time(0), true, Time(0)
 		reach := func(t Time) {
@@ -77,6 +89,8 @@ func recountOf(entries, all []Entry, now Time) *recount {
 			schedule = append(schedule, e)
 		case *Arrive:
 			c.arrive(e, index, schedule)
+		case *Merit:
+			c.put(c.tickets[e.Ticket], e.Credential)
 		case *Freeze:
 			for k := range c.windows {
 				if c.windows[k].Index == e.Window {
@@ -94,7 +108,7 @@ func recountOf(entries, all []Entry, now Time) *recount {
 			for i, lane := range c.policy.Lanes {
 				for _, ticket := range c.lines[lane.Name][c.called[lane.Name]:e.UpTo[i]] {
 					c.clocks[ticket] = clock(e.Time)
-					if st := c.tickets[ticket]; st.Status == StatusDrawn {
+					if st := c.tickets[ticket]; st != nil && st.Status == StatusDrawn {
 						st.Status = StatusCalled
 						c.counts.Waiting++
 						c.counts.Held += uint64(st.Seats)
@@ -131,6 +145,9 @@ func recountOf(entries, all []Entry, now Time) *recount {
 	for name, line := range c.lines {
 		for place, ticket := range line {
 			st := c.tickets[ticket]
+			if st == nil {
+				continue
+			}
 			if st.Status == StatusDrawn {
 				st.AheadMin = uint64(place) - c.called[name]
 				st.AheadMax = st.AheadMin
@@ -144,14 +161,14 @@ func recountOf(entries, all []Entry, now Time) *recount {
 	}
 	for _, ticket := range c.order {
 		if st := c.tickets[ticket]; st.Status == StatusWaiting {
-			before, own := uint64(0), uint64(0)
-			for _, other := range c.tickets {
+			before, own := uint64(len(c.lines[st.Lane])), uint64(0)
+			for _, w := range c.windows {
 				switch {
-				case other.Lane != st.Lane:
-				case other.Window.Index < st.Window.Index:
-					before++
-				case other.Window.Index == st.Window.Index:
-					own++
+				case w.Drawn:
+				case w.Index < st.Window.Index:
+					before += uint64(c.places(w.Window, st.Lane))
+				case w.Index == st.Window.Index:
+					own = uint64(c.places(w.Window, st.Lane))
 				}
 			}
 			st.AheadMin = before - c.called[st.Lane]
@@ -191,45 +208,125 @@ func (c *recount) arrive(e *Arrive, index EntryIndex, schedule []Entry) {
 		}
 	}
 	if n := len(c.windows); n == 0 || c.windows[n-1].Index != w.Index {
-		c.windows = append(c.windows, WindowSum{Window: w, Draws: c.draws(0, w.To), Lots: make([]uint32, len(c.policy.Lanes))})
+		c.windows = append(c.windows, WindowSum{Window: w, Draws: c.draws(0, w.To), Lots: make([]uint32, c.slots(w)*len(c.policy.Lanes))})
 		c.counts.Windows++
 	}
 	last := &c.windows[len(c.windows)-1]
-	seq := uint32(0)
-	for _, other := range c.tickets {
-		if other.Lane == e.Lane && other.Window.Index == w.Index {
-			seq++
-		}
-	}
+	seq := uint32(len(c.drums[drumKey{w.Index, c.slot(w, e.Time), e.Lane}]))
 	c.counts.Seats += uint64(max(e.Seats, 1))
 	c.tickets[e.Ticket] = &Standing{
 		Seats: max(e.Seats, 1), Ticket: e.Ticket, Index: index, Joined: e.Time, Window: w, Seq: seq, Lane: e.Lane, Status: StatusWaiting,
 	}
 	c.order = append(c.order, e.Ticket)
 	last.Arrivals++
-	last.Lots[slices.IndexFunc(c.policy.Lanes, func(l LaneRule) bool { return l.Name == e.Lane })]++
 	c.counts.Arrivals++
+	c.put(c.tickets[e.Ticket], append([]credential.Credential{{}}, e.Credentials...)...)
 }
 
-func (c *recount) draw(e *Draw) {
-	before := uint32(0)
-	for k := range c.windows {
-		w := &c.windows[k]
-		if w.Index == e.Window {
-			w.Drawn, w.First = true, Position(c.counts.Drawn+1)
-			for _, lane := range c.policy.Lanes {
-				c.drawLane(lane.Name, c.order[before:before+w.Arrivals], e.Seed)
-			}
+// put puts a lot into the drum of a ticket for each credential that gives one; one without a method is the first.
+func (c *recount) put(st *Standing, list ...credential.Credential) {
+	for _, one := range list {
+		if one.Method != "" && !slices.Contains(c.policy.Lots, one.Method) {
+			continue
 		}
-		before += w.Arrivals
+		slot, last := c.slot(st.Window, st.Joined), &c.windows[len(c.windows)-1]
+		key := drumKey{st.Window.Index, slot, st.Lane}
+		c.drums[key] = append(c.drums[key], st.Ticket)
+		lane := slices.IndexFunc(c.policy.Lanes, func(l LaneRule) bool { return l.Name == st.Lane })
+		last.Lots[slot*len(c.policy.Lanes)+lane]++
 	}
 }
 
-func (c *recount) drawLane(lane Lane, arrivals []Ticket, seed Seed) {
-	drum := slices.DeleteFunc(slices.Clone(arrivals), func(t Ticket) bool { return c.tickets[t].Lane != lane })
-	for _, seq := range newReference(seed, lane).shuffle(len(drum)) {
-		c.lines[lane] = append(c.lines[lane], drum[seq])
-		st := c.tickets[drum[seq]]
+// slots returns the number of slots of a window.
+func (c *recount) slots(w Window) (n int) {
+	if c.policy.Slots == 0 || w.From != c.policy.Opens {
+		return 1
+	}
+	for from := w.From; from < w.To; from += Time(c.policy.Slots) {
+		n++
+	}
+	return n
+}
+
+func (c *recount) slot(w Window, t Time) (n int) {
+	if c.slots(w) == 1 {
+		return 0
+	}
+	for w.From+Time(n+1)*Time(c.policy.Slots) <= t {
+		n++
+	}
+	return n
+}
+
+// filled returns the numbers of lots of a lane in the slots of a window, with empty ones.
+func (c *recount) filled(w Window, lane Lane) (sizes []int) {
+	total, half := 0, 0
+	for slot := range c.slots(w) {
+		sizes = append(sizes, len(c.drums[drumKey{w.Index, slot, lane}]))
+		total += sizes[slot]
+	}
+	for 2*half*len(sizes) < total {
+		half++
+	}
+	for slot := range sizes {
+		sizes[slot] = max(sizes[slot], half)
+	}
+	return sizes
+}
+
+func (c *recount) places(w Window, lane Lane) (n int) {
+	for _, size := range c.filled(w, lane) {
+		n += size
+	}
+	return n
+}
+
+func (c *recount) draw(e *Draw) {
+	for k := range c.windows {
+		w := &c.windows[k]
+		if w.Index == e.Window {
+			w.Drawn, w.First = true, 1
+			for _, line := range c.lines {
+				w.First += Position(len(line))
+			}
+			for _, lane := range c.policy.Lanes {
+				c.drawLane(w.Window, lane.Name, e.Seed)
+			}
+		}
+	}
+}
+
+// drawLane finds the place of each lot without dealing: from its number in the order of its slot.
+func (c *recount) drawLane(w Window, lane Lane, seed Seed) {
+	sizes := c.filled(w, lane)
+	line, turns := make([]Ticket, c.places(w, lane)), []uint32{0}
+	name := func(slot int) Lane { return lane }
+	if len(sizes) > 1 {
+		name = func(slot int) Lane { return lane + "/" + Lane(strconv.Itoa(slot)) }
+		turns = newReference(seed, lane+"/").shuffle(len(sizes))
+	}
+	for slot, size := range sizes {
+		drum := c.drums[drumKey{w.Index, slot, lane}]
+		for rank, seq := range newReference(seed, name(slot)).shuffle(size) {
+			place, own := 0, slices.Index(turns, uint32(slot))
+			for other, size := range sizes {
+				place += min(size, rank)
+				if size > rank && slices.Index(turns, uint32(other)) < own {
+					place++
+				}
+			}
+			if int(seq) < len(drum) {
+				line[place] = drum[seq]
+			}
+		}
+	}
+	for _, ticket := range line {
+		st := c.tickets[ticket]
+		if st == nil || st.Position > 0 {
+			c.lines[lane] = append(c.lines[lane], Ticket{})
+			continue
+		}
+		c.lines[lane] = append(c.lines[lane], ticket)
 		st.Position = Position(len(c.lines[lane]))
 		if st.Status == StatusWaiting {
 			st.Status = StatusDrawn
@@ -284,6 +381,9 @@ func (c *recount) check(t *testing.T, s *State, size uint64, now Time) {
 			t.Fatalf("ticket %v: %d to %d ahead, and %d to %d before", ticket, got.AheadMin, got.AheadMax, got.BeforeMin, got.BeforeMax)
 		}
 		want.BeforeMin, want.BeforeMax = got.BeforeMin, got.BeforeMax
+		if size < s.Size() && len(c.policy.Lots) > 0 && got.Status == StatusWaiting {
+			want.AheadMax = max(want.AheadMax, got.AheadMax) // may count lots that tickets got since
+		}
 		if diff := cmp.Diff(want, got); !ok || diff != "" {
 			t.Fatalf("ticket %v at size %d of %d (-recount +got):\n%s", ticket, size, s.Size(), diff)
 		}
@@ -310,6 +410,8 @@ type walk struct {
 	tickets []Ticket
 	now     Time
 	noShows Scan
+	club    *issuertest.Issuer
+	account int
 }
 
 // pick returns a number from 0 to n-1; without bytes left, 0.
@@ -392,7 +494,11 @@ func (w *walk) step() {
 		}
 		w.freeze()
 	}
-	switch w.pick(18) {
+	switch w.pick(20) {
+	case 18:
+		w.merit()
+	case 19:
+		w.join()
 	case 16:
 		w.extend()
 	case 17:
@@ -502,16 +608,38 @@ func (w *walk) join() {
 	e, ok := w.s.NextArrive(w.now, ticket, lane)
 	if !ok {
 		win, _ := w.s.Schedule().At(w.now)
-		index, _ := w.s.lanes.index(lane)
-		w.never(&Arrive{w.now, win.Index, w.s.windows.nextSeq(win, index), ticket, lane, 0, nil})
+		w.never(&Arrive{w.now, win.Index, uint32(w.pick(4)), ticket, lane, 0, nil})
 		return
 	}
+	e.Credentials = w.show(lane, ticket)
 	if party := w.s.policy.Party; party > 0 {
 		e.Seats = uint32(w.pick(int(party) + 2))
 		w.expect(&e, e.Seats != 1 && e.Seats <= party)
 		return
 	}
 	w.must(&e)
+}
+
+// show returns a credential, now and then.
+func (w *walk) show(lane Lane, t Ticket) []credential.Credential {
+	if len(w.s.policy.Methods) == 0 || w.pick(3) == 0 {
+		return nil
+	}
+	w.account++
+	return []credential.Credential{w.club.Show(w.s.Subject(lane, t), w.account)}
+}
+
+// merit shows what a ticket has not shown at its arrival.
+func (w *walk) merit() {
+	t := w.ticket()
+	st, ok := w.s.Standing(t, w.s.Size(), w.now)
+	for _, c := range w.show(st.Lane, t) {
+		isLate := w.now >= st.Window.To || st.Settled > 0
+		e := w.s.merit(w.now, t, c)
+		w.expect(e, ok && !isLate && !DoorOf(&w.s).HasShown(t, c.Method))
+		e.Seq++
+		w.never(e)
+	}
 }
 
 func (w *walk) freeze() {
@@ -567,8 +695,12 @@ func (w *walk) late() {
 		w.t.Fatalf("%d no-shows are left after all were skipped", len(more))
 	}
 	for i := range s.lanes.all {
-		if l := &s.lanes.all[i]; end.lanes[i] <= l.places {
-			w.never(&Skip{w.now, s.at(l, end.lanes[i]).ticket, NoShow})
+		l := &s.lanes.all[i]
+		if end.lanes[i] > l.places {
+			continue
+		}
+		if number, ok := l.holder(&s.arrivals, end.lanes[i]); ok {
+			w.never(&Skip{w.now, s.arrivals.At(number).ticket, NoShow})
 		}
 	}
 }
@@ -650,7 +782,7 @@ func (w *walk) anything() {
 
 // walkThrough plays the bytes and checks the result.
 func walkThrough(t *testing.T, data []byte) *walk {
-	w := &walk{t: t, data: data, now: base - second}
+	w := &walk{t: t, data: data, now: base - second, club: issuertest.Signed("club", 0)}
 	p := testPolicy()
 	p.Windows[0].Length = Millis(100 * (1 + w.pick(256)))
 	p.Windows[1].Length = Millis(100 * (1 + w.pick(256)))
@@ -668,6 +800,15 @@ func walkThrough(t *testing.T, data []byte) *walk {
 	}
 	p.Party = uint32([]int{0, 0, 2, 5}[w.pick(4)])
 	p.Seats = uint32([]int{0, 2, 5, 12}[w.pick(4)])
+	if w.pick(2) == 0 {
+		p.Methods = []credential.Method{w.club.Method}
+		if w.pick(3) > 0 {
+			p.Lots = []string{w.club.Method.Name}
+		}
+	}
+	if w.pick(2) == 0 {
+		p.Slots = p.Windows[0].Length / Millis(2+w.pick(6))
+	}
 	w.must(&Room{p})
 	for len(w.data) > 0 {
 		if w.pick(16) == 0 {
@@ -704,7 +845,7 @@ func walkThrough(t *testing.T, data []byte) *walk {
 		}
 	}
 	for i, n := range w.s.LaneCounts() {
-		for p := range n.Drawn {
+		for p := range n.Drawn * uint64(1-min(1, len(w.s.policy.Lots)+int(w.s.policy.Slots))) { // others have gaps
 			if !places[place{w.s.lanes.all[i].name, Position(p + 1)}] {
 				t.Fatalf("place %d of lane %d has no ticket", p+1, i)
 			}
@@ -741,7 +882,7 @@ func TestRandomRooms(t *testing.T) {
 			t.Errorf("the walks hardly reach %s: %+v", reflect.TypeFor[Counts]().Field(i).Name, sum)
 		}
 	}
-	for _, kind := range []Kind{KindFreeze, KindDraw, KindAssign, KindCall, KindExtend, KindRestore, KindAmend, KindTell, KindEnd} {
+	for _, kind := range []Kind{KindMerit, KindFreeze, KindDraw, KindAssign, KindCall, KindExtend, KindRestore, KindAmend, KindTell, KindEnd} {
 		if kinds[kind] < 20 {
 			t.Errorf("the walks hardly have a %s: %v", kind, kinds)
 		}

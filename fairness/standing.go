@@ -86,7 +86,8 @@ func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
 	case w.drawn == 0 || uint64(w.drawn) >= size:
 		st.AheadMin = uint64(s.placesBefore(lane, number) - called)
 		st.AheadMax = st.AheadMin + uint64(s.lotsAt(lane, w, size)) - 1
-		seatsMin, seatsMax = st.AheadMin, min(st.AheadMax*party, l.seats)
+		seatsMax = min(st.AheadMax*party, l.seats)
+		seatsMin = min(st.AheadMin, seatsMax) // places may be nobody's
 	case position > called:
 		st.Status, st.Position = StatusDrawn, position
 		st.AheadMin = uint64(position - 1 - called)
@@ -162,7 +163,7 @@ func (s *State) lotsAt(lane int, w *window, size uint64) uint32 {
 	}
 	then := window{lots: slices.Clone(w.lots)}
 	for ; n < w.count; n++ {
-		then.lots[s.drumOf(w.base+n)]--
+		then.lots[s.arrivals.drumOf(w.base+n, &s.lanes)]--
 	}
 	return uint32(then.placesOf(lane, len(s.lanes.all)))
 }

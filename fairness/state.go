@@ -115,7 +115,7 @@ func (e *Room) apply(s *State, _ Oracle) error {
 func (e *Arrive) apply(s *State, oracle Oracle) error {
 	w, ok := s.schedule.At(e.Time)
 	lane, known := s.lanes.index(e.Lane)
-	drum := s.drum(s.policy.SlotOf(w.Index, e.Time), lane)
+	drum := s.lanes.drum(s.policy.SlotOf(w.Index, e.Time), lane)
 	_, joined := s.arrivals.find(e.Ticket)
 	switch {
 	case !ok:
@@ -153,7 +153,7 @@ func (s *State) join(w Window, lane int, seats uint32, lots int, a arrival) {
 			in.lots, in.drums = make([]uint32, drums), make([][]uint32, drums)
 		}
 		slot := s.policy.SlotOf(w.Index, a.time)
-		drum := s.drum(slot, lane)
+		drum := s.lanes.drum(slot, lane)
 		s.arrivals.details.Add(detail{in.lots[drum], uint8(lane), uint8(slot), uint8(seats)})
 		in.put(s.arrivals.Len(), drum, lots)
 	}
@@ -162,9 +162,6 @@ func (s *State) join(w Window, lane int, seats uint32, lots int, a arrival) {
 	s.lanes.all[lane].seats += uint64(seats)
 	s.arrivals.join(a)
 }
-
-// drum returns the index of the drum of a slot and a lane.
-func (s *State) drum(slot, lane int) int { return slot*len(s.lanes.all) + lane }
 
 func (e *Freeze) apply(s *State, oracle Oracle) error {
 	if s.windows.frozen == len(s.windows.all) {
@@ -283,7 +280,7 @@ func (e *Assign) apply(s *State, _ Oracle) error {
 	}
 	s.lanes.all[lane].assigned++
 	s.lanes.all[lane].stated++
-	s.pass(&s.lanes.all[lane])
+	s.lanes.all[lane].pass(&s.arrivals)
 	s.assigned++
 	return nil
 }

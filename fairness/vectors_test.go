@@ -38,6 +38,7 @@ type vectors struct {
 	Alphas    []alphaVector     `json:"alphas"`
 	Seeds     []seedVector      `json:"seeds"`
 	Shuffles  []shuffleVector   `json:"shuffles"`
+	Deals     []dealVector      `json:"deals"`
 	Schedules []*scheduleVector `json:"schedules"`
 	Room      roomVector        `json:"room"`
 	// Witnessed is a room with a beacon and two witnesses.
@@ -50,6 +51,8 @@ type vectors struct {
 	Door roomVector `json:"door_room"`
 	// Turns is a room in which called tickets get more time, and revoked ones their places back.
 	Turns roomVector `json:"turns_room"`
+	// Slots is a room with three slots, two lanes, and a method that gives a lot.
+	Slots roomVector `json:"slots_room"`
 }
 
 type ticketVector struct {
@@ -84,6 +87,14 @@ type shuffleVector struct {
 	SHA256 string   `json:"sha256"`          // of the order, as uint32 little-endian
 }
 
+type dealVector struct {
+	Seed   string      `json:"seed"`
+	Lane   Lane        `json:"lane"`
+	Lots   []uint32    `json:"lots"`   // by slot
+	Filled []uint32    `json:"filled"` // with empty lots
+	Line   [][2]uint32 `json:"line"`   // slot and number of each lot
+}
+
 type scheduleVector struct {
 	Rules  []ruleVector `json:"rules"`
 	Closes Time         `json:"closes"`
@@ -112,7 +123,7 @@ type roomVector struct {
 	RoomHash string            `json:"room_hash"`
 	Entries  []string          `json:"entries"`
 	Draws    []drawVector      `json:"draws"`
-	Lines    map[Lane][]string `json:"lines"` // tickets by position, of each lane
+	Lines    map[Lane][]string `json:"lines"` // tickets by position, of each lane; "": nobody has it
 	Root     string            `json:"root"`  // of all entries
 	Breaking []violationVector `json:"violations"`
 }
@@ -122,7 +133,7 @@ type drawVector struct {
 	Alpha  string            `json:"alpha"`
 	Beta   string            `json:"beta"`
 	Seed   string            `json:"seed"`
-	Orders map[Lane][]uint32 `json:"orders"` // seqs by place
+	Orders map[Lane][]uint32 `json:"orders"` // seqs by place, in a window of one slot
 }
 
 type violationVector struct {
@@ -263,7 +274,9 @@ func (s *story) draw(d *Draw, alpha []byte, beta [BetaSize]byte) {
 	s.must(d)
 	v := drawVector{d.Window, hex.EncodeToString(alpha), hex.EncodeToString(beta[:]), hex.EncodeToString(d.Seed[:]), map[Lane][]uint32{}}
 	for i := range s.lanes.all {
-		v.Orders[s.lanes.all[i].name] = Shuffle(d.Seed, s.lanes.all[i].name, lots[i])
+		if len(lots) == len(s.lanes.all) {
+			v.Orders[s.lanes.all[i].name] = Shuffle(d.Seed, s.lanes.all[i].name, lots[i])
+		}
 	}
 	s.out.Draws = append(s.out.Draws, v)
 }
@@ -274,6 +287,9 @@ func (s *story) assign(e *Assign) {
 	s.must(e)
 	if s.out.Lines == nil {
 		s.out.Lines = map[Lane][]string{}
+	}
+	for Position(len(s.out.Lines[e.Lane]))+1 < e.Position {
+		s.out.Lines[e.Lane] = append(s.out.Lines[e.Lane], "")
 	}
 	s.out.Lines[e.Lane] = append(s.out.Lines[e.Lane], e.Ticket.String())
 }
@@ -420,7 +436,7 @@ func makeRoom(t *testing.T) roomVector {
 func makeVectors(t *testing.T) *vectors {
 	v := &vectors{
 		About: "Vectors of the Proofline rules, version 1, see RULES.md. Bytes are lower-case hex, times milliseconds since the Unix epoch.",
-		Room:  makeRoom(t), Witnessed: makeWitnessedRoom(t), Lanes: makeLanesRoom(t), Seats: makeSeatsRoom(t), Door: makeDoorRoom(t), Turns: makeTurnsRoom(t),
+		Room:  makeRoom(t), Witnessed: makeWitnessedRoom(t), Lanes: makeLanesRoom(t), Seats: makeSeatsRoom(t), Door: makeDoorRoom(t), Turns: makeTurnsRoom(t), Slots: makeSlotsRoom(t),
 	}
 	for _, origin := range []string{"queue.example.com/r/vectors", "a", strings.Repeat("long.", 51)} {
 		for _, secret := range [][SecretSize]byte{{}, vectorSecret(1), [SecretSize]byte(bytes.Repeat([]byte{0xff}, 32))} {
@@ -448,6 +464,13 @@ func makeVectors(t *testing.T) *vectors {
 		for _, lane := range []Lane{General, "a"} {
 			v.Shuffles = append(v.Shuffles, makeShuffle(Seed(hash1), lane, n))
 		}
+	}
+	for _, lots := range [][]uint32{{3}, {2, 2}, {5, 0, 2, 9}, {0, 0, 0}, {0, 1}} {
+		deal := dealVector{Seed: hex.EncodeToString(hash1[:]), Lane: "a", Lots: lots, Filled: Fill(lots), Line: [][2]uint32{}}
+		for _, lot := range Deal(Seed(hash1), "a", lots) {
+			deal.Line = append(deal.Line, [2]uint32{uint32(lot.Slot), lot.Seq})
+		}
+		v.Deals = append(v.Deals, deal)
 	}
 	v.Schedules = []*scheduleVector{
 		makeSchedule(1_000_000, WindowRule{100_000, 60_000}, WindowRule{160_000, 10_000}, WindowRule{163_000, 100_000}),
@@ -543,6 +566,8 @@ func TestVectorsReplayed(t *testing.T) {
 	v.Lanes.replay(t, rules)
 	v.Seats.replay(t, rules)
 	v.Door.replay(t, rules)
+	v.Turns.replay(t, rules)
+	v.Slots.replay(t, rules)
 	for _, rule := range []Rule{
 		RulePolicy, RuleTime, RuleEnd, RuleArrival, RuleTicket, RuleLane, RuleCredential, RuleNullifier, RuleMerit, RuleFreeze, RuleProof,
 		RuleDraw, RuleBeacon, RuleWitness, RuleSeed, RuleAssign, RuleCall, RuleOutflow, RuleSeats, RuleAdmission, RuleSkip, RuleAmend,
@@ -598,8 +623,8 @@ func (v *roomVector) replay(t *testing.T, rules map[Rule]bool) {
 	c.check(t, s, s.Size(), now)
 	for name, line := range c.lines {
 		for i, ticket := range line {
-			if v.Lines[name][i] != ticket.String() {
-				t.Errorf("place %d in lane %s is %s, want %v", i+1, name, v.Lines[name][i], ticket)
+			if got := slices.Concat(v.Lines[name], make([]string, len(line)))[i]; ticket != (Ticket{}) && got != ticket.String() || ticket == (Ticket{}) && got != "" {
+				t.Errorf("place %d in lane %s is %q, want %v", i+1, name, got, ticket)
 			}
 		}
 	}

@@ -128,7 +128,7 @@ func (s *State) NextAssign() (Assign, bool) {
 	}
 	l, w := &s.lanes.all[lane], &s.windows.all[part.window]
 	p := l.assigned + 1
-	number, _ := s.holder(l, p)
+	number, _ := l.holder(&s.arrivals, p)
 	a := s.arrivals.At(number)
 	return Assign{Window: w.Index, Lane: l.name, Position: p, Ticket: a.ticket}, true
 }

@@ -135,7 +135,7 @@ func (r *Room) Show(ctx context.Context, t fairness.Ticket, secret [fairness.Sec
 		}
 		p.Vouch(verified)
 		m.Entry = p.Size()
-		e, _ := p.NextMerit(now, t, shown) // its window is open, as Allow has checked
+		e, _ := fairness.DoorOf(p.State).NextMerit(now, t, shown) // its window is open, as Allow has checked
 		return []fairness.Entry{&e}, nil
 	})
 	if err != nil { // the change may still be under way

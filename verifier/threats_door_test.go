@@ -99,7 +99,9 @@ func lateMerit(t *testing.T) {
 	ticket := roomtest.Ticket(origin, 1)
 	merit := func() []byte {
 		c := issuers.Show(room.State().Subject(fairness.General, ticket), 2, "club")[0]
-		return fairness.AppendEntry(nil, &fairness.Merit{Time: room.State().Now(), Ticket: ticket, Credential: c})
+		e, _ := fairness.DoorOf(room.State()).NextMerit(roomtest.Opens, ticket, c)
+		e.Time = room.State().Now()
+		return fairness.AppendEntry(nil, &e)
 	}
 	if r := auditOf(t, publish(t, keys, append(slices.Clone(room.Entries()), merit())), verifier.Trust{}); !r.OK {
 		t.Errorf("in time: %+v", r)
@@ -152,8 +154,9 @@ func TestDoorOfManyArrivals(t *testing.T) {
 		room.JoinShowing(room.State().Now(), "members", issuers, account, "club")
 	}
 	last := room.JoinShowing(room.State().Now(), fairness.General, issuers, 0, "task", "phone")
-	room.Append(&fairness.Merit{Time: room.State().Now(), Ticket: last,
-		Credential: issuers.Show(room.State().Subject(fairness.General, last), members, "club")[0]})
+	shown := issuers.Show(room.State().Subject(fairness.General, last), members, "club")[0]
+	merit, _ := fairness.DoorOf(room.State()).NextMerit(room.State().Now(), last, shown)
+	room.Append(&merit)
 	files, err := room.Publish()
 	if err != nil {
 		t.Fatal(err)
