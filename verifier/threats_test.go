@@ -75,6 +75,8 @@ var threats = map[string]func(*testing.T){
 	"silent change of windows":  silentChange,
 	"no-show too early":         earlyNoShow,
 	"lots on the side":          sideLots,
+	"slot re-roll":              slotReroll,
+	"slot of its own":           loneSlot,
 	"second nullifier":          secondNullifier,
 	"foreign issuer":            foreignIssuer,
 	"borrowed credential":       borrowedCredential,
@@ -538,7 +540,7 @@ func sideLots(t *testing.T) {
 	keys, room := small(t)
 	tr := transcript(room.Entries())
 	i := tr.index(fairness.KindArrive, 0)
-	caught(t, keys, tr.insert(i+1, "merit "+tr.field(i, 1)+" "+tr.field(i, 4)+" friend - 00"), "credential")
+	caught(t, keys, tr.insert(i+1, "merit "+tr.field(i, 1)+" "+tr.field(i, 4)+" 1 friend - 00"), "credential")
 	caught(t, keys, tr.set(i, 5, "vip"), "lane")
 }
 
