@@ -125,10 +125,14 @@ func TestSlotPolicy(t *testing.T) {
 		"a negative slot":   {func(p *Policy) { p.Slots = -1 }, false},
 		"a lot":             {func(p *Policy) { p.Lots = []string{"club"} }, true},
 		"two lots":          {func(p *Policy) { p.Lots = []string{"club", "phone"} }, true},
-		"in another order":  {func(p *Policy) { p.Lots = []string{"phone", "club"} }, false},
-		"twice":             {func(p *Policy) { p.Lots = []string{"club", "club"} }, false},
-		"unknown":           {func(p *Policy) { p.Lots = []string{"fans"} }, false},
-		"work":              {func(p *Policy) { p.Lots = []string{"task"} }, false},
+		"three lots": {func(p *Policy) {
+			p.Methods = append(p.Methods, issuertest.Signed("fans", 0).Method)
+			p.Lots = []string{"club", "phone", "fans"}
+		}, true},
+		"in another order": {func(p *Policy) { p.Lots = []string{"phone", "club"} }, false},
+		"twice":            {func(p *Policy) { p.Lots = []string{"club", "club"} }, false},
+		"unknown":          {func(p *Policy) { p.Lots = []string{"fans"} }, false},
+		"work":             {func(p *Policy) { p.Lots = []string{"task"} }, false},
 		"four": {func(p *Policy) {
 			for i := range 4 {
 				m := issuertest.Signed(fmt.Sprint("m", i), 0).Method
