@@ -160,6 +160,12 @@ func TestSlots(t *testing.T) {
 	p.Lanes, p.Slots = lanesOf(2), 20_000
 	r := newScript(t, p)
 	first, second := r.lanes.all[0].name, r.lanes.all[1].name
+	early := &Amend{Time: base - minute, Change: ChangeWindows, Closes: Never, Windows: []WindowRule{{base, 30_000}}}
+	r.refuse(RuleAmend, early) // no notice allows to change the slots
+	early.Windows[0] = WindowRule{base + minute, 30_000}
+	r.must(early)
+	plain := newScript(t, testPolicy())
+	plain.must(&Amend{Time: base - minute, Change: ChangeWindows, Closes: Never, Windows: []WindowRule{{base, 30_000}}})
 	var of []Ticket
 	join := func(at Time, lane Lane, seq uint32) {
 		t.Helper()
