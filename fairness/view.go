@@ -101,9 +101,7 @@ func (l *lane) addTo(n *Counts) {
 	n.InLine += l.arrivals - l.waiting - settled
 }
 
-// FreezeDue returns when the next window with arrivals ends and can be frozen; false if no window
-// is left to freeze. It also works for a room that has ended, in which windows may have been left
-// open.
+// FreezeDue returns when the next window with arrivals to freeze ends; false if none is left. A room that has ended may have some.
 func (s *State) FreezeDue() (Time, bool) {
 	if s.windows.frozen == len(s.windows.all) {
 		return 0, false
@@ -111,13 +109,15 @@ func (s *State) FreezeDue() (Time, bool) {
 	return s.windows.all[s.windows.frozen].To, true
 }
 
-// WindowOf returns the window in which a ticket joined; false if it has not joined.
-func (s *State) WindowOf(t Ticket) (WindowIndex, bool) {
+// TurnOf returns the window in which a ticket joined and, if it was called, how much of its time to claim the latest
+// entry has left it, at most 0 for a no-show; false if it has not joined.
+func (s *State) TurnOf(t Ticket) (in WindowIndex, left Millis, ok bool) {
 	number, ok := s.arrivals.find(t)
 	if !ok {
-		return 0, false
+		return 0, 0, false
 	}
-	return s.windows.of(number).Index, true
+	c := s.claimOf(number, s.arrivals.claimed[number])
+	return s.windows.of(number).Index, c.left(s.clock), true
 }
 
 // NextAssign returns the assign entry that is due; false if every drawn place is assigned.

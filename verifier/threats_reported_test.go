@@ -231,7 +231,31 @@ func lostInOutage(t *testing.T) {
 	caught(t, keys, append(slices.Clone(room.Entries()), fairness.AppendEntry(nil, lost)), "skip")
 	room.Append(&fairness.Beat{Time: back})
 	room.Admit(back+39_999, room.At(1))
-	wantFound(t, found(t, keys, room), findings.Gap, 2, 600_000, "while 1 called visitor could claim. Their time to claim ran for 20 s of it", "Nothing was written for 10 min")
+	wantFound(t, found(t, keys, room), findings.Gap, 2, 600_000, "2 gaps of 10 min 39 s in all, the longest 10 min, nobody lost a turn.",
+		"while 1 called visitor could claim. Their time to claim ran for 20 s of it", "Nothing was written for 10 min")
+}
+
+// TestLostToGrace takes the server down while a called visitor has less than the grace left, and another one more. One who
+// never comes after that is not lost to the outage.
+func TestLostToGrace(t *testing.T) {
+	keys := newKeys(t, origin, "honest")
+	policy := patient(keys)
+	policy.Grace, policy.Claim = 20_000, 60_000
+	room := roomtest.Open(keys, policy)
+	room.Join(after(0), 3)
+	room.Settle(after(60_000))
+	room.Call(after(80_000), 1)
+	room.Append(&fairness.Beat{Time: after(100_000)})
+	room.Call(after(119_999), 2) // the first has 20.001 s left
+	room.Append(&fairness.Beat{Time: after(120_000)})
+	back := after(720_000)
+	room.Append(&fairness.Skip{Time: back, Ticket: room.At(1), Reason: fairness.NoShow})
+	for at := back + 20_000; at < back+40_000; at += 20_000 {
+		room.Append(&fairness.Beat{Time: at})
+	}
+	room.Append(&fairness.Skip{Time: back + 39_999, Ticket: room.At(2), Reason: fairness.NoShow})
+	wantFound(t, found(t, keys, room), findings.Gap, 1, 600_000, "1 gap of 10 min, in which 1 called visitor lost a turn: no more than the grace was left to each.",
+		"while 2 called visitors could claim")
 }
 
 func windowOfOne(t *testing.T) {

@@ -84,7 +84,7 @@ type Finder struct {
 	told    told
 
 	restored restored
-	waiting  uint64 // called visitors after the latest entry, unless the room is paused
+	gaps     gaps
 	ended    bool
 }
 
@@ -98,7 +98,7 @@ type window struct {
 
 // Add adds the next entry, with the state after it. Use it as a [verifier.Trust]'s OnEntry.
 func (f *Finder) Add(s *fairness.State, e fairness.Entry) {
-	f.noteGap(s)
+	f.noteGap(s, e)
 	f.last = s.Now()
 	f.noteBetween(s, e)
 	f.told.follow(f, s, e)

@@ -50,8 +50,7 @@ func (f *Finder) words(of *Finding) string {
 		return fmt.Sprintf("%s closed more than %s after its end, the longest %s. No visitor could join it any more; the randomness of its draw comes after the closing, so a late closing selects a later round.",
 			numeral.Count(n, "group was", "groups were"), span(freezeSlack), span(of.Longest))
 	case Gap:
-		return fmt.Sprintf("%s in all, %s, the longest %s, in which nothing was written for longer than the grace while called visitors could claim: the server was down, or the operator held it. Called visitors lost no more of their time to claim than the grace each time.",
-			span(of.Total), numeral.Count(n, "time", "times"), span(of.Longest))
+		return f.gaps.words(of)
 	case Undrawn:
 		return numeral.Count(n, "group was", "groups were") +
 			" never drawn. Where the outcome could be known, the operator could see it and end the room instead of publishing it."
@@ -98,7 +97,7 @@ func number[T ~uint64](n T) string { return numeral.Group(uint64(n)) }
 
 // windowOf returns the number of the window in which a ticket joined.
 func windowOf(s *fairness.State, t fairness.Ticket) string {
-	index, _ := s.WindowOf(t)
+	index, _, _ := s.TurnOf(t)
 	return number(index)
 }
 
