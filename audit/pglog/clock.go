@@ -17,9 +17,12 @@ type ClockView struct {
 	Agrees bool          // whether the server's own wall clock agrees with it
 }
 
-// clockFresh is the maximum age of another server's view, by the database's clock. Running servers
-// report theirs every second.
-const clockFresh = 15 * time.Second
+// Another server's view is current if it is at most clockFresh old, by the database's clock: running servers report
+// theirs every second. One that is more than clockAhead in the future was reported before that clock was set back.
+const (
+	clockFresh = 15 * time.Second
+	clockAhead = 3 * time.Second
+)
 
 // Stamp sets the function that decides the time of every append: it receives the time of the
 // database's clock and returns the time to use, or an error to refuse the append. It must be called
@@ -33,8 +36,8 @@ func (s *Store) ExchangeClock(ctx context.Context, own ClockView) (others []Cloc
 	batch.Queue(`insert into clock_views (node_id, raw_ms, step_ms, agrees) values ($1, $2, $3, $4)
 		on conflict (node_id) do update set raw_ms = excluded.raw_ms, step_ms = excluded.step_ms, agrees = excluded.agrees`,
 		own.Node, own.Raw.UnixMilli(), own.Step.Milliseconds(), own.Agrees)
-	batch.Queue(`select node_id, raw_ms, step_ms, agrees from clock_views where node_id <> $1 and abs(raw_ms - $2) <= $3`,
-		own.Node, own.Raw.UnixMilli(), clockFresh.Milliseconds()).Query(func(rows pgx.Rows) error {
+	batch.Queue(`select node_id, raw_ms, step_ms, agrees from clock_views where node_id <> $1 and raw_ms between $2 and $3`,
+		own.Node, own.Raw.Add(-clockFresh).UnixMilli(), own.Raw.Add(clockAhead).UnixMilli()).Query(func(rows pgx.Rows) error {
 		var v ClockView
 		var raw, step int64
 		_, err := pgx.ForEachRow(rows, []any{&v.Node, &raw, &step, &v.Agrees}, func() error {
