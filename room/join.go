@@ -61,8 +61,9 @@ func (r *Room) Join(ctx context.Context, t fairness.Ticket) (Joined, error) {
 // Errors: [*invalid.Error] for a lane or a number of seats that the room does not have, [*EarlyError], [ErrClosed],
 // [ErrFull], those of package door, [ErrBusy], [ErrStopping], and that of ctx.
 func (r *Room) JoinLane(ctx context.Context, t fairness.Ticket, name fairness.Lane, seats uint32,
-	shown ...credential.Credential) (Joined, error) {
+	shown ...credential.Credential) (joined Joined, err error) {
 	r.touch()
+	defer func() { r.Refused.note(err) }()
 	if st, ok := r.Standing(t); ok {
 		return Joined{sequence.Arrived{Standing: st, Again: true}, r}, nil
 	}

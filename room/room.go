@@ -42,6 +42,7 @@ type Room struct {
 	QueueIt    *queueit.Connection
 	Transfers  *transfer.Transfers
 	Transcript Transcript
+	Refused    Refusals
 
 	log       *slog.Logger
 	clock     *clock.Clock

@@ -256,7 +256,7 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 		Restore: rs.restore, Changed: r.refresh,
 	})
 	r.view = r.sequencer.View()
-	r.Transcript = Transcript{r}
+	r.Transcript, r.Refused = Transcript{r}, Refusals{r}
 	r.details = newDetails(r.ID, rs.Store, record.Title, r.sequencer.Wake)
 	r.Evidence = evidence.NewCollector(target, known, rs.Store.Evidence, r.view, r.sequencer, rs.limiter)
 	r.Transfers = transfer.New(r.ID, r.Origin, r, rs.Store.Transfers)

@@ -24,7 +24,11 @@ func (b *budgets) join(c echo.Context, r *room.Room) error {
 	if b.limits == nil {
 		return nil
 	}
-	return b.limits.Join(b.network(c), r.Slug)
+	err := b.limits.Join(b.network(c), r.Slug)
+	if err != nil {
+		r.Refused.ByNetwork()
+	}
+	return err
 }
 
 // show charges a credential shown after the arrival like a join: verifying it costs as much.

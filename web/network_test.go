@@ -2,11 +2,13 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/page"
 )
@@ -71,6 +74,21 @@ func TestJoinsOfOneNetwork(t *testing.T) {
 	}
 	if got, want := s.budgets.limits.Refused()["joins"], uint64(100-taken+2); got != want {
 		t.Errorf("%d refusals are counted, want %d", got, want)
+	}
+	r, err := s.rooms.Get(t.Context(), "sale")
+	if err == nil {
+		err = r.End(t.Context())
+	}
+	s.post("/r/sale/join", "", from(attacker)).refusedFor(limit.Joins) // and the room has ended
+	var stated []string
+	err = errors.Join(err, r.Transcript.ReadEntries(t.Context(), func(e fairness.Entry) error {
+		if told, ok := e.(*fairness.Tell); ok {
+			stated = append(stated, fmt.Sprint(told.Subject, told.Name, told.Count))
+		}
+		return nil
+	}))
+	if want := fmt.Sprint(fairness.TellRefused, "network-limit", 100-taken+2); err != nil || !slices.Equal(stated, []string{want}) {
+		t.Errorf("the transcript states %q, %v, want %q", stated, err, want)
 	}
 }
 

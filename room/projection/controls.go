@@ -24,6 +24,7 @@ type Controls struct {
 	Pull     Pull
 	Sessions Sessions
 	Unqueued Unqueued
+	Refusals Refusals
 }
 
 // Pull holds whether visitors are called only when a backend asks for them. In the zero value the clock makes the

@@ -47,7 +47,7 @@ func (p *Projection) IsDue(now fairness.Time) bool {
 	}
 	call, _ := p.NextCall(now)
 	_, isSwitched := p.NextSwitch(now)
-	return call != nil || isSwitched || p.IsBeatDue(now) || p.IsFinished(now)
+	return call != nil || isSwitched || p.IsBeatDue(now) || p.IsFinished(now) || p.controls.Refusals.isDue(now)
 }
 
 // NoShows returns at most limit called tickets that were not claimed in time. The next call continues after them.

@@ -28,7 +28,8 @@ type Projection struct {
 	lastCall   fairness.Time
 	cosigned   [][]uint32 // key hashes of the witnesses of each of the latest draws
 	gate       gateHistory
-	withdrawn  []string // latest withdrawn tickets, see [Projection.Withdrawn]
+	told       []fairness.Tell // latest statements about refused joins, oldest first
+	withdrawn  []string        // latest withdrawn tickets, see [Projection.Withdrawn]
 }
 
 // Evidence provides the beacon rounds and cosignatures that draws need, and the round that work is done for.
@@ -66,6 +67,8 @@ func (p *Projection) Apply(e fairness.Entry, root func() audit.Hash) error {
 		p.noteCosigned(e)
 	case *fairness.Skip:
 		p.noteWithdrawn(e)
+	case *fairness.Tell:
+		p.noteTold(e)
 	case *fairness.Restore:
 		digits := e.Ticket.String()[:withdrawnDigits]
 		p.withdrawn = slices.DeleteFunc(slices.Clone(p.withdrawn), func(other string) bool { return other == digits })
@@ -145,18 +148,20 @@ type Mark struct {
 	lastCall   fairness.Time
 	cosigned   [][]uint32
 	gate       gateHistory
+	told       []fairness.Tell
 }
 
 // Mark returns the present state for [Projection.Undo].
 func (p *Projection) Mark() *Mark {
-	return &Mark{p.State.Mark(), p.admissions, p.noShows, p.lastCall, p.cosigned, p.gate}
+	return &Mark{p.State.Mark(), p.admissions, p.noShows, p.lastCall, p.cosigned, p.gate, p.told}
 }
 
 // Undo takes the projection back to a mark, the state that is stored. Reloading millions of entries instead would
 // burden a database that is already in trouble.
 func (p *Projection) Undo(m *Mark) {
 	p.State.Undo(m.state)
-	p.admissions, p.noShows, p.lastCall, p.cosigned, p.gate = m.admissions, m.noShows, m.lastCall, m.cosigned, m.gate
+	p.admissions, p.noShows, p.lastCall = m.admissions, m.noShows, m.lastCall
+	p.cosigned, p.gate, p.told = m.cosigned, m.gate, m.told
 }
 
 // Verified is a credential that verifies, with all that its verdict depends on.

@@ -49,11 +49,16 @@ func (f *filler) fill(w *work) error {
 	if w.duties {
 		undone = errors.Join(undone, f.serve())
 	}
-	return errors.Join(undone, f.assigns())
+	return errors.Join(undone, f.tellRefused(false), f.assigns())
 }
 
-// emit applies an entry and adds it to the batch, or does neither.
+// emit applies an entry and adds it to the batch, or does neither. The end comes after all that this node has to state.
 func (f *filler) emit(e fairness.Entry) error {
+	if _, isEnd := e.(*fairness.End); isEnd {
+		if err := f.tellRefused(true); err != nil {
+			return err
+		}
+	}
 	f.text = fairness.AppendEntry(f.text[:0], e)
 	if len(f.text) > audit.MaxEntrySize {
 		return audit.ErrEntrySize
@@ -225,6 +230,16 @@ func (f *filler) switchGate() error {
 		f.projection.Switched()
 	}
 	return err
+}
+
+// tellRefused states the joins that this node refused: those of a minute that is over, or all.
+func (f *filler) tellRefused(all bool) error {
+	for _, e := range f.projection.NextRefused(f.now, all) {
+		if err := f.emit(&e); err != nil {
+			return fmt.Errorf("state refused joins: %w", err)
+		}
+	}
+	return nil
 }
 
 // assigns records drawn positions, up to the filler's chunk.

@@ -168,8 +168,19 @@ func (s *Sequencer) Suspect() {
 	s.queue.signal()
 }
 
-// Stop refuses further work. Run ends when the queue is empty.
-func (s *Sequencer) Stop() { s.queue.stop() }
+// Stop refuses further work. Run ends when the queue is empty, and all refused joins are stated.
+func (s *Sequencer) Stop() {
+	if !s.o.Controls.Refusals.IsNone() {
+		rest := func(p *projection.Projection, now fairness.Time) (list []fairness.Entry, _ error) {
+			for _, e := range p.NextRefused(now, true) {
+				list = append(list, &e)
+			}
+			return list, nil
+		}
+		_ = s.queue.command(&command{ctx: context.Background(), change: rest, done: make(chan error, 1)}) // or it has stopped
+	}
+	s.queue.stop()
+}
 
 // Done is closed when Run has ended.
 func (s *Sequencer) Done() <-chan struct{} { return s.done }

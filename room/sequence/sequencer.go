@@ -125,6 +125,9 @@ func (s *Sequencer) append(ctx context.Context, w *work) (*pglog.Appended, error
 		p.Undo(before)
 		s.view.mu.Unlock()
 	}
+	if err == nil {
+		p.ToldRefused()
+	}
 	took := time.Since(began)
 	s.resize(took)
 	s.took.Store(int64(took))

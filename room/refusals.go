@@ -1,0 +1,40 @@
+package room
+
+import (
+	"errors"
+
+	"github.com/proofline/proofline/internal/millis"
+	"github.com/proofline/proofline/room/door"
+	"github.com/proofline/proofline/room/projection"
+)
+
+// Refusals counts the joins that a room refuses although it takes joins. Each minute the transcript states the counts.
+type Refusals struct{ room *Room }
+
+// ByNetwork counts a join that was refused because its network has used up its limit, unless the room would not have
+// taken it anyway, as it is not open.
+func (f Refusals) ByNetwork() {
+	if err := f.room.openFor(f.room.Now()); err == nil || errors.Is(err, ErrFull) {
+		f.add(projection.RefusedNetwork)
+	}
+}
+
+// note counts a join that was answered with an error, if that is a refusal.
+func (f Refusals) note(err error) {
+	if err == nil {
+		return
+	}
+	_, isMethodFull := errors.AsType[*door.FullError](err)
+	switch {
+	case errors.Is(err, ErrFull):
+		f.add(projection.RefusedFull)
+	case isMethodFull:
+		f.add(projection.RefusedMethod)
+	case errors.Is(err, ErrBusy):
+		f.add(projection.RefusedBusy)
+	}
+}
+
+func (f Refusals) add(why projection.Refusal) {
+	f.room.controls.Refusals.Add(why, millis.Of(f.room.Now()))
+}
