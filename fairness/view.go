@@ -101,7 +101,7 @@ func (l *lane) addTo(n *Counts) {
 	n.InLine += l.arrivals - l.waiting - settled
 }
 
-// FreezeDue returns when the next window with arrivals to freeze ends; false if none is left. A room that has ended may have some.
+// FreezeDue returns when the next window to freeze ends; false if none is left. A room that has ended may have some.
 func (s *State) FreezeDue() (Time, bool) {
 	if s.windows.frozen == len(s.windows.all) {
 		return 0, false

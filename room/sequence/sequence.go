@@ -177,7 +177,8 @@ func (s *Sequencer) Stop() {
 			}
 			return list, nil
 		}
-		_ = s.queue.command(&command{ctx: context.Background(), change: rest, done: make(chan error, 1)}) // or it has stopped
+		c := &command{ctx: context.Background(), change: rest, done: make(chan error, 1)}
+		_ = s.queue.command(c) // fails if it is stopped already
 	}
 	s.queue.stop()
 }

@@ -19,8 +19,8 @@ type gaps struct {
 // clockRun is what the claim clock ran in a gap.
 type clockRun struct{ after, until fairness.Time }
 
-// noteGap notes the gap that an entry ends, and a no-show whose time to claim ended in a gap. The state is the one after
-// the entry.
+// noteGap notes the gap that an entry ends, and a no-show whose time to claim ended in a gap. The state is the one
+// after the entry.
 func (f *Finder) noteGap(s *fairness.State, e fairness.Entry) {
 	g, grace := &f.gaps, s.Policy().Grace
 	length := fairness.Millis(s.Now() - f.last)
@@ -68,8 +68,8 @@ func (g *gaps) words(of *Finding) string {
 	if g.lost == 0 {
 		text += ", nobody lost a turn."
 	} else {
-		text += ", in which " + numeral.Count(g.lost, "called visitor lost a turn", "called visitors lost their turns") +
-			": no more than the grace was left to each."
+		text += ", in which " +
+			numeral.Count(g.lost, "called visitor lost a turn", "called visitors lost their turns") + ": no more than the grace was left to each."
 	}
 	return text + " Nothing was written for longer than the grace while called visitors could claim: the server was down, or the operator held it. The time to claim ran for no more than the grace in each gap."
 }
