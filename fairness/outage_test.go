@@ -56,7 +56,17 @@ var mechanisms = []mechanism{
 			addMethod(p, outageIssuers["task"], 0)
 		}
 	}, nil},
-	{"accounts", func(_ *rand.Rand, p *Policy) { addMethod(p, outageIssuers["club"], len(p.Lanes)-1) }, (*outages).merit},
+	{"accounts", func(_ *rand.Rand, p *Policy) { addMethod(p, outageIssuers["club"], len(p.Lanes)-1) }, (*outages).showLater},
+	{"lots", func(_ *rand.Rand, p *Policy) { // with the accounts, if the room has them
+		if slices.ContainsFunc(p.Methods, func(m credential.Method) bool { return m.Name == "club" }) {
+			p.Lots = []string{"club"}
+		}
+	}, nil},
+	{"slots", func(r *rand.Rand, p *Policy) {
+		if first := p.Windows[0].Length; p.Closes >= p.Opens+Time(first) {
+			p.Slots = max(1, first/Millis(2+r.IntN(20)))
+		}
+	}, nil},
 	{"extend", func(r *rand.Rand, p *Policy) { p.Extend = MinClaim + Millis(r.IntN(20_000)) }, (*outages).extend},
 	{"restore", nil, (*outages).restore},
 	{"pauses", nil, (*outages).pause},
@@ -303,11 +313,11 @@ func (o *outages) restore() {
 	o.depart()
 }
 
-func (o *outages) merit() {
+func (o *outages) showLater() {
 	t := numbered(o.joined - min(o.joined, o.random.Uint64N(8))) // one of the latest
 	st, ok := o.Standing(t, o.size, o.now)
 	if ok && st.Settled == 0 && o.now < st.Window.To && !DoorOf(o.State).HasShown(t, "club") {
-		o.must(&Merit{o.now, t, o.show("club", st.Lane, t)})
+		o.must(o.merit(o.now, t, o.show("club", st.Lane, t)))
 	}
 }
 
