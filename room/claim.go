@@ -73,38 +73,37 @@ func (r *Room) Leave(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 	return r.skip(ctx, t, fairness.Left)
 }
 
-// Extend gives a called ticket more time to claim, once, for a caller that knows its secret, and returns its standing.
-// Extending again gives no more, and is not an error. Errors: [ErrSecret], [ErrTicketUnknown], [ErrNotCalled],
-// [ErrClaimsFrozen], [ErrSettled], [ErrExpired], [ErrBusy], [ErrStopping], [*StaleError], that of ctx, and a
-// [*fairness.Violation] in a room without extensions.
-func (r *Room) Extend(ctx context.Context, t fairness.Ticket,
-	secret [fairness.SecretSize]byte) (fairness.Standing, error) {
+// Extend gives a called ticket more time to claim, once, for a caller that knows its secret. Extending again gives no
+// more, and is not an error. Errors: [ErrSecret], [ErrTicketUnknown], [ErrNotCalled], [ErrClaimsFrozen], [ErrSettled],
+// [ErrExpired], [ErrBusy], [ErrStopping], [*StaleError], that of ctx, and a [*fairness.Violation] in a room without
+// extensions.
+func (r *Room) Extend(ctx context.Context, t fairness.Ticket, secret [fairness.SecretSize]byte) error {
 	r.touch()
 	if !isSecretOf(t, secret, r.Origin) {
-		return fairness.Standing{}, ErrSecret
+		return ErrSecret
 	}
 	st, err := r.Place(ctx, t)
 	switch {
 	case err != nil:
-		return st, err
+		return err
 	case !isPending(st):
-		return st, ErrSettled
+		return ErrSettled
 	case st.Status != fairness.StatusCalled:
-		return st, ErrNotCalled
+		return ErrNotCalled
 	case st.Extended:
-		return st, nil
+		return nil
 	case st.Left <= 0:
-		return st, ErrExpired
+		return ErrExpired
 	case r.Snapshot().ClaimsFrozen:
-		return st, ErrClaimsFrozen
+		return ErrClaimsFrozen
 	}
 	err = r.sequencer.Do(ctx, func(_ *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
 		return []fairness.Entry{&fairness.Extend{Time: now, Ticket: t}}, nil
 	})
 	if now, _ := r.Standing(t); now.Extended { // perhaps by a quicker request, which makes the rules refuse this one
-		return now, nil
+		return nil
 	}
-	return st, err
+	return err
 }
 
 // Revoke withdraws a ticket by the organizer's decision; the reason must satisfy [fairness.Reason.IsRevoked].

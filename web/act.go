@@ -49,7 +49,8 @@ type actions struct {
 func (a *actions) register(e *echo.Echo) {
 	e.POST(inRoom+"/line", a.handle(a.line))
 	e.POST(inRoom+"/claim", a.handle(enter))
-	e.POST(inRoom+"/leave", a.handle(leave))
+	e.POST(inRoom+"/leave", a.handle(onPlace((*room.Room).Leave)))
+	e.POST(inRoom+"/extend", a.handle(onPlace((*room.Room).Extend)))
 	e.POST(inRoom+"/link", a.handle(a.link))
 	e.POST(inRoom+"/take", a.handle(a.take))
 }
@@ -228,19 +229,21 @@ func enter(c echo.Context, r *room.Room, in *submission) error {
 	return back(c, r)
 }
 
-// leave gives up a visitor's place.
-func leave(c echo.Context, r *room.Room, in *submission) error {
-	own, err := in.holder(c, r)
-	if err != nil {
-		return err
+// onPlace returns an action that changes a visitor's place.
+func onPlace(change placeChange) func(echo.Context, *room.Room, *submission) error {
+	return func(c echo.Context, r *room.Room, in *submission) error {
+		own, err := in.holder(c, r)
+		if err != nil {
+			return err
+		}
+		if err := change(r, c.Request().Context(), own.ticket, own.secret); err != nil {
+			return err
+		}
+		if in.isJSON {
+			return reply.Send(c, http.StatusOK, reply.JSON, []byte("{}"))
+		}
+		return back(c, r)
 	}
-	if err := r.Leave(c.Request().Context(), own.ticket, own.secret); err != nil {
-		return err
-	}
-	if in.isJSON {
-		return reply.Send(c, http.StatusOK, reply.JSON, []byte("{}"))
-	}
-	return back(c, r)
 }
 
 // link returns a link with a transfer code, which moves the place to another device, once. The code

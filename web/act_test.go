@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -172,6 +173,54 @@ func TestCookiesBlocked(t *testing.T) {
 	s.codeOf("none", s.browser().post("/r/none/link", v.claimBody()))
 }
 
+// TestExtendOnPage asks for more time with the form of the page, and by script.
+func TestExtendOnPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"more","windows":[{"length":"200ms"}],"outflow":{"per_minute":6000},"claim":"1h","extend":"30m"}`)
+	s.create(`{"slug":"later","windows":[{"length":"1h"}],"extend":"30m"}`)
+	waits := s.browser()
+	waits.post("/r/later/line", "").redirected()
+	if a := waits.get("/r/later"); strings.Contains(a.body, "/r/later/extend") || !strings.Contains(a.body, "30 minutes more") {
+		t.Errorf("before the call: %s", a.body)
+	}
+	waits.post("/r/later/extend", "").errorPage(http.StatusConflict, "early")
+	called := func(b *browser) {
+		b.post("/r/more/line", "").redirected()
+		eventually(t, "the visitor is called", func() bool { return b.get("/r/more").state() == "called" })
+		if a := b.get("/r/more"); !strings.Contains(a.body, `action="/r/more/extend"`) || !strings.Contains(a.body, "30 minutes more") {
+			t.Errorf("called: %s", a.body)
+		}
+	}
+	left := func(b *browser) time.Duration {
+		a := b.get("/r/more")
+		if strings.Contains(a.body, "/extend") || strings.Contains(a.body, "30 minutes more") {
+			t.Errorf("the page still offers more time: %s", a.body)
+		}
+		ms, err := time.ParseDuration(regexp.MustCompile(`data-left="(\d+)"`).FindStringSubmatch(a.body)[1] + "ms")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ms
+	}
+	plain, script := s.browser(), s.browser()
+	called(plain)
+	for range 2 {
+		if to := plain.post("/r/more/extend", "").redirected(); to != "/r/more" {
+			t.Errorf("redirected to %q", to)
+		}
+		if got := left(plain); got < 85*time.Minute || got > 90*time.Minute {
+			t.Errorf("%s left", got)
+		}
+	}
+	called(script)
+	if a := script.post("/r/more/extend", `{}`).want(http.StatusOK); a.body != "{}" || left(script) < 85*time.Minute {
+		t.Errorf("by script: %s", a.body)
+	}
+	plain.post("/r/more/claim", "").redirected()
+	plain.post("/r/more/extend", "").errorPage(http.StatusGone, "gone")
+}
+
 // TestNoTrace sends invalid requests and checks that they leave no entries in the transcript.
 func TestNoTrace(t *testing.T) {
 	t.Parallel()
@@ -199,7 +248,7 @@ func TestNoTrace(t *testing.T) {
 		b := s.browser()
 		b.cookies["__Host-proofline-trace"] = c.secret
 		b.cookies["__Host-proofline-other"] = v.secret // the cookie of another room does not count
-		for _, action := range []string{"claim", "leave", "link"} {
+		for _, action := range []string{"claim", "extend", "leave", "link"} {
 			b.post("/r/trace/"+action, `{}`).problem(c.status, c.name)
 		}
 		kind := map[int]string{http.StatusForbidden: "refused", http.StatusNotFound: "not-found"}[c.status]
@@ -213,7 +262,7 @@ func TestNoTrace(t *testing.T) {
 		`{"secret":"x"}`, `{"secret":"` + v.secret + `="}`, `{"secret":7}`, `{"secret":["` + v.secret + `"]}`, `{"again":"yes"}`, `{"ticket":"` + v.ticket + `"}`,
 		`{"secret":"` + v.secret + `"}{}`, `{"secret":`, `{"to":{}}`,
 	} {
-		for _, action := range []string{"line", "claim", "leave", "link"} {
+		for _, action := range []string{"line", "claim", "extend", "leave", "link"} {
 			if a := s.browser().post("/r/trace/"+action, body); strings.Contains(a.body, v.secret) {
 				t.Errorf("%s: the answer has the secret", body)
 			} else {
@@ -243,7 +292,7 @@ func TestCrossSite(t *testing.T) {
 		{"Sec-Fetch-Site: ", "Origin: null"},
 		{"Sec-Fetch-Site: cross-site"},
 	} {
-		for _, action := range []string{"line", "claim", "leave", "link"} {
+		for _, action := range []string{"line", "claim", "extend", "leave", "link"} {
 			b.post("/r/site/"+action, "", headers...).errorPage(http.StatusForbidden, "refused")
 			b.post("/r/site/"+action, `{}`, headers...).problem(http.StatusForbidden, "cross-origin")
 			stranger := s.browser()

@@ -312,7 +312,7 @@ func TestPageMethods(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.create(`{"slug":"how","brand":{"color":"#aa0000"}}`)
-	for _, path := range []string{"/r/how", "/r/how/check", "/r/how/brand.css", "/r/how/line", "/r/how/claim", "/r/how/leave", "/r/how/link", "/r/how/take", "/r/how/logo"} {
+	for _, path := range []string{"/r/how", "/r/how/check", "/r/how/brand.css", "/r/how/line", "/r/how/claim", "/r/how/leave", "/r/how/extend", "/r/how/link", "/r/how/take", "/r/how/logo"} {
 		for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST"} {
 			a := s.do(method, path, "", "Origin: https://evil.example.com", "Access-Control-Request-Method: POST")
 			for name := range a.header {

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -169,19 +170,6 @@ func claimTicket(c echo.Context, r *room.Room) (err error) {
 	return reply.Send(c, http.StatusOK, reply.JSON, o.b)
 }
 
-// extendTicket gives a called ticket more time to claim, authorized by its secret.
-func extendTicket(c echo.Context, r *room.Room) error {
-	t, secret, err := ownTicket(c)
-	if err != nil {
-		return err
-	}
-	st, err := r.Extend(c.Request().Context(), t, secret)
-	if err != nil {
-		return err
-	}
-	return sendStanding(c, http.StatusOK, r, &st)
-}
-
 // ownTicket reads a request that names a ticket in its path, and has the secret in its body.
 func ownTicket(c echo.Context) (t fairness.Ticket, secret [fairness.SecretSize]byte, err error) {
 	c.Response().Header()["Cache-Control"] = reply.NoStore
@@ -200,20 +188,25 @@ func ownTicket(c echo.Context) (t fairness.Ticket, secret [fairness.SecretSize]b
 	return t, secret, err
 }
 
-// giveUpTicket gives up a ticket's place, authorized by its secret.
-func giveUpTicket(c echo.Context, r *room.Room) error {
-	t, secret, err := ownTicket(c)
-	if err != nil {
-		return err
+// placeChange changes a ticket's place, authorized by its secret: [room.Room.Leave] or [room.Room.Extend].
+type placeChange func(*room.Room, context.Context, fairness.Ticket, [fairness.SecretSize]byte) error
+
+// changeTicket returns a handler that makes a change and sends the ticket's state.
+func changeTicket(change placeChange) func(echo.Context, *room.Room) error {
+	return func(c echo.Context, r *room.Room) error {
+		t, secret, err := ownTicket(c)
+		if err != nil {
+			return err
+		}
+		if err := change(r, c.Request().Context(), t, secret); err != nil {
+			return err
+		}
+		st, err := r.Place(c.Request().Context(), t)
+		if err != nil {
+			return err
+		}
+		return sendStanding(c, http.StatusOK, r, &st)
 	}
-	if err := r.Leave(c.Request().Context(), t, secret); err != nil {
-		return err
-	}
-	st, err := r.Place(c.Request().Context(), t)
-	if err != nil {
-		return err
-	}
-	return sendStanding(c, http.StatusOK, r, &st)
 }
 
 // notCalled sends the ticket's state to a client that claims too early.

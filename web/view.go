@@ -196,6 +196,9 @@ func ticketView(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ti
 		Window: windowView(st, s), Called: s.Lane(st.Lane).Counts.Called, Position: uint64(st.Position),
 		AheadMin: st.AheadMin, AheadMax: st.AheadMax, Left: time.Duration(st.Left) * time.Millisecond,
 	}
+	if st.Status != fairness.StatusCalled || !st.Extended {
+		t.Extend = s.Extend
+	}
 	if st.Status == fairness.StatusDrawn {
 		t.Called = t.Position - 1 - t.AheadMin // the snapshot may be slightly older
 	}

@@ -31,7 +31,7 @@ const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 func isPage(route string) bool {
 	switch route {
 	case inRoom, inRoom + "/check", inRoom + "/fair", inRoom + "/report", inRoom + "/brand.css", inRoom + "/logo",
-		inRoom + "/line", inRoom + "/claim", inRoom + "/leave", inRoom + "/link", inRoom + "/take",
+		inRoom + "/line", inRoom + "/claim", inRoom + "/leave", inRoom + "/extend", inRoom + "/link", inRoom + "/take",
 		inRoom + "/credential":
 		return true
 	}

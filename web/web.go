@@ -21,7 +21,7 @@
 //	POST /r/{slug}/sessions/touch, release, batch  extend or end sessions, for the site
 //	     /v1/...                                   management, with a bearer token, see package manage
 //	GET  /r/{slug}[/check|/fair|/report], /assets/ pages for visitors, see package page
-//	POST /r/{slug}/line|claim|leave|link|take      actions of visitors on these pages
+//	POST /r/{slug}/line|claim|extend|leave|link|take actions of visitors on these pages
 //	GET  /?c=CUSTOMER&e=SLUG, /cancel/...          links made for Queue-it, see QUEUE-IT.md
 //	GET  /.well-known/security.txt                 contacts for reports of vulnerabilities, if configured
 //	GET  /livez                                    200 while the process answers
@@ -252,8 +252,8 @@ func (rs *resources) register(e *echo.Echo) {
 	e.Match(read, inRoom+"/tickets/:ticket", in(sendTicket))
 	e.Match(read, inRoom+"/tickets/:ticket/receipt", bounded(in(sendReceipt)))
 	e.POST(inRoom+"/tickets/:ticket/claim", bounded(in(claimTicket)))
-	e.POST(inRoom+"/tickets/:ticket/leave", bounded(in(giveUpTicket)))
-	e.POST(inRoom+"/tickets/:ticket/extend", bounded(in(extendTicket)))
+	e.POST(inRoom+"/tickets/:ticket/leave", bounded(in(changeTicket((*room.Room).Leave))))
+	e.POST(inRoom+"/tickets/:ticket/extend", bounded(in(changeTicket((*room.Room).Extend))))
 	e.POST(inRoom+"/tickets/:ticket/credentials", bounded(in(rs.joins.show)))
 	e.POST(inRoom+"/join", in(rs.joins.join))
 	e.POST(inRoom+"/credential", rs.finder.inLine(rs.joins.joinIssued))

@@ -28,16 +28,17 @@
 //	GET  /r/{slug}/logo?scheme=dark      the image for dark mode, when Room.Dark is set
 //	POST /r/{slug}/line                  join
 //	POST /r/{slug}/claim                 claim a pass
+//	POST /r/{slug}/extend                get more time to claim, once
 //	POST /r/{slug}/leave                 give up the place
 //	POST /r/{slug}/link                  get a link that takes the place to another device, once, within ten minutes
 //	POST /r/{slug}/take                  take the place of such a link
 //
-// The first three POSTs accept a form, sent by a browser without scripts, and answer 303 to the page
-// (claim: to the target with the pass). All five accept and return JSON if the request's
+// The first four POSTs accept a form, sent by a browser without scripts, and answer 303 to the page
+// (claim: to the target with the pass). All six accept and return JSON if the request's
 // Content-Type is application/json. The body is an object:
 //
 //	{"secret": "base64url"}      used if there is no cookie: created by the script (line),
-//	                             or kept by it where cookies are blocked (claim, leave, link)
+//	                             or kept by it where cookies are blocked (claim, extend, leave, link)
 //	{"code": "base64url"}        take only: the fragment of the link
 //	{"to": "URL"}                claim only, form too: where to redirect; 400 if not allowed
 //	{"to_sig": "SIG"}            with to: a connector's signature of it
@@ -47,7 +48,7 @@
 //	line   201 or 200 {"ticket", ..., "receipt", "kept": whether the cookie's secret was used, not the body's}
 //	claim  200 {"location": URL with the pass, or without it if the visit continues and the pass has expired;
 //	       null if the room has no target}
-//	leave  200 {}
+//	leave  200 {}, and extend too
 //	link   200 {"link": URL#t=code, "seconds": validity of the link}
 //	take   200 {"ticket", "secret", "kept": false}; or, if the browser already has a place,
 //	       {"ticket", "kept": true}: the link stays valid
@@ -187,6 +188,7 @@ type Ticket struct {
 	Expected           *Span         // expected time of the call; nil: unknown
 	Grows              bool          // visitors can still join the window, so Expected.Latest is not a bound
 	Left               time.Duration // remaining claim time, if called
+	Extend             time.Duration // how much more claim time the visitor may ask for, once called; 0: none
 	Reason             Reason        // reason of the revocation; empty: none was given
 	Settled            time.Time     // time of admission, no-show, leaving or revocation
 }

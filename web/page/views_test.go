@@ -104,7 +104,7 @@ var lines = map[string]page.View{
 	"waiting-shut":         change(withTicket(page.Waiting), func(v *page.View) { v.HasGate, v.Way = true, "https://shop.example.com/" }),
 	"drawn-open":           change(drawn(), func(v *page.View) { v.HasGate, v.Open, v.Target = true, true, "" }),
 	"joinable-branded":     change(view(page.Joinable), func(v *page.View) { v.Room = branded }),
-	"called-claims-frozen": change(called(), func(v *page.View) { v.Paused, v.ClaimsFrozen = true, true }),
+	"called-claims-frozen": change(called(), func(v *page.View) { v.Paused, v.ClaimsFrozen, v.Ticket.Extend = true, true, time.Minute }),
 	"rehearsal":            change(drawn(), func(v *page.View) { v.Rehearsal = true }),
 	"joinable-closes": change(view(page.Joinable), func(v *page.View) {
 		v.Closes, v.Starts, v.Room = at(60*30), at(40), branded
@@ -133,6 +133,9 @@ var lines = map[string]page.View{
 	"drawn-branded":    change(drawn(), func(v *page.View) { v.Room = branded }),
 	"called":           called(),
 	"called-branded":   change(called(), func(v *page.View) { v.Room = branded }),
+	"called-extend":    change(called(), func(v *page.View) { v.Ticket.Extend = 10 * time.Minute }),
+	"waiting-extend":   change(withTicket(page.Waiting), func(v *page.View) { v.Ticket.Extend = time.Minute }),
+	"drawn-extend":     change(drawn(), func(v *page.View) { v.Ticket.Extend = 90 * time.Second }),
 	"called-late":      change(called(), func(v *page.View) { v.Ticket.Left = 41 * time.Second }),
 	"called-paused":    change(called(), func(v *page.View) { v.Paused = true }),
 	"called-at-home":   change(called(), func(v *page.View) { v.Target = "" }),

@@ -86,6 +86,30 @@ scenes("without JavaScript", () => {
     }
   });
 
+  scene("more time to go in, by form", async (stage) => {
+    const room = await stage.room({
+      slug: "plain-extend",
+      windows: [{ length: "1s" }],
+      outflow: { per_minute: 60_000 },
+      claim: "5m",
+      extend: "10m",
+    });
+    for (const size of ["phone", "desktop"]) {
+      const visitor = await stage.visitor({ size, ...plain });
+      await visitor.visit(room);
+      await visitor.main();
+      await checkAgain(visitor, "called");
+      assert.ok(Number((await visitor.data()).left) < 301_000);
+      const more = visitor.page.getByRole("button", { name: "I need more time" });
+      await visitor.fits("extend");
+      await visitor.picture(`plain-extend-${size}`);
+      await more.click();
+      await visitor.is("called");
+      assert.ok(Number((await visitor.data()).left) > 800_000);
+      assert.equal(await more.count(), 0);
+    }
+  });
+
   scene("leaving by form, joining again", async (stage) => {
     const room = await stage.room({ slug: "plain-leave", windows: [{ length: "1h" }] });
     const visitor = await stage.visitor({ size: "phone", ...plain });

@@ -166,6 +166,21 @@ scenes("states", () => {
     });
   });
 
+  scene("called, with more time to ask for", async (stage) => {
+    const room = await stage.room({ slug: "called-extend", ...rush, claim: "5m", extend: "10m" });
+    await everywhere(stage, "called-extend", async (visitor) => {
+      await visitor.join(room);
+      await visitor.is("called");
+    });
+    await everywhere(stage, "called-extended", async (visitor) => {
+      await visitor.join(room);
+      await visitor.is("called");
+      await visitor.page.locator('[data-post="extend"] button').click();
+      await visitor.page.locator('[data-post="extend"]').waitFor({ state: "detached" });
+      assert.match(await visitor.page.getByRole("timer").textContent(), /^1[45]:\d\d$/);
+    });
+  });
+
   scene("called, with little time left", async (stage) => {
     const room = await stage.room({ slug: "hurry", ...rush, claim: "59s" });
     await everywhere(stage, "hurry", async (visitor) => {

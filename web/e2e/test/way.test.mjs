@@ -221,6 +221,75 @@ scenes("the way", () => {
     assert.equal((await room.transcript()).filter(({ kind }) => kind === "admit").length, 1);
   });
 
+  scene("more time to go in, once: by keyboard, and what a screen reader says", async (stage) => {
+    const room = await stage.room({
+      slug: "more-time",
+      windows: [{ length: "1s" }],
+      outflow: { per_minute: 60_000 },
+      claim: "5m",
+      extend: "10m",
+    });
+    const visitor = await stage.visitor({ size: "phone" });
+    const { page } = visitor;
+    await visitor.join(room);
+    await visitor.is("called");
+    const more = page.getByRole("button", { name: "I need more time" });
+    const describedBy = await more.evaluate((button) => {
+      return document.getElementById(button.getAttribute("aria-describedby")).innerText;
+    });
+    assert.equal(describedBy, "If you need longer, you can get 10 minutes more, once. Nobody asks why.");
+    const lead = page.locator('[data-show="unpaused"]');
+    const before = await lead.innerText();
+    await more.focus();
+    await page.keyboard.press("Enter");
+    await more.waitFor({ state: "detached" });
+    const after = await lead.innerText();
+    assert.match(after, /^Go in by /);
+    assert.notEqual(after, before);
+    await page.locator("[role=status]", { hasText: after }).waitFor({ state: "attached" });
+    assert.equal(await page.evaluate(() => document.activeElement.tagName), "H1", "the focus is on the heading");
+    assert.match(await page.getByRole("timer").textContent(), /^1[45]:\d\d$/);
+    await page.reload();
+    await visitor.is("called");
+    assert.equal(await more.count(), 0);
+    const ticket = await visitor.ticket();
+    const { extend_ms, left_ms } = await (await fetch(`${room.url}/tickets/${ticket}`)).json();
+    assert.equal(extend_ms, undefined);
+    assert.ok(left_ms > 800_000);
+    const entries = await room.transcript();
+    assert.deepEqual(
+      entries.filter(({ kind }) => kind === "extend").map(({ fields }) => fields[1]),
+      [ticket],
+    );
+    await visitor.main();
+    await visitor.is("admitted");
+  });
+
+  scene("more time when none is left: the page says so", async (stage) => {
+    const room = await stage.room({
+      slug: "too-late",
+      windows: [{ length: "1s" }],
+      outflow: { per_minute: 60_000 },
+      claim: "4s",
+      extend: "10m",
+    });
+    const visitor = await stage.visitor({ size: "phone" });
+    const { page } = visitor;
+    await visitor.join(room);
+    await visitor.is("called");
+    await page.route(`${room.url}/extend`, async (route) => {
+      await until("the turn has passed", async () => {
+        const { status } = await (await fetch(`${room.url}/tickets/${await visitor.ticket()}`)).json();
+        return status === "skipped";
+      });
+      await route.continue();
+    });
+    visitor.watch.expect(/410/);
+    await page.getByRole("button", { name: "I need more time" }).click();
+    await page.getByText("There was no time left to extend.").first().waitFor();
+    await visitor.is("missed");
+  });
+
   scene("leaving, and joining again at the end", async (stage) => {
     const room = await stage.room({ slug: "again", windows: [{ length: "1h" }] });
     const visitor = await stage.visitor({ size: "phone" });

@@ -64,9 +64,9 @@ export class Holder {
     return typeof target === "string" && /^https?:\/\//.test(target) ? target : undefined;
   }
 
-  /** Gives the place up. */
-  async leave(): Promise<void> {
-    await retry(() => post(`${this.#room}/leave`, this.#own()), this.#onTrouble);
+  /** Gives the place up, or asks for more time to claim it. */
+  async change(deed: "leave" | "extend"): Promise<void> {
+    await retry(() => post(`${this.#room}/${deed}`, this.#own()), this.#onTrouble);
   }
 
   /** The link that takes the place to another device, once. */

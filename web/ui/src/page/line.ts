@@ -376,6 +376,7 @@ export class LinePage {
       line: () => this.#join(undefined, form.elements.namedItem("again") !== null),
       claim: () => this.#claim(),
       leave: () => this.#leave(),
+      extend: () => this.#extend(),
     };
     const deed = deeds[form.dataset.post ?? ""];
     if (!deed) return;
@@ -389,6 +390,7 @@ export class LinePage {
     this.#busy = true;
     this.#main.setAttribute("aria-busy", "true");
     this.#notice("failed", false);
+    this.#notice("late", false);
     try {
       await deed();
     } catch (failure) {
@@ -415,8 +417,20 @@ export class LinePage {
   }
 
   async #leave(): Promise<void> {
-    await this.#holder.leave();
+    await this.#holder.change("leave");
     await this.#refresh();
+  }
+
+  /** Asks for more time to claim, and says until when, or that no time was left to extend. */
+  async #extend(): Promise<void> {
+    try {
+      await this.#holder.change("extend");
+    } catch (failure) {
+      if (failure instanceof Refusal && failure.status === 410) this.#notice("late", true);
+      throw failure;
+    }
+    await this.#refresh();
+    this.#screen.announce(this.#screen.words("main .lead"));
   }
 
   /** Shows that an action takes longer. */

@@ -125,9 +125,11 @@ test("where cookies are blocked the secret is in the address, and shown when it 
   assert.equal(one.isBlocked, true);
   assert.deepEqual(world.replaced, [`#k=${secret}`]);
   assert.equal(await one.claim(), "https://shop.example.com/?proofline_pass=x");
-  await one.leave();
+  await one.change("extend");
+  await one.change("leave");
   assert.deepEqual(world.sent.slice(1), [
     ["/r/concert/claim", { secret }],
+    ["/r/concert/extend", { secret }],
     ["/r/concert/leave", { secret }],
   ]);
 });
