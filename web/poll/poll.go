@@ -30,10 +30,10 @@ const Jitter = "0.3"
 // the jitter.
 func Longest(s *room.Snapshot) time.Duration { return min(max(s.Claim/3, Min), Max) }
 
-// Rest returns the interval for pages that only wait for the end of the line or an open gate. It
-// grows with the number of visitors that missed their call or left.
+// Rest returns the interval for pages that only wait for the end of the line, an open gate or a restored place. It
+// grows with the number of visitors that missed their call, left, or had their tickets revoked.
 func Rest(s *room.Snapshot) time.Duration {
-	people := s.Counts.NoShows + s.Counts.Left
+	people := s.Counts.NoShows + s.Counts.Left + s.Counts.Revoked
 	return max(minRest, time.Duration(people)*time.Second/restRate) //nolint:gosec // at most fairness.MaxArrivals
 }
 

@@ -29,7 +29,7 @@ func TestRestPoll(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2030, 5, 1, 12, 0, 0, 0, time.UTC)
 	for _, people := range []uint64{0, 1, 120_000, 1_000_000, fairness.MaxArrivals} {
-		s := &room.Snapshot{Counts: fairness.Counts{NoShows: people / 2, Left: people - people/2}}
+		s := &room.Snapshot{Counts: fairness.Counts{NoShows: people / 2, Left: people / 4, Revoked: people - people/2 - people/4}}
 		got := Rest(s)
 		if rate := float64(people) / got.Seconds(); rate > restRate || got < minRest {
 			t.Errorf("%d people ask every %v, %.0f times a second", people, got, rate)

@@ -74,6 +74,11 @@ export class Room {
     return this.server.ask("POST", `/v1/rooms/${this.slug}/tickets/${ticket}/revoke`);
   }
 
+  /** Gives a revoked place back. */
+  restore(ticket) {
+    return this.server.ask("POST", `/v1/rooms/${this.slug}/tickets/${ticket}/restore`);
+  }
+
   /** Returns what the organizer sees. */
   show() {
     return this.server.ask("GET", `/v1/rooms/${this.slug}`);

@@ -290,6 +290,54 @@ scenes("the way", () => {
     await visitor.is("missed");
   });
 
+  scene("a revoked place that is given back comes back to the open page", async (stage) => {
+    const room = await stage.room({ slug: "given-back", windows: [{ length: "1s" }], outflow: { per_minute: 60_000 } });
+    await room.callByHand();
+    const visitor = await stage.visitor({ size: "phone" });
+    const { page } = visitor;
+    await page.clock.install(); // a page of a revoked place polls every two minutes
+    await visitor.join(room);
+    await visitor.is("drawn");
+    const [ticket, position] = [await visitor.ticket(), await visitor.position()];
+    await room.revoke(ticket);
+    await page.clock.fastForward("01:00");
+    await visitor.is("revoked");
+    await page.getByText("If the organizer gives you the place back, this page shows it.").waitFor();
+    await page.clock.fastForward("03:00");
+    await visitor.is("revoked");
+    await room.restore(ticket);
+    await page.clock.fastForward("03:00");
+    await visitor.is("drawn");
+    assert.deepEqual([await visitor.ticket(), await visitor.position()], [ticket, position]);
+    await page.locator("[role=status]", { hasText: `Your place is ${position}` }).waitFor({ state: "attached" });
+    await room.pull(1);
+    await page.clock.fastForward("01:00");
+    await visitor.is("called");
+    await visitor.main();
+    await visitor.is("admitted");
+  });
+
+  scene("a revoked place whose room ends: the page stops asking", async (stage) => {
+    const room = await stage.room({ slug: "not-given-back", windows: [{ length: "1h" }] });
+    const visitor = await stage.visitor({ size: "phone" });
+    const { page } = visitor;
+    await page.clock.install();
+    await visitor.join(room);
+    await room.revoke(await visitor.ticket());
+    await page.clock.fastForward("01:00");
+    await visitor.is("revoked");
+    await room.end();
+    await until("it has ended", async () => (await room.state()).phase === "ended");
+    await page.clock.fastForward("03:00");
+    await page.locator('main[data-without="ended"]').waitFor();
+    const asked = [];
+    page.on("request", (request) => asked.push(request.url()));
+    for (let i = 0; i < 3; i++) await page.clock.fastForward("05:00");
+    await page.waitForTimeout(500);
+    assert.deepEqual(asked, []);
+    assert.equal(await page.getByText("gives you the place back").count(), 0);
+  });
+
   scene("leaving, and joining again at the end", async (stage) => {
     const room = await stage.room({ slug: "again", windows: [{ length: "1h" }] });
     const visitor = await stage.visitor({ size: "phone" });

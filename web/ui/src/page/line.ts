@@ -13,6 +13,7 @@ import {
   isLater,
   isLive,
   isNear,
+  isStanding,
   nextPoll,
   type Place,
   readPlace,
@@ -168,7 +169,14 @@ export class LinePage {
     // More places were revoked than the room lists: this one may be among them.
     if (was && isLive(this.#place) && this.#room!.revoked - was.revoked > this.#room!.withdrawn.length)
       this.#stale = true;
-    if (this.#stale || hasMoved(this.#place, this.#room!, this.#clock.now())) await this.#refresh();
+    if (this.#stale || hasMoved(this.#place, this.#room!, this.#clock.now()) || (await this.#isRestored()))
+      await this.#refresh();
+  }
+
+  /** Reports whether the organizer has given the revoked place back, which the room's state does not say. */
+  async #isRestored(): Promise<boolean> {
+    const { state, room, ticket } = this.#place;
+    return state === "revoked" && isStanding(await getPublic(`${room}/tickets/${ticket}`));
   }
 
   /** Reads an event of the stream; if that fails, the next poll catches up. */

@@ -81,6 +81,8 @@ export function hasMoved(place: Place, room: Room, now: number): boolean {
     case "missed":
     case "left":
       return stateWithout(room, now) !== place.without;
+    case "revoked":
+      return over;
   }
   return false;
 }
@@ -88,6 +90,12 @@ export function hasMoved(place: Place, room: Room, now: number): boolean {
 /** Reports whether the place is one that can be used: not settled, and not ended. */
 export function isLive({ state }: Place): boolean {
   return state === "waiting" || state === "drawn" || state === "called";
+}
+
+/** Reports whether a ticket, as the server's document describes it, has a place that was not passed over. */
+export function isStanding(text: string): boolean {
+  const { status } = JSON.parse(text) as { status: string };
+  return status !== "skipped";
 }
 
 /** Reports whether the ticket of the place is among the latest that the room lists as revoked. */
@@ -103,9 +111,12 @@ export function isLater(place: Place, shown: number | undefined): boolean {
   return place.position !== undefined && shown !== undefined && place.position > shown;
 }
 
-/** Reports whether nothing more can happen to what the page shows. A new place can be taken until the room ends. */
+/**
+ * Reports whether nothing more can happen to what the page shows. Until the room ends, a new place can be taken, and
+ * the organizer can give a revoked one back.
+ */
 export function isFinal({ state, without }: Place): boolean {
-  return ["admitted", "revoked", "ended"].includes(state) || without === "ended";
+  return ["admitted", "ended"].includes(state) || without === "ended";
 }
 
 /** How far the line has been called, by the newer of what is known. */
@@ -160,6 +171,7 @@ export function nextPoll(place: Place, room: Room, now: number): Next {
     case "full":
       return { after: Math.max(maxPoll / 2, room.after), jitter };
     case "closed":
+    case "revoked":
       return { after: room.rest, jitter };
     case "over":
     case "missed":

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { ahead, hasMoved, isFinal, isLater, isNear, nextPoll, readPlace } from "../../src/page/place.ts";
+import { ahead, hasMoved, isFinal, isLater, isNear, isStanding, nextPoll, readPlace } from "../../src/page/place.ts";
 import { newer, type Room } from "../../src/page/room.ts";
 import { drawnOf, minute, noon, placeOf, roomOf } from "./rooms.ts";
 
@@ -65,10 +65,19 @@ test("the server is asked when, and only when, a place has moved", () => {
     ["over, closed", placeOf({ state: "over", without: "joinable" }), roomOf({ closes: noon }), noon, true],
     ["left, no longer full", placeOf({ state: "left", without: "full" }), roomOf(), noon, true],
     ["left, ended", placeOf({ state: "left", without: "closed" }), roomOf({ phase: "ended" }), noon, true],
+    ["revoked", placeOf({ state: "revoked", without: "joinable" }), roomOf({ closes: noon }), noon, false],
+    ["revoked, ended", placeOf({ state: "revoked", without: "joinable" }), roomOf({ phase: "ended" }), noon, true],
     ["admitted", placeOf({ state: "admitted" }), roomOf({ phase: "ended" }), noon, false],
   ] as const) {
     assert.equal(hasMoved(place, room, now), moved, name);
   }
+});
+
+test("a revoked place that was given back stands again", () => {
+  assert.deepEqual(
+    ["waiting", "drawn", "called", "skipped"].map((status) => isStanding(JSON.stringify({ status }))),
+    [true, true, true, false],
+  );
 });
 
 test("people ahead", () => {
@@ -151,10 +160,12 @@ test("a page on which nothing more can happen is final", () => {
     ["joinable", "closed", "waiting", "drawn", "called", "admitted", "missed", "left", "revoked", "ended"].map(
       (state) => isFinal(placeOf({ state })),
     ),
-    [false, false, false, false, false, true, false, false, true, true],
+    [false, false, false, false, false, true, false, false, false, true],
   );
-  const gone = ["joinable", "full", "closed", "ended"].map((without) => isFinal(placeOf({ state: "missed", without })));
-  assert.deepEqual(gone, [false, false, false, true]);
+  for (const state of ["missed", "revoked"]) {
+    const gone = ["joinable", "full", "closed", "ended"].map((without) => isFinal(placeOf({ state, without })));
+    assert.deepEqual(gone, [false, false, false, true], state);
+  }
 });
 
 test("a visitor that waits for nothing polls at the server's longest interval", () => {
@@ -169,6 +180,7 @@ test("a visitor that waits for nothing polls at the server's longest interval", 
     [900_000, 30_000, 900_000],
   );
   assert.equal(after("left", "joinable"), 900_000);
+  assert.equal(after("revoked", "joinable"), 900_000);
 });
 
 test("a place near the front that can still be called listens", () => {
