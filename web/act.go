@@ -75,6 +75,7 @@ type submission struct {
 	isJSON bool
 	secret *[fairness.SecretSize]byte // nil: none given
 	again  bool                       // the visitor wants a new place
+	seats  uint32                     // of a join
 	code   string                     // transfer code of a place to take over
 	to     room.Wanted                // target to redirect to after a claim
 }
@@ -95,7 +96,8 @@ func readSubmission(r *http.Request) (*submission, error) {
 			return nil, invalid.Field("", "must be a form")
 		}
 		to := room.Wanted{To: form.Get("to"), Sig: form.Get("to_sig")}
-		return &submission{again: form.Get("again") == "1", to: to}, nil
+		seats, err := parseSeats(form.Get("seats"))
+		return &submission{again: form.Get("again") == "1", seats: seats, to: to}, err
 	}
 	return nil, errMediaType
 }
@@ -104,17 +106,19 @@ func parseSubmission(body []byte) (*submission, error) {
 	var in struct {
 		Secret *string `json:"secret"`
 		Again  bool    `json:"again"`
+		Seats  uint32  `json:"seats"`
 		Code   string  `json:"code"`
 		To     string  `json:"to"`
 		Sig    string  `json:"to_sig"`
 	}
+	in.Seats = 1
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
 	if len(body) > 0 && (d.Decode(&in) != nil || d.Decode(new(any)) != io.EOF) { //nolint:errorlint // never wrapped
 		return nil, invalid.Field("",
-			`must be a JSON object with only "secret", "code", "to" and "to_sig", strings, and "again", true or false`)
+			`must be a JSON object with only "secret", "code", "to" and "to_sig", strings, "seats", a number, and "again", true or false`)
 	}
-	out := &submission{isJSON: true, again: in.Again, code: in.Code, to: room.Wanted{To: in.To, Sig: in.Sig}}
+	out := &submission{isJSON: true, again: in.Again, seats: in.Seats, code: in.Code, to: room.Wanted{To: in.To, Sig: in.Sig}}
 	if in.Secret != nil {
 		secret, err := parseSecret(*in.Secret)
 		if err != nil {
@@ -144,7 +148,7 @@ func (a *actions) line(c echo.Context, r *room.Room, in *submission) error {
 		return err
 	}
 	ctx := a.deadlines.next()
-	joined, err := r.JoinLane(ctx, own.ticket, r.Snapshot().OpenLane(), 1)
+	joined, err := r.JoinLane(ctx, own.ticket, r.Snapshot().OpenLane(), in.seats)
 	a.budgets.settle(c, r, &joined, err)
 	if _, unsure := tookTooLong(err); err == nil || unsure {
 		own.keep(c, r) // a join with unknown outcome is repeated with the same secret

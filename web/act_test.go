@@ -221,6 +221,41 @@ func TestExtendOnPage(t *testing.T) {
 	plain.post("/r/more/extend", "").errorPage(http.StatusGone, "gone")
 }
 
+// TestPartyOnPage joins for several seats with the form of the page, and by script.
+func TestPartyOnPage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"party","windows":[{"length":"1h"}],"party":4}`)
+	s.create(`{"slug":"single","windows":[{"length":"1h"}]}`)
+	if a := s.browser().get("/r/single"); strings.Contains(a.body, "<select") {
+		t.Errorf("a choice of seats in a room without parties: %s", a.body)
+	}
+	if a := s.browser().get("/r/party"); strings.Count(a.body, "<option>") != 4 {
+		t.Errorf("no choice of four: %s", a.body)
+	}
+	for _, wrong := range []string{"seats=5", "seats=0", "seats=-1", "seats=two", "seats=1.5"} {
+		s.browser().post("/r/party/line", wrong).errorPage(http.StatusBadRequest, "refused")
+	}
+	for _, wrong := range []string{`{"seats":5}`, `{"seats":0}`, `{"seats":"2"}`, `{"seats":1.5}`} {
+		s.browser().post("/r/party/line", wrong).problem(http.StatusBadRequest, "invalid")
+	}
+	s.browser().post("/r/single/line", "seats=2").errorPage(http.StatusBadRequest, "refused")
+	if n := s.entries("party") + s.entries("single"); n != 2 {
+		t.Fatalf("%d entries, want 2", n)
+	}
+	for body, want := range map[string]string{
+		"seats=3": "3 seats", "": "1 seat.", "seats=": "1 seat.", `{"seats":2}`: "2 seats", `{"seats":null}`: "1 seat.", `{}`: "1 seat.",
+	} {
+		b := s.browser()
+		if a := b.post("/r/party/line", body); a.status != http.StatusSeeOther && a.status != http.StatusCreated {
+			t.Errorf("%q: status %d, %s", body, a.status, a.body)
+		}
+		if a := b.get("/r/party"); !strings.Contains(a.body, "Your place in line is for "+want) {
+			t.Errorf("%q, want %s: %s", body, want, a.body)
+		}
+	}
+}
+
 // TestNoTrace sends invalid requests and checks that they leave no entries in the transcript.
 func TestNoTrace(t *testing.T) {
 	t.Parallel()

@@ -105,21 +105,17 @@ func plainMember(body []byte, name string) (string, bool) {
 
 // anyMembers parses a JSON object of any form whose members are among names, and are strings or null.
 func anyMembers(body []byte, names ...string) (map[string]string, error) {
-	texts, _, err := membersWith("", body, names...)
-	return texts, err
+	return membersWith(nil, body, names...)
 }
 
-// membersWith parses a JSON object like anyMembers, and returns the JSON of one more member; nil: it is missing.
-func membersWith(other string, body []byte, names ...string) (map[string]string, json.RawMessage, error) {
-	if other != "" {
-		names = append(names, other)
-	}
+// membersWith parses a JSON object like anyMembers that may have other members of any kind, and returns their JSON.
+func membersWith(others []string, body []byte, names ...string) (map[string]string, error) {
+	names = append(names, others...)
 	d := json.NewDecoder(bytes.NewReader(body))
 	if start, _ := d.Token(); !json.Valid(body) || start != json.Delim('{') {
-		return nil, nil, invalid.Field("", "must be a JSON object")
+		return nil, invalid.Field("", "must be a JSON object")
 	}
 	var wrong invalid.List
-	var rest json.RawMessage
 	texts := map[string]string{}
 	for d.More() && len(wrong) < invalid.Max {
 		key, _ := d.Token() // no error, because the body is valid JSON
@@ -127,15 +123,16 @@ func membersWith(other string, body []byte, names ...string) (map[string]string,
 		_ = d.Decode(&raw)
 		name := fmt.Sprint(key)
 		var text *string
-		isText := name == other || json.Unmarshal(raw, &text) == nil // null: no text
+		isText := json.Unmarshal(raw, &text) == nil // null: no text
+		if slices.Contains(others, name) {
+			isText, text = true, new(string(raw))
+		}
 		_, seen := texts[name]
 		switch {
 		case !slices.Contains(names, name):
 			wrong.Add(name, "is unknown; known fields are "+strings.Join(names, ", "))
 		case seen:
 			wrong.Add(name, "is given twice")
-		case name == other:
-			rest = raw
 		case !isText:
 			wrong.Add(name, "must be a text")
 		}
@@ -144,7 +141,7 @@ func membersWith(other string, body []byte, names ...string) (map[string]string,
 		}
 	}
 	if err := wrong.Err(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return texts, rest, nil
+	return texts, nil
 }

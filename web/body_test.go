@@ -76,7 +76,8 @@ func FuzzWish(f *testing.F) {
 	v := newVisitor("fuzz")
 	good := v.showing("members", credential.Credential{Method: "club", Nullifier: make([]byte, 32), Evidence: []byte{1}})
 	for _, seed := range []string{
-		good, good + " ", strings.Replace(good, "lane", "Lane", 1), strings.Replace(good, `"members"`, "null", 1), strings.Replace(good, "{", `{"seats":"2",`, 1),
+		good, good + " ", strings.Replace(good, "lane", "Lane", 1), strings.Replace(good, `"members"`, "null", 1), strings.Replace(good, "{", `{"seats":2,`, 1),
+		strings.Replace(good, "{", `{"seats":"2",`, 1), strings.Replace(good, "{", `{"seats":null,`, 1),
 		strings.Replace(good, "method", "lane", 1), strings.Replace(good, "{", `{"lane":"x",`, 1), strings.Replace(good, "club", `cl\u0075b`, 1), strings.Replace(good, "[", "[null,", 1),
 	} {
 		f.Add([]byte(seed))

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -124,19 +123,27 @@ func wishOf(body []byte, origin string) (w wish, secret string, err error) {
 
 // anyWish parses the body of a join in any form, except for its ticket, which it returns as a text; empty: none.
 func anyWish(body []byte) (w wish, ticket string, err error) {
-	texts, shown, err := membersWith("credentials", body, "ticket", "lane", "seats")
-	if err == nil && shown != nil {
-		w.credentials, err = door.ParseList(shown)
+	texts, err := membersWith([]string{"seats", "credentials"}, body, "ticket", "lane")
+	if shown := texts["credentials"]; err == nil && shown != "" {
+		w.credentials, err = door.ParseList([]byte(shown))
 	}
+	if err == nil {
+		w.seats, err = parseSeats(texts["seats"])
+	}
+	w.lane = fairness.Lane(texts["lane"])
+	return w, texts["ticket"], err
+}
+
+// parseSeats parses the number of seats in JSON or a form; none and null: one.
+func parseSeats(text string) (uint32, error) {
+	if text == "" || text == "null" {
+		return 1, nil
+	}
+	seats, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
-		return w, "", err
+		return 0, invalid.Field("seats", "must be a whole number, such as 2")
 	}
-	seats, err := strconv.ParseUint(cmp.Or(texts["seats"], "1"), 10, 32)
-	if err != nil {
-		return w, "", invalid.Field("seats", `must be a number in a text, such as "2"`)
-	}
-	w.lane, w.seats = fairness.Lane(texts["lane"]), uint32(seats)
-	return w, texts["ticket"], nil
+	return uint32(seats), nil
 }
 
 // wishForm has the names of the members of a join, each once.
@@ -153,20 +160,21 @@ var wishForm = jsontext.Form{Depth: 3, Items: fairness.MaxMethods, Name: func(wi
 // false if something is missing or wrong, for anyWish to say what.
 func plainWish(body []byte) (w wish, ok bool) {
 	var in struct {
-		Ticket      string         `json:"ticket"`
-		Lane        fairness.Lane  `json:"lane"`
-		Credentials []door.Written `json:"credentials"`
-		Seats       any            `json:"seats"` // anyWish reads it
+		Ticket      string          `json:"ticket"`
+		Lane        fairness.Lane   `json:"lane"`
+		Seats       json.RawMessage `json:"seats"`
+		Credentials []door.Written  `json:"credentials"`
 	}
-	if wishForm.Check(body) != nil || json.Unmarshal(body, &in) != nil || in.Seats != nil || len(in.Credentials) == 0 {
+	if wishForm.Check(body) != nil || json.Unmarshal(body, &in) != nil || len(in.Credentials) == 0 {
 		return w, false
 	}
 	ticket, err := fairness.ParseTicket(in.Ticket)
 	if err != nil {
 		return w, false
 	}
+	seats, wrong := parseSeats(string(in.Seats))
 	list, err := door.Parse(in.Credentials)
-	return wish{ticket, in.Lane, 1, list}, err == nil
+	return wish{ticket, in.Lane, seats, list}, wrong == nil && err == nil
 }
 
 func parseTicket(text string) (fairness.Ticket, error) {

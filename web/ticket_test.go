@@ -83,6 +83,31 @@ func TestGiveUp(t *testing.T) {
 	s.post("/r/went/tickets/"+w.ticket+"/leave", w.claimBody()).problem(http.StatusGone, "settled")
 }
 
+// TestJoinForSeats joins for a number of seats, and reads it back as the visitor and as the organizer.
+func TestJoinForSeats(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"seats","windows":[{"length":"1h"}],"party":4}`)
+	for text, want := range map[string]uint32{`,"seats":3`: 3, `,"seats":1`: 1, ``: 1, `,"seats":null`: 1} {
+		v := newVisitor("seats")
+		s.post("/r/seats/join", `{"ticket":"`+v.ticket+`"`+text+`}`).want(http.StatusCreated)
+		path := "/tickets/" + v.ticket
+		if got := decode[wire.Place](s.get("/r/seats" + path).want(http.StatusOK)).Seats; max(got, 1) != want {
+			t.Errorf("%s: the visitor sees %d seats, want %d", text, got, want)
+		}
+		if got := decode[wire.Ticket](s.do("GET", "/v1/rooms/seats"+path, "").want(http.StatusOK)).Seats; got != want {
+			t.Errorf("%s: the organizer sees %d seats, want %d", text, got, want)
+		}
+	}
+	for _, text := range []string{`"3"`, `0`, `5`, `-1`, `1.5`, `2e0`, `[2]`, `true`} {
+		v := newVisitor("seats")
+		p := s.post("/r/seats/join", `{"ticket":"`+v.ticket+`","seats":`+text+`}`).problem(http.StatusBadRequest, "invalid")
+		if len(p.Errors) != 1 || p.Errors[0].Field != "seats" {
+			t.Errorf("%s: %+v", text, p.Errors)
+		}
+	}
+}
+
 // TestExtendTicket reads how much more time a called ticket may have, and asks for it.
 func TestExtendTicket(t *testing.T) {
 	t.Parallel()

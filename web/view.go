@@ -68,7 +68,7 @@ func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (
 		Room: re.roomView(c, r, lang), Lang: lang, State: stateWithout(r, now), Now: now,
 		Opens: snapshot.Opens, Starts: snapshot.Starts, Claim: time.Duration(policy.Claim) * time.Millisecond,
 		Paused: snapshot.Paused, ClaimsFrozen: snapshot.ClaimsFrozen, Rehearsal: r.Owner.RehearsalOf != nil,
-		Vouched: r.Snapshot().OpenLane() == "",
+		Vouched: r.Snapshot().OpenLane() == "", Party: snapshot.Party,
 		Slower:  snapshot.Outflow.PerMinute < policy.Outflow.PerMinute,
 		HasGate: snapshot.Gate != room.GateNone, Open: snapshot.Gate == room.GateOpen,
 		Poll: poll.Room(snapshot, now), Refresh: refresh(c),
@@ -192,7 +192,7 @@ var reasons = map[fairness.Reason]page.Reason{
 // ticketView returns the data of the visitor's own place.
 func ticketView(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ticket {
 	t := &page.Ticket{
-		ID: st.Ticket.String(), Lane: string(st.Lane), Joined: time.UnixMilli(int64(st.Joined)),
+		ID: st.Ticket.String(), Lane: string(st.Lane), Seats: st.Seats, Joined: time.UnixMilli(int64(st.Joined)),
 		Window: windowView(st, s), Called: s.Lane(st.Lane).Counts.Called, Position: uint64(st.Position),
 		AheadMin: st.AheadMin, AheadMax: st.AheadMax, Left: time.Duration(st.Left) * time.Millisecond,
 	}

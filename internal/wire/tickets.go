@@ -16,6 +16,7 @@ type Ticket struct {
 	WindowTo   time.Time       `json:"window_to"`
 	Seq        uint32          `json:"seq" doc:"Number of the arrival within its window."`
 	Lane       string          `json:"lane"`
+	Seats      uint32          `json:"seats" doc:"Number of seats that it joined for."`
 	Status     fairness.Status `json:"status"`
 	Reason     fairness.Reason `json:"reason,omitempty" doc:"Reason for which it was skipped."`
 	Position   *uint64         `json:"position" doc:"Null until drawn."`

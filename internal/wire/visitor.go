@@ -32,6 +32,7 @@ type Place struct {
 	Seq        uint32    `json:"seq"`
 	Time       time.Time `json:"time"`
 	Lane       string    `json:"lane"`
+	Seats      uint32    `json:"seats"` // of a party; 0: one
 	Status     string    `json:"status"`
 	Reason     string    `json:"reason"`   // reason of a skip; empty: not skipped
 	Position   *uint64   `json:"position"` // nil: not drawn yet

@@ -40,6 +40,21 @@ func (p *linePage) Changes() bool {
 // In reports whether the page is in one of these states.
 func (p *linePage) In(states ...State) bool { return slices.Contains(states, p.View.State) }
 
+// Party returns the number of seats that the visitor joined for.
+func (p *linePage) Party() uint64 { return uint64(p.View.Ticket.Seats) }
+
+// Seats returns the numbers of seats to choose from; nil: the visitor has no choice.
+func (p *linePage) Seats() []uint32 {
+	if p.View.Party < 2 {
+		return nil
+	}
+	list := make([]uint32, p.View.Party)
+	for i := range list {
+		list[i] = uint32(i) + 1 //nolint:gosec // at most the party
+	}
+	return list
+}
+
 // Wanted returns the visitor's languages, for scripts.
 func (p *linePage) Wanted() string { return strings.Join(p.View.Room.Message.Wanted, " ") }
 

@@ -42,6 +42,7 @@
 //	{"code": "base64url"}        take only: the fragment of the link
 //	{"to": "URL"}                claim only, form too: where to redirect; 400 if not allowed
 //	{"to_sig": "SIG"}            with to: a connector's signature of it
+//	{"seats": 2}                 line only, form too: seats to join for, in a room with parties; default: one
 //	{"again": true}              line only, form: again=1: join anew if the cookie's place is
 //	                             over, missed or left; otherwise the cookie is used
 //
@@ -160,6 +161,7 @@ type View struct {
 	Without State
 	// Vouched is set if every lane needs credentials, which the page cannot make.
 	Vouched bool
+	Party   uint32 // seats that a visitor may join for; 0 and 1: one
 	// Target is the origin to which a claim redirects, such as "https://shop.example.com"; empty if
 	// the room has none, and the visitor stays on the page.
 	Target string
@@ -179,6 +181,7 @@ type View struct {
 type Ticket struct {
 	ID       string
 	Lane     string
+	Seats    uint32 // seats that the visitor joined for
 	Joined   time.Time
 	Window   Window
 	Called   uint64 // position up to which visitors are called

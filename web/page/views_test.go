@@ -95,6 +95,12 @@ func instant(v *page.View) {
 var lines = map[string]page.View{
 	"upcoming":         change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts = at(27), at(57) }),
 	"joinable":         view(page.Joinable),
+	"joinable-party":   change(view(page.Joinable), func(v *page.View) { v.Party = 4 }),
+	"upcoming-party":   change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts, v.Party = at(27), at(57), 4 }),
+	"left-party":       change(settled(page.Left), func(v *page.View) { v.Without, v.Party = page.Joinable, 4 }),
+	"waiting-party":    change(withTicket(page.Waiting), func(v *page.View) { v.Party, v.Ticket.Seats = 4, 3 }),
+	"drawn-party":      change(drawn(), func(v *page.View) { v.Party, v.Ticket.Seats = 4, 1 }),
+	"called-party":     change(called(), func(v *page.View) { v.Party, v.Ticket.Seats = 4, 2 }),
 	"full":             view(page.Full),
 	"joinable-vouched": change(view(page.Joinable), func(v *page.View) { v.Vouched = true }),
 	"upcoming-vouched": change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts, v.Vouched = at(27), at(57), true }),

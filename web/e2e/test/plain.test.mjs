@@ -110,6 +110,23 @@ scenes("without JavaScript", () => {
     }
   });
 
+  scene("joining for a party, by form", async (stage) => {
+    const room = await stage.room({ slug: "plain-party", windows: [{ length: "1h" }], party: 4 });
+    for (const size of ["phone", "desktop"]) {
+      const visitor = await stage.visitor({ size, ...plain });
+      await visitor.visit(room);
+      await visitor.page.getByLabel("How many seats do you need?").selectOption("3");
+      await visitor.picture(`plain-party-${size}`);
+      await visitor.main();
+      await visitor.is("waiting");
+      await visitor.page.getByText("Your place in line is for 3 seats.").waitFor();
+      const ticket = await visitor.ticket();
+      assert.equal((await (await fetch(`${room.url}/tickets/${ticket}`)).json()).seats, 3);
+      const { fields } = (await room.transcript()).find((entry) => entry.names(ticket));
+      assert.equal(fields.at(-1), "3");
+    }
+  });
+
   scene("leaving by form, joining again", async (stage) => {
     const room = await stage.room({ slug: "plain-leave", windows: [{ length: "1h" }] });
     const visitor = await stage.visitor({ size: "phone", ...plain });

@@ -85,6 +85,24 @@ scenes("states", () => {
     });
   });
 
+  scene("a party: a number of seats to choose, and on every page of the place", async (stage) => {
+    const room = await stage.room({ slug: "party", windows: [{ length: "3s" }], party: 6 });
+    await room.callByHand();
+    await everywhere(stage, "party-joinable", async (visitor) => {
+      await (await visitor.visit(room)).is("joinable");
+      assert.equal(await visitor.page.locator("select").inputValue(), "1");
+      assert.equal(await visitor.page.locator("option").count(), 6);
+    });
+    await everywhere(stage, "party-drawn", async (visitor) => {
+      await visitor.visit(room);
+      await visitor.page.locator("select").selectOption("4");
+      await visitor.main();
+      await visitor.page.locator('[data-seats="4"]').waitFor();
+      await visitor.is("drawn");
+      await visitor.page.locator('[data-seats="4"]').waitFor();
+    });
+  });
+
   scene("drawn, in an organizer's looks", async (stage) => {
     const room = await stage.room({
       slug: "looks",

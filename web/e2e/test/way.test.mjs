@@ -338,6 +338,43 @@ scenes("the way", () => {
     assert.equal(await page.getByText("gives you the place back").count(), 0);
   });
 
+  scene(
+    "a number of seats: chosen by keyboard, kept while the page updates itself, and chosen again",
+    async (stage) => {
+      const room = await stage.room({ slug: "seats", windows: [{ length: "1h" }], party: 4, max_waiting: 2 });
+      const visitor = await stage.visitor();
+      const { page } = visitor;
+      await page.clock.install();
+      await visitor.visit(room);
+      const seats = page.getByLabel("How many seats do you need?");
+      await seats.focus();
+      await page.keyboard.press("ArrowDown");
+      await page.keyboard.press("ArrowDown");
+      assert.equal(await seats.inputValue(), "3");
+      assert.equal(await seats.evaluate((field) => field.labels.length), 1);
+      const fetched = page.waitForResponse((answer) => answer.url().includes("fragment=1"));
+      await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange"))); // as after a look at another tab
+      await fetched;
+      await page.clock.fastForward("00:02");
+      await visitor.is("joinable");
+      assert.equal(await seats.inputValue(), "3", "the choice stays");
+      await visitor.main();
+      await visitor.is("waiting");
+      await page.getByText("Your place in line is for 3 seats.").waitFor();
+      await page.locator("details summary").click();
+      await page.locator('[data-post="leave"] button').click();
+      await visitor.is("left");
+      await seats.selectOption("2");
+      await visitor.main();
+      await visitor.is("waiting");
+      await page.getByText("Your place in line is for 2 seats.").waitFor();
+      const parties = (await room.transcript())
+        .filter(({ kind }) => kind === "arrive")
+        .map(({ fields }) => fields.at(-1));
+      assert.deepEqual(parties, ["3", "2"]);
+    },
+  );
+
   scene("leaving, and joining again at the end", async (stage) => {
     const room = await stage.room({ slug: "again", windows: [{ length: "1h" }] });
     const visitor = await stage.visitor({ size: "phone" });

@@ -3,6 +3,12 @@ import type { Memory } from "./memory.ts";
 import { retry } from "./retry.ts";
 import { exclusive, fragmentOf, hashOf, isOwn, makeSecret, stateOf } from "./secret.ts";
 
+/** What a visitor may join with. */
+export interface Wish {
+  again?: boolean; // a new place, since the old one is gone
+  seats?: number; // in a room with parties
+}
+
 /** The result of a join. */
 export interface Joined {
   main: HTMLElement;
@@ -34,13 +40,13 @@ export class Holder {
   }
 
   /** Joins, or takes the place of a given secret: once, however many tabs try. */
-  join(given?: string, again = false): Promise<Joined> {
+  join(given?: string, wish: Wish = {}): Promise<Joined> {
     return exclusive(
       `proofline ${this.#room}`,
       async () => {
         const secret = given ?? this.#memory.pending ?? makeSecret();
         this.#memory.pending = secret;
-        const answer = await this.#line(secret, again);
+        const answer = await this.#line(secret, wish);
         const ticket = String(answer.ticket);
         if (typeof answer.receipt === "string") this.#memory.keep(ticket, { receipt: answer.receipt });
         const main = await retry(() => this.#joined(ticket), this.#onTrouble);
@@ -97,9 +103,9 @@ export class Holder {
     else history.replaceState(null, "", location.pathname + location.search);
   }
 
-  async #line(secret: string, again: boolean): Promise<Record<string, unknown>> {
+  async #line(secret: string, wish: Wish): Promise<Record<string, unknown>> {
     try {
-      return await retry(() => post(`${this.#room}/line`, { secret, ...(again && { again }) }), this.#onTrouble);
+      return await retry(() => post(`${this.#room}/line`, { secret, ...wish }), this.#onTrouble);
     } catch (failure) {
       this.#memory.pending = undefined;
       throw failure;

@@ -1,7 +1,7 @@
 import { Alert } from "./alert.ts";
 import { ServerClock } from "./clock.ts";
 import { type Basis, Expectation, expect, grows, isOverdue, type Range, round } from "./expected.ts";
-import { Holder, type Joined } from "./holder.ts";
+import { Holder, type Joined, type Wish } from "./holder.ts";
 import { getPublic, Refusal } from "./http.ts";
 import { Listener } from "./listener.ts";
 import { Memory } from "./memory.ts";
@@ -29,6 +29,14 @@ const milestones = [1000, 500, 200, 100, 50, 20, 10, 5, 2, 1, 0];
 const jitter = 0.3;
 /** The shortest polling interval while the stream reports every change, in milliseconds. */
 const whileListening = 20_000;
+
+/** Reads the form of a join. */
+function wishOf(form: HTMLFormElement | undefined): Wish {
+  if (!form) return {};
+  const fields = new FormData(form);
+  const seats = fields.get("seats");
+  return { ...(fields.has("again") && { again: true }), ...(seats !== null && { seats: Number(seats) }) };
+}
 
 /** The page of a line, kept up to date. */
 export class LinePage {
@@ -381,7 +389,7 @@ export class LinePage {
   #submit(event: SubmitEvent): void {
     const form = event.target as HTMLFormElement;
     const deeds: Record<string, () => Promise<void>> = {
-      line: () => this.#join(undefined, form.elements.namedItem("again") !== null),
+      line: () => this.#join(undefined, form),
       claim: () => this.#claim(),
       leave: () => this.#leave(),
       extend: () => this.#extend(),
@@ -411,8 +419,8 @@ export class LinePage {
     this.#busy = false;
   }
 
-  async #join(secret?: string, again = false): Promise<void> {
-    const joined: Joined = await this.#holder.join(secret, again);
+  async #join(secret?: string, form?: HTMLFormElement): Promise<void> {
+    const joined: Joined = await this.#holder.join(secret, wishOf(form));
     this.#notice("cookies", this.#holder.isBlocked);
     this.#notice("otherplace", joined.kept && secret !== undefined);
     this.#show(joined.main);

@@ -101,11 +101,14 @@ export class Screen {
   /**
    * Puts a new <main> in the place of the old one. The keyboard's focus stays
    * where it is, or goes to the new heading if it was on something that is gone.
+   * A number of seats that was chosen stays.
    */
   swap(main: HTMLElement): void {
     const old = document.querySelector("main");
     if (!old) return;
     const hadFocus = old.contains(document.activeElement);
+    const [chosen, choice] = [old.querySelector("select"), main.querySelector("select")];
+    if (chosen && choice) choice.value = chosen.value;
     old.replaceWith(document.adoptNode(main));
     document.title = main.dataset.title ?? document.title;
     if (hadFocus) main.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });

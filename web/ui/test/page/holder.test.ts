@@ -176,6 +176,6 @@ test("a link that is not used leaves the address, and a page without cookies kee
 });
 
 test("a new place is requested explicitly", async () => {
-  await holder().join(undefined, true);
+  await holder().join(undefined, { again: true });
   assert.equal(world.sent[0]![1].again, true);
 });
