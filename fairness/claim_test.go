@@ -120,13 +120,19 @@ func TestRuleRestore(t *testing.T) {
 	}
 	for _, p := range []Position{8, 9, 10} {
 		r.restore(now, p)
-		if st := r.standing(now, r.ticketAt(p)); st.Status != StatusDrawn || st.Reason != "" {
+		if st, _ := r.Standing(r.ticketAt(p), r.Size()-1, now); st.Status != StatusSkipped || st.Restored {
+			t.Errorf("place %d before: %+v", p, st)
+		}
+		if st := r.standing(now, r.ticketAt(p)); st.Status != StatusDrawn || st.Reason != "" || !st.Restored {
 			t.Errorf("place %d: %+v", p, st)
 		}
 		r.refuse(RuleRestore, &Restore{now, r.ticketAt(p)})
 	}
 	r.must(&Skip{now, r.ticketAt(8), Revoked})
 	r.refuse(RuleRestore, &Restore{now, r.ticketAt(8)}) // once
+	if st := r.standing(now, r.ticketAt(8)); st.Status != StatusSkipped || !st.Restored {
+		t.Errorf("revoked again: %+v", st)
+	}
 	r.call(now+second, 9)
 	if st := r.standing(now+second, r.ticketAt(9)); st.Status != StatusCalled || st.Left != 30_000 {
 		t.Errorf("called: %+v", st)

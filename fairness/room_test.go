@@ -338,6 +338,7 @@ func (c *recount) drawLane(w Window, lane Lane, seed Seed) {
 // restore takes a skip back, at a time of the claim clock.
 func (c *recount) restore(t Ticket, clock Time) {
 	st := c.tickets[t]
+	st.Restored = true
 	c.counts.Revoked--
 	st.Reason, st.Settled, st.SettledIndex = "", 0, 0
 	switch {

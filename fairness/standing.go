@@ -49,6 +49,7 @@ type Standing struct {
 	BeforeMin, BeforeMax uint64
 	Left                 Millis // time left to claim, if called; at least 0
 	Extended             bool   // whether it got more of that, which it gets once; false unless called
+	Restored             bool   // whether it was revoked and got its place back, which it gets once
 	Settled              Time   // when it was admitted or skipped, if so
 	SettledIndex         EntryIndex
 }
@@ -66,6 +67,9 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 	st := Standing{
 		Ticket: t, Index: a.index, Joined: a.time, Window: w.Window, Seq: s.arrivals.seqOf(number, w),
 		Lane: s.lanes.all[lane].name, Seats: uint32(s.arrivals.seatsOf(number)), Status: StatusWaiting,
+	}
+	if own := s.arrivals.claimedAt(number, size); own > 0 {
+		st.Restored = s.arrivals.claims.at(own-1).restored > 0
 	}
 	s.place(&st, number, size, now)
 	if end := s.arrivals.settledAt(number, size); end != nil {

@@ -202,6 +202,7 @@ func ticketView(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ti
 	if st.Status == fairness.StatusDrawn {
 		t.Called = t.Position - 1 - t.AheadMin // the snapshot may be slightly older
 	}
+	t.CanReturn = st.Reason.IsRevoked() && !st.Restored
 	if st.Reason.IsRevoked() || st.Reason == fairness.TooLarge {
 		t.Reason = reasons[st.Reason]
 	}

@@ -193,6 +193,7 @@ type Ticket struct {
 	Left               time.Duration // remaining claim time, if called
 	Extend             time.Duration // how much more claim time the visitor may ask for, once called; 0: none
 	Reason             Reason        // reason of the revocation; empty: none was given
+	CanReturn          bool          // the organizer can give the revoked place back
 	Settled            time.Time     // time of admission, no-show, leaving or revocation
 }
 

@@ -191,7 +191,7 @@ func (h *controls) askRevoke(x *shell.Request, r *room.Room) (shell.Question, er
 			shell.Changed("Place", standingWords(st), "revoked"),
 			shell.Shown("Reason, public", reason),
 		},
-		Notes: []string{"A revoked place can be given back once, with proofline room restore or the management API.",
+		Notes: []string{"A revoked place can be given back once: look up the ticket.",
 			"The ticket and the class of reason are recorded in the public transcript."},
 	}, nil
 }

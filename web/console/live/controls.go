@@ -52,6 +52,7 @@ var roomControls = map[string]roomControl{
 	"message":       {(*controls).askMessage, (*controls).broadcast, "message-shown"},
 	"message-back":  {(*controls).askTakeBack, (*controls).takeBack, "message-back"},
 	"revoke":        {(*controls).askRevoke, (*controls).revokeTicket, "revoked"},
+	"restore":       {(*controls).askRestore, (*controls).restoreTicket, "restored"},
 	"end":           {(*controls).askEnd, (*controls).endRoom, "ended"},
 }
 
@@ -71,7 +72,7 @@ type controlView struct {
 	Reasons      []reasonView
 
 	Only   string // the only control on the page; empty: all
-	Ticket string // ticket to revoke
+	Ticket string // ticket to revoke or restore
 	Reason string
 	Typed  string // confirmation of the end
 }
@@ -149,6 +150,8 @@ func (h *controls) refuseControl(x *shell.Request, name string, err error) error
 	switch {
 	case errors.Is(err, room.ErrTicketUnknown):
 		err = invalid.Field("ticket", "This room has no such ticket.")
+	case name == "restore":
+		err = restoreWords(err)
 	case errors.Is(err, room.ErrSettled):
 		err = invalid.Field("ticket", "This visitor has already entered the shop or lost the place.")
 	}
@@ -190,6 +193,8 @@ type ticketView struct {
 	Found    bool
 	Standing fairness.Standing
 	Words    string
+	// CanRestore reports whether the ticket was revoked and can get its place back, now or later.
+	CanRestore bool
 }
 
 // showTicket shows the standing of a ticket.
@@ -220,5 +225,6 @@ func (h *controls) showTicket(x *shell.Request) error {
 	}
 	page.Found = true
 	page.Words = standingWords(page.Standing)
+	page.CanRestore = page.Standing.Reason.IsRevoked() && !page.Standing.Restored && !page.Ended
 	return x.Page("room-ticket", page)
 }

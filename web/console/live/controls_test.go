@@ -41,6 +41,10 @@ func TestControls(t *testing.T) {
 			st, _ := r.Standing(joined)
 			return st.Reason == fairness.RevokedBot
 		}},
+		{"restore", []string{"ticket", joined.String()}, "Give this place back?", func() bool {
+			st, _ := r.Standing(joined)
+			return st.Status == fairness.StatusWaiting && st.Restored
+		}},
 		{"end", []string{"slug", "sale"}, "End the room permanently?", func() bool { return r.Snapshot().Ended }},
 	} {
 		path := "/console/rooms/sale/" + test.name
@@ -64,7 +68,7 @@ func TestControls(t *testing.T) {
 			t.Errorf("%s is not done", test.name)
 		}
 	}
-	s.Get(consoletest.Viewer, "/console/activity?object=sale").Want(http.StatusOK).Has("ended the room", "revoked a place", "reason: revoked-bot", "per minute: 60 to 120", "operator@example.com", "owner@example.com")
+	s.Get(consoletest.Viewer, "/console/activity?object=sale").Want(http.StatusOK).Has("ended the room", "revoked a place", "gave a revoked place back", "reason: revoked-bot", "per minute: 60 to 120", "operator@example.com", "owner@example.com")
 	s.Get(consoletest.Stranger, "/console/activity").Want(http.StatusOK).Lacks("sale", "operator@example.com")
 }
 
@@ -94,12 +98,14 @@ func TestControlProblems(t *testing.T) {
 		{"message-back", nil, "Visitors see no message."},
 		{"revoke", []string{"ticket", "<b>x</b>"}, "Enter a ticket"},
 		{"revoke", []string{"ticket", unknown, "reason", "revoked-bot"}, "This room has no such ticket."},
+		{"restore", []string{"ticket", "<b>x</b>"}, "Enter a ticket"},
+		{"restore", []string{"ticket", unknown}, "This room has no such ticket."},
 		{"end", []string{"slug", "other"}, "to confirm that you mean this room"},
 	} {
 		a := s.Post(consoletest.Operator, "/console/rooms/sale/"+test.name, append(test.form, "confirmed", "1")...).Want(http.StatusBadRequest).Has(test.want)
 		a.Lacks("<b>x</b>")
 		s.Post(consoletest.Operator, "/console/rooms/sale/"+test.name, test.form...).Want(http.StatusBadRequest).Has(test.want).Lacks("data-question")
-		if test.name == "revoke" {
+		if test.name == "revoke" || test.name == "restore" {
 			a.Has(`aria-invalid="true"`)
 		}
 	}
@@ -116,4 +122,81 @@ func TestControlProblems(t *testing.T) {
 	s.Get(consoletest.Viewer, "/console/rooms/sale/ticket?id="+joined.String()).Want(http.StatusOK).Lacks("Revoke the place")
 	s.Get(consoletest.Operator, "/console/rooms/sale/ticket?id="+joined.String()).Want(http.StatusOK).Has("Revoke the place")
 	s.Get(consoletest.Stranger, "/console/rooms/sale/ticket?id="+joined.String()).Want(http.StatusNotFound)
+}
+
+// TestRestoreProblems says why a place cannot be given back: never, or not now.
+func TestRestoreProblems(t *testing.T) {
+	t.Parallel()
+	s := consoletest.New(t)
+	r := s.Create(consoletest.Owner, room.Config{
+		Slug: "sale", Windows: []room.WindowRule{{Length: room.Duration(100 * time.Millisecond)}}, Seats: 3, Party: 3,
+		Outflow: room.Outflow{PerMinute: 60_000},
+	})
+	if err := r.SetPull(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	join := func(secret byte, seats uint32) fairness.Ticket {
+		ticket := fairness.NewTicket(r.Origin, [fairness.SecretSize]byte{secret})
+		if _, err := r.JoinLane(t.Context(), ticket, "", seats); err != nil {
+			t.Fatal(err)
+		}
+		for r.Snapshot().Counts.Assigned < r.Snapshot().Counts.Arrivals {
+			time.Sleep(10 * time.Millisecond)
+		}
+		return ticket
+	}
+	first, second := join(1, 2), join(2, 2)
+	revoke := func(ticket fairness.Ticket) {
+		if err := r.Revoke(t.Context(), ticket, fairness.RevokedBot); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const path = "/console/rooms/sale/restore"
+	refused := func(ticket fairness.Ticket, want string) {
+		t.Helper()
+		size := r.Snapshot().Size
+		s.Post(consoletest.Operator, path, "ticket", ticket.String(), "confirmed", "1").Want(http.StatusBadRequest).Has(want, `value="`+ticket.String()+`"`)
+		if got := r.Snapshot().Size; got != size {
+			t.Errorf("%s: %d entries became %d", want, size, got)
+		}
+	}
+	refused(first, "This visitor has the place")
+	lookup := "/console/rooms/sale/ticket?id=" + first.String()
+	s.Get(consoletest.Operator, lookup).Want(http.StatusOK).Lacks("Give the place back")
+	if _, err := r.Pull(t.Context(), 1); err != nil {
+		t.Fatal(err)
+	}
+	revoke(first)
+	s.Get(consoletest.Operator, lookup).Want(http.StatusOK).Has("Give the place back", `action="`+path+`"`)
+	s.Get(consoletest.Viewer, lookup).Want(http.StatusOK).Lacks("Give the place back")
+	if err := r.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	refused(first, "calls are paused. Resume the line first.")
+	if err := r.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Pull(t.Context(), 1); err != nil { // two of three seats
+		t.Fatal(err)
+	}
+	refused(first, "fewer seats are left than the visitor joined for")
+	revoke(second)
+	s.Post(consoletest.Operator, path, "ticket", first.String()).Want(http.StatusOK).Has("Give this place back?", "place 1, called at once")
+	s.Post(consoletest.Operator, path, "ticket", first.String(), "confirmed", "1").Want(http.StatusSeeOther)
+	if st, _ := r.Standing(first); st.Status != fairness.StatusCalled {
+		t.Errorf("restored: %+v", st)
+	}
+	revoke(first)
+	refused(first, "given back before")
+	s.Get(consoletest.Operator, lookup).Want(http.StatusOK).Has("That is possible only once").Lacks("Give the place back")
+	third := join(3, 1)
+	if err := r.Leave(t.Context(), third, [fairness.SecretSize]byte{3}); err != nil {
+		t.Fatal(err)
+	}
+	refused(third, "This place was not revoked.")
+	if err := r.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	refused(second, "The room has ended.")
+	s.Get(consoletest.Operator, "/console/rooms/sale/ticket?id="+second.String()).Want(http.StatusOK).Lacks("Give the place back")
 }

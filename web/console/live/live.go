@@ -72,6 +72,7 @@ var notices = map[string]string{
 	"rehearsal-stopped": "The rehearsal is stopped.",
 	"report-begun":      "The audit is running. The report appears under the room's address when it is done.",
 	"report-published":  "The audit report is published. Visitors find it under “Was it fair?”.",
+	"restored":          "The visitor has the place again. The public transcript records it.",
 	"resumed":           "The line continues. The public transcript records it.",
 	"revoked":           "The place is revoked. The public transcript records it.",
 }

@@ -1,11 +1,15 @@
 package live
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/proofline/proofline/console/live"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console/format"
 )
@@ -34,5 +38,22 @@ func TestFigureWords(t *testing.T) {
 		if test.got != test.want {
 			t.Errorf("case %s: %q, want %q", fmt.Sprint(i), test.got, test.want)
 		}
+	}
+}
+
+// TestRestoreWords says what to do when the rules refuse to give a place back at this moment.
+func TestRestoreWords(t *testing.T) {
+	t.Parallel()
+	other := errors.New("other")
+	for want, err := range map[string]error{
+		"are being drawn": room.ErrDrawing, "no call to spare": &fairness.Violation{Rule: fairness.RuleOutflow},
+		"fewer seats are left": &fairness.Violation{Rule: fairness.RuleSeats}, "cannot be given back now": &fairness.Violation{Rule: fairness.RuleRestore},
+	} {
+		if got := invalid.Problems(restoreWords(err)); len(got) != 1 || got[0].Field != "ticket" || !strings.Contains(got[0].Detail, want) {
+			t.Errorf("%v: %+v", err, got)
+		}
+	}
+	if got := restoreWords(other); got != other { //nolint:errorlint // the same error
+		t.Errorf("%v became %v", other, got)
 	}
 }

@@ -130,3 +130,66 @@ scene("controls show old and new values, and show errors next to the field", asy
   await organizer.press("End the room", dialog(organizer));
   await organizer.told("The room has ended.");
 });
+
+scene("a revoked place is given back, once, with words when that is not possible now", async (stage) => {
+  const config = { windows: [{ length: "1s" }], outflow: { per_minute: 60_000 } };
+  const room = await Room.create({ slug: "gives-back", ...config }, server);
+  stage.rooms.push(room);
+  await room.callByHand();
+  const people = await room.crowd(2);
+  await room.drawn();
+  await room.pull(2);
+  for (const { ticket } of people) await room.revoke(ticket);
+  for (const [size, { ticket }] of [
+    ["phone", people[0]],
+    ["desktop", people[1]],
+  ]) {
+    const organizer = await owner(stage, { size });
+    const { page } = organizer;
+    organizer.watch.expect(/status of 400/);
+    await organizer.go(`/rooms/gives-back/ticket?id=${ticket}`);
+    await page.getByRole("heading", { name: "skipped: revoked" }).waitFor();
+    await organizer.inspect("restore-lookup");
+    await room.pause();
+    await organizer.press("Give the place back");
+    const problem = page.getByRole("alert");
+    await problem.waitFor();
+    assert.match(await problem.innerText(), /calls are paused. Resume the line first.$/);
+    await organizer.inspect("restore-refused");
+    await room.resume();
+    await organizer.press("Give the place back");
+    await dialog(organizer).waitFor();
+    assert.equal(await page.getByRole("alert").count(), 0, "the problem is over");
+    const { Place: place } = await changes(organizer);
+    assert.equal(place[0], "skipped: revoked");
+    assert.match(place[1], /^place [12], called at once$/);
+    await organizer.inspect("restore-question");
+    await organizer.press("Give the place back", dialog(organizer));
+    await organizer.told("The visitor has the place again.");
+    const { status } = await (await fetch(`${room.url}/tickets/${ticket}`)).json();
+    assert.equal(status, "called");
+    await organizer.go(`/rooms/gives-back/ticket?id=${ticket}`);
+    await page.getByText("This place was revoked before, and given back.").waitFor();
+    await room.revoke(ticket);
+    await page.reload();
+    await page.getByText("That is possible only once.").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Give the place back" }).count(), 0);
+    await organizer.go("/activity?object=gives-back");
+    await page.getByText("gave a revoked place back").first().waitFor();
+  }
+});
+
+scene("a revoked place is given back without scripts", async (stage) => {
+  const room = await Room.create({ slug: "gives-plain", windows: [{ length: "24h" }] }, server);
+  stage.rooms.push(room);
+  const [{ ticket }] = await room.crowd(1);
+  await room.revoke(ticket);
+  const organizer = await owner(stage, { javaScriptEnabled: false });
+  await organizer.go(`/rooms/gives-plain/ticket?id=${ticket}`);
+  await organizer.press("Give the place back");
+  await organizer.heading("Give this place back?");
+  await organizer.press("Give the place back");
+  await organizer.told("The visitor has the place again.");
+  const { status } = await (await fetch(`${room.url}/tickets/${ticket}`)).json();
+  assert.equal(status, "waiting");
+});

@@ -112,11 +112,11 @@ export function isLater(place: Place, shown: number | undefined): boolean {
 }
 
 /**
- * Reports whether nothing more can happen to what the page shows. Until the room ends, a new place can be taken, and
- * the organizer can give a revoked one back.
+ * Reports whether nothing more can happen to what the page shows. Until the room ends, a new place can be taken. The
+ * page of a revoked place has no state without it if the place cannot be given back.
  */
 export function isFinal({ state, without }: Place): boolean {
-  return ["admitted", "ended"].includes(state) || without === "ended";
+  return ["admitted", "ended"].includes(state) || without === "ended" || (state === "revoked" && without === "");
 }
 
 /** How far the line has been called, by the newer of what is known. */

@@ -160,7 +160,7 @@ test("a page on which nothing more can happen is final", () => {
     ["joinable", "closed", "waiting", "drawn", "called", "admitted", "missed", "left", "revoked", "ended"].map(
       (state) => isFinal(placeOf({ state })),
     ),
-    [false, false, false, false, false, true, false, false, false, true],
+    [false, false, false, false, false, true, false, false, true, true],
   );
   for (const state of ["missed", "revoked"]) {
     const gone = ["joinable", "full", "closed", "ended"].map((without) => isFinal(placeOf({ state, without })));
