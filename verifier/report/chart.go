@@ -64,7 +64,7 @@ func arrivalChart(s *Story, m moments) *chart {
 		}
 		from, to := scale(uint64(i), uint64(len(t.bins)), chartWidth),
 			scale(uint64(i+1), uint64(len(t.bins)), chartWidth)
-		height := max(scale(b[arrived], most, chartHeight), 2) // high enough to be visible
+		height := max(scale(uint64(max(b[arrived], 0)), most, chartHeight), 2) // high enough to be visible
 		fmt.Fprintf(&path, "M%d %dV%dH%dV%dz", from, chartHeight, chartHeight-height, to, chartHeight)
 	}
 	c.Shapes = []shape{{"bar", path.String(), "arrivals"}}
@@ -97,12 +97,12 @@ func admissionChart(s *Story, m moments) *chart {
 func stairs(t *Times, what series, most uint64) string {
 	var path strings.Builder
 	fmt.Fprintf(&path, "M0 %d", chartHeight)
-	sum := uint64(0)
+	sum := int64(0)
 	for i, b := range t.bins {
 		sum += b[what]
-		if b[what] > 0 {
+		if b[what] != 0 {
 			fmt.Fprintf(&path, "H%dV%d", scale(uint64(i), uint64(len(t.bins)), chartWidth),
-				chartHeight-scale(sum, most, chartHeight))
+				chartHeight-scale(uint64(max(sum, 0)), most, chartHeight))
 		}
 	}
 	fmt.Fprintf(&path, "H%d", chartWidth)

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"flag"
+	"html/template"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/roomtest"
 	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/verifier/findings"
@@ -152,6 +154,32 @@ func TestGolden(t *testing.T) {
 		if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
 			t.Errorf("%s: (-want +got; -update writes it)\n%s", name, diff)
 		}
+	}
+}
+
+// TestDoorInPage: the page says what a join needed, as the text does, and nothing in a room without methods.
+func TestDoorInPage(t *testing.T) {
+	a := consistent(t)
+	const heading = `<h2 id="door">The door</h2>`
+	if strings.Contains(written(t, a), heading) {
+		t.Error("a door without methods")
+	}
+	a.Report.Lanes = []verifier.Lane{{Name: "general", Needs: []string{"club"}}}
+	a.Report.Methods = []verifier.Method{{Method: credential.Method{Name: "club", Kind: credential.Signed, Key: "0a<b>", Limit: 5000}, Shown: 1234}}
+	html := written(t, a)
+	_, section, _ := strings.Cut(html, heading)
+	section, _, _ = strings.Cut(section, "</section>")
+	lines := Door(a.Report)
+	if len(lines) != 4 || strings.Count(section, "<li>") != len(lines) {
+		t.Fatalf("%d lines in %q", len(lines), section)
+	}
+	for _, line := range lines {
+		if !strings.Contains(section, "<li>"+template.HTMLEscapeString(line)+"</li>") {
+			t.Errorf("the page does not say %q: %s", line, section)
+		}
+	}
+	if a.Report.OK = false; strings.Contains(written(t, a), heading) {
+		t.Error("a failed audit describes the door")
 	}
 }
 
@@ -302,6 +330,44 @@ func TestRecorder(t *testing.T) {
 	}
 	if s := r.Story(); s.Entries < 256 || s.Entries > 260 || len(r.waiting) > 0 {
 		t.Errorf("%d entries, %d waiting", s.Entries, len(r.waiting))
+	}
+}
+
+// TestRestored: a ticket that got its place back does not count as skipped.
+func TestRestored(t *testing.T) {
+	keys := newKeys(t)
+	at := func(seconds int) fairness.Time { return roomtest.Opens + fairness.Time(seconds)*1000 }
+	r := roomtest.Open(keys, keys.Policy())
+	tickets := r.Join(at(1), 5)
+	r.Skip(at(2), tickets[0], fairness.RevokedBot)
+	r.Skip(at(2), tickets[1], fairness.RevokedBot)
+	r.Skip(at(3), tickets[2], fairness.Revoked)
+	r.Skip(at(4), tickets[3], fairness.Left)
+	for _, i := range []int{0, 2} {
+		r.Append(&fairness.Restore{Time: at(5), Ticket: tickets[i]})
+	}
+	r.Skip(at(6), tickets[2], fairness.RevokedFraud)
+	if r.Err() != nil {
+		t.Fatal(r.Err())
+	}
+	a := audited(t, publish(t, keys, r.Entries()), verifier.Trust{VKey: keys.VKey})
+	want := map[fairness.Reason]uint64{fairness.RevokedBot: 1, fairness.Revoked: 0, fairness.RevokedFraud: 1, fairness.Left: 1}
+	if diff := cmp.Diff(want, a.Story.Skips); diff != "" {
+		t.Errorf("skips (-want +got):\n%s", diff)
+	}
+	if got := a.Story.Times.sum(skipped); !a.Report.OK || got != 3 || a.Story.Last != at(6) {
+		t.Errorf("%d skipped until %d, %+v", got, a.Story.Last, a.Report)
+	}
+	html := written(t, a)
+	for _, part := range []string{"3 tickets skipped", `revoked-fraud: the organizer claims fraud</th><td class="n">1</td>`, `revoked: the organizer took the place away</th><td class="n">0</td>`} {
+		if !strings.Contains(html, part) {
+			t.Errorf("the report does not say %q", part)
+		}
+	}
+	story := Record(nil) // of entries that no room has: a ticket that is not revoked, restored
+	story.entry(&fairness.Restore{Time: at(1), Ticket: tickets[4]})
+	if got := story.Story(); got.Times.sum(skipped) != 0 || len(got.Skips) != 0 {
+		t.Errorf("%+v", got)
 	}
 }
 

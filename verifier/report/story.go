@@ -30,7 +30,7 @@ type Story struct {
 	Windows  []Window // windows with arrivals, in order; at most maxWindows
 	Untold   uint64   // number of further windows with arrivals
 	Amends   uint64
-	Skips    map[fairness.Reason]uint64
+	Skips    map[fairness.Reason]uint64 // tickets that were skipped and not restored
 	Lanes    map[fairness.Lane]*Lane
 	Cosigned map[uint32]uint64 // number of draws by key id of the witness that cosigned the freeze
 	Points   []Point           // sample of the arrivals with a place, by arrival
@@ -82,6 +82,7 @@ type Recorder struct {
 	story   Story
 	frozen  int // number of frozen story.Windows
 	drawn   int
+	revoked map[fairness.Ticket]fairness.Reason // revoked tickets that are not restored
 	sample  map[fairness.Ticket]*Point
 	highest uint64 // largest sampleKey in the sample
 }
@@ -94,7 +95,7 @@ type bundle struct {
 // Record returns a source that records what is read from another one.
 func Record(src verifier.Source) *Recorder {
 	return &Recorder{
-		Source: src, waiting: map[uint64]bundle{}, sample: map[fairness.Ticket]*Point{}, highest: 1<<48 - 1,
+		Source: src, waiting: map[uint64]bundle{}, revoked: map[fairness.Ticket]fairness.Reason{}, sample: map[fairness.Ticket]*Point{}, highest: 1<<48 - 1,
 		story: Story{Skips: map[fairness.Reason]uint64{}, Lanes: map[fairness.Lane]*Lane{},
 			Cosigned: map[uint32]uint64{}},
 	}
@@ -173,6 +174,15 @@ func (r *Recorder) entry(e fairness.Entry) {
 	case *fairness.Skip:
 		s.Skips[e.Reason]++
 		s.at(e.Time, skipped, 1)
+		if e.Reason.IsRevoked() {
+			r.revoked[e.Ticket] = e.Reason
+		}
+	case *fairness.Restore:
+		if reason, ok := r.revoked[e.Ticket]; ok {
+			delete(r.revoked, e.Ticket)
+			s.Skips[reason]--
+			s.at(e.Time, skipped, -1)
+		}
 	case *fairness.Amend:
 		r.amend(e)
 	case *fairness.End:
@@ -187,14 +197,14 @@ func (s *Story) call(e *fairness.Call) {
 	for i, upTo := range e.UpTo[:min(len(e.UpTo), len(s.Policy.Lanes))] {
 		lane := s.lane(s.Policy.Lanes[i].Name)
 		if lane != nil && upTo > lane.Called {
-			s.at(e.Time, called, uint64(upTo-lane.Called))
+			s.at(e.Time, called, int64(upTo-lane.Called))
 			lane.Called = upTo
 		}
 	}
 }
 
 // at counts n events of a series at time t.
-func (s *Story) at(t fairness.Time, what series, n uint64) {
+func (s *Story) at(t fairness.Time, what series, n int64) {
 	s.Last = t
 	s.Times.add(t, what, n)
 }

@@ -9,7 +9,7 @@ const (
 	arrived series = iota
 	called         // places called
 	admitted
-	skipped
+	skipped // and not restored
 	allSeries
 )
 
@@ -20,10 +20,10 @@ const maxBins = 400
 type Times struct {
 	start fairness.Time // start of the first bin, which also counts everything earlier
 	width fairness.Time
-	bins  [][allSeries]uint64
+	bins  [][allSeries]int64
 }
 
-func (t *Times) add(at fairness.Time, what series, n uint64) {
+func (t *Times) add(at fairness.Time, what series, n int64) {
 	if t.width == 0 {
 		t.width = 100
 	}
@@ -32,14 +32,14 @@ func (t *Times) add(at fairness.Time, what series, n uint64) {
 		t.halve()
 	}
 	for fairness.Time(len(t.bins)) <= i {
-		t.bins = append(t.bins, [allSeries]uint64{})
+		t.bins = append(t.bins, [allSeries]int64{})
 	}
 	t.bins[i][what] += n
 }
 
 // halve merges pairs of bins.
 func (t *Times) halve() {
-	half := make([][allSeries]uint64, (len(t.bins)+1)/2, maxBins)
+	half := make([][allSeries]int64, (len(t.bins)+1)/2, maxBins)
 	for i, b := range t.bins {
 		for s, n := range b {
 			half[i/2][s] += n
@@ -54,15 +54,16 @@ func (t *Times) end() fairness.Time { return t.start + t.width*fairness.Time(len
 // most returns the largest count of any bin.
 func (t *Times) most(what series) (n uint64) {
 	for _, b := range t.bins {
-		n = max(n, b[what])
+		n = max(n, uint64(max(b[what], 0)))
 	}
 	return n
 }
 
 // sum returns the total count of all bins.
-func (t *Times) sum(what series) (n uint64) {
+func (t *Times) sum(what series) uint64 {
+	sum := int64(0)
 	for _, b := range t.bins {
-		n += b[what]
+		sum += b[what]
 	}
-	return n
+	return uint64(max(sum, 0))
 }
