@@ -176,7 +176,7 @@ func TestAppsRoutes(t *testing.T) {
 	}
 	for _, language := range []string{"swift", "kotlin"} {
 		calls := regexp.MustCompile(`"(GET|POST)", "([^"]+)"`).FindAllStringSubmatch(code(t, doc, language), -1)
-		if len(calls) != 6 {
+		if len(calls) != 7 {
 			t.Errorf("%s makes %d kinds of requests", language, len(calls))
 		}
 		for _, c := range calls {
