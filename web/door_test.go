@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -122,6 +123,10 @@ func TestDoor(t *testing.T) {
 		}
 	}
 	eventually(t, "the round is in the state", func() bool { return decode[wire.State](s.get("/r/door/state")).Work.Signature != nil })
+	seen := decode[wire.State](s.get("/r/door/state")).Work
+	if shown := decode[wire.Room](s.get("/v1/rooms/door").want(http.StatusOK)).Work; !reflect.DeepEqual(shown, seen) {
+		t.Errorf("the organizer sees %+v, want %+v", shown, seen)
+	}
 	members := s.subjectOf(v, "members")
 	good := club.Show(members, 1)
 	wrong := good

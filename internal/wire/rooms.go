@@ -36,6 +36,7 @@ type Room struct {
 	Message      *room.Message `json:"message" doc:"Message shown to visitors now; null: none."`
 	ClaimsFrozen bool          `json:"claims_frozen" doc:"Whether claims are frozen: called visitors cannot claim for now, and their claim time stands still."`
 	Awaited      []Awaited     `json:"awaited" doc:"Draws that wait for the beacon or for witnesses."`
+	Work         *Work         `json:"work,omitempty" doc:"Beacon round that joins do work for; missing: no method is work."`
 }
 
 // Awaited is a draw that waits for the beacon or for witnesses.

@@ -136,9 +136,9 @@ type Method struct {
 
 // Work is the beacon round that work is done for.
 type Work struct {
-	Round     uint64    `json:"round"`
-	Due       time.Time `json:"due"`       // when the round appears
-	Signature *string   `json:"signature"` // in hex; nil: not in the transcript yet
+	Round     uint64    `json:"round" doc:"Number of the beacon's round."`
+	Due       time.Time `json:"due" doc:"Time at which the round appears."`
+	Signature *string   `json:"signature" doc:"Signature of the round, in hex; null: not in the transcript yet, so that nobody can join with work."`
 }
 
 // Merit is the answer to a credential that a ticket shows after its arrival.

@@ -1,6 +1,7 @@
 package manage
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -22,11 +23,19 @@ func newRoom(r *room.Room) wire.Room {
 			Cosigned: append([]string{}, a.Cosigned...),
 		})
 	}
+	var work *wire.Work
+	if s.Door != nil && s.Door.Work != nil {
+		work = &wire.Work{Round: s.Door.Work.Round, Due: s.Door.Work.Due}
+		if s.Door.Work.Signature != nil {
+			signature := hex.EncodeToString(s.Door.Work.Signature)
+			work.Signature = &signature
+		}
+	}
 	return wire.Room{
 		Config: r.Config(), Host: r.Owner.Host, Origin: r.Origin, URL: r.URL, VKey: r.VKey,
 		Phase: s.Phase(r.Now()), Created: r.Created(), Size: s.Size,
 		Counts: wire.Counts(s.Counts), Message: s.Message(r.Now()), ClaimsFrozen: r.Snapshot().ClaimsFrozen,
-		Awaited: list,
+		Awaited: list, Work: work,
 	}
 }
 

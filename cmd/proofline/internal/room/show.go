@@ -52,6 +52,7 @@ func printRoom(m *remote.Manager, r *wire.Room, raw []byte) error {
 		[]string{"joined", fmt.Sprintf("%d, %d with a position", n.Arrivals, n.Drawn)},
 		[]string{"called", fmt.Sprintf("%d: %d admitted, %d no-shows, %d with time to claim",
 			n.Called, n.Admitted, n.NoShows, n.Waiting)})
+	rows = append(rows, workRows(r.Work)...)
 	for _, a := range r.Awaited {
 		draw := fmt.Sprintf("window %d waits for beacon round %d, due at %s", a.Window, a.Round, localTime(a.Due))
 		if a.HasRound {
@@ -60,4 +61,16 @@ func printRoom(m *remote.Manager, r *wire.Room, raw []byte) error {
 		rows = append(rows, []string{"draw", draw})
 	}
 	return m.PrintTable(append(rows, []string{"transcript", fmt.Sprintf("%d entries", r.Size)})...)
+}
+
+// workRows describes the beacon round that joins do work for; none in a room without such a method.
+func workRows(w *wire.Work) [][]string {
+	if w == nil {
+		return nil
+	}
+	text := fmt.Sprintf("beacon round %d has appeared", w.Round)
+	if w.Signature == nil {
+		text = fmt.Sprintf("waits for beacon round %d, due at %s; joins with work wait, too", w.Round, localTime(w.Due))
+	}
+	return [][]string{{"work", text}}
 }
