@@ -118,7 +118,8 @@ func parseSubmission(body []byte) (*submission, error) {
 		return nil, invalid.Field("",
 			`must be a JSON object with only "secret", "code", "to" and "to_sig", strings, "seats", a number, and "again", true or false`)
 	}
-	out := &submission{isJSON: true, again: in.Again, seats: in.Seats, code: in.Code, to: room.Wanted{To: in.To, Sig: in.Sig}}
+	to := room.Wanted{To: in.To, Sig: in.Sig}
+	out := &submission{isJSON: true, again: in.Again, seats: in.Seats, code: in.Code, to: to}
 	if in.Secret != nil {
 		secret, err := parseSecret(*in.Secret)
 		if err != nil {

@@ -95,7 +95,8 @@ type bundle struct {
 // Record returns a source that records what is read from another one.
 func Record(src verifier.Source) *Recorder {
 	return &Recorder{
-		Source: src, waiting: map[uint64]bundle{}, revoked: map[fairness.Ticket]fairness.Reason{}, sample: map[fairness.Ticket]*Point{}, highest: 1<<48 - 1,
+		Source: src, waiting: map[uint64]bundle{}, revoked: map[fairness.Ticket]fairness.Reason{},
+		sample: map[fairness.Ticket]*Point{}, highest: 1<<48 - 1,
 		story: Story{Skips: map[fairness.Reason]uint64{}, Lanes: map[fairness.Lane]*Lane{},
 			Cosigned: map[uint32]uint64{}},
 	}

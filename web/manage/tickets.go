@@ -15,7 +15,8 @@ func newTicket(r *room.Room, st fairness.Standing) wire.Ticket {
 	out := wire.Ticket{
 		Ticket: st.Ticket.String(), Index: uint64(st.Index), Joined: timeOf(st.Joined),
 		Window: uint64(st.Window.Index), WindowFrom: timeOf(st.Window.From), WindowTo: timeOf(st.Window.To),
-		Seq: st.Seq, Lane: string(st.Lane), Seats: st.Seats, Status: st.Status, Ahead: wire.Ahead{Min: st.AheadMin, Max: st.AheadMax},
+		Seq: st.Seq, Lane: string(st.Lane), Seats: st.Seats, Status: st.Status,
+		Ahead: wire.Ahead{Min: st.AheadMin, Max: st.AheadMax},
 	}
 	if st.Position > 0 {
 		position := uint64(st.Position)
