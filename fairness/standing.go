@@ -69,7 +69,7 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 		Lane: s.lanes.all[lane].name, Seats: uint32(s.arrivals.seatsOf(number)), Status: StatusWaiting,
 	}
 	if own := s.arrivals.claimedAt(number, size); own > 0 {
-		st.Restored = s.arrivals.claims.at(own-1).restored > 0
+		st.Restored = s.arrivals.claims.At(own-1).restored > 0
 	}
 	s.place(&st, number, size, now)
 	if end := s.arrivals.settledAt(number, size); end != nil {
