@@ -5,16 +5,9 @@ package issuer
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
 	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -24,9 +17,8 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
-	"github.com/proofline/proofline/cmd/proofline/internal/secret"
+	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
 	"github.com/proofline/proofline/cmd/proofline/internal/transcript"
-	"github.com/proofline/proofline/fairness/credential/issuer"
 	"github.com/proofline/proofline/verifier/source"
 )
 
@@ -49,98 +41,10 @@ organization. web/issuer/README.md explains its settings.`,
 	return c
 }
 
-// files is an issuer's directory.
-type files struct{ dir string }
-
-func (f *files) add(flags *pflag.FlagSet, t *cli.Terminal) {
-	flags.StringVar(&f.dir, "data", filepath.Join(t.DataDir(), "issuer"),
+// addData adds the flag of an issuer's directory.
+func addData(flags *pflag.FlagSet, dir *issuerdir.Dir, t *cli.Terminal) {
+	flags.StringVar((*string)(dir), "data", filepath.Join(t.DataDir(), "issuer"),
 		"`DIR` of the issuer's secret, lists and records, created if it does not exist")
-}
-
-// secret returns the issuer's secret, which it creates at the first call.
-func (f *files) secret() ([]byte, error) {
-	if err := os.MkdirAll(filepath.Join(f.dir, "lists"), 0o700); err != nil {
-		return nil, cli.Failed(err, "choose another directory with --data")
-	}
-	text, err := f.ensure("secret", func() (string, error) {
-		b := make([]byte, issuer.SecretSize)
-		_, _ = rand.Read(b) // never fails
-		return hex.EncodeToString(b), nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	b, err := hex.DecodeString(text)
-	if err != nil || len(b) != issuer.SecretSize {
-		return nil, cli.Failed(fmt.Errorf("%s is not an issuer's secret", filepath.Join(f.dir, "secret")),
-			"choose another directory with --data")
-	}
-	return b, nil
-}
-
-// blindKey returns the key for the blind signatures of an offer, which it creates at the first call.
-func (f *files) blindKey(offer string) (*rsa.PrivateKey, error) {
-	name := "blind-" + offer + ".pem"
-	text, err := f.ensure(name, func() (string, error) {
-		key, err := rsa.GenerateKey(rand.Reader, issuer.ModulusBits)
-		if err != nil {
-			return "", err
-		}
-		der, err := x509.MarshalPKCS8PrivateKey(key)
-		return string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})), err
-	})
-	if err != nil {
-		return nil, err
-	}
-	block, _ := pem.Decode([]byte(text))
-	if block != nil {
-		if key, err := x509.ParsePKCS8PrivateKey(block.Bytes); err == nil {
-			if key, ok := key.(*rsa.PrivateKey); ok {
-				return key, nil
-			}
-		}
-	}
-	return nil, cli.Failed(fmt.Errorf("%s has no RSA key", filepath.Join(f.dir, name)), "")
-}
-
-func (f *files) ensure(name string, create func() (string, error)) (string, error) {
-	path := filepath.Join(f.dir, name)
-	text, err := secret.Ensure(path, create)
-	if errors.Is(err, secret.ErrExposed) {
-		return "", cli.Failed(err, "restrict it to its owner: chmod 600 "+path)
-	}
-	if err != nil {
-		return "", cli.Failed(err, "")
-	}
-	return text, nil
-}
-
-func (f *files) listPath(name string) string { return filepath.Join(f.dir, "lists", name+".list") }
-
-// list reads a list. It returns [fs.ErrNotExist] if there is none.
-func (f *files) list(i *issuer.Issuer, name string) (*issuer.List, error) {
-	if !isName(name) {
-		return nil, cli.Usage(fmt.Errorf("%.40q is not the name of a list", name), "use a-z, 0-9 and -")
-	}
-	text, err := os.ReadFile(f.listPath(name)) //nolint:gosec // the operator names it
-	if err != nil {
-		return nil, err
-	}
-	return i.ReadList(name, bytes.NewReader(text))
-}
-
-// writeList replaces a list, whole or not at all.
-func (f *files) writeList(name string, l *issuer.List) error {
-	temp, err := os.CreateTemp(filepath.Join(f.dir, "lists"), ".list-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(temp.Name()) }()
-	_, err = l.WriteTo(temp)
-	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temp.Name(), f.listPath(name))
 }
 
 func isName(s string) bool {
@@ -148,7 +52,7 @@ func isName(s string) bool {
 }
 
 func methodsCommand(t *cli.Terminal) *cobra.Command {
-	var f files
+	var dir issuerdir.Dir
 	var path string
 	c := &cobra.Command{
 		Use:   "methods",
@@ -163,12 +67,12 @@ exist yet are created. The room's entry need not be known yet.`,
 			if err != nil {
 				return err
 			}
-			i, err := f.issuer(nil)
+			i, err := dir.Issuer(nil)
 			if err != nil {
 				return err
 			}
 			for _, o := range cfg.Offers {
-				offer, err := o.offer(&f)
+				offer, err := o.offer(dir)
 				if err != nil {
 					return err
 				}
@@ -183,18 +87,9 @@ exist yet are created. The room's entry need not be known yet.`,
 			return t.Printf("issued %s\n", key)
 		}),
 	}
-	f.add(c.Flags(), t)
+	addData(c.Flags(), &dir, t)
 	addConfig(c.Flags(), &path)
 	return c
-}
-
-// issuer returns the issuer of the directory. store may be nil: then it cannot issue.
-func (f *files) issuer(store *issuer.Store) (*issuer.Issuer, error) {
-	s, err := f.secret()
-	if err != nil {
-		return nil, err
-	}
-	return issuer.New(s, store)
 }
 
 func roomCommand(t *cli.Terminal) *cobra.Command {
@@ -241,6 +136,3 @@ func firstEntry(ctx context.Context, url string) (first []byte, err error) {
 	}
 	return first, err
 }
-
-// missing reports whether an error is that of a file that does not exist.
-func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }

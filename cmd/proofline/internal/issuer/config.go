@@ -4,6 +4,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 	"net/url"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/fairness/credential/issuer"
@@ -143,31 +145,31 @@ func (o *offerConfig) check() (err error) {
 }
 
 // offer returns the offer with its keys.
-func (o *offerConfig) offer(f *files) (*issuer.Offer, error) {
+func (o *offerConfig) offer(dir issuerdir.Dir) (*issuer.Offer, error) {
 	offer := &issuer.Offer{Name: o.Name, Method: o.Method, Lanes: o.Lanes, Limit: o.Limit}
 	entry, _ := hex.DecodeString(o.Entry) // checked
 	copy(offer.Room[:], entry)
 	var err error
 	if o.Kind == credential.Blind {
-		offer.Key, err = f.blindKey(o.Name)
+		offer.Key, err = dir.BlindKey(o.Name)
 	}
 	return offer, err
 }
 
 // offers returns the offers with their lists, for the site.
-func (c *config) offers(f *files, i *issuer.Issuer) (offers []*web.Offer, err error) {
+func (c *config) offers(dir issuerdir.Dir, i *issuer.Issuer) (offers []*web.Offer, err error) {
 	for _, o := range c.Offers {
 		if o.Entry == "" {
 			return nil, cli.Usage(fmt.Errorf("offer %s: the room's entry is missing", o.Name),
 				"create the room with the lines of proofline issuer methods, then run proofline issuer room URL")
 		}
 		offer := &web.Offer{RoomURL: o.room, Proof: o.Proof, Domains: o.Domains}
-		if offer.Offer, err = o.offer(f); err != nil {
+		if offer.Offer, err = o.offer(dir); err != nil {
 			return nil, err
 		}
 		if o.List != "" {
-			offer.List, err = f.list(i, o.List)
-			if missing(err) {
+			offer.List, err = dir.List(i, o.List)
+			if errors.Is(err, fs.ErrNotExist) {
 				return nil, cli.Failed(fmt.Errorf("offer %s: there is no list %s", o.Name, o.List),
 					"make it with proofline issuer codes or proofline issuer members")
 			}

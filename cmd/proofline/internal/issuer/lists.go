@@ -13,12 +13,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
 	"github.com/proofline/proofline/fairness/credential/issuer"
 )
 
 // codesFlags are the flags of issuer codes.
 type codesFlags struct {
-	files
+	dir                             issuerdir.Dir
 	list, people, out, sheet, title string
 	count                           int
 }
@@ -40,7 +41,7 @@ keeps the hashes alone: the CSV file is the only copy of the codes.`,
 		RunE: cli.Runs(func(*cobra.Command, []string) error { return f.run(t) }),
 	}
 	flags := c.Flags()
-	f.add(flags, t)
+	addData(flags, &f.dir, t)
 	flags.StringVar(&f.list, "list", "", "`NAME` of the list, which is made if it does not exist (required)")
 	flags.IntVar(&f.count, "count", 0, "make `N` codes")
 	flags.StringVar(&f.people, "people", "", "make a code for each row of this CSV `FILE`, whose first row has names of columns")
@@ -59,34 +60,25 @@ func (f *codesFlags) run(t *cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	i, err := f.issuer(nil)
+	i, err := f.dir.Issuer(nil)
 	if err != nil {
 		return err
-	}
-	list, err := f.files.list(i, f.list)
-	if missing(err) {
-		list, err = i.NewList(f.list, true, "code")
-	}
-	if err != nil {
-		return err
-	}
-	if !list.IsCodes {
-		return cli.Usage(fmt.Errorf("the list %s has members", f.list), "choose another name with --list")
-	}
-	codes := make([]string, 0, len(rows)-1)
-	for n := 1; n < len(rows); n++ {
-		code := issuer.NewCode()
-		list.Add(code)
-		codes, rows[n] = append(codes, code), append(rows[n], code)
 	}
 	// Codes that are listed and not written harm no one; the other way around would.
-	if err := f.writeList(f.list, list); err != nil {
+	codes, total, err := f.dir.AddCodes(i, f.list, len(rows)-1)
+	if errors.Is(err, issuerdir.ErrMembers) {
+		return cli.Usage(fmt.Errorf("the list %s has members", f.list), "choose another name with --list")
+	}
+	if err != nil {
 		return err
+	}
+	for n, code := range codes {
+		rows[n+1] = append(rows[n+1], code)
 	}
 	if err := f.write(rows, codes); err != nil {
 		return err
 	}
-	return t.Printf("%d codes written to %s; the list %s has %d\n", len(codes), f.out, f.list, list.Len())
+	return t.Printf("%d codes written to %s; the list %s has %d\n", len(codes), f.out, f.list, total)
 }
 
 // rows returns the rows that get codes, after one with the names of columns.
@@ -158,7 +150,7 @@ func writeNew(path string, text []byte) error {
 }
 
 func membersCommand(t *cli.Terminal) *cobra.Command {
-	var f files
+	var dir issuerdir.Dir
 	var name, path string
 	c := &cobra.Command{
 		Use:   "members",
@@ -173,42 +165,43 @@ hashes alone.`,
 			if name == "" || path == "" {
 				return cli.Usage(errors.New("--list and --from are required"), "run proofline issuer members --help")
 			}
-			return f.members(t, name, path)
+			return members(t, dir, name, path)
 		}),
 	}
-	f.add(c.Flags(), t)
+	addData(c.Flags(), &dir, t)
 	c.Flags().StringVar(&name, "list", "", "`NAME` of the list (required)")
 	c.Flags().StringVar(&path, "from", "", "CSV `FILE` of members (required)")
 	return c
 }
 
-func (f *files) members(t *cli.Terminal, name, path string) error {
+func members(t *cli.Terminal, dir issuerdir.Dir, name, path string) error {
 	rows, err := readCSV(path)
 	if err != nil {
 		return err
 	}
-	i, err := f.issuer(nil)
+	i, err := dir.Issuer(nil)
 	if err != nil {
 		return err
 	}
-	before, err := f.list(i, name)
-	if err != nil && !missing(err) {
-		return err
-	}
-	if before != nil && before.IsCodes {
-		return cli.Usage(fmt.Errorf("the list %s has codes", name), "choose another name with --list")
-	}
-	list, err := i.NewList(name, false, rows[0]...)
-	if err != nil {
-		return cli.Usage(fmt.Errorf("%s: %w", path, err), "give 1 to 4 columns with different names, without commas")
-	}
-	for n, row := range rows[1:] {
-		if !list.Add(row...) {
-			t.Warn(fmt.Sprintf("row %d is empty, or a member again: it is left out", n+2))
+	total := 0
+	err = dir.Change(i, name, func(before *issuer.List) (*issuer.List, error) {
+		if before != nil && before.IsCodes {
+			return nil, cli.Usage(fmt.Errorf("the list %s has codes", name), "choose another name with --list")
 		}
-	}
-	if err := f.writeList(name, list); err != nil {
+		list, err := i.NewList(name, false, rows[0]...)
+		if err != nil {
+			return nil, cli.Usage(fmt.Errorf("%s: %w", path, err), "give 1 to 4 columns with different names, without commas")
+		}
+		for n, row := range rows[1:] {
+			if !list.Add(row...) {
+				t.Warn(fmt.Sprintf("row %d is empty, or a member again: it is left out", n+2))
+			}
+		}
+		total = list.Len()
+		return list, nil
+	})
+	if err != nil {
 		return err
 	}
-	return t.Printf("the list %s has %d members\n", name, list.Len())
+	return t.Printf("the list %s has %d members\n", name, total)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/console/webhook"
@@ -26,7 +27,7 @@ import (
 
 // serveFlags are the flags of issuer serve.
 type serveFlags struct {
-	files
+	dir                issuerdir.Dir
 	addr, config, smtp string
 	proxies            []string
 	attempts, pages    int
@@ -56,7 +57,7 @@ Lists and the configuration are read at the start.`,
 		RunE:    cli.Runs(func(c *cobra.Command, _ []string) error { return f.run(c.Context(), t) }),
 	}
 	flags := c.Flags()
-	f.add(flags, t)
+	addData(flags, &f.dir, t)
 	addConfig(flags, &f.config)
 	flags.StringVar(&f.addr, "addr", "127.0.0.1:8091", "listen on this `HOST:PORT`; port 0 picks a free one")
 	flags.StringVar(&f.smtp, "smtp", "",
@@ -76,10 +77,10 @@ func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.secret(); err != nil { // creates the directory
+	if _, err := f.dir.Issuer(nil); err != nil { // creates the directory
 		return err
 	}
-	store, err := issuer.OpenStore(f.dir)
+	store, err := issuer.OpenStore(string(f.dir))
 	if errors.Is(err, issuer.ErrLocked) {
 		return cli.Failed(err, "another issuer runs with this directory: stop it, or choose another one with --data")
 	}
@@ -113,10 +114,10 @@ func (f *serveFlags) site(c *config, t *cli.Terminal, store *issuer.Store) (*web
 	}
 	s.Clients = client.New(networks, log)
 	var err error
-	if s.Issuer, err = f.issuer(store); err != nil {
+	if s.Issuer, err = f.dir.Issuer(store); err != nil {
 		return nil, err
 	}
-	if s.Offers, err = c.offers(&f.files, s.Issuer); err != nil {
+	if s.Offers, err = c.offers(f.dir, s.Issuer); err != nil {
 		return nil, err
 	}
 	if s.Provider, err = c.provider(); err != nil {
