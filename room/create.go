@@ -40,6 +40,9 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 	if err != nil {
 		return nil, err
 	}
+	if c, err = rs.withOwnIssuer(c); err != nil {
+		return nil, fmt.Errorf("create room %s: %w", c.Slug, err)
+	}
 	if err := r.publish(ctx, c, others); err != nil {
 		return nil, fmt.Errorf("create room %s: %w", c.Slug, err)
 	}
@@ -69,7 +72,7 @@ func (rs *Rooms) Problems(c Config) invalid.List {
 
 // problems also returns a policy with the beacon and witnesses that the room would rely on.
 func (rs *Rooms) problems(c Config) (others fairness.Policy, problems invalid.List) {
-	problems = rs.others(c, &others)
+	problems = append(rs.others(c, &others), rs.ownKeys(c)...)
 	problems = append(problems, invalid.Problems(c.checkWith(others, rs.clock.Now()))...)
 	return others, problems
 }
@@ -92,7 +95,7 @@ func (c Config) check(now time.Time) error {
 // checkWith checks the configuration with a policy that names beacon and witnesses.
 func (c Config) checkWith(p fairness.Policy, now time.Time) error {
 	p.Created, p.Origin, p.LogKey, p.VRFKey = millis.Of(now), "x", "x+", [fairness.PublicKeySize]byte{2}
-	_, err := c.withDefaults(now).policy(p)
+	_, err := c.withStandIns().withDefaults(now).policy(p)
 	return err
 }
 

@@ -49,6 +49,8 @@ type Options struct {
 	MaxClockStep time.Duration
 	// Marks records how far this node has seen each log; nil: in this process only.
 	Marks *mark.Store
+	// Issuer is the server's own issuer; nil: rooms name the keys of others.
+	Issuer Issuer
 }
 
 // Rooms manages all rooms of a server. It is safe for concurrent use.

@@ -21,7 +21,9 @@ type Settings struct {
 	Targets []string `json:"targets,omitempty"`
 	// SignedReturn sends visitors back only to URLs that a connector has signed, because it accepts a pass
 	// there. Others are sent to the first target.
-	SignedReturn bool           `json:"signed_return,omitempty"`
+	SignedReturn bool `json:"signed_return,omitempty"`
+	// Issuers are the pages on which issuers confirm visitors, as [setting.ParseIssuer] reads them.
+	Issuers []string       `json:"issuers,omitempty"`
 	Brand        branding.Brand `json:"brand,omitzero"`
 	// MaxWaiting is the approximate limit of the line's length; 0: no limit. Visitors who are turned away get
 	// no receipt.
@@ -35,6 +37,7 @@ type Settings struct {
 type SettingsChange struct {
 	Targets      *[]string       `json:"targets,omitempty"`
 	SignedReturn *bool           `json:"signed_return,omitempty"`
+	Issuers      *[]string       `json:"issuers,omitempty"`
 	Brand        *branding.Brand `json:"brand,omitempty"` // replaced as a whole
 	MaxWaiting   *uint32         `json:"max_waiting,omitempty"`
 	TimeZone     *string         `json:"time_zone,omitempty"`
@@ -93,12 +96,28 @@ func (s *Settings) Zone() *time.Location {
 	return found
 }
 
-// Origins returns the origins of all targets without duplicates, such as "https://shop.example.com".
+// Issuer returns the issuer of a method; false if its page is not known.
+func (s *Settings) Issuer(method string) (setting.Issuer, bool) {
+	for _, text := range s.Issuers {
+		if i, ok := setting.ParseIssuer(text); ok && i.Method == method {
+			return i, true
+		}
+	}
+	return setting.Issuer{}, false
+}
+
+// Origins returns the origins of all targets and issuers without duplicates, such as "https://shop.example.com":
+// those to which forms of the room's pages lead.
 func (s *Settings) Origins() []string {
 	var list []string
 	for _, target := range s.Targets {
 		if u, ok := setting.ParseTarget(target); ok {
 			list = append(list, u.Scheme+"://"+u.Host)
+		}
+	}
+	for _, text := range s.Issuers {
+		if i, ok := setting.ParseIssuer(text); ok {
+			list = append(list, i.URL.Scheme+"://"+i.URL.Host)
 		}
 	}
 	slices.Sort(list)

@@ -79,6 +79,7 @@ var table = []Setting{
 	windows,
 	methods,
 	lanes,
+	issuers,
 	{
 		Name: "notice", Change: Never, Kind: between(fairness.MinNotice, fairness.MaxNotice),
 		Label:   "Notice of changed windows",
@@ -249,9 +250,10 @@ var methods = Setting{
 			Help: "for `work`: zero bits that a visitor's device searches for, 1 to 40; each one doubles the work",
 		},
 		{
-			Name: "key", Kind: Text{Check: isKey, Wants: "must be in lower-case hex"},
+			Name: "key", Kind: Text{Check: isKey, Wants: "must be in lower-case hex, or own"},
 			Help: "issuer's public key in lower-case hex: for `signed` Ed25519, 32 bytes; " +
-				"for `blind` an RSA modulus of 256 to 512 bytes",
+				"for `blind` an RSA modulus of 256 to 512 bytes. `own`: a key of the server's own issuer, for which " +
+				"codes can be made once the room exists",
 		},
 		{
 			Name: "limit", Kind: anyNumber,
@@ -261,11 +263,12 @@ var methods = Setting{
 	Label: "Methods",
 	Help: "list of `{\"name\": text, \"kind\": text, ...}`: ways to show something about a visitor, which lanes may " +
 		"need: proof of work with `bits`, or an issuer's signature, `signed` or `blind`, with its `key` and a `limit`; " +
-		"`proofline issuer` prints what it offers",
+		"`proofline issuer` prints what it offers, and the key `own` is of the server's own issuer",
 	Default: "none",
-	Form: Form{Group: "lanes", Placeholder: "club signed KEY 5000", Empty: "none",
-		Hint: "One per line, as proofline issuer methods prints it: a name, signed or blind, the issuer's key, and how " +
-			"many credentials the room takes at most, 0 for any number. Or a name, work, and 1 to 40 bits: about 20 " +
+	Form: Form{Group: "lanes", Placeholder: "presale signed own 5000", Empty: "none",
+		Hint: "One per line: a name, signed or blind, own for codes of this server or the key that proofline issuer " +
+			"methods prints for another issuer, and how many credentials the room takes at most, 0 for any number. " +
+			"Or a name, work, and 1 to 40 bits: about 20 " +
 			"take a phone a second."},
 	Row: Row{Label: "method"},
 }
@@ -347,7 +350,9 @@ func isMethodKind(kind string) bool {
 	return k == credential.Work || k == credential.Signed || k == credential.Blind
 }
 
-func isKey(text string) bool { return strings.Trim(text, "0123456789abcdef") == "" && len(text)%2 == 0 }
+func isKey(text string) bool {
+	return text == OwnKey || strings.Trim(text, "0123456789abcdef") == "" && len(text)%2 == 0
+}
 
 func scheme() []Setting {
 	return []Setting{

@@ -1,6 +1,7 @@
 package issuer
 
 import (
+	"context"
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/rand"
@@ -62,7 +63,7 @@ func (s *Site) seal(at stage, f *flow) (string, error) {
 }
 
 // open returns the flow that a site with the same secret sealed for a stage of an offer, or [errExpired].
-func (s *Site) open(at stage, text string) (*flow, *Offer, error) {
+func (s *Site) open(ctx context.Context, at stage, text string) (*flow, *Offer, error) {
 	sealed, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil {
 		return nil, nil, errExpired
@@ -75,16 +76,17 @@ func (s *Site) open(at stage, text string) (*flow, *Offer, error) {
 	if err := json.Unmarshal(opened, f); err != nil {
 		return nil, nil, fmt.Errorf("open form: %w", err)
 	}
-	if s.offers[f.Offer] == nil || s.Now().Unix() > f.Until {
+	o := s.offer(ctx, f.Offer)
+	if o == nil || s.Now().Unix() > f.Until {
 		return nil, nil, errExpired
 	}
-	return f, s.offers[f.Offer], nil
+	return f, o, nil
 }
 
 // form returns the flow of a form for an offer.
 func (s *Site) form(at stage, r *http.Request, o *Offer) (*flow, error) {
-	f, of, err := s.open(at, r.PostFormValue("flow"))
-	if err == nil && of != o {
+	f, of, err := s.open(r.Context(), at, r.PostFormValue("flow"))
+	if err == nil && of.Name != o.Name {
 		err = errExpired
 	}
 	return f, err

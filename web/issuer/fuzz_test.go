@@ -44,16 +44,16 @@ func FuzzOpen(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	if _, _, err := s.open(asking, sealed); err != nil {
+	if _, _, err := s.open(f.Context(), asking, sealed); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(sealed)
 	f.Add(sealed[1:])
 	f.Fuzz(func(t *testing.T, text string) {
-		if got, _, err := s.open(asking, text); err == nil && (got.Offer != "derby" || got.Until != 1 || got.Request.Lane != "") {
+		if got, _, err := s.open(t.Context(), asking, text); err == nil && (got.Offer != "derby" || got.Until != 1 || got.Request.Lane != "") {
 			t.Errorf("%q opens as %+v", text, got)
 		}
-		if _, _, err := s.open(mailed, text); err == nil {
+		if _, _, err := s.open(t.Context(), mailed, text); err == nil {
 			t.Errorf("%q opens at another stage", text)
 		}
 	})

@@ -130,7 +130,7 @@ func (s *Site) signedIn(r *http.Request) (*flow, *Offer, error) {
 	if err != nil || s.Provider == nil {
 		return nil, nil, errExpired
 	}
-	f, o, err := s.open(signing, cookie.Value)
+	f, o, err := s.open(r.Context(), signing, cookie.Value)
 	if err == nil && (o.Proof != ByOIDC || r.URL.Query().Get("state") != f.State) {
 		err = errExpired
 	}

@@ -92,6 +92,7 @@ type view struct {
 	Lang    language.Tag
 	Words   catalog
 	Issuer  string
+	Base    string   // path of the site
 	Methods []string // lines of policies
 	Key     string   // verifier key of the signed count
 }
@@ -105,10 +106,18 @@ func (v *view) Return() string { return v.Offer.RoomURL.JoinPath("credential").S
 // Room is the host of the room, for visitors.
 func (v *view) Room() string { return v.Offer.RoomURL.Host }
 
+// nameFor returns the issuer's name for visitors of an offer; nil: of no offer.
+func (s *Site) nameFor(o *Offer) string {
+	if o != nil && o.Organizer != "" {
+		return o.Organizer
+	}
+	return s.Name
+}
+
 // show writes a page.
 func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, v *view) {
 	i := s.words.choose(r)
-	v.Lang, v.Words, v.Issuer = s.words.tags[i], s.words.catalogs[i], s.Name
+	v.Lang, v.Words, v.Issuer, v.Base = s.words.tags[i], s.words.catalogs[i], s.nameFor(v.Offer), s.URL.Path
 	var page bytes.Buffer
 	if err := s.words.templates.ExecuteTemplate(&page, v.Page+".html", v); err != nil {
 		s.Log.Error("cannot render page", "page", v.Page, "err", err)
@@ -135,7 +144,7 @@ func (s *Site) home(w http.ResponseWriter, r *http.Request) {
 		v.Methods = append(v.Methods, "method "+string(s.Issuer.Method(o.Offer).AppendText(nil)))
 	}
 	var err error
-	if v.Key, err = s.Issuer.VerifierKey(s.URL.Host); err != nil {
+	if v.Key, err = s.Issuer.VerifierKey(s.noteName()); err != nil {
 		s.fail(w, r, nil, err)
 		return
 	}

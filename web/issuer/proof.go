@@ -110,8 +110,8 @@ func (s *Site) sendCode(w http.ResponseWriter, r *http.Request, o *Offer, f *flo
 	}
 	if f.IsKnown {
 		words := s.words.of(r)
-		if err := s.post.send(address, words.say("mail.subject", "name", s.Name),
-			words.say("mail.text", "name", s.Name, "code", f.Code, "room", o.RoomURL.String())); err != nil {
+		if err := s.post.send(address, words.say("mail.subject", "name", s.nameFor(o)),
+			words.say("mail.text", "name", s.nameFor(o), "code", f.Code, "room", o.RoomURL.String())); err != nil {
 			return err
 		}
 	}

@@ -36,6 +36,10 @@ type Offer struct {
 	List *issuer.List
 	// Domains are the domains of addresses that may have a credential; none: all.
 	Domains []string
+	// Organizer is the name that visitors see; empty: the site's.
+	Organizer string
+	// IsRooms means that the program that serves the room serves these pages, too.
+	IsRooms bool
 }
 
 // Proof is a way to prove an account.
@@ -53,12 +57,14 @@ type Mailer interface {
 	Send(ctx context.Context, to, subject, text string) error
 }
 
-// Config configures a site. All fields but Provider and Mailer are required.
+// Config configures a site. All fields but Find, Provider and Mailer are required.
 type Config struct {
-	Issuer   *issuer.Issuer
-	URL      *url.URL // public address, without a path
-	Name     string   // of the organization, for visitors
-	Offers   []*Offer
+	Issuer *issuer.Issuer
+	URL    *url.URL // public address; its path is that of all pages
+	Name   string   // of the organization, for visitors
+	Offers []*Offer
+	// Find returns other offers by name, which are proven with a list; nil: there is none of that name, or no other.
+	Find     func(ctx context.Context, name string) *Offer
 	Provider *Provider // for [ByOIDC]
 	Mailer   Mailer    // for [ByMail]
 	Clients  *client.Addresses
@@ -107,12 +113,28 @@ func New(c Config) (*Site, error) {
 		case o.Proof != ByList && o.List != nil && len(o.List.Fields) != 1:
 			return nil, fmt.Errorf("offer %s: a list of addresses has one field", o.Name)
 		}
-		o.Once = o.Once || o.Proof == ByList && o.List.IsCodes
-		s.offers[o.Name] = o
+		s.offers[o.Name] = o.once()
 	}
 	s.post = newPostOffice(c.Mailer, c.Log, c.Now)
 	s.route()
 	return s, nil
+}
+
+// once makes a code good for one place.
+func (o *Offer) once() *Offer {
+	o.Once = o.Once || o.Proof == ByList && o.List.IsCodes
+	return o
+}
+
+// offer returns the offer with a name; nil if there is none.
+func (s *Site) offer(ctx context.Context, name string) *Offer {
+	if o := s.offers[name]; o != nil || s.Find == nil {
+		return o
+	}
+	if o := s.Find(ctx, name); o != nil {
+		return o.once()
+	}
+	return nil
 }
 
 // Close waits until all mail was sent, or failed.
@@ -126,7 +148,7 @@ func (s *Site) route() {
 	type handler func(http.ResponseWriter, *http.Request, *Offer) error
 	offered := func(handle handler, from func(*Offer) string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
-			o := s.offers[r.PathValue("offer")]
+			o := s.offer(r.Context(), r.PathValue("offer"))
 			if o == nil {
 				s.fail(w, r, nil, errUnknown)
 				return
@@ -145,17 +167,21 @@ func (s *Site) route() {
 		}
 	}
 	ours := func(*Offer) string { return own }
-	s.mux.HandleFunc("GET /{$}", s.home)
-	s.mux.HandleFunc("GET /issued", s.issued)
-	s.mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+	at := func(method, path string) string { return method + " " + s.URL.Path + path }
+	s.mux.HandleFunc(at("GET", "/{$}"), s.home)
+	s.mux.HandleFunc(at("GET", "/issued"), s.issued)
+	s.mux.HandleFunc(at("GET", "/healthz"), func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	})
-	s.mux.Handle("GET /style.css", http.FileServerFS(styleFile))
-	s.mux.HandleFunc("GET /callback", s.callback)
-	s.mux.HandleFunc("GET /{offer}", offered(s.about, nil))
-	s.mux.HandleFunc("POST /{offer}", offered(s.enter, func(o *Offer) string { return origin(o.RoomURL) }))
-	s.mux.HandleFunc("POST /{offer}/prove", offered(s.prove, ours))
-	s.mux.HandleFunc("POST /{offer}/code", offered(s.code, ours))
+	s.mux.Handle(at("GET", "/style.css"), http.StripPrefix(s.URL.Path, http.FileServerFS(styleFile)))
+	s.mux.HandleFunc(at("GET", CallbackPath), s.callback)
+	s.mux.HandleFunc(at("GET", "/{offer}"), offered(s.about, nil))
+	s.mux.HandleFunc(at("POST", "/{offer}"), offered(s.enter, func(o *Offer) string { return origin(o.RoomURL) }))
+	s.mux.HandleFunc(at("POST", "/{offer}/prove"), offered(s.prove, ours))
+	s.mux.HandleFunc(at("POST", "/{offer}/code"), offered(s.code, ours))
+	s.mux.HandleFunc(at("GET", "/{offer}/issued"), offered(func(w http.ResponseWriter, _ *http.Request, o *Offer) error {
+		return s.sendCount(w, []*issuer.Offer{o.Offer})
+	}, nil))
 }
 
 // origin returns the origin of a URL as browsers write it.
@@ -191,24 +217,34 @@ func policy(formOrigin string) string {
 	return "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action " + forms
 }
 
-// issued serves the signed count.
+// issued serves the signed count of all offers.
 func (s *Site) issued(w http.ResponseWriter, r *http.Request) {
-	if err := s.Limits.Take(s.Clients.Of(r), limit.Pages, 1); err != nil {
-		s.fail(w, r, nil, err)
-		return
-	}
+	err := s.Limits.Take(s.Clients.Of(r), limit.Pages, 1)
 	offers := make([]*issuer.Offer, len(s.Offers))
 	for i, o := range s.Offers {
 		offers[i] = o.Offer
 	}
-	text, err := s.Issuer.Count(s.URL.Host, offers, s.Now().UnixMilli())
+	if err == nil {
+		err = s.sendCount(w, offers)
+	}
 	if err != nil {
 		s.fail(w, r, nil, err)
-		return
+	}
+}
+
+// sendCount sends a signed count.
+func (s *Site) sendCount(w http.ResponseWriter, offers []*issuer.Offer) error {
+	text, err := s.Issuer.Count(s.noteName(), offers, s.Now().UnixMilli())
+	if err != nil {
+		return err
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	_, _ = w.Write(text)
+	return nil
 }
+
+// noteName is the name under which counts are signed.
+func (s *Site) noteName() string { return s.URL.Host + s.URL.Path }
 
 // Errors that visitors see.
 var (

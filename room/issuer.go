@@ -1,0 +1,68 @@
+package room
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/room/setting"
+)
+
+// Issuer is the server's own issuer of credentials. It knows of rooms what is public.
+type Issuer interface {
+	// Key returns the public key for a method of a room, in hex. It creates the key if necessary.
+	Key(slug string, m credential.Method) (string, error)
+	// Page returns the URL of the page on which visitors are confirmed for a method of a room.
+	Page(slug, method string) string
+}
+
+// Keys that stand for those of the server's own issuer while a configuration is checked.
+var (
+	standInSigned = "58" + strings.Repeat("66", 31) // the base point
+	standInBlind  = "80" + strings.Repeat("00", 254) + "01"
+)
+
+// withStandIns replaces keys of the server's own issuer, which do not exist before the room.
+func (c Config) withStandIns() Config {
+	c.Methods = slices.Clone(c.Methods)
+	for i := range c.Methods {
+		switch m := &c.Methods[i]; {
+		case m.Key != setting.OwnKey:
+		case m.Kind == credential.Blind:
+			m.Key = standInBlind
+		case m.Kind == credential.Signed:
+			m.Key = standInSigned
+		}
+	}
+	return c
+}
+
+// ownKeys lists methods with the key of an issuer that this server does not have.
+func (rs *Rooms) ownKeys(c Config) (problems invalid.List) {
+	for i, m := range c.Methods {
+		if m.Key == setting.OwnKey && rs.Issuer == nil {
+			problems.Add(fmt.Sprintf("methods[%d].key", i), "is own, but this server runs no issuer: give an issuer's key")
+		}
+	}
+	return problems
+}
+
+// withOwnIssuer gives methods the keys and the pages of the server's own issuer.
+func (rs *Rooms) withOwnIssuer(c Config) (_ Config, err error) {
+	c.Methods, c.Issuers = slices.Clone(c.Methods), slices.Clone(c.Issuers)
+	for i := range c.Methods {
+		m := &c.Methods[i]
+		if m.Key != setting.OwnKey {
+			continue
+		}
+		if m.Key, err = rs.Issuer.Key(c.Slug, *m); err != nil {
+			return c, err
+		}
+		if _, ok := c.Settings.Issuer(m.Name); !ok {
+			c.Issuers = append(c.Issuers, m.Name+" "+rs.Issuer.Page(c.Slug, m.Name))
+		}
+	}
+	return c, nil
+}

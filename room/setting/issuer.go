@@ -1,0 +1,72 @@
+package setting
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/proofline/proofline/fairness"
+)
+
+// OwnKey stands for the key of the server's own issuer in the configuration of a new room.
+const OwnKey = "own"
+
+// maxIssuerName is the maximum length of an issuer's name in characters.
+const maxIssuerName = 80
+
+// Issuer is where visitors are confirmed for a method.
+type Issuer struct {
+	Method string
+	URL    *url.URL // of the page to which the room's page sends a form
+	Name   string   // for visitors
+}
+
+const wantIssuer = "must be a method, the URL of the issuer's page and its name, such as " +
+	"\"club https://club.example.org/derby Example Fan Club\"; the URL is of https, or of http in a private network"
+
+// ParseIssuer parses METHOD URL NAME. Without a name, it is the URL's host.
+func ParseIssuer(text string) (i Issuer, ok bool) {
+	method, rest, _ := strings.Cut(text, " ")
+	address, name, _ := strings.Cut(rest, " ")
+	u, err := url.Parse(address)
+	if err != nil || len(address) > MaxTarget || strings.ContainsAny(address, `#\`) || u.User != nil ||
+		u.RawQuery != "" || !IsHost(u.Host) || !isPlainPath(u) || !isMethod(method) {
+		return i, false
+	}
+	if u.Scheme != "https" && (u.Scheme != "http" || !isPrivate(u.Hostname())) {
+		return i, false
+	}
+	if name == "" {
+		name = u.Host
+	}
+	isName := utf8.ValidString(name) && utf8.RuneCountInString(name) <= maxIssuerName && name == strings.TrimSpace(name) &&
+		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+	return Issuer{method, u, name}, isName
+}
+
+func isIssuer(text string) bool {
+	_, ok := ParseIssuer(text)
+	return ok
+}
+
+// isPrivate reports whether a host is of this machine or of a private network.
+func isPrivate(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && (a.IsLoopback() || a.IsPrivate()) || err != nil && !strings.Contains(host, ".")
+}
+
+var issuers = Setting{
+	Name: "issuers", Change: Free,
+	Kind: List{Each: Text{Check: isIssuer, Wants: wantIssuer}, Max: fairness.MaxMethods,
+		Wants: "must be a list of texts, each for one method"},
+	Label: "Pages of issuers",
+	Help: "list of texts such as `club https://club.example.org/derby Example Fan Club`: for a method, the page on which " +
+		"its issuer confirms visitors, and the issuer's name; the room's page sends visitors there",
+	Default: "for methods with the key `own`, the pages of this server",
+	Form: Form{Group: "lanes", Placeholder: "club https://club.example.org/derby Example Fan Club", Empty: "none",
+		Hint: "One per line: a method, the address of the page on which its issuer confirms visitors, and the issuer's " +
+			"name. It is not in the policy: a wrong address can confirm nobody, because the policy has the key."},
+	Row: Row{Label: "issuer"},
+}
