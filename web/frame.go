@@ -1,20 +1,18 @@
 package web
 
 import (
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"regexp"
 	"runtime/debug"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/web/manage"
+	"github.com/proofline/proofline/web/requestid"
 )
 
 const (
@@ -47,7 +45,7 @@ func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
 		if s.draining.Load() {
 			h["Connection"] = closes
 		}
-		h["X-Request-Id"] = []string{s.ids.of(c.Request())}
+		h[requestid.Header] = []string{s.ids.Of(c.Request())}
 		h["X-Content-Type-Options"] = nosniff
 		h["Content-Security-Policy"] = noContent
 		switch {
@@ -130,27 +128,4 @@ func (s *Server) logAccess(c echo.Context, began time.Time) {
 		"bytes", c.Response().Size, "took", time.Since(began), "ip", c.RealIP(), "request_id", requestID(c))
 }
 
-// requestIDs numbers the requests of this process, with a random prefix.
-type requestIDs struct {
-	prefix string
-	last   *atomic.Uint64
-}
-
-func newRequestIDs() requestIDs {
-	return requestIDs{strings.ToLower(rand.Text()[:10]) + "-", new(atomic.Uint64)}
-}
-
-// of returns the request ID set by a proxy, or a new one.
-func (ids requestIDs) of(r *http.Request) string {
-	if given := r.Header["X-Request-Id"]; len(given) == 1 && requestIDForm.MatchString(given[0]) {
-		return given[0]
-	}
-	b := make([]byte, 0, 32)
-	b = append(b, ids.prefix...)
-	return string(strconv.AppendUint(b, ids.last.Add(1), 36))
-}
-
-// requestIDForm matches request IDs that are safe to log.
-var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
-
-func requestID(c echo.Context) string { return c.Response().Header()["X-Request-Id"][0] }
+func requestID(c echo.Context) string { return c.Response().Header()[requestid.Header][0] }

@@ -62,6 +62,7 @@ import (
 	"github.com/proofline/proofline/web/files"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
+	"github.com/proofline/proofline/web/requestid"
 	"github.com/proofline/proofline/web/ui"
 )
 
@@ -113,6 +114,8 @@ type Options struct {
 	// Contacts are URIs for reports of vulnerabilities, published in security.txt; empty: there is no
 	// such file.
 	Contacts []string
+	// Issuer serves the server's own issuer below /issuer; nil: there is none.
+	Issuer http.Handler
 	// Limits holds the budgets of networks; nil: no limits.
 	Limits *limit.Limits
 	Log    *slog.Logger
@@ -129,7 +132,7 @@ type Server struct {
 	rooms    *room.Rooms
 	api      *manage.API
 	echo     *echo.Echo
-	ids      requestIDs
+	ids      requestid.Source
 	clients  *client.Addresses
 	budgets  *budgets
 	problems problems
@@ -153,7 +156,7 @@ func New(o Options) *Server {
 		o.Ready = o.Rooms.Ready
 	}
 	s := &Server{
-		rooms: o.Rooms, log: o.Log, echo: echo.New(), ids: newRequestIDs(), closing: make(chan struct{}),
+		rooms: o.Rooms, log: o.Log, echo: echo.New(), ids: requestid.New(), closing: make(chan struct{}),
 		clients: client.New(o.TrustedProxies, o.Log), problems: problems{o.Ready},
 	}
 	s.budgets = &budgets{o.Limits, s.clients}
@@ -166,6 +169,9 @@ func New(o Options) *Server {
 	protection := crossOrigin(o)
 	for _, p := range s.newParts(o, hosts, protection) {
 		p.register(s.echo)
+	}
+	if o.Issuer != nil {
+		s.echo.Any(issuerPath, echo.WrapHandler(o.Issuer))
 	}
 	if o.Accounts != nil {
 		openConsole(o, hosts, protection, s.problems, s.closing).Register(s.echo)
@@ -227,7 +233,10 @@ func (o *Options) publicURL() string {
 // read lists the methods of requests that change nothing.
 var read = []string{http.MethodGet, http.MethodHead}
 
-const inRoom = publicPath + ":slug"
+const (
+	inRoom     = publicPath + ":slug"
+	issuerPath = "/issuer/*"
+)
 
 // resources serves the public resources of rooms.
 type resources struct {

@@ -63,7 +63,9 @@ type Options struct {
 	OrganizerName func(ctx context.Context, org uuid.UUID) string
 	// Rehearsals runs the rehearsals of this server; nil: there are none, and they cannot be started.
 	Rehearsals *rehearse.Rehearsals
-	Log        *slog.Logger
+	// Issuer is the server's own issuer; nil: there is none.
+	Issuer Issuer
+	Log    *slog.Logger
 }
 
 // Rooms performs operations on rooms. It is safe for concurrent use.
@@ -89,7 +91,7 @@ func IsRefusal(err error) bool {
 }
 
 var refusals = []error{
-	ErrChanged, ErrDraftUnknown, ErrNotEnded, ErrNotOver, ErrAuditing, ErrTooLong,
+	ErrChanged, ErrDraftUnknown, ErrNotEnded, ErrNotOwn, ErrMembers, ErrNotOver, ErrAuditing, ErrTooLong,
 	account.ErrForbidden, account.ErrNotFound, account.ErrExists,
 	room.ErrNotFound, room.ErrExists, room.ErrTicketUnknown, room.ErrSettled, room.ErrNotPull, room.ErrClosed,
 	rehearse.ErrRunning, rehearse.ErrBusy, rehearse.ErrUnknown,

@@ -206,7 +206,7 @@ func (d *Drafts) Duplicate(ctx context.Context, actor account.Actor, slug string
 	if err != nil {
 		return Draft{}, err
 	}
-	c := r.Config()
+	c := d.rooms.forCopy(r, r.Config())
 	c.Slug = copyName(c.Slug)
 	moveAhead(&c, r.Now())
 	config, err := json.Marshal(c)

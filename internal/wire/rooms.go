@@ -99,3 +99,14 @@ type AmendInput struct {
 	room.Config
 	Message *room.MessageChange `json:"message"`
 }
+
+// CodesInput asks for codes for a method of a room.
+type CodesInput struct {
+	Count int `json:"count" need:"true" doc:"How many codes to make, 1 to 100,000."`
+}
+
+// Codes are new codes, each of which confirms one visitor.
+type Codes struct {
+	Codes []string `json:"codes" doc:"The only copy: the server keeps keyed hashes."`
+	Total int      `json:"total" doc:"Number of codes that were ever made for the method."`
+}

@@ -31,7 +31,9 @@ func Door(r *verifier.Report) (lines []string) {
 		lines = append(lines, "No nullifier was used twice, not even after its ticket had left.")
 	}
 	if slices.ContainsFunc(r.Methods, func(m verifier.Method) bool { return m.Kind != credential.Work }) {
-		lines = append(lines, "An issuer that signs for accounts that do not exist, or another holder of its key, leaves no trace here.")
+		lines = append(lines, "An issuer that signs for accounts that do not exist, or another holder of its key, leaves no trace here.",
+			"Whether an issuer belongs to the room's operator cannot be seen here. If it does, the operator can vouch for "+
+				"anybody: ask the issuer whether the key is its own.")
 	}
 	return lines
 }

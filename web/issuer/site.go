@@ -84,6 +84,12 @@ type Site struct {
 	mux     *http.ServeMux
 }
 
+// Default limits of a network, each a minute: of wrong codes, members and mails, and of pages.
+const (
+	DefaultAttempts = 10
+	DefaultPages    = 1000
+)
+
 // reserved are addresses of the site that are no offers.
 var reserved = []string{"callback", "healthz", "issued"}
 

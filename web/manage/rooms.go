@@ -123,6 +123,15 @@ func (a rooms) routes() []route {
 			more:    "Its times move by whole weeks, so that it opens in the future at the same time of the same weekday.",
 			out:     wire.Draft{}, status: http.StatusCreated, key: keyKept, tagged: true, do: a.duplicate,
 		},
+		{
+			method: http.MethodPost, path: "rooms/{slug}/methods/{method}/codes", scope: account.Operate,
+			name: "makeCodes", tag: tag,
+			summary: "Make codes that confirm visitors",
+			more: "For a method whose key is the server's own: the server's issuer takes each code once, for one place. " +
+				"The answer has the only copy of the codes.",
+			in: wire.CodesInput{}, example: `{"count": 500}`, out: wire.Codes{}, status: http.StatusCreated,
+			key: keySecret, do: a.makeCodes,
+		},
 		a.archiveRoute("archive", "archiveRoom", "Archive a room that has ended",
 			"Lists no longer show it; its transcript stays published.", hiddenFromLists),
 		a.archiveRoute("unarchive", "unarchiveRoom", "Show an archived room in lists again", "", shownInLists),
@@ -217,6 +226,18 @@ func (a rooms) archiveRoute(verb, name, summary, more string, state bool) route 
 		summary: summary, more: more, out: wire.Room{}, tagged: true,
 		do: func(c *call) (reply, error) { return shown(a.control.Archive(c, c.actor, c.param("slug"), state)) },
 	}
+}
+
+func (a rooms) makeCodes(c *call) (reply, error) {
+	in, err := decode[wire.CodesInput](c)
+	if err != nil {
+		return reply{}, err
+	}
+	codes, total, err := a.control.MakeCodes(c, c.actor, c.param("slug"), c.param("method"), in.Count)
+	if err != nil {
+		return reply{}, err
+	}
+	return answer(wire.Codes{Codes: codes, Total: total})
 }
 
 func (a rooms) duplicate(c *call) (reply, error) {

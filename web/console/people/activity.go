@@ -53,6 +53,7 @@ var verbWords = map[string]string{
 	"room.tell":            "stated something in a transcript",
 	"room.restore-ticket":  "gave a revoked place back",
 	"room.rotate-keys":     "rotated the key for passes",
+	"room.codes":           "made codes for visitors",
 	"room.calls":           "changed who calls visitors",
 	"room.queue-it":        "changed the tokens for Queue-it connectors",
 	"room.archive":         "archived the room",

@@ -2,26 +2,26 @@ package issuer
 
 import (
 	"bytes"
-	_ "embed"
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"html/template"
 	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/cmd/proofline/internal/codefile"
 	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
 	"github.com/proofline/proofline/fairness/credential/issuer"
 )
 
 // codesFlags are the flags of issuer codes.
 type codesFlags struct {
-	dir                             issuerdir.Dir
-	list, people, out, sheet, title string
-	count                           int
+	dir issuerdir.Dir
+	codefile.Files
+	list, people string
+	count        int
 }
 
 // maxCodes is the maximum number of codes made at once.
@@ -45,16 +45,17 @@ keeps the hashes alone: the CSV file is the only copy of the codes.`,
 	flags.StringVar(&f.list, "list", "", "`NAME` of the list, which is made if it does not exist (required)")
 	flags.IntVar(&f.count, "count", 0, "make `N` codes")
 	flags.StringVar(&f.people, "people", "", "make a code for each row of this CSV `FILE`, whose first row has names of columns")
-	flags.StringVar(&f.out, "out", "", "write the codes to this CSV `FILE`, which must not exist (required)")
-	flags.StringVar(&f.sheet, "sheet", "", "write a page to print and cut to this HTML `FILE`, which must not exist")
-	flags.StringVar(&f.title, "title", "Your code", "`TEXT` above each code on the sheet")
+	f.Files.Add(flags)
 	return c
 }
 
 func (f *codesFlags) run(t *cli.Terminal) error {
-	if f.list == "" || f.out == "" || (f.people == "") == (f.count == 0) || f.count < 0 || f.count > maxCodes {
+	if f.list == "" || f.Out == "" || (f.people == "") == (f.count == 0) || f.count < 0 || f.count > maxCodes {
 		return cli.Usage(errors.New("--list, --out, and one of --count and --people are required"),
 			"run proofline issuer codes --help")
+	}
+	if err := f.Check(); err != nil {
+		return err
 	}
 	rows, err := f.rows()
 	if err != nil {
@@ -75,10 +76,10 @@ func (f *codesFlags) run(t *cli.Terminal) error {
 	for n, code := range codes {
 		rows[n+1] = append(rows[n+1], code)
 	}
-	if err := f.write(rows, codes); err != nil {
+	if err := f.Write(rows, codes); err != nil {
 		return err
 	}
-	return t.Printf("%d codes written to %s; the list %s has %d\n", len(codes), f.out, f.list, total)
+	return t.Printf("%d codes written to %s; the list %s has %d\n", len(codes), f.Out, f.list, total)
 }
 
 // rows returns the rows that get codes, after one with the names of columns.
@@ -114,39 +115,6 @@ func readCSV(path string) ([][]string, error) {
 		return nil, cli.Usage(fmt.Errorf("%s: %w", path, err), "save it as CSV with commas, in UTF-8")
 	}
 	return rows, nil
-}
-
-//go:embed sheet.html
-var sheetText string
-
-var sheet = template.Must(template.New("sheet").Parse(sheetText))
-
-func (f *codesFlags) write(rows [][]string, codes []string) error {
-	var table, page bytes.Buffer
-	w := csv.NewWriter(&table)
-	if err := w.WriteAll(rows); err != nil {
-		return err
-	}
-	if err := writeNew(f.out, table.Bytes()); err != nil {
-		return err
-	}
-	if f.sheet == "" {
-		return nil
-	}
-	if err := sheet.Execute(&page, map[string]any{"Title": f.title, "Codes": codes}); err != nil {
-		return err
-	}
-	return writeNew(f.sheet, page.Bytes())
-}
-
-// writeNew writes a file that only its owner can read, and that does not exist.
-func writeNew(path string, text []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return cli.Failed(err, "choose another name: existing files are left alone")
-	}
-	_, err = file.Write(text)
-	return errors.Join(err, file.Sync(), file.Close())
 }
 
 func membersCommand(t *cli.Terminal) *cobra.Command {

@@ -33,12 +33,6 @@ type serveFlags struct {
 	attempts, pages    int
 }
 
-// Limits of a network, each a minute.
-const (
-	defaultAttempts = 10
-	defaultPages    = 1000
-)
-
 func serveCommand(t *cli.Terminal) *cobra.Command {
 	var f serveFlags
 	c := &cobra.Command{
@@ -64,9 +58,9 @@ Lists and the configuration are read at the start.`,
 		"mail server for codes, smtp(s)://USER:PASSWORD@HOST:PORT?from=ADDRESS, or a `FILE` with that URL")
 	flags.StringSliceVar(&f.proxies, "trusted-proxies", nil,
 		"`NETWORKS` whose X-Forwarded-For is believed, such as 10.0.0.0/8")
-	flags.IntVar(&f.attempts, "limit-attempts", defaultAttempts,
+	flags.IntVar(&f.attempts, "limit-attempts", web.DefaultAttempts,
 		"wrong codes, members and mails a minute per network: at most `N`, in a burst ten times as many; 0: no limit")
-	flags.IntVar(&f.pages, "limit-pages", defaultPages,
+	flags.IntVar(&f.pages, "limit-pages", web.DefaultPages,
 		"pages a minute per network: at most `N`, in a burst twice as many; 0: no limit")
 	cli.InEnv(flags, "addr", "smtp", "trusted-proxies", "limit-attempts", "limit-pages")
 	return c

@@ -40,6 +40,7 @@ type serveFlags struct {
 	limits    limitFlags
 	oidc      oidcFlags
 	webhooks  webhookFlags
+	issuer    string
 	logFormat string
 	logLevel  string
 }
@@ -93,13 +94,16 @@ func (f *serveFlags) add(flags *pflag.FlagSet, t *cli.Terminal) {
 	flags.StringSliceVar(&f.Contacts, "security-contact", nil,
 		"`URIS` for vulnerability reports in /.well-known/security.txt, "+
 			"such as mailto:security@example.com (default no file)")
+	flags.StringVar(&f.issuer, "issuer", "",
+		"whether the server runs an issuer of its own for methods with the key own: `own` or off; of several servers of "+
+			"a database only one may (default own with a private PostgreSQL, otherwise off)")
 	f.limits.add(flags, &f.Limits)
 	f.oidc.add(flags)
 	f.webhooks.add(flags)
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
 	cli.InEnv(flags, "addr", "metrics-addr", "public-url", "database-wait", "admin-token-file", "trusted-proxies",
-		"beacon-relays", "beacon-chain", "witnesses", "max-streams", "security-contact", "log-format", "log-level")
+		"beacon-relays", "beacon-chain", "witnesses", "max-streams", "security-contact", "issuer", "log-format", "log-level")
 }
 
 // addStorage adds the flags for the server's database, data directory and keys.
@@ -186,6 +190,16 @@ func (f *serveFlags) check(t *cli.Terminal) (err error) {
 	}
 	if err := f.webhooks.check(&f.Config); err != nil {
 		return err
+	}
+	switch f.issuer {
+	case "":
+		f.OwnIssuer = f.DatabaseURL == ""
+	case "own":
+		f.OwnIssuer = true
+	case "off":
+	default:
+		return cli.Usage(fmt.Errorf("--issuer: %q is neither own nor off", f.issuer),
+			"another organization's issuer is a setting of a room: its methods have that issuer's key")
 	}
 	f.Version = t.Version
 	f.Data, err = filepath.Abs(f.Data)

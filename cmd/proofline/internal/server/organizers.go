@@ -61,10 +61,14 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	records := pgroom.NewStore(s.pool)
 	stored := pgcontrol.NewStore(s.pool)
 	o.keys = stored.Keys
-	o.control = control.New(control.Options{
+	options := control.Options{
 		Rooms: s.rooms, Store: stored, Records: records, Activity: o.activity, OwnsHost: s.ownsHost,
 		OrganizerName: s.organizerName, Rehearsals: rehearsals, Log: s.cfg.Log,
-	})
+	}
+	if s.issuer != nil {
+		options.Issuer = s.issuer
+	}
+	o.control = control.New(options)
 	o.accounts = account.New(account.Options{
 		Store: pgaccount.NewStore(s.pool), Sealer: s.masterKey, Activity: o.activity, URL: s.cfg.PublicURL,
 		Host:   public.Host,

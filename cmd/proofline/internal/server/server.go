@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -29,6 +30,7 @@ import (
 	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/web"
+	issuerweb "github.com/proofline/proofline/web/issuer"
 	"github.com/proofline/proofline/web/limit"
 )
 
@@ -93,6 +95,8 @@ type Config struct {
 	WebhookNetworks []netip.Prefix
 	// Mail sends alerts and invitations; nil: no mail.
 	Mail *webhook.SMTP
+	// OwnIssuer runs an issuer of credentials below [IssuerPath], with a key of its own in [IssuerDir].
+	OwnIssuer bool
 	// Version is the program's version.
 	Version string
 	// Log must not be nil.
@@ -126,15 +130,17 @@ type Server struct {
 	// that holds it. Both are empty once there is an owner.
 	SetupLink, SetupFile string
 
-	cfg       Config
-	listener  net.Listener
-	metrics   net.Listener    // nil without a MetricsAddr
-	local     *localpg.Server // nil with a DatabaseURL
-	pool      *pgxpool.Pool
-	masterKey *keys.MasterKey
-	rooms     *room.Rooms
-	limits    *limit.Limits
-	served    chan error // receives the HTTP server's result
+	cfg        Config
+	listener   net.Listener
+	metrics    net.Listener    // nil without a MetricsAddr
+	local      *localpg.Server // nil with a DatabaseURL
+	pool       *pgxpool.Pool
+	masterKey  *keys.MasterKey
+	rooms      *room.Rooms
+	limits     *limit.Limits
+	issuer     *ownIssuer // nil: turned off
+	issuerSite *issuerweb.Site
+	served     chan error // receives the HTTP server's result
 
 	organizers organizers
 
@@ -152,8 +158,8 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil, ErrNoDatabase
 	}
 	for _, step := range []func(context.Context) error{
-		s.listen, s.listenForMetrics, s.openDatabase, s.openSecrets, s.openRooms,
-		s.serveMetrics, s.openOrganizers, s.keepAddress, s.serve,
+		s.listen, s.listenForMetrics, s.openDatabase, s.openSecrets, s.openIssuer, s.openRooms,
+		s.serveMetrics, s.openOrganizers, s.openIssuerSite, s.keepAddress, s.serve,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
@@ -246,10 +252,14 @@ func ParsePublicURL(text string) (string, error) {
 // openRooms opens the rooms and starts their clock.
 func (s *Server) openRooms(ctx context.Context) error {
 	marks := s.openMarks()
-	s.rooms = room.New(room.Options{
+	o := room.Options{
 		Logs: pglog.NewStore(s.pool), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey,
 		PublicURL: s.cfg.PublicURL, Log: s.cfg.Log, Chains: s.cfg.Chains, Witnesses: s.cfg.Witnesses, Marks: marks,
-	})
+	}
+	if s.issuer != nil {
+		o.Issuer = s.issuer
+	}
+	s.rooms = room.New(o)
 	s.atStop(func(ctx context.Context) error {
 		s.rooms.Leave(ctx)
 		return marks.Close()
@@ -302,9 +312,13 @@ func (s *Server) serve(ctx context.Context) error {
 	serving, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	o := &s.organizers
+	var issuing http.Handler
+	if s.issuerSite != nil {
+		issuing = s.issuerSite
+	}
 	handler := web.New(web.Options{
-		Limits: s.limits,
-		Rooms:  s.rooms, Control: o.control, Keys: o.keys, Activity: o.activity, Accounts: o.accounts, Live: o.live,
+		Limits: s.limits, Issuer: issuing,
+		Rooms: s.rooms, Control: o.control, Keys: o.keys, Activity: o.activity, Accounts: o.accounts, Live: o.live,
 		Webhooks: o.webhooks, Sites: o.sites, AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams,
 		Contacts: s.cfg.Contacts,
 		Reports:  pgroom.NewStore(s.pool), TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,

@@ -1,0 +1,78 @@
+// Package codefile writes codes for visitors to files that did not exist before: a table, and a page to print and cut.
+package codefile
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+)
+
+// Files are the files that a command writes.
+type Files struct {
+	Out, Sheet, Title string
+}
+
+// Add adds the flags.
+func (f *Files) Add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Out, "out", "", "write the codes to this CSV `FILE`, which must not exist (required)")
+	flags.StringVar(&f.Sheet, "sheet", "", "write a page to print and cut to this HTML `FILE`, which must not exist")
+	flags.StringVar(&f.Title, "title", "Your code", "`TEXT` above each code on the sheet")
+}
+
+const leftAlone = "choose another name: existing files are left alone"
+
+// Check fails if a file exists, so that no codes are made that cannot be written.
+func (f *Files) Check() error {
+	for _, path := range []string{f.Out, f.Sheet} {
+		if path == "" {
+			continue
+		}
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return cli.Failed(errors.Join(err, fmt.Errorf("%s: %w", path, fs.ErrExist)), leftAlone)
+		}
+	}
+	return nil
+}
+
+//go:embed sheet.html
+var sheetText string
+
+var sheet = template.Must(template.New("sheet").Parse(sheetText))
+
+// Write writes rows with codes to the table, and the codes to the sheet, if there is to be one.
+func (f *Files) Write(rows [][]string, codes []string) error {
+	var table, page bytes.Buffer
+	w := csv.NewWriter(&table)
+	if err := w.WriteAll(rows); err != nil {
+		return err
+	}
+	if err := writeNew(f.Out, table.Bytes()); err != nil {
+		return err
+	}
+	if f.Sheet == "" {
+		return nil
+	}
+	if err := sheet.Execute(&page, map[string]any{"Title": f.Title, "Codes": codes}); err != nil {
+		return err
+	}
+	return writeNew(f.Sheet, page.Bytes())
+}
+
+// writeNew writes a file that only its owner can read, and that does not exist.
+func writeNew(path string, text []byte) error {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return cli.Failed(err, leftAlone)
+	}
+	_, err = file.Write(text)
+	return errors.Join(err, file.Sync(), file.Close())
+}

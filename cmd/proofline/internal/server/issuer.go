@@ -1,0 +1,206 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/fairness/credential/issuer"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/client"
+	web "github.com/proofline/proofline/web/issuer"
+	"github.com/proofline/proofline/web/limit"
+)
+
+const (
+	// IssuerDir is the directory of the server's own issuer, below the data directory.
+	IssuerDir = "own-issuer"
+	// IssuerPath is the path of its pages.
+	IssuerPath = "/issuer"
+)
+
+// ownIssuer vouches for visitors of this server's rooms with a secret, lists and records of its own. It knows of a
+// room what is public. Its offer for a method of a room has the name SLUG.METHOD, and so has its list.
+type ownIssuer struct {
+	dir    issuerdir.Dir
+	issuer *issuer.Issuer
+	url    *url.URL
+	server *Server // of which it uses the public part of rooms, and the names of organizers
+
+	mu    sync.Mutex
+	lists map[string]*readList // by name
+}
+
+// readList is a list as it was read from its file.
+type readList struct {
+	written time.Time
+	size    int64
+	list    *issuer.List
+}
+
+// openIssuer opens the server's own issuer, unless it is turned off.
+func (s *Server) openIssuer(context.Context) error {
+	if !s.cfg.OwnIssuer {
+		return nil
+	}
+	dir := issuerdir.Dir(filepath.Join(s.cfg.Data, IssuerDir))
+	if _, err := dir.Issuer(nil); err != nil { // creates the directory
+		return err
+	}
+	store, err := issuer.OpenStore(string(dir))
+	if errors.Is(err, issuer.ErrLocked) {
+		return cli.Failed(err, "another server or issuer runs with this directory: stop it, or start with --issuer off")
+	}
+	if err != nil {
+		return err
+	}
+	s.atStop(func(context.Context) error { return store.Close() })
+	own := &ownIssuer{dir: dir, server: s, lists: map[string]*readList{}}
+	if own.issuer, err = dir.Issuer(store); err != nil {
+		return err
+	}
+	if own.url, err = url.Parse(s.cfg.PublicURL); err != nil {
+		return fmt.Errorf("%w: %w", ErrPublicURL, err)
+	}
+	own.url = &url.URL{Scheme: own.url.Scheme, Host: own.url.Host, Path: IssuerPath}
+	s.issuer = own
+	return nil
+}
+
+// openIssuerSite makes the pages of the own issuer.
+func (s *Server) openIssuerSite(context.Context) (err error) {
+	if s.issuer == nil {
+		return nil
+	}
+	log := s.cfg.Log.With("part", "issuer")
+	s.issuerSite, err = web.New(web.Config{
+		Issuer: s.issuer.issuer, URL: s.issuer.url, Name: s.issuer.url.Host, Find: s.issuer.find,
+		Clients: client.New(s.cfg.TrustedProxies, log), Now: time.Now, Log: log,
+		Limits: limit.New(limit.Options{Passes: web.DefaultAttempts, Pages: web.DefaultPages,
+			Exempt: s.cfg.Limits.Exempt, Log: log}),
+	})
+	if err != nil {
+		return err
+	}
+	s.atStop(func(context.Context) error {
+		s.issuerSite.Close()
+		return nil
+	})
+	return nil
+}
+
+func offerName(slug, method string) string { return slug + "." + method }
+
+// Key implements [room.Issuer].
+func (o *ownIssuer) Key(slug string, m credential.Method) (string, error) {
+	offer := &issuer.Offer{Method: m.Name}
+	if m.Kind == credential.Blind {
+		key, err := o.dir.BlindKey(offerName(slug, m.Name))
+		if err != nil {
+			return "", err
+		}
+		offer.Key = key
+	}
+	return o.issuer.Method(offer).Key, nil
+}
+
+// Page implements [room.Issuer].
+func (o *ownIssuer) Page(slug, method string) string {
+	return o.url.JoinPath(offerName(slug, method)).String()
+}
+
+// Owns implements [control.Issuer].
+func (o *ownIssuer) Owns(slug string, m credential.Method) bool {
+	if m.Kind == credential.Work || m.Kind == credential.Blind && !o.dir.HasBlindKey(offerName(slug, m.Name)) {
+		return false
+	}
+	key, err := o.Key(slug, m)
+	return err == nil && key == m.Key
+}
+
+// AddCodes implements [control.Issuer].
+func (o *ownIssuer) AddCodes(slug, method string, count int) (codes []string, total int, err error) {
+	codes, total, err = o.dir.AddCodes(o.issuer, offerName(slug, method), count)
+	if errors.Is(err, issuerdir.ErrMembers) {
+		err = control.ErrMembers
+	}
+	return codes, total, err
+}
+
+// find returns the offer for a method of a room. Rooms that ended long ago keep theirs: what it issues is good for
+// nothing.
+func (o *ownIssuer) find(ctx context.Context, name string) *web.Offer {
+	slug, method, _ := strings.Cut(name, ".")
+	r, err := o.server.rooms.Get(ctx, slug)
+	if err != nil || r.Snapshot().Door == nil {
+		return nil
+	}
+	door := r.Snapshot().Door
+	for _, m := range door.Methods {
+		if m.Name == method && o.Owns(slug, m.Method) {
+			offer, err := o.offer(ctx, r, m.Method, door.Entry)
+			if err != nil {
+				o.server.cfg.Log.Error("cannot open an offer of the own issuer", "offer", name, "err", err)
+				return nil
+			}
+			return offer
+		}
+	}
+	return nil
+}
+
+func (o *ownIssuer) offer(ctx context.Context, r *room.Room, m credential.Method, entry [32]byte) (*web.Offer, error) {
+	name := offerName(r.Slug, m.Name)
+	to, err := url.Parse(r.URL)
+	if err != nil {
+		return nil, err
+	}
+	list, err := o.list(name)
+	if err != nil {
+		return nil, err
+	}
+	offer := &issuer.Offer{Name: name, Method: m.Name, Room: entry, Limit: m.Limit}
+	for _, l := range r.Snapshot().Lanes {
+		offer.Lanes = append(offer.Lanes, string(l.Name))
+	}
+	if m.Kind == credential.Blind {
+		if offer.Key, err = o.dir.BlindKey(name); err != nil {
+			return nil, err
+		}
+	}
+	return &web.Offer{Offer: offer, RoomURL: to, Proof: web.ByList, List: list, IsRooms: true,
+		Organizer: o.server.organizerName(ctx, r.Owner.Org)}, nil
+}
+
+// list returns the list of an offer, which is empty before its first code. It reads the file again if another
+// program has written it.
+func (o *ownIssuer) list(name string) (*issuer.List, error) {
+	written, size, err := o.dir.Written(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return o.issuer.NewList(name, true, "code")
+	}
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if read := o.lists[name]; read != nil && read.written.Equal(written) && read.size == size {
+		return read.list, nil
+	}
+	list, err := o.dir.List(o.issuer, name)
+	if err != nil {
+		return nil, err
+	}
+	o.lists[name] = &readList{written, size, list}
+	return list, nil
+}

@@ -1,0 +1,73 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/setting"
+)
+
+var (
+	// ErrNotOwn means that the server's own issuer does not vouch for a method.
+	ErrNotOwn = errors.New("the server's own issuer does not vouch for this method: its key is not own, or the issuer is off")
+	// ErrMembers means that a method's list has members, to which codes cannot be added.
+	ErrMembers = errors.New("the method's list has members, and no codes")
+)
+
+// MaxCodes is the maximum number of codes made at once.
+const MaxCodes = 100_000
+
+// Issuer is the server's own issuer.
+type Issuer interface {
+	// Owns reports whether the key of a room's method is the issuer's for that method.
+	Owns(slug string, m credential.Method) bool
+	// AddCodes makes codes for a method of a room, and returns them with the number of all. Error: [ErrMembers].
+	AddCodes(slug, method string, count int) (codes []string, total int, err error)
+}
+
+// MakeCodes makes codes, each of which is good for one place. They are stored nowhere: the issuer keeps keyed hashes.
+// Errors: those of [Rooms.Room], [*invalid.Error], [ErrNotOwn], [ErrMembers].
+func (rs *Rooms) MakeCodes(ctx context.Context, actor account.Actor, slug, method string,
+	count int) (codes []string, total int, err error) {
+	if count < 1 || count > MaxCodes {
+		return nil, 0, invalid.Field("count", fmt.Sprintf("must be a whole number from 1 to %d", MaxCodes))
+	}
+	_, err = rs.control(ctx, actor, account.Operate, "room.codes", slug, map[string]any{"method": method, "count": count},
+		func(r *room.Room) error {
+			if !rs.owns(r, method) {
+				return ErrNotOwn
+			}
+			codes, total, err = rs.Issuer.AddCodes(slug, method, count)
+			return err
+		})
+	return codes, total, err
+}
+
+// owns reports whether the server's own issuer vouches for a method of a room.
+func (rs *Rooms) owns(r *room.Room, method string) bool {
+	return rs.Issuer != nil && slices.ContainsFunc(r.Policy().Methods, func(m credential.Method) bool {
+		return m.Name == method && rs.Issuer.Owns(r.Slug, m)
+	})
+}
+
+// forCopy gives the methods of a copy of a room keys and pages of their own, where the server's own issuer vouches
+// for them.
+func (rs *Rooms) forCopy(r *room.Room, c room.Config) room.Config {
+	c.Methods, c.Issuers = slices.Clone(c.Methods), slices.Clone(c.Issuers)
+	for i, m := range c.Methods {
+		if rs.owns(r, m.Name) {
+			c.Methods[i].Key = setting.OwnKey
+			c.Issuers = slices.DeleteFunc(c.Issuers, func(text string) bool {
+				page, _ := setting.ParseIssuer(text)
+				return page.Method == m.Name
+			})
+		}
+	}
+	return c
+}
