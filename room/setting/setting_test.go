@@ -128,7 +128,7 @@ func TestRead(t *testing.T) {
 		t.Errorf("problems %v", problems)
 	}
 	_, problems = ReadAmendment([]byte(`{}`))
-	if len(problems) != 1 || !strings.HasPrefix(problems[0].Detail, "changes nothing: give title, closes, windows, seats, outflow, message, ") {
+	if len(problems) != 1 || !strings.HasPrefix(problems[0].Detail, "changes nothing: give title, closes, windows, issuers, seats, outflow, message, ") {
 		t.Errorf("problems %v", problems)
 	}
 }
