@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room/setting"
@@ -65,4 +66,27 @@ func (rs *Rooms) withOwnIssuer(c Config) (_ Config, err error) {
 		}
 	}
 	return c, nil
+}
+
+// Confirmation is a lane that takes one credential, and the page on which its issuer confirms visitors.
+type Confirmation struct {
+	Lane   fairness.Lane
+	Method credential.Method
+	Issuer setting.Issuer
+}
+
+// Confirmations lists the lanes to which the pages of issuers lead.
+func Confirmations(s *Snapshot, settings *Settings) (list []Confirmation) {
+	if s.Door == nil {
+		return nil
+	}
+	for _, l := range s.Lanes {
+		for _, m := range s.Door.Methods {
+			i, ok := settings.Issuer(m.Name)
+			if ok && m.Kind != credential.Work && slices.Equal(l.Needs, []string{m.Name}) {
+				list = append(list, Confirmation{l.Name, m.Method, i})
+			}
+		}
+	}
+	return list
 }

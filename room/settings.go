@@ -24,7 +24,7 @@ type Settings struct {
 	SignedReturn bool `json:"signed_return,omitempty"`
 	// Issuers are the pages on which issuers confirm visitors, as [setting.ParseIssuer] reads them.
 	Issuers []string       `json:"issuers,omitempty"`
-	Brand        branding.Brand `json:"brand,omitzero"`
+	Brand   branding.Brand `json:"brand,omitzero"`
 	// MaxWaiting is the approximate limit of the line's length; 0: no limit. Visitors who are turned away get
 	// no receipt.
 	MaxWaiting uint32 `json:"max_waiting"`

@@ -76,6 +76,7 @@ type submission struct {
 	secret *[fairness.SecretSize]byte // nil: none given
 	again  bool                       // the visitor wants a new place
 	seats  uint32                     // of a join
+	lane   string                     // lane for which an issuer is to confirm the visitor; empty: none
 	code   string                     // transfer code of a place to take over
 	to     room.Wanted                // target to redirect to after a claim
 }
@@ -97,7 +98,7 @@ func readSubmission(r *http.Request) (*submission, error) {
 		}
 		to := room.Wanted{To: form.Get("to"), Sig: form.Get("to_sig")}
 		seats, err := parseSeats(form.Get("seats"))
-		return &submission{again: form.Get("again") == "1", seats: seats, to: to}, err
+		return &submission{again: form.Get("again") == "1", seats: seats, lane: form.Get("lane"), to: to}, err
 	}
 	return nil, errMediaType
 }
@@ -147,6 +148,10 @@ func (a *actions) line(c echo.Context, r *room.Room, in *submission) error {
 	own, kept := in.joiner(c, r)
 	if err := a.budgets.join(c, r); err != nil {
 		return err
+	}
+	if in.lane != "" { // the page now leads to the issuer, with the ticket
+		own.keep(c, r)
+		return c.Redirect(http.StatusSeeOther, pathOf(r)+"?confirm=1")
 	}
 	ctx := a.deadlines.next()
 	joined, err := r.JoinLane(ctx, own.ticket, r.Snapshot().OpenLane(), in.seats)

@@ -365,7 +365,7 @@ func TestIssuerSendsVisitor(t *testing.T) {
 	for _, name := range []string{"lane", "method", "nullifier", "evidence"} {
 		stolen.Set(name, form.Get(name))
 	}
-	if a := back(stolen).want(http.StatusConflict); !strings.Contains(a.body, "The confirmation was not accepted") {
+	if a := back(stolen).want(http.StatusConflict); !strings.Contains(a.body, "This confirmation was used already") {
 		t.Errorf("used: %s", a.body)
 	}
 	stolen.Set("nullifier", strings.Repeat("00", 32))
@@ -402,6 +402,47 @@ func TestHostileForm(t *testing.T) {
 		t.Errorf("%v %s", a.header, a.body)
 	}
 	s.get("/r/door/tickets/"+own.ticket).problem(http.StatusNotFound, "unknown-ticket")
+}
+
+// TestConfirmations leads from a room's page to its issuers: first the visitor's browser gets the cookie, then the
+// page has forms with its ticket, and none with its secret.
+func TestConfirmations(t *testing.T) {
+	t.Parallel()
+	s := newDoor(t)
+	s.do(http.MethodPatch, "/v1/rooms/door", `{"issuers": ["club https://club.example.org/derby Example <b>Club"]}`, "Authorization: Bearer "+token, "Content-Type: application/json").want(http.StatusOK)
+	html := "Accept: text/html"
+	first := s.get("/r/door", html).want(http.StatusOK)
+	if strings.Contains(first.body, "club.example.org/derby") || !strings.Contains(first.body, "Confirm with Example &lt;b&gt;Club") ||
+		!strings.Contains(first.body, `name="lane" value="members"`) || strings.Contains(first.body, `value="general"`) {
+		t.Errorf("%s", first.body)
+	}
+	sent := s.post("/r/door/line", "lane=members", "Content-Type: application/x-www-form-urlencoded", html).want(http.StatusSeeOther)
+	kept, _, _ := strings.Cut(sent.header.Get("Set-Cookie"), ";")
+	if sent.header.Get("Location") != "/r/door?confirm=1" || kept == "" {
+		t.Fatalf("%v", sent.header)
+	}
+	_, secret, _ := strings.Cut(kept, "=")
+	then := s.get("/r/door?confirm=1", html, "Cookie: "+kept).want(http.StatusOK)
+	ticket := regexp.MustCompile(`<form method="post" action="https://club.example.org/derby"><input type="hidden" name="ticket" value="([0-9a-f-]{36})">`).FindStringSubmatch(then.body)
+	if ticket == nil || strings.Contains(then.body, secret) || strings.Contains(then.body, "blocks cookies, and the confirmation") {
+		t.Errorf("%v %s", ticket, then.body)
+	}
+	if got := then.header.Get("Referrer-Policy"); got != "strict-origin" {
+		t.Errorf("Referrer-Policy %q", got)
+	}
+	if got := then.header.Get("Content-Security-Policy"); !strings.HasSuffix(got, "form-action 'self' https://club.example.org") {
+		t.Errorf("Content-Security-Policy %q", got)
+	}
+	if a := s.get("/r/door?confirm=1", html).want(http.StatusOK); !strings.Contains(a.body, "blocks cookies, and the confirmation") {
+		t.Errorf("without cookies: %s", a.body)
+	}
+	if now := decode[wire.State](s.get("/r/door/state")); now.Arrivals != 0 {
+		t.Errorf("%d arrivals", now.Arrivals)
+	}
+	again := s.post("/r/door/line", "lane=members", "Content-Type: application/x-www-form-urlencoded", html, "Cookie: "+kept).want(http.StatusSeeOther)
+	if got, _, _ := strings.Cut(again.header.Get("Set-Cookie"), ";"); got != kept {
+		t.Error("a browser's ticket changes before it has joined")
+	}
 }
 
 func must[T any](v T, err error) T {

@@ -65,11 +65,12 @@ func kindOf(p problem) page.Kind {
 	switch strings.TrimPrefix(p.Type, problemTypes) {
 	case "full":
 		return page.NoRoom
-	case "credential-malformed", "credential-unknown-method", "credential-missing", "credential-invalid",
-		"credential-used":
+	case "credential-malformed", "credential-unknown-method", "credential-missing", "credential-invalid":
 		return page.Unproven
+	case "credential-used":
+		return page.Used
 	case "method-full":
-		return page.NoRoom
+		return page.Spent
 	case "records-missing":
 		return page.Missing
 	case "records-lost":

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"io"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/brand"
 	"github.com/proofline/proofline/web/page"
@@ -39,6 +41,9 @@ func policyOf(c echo.Context) string {
 		return contentPolicy
 	}
 	settings, _ := r.Settings()
+	if len(settings.Issuers) > 0 { // issuers ask browsers for the origin of their forms
+		c.Response().Header()["Referrer-Policy"] = strictOrigin
+	}
 	return strings.Join(append([]string{contentPolicy}, settings.Origins()...), " ")
 }
 
@@ -73,7 +78,11 @@ func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (
 		HasGate: snapshot.Gate != room.GateNone, Open: snapshot.Gate == room.GateOpen,
 		Poll: poll.Room(snapshot, now), Refresh: refresh(c),
 	}
-	v.Without = v.State
+	v.Without, v.Returned = v.State, c.QueryParam("confirm") == "1"
+	v.Confirmations = confirmations(r, snapshot, settings)
+	if own, ok := holderOf(c, r); ok {
+		v.Own = own.ticket.String()
+	}
 	if snapshot.Closes != nil {
 		v.Closes = *snapshot.Closes
 	}
@@ -88,6 +97,19 @@ func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (
 		}
 	}
 	return v, nil
+}
+
+// confirmations returns how the page leads to issuers.
+func confirmations(r *room.Room, s *room.Snapshot, settings *room.Settings) (list []page.Confirmation) {
+	for _, from := range room.Confirmations(s, settings) {
+		one := page.Confirmation{Lane: string(from.Lane), Method: from.Method.Name, Issuer: from.Issuer.Name,
+			URL: from.Issuer.URL.String(), Here: strings.HasPrefix(r.URL, from.Issuer.URL.Scheme+"://"+from.Issuer.URL.Host+"/")}
+		if one.Blind = from.Method.Kind == credential.Blind; one.Blind {
+			one.Key, one.Entry = from.Method.Key, hex.EncodeToString(s.Door.Entry[:])
+		}
+		list = append(list, one)
+	}
+	return list
 }
 
 // roomView returns the data that every page of a room shows.

@@ -17,10 +17,11 @@ import (
 
 // Header values of pages. Other origins must not read pages, because pages depend on cookies.
 var (
-	htmlText    = []string{"text/html; charset=utf-8"}
-	cssText     = []string{"text/css; charset=utf-8"}
-	sameOrigin  = []string{"same-origin"}
-	permissions = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
+	htmlText     = []string{"text/html; charset=utf-8"}
+	cssText      = []string{"text/css; charset=utf-8"}
+	sameOrigin   = []string{"same-origin"}
+	strictOrigin = []string{"strict-origin"}
+	permissions  = []string{"camera=(), geolocation=(), microphone=(), payment=(), usb=()"}
 )
 
 // contentPolicy is the Content-Security-Policy of pages without a room. Pages of a room add its

@@ -69,8 +69,9 @@ func newWords() (*words, error) {
 	return w, err
 }
 
+// choose returns the language that the room's page has, or else that the browser prefers.
 func (w *words) choose(r *http.Request) int {
-	_, i := language.MatchStrings(w.matcher, r.Header.Get("Accept-Language"))
+	_, i := language.MatchStrings(w.matcher, r.PostFormValue("lang"), r.Header.Get("Accept-Language"))
 	return i
 }
 

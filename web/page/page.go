@@ -27,6 +27,8 @@
 //	GET  /r/{slug}/brand.css             Brand.CSS, when Room.Brand is set
 //	GET  /r/{slug}/logo?scheme=dark      the image for dark mode, when Room.Dark is set
 //	POST /r/{slug}/line                  join
+//	                                     with lane=NAME, form only: set the cookie for a confirmation, and go back
+//	     ?confirm=1                      the page after that
 //	POST /r/{slug}/claim                 claim a pass
 //	POST /r/{slug}/extend                get more time to claim, once
 //	POST /r/{slug}/leave                 give up the place
@@ -162,6 +164,12 @@ type View struct {
 	// Vouched is set if every lane needs credentials, which the page cannot make.
 	Vouched bool
 	Party   uint32 // seats that a visitor may join for; 0 and 1: one
+	// Confirmations lead to the issuers of lanes that need one credential. Own is the ticket that the cookie's
+	// secret makes, even before it has joined; empty: there is no cookie. Returned is set if the page is the answer
+	// to a form that has set the cookie.
+	Confirmations []Confirmation
+	Own           string
+	Returned      bool
 	// Target is the origin to which a claim redirects, such as "https://shop.example.com"; empty if
 	// the room has none, and the visitor stays on the page.
 	Target string
@@ -175,6 +183,16 @@ type View struct {
 	Ticket  *Ticket       // nil if upcoming, joinable, full or closed, and if ended for visitors without a place
 	Poll    time.Duration // time until the first poll of the room's state
 	Refresh time.Duration // reload interval; 0 unless the visitor chose one
+}
+
+// Confirmation is a lane that needs one credential, and the page that gives it.
+type Confirmation struct {
+	Lane, Method string
+	Issuer       string // name
+	URL          string // to which a form is sent
+	Blind        bool   // the issuer cannot learn the ticket
+	Here         bool   // the page is on the host of the room
+	Key, Entry   string // for Blind: the issuer's key and the hash of the room entry, in hex
 }
 
 // Ticket is the data of the visitor's own place.
@@ -249,6 +267,8 @@ const (
 	Lost     Kind = "lost"       // entries are lost, and the room has ended
 	Gone     Kind = "gone"       // the request comes too late
 	Unproven Kind = "credential" // the credential that an issuer sent does not count
+	Used     Kind = "used"       // the credential was used for another place
+	Spent    Kind = "spent"      // the room takes no more credentials of the method
 	Refused  Kind = "refused"    // the request comes from another site, or is malformed
 	Failed   Kind = "failed"     // internal error
 )

@@ -91,6 +91,15 @@ func instant(v *page.View) {
 	v.Ticket.Window.To = v.Ticket.Window.From.Add(100 * time.Millisecond)
 }
 
+const confirmed = "cda3f665-387e-8031-a3d9-8534adbd7fa3"
+
+// confirmations are of a club, and blind ones of a club and of the room's own server.
+var confirmations = []page.Confirmation{
+	{Lane: "members", Method: "club", Issuer: "Club <b>", URL: "https://club.example.org/derby"},
+	{Lane: "quiet", Method: "phone", Issuer: "Phones", URL: "https://phone.example.org/derby", Blind: true, Key: "ab", Entry: "cd"},
+	{Lane: "early", Method: "presale", Issuer: "Example", URL: "https://queue.example.com/issuer/a.presale", Blind: true, Here: true},
+}
+
 // lines are pages of a line, one or more for every state.
 var lines = map[string]page.View{
 	"upcoming":         change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts = at(27), at(57) }),
@@ -104,6 +113,13 @@ var lines = map[string]page.View{
 	"full":             view(page.Full),
 	"joinable-vouched": change(view(page.Joinable), func(v *page.View) { v.Vouched = true }),
 	"upcoming-vouched": change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts, v.Vouched = at(27), at(57), true }),
+	"joinable-confirm-begin": change(view(page.Joinable), func(v *page.View) {
+		v.Vouched, v.Confirmations, v.Returned = true, confirmations[:1], true
+	}),
+	"joinable-confirm": change(view(page.Joinable), func(v *page.View) { v.Confirmations, v.Own = confirmations, confirmed }),
+	"left-confirm": change(settled(page.Left), func(v *page.View) {
+		v.Vouched, v.Without, v.Confirmations, v.Own = true, page.Joinable, confirmations[:1], v.Ticket.ID
+	}),
 	"joinable-open": change(view(page.Joinable), func(v *page.View) {
 		v.HasGate, v.Open, v.Way = true, true, "https://shop.example.com/tickets?day=1&seats=2"
 	}),
@@ -180,6 +196,8 @@ var failures = map[string]page.ErrorView{
 	"error-lost":       {Kind: page.Lost},
 	"error-statement":  {Kind: page.Lost, Statement: page.Statement{Words: "The database was lost.\nAll tickets are refunded.", Signed: "proofline.dev/ended-with-loss\n"}},
 	"error-gone":       {Kind: page.Gone, Room: &room},
+	"error-used":       {Kind: page.Used, Room: &room, Again: "/r/concert"},
+	"error-spent":      {Kind: page.Spent, Room: &room, Again: "/r/concert"},
 	"error-credential": {Kind: page.Unproven, Room: &room, RequestID: "01J9ZK3VQ7"},
 	"error-refused":    {Kind: page.Refused, Room: &room, RequestID: "01J9ZK3VQ7"},
 	"error-failed":     {Kind: page.Failed, Again: "/r/concert", RequestID: "01J9ZK3VQ7"},

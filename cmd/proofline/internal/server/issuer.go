@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"net/url"
 	"path/filepath"
 	"strings"
@@ -97,6 +98,14 @@ func (s *Server) openIssuerSite(context.Context) (err error) {
 		return nil
 	})
 	return nil
+}
+
+// withoutCookies hides cookies from a handler: those of rooms hold visitors' secrets.
+func withoutCookies(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Header.Del("Cookie")
+		next.ServeHTTP(w, r)
+	})
 }
 
 func offerName(slug, method string) string { return slug + "." + method }

@@ -314,7 +314,7 @@ func (s *Server) serve(ctx context.Context) error {
 	o := &s.organizers
 	var issuing http.Handler
 	if s.issuerSite != nil {
-		issuing = s.issuerSite
+		issuing = withoutCookies(s.issuerSite)
 	}
 	handler := web.New(web.Options{
 		Limits: s.limits, Issuer: issuing,
