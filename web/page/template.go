@@ -20,6 +20,7 @@ var templateFiles embed.FS
 const (
 	scriptFile  = "page.js"
 	checkerFile = "checker.js"
+	blindFile   = "blind.js"
 	styleFile   = "page.css"
 	iconFile    = "icon.svg"
 )
@@ -36,7 +37,7 @@ func parse(manifest []byte) (*set, error) {
 	if err := json.Unmarshal(manifest, &s.files); err != nil {
 		return nil, fmt.Errorf("read manifest: %w", err)
 	}
-	for _, name := range []string{scriptFile, checkerFile, styleFile, iconFile} {
+	for _, name := range []string{scriptFile, checkerFile, blindFile, styleFile, iconFile} {
 		if s.files[name] == "" {
 			return nil, fmt.Errorf("%w: %s", ErrManifest, name)
 		}

@@ -14,6 +14,7 @@ const pages = {
   entryPoints: [
     { in: "src/page/main.ts", out: "page" },
     { in: "src/page/checker.ts", out: "checker" },
+    { in: "src/page/blind.ts", out: "blind" },
     { in: "src/style/page.css", out: "page" },
     { in: "src/console/main.ts", out: "console" },
     { in: "src/style/console.css", out: "console" },

@@ -1,5 +1,6 @@
 import { Alert } from "./alert.ts";
 import { ServerClock } from "./clock.ts";
+import { Confirmation, NotOurs, signatureOf } from "./confirmation.ts";
 import { type Basis, Expectation, expect, grows, isOverdue, type Range, round } from "./expected.ts";
 import { Holder, type Joined, type Wish } from "./holder.ts";
 import { getPublic, Refusal } from "./http.ts";
@@ -90,7 +91,9 @@ export class LinePage {
   #follow(): void {
     const { own } = this.#holder;
     const { secret, code } = fragmentOf(location.hash);
-    if (own !== undefined) void this.#act(() => this.#join(own));
+    const signed = signatureOf(location.hash);
+    if (signed !== undefined) void this.#act(() => this.#confirmed(signed.method, signed.signature));
+    else if (own !== undefined) void this.#act(() => this.#join(own));
     else if (code !== undefined && this.#place.ticket !== undefined) {
       this.#holder.forgetLink();
       this.#notice("otherplace", true);
@@ -116,6 +119,23 @@ export class LinePage {
       this.#notice("takegone", true);
     }
     if (!this.#holder.isBlocked) this.#holder.forgetLink();
+  }
+
+  /** Joins with the blind signature of an issuer, which is in the address. */
+  async #confirmed(method: string, signature: string): Promise<void> {
+    const form = this.#screen.find<HTMLFormElement>(`form[data-blind][data-method="${method}"]`);
+    this.#holder.forgetLink();
+    if (!form) return; // the visitor has a place
+    try {
+      await new Confirmation(form).finish(this.#place.room, signature);
+    } catch (failure) {
+      const isRefused = failure instanceof Refusal && [400, 403].includes(failure.status);
+      if (isRefused || failure instanceof NotOurs) return this.#notice("unproven", true);
+      if (failure instanceof Refusal && failure.status === 409 && failure.retryAfter === 0)
+        return this.#notice("spent", true);
+      throw failure;
+    }
+    await this.#refresh();
   }
 
   #stay(): void {
@@ -394,6 +414,7 @@ export class LinePage {
       leave: () => this.#leave(),
       extend: () => this.#extend(),
     };
+    if (form.dataset.blind !== undefined) deeds[""] = () => new Confirmation(form).send();
     const deed = deeds[form.dataset.post ?? ""];
     if (!deed) return;
     event.preventDefault();
