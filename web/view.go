@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"io"
 	"net/url"
@@ -14,9 +13,9 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/brand"
+	"github.com/proofline/proofline/web/confirm"
 	"github.com/proofline/proofline/web/page"
 	"github.com/proofline/proofline/web/poll"
 	"github.com/proofline/proofline/web/reply"
@@ -79,7 +78,7 @@ func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (
 		Poll: poll.Room(snapshot, now), Refresh: refresh(c),
 	}
 	v.Without, v.Returned = v.State, c.QueryParam("confirm") == "1"
-	v.Confirmations = confirmations(r, snapshot, settings)
+	v.Confirmations = confirm.Of(r, v.Room.Organizer)
 	if own, ok := holderOf(c, r); ok {
 		v.Own = own.ticket.String()
 	}
@@ -97,19 +96,6 @@ func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (
 		}
 	}
 	return v, nil
-}
-
-// confirmations returns how the page leads to issuers.
-func confirmations(r *room.Room, s *room.Snapshot, settings *room.Settings) (list []page.Confirmation) {
-	for _, from := range room.Confirmations(s, settings) {
-		one := page.Confirmation{Lane: string(from.Lane), Method: from.Method.Name, Issuer: from.Issuer.Name,
-			URL: from.Issuer.URL.String(), Here: strings.HasPrefix(r.URL, from.Issuer.URL.Scheme+"://"+from.Issuer.URL.Host+"/")}
-		if one.Blind = from.Method.Kind == credential.Blind; one.Blind {
-			one.Key, one.Entry = from.Method.Key, hex.EncodeToString(s.Door.Entry[:])
-		}
-		list = append(list, one)
-	}
-	return list
 }
 
 // roomView returns the data that every page of a room shows.

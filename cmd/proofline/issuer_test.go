@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -331,7 +332,8 @@ func TestIssuerReadme(t *testing.T) {
 	dir := tempDir(t)
 	data := filepath.Join(dir, "server")
 	server := startServer(t, nil, "--data", data, "--addr", "127.0.0.1:0")
-	_, err := manager(t, server, data).Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(`{"slug": "derby", "beacon": "none"}`), &struct{}{})
+	_, err := manager(t, server, data).Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(`{"slug": "derby", "beacon": "none",
+		"methods": [{"name": "presale", "kind": "signed", "key": "own"}, {"name": "club", "kind": "signed", "key": "own"}]}`), &struct{}{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,12 +344,15 @@ func TestIssuerReadme(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	here := strings.NewReplacer("bin/proofline", "proofline", "https://queue.example.com", server.url)
+	here := strings.NewReplacer("bin/proofline", "proofline", "https://queue.example.com", server.url, "./proofline-data", data)
 	ran := 0
 	for _, block := range doctest.Blocks(t, readme, "sh") {
 		for _, line := range doctest.Commands(block) {
 			args := strings.Fields(here.Replace(line))
-			if args[2] != "room" {
+			switch {
+			case args[1] == "room":
+				args = append(args, "--data", data)
+			case args[2] != "room" && !slices.Contains(args, "--data"):
 				args = append(args, "--data", filepath.Join(dir, "issuer"))
 			}
 			if ran++; args[2] == "serve" {
@@ -369,7 +374,7 @@ func TestIssuerReadme(t *testing.T) {
 			}
 		}
 	}
-	if ran != 5 {
+	if ran != 7 {
 		t.Errorf("%d commands in the README", ran)
 	}
 	server.stop()

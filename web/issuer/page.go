@@ -98,7 +98,7 @@ type view struct {
 	Key     string   // verifier key of the signed count
 }
 
-// field is one that a visitor fills in.
+// field is one that a visitor fills in. Without a label it is for a code.
 type field struct{ Name, Label, Value string }
 
 // Return is the address of the form that returns to the room.

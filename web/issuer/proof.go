@@ -82,6 +82,9 @@ func fieldName(i int) string { return "field" + strconv.Itoa(i) }
 func (o *Offer) fields(values []string) []field {
 	list := make([]field, len(o.List.Fields))
 	for i, label := range o.List.Fields {
+		if o.List.IsCodes {
+			label = ""
+		}
 		list[i] = field{Name: fieldName(i), Label: label}
 		if values != nil {
 			list[i].Value = values[i]

@@ -156,10 +156,10 @@ scenes("confirmations", () => {
       await page.getByRole("heading", { name: /^Confirm with / }).waitFor();
       await look("code");
       visitor.watch.expect(refused);
-      await answer(visitor, "code", "0000-0000-0000-0000");
+      await answer(visitor, "Your code", "0000-0000-0000-0000");
       await says(visitor, "not on the list");
       await look("wrong");
-      await answer(visitor, "code", code.toLowerCase().replaceAll("-", " "));
+      await answer(visitor, "Your code", code.toLowerCase().replaceAll("-", " "));
       await page.getByRole("heading", { name: "You are confirmed" }).waitFor();
       await look("done");
       await page.getByRole("button", { name: "Return to the room" }).click();
@@ -173,13 +173,13 @@ scenes("confirmations", () => {
       late.watch.expect(refused);
       await late.visit(room);
       await toIssuer(late);
-      await answer(late, "code", code);
+      await answer(late, "Your code", code);
       await says(late, "A place was already confirmed with this");
       if (javaScriptEnabled) await accessible(late.page, "a used code");
       await late.picture(`confirm-used-${how.replace(" ", "-")}`);
       await late.page.getByRole("link", { name: "Back to the room" }).click();
       await late.page.getByRole("button", { name: /^Continue to / }).click();
-      await answer(late, "code", other);
+      await answer(late, "Your code", other);
       await late.page.getByRole("button", { name: "Return to the room" }).click();
       await late.is("waiting");
       assert.equal((await arrived(room)).length, 2);
@@ -200,7 +200,7 @@ scenes("confirmations", () => {
     await visitor.inspect("confirm-blind-code");
     await visitor.page.goBack(); // the same message is blinded in the same way
     await visitor.page.getByRole("button", { name: /^Continue to / }).click();
-    await answer(visitor, "code", code);
+    await answer(visitor, "Your code", code);
     await visitor.is("waiting");
     assert.equal(new URL(visitor.page.url()).hash, "");
     const [entry] = await arrived(room);
@@ -210,7 +210,7 @@ scenes("confirmations", () => {
     late.watch.expect(refused);
     await late.visit(room);
     await toIssuer(late);
-    await answer(late, "code", code);
+    await answer(late, "Your code", code);
     await says(late, "A place was already confirmed with this");
     await late.page.goto(`${room.url}#blind_signature=presale+${"ab".repeat(256)}`); // made up
     await late.page.locator('[data-notice="unproven"]').waitFor();

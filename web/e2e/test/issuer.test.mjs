@@ -120,7 +120,7 @@ async function visit(site, response, options = {}) {
 
 const confirm = (page) => page.getByRole("button", { name: "Confirm with the club" }).click();
 const answer = async (page, code) => {
-  await page.getByLabel("code", { exact: true }).fill(code);
+  await page.getByLabel("Your code", { exact: true }).fill(code);
   await page.getByRole("button", { name: "Confirm" }).click();
 };
 
