@@ -49,6 +49,16 @@ func (rs *Rooms) MakeCodes(ctx context.Context, actor account.Actor, slug, metho
 	return codes, total, err
 }
 
+// OwnMethods returns the names of the methods of a room for which the server's own issuer vouches.
+func (rs *Rooms) OwnMethods(r *room.Room) (names []string) {
+	for _, m := range r.Policy().Methods {
+		if rs.owns(r, m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}
+
 // owns reports whether the server's own issuer vouches for a method of a room.
 func (rs *Rooms) owns(r *room.Room, method string) bool {
 	return rs.Issuer != nil && slices.ContainsFunc(r.Policy().Methods, func(m credential.Method) bool {

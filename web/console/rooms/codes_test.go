@@ -1,0 +1,82 @@
+package rooms_test
+
+import (
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/internal/consoletest"
+	"github.com/proofline/proofline/internal/issuertest"
+	"github.com/proofline/proofline/room"
+)
+
+// ownIssuer is an issuer of the server's own with one key for everything.
+type ownIssuer struct {
+	key  string
+	made int
+}
+
+// Key implements [room.Issuer].
+func (o *ownIssuer) Key(string, credential.Method) (string, error) { return o.key, nil }
+
+// Page implements [room.Issuer].
+func (o *ownIssuer) Page(slug, method string) string {
+	return "https://example.com/issuer/" + slug + "." + method
+}
+
+// Owns implements [control.Issuer].
+func (o *ownIssuer) Owns(_ string, m credential.Method) bool { return m.Key == o.key }
+
+// AddCodes implements [control.Issuer].
+func (o *ownIssuer) AddCodes(slug, method string, count int) (codes []string, total int, err error) {
+	for range count {
+		o.made++
+		codes = append(codes, fmt.Sprintf("%s-%s-%d", slug, method, o.made))
+	}
+	return codes, o.made, nil
+}
+
+// TestCodes makes codes in the console: the answer is a file, and nothing else has them. A copy of the room has keys and
+// pages of its own.
+func TestCodes(t *testing.T) {
+	t.Parallel()
+	const path = "/console/rooms/sale/codes"
+	s := consoletest.New(t)
+	own := &ownIssuer{key: issuertest.Signed("presale", 0).Method.Key}
+	s.Control.Issuer, s.Control.Rooms.Issuer = own, own
+	other := issuertest.Signed("club", 0).Method
+	other.Key = "58" + hex.EncodeToString([]byte(strings.Repeat("\x66", 31)))
+	r := s.Create(consoletest.Owner, room.Config{Slug: "sale",
+		Methods: []credential.Method{{Name: "presale", Kind: credential.Signed, Key: "own", Limit: 9}, other},
+		Lanes:   []room.LaneRule{{Name: "early", Weight: 1, Needs: []string{"presale"}}}})
+	if settings, _ := r.Settings(); fmt.Sprint(settings.Issuers) != "[presale https://example.com/issuer/sale.presale]" || r.Policy().Methods[0].Key != own.key {
+		t.Errorf("%+v, %+v", settings.Issuers, r.Policy().Methods)
+	}
+	s.Get(consoletest.Operator, "/console/rooms/sale/settings").Want(http.StatusOK).Has(path, "presale https://example.com/issuer/sale.presale")
+	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("<option>presale</option>").Lacks("club")
+	s.Post(consoletest.Operator, path, "method", "presale", "count", "many").Want(http.StatusBadRequest).Has("must be a whole number", `value="many"`)
+	s.Post(consoletest.Operator, path, "method", "presale", "count", "100001").Want(http.StatusBadRequest).Has("from 1 to 100000")
+	a := s.Post(consoletest.Operator, path, "method", "presale", "count", "2").Want(http.StatusOK)
+	if a.Body != "code\r\nsale-presale-1\r\nsale-presale-2\r\n" || a.Header.Get("Content-Disposition") != `attachment; filename="sale-presale-codes.csv"` {
+		t.Errorf("%v %q", a.Header, a.Body)
+	}
+	if a := s.Post(consoletest.Operator, path, "method", "club", "count", "2"); a.Status < 400 || own.made != 2 {
+		t.Errorf("codes for another issuer's method: %d", a.Status)
+	}
+	s.Post(consoletest.Viewer, path, "method", "presale", "count", "2").Want(http.StatusForbidden)
+	s.Get(consoletest.Operator, "/console/activity?object=sale").Want(http.StatusOK).Has("made codes for visitors").Lacks("sale-presale-1")
+	if settings, _ := r.Settings(); len(settings.Issuers) != 1 {
+		t.Error("making codes changes the settings")
+	}
+
+	draft, err := s.Control.Drafts.Duplicate(t.Context(), consoletest.Actor(consoletest.Operator), "sale")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := draft.Config(); c.Methods[0].Key != "own" || c.Methods[1].Key != other.Key || len(c.Issuers) != 0 || len(draft.Problems) != 0 {
+		t.Errorf("the copy has %+v, %v, problems %v", c.Methods, c.Issuers, draft.Problems)
+	}
+}
