@@ -38,14 +38,14 @@ func (rs *Rooms) MakeCodes(ctx context.Context, actor account.Actor, slug, metho
 	if count < 1 || count > MaxCodes {
 		return nil, 0, invalid.Field("count", fmt.Sprintf("must be a whole number from 1 to %d", MaxCodes))
 	}
-	_, err = rs.control(ctx, actor, account.Operate, "room.codes", slug, map[string]any{"method": method, "count": count},
-		func(r *room.Room) error {
-			if !rs.owns(r, method) {
-				return ErrNotOwn
-			}
-			codes, total, err = rs.Issuer.AddCodes(slug, method, count)
-			return err
-		})
+	detail := map[string]any{"method": method, "count": count}
+	_, err = rs.control(ctx, actor, account.Operate, "room.codes", slug, detail, func(r *room.Room) error {
+		if !rs.owns(r, method) {
+			return ErrNotOwn
+		}
+		codes, total, err = rs.Issuer.AddCodes(slug, method, count)
+		return err
+	})
 	return codes, total, err
 }
 

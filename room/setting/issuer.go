@@ -41,8 +41,8 @@ func ParseIssuer(text string) (i Issuer, ok bool) {
 	if name == "" {
 		name = u.Host
 	}
-	isName := utf8.ValidString(name) && utf8.RuneCountInString(name) <= maxIssuerName && name == strings.TrimSpace(name) &&
-		!strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
+	isName := utf8.ValidString(name) && utf8.RuneCountInString(name) <= maxIssuerName &&
+		name == strings.TrimSpace(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
 	return Issuer{method, u, name}, isName
 }
 

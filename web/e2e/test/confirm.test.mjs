@@ -2,7 +2,7 @@
 // scripts, signed and blind, and an issuer of another organization on another site.
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -45,7 +45,7 @@ const arrived = async (room) => (await room.transcript()).filter(({ kind }) => k
 
 /** Runs an issuer of another organization, on another site than the rooms. */
 class Club {
-  static async start(room, key, more) {
+  static async start(room, more) {
     const club = new Club();
     club.dir = await mkdtemp(join(tmpdir(), "proofline-club-"));
     club.port = await freePort();
@@ -121,7 +121,6 @@ async function clubRoom(stage, slug, kind) {
       });
       return room;
     },
-    undefined,
     { kind },
   );
   await room.amend({ issuers: [`club ${club.origin}/derby Example Club`] });
@@ -192,10 +191,10 @@ scenes("confirmations", () => {
     const visitor = await stage.visitor({ size: "phone" });
     await visitor.visit(room);
     assert.match(await visitor.page.locator("main").innerText(), /one server runs both pages/);
-    const asked = visitor.page.waitForRequest((request) => request.method() === "POST" && request.url().includes("/issuer/"));
+    const asked = visitor.page.waitForRequest(
+      (request) => request.method() === "POST" && request.url().includes("/issuer/"),
+    );
     await toIssuer(visitor);
-    const ticketOf = async () => (await visitor.context.cookies()).length;
-    assert.ok((await ticketOf()) > 0);
     assert.match((await asked).postData(), /^blinded=[0-9a-f]{512}&response=fragment&lang=en$/);
     await visitor.inspect("confirm-blind-code");
     await visitor.page.goBack(); // the same message is blinded in the same way

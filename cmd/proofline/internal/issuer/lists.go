@@ -158,7 +158,8 @@ func members(t *cli.Terminal, dir issuerdir.Dir, name, path string) error {
 		}
 		list, err := i.NewList(name, false, rows[0]...)
 		if err != nil {
-			return nil, cli.Usage(fmt.Errorf("%s: %w", path, err), "give 1 to 4 columns with different names, without commas")
+			return nil, cli.Usage(fmt.Errorf("%s: %w", path, err),
+				"give 1 to 4 columns with different names, without commas")
 		}
 		for n, row := range rows[1:] {
 			if !list.Add(row...) {

@@ -53,7 +53,8 @@ server keeps keyed hashes: the CSV file is the only copy of the codes.`,
 				Total int `json:"total"`
 			}{len(made.Codes), made.Total}
 			return m.Print(total, func() error {
-				return m.Printf("%d codes written to %s; %d were made for %s in all\n", total.Made, files.Out, total.Total, args[1])
+				return m.Printf("%d codes written to %s; %d were made for %s in all\n",
+					total.Made, files.Out, total.Total, args[1])
 			})
 		}),
 	}

@@ -103,7 +103,8 @@ func (f *serveFlags) add(flags *pflag.FlagSet, t *cli.Terminal) {
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
 	cli.InEnv(flags, "addr", "metrics-addr", "public-url", "database-wait", "admin-token-file", "trusted-proxies",
-		"beacon-relays", "beacon-chain", "witnesses", "max-streams", "security-contact", "issuer", "log-format", "log-level")
+		"beacon-relays", "beacon-chain", "witnesses", "max-streams", "security-contact", "issuer",
+		"log-format", "log-level")
 }
 
 // addStorage adds the flags for the server's database, data directory and keys.

@@ -1,0 +1,54 @@
+package setting
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseIssuer(t *testing.T) {
+	for text, want := range map[string]string{
+		"club https://club.example.org/derby Example Fan Club":     "club https://club.example.org/derby Example Fan Club",
+		"club https://club.example.org":                            "club https://club.example.org club.example.org",
+		"club http://127.0.0.1:8080/issuer/sale.club Club":         "club http://127.0.0.1:8080/issuer/sale.club Club",
+		"club http://10.1.2.3/issuer/sale.club Club":               "club http://10.1.2.3/issuer/sale.club Club",
+		"club http://queue/issuer/sale.club Club":                  "club http://queue/issuer/sale.club Club",
+		"club http://club.example.org/derby Club":                  "",
+		"club http://192.0.2.1/derby Club":                         "",
+		"Club https://club.example.org/derby":                      "",
+		"https://club.example.org/derby":                           "",
+		"club  https://club.example.org/derby":                     "",
+		"club https://club.example.org/derby  Club":                "",
+		"club https://club.example.org/derby Club\u202e":           "",
+		"club https://x@club.example.org/derby":                    "",
+		"club https://club.example.org/derby?a=b":                  "",
+		"club https://club.example.org/../derby":                   "",
+		"club https://club.example.org;script-src/derby":           "",
+		"club javascript:alert(1)":                                 "",
+		"club https://club.example.org " + strings.Repeat("x", 81): "",
+		"": "",
+	} {
+		i, ok := ParseIssuer(text)
+		got := ""
+		if ok {
+			got = i.Method + " " + i.URL.String() + " " + i.Name
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func FuzzParseIssuer(f *testing.F) {
+	f.Add("club https://club.example.org/derby Example Fan Club")
+	f.Fuzz(func(t *testing.T, text string) {
+		if i, ok := ParseIssuer(text); ok {
+			again, ok := ParseIssuer(i.Method + " " + i.URL.String() + " " + i.Name)
+			if !ok || again.Method != i.Method || again.URL.String() != i.URL.String() || again.Name != i.Name {
+				t.Errorf("%q becomes %+v and then %+v", text, i, again)
+			}
+			if strings.ContainsAny(i.URL.Host, " ;,'\"") { // it goes into a Content-Security-Policy
+				t.Errorf("%q has the host %q", text, i.URL.Host)
+			}
+		}
+	})
+}
