@@ -107,7 +107,7 @@ func (f *settingFlag) Type() string {
 	case setting.Flag:
 		return "bool"
 	case setting.List:
-		return "URL"
+		return "VALUE"
 	}
 	return "TEXT"
 }
