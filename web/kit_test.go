@@ -36,9 +36,10 @@ const (
 
 // built is an example of npm's output.
 var built = fstest.MapFS{
-	"manifest.json":  {Data: []byte(`{"page.js": "page.A1.js", "checker.js": "checker.B2.js", "page.css": "page.C3.css", "icon.svg": "icon.D4.svg"}`)},
+	"manifest.json":  {Data: []byte(`{"page.js": "page.A1.js", "checker.js": "checker.B2.js", "blind.js": "blind.E5.js", "page.css": "page.C3.css", "icon.svg": "icon.D4.svg"}`)},
 	"page.A1.js":     {Data: []byte(strings.Repeat("go(on);", 100))},
 	"checker.B2.js":  {Data: []byte("check()")},
+	"blind.E5.js":    {Data: []byte("blind()")},
 	"page.C3.css":    {Data: []byte("main{display:block}")},
 	"icon.D4.svg":    {Data: []byte("<svg xmlns='http://www.w3.org/2000/svg'/>")},
 	"page.A1.js.map": {Data: []byte("{}")},
