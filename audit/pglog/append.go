@@ -1,9 +1,11 @@
 package pglog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -76,6 +78,54 @@ func (l *Log) Append(ctx context.Context, read Reader, build func(*Batch) error)
 		return nil, fmt.Errorf("append to log: %w", err)
 	}
 	return p.appended, nil
+}
+
+// errNothing is returned when a part of a joint append adds no entries.
+var errNothing = errors.New("there is nothing to append")
+
+// Addition is what [Store.AppendAll] appends to one log; see [Log.Append].
+type Addition struct {
+	Log   *Log
+	Read  Reader
+	Build func(*Batch) error
+}
+
+// AppendAll appends to several logs in one transaction: all additions are stored, or none. It calls
+// the build functions in the order of the logs' ids, until one fails; each must add entries.
+func (s *Store) AppendAll(ctx context.Context, additions ...Addition) error {
+	parts := make([]*part, len(additions))
+	for i, a := range additions {
+		a.Log.Release()
+		parts[i] = &part{ctx: ctx, log: a.Log, read: a.Read, build: a.Build}
+	}
+	slices.SortFunc(parts, lockOrder)
+	err := s.await(ctx)
+	if err == nil {
+		err = s.appendWhole(ctx, parts)
+	}
+	if err != nil {
+		return fmt.Errorf("append to logs: %w", err)
+	}
+	return nil
+}
+
+func (s *Store) appendWhole(ctx context.Context, parts []*part) error {
+	t, err := s.begin(ctx)
+	if err != nil {
+		return err
+	}
+	t.isWhole = true
+	t.requestLocks(parts)
+	_, err = t.run(parts, func() []*part { return nil })
+	isStored := err == nil
+	for _, p := range parts {
+		isStored = isStored && p.appended != nil
+		err = cmp.Or(p.err, err)
+	}
+	if err == nil && !isStored {
+		err = errNothing
+	}
+	return err
 }
 
 // appendAlone appends in a separate transaction.
@@ -154,8 +204,11 @@ func (t *transaction) run(parts []*part, next func() []*part) (riding []*part, e
 		if t.pipeline == nil {
 			return nil, p.err // the connection broke
 		}
+		if t.isWhole && p.err != nil {
+			break
+		}
 	}
-	if len(stored) == 0 {
+	if len(stored) == 0 || t.isWhole && len(stored) < len(parts) {
 		_ = t.abort() // nothing is lost: each part has its own error
 		return nil, nil
 	}

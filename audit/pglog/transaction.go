@@ -53,6 +53,7 @@ type transaction struct {
 	cancel   context.CancelCauseFunc
 	limit    *time.Timer // cancels ctx
 	pipeline *pgconn.Pipeline
+	isWhole  bool // stores all parts or none; see [Store.AppendAll]
 }
 
 // begin takes a connection. The caller must call end or abort.
