@@ -19,6 +19,14 @@ create table room_keys (
   primary key (room_id, purpose)
 );
 
+-- The log of rooms, which has an entry for each room of this server: its name, fixed when it begins, and its private
+-- key, sealed with the server's master key. Its entries are in log_bundles, under the largest id.
+create table room_log (
+  is_only boolean primary key default true check (is_only),
+  origin  text    not null,
+  sealed  bytea   not null
+);
+
 -- Messages to visitors in canonical form, by their hash in the transcript.
 create table room_messages (
   room_id uuid  not null,
@@ -38,4 +46,4 @@ create table room_reports (
 
 grant select, insert, update on room_reports to proofline_server;
 grant select, insert, update on rooms to proofline_server;
-grant select, insert on room_keys, room_messages to proofline_server;
+grant select, insert on room_keys, room_log, room_messages to proofline_server;

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -16,6 +15,7 @@ import (
 	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/register"
 	"github.com/proofline/proofline/room/sequence"
 )
 
@@ -43,7 +43,7 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 	if c, err = rs.withOwnIssuer(c); err != nil {
 		return nil, fmt.Errorf("create room %s: %w", c.Slug, err)
 	}
-	if err := r.publish(ctx, c, others); err != nil {
+	if err := rs.publish(ctx, r, c, others); err != nil {
 		return nil, fmt.Errorf("create room %s: %w", c.Slug, err)
 	}
 	if title := c.title(); title != record.Title { // from an earlier attempt
@@ -104,7 +104,7 @@ func (c Config) checkWith(p fairness.Policy, now time.Time) error {
 func (rs *Rooms) register(ctx context.Context, owner pgroom.Owner, c Config) (pgroom.Room, error) {
 	id := pgroom.RoomID(c.Slug)
 	record := pgroom.Room{ID: id, Slug: c.Slug, Title: c.title(), Owner: owner}
-	_, record.Origin, _ = strings.Cut(rs.URL(record), "://")
+	record.Origin = originOf(rs.URL(record))
 	sealed, err := keys.Generate(rs.MasterKey, id)
 	if err != nil {
 		return record, err
@@ -121,14 +121,19 @@ func (rs *Rooms) register(ctx context.Context, owner pgroom.Owner, c Config) (pg
 	return record, err
 }
 
-// publish appends the policy to the empty log, or returns [ErrExists] if the log is not empty.
-func (r *Room) publish(ctx context.Context, c Config, identity fairness.Policy) error {
+// publish appends the policy to the empty log, and the room to the log of rooms. It returns [ErrExists] if the log is
+// not empty.
+func (rs *Rooms) publish(ctx context.Context, r *Room, c Config, identity fairness.Policy) error {
 	log := r.store.Open(r.ID, r.Origin, r.keys.Log)
 	identity.Origin, identity.LogKey = r.Origin, r.VKey
 	identity.VRFKey = [fairness.PublicKeySize]byte(r.keys.VRF.PublicKey().Bytes())
-	err := sequence.Begin(ctx, log, ErrExists, func(created fairness.Time) (*fairness.Policy, error) {
-		identity.Created = created
-		return c.withDefaults(millis.Time(created)).policy(identity)
+	err := rs.Register.Create(ctx, register.Created{
+		Log: log, VKey: r.VKey, IsRehearsal: r.Owner.RehearsalOf != nil,
+		Read: func([]byte) error { return ErrExists },
+		Build: sequence.Begin(func(created fairness.Time) (*fairness.Policy, error) {
+			identity.Created = created
+			return c.withDefaults(millis.Time(created)).policy(identity)
+		}),
 	})
 	if errors.Is(err, ErrExists) {
 		return ErrExists

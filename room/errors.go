@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/room/register"
 	"github.com/proofline/proofline/room/regression"
 	"github.com/proofline/proofline/room/sequence"
 	"github.com/proofline/proofline/room/transfer"
@@ -40,6 +41,7 @@ var (
 	ErrBusy      = sequence.ErrBusy
 	ErrStopping  = sequence.ErrStopping
 	ErrSecret    = transfer.ErrSecret
+	ErrTaken     = register.ErrTaken
 	ErrRegressed = regression.ErrRegressed
 	ErrAbandoned = regression.ErrAbandoned
 )

@@ -307,8 +307,8 @@ func TestWitnessNews(t *testing.T) {
 	w.follow(t, r)
 	eventually(t, "the witness is asked again", func() bool { return moody.asked.Load() >= 3 })
 	moody.serves.Store(true)
-	again := func() int { return strings.Count(logged.String(), "witness cosigns again") }
-	if n := strings.Count(logged.String(), "witness does not cosign"); n != 1 || again() != 0 {
+	again := func() int { return strings.Count(logged.String(), `"witness cosigns again" room=moody`) }
+	if n := strings.Count(logged.String(), `"witness does not cosign" room=moody`); n != 1 || again() != 0 {
 		t.Errorf("the log says %d times that it does not cosign, and %d times that it does:\n%s", n, again(), logged.String())
 	}
 	eventually(t, "it cosigns", func() bool { return again() == 1 })

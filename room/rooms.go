@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/audit/roomlog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room/clock"
 	"github.com/proofline/proofline/room/evidence"
@@ -25,6 +27,7 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/room/projection"
 	"github.com/proofline/proofline/room/queueit"
+	"github.com/proofline/proofline/room/register"
 	"github.com/proofline/proofline/room/regression"
 	"github.com/proofline/proofline/room/safetynet"
 	"github.com/proofline/proofline/room/sequence"
@@ -56,7 +59,8 @@ type Options struct {
 // Rooms manages all rooms of a server. It is safe for concurrent use.
 type Rooms struct {
 	Options
-	clock *clock.Clock
+	Register *register.Register // the log of rooms
+	clock    *clock.Clock
 
 	ctx    context.Context // ends the sequencers
 	cancel context.CancelFunc
@@ -96,6 +100,8 @@ func New(o Options) *Rooms {
 		unloaded: map[uuid.UUID]unloadedRoom{},
 	}
 	rs.watcher, rs.poller = clock.NewWatcher(rs.clock, o.Logs, o.Log), newControlsPoller(o.Store, rs.clock, o.Log)
+	rs.Register = register.New(register.Options{Logs: o.Logs, Store: o.Store, MasterKey: o.MasterKey, Marks: o.Marks,
+		Witnesses: o.Witnesses, Origin: originOf(o.PublicURL + "/" + roomlog.Path), Log: o.Log, Now: rs.clock.Now})
 	rs.settler = regression.NewSettler(rs.sources(), o.Log, func() error { return rs.restore(ctx) }, rs.suspect)
 	if o.Logs != nil {
 		o.Logs.Stamp(rs.clock.Stamp)
@@ -108,7 +114,8 @@ func New(o Options) *Rooms {
 
 // sources returns where rooms, logs and marks are found.
 func (rs *Rooms) sources() regression.Sources {
-	return regression.Sources{Records: rs.Store, Logs: rs.Logs, Marks: rs.Marks, MasterKey: rs.MasterKey}
+	return regression.Sources{Records: rs.Store, Logs: rs.Logs, Marks: rs.Marks, MasterKey: rs.MasterKey,
+		Lost: rs.Register.Lost}
 }
 
 // restore stores the redemptions that the database has lost.
@@ -116,8 +123,12 @@ func (rs *Rooms) restore(ctx context.Context) error {
 	return session.Restore(ctx, rs.Marks, rs.Store.Sessions, rs.Log)
 }
 
-// suspect makes a loaded room compare itself with the database.
+// suspect makes a loaded room, or the log of rooms, compare itself with the database.
 func (rs *Rooms) suspect(slug string) {
+	if slug == pgroom.RegisterName {
+		rs.Register.Suspect()
+		return
+	}
 	rs.mu.RLock()
 	defer rs.mu.RUnlock()
 	if r, ok := rs.loaded[slug]; ok {
@@ -322,6 +333,12 @@ func (rs *Rooms) URL(record pgroom.Room) string {
 		base = u.String()
 	}
 	return base + "/r/" + record.Slug
+}
+
+// originOf returns the origin of the log that is published below a URL.
+func originOf(url string) string {
+	_, origin, _ := strings.Cut(url, "://")
+	return origin
 }
 
 // List returns all rooms, newest first.

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -37,6 +38,7 @@ func (rs *Rooms) Run(ctx context.Context) {
 	rs.tick(ctx) // the time must be known before any room is loaded
 	var others sync.WaitGroup
 	others.Go(func() { rs.adoptAll(ctx) })
+	others.Go(func() { rs.Register.Run(ctx) })
 	others.Go(func() { timing.Every(ctx, cleanupInterval, rs.cleanUp) })
 	timing.Every(ctx, tickInterval, rs.tick)
 	others.Wait()
@@ -164,7 +166,7 @@ func (rs *Rooms) tick(running context.Context) {
 		isKnown, lags := r.sequencer.Follow(h, durable[h.Room], asked, millis.Of(now))
 		if isKnown {
 			r.noteHead(h, millis.Of(now))
-			rs.markEnded(ctx, r)
+			rs.noteEnd(r)
 		}
 		if lags {
 			lagging = append(lagging, h.Room)
@@ -207,8 +209,8 @@ func (rs *Rooms) noteUp() {
 
 // ticked is what the ticker remembers of a room.
 type ticked struct {
-	isMarkedEnded bool // the room is marked as ended in the database
-	isStuck       bool // the room was stuck at the latest tick
+	isStuck     bool        // the room was stuck at the latest tick
+	isEndStored atomic.Bool // the end is in the log of rooms and in the database, or is being stored
 }
 
 // reportStuck logs when a room gets stuck, and when it recovers.
@@ -236,15 +238,39 @@ func (r *Room) noteHead(h pglog.Head, now fairness.Time) {
 	}
 }
 
-func (rs *Rooms) markEnded(ctx context.Context, r *Room) {
-	if !r.Snapshot().Ended || r.ticked.isMarkedEnded {
+// How long storing the end of a room may take, and the pause after a failure.
+const (
+	endTimeout = 15 * time.Second
+	endRetry   = time.Second
+)
+
+// noteEnd has the end of an ended room recorded, outside of the ticks. A node that stops before that leaves it to the
+// next one, which loads every room that is not marked as ended.
+func (rs *Rooms) noteEnd(r *Room) {
+	if !r.Snapshot().Ended || r.ticked.isEndStored.Swap(true) {
 		return
 	}
-	if err := rs.Store.MarkEnded(ctx, r.ID); err != nil {
-		rs.Log.Error("cannot mark room as ended", "room", r.Slug, "err", err)
-		return
+	go func() {
+		ctx, cancel := context.WithTimeout(rs.ctx, endTimeout)
+		defer cancel()
+		if err := rs.recordEnd(ctx, r); err != nil && rs.ctx.Err() == nil {
+			rs.Log.Error("cannot record the end of a room", "room", r.Slug, "err", err)
+			timing.Sleep(rs.ctx, endRetry)
+			r.ticked.isEndStored.Store(false)
+		}
+	}()
+}
+
+// recordEnd records the end of a room in the log of rooms, and then marks the room as ended.
+func (rs *Rooms) recordEnd(ctx context.Context, r *Room) error {
+	marks, err := rs.Logs.Marks(ctx, []uuid.UUID{r.ID})
+	if err == nil {
+		err = rs.Register.End(ctx, r.Origin, marks[r.ID])
 	}
-	r.ticked.isMarkedEnded = true
+	if err == nil {
+		err = rs.Store.MarkEnded(ctx, r.ID)
+	}
+	return err
 }
 
 // unloadedRoom is a room that was unloaded: nothing can become due in it until its log grows or a request for it

@@ -51,7 +51,7 @@ func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
 		switch {
 		case isPage(c.Path()):
 			shelter(h)
-		case isBelow(c, publicPath):
+		case isBelow(c, publicPath), isBelow(c, registerPath):
 			share(c, h)
 		default:
 			h["Referrer-Policy"] = noReferrer

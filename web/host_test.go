@@ -82,6 +82,7 @@ func TestCustomHosts(t *testing.T) {
 		{"queue.first.example", "/r/own/state", http.StatusOK},
 		{"QUEUE.first.example.:443", "/r/own/state", http.StatusOK},
 		{"queue.first.example", "/r/own", http.StatusOK},
+		{"queue.first.example", "/rooms/checkpoint", http.StatusOK}, // auditors look for it where the room is
 		{"queue.second.example", "/r/own/state", http.StatusNotFound},
 		{"queue.second.example", "/r/own", http.StatusNotFound},
 		{"queue.second.example", "/r/plain/checkpoint", http.StatusNotFound},

@@ -1,57 +1,28 @@
 package web
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 
 	"github.com/labstack/echo/v4"
 
-	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/roomlog"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/reply"
 )
 
 var discoveryCache = []string{"public, max-age=3600"}
 
-// sendCheckpoint serves the published checkpoint.
-//
-// https://c2sp.org/tlog-tiles#checkpoints
-func sendCheckpoint(c echo.Context, r *room.Room) error {
-	note, err := r.Transcript.Checkpoint(c.Request().Context())
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256(note)
-	etag := `"` + hex.EncodeToString(sum[:8]) + `"`
-	h := c.Response().Header()
-	h["Cache-Control"] = reply.NoCache
-	h["Etag"] = []string{etag}
-	if isKnown(c.Request(), etag) {
-		c.Response().WriteHeader(http.StatusNotModified)
-		return nil
-	}
-	return reply.Send(c, http.StatusOK, reply.Text, note)
+// registerPath is the path below which the log of rooms is served.
+const registerPath = "/" + roomlog.Path + "/"
+
+// ofRoom serves a part of the room's transcript.
+func ofRoom(send func(echo.Context, reply.Log) error) func(echo.Context, *room.Room) error {
+	return func(c echo.Context, r *room.Room) error { return send(c, r.Transcript) }
 }
 
-// sendTile serves a tile of hashes or a bundle of entries. Tiles of any width are immutable: the width is part of the
-// name, and a log only grows. Only entries are compressed, because hashes do not shrink.
-//
-// https://c2sp.org/tlog-tiles#merkle-tree
-func sendTile(c echo.Context, r *room.Room) error {
-	t, err := audit.ParseTilePath("tile/" + c.Param("*"))
-	if err != nil {
-		return room.ErrNotFound
-	}
-	content, err := r.Transcript.Tile(c.Request().Context(), t)
-	if err != nil {
-		return err
-	}
-	c.Response().Header()["Cache-Control"] = reply.Immutable
-	if t.Level < 0 {
-		content = reply.Coded(c, content, func() []byte { return reply.Compress(content) })
-	}
-	return reply.Send(c, http.StatusOK, reply.Octets, content)
+// ofRooms serves a part of the log of rooms.
+func (rs *resources) ofRooms(send func(echo.Context, reply.Log) error) echo.HandlerFunc {
+	return bounded(func(c echo.Context) error { return send(c, rs.finder.rooms.Register) })
 }
 
 // sendPassKeys serves the keys that verify the room's passes, as a JSON Web Key Set

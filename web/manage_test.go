@@ -222,7 +222,7 @@ func TestToken(t *testing.T) {
 		requests = append(requests, request{route.Method, strings.ReplaceAll(route.Path, "{slug}", "guarded")})
 	}
 	for _, route := range s.echo.Routes() { // each is in the table, or public
-		public := strings.HasPrefix(route.Path, "/r/") || strings.HasPrefix(route.Path, "/assets/") || slices.Contains([]string{"/", "/robots.txt", "/favicon.ico", "/apple-touch-icon.png", "/preview.png", "/.well-known/security.txt", "/livez", "/readyz", "/v1/openapi.json", "/inqueue", "/inqueue.aspx", "/error/*", "/cancel/*"}, route.Path)
+		public := strings.HasPrefix(route.Path, "/r/") || strings.HasPrefix(route.Path, "/rooms/") || strings.HasPrefix(route.Path, "/assets/") || slices.Contains([]string{"/", "/robots.txt", "/favicon.ico", "/apple-touch-icon.png", "/preview.png", "/.well-known/security.txt", "/livez", "/readyz", "/v1/openapi.json", "/inqueue", "/inqueue.aspx", "/error/*", "/cancel/*"}, route.Path)
 		path := regexp.MustCompile(`:(\w+)`).ReplaceAllString(route.Path, "{$1}")
 		listed := slices.ContainsFunc(s.api.Needs(), func(n manage.Needs) bool { return n.Method == route.Method && n.Path == path })
 		if !public && !listed {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/live"
@@ -22,6 +23,7 @@ import (
 	"github.com/proofline/proofline/room/clock"
 	"github.com/proofline/proofline/room/door"
 	"github.com/proofline/proofline/room/evidence"
+	"github.com/proofline/proofline/room/register"
 	"github.com/proofline/proofline/room/session"
 	"github.com/proofline/proofline/room/transfer"
 	"github.com/proofline/proofline/web/console/shell"
@@ -77,8 +79,8 @@ var kinds = []kind{
 	{is(room.ErrSecret), http.StatusForbidden, "wrong-secret", "Wrong secret", 0},
 	{is(errCrossOrigin, shell.ErrCrossOrigin), http.StatusForbidden, "cross-origin", "Cross-origin request", 0},
 	{is(errNoPlace), http.StatusForbidden, "no-place", "No place", 0},
-	{is(room.ErrNotFound, account.ErrNotFound, control.ErrDraftUnknown, rehearse.ErrUnknown), http.StatusNotFound,
-		"not-found", "Not found", 0},
+	{is(room.ErrNotFound, register.ErrNotFound, audit.ErrTilePath, account.ErrNotFound, control.ErrDraftUnknown,
+		rehearse.ErrUnknown), http.StatusNotFound, "not-found", "Not found", 0},
 	{is(manage.ErrOrganization), http.StatusNotFound, "unknown-organization", "Unknown organization", 0},
 	{is(room.ErrTicketUnknown), http.StatusNotFound, "unknown-ticket", "Unknown ticket", 0},
 	{is(transfer.ErrCode), http.StatusGone, "transfer-over", "Link used or too old", 0},
@@ -87,7 +89,7 @@ var kinds = []kind{
 	{is(room.ErrFull), http.StatusConflict, "full", "Line full", 0},
 	{is(room.ErrNotCalled), http.StatusConflict, "not-called", "Not called yet", poll.Min},
 	{is(room.ErrClaimsFrozen), http.StatusConflict, "claims-frozen", "Claims frozen", poll.Min},
-	{is(room.ErrExists), http.StatusConflict, "room-exists", "Room exists", 0},
+	{is(room.ErrExists, room.ErrTaken), http.StatusConflict, "room-exists", "Room exists", 0},
 	{is(account.ErrExists), http.StatusConflict, "exists", "Already taken", 0},
 	{is(account.ErrLastOwner), http.StatusConflict, "last-owner", "Last owner", 0},
 	{as[*account.LimitError], http.StatusConflict, "too-many", "Too many", 0},

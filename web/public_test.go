@@ -201,6 +201,9 @@ func TestNotThere(t *testing.T) {
 		"/r/here/tile/../checkpoint":                       "not-found",
 		"/r/here/tile/0%2F000.p/2":                         "not-found",
 		"/r/here/other":                                    "",
+		"/rooms/tile/0/000":                                "not-found", // only partial so far
+		"/rooms/tile/entries/000.p/9":                      "not-found", // beyond the log
+		"/rooms/tile/0":                                    "not-found",
 		"/r/":                                              "",
 		"/nothing":                                         "",
 		"/r/here/tickets/" + v.ticket + "/receipt/nothing": "",
@@ -210,7 +213,7 @@ func TestNotThere(t *testing.T) {
 		if strings.Contains(path, "/tile/") && a.header.Get("Cache-Control") != "" {
 			t.Errorf("%s: an error has Cache-Control %q", path, a.header.Get("Cache-Control"))
 		}
-		if public := strings.HasPrefix(path, "/r/"); public != (a.header.Get("Access-Control-Allow-Origin") == "*") {
+		if public := strings.HasPrefix(path, "/r/") || strings.HasPrefix(path, "/rooms/"); public != (a.header.Get("Access-Control-Allow-Origin") == "*") {
 			t.Errorf("%s: Access-Control-Allow-Origin %q", path, a.header.Get("Access-Control-Allow-Origin"))
 		}
 	}
@@ -232,6 +235,9 @@ func TestPublic(t *testing.T) {
 		{"/r/read/checkpoint", text, "no-cache"},
 		{"/r/read/tile/0/000.p/2", binary, "public, max-age=31536000, immutable"},
 		{"/r/read/tile/entries/000.p/2", binary, "public, max-age=31536000, immutable"},
+		{"/rooms/checkpoint", text, "no-cache"},
+		{"/rooms/tile/0/000.p/2", binary, "public, max-age=31536000, immutable"},
+		{"/rooms/tile/entries/000.p/2", binary, "public, max-age=31536000, immutable"},
 		{"/r/read/state", jsonType, "public, max-age=1, stale-while-revalidate=5"},
 		{"/r/read/tickets/" + v.ticket, jsonType, "no-store"},
 		{"/r/read/tickets/" + v.ticket + "/receipt", text, "no-store"},
@@ -297,6 +303,8 @@ func TestMethods(t *testing.T) {
 		"/r/methods/checkpoint":                       "GET HEAD",
 		"/r/methods/tile/0/000.p/2":                   "GET HEAD",
 		"/r/methods/state":                            "GET HEAD",
+		"/rooms/checkpoint":                           "GET HEAD",
+		"/rooms/tile/0/000.p/2":                       "GET HEAD",
 		"/r/methods/jwks.json":                        "GET HEAD",
 		"/r/methods/join":                             "POST",
 		"/r/methods/tickets/" + v.ticket:              "GET HEAD",

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -72,7 +71,7 @@ func (f *feed) state(c echo.Context, r *room.Room) error {
 	h := c.Response().Header()
 	h["Cache-Control"] = stateCache
 	h["Etag"] = d.etag
-	if isKnown(c.Request(), d.etag[0]) {
+	if reply.IsKnown(c.Request(), d.etag[0]) {
 		c.Response().WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -81,13 +80,6 @@ func (f *feed) state(c echo.Context, r *room.Room) error {
 	c.Response().WriteHeader(http.StatusOK)
 	_, err := c.Response().Write(d.body)
 	return err
-}
-
-// isKnown reports whether the client has the version with this entity tag, by weak comparison
-// (https://www.rfc-editor.org/rfc/rfc9110#section-13.1.2).
-func isKnown(r *http.Request, etag string) bool {
-	known := r.Header["If-None-Match"]
-	return len(known) > 0 && (known[0] == "*" || strings.Contains(known[0], strings.TrimPrefix(etag, "W/")))
 }
 
 // of returns a room's document. While one caller renders it, the others get the previous one, unless

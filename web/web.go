@@ -5,6 +5,7 @@
 // 9457, see PROBLEMS.md). Times are RFC 3339 in UTC with milliseconds.
 //
 //	GET  /r/{slug}/checkpoint, tile/...            the log (https://c2sp.org/tlog-tiles)
+//	GET  /rooms/checkpoint, tile/...               the log of rooms: those that this server created, and their ends
 //	GET  /r/{slug}/state                           the room's public state, cacheable
 //	GET  /r/{slug}/events                          the state whenever it changes, as a stream; limited in number
 //	POST /r/{slug}/join                            record an arrival, answered with its receipt
@@ -62,6 +63,7 @@ import (
 	"github.com/proofline/proofline/web/files"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
+	"github.com/proofline/proofline/web/reply"
 	"github.com/proofline/proofline/web/requestid"
 	"github.com/proofline/proofline/web/ui"
 )
@@ -248,8 +250,10 @@ type resources struct {
 
 func (rs *resources) register(e *echo.Echo) {
 	in := rs.finder.inRoom
-	e.Match(read, inRoom+"/checkpoint", bounded(in(sendCheckpoint)))
-	e.Match(read, inRoom+"/tile/*", bounded(in(sendTile)))
+	e.Match(read, registerPath+"checkpoint", rs.ofRooms(reply.Checkpoint))
+	e.Match(read, registerPath+"tile/*", rs.ofRooms(reply.Tile))
+	e.Match(read, inRoom+"/checkpoint", bounded(in(ofRoom(reply.Checkpoint))))
+	e.Match(read, inRoom+"/tile/*", bounded(in(ofRoom(reply.Tile))))
 	e.Match(read, inRoom+"/jwks.json", in(sendPassKeys))
 	e.Match(read, inRoom+"/.well-known/openid-configuration", in(sendDiscovery))
 	e.POST(inRoom+"/passes/:jti/redeem", bounded(in(rs.sessions.redeem)))

@@ -87,6 +87,7 @@ func TestImports(t *testing.T) {
 			"github.com/cloudflare/circl/sign/bls"},
 		"audit": {"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog",
 			"github.com/transparency-dev/merkle/compact"},
+		"audit/roomlog": {module + "audit", "golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
 		"audit/witness": {module + "audit", module + "internal/filelock", "golang.org/x/mod/sumdb/note",
 			"golang.org/x/mod/sumdb/tlog"},
 		"verifier/ticket": {module + "fairness", module + "fairness/beacon", module + "vrf", module + "audit",
@@ -96,7 +97,7 @@ func TestImports(t *testing.T) {
 		"verifier/evidence": {module + "fairness", module + "audit", module + "verifier/ticket",
 			"golang.org/x/mod/sumdb/note", "golang.org/x/mod/sumdb/tlog"},
 		"verifier/watch": {module + "fairness", module + "fairness/credential", module + "vrf", module + "audit",
-			module + "verifier", module + "verifier/ticket", module + "verifier/evidence", "golang.org/x/mod/sumdb/note"},
+			module + "audit/roomlog", module + "verifier", module + "verifier/ticket", module + "verifier/evidence", "golang.org/x/mod/sumdb/note"},
 		"verifier/report": {module + "fairness", module + "fairness/beacon", module + "fairness/credential",
 			module + "audit", module + "verifier", module + "verifier/findings", module + "verifier/numeral",
 			module + "verifier/stats"},
@@ -178,7 +179,7 @@ func TestImports(t *testing.T) {
 func TestPure(t *testing.T) {
 	packages := list(t, "../../...")
 	const simulator = "console/simulate" // uses random numbers from a seed in the plan
-	for _, name := range append(slices.Clone(core), "verifier/ticket", "verifier/numeral", "verifier/findings",
+	for _, name := range append(slices.Clone(core), "audit/roomlog", "verifier/ticket", "verifier/numeral", "verifier/findings",
 		"verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report", "room/locale", "room/projection", "room/setting", "room/style", "web/page", "connector/rules", simulator, simulator+"/chart") {
 		for _, forbidden := range []string{"net/http", "log/slog", "os/exec", "math/rand/v2", "database/sql"} {
 			if slices.Contains(packages[name].Imports, forbidden) &&

@@ -309,11 +309,7 @@ func (c *Collector) submit(ctx context.Context, s *submitter) (answered bool, er
 	if published <= s.seen || !isKnown {
 		return false, nil
 	}
-	signed, err := s.ask(ctx, published)
-	if err != nil || s.seen != published {
-		return err == nil, err
-	}
-	return true, c.room.Logs.Cosign(ctx, c.room.ID, published, signed.Line(s.key.Name()))
+	return s.submitPublished(ctx, published)
 }
 
 // submitFreeze submits the checkpoint that ends with a freeze.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,6 +14,7 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/audit/witness"
+	"github.com/proofline/proofline/internal/timing"
 	"github.com/proofline/proofline/room/regression"
 )
 
@@ -72,6 +74,41 @@ type submitter struct {
 
 func newSubmitter(t *Target, w Witness) *submitter {
 	return &submitter{room: t, key: w.Key, vkey: w.Key.String(), cosigner: w.Cosigner}
+}
+
+// Cosign submits the published checkpoints of a log that needs no other evidence to witnesses, until ctx ends.
+// published returns the size of the published checkpoint, which this node has read; 0: none.
+func Cosign(ctx context.Context, t *Target, witnesses []Witness, published func(context.Context) (uint64, error)) {
+	var all sync.WaitGroup
+	for _, w := range witnesses {
+		s := newSubmitter(t, w)
+		all.Go(func() {
+			timing.Every(ctx, witnessInterval, func(ctx context.Context) {
+				if time.Now().Before(s.rests) {
+					return
+				}
+				bounded, cancel := context.WithTimeout(ctx, witnessTimeout)
+				defer cancel()
+				size, err := published(bounded)
+				answered := false
+				if err == nil && size > s.seen && t.Holder.Regression() == nil { // a held log signs nothing
+					answered, err = s.submitPublished(bounded, size)
+				}
+				s.note(ctx, answered, err)
+			})
+		})
+	}
+	all.Wait()
+}
+
+// submitPublished submits the published checkpoint, and adds the cosignature to it. answered reports, if there is
+// no error, whether the witness answered.
+func (s *submitter) submitPublished(ctx context.Context, size uint64) (answered bool, err error) {
+	signed, err := s.ask(ctx, size)
+	if err != nil || s.seen != size {
+		return err == nil, err
+	}
+	return true, s.room.Logs.Cosign(ctx, s.room.ID, size, signed.Line(s.key.Name()))
 }
 
 // note logs when the witness starts or stops failing, and begins the pause after a failure.

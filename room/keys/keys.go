@@ -148,3 +148,22 @@ func Open(m *MasterKey, r pgroom.Room, sealed []pgroom.Key) (*Keys, error) {
 	}
 	return k, nil
 }
+
+// registerPurpose is the purpose of the sealed key of the log of rooms.
+const registerPurpose = "rooms"
+
+// GenerateRegister generates and seals the key of the log of rooms.
+func GenerateRegister(m *MasterKey, origin string) pgroom.Register {
+	seed := make([]byte, ed25519.SeedSize)
+	_, _ = rand.Read(seed) // never fails
+	return pgroom.Register{Origin: origin, Sealed: m.Seal(registerPurpose, seed)}
+}
+
+// OpenRegister opens the sealed key of the log of rooms.
+func OpenRegister(m *MasterKey, r pgroom.Register) (signer note.Signer, vkey string, err error) {
+	seed, err := m.Open(registerPurpose, r.Sealed)
+	if err != nil {
+		return nil, "", err
+	}
+	return audit.NewSigner(r.Origin, seed)
+}

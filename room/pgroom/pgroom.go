@@ -21,8 +21,19 @@ var ErrNotFound = errors.New("no such room")
 // slugs is the name space that maps slugs to room ids (RFC 9562 section 6.5).
 var slugs = uuid.MustParse("6f1c2f6e-41f0-5bb9-9d2c-7a3c3f5a9b10")
 
-// RoomID returns the id of the room with the slug.
-func RoomID(slug string) uuid.UUID { return uuid.NewSHA1(slugs, []byte(slug)) }
+// RegisterName stands for the log of rooms where logs have the slugs of rooms. It is not a slug.
+const RegisterName = "/rooms"
+
+// RegisterID is the id of the log of rooms among the logs. Transactions lock it after those of rooms.
+var RegisterID = uuid.Max
+
+// RoomID returns the id of the room with the slug, or of the log of rooms.
+func RoomID(slug string) uuid.UUID {
+	if slug == RegisterName {
+		return RegisterID
+	}
+	return uuid.NewSHA1(slugs, []byte(slug))
+}
 
 // Room is one row of the rooms table.
 type Room struct {

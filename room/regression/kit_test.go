@@ -35,6 +35,7 @@ type database struct {
 	id      uuid.UUID
 	keys    *keys.Keys
 	entries [][]byte // the published log
+	lost    []string // rooms that were recorded as lost, with their sizes
 }
 
 // newDatabase returns a database with the first entries of a room's log.
@@ -45,6 +46,10 @@ func newDatabase(t *testing.T, has int) *database {
 	d := &database{t: t, records: store, id: pgroom.RoomID(slug), from: regression.Sources{
 		Records: store, Logs: logs, Marks: mark.Memory(), MasterKey: master,
 	}}
+	d.from.Lost = func(_ context.Context, origin string, has pglog.Mark) error {
+		d.lost = append(d.lost, fmt.Sprintf("%s %d", origin, has.Size))
+		return nil
+	}
 	record := pgroom.Room{ID: d.id, Slug: slug, Origin: "example.com/r/" + slug, Title: slug}
 	sealed, err := keys.Generate(master, d.id)
 	if err != nil {

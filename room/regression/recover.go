@@ -10,6 +10,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/audit/roomlog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
@@ -33,15 +34,18 @@ const recoverChunk = 8_192
 type Recovery struct {
 	Regression // what is missing, as far as this node knows; By is empty if nothing is
 
-	records    Records
-	logs       *pglog.Store
-	record     pgroom.Room
-	keys       *keys.Keys
-	hold       pglog.Hold
-	log        *pglog.Log
-	projection *projection.Projection // state of the database's log
-	lacks      []pglog.Mark           // marks that the log must continue
+	from   Sources
+	slug   string
+	signer note.Signer // its name is the log's origin
+	vkey   string
+	hold   pglog.Hold
+	log    *pglog.Log
+	apply  applies      // checks the entries that follow those of the database's log
+	lacks  []pglog.Mark // marks that the log must continue
 }
+
+// applies applies the next entry of a log by its rules.
+type applies func(text []byte, root func() audit.Hash) error
 
 // Copy passes the entries of a transcript to read, in order, after checking them against the copy's
 // checkpoint.
@@ -60,6 +64,7 @@ type Loss struct {
 type Records interface {
 	Get(ctx context.Context, slug string) (pgroom.Room, error)
 	Keys(ctx context.Context, id uuid.UUID) ([]pgroom.Key, error)
+	Register(ctx context.Context) (pgroom.Register, error)
 	MarkEnded(ctx context.Context, id uuid.UUID) error
 }
 
@@ -69,27 +74,50 @@ type Sources struct {
 	Logs      *pglog.Store
 	Marks     *mark.Store
 	MasterKey *keys.MasterKey
+	// Lost records in the log of rooms that a room has ended because part of its transcript is lost.
+	Lost func(ctx context.Context, origin string, has pglog.Mark) error
 }
 
-// Recover examines a held room. It changes nothing.
-func Recover(ctx context.Context, from Sources, slug string) (*Recovery, error) {
+// signer returns the signer of a log, whose name is the log's origin, and its public key.
+func (from *Sources) signer(ctx context.Context, slug string) (signer note.Signer, vkey string, err error) {
+	if slug == pgroom.RegisterName {
+		r, err := from.Records.Register(ctx)
+		if err != nil {
+			return nil, "", err
+		}
+		return keys.OpenRegister(from.MasterKey, r)
+	}
 	record, err := from.Records.Get(ctx, slug)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	sealed, err := from.Records.Keys(ctx, record.ID)
 	if err != nil {
+		return nil, "", err
+	}
+	k, err := keys.Open(from.MasterKey, record, sealed)
+	if err != nil {
+		return nil, "", err
+	}
+	return k.Log, k.VKey, nil
+}
+
+// Recover examines a held room, or the log of rooms under [pgroom.RegisterName]. It changes nothing.
+func Recover(ctx context.Context, from Sources, slug string) (*Recovery, error) {
+	rec := &Recovery{from: from, slug: slug}
+	var err error
+	if rec.signer, rec.vkey, err = from.signer(ctx, slug); err != nil {
 		return nil, err
 	}
-	rec := &Recovery{records: from.Records, logs: from.Logs, record: record}
-	if rec.keys, err = keys.Open(from.MasterKey, record, sealed); err != nil {
+	if _, rec.hold, err = from.Logs.State(ctx, rec.id()); err != nil {
 		return nil, err
 	}
-	if _, rec.hold, err = from.Logs.State(ctx, record.ID); err != nil {
-		return nil, err
+	rec.apply = projection.New(nil, nil).Read
+	if slug == pgroom.RegisterName {
+		list := &roomlog.List{}
+		rec.apply = func(text []byte, _ func() audit.Hash) error { return list.Add(text) }
 	}
-	rec.projection = projection.New(nil, nil)
-	rec.log = from.Logs.Recover(record.ID, record.Origin, rec.keys.Log)
+	rec.log = from.Logs.Recover(rec.id(), rec.signer.Name(), rec.signer)
 	if err := rec.log.Tail(ctx, rec.read); err != nil {
 		return nil, err
 	}
@@ -99,7 +127,7 @@ func Recover(ctx context.Context, from Sources, slug string) (*Recovery, error) 
 		rec.lacks, rec.Had, rec.By = append(rec.lacks, rec.hold.Mark), rec.hold.Mark, rec.hold.By
 	}
 	for log, m := range from.Marks.All() {
-		if log.Slug == slug && log.Key == rec.keys.Log.KeyHash() {
+		if log.Slug == slug && log.Key == rec.signer.KeyHash() {
 			rec.lacks = append(rec.lacks, m)
 			if m.Size > rec.Has.Size && m.Size > rec.Had.Size {
 				rec.Had, rec.By = m, "this directory's marks"
@@ -109,11 +137,13 @@ func Recover(ctx context.Context, from Sources, slug string) (*Recovery, error) 
 	return rec, nil
 }
 
+func (rec *Recovery) id() uuid.UUID { return pgroom.RoomID(rec.slug) }
+
 // read applies an entry of the database's log.
-func (rec *Recovery) read(text []byte) error { return rec.projection.Read(text, rec.log.Root) }
+func (rec *Recovery) read(text []byte) error { return rec.apply(text, rec.log.Root) }
 
 // VKey returns the key that verifies the room's checkpoints.
-func (rec *Recovery) VKey() string { return rec.keys.VKey }
+func (rec *Recovery) VKey() string { return rec.vkey }
 
 // Compare reads a copy and returns the part that the database lacks. Errors: [ErrOtherHistory],
 // [ErrTooShort], and those of the copy.
@@ -134,7 +164,11 @@ func (rec *Recovery) Compare(ctx context.Context, read Copy) (*Loss, error) {
 			return err
 		}
 		if tree.Size() >= rec.Has.Size {
-			e, err := parser.Parse(text)
+			var e fairness.Entry
+			var err error
+			if rec.slug != pgroom.RegisterName {
+				e, err = parser.Parse(text)
+			}
 			if err != nil {
 				return err
 			}
@@ -160,6 +194,9 @@ func (rec *Recovery) Compare(ctx context.Context, read Copy) (*Loss, error) {
 
 func (l *Loss) add(e fairness.Entry, text []byte) {
 	l.entries = append(l.entries, append([]byte(nil), text...))
+	if e == nil { // of the log of rooms
+		return
+	}
 	l.Kinds[fairness.KindOf(e)]++
 	switch e := e.(type) {
 	case *fairness.Arrive:
@@ -178,7 +215,7 @@ func (rec *Recovery) Continue(ctx context.Context, loss *Loss) error {
 				return fmt.Errorf("%w: another process appends", ErrOtherHistory)
 			}
 			for _, text := range entries[:n] {
-				if err := rec.projection.Read(text, b.Root); err != nil {
+				if err := rec.apply(text, b.Root); err != nil {
 					return err
 				}
 				if err := b.Add(text); err != nil {
@@ -189,17 +226,17 @@ func (rec *Recovery) Continue(ctx context.Context, loss *Loss) error {
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("recover room %s: %w", rec.record.Slug, err)
+			return fmt.Errorf("recover room %s: %w", rec.slug, err)
 		}
 		entries = entries[n:]
 	}
-	return rec.logs.Release(ctx, rec.record.ID, 0)
+	return rec.from.Logs.Release(ctx, rec.id(), 0)
 }
 
 // Overrule lets the room continue although a witness claims to have seen another log: from then on its claims
 // about sizes up to the one it named are ignored.
 func (rec *Recovery) Overrule(ctx context.Context) error {
-	return rec.logs.Release(ctx, rec.record.ID, rec.hold.Size)
+	return rec.from.Logs.Release(ctx, rec.id(), rec.hold.Size)
 }
 
 // statementHead is the number of lines in a statement before the operator's words.
@@ -215,14 +252,21 @@ func (rec *Recovery) End(ctx context.Context, words string) (string, error) {
 	if rec.HasRoot() {
 		shown = rec.Had.Root.String()
 	}
-	text := fmt.Sprintf("proofline.dev/ended-with-loss\n%s\n%d %v\n%d %s\n%s\n", rec.record.Origin, rec.Has.Size,
+	text := fmt.Sprintf("proofline.dev/ended-with-loss\n%s\n%d %v\n%d %s\n%s\n", rec.signer.Name(), rec.Has.Size,
 		rec.Has.Root, rec.Had.Size, shown, words)
-	signed, err := note.Sign(&note.Note{Text: text}, rec.keys.Log)
+	signed, err := note.Sign(&note.Note{Text: text}, rec.signer)
 	if err != nil {
 		return "", fmt.Errorf("sign statement: %w", err)
 	}
-	if err := rec.logs.Abandon(ctx, rec.record.ID, string(signed)); err != nil {
+	if err := rec.from.Logs.Abandon(ctx, rec.id(), string(signed)); err != nil {
 		return "", err
 	}
-	return string(signed), rec.records.MarkEnded(ctx, rec.record.ID)
+	if rec.slug == pgroom.RegisterName {
+		return string(signed), nil
+	}
+	err = rec.from.Records.MarkEnded(ctx, rec.id())
+	if err == nil {
+		err = rec.from.Lost(ctx, rec.signer.Name(), rec.Has)
+	}
+	return string(signed), err
 }

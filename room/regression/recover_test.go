@@ -203,6 +203,9 @@ func TestEnd(t *testing.T) {
 	if open, err := d.records.ListOpen(t.Context()); err != nil || len(open) != 0 {
 		t.Errorf("open rooms %+v, %v", open, err)
 	}
+	if len(d.lost) != 1 || d.lost[0] != "example.com/r/held 5" {
+		t.Errorf("recorded in the log of rooms: %q", d.lost)
+	}
 	rec := d.recovered()
 	if rec.Statement != signed || strings.TrimSpace(rec.Words()) != words {
 		t.Errorf("words %q", rec.Words())

@@ -88,20 +88,16 @@ func (s *Sequencer) recheck(ctx context.Context) error {
 	return nil
 }
 
-// Begin stores the first entry of an empty log: the policy as of its creation. It returns exists if the log is
-// not empty.
-func Begin(ctx context.Context, log *pglog.Log, exists error,
-	policy func(created fairness.Time) (*fairness.Policy, error)) error {
-	p := projection.New(nil, nil)
-	_, err := log.Append(ctx, func([]byte) error { return exists }, func(b *pglog.Batch) error {
+// Begin returns the function that adds the first entry of an empty log to a batch: the policy as of its creation.
+func Begin(policy func(created fairness.Time) (*fairness.Policy, error)) func(*pglog.Batch) error {
+	return func(b *pglog.Batch) error {
 		created := fairness.Time(b.Now)
 		rules, err := policy(created)
 		if err != nil {
 			return err
 		}
 		b.Publish()
-		f := filler{projection: p, batch: b, now: created, root: b.Root}
+		f := filler{projection: projection.New(nil, nil), batch: b, now: created, root: b.Root}
 		return f.emit(&fairness.Room{Policy: *rules})
-	})
-	return err
+	}
 }
