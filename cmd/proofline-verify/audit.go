@@ -171,6 +171,7 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 		r.NotProven = append(r.NotProven, fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg,
 			printable(r.Origin)))
 	}
+	lookUp(ctx, arg, src, trust, done)
 	return done, nil
 }
 

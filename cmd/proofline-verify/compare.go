@@ -155,7 +155,7 @@ func (c *comparison) addSource(ctx context.Context, arg string) error {
 		return unreadable(err)
 	}
 	if c.vkey == "" {
-		vkey, err := watch.RoomKey(ctx, src, signed)
+		vkey, err := watch.LogKey(ctx, src, signed)
 		if err != nil {
 			return unreadable(fmt.Errorf("read %s: %w", arg, err))
 		}

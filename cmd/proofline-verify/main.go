@@ -5,6 +5,7 @@
 //	proofline-verify fetch https://example.com/r/sale ./sale
 //	proofline-verify audit ./sale --json
 //	proofline-verify audit ./sale --html report.html
+//	proofline-verify rooms https://example.com
 //	proofline-verify watch https://example.com/r/sale
 //	proofline-verify compare mine.json hers.json --source https://example.com/r/sale
 //	proofline-verify evidence evidence-fork-4711.json
@@ -60,7 +61,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 	}
 	t := &terminal{stdout, stderr, env, isTerminal}
 	root.AddCommand(auditCommand(t), fetchCommand(t), watchCommand(t), evidenceCommand(t), compareCommand(t),
-		archiveCommand(t), ticketCommand(t), witnessCommand(t), statsCommand(t), versionCommand(t))
+		archiveCommand(t), ticketCommand(t), witnessCommand(t), statsCommand(t), roomsCommand(t),
+		versionCommand(t))
 	arguments.Name(root)
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -17,9 +17,8 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/witness"
-	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/verifier/source"
+	"github.com/proofline/proofline/verifier/watch"
 )
 
 // Files in a witness's directory. The subdirectory store holds its state.
@@ -167,7 +166,7 @@ func (f *follower) reload(ctx context.Context) (witness.Logs, error) {
 		return nil, err
 	}
 	for _, address := range unpinned {
-		vkey, err := roomKey(ctx, address)
+		vkey, err := logKey(ctx, address)
 		if err == nil {
 			err = f.pin(address, vkey)
 		}
@@ -274,9 +273,9 @@ func (f *follower) pin(address, vkey string) error {
 	return source.WriteFile(filepath.Join(f.dir, pinsFile), []byte(b.String()))
 }
 
-// roomKey returns the key that a room has in its first entry and signs its checkpoint with. The
-// origin must match the address: otherwise an impostor could have its own key pinned for the room.
-func roomKey(ctx context.Context, address string) (string, error) {
+// logKey returns the key that a room, or a log of rooms, has in its first entry and signs its checkpoint with. The
+// origin must match the address: otherwise an impostor could have its own key pinned for the log.
+func logKey(ctx context.Context, address string) (string, error) {
 	src, err := source.HTTP(address, nil)
 	if err != nil {
 		return "", err
@@ -285,43 +284,20 @@ func roomKey(ctx context.Context, address string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	head, err := verifier.Unverified(signed)
+	vkey, err := watch.LogKey(ctx, src, signed)
 	if err != nil {
 		return "", err
 	}
-	first := audit.Tile{Level: -1, Width: int(min(audit.TileWidth, head.Size))}
-	if first.Width == 0 {
-		return "", errors.New("the room has no entries yet")
-	}
-	bundle, err := src.Tile(ctx, first)
+	key, err := audit.ParseKey(vkey)
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("the log has the invalid key %q: %w", vkey, err)
 	}
-	var entries []fairness.Entry
-	err = audit.SplitBundle(bundle, first.Width, func(b []byte) error {
-		if len(entries) > 0 {
-			return nil
-		}
-		e, err := fairness.ParseEntry(b)
-		entries = append(entries, e)
-		return err
-	})
+	head, _, err := audit.OpenCheckpoint(signed, key)
 	if err != nil {
-		return "", err
-	}
-	room, ok := entries[0].(*fairness.Room)
-	if !ok {
-		return "", errors.New("the log does not begin with a room")
-	}
-	key, err := audit.ParseKey(room.LogKey)
-	if err != nil {
-		return "", fmt.Errorf("the room has the invalid key %q: %w", room.LogKey, err)
-	}
-	if head, _, err = audit.OpenCheckpoint(signed, key); err != nil {
 		return "", err
 	}
 	if !named(address, head.Origin) {
-		return "", fmt.Errorf("the room calls itself %s: give its verifier key", head.Origin)
+		return "", fmt.Errorf("the log calls itself %s: give its verifier key", head.Origin)
 	}
-	return room.LogKey, nil
+	return vkey, nil
 }

@@ -317,7 +317,7 @@ func TestPinning(t *testing.T) {
 			t.Fatalf("%v, %v\n%s", logs, err, &logged)
 		}
 	}
-	if got := strings.Count(logged.String(), "the room calls itself queue.example.com/r/sale"); got != 1 {
+	if got := strings.Count(logged.String(), "the log calls itself queue.example.com/r/sale"); got != 1 {
 		t.Errorf("logged %d times:\n%s", got, &logged)
 	}
 	b, err := os.ReadFile(filepath.Join(dir, pinsFile))
@@ -344,7 +344,7 @@ func TestPinning(t *testing.T) {
 func TestRoomKeyFails(t *testing.T) {
 	room, _ := newOperator(t, "")
 	for _, path := range []string{"/r/other", "/r/sale/tile"} {
-		if vkey, err := roomKey(t.Context(), room.URL+path); err == nil {
+		if vkey, err := logKey(t.Context(), room.URL+path); err == nil {
 			t.Errorf("%s: %s", path, vkey)
 		}
 	}
@@ -357,7 +357,7 @@ func TestRoomKeyFails(t *testing.T) {
 		_, _ = rw.Write(signed)
 	}))
 	defer empty.Close()
-	if _, err := roomKey(t.Context(), empty.URL); err == nil || !strings.Contains(err.Error(), "no entries yet") {
+	if _, err := logKey(t.Context(), empty.URL); err == nil || !strings.Contains(err.Error(), "there are no entries") {
 		t.Errorf("%v", err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/roomlog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/verifier/evidence"
@@ -132,7 +133,7 @@ func (w *Watcher) accept(ctx context.Context, signed []byte, now fairness.Time) 
 // begin determines the key, and continues where an earlier run ended.
 func (w *Watcher) begin(ctx context.Context, signed []byte) error {
 	if w.vkey == "" {
-		vkey, err := RoomKey(ctx, w.src, signed)
+		vkey, err := LogKey(ctx, w.src, signed)
 		if err != nil {
 			return err
 		}
@@ -155,29 +156,15 @@ func (w *Watcher) begin(ctx context.Context, signed []byte) error {
 	return nil
 }
 
-// RoomKey returns the key in the first entry of a log. It proves nothing by itself, because the
-// log's author chose it.
-func RoomKey(ctx context.Context, src verifier.Source, signed []byte) (string, error) {
-	head, err := verifier.Unverified(signed)
+// LogKey returns the key in the first entry of a room's log, or of a log of rooms. It proves nothing by itself,
+// because the log's author chose it.
+func LogKey(ctx context.Context, src verifier.Source, signed []byte) (string, error) {
+	first, err := FirstEntry(ctx, src, signed)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrNoRoom, err)
+		return "", err
 	}
-	if head.Size == 0 {
-		return "", fmt.Errorf("%w: there are no entries", ErrNoRoom)
-	}
-	t := audit.Tile{Level: -1, Width: int(min(audit.TileWidth, head.Size))}
-	bundle, err := src.Tile(ctx, t)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", t.Path(), err)
-	}
-	var first []byte
-	if err := audit.SplitBundle(bundle, t.Width, func(text []byte) error {
-		if first == nil {
-			first = text
-		}
-		return nil
-	}); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrNoRoom, err)
+	if vkey, err := roomlog.VKeyOf(first); err == nil {
+		return vkey, nil
 	}
 	e, err := fairness.ParseEntry(first)
 	if err != nil {
@@ -188,6 +175,32 @@ func RoomKey(ctx context.Context, src verifier.Source, signed []byte) (string, e
 		return "", ErrNoRoom
 	}
 	return room.LogKey, nil
+}
+
+// FirstEntry returns the first entry of the log behind a checkpoint. It verifies neither.
+func FirstEntry(ctx context.Context, src verifier.Source, signed []byte) ([]byte, error) {
+	head, err := verifier.Unverified(signed)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoRoom, err)
+	}
+	if head.Size == 0 {
+		return nil, fmt.Errorf("%w: there are no entries", ErrNoRoom)
+	}
+	t := audit.Tile{Level: -1, Width: int(min(audit.TileWidth, head.Size))}
+	bundle, err := src.Tile(ctx, t)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", t.Path(), err)
+	}
+	var first []byte
+	if err := audit.SplitBundle(bundle, t.Width, func(text []byte) error {
+		if first == nil {
+			first = text
+		}
+		return nil
+	}); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoRoom, err)
+	}
+	return first, nil
 }
 
 // suspect returns an error as long as the problem may be temporary, and evidence after that.
