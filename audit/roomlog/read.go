@@ -2,6 +2,7 @@ package roomlog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,9 @@ import (
 // ErrWrong is returned for a log that is not signed by its key, or that does not hash to what was signed.
 var ErrWrong = errors.New("the log of rooms is wrong")
 
+// ErrNoLog is returned for a log whose first entry does not name its key, when the reader does not know that either.
+var ErrNoLog = errors.New("not a log of rooms")
+
 // Published is a log of rooms that was read and verified.
 type Published struct {
 	List
@@ -24,7 +28,7 @@ type Published struct {
 
 // Read reads the log behind a signed checkpoint: every entry and every tile of hashes. The key is vkey, or, if that
 // is empty, the one in the log's first entry, which its author chose. Witnesses are those that the reader knows.
-// Errors are [ErrWrong], [ErrEntry], and those of fetch.
+// Errors are [ErrWrong], [ErrEntry] for a log that is signed but breaks the rules, [ErrNoLog], and those of fetch.
 func Read(ctx context.Context, fetch audit.TileFetcher, signed []byte, vkey string,
 	witnesses ...audit.Witness) (*Published, error) {
 	claimed, err := audit.UnverifiedCheckpoint(signed)
@@ -37,7 +41,9 @@ func Read(ctx context.Context, fetch audit.TileFetcher, signed []byte, vkey stri
 		return nil, err
 	}
 	if vkey == "" {
-		vkey = p.VKey()
+		if vkey = p.VKey(); vkey == "" {
+			return nil, fmt.Errorf("%w: %w", ErrNoLog, cmp.Or(refused, errors.New("it has no entries")))
+		}
 	}
 	if err := p.open(signed, vkey, witnesses); err != nil {
 		return nil, err

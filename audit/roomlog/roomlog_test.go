@@ -222,6 +222,12 @@ func TestRead(t *testing.T) {
 	if _, err := roomlog.Read(t.Context(), none, p.signed, ""); !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, roomlog.ErrWrong) {
 		t.Errorf("no network: %v", err)
 	}
+	for name, entries := range map[string][]string{"no entries": nil, "no beginning": many(t, 1)[1:]} {
+		p := publish(t, entries)
+		if _, err := roomlog.Read(t.Context(), p.tile, p.signed, ""); !errors.Is(err, roomlog.ErrNoLog) || errors.Is(err, roomlog.ErrWrong) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 	// Signed by the log's author, but against the rules.
 	for name, entries := range map[string][]string{
 		"a room dropped":   append(many(t, 2)[:2], "end 1767225600009 2 4 "+hash("").String()),

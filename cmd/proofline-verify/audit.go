@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/verifier/findings"
 	"github.com/proofline/proofline/verifier/numeral"
@@ -155,7 +156,11 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 		from = collecting
 	}
 	var finder findings.Finder
-	trust.OnEntry = finder.Add
+	isEnded := false
+	trust.OnEntry = func(s *fairness.State, e fairness.Entry) {
+		finder.Add(s, e)
+		isEnded = s.Ended()
+	}
 	r, err := auditWhole(ctx, t, src, from, trust)
 	if err != nil {
 		return nil, err
@@ -171,7 +176,7 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 		r.NotProven = append(r.NotProven, fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg,
 			printable(r.Origin)))
 	}
-	lookUp(ctx, arg, src, trust, done)
+	lookUp(ctx, arg, src, trust, isEnded, done)
 	return done, nil
 }
 

@@ -112,7 +112,8 @@ func readRegister(ctx context.Context, address, vkey string, witnesses []audit.W
 
 // isWrong reports whether an error says that the log itself is wrong.
 func isWrong(err error) bool {
-	return errors.Is(err, roomlog.ErrWrong) || errors.Is(err, roomlog.ErrEntry) || errors.Is(err, errRewritten)
+	return !errors.Is(err, roomlog.ErrNoLog) &&
+		(errors.Is(err, roomlog.ErrWrong) || errors.Is(err, roomlog.ErrEntry) || errors.Is(err, errRewritten))
 }
 
 // compare checks that the log continues an earlier checkpoint.
@@ -159,8 +160,8 @@ func (f *roomsFlags) run(ctx context.Context, t *terminal, arg string) error {
 		return &exit{exitFailed, err, fmt.Sprintf("keep both: the earlier checkpoint is in %s; "+
 			"prove it to others: proofline-verify compare %[1]s %s", quoted(keeper.from()), quoted(address))}
 	case isWrong(err):
-		return &exit{exitFailed, err, "keep a copy as evidence: proofline-verify fetch " + quoted(address) + " DIR"}
-	case errors.Is(err, fs.ErrNotExist):
+		return &exit{exitFailed, err, "read it again; if it stays wrong, keep it as evidence"}
+	case errors.Is(err, roomlog.ErrNoLog), errors.Is(err, fs.ErrNotExist):
 		return &exit{exitUnreadable, err, "a server has a log of rooms from its first room on; " +
 			"check the address, or give that of the log itself"}
 	case err != nil:

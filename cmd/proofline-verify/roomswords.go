@@ -161,8 +161,8 @@ const (
 const noTry = "That this room was not one of several tries: "
 
 // lookUp looks for an audited room in the log of rooms of its server, and adds to the report what it says. It does
-// not change the verdict, which is about the room's own transcript.
-func lookUp(ctx context.Context, arg string, src verifier.Source, trust verifier.Trust, done *report.Audit) {
+// not change the verdict, which is about the room's own transcript; isEnded reports whether that has ended.
+func lookUp(ctx context.Context, arg string, src verifier.Source, trust verifier.Trust, isEnded bool, done *report.Audit) {
 	address, isRoom := registerAddress(arg)
 	if !done.Report.OK {
 		return // what it says about itself does not hold
@@ -176,7 +176,7 @@ func lookUp(ctx context.Context, arg string, src verifier.Source, trust verifier
 	switch {
 	case isWrong(err):
 		done.Findings = append(done.Findings, findings.Finding{ID: unlisted, Title: "The server's log of rooms is wrong",
-			Text:  fmt.Sprintf("Nothing in it counts: %s. Keep a copy: proofline-verify fetch %s DIR", printable(err.Error()), address),
+			Text:  fmt.Sprintf("Nothing in it counts: %s. To read it again: proofline-verify rooms %s", printable(err.Error()), address),
 			Items: []findings.Item{}})
 	case errors.Is(err, fs.ErrNotExist):
 		done.Report.NotProven = append(done.Report.NotProven, noTry+"the server publishes no log of rooms.")
@@ -184,15 +184,15 @@ func lookUp(ctx context.Context, arg string, src verifier.Source, trust verifier
 		done.Report.NotProven = append(done.Report.NotProven,
 			noTry+"the server's log of rooms could not be read: "+printable(err.Error()))
 	default:
-		g.judge(ctx, src, done)
+		g.judge(ctx, src, isEnded, done)
 	}
 }
 
 // judge compares an audited room with its entry in the log.
-func (g *register) judge(ctx context.Context, src verifier.Source, done *report.Audit) {
+func (g *register) judge(ctx context.Context, src verifier.Source, isEnded bool, done *report.Audit) {
 	f := findings.Finding{ID: unlisted, Items: []findings.Item{}}
 	r := g.Of(done.Report.Origin)
-	if why := contradiction(ctx, src, r, done); why != "" {
+	if why := contradiction(ctx, src, r, isEnded, done); why != "" {
 		f.Title = "The server's log of rooms contradicts this room"
 		f.Text = fmt.Sprintf("%s The log is %s, signed, with %s. A server stores a room and its entry together: "+
 			"this room was created past the log, or the log was replaced.", why, printable(g.Head.Origin), numeral.Count(g.Head.Size, "entry", "entries"))
@@ -239,7 +239,7 @@ func kindOf(r *roomlog.Listed) roomlog.Kind {
 }
 
 // contradiction says how the log of rooms contradicts an audited room; "" if it does not.
-func contradiction(ctx context.Context, src verifier.Source, r *roomlog.Listed, done *report.Audit) string {
+func contradiction(ctx context.Context, src verifier.Source, r *roomlog.Listed, isEnded bool, done *report.Audit) string {
 	if r == nil {
 		return "The log does not have this room."
 	}
@@ -257,7 +257,7 @@ func contradiction(ctx context.Context, src verifier.Source, r *roomlog.Listed, 
 		return "The log has a room with this address and another key."
 	case audit.LeafHash(first) != r.First:
 		return "The log has a room with this address and key, and another first entry."
-	case r.Ended != 0 && r.Size > head.Size && done.Story.Ended == 0: // it ended after this checkpoint
+	case r.Ended != 0 && r.Size > head.Size && !isEnded: // it ended after this checkpoint
 		return ""
 	case r.Ended != 0 && !r.IsLost && (r.Size != head.Size || r.Root != head.Root):
 		return fmt.Sprintf("The log says that the room ended with %s and the root %v, but its transcript has %s and the root %v.",

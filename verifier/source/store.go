@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/roomlog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/verifier"
 )
@@ -154,40 +155,57 @@ func complete(t audit.Tile, b []byte) error {
 	return nil
 }
 
-// storeKey writes the key from the room entry, if there is one.
+// storeKey writes the key from the first entry of a room or of a log of rooms, if there is one.
 func storeKey(dir string, size uint64) error {
-	policy, err := policyOf(func(t audit.Tile) ([]byte, error) { return readFile(dir, t.Path(), maxBundle) }, size)
-	if policy == nil || err != nil {
+	read := func(t audit.Tile) ([]byte, error) { return readFile(dir, t.Path(), maxBundle) }
+	first, err := firstEntry(read, size)
+	if err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(dir, VKeyPath), []byte(policy.LogKey+"\n"))
+	vkey, err := roomlog.VKeyOf(first)
+	if err != nil {
+		policy, err := policyOf(read, size)
+		if policy == nil || err != nil {
+			return err
+		}
+		vkey = policy.LogKey
+	}
+	return WriteFile(filepath.Join(dir, VKeyPath), []byte(vkey+"\n"))
 }
 
 // policyOf returns the policy in the room entry of a log; nil if the log does not begin with a
 // room, which the audit reports.
 func policyOf(read func(t audit.Tile) ([]byte, error), size uint64) (*fairness.Policy, error) {
-	if size == 0 {
-		return nil, nil
-	}
-	first := audit.Tile{Level: -1, Width: int(min(audit.TileWidth, size))}
-	bundle, err := read(first)
+	first, err := firstEntry(read, size)
 	if err != nil {
 		return nil, err
 	}
-	var entries [][]byte
-	err = audit.SplitBundle(bundle, first.Width, func(entry []byte) error {
-		entries = append(entries, entry)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	e, err := fairness.ParseEntry(entries[0])
+	e, err := fairness.ParseEntry(first)
 	room, ok := e.(*fairness.Room)
 	if err != nil || !ok {
 		return nil, nil //nolint:nilerr // see above
 	}
 	return &room.Policy, nil
+}
+
+// firstEntry returns the first entry of a log; nil if it is empty.
+func firstEntry(read func(t audit.Tile) ([]byte, error), size uint64) (first []byte, err error) {
+	if size == 0 {
+		return nil, nil
+	}
+	t := audit.Tile{Level: -1, Width: int(min(audit.TileWidth, size))}
+	bundle, err := read(t)
+	if err != nil {
+		return nil, err
+	}
+	isFirst := true
+	err = audit.SplitBundle(bundle, t.Width, func(entry []byte) error {
+		if isFirst {
+			first, isFirst = entry, false
+		}
+		return nil
+	})
+	return first, err
 }
 
 // WriteFile writes a file atomically and creates its directory.
