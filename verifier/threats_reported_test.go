@@ -1,14 +1,18 @@
 package verifier_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/roomlog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/roomtest"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/evidence"
 	"github.com/proofline/proofline/verifier/findings"
 )
 
@@ -391,5 +395,64 @@ func stuffed(t *testing.T) {
 	}
 	if theirs < 365 || theirs > 435 { // 400 of 500 are expected, with a standard deviation of 8.6
 		t.Errorf("the party has %d of 500 places", theirs)
+	}
+}
+
+// thrownAway: an operator creates a room, dislikes its draw, and starts another. All keys are its own, also that of its
+// log of rooms.
+func thrownAway(t *testing.T) {
+	log := newKeys(t, "example.com/rooms", "honest")
+	create := func(name string) roomlog.Entry {
+		keys := newKeys(t, "example.com/r/"+name, "honest")
+		room := roomtest.Open(keys, patient(keys))
+		return roomlog.Entry{Kind: roomlog.Room, VKey: keys.VKey, Root: audit.LeafHash(room.Entries()[0])}
+	}
+	read := func(entries ...roomlog.Entry) (*roomlog.Published, roomtest.Files, error) {
+		var texts [][]byte
+		for i, e := range append([]roomlog.Entry{{Kind: roomlog.Begin, VKey: log.VKey}}, entries...) {
+			e.Time = int64(after(fairness.Time(i)))
+			texts = append(texts, e.Append(nil))
+		}
+		files, err := roomtest.Publish(log, texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := roomlog.Read(t.Context(), files.Tile, files[roomtest.CheckpointPath], log.VKey)
+		return p, files, err
+	}
+	unwanted, other, again := create("sale"), create("tour"), create("sale-2")
+	before, files, err := read(unwanted, other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := files[roomtest.CheckpointPath]
+	honest, _, err := read(unwanted, other, again)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const origin = "example.com/r/sale-2"
+	if alike := honest.Alike(origin); honest.Of(origin) == nil || len(alike) != 1 || alike[0].Origin != "example.com/r/sale" || alike[0].Ended != 0 {
+		t.Errorf("%+v of %+v", alike, honest)
+	}
+	for name, entries := range map[string][]roomlog.Entry{
+		"dropped": {other, again}, "moved": {other, unwanted, again}, "replaced": {again, other},
+	} {
+		p, files, err := read(entries...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := audit.ProveConsistency(t.Context(), files.Tile, before.Head, p.Head); !errors.Is(err, audit.ErrConsistency) {
+			t.Errorf("%s: %v", name, err)
+		}
+		found, err := evidence.Contradict(t.Context(), files.Tile, log.VKey, kept, files[roomtest.CheckpointPath])
+		if err != nil || found == nil || found.Kind != evidence.Fork {
+			t.Errorf("%s: no evidence: %+v, %v", name, found, err)
+		}
+	}
+	if _, _, err := read(unwanted, unwanted); !errors.Is(err, roomlog.ErrEntry) {
+		t.Errorf("the same address again: %v", err)
+	}
+	if p, _, err := read(unwanted, other); err != nil || p.Of(origin) != nil {
+		t.Errorf("past the log: %v", err)
 	}
 }

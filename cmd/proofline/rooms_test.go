@@ -107,20 +107,45 @@ func TestRooms(t *testing.T) {
 	}
 
 	// The database forgets the last room, as an operator would like it. The server has seen the entry.
+	two.kill()
+	var tree audit.Tree
+	for _, entry := range entries[:3] {
+		tree.Append(audit.LeafHash(entry))
+	}
+	root := tree.Root()
 	conn, err := pgx.Connect(t.Context(), database.URL())
 	if err == nil {
 		_, err = conn.Exec(t.Context(), `delete from log_bundles where room_id = $1 and first >= 3`, uuid.Max)
+		_, errHead := conn.Exec(t.Context(), `update log_heads set size = 3, published_size = 3, root = $2 where room_id = $1`, uuid.Max, root[:])
+		err = errors.Join(err, errHead)
 		err = errors.Join(err, conn.Close(t.Context()))
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	two.kill()
 	two = startServer(t, nil, append([]string{"--data", dir, "--addr", addr}, args...)...)
-	said = verified(t, 3, append([]string{"rooms", two.url}, state...)...)
-	wantSaid(t, said, "proves and disproves nothing")
+	shown := func() int { return status(t, two.url+"/rooms/checkpoint") }
+	if status := shown(); status != http.StatusServiceUnavailable {
+		t.Errorf("the log is shown without its last entries: status %d", status)
+	}
 	if _, err := organizer.Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(`{"slug":"third"}`), &wire.Room{}); err == nil {
 		t.Error("a room is created although the log of rooms lacks entries")
 	}
+	content, err = audit.AppendBundle(nil, entries[0])
+	for _, entry := range entries[1:] {
+		content, err = audit.AppendBundle(content, entry)
+	}
+	if err = errors.Join(err, os.WriteFile(bundle, content, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	recovers := []string{"recover", "/rooms", "--data", dir, "--database-url", database.URL(), "--master-key", key, "--from", copied}
+	stdout, stderr, code := proofline(t, "", append(recovers, "--yes")...)
+	if code != 0 {
+		t.Fatalf("recover: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	wantSaid(t, stdout, "missing: entries 3 to 4", "the copy has 2 more entries, 3 to 4", "continues with 5 entries")
+	waitFor(t, "the log is shown again", func() bool { return shown() == http.StatusOK })
+	verified(t, 0, append([]string{"rooms", two.url}, state...)...)
+	createRoom(t, organizer, "third")
 	two.stop()
 }
