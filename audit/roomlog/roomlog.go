@@ -204,6 +204,7 @@ func (l *List) refusal(e Entry) error {
 		if e.Kind == End && e.Size < minEnded {
 			return refuse("a room that ended has at least two entries")
 		}
+	case Begin: // see above
 	}
 	return nil
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/proofline/proofline/verifier/findings"
 	"github.com/proofline/proofline/verifier/numeral"
 	"github.com/proofline/proofline/verifier/report"
+	"github.com/proofline/proofline/verifier/rooms"
 	"github.com/proofline/proofline/verifier/source"
 	"github.com/proofline/proofline/verifier/stats"
 )
@@ -176,7 +177,7 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 		r.NotProven = append(r.NotProven, fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg,
 			printable(r.Origin)))
 	}
-	lookUp(ctx, arg, src, trust, isEnded, done)
+	lookUp(ctx, arg, rooms.Audited{Source: src, Origin: r.Origin, Checkpoint: done.Checkpoint, IsEnded: isEnded}, done)
 	return done, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/proofline/proofline/audit/roomlog"
 	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/verifier/numeral"
+	"github.com/proofline/proofline/verifier/rooms"
 )
 
 type roomsFlags struct {
@@ -81,11 +82,8 @@ var errRewritten = errors.New("the log of rooms is not the one of the earlier ch
 
 // register is a log of rooms that was read, and compared with an earlier one.
 type register struct {
-	*roomlog.Published
-	address string
-	signed  []byte
-	isNamed bool   // its origin is its address, or its key was given
-	kept    uint64 // size of the earlier checkpoint that it continues; 0: none
+	rooms.Log
+	signed []byte
 }
 
 // readRegister reads a log of rooms. Errors for which isWrong is true are about the log, all others about reading it.
@@ -95,16 +93,16 @@ func readRegister(ctx context.Context, address, vkey string, witnesses []audit.W
 	if err != nil {
 		return nil, err
 	}
-	g := &register{address: address}
+	g := &register{Log: rooms.Log{Address: address}}
 	if g.signed, err = src.Checkpoint(ctx); err != nil {
 		return nil, err
 	}
 	if g.Published, err = roomlog.Read(ctx, src.Tile, g.signed, vkey, witnesses...); err != nil {
 		return nil, err
 	}
-	g.isNamed = vkey != "" || named(address, g.Head.Origin)
+	g.IsNamed = vkey != "" || named(address, g.Head.Origin)
 	earlier, err := kept(g.Head.Origin)
-	if err == nil && earlier != nil && g.isNamed {
+	if err == nil && earlier != nil && g.IsNamed {
 		err = g.compare(ctx, src, earlier)
 	}
 	return g, err
@@ -133,7 +131,7 @@ func (g *register) compare(ctx context.Context, src verifier.Source, earlier []b
 	if _, err = audit.ProveConsistency(ctx, src.Tile, old, g.Head); errors.Is(err, audit.ErrConsistency) {
 		return fmt.Errorf("%w: its first %s were replaced", errRewritten, numeral.Count(old.Size, "entry", "entries"))
 	}
-	g.kept = old.Size
+	g.Kept = old.Size
 	return err
 }
 
@@ -168,14 +166,14 @@ func (f *roomsFlags) run(ctx context.Context, t *terminal, arg string) error {
 		return unreadable(err)
 	}
 	if f.json {
-		err = writeJSON(t.out, g.json())
+		err = writeJSON(t.out, g.JSON())
 	} else {
 		err = t.printRegister(g, len(trust.Witnesses))
 	}
 	if err != nil {
 		return unreadable(err)
 	}
-	if g.isNamed { // otherwise it would be compared with the real log of that name
+	if g.IsNamed { // otherwise it would be compared with the real log of that name
 		keeper.save(g.signed)
 	}
 	return nil

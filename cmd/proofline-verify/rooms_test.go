@@ -13,6 +13,7 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/roomlog"
 	"github.com/proofline/proofline/internal/roomtest"
+	"github.com/proofline/proofline/verifier/rooms"
 )
 
 const logOfRooms = "queue.example.com/rooms"
@@ -128,7 +129,7 @@ func TestRooms(t *testing.T) {
 	}
 
 	code, said := program(t, state, "rooms", written(t, keys, entries), "--json")
-	var out registerJSON
+	var out rooms.JSON
 	if err := json.Unmarshal([]byte(said), &out); err != nil || code != exitVerified {
 		t.Fatalf("exit code %d: %v", code, err)
 	}
@@ -259,5 +260,59 @@ func TestAuditListed(t *testing.T) {
 	}
 	if vkey, err := os.ReadFile(filepath.Join(copied, "vkey")); err != nil || string(vkey) != log.VKey+"\n" {
 		t.Errorf("stored with the key %s: %v", vkey, err)
+	}
+}
+
+// TestWatchRegister: a watch of a room follows its server's log of rooms, too.
+func TestWatchRegister(t *testing.T) {
+	var files map[string]roomtest.Files
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for prefix, log := range files {
+			if path, ok := strings.CutPrefix(r.URL.Path, prefix); ok {
+				if content, err := log.Get(path); err == nil {
+					_, _ = w.Write(content)
+					return
+				}
+			}
+		}
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	defer server.Close()
+	host := strings.TrimPrefix(server.URL, "http://")
+	keys, log := newKeys(t, host+"/r/sale", "honest"), newKeys(t, host+"/rooms", "honest")
+	r := roomtest.Small(keys, keys.Policy())
+	transcript, err := roomtest.Publish(keys, r.Entries())
+	if err != nil || r.Err() != nil {
+		t.Fatal(err, r.Err())
+	}
+	rival := newKeys(t, host+"/rooms", "rival")
+	state := t.TempDir()
+	for _, c := range []struct {
+		name    string
+		keys    *roomtest.Keys // nil: there is no log
+		entries []roomlog.Entry
+		code    int
+		want    string
+	}{
+		{"none", nil, nil, exitVerified, "warning: log of rooms: the server publishes none"},
+		{"one room", log, []roomlog.Entry{room(t, "a")}, exitVerified, "the log of rooms has 2 entries: proofline-verify rooms http"},
+		{"two rooms", log, []roomlog.Entry{room(t, "a"), room(t, "b")}, exitVerified, "the log of rooms has 3 entries"},
+		{"shorter", log, []roomlog.Entry{room(t, "a")}, exitVerified, "warning: log of rooms: the published files do not match, which proves nothing yet: 2 entries after 3"},
+		{"forked", log, []roomlog.Entry{room(t, "b"), room(t, "a")}, exitFailed, "the log of rooms does not continue: "},
+		{"replaced", rival, []roomlog.Entry{room(t, "a"), room(t, "b")}, exitFailed, "the log of rooms was replaced"},
+	} {
+		files = map[string]roomtest.Files{"/r/sale/": transcript}
+		if c.keys != nil {
+			if files["/rooms/"], err = roomtest.Publish(c.keys, registerOf(c.keys.VKey, c.entries...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		code, said := program(t, state, "watch", server.URL+"/r/sale", "--once", "--evidence", state)
+		if code != c.code || !strings.Contains(said, c.want) {
+			t.Errorf("%s: exit code %d, want %d and %q: %s", c.name, code, c.code, c.want, said)
+		}
+	}
+	if found, err := filepath.Glob(filepath.Join(state, "evidence-fork-*.json")); err != nil || len(found) != 1 {
+		t.Errorf("evidence %v: %v", found, err)
 	}
 }

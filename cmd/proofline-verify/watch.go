@@ -106,6 +106,7 @@ type watchRun struct {
 	vkey  string
 
 	watcher     *watch.Watcher // nil until the first checkpoint is read
+	register    *registerWatch // nil: the log of rooms is not followed
 	keeper      *keeper
 	trail       time.Time // when a checkpoint was last kept permanently
 	steps       int       // number of successful steps
@@ -213,7 +214,7 @@ func (w *watchRun) step(ctx context.Context) (done bool, err error) {
 		}
 	}
 	w.keep()
-	return s.Ended, nil
+	return s.Ended, w.stepRegister(ctx)
 }
 
 // begin reads the room's origin, to continue where an earlier run ended.
@@ -231,6 +232,9 @@ func (w *watchRun) begin(ctx context.Context) error {
 		w.t.warn(fmt.Sprintf("this room calls itself %s, which cannot be verified: give its key with --vkey",
 			first.origin()))
 		w.keeper.file = "" // otherwise it would be compared with the real room of that name
+	}
+	if address, isRoom := registerAddress(w.arg); isRoom {
+		w.register = &registerWatch{address: address}
 	}
 	w.watcher = watch.New(w.src, watch.Config{VKey: w.vkey, Kept: kept,
 		Late: fairness.Millis(w.flags.late.Milliseconds())})

@@ -101,6 +101,8 @@ func TestImports(t *testing.T) {
 		"verifier/report": {module + "fairness", module + "fairness/beacon", module + "fairness/credential",
 			module + "audit", module + "verifier", module + "verifier/findings", module + "verifier/numeral",
 			module + "verifier/stats"},
+		"verifier/rooms": {module + "fairness", module + "audit", module + "audit/roomlog", module + "verifier",
+			module + "verifier/findings", module + "verifier/numeral", module + "verifier/watch"},
 		"verifier/findings": {module + "fairness", module + "audit", module + "verifier/numeral"},
 		"internal/invalid":  {},
 		"connector/rules":   {module + "internal/jsontext", "golang.org/x/text/unicode/norm"},
@@ -180,7 +182,7 @@ func TestPure(t *testing.T) {
 	packages := list(t, "../../...")
 	const simulator = "console/simulate" // uses random numbers from a seed in the plan
 	for _, name := range append(slices.Clone(core), "audit/roomlog", "verifier/ticket", "verifier/numeral", "verifier/findings",
-		"verifier/stats", "verifier/evidence", "verifier/watch", "verifier/report", "room/locale", "room/projection", "room/setting", "room/style", "web/page", "connector/rules", simulator, simulator+"/chart") {
+		"verifier/stats", "verifier/evidence", "verifier/watch", "verifier/rooms", "verifier/report", "room/locale", "room/projection", "room/setting", "room/style", "web/page", "connector/rules", simulator, simulator+"/chart") {
 		for _, forbidden := range []string{"net/http", "log/slog", "os/exec", "math/rand/v2", "database/sql"} {
 			if slices.Contains(packages[name].Imports, forbidden) &&
 				(name != simulator || forbidden != "math/rand/v2") {

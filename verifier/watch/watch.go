@@ -40,8 +40,8 @@ type Config struct {
 	Late fairness.Millis // how late a freeze, a draw or a proof may be
 }
 
-// Watcher follows one room. It is not safe for concurrent use.
-type Watcher struct {
+// Log follows the checkpoints of one log, and no entries. It is not safe for concurrent use.
+type Log struct {
 	src    verifier.Source
 	config Config
 	vkey   string
@@ -50,14 +50,46 @@ type Watcher struct {
 	signed        []byte // the newest checkpoint that continues all earlier ones; nil: none
 	head          audit.Checkpoint
 	mismatchSince fairness.Time // when the published files stopped matching; 0: they match
+}
 
+// NewLog returns a follower of a log, such as the log of rooms, that has not read anything yet.
+func NewLog(src verifier.Source, config Config) *Log {
+	return &Log{src: src, config: config, vkey: config.VKey}
+}
+
+// Check reads the checkpoint at now, which must not be before that of earlier calls. It returns evidence if the log
+// does not continue the one before. After an error the next call may succeed.
+func (l *Log) Check(ctx context.Context, now fairness.Time) (*evidence.Evidence, error) {
+	signed, err := l.src.Checkpoint(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read checkpoint: %w", err)
+	}
+	found, err := l.accept(ctx, signed, now)
+	if err == nil && found == nil {
+		l.mismatchSince = 0
+	}
+	return found, err
+}
+
+// Seen returns the newest checkpoint; nil if there is none yet.
+func (l *Log) Seen() []byte { return l.signed }
+
+// VKey returns the key of the log; "" until it is known.
+func (l *Log) VKey() string { return l.vkey }
+
+// Head returns the newest checkpoint.
+func (l *Log) Head() audit.Checkpoint { return l.head }
+
+// Watcher follows one room. It is not safe for concurrent use.
+type Watcher struct {
+	*Log
 	replay   replay
 	caughtUp bool // whether the watcher has reached the head once: later entries are news
 }
 
 // New returns a watcher that has not read anything yet.
 func New(src verifier.Source, config Config) *Watcher {
-	return &Watcher{src: src, config: config, vkey: config.VKey}
+	return &Watcher{Log: NewLog(src, config)}
 }
 
 // Step is the result of one step.
@@ -66,15 +98,6 @@ type Step struct {
 	Evidence *evidence.Evidence // evidence of a violation, which ends the watch; nil: none
 	Ended    bool               // the room has ended and was read to the end
 }
-
-// Seen returns the newest checkpoint; nil if there is none yet.
-func (w *Watcher) Seen() []byte { return w.signed }
-
-// VKey returns the key of the log; "" until it is known.
-func (w *Watcher) VKey() string { return w.vkey }
-
-// Head returns the newest checkpoint.
-func (w *Watcher) Head() audit.Checkpoint { return w.head }
 
 // Step reads the state of the room at now, which must not be before that of earlier steps. After an
 // error the next step may succeed.
@@ -101,58 +124,58 @@ func (w *Watcher) Step(ctx context.Context, now fairness.Time) (*Step, error) {
 }
 
 // accept accepts a checkpoint that continues the one before.
-func (w *Watcher) accept(ctx context.Context, signed []byte, now fairness.Time) (*evidence.Evidence, error) {
-	if w.key == nil {
-		if err := w.begin(ctx, signed); err != nil {
+func (l *Log) accept(ctx context.Context, signed []byte, now fairness.Time) (*evidence.Evidence, error) {
+	if l.key == nil {
+		if err := l.begin(ctx, signed); err != nil {
 			return nil, err
 		}
 	}
-	head, _, err := audit.OpenCheckpoint(signed, w.key)
+	head, _, err := audit.OpenCheckpoint(signed, l.key)
 	if err != nil {
-		return w.suspect(evidence.Unproven, signed, now, err)
+		return l.suspect(evidence.Unproven, signed, now, err)
 	}
-	if w.signed != nil && head != w.head {
-		found, err := evidence.Contradict(ctx, w.src.Tile, w.vkey, w.signed, signed)
+	if l.signed != nil && head != l.head {
+		found, err := evidence.Contradict(ctx, l.src.Tile, l.vkey, l.signed, signed)
 		switch {
 		case found != nil:
 			return found, nil
-		case head.Size < w.head.Size: // a stale cache may show that for a while
-			return w.suspect(evidence.Shrink, signed, now, fmt.Errorf("%d entries after %d", head.Size, w.head.Size))
+		case head.Size < l.head.Size: // a stale cache may show that for a while
+			return l.suspect(evidence.Shrink, signed, now, fmt.Errorf("%d entries after %d", head.Size, l.head.Size))
 		case errors.Is(err, audit.ErrTile):
-			return w.suspect(evidence.Unproven, signed, now, err)
+			return l.suspect(evidence.Unproven, signed, now, err)
 		case err != nil:
 			return nil, err
 		}
 	}
-	if w.signed == nil || head != w.head {
-		w.signed, w.head = signed, head
+	if l.signed == nil || head != l.head {
+		l.signed, l.head = signed, head
 	}
 	return nil, nil
 }
 
 // begin determines the key, and continues where an earlier run ended.
-func (w *Watcher) begin(ctx context.Context, signed []byte) error {
-	if w.vkey == "" {
-		vkey, err := LogKey(ctx, w.src, signed)
+func (l *Log) begin(ctx context.Context, signed []byte) error {
+	if l.vkey == "" {
+		vkey, err := LogKey(ctx, l.src, signed)
 		if err != nil {
 			return err
 		}
-		w.vkey = vkey
+		l.vkey = vkey
 	}
-	key, err := audit.ParseKey(w.vkey)
+	key, err := audit.ParseKey(l.vkey)
 	if err != nil {
-		err = fmt.Errorf("%w: key %.200q: %w", ErrNoRoom, w.vkey, err)
-		w.vkey = w.config.VKey
+		err = fmt.Errorf("%w: key %.200q: %w", ErrNoRoom, l.vkey, err)
+		l.vkey = l.config.VKey
 		return err
 	}
-	if w.config.Kept != nil {
-		head, _, err := audit.OpenCheckpoint(w.config.Kept, key)
+	if l.config.Kept != nil {
+		head, _, err := audit.OpenCheckpoint(l.config.Kept, key)
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrKept, err)
 		}
-		w.signed, w.head = w.config.Kept, head
+		l.signed, l.head = l.config.Kept, head
 	}
-	w.key = key
+	l.key = key
 	return nil
 }
 
@@ -204,19 +227,19 @@ func FirstEntry(ctx context.Context, src verifier.Source, signed []byte) ([]byte
 }
 
 // suspect returns an error as long as the problem may be temporary, and evidence after that.
-func (w *Watcher) suspect(kind evidence.Kind, signed []byte, now fairness.Time, why error) (*evidence.Evidence, error) {
-	if w.mismatchSince == 0 {
-		w.mismatchSince = now
+func (l *Log) suspect(kind evidence.Kind, signed []byte, now fairness.Time, why error) (*evidence.Evidence, error) {
+	if l.mismatchSince == 0 {
+		l.mismatchSince = now
 	}
-	if w.signed == nil || now-w.mismatchSince <= fairness.Time(w.config.Late) {
+	if l.signed == nil || now-l.mismatchSince <= fairness.Time(l.config.Late) {
 		if !errors.Is(why, ErrMismatch) {
 			why = fmt.Errorf("%w: %w", ErrMismatch, why)
 		}
 		return nil, why
 	}
 	return &evidence.Evidence{
-		Kind: kind, VKey: ticket.Text(w.vkey), First: w.signed, Second: signed,
-		Observed: observation(now, w.mismatchSince, fmt.Sprintf("%.500s", why)),
+		Kind: kind, VKey: ticket.Text(l.vkey), First: l.signed, Second: signed,
+		Observed: observation(now, l.mismatchSince, fmt.Sprintf("%.500s", why)),
 	}, nil
 }
 
