@@ -4,15 +4,19 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/audit/roomlog"
 	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/register"
 )
 
 // listed reads the log of rooms as an auditor does.
@@ -154,7 +158,7 @@ func TestRegisterLost(t *testing.T) {
 	again := start(t, connect(t, url), Options{MasterKey: master, Marks: marks})
 	for _, server := range []*Rooms{rs, again} {
 		server.Register.Suspect()
-		if _, err := server.Create(t.Context(), Config{Slug: "third"}); !errors.Is(err, ErrRegressed) {
+		if _, err := server.Create(t.Context(), Config{Slug: "third"}); !errors.Is(err, register.ErrHeld) || !errors.Is(err, ErrRegressed) {
 			t.Errorf("created although the log of rooms lacks entries: %v", err)
 		}
 		if _, err := server.Register.Checkpoint(t.Context()); !errors.Is(err, ErrRegressed) {
@@ -185,6 +189,55 @@ func TestRegisterLost(t *testing.T) {
 	})
 	if p := listed(t, again); len(p.Rooms()) != 3 {
 		t.Errorf("%d rooms", len(p.Rooms()))
+	}
+}
+
+// TestRegisterTogether: two nodes create and end rooms at the same time.
+func TestRegisterTogether(t *testing.T) {
+	t.Parallel()
+	url, master := pgtest.URL(t), newMaster(t)
+	nodes := []*Rooms{node(t, url, master), node(t, url, master)}
+	const each = 12
+	var all sync.WaitGroup
+	for i := range each {
+		for k, rs := range nodes {
+			all.Go(func() {
+				r, err := rs.Create(t.Context(), Config{Slug: fmt.Sprintf("room-%d-%d", k, i)})
+				if err == nil {
+					err = r.End(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	eventually(t, "all ends are recorded", func() bool { return listed(t, nodes[0]).Size() == 1+2*2*each })
+	for _, r := range listed(t, nodes[1]).Rooms() {
+		if r.Ended == 0 || r.Size != 2 {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// TestRegisterGivenUp: a room whose transcript is lost is recorded as lost, with what is left.
+func TestRegisterGivenUp(t *testing.T) {
+	t.Parallel()
+	rs := node(t, pgtest.URL(t), newMaster(t))
+	r := create(t, rs, Config{Slug: "gone"})
+	if err := rs.Logs.Hold(t.Context(), r.ID, pglog.Mark{Size: 9}, "witness w"); err != nil {
+		t.Fatal(err)
+	}
+	rec, err := rs.Recover(t.Context(), "gone")
+	if err == nil {
+		_, err = rec.End(t.Context(), "The disk is lost.")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := listed(t, rs).Of(r.Origin); l.Ended == 0 || !l.IsLost || l.Size != 1 || l.Root != l.First {
+		t.Errorf("%+v", l)
 	}
 }
 

@@ -32,6 +32,8 @@ import (
 var (
 	// ErrNotFound is returned when the log, or the requested part of it, does not exist.
 	ErrNotFound = errors.New("not in the log of rooms")
+	// ErrHeld is returned when no room can be created because the log lacks entries that were seen.
+	ErrHeld = errors.New("the server's log of rooms lacks entries, so no room can be created: run proofline recover /rooms")
 	// ErrTaken is returned when the log has had a room with this address, even if the database has none.
 	ErrTaken = errors.New("the log of rooms already has a room with this address: choose another slug")
 )
@@ -222,9 +224,9 @@ type Created struct {
 	Build       func(*pglog.Batch) error // adds the room's first entry
 }
 
-// Create stores the first entry of a room together with its entry in the log of rooms. Errors: [ErrTaken], those of
-// Read and Build, a [*regression.Regression], and those of the database; nothing is stored then, unless the
-// connection to the database broke.
+// Create stores the first entry of a room together with its entry in the log of rooms. Errors: [ErrTaken], [ErrHeld],
+// those of Read and Build, and those of the database; nothing is stored then, unless the connection to the database
+// broke.
 func (g *Register) Create(ctx context.Context, c Created) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -233,6 +235,9 @@ func (g *Register) Create(ctx context.Context, c Created) error {
 		if err = g.create(ctx); err == nil {
 			err = g.load(ctx)
 		}
+	}
+	if _, isLacking := errors.AsType[*regression.Regression](err); isLacking {
+		return fmt.Errorf("%w: %w", ErrHeld, err)
 	}
 	if err != nil {
 		return err
