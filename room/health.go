@@ -19,7 +19,7 @@ type Health struct {
 	Step     time.Duration // jump of the database's clock that rooms do not follow; 0: none
 	Rooms    int           // loaded rooms
 	Stuck    int           // of Rooms, those that cannot store anything
-	Held     int           // of Rooms, those that lack published entries
+	Held     int           // of Rooms, those that lack published entries; the log of rooms counts as one
 	Marked   bool          // marks are kept on disk, and the latest write succeeded
 	Longest  time.Duration // how long the longest stuck room has been stuck
 	Pool     pglog.PoolUse
@@ -45,6 +45,9 @@ func (rs *Rooms) Health() Health {
 		if r.Regression() != nil {
 			h.Held++
 		}
+	}
+	if rs.Register.IsHeld() {
+		h.Held++
 	}
 	for _, r := range rs.StuckRooms() {
 		h.Stuck, h.Longest = h.Stuck+1, max(h.Longest, r.Stuck())

@@ -117,8 +117,8 @@ func TestRegisterIsWhole(t *testing.T) {
 func TestRegisterKeepsRooms(t *testing.T) {
 	t.Parallel()
 	url, master := pgtest.URL(t), newMaster(t)
-	rs := node(t, url, master)
-	r := create(t, rs, Config{Slug: "unwanted"})
+	var r *Room
+	t.Run("a node that stops", func(t *testing.T) { r = create(t, node(t, url, master), Config{Slug: "unwanted"}) })
 	for _, table := range []string{"rooms", "room_keys", "log_heads", "log_bundles"} {
 		superuser(t, url, `delete from `+table+` where room_id = $1`, r.ID)
 	}
@@ -164,6 +164,9 @@ func TestRegisterLost(t *testing.T) {
 		if _, err := server.Register.Checkpoint(t.Context()); !errors.Is(err, ErrRegressed) {
 			t.Errorf("the log is shown: %v", err)
 		}
+		if h := server.Health(); h.Held != 1 {
+			t.Errorf("%d held", h.Held)
+		}
 	}
 	rec, err := again.Recover(t.Context(), pgroom.RegisterName)
 	if err != nil || rec.By == "" || rec.Had.Size != 3 || rec.Has.Size != 2 {
@@ -187,6 +190,9 @@ func TestRegisterLost(t *testing.T) {
 		_, err := again.Create(t.Context(), Config{Slug: "third"})
 		return err == nil
 	})
+	if h := again.Health(); h.Held != 0 {
+		t.Errorf("%d held in the end", h.Held)
+	}
 	if p := listed(t, again); len(p.Rooms()) != 3 {
 		t.Errorf("%d rooms", len(p.Rooms()))
 	}

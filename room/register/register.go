@@ -60,6 +60,7 @@ type Register struct {
 	forks     evidence.Forks
 	covered   atomic.Uint64 // size up to which this node has marked the log
 	isSuspect atomic.Bool   // the database's log may differ from what this node has read
+	isHeld    atomic.Bool   // the log lacks entries that were seen
 
 	mu     sync.Mutex // guards the fields below; held while the log is appended to
 	guard  *regression.Guard
@@ -135,6 +136,19 @@ func (g *Register) create(ctx context.Context) error {
 // load reads the whole log, if it has not been read, and holds it if it lacks entries that were seen. Errors:
 // [ErrNotFound], a [*regression.Regression], and those of the database.
 func (g *Register) load(ctx context.Context) error {
+	err := g.read(ctx)
+	_, isHeld := errors.AsType[*regression.Regression](err)
+	if isHeld || err == nil {
+		g.isHeld.Store(isHeld)
+	}
+	return err
+}
+
+// IsHeld reports whether this node has noticed that the log lacks entries that were seen.
+func (g *Register) IsHeld() bool { return g.isHeld.Load() }
+
+// read does what load does.
+func (g *Register) read(ctx context.Context) error {
 	if err := g.open(ctx); err != nil {
 		return err
 	}
@@ -201,8 +215,8 @@ func (g *Register) Suspect() {
 	g.covered.Store(0)
 }
 
-// read applies an entry of another node.
-func (g *Register) read(text []byte) error { return g.list.Add(text) }
+// apply applies an entry of another node.
+func (g *Register) apply(text []byte) error { return g.list.Add(text) }
 
 // add adds an entry to a batch.
 func (g *Register) add(b *pglog.Batch, e roomlog.Entry) error {
@@ -250,7 +264,7 @@ func (g *Register) Create(ctx context.Context, c Created) error {
 		err := c.Build(b)
 		e.Root = b.Root()
 		return err
-	}}, pglog.Addition{Log: g.log, Read: g.read, Build: func(b *pglog.Batch) error {
+	}}, pglog.Addition{Log: g.log, Read: g.apply, Build: func(b *pglog.Batch) error {
 		origin := originOf(c.VKey)
 		if g.list.Of(origin) != nil {
 			return fmt.Errorf("%w: %s", ErrTaken, origin)
@@ -291,7 +305,7 @@ func (g *Register) end(ctx context.Context, origin string, e roomlog.Entry) erro
 	if err := g.load(ctx); err != nil {
 		return err
 	}
-	_, err := g.log.Append(ctx, g.read, func(b *pglog.Batch) error {
+	_, err := g.log.Append(ctx, g.apply, func(b *pglog.Batch) error {
 		r := g.list.Of(origin)
 		switch {
 		case r == nil:
@@ -347,7 +361,7 @@ func (g *Register) cover(ctx context.Context, size uint64) error {
 		g.note()
 		return nil
 	}
-	err := g.log.Tail(ctx, g.read)
+	err := g.log.Tail(ctx, g.apply)
 	if err == nil && g.log.IsHeld() {
 		err = pglog.ErrHeld
 	}
