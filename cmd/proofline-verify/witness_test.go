@@ -341,7 +341,7 @@ func TestPinning(t *testing.T) {
 	}
 }
 
-func TestRoomKeyFails(t *testing.T) {
+func TestLogKeyFails(t *testing.T) {
 	room, _ := newOperator(t, "")
 	for _, path := range []string{"/r/other", "/r/sale/tile"} {
 		if vkey, err := logKey(t.Context(), room.URL+path); err == nil {

@@ -117,12 +117,16 @@ func (d *demo) makeDir() (cleanup func(), err error) {
 	return cleanup, os.Chmod(d.dir, 0o711) //nolint:gosec // see above
 }
 
-// makeRoom creates a room that the witnesses follow.
+// makeRoom creates a room that the witnesses follow, like the log of rooms.
 func (d *demo) makeRoom(ctx context.Context, slug string, config func() map[string]any) (err error) {
 	if d.room, err = makeRoom(ctx, d.server, slug, config); err != nil {
 		return err
 	}
-	return d.thirdParties.follow(d.room.VKey)
+	register, err := d.server.RegisterKey(ctx)
+	if err != nil {
+		return err
+	}
+	return d.thirdParties.follow(d.room.VKey, register)
 }
 
 // openShop opens a shop with rows of seats behind the proxy.

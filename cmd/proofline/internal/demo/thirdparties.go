@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/proofline/proofline/audit/witness"
@@ -70,12 +71,16 @@ func (o *thirdParties) startWitness(l *listeners, name, dir string, log *slog.Lo
 	return nil
 }
 
-// follow adds the room's log to the witnesses, as their operators would.
-func (o *thirdParties) follow(vkey string) error {
-	o.followed = append(o.followed, vkey)
+// follow adds logs to the witnesses, as their operators would.
+func (o *thirdParties) follow(vkeys ...string) error {
+	for _, vkey := range vkeys {
+		if !slices.Contains(o.followed, vkey) {
+			o.followed = append(o.followed, vkey)
+		}
+	}
 	logs, err := witness.NewLogs(o.followed...)
 	if err != nil {
-		return fmt.Errorf("add the room's log to the witnesses: %w", err)
+		return fmt.Errorf("add logs to the witnesses: %w", err)
 	}
 	for _, w := range o.witnesses {
 		w.Follow(logs)

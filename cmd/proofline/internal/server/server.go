@@ -249,6 +249,9 @@ func ParsePublicURL(text string) (string, error) {
 	return strings.TrimRight(u.String(), "/"), nil
 }
 
+// RegisterKey returns the key of the server's log of rooms, which begins with the first room.
+func (s *Server) RegisterKey(ctx context.Context) (string, error) { return s.rooms.Register.VKey(ctx) }
+
 // openRooms opens the rooms and starts their clock.
 func (s *Server) openRooms(ctx context.Context) error {
 	marks := s.openMarks()
