@@ -40,7 +40,7 @@ func (rs *Rooms) CreateFor(ctx context.Context, owner pgroom.Owner, c Config) (*
 	if err != nil {
 		return nil, err
 	}
-	if c, err = rs.withOwnIssuer(c); err != nil {
+	if c, err = c.withKeysOf(rs.Issuer); err != nil {
 		return nil, fmt.Errorf("create room %s: %w", c.Slug, err)
 	}
 	if err := rs.publish(ctx, r, c, others); err != nil {
@@ -72,7 +72,7 @@ func (rs *Rooms) Problems(c Config) invalid.List {
 
 // problems also returns a policy with the beacon and witnesses that the room would rely on.
 func (rs *Rooms) problems(c Config) (others fairness.Policy, problems invalid.List) {
-	problems = append(rs.others(c, &others), rs.ownKeys(c)...)
+	problems = append(rs.others(c, &others), c.ownKeys(rs.Issuer)...)
 	problems = append(problems, invalid.Problems(c.checkWith(others, rs.clock.Now()))...)
 	return others, problems
 }

@@ -40,29 +40,29 @@ func (c Config) withStandIns() Config {
 	return c
 }
 
-// ownKeys lists methods with the key of an issuer that this server does not have.
-func (rs *Rooms) ownKeys(c Config) (problems invalid.List) {
+// ownKeys lists methods with the key of an issuer of the server, which is nil if it has none.
+func (c Config) ownKeys(of Issuer) (problems invalid.List) {
 	for i, m := range c.Methods {
-		if m.Key == setting.OwnKey && rs.Issuer == nil {
+		if m.Key == setting.OwnKey && of == nil {
 			problems.Add(fmt.Sprintf("methods[%d].key", i), "is own, but this server runs no issuer: give an issuer's key")
 		}
 	}
 	return problems
 }
 
-// withOwnIssuer gives methods the keys and the pages of the server's own issuer.
-func (rs *Rooms) withOwnIssuer(c Config) (_ Config, err error) {
+// withKeysOf gives methods the keys and the pages of the server's own issuer.
+func (c Config) withKeysOf(of Issuer) (_ Config, err error) {
 	c.Methods, c.Issuers = slices.Clone(c.Methods), slices.Clone(c.Issuers)
 	for i := range c.Methods {
 		m := &c.Methods[i]
 		if m.Key != setting.OwnKey {
 			continue
 		}
-		if m.Key, err = rs.Issuer.Key(c.Slug, *m); err != nil {
+		if m.Key, err = of.Key(c.Slug, *m); err != nil {
 			return c, err
 		}
 		if _, ok := c.Settings.Issuer(m.Name); !ok {
-			c.Issuers = append(c.Issuers, m.Name+" "+rs.Issuer.Page(c.Slug, m.Name))
+			c.Issuers = append(c.Issuers, m.Name+" "+of.Page(c.Slug, m.Name))
 		}
 	}
 	return c, nil
