@@ -34,6 +34,7 @@ type Bundle struct {
 	Checkpoint Bytes        `json:"checkpoint"`
 	Room       *Proven      `json:"room,omitempty"`
 	Arrive     *Proven      `json:"arrive,omitempty"`
+	Merits     List[Proven] `json:"merits"`          // merits of the ticket, as far as known
 	Growth     Hashes       `json:"growth,omitzero"` // consistency proof from the receipt's tree to the checkpoint's
 	Amends     List[Proven] `json:"amends"`          // amendments of the schedule, as far as known
 	Freeze     *Proven      `json:"freeze,omitempty"`

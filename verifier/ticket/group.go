@@ -20,9 +20,10 @@ func (j *judge) group(facts Facts) Reason {
 		return NoFreeze
 	}
 	facts.number("window", uint64(f.Window))
-	lots, all := j.lotsOf(f)
-	facts.number("lots", lots)
+	drums, _ := j.drumsOf(f)
+	facts.number("lots", sum(drums))
 	facts.number("closed", uint64(f.Time))
+	own, whole := j.ownOf(f)
 	before := audit.Checkpoint{Origin: head.Origin, Size: f.Size, Root: f.Root}
 	switch {
 	case f.Window != arrive.Window:
@@ -32,14 +33,14 @@ func (j *judge) group(facts Facts) Reason {
 	case f.Size != uint64(b.Freeze.Index):
 		return OtherSize
 	// All earlier entries except the first can be arrivals.
-	case len(f.Lots) != len(j.room.Lanes), uint64(arrive.Seq) >= lots, all >= f.Size:
+	case !whole, f.Total() > j.mostLots(f.Size):
 		return OtherLots
 	case b.Frozen == nil && b.Malformed != nil:
 		return Malformed
 	case b.Frozen == nil, audit.VerifyConsistency(before, head, b.Frozen) != nil:
 		return OtherRoot
 	}
-	j.freeze = f
+	j.freeze, j.own = f, own
 	j.done++
 	schedule, ok := j.schedule()
 	if !ok {
@@ -49,15 +50,6 @@ func (j *judge) group(facts Facts) Reason {
 		return OffSchedule
 	}
 	return Closed
-}
-
-// lotsOf returns the number of lots of a freeze in the visitor's lane, and in all lanes.
-func (j *judge) lotsOf(f *fairness.Freeze) (lots, all uint64) {
-	i := slices.IndexFunc(j.room.Lanes, func(l fairness.LaneRule) bool { return l.Name == j.arrive.Lane })
-	if i >= 0 && i < len(f.Lots) {
-		lots = uint64(f.Lots[i])
-	}
-	return lots, f.Total()
 }
 
 // schedule returns the windows of the policy after the amendments in the file; false if one of the

@@ -13,44 +13,55 @@ const MaxLots = 20_000_000
 
 // place checks that the shuffle gives the position.
 func (j *judge) place(facts Facts) Reason {
-	b, arrive := j.b, j.arrive
-	lots, _ := j.lotsOf(j.freeze)
-	facts.number("lots", lots)
-	if lots > MaxLots {
+	b, arrive, own := j.b, j.arrive, &j.own
+	facts.number("lots", sum(own.drums))
+	own.filled = fairness.Fill(own.drums)
+	if sum(own.filled) > MaxLots {
 		return TooLarge
 	}
-	rank := uint64(0)
-	for i, seq := range fairness.Shuffle(j.seed, arrive.Lane, uint32(lots)) {
-		if seq == arrive.Seq {
-			rank = uint64(i)
-		}
+	if !j.addMerits() {
+		return OtherMerit
 	}
+	own.shuffle(j.seed, arrive.Lane)
+	rank := own.rank()
+	facts.number("own", uint64(len(own.seqs)))
 	facts.number("rank", rank)
 	if b.FirstPlace == nil {
 		return b.missing()
 	}
-	first, ok := j.firstPosition()
+	stated, ok := j.firstPosition()
 	if !ok {
 		return NoPlaces
 	}
-	facts.number("first", first)
-	if !j.beginsRightly(first) {
-		return OtherFirst
+	facts.number("first", stated)
+	first := stated
+	if len(own.drums) > 1 {
+		first = 1 // the first places of slots may be those of empty lots
 	}
 	position := first + rank
+	if !j.beginsRightly(first) || stated < first || stated > position {
+		return OtherFirst
+	}
 	facts.number("position", position)
 	if b.Shown != nil && uint64(*b.Shown) != position {
+		if shown := uint64(*b.Shown); shown >= first && shown < position && own.mayBeOfMerit(shown-first) {
+			return MoreLots
+		}
 		return OtherShown
 	}
 	if b.Place == nil {
 		return b.missing()
 	}
 	assign, ok := proven[*fairness.Assign](j.head, b.Place)
-	switch {
-	case !ok:
+	if !ok {
 		return NoPlace
-	case uint64(assign.Position) != position, assign.Window != arrive.Window, assign.Lane != arrive.Lane:
-		facts.number("stated", uint64(assign.Position))
+	}
+	switch p, isHere := uint64(assign.Position), assign.Window == arrive.Window && assign.Lane == arrive.Lane; {
+	case p != position || !isHere:
+		facts.number("stated", p)
+		if isHere && assign.Ticket == arrive.Ticket && p >= first && p < position && own.mayBeOfMerit(p-first) {
+			return MoreLots
+		}
 		return OtherPosition
 	case assign.Ticket != arrive.Ticket:
 		return OtherTicket
@@ -81,26 +92,30 @@ func (j *judge) firstPosition() (uint64, bool) {
 
 // beginsRightly checks the first position: positions of a lane continue across windows, one per lot. Without
 // the earlier freezes it only checks that the first window begins at 1, and that other windows have
-// no more places before them than there were earlier arrivals.
+// no more places before them than earlier entries can have given.
 func (j *judge) beginsRightly(first uint64) bool {
 	arrive, earlier := j.arrive, j.b.Earlier
-	if arrive.Window == 0 && first != 1 || first < 1 || first+uint64(arrive.Seq) > uint64(j.b.Arrive.Index) {
+	lots, seq := j.mostLots(uint64(j.b.Arrive.Index)), uint64(arrive.Seq)
+	if arrive.Window == 0 && first != 1 || first < 1 || seq > lots || first-1 > j.mostPlaces(lots-seq) {
 		return false
 	}
 	if earlier == nil {
 		return true
 	}
-	people, next := uint64(0), fairness.WindowIndex(0)
+	places, next := uint64(0), fairness.WindowIndex(0)
 	for i := range earlier {
 		freeze, ok := proven[*fairness.Freeze](j.head, &earlier[i])
 		if !ok || freeze.Window < next || freeze.Window >= arrive.Window {
 			return false
 		}
 		next = freeze.Window + 1
-		lots, _ := j.lotsOf(freeze)
-		people += lots
+		more, whole := j.placesOf(freeze)
+		if !whole {
+			return false
+		}
+		places += more
 	}
-	return first == people+1
+	return first == places+1
 }
 
 // verify reports whether the entries, without gaps, are in the tree from their index on. The proof

@@ -47,7 +47,8 @@ type Line struct {
 //
 //	key_from               where the log's key comes from
 //	size, index, window    of what is published, of the arrival, its window
-//	closed, lots           time of the freeze (ms since the Unix epoch), people in the group (of the visitor's lane)
+//	closed, lots           time of the freeze (ms since the Unix epoch), lots in the group (of the visitor's lane)
+//	own                    of these, the ticket's
 //	chain, round, appears  hash of the room's beacon, its round for the group, when that appears (ms)
 //	witnesses, quorum      of the room, and how many of them should sign
 //	cosigned, cosigners    how many have signed the freeze before the round, their names; known: how many of [Trust]
@@ -86,6 +87,7 @@ type judge struct {
 	room   *fairness.Room
 	arrive *fairness.Arrive // the visitor's arrival
 	freeze *fairness.Freeze
+	own    own
 	seed   fairness.Seed
 }
 

@@ -94,7 +94,9 @@ const (
 	BadWitness    Reason = "witness"
 	OtherSeed     Reason = "seed"
 	Exact         Reason = "exact"
+	MoreLots      Reason = "more-lots"
 	TooLarge      Reason = "too-large"
+	OtherMerit    Reason = "merit"
 	NoPlaces      Reason = "places"
 	OtherFirst    Reason = "first"
 	NoPlace       Reason = "place"
@@ -156,11 +158,13 @@ var Verdicts = map[LineID]map[Reason]Status{
 	},
 	PlaceLine: {
 		Exact:         Green,
+		MoreLots:      Amber, // it is a better one, of a lot that a merit could have given which is not in the file
 		Unchecked:     Neutral,
 		Pending:       Neutral, // the place is not in the record yet
 		NotFound:      Amber,
 		Malformed:     Red,
 		TooLarge:      Amber, // the group is larger than MaxLots
+		OtherMerit:    Red,   // a merit is not in the published record, not the ticket's, or not in time
 		NoPlaces:      Red,   // the published record lacks the group's places, or has another group's
 		OtherFirst:    Red,   // the group does not begin where the groups before it end
 		NoPlace:       Red,   // the published record lacks the place

@@ -1,16 +1,17 @@
 import type { EntryOf } from "../check/entry.ts";
-import { Schedule, type WindowRule } from "../check/schedule.ts";
+import { Schedule, slotAt, slotsIn, type WindowRule } from "../check/schedule.ts";
 import type { Door } from "./door.ts";
 import type { Lane, Lanes } from "./lanes.ts";
 import { must } from "./rule.ts";
 
-const maxSeats = 2 ** 32 - 1;
+const maxSeats = 2 ** 29;
 
 /** One recorded join, and its state. */
 export interface Arrival {
   ticket: string;
   window: bigint;
   lane: Lane;
+  drum: number; // as an index: slot by slot, in each by lane
   seats: number;
   /** Place in the line of its lane, from 1; 0: its window is not drawn. */
   place: number;
@@ -31,28 +32,26 @@ export interface Arrival {
 export interface UnfrozenWindow {
   window: bigint;
   to: number; // when it ends
-  arrivals: Map<Lane, Arrival[]>; // by seq; every lane has a list
+  drums: Arrival[][]; // the arrival of each lot, by seq; slot by slot, in each by lane
 }
 
-/** The arrivals: the schedule in force (RULES.md section 5), and the rules arrival, ticket and amend windows. */
+/** The arrivals: the schedule in force (RULES.md section 5), and the rules arrival, ticket, merit and amend windows. */
 export class Arrivals {
   /** The latest window with arrivals, unless it is frozen: an earlier one is frozen as soon as it is over. */
   unfrozen: UnfrozenWindow | undefined;
   windows = 0; // with arrivals
   #seats = 0; // of all arrivals
   readonly #byTicket = new Map<string, Arrival>();
-  readonly #notice: number;
+  readonly #policy: EntryOf<"room">;
   readonly #lanes: Lanes;
-  readonly #party: number; // seats of an arrival at most; 0: one
   readonly #door: Door;
   #schedule: Schedule;
 
-  constructor(lanes: Lanes, door: Door, { windows, closes, party, notice }: EntryOf<"room">) {
+  constructor(lanes: Lanes, door: Door, policy: EntryOf<"room">) {
     this.#lanes = lanes;
-    this.#party = party;
     this.#door = door;
-    this.#notice = notice;
-    this.#schedule = new Schedule(windows, closes);
+    this.#policy = policy;
+    this.#schedule = new Schedule(policy.windows, policy.closes);
   }
 
   get count(): number {
@@ -71,17 +70,19 @@ export class Arrivals {
     const own = this.#lanes.find(lane);
     must("lane", own !== undefined, "the policy has no such lane");
     const current = this.unfrozen ?? this.#emptyWindow(window, open.to);
-    const arrivals = current.arrivals.get(own)!;
-    must("arrival", seq === arrivals.length, "seq is not the number of earlier arrivals in the window and lane");
+    const slot = slotAt(this.#policy, window, time);
+    const drum = slot * this.#lanes.all.length + this.#lanes.all.indexOf(own);
+    must("arrival", seq === current.drums[drum]!.length, "seq is not the number of lots in the drum");
     const [seats = 1] = party;
     must("arrival", this.#seats + seats <= maxSeats, "the room is full");
-    const isAllowed = party.length === 0 || (seats >= 2 && seats <= this.#party);
+    const isAllowed = party.length === 0 || (seats >= 2 && seats <= this.#policy.party);
     must("arrival", isAllowed, "a party of a size that the policy does not allow");
     must("ticket", !this.#byTicket.has(ticket), "the ticket has arrived before");
     const arrival: Arrival = {
       ticket,
       window,
       lane: own,
+      drum,
       seats,
       place: 0,
       claimEnds: undefined,
@@ -94,19 +95,38 @@ export class Arrivals {
     };
     this.#byTicket.set(ticket, arrival);
     this.#seats += seats;
-    arrivals.push(arrival);
+    for (let lots = 1 + this.#lotsFor(entry); lots > 0; lots--) current.drums[drum]!.push(arrival);
     if (current === this.unfrozen) return;
     this.unfrozen = current;
     this.windows++;
   }
 
   #emptyWindow(window: bigint, to: number): UnfrozenWindow {
-    return { window, to, arrivals: new Map(this.#lanes.all.map((lane) => [lane, []])) };
+    const drums = slotsIn(this.#policy, window) * this.#lanes.all.length;
+    return { window, to, drums: Array.from({ length: drums }, () => []) };
+  }
+
+  /** How many more lots a ticket gets for some credentials. */
+  #lotsFor({ credentials }: EntryOf<"arrive" | "merit">): number {
+    return credentials.filter(({ method }) => this.#policy.lots.includes(method)).length;
+  }
+
+  /** Takes a credential of an arrival whose window is not frozen, and so not over. */
+  merit(entry: EntryOf<"merit">): void {
+    const arrival = this.find(entry.ticket);
+    must("merit", arrival !== undefined, "the ticket has not arrived");
+    must("merit", arrival.settled === "no", "the ticket is settled");
+    must("merit", arrival.window === this.unfrozen?.window, "the window of the ticket is over");
+    must("credential", this.#policy.methods.length > 0, "the policy has no methods");
+    const drum = this.unfrozen.drums[arrival.drum]!;
+    must("merit", entry.seq === drum.length, "seq is not the number of lots in the drum");
+    this.#door.merit(entry, arrival);
+    if (this.#lotsFor(entry) > 0) drum.push(arrival);
   }
 
   /** Replaces windows that begin after the notice. */
   amend(time: number, rules: readonly WindowRule[], closes: number): void {
-    const next = this.#schedule.amended(time, this.#notice, rules, closes);
+    const next = this.#schedule.amended(this.#policy, time, rules, closes);
     must("amend", next !== undefined, "the new windows are not allowed, or change one that begins within the notice");
     this.#schedule = next;
   }

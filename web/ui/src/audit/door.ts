@@ -16,7 +16,7 @@ interface Taking {
   taken: number;
 }
 
-/** What tickets show: RULES.md section 13, and the rules credential, nullifier, merit and, for work, beacon. */
+/** What tickets show: RULES.md section 13, and the rules credential, nullifier and, for work, beacon. */
 export class Door {
   readonly #policy: EntryOf<"room">;
   readonly #roomHash: Hash;
@@ -48,11 +48,8 @@ export class Door {
     return shown;
   }
 
-  /** Takes a credential of an arrival whose window is not frozen, and so not over. */
-  merit({ ticket, credentials }: EntryOf<"merit">, arrival: Arrival | undefined, open: bigint | undefined): void {
-    must("merit", arrival !== undefined, "the ticket has not arrived");
-    must("merit", arrival.settled === "no", "the ticket is settled");
-    must("merit", arrival.window === open, "the window of the ticket is over");
+  /** Takes a credential of a ticket that has arrived. */
+  merit({ ticket, credentials }: EntryOf<"merit">, arrival: Arrival): void {
     arrival.shown = this.#check(ticket, arrival.lane.name, credentials, arrival.shown);
     for (const credential of credentials) this.#take(credential);
   }

@@ -2,7 +2,7 @@ import { roundAfter, roundTime, verifyRound } from "../check/beacon.ts";
 import { equal } from "../check/bytes.ts";
 import type { Checkpoint } from "../check/checkpoint.ts";
 import { cosigners } from "../check/cosignature.ts";
-import { alphaOf, seedOf, shuffle } from "../check/draw.ts";
+import { alphaOf, deal, seedOf } from "../check/draw.ts";
 import type { EntryOf } from "../check/entry.ts";
 import { type Hash, leafHash } from "../check/merkle.ts";
 import { verifyVrf } from "../check/vrf.ts";
@@ -14,7 +14,7 @@ import type { Tree } from "./tree.ts";
 /** A window that is frozen and not drawn. */
 interface Frozen {
   window: bigint;
-  arrivals: UnfrozenWindow["arrivals"];
+  drums: UnfrozenWindow["drums"];
   alpha: Uint8Array;
   beta: Hash;
   frozen: number; // time of the freeze
@@ -59,8 +59,8 @@ export class Draws {
     must("freeze", first !== undefined, "no window waits for a freeze");
     must("freeze", window === first.window, "another window is the first to freeze");
     must("freeze", time >= first.to, "the window is not over");
-    const drums = [...first.arrivals.values()].map(({ length }) => length);
-    must("freeze", String(lots) === String(drums), "lots are not the numbers of arrivals in each lane");
+    const { drums } = first;
+    must("freeze", String(lots) === String(drums.map(({ length }) => length)), "lots are not those in each drum");
     must("freeze", size === tree.size, "size is not the number of entries before");
     must("freeze", equal(root, tree.root()), "root is not that of the entries before");
     const round = beacon ? roundAfter(beacon, time) : 0n;
@@ -69,7 +69,7 @@ export class Draws {
     const beta = verifyVrf(vrfKey, alpha, proof);
     must("proof", beta !== undefined, "the proof is not of the room's key for this freeze");
     const sealed = { origin, size: size + 1n, root: tree.with(leafHash(text)).root() };
-    this.#frozen.push({ window, arrivals: first.arrivals, alpha, beta, frozen: time, round, sealed });
+    this.#frozen.push({ window, drums, alpha, beta, frozen: time, round, sealed });
   }
 
   /** Draws the first of the frozen windows. */
@@ -88,13 +88,9 @@ export class Draws {
     must("seed", equal(seed, seedOf(first.alpha, first.beta, first.round, signature)), "not the seed that follows");
     this.#frozen.shift();
     this.draws.push({ sealed: first.sealed, cosignatures });
-    for (const [lane, arrivals] of first.arrivals) {
-      const order = shuffle(seed, lane.name, arrivals.length);
-      this.#lanes.extend(
-        lane,
-        first.window,
-        Array.from(order, (seq) => arrivals[seq]!),
-      );
+    for (const [i, lane] of this.#lanes.all.entries()) {
+      const drums = first.drums.filter((_, drum) => drum % this.#lanes.all.length === i);
+      this.#lanes.extend(lane, first.window, deal(seed, lane.name, drums));
     }
   }
 

@@ -11,11 +11,11 @@ const quantum = 2 ** 20;
 export interface Lane {
   readonly name: string;
   readonly step: number; // virtual time that serving one seat takes
-  /** All drawn arrivals, by place: element 0 has place 1. */
-  readonly line: Arrival[];
+  /** Who has each drawn place; element 0 is place 1. Nobody has those of empty lots, and of further lots of a ticket. */
+  readonly line: (Arrival | undefined)[];
   readonly firsts: Map<bigint, number>; // the first place of each window
   called: number; // the serving pointer: all places up to it are called
-  stated: number; // places stated by assign entries
+  stated: number; // places before the next one to be stated by an assign entry
   ready: number; // places that are drawn, not called, and not skipped
   time: number; // virtual
 }
@@ -48,11 +48,13 @@ export class Lanes {
   }
 
   /** Adds what the draw of a window gives to a lane. */
-  extend(lane: Lane, window: bigint, drawn: Iterable<Arrival>): void {
+  extend(lane: Lane, window: bigint, drawn: Iterable<Arrival | undefined>): void {
     this.#wake(lane);
     lane.firsts.set(window, lane.line.length + 1);
     for (const arrival of drawn) {
-      lane.line.push(arrival);
+      const isFirst = arrival?.place === 0;
+      lane.line.push(isFirst ? arrival : undefined);
+      if (!isFirst) continue;
       arrival.place = lane.line.length;
       if (arrival.settled !== "skipped") lane.ready++;
     }
@@ -79,6 +81,7 @@ export class Lanes {
   nextPlace(): { lane: Lane; arrival: Arrival } | undefined {
     let first: { lane: Lane; arrival: Arrival; rank: number } | undefined;
     for (const lane of this.all) {
+      while (lane.stated < lane.line.length && !lane.line[lane.stated]) lane.stated++;
       const arrival = lane.line[lane.stated];
       if (!arrival) continue;
       const rank = arrival.place - lane.firsts.get(arrival.window)!;
@@ -110,7 +113,7 @@ export class Lanes {
       must("call", next !== undefined, "the pointers are beyond the last person in line");
       const turn = turns[next]!;
       const { line, step } = this.all[next]!;
-      while (line[turn.called]!.settled === "skipped") turn.called++;
+      while (!isToCall(line[turn.called])) turn.called++;
       people.push(line[turn.called]!);
       turn.called++;
       must("call", turn.called <= goals[next]!, "another person is the next to be called");
@@ -130,7 +133,7 @@ export class Lanes {
     const next = this.#next(this.all);
     if (next === undefined) return undefined;
     const { called, line } = this.all[next]!;
-    return line.slice(called).find(({ settled }) => settled !== "skipped");
+    return line.slice(called).find(isToCall);
   }
 
   /** The lane whose turn it is, as its index. */
@@ -141,4 +144,9 @@ export class Lanes {
     }
     return next;
   }
+}
+
+/** Reports whether a place is one to call: somebody has it, who is not skipped. */
+function isToCall(arrival: Arrival | undefined): boolean {
+  return arrival !== undefined && arrival.settled !== "skipped";
 }

@@ -70,7 +70,7 @@ export class Room {
       case "arrive":
         return this.arrivals.arrive(entry);
       case "merit":
-        return this.door.merit(entry, this.arrivals.find(entry.ticket), this.arrivals.unfrozen?.window);
+        return this.arrivals.merit(entry);
       case "freeze":
         this.draws.freeze(entry, text, this.arrivals.unfrozen, this.tree);
         this.arrivals.unfrozen = undefined;

@@ -36,6 +36,7 @@ export function formatBundle(visitor: Visitor, evidence: Evidence): string {
     checkpoint: formatBytes(evidence.checkpoint),
     room: optional(evidence.room, formatProven),
     arrive: optional(evidence.arrive, formatProven),
+    merits: evidence.merits.map(formatProven),
     growth: optional(evidence.growth, formatHashes),
     amends: evidence.amends.map(formatProven),
     freeze: optional(evidence.freeze, formatProven),
@@ -79,6 +80,7 @@ function readBundle(file: Members): Bundle {
   };
   const evidence: Evidence = {
     checkpoint: file.read("checkpoint", readBytes),
+    merits: file.read("merits", listOf(readProven)),
     amends: file.read("amends", listOf(readProven)),
   };
   const set = <K extends keyof Evidence>(key: K, name: string, read: Read<NonNullable<Evidence[K]>>): void => {

@@ -24,8 +24,9 @@ export const vrfSuite = "ECVRF-P256-SHA256-SSWU";
 const noBeacon = "none";
 const beaconScheme = "bls-unchained-g1-rfc9380";
 
-/** The most lanes that a room may have. */
+/** The most lanes that a room may have, and the most slots of its first window. */
 export const maxLanes = 16;
+export const maxSlots = 64;
 
 /** Key id, time and signature of a witness. */
 export const cosignatureSize = 76;
@@ -68,11 +69,11 @@ const id: Field<string> = { read: parseUuid8, write: (value) => value };
 const hash = bytes(32);
 const token = word(/^[!-~]+$/); // printable ASCII without space
 const lane = word(/^[a-z0-9-]{1,32}$/);
-/** Numbers of lots, one for each lane. */
+/** Numbers of lots, one for each slot and lane. */
 const lots: Field<number[]> = {
   read: (text) => {
     const all = text.split(",");
-    if (all.length > maxLanes) throw new FormatError(`${all.length} numbers of lots`);
+    if (all.length > maxSlots * maxLanes) throw new FormatError(`${all.length} numbers of lots`);
     return all.map((one) => uint32.read(one));
   },
   write: (value) => value.map((one) => uint32.write(one)).join(","),
@@ -150,7 +151,7 @@ const forms = {
     credentials: rest(credential, 0, Infinity, 3),
     party: seats,
   },
-  merit: { time, ticket: id, credentials: rest(credential, 1, 1, 3) },
+  merit: { time, ticket: id, seq: uint32, credentials: rest(credential, 1, 1, 3) },
   freeze: { time, window: uint63, lots, size: uint63, root: hash, round: uint63, proof: bytes(proofSize) },
   draw: { time, window: uint63, signature, seed: hash, cosignatures: rest(bytes(cosignatureSize)) },
   assign: { window: uint63, lane, position: uint63, ticket: id },
@@ -211,12 +212,14 @@ export interface Room {
   quorum: number;
   methods: Method[];
   lanes: LaneRule[];
+  lots: string[]; // methods that give a ticket one more lot
   party: number; // seats of an arrival at most; 0: one
   seats: number; // 0: any number
   opens: number;
   starts: number;
   closes: number; // or never
   windows: WindowRule[];
+  slots: number; // milliseconds; 0: the first window has one slot, as all others
   notice: number; // milliseconds
   perMinute: number;
   maxActive: number;
@@ -395,12 +398,14 @@ function parseRoom(lines: string[]): Room {
     witnesses: list("witness", ([key = ""]) => token.read(key)),
     methods: list("method", (words) => parseMethod(words.join(" "))),
     lanes: list("lane", (words) => readWords(laneRule, words) as unknown as LaneRule),
+    lots: maybeOne("lots", needs) ?? [],
     party: maybeOne("party", uint32) ?? 0,
     seats: maybeOne("seats", uint32) ?? 0,
     opens: one("opens", time),
     starts: one("starts", time),
     closes: one("closes", closing),
     windows: list("window", readRule),
+    slots: maybeOne("slots", millis) ?? 0,
     notice: one("notice", millis),
     ...(readWords(changes.outflow, take("outflow")) as { perMinute: number; maxActive: number }),
     claim: one("claim", millis),
@@ -438,12 +443,14 @@ function formatRoom(room: Room): string {
     ...room.witnesses.map((key) => `witness ${key}`),
     ...room.methods.map((method) => `method ${formatMethod(method)}`),
     ...room.lanes.map((rule) => `lane ${writeWords(laneRule, rule).join(" ")}`),
+    ...(room.lots.length > 0 ? [`lots ${needs.write(room.lots)}`] : []),
     ...(room.party > 0 ? [`party ${uint32.write(room.party)}`] : []),
     ...(room.seats > 0 ? [`seats ${uint32.write(room.seats)}`] : []),
     `opens ${time.write(room.opens)}`,
     `starts ${time.write(room.starts)}`,
     `closes ${closing.write(room.closes)}`,
     ...room.windows.map((windows) => `window ${writeRule(windows).join(" ")}`),
+    ...(room.slots > 0 ? [`slots ${millis.write(room.slots)}`] : []),
     `notice ${millis.write(room.notice)}`,
     `outflow ${writeWords(changes.outflow, room).join(" ")}`,
     `claim ${millis.write(room.claim)}`,

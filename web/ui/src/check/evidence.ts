@@ -1,8 +1,9 @@
 import { roundTime } from "./beacon.ts";
 import { openCheckpoint, parseCheckpoint } from "./checkpoint.ts";
-import { lotsOf, maxLots, shuffle } from "./draw.ts";
+import { fill, maxLots, sum } from "./draw.ts";
 import { type EntryOf, type Kind, parseEntry } from "./entry.ts";
 import { FormatError, SignatureError } from "./errors.ts";
+import { mostLots, ownOf, SlotLine, withMerits } from "./lots.ts";
 import type { Hash } from "./merkle.ts";
 import { parseKey, parseNote } from "./note.ts";
 import { policyProblem } from "./policy.ts";
@@ -27,11 +28,13 @@ export interface Visitor {
 
 /**
  * Indexes of entries, as the server states them. A wrong or missing index costs a
- * search, except that amendments and earlier freezes are not searched for.
+ * search, except that merits, amendments and earlier freezes are not searched for.
  */
 export interface Hints {
   freeze?: bigint;
   place?: bigint;
+  /** The merits of the ticket, in their order. */
+  merits?: readonly bigint[];
   /** The amendments of the schedule before the visitor's window. */
   amends?: readonly bigint[];
   /** The freezes of all earlier windows: with them the window's first position is checked too. */
@@ -60,6 +63,8 @@ export interface Evidence {
   checkpoint: Uint8Array;
   room?: Proven;
   arrive?: Proven;
+  /** The merits of the ticket, as far as they are known. */
+  merits: Proven[];
   /** From the receipt's tree to the published one; missing if that is smaller. */
   growth?: Hash[];
   amends: Proven[];
@@ -82,7 +87,7 @@ export interface Evidence {
  * does; checkPlace reports faults in the content.
  */
 export async function gather(source: Source, visitor: Visitor, hints: Hints = {}): Promise<Evidence> {
-  const evidence: Evidence = { checkpoint: await source.checkpoint(), amends: [] };
+  const evidence: Evidence = { checkpoint: await source.checkpoint(), merits: [], amends: [] };
   try {
     await new Gatherer(source, visitor, hints, evidence).gather();
   } catch (failure) {
@@ -123,6 +128,9 @@ class Gatherer {
 
   async #gatherDraw(room: EntryOf<"room">, arrive: EntryOf<"arrive">): Promise<void> {
     const evidence = this.#evidence;
+    for (const index of this.#hints.merits ?? []) {
+      if ((await peek(this.#log, index))?.kind === "merit") evidence.merits.push(await this.#prove(index));
+    }
     for (const index of this.#hints.amends ?? []) {
       if ((await peek(this.#log, index))?.kind === "amend") evidence.amends.push(await this.#prove(index));
     }
@@ -144,23 +152,31 @@ class Gatherer {
     evidence.draw = await this.#prove(drawAt);
     const draw = await peek(this.#log, drawAt);
     if (draw?.kind !== "draw") return;
-    const lots = lotsOf(room.lanes, arrive.lane, freeze);
-    if (lots.own > maxLots || lots.all >= freezeAt) return; // not worth a shuffle
-    const rank = shuffle(draw.seed, arrive.lane, lots.own).indexOf(arrive.seq);
-    await this.#gatherPlace(arrive, drawAt, BigInt(Math.max(rank, 0)));
+    const own = ownOf(room, arrive, freeze);
+    const isPossible = BigInt(sum(freeze.lots)) <= mostLots(room, freezeAt);
+    if (!own || !isPossible || sum(fill(own.drums)) > maxLots) return; // not worth a shuffle
+    const merits = evidence.merits.map((proven) => ({ index: proven.index, merit: entryOf(proven, "merit") }));
+    const { seqs } = withMerits(room, arrive, own, merits, [after, freezeAt]) ?? own;
+    const rank = new SlotLine(draw.seed, arrive.lane, own).rank(seqs);
+    await this.#gatherPlace(arrive, drawAt, BigInt(rank), own.drums.length > 1);
   }
 
-  async #gatherPlace({ window, lane }: EntryOf<"arrive">, drawAt: bigint, rank: bigint): Promise<void> {
+  async #gatherPlace(
+    { window, lane }: EntryOf<"arrive">,
+    drawAt: bigint,
+    rank: bigint,
+    isCut: boolean,
+  ): Promise<void> {
     const firstAt = await findFirstPlace(this.#log, window, lane, drawAt);
     if (firstAt === undefined) return;
     this.#evidence.firstPlace = await this.#proveRun(drawAt + 1n, firstAt + 1n);
     const first = await peek(this.#log, firstAt);
     if (first?.kind !== "assign") return;
-    const position = first.position + rank;
+    const position = rank + (isCut ? 1n : first.position); // its first places may be those of empty lots
     const { place: hint } = this.#hints;
     const hinted = hint === undefined ? undefined : await peek(this.#log, hint);
     const isHinted = hinted?.kind === "assign" && hinted.lane === lane && hinted.position === position;
-    const placeAt = isHinted ? hint : await findPlace(this.#log, lane, firstAt + rank, position);
+    const placeAt = isHinted ? hint : await findPlace(this.#log, lane, { index: firstAt, position: first.position }, position);
     if (placeAt !== undefined) this.#evidence.place = await this.#prove(placeAt);
   }
 
@@ -208,7 +224,7 @@ export function scheduleOf(room: EntryOf<"room">, amends: readonly Proven[]): Sc
   for (const proven of [...amends].sort((a, b) => (a.index < b.index ? -1 : 1))) {
     const amend = entryOf(proven, "amend");
     if (amend.change !== "windows" || amend.time < now) continue;
-    const next = schedule.amended(amend.time, room.notice, amend.windows, amend.closes);
+    const next = schedule.amended(room, amend.time, amend.windows, amend.closes);
     if (!next) continue;
     schedule = next;
     now = amend.time;

@@ -4,11 +4,12 @@ import { chainHash, quicknet, roundAfter, roundTime, verifyRound } from "./beaco
 import { equal, utf8 } from "./bytes.ts";
 import { type Checkpoint, openCheckpoint } from "./checkpoint.ts";
 import { cosigners } from "./cosignature.ts";
-import { alphaOf, lotsOf, maxLots, seedOf, shuffle } from "./draw.ts";
+import { alphaOf, fill, lotsOf, maxLots, seedOf, sum } from "./draw.ts";
 import { type Entry, type EntryOf, parseEntry } from "./entry.ts";
 import { FormatError, SignatureError } from "./errors.ts";
 import { type Evidence, entryOf, type Proven, type ProvenRun, scheduleOf, type Visitor } from "./evidence.ts";
 import { toHex } from "./hex.ts";
+import { mostLots, mostPlaces, type Own, ownOf, placesOf, SlotLine, withMerits } from "./lots.ts";
 import { leafHash, rootEndingWith, verifyConsistency, verifyInclusion, verifyRun } from "./merkle.ts";
 import { type Key, parseKey } from "./note.ts";
 import { majority, policyProblem } from "./policy.ts";
@@ -62,6 +63,8 @@ interface Base {
 /** What the group's line shows: the freeze of my window. */
 interface Frozen extends Base {
   freeze: EntryOf<"freeze">;
+  freezeIndex: bigint;
+  own: Own; // my lots, but for those of merits
   sealed: Checkpoint; // of the tree that ends with it
 }
 
@@ -117,15 +120,15 @@ function judgeGroup(base: Base, evidence: Evidence): Verdict<"group"> & { frozen
   if (index === undefined) return { reason: missing(evidence), facts: { window: arrive.window } };
   const freeze = proven(head, evidence.freeze, "freeze");
   if (!freeze) return { reason: "freeze", facts: { window: arrive.window } };
-  const lots = lotsOf(room.lanes, arrive.lane, freeze);
-  const facts: Facts = { window: freeze.window, lots: lots.own, closed: freeze.time };
+  const lots = sum(lotsOf(room.lanes, arrive.lane, freeze));
+  const facts: Facts = { window: freeze.window, lots, closed: freeze.time };
   const before = { size: freeze.size, root: freeze.root };
   if (freeze.window !== arrive.window) return { reason: "window", facts };
   if (index <= base.index || freeze.time < arrive.time) return { reason: "early", facts };
   if (freeze.size !== index) return { reason: "size", facts };
   // All entries before the freeze but the first can be arrivals.
-  const isPossible = freeze.lots.length === room.lanes.length && arrive.seq < lots.own && lots.all < freeze.size;
-  if (!isPossible) return { reason: "lots", facts };
+  const own = BigInt(sum(freeze.lots)) > mostLots(room, index) ? undefined : ownOf(room, arrive, freeze);
+  if (!own) return { reason: "lots", facts };
   if (!evidence.frozen && evidence.malformed !== undefined) return { reason: "malformed", facts };
   if (!evidence.frozen || !verifyConsistency(before, head, evidence.frozen)) return { reason: "root", facts };
   const { entry, path } = evidence.freeze!;
@@ -134,7 +137,7 @@ function judgeGroup(base: Base, evidence: Evidence): Verdict<"group"> & { frozen
     size: index + 1n,
     root: rootEndingWith(index, leafHash(entry), head.size, path),
   };
-  const frozen = { ...base, freeze, sealed };
+  const frozen = { ...base, freeze, freezeIndex: index, own, sealed };
   const amended = evidence.amends.every((amend) => proven(head, amend, "amend"));
   const window = amended ? scheduleOf(room, evidence.amends).at(arrive.time) : undefined;
   const scheduled = window?.index === arrive.window && freeze.time >= window.to;
@@ -185,24 +188,40 @@ function judgeChance({ room, freeze, sealed }: Frozen, draw: EntryOf<"draw">, fa
 }
 
 function judgePlace(drawn: Drawn, visitor: Visitor, evidence: Evidence): Verdict<"place"> {
-  const { head, room, arrive, freeze, seed } = drawn;
-  const lots = lotsOf(room.lanes, arrive.lane, freeze).own;
-  if (lots > maxLots) return { reason: "too-large", facts: { lots } };
-  const rank = shuffle(seed, arrive.lane, lots).indexOf(arrive.seq);
-  const facts: Facts = { lots, rank };
+  const { head, room, arrive, index, freezeIndex, seed } = drawn;
+  const lots = sum(drawn.own.drums);
+  if (sum(fill(drawn.own.drums)) > maxLots) return { reason: "too-large", facts: { lots } };
+  const merits = evidence.merits.map((one) => ({ index: one.index, merit: proven(head, one, "merit") }));
+  const own = withMerits(room, arrive, drawn.own, merits, [index, freezeIndex]);
+  if (!own) return { reason: "merit", facts: { lots } };
+  const line = new SlotLine(seed, arrive.lane, own);
+  const rank = line.rank(own.seqs);
+  const facts: Facts = { lots, own: own.seqs.length, rank };
   if (!evidence.firstPlace) return { reason: missing(evidence), facts };
-  const first = firstPosition(drawn, evidence.firstPlace);
-  if (first === undefined) return { reason: "places", facts };
-  facts.first = first;
-  if (!beginsRightly(drawn, first, evidence.earlier)) return { reason: "first", facts };
+  const stated = firstPosition(drawn, evidence.firstPlace);
+  if (stated === undefined) return { reason: "places", facts };
+  const first = own.drums.length > 1 ? 1n : stated; // the first places of slots may be those of empty lots
+  facts.first = stated;
   const position = first + BigInt(rank);
+  if (!beginsRightly(drawn, first, evidence.earlier) || stated < first || stated > position) {
+    return { reason: "first", facts };
+  }
   facts.position = position;
-  if (visitor.shown !== undefined && visitor.shown !== position) return { reason: "shown", facts };
+  // A place of a lot that only a merit can have given, which was kept out of the evidence.
+  const isOfMerit = (place: bigint): boolean => {
+    const lot = place < position && own.missing ? line.lotAt(Number(place - first)) : undefined;
+    return lot !== undefined && lot > drawn.own.seqs.at(-1)! && lot < own.drums[own.slot]!;
+  };
+  if (visitor.shown !== undefined && visitor.shown !== position) {
+    return { reason: isOfMerit(visitor.shown) ? "more-lots" : "shown", facts };
+  }
   if (!evidence.place) return { reason: missing(evidence), facts };
   const place = proven(head, evidence.place, "assign");
   if (!place) return { reason: "place", facts };
-  if (place.position !== position || place.window !== arrive.window || place.lane !== arrive.lane) {
-    return { reason: "position", facts: { ...facts, stated: place.position } };
+  const isHere = place.window === arrive.window && place.lane === arrive.lane;
+  if (place.position !== position || !isHere) {
+    const isBetter = isHere && place.ticket === arrive.ticket && isOfMerit(place.position);
+    return { reason: isBetter ? "more-lots" : "position", facts: { ...facts, stated: place.position } };
   }
   return { reason: place.ticket === arrive.ticket ? "exact" : "ticket", facts };
 }
@@ -225,21 +244,24 @@ function firstPosition({ head, arrive, drawIndex }: Drawn, run: ProvenRun): bigi
 /**
  * Positions of a lane continue across windows, one for each lot. Without the
  * earlier freezes two facts remain: the first window begins at 1, and no window
- * has more people before it than there are arrivals before mine.
+ * has more places before it than the entries before mine can have given.
  */
 function beginsRightly({ head, room, arrive, index }: Drawn, first: bigint, earlier: Proven[] | undefined): boolean {
   if (arrive.window === 0n && first !== 1n) return false;
-  if (first < 1n || first + BigInt(arrive.seq) > index) return false;
+  const others = mostLots(room, index) - BigInt(arrive.seq);
+  if (first < 1n || others < 0n || first - 1n > mostPlaces(room, others)) return false;
   if (!earlier) return true;
-  let people = 0n;
+  let places = 0n;
   let last = -1n;
   for (const one of earlier) {
     const freeze = proven(head, one, "freeze");
     if (!freeze || freeze.window <= last || freeze.window >= arrive.window) return false;
     last = freeze.window;
-    people += BigInt(lotsOf(room.lanes, arrive.lane, freeze).own);
+    const more = placesOf(room, arrive.lane, freeze);
+    if (more === undefined) return false;
+    places += more;
   }
-  return first === people + 1n;
+  return first === places + 1n;
 }
 
 /** The entry, if it is of that kind and the proof shows it in the tree. */

@@ -1,13 +1,14 @@
 import { isBeaconKey } from "./beacon.ts";
-import { type Beacon, type LaneRule, maxLanes, type Room } from "./entry.ts";
+import { type Beacon, type LaneRule, maxLanes, maxSlots, type Room } from "./entry.ts";
 import { methodAllowed } from "./method.ts";
-import { never, rulesAllowed } from "./schedule.ts";
+import { never, rulesAllowed, slotsIn } from "./schedule.ts";
 
 const second = 1000;
 const hour = 3600 * second;
 const day = 24 * hour;
 const maxWitnesses = 16;
 const maxMethods = 16;
+const maxMore = 3; // methods that give a lot
 
 /** Names the first field of a policy that the rules do not allow; undefined: the policy is valid. */
 export function policyProblem(room: Room): string | undefined {
@@ -18,12 +19,14 @@ export function policyProblem(room: Room): string | undefined {
     ["beacon", room.beacon === undefined || beaconAllowed(room.beacon)],
     ["witnesses", witnessesAllowed(room)],
     ["method", methodsAllowed(room)],
-    ["lane", lanesAllowed(room.lanes) && needsAllowed(room)],
+    ["lane", lanesAllowed(room.lanes) && room.lanes.every(({ needs }) => areMethods(room, needs))],
+    ["lots", lotsAllowed(room)],
     ["party", room.party !== 1 && room.party <= 20],
     ["opens", room.created <= room.opens],
     ["starts", room.starts >= room.opens],
     ["closes", room.closes > room.opens && room.closes <= never],
     ["window", room.windows[0]?.from === room.opens && rulesAllowed(room.windows, room.closes)],
+    ["slots", room.slots === 0 || slotsAllowed(room)],
     ["notice", room.notice >= 10 * second && room.notice <= day],
     ["outflow", room.perMinute >= 1 && room.perMinute <= 10_000_000],
     ["claim", room.claim >= second && room.claim <= day],
@@ -41,13 +44,22 @@ function methodsAllowed({ methods, beacon }: Room): boolean {
   return methods.length <= maxMethods && differ && fits;
 }
 
-/** The needs of a lane are methods, each once, in their order. */
-function needsAllowed({ methods, lanes }: Room): boolean {
-  const names = methods.map(({ name }) => name);
-  return lanes.every(({ needs }) => {
-    const ordered = names.filter((name) => needs.includes(name));
-    return ordered.join() === needs.join();
-  });
+/** Reports whether names are those of methods, each once, in their order. */
+function areMethods({ methods }: Room, names: readonly string[]): boolean {
+  const ordered = methods.map(({ name }) => name).filter((name) => names.includes(name));
+  return ordered.join() === names.join();
+}
+
+function lotsAllowed(room: Room): boolean {
+  const isWork = room.methods.some(({ name, kind }) => kind === "work" && room.lots.includes(name));
+  return room.lots.length <= maxMore && areMethods(room, room.lots) && !isWork;
+}
+
+/** The slots of a policy whose windows are allowed. */
+function slotsAllowed(room: Room): boolean {
+  if (room.windows[0]?.from !== room.opens || !rulesAllowed(room.windows, room.closes)) return false;
+  const slots = slotsIn(room, 0n);
+  return slots >= 2 && slots <= maxSlots;
 }
 
 function lanesAllowed(lanes: readonly LaneRule[]): boolean {

@@ -29,6 +29,13 @@ export function rulesAllowed(rules: readonly WindowRule[], closes: number): bool
   );
 }
 
+/** What a policy says about windows, besides the rules. */
+export interface Terms {
+  opens: number;
+  slots: number; // length of the first window's slots; 0: none
+  notice: number;
+}
+
 /** Partitions the time from opening to close into windows. There is at least one rule. */
 export class Schedule {
   readonly rules: readonly WindowRule[];
@@ -57,11 +64,12 @@ export class Schedule {
 
   /**
    * The schedule after an amendment at some time, or undefined if the rules do not allow that one. Windows that begin
-   * sooner than notice milliseconds after it must stay as they are.
+   * sooner than the policy's notice after it must stay as they are, and so must the first one if it has slots.
    */
-  amended(time: number, notice: number, rules: readonly WindowRule[], closes: number): Schedule | undefined {
+  amended({ notice, slots }: Pick<Terms, "notice" | "slots">, time: number, rules: readonly WindowRule[], closes: number): Schedule | undefined {
     const opens = this.rules[0]!.from;
-    const fixed = time + notice - 1;
+    const soon = time + notice - 1;
+    const fixed = slots > 0 ? Math.max(soon, opens) : soon;
     const last = this.at(fixed);
     const earliest = last?.to ?? opens;
     const from = rules[0]?.from ?? never;
@@ -77,7 +85,21 @@ export class Schedule {
   }
 }
 
-/** Division of integers below 2^53, rounded down, exact where a / b would round up to the next integer. */
+/** How many slots a window of a policy has. Only the first one may have several. */
+export function slotsIn({ opens, slots, windows, closes }: Policy, window: bigint): number {
+  if (slots === 0 || window > 0n) return 1;
+  const first = new Schedule(windows, closes).at(opens)!;
+  return quotient(first.to - first.from - 1, slots) + 1;
+}
+
+type Policy = Terms & { windows: readonly WindowRule[]; closes: number };
+
+/** The slot of an arrival in a window, from 0. */
+export function slotAt({ opens, slots }: Terms, window: bigint, time: number): number {
+  return slots === 0 || window > 0n ? 0 : quotient(time - opens, slots);
+}
+
+/** Division of integers below 2^53, without the rest, exact where a / b would round up to the next integer. */
 function quotient(a: number, b: number): number {
   return (a - (a % b)) / b;
 }

@@ -111,25 +111,51 @@ export function findFirstPlace(
   return scan(log, draw + 1n, (entry) => entry.kind === "assign" && isFirst(entry));
 }
 
+/** An assignment, and its position. */
+interface Assigned {
+  index: bigint;
+  position: bigint;
+}
+
 /**
- * Finds the assignment of a place, or of a later one if it is missing. Places of a lane are assigned in order, so between two
- * of them there are at least as many entries as places.
+ * Finds the assignment of a place after an earlier one of the lane, or of a later place if it is missing. Places of a
+ * lane are assigned in order. If everybody's follow one another, there are at least as many entries as places between
+ * two of them; places that nobody has are not assigned, so it may be fewer.
  */
 export async function findPlace(
   log: LogReader,
   lane: string,
-  from: bigint,
+  earlier: Assigned,
   position: bigint,
 ): Promise<bigint | undefined> {
-  let start = from;
-  for (let hops = 0n; hops < 4n * patience; hops++) {
-    const index = await scan(log, start, (entry) => entry.kind === "assign" && entry.lane === lane);
-    const entry = index === undefined ? undefined : await peek(log, index);
-    if (index === undefined || entry?.kind !== "assign") return undefined;
-    if (entry.position >= position) return index;
-    start = index + (position - entry.position);
+  if (earlier.position >= position) return earlier.index;
+  let low = earlier;
+  let end = log.size; // the first assignment from here on is the later one, if there is any
+  let later: Assigned | undefined;
+  let gaveUp: SearchError | undefined;
+  for (let isGuess = true; low.index + 1n < end; isGuess = !isGuess || !later) {
+    const places = position - low.position;
+    const entries = later ? (places * (later.index - low.index)) / (later.position - low.position) : places;
+    const guess = low.index + (isGuess ? entries : (end - low.index) / 2n);
+    const start = guess > low.index ? (guess < end ? guess : end - 1n) : low.index + 1n;
+    try {
+      const found = await nextAssigned(log, lane, start);
+      if (found && found.position <= low.position) return found.index; // out of order
+      if (found && found.position < position) low = found;
+      else [end, later, gaveUp] = [start, found, undefined];
+    } catch (failure) {
+      if (!(failure instanceof SearchError)) throw failure;
+      [end, later, gaveUp] = [start, undefined, failure];
+    }
   }
-  throw new SearchError(`place ${position} not found up to entry ${start}`);
+  if (gaveUp) throw gaveUp;
+  return later?.index;
+}
+
+async function nextAssigned(log: LogReader, lane: string, start: bigint): Promise<Assigned | undefined> {
+  const index = await scan(log, start, (entry) => entry.kind === "assign" && entry.lane === lane);
+  const entry = index === undefined ? undefined : await peek(log, index);
+  return index === undefined || entry?.kind !== "assign" ? undefined : { index, position: entry.position };
 }
 
 function isOf<K extends Kind>(entry: Entry, kinds: readonly K[]): entry is EntryOf<K> {

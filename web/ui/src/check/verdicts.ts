@@ -61,11 +61,13 @@ export const verdicts = {
   /** My place is exactly what the shuffle gives. */
   place: {
     exact: "green",
+    "more-lots": "amber", // it is a better one, of a lot that a merit could have given which is not here
     unchecked: "neutral",
     pending: "neutral", // not in the published log yet
     "not-found": "amber",
     malformed: "red",
     "too-large": "amber", // the group is too large to shuffle here
+    merit: "red", // what I showed after my arrival is not in what is published, not mine, or not in time
     places: "red", // the places of my group are not in what is published, or not of my group
     first: "red", // my group does not begin where the groups before it end
     place: "red", // my place is not in what is published
@@ -86,7 +88,8 @@ export interface Facts {
   window?: bigint;
   problem?: string; // the field of the policy that breaks the rules
   closed?: number; // time of the freeze, milliseconds since the Unix epoch
-  lots?: number; // people of my lane in my group
+  lots?: number; // of my lane in my group
+  own?: number; // of these, my ticket's
   chain?: string; // hash of the room's beacon, hexadecimal
   round?: bigint; // of it
   appears?: bigint; // when that round appears, milliseconds since the Unix epoch

@@ -44,7 +44,7 @@ for (const name of ["room", "witnessed_room", "lanes_room", "seats_room", "door_
     const room = replay(vector);
     for (const { name, line } of room.lanes.all) {
       assert.deepEqual(
-        line.map(({ ticket }) => ticket),
+        line.map((arrival) => arrival?.ticket),
         vector.lines[name],
         name,
       );

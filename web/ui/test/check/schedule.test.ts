@@ -16,6 +16,11 @@ test("windows of the vectors", () => {
   assert.ok(fairness.schedules.length > 0);
 });
 
+/** What a policy without slots says. */
+function notice(millis: number): { notice: number; slots: number } {
+  return { notice: millis, slots: 0 };
+}
+
 /** All windows, one after the other, by section 5 of the rules. */
 function* windows(rules: WindowRule[], closes: number): Generator<{ index: bigint; from: number; to: number }> {
   let index = 0n;
@@ -54,16 +59,16 @@ const rules = [
 
 test("an amendment replaces what has not opened", () => {
   const was = new Schedule(rules, 2000);
-  const is = was.amended(1110, 1, [{ from: 1200, length: 150 }], 1800)!;
+  const is = was.amended(notice(1), 1110, [{ from: 1200, length: 150 }], 1800)!;
   assert.deepEqual(is.at(1150), was.at(1150));
   assert.deepEqual(is.at(1200), { index: 2n, from: 1200, to: 1350 });
   assert.deepEqual(is.at(1799), { index: 5n, from: 1650, to: 1800 });
   assert.equal(is.at(1800), undefined);
   // Without rules only the close moves, and rules that begin at it or later are dropped.
-  assert.deepEqual(was.amended(1110, 1, [], 1400)!.rules, [rules[0]]);
-  assert.deepEqual(was.amended(0, 1, [], never)!.rules, rules);
+  assert.deepEqual(was.amended(notice(1), 1110, [], 1400)!.rules, [rules[0]]);
+  assert.deepEqual(was.amended(notice(1), 0, [], never)!.rules, rules);
   // Before the opening everything may change except the opening.
-  assert.deepEqual(was.amended(999, 1, [{ from: 1000, length: 500 }], 1500)!.rules, [{ from: 1000, length: 500 }]);
+  assert.deepEqual(was.amended(notice(1), 999, [{ from: 1000, length: 500 }], 1500)!.rules, [{ from: 1000, length: 500 }]);
 });
 
 test("an amendment leaves open what has opened", () => {
@@ -80,19 +85,19 @@ test("an amendment leaves open what has opened", () => {
     [1110, [{ ...rule, from: 2000 }], 2000],
     [1110, Array.from({ length: 1001 }, (_, i) => ({ ...rule, from: 1200 + i })), 9000],
   ];
-  for (const [time, more, closes] of refused) assert.equal(was.amended(time, 1, more, closes), undefined, `${closes}`);
+  for (const [time, more, closes] of refused) assert.equal(was.amended(notice(1), time, more, closes), undefined, `${closes}`);
   // A window that begins within the notice stays, and none is new.
   const late = new Schedule([{ from: 1000, length: 100 }], 1500);
-  assert.equal(late.amended(1000, 201, [{ from: 1200, length: 100 }], 1500), undefined);
-  assert.deepEqual(late.amended(1000, 200, [{ from: 1200, length: 100 }], 1500)!.at(1249), {
+  assert.equal(late.amended(notice(201), 1000, [{ from: 1200, length: 100 }], 1500), undefined);
+  assert.deepEqual(late.amended(notice(200), 1000, [{ from: 1200, length: 100 }], 1500)!.at(1249), {
     index: 2n,
     from: 1200,
     to: 1300,
   });
-  assert.equal(late.amended(1400, 101, [], 2000), undefined);
-  assert.ok(late.amended(1400, 100, [{ from: 1500, length: 100 }], 2000));
+  assert.equal(late.amended(notice(101), 1400, [], 2000), undefined);
+  assert.ok(late.amended(notice(100), 1400, [{ from: 1500, length: 100 }], 2000));
   // The last window is cut short by the close and must not grow; a rule from the close on keeps it.
   const cut = new Schedule([{ from: 1000, length: 300 }], 1400);
-  assert.equal(cut.amended(1350, 1, [], 2000), undefined);
-  assert.deepEqual(cut.amended(1350, 1, [{ from: 1400, length: 100 }], 2000)!.at(1350), cut.at(1350));
+  assert.equal(cut.amended(notice(1), 1350, [], 2000), undefined);
+  assert.deepEqual(cut.amended(notice(1), 1350, [{ from: 1400, length: 100 }], 2000)!.at(1350), cut.at(1350));
 });

@@ -44,7 +44,7 @@ export class SparseLog {
 
   /** Evidence with only the checkpoint. */
   evidence(): Evidence {
-    return { checkpoint: this.#checkpoint(this.size), amends: [] };
+    return { checkpoint: this.#checkpoint(this.size), merits: [], amends: [] };
   }
 
   receipt(index: bigint): Uint8Array {

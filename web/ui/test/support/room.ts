@@ -5,13 +5,14 @@ import { toBase64 } from "../../src/check/base64.ts";
 import { roundAfter, roundTime } from "../../src/check/beacon.ts";
 import { concat, utf8 } from "../../src/check/bytes.ts";
 import { type Checkpoint, formatCheckpoint } from "../../src/check/checkpoint.ts";
-import { alphaOf, seedOf, shuffle } from "../../src/check/draw.ts";
+import { alphaOf, deal, seedOf } from "../../src/check/draw.ts";
 import { type Entry, type EntryOf, formatEntry, parseEntry } from "../../src/check/entry.ts";
 import type { Visitor } from "../../src/check/evidence.ts";
 import { toHex } from "../../src/check/hex.ts";
 import { emptyRoot, type Hash, inclusionRanges, leafHash, rootOf } from "../../src/check/merkle.ts";
+import type { Credential } from "../../src/check/method.ts";
 import { formatProof } from "../../src/check/proof.ts";
-import { Schedule } from "../../src/check/schedule.ts";
+import { Schedule, slotAt, slotsIn } from "../../src/check/schedule.ts";
 import type { Source } from "../../src/check/source.ts";
 import { ticketOf } from "../../src/check/ticket.ts";
 import { hashesAt, tileOf, tilePath } from "../../src/check/tiles.ts";
@@ -130,6 +131,7 @@ export const policy = {
   quorum: 0,
   methods: [],
   lanes: [{ name: "general", weight: 1, needs: [] }],
+  lots: [],
   party: 0,
   seats: 0,
   opens,
@@ -139,6 +141,7 @@ export const policy = {
     { from: opens, length: 60_000 },
     { from: opens + 60_000, length: 10_000 },
   ],
+  slots: 0,
   notice: 10_000,
   perMinute: 600,
   maxActive: 0,
@@ -151,7 +154,7 @@ export const policy = {
 /** A window that is frozen but not drawn. */
 interface Frozen {
   window: bigint;
-  tickets: string[]; // by seq
+  drums: string[][]; // the ticket of each lot, by slot and seq
   round: bigint;
   sealed: Checkpoint; // of the tree that ends with the freeze
   seed: (signature: Uint8Array) => Hash;
@@ -160,8 +163,7 @@ interface Frozen {
 interface Drawn {
   window: bigint;
   lane: string;
-  tickets: string[]; // by seq
-  order: Uint32Array;
+  line: (string | undefined)[];
 }
 
 /** Writes the transcript of an honest room, entry by entry. */
@@ -169,14 +171,15 @@ export class Room {
   readonly operator: Operator;
   readonly entries: Uint8Array[] = [];
   readonly entry: EntryOf<"room">;
-  readonly #waiting = new Map<bigint, string[]>(); // tickets by window
+  readonly #waiting = new Map<bigint, string[][]>(); // drums by window
   readonly #frozen: Frozen[] = [];
   readonly #drawn: Drawn[] = [];
   readonly #chain: Chain | undefined;
   #schedule: Schedule;
   #visitors = 0;
   #first = 1n; // position of the first place of #drawn[0]
-  #assigned = 0; // places of #drawn[0] that are assigned
+  #assigned = 0; // places of #drawn[0] before the next to assign
+  readonly #stated = new Set<string>();
 
   constructor(operator: Operator, changes: Partial<EntryOf<"room">> = {}, chain?: Chain) {
     this.operator = operator;
@@ -198,7 +201,7 @@ export class Room {
   write(entry: Entry): void {
     this.entries.push(formatEntry(entry));
     if (entry.kind !== "amend" || entry.change !== "windows") return;
-    this.#schedule = this.#schedule.amended(entry.time, this.entry.notice, entry.windows, entry.closes)!;
+    this.#schedule = this.#schedule.amended(this.entry, entry.time, entry.windows, entry.closes)!;
   }
 
   /** The secret of the nth visitor who joined. */
@@ -206,25 +209,38 @@ export class Room {
     return sha256(utf8(`visitor ${n}`));
   }
 
-  /** Joins n more visitors and returns the index of the first one's entry. */
-  join(time: number, n = 1): number {
-    const index = this.entries.length;
+  /** The drum of a time. */
+  #drum(time: number): { window: bigint; drum: string[] } {
     const window = this.#schedule.at(time)!.index;
-    const tickets = this.#waiting.get(window) ?? [];
-    this.#waiting.set(window, tickets);
+    const drums = this.#waiting.get(window) ?? Array.from({ length: slotsIn(this.entry, window) }, () => []);
+    this.#waiting.set(window, drums);
+    return { window, drum: drums[slotAt(this.entry, window, time)]! };
+  }
+
+  /** Puts a ticket's lots into a drum, apart from the first, for some made-up credentials. */
+  #more(drum: string[], ticket: string, methods: string[]): Credential[] {
+    for (const method of methods) if (this.entry.lots.includes(method)) drum.push(ticket);
+    return methods.map((method) => ({ method, nullifier: new Uint8Array(32), evidence: Uint8Array.of(1) }));
+  }
+
+  /** Lets the nth visitor, who joined at some time, show one more method. Returns the entry's index. */
+  merit(time: number, n: number, joined: number, method: string): number {
+    const { drum } = this.#drum(joined);
+    const ticket = ticketOf(this.operator.origin, Room.secret(n));
+    const seq = drum.length;
+    this.write({ kind: "merit", time, ticket, seq, credentials: this.#more(drum, ticket, [method]) });
+    return this.entries.length - 1;
+  }
+
+  /** Joins n more visitors, who show some methods, and returns the index of the first one's entry. */
+  join(time: number, n = 1, methods: string[] = []): number {
+    const index = this.entries.length;
+    const { window, drum } = this.#drum(time);
     for (let i = 0; i < n; i++) {
       const ticket = ticketOf(this.operator.origin, Room.secret(this.#visitors++));
-      this.write({
-        kind: "arrive",
-        time,
-        window,
-        seq: tickets.length,
-        ticket,
-        lane: "general",
-        credentials: [],
-        party: [],
-      });
-      tickets.push(ticket);
+      const seq = drum.push(ticket) - 1;
+      const credentials = this.#more(drum, ticket, methods);
+      this.write({ kind: "arrive", time, window, seq, ticket, lane: "general", credentials, party: [] });
     }
     return index;
   }
@@ -237,10 +253,11 @@ export class Room {
 
   /** Freezes the next window. */
   freeze(time: number): void {
-    const [window, tickets] = [...this.#waiting.entries()][0]!;
+    const [window, drums] = [...this.#waiting.entries()][0]!;
     this.#waiting.delete(window);
     const size = this.entries.length;
-    const frozen = { window, lots: [tickets.length], size: BigInt(size), root: new Log(this.entries).rootAt(size) };
+    const lots = drums.map(({ length }) => length);
+    const frozen = { window, lots, size: BigInt(size), root: new Log(this.entries).rootAt(size) };
     const alpha = alphaOf(sha256(this.entries[0]!), frozen);
     const proof = prove(this.operator.vrfSecret, alpha, 7n + BigInt(size));
     const beta = verifyVrf(this.entry.vrfKey, alpha, proof)!;
@@ -251,7 +268,7 @@ export class Room {
       size: BigInt(size + 1),
       root: new Log(this.entries).rootAt(size + 1),
     };
-    this.#frozen.push({ window, tickets, round, sealed, seed: (signature) => seedOf(alpha, beta, round, signature) });
+    this.#frozen.push({ window, drums, round, sealed, seed: (signature) => seedOf(alpha, beta, round, signature) });
   }
 
   /**
@@ -259,24 +276,29 @@ export class Room {
    * its round.
    */
   reveal(time: number, witnesses: Witness[] = []): number {
-    const { window, tickets, round, sealed, seed: seedFor } = this.#frozen.shift()!;
+    const { window, drums, round, sealed, seed: seedFor } = this.#frozen.shift()!;
     const appears = this.#chain ? Number(roundTime(this.#chain.beacon, round)) : time;
     const signature = this.#chain ? this.#chain.sign(round) : new Uint8Array(0);
     const seed = seedFor(signature);
     const cosignatures = witnesses.map((witness) => witness.cosign(sealed, BigInt(appears / 1000 - 3)));
     this.write({ kind: "draw", time: Math.max(time, appears), window, signature, seed, cosignatures });
-    this.#drawn.push({ window, lane: "general", tickets, order: shuffle(seed, "general", tickets.length) });
+    this.#drawn.push({ window, lane: "general", line: [...deal(seed, "general", drums)] });
     return Math.max(time, appears);
   }
 
   /** Assigns the next n drawn places. */
   assign(n = Number.POSITIVE_INFINITY): void {
-    for (; n > 0 && this.#drawn.length > 0; n--) {
-      const { window, lane, tickets, order } = this.#drawn[0]!;
+    for (let left = n; left > 0 && this.#drawn.length > 0; ) {
+      const { window, lane, line } = this.#drawn[0]!;
       const position = this.#first + BigInt(this.#assigned);
-      this.write({ kind: "assign", window, lane, position, ticket: tickets[order[this.#assigned]!]! });
-      if (++this.#assigned < tickets.length) continue;
-      this.#first += BigInt(tickets.length);
+      const ticket = line[this.#assigned];
+      if (ticket !== undefined && !this.#stated.has(ticket)) {
+        this.write({ kind: "assign", window, lane, position, ticket });
+        this.#stated.add(ticket);
+        left--;
+      }
+      if (++this.#assigned < line.length) continue;
+      this.#first += BigInt(line.length);
       this.#assigned = 0;
       this.#drawn.shift();
     }
