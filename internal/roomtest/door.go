@@ -53,5 +53,5 @@ func (r *Room) WorkRound() {
 func (r *Room) JoinShowing(now fairness.Time, lane fairness.Lane, i Issuers, account int,
 	methods ...string) fairness.Ticket {
 	subject := r.state.Subject(lane, Ticket(r.keys.Origin, r.next))
-	return r.arrive(now, lane, i.Show(subject, account, methods...)...)
+	return r.JoinWith(now, lane, i.Show(subject, account, methods...)...)
 }

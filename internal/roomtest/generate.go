@@ -65,7 +65,7 @@ func (r *Room) window(from fairness.Time, people int) {
 	for i := range people {
 		now := from + fairness.Time(int64(i)*int64(windowLength)/int64(people))
 		r.drawDue(now)
-		r.arrive(now, lane, credentials[i]...)
+		r.JoinWith(now, lane, credentials[i]...)
 		if i%callStep == 0 {
 			r.letIn(now)
 		}

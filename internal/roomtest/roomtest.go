@@ -192,13 +192,13 @@ func (r *Room) Join(now fairness.Time, n int) []fairness.Ticket {
 func (r *Room) JoinLane(now fairness.Time, lane fairness.Lane, n int) []fairness.Ticket {
 	var tickets []fairness.Ticket
 	for range n {
-		tickets = append(tickets, r.arrive(now, lane))
+		tickets = append(tickets, r.JoinWith(now, lane))
 	}
 	return tickets
 }
 
-// arrive joins a new ticket to a lane, with credentials.
-func (r *Room) arrive(now fairness.Time, lane fairness.Lane, shown ...credential.Credential) fairness.Ticket {
+// JoinWith joins a new ticket to a lane, with credentials.
+func (r *Room) JoinWith(now fairness.Time, lane fairness.Lane, shown ...credential.Credential) fairness.Ticket {
 	t := Ticket(r.keys.Origin, r.next)
 	r.next++
 	e, ok := r.state.NextArrive(now, t, lane)

@@ -114,7 +114,7 @@ func text(s string) *Text { t := Text(s); return &t }
 func number(n uint64) *Number { v := Number(n); return &v }
 
 func (s *stage) cases() []testCase {
-	return slices.Concat(s.goodCases(), s.waitingCases(), s.recordCases(), s.groupCases(), s.drawCases(), chanceCases(s), s.placeCases(), s.laneCases())
+	return slices.Concat(s.goodCases(), s.waitingCases(), s.recordCases(), s.groupCases(), s.drawCases(), chanceCases(s), s.placeCases(), s.laneCases(), s.lotCases())
 }
 
 func (s *stage) goodCases() []testCase {

@@ -232,6 +232,11 @@ func (l *tree) gather(t testing.TB, receipt []byte, ticket fairness.Ticket, inde
 	if !ok {
 		return b
 	}
+	for i, e := range entries {
+		if m, ok := e.(*fairness.Merit); ok && m.Ticket == ticket {
+			b.Merits = append(b.Merits, *l.prove(uint64(i)))
+		}
+	}
 	b.Freeze = l.prove(at)
 	freeze := entries[at].(*fairness.Freeze)
 	b.Frozen = l.growth(freeze.Size)
@@ -265,6 +270,13 @@ func (l *tree) gatherPlace(b *Bundle, entries []fairness.Entry, arrive *fairness
 	room := entries[0].(*fairness.Room)
 	lane := max(0, slices.IndexFunc(room.Lanes, func(l fairness.LaneRule) bool { return l.Name == arrive.Lane }))
 	if lane >= len(freeze.Lots) {
+		return
+	}
+	if len(room.Lots) > 0 || room.Slots > 0 {
+		b.Place = l.prove(uint64(slices.IndexFunc(entries, func(e fairness.Entry) bool {
+			assign, ok := e.(*fairness.Assign)
+			return ok && assign.Ticket == arrive.Ticket
+		})))
 		return
 	}
 	rank := slices.Index(fairness.Shuffle(draw.Seed, arrive.Lane, freeze.Lots[lane]), arrive.Seq)

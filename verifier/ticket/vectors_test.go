@@ -133,6 +133,8 @@ var refused = []refusedVector{
 	{"an unknown member", `"amends": [],`, `"amends": [],` + "\n" + ` "secret": "",`},
 	{"an unknown member of an entry", "\"room\": {\n", "\"room\": {\n  \"kind\": \"room\",\n"},
 	{"a name in other case", `"amends"`, `"Amends"`},
+	{"no merits", ` "merits": [],` + "\n", ""},
+	{"a merit null", `"merits": []`, `"merits": [null]`},
 	{"no amendments", ` "amends": [],` + "\n", ""},
 	{"amendments null", `"amends": []`, `"amends": null`},
 	{"amendments an object", `"amends": []`, `"amends": {}`},

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { sha256 } from "@noble/hashes/sha2.js";
 
-import { alphaOf, seedOf, shuffle } from "../../src/check/draw.ts";
+import { alphaOf, deal, fill, seedOf, shuffle } from "../../src/check/draw.ts";
 import { fromHex, toHex } from "../../src/check/hex.ts";
+import { SlotLine } from "../../src/check/lots.ts";
 import { passOf, ticketOf } from "../../src/check/ticket.ts";
 import { fairness } from "../support/vectors.ts";
 
@@ -39,6 +40,27 @@ test("shuffles of the vectors", () => {
     assert.equal(toHex(sha256(new Uint8Array(bytes.buffer))), want, `${lots} in ${lane}`);
   }
   assert.ok(fairness.shuffles.length > 0);
+});
+
+test("deals of the vectors, in whole and lot by lot", () => {
+  for (const { seed, lane, lots, filled, line } of fairness.deals) {
+    const drums = lots.map((n, slot) => Array.from({ length: n }, (_, seq): [number, number] => [slot, seq]));
+    const dealt = [...deal(fromHex(seed), lane, drums)];
+    assert.deepEqual(fill(lots), filled);
+    assert.deepEqual(
+      dealt,
+      line.map(([slot, seq]) => (seq < lots[slot]! ? [slot, seq] : undefined)),
+    );
+    const slots = lots.map((_, slot) => new SlotLine(fromHex(seed), lane, { slot, drums: lots, seqs: [], missing: true }));
+    for (const [rank, [slot, seq]] of line.entries()) {
+      assert.equal(slots[slot]!.rank([seq]), rank);
+      for (const [other, at] of slots.entries()) assert.equal(at.lotAt(rank), other === slot ? seq : undefined);
+    }
+    assert.equal(slots[0]!.lotAt(-1), undefined);
+    assert.equal(slots[0]!.lotAt(line.length), undefined);
+    if (lots[0]! > 1) assert.equal(slots[0]!.rank([0, 1]), Math.min(slots[0]!.rank([0]), slots[0]!.rank([1])));
+  }
+  assert.ok(fairness.deals.length > 3);
 });
 
 test("every place is as likely as any other", () => {

@@ -35,6 +35,7 @@ export interface FairnessVectors {
   alphas: { room_hash: string; window: number; lots: number[]; size: number; root: string; alpha: string }[];
   seeds: { alpha: string; beta: string; round: number; signature: string; seed: string }[];
   shuffles: { seed: string; lane: string; lots: number; order?: number[]; sha256: string }[];
+  deals: { seed: string; lane: string; lots: number[]; filled: number[]; line: [slot: number, seq: number][] }[];
   schedules: {
     rules: { from: number; length: number }[];
     closes: number;
@@ -46,6 +47,7 @@ export interface FairnessVectors {
   seats_room: RoomVector;
   door_room: RoomVector;
   turns_room: RoomVector;
+  slots_room: RoomVector;
 }
 
 export interface RoomVector {
