@@ -100,9 +100,12 @@ $(E2E_MODULES): $(E2E)/package-lock.json
 	cd $(E2E) && npm ci --ignore-scripts
 	@touch $@
 
+# The number of rooms that both verifiers decide about.
+ROOMS ?= 10000
+
 .PHONY: differential
-differential: need-go $(UI_BUILT) ## compare both verifiers on more than a million texts, most of them mutated; takes ten minutes
-	PROOFLINE_CASES=100000 go test -count=1 -timeout 60m -run TestSecondProgramReads -v ./verifier
+differential: need-go $(UI_BUILT) ## compare both verifiers on more than a million texts, most of them mutated, and on ROOMS rooms (10000); takes an hour
+	PROOFLINE_CASES=100000 PROOFLINE_ROOMS=$(ROOMS) go test -count=1 -timeout 0 -run 'TestSecondProgramReads|TestSecondProgramDecides$$' -v ./verifier
 
 .PHONY: conformance
 conformance: need-go need-postgres $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES) ## test middleware, proxy, nginx and edge with one table of requests and responses

@@ -18,6 +18,7 @@ import (
 	"github.com/proofline/proofline/room/door"
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/keys"
+	"github.com/proofline/proofline/room/projection"
 )
 
 // issuers vouch for visitors of the rooms of [doorConfig].
@@ -305,9 +306,17 @@ func TestMerit(t *testing.T) {
 	}
 	for _, r := range []*Room{elsewhere, r} {
 		eventually(t, "the node knows the merit", func() bool { return r.Snapshot().Door.Methods[1].Taken == 1 })
-		if again, err := r.Show(t.Context(), v.ticket, v.secret, club); err != nil || !again.Again {
+		again, err := r.Show(t.Context(), v.ticket, v.secret, club)
+		if err != nil || !again.Again || again.Entry != m.Entry {
 			t.Errorf("repeated: %+v, %v", again, err)
 		}
+		if list := r.Transcript.Merits(v.ticket); !slices.Equal(list, []projection.Merit{{Method: "club", Index: m.Entry}}) {
+			t.Errorf("merits %v", list)
+		}
+	}
+	atJoin, err := r.Show(t.Context(), v.ticket, v.secret, show(r, v.ticket, "general", 1, "task")[0])
+	if err != nil || !atJoin.Again || atJoin.Entry != uint64(atJoin.Index) {
+		t.Errorf("shown at the join: %+v, %v", atJoin, err)
 	}
 	if _, err := r.Show(t.Context(), w.ticket, w.secret, show(r, w.ticket, "general", 1, "club")[0]); failure(err) != "used club" {
 		t.Errorf("the same account: %v", err)

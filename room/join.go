@@ -92,11 +92,11 @@ func (r *Room) JoinLane(ctx context.Context, t fairness.Ticket, name fairness.La
 type Merit struct {
 	fairness.Standing
 	Again bool   // the ticket had shown the method before
-	Entry uint64 // index of the merit entry; 0 if the ticket had shown the method before
+	Entry uint64 // index of the merit entry, or of the arrive entry if that shows the method
 	room  *Room
 }
 
-// AppendReceipt appends the tlog-proof of the merit entry to dst, against the newest checkpoint.
+// AppendReceipt appends the tlog-proof of the entry to dst, against the newest checkpoint.
 func (m *Merit) AppendReceipt(ctx context.Context, dst []byte) ([]byte, error) {
 	receipt, err := m.room.Transcript.receipt(ctx, m.Entry)
 	return append(dst, receipt...), err
@@ -117,7 +117,9 @@ func (r *Room) Show(ctx context.Context, t fairness.Ticket, secret [fairness.Sec
 	}
 	m := Merit{Standing: st, room: r}
 	r.view.Read(func(p *projection.Projection, durable uint64) {
-		m.Again = p.Size() <= durable && fairness.DoorOf(p.State).HasShown(t, shown.Method)
+		if p.Size() <= durable {
+			m.again(p, shown.Method)
+		}
 	})
 	if m.Again {
 		return m, nil
@@ -128,7 +130,7 @@ func (r *Room) Show(ctx context.Context, t fairness.Ticket, secret [fairness.Sec
 		return Merit{}, err
 	}
 	err = r.sequencer.Do(ctx, func(p *projection.Projection, now fairness.Time) ([]fairness.Entry, error) {
-		if m.Again = fairness.DoorOf(p.State).HasShown(t, shown.Method); m.Again {
+		if m.again(p, shown.Method); m.Again {
 			return nil, nil
 		}
 		if err := door.Allow(p.State, request, now); err != nil {
@@ -143,6 +145,19 @@ func (r *Room) Show(ctx context.Context, t fairness.Ticket, secret [fairness.Sec
 		return Merit{}, err
 	}
 	return m, nil
+}
+
+// again takes note of a method that the ticket has shown before.
+func (m *Merit) again(p *projection.Projection, method string) {
+	if m.Again = fairness.DoorOf(p.State).HasShown(m.Ticket, method); !m.Again {
+		return
+	}
+	m.Entry = uint64(m.Index)
+	for _, one := range p.Merits(m.Ticket, p.Size()) {
+		if one.Method == method {
+			m.Entry = one.Index
+		}
+	}
 }
 
 // lane returns the lane with a name; without one, the first.

@@ -8,6 +8,7 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/room/projection"
 )
 
 // Transcript reads a room's public log from the database.
@@ -47,6 +48,12 @@ func (t Transcript) ReadEntries(ctx context.Context, read func(fairness.Entry) e
 		return fmt.Errorf("read transcript of %s: %w", t.room.Slug, err)
 	}
 	return nil
+}
+
+// Merits returns what a ticket has shown after its arrival, oldest first.
+func (t Transcript) Merits(ticket fairness.Ticket) (list []projection.Merit) {
+	t.room.view.Read(func(p *projection.Projection, durable uint64) { list = p.Merits(ticket, durable) })
+	return list
 }
 
 // receipt returns the tlog-proof of an entry against the newest checkpoint.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/hex"
+	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
@@ -94,26 +95,40 @@ func writtenIn(method, nullifier, evidence string) door.Written {
 	return door.Written{Method: method, Nullifier: nullifier, Evidence: evidence}
 }
 
-// sendMerit answers with the merit entry: 201, or 200 without an entry if the ticket had shown the method before.
+// sendMerit answers with the entry that shows the method: 201, or 200 if the ticket had shown it before.
 func sendMerit(c echo.Context, merit *room.Merit, method string) error {
 	w := borrow()
 	defer w.giveBack()
-	status, o := http.StatusOK, &w.answer
+	status, o := http.StatusCreated, &w.answer
 	o.reset()
 	o.text("ticket", merit.Ticket.String())
 	o.text("method", method)
-	if !merit.Again {
-		receipt, err := merit.AppendReceipt(c.Request().Context(), w.receipt[:0])
-		if err != nil {
-			return err
-		}
-		w.receipt, status = receipt, http.StatusCreated
-		o.number("index", merit.Entry)
-		o.name("receipt")
-		o.b = appendText(o.b, receipt)
+	if merit.Again {
+		status = http.StatusOK
 	}
+	receipt, err := merit.AppendReceipt(c.Request().Context(), w.receipt[:0])
+	if err != nil {
+		return err
+	}
+	w.receipt = receipt
+	o.number("index", merit.Entry)
+	o.name("receipt")
+	o.b = appendText(o.b, receipt)
 	o.close()
 	return reply.Send(c, status, reply.JSON, o.b)
+}
+
+// sendShown serves what a ticket has shown after its arrival: a line "method index" for each, oldest first.
+func sendShown(c echo.Context, r *room.Room) error {
+	st, err := standing(c, r)
+	if err != nil {
+		return err
+	}
+	var lines []byte
+	for _, m := range r.Transcript.Merits(st.Ticket) {
+		lines = fmt.Appendf(lines, "%s %d\n", m.Method, m.Index)
+	}
+	return reply.Send(c, http.StatusOK, reply.Text, lines)
 }
 
 // issued is the form with which the page of an issuer sends a visitor back.

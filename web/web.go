@@ -10,6 +10,7 @@
 //	GET  /r/{slug}/events                          the state whenever it changes, as a stream; limited in number
 //	POST /r/{slug}/join                            record an arrival, answered with its receipt
 //	GET  /r/{slug}/tickets/{ticket}[/receipt]      the state of one ticket
+//	GET  /r/{slug}/tickets/{ticket}/credentials    what it has shown after its arrival
 //	POST /r/{slug}/tickets/{ticket}/credentials    show a credential after the arrival, authorized by the secret
 //	POST /r/{slug}/credential                      a join with the form of an issuer's page
 //	POST /r/{slug}/beacon                          a beacon round that the room waits for, from any client
@@ -264,6 +265,7 @@ func (rs *resources) register(e *echo.Echo) {
 	e.GET(inRoom+"/events", in(rs.feed.events))
 	e.Match(read, inRoom+"/tickets/:ticket", in(sendTicket))
 	e.Match(read, inRoom+"/tickets/:ticket/receipt", bounded(in(sendReceipt)))
+	e.Match(read, inRoom+"/tickets/:ticket/credentials", in(sendShown))
 	e.POST(inRoom+"/tickets/:ticket/claim", bounded(in(claimTicket)))
 	e.POST(inRoom+"/tickets/:ticket/leave", bounded(in(changeTicket((*room.Room).Leave))))
 	e.POST(inRoom+"/tickets/:ticket/extend", bounded(in(changeTicket((*room.Room).Extend))))

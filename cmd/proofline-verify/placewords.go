@@ -96,7 +96,7 @@ var placeWords = map[ticket.LineID]map[ticket.Reason]string{
 		ticket.Pending:       "The place was not in the public record yet when the proof was saved.",
 		ticket.NotFound:      wordsNotFound,
 		ticket.Malformed:     wordsMalformed,
-		ticket.MoreLots:      "The record or the visitor's page has a better place than the {own} shown in the proof. It can be that of one more lot, for a credential that the visitor showed after joining: save the proof again, or audit the room.",
+		ticket.MoreLots:      "The record or the visitor's page has a better place than the lots in this proof give ({own}). It can be that of a lot for a credential that the visitor showed after joining, which is missing in the proof. An audit can tell.",
 		ticket.TooLarge:      "A group of {lots} is too large to draw again here. An audit does it.",
 		ticket.OtherMerit:    "A credential that the proof gives one more lot for is not in the record, not this ticket's, or not from before the group was closed.",
 		ticket.NoPlaces:      "The record after the draw lacks the places of the group, or has those of another group.",

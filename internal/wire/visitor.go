@@ -145,7 +145,7 @@ type Work struct {
 type Merit struct {
 	Ticket  string `json:"ticket"`
 	Method  string `json:"method"`
-	Index   uint64 `json:"index"`   // index of the merit entry; 0: the ticket had shown the method before
+	Index   uint64 `json:"index"`   // index of the merit entry, or of the arrive entry if that shows the method
 	Receipt string `json:"receipt"` // of that entry
 }
 

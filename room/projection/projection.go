@@ -29,7 +29,8 @@ type Projection struct {
 	cosigned   [][]uint32 // key hashes of the witnesses of each of the latest draws
 	gate       gateHistory
 	told       []fairness.Tell // latest statements about refused joins, oldest first
-	withdrawn  []string        // latest withdrawn tickets, see [Projection.Withdrawn]
+	merits     merits
+	withdrawn  []string // latest withdrawn tickets, see [Projection.Withdrawn]
 }
 
 // Evidence provides the beacon rounds and cosignatures that draws need, and the round that work is done for.
@@ -65,6 +66,8 @@ func (p *Projection) Apply(e fairness.Entry, root func() audit.Hash) error {
 		p.lastCall = e.Time
 	case *fairness.Draw:
 		p.noteCosigned(e)
+	case *fairness.Merit:
+		p.merits.note(e, p.Policy(), p.Size()-1)
 	case *fairness.Skip:
 		p.noteWithdrawn(e)
 	case *fairness.Tell:
@@ -147,19 +150,21 @@ type Mark struct {
 	noShows    fairness.Scan
 	lastCall   fairness.Time
 	cosigned   [][]uint32
+	merits     int // number of them
 	gate       gateHistory
 	told       []fairness.Tell
 }
 
 // Mark returns the present state for [Projection.Undo].
 func (p *Projection) Mark() *Mark {
-	return &Mark{p.State.Mark(), p.admissions, p.noShows, p.lastCall, p.cosigned, p.gate, p.told}
+	return &Mark{p.State.Mark(), p.admissions, p.noShows, p.lastCall, p.cosigned, len(p.merits.list), p.gate, p.told}
 }
 
 // Undo takes the projection back to a mark, the state that is stored. Reloading millions of entries instead would
 // burden a database that is already in trouble.
 func (p *Projection) Undo(m *Mark) {
 	p.State.Undo(m.state)
+	p.merits.undo(m.merits)
 	p.admissions, p.noShows, p.lastCall = m.admissions, m.noShows, m.lastCall
 	p.cosigned, p.gate, p.told = m.cosigned, m.gate, m.told
 }

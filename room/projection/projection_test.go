@@ -6,6 +6,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/roomtest"
 )
 
@@ -22,6 +23,33 @@ func TestWithdrawn(t *testing.T) {
 	}
 	if want = want[5:]; !slices.Equal(p.withdrawn, want) {
 		t.Errorf("withdrawn are %v, want %v", p.withdrawn, want)
+	}
+}
+
+// TestMerits finds what each ticket has shown, up to a size, and forgets what is undone.
+func TestMerits(t *testing.T) {
+	t.Parallel()
+	p := New(nil, nil)
+	p.Policy().Methods = []credential.Method{{Name: "club"}, {Name: "phone"}}
+	a, b := fairness.NewTicket("x", [fairness.SecretSize]byte{1}), fairness.NewTicket("x", [fairness.SecretSize]byte{2})
+	note := func(ticket fairness.Ticket, method string, index uint64) {
+		e := &fairness.Merit{Ticket: ticket, Credential: credential.Credential{Method: method}}
+		p.merits.note(e, p.Policy(), index)
+	}
+	note(a, "phone", 5)
+	note(b, "club", 6)
+	mark := p.Mark()
+	note(a, "club", 7)
+	note(fairness.Ticket{}, "club", 8)
+	if got, want := p.Merits(a, 9), []Merit{{"phone", 5}, {"club", 7}}; !slices.Equal(got, want) {
+		t.Errorf("merits %v, want %v", got, want)
+	}
+	if got := p.Merits(a, 7); len(got) != 1 {
+		t.Errorf("merits %v of 7 entries", got)
+	}
+	p.merits.undo(mark.merits)
+	if got := p.Merits(a, 9); !slices.Equal(got, []Merit{{"phone", 5}}) || len(p.merits.latest) != 2 || len(p.Merits(b, 9)) != 1 {
+		t.Errorf("merits %v after the undo, of %v", got, p.merits.latest)
 	}
 }
 

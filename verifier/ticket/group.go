@@ -22,6 +22,9 @@ func (j *judge) group(facts Facts) Reason {
 	facts.number("window", uint64(f.Window))
 	drums, _ := j.drumsOf(f)
 	facts.number("lots", sum(drums))
+	if len(j.room.Lots) > 0 {
+		facts.number("most", uint64(1+len(j.room.Lots)))
+	}
 	facts.number("closed", uint64(f.Time))
 	own, whole := j.ownOf(f)
 	before := audit.Checkpoint{Origin: head.Origin, Size: f.Size, Root: f.Root}

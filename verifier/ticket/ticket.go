@@ -48,7 +48,7 @@ type Line struct {
 //	key_from               where the log's key comes from
 //	size, index, window    of what is published, of the arrival, its window
 //	closed, lots           time of the freeze (ms since the Unix epoch), lots in the group (of the visitor's lane)
-//	own                    of these, the ticket's
+//	own, most              of these, the ticket's; of any ticket at most, where that is more than one
 //	chain, round, appears  hash of the room's beacon, its round for the group, when that appears (ms)
 //	witnesses, quorum      of the room, and how many of them should sign
 //	cosigned, cosigners    how many have signed the freeze before the round, their names; known: how many of [Trust]

@@ -43,7 +43,7 @@ func (*translation) ProofOrigin() template.HTML { return `<code dir="ltr" data-p
 
 // reason is a possible text of a line.
 type reason struct {
-	Name string // name that the checker uses; "red" covers all failures
+	Name string // name that the checker uses; "red" covers all failures, "closed-lots" is "closed" where tickets have several lots
 	Text template.HTML
 }
 
@@ -78,6 +78,7 @@ var reasons = []struct {
 	}},
 	{"place", [][3]string{
 		{"exact", "check.place.exact", "position"},
+		{"more-lots", "check.place.more-lots"},
 		{"unchecked", "check.unchecked"},
 		{"pending", "check.place.pending"},
 		{"not-found", "check.not-found"},
@@ -99,8 +100,13 @@ func (t *translation) Lines() ([]checkLine, error) {
 			list[i].Reasons = append(list[i].Reasons, reason{one[0], text})
 		}
 	}
-	return list, nil
+	closed, err := t.reason("check.group.lots", "lots")
+	list[1].Reasons = append(list[1].Reasons, reason{"closed-lots", closed})
+	return list, err
 }
+
+// Own returns the message about the lots of a ticket that has several.
+func (t *translation) Own() (template.HTML, error) { return t.reason("check.place.lots", "own") }
 
 // reason returns a message, with space for the number that a script writes.
 func (t *translation) reason(key, live string) (template.HTML, error) {

@@ -33,8 +33,8 @@ export interface Visitor {
 export interface Hints {
   freeze?: bigint;
   place?: bigint;
-  /** The merits of the ticket, in their order. */
-  merits?: readonly bigint[];
+  /** Asks for the merits of the ticket, in their order; called in rooms where these give lots. */
+  merits?: () => Promise<readonly bigint[]>;
   /** The amendments of the schedule before the visitor's window. */
   amends?: readonly bigint[];
   /** The freezes of all earlier windows: with them the window's first position is checked too. */
@@ -128,7 +128,8 @@ class Gatherer {
 
   async #gatherDraw(room: EntryOf<"room">, arrive: EntryOf<"arrive">): Promise<void> {
     const evidence = this.#evidence;
-    for (const index of this.#hints.merits ?? []) {
+    const merits = room.lots.length > 0 ? await this.#hints.merits?.() : [];
+    for (const index of merits ?? []) {
       if ((await peek(this.#log, index))?.kind === "merit") evidence.merits.push(await this.#prove(index));
     }
     for (const index of this.#hints.amends ?? []) {
@@ -155,8 +156,8 @@ class Gatherer {
     const own = ownOf(room, arrive, freeze);
     const isPossible = BigInt(sum(freeze.lots)) <= mostLots(room, freezeAt);
     if (!own || !isPossible || sum(fill(own.drums)) > maxLots) return; // not worth a shuffle
-    const merits = evidence.merits.map((proven) => ({ index: proven.index, merit: entryOf(proven, "merit") }));
-    const { seqs } = withMerits(room, arrive, own, merits, [after, freezeAt]) ?? own;
+    const shown = evidence.merits.map((proven) => ({ index: proven.index, merit: entryOf(proven, "merit") }));
+    const { seqs } = withMerits(room, arrive, own, shown, [after, freezeAt]) ?? own;
     const rank = new SlotLine(draw.seed, arrive.lane, own).rank(seqs);
     await this.#gatherPlace(arrive, drawAt, BigInt(rank), own.drums.length > 1);
   }

@@ -122,6 +122,7 @@ function judgeGroup(base: Base, evidence: Evidence): Verdict<"group"> & { frozen
   if (!freeze) return { reason: "freeze", facts: { window: arrive.window } };
   const lots = sum(lotsOf(room.lanes, arrive.lane, freeze));
   const facts: Facts = { window: freeze.window, lots, closed: freeze.time };
+  if (room.lots.length > 0) facts.most = 1 + room.lots.length;
   const before = { size: freeze.size, root: freeze.root };
   if (freeze.window !== arrive.window) return { reason: "window", facts };
   if (index <= base.index || freeze.time < arrive.time) return { reason: "early", facts };

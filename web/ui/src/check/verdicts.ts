@@ -90,6 +90,7 @@ export interface Facts {
   closed?: number; // time of the freeze, milliseconds since the Unix epoch
   lots?: number; // of my lane in my group
   own?: number; // of these, my ticket's
+  most?: number; // of any ticket at most, where that is more than one
   chain?: string; // hash of the room's beacon, hexadecimal
   round?: bigint; // of it
   appears?: bigint; // when that round appears, milliseconds since the Unix epoch

@@ -114,9 +114,11 @@ export class CheckPage {
     for (const word of item.querySelectorAll<HTMLElement>("[data-word]")) word.hidden = word.dataset.word !== status;
     const words = [...item.querySelectorAll<HTMLElement>("[data-reason]")];
     // All faults of a line share one text, which is stored under the status.
+    const name = reason === "closed" && facts.most !== undefined ? "closed-lots" : reason;
     const shown =
-      words.find((text) => text.dataset.reason === reason) ?? words.find((text) => text.dataset.reason === status);
+      words.find((text) => text.dataset.reason === name) ?? words.find((text) => text.dataset.reason === status);
     for (const text of words) text.hidden = text !== shown;
+    if (id === "place") this.#screen.show("[data-own]", reason === "exact" && (facts.own ?? 1) > 1);
     // Sentences show some of the facts as numbers.
     for (const [name, value] of Object.entries(facts)) this.#screen.count(name, Number(value));
   }

@@ -9,7 +9,11 @@ import {
   parseBundle,
   type Visitor,
 } from "../check/index.ts";
+import { getPublic } from "./http.ts";
 import type { Answer, Question } from "./proof.ts";
+
+/** The most methods that a room may have, each of which a ticket shows once. */
+const maxMethods = 16;
 
 addEventListener("message", ({ data }: MessageEvent<Question>) => {
   void answer(data).then((result) => postMessage(result));
@@ -23,9 +27,15 @@ async function answer(question: Question): Promise<Answer> {
   }
 }
 
-async function ofPlace({ prefix, visitor }: Extract<Question, { prefix: string }>): Promise<Answer> {
-  const evidence = await gather(httpSource(prefix), visitor);
+async function ofPlace({ prefix, ticket, visitor }: Extract<Question, { prefix: string }>): Promise<Answer> {
+  const evidence = await gather(httpSource(prefix), visitor, { merits: () => meritsOf(`${prefix}tickets/${ticket}`) });
   return { lines: checkPlace(visitor, evidence), bundle: bundleOf(visitor, evidence), origin: visitor.origin };
+}
+
+/** The indexes of what a ticket has shown after its arrival, which the server lists with the names of the methods. */
+async function meritsOf(ticket: string): Promise<bigint[]> {
+  const shown = await getPublic(`${ticket}/credentials`);
+  return [...shown.matchAll(/^[^ ]+ ([0-9]{1,18})$/gm)].slice(0, maxMethods).map(([, index]) => BigInt(index!));
 }
 
 /** Checks a proof of this room against the room's key, not the one in the file. */

@@ -44,7 +44,7 @@ for (const slots of [0, 20 * second]) {
       if (entry.kind !== "arrive") continue;
       const visitor = visitorAt(operator, log, index);
       const earlier = freezes.slice(0, Number(entry.window));
-      const evidence = await gather(files, visitor, { merits: merits.get(index) ?? [], earlier });
+      const evidence = await gather(files, visitor, { merits: async () => merits.get(index) ?? [], earlier });
       const [, , , place] = checkPlace(visitor, evidence);
       assert.equal(place?.reason, "exact", `entry ${index}`);
       assert.equal(place.facts.own, 1 + entry.credentials.length + evidence.merits.length);
