@@ -50,10 +50,14 @@ func (t Transcript) ReadEntries(ctx context.Context, read func(fairness.Entry) e
 	return nil
 }
 
-// Merits returns what a ticket has shown after its arrival, oldest first.
-func (t Transcript) Merits(ticket fairness.Ticket) (list []projection.Merit) {
-	t.room.view.Read(func(p *projection.Projection, durable uint64) { list = p.Merits(ticket, durable) })
-	return list
+// Merits lists what a ticket has shown after its arrival: a line "method index" for each merit entry, oldest first.
+func (t Transcript) Merits(ticket fairness.Ticket) (lines []byte) {
+	t.room.view.Read(func(p *projection.Projection, durable uint64) {
+		for _, m := range p.Merits(ticket, durable) {
+			lines = fmt.Appendf(lines, "%s %d\n", m.Method, m.Index)
+		}
+	})
+	return lines
 }
 
 // receipt returns the tlog-proof of an entry against the newest checkpoint.

@@ -2,7 +2,6 @@ package web
 
 import (
 	"encoding/hex"
-	"fmt"
 	"mime"
 	"net/http"
 	"net/url"
@@ -124,11 +123,7 @@ func sendShown(c echo.Context, r *room.Room) error {
 	if err != nil {
 		return err
 	}
-	var lines []byte
-	for _, m := range r.Transcript.Merits(st.Ticket) {
-		lines = fmt.Appendf(lines, "%s %d\n", m.Method, m.Index)
-	}
-	return reply.Send(c, http.StatusOK, reply.Text, lines)
+	return reply.Send(c, http.StatusOK, reply.Text, r.Transcript.Merits(st.Ticket))
 }
 
 // issued is the form with which the page of an issuer sends a visitor back.

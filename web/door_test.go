@@ -236,9 +236,14 @@ func TestMerit(t *testing.T) {
 	if m.Ticket != v.ticket || m.Method != "club" || m.Index == 0 || !strings.Contains(m.Receipt, fmt.Sprintf("index %d\n", m.Index)) {
 		t.Errorf("%+v", m)
 	}
-	if again := decode[wire.Merit](s.post(path, body(good, v.secret)).want(http.StatusOK)); again.Index != 0 {
+	again := decode[wire.Merit](s.post(path, body(good, v.secret)).want(http.StatusOK))
+	if again.Index != m.Index || !strings.Contains(again.Receipt, fmt.Sprintf("index %d\n", m.Index)) {
 		t.Errorf("%+v", again)
 	}
+	if shown := s.get(path).want(http.StatusOK).body; shown != fmt.Sprintf("club %d\n", m.Index) {
+		t.Errorf("shown: %q", shown)
+	}
+	s.get("/r/door/tickets/"+newVisitor("door").ticket+"/credentials").problem(http.StatusNotFound, "unknown-ticket")
 	s.post("/r/door/tickets/"+v.ticket+"/leave", v.claimBody()).want(http.StatusOK)
 	s.post(path, body(phone.Show(s.subjectOf(v, "general"), 0), v.secret)).problem(http.StatusGone, "credential-late")
 }
