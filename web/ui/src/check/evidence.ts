@@ -162,12 +162,7 @@ class Gatherer {
     await this.#gatherPlace(arrive, drawAt, BigInt(rank), own.drums.length > 1);
   }
 
-  async #gatherPlace(
-    { window, lane }: EntryOf<"arrive">,
-    drawAt: bigint,
-    rank: bigint,
-    isCut: boolean,
-  ): Promise<void> {
+  async #gatherPlace({ window, lane }: EntryOf<"arrive">, drawAt: bigint, rank: bigint, isCut: boolean): Promise<void> {
     const firstAt = await findFirstPlace(this.#log, window, lane, drawAt);
     if (firstAt === undefined) return;
     this.#evidence.firstPlace = await this.#proveRun(drawAt + 1n, firstAt + 1n);
@@ -177,7 +172,9 @@ class Gatherer {
     const { place: hint } = this.#hints;
     const hinted = hint === undefined ? undefined : await peek(this.#log, hint);
     const isHinted = hinted?.kind === "assign" && hinted.lane === lane && hinted.position === position;
-    const placeAt = isHinted ? hint : await findPlace(this.#log, lane, { index: firstAt, position: first.position }, position);
+    const placeAt = isHinted
+      ? hint
+      : await findPlace(this.#log, lane, { index: firstAt, position: first.position }, position);
     if (placeAt !== undefined) this.#evidence.place = await this.#prove(placeAt);
   }
 

@@ -1,4 +1,4 @@
-import { fill, type Frozen, lotsOf, orderOf, sum, turnsOf } from "./draw.ts";
+import { type Frozen, fill, lotsOf, orderOf, sum, turnsOf } from "./draw.ts";
 import type { EntryOf } from "./entry.ts";
 import type { Hash } from "./merkle.ts";
 import { slotAt, slotsIn } from "./schedule.ts";

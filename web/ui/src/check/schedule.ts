@@ -66,7 +66,12 @@ export class Schedule {
    * The schedule after an amendment at some time, or undefined if the rules do not allow that one. Windows that begin
    * sooner than the policy's notice after it must stay as they are, and so must the first one if it has slots.
    */
-  amended({ notice, slots }: Pick<Terms, "notice" | "slots">, time: number, rules: readonly WindowRule[], closes: number): Schedule | undefined {
+  amended(
+    { notice, slots }: Pick<Terms, "notice" | "slots">,
+    time: number,
+    rules: readonly WindowRule[],
+    closes: number,
+  ): Schedule | undefined {
     const opens = this.rules[0]!.from;
     const soon = time + notice - 1;
     const fixed = slots > 0 ? Math.max(soon, opens) : soon;

@@ -3,7 +3,9 @@ import { getPublic } from "./http.ts";
 import type { Memory } from "./memory.ts";
 
 /** A request to the checker: a place in a log, or a saved proof and the room's key. */
-export type Question = { prefix: string; ticket: string; visitor: Visitor } | { file: Uint8Array; origin: string; vkey: string };
+export type Question =
+  | { prefix: string; ticket: string; visitor: Visitor }
+  | { file: Uint8Array; origin: string; vkey: string };
 
 /** Its response: the lines and the proof to save, or why the log could not be read. */
 export type Answer = { lines: Line[]; bundle: string | undefined; origin: string } | { failure: string };

@@ -38,13 +38,24 @@ function replay({ entries, violations }: RoomVector): Room {
   return room!;
 }
 
-for (const name of ["room", "witnessed_room", "lanes_room", "seats_room", "door_room", "turns_room", "slots_room"] as const) {
+for (const name of [
+  "room",
+  "witnessed_room",
+  "lanes_room",
+  "seats_room",
+  "door_room",
+  "turns_room",
+  "slots_room",
+] as const) {
   test(`${name} of the vectors, with every violation in its place`, () => {
     const vector = fairness[name];
     const room = replay(vector);
     for (const { name, line } of room.lanes.all) {
       assert.deepEqual(
-        line.map((arrival) => arrival?.ticket ?? "").join(" ").trimEnd(),
+        line
+          .map((arrival) => arrival?.ticket ?? "")
+          .join(" ")
+          .trimEnd(),
         vector.lines[name]!.join(" "),
         name,
       );

@@ -63,7 +63,13 @@ test("gathered evidence is the same after it was saved", async () => {
     await gather(files, me),
     await gather(files, me, { amends: [8n], earlier: [10n] }),
     await gather(files.with("checkpoint", Uint8Array.of(0xff, 0x22, 0)), me),
-    { checkpoint: utf8("\ufeff\u2028\u{1f512}\x7f\b\f\0"), merits: [], amends: [], malformed: 'a "tile" \\ <&>', gaveUp: true },
+    {
+      checkpoint: utf8("\ufeff\u2028\u{1f512}\x7f\b\f\0"),
+      merits: [],
+      amends: [],
+      malformed: 'a "tile" \\ <&>',
+      gaveUp: true,
+    },
   ];
   for (const evidence of all) {
     for (const visitor of [

@@ -51,7 +51,9 @@ test("deals of the vectors, in whole and lot by lot", () => {
       dealt,
       line.map(([slot, seq]) => (seq < lots[slot]! ? [slot, seq] : undefined)),
     );
-    const slots = lots.map((_, slot) => new SlotLine(fromHex(seed), lane, { slot, drums: lots, seqs: [], missing: true }));
+    const slots = lots.map(
+      (_, slot) => new SlotLine(fromHex(seed), lane, { slot, drums: lots, seqs: [], missing: true }),
+    );
     for (const [rank, [slot, seq]] of line.entries()) {
       assert.equal(slots[slot]!.rank([seq]), rank);
       for (const [other, at] of slots.entries()) assert.equal(at.lotAt(rank), other === slot ? seq : undefined);

@@ -68,7 +68,9 @@ test("an amendment replaces what has not opened", () => {
   assert.deepEqual(was.amended(notice(1), 1110, [], 1400)!.rules, [rules[0]]);
   assert.deepEqual(was.amended(notice(1), 0, [], never)!.rules, rules);
   // Before the opening everything may change except the opening.
-  assert.deepEqual(was.amended(notice(1), 999, [{ from: 1000, length: 500 }], 1500)!.rules, [{ from: 1000, length: 500 }]);
+  assert.deepEqual(was.amended(notice(1), 999, [{ from: 1000, length: 500 }], 1500)!.rules, [
+    { from: 1000, length: 500 },
+  ]);
 });
 
 test("an amendment leaves open what has opened", () => {
@@ -85,7 +87,8 @@ test("an amendment leaves open what has opened", () => {
     [1110, [{ ...rule, from: 2000 }], 2000],
     [1110, Array.from({ length: 1001 }, (_, i) => ({ ...rule, from: 1200 + i })), 9000],
   ];
-  for (const [time, more, closes] of refused) assert.equal(was.amended(notice(1), time, more, closes), undefined, `${closes}`);
+  for (const [time, more, closes] of refused)
+    assert.equal(was.amended(notice(1), time, more, closes), undefined, `${closes}`);
   // A window that begins within the notice stays, and none is new.
   const late = new Schedule([{ from: 1000, length: 100 }], 1500);
   assert.equal(late.amended(notice(201), 1000, [{ from: 1200, length: 100 }], 1500), undefined);
