@@ -145,7 +145,8 @@ func (o *own) mayBeOfMerit(rank uint64) bool {
 	return seq > o.seqs[o.byArrival-1] && seq < o.drums[o.slot]
 }
 
-// placesOf returns how many places the visitor's lane gets in the window of a freeze; false if the freeze cannot be right.
+// placesOf returns how many places the visitor's lane gets in the window of a freeze; false if the freeze cannot be
+// right.
 func (j *judge) placesOf(f *fairness.Freeze) (uint64, bool) {
 	drums, ok := j.drumsOf(f)
 	if !ok {
