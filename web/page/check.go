@@ -43,7 +43,8 @@ func (*translation) ProofOrigin() template.HTML { return `<code dir="ltr" data-p
 
 // reason is a possible text of a line.
 type reason struct {
-	// name that the checker uses; "red" covers all failures, and "closed-lots" is "closed" where tickets have several lots
+	// name that the checker uses; "red" covers all failures, and "closed-lots" is "closed" where tickets may have more
+	// than one lot
 	Name string
 	Text template.HTML
 }
