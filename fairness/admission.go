@@ -212,10 +212,7 @@ func (e *Tell) apply(*State, Oracle) error { return nil }
 
 // amendWindows replaces the part of the schedule that begins after the notice.
 func (e *Amend) amendWindows(s *State) error {
-	fixed := e.Time + Time(s.policy.Notice) - 1 // windows that begin until then stay
-	if s.policy.Slots > 0 {
-		fixed = max(fixed, s.policy.Opens)
-	}
+	fixed := s.policy.Fixed(e.Time)
 	if fixed >= s.schedule.Closes() {
 		return violation(RuleAmend, "the last window closes in less than %d ms", s.policy.Notice)
 	}
@@ -225,9 +222,9 @@ func (e *Amend) amendWindows(s *State) error {
 	}
 	var c complaints
 	c.check(e.Closes <= Never && e.Closes > s.schedule.Opens() && e.Closes >= earliest,
-		"closes", "must not be before the end of a window that begins within the notice")
+		"closes", "must not be before the end of a window that stays: one that begins within the notice, or a first one with slots")
 	c.check(len(e.Windows) == 0 || e.Windows[0].From >= earliest,
-		"windows[0].from", "must not be in a window that begins within the notice")
+		"windows[0].from", "must not be in a window that stays: one that begins within the notice, or a first one with slots")
 	c.windows(e.Windows, e.Closes)
 	c.check(len(s.schedule.rules)+len(e.Windows) <= 2*MaxRules, "windows", "have been amended too often")
 	if err := c.violation(RuleAmend); err != nil {

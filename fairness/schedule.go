@@ -47,6 +47,16 @@ func (p *Policy) SlotOf(w WindowIndex, t Time) int {
 	return int(Millis(t-p.Opens) / p.Slots)
 }
 
+// Fixed returns the last moment at which a window may begin that an amendment at a time leaves as it is. Slots cut the
+// first window as it was published, so it never changes.
+func (p *Policy) Fixed(amended Time) Time {
+	fixed := amended + Time(p.Notice) - 1
+	if p.Slots > 0 {
+		fixed = max(fixed, p.Opens)
+	}
+	return fixed
+}
+
 // Opens returns the start of the first window.
 func (s *Schedule) Opens() Time { return s.rules[0].From }
 

@@ -155,6 +155,46 @@ func TestExtend(t *testing.T) {
 	}
 }
 
+// TestAmendWithSlots: slots cut the first window, so that its end is fixed long before it opens. What comes after it can
+// change.
+func TestAmendWithSlots(t *testing.T) {
+	t.Parallel()
+	opens := time.Now().Add(3 * time.Hour).Truncate(time.Millisecond)
+	ends, closes := opens.Add(time.Hour), opens.Add(90*time.Minute)
+	url := pgtest.URL(t)
+	r := create(t, node(t, url, newMaster(t)), Config{Slug: "slots", Opens: &opens, Closes: &closes, Slots: span(15 * time.Minute),
+		Windows: []WindowRule{{Length: Duration(time.Hour)}}})
+	if c := r.Config(); c.Slots == nil || *c.Slots != Duration(15*time.Minute) {
+		t.Errorf("slots of %v", c.Slots)
+	}
+	for field, a := range map[string]Amendment{
+		"windows[0].from": {Windows: []WindowRule{{at(ends.Add(-time.Minute)), Duration(time.Minute)}}},
+		"closes":          {Closes: at(ends.Add(-time.Minute))},
+	} {
+		for _, err := range []error{r.Check(a), r.Amend(t.Context(), a)} {
+			if diff := cmp.Diff([]string{field}, fieldsOf(t, err)); diff != "" || !strings.Contains(err.Error(), "a first one with slots") {
+				t.Errorf("%s (-want +got) %v:\n%s", field, err, diff)
+			}
+		}
+	}
+	later := Amendment{Closes: at(ends), Windows: []WindowRule{{at(ends), Duration(time.Minute)}}}
+	if err := r.Amend(t.Context(), later); fieldsOf(t, err)[0] != "windows[0].from" {
+		t.Errorf("windows from the close on: %v", err)
+	}
+	for _, a := range []Amendment{
+		{Closes: &ends}, {Closes: at(ends.Add(time.Hour))}, // the first window was the last
+		{Windows: []WindowRule{{&ends, Duration(time.Minute)}}},
+	} {
+		if err := r.Amend(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if w, _ := r.Snapshot().schedule.At(millis.Of(opens)); w.To != millis.Of(ends) {
+			t.Errorf("the first window ends at %d after %+v", w.To, a)
+		}
+	}
+	auditRoom(t, r)
+}
+
 // TestPauseAndEnd does each operation twice.
 func TestPauseAndEnd(t *testing.T) {
 	t.Parallel()

@@ -156,7 +156,7 @@ func (a Amendment) schedule(now fairness.Time, s *fairness.State) *fairness.Amen
 	if a.Closes != nil {
 		e.Closes = millis.Of(*a.Closes)
 	}
-	fixed, ok := s.Schedule().At(now + fairness.Time(s.Policy().Notice) - 1)
+	fixed, ok := s.Schedule().At(s.Policy().Fixed(now))
 	isLast := ok && fixed.To == s.Schedule().Closes() && fixed.To < e.Closes
 	if isLast && (len(e.Windows) == 0 || e.Windows[0].From > fixed.To) {
 		rules := s.Schedule().Rules()

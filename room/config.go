@@ -54,10 +54,12 @@ type Config struct {
 	Starts  *time.Time   `json:"starts"`           // default: opens
 	Closes  *time.Time   `json:"closes,omitempty"` // default: never
 	Windows []WindowRule `json:"windows"`          // default: one until starts, then a minute each
+	Slots   *Duration    `json:"slots,omitempty"`  // length of the slots of the first window; default: none
 	Notice  *Duration    `json:"notice"`           // default 1m
 	// Methods are the ways to show something about a visitor. Default: none.
 	Methods []credential.Method `json:"methods,omitempty"`
-	Lanes   []LaneRule          `json:"lanes"` // default: one
+	Lanes   []LaneRule          `json:"lanes"`          // default: one
+	Lots    []string            `json:"lots,omitempty"` // methods that give one more lot, in the order of the room's
 	Party   uint32              `json:"party"` // seats that a visitor may join for; 0: one
 	Seats   uint32              `json:"seats"` // 0: any number
 	Outflow Outflow             `json:"outflow"`
@@ -196,7 +198,10 @@ func (c Config) policy(id fairness.Policy) (*fairness.Policy, error) {
 		p.Lanes = append(p.Lanes, fairness.LaneRule(l))
 	}
 	p.Opens, p.Starts, p.Closes = millis.Of(*c.Opens), millis.Of(*c.Starts), closing(c.Closes)
-	p.Windows = windowRules(c.Windows)
+	p.Windows, p.Lots = windowRules(c.Windows), c.Lots
+	if c.Slots != nil {
+		p.Slots = c.Slots.millis()
+	}
 	p.Outflow = fairness.Outflow(c.Outflow)
 	p.Notice, p.Claim, p.Grace, p.Session = c.Notice.millis(), c.Claim.millis(), c.Grace.millis(), c.Session.millis()
 	if c.Extend != nil {
@@ -244,7 +249,11 @@ func configOf(slug, title string, p *fairness.Policy, s *Snapshot) Config {
 		c.Extend = &extend
 	}
 	c.Party, c.Seats = p.Party, s.Seats
-	c.Methods = p.Methods
+	if p.Slots > 0 {
+		slots := duration(p.Slots)
+		c.Slots = &slots
+	}
+	c.Methods, c.Lots = p.Methods, p.Lots
 	for _, l := range p.Lanes {
 		c.Lanes = append(c.Lanes, LaneRule(l))
 	}

@@ -86,6 +86,14 @@ func TestParseConfig(t *testing.T) {
 		{`{"slug":"a","outflow":{"per_hour":60}}`, []string{"outflow.per_hour"}},
 		{`{"slug":"a","methods":[{"name":"task","kind":"work","bits":20}],"lanes":[{"name":"general","weight":1,"needs":["task"]}]}`, nil},
 		{`{"slug":"a","methods":{}}`, []string{"methods"}},
+		{`{"slug":"a","slots":"30s","methods":[{"name":"club","kind":"signed","key":"` + vouchers.club.Method.Key + `"}],"lots":["club"]}`, nil},
+		{`{"slug":"a","slots":"1m","x":1}`, []string{"x", "slots"}}, // the first window is a minute
+		{`{"slug":"a","slots":"937ms","x":1}`, []string{"x", "slots"}},
+		{`{"slug":"a","slots":"938ms"}`, nil},
+		{`{"slug":"a","slots":"0s","lots":"club"}`, []string{"slots", "lots"}},
+		{`{"slug":"a","slots":64,"lots":["-"]}`, []string{"slots", "lots[0]", "lots"}},
+		{`{"slug":"a","x":1,"lots":["club"]}`, []string{"x", "lots"}},
+		{`{"slug":"a","x":1,"methods":[{"name":"task","kind":"work","bits":20}],"lots":["task"]}`, []string{"x", "lots"}},
 		{
 			`{"slug":"a","methods":[{"name":"A","kind":"vdf","bits":41,"key":"XY","limit":-1,"url":""}]}`,
 			[]string{"methods[0].url", "methods[0].name", "methods[0].kind", "methods[0].bits", "methods[0].key", "methods[0].limit"},

@@ -79,7 +79,9 @@ func TestBoundsAgree(t *testing.T) {
 		var edges []string
 		switch k := s.Kind.(type) {
 		case setting.Duration:
-			edges = []string{quoted(k.Min), quoted(k.Max)}
+			if s.Name != "slots" { // depends on the first window
+				edges = []string{quoted(k.Min), quoted(k.Max)}
+			}
 		case setting.Number:
 			if s.Name != "quorum" { // depends on the server's witnesses
 				edges = []string{fmt.Sprint(k.Min), fmt.Sprint(k.Max)}

@@ -57,6 +57,7 @@ type Snapshot struct {
 
 	message    *Message  // latest message to visitors; nil: none
 	latest     time.Time // time of the latest entry
+	policy     *fairness.Policy
 	schedule   *fairness.Schedule
 	incomplete bool // the message could not be read yet
 }
@@ -150,6 +151,9 @@ func (s *Snapshot) Phase(now time.Time) Phase {
 	}
 	return PhaseServing
 }
+
+// Fixed returns the last moment at which a window may begin that an amendment now leaves as it is.
+func (s *Snapshot) Fixed(now time.Time) time.Time { return millis.Time(s.policy.Fixed(millis.Of(now))) }
 
 // Window returns the window that is open at now, and its arrivals so far.
 func (s *Snapshot) Window(now time.Time) (fairness.WindowSum, bool) {
@@ -266,7 +270,7 @@ func newSnapshot(p *projection.Projection, size uint64, perMinute float64) *Snap
 		Extend: time.Duration(policy.Extend) * time.Millisecond,
 		Counts: p.Counts(), Gate: p.Gate(), Seats: p.InForce().Seats, Party: policy.Party,
 		Door: newDoor(p), Windows: p.Windows(shownWindows), Limit: p.Limit(perMinute),
-		Withdrawn: p.Withdrawn(), latest: millis.Time(p.Now()), schedule: p.Schedule(),
+		Withdrawn: p.Withdrawn(), latest: millis.Time(p.Now()), policy: policy, schedule: p.Schedule(),
 	}
 	for i, n := range p.LaneCounts() {
 		s.Lanes = append(s.Lanes, Lane{policy.Lanes[i], n})

@@ -31,8 +31,8 @@ const (
 // Copy returns the configuration of a rehearsal room that opens at opens. The time before the start
 // is compressed to at most before, with its windows in proportion, so that a single draw for early
 // visitors stays a single draw. Windows after the start last at most window. Visitors can join
-// until ends. Beacon, witnesses, outflow, branding and targets are those of base. Lanes need nothing, because no issuer
-// vouches for synthetic visitors.
+// until ends. Beacon, witnesses, outflow, branding and targets are those of base, and so is the number of slots. Lanes
+// need nothing and credentials give no lots, because no issuer vouches for synthetic visitors.
 func Copy(base room.Config, opens, ends time.Time, before, window time.Duration) room.Config {
 	rules := SimulatedRoom(base)
 	c := base
@@ -43,7 +43,7 @@ func Copy(base room.Config, opens, ends time.Time, before, window time.Duration)
 	c.Opens, c.Starts, c.Closes, c.Windows = &opens, &starts, &ends, nil
 	claim, notice := room.Duration(min(time.Duration(rules.Claim), maxClaim)), room.Duration(minNotice)
 	c.Claim, c.Notice = &claim, &notice
-	c.Methods, c.Lanes = nil, slices.Clone(base.Lanes)
+	c.Methods, c.Lots, c.Lanes = nil, nil, slices.Clone(base.Lanes)
 	for i := range c.Lanes {
 		c.Lanes[i].Needs = nil
 	}
@@ -69,7 +69,22 @@ func Copy(base room.Config, opens, ends time.Time, before, window time.Duration)
 			c.Windows = append(c.Windows, room.WindowRule{From: &from, Length: room.Duration(each)})
 		}
 	}
+	if c.Slots != nil && len(c.Windows) > 0 {
+		c.Slots = copySlots(&c, rules.Slotted())
+	}
 	return c
+}
+
+// copySlots returns the length of slots that cut the first window of a copy into as many as its original has, or as
+// milliseconds allow.
+func copySlots(c *room.Config, slots int) *room.Duration {
+	first := min(time.Duration(c.Windows[0].Length), c.Closes.Sub(*c.Opens))
+	if len(c.Windows) > 1 {
+		first = min(first, c.Windows[1].From.Sub(*c.Opens))
+	}
+	each := first/time.Duration(slots) + time.Millisecond - 1
+	length := room.Duration(each.Truncate(time.Millisecond))
+	return &length
 }
 
 // SimulatedRoom converts a configuration for the simulator, with times relative to the opening and
@@ -88,6 +103,9 @@ func SimulatedRoom(c room.Config) simulate.Room {
 	}
 	if c.Session != nil {
 		r.Session = simulate.Duration(*c.Session)
+	}
+	if c.Slots != nil {
+		r.Slots = simulate.Duration(*c.Slots)
 	}
 	if c.Beacon == "none" {
 		r.Draw = 0

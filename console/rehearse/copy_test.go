@@ -28,6 +28,22 @@ func shapeOf(c room.Config, now time.Time) shape {
 	return s
 }
 
+// TestCopyOfSlots: a copy has as many slots as its original, and no lots, for which it has no methods.
+func TestCopyOfSlots(t *testing.T) {
+	t.Parallel()
+	opens := time.Date(2030, 5, 1, 11, 30, 0, 0, time.UTC)
+	starts, slots := opens.Add(30*time.Minute), room.Duration(7*time.Minute)
+	base := room.Config{Slug: "sale", Opens: &opens, Starts: &starts, Slots: &slots, Lots: []string{"club"}}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	got := Copy(base, now.Add(lead), now.Add(lasts), maxBefore, maxWindow)
+	if got.Slots == nil || *got.Slots != room.Duration(12*time.Second) || got.Lots != nil { // 5 in a minute
+		t.Errorf("slots of %v, lots %v", got.Slots, got.Lots)
+	}
+	if problems := got.Problems(now); len(problems) > 0 {
+		t.Errorf("%v", problems)
+	}
+}
+
 func TestCopy(t *testing.T) {
 	t.Parallel()
 	opens := time.Date(2030, 5, 1, 11, 30, 0, 0, time.UTC)

@@ -33,6 +33,7 @@ type Room struct {
 	Starts  Duration     `json:"starts"`           // time at which calls begin
 	Closes  *Duration    `json:"closes,omitempty"` // time at which joins end; nil: never
 	Windows []WindowRule `json:"windows"`          // empty: one window until Starts, then one per minute
+	Slots   Duration     `json:"slots,omitempty"`  // length of the slots that cut the first window; 0: none
 	Outflow Outflow      `json:"outflow"`
 	Claim   Duration     `json:"claim"`   // time that a called visitor has to claim
 	Session Duration     `json:"session"` // lifetime of a pass
@@ -135,6 +136,12 @@ func (r *Room) Rules() []WindowRule {
 	return []WindowRule{{0, r.Starts}, {r.Starts, Duration(time.Minute)}}
 }
 
+// Slotted returns the number of slots of the first window; 1: it has none.
+func (r *Room) Slotted() int {
+	p := r.policy()
+	return p.SlotsIn(0)
+}
+
 // policy returns the policy of the room with its door.
 func (p *Plan) policy() fairness.Policy {
 	policy := p.Room.policy()
@@ -150,7 +157,7 @@ func (r *Room) policy() fairness.Policy {
 		Lanes:  []fairness.LaneRule{{Name: fairness.General, Weight: 1}},
 		Starts: r.Starts.after(), Closes: fairness.Never, Notice: fairness.MinNotice,
 		Outflow: fairness.Outflow(r.Outflow), Claim: r.Claim.millis(), Grace: fairness.MaxGrace,
-		Session: r.Session.millis(),
+		Session: r.Session.millis(), Slots: r.Slots.millis(),
 	}
 	if r.Closes != nil {
 		p.Closes = r.Closes.after()

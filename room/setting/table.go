@@ -77,8 +77,20 @@ var table = []Setting{
 		Row:  Row{Label: "closes", None: "never"},
 	},
 	windows,
+	{
+		Name: "slots", Change: Never, Kind: between(1, fairness.MaxWindow),
+		Label: "Slots of the first window",
+		Help: "length of the slots that cut the first window, 2 to 64 of them: each is shuffled alone, and they take turns, " +
+			"so that fewer people in a slot get better places; such a first window cannot change",
+		Default: "none",
+		Form: Form{Group: "slots", Empty: "none", Placeholder: "none",
+			Hint: "For a long first window: visitors spread over it, because a quiet slot gives better places, up to " +
+				"about 1.75 times as good as a busy one."},
+		Row: Row{Label: "slots", Format: "of %s in the first window"},
+	},
 	methods,
 	lanes,
+	lots,
 	issuers,
 	{
 		Name: "notice", Change: Never, Kind: between(fairness.MinNotice, fairness.MaxNotice),
@@ -286,8 +298,7 @@ var lanes = Setting{
 		},
 		{
 			Name: "needs",
-			Kind: List{Each: Text{Check: isMethod, Wants: "must be the name of a method"}, Max: fairness.MaxMethods,
-				Wants: "must be a list of names of methods"},
+			Kind: methodNames(fairness.MaxMethods),
 			Help: "names of the methods that every visitor of the lane shows, in the order of `methods`",
 			Row:  Row{Format: "needs %s"},
 		},
@@ -300,6 +311,18 @@ var lanes = Setting{
 		Hint: "One per line: a name, a weight and, separated by commas, the methods that its visitors need. Lanes are " +
 			"called in turn: one of weight 3 gets three places for each place of one of weight 1, while both have people."},
 	Row: Row{Label: "lanes"},
+}
+
+var lots = Setting{
+	Name: "lots", Change: Never, Kind: methodNames(fairness.MaxLots),
+	Label: "Lots for credentials",
+	Help: "names of at most 3 methods, in the order of `methods` and none of them `work`, each of which gives a visitor who " +
+		"shows it one more lot in the draw, at the join or until the window ends",
+	Default: "none",
+	Form: Form{Group: "lanes", Placeholder: "club", Empty: "none",
+		Hint: "One per line. A visitor with two lots is ahead of one with one lot in two of three draws. The methods that a " +
+			"lane needs are shown by all of its visitors, so that a lot for them changes nothing."},
+	Row: Row{Label: "lots", Format: "one more for %s"},
 }
 
 var perMinute = Setting{
@@ -344,6 +367,12 @@ var brand = Brand{Object{Members: append(scheme(),
 )}}
 
 func isMethod(name string) bool { return fairness.IsLane(name) && name != "-" } // methods are named like lanes
+
+// methodNames returns the kind of a list of methods' names.
+func methodNames(most int) List {
+	return List{Each: Text{Check: isMethod, Wants: "must be the name of a method"}, Max: most,
+		Wants: "must be a list of names of methods"}
+}
 
 func isMethodKind(kind string) bool {
 	k := credential.Kind(kind)

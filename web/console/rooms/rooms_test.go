@@ -219,7 +219,7 @@ func TestDraftProblems(t *testing.T) {
 		"slug": "No Slug", "title": strings.Repeat("x", 201), "opens": "2001-01-01T00:00:00", "starts": "2130-05-01T11:00:00", "closes": "2130-05-01T11:00:00",
 		"windows[0].length": "1 parsec", "windows[1].length": "5 ms", "windows[1].from": "2130-05-01T11:00:00", "outflow.per_minute": "many", "outflow.max_active": "-1",
 		"claim": "soon", "session": "8 d", "beacon": "drand:nonsense", "quorum": "few", "max_waiting": "5000000000", "targets": "https://ok.example.com\nftp://shop.example.com",
-		"margin": "soon",
+		"margin": "soon", "slots": "30 min", "lots": "club",
 	} {
 		path := draftOf(s, someForm(field, wrong)...)
 		page := s.Get(consoletest.Owner, path).Want(http.StatusOK).Has("cannot be published yet", `id="e-`+field+`"`)

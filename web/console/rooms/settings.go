@@ -52,7 +52,7 @@ type published struct {
 func newPublished(r *room.Room) published {
 	s, now := r.Snapshot(), r.Now()
 	p := published{config: r.Config(), now: now, from: s.Opens, ended: s.Ended}
-	last := now.Add(time.Duration(*p.config.Notice) - time.Millisecond) // a window that begins by then stays
+	last := s.Fixed(now) // a window that begins by then stays
 	if window, ok := s.Window(last); ok {
 		p.from = time.UnixMilli(int64(window.To)).UTC()
 	}

@@ -143,6 +143,27 @@ func TestSettingsWindows(t *testing.T) {
 	}
 }
 
+// TestSettingsOfSlots: the first window of a room with slots is fixed before it opens, and shown with its slots.
+func TestSettingsOfSlots(t *testing.T) {
+	t.Parallel()
+	s := consoletest.New(t)
+	s.Post(consoletest.Owner, "/console/rooms/new", someForm("do", "publish", "confirmed", "1", "slots", "10 min",
+		"methods", "club signed 861dd36be253a9b164c4e782be4d111739d0207bbcd9d58e5f8859027145dc08 0", "lots", "club")...).Want(http.StatusSeeOther)
+	r, err := s.Control.Room(t.Context(), consoletest.Actor(consoletest.Owner), "sale")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := r.Config(); c.Slots == nil || *c.Slots != room.Duration(10*time.Minute) || !slices.Equal(c.Lots, []string{"club"}) {
+		t.Errorf("published %+v", c)
+	}
+	page := s.Get(consoletest.Owner, settingsPath).Want(http.StatusOK).Has(">fixed<", "or have slots", "Slots of the first window", "10 min", "Lots for credentials")
+	s.Post(consoletest.Owner, settingsPath, settingsOf(page, "windows[0].from", "2130-05-01T11:45:00")...).Want(http.StatusBadRequest).Has(`id="e-windows[0].from"`, "or a first one with slots")
+	s.Post(consoletest.Owner, settingsPath, append(settingsOf(page, "windows[0].length", "5 min"), "confirmed", "1")...).Want(http.StatusSeeOther)
+	if rules := r.Config().Windows; len(rules) != 2 || rules[1].Length != room.Duration(5*time.Minute) {
+		t.Errorf("windows %+v", rules)
+	}
+}
+
 // TestSettingsRefused shows each problem next to its field, and changes nothing.
 func TestSettingsRefused(t *testing.T) {
 	t.Parallel()
