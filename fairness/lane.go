@@ -44,6 +44,7 @@ type lane struct {
 	lined    uint32               // seats of these
 	drawn    uint64               // tickets with a place
 	stated   uint64               // of these, those that assign entries have stated
+	passed   uint64               // of these, those that the serving pointer has passed
 	assigned Position             // places before the next one to state
 	calls    []call
 	parts    []part
@@ -288,6 +289,15 @@ func (t *turns) commit(now Time) {
 		l, at := &s.lanes.all[i], &t.lanes[i]
 		if at.upTo == l.called() {
 			continue
+		}
+		for p := l.called() + 1; p <= at.upTo; p++ {
+			if s.lanes.isPlain { // no place is nobody's
+				l.passed += uint64(at.upTo - l.called())
+				break
+			}
+			if _, ok := s.holder(l, p); ok {
+				l.passed++
+			}
 		}
 		l.calls = append(l.calls, call{index: EntryIndex(s.size), clock: s.clockAt(now), upTo: at.upTo})
 		l.waiting += l.ready - at.ready

@@ -33,6 +33,7 @@ type Standing struct {
 	Index    EntryIndex // index of its arrive entry
 	Joined   Time
 	Window   Window
+	Slot     int // of the first window, from 0; of other windows 0
 	Seq      uint32
 	Lane     Lane
 	Seats    uint32
@@ -43,9 +44,10 @@ type Standing struct {
 	// given-up places included. They are equal once drawn and 0 once called. While its window is open
 	// AheadMax grows with every arrival.
 	AheadMin, AheadMax uint64
-	// BeforeMin and BeforeMax bound the number of places called before the ticket in all lanes: at least
-	// AheadMin and AheadMax. BeforeMin assumes that the other lanes get no more places and have only the
-	// largest parties; BeforeMax, that they never run out of places and have no parties.
+	// BeforeMin and BeforeMax bound the number of tickets called before the ticket in all lanes: without slots and
+	// lots at least AheadMin and AheadMax. BeforeMin assumes that the other lanes get no more places and have only the
+	// largest parties; BeforeMax, that they never run out of places and have no parties. With slots or lots, the
+	// numbers of tickets among places that are not drawn, or that parties have, are estimates.
 	BeforeMin, BeforeMax uint64
 	Left                 Millis // time left to claim, if called; at least 0
 	Extended             bool   // whether it got more of that, which it gets once; false unless called
@@ -65,7 +67,8 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 	a, w := s.arrivals.At(number), s.windows.of(number)
 	lane := s.arrivals.laneOf(number)
 	st := Standing{
-		Ticket: t, Index: a.index, Joined: a.time, Window: w.Window, Seq: s.arrivals.seqOf(number, w),
+		Ticket: t, Index: a.index, Joined: a.time, Window: w.Window, Slot: s.policy.SlotOf(w.Index, a.time),
+		Seq:  s.arrivals.seqOf(number, w),
 		Lane: s.lanes.all[lane].name, Seats: uint32(s.arrivals.seatsOf(number)), Status: StatusWaiting,
 	}
 	if own := s.arrivals.claimedAt(number, size); own > 0 {
@@ -85,27 +88,58 @@ func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
 	w, position := s.windows.of(number), Position(s.arrivals.At(number).position)
 	lane := s.arrivals.laneOf(number)
 	l, party := &s.lanes.all[lane], uint64(max(s.policy.Party, 1))
-	var seatsMin, seatsMax uint64 // of the places ahead
+	var seatsMin, seatsMax uint64     // of the places ahead
+	var ticketsMin, ticketsMax uint64 // of these places
 	switch called := l.calledAt(size); {
 	case w.drawn == 0 || uint64(w.drawn) >= size:
 		st.AheadMin = uint64(s.placesBefore(lane, number) - called)
 		st.AheadMax = st.AheadMin + uint64(s.lotsAt(lane, w, size)) - 1
-		seatsMax = min(st.AheadMax*party, l.seats)
-		seatsMin = min(st.AheadMin, seatsMax) // places may be nobody's
+		ticketsMin, ticketsMax = ticketsIn(s, lane, called, st.AheadMin), ticketsIn(s, lane, called, st.AheadMax)
+		seatsMax = min(ticketsMax*party, l.seats)
+		seatsMin = min(ticketsMin, seatsMax)
 	case position > called:
 		st.Status, st.Position = StatusDrawn, position
 		st.AheadMin = uint64(position - 1 - called)
 		st.AheadMax = st.AheadMin
 		seatsMin = l.seatsBetween(called, position)
-		seatsMax = seatsMin
+		seatsMax, ticketsMin = seatsMin, st.AheadMin
+		if s.policy.HasGaps() {
+			ticketsMin = l.ticketsOf(seatsMin)
+		}
+		ticketsMax = ticketsMin
 	default:
 		c := s.claimOf(number, s.arrivals.claimedAt(number, size))
 		st.Status, st.Position = StatusCalled, position
 		st.Left, st.Extended = max(0, c.left(s.clockAt(now))), c.extended
 		return
 	}
-	st.BeforeMin = st.AheadMin + s.lanes.others(lane, seatsMin, party, false)
-	st.BeforeMax = st.AheadMax + s.lanes.others(lane, seatsMax, 1, true)
+	st.BeforeMin = ticketsMin + s.lanes.others(lane, seatsMin, party, false)
+	st.BeforeMax = ticketsMax + s.lanes.others(lane, seatsMax, 1, true)
+}
+
+// HasGaps reports whether places may be nobody's: those of empty lots, and of further lots of a ticket.
+func (p *Policy) HasGaps() bool { return p.Slots > 0 || len(p.Lots) > 0 }
+
+// ticketsOf returns how many tickets of a lane have so many seats; with parties, on average.
+func (l *lane) ticketsOf(seats uint64) uint64 { return seats * l.arrivals / max(l.seats, 1) }
+
+// ticketsIn returns how many tickets have the next so many places of a lane after those called: with gaps, of the places
+// that are not drawn as many as on average.
+func ticketsIn(s *State, lane int, called Position, places uint64) uint64 {
+	if !s.policy.HasGaps() {
+		return places
+	}
+	l, tickets := &s.lanes.all[lane], uint64(0)
+	if called < l.places {
+		next := l.partAt(called + 1)
+		tickets = l.ticketsOf(uint64(l.lined - next.seats[called+1-next.first]))
+		places -= min(places, uint64(l.places-called))
+	}
+	all := uint64(0)
+	for i := s.windows.drawn; i < len(s.windows.all); i++ {
+		all += uint64(s.windows.all[i].placesOf(lane, len(s.lanes.all)))
+	}
+	return tickets + places*(l.arrivals-l.drawn)/max(all, 1)
 }
 
 // settledAt returns the settlement of an arrival when the transcript had size entries; nil if it had none.
@@ -221,7 +255,7 @@ func (n *Counts) Unsettled() uint64 { return n.InLine + n.Waiting }
 type WindowSum struct {
 	Window
 	Arrivals uint32
-	Lots     []uint32 // arrivals of each lane
+	Lots     []uint32 // by slot, in each by lane
 	Frozen   bool
 	Drawn    bool
 	Draws    Time     // expected time of the draw
@@ -260,6 +294,38 @@ func (l *lanes) firstPlace(window int) Position {
 	return first
 }
 
+// Uncalled returns how many tickets of each of the latest n windows with arrivals have no place that a call has passed. With
+// slots or lots it is an estimate.
+func Uncalled(s *State, n int) (list []uint32) {
+	most := uint64(0) // in all drawn windows
+	for i := range s.lanes.all {
+		most += s.lanes.all[i].drawn - s.lanes.all[i].passed
+	}
+	for i := max(0, len(s.windows.all)-n); i < len(s.windows.all); i++ {
+		tickets := s.windows.all[i].count
+		if i < s.windows.drawn {
+			left, places := s.lanes.uncalled(i)
+			tickets = uint32(min(most, (uint64(tickets)*left+places-1)/places))
+		}
+		list = append(list, tickets)
+	}
+	return list
+}
+
+// uncalled returns the number of places of a drawn window that no call has passed, and of all its places.
+func (l *lanes) uncalled(window int) (left, places uint64) {
+	for i := range l.all {
+		at := &l.all[i]
+		k := sort.Search(len(at.parts), func(k int) bool { return at.parts[k].window >= window })
+		if k < len(at.parts) && at.parts[k].window == window {
+			n := uint64(len(at.parts[k].order))
+			places += n
+			left += n - min(n, uint64(max(at.called()+1, at.parts[k].first)-at.parts[k].first))
+		}
+	}
+	return left, places
+}
+
 // draws returns when a window is drawn: when its round appears or, without a beacon, when it ends.
 func (w *window) draws(b *Beacon) Time {
 	switch {
@@ -295,6 +361,16 @@ func (s *State) LaneCounts() []Counts {
 	list := make([]Counts, len(s.lanes.all))
 	for i := range s.lanes.all {
 		s.lanes.all[i].addTo(&list[i])
+	}
+	return list
+}
+
+// Passed returns for each lane how many tickets have places that its pointer has passed. Without slots and lots these are
+// all places that it has passed.
+func Passed(s *State) []uint64 {
+	list := make([]uint64, len(s.lanes.all))
+	for i := range s.lanes.all {
+		list[i] = s.lanes.all[i].passed
 	}
 	return list
 }

@@ -60,8 +60,8 @@ type Config struct {
 	Methods []credential.Method `json:"methods,omitempty"`
 	Lanes   []LaneRule          `json:"lanes"`          // default: one
 	Lots    []string            `json:"lots,omitempty"` // methods that give one more lot, in the order of the room's
-	Party   uint32              `json:"party"` // seats that a visitor may join for; 0: one
-	Seats   uint32              `json:"seats"` // 0: any number
+	Party   uint32              `json:"party"`          // seats that a visitor may join for; 0: one
+	Seats   uint32              `json:"seats"`          // 0: any number
 	Outflow Outflow             `json:"outflow"`
 	Claim   *Duration           `json:"claim"`            // default 5m
 	Extend  *Duration           `json:"extend,omitempty"` // more time to claim, once, on request; default: none

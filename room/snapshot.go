@@ -44,11 +44,14 @@ type Snapshot struct {
 	Extend       time.Duration // how much more a called visitor gets on request, once; 0: none
 	Pull         bool          // visitors are called only when a backend asks for them
 	Counts       fairness.Counts
+	Passed       uint64               // tickets whose places were passed; without slots and lots all places passed
+	Slots        time.Duration        // length of the slots of the first window; 0: it has none
 	Lanes        []Lane               // in the order of the policy
 	Seats        uint32               // seats in force; 0: any number
 	Party        uint32               // seats that a visitor may join for; 0: one
 	Door         *Door                // what visitors can show; nil: the room has no methods
 	Windows      []fairness.WindowSum // latest windows with arrivals, oldest first
+	Uncalled     []uint32             // of each of them, visitors whose places no call has passed; with slots or lots about
 	Limit        *projection.Limit    // what max_active means for the line; nil: max_active is not set
 	Gate         projection.Gate      // whether visitors enter the site without waiting
 	// Withdrawn are the latest tickets that the organizer withdrew, oldest first. Each is given by its first eight
@@ -66,6 +69,7 @@ type Snapshot struct {
 type Lane struct {
 	fairness.LaneRule
 	Counts fairness.Counts
+	Passed uint64 // as in [Snapshot]
 }
 
 // Door is what a device needs to know to make credentials.
@@ -154,6 +158,31 @@ func (s *Snapshot) Phase(now time.Time) Phase {
 
 // Fixed returns the last moment at which a window may begin that an amendment now leaves as it is.
 func (s *Snapshot) Fixed(now time.Time) time.Time { return millis.Time(s.policy.Fixed(millis.Of(now))) }
+
+// HasGaps reports whether places may be nobody's: those of empty lots, and of further lots of a ticket.
+func (s *Snapshot) HasGaps() bool { return s.policy.HasGaps() }
+
+// SlotLots returns for each lane the lots in each slot of the first window; nil in a room without slots, once that window
+// is drawn, and after the end.
+func (s *Snapshot) SlotLots() map[fairness.Lane][]uint32 {
+	if s.Slots == 0 || s.Ended {
+		return nil
+	}
+	drums := make([]uint32, s.policy.SlotsIn(0)*len(s.Lanes))
+	if len(s.Windows) > 0 {
+		first := &s.Windows[0]
+		if first.Index != 0 || first.Drawn {
+			return nil
+		}
+		drums = first.Lots
+	}
+	lots := map[fairness.Lane][]uint32{}
+	for i, n := range drums {
+		lane := s.Lanes[i%len(s.Lanes)].Name
+		lots[lane] = append(lots[lane], n)
+	}
+	return lots
+}
 
 // Window returns the window that is open at now, and its arrivals so far.
 func (s *Snapshot) Window(now time.Time) (fairness.WindowSum, bool) {
@@ -267,13 +296,15 @@ func newSnapshot(p *projection.Projection, size uint64, perMinute float64) *Snap
 		Opens: millis.Time(p.Schedule().Opens()), Starts: millis.Time(policy.Starts),
 		Paused: p.InForce().Paused, ClaimsFrozen: p.InForce().ClaimsPaused, Ended: p.Ended(),
 		Outflow: p.InForce().Outflow, Claim: time.Duration(policy.Claim) * time.Millisecond, Pull: p.IsPull(),
-		Extend: time.Duration(policy.Extend) * time.Millisecond,
+		Extend: time.Duration(policy.Extend) * time.Millisecond, Slots: time.Duration(policy.Slots) * time.Millisecond,
 		Counts: p.Counts(), Gate: p.Gate(), Seats: p.InForce().Seats, Party: policy.Party,
-		Door: newDoor(p), Windows: p.Windows(shownWindows), Limit: p.Limit(perMinute),
+		Door: newDoor(p), Windows: p.Windows(shownWindows), Uncalled: fairness.Uncalled(p.State, shownWindows), Limit: p.Limit(perMinute),
 		Withdrawn: p.Withdrawn(), latest: millis.Time(p.Now()), policy: policy, schedule: p.Schedule(),
 	}
+	passed := fairness.Passed(p.State)
 	for i, n := range p.LaneCounts() {
-		s.Lanes = append(s.Lanes, Lane{policy.Lanes[i], n})
+		s.Lanes = append(s.Lanes, Lane{policy.Lanes[i], n, passed[i]})
+		s.Passed += passed[i]
 	}
 	if closes := s.schedule.Closes(); closes != fairness.Never {
 		t := millis.Time(closes)

@@ -3,6 +3,7 @@ package web
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"sync"
@@ -186,7 +187,20 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 		o.door(s.Door)
 	}
 	o.windows(s, now)
+	o.slots(s)
 	o.lanes(s.Lanes)
+}
+
+// slots writes the lots in each slot of the first window, by lane, until that window is drawn.
+func (o *object) slots(s *room.Snapshot) {
+	if lots := s.SlotLots(); lots != nil {
+		text, _ := json.Marshal(lots) // numbers can be encoded
+		o.open("slots")
+		o.number("length_ms", uint64(s.Slots.Milliseconds())) //nolint:gosec // not negative
+		o.name("lots")
+		o.b = append(o.b, text...)
+		o.close()
+	}
 }
 
 // message writes the organizer's message in its canonical form, whose hash is in the transcript.
@@ -234,7 +248,7 @@ func (o *object) poll(after, maximum, rest time.Duration, listenAhead uint64) {
 func (o *object) windows(s *room.Snapshot, now time.Time) {
 	if w, ok := s.Window(now); ok {
 		o.open("window")
-		o.window(&w, s.Lanes)
+		o.window(&w)
 		o.close()
 	} else {
 		o.null("window")
@@ -243,7 +257,7 @@ func (o *object) windows(s *room.Snapshot, now time.Time) {
 	for i := range s.Windows {
 		w := &s.Windows[i]
 		o.open("")
-		o.window(w, s.Lanes)
+		o.window(w)
 		o.flag("frozen", w.Frozen)
 		o.flag("drawn", w.Drawn)
 		o.millis("draws", int64(w.Draws))
@@ -257,19 +271,11 @@ func (o *object) windows(s *room.Snapshot, now time.Time) {
 	o.closeList()
 }
 
-func (o *object) window(w *fairness.WindowSum, lanes []room.Lane) {
+func (o *object) window(w *fairness.WindowSum) {
 	o.number("index", uint64(w.Index))
 	o.millis("from", int64(w.From))
 	o.millis("to", int64(w.To))
 	o.number("arrivals", uint64(w.Arrivals))
-	if len(lanes) < 2 || len(w.Lots) == 0 {
-		return
-	}
-	o.open("lanes")
-	for i, n := range w.Lots {
-		o.number(string(lanes[i].Name), uint64(n))
-	}
-	o.close()
 }
 
 // lanes writes the counts of each lane.

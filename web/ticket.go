@@ -49,6 +49,9 @@ func sendStanding(c echo.Context, status int, r *room.Room, st *fairness.Standin
 func (o *object) standing(ticket string, st *fairness.Standing, s *room.Snapshot, now time.Time) {
 	o.arrival(ticket, st)
 	o.text("lane", string(st.Lane))
+	if s.Slots > 0 && st.Window.Index == 0 {
+		o.number("slot", uint64(st.Slot)) //nolint:gosec // not negative
+	}
 	if st.Seats > 1 {
 		o.number("seats", uint64(st.Seats))
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/proofline/proofline/internal/wire"
 )
@@ -105,6 +106,40 @@ func TestJoinForSeats(t *testing.T) {
 		if len(p.Errors) != 1 || p.Errors[0].Field != "seats" {
 			t.Errorf("%s: %+v", text, p.Errors)
 		}
+	}
+}
+
+// TestSlots reads the counts of slots from the state of a room until they are drawn, and the slot of a ticket.
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.create(`{"slug":"slots","windows":[{"length":"3s"},{"from":"` + time.Now().Add(time.Hour).Format(time.RFC3339) + `","length":"1m"}],"slots":"750ms",` +
+		`"lanes":[{"name":"general","weight":1},{"name":"members","weight":1}]}`)
+	v, w := newVisitor("slots"), newVisitor("slots")
+	s.post("/r/slots/join", v.joinBody()).want(http.StatusCreated)
+	eventually(t, "the second slot begins", func() bool {
+		state := decode[wire.State](s.get("/r/slots/state"))
+		return state.Now.Sub(state.Opens) > 800*time.Millisecond
+	})
+	s.post("/r/slots/join", `{"ticket":"`+w.ticket+`","lane":"members"}`).want(http.StatusCreated)
+	place := decode[wire.Place](s.get("/r/slots/tickets/" + w.ticket))
+	if place.Slot == nil || *place.Slot < 1 || place.Ahead.Max != 3 { // the other three slots are filled up
+		t.Errorf("slot %v, ahead %+v", place.Slot, place.Ahead)
+	}
+	var state wire.State
+	eventually(t, "the state has both", func() bool { // it is shared for a moment
+		state = decode[wire.State](s.get("/r/slots/state"))
+		return state.Slots != nil && state.Arrivals == 2
+	})
+	if l := state.Slots; l == nil || l.LengthMS != 750 || l.Lots["general"][0] != 1 || l.Lots["members"][*place.Slot] != 1 || len(l.Lots["members"]) != 4 {
+		t.Errorf("slots %+v", state.Slots)
+	}
+	eventually(t, "it is drawn", func() bool {
+		state = decode[wire.State](s.get("/r/slots/state"))
+		return state.Slots == nil && state.Lanes["members"].Drawn == 1
+	})
+	if place = decode[wire.Place](s.get("/r/slots/tickets/" + w.ticket)); place.Slot == nil || place.Position == nil {
+		t.Errorf("drawn: %+v", place)
 	}
 }
 

@@ -230,7 +230,7 @@ func windowView(st *fairness.Standing, s *room.Snapshot) page.Window {
 	w := page.Window{
 		Index: uint64(st.Window.Index), From: time.UnixMilli(int64(st.Window.From)), To: to, Draws: s.Draws(st.Window),
 	}
-	if st.Status == fairness.StatusWaiting {
+	if st.Status == fairness.StatusWaiting && !s.HasGaps() {
 		w.Arrivals = uint32(st.AheadMax - st.AheadMin + 1) //nolint:gosec // at most fairness.MaxArrivals
 	}
 	for _, sum := range s.Windows {

@@ -31,8 +31,8 @@ type Figures struct {
 	Waiting  uint64        `json:"waiting"`      // visitors in line who have not been called
 	Windows  []Window      `json:"windows"`      // latest windows with arrivals, at most 12, oldest first
 	Earlier  uint64        `json:"earlier"`      // visitors waiting from windows before those
-	Drawn    uint64        `json:"drawn"`        // places drawn
-	Called   uint64        `json:"called"`       // places called
+	Drawn    uint64        `json:"drawn"`        // visitors with a place
+	Called   uint64        `json:"called"`       // of these, those whose places are called
 	Expected uint64        `json:"expected"`     // called visitors whose claim is still open
 	Admitted uint64        `json:"admitted"`
 	NoShows  uint64        `json:"no_shows"`
@@ -86,7 +86,7 @@ type Lane struct {
 	Given    *float64      `json:"given"` // of all places called so far; null: none
 	Arrivals uint64        `json:"arrivals"`
 	Waiting  uint64        `json:"waiting"` // in line, and not called yet
-	Called   uint64        `json:"called"`  // places called, including those of visitors who left
+	Called   uint64        `json:"called"`  // visitors whose places are called, including those who left
 	Admitted uint64        `json:"admitted"`
 	NoShows  uint64        `json:"no_shows"`
 }
@@ -105,7 +105,7 @@ type Window struct {
 	From     time.Time            `json:"from"`
 	To       time.Time            `json:"to"`
 	Arrivals uint64               `json:"arrivals"`
-	Waiting  uint64               `json:"waiting"` // places not called yet, including those of visitors who left
+	Waiting  uint64               `json:"waiting"` // visitors not called yet, including those who left; with slots or lots about
 	Frozen   bool                 `json:"frozen"`
 	Drawn    bool                 `json:"drawn"`
 }
@@ -252,7 +252,7 @@ func (l *Live) figures(t *track, v *room.Metrics) Figures {
 	f := Figures{
 		At: utc(v.Now), Slug: t.room.Slug, Title: s.Title, Phase: s.Phase(v.Now), Message: s.Message(v.Now),
 		Opens: utc(s.Opens), Starts: utc(s.Starts),
-		Arrivals: n.Arrivals, Waiting: s.Counts.InLine, Drawn: n.Drawn, Called: n.Called, Expected: n.Waiting,
+		Arrivals: n.Arrivals, Waiting: s.Counts.InLine, Drawn: n.Drawn, Called: s.Passed, Expected: n.Waiting,
 		Admitted: n.Admitted, NoShows: n.NoShows, Left: n.Left, TooLarge: n.TooLarge, Revoked: n.Revoked,
 		Active:  v.Active,
 		Outflow: Outflow{PerMinute: s.Outflow.PerMinute, MaxActive: s.Outflow.MaxActive, Pull: s.Pull},
@@ -295,7 +295,7 @@ func (f *Figures) lanes(s *room.Snapshot) {
 	for _, l := range s.Lanes {
 		n := &l.Counts
 		f.Lanes = append(f.Lanes, Lane{l.Name, share(uint64(l.Weight), weights-uint64(l.Weight)),
-			share(n.Called, s.Counts.Called-n.Called), n.Arrivals, n.InLine, n.Called, n.Admitted, n.NoShows})
+			share(l.Passed, s.Passed-l.Passed), n.Arrivals, n.InLine, l.Passed, n.Admitted, n.NoShows})
 	}
 	if s.Party > 0 || s.Seats > 0 {
 		f.Seats = &Seats{s.Seats, s.Counts.Seats, s.Counts.Held, s.Counts.Sold}
@@ -322,16 +322,12 @@ func utc(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 // windows fills in the latest windows and the number of people waiting in each.
 func (f *Figures) windows(s *room.Snapshot) {
 	f.Windows = make([]Window, 0, len(s.Windows))
-	places := s.Counts.Arrivals - s.Counts.Called // not called yet
+	places := s.Counts.Arrivals - s.Passed // visitors not called yet
 	for i := range s.Windows {
 		w := &s.Windows[i]
 		one := Window{
 			Index: w.Index, From: time.UnixMilli(int64(w.From)).UTC(), To: time.UnixMilli(int64(w.To)).UTC(),
-			Arrivals: uint64(w.Arrivals), Waiting: uint64(w.Arrivals), Frozen: w.Frozen, Drawn: w.Drawn,
-		}
-		if w.Drawn {
-			passed := s.Counts.Called - min(s.Counts.Called, uint64(w.First)-1)
-			one.Waiting -= min(one.Waiting, passed)
+			Arrivals: uint64(w.Arrivals), Waiting: uint64(s.Uncalled[i]), Frozen: w.Frozen, Drawn: w.Drawn,
 		}
 		places -= min(places, one.Waiting)
 		f.Windows = append(f.Windows, one)
@@ -387,8 +383,8 @@ func joining(s *room.Snapshot, now time.Time) *Span {
 	n := &s.Counts
 	st := fairness.Standing{
 		Status: fairness.StatusWaiting, Window: w.Window,
-		AheadMin: n.Arrivals - uint64(w.Arrivals) - min(n.Called, n.Arrivals-uint64(w.Arrivals)),
-		AheadMax: n.Arrivals - n.Called,
+		AheadMin: n.Arrivals - uint64(w.Arrivals) - min(s.Passed, n.Arrivals-uint64(w.Arrivals)),
+		AheadMax: n.Arrivals - s.Passed,
 	}
 	st.BeforeMin, st.BeforeMax = st.AheadMin, st.AheadMax
 	return expected(s, st, now)
@@ -416,7 +412,7 @@ func nextOf(v *room.Metrics) Next {
 		if last.Drawn {
 			st.Status = fairness.StatusDrawn
 		}
-		st.AheadMax = s.Counts.Arrivals - min(s.Counts.Called+1, s.Counts.Arrivals)
+		st.AheadMax = s.Counts.Arrivals - min(s.Passed+1, s.Counts.Arrivals)
 		st.AheadMin = st.AheadMax
 		st.BeforeMin, st.BeforeMax = st.AheadMin, st.AheadMax
 		n.Called = expected(s, st, v.Now)

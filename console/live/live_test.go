@@ -227,7 +227,7 @@ func TestMinutes(t *testing.T) {
 			n.Waiting++
 			v.Active++
 		}
-		n.InLine = n.Arrivals - n.Called
+		v.Snapshot.Passed, n.InLine = n.Called, n.Arrivals-n.Called
 		v.Snapshot.Ended = second == 300
 		if ended := l.collect(tr, &v); ended != (second == 300) {
 			t.Fatalf("second %d: ended is %t", second, ended)

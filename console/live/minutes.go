@@ -43,7 +43,7 @@ func rowOf(t *track, v *room.Metrics) pglive.Minute {
 	n := &v.Snapshot.Counts
 	return pglive.Minute{
 		Room: t.room.ID, At: time.Unix(t.minute*60, 0).UTC(),
-		Arrivals: signed(n.Arrivals), Drawn: signed(n.Drawn), Called: signed(n.Called),
+		Arrivals: signed(n.Arrivals), Drawn: signed(n.Drawn), Called: signed(v.Snapshot.Passed),
 		Admitted: signed(n.Admitted), NoShows: signed(n.NoShows), Gone: signed(n.Left + n.Revoked),
 		Waiting: signed(v.Snapshot.Counts.InLine),
 		Active:  signed(v.Active), Peak: t.peak, PerMinute: int64(v.Snapshot.Outflow.PerMinute),

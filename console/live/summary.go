@@ -196,15 +196,16 @@ type person struct {
 // digestLane is the line of one lane.
 type digestLane struct {
 	name  fairness.Lane
-	line  []fairness.Ticket // drawn places in order, from the first whose call is not noted
-	noted uint64            // number of places whose call is noted
+	line  []fairness.Assign // drawn places in order, from the first whose call is not noted
+	drawn fairness.Position // the latest of all
 	calls []digestCall      // calls whose places have not all been assigned yet
 }
 
 // digestCall is a call entry; number counts entries from 1.
 type digestCall struct {
-	number, upTo uint64
-	time         fairness.Time
+	number uint64
+	upTo   fairness.Position
+	time   fairness.Time
 }
 
 type windowDigest struct {
@@ -242,12 +243,11 @@ func (d *digest) add(e fairness.Entry) error {
 	case *fairness.Assign:
 		d.Drawn++
 		i := slices.IndexFunc(d.lanes, func(l digestLane) bool { return l.name == e.Lane })
-		d.lanes[i].line = append(d.lanes[i].line, e.Ticket)
+		d.lanes[i].line, d.lanes[i].drawn = append(d.lanes[i].line, *e), e.Position
 		d.noteCalls(&d.lanes[i])
 	case *fairness.Call:
-		d.Called = uint64(e.Places())
 		for i := range d.lanes {
-			d.lanes[i].calls = append(d.lanes[i].calls, digestCall{d.Entries, uint64(e.UpTo[i]), e.Time})
+			d.lanes[i].calls = append(d.lanes[i].calls, digestCall{d.Entries, e.UpTo[i], e.Time})
 			d.noteCalls(&d.lanes[i])
 		}
 	case *fairness.Admit:
@@ -306,16 +306,16 @@ func (d *digest) arrive(e *fairness.Arrive) {
 }
 
 // noteCalls adds the waits of called visitors whose places are known. A call requires the draw, but
-// places may be assigned after the call.
+// places may be assigned after the call. The last place of a call is that of a visitor.
 func (d *digest) noteCalls(l *digestLane) {
 	for len(l.calls) > 0 {
 		c := l.calls[0]
-		n := min(c.upTo-l.noted, uint64(len(l.line)))
-		for _, t := range l.line[:n] {
-			d.noteCall(t, c)
+		for len(l.line) > 0 && l.line[0].Position <= c.upTo {
+			d.Called++
+			d.noteCall(l.line[0].Ticket, c)
+			l.line = l.line[1:]
 		}
-		l.line, l.noted = l.line[n:], l.noted+n
-		if l.noted < c.upTo {
+		if l.drawn < c.upTo {
 			return
 		}
 		l.calls = l.calls[1:]

@@ -46,12 +46,12 @@ const (
 type visitor struct {
 	arrives  fairness.Time
 	called   fairness.Time
-	gone     fairness.Time // time of admission or leaving
-	position fairness.Position
-	patience fairness.Millis // time in line after which it gives up, unless called
-	claims   fairness.Millis // time from the call to the claim
-	stay     fairness.Millis // time from admission until its session ends
-	shows    uint32          // number of its account or code; 0: it has nothing to show
+	gone     fairness.Time     // time of admission or leaving
+	position fairness.Position // among those of visitors; 0: none
+	patience fairness.Millis   // time in line after which it gives up, unless called
+	claims   fairness.Millis   // time from the call to the claim
+	stay     fairness.Millis   // time from admission until its session ends
+	shows    uint32            // number of its account or code; 0: it has nothing to show
 	kind     kind
 	status   status
 	buys     bool

@@ -127,7 +127,7 @@ func (s *sale) result() *Result {
 	c := s.state.Counts()
 	r := &Result{
 		Visitors: len(s.crowd) - s.away, Away: s.away, Tickets: s.plan.Tickets, Sold: s.sold,
-		Called: int(c.Called), Admitted: int(c.Admitted), NoShows: int(c.NoShows), Left: int(c.Left),
+		Called: s.called, Admitted: int(c.Admitted), NoShows: int(c.NoShows), Left: int(c.Left),
 		Windows: int(c.Windows),
 		Ends:    since(s.now), SoldOut: s.soldOut, Peak: s.peak,
 	}

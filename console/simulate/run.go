@@ -80,9 +80,11 @@ type sale struct {
 	err     error
 
 	crowd  []visitor
-	next   int      // crowd[:next] have arrived
-	joined []uint32 // visitor numbers in the order of arrival
-	line   []uint32 // visitor numbers by position - 1
+	next   int                 // crowd[:next] have arrived
+	joined []uint32            // visitor numbers in the order of arrival
+	line   []uint32            // visitor numbers in the order of their places
+	places []fairness.Position // their places, with gaps where a place is nobody's
+	called int                 // line[:called] are called, or gave up before
 
 	beat    uint64          // beacon round that work is done for, before the first arrival; 0: none
 	draws   []fairness.Time // due times of the draws of frozen windows
@@ -164,7 +166,7 @@ func (s *sale) nextMoment() fairness.Time {
 // isServing reports whether there are visitors to call or to skip.
 func (s *sale) isServing() bool {
 	c := s.state.Counts()
-	return c.Waiting > 0 || c.Called < c.Drawn
+	return c.Waiting > 0 || c.Ready > 0
 }
 
 func (s *sale) nextService() fairness.Time {
@@ -215,8 +217,8 @@ func (s *sale) drawWindows() {
 		}
 		s.put(&s.assign)
 		n := number(s.assign.Ticket)
-		s.line = append(s.line, n)
-		s.crowd[n].position = s.assign.Position
+		s.line, s.places = append(s.line, n), append(s.places, s.assign.Position)
+		s.crowd[n].position = fairness.Position(len(s.line))
 	}
 }
 
@@ -284,9 +286,9 @@ func (s *sale) call() {
 	if call == nil {
 		return
 	}
-	from := s.state.Counts().Called
 	s.put(call)
-	for _, n := range s.line[from:call.UpTo[0]] {
+	for ; s.called < len(s.line) && s.places[s.called] <= call.UpTo[0]; s.called++ {
+		n := s.line[s.called]
 		v := &s.crowd[n]
 		if v.status != inLine {
 			continue

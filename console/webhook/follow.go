@@ -149,12 +149,12 @@ func (p *followPass) begin(ctx context.Context, r pgwebhook.Room, o *listener) e
 func stateOf(s *room.Snapshot, now time.Time) (next uint64, _ state) {
 	people := map[fairness.WindowIndex]uint32{}
 	for _, w := range s.Windows {
-		if w.Frozen && !w.Drawn {
+		if w.Frozen && !w.Drawn && !s.HasGaps() {
 			people[w.Index] = w.Arrivals
 		}
 	}
 	return s.Size, state{
-		Opens: s.Opens.UnixMilli(), Opened: !now.Before(s.Opens), Called: fairness.Position(s.Counts.Called),
+		Opens: s.Opens.UnixMilli(), Opened: !now.Before(s.Opens), Gaps: s.HasGaps(), Called: fairness.Position(s.Counts.Called),
 		People: people, Ended: s.Ended,
 	}
 }

@@ -16,6 +16,7 @@ const partSize = 500
 type state struct {
 	Opens  int64                           `json:"opens,omitempty"` // milliseconds; 0: not known yet
 	Opened bool                            `json:"opened,omitempty"`
+	Gaps   bool                            `json:"gaps,omitempty"` // the room has slots or lots: places may be nobody's
 	Called fairness.Position               `json:"called,omitempty"`
 	People map[fairness.WindowIndex]uint32 `json:"people,omitempty"` // visitors in windows that are frozen but not drawn
 	Late   *fairness.WindowIndex           `json:"late,omitempty"`   // window for which room.beacon_late was sent
@@ -48,8 +49,11 @@ func (g *gathering) take(entry pglog.Entry) error {
 	}
 	switch e := parsed.(type) {
 	case *fairness.Room:
-		g.Opens = int64(e.Opens)
+		g.Opens, g.Gaps = int64(e.Opens), e.HasGaps()
 	case *fairness.Freeze:
+		if g.Gaps { // it counts lots
+			break
+		}
 		if g.People == nil {
 			g.People = map[fairness.WindowIndex]uint32{}
 		}
@@ -99,13 +103,16 @@ func (g *gathering) draw(index uint64, e *fairness.Draw) {
 }
 
 func (g *gathering) calls(index uint64, e *fairness.Call) {
-	people := uint64(0)
-	if g.call != nil {
-		people = g.call.People
-	}
 	upTo := e.Places()
-	people += uint64(upTo - min(g.Called, upTo))
-	g.call, g.callTime, g.Called = &called{g.where, index, upTo, people}, e.Time, upTo
+	next := &called{where: g.where, Entry: index, UpTo: upTo}
+	if !g.Gaps {
+		people := uint64(upTo - min(g.Called, upTo))
+		if g.call != nil {
+			people += *g.call.People
+		}
+		next.People = &people
+	}
+	g.call, g.callTime, g.Called = next, e.Time, upTo
 }
 
 func (g *gathering) amend(index uint64, e *fairness.Amend) {

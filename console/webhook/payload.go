@@ -55,7 +55,7 @@ type drawnWindow struct {
 	Entry  uint64               `json:"entry"` // index in the transcript
 	At     time.Time            `json:"at"`
 	Window fairness.WindowIndex `json:"window"`
-	// visitors in the window; missing if its freeze was not followed
+	// visitors in the window; missing if its freeze was not followed, and in a room with slots or lots
 	People       *uint32 `json:"people,omitempty"`
 	Cosignatures int     `json:"cosignatures"` // witnesses that signed in time
 	Seed         string  `json:"seed"`         // hex
@@ -66,7 +66,7 @@ type called struct {
 	where
 	Entry  uint64            `json:"entry"`
 	UpTo   fairness.Position `json:"up_to"`
-	People uint64            `json:"people"` // visitors newly called
+	People *uint64           `json:"people,omitempty"` // visitors newly called; missing in a room with slots or lots
 }
 
 // admitted is the data of room.admitted.

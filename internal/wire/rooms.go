@@ -53,7 +53,7 @@ type Counts struct {
 	Arrivals uint64 `json:"arrivals"`
 	Drawn    uint64 `json:"drawn" doc:"Number of arrivals in drawn windows."`
 	Assigned uint64 `json:"assigned" doc:"Places."`
-	Called   uint64 `json:"called"`
+	Called   uint64 `json:"called" doc:"Number of visitors with a place up to the latest that is called, including those who left."`
 	Ready    uint64 `json:"ready" doc:"Number of visitors with a place who are neither called nor skipped."`
 	Admitted uint64 `json:"admitted"`
 	NoShows  uint64 `json:"no_shows"`

@@ -33,6 +33,7 @@ type Place struct {
 	Time       time.Time `json:"time"`
 	Lane       string    `json:"lane"`
 	Seats      uint32    `json:"seats"` // of a party; 0: one
+	Slot       *uint32   `json:"slot"`  // slot of the first window, from 0; nil: the window has none
 	Status     string    `json:"status"`
 	Reason     string    `json:"reason"`   // reason of a skip; empty: not skipped
 	Position   *uint64   `json:"position"` // nil: not drawn yet
@@ -110,6 +111,7 @@ type State struct {
 	Work    *Work    `json:"work"`    // nil: no method is work
 	Window  *Window  `json:"window"`  // the open window
 	Windows []Window `json:"windows"` // the latest windows with arrivals
+	Slots   *Slots   `json:"slots"`   // nil: the first window has none, or is drawn
 	Lanes   map[string]struct {
 		Weight                                                        uint32
 		Needs                                                         []string // names of methods
@@ -122,6 +124,12 @@ type State struct {
 		Jitter  float64 `json:"jitter"`
 		Listen  uint64  `json:"listen_ahead"`
 	} `json:"poll"`
+}
+
+// Slots are the slots of a room's first window. What a quiet slot is worth is in section 9 of fairness/RULES.md.
+type Slots struct {
+	LengthMS int64               `json:"length_ms"` // the last slot may be shorter
+	Lots     map[string][]uint32 `json:"lots"`      // by lane and slot
 }
 
 // Method is a way to show something about a visitor.
@@ -151,13 +159,12 @@ type Merit struct {
 
 // Window is a window in the state of a room. The open one has only the first four members.
 type Window struct {
-	Index    uint64            `json:"index"`
-	From     time.Time         `json:"from"`
-	To       time.Time         `json:"to"`
-	Arrivals uint32            `json:"arrivals"`
-	Lanes    map[string]uint32 `json:"lanes"` // arrivals by lane; nil in a room with one lane
-	Frozen   bool              `json:"frozen"`
-	Drawn    bool              `json:"drawn"`
-	Draws    time.Time         `json:"draws"`
-	First    *uint64           `json:"first_position"` // nil: not drawn yet
+	Index    uint64    `json:"index"`
+	From     time.Time `json:"from"`
+	To       time.Time `json:"to"`
+	Arrivals uint32    `json:"arrivals"`
+	Frozen   bool      `json:"frozen"`
+	Drawn    bool      `json:"drawn"`
+	Draws    time.Time `json:"draws"`
+	First    *uint64   `json:"first_position"` // nil: not drawn yet
 }

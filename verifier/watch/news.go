@@ -48,7 +48,11 @@ func (n *news) add(e fairness.Entry, r *replay) {
 		}
 		n.skips[e.Reason]++
 	case *fairness.Freeze:
-		n.say("window %d is frozen with %s%s", e.Window, count(e.Total(), "arrival"), awaits(e, r))
+		noun := "arrival"
+		if len(r.state.Policy().Lots) > 0 { // an arrival may have several
+			noun = "lot"
+		}
+		n.say("window %d is frozen with %s%s", e.Window, count(e.Total(), noun), awaits(e, r))
 	case *fairness.Draw:
 		n.say("window %d is drawn%s", e.Window, signedBy(r))
 	case *fairness.Amend:

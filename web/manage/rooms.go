@@ -34,7 +34,7 @@ func newRoom(r *room.Room) wire.Room {
 	return wire.Room{
 		Config: r.Config(), Host: r.Owner.Host, Origin: r.Origin, URL: r.URL, VKey: r.VKey,
 		Phase: s.Phase(r.Now()), Created: r.Created(), Size: s.Size,
-		Counts: wire.Counts(s.Counts), Message: s.Message(r.Now()), ClaimsFrozen: r.Snapshot().ClaimsFrozen,
+		Counts: countsOf(s), Message: s.Message(r.Now()), ClaimsFrozen: r.Snapshot().ClaimsFrozen,
 		Awaited: list, Work: work,
 	}
 }
@@ -53,7 +53,7 @@ func newSummary(s control.Summary) wire.Summary {
 		Archived: s.Archived,
 	}
 	if s.Snapshot != nil {
-		counts := wire.Counts(s.Snapshot.Counts)
+		counts := countsOf(s.Snapshot)
 		out.Counts = &counts
 	}
 	return out
@@ -251,4 +251,12 @@ func (c *call) ticketOf() (fairness.Ticket, error) {
 		return t, invalid.Field("ticket", "must be a lower-case UUID of version 8")
 	}
 	return t, nil
+}
+
+// countsOf returns the counts of a room. Of the places called, it counts those of visitors: with slots or lots, others are
+// nobody's.
+func countsOf(s *room.Snapshot) wire.Counts {
+	n := wire.Counts(s.Counts)
+	n.Called = s.Passed
+	return n
 }

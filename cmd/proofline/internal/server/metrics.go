@@ -146,7 +146,7 @@ var roomMetrics = []metric[vitals]{
 	counter("room_arrivals_total", "Visitors who joined.",
 		func(v vitals) float64 { return float64(v.Snapshot.Counts.Arrivals) }, "room"),
 	counter("room_called_total", "Visitors who were called.",
-		func(v vitals) float64 { return float64(v.Snapshot.Counts.Called) }, "room"),
+		func(v vitals) float64 { return float64(v.Snapshot.Passed) }, "room"),
 	counter("room_admitted_total", "Visitors who were admitted.",
 		func(v vitals) float64 { return float64(v.Snapshot.Counts.Admitted) }, "room"),
 	counter("room_no_shows_total", "Called visitors who did not claim in time.",
