@@ -65,12 +65,14 @@ const (
 	ShortClaim ID = "short-claim" // called visitors had less than a minute
 	Restored   ID = "restored"    // revoked tickets got their place back
 	Extended   ID = "extended"    // called tickets were given more time
+	Slots      ID = "slots"       // what the slots of the first window held
+	Lots       ID = "lots"        // methods gave tickets more lots
 	Told       ID = "told"        // statements of the operator
 	Amendments ID = "amendments"  // the operator changed the published rules
 )
 
 var order = []ID{Gate, FailOpen, Contrary, Between, LateDraw, LateFreeze, Gap, Undrawn, Single, ShortClaim,
-	Restored, Extended, Told, Amendments}
+	Restored, Extended, Slots, Lots, Told, Amendments}
 
 // Finder collects findings during an audit. The zero value is ready to use.
 type Finder struct {
@@ -82,6 +84,8 @@ type Finder struct {
 	amended amended
 	between between
 	told    told
+	slots   slots
+	opened  fairness.Time // time of the room entry
 
 	restored restored
 	gaps     gaps
@@ -105,10 +109,16 @@ func (f *Finder) Add(s *fairness.State, e fairness.Entry) {
 	switch e := e.(type) {
 	case *fairness.Room:
 		f.room(s)
+		f.slots.begin(s)
+		f.opened = e.Created
 	case *fairness.Arrive:
 		f.arrive(s, e)
+		f.slots.arrive(s.Policy(), e)
+	case *fairness.Merit:
+		f.slots.show(e.Credential)
 	case *fairness.Freeze:
 		f.freeze(s, e)
+		f.freezeSlots(s, e)
 	case *fairness.Draw:
 		f.draw(s, e)
 	case *fairness.Amend:
@@ -148,6 +158,7 @@ func (f *Finder) add(id ID, s *fairness.State, kind, text string, length fairnes
 // Findings returns the findings so far, in a fixed order. It may be called only once.
 func (f *Finder) Findings() []Finding {
 	f.amended.close(f)
+	f.slots.close(f)
 	list := []Finding{}
 	for _, id := range order {
 		if found := f.found[id]; found != nil {

@@ -24,6 +24,8 @@ var titles = map[ID]string{
 	ShortClaim: "Called visitors had less than a minute to go in",
 	Restored:   "Revoked tickets got their place back",
 	Extended:   "Called visitors were given more time",
+	Slots:      "The slots of the first window",
+	Lots:       "Credentials that gave one more lot",
 	Told:       "Statements of the operator",
 	Amendments: "Changes by the operator",
 }
@@ -54,6 +56,10 @@ func (f *Finder) words(of *Finding) string {
 	case Undrawn:
 		return numeral.Count(n, "group was", "groups were") +
 			" never drawn. Where the outcome could be known, the operator could see it and end the room instead of publishing it."
+	case Slots:
+		return "Each slot was shuffled alone, and slots took turns, so a quiet slot gave better places. Slots with less than half of the mean were filled up with empty lots, which nobody has."
+	case Lots:
+		return f.slots.words()
 	case Single:
 		return numeral.Count(n, "group had one arrival", "groups had one arrival each") +
 			". There is nothing to draw in such a group: its place depends only on the time of arrival."

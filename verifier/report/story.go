@@ -83,6 +83,7 @@ type Recorder struct {
 	frozen  int // number of frozen story.Windows
 	drawn   int
 	revoked map[fairness.Ticket]fairness.Reason // revoked tickets that are not restored
+	newest  fairness.WindowIndex                // window of the latest arrival
 	sample  map[fairness.Ticket]*Point
 	highest uint64 // largest sampleKey in the sample
 }
@@ -236,10 +237,12 @@ func (r *Recorder) arrive(e *fairness.Arrive) {
 	if lane := s.lane(e.Lane); lane != nil {
 		lane.Arrivals++
 	}
+	isNew := s.Arrivals == 1 || r.newest != e.Window
+	r.newest = e.Window
 	switch n := len(s.Windows); {
-	case e.Seq > 0 && n > 0 && s.Windows[n-1].Index == e.Window:
+	case !isNew && s.Untold == 0:
 		s.Windows[n-1].Arrivals++
-	case e.Seq > 0:
+	case !isNew:
 	case n == maxWindows:
 		s.Untold++
 	default:
