@@ -19,6 +19,7 @@ import (
 	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/console/simulate/chart"
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
@@ -40,6 +41,8 @@ type simulateFlags struct {
 	outflow, maxActive uint32
 	seed               uint64
 	compare, doors     bool
+	slots              int
+	lots               bool
 	json               bool
 }
 
@@ -60,6 +63,7 @@ fields, and --json prints the simulated plan. Flags override the plan.`,
   proofline simulate --room sale.json --visitors 20000 --tickets 2000 --compare
   proofline simulate -f plan.yaml --compare --json
   proofline simulate --visitors 11000 --bots 1000 --per-operator 1000 --compare-doors
+  proofline simulate --starts 30m --compare-slots 6 --compare-lots
   proofline simulate --arrivals https://example.com/r/last-year --tickets 5000`,
 		Args: cobra.NoArgs,
 		RunE: cli.Runs(func(c *cobra.Command, _ []string) error { return f.run(c, t) }),
@@ -89,6 +93,9 @@ fields, and --json prints the simulated plan. Flags override the plan.`,
 	flags.Uint64Var(&f.seed, "seed", 1, "`N` that determines crowd and draws")
 	flags.BoolVar(&f.compare, "compare", false, "also simulate windows of other lengths with the same crowd")
 	flags.BoolVar(&f.doors, "compare-doors", false, "also simulate each kind of door with the same crowd")
+	flags.IntVar(&f.slots, "compare-slots", 0,
+		"also cut the first window into `N` slots, while nobody, half and all of the people choose theirs")
+	flags.BoolVar(&f.lots, "compare-lots", false, "also show what a second lot in the draw is worth")
 	flags.StringVar(&f.html, "html", "", "write a page with charts to `FILE`")
 	flags.BoolVar(&f.json, "json", false, "print plan, result and findings as JSON")
 	return c
@@ -96,17 +103,23 @@ fields, and --json prints the simulated plan. Flags override the plan.`,
 
 // simulated is the output of --json.
 type simulated struct {
-	Plan     simulate.Plan    `json:"plan"`
-	Result   *simulate.Result `json:"result"`
-	Rows     []simulate.Row   `json:"comparison,omitempty"` // windows
-	Doors    []simulate.Row   `json:"doors,omitempty"`
-	Findings []string         `json:"findings"`
+	Plan     simulate.Plan      `json:"plan"`
+	Result   *simulate.Result   `json:"result"`
+	Rows     []simulate.Row     `json:"comparison,omitempty"` // windows
+	Doors    []simulate.Row     `json:"doors,omitempty"`
+	Slots    []simulate.SlotRow `json:"slots,omitempty"`
+	Lots     []simulate.LotRow  `json:"lots,omitempty"`
+	Findings []string           `json:"findings"`
 }
 
 func (f *simulateFlags) run(c *cobra.Command, t *cli.Terminal) error {
 	p, err := f.plan(c, t)
 	if err != nil {
 		return err
+	}
+	if f.slots != 0 && (f.slots < 2 || f.slots > fairness.MaxSlots) {
+		return cli.Usage(fmt.Errorf("--compare-slots: %d is not 2 to %d", f.slots, fairness.MaxSlots),
+			"give the number of slots of the first window")
 	}
 	s := simulated{Plan: p}
 	live := t.Live()
@@ -123,6 +136,12 @@ func (f *simulateFlags) run(c *cobra.Command, t *cli.Terminal) error {
 	}
 	if err == nil && f.doors {
 		s.Doors, err = simulate.CompareDoors(c.Context(), p, perRow)
+	}
+	if err == nil && f.slots > 0 {
+		s.Slots = simulate.CompareSlots(p, f.slots)
+	}
+	if err == nil && f.lots {
+		s.Lots = simulate.CompareLots(p)
 	}
 	live.Clear()
 	if err != nil {
@@ -296,6 +315,12 @@ func printSimulated(t *cli.Terminal, s *simulated) error {
 	if len(s.Doors) > 0 {
 		err = errors.Join(err, t.Printf("\n"), t.PrintTable(comparedDoors(&s.Plan, s.Doors)...))
 	}
+	if len(s.Slots) > 0 {
+		err = errors.Join(err, t.Printf("\n"), t.PrintTable(comparedSlots(s.Slots)...))
+	}
+	if len(s.Lots) > 0 {
+		err = errors.Join(err, t.Printf("\n"), t.PrintTable(comparedLots(s.Lots)...))
+	}
 	err = errors.Join(err, t.Printf("\n"))
 	for _, finding := range findings {
 		err = errors.Join(err, t.Printf("- %s\n", finding))
@@ -330,6 +355,35 @@ func comparedDoors(p *simulate.Plan, rows []simulate.Row) [][]string {
 		operator, person := p.Prices(&row)
 		table = append(table, []string{row.Label, simulate.Count(robots.Places), first, simulate.Percent(robots.Share),
 			operator, person})
+	}
+	return table
+}
+
+// comparedSlots returns a table with a row for each way to choose a slot of the first window.
+func comparedSlots(rows []simulate.SlotRow) [][]string {
+	place := func(mean float64) string {
+		if mean == 0 {
+			return "-"
+		}
+		return simulate.Count(int(mean + 0.5))
+	}
+	table := [][]string{{"FIRST WINDOW", "PEAK OF JOINS", "MEAN PLACE: CHOOSES", "AT THE OPENING", "AT ANY TIME"}}
+	for _, row := range rows {
+		table = append(table, []string{row.Label(), simulate.Count(row.Peak) + "/s", place(row.Chosen), place(row.Opening),
+			place(row.Random)})
+	}
+	return table
+}
+
+// comparedLots returns a table with a row for each share of visitors with a second lot.
+func comparedLots(rows []simulate.LotRow) [][]string {
+	table := [][]string{{"HAVE TWO LOTS", "OF THESE AMONG THE FIRST", "OF THE OTHERS", "TIMES AS OFTEN"}}
+	for _, row := range rows {
+		times := "-"
+		if row.Without > 0 {
+			times = simulate.Figure(row.With / row.Without)
+		}
+		table = append(table, []string{simulate.Percent(row.Share), simulate.Percent(row.With), simulate.Percent(row.Without), times})
 	}
 	return table
 }
