@@ -123,8 +123,8 @@ func (p *Policy) HasGaps() bool { return p.Slots > 0 || len(p.Lots) > 0 }
 // ticketsOf returns how many tickets of a lane have so many seats; with parties, on average.
 func (l *lane) ticketsOf(seats uint64) uint64 { return seats * l.arrivals / max(l.seats, 1) }
 
-// ticketsIn returns how many tickets have the next so many places of a lane after those called: with gaps, of the places
-// that are not drawn as many as on average.
+// ticketsIn returns how many tickets have the next so many places of a lane after those called: with gaps, of the
+// places that are not drawn as many as on average.
 func ticketsIn(s *State, lane int, called Position, places uint64) uint64 {
 	if !s.policy.HasGaps() {
 		return places
@@ -294,8 +294,8 @@ func (l *lanes) firstPlace(window int) Position {
 	return first
 }
 
-// Uncalled returns how many tickets of each of the latest n windows with arrivals have no place that a call has passed. With
-// slots or lots it is an estimate.
+// Uncalled returns how many tickets of each of the latest n windows with arrivals have no place that a call has passed.
+// With slots or lots it is an estimate.
 func Uncalled(s *State, n int) (list []uint32) {
 	most := uint64(0) // in all drawn windows
 	for i := range s.lanes.all {

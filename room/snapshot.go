@@ -51,7 +51,7 @@ type Snapshot struct {
 	Party        uint32               // seats that a visitor may join for; 0: one
 	Door         *Door                // what visitors can show; nil: the room has no methods
 	Windows      []fairness.WindowSum // latest windows with arrivals, oldest first
-	Uncalled     []uint32             // of each of them, visitors whose places no call has passed; with slots or lots about
+	Uncalled     []uint32             // of each of them, visitors not called yet; with slots or lots about
 	Limit        *projection.Limit    // what max_active means for the line; nil: max_active is not set
 	Gate         projection.Gate      // whether visitors enter the site without waiting
 	// Withdrawn are the latest tickets that the organizer withdrew, oldest first. Each is given by its first eight
@@ -162,8 +162,8 @@ func (s *Snapshot) Fixed(now time.Time) time.Time { return millis.Time(s.policy.
 // HasGaps reports whether places may be nobody's: those of empty lots, and of further lots of a ticket.
 func (s *Snapshot) HasGaps() bool { return s.policy.HasGaps() }
 
-// SlotLots returns for each lane the lots in each slot of the first window; nil in a room without slots, once that window
-// is drawn, and after the end.
+// SlotLots returns for each lane the lots in each slot of the first window; nil in a room without slots, once that
+// window is drawn, and after the end.
 func (s *Snapshot) SlotLots() map[fairness.Lane][]uint32 {
 	if s.Slots == 0 || s.Ended {
 		return nil
@@ -298,7 +298,8 @@ func newSnapshot(p *projection.Projection, size uint64, perMinute float64) *Snap
 		Outflow: p.InForce().Outflow, Claim: time.Duration(policy.Claim) * time.Millisecond, Pull: p.IsPull(),
 		Extend: time.Duration(policy.Extend) * time.Millisecond, Slots: time.Duration(policy.Slots) * time.Millisecond,
 		Counts: p.Counts(), Gate: p.Gate(), Seats: p.InForce().Seats, Party: policy.Party,
-		Door: newDoor(p), Windows: p.Windows(shownWindows), Uncalled: fairness.Uncalled(p.State, shownWindows), Limit: p.Limit(perMinute),
+		Door: newDoor(p), Windows: p.Windows(shownWindows), Uncalled: fairness.Uncalled(p.State, shownWindows),
+		Limit: p.Limit(perMinute),
 		Withdrawn: p.Withdrawn(), latest: millis.Time(p.Now()), policy: policy, schedule: p.Schedule(),
 	}
 	passed := fairness.Passed(p.State)

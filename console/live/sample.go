@@ -24,8 +24,8 @@ type sample struct {
 func sampleOf(v *room.Metrics) sample {
 	n := &v.Snapshot.Counts
 	return sample{
-		at: v.Now.UnixMilli(), arrivals: narrow(n.Arrivals), called: narrow(v.Snapshot.Passed), admitted: narrow(n.Admitted),
-		noShows: narrow(n.NoShows),
+		at: v.Now.UnixMilli(), arrivals: narrow(n.Arrivals), called: narrow(v.Snapshot.Passed),
+		admitted: narrow(n.Admitted), noShows: narrow(n.NoShows),
 		waiting: narrow(v.Snapshot.Counts.InLine), active: narrow(v.Active), size: uint32(v.Snapshot.Size), //nolint:gosec // modulo 2^32
 		target: target(v.Snapshot), limit: v.Snapshot.Outflow.MaxActive,
 	}

@@ -10,8 +10,8 @@ import (
 // repeats is the number of draws over which places are averaged.
 const repeats = 20
 
-// SlotRow says what visitors do and get if the first window is cut into slots and a share of the people chooses its slot by
-// the published counts. Places are means, among those of visitors.
+// SlotRow says what visitors do and get if the first window is cut into slots and a share of the people chooses its
+// slot by the published counts. Places are means, among those of visitors.
 type SlotRow struct {
 	Slots    int     `json:"slots"`    // 1: none
 	Choosing float64 `json:"choosing"` // share of people that chooses
@@ -22,9 +22,9 @@ type SlotRow struct {
 }
 
 // CompareSlots draws the visitors that come in the first window of a valid plan without slots, and with so many slots while
-// nobody, half of the people and everybody chooses. A visitor that chooses looks once in each slot, and waits while the slot
-// is busier than those before it were on average. Otherwise it joins with a chance of one in the slots that are left, and
-// in the last slot in any case.
+// nobody, half of the people and everybody chooses. A visitor that chooses looks once in each slot, and waits while the
+// slot is busier than those before it were on average. Otherwise it joins with a chance of one in the slots that are
+// left, and in the last slot in any case.
 func CompareSlots(p Plan, slots int) []SlotRow {
 	policy := p.policy()
 	first, _ := fairness.NewSchedule(&policy).At(0)
@@ -85,8 +85,8 @@ func newSlotRow(p *Plan, crowd []visitor, length fairness.Time, slots int, share
 	return row
 }
 
-// meanPlaces returns the mean place of a lot of each slot among those of visitors. In an empty slot it is that of an empty
-// lot.
+// meanPlaces returns the mean place of a lot of each slot among those of visitors. In an empty slot it is that of an
+// empty lot.
 func meanPlaces(d *dice, lots []uint32) []float64 {
 	sums, counts := make([]float64, len(lots)), make([]float64, len(lots))
 	for range repeats {
@@ -120,8 +120,8 @@ type LotRow struct {
 	Without float64 `json:"without"` // the same of the others
 }
 
-// CompareLots draws all visitors of a valid plan together, for as many first places as there are tickets, while a tenth, half
-// and nine tenths of the visitors have two lots.
+// CompareLots draws all visitors of a valid plan together, for as many first places as there are tickets, while a tenth,
+// half and nine tenths of the visitors have two lots.
 func CompareLots(p Plan) (rows []LotRow) {
 	d := &dice{rand.New(rand.NewPCG(p.Seed, 4))}
 	front := p.Visitors

@@ -154,7 +154,8 @@ func stateOf(s *room.Snapshot, now time.Time) (next uint64, _ state) {
 		}
 	}
 	return s.Size, state{
-		Opens: s.Opens.UnixMilli(), Opened: !now.Before(s.Opens), Gaps: s.HasGaps(), Called: fairness.Position(s.Counts.Called),
+		Opens: s.Opens.UnixMilli(), Opened: !now.Before(s.Opens), Gaps: s.HasGaps(),
+		Called: fairness.Position(s.Counts.Called),
 		People: people, Ended: s.Ended,
 	}
 }

@@ -67,8 +67,8 @@ func (f *Finder) freezeSlots(s *fairness.State, e *fairness.Freeze) {
 	}
 }
 
-// MeanPlace returns the mean place of a lot of a slot among those of its window and lane, given the numbers of lots of each
-// slot, empty ones included: section 9 of fairness/RULES.md.
+// MeanPlace returns the mean place of a lot of a slot among those of its window and lane, given the numbers of lots of
+// each slot, empty ones included: section 9 of fairness/RULES.md.
 func MeanPlace(filled []uint32, slot int) float64 {
 	own := float64(filled[slot])
 	mean := (own + 1) / 2

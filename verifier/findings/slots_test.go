@@ -39,7 +39,7 @@ func TestSlots(t *testing.T) {
 	}
 	policy, issuers := keys.Door()
 	policy.Lanes = []fairness.LaneRule{{Name: "general", Weight: 1}, {Name: "members", Weight: 1}}
-	policy.Slots, policy.Lots = fairness.Millis(policy.Windows[0].Length/4), []string{"club"}
+	policy.Slots, policy.Lots = policy.Windows[0].Length/4, []string{"club"}
 	opens, each := policy.Opens, fairness.Time(policy.Windows[0].Length/4)
 	r := roomtest.Open(keys, policy)
 	var f findings.Finder

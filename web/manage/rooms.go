@@ -253,8 +253,8 @@ func (c *call) ticketOf() (fairness.Ticket, error) {
 	return t, nil
 }
 
-// countsOf returns the counts of a room. Of the places called, it counts those of visitors: with slots or lots, others are
-// nobody's.
+// countsOf returns the counts of a room. Of the places called, it counts those of visitors: with slots or lots, others
+// are nobody's.
 func countsOf(s *room.Snapshot) wire.Counts {
 	n := wire.Counts(s.Counts)
 	n.Called = s.Passed

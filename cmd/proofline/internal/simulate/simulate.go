@@ -369,8 +369,9 @@ func comparedSlots(rows []simulate.SlotRow) [][]string {
 	}
 	table := [][]string{{"FIRST WINDOW", "PEAK OF JOINS", "MEAN PLACE: CHOOSES", "AT THE OPENING", "AT ANY TIME"}}
 	for _, row := range rows {
-		table = append(table, []string{row.Label(), simulate.Count(row.Peak) + "/s", place(row.Chosen), place(row.Opening),
-			place(row.Random)})
+		table = append(table, []string{
+			row.Label(), simulate.Count(row.Peak) + "/s", place(row.Chosen), place(row.Opening), place(row.Random),
+		})
 	}
 	return table
 }
@@ -383,7 +384,9 @@ func comparedLots(rows []simulate.LotRow) [][]string {
 		if row.Without > 0 {
 			times = simulate.Figure(row.With / row.Without)
 		}
-		table = append(table, []string{simulate.Percent(row.Share), simulate.Percent(row.With), simulate.Percent(row.Without), times})
+		table = append(table, []string{
+			simulate.Percent(row.Share), simulate.Percent(row.With), simulate.Percent(row.Without), times,
+		})
 	}
 	return table
 }
