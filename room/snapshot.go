@@ -299,7 +299,7 @@ func newSnapshot(p *projection.Projection, size uint64, perMinute float64) *Snap
 		Extend: time.Duration(policy.Extend) * time.Millisecond, Slots: time.Duration(policy.Slots) * time.Millisecond,
 		Counts: p.Counts(), Gate: p.Gate(), Seats: p.InForce().Seats, Party: policy.Party,
 		Door: newDoor(p), Windows: p.Windows(shownWindows), Uncalled: fairness.Uncalled(p.State, shownWindows),
-		Limit: p.Limit(perMinute),
+		Limit:     p.Limit(perMinute),
 		Withdrawn: p.Withdrawn(), latest: millis.Time(p.Now()), policy: policy, schedule: p.Schedule(),
 	}
 	passed := fairness.Passed(p.State)

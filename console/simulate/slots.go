@@ -21,10 +21,10 @@ type SlotRow struct {
 	Random   float64 `json:"random"`   // place of a visitor that joins at any time
 }
 
-// CompareSlots draws the visitors that come in the first window of a valid plan without slots, and with so many slots while
-// nobody, half of the people and everybody chooses. A visitor that chooses looks once in each slot, and waits while the
-// slot is busier than those before it were on average. Otherwise it joins with a chance of one in the slots that are
-// left, and in the last slot in any case.
+// CompareSlots draws the visitors that come in the first window of a valid plan without slots, and with so many slots
+// while nobody, half of the people and everybody chooses. A visitor that chooses looks once in each slot, and waits
+// while the slot is busier than those before it were on average. Otherwise it joins with a chance of one in the slots
+// that are left, and in the last slot in any case.
 func CompareSlots(p Plan, slots int) []SlotRow {
 	policy := p.policy()
 	first, _ := fairness.NewSchedule(&policy).At(0)
@@ -120,8 +120,8 @@ type LotRow struct {
 	Without float64 `json:"without"` // the same of the others
 }
 
-// CompareLots draws all visitors of a valid plan together, for as many first places as there are tickets, while a tenth,
-// half and nine tenths of the visitors have two lots.
+// CompareLots draws all visitors of a valid plan together, for as many first places as there are tickets, while a
+// tenth, half and nine tenths of the visitors have two lots.
 func CompareLots(p Plan) (rows []LotRow) {
 	d := &dice{rand.New(rand.NewPCG(p.Seed, 4))}
 	front := p.Visitors
