@@ -115,7 +115,7 @@ func (f *Finder) Add(s *fairness.State, e fairness.Entry) {
 		f.arrive(s, e)
 		f.slots.arrive(s.Policy(), e)
 	case *fairness.Merit:
-		f.slots.show(e.Credential)
+		f.slots.show(e.Credential.Method)
 	case *fairness.Freeze:
 		f.freeze(s, e)
 		f.freezeSlots(s, e)

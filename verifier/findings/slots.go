@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/proofline/proofline/fairness"
-	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
@@ -27,18 +26,18 @@ func (l *slots) begin(s *fairness.State) {
 }
 
 func (l *slots) arrive(p *fairness.Policy, e *fairness.Arrive) {
-	l.show(e.Credentials...)
+	for _, c := range e.Credentials {
+		l.show(c.Method)
+	}
 	if e.Window == 0 && l.arrivals != nil {
 		lane := slices.IndexFunc(l.lanes, func(r fairness.LaneRule) bool { return r.Name == e.Lane })
 		l.arrivals[p.SlotOf(0, e.Time)*len(l.lanes)+lane]++
 	}
 }
 
-func (l *slots) show(list ...credential.Credential) {
-	for _, c := range list {
-		if i := slices.Index(l.methods, c.Method); i >= 0 {
-			l.shown[i]++
-		}
+func (l *slots) show(method string) {
+	if i := slices.Index(l.methods, method); i >= 0 {
+		l.shown[i]++
 	}
 }
 
