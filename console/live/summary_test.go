@@ -269,3 +269,46 @@ func TestWait(t *testing.T) {
 		}
 	}
 }
+
+// TestDigestOfGaps has places that are nobody's: it counts visitors.
+func TestDigestOfGaps(t *testing.T) {
+	t.Parallel()
+	keys, err := roomtest.NewKeys("example.com/r/gaps", "gaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	policy := keys.Policy()
+	policy.Slots, policy.Outflow.PerMinute = policy.Windows[0].Length/4, 60_000
+	r := roomtest.Open(keys, policy)
+	r.Join(policy.Opens, 12)
+	r.Join(policy.Opens+fairness.Time(policy.Slots), 1)
+	now := policy.Opens + fairness.Time(policy.Windows[0].Length)
+	if policy.Beacon != nil {
+		now += 60_000
+	}
+	r.Settle(now)
+	now = max(now, policy.Starts, r.State().Now())
+	for r.State().Counts().Ready > 0 && r.Err() == nil {
+		now += 1000
+		call, _ := r.State().NextCall(now, 3)
+		r.Append(call)
+	}
+	r.End(now)
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	d := newDigest()
+	for _, text := range r.Entries() {
+		e, err := fairness.ParseEntry(text)
+		if err == nil {
+			err = d.add(e)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := d.finish("gaps")
+	if got.Called != 13 || got.ToCall.People != 13 || r.State().Counts().Called <= 13 || fairness.Passed(r.State())[0] != 13 {
+		t.Errorf("%d called, %d waits, of %+v", got.Called, got.ToCall.People, r.State().Counts())
+	}
+}
