@@ -295,7 +295,7 @@ func (t *turns) commit(now Time) {
 				l.passed += uint64(at.upTo - l.called())
 				break
 			}
-			if _, ok := s.holder(l, p); ok {
+			if _, ok := l.holder(&s.arrivals, p); ok {
 				l.passed++
 			}
 		}
