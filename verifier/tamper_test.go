@@ -156,7 +156,7 @@ func attacks() []attack {
 		{"an arrival with a newline", on(arrive, 4, func(tr transcript, i int) transcript { return tr.replace(i, string(tr[i])+"\n") }), []string{"form"}},
 		{"a credential that the policy does not have", func(tr transcript) (transcript, int) {
 			i := tr.index(arrive, 0)
-			return tr.insert(i+1, fmt.Sprintf("merit %s %s member - 00", tr.field(i, 1), tr.field(i, 4))), i + 1
+			return tr.insert(i+1, fmt.Sprintf("merit %s %s 1 member - 00", tr.field(i, 1), tr.field(i, 4))), i + 1
 		}, []string{"credential"}},
 
 		{"a freeze dropped", dropped(freeze, 0), []string{"freeze"}},
