@@ -488,11 +488,10 @@ func newWalk(keys *roomtest.Keys, door *fairness.Policy, issuers roomtest.Issuer
 		policy.Methods = door.Methods[1:]
 		policy.Lanes[0].Needs = [][]string{nil, {"club"}, {"phone"}}[w.random.IntN(3)]
 	case 3:
-		p := keys.Witnessed()
-		policy.Beacon = p.Beacon
-		if w.random.IntN(2) == 0 {
-			policy.Witnesses, policy.Quorum = p.Witnesses, p.Quorum
-		}
+		policy.Beacon = keys.Witnessed().Beacon
+	}
+	if policy.Beacon != nil && w.random.IntN(2) == 0 {
+		policy.Witnesses, policy.Quorum = keys.Witnessed().Witnesses, keys.Witnessed().Quorum
 	}
 	if policy.Methods != nil {
 		policy.Lots = [][]string{nil, {"club"}, {"phone"}, {"club", "phone"}}[w.random.IntN(4)]
