@@ -170,7 +170,7 @@ func TestDoorInPage(t *testing.T) {
 	_, section, _ := strings.Cut(html, heading)
 	section, _, _ = strings.Cut(section, "</section>")
 	lines := Door(a.Report)
-	if len(lines) != 4 || strings.Count(section, "<li>") != len(lines) {
+	if len(lines) != 5 || strings.Count(section, "<li>") != len(lines) {
 		t.Fatalf("%d lines in %q", len(lines), section)
 	}
 	for _, line := range lines {
