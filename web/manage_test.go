@@ -269,7 +269,7 @@ func TestRevoke(t *testing.T) {
 	}
 	s.post("/r/sale/join", v.joinBody()).want(http.StatusCreated)
 	for _, body := range []string{`{"reason":"revoked-bot"}`, ""} { // repeating succeeds without a second entry
-		if got := decode[standingJSON](s.post(path, body).want(http.StatusOK)); got.Status != "skipped" || got.Reason != "revoked-bot" {
+		if got := decode[wire.Ticket](s.post(path, body).want(http.StatusOK)); got.Status != "skipped" || got.Reason != "revoked-bot" {
 			t.Errorf("revoked: %+v", got)
 		}
 	}
@@ -295,7 +295,7 @@ func TestRestore(t *testing.T) {
 	s.post("/r/sale/join", v.joinBody()).want(http.StatusCreated)
 	s.post(restore, "").problem(http.StatusConflict, "against-the-rules")
 	s.post(revoke, "").want(http.StatusOK)
-	if got := decode[standingJSON](s.post(restore, "").want(http.StatusOK)); got.Status != "waiting" || got.Reason != "" {
+	if got := decode[wire.Ticket](s.post(restore, "").want(http.StatusOK)); got.Status != "waiting" || got.Reason != "" {
 		t.Errorf("restored: %+v", got)
 	}
 	s.post(restore, "").problem(http.StatusConflict, "against-the-rules")
