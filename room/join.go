@@ -59,7 +59,7 @@ func (r *Room) Join(ctx context.Context, t fairness.Ticket) (Joined, error) {
 // JoinLane appends a join of a lane for a number of seats, with the credentials that the ticket shows, and returns once
 // it is durable. An empty name is the first lane. The same ticket gets the same arrival again, whatever it shows.
 // Errors: [*invalid.Error] for a lane or a number of seats that the room does not have, [*EarlyError], [ErrClosed],
-// [ErrFull], those of package door, [ErrBusy], [ErrStopping], and that of ctx.
+// [ErrFull], [*LimitError], those of package door, [ErrBusy], [ErrStopping], and that of ctx.
 func (r *Room) JoinLane(ctx context.Context, t fairness.Ticket, name fairness.Lane, seats uint32,
 	shown ...credential.Credential) (joined Joined, err error) {
 	r.touch()
@@ -77,6 +77,15 @@ func (r *Room) JoinLane(ctx context.Context, t fairness.Ticket, name fairness.La
 	if err := r.openFor(r.Now()); err != nil {
 		return Joined{}, err
 	}
+	settings, _ := r.Settings()
+	if err := r.pace.take(r.Now(), settings.JoinsPerMinute); err != nil {
+		return Joined{}, err
+	}
+	defer func() {
+		if isUnsure := ctx.Err() != nil; joined.Again || err != nil && !isUnsure {
+			r.pace.giveBack(settings.JoinsPerMinute)
+		}
+	}()
 	var verified []projection.Verified
 	if len(r.policy.Methods) > 0 || len(shown) > 0 {
 		request := door.Request{Ticket: t, Lane: lane, Credentials: shown}

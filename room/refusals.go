@@ -13,9 +13,15 @@ type Refusals struct{ room *Room }
 
 // ByNetwork counts a join that was refused because its network has used up its limit, unless the room would not have
 // taken it anyway, as it is not open.
-func (f Refusals) ByNetwork() {
+func (f Refusals) ByNetwork() { f.early(projection.RefusedNetwork) }
+
+// ByVerdict counts a join that was refused because of the verdict of a bot tool in front, under the same condition.
+func (f Refusals) ByVerdict() { f.early(projection.RefusedVerdict) }
+
+// early counts a join that was refused before the room saw it.
+func (f Refusals) early(why projection.Refusal) {
 	if err := f.room.openFor(f.room.Now()); err == nil || errors.Is(err, ErrFull) {
-		f.add(projection.RefusedNetwork)
+		f.add(why)
 	}
 }
 
@@ -25,11 +31,16 @@ func (f Refusals) note(err error) {
 		return
 	}
 	_, isMethodFull := errors.AsType[*door.FullError](err)
+	limit, isLimit := errors.AsType[*LimitError](err)
 	switch {
 	case errors.Is(err, ErrFull):
 		f.add(projection.RefusedFull)
 	case isMethodFull:
 		f.add(projection.RefusedMethod)
+	case isLimit && limit.Server:
+		f.add(projection.RefusedServer)
+	case isLimit:
+		f.add(projection.RefusedRoom)
 	case errors.Is(err, ErrBusy):
 		f.add(projection.RefusedBusy)
 	}

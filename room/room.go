@@ -54,6 +54,7 @@ type Room struct {
 	view      *sequence.View // the sequencer's view
 	controls  *projection.Controls
 	details   *details
+	pace      joinPace
 	policy    *fairness.Policy // policy as published, which never changes
 	snapshot  atomic.Pointer[Snapshot]
 	lastUse   atomic.Int64 // Unix seconds

@@ -20,6 +20,7 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/audit/roomlog"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/pace"
 	"github.com/proofline/proofline/room/clock"
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/keys"
@@ -52,6 +53,8 @@ type Options struct {
 	MaxClockStep time.Duration
 	// Marks records how far this node has seen each log; nil: in this process only.
 	Marks *mark.Store
+	// JoinsPerMinute is the maximum number of joins a minute of all rooms on this node; 0: no limit.
+	JoinsPerMinute uint32
 	// Issuer is the server's own issuer; nil: rooms name the keys of others.
 	Issuer Issuer
 }
@@ -61,6 +64,7 @@ type Rooms struct {
 	Options
 	Register *register.Register // the log of rooms
 	clock    *clock.Clock
+	pace     pace.Limit // of JoinsPerMinute
 
 	ctx    context.Context // ends the sequencers
 	cancel context.CancelFunc
@@ -270,6 +274,7 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	})
 	r.view = r.sequencer.View()
 	r.Transcript, r.Refused = Transcript{r}, Refusals{r}
+	r.pace.server, r.pace.most = &rs.pace, rs.JoinsPerMinute
 	r.details = newDetails(r.ID, rs.Store, record.Title, r.sequencer.Wake)
 	r.Evidence = evidence.NewCollector(target, known, rs.Store.Evidence, r.view, r.sequencer, rs.limiter)
 	r.Transfers = transfer.New(r.ID, r.Origin, r, rs.Store.Transfers)

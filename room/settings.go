@@ -28,6 +28,10 @@ type Settings struct {
 	// MaxWaiting is the approximate limit of the line's length; 0: no limit. Visitors who are turned away get
 	// no receipt.
 	MaxWaiting uint32 `json:"max_waiting"`
+	// JoinsPerMinute is the number of joins that each node takes a minute; 0: no limit.
+	JoinsPerMinute uint32 `json:"joins_per_minute,omitempty"`
+	// MinScore is the score of a bot tool in front, 0 to 100, below which a join is refused; 0: none is.
+	MinScore uint32 `json:"min_score,omitempty"`
 	// TimeZone is the event's time zone, such as "Europe/Vienna"; empty: UTC. Reports and pages without
 	// scripts use it.
 	TimeZone string `json:"time_zone,omitempty"`
@@ -35,12 +39,14 @@ type Settings struct {
 
 // SettingsChange is a change of the settings; nil members stay as they are.
 type SettingsChange struct {
-	Targets      *[]string       `json:"targets,omitempty"`
-	SignedReturn *bool           `json:"signed_return,omitempty"`
-	Issuers      *[]string       `json:"issuers,omitempty"`
-	Brand        *branding.Brand `json:"brand,omitempty"` // replaced as a whole
-	MaxWaiting   *uint32         `json:"max_waiting,omitempty"`
-	TimeZone     *string         `json:"time_zone,omitempty"`
+	Targets        *[]string       `json:"targets,omitempty"`
+	SignedReturn   *bool           `json:"signed_return,omitempty"`
+	Issuers        *[]string       `json:"issuers,omitempty"`
+	Brand          *branding.Brand `json:"brand,omitempty"` // replaced as a whole
+	MaxWaiting     *uint32         `json:"max_waiting,omitempty"`
+	JoinsPerMinute *uint32         `json:"joins_per_minute,omitempty"`
+	MinScore       *uint32         `json:"min_score,omitempty"`
+	TimeZone       *string         `json:"time_zone,omitempty"`
 }
 
 // on returns the settings after the change.

@@ -16,11 +16,15 @@ const (
 	RefusedFull                   // the line has reached max_waiting
 	RefusedMethod                 // a method has taken as many credentials as its limit
 	RefusedBusy                   // too many joins wait for the database
+	RefusedRoom                   // the room has reached joins_per_minute
+	RefusedServer                 // the server has reached its limit of joins
+	RefusedVerdict                // a bot tool in front refuses the visitor
 	refusals
 )
 
 // refusalNames are the reasons in the transcript, named like the problems that visitors are answered with.
-var refusalNames = [refusals]fairness.Lane{"network-limit", "full", "method-full", "busy"}
+var refusalNames = [refusals]fairness.Lane{"network-limit", "full", "method-full", "busy", "room-limit",
+	"server-limit", "verdict"}
 
 // toldInterval is the time after which refusals are stated in the transcript, in milliseconds.
 const toldInterval = fairness.Time(60_000)
