@@ -149,6 +149,9 @@ func (a *actions) line(c echo.Context, r *room.Room, in *submission) error {
 	if err := a.budgets.join(c, r); err != nil {
 		return err
 	}
+	if err := a.budgets.judge(c, r, own.ticket); err != nil {
+		return err
+	}
 	if in.lane != "" { // the page now leads to the issuer, with the ticket
 		own.keep(c, r)
 		return c.Redirect(http.StatusSeeOther, pathOf(r)+"?confirm=1")

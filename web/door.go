@@ -167,6 +167,9 @@ func (j *joins) joinIssued(c echo.Context, r *room.Room) error {
 	if err := j.budgets.join(c, r); err != nil {
 		return err
 	}
+	if err := j.budgets.judge(c, r, f.ticket); err != nil {
+		return err
+	}
 	joined, err := r.JoinLane(j.deadlines.next(), f.ticket, f.lane, 1, shown)
 	j.budgets.settle(c, r, &joined, err)
 	if err != nil {

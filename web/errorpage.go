@@ -3,9 +3,12 @@ package web
 import (
 	"bytes"
 	"io"
+	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -39,7 +42,7 @@ func (e *errorAnswers) sendErrorPage(c echo.Context, p problem) error {
 		delete(c.Response().Header(), shared)
 	}
 	if isCrowded(&p) {
-		return e.crowded.send(e.renderer.pages, c, p.Status)
+		return e.crowded.send(e.renderer.pages, c, &p)
 	}
 	v := page.ErrorView{
 		Lang: language(c), Kind: kindOf(p), RequestID: p.RequestID,
@@ -51,7 +54,7 @@ func (e *errorAnswers) sendErrorPage(c echo.Context, p problem) error {
 		view := e.renderer.roomView(c, r, v.Lang)
 		v.Room = &view
 	}
-	if p.Status == http.StatusConflict || p.Status >= http.StatusInternalServerError {
+	if v.Kind == page.Suspected || p.Status == http.StatusConflict || p.Status >= http.StatusInternalServerError {
 		v.Again = publicPath + c.Param("slug")
 		if event, ok := c.Get(fromLink).(string); ok {
 			v.Again = publicPath + event
@@ -63,6 +66,12 @@ func (e *errorAnswers) sendErrorPage(c echo.Context, p problem) error {
 // kindOf maps a problem to the kind of error page.
 func kindOf(p problem) page.Kind {
 	switch strings.TrimPrefix(p.Type, problemTypes) {
+	case crowded:
+		return page.Crowded
+	case "room-limit", "server-limit":
+		return page.Limited
+	case "verdict":
+		return page.Suspected
 	case "full":
 		return page.NoRoom
 	case "credential-malformed", "credential-unknown-method", "credential-missing", "credential-invalid":
@@ -101,40 +110,62 @@ func (e *errorAnswers) chargeErrorPage(c echo.Context, p *problem) error {
 	return e.budgets.page(c)
 }
 
-// crowdedPages caches the error page for a network that has used up its budget, in each language: it
-// must cost less than the refused request.
-type crowdedPages struct{ byLang sync.Map } // values are []byte
+// crowdedPages caches the error pages for visitors who are to retry later, of each kind and in each language: they must
+// cost less than the refused requests.
+type crowdedPages struct{ byKind sync.Map } // keys are crowdedKey, values []byte
 
-// crowdedRoom is the placeholder for the slug in a cached page. It is not a valid slug.
-const crowdedRoom = "-room-"
+type crowdedKey struct {
+	kind page.Kind
+	lang page.Lang
+}
+
+// Placeholders in a cached page: of the slug, which is not a valid one, and of the seconds until the page goes back to
+// the line.
+const (
+	crowdedRoom = "-room-"
+	crowdedWait = 987_654_321
+)
+
+// Pages go back to the line at the time in Retry-After, each a little later than that, and within some minutes even if
+// the network's limit of a day is reached: the visitor may have another network by then.
+const (
+	maxCrowdedWait = 5 * time.Minute
+	crowdedSpread  = 10 * time.Second
+)
 
 // send sends the page.
-func (p *crowdedPages) send(pages *page.Pages, c echo.Context, status int) error {
+func (p *crowdedPages) send(pages *page.Pages, c echo.Context, of *problem) error {
 	slug, offered := c.Param("slug"), []page.Lang(nil)
 	if r, ok := c.Get(roomKey).(*room.Room); ok {
 		settings, _ := r.Settings()
 		slug, offered = r.Slug, brand.Languages(&settings.Brand)
 	}
-	lang := language(c, offered...)
-	kept, ok := p.byLang.Load(lang)
+	key := crowdedKey{kindOf(*of), language(c, offered...)}
+	kept, ok := p.byKind.Load(key)
 	if !ok {
 		var b bytes.Buffer
-		v := page.ErrorView{Lang: lang, Kind: page.Crowded, Again: publicPath + crowdedRoom}
+		v := page.ErrorView{Lang: key.lang, Kind: key.kind, Again: publicPath + crowdedRoom, After: crowdedWait}
 		if err := pages.Error(&b, v); err != nil {
 			return err
 		}
 		kept = b.Bytes()
-		p.byLang.Store(lang, kept)
+		p.byKind.Store(key, kept)
 	}
 	body, _ := kept.([]byte)
-	if !setting.IsSlug(slug) {
-		slug = ""
+	path := "/"
+	if setting.IsSlug(slug) {
+		path = publicPath + slug
 	}
+	wait := min(of.retry, maxCrowdedWait) + rand.N(crowdedSpread) //nolint:gosec // spreads load; no secret
+	seconds := strconv.FormatInt(int64((wait+time.Second-1)/time.Second), 10)
+	body = bytes.ReplaceAll(body, []byte(publicPath+crowdedRoom), []byte(path))
+	body = bytes.ReplaceAll(body, []byte(strconv.Itoa(crowdedWait)), []byte(seconds))
 	c.Response().Header()["Content-Security-Policy"] = []string{contentPolicy}
-	return reply.Send(c, status, htmlText, bytes.ReplaceAll(body, []byte(crowdedRoom), []byte(slug)))
+	return reply.Send(c, of.Status, htmlText, body)
 }
 
-// isCrowded reports whether a request was refused because of its network's limit.
+// isCrowded reports whether a request was refused because of a limit of its network, the room or the server.
 func isCrowded(p *problem) bool {
-	return p.Status == http.StatusTooManyRequests && p.Type == problemTypes+crowded
+	kind := kindOf(*p)
+	return kind == page.Crowded || kind == page.Limited
 }

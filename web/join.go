@@ -40,6 +40,9 @@ func (j *joins) join(c echo.Context, r *room.Room) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := j.budgets.judge(c, r, own.ticket); err != nil {
+		return err
+	}
 	ctx := j.deadlines.next()
 	joined, err := r.JoinLane(ctx, own.ticket, own.lane, own.seats, own.credentials...)
 	j.budgets.settle(c, r, &joined, err)

@@ -1,10 +1,12 @@
 package web
 
 import (
+	"errors"
 	"net/netip"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/client"
 	"github.com/proofline/proofline/web/limit"
@@ -29,6 +31,29 @@ func (b *budgets) join(c echo.Context, r *room.Room) error {
 		r.Refused.ByNetwork()
 	}
 	return err
+}
+
+// errVerdict means that a bot tool in front refuses the visitor.
+var errVerdict = errors.New("a check in front of this line took the visitor for a program: " +
+	"try another browser or connection, or turn to the organizer")
+
+// judge refuses the join of a ticket that has no place if a bot tool in front does. The verdict decides nothing else,
+// and is not kept.
+func (b *budgets) judge(c echo.Context, r *room.Room, t fairness.Ticket) error {
+	v := b.clients.Verdict(c.Request())
+	if v == (client.Verdict{}) {
+		return nil
+	}
+	settings, _ := r.Settings()
+	if !v.Refuses(settings.MinScore) {
+		return nil
+	}
+	if _, ok := r.Standing(t); ok {
+		return nil
+	}
+	r.Refused.ByVerdict()
+	b.limits.NoTicket(b.network(c), r.Slug)
+	return errVerdict
 }
 
 // show charges a credential shown after the arrival like a join: verifying it costs as much.

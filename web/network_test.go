@@ -17,6 +17,9 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/servertest"
+	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/page"
 )
@@ -282,4 +285,131 @@ func TestStreamsOfOneNetwork(t *testing.T) {
 	if got := s.feed.open.Load(); got != 2 {
 		t.Errorf("%d streams are open", got)
 	}
+}
+
+// stated returns what the transcript of a room that ends states about refused joins.
+func (s *site) stated(slug string) (list []string) {
+	s.Helper()
+	r, err := s.rooms.Get(s.Context(), slug)
+	if err == nil {
+		err = r.End(s.Context())
+	}
+	if err == nil {
+		err = r.Transcript.ReadEntries(s.Context(), func(e fairness.Entry) error {
+			if told, ok := e.(*fairness.Tell); ok {
+				list = append(list, fmt.Sprint(told.Subject, " ", told.Name, " ", told.Count))
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// TestLimitOfRoom checks the limit of joins of a room: scripts get a problem, and browsers a page that goes back to the
+// line by itself, at another time for each. A visitor with a place gets it all the same.
+func TestLimitOfRoom(t *testing.T) {
+	t.Parallel()
+	s := newLimited(t, limit.Options{Tickets: 3})
+	s.create(`{"slug":"sale","windows":[{"length":"24h"}],"joins_per_minute":2}`)
+	known := newVisitor("sale").joinBody()
+	s.post("/r/sale/join", known, from("192.0.2.1")).want(http.StatusCreated)
+	for range 5 {
+		s.post("/r/sale/join", known, from("192.0.2.1")).want(http.StatusOK)
+	}
+	s.post("/r/sale/line", "{}", from("192.0.2.1")).want(http.StatusCreated)
+	waits := map[string]bool{}
+	for i := range 20 {
+		a := s.post("/r/sale/join", "", from(fmt.Sprintf("198.51.%d.1", i)))
+		a.problem(http.StatusTooManyRequests, "room-limit")
+		waits[a.header.Get("Retry-After")] = true
+	}
+	if len(waits) < 3 {
+		t.Errorf("20 visitors retry after %v", waits)
+	}
+	s.post("/r/sale/join", known, from("192.0.2.1")).want(http.StatusOK)
+	refreshes, headings := map[string]bool{}, map[string]bool{}
+	for _, lang := range page.Languages() {
+		a := s.post("/r/sale/line", "", from("192.0.2.1"), "Accept: text/html", "Accept-Language: "+string(lang)).want(http.StatusTooManyRequests)
+		_, rest, ok := strings.Cut(a.body, `http-equiv="refresh" content="`)
+		seconds, to, _ := strings.Cut(rest, "; url=")
+		to, _, _ = strings.Cut(to, `"`)
+		n, err := strconv.Atoi(seconds)
+		asked, _ := strconv.Atoi(a.header.Get("Retry-After"))
+		if !ok || err != nil || n < asked || n > asked+11 || asked < 3 || to != "/r/sale" || !strings.Contains(a.body, `data-kind="limited"`) {
+			t.Errorf("%s: refresh %q to %q after %d: %s", lang, seconds, to, asked, a.body)
+		}
+		_, heading, _ := strings.Cut(a.body, "<h1>")
+		heading, _, _ = strings.Cut(heading, "</h1>")
+		refreshes[seconds], headings[heading] = true, true
+	}
+	if len(headings) != len(page.Languages()) || len(refreshes) < 3 {
+		t.Errorf("headings %v, refreshes %v", headings, refreshes)
+	}
+	s.do("PATCH", "/v1/rooms/sale", `{"joins_per_minute":0}`).want(http.StatusOK)
+	s.post("/r/sale/join", "", from("192.0.2.1")).want(http.StatusCreated) // the refused joins were no tickets of the network
+	want := []string{fmt.Sprint("refused room-limit ", 20+len(page.Languages()))}
+	if got := s.stated("sale"); !slices.Equal(got, want) {
+		t.Errorf("the transcript states %q, want %q", got, want)
+	}
+}
+
+// TestLimitOfServer checks that the limit of a server counts the joins of all rooms.
+func TestLimitOfServer(t *testing.T) {
+	t.Parallel()
+	pool := servertest.Pool(t, pgtest.URL(t))
+	rooms := servertest.Rooms(t, pool, func(o *room.Options) { o.PublicURL, o.JoinsPerMinute = publicURL, 3 })
+	s := startSite(t, Options{Rooms: rooms, Control: newControl(t, rooms, pool), AdminToken: token})
+	s.create(`{"slug":"one","windows":[{"length":"24h"}]}`)
+	s.create(`{"slug":"two","windows":[{"length":"24h"}],"joins_per_minute":1}`)
+	s.post("/r/two/join", "").want(http.StatusCreated)
+	s.post("/r/two/join", "").problem(http.StatusTooManyRequests, "room-limit")
+	s.post("/r/one/join", "").want(http.StatusCreated)
+	s.post("/r/one/join", "").want(http.StatusCreated)
+	s.post("/r/one/join", "").problem(http.StatusTooManyRequests, "server-limit")
+	if got, want := s.stated("one"), []string{"refused server-limit 1"}; !slices.Equal(got, want) {
+		t.Errorf("the transcript states %q, want %q", got, want)
+	}
+	if got, want := s.stated("two"), []string{"refused room-limit 1"}; !slices.Equal(got, want) {
+		t.Errorf("the transcript states %q, want %q", got, want)
+	}
+}
+
+// TestVerdicts checks that the verdict of a trusted proxy refuses joins and nothing else, and that a client's own counts
+// for nothing.
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	s := newLimited(t, limit.Options{Tickets: 3})
+	s.create(`{"slug":"sale","windows":[{"length":"24h"}]}`)
+	s.create(`{"slug":"strict","windows":[{"length":"24h"}],"min_score":30}`)
+	const refuse, low, high = "X-Proofline-Verdict: refuse", "X-Proofline-Verdict: score=29", "X-Proofline-Verdict: score=30"
+	known := newVisitor("sale").joinBody()
+	s.post("/r/sale/join", known, low).want(http.StatusCreated)
+	s.post("/r/sale/join", known, refuse).want(http.StatusOK) // the visitor has a place
+	for range 5 {
+		s.post("/r/sale/join", "", refuse).problem(http.StatusForbidden, "verdict")
+	}
+	s.post("/r/sale/line", "{}", refuse).problem(http.StatusForbidden, "verdict")
+	s.post("/r/strict/join", "", low).problem(http.StatusForbidden, "verdict")
+	s.post("/r/strict/join", "", high).want(http.StatusCreated)
+	s.post("/r/strict/join", "").want(http.StatusCreated)
+	s.post("/r/sale/join", "", "X-Proofline-Verdict: allow").want(http.StatusCreated)
+	for _, lang := range page.Languages() {
+		a := s.post("/r/sale/line", "", refuse, "Accept: text/html", "Accept-Language: "+string(lang)).want(http.StatusForbidden)
+		if !strings.Contains(a.body, `data-kind="verdict"`) || !strings.Contains(a.body, `href="/r/sale"`) || !strings.Contains(a.body, `lang="`+string(lang)) {
+			t.Errorf("%s: %s", lang, a.body)
+		}
+	}
+	s.get("/r/sale", refuse, "Accept: text/html").want(http.StatusOK)
+	s.post("/r/sale/join", "", refuse, from("192.0.2.1")).problem(http.StatusForbidden, "verdict")
+	if got, want := s.stated("sale"), []string{fmt.Sprint("refused verdict ", 7+len(page.Languages()))}; !slices.Equal(got, want) {
+		t.Errorf("the transcript states %q, want %q", got, want)
+	}
+	alone := newSite(t)
+	alone.create(`{"slug":"sale","windows":[{"length":"24h"}],"min_score":100}`)
+	alone.post("/r/sale/join", "", refuse).want(http.StatusCreated)
+	alone.post("/r/sale/join", "", low).want(http.StatusCreated)
 }

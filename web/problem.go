@@ -77,6 +77,7 @@ var kinds = []kind{
 	{is(session.ErrPass), http.StatusUnauthorized, "invalid-pass", "Invalid pass", 0},
 	{is(account.ErrForbidden, shell.ErrConfirm), http.StatusForbidden, "forbidden", "Not allowed", 0},
 	{is(room.ErrSecret), http.StatusForbidden, "wrong-secret", "Wrong secret", 0},
+	{is(errVerdict), http.StatusForbidden, "verdict", "Refused by a check in front", 0},
 	{is(errCrossOrigin, shell.ErrCrossOrigin), http.StatusForbidden, "cross-origin", "Cross-origin request", 0},
 	{is(errNoPlace), http.StatusForbidden, "no-place", "No place", 0},
 	{is(room.ErrNotFound, register.ErrNotFound, audit.ErrTilePath, account.ErrNotFound, control.ErrDraftUnknown,
@@ -118,6 +119,8 @@ var kinds = []kind{
 	{is(manage.ErrKeyReused), http.StatusUnprocessableEntity, "key-reused", "Key used for another request", 0},
 	{as[*account.RateError], http.StatusTooManyRequests, "rate-limited", "Too many attempts", time.Second},
 	{as[*limit.Error], http.StatusTooManyRequests, crowded, "Network limit reached", time.Second},
+	{isLimit(false), http.StatusTooManyRequests, "room-limit", "Limit of the room reached", time.Second},
+	{isLimit(true), http.StatusTooManyRequests, "server-limit", "Limit of the server reached", time.Second},
 	{is(manage.ErrSimulating), http.StatusServiceUnavailable, "simulating", "Simulating already", 2 * time.Second},
 	{is(live.ErrComputing), http.StatusServiceUnavailable, "computing", "Being computed", time.Second},
 	{is(control.ErrTooLong), http.StatusConflict, "too-long", "Too long", 0},
@@ -154,6 +157,17 @@ func as[T error](err error) (string, bool) {
 		return "", false
 	}
 	return target.Error(), true
+}
+
+// isLimit matches the limit of joins of a room, or that of the server.
+func isLimit(server bool) func(error) (string, bool) {
+	return func(err error) (string, bool) {
+		limit, ok := errors.AsType[*room.LimitError](err)
+		if !ok || limit.Server != server {
+			return "", false
+		}
+		return limit.Error(), true
+	}
 }
 
 // notReady also matches the errors of an unreachable database.
@@ -221,6 +235,9 @@ func (p *problem) add(err error) {
 	p.Methods = door.Methods(err)
 	if network := (*limit.Error)(nil); errors.As(err, &network) {
 		p.retry = max(p.retry, network.Wait)
+	}
+	if full := (*room.LimitError)(nil); errors.As(err, &full) {
+		p.retry = max(p.retry, full.Wait)
 	}
 	if lost := (*room.Regression)(nil); errors.As(err, &lost) && lost.Statement != "" {
 		p.Statement, p.words = lost.Statement, lost.Words()

@@ -32,7 +32,7 @@ func oddHeaders() []string {
 		"X-Original-URI: /about", "X-Original-Method: OPTIONS", "X-Original-URL: /about", "X-Rewrite-URL: /about",
 		"X_Original_URI: /about", "X-HTTP-Method-Override: OPTIONS",
 		"X-Proofline-Ticket: 00000000-0000-4000-8000-000000000001", "X-Proofline-Room: sale", "X_Proofline_Ticket: x",
-		"X-Proofline-Status: 502", "Proofline-Command: release",
+		"X-Proofline-Status: 502", "X-Proofline-Verdict: score=100", "Proofline-Command: release",
 		"X-Forwarded-Host: about.example.com", "X-Forwarded-Prefix: /about", "Forwarded: host=about.example.com",
 		"X-Accel-Redirect: /about", "Authorization: Bearer x",
 		"Cookie: __Host-proofline-pass.sale=", "Cookie: __Host-proofline-pass.sale=" + strings.Repeat("A", 3000),

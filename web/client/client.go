@@ -19,6 +19,8 @@ type Addresses struct {
 	trusted []netip.Prefix
 	log     *slog.Logger
 	warned  [2]atomic.Bool // whether unknown proxies were logged, at public and at private addresses
+
+	warnedVerdict atomic.Bool // whether a malformed verdict was logged
 }
 
 // New returns the addresses of clients behind proxies in trusted networks.

@@ -1,7 +1,7 @@
 // Package limit restricts what one network can make a server do.
 //
-// A network is the /24 of an IPv4 address or the /48 of an IPv6 one: about the smallest range of a
-// household, company, campus or cloud customer. People behind one carrier or campus address share its
+// A network is the /24 of an IPv4 address or the /48 of an IPv6 one, unless configured otherwise: about the smallest
+// range of a household, company, campus or cloud customer. People behind one carrier or campus address share its
 // budgets, so these are wide: thousands of visitors in the minutes around an opening pass, but one
 // machine sending all it can does not.
 //
@@ -10,6 +10,7 @@
 package limit
 
 import (
+	"encoding/binary"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -37,11 +38,12 @@ func (k Kind) String() string {
 
 // Options holds the budgets of one network. 0: no limit.
 type Options struct {
-	Joins   int // maximum per minute; twice as many at once
-	Tickets int // tickets per room and day
-	Pages   int // maximum per minute; twice as many at once
-	Passes  int // invalid passes per minute; ten times as many at once
-	Streams int // number open at once
+	Joins   int   // maximum per minute; twice as many at once
+	Tickets int   // tickets per room and day
+	Pages   int   // maximum per minute; twice as many at once
+	Passes  int   // invalid passes per minute; ten times as many at once
+	Streams int   // number open at once
+	Network Sizes // size of a network; the zero value: a /24 and, in IPv6, a /48
 	// Exempt lists networks without limits, such as that of a load test.
 	Exempt []netip.Prefix
 	// Log receives a warning about reached limits, once a minute per kind. Required.
@@ -50,7 +52,8 @@ type Options struct {
 
 // Default returns budgets for a sale with tens of thousands of visitors.
 func Default() Options {
-	return Options{Joins: 1_500, Tickets: 10_000, Pages: 4_000, Passes: 1_000, Streams: 200}
+	return Options{Joins: 1_500, Tickets: 10_000, Pages: 4_000, Passes: 1_000, Streams: 200,
+		Network: Sizes{}.orDefault()}
 }
 
 // passBurst is the burst of invalid passes in minutes' worth of budget. It is large because each
@@ -72,6 +75,7 @@ func (e *Error) Error() string {
 type Limits struct {
 	budgets [kinds]budget
 	streams int
+	sizes   Sizes
 	exempt  []netip.Prefix
 	log     *slog.Logger
 	began   time.Time
@@ -97,7 +101,7 @@ func perMinute(n int, minutes float64) budget {
 
 // New returns Limits with full budgets.
 func New(o Options) *Limits {
-	l := &Limits{streams: o.Streams, exempt: o.Exempt, log: o.Log, began: time.Now(), table: newTable(),
+	l := &Limits{streams: o.Streams, sizes: o.Network.orDefault(), exempt: o.Exempt, log: o.Log, began: time.Now(), table: newTable(),
 		open: newOpenStreams(), queues: queues{of: map[uint64]*queue{}}}
 	l.budgets[Joins], l.budgets[Pages], l.budgets[Passes] = perMinute(o.Joins, 2), perMinute(o.Pages, 2),
 		perMinute(o.Passes, passBurst)
@@ -151,7 +155,7 @@ func (l *Limits) OpenStream(addr netip.Addr) (done func(), err error) {
 	if l == nil || l.streams == 0 || l.IsExempt(addr) {
 		return func() {}, nil
 	}
-	network := networkOf(addr)
+	network := l.sizes.number(addr)
 	if !l.open.add(network, l.streams) {
 		return nil, l.refuse(addr, Streams, streamWait)
 	}
@@ -178,7 +182,7 @@ func (l *Limits) refuse(addr netip.Addr, k Kind, wait time.Duration) error {
 	now, last := int64(time.Since(l.began)), l.logged[k].Load()
 	if (last == 0 || now-last >= int64(logInterval)) && l.logged[k].CompareAndSwap(last, max(now, 1)) {
 		l.log.Warn("a network has reached its limit: if it is your own proxy or load test, see --trusted-proxies and --limit-exempt",
-			"network", Network(addr), "limit", k.String(), "refused_so_far", count)
+			"network", l.sizes.network(addr), "limit", k.String(), "refused_so_far", count)
 	}
 	return &Error{k, wait}
 }
@@ -197,18 +201,37 @@ func (l *Limits) IsExempt(addr netip.Addr) bool {
 	return false
 }
 
-// Prefix lengths of networks.
+// Sizes are the prefix lengths of networks.
+type Sizes struct{ IPv4, IPv6 int }
+
+// Bounds and defaults of prefix lengths. An IPv4 /16 and an IPv6 /32 are whole carriers, and an IPv6 /64 is one link.
 const (
-	bits4 = 24
-	bits6 = 48
+	minIPv4, defaultIPv4, maxIPv4 = 16, 24, 32
+	minIPv6, defaultIPv6, maxIPv6 = 32, 48, 64
 )
 
-// Network returns the network of an address; the invalid prefix for an invalid address.
-func Network(addr netip.Addr) netip.Prefix {
+// Check reports whether the sizes are allowed.
+func (s Sizes) Check() error {
+	if s.IPv4 < minIPv4 || s.IPv4 > maxIPv4 || s.IPv6 < minIPv6 || s.IPv6 > maxIPv6 {
+		return fmt.Errorf("a network is an IPv4 /%d to /%d and an IPv6 /%d to /%d", minIPv4, maxIPv4, minIPv6, maxIPv6)
+	}
+	return nil
+}
+
+// orDefault returns the sizes, or those of a household for the zero value.
+func (s Sizes) orDefault() Sizes {
+	if s == (Sizes{}) {
+		return Sizes{defaultIPv4, defaultIPv6}
+	}
+	return s
+}
+
+// network returns the network of an address; the invalid prefix for an invalid address.
+func (s Sizes) network(addr netip.Addr) netip.Prefix {
 	addr = addr.Unmap().WithZone("")
-	bits := bits6
+	bits := s.IPv6
 	if addr.Is4() {
-		bits = bits4
+		bits = s.IPv4
 	}
 	network, err := addr.Prefix(bits)
 	if err != nil {
@@ -217,17 +240,16 @@ func Network(addr netip.Addr) netip.Prefix {
 	return network
 }
 
-// networkOf returns Network as a number. All invalid addresses share one.
-func networkOf(addr netip.Addr) uint64 {
-	const is4, is6 = 1 << 62, 1 << 63
+// number returns the network of an address as a number. All invalid addresses share one.
+func (s Sizes) number(addr netip.Addr) uint64 {
+	const is4, none = 0xffff << 48, 1<<64 - 1 // no IPv6 network begins like this: it would be multicast
 	switch {
 	case addr.Is4() || addr.Is4In6():
 		b := addr.As4()
-		return is4 | uint64(b[0])<<16 | uint64(b[1])<<8 | uint64(b[2])
+		return is4 | uint64(binary.BigEndian.Uint32(b[:])>>(32-s.IPv4))
 	case addr.Is6():
 		b := addr.As16()
-		return is6 | uint64(b[0])<<40 | uint64(b[1])<<32 | uint64(b[2])<<24 | uint64(b[3])<<16 |
-			uint64(b[4])<<8 | uint64(b[5])
+		return binary.BigEndian.Uint64(b[:]) >> (64 - s.IPv6) << (64 - s.IPv6)
 	}
-	return 0
+	return none
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,15 +82,43 @@ func TestNetworks(t *testing.T) {
 		if got := l.Take(addr(test.b), Pages, 1) != nil; got != test.same {
 			t.Errorf("%s and %s share a budget: %v", test.a, test.b, got)
 		}
-		if got := Network(addr(test.a)) == Network(addr(test.b)); got != test.same {
-			t.Errorf("%s and %s are in %v and %v", test.a, test.b, Network(addr(test.a)), Network(addr(test.b)))
+		a, b := l.sizes.network(addr(test.a)), l.sizes.network(addr(test.b))
+		if got := a == b; got != test.same {
+			t.Errorf("%s and %s are in %v and %v", test.a, test.b, a, b)
 		}
 	}
 	if l := New(Options{Pages: 1, Log: quiet}); l.Take(netip.Addr{}, Pages, 3) != nil || l.Take(netip.Addr{}, Pages, 1) == nil {
 		t.Error("invalid addresses do not share a budget")
 	}
-	if Network(netip.Addr{}).IsValid() {
+	if (Sizes{24, 48}).network(netip.Addr{}).IsValid() {
 		t.Error("an invalid address has a network")
+	}
+}
+
+// TestSizes checks that the size of a network can be chosen.
+func TestSizes(t *testing.T) {
+	for _, test := range []struct {
+		a, b string
+		of   Sizes
+		same bool
+	}{
+		{"192.0.2.1", "192.0.2.2", Sizes{32, 64}, false},
+		{"192.0.2.1", "::ffff:192.0.2.1", Sizes{32, 64}, true},
+		{"192.0.2.1", "192.0.255.2", Sizes{16, 64}, true},
+		{"192.0.2.1", "192.1.2.1", Sizes{16, 64}, false},
+		{"2001:db8:1:1::1", "2001:db8:1:1:ffff::", Sizes{24, 64}, true},
+		{"2001:db8:1:1::1", "2001:db8:1:2::1", Sizes{24, 64}, false},
+		{"2001:db8:1:1::1", "2001:db8:ffff::", Sizes{24, 32}, true},
+		{"2001:db8:1:100::1", "2001:db8:1:1ff::1", Sizes{24, 56}, true},
+	} {
+		if got := test.of.number(addr(test.a)) == test.of.number(addr(test.b)); got != test.same {
+			t.Errorf("%s and %s are one network of %v: %v", test.a, test.b, test.of, got)
+		}
+	}
+	for _, wrong := range []Sizes{{15, 48}, {33, 48}, {24, 31}, {24, 65}} {
+		if wrong.Check() == nil {
+			t.Errorf("%v are sizes", wrong)
+		}
 	}
 }
 
@@ -179,18 +208,25 @@ func TestStreams(t *testing.T) {
 	done()
 }
 
-// TestMemory checks that memory is limited even for an attacker with 300,000 networks, who also does
-// not regain a used budget this way.
+// TestMemory checks that memory is limited even for an attacker with a million networks, who asks at many ports at once
+// and does not regain a used budget this way.
 func TestMemory(t *testing.T) {
 	l := New(Options{Joins: 1, Log: quiet})
 	a := netip.MustParseAddr("2001:db8::").As16()
 	held := addr("192.0.2.1")
 	for l.Take(held, Joins, 1) == nil {
 	}
-	for i := range 300_000 {
-		a[3], a[4], a[5] = byte(i>>16), byte(i>>8), byte(i)
-		_ = l.Join(netip.AddrFrom16(a), "")
+	var all sync.WaitGroup
+	for part := range 8 {
+		all.Go(func() {
+			a := a
+			for i := part; i < 1_000_000; i += 8 {
+				a[3], a[4], a[5] = byte(i>>16), byte(i>>8), byte(i)
+				_ = l.Join(netip.AddrFrom16(a), "")
+			}
+		})
 	}
+	all.Wait()
 	size := 0
 	for _, s := range l.table {
 		size += len(s.full)

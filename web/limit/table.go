@@ -27,7 +27,7 @@ func (l *Limits) key(addr netip.Addr, k Kind, room string) key {
 	if room != "" {
 		use |= maphash.String(seed, room) &^ 0xff
 	}
-	return key{networkOf(addr), use}
+	return key{l.sizes.number(addr), use}
 }
 
 // table holds the times at which budgets that are not full will be full again.

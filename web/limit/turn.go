@@ -18,7 +18,7 @@ func (l *Limits) Turn(ctx context.Context, addr netip.Addr) (done func(), err er
 	if l == nil || l.IsExempt(addr) {
 		return func() {}, nil
 	}
-	network := networkOf(addr)
+	network := l.sizes.number(addr)
 	at := l.queues.join(network)
 	done = func() { <-at.turns; l.queues.leave(network) }
 	select { // a free turn is granted even if ctx has ended

@@ -258,19 +258,21 @@ type Kind string
 
 // The kinds of errors.
 const (
-	NotFound Kind = "not-found"  // no such room or page
-	Busy     Kind = "busy"       // overloaded or starting; try again in a moment
-	NoRoom   Kind = "full"       // no more visitors can join for now
-	Crowded  Kind = "crowded"    // too many requests from the visitor's network; try again in a moment
-	Early    Kind = "early"      // the request comes too early
-	Missing  Kind = "missing"    // entries of the room's transcript are missing; try again in some minutes
-	Lost     Kind = "lost"       // entries are lost, and the room has ended
-	Gone     Kind = "gone"       // the request comes too late
-	Unproven Kind = "credential" // the credential that an issuer sent does not count
-	Used     Kind = "used"       // the credential was used for another place
-	Spent    Kind = "spent"      // the room takes no more credentials of the method
-	Refused  Kind = "refused"    // the request comes from another site, or is malformed
-	Failed   Kind = "failed"     // internal error
+	NotFound  Kind = "not-found"  // no such room or page
+	Busy      Kind = "busy"       // overloaded or starting; try again in a moment
+	NoRoom    Kind = "full"       // no more visitors can join for now
+	Crowded   Kind = "crowded"    // too many requests from the visitor's network; try again in a moment
+	Limited   Kind = "limited"    // too many joins in the room or on the server; try again in a moment
+	Suspected Kind = "verdict"    // a bot tool in front refuses the visitor
+	Early     Kind = "early"      // the request comes too early
+	Missing   Kind = "missing"    // entries of the room's transcript are missing; try again in some minutes
+	Lost      Kind = "lost"       // entries are lost, and the room has ended
+	Gone      Kind = "gone"       // the request comes too late
+	Unproven  Kind = "credential" // the credential that an issuer sent does not count
+	Used      Kind = "used"       // the credential was used for another place
+	Spent     Kind = "spent"      // the room takes no more credentials of the method
+	Refused   Kind = "refused"    // the request comes from another site, or is malformed
+	Failed    Kind = "failed"     // internal error
 )
 
 // ErrorView is the data of an error page.
@@ -280,6 +282,7 @@ type ErrorView struct {
 	Room      *Room // nil outside of rooms
 	RequestID string
 	Again     string // path for another attempt; empty: none
+	After     int    // seconds until the page goes there by itself; 0: it does not
 	Statement Statement
 }
 

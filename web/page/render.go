@@ -17,6 +17,7 @@ type frame struct {
 	Room    *Room   // nil outside of rooms
 	Title   string  // title of the document
 	Refresh int     // reload interval in seconds; 0: never
+	Next    string  // path to load then; empty: the same page
 	Site    string  // the server's origin, for link previews; empty: none
 	Inline  *Inline // set in previews
 }
@@ -137,6 +138,9 @@ func (s *set) failure(w io.Writer, v ErrorView) error {
 	f, err := s.frame(v.Lang, time.Time{}, v.Room, "error."+string(v.Kind)+".heading")
 	if err != nil {
 		return err
+	}
+	if v.After > 0 {
+		f.Refresh, f.Next = v.After, v.Again
 	}
 	return s.execute(w, f.Lang, "error", &errorPage{f, &v})
 }

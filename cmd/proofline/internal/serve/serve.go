@@ -179,6 +179,7 @@ func (f *serveFlags) check(t *cli.Terminal) (err error) {
 	if err = f.limits.check(&f.Limits); err != nil {
 		return err
 	}
+	f.JoinsPerMinute = uint32(f.limits.all) //nolint:gosec // check has compared it with maxLimit
 	if f.Witnesses, err = parseWitnesses(f.witnesses); err != nil {
 		return cli.Usage(fmt.Errorf("--witnesses: %w", err),
 			"give each as KEY=URL, as printed by proofline-verify witness")

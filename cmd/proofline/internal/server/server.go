@@ -88,6 +88,8 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// Limits are the request budgets per network; the zero value limits nothing.
 	Limits limit.Options
+	// JoinsPerMinute is the maximum number of joins a minute in all rooms; 0: no limit.
+	JoinsPerMinute uint32
 	// OIDC configures sign-in with OpenID Connect; nil: off.
 	OIDC *account.OIDCConfig
 	// WebhookNetworks are the networks, besides public addresses, that webhooks may
@@ -258,6 +260,7 @@ func (s *Server) openRooms(ctx context.Context) error {
 	o := room.Options{
 		Logs: pglog.NewStore(s.pool), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey,
 		PublicURL: s.cfg.PublicURL, Log: s.cfg.Log, Chains: s.cfg.Chains, Witnesses: s.cfg.Witnesses, Marks: marks,
+		JoinsPerMinute: s.cfg.JoinsPerMinute,
 	}
 	if s.issuer != nil {
 		o.Issuer = s.issuer

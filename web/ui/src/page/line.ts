@@ -427,6 +427,7 @@ export class LinePage {
     this.#busy = true;
     this.#main.setAttribute("aria-busy", "true");
     this.#notice("failed", false);
+    this.#notice("verdict", false);
     this.#notice("late", false);
     try {
       await deed();
@@ -441,7 +442,13 @@ export class LinePage {
   }
 
   async #join(secret?: string, form?: HTMLFormElement): Promise<void> {
-    const joined: Joined = await this.#holder.join(secret, wishOf(form));
+    let joined: Joined;
+    try {
+      joined = await this.#holder.join(secret, wishOf(form));
+    } catch (failure) {
+      if (!(failure instanceof Refusal && failure.status === 403)) throw failure;
+      return this.#notice("verdict", true); // a bot tool in front refuses the join
+    }
     this.#notice("cookies", this.#holder.isBlocked);
     this.#notice("otherplace", joined.kept && secret !== undefined);
     this.#show(joined.main);
