@@ -31,7 +31,6 @@ const edgeDoc = "../docs/EDGE.md"
 
 // edge is a proxy of the document in front of a site.
 type edge struct {
-	*testing.T
 	*site
 
 	dir, addr string
@@ -44,7 +43,7 @@ func newEdge(t *testing.T) *edge {
 	t.Helper()
 	s := newLimited(t, limit.Options{Joins: 1})
 	s.create(`{"slug":"sale","windows":[{"length":"24h"}],"min_score":30}`)
-	e := &edge{T: t, site: s, dir: t.TempDir(), addr: freeport.Addr(t)}
+	e := &edge{site: s, dir: t.TempDir(), addr: freeport.Addr(t)}
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/state") {
 			e.states.Add(1)
@@ -112,7 +111,7 @@ func (e *edge) run(program string, args ...string) {
 			e.Logf("%s: %.3000s", program, said.String())
 		}
 	})
-	eventually(e.T, program+" listens", func() bool {
+	eventually(e, program+" listens", func() bool {
 		conn, err := net.Dial("tcp", e.addr)
 		if err == nil {
 			_ = conn.Close()

@@ -202,7 +202,7 @@ var table = []Setting{
 		Label: "People who can join per minute",
 		Help: "maximum number of joins a minute on each server, as many at once; others get a page that tries again; " +
 			"0: no limit",
-		Default: "0", Initial: 0,
+		Default: "0",
 		Form: Form{Group: "line", Placeholder: "no limit", Empty: "no limit",
 			Hint: "A draw is as fair without it: it protects what is behind the line, such as a sign-in. 0: no limit."},
 		Row: Row{Label: "joins", Format: "at most %s a minute"},
@@ -212,7 +212,7 @@ var table = []Setting{
 		Label: "Lowest score of a bot tool",
 		Help: "score of a bot tool in front, 0 to 100, below which a join is refused, see docs/EDGE.md; " +
 			"0: no join is refused for its score",
-		Default: "0", Initial: 0,
+		Default: "0",
 		Form: Form{Group: "line", Placeholder: "none", Empty: "none",
 			Hint: "For a server behind a bot tool that rates visitors from 0, a program, to 100, a person. 0: none is refused."},
 		Row: Row{Label: "joins", Format: "only with a score of at least %s, if there is one"},
