@@ -226,7 +226,8 @@ func TestBehindHAProxy(t *testing.T) {
 	bots := e.write("bots.lst", "127.0.9.0/24\n")
 	config := e.write("haproxy.cfg", doctest.Blocks(t, edgeDoc, "haproxy")[0],
 		"127.0.0.1:8080", e.origin, "bind :443", "bind "+e.addr+"\n    bind "+freeport.Addr(t),
-		"/etc/ssl/queue.pem", e.certificate(), "/etc/haproxy/bots.lst", bots)
+		"/etc/ssl/queue.pem", e.certificate(), "/etc/haproxy/bots.lst", bots,
+		"maxconn 20000", "maxconn 2000") // a test has few file descriptors
 	e.run("haproxy", "-f", config)
 	e.check()
 }

@@ -39,7 +39,7 @@ func from(address string) string { return "X-Forwarded-For: " + address }
 // refusedFor checks the problem for a network that has used up a budget.
 func (a answer) refusedFor(kind limit.Kind) {
 	a.Helper()
-	p := a.problem(http.StatusTooManyRequests, crowded)
+	p := a.problem(http.StatusTooManyRequests, networkLimit)
 	seconds, err := strconv.Atoi(a.header.Get("Retry-After"))
 	if err != nil || seconds < 1 || seconds > 60*60*24 || !strings.Contains(p.Detail, kind.String()) {
 		a.Errorf("Retry-After %q, %+v, want one for %s", a.header.Get("Retry-After"), p, kind)

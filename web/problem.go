@@ -27,6 +27,7 @@ import (
 	"github.com/proofline/proofline/room/session"
 	"github.com/proofline/proofline/room/transfer"
 	"github.com/proofline/proofline/web/console/shell"
+	"github.com/proofline/proofline/web/crowded"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
 	"github.com/proofline/proofline/web/poll"
@@ -47,8 +48,8 @@ var (
 	errInternal = errors.New("internal error; the server's log has details under the request_id")
 )
 
-// crowded is the problem type for a network that has used up a budget.
-const crowded = "network-limit"
+// networkLimit is the problem type for a network that has used up a budget.
+const networkLimit = "network-limit"
 
 // problemTypes is where PROBLEMS.md describes each type.
 const problemTypes = documentation + "/blob/main/web/PROBLEMS.md#"
@@ -118,7 +119,7 @@ var kinds = []kind{
 	{is(errMediaType), http.StatusUnsupportedMediaType, "media-type", "Unsupported media type", 0},
 	{is(manage.ErrKeyReused), http.StatusUnprocessableEntity, "key-reused", "Key used for another request", 0},
 	{as[*account.RateError], http.StatusTooManyRequests, "rate-limited", "Too many attempts", time.Second},
-	{as[*limit.Error], http.StatusTooManyRequests, crowded, "Network limit reached", time.Second},
+	{as[*limit.Error], http.StatusTooManyRequests, networkLimit, "Network limit reached", time.Second},
 	{isLimit(false), http.StatusTooManyRequests, "room-limit", "Limit of the room reached", time.Second},
 	{isLimit(true), http.StatusTooManyRequests, "server-limit", "Limit of the server reached", time.Second},
 	{is(manage.ErrSimulating), http.StatusServiceUnavailable, "simulating", "Simulating already", 2 * time.Second},
@@ -253,7 +254,7 @@ type errorAnswers struct {
 	problems problems
 	renderer *renderer
 	budgets  *budgets
-	crowded  crowdedPages
+	crowded  crowded.Pages
 	log      *slog.Logger
 }
 

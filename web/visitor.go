@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync"
 
 	"github.com/labstack/echo/v4"
 
@@ -54,7 +53,7 @@ type pages struct {
 	hosts    *customHosts
 	budgets  *budgets
 	reports  Reports
-	looks    stylesheets
+	looks    brand.Sheets
 }
 
 func (p *pages) register(e *echo.Echo) {
@@ -118,39 +117,16 @@ func (p *pages) checkPage(c echo.Context, r *room.Room) error {
 
 // brandStyle serves the organizer's style sheet.
 func (p *pages) brandStyle(c echo.Context, r *room.Room) error {
-	settings, _ := r.Settings()
+	settings, version := r.Settings()
 	if !brand.HasLooks(&settings.Brand) {
 		return echo.ErrNotFound
 	}
-	css, err := p.looks.of(r)
+	css, err := p.looks.Of(r.Slug, version, &settings.Brand)
 	if err != nil {
 		return err
 	}
 	c.Response().Header()["Cache-Control"] = reply.Minutes
 	return reply.Send(c, http.StatusOK, cssText, css)
-}
-
-// stylesheets caches the style sheet of each room, because parsing custom CSS takes milliseconds.
-type stylesheets struct{ bySlug sync.Map } // values are *stylesheet
-
-type stylesheet struct {
-	version int64 // version of the settings
-	css     []byte
-}
-
-func (all *stylesheets) of(r *room.Room) ([]byte, error) {
-	settings, version := r.Settings()
-	if found, ok := all.bySlug.Load(r.Slug); ok {
-		if known, _ := found.(*stylesheet); known.version == version {
-			return known.css, nil
-		}
-	}
-	css, err := brand.Looks(&settings.Brand).CSS()
-	if err != nil {
-		return nil, err
-	}
-	all.bySlug.Store(r.Slug, &stylesheet{version, css})
-	return css, nil
 }
 
 // logo serves the room's image, optionally the one for dark mode, or else the organization's.

@@ -3,20 +3,20 @@ import assert from "node:assert/strict";
 
 import { scene, scenes } from "../stage/scene.mjs";
 
-/** A room that has just taken as many joins as it takes in a minute. */
-async function crowded(stage, slug) {
-  const room = await stage.room({ slug, windows: [{ length: "1h" }], joins_per_minute: 30 });
+const roomOf = (stage, slug) => stage.room({ slug, windows: [{ length: "1h" }], joins_per_minute: 10 });
+
+/** Joins a room until it has taken as many joins as it takes in a minute. */
+async function crowd(room) {
   for (let status = 201; status !== 429; ) ({ status } = await fetch(`${room.url}/join`, { method: "POST" }));
-  return room;
 }
 
 scenes("limits of joins", () => {
   scene("without JavaScript the page goes back to the line by itself", async (stage) => {
     const visitor = await stage.visitor({ size: "phone", javaScriptEnabled: false });
-    const room = await crowded(stage, "limits-plain");
+    const room = await roomOf(stage, "limits-plain");
     await visitor.visit(room);
     visitor.watch.expect(/status of 429/);
-    await fetch(`${room.url}/join`, { method: "POST" });
+    await crowd(room);
     await visitor.main();
     await visitor.page.locator('main#error[data-kind="limited"]').waitFor();
     await visitor.fits("limited");
@@ -32,10 +32,10 @@ scenes("limits of joins", () => {
 
   scene("with JavaScript the page joins by itself", async (stage) => {
     const visitor = await stage.visitor({ size: "phone" });
-    const room = await crowded(stage, "limits-script");
+    const room = await roomOf(stage, "limits-script");
     await visitor.visit(room);
     visitor.watch.expect(/status of 429/);
-    await fetch(`${room.url}/join`, { method: "POST" });
+    await crowd(room);
     await visitor.main();
     await visitor.page.locator('[data-notice="joining"]:visible').waitFor();
     await visitor.fits("joining");
