@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// VerdictHeader has what a bot tool in front thinks of a request: "refuse", or "score=NN" with 0 for a program to 100 for
-// a person.
+// VerdictHeader has what a bot tool in front thinks of a request: "refuse", or "score=NN" with 0 for a program to 100
+// for a person.
 const VerdictHeader = "X-Proofline-Verdict"
 
 // MaxScore is the highest score.

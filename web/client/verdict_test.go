@@ -2,6 +2,7 @@ package client
 
 import (
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strconv"
@@ -30,7 +31,7 @@ func TestVerdict(t *testing.T) {
 		{"192.0.2.1:1", []string{"score=101"}, Verdict{}},
 		{"192.0.2.1:1", []string{"score=-1", "score=+1", "score=1.5", "score=", "score=0001", "REFUSE", "allow"}, Verdict{}},
 	} {
-		r := httptest.NewRequest("POST", "/", nil)
+		r := httptest.NewRequest(http.MethodPost, "/", nil)
 		r.RemoteAddr = test.remote
 		r.Header[VerdictHeader] = test.lines
 		if got := as.Verdict(r); got != test.want {

@@ -34,7 +34,8 @@ type key struct {
 }
 
 // Page returns the page of a kind, which goes to a path by itself after a wait.
-func (p *Pages) Page(from *page.Pages, kind page.Kind, lang page.Lang, path string, wait time.Duration) ([]byte, error) {
+func (p *Pages) Page(from *page.Pages, kind page.Kind, lang page.Lang, path string, wait time.Duration,
+) ([]byte, error) {
 	kept, ok := p.byKind.Load(key{kind, lang})
 	if !ok {
 		var b bytes.Buffer

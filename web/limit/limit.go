@@ -101,7 +101,8 @@ func perMinute(n int, minutes float64) budget {
 
 // New returns Limits with full budgets.
 func New(o Options) *Limits {
-	l := &Limits{streams: o.Streams, sizes: o.Network.orDefault(), exempt: o.Exempt, log: o.Log, began: time.Now(), table: newTable(),
+	l := &Limits{streams: o.Streams, sizes: o.Network.orDefault(), exempt: o.Exempt, log: o.Log,
+		began: time.Now(), table: newTable(),
 		open: newOpenStreams(), queues: queues{of: map[uint64]*queue{}}}
 	l.budgets[Joins], l.budgets[Pages], l.budgets[Passes] = perMinute(o.Joins, 2), perMinute(o.Pages, 2),
 		perMinute(o.Passes, passBurst)
