@@ -214,7 +214,8 @@ http {
 	client_body_temp_path DIR/body; proxy_temp_path DIR/proxy; fastcgi_temp_path DIR/fastcgi; uwsgi_temp_path DIR/uwsgi; scgi_temp_path DIR/scgi;
 `+strings.Join(blocks, "\n")+"}\n", "DIR", e.dir, "/var/cache/nginx", e.dir, "203.0.113.0/24", "127.0.9.0/24",
 		"127.0.0.1:8080", e.origin, "listen 443 ssl", "listen "+e.addr+"; listen "+freeport.Addr(t)+" ssl",
-		"/etc/ssl/queue.pem", cert, "/etc/ssl/queue.key", cert)
+		"/etc/ssl/queue.pem", cert, "/etc/ssl/queue.key", cert,
+		"rate=400r/s", "rate=40r/s", "burst=4000", "burst=400") // a smaller flood
 	e.run("nginx", "-p", e.dir, "-c", config, "-e", filepath.Join(e.dir, "error.log"))
 	e.check()
 }
@@ -227,7 +228,7 @@ func TestBehindHAProxy(t *testing.T) {
 	config := e.write("haproxy.cfg", doctest.Blocks(t, edgeDoc, "haproxy")[0],
 		"127.0.0.1:8080", e.origin, "bind :443", "bind "+e.addr+"\n    bind "+freeport.Addr(t),
 		"/etc/ssl/queue.pem", e.certificate(), "/etc/haproxy/bots.lst", bots,
-		"maxconn 20000", "maxconn 2000") // a test has few file descriptors
+		"maxconn 20000", "maxconn 2000", "gt 4000", "gt 400") // few file descriptors, a smaller flood
 	e.run("haproxy", "-f", config)
 	e.check()
 }
