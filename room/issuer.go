@@ -68,24 +68,37 @@ func (c Config) withKeysOf(of Issuer) (_ Config, err error) {
 	return c, nil
 }
 
-// Confirmation is a lane that takes one credential, and the page on which its issuer confirms visitors.
+// Confirmation is a lane that a visitor's page can join with credentials: a proof of work, the confirmation of an
+// issuer, or both.
 type Confirmation struct {
 	Lane   fairness.Lane
-	Method credential.Method
-	Issuer setting.Issuer
+	Method credential.Method // of the issuer; without a name: the lane needs none
+	Issuer setting.Issuer    // with the page on which it confirms visitors
+	Work   credential.Method // without a name: the lane needs none
 }
 
-// Confirmations lists the lanes to which the pages of issuers lead.
+// Confirmations lists the lanes that need credentials, and that visitors' pages can join.
 func Confirmations(s *Snapshot, settings *Settings) (list []Confirmation) {
 	if s.Door == nil {
 		return nil
 	}
 	for _, l := range s.Lanes {
+		c, needed, ok := Confirmation{Lane: l.Name}, 0, true
 		for _, m := range s.Door.Methods {
-			i, ok := settings.Issuer(m.Name)
-			if ok && m.Kind != credential.Work && slices.Equal(l.Needs, []string{m.Name}) {
-				list = append(list, Confirmation{l.Name, m.Method, i})
+			switch {
+			case !slices.Contains(l.Needs, m.Name):
+				continue
+			case m.Kind == credential.Work:
+				ok, c.Work = ok && c.Work.Name == "", m.Method
+			default:
+				var known bool
+				c.Issuer, known = settings.Issuer(m.Name)
+				ok, c.Method = ok && known && c.Method.Name == "", m.Method
 			}
+			needed++
+		}
+		if ok && needed > 0 {
+			list = append(list, c)
 		}
 	}
 	return list

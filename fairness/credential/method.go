@@ -18,7 +18,14 @@ const (
 	Blind  Kind = "blind"
 
 	MaxName = 32 // characters of a name
-	MaxBits = 40 // of work; a phone tries about 2^20 values a second
+	MaxBits = 40 // of work
+)
+
+// Tries a second at work: of the page in a browser on an old phone and on a laptop, and of a program on a graphics card.
+const (
+	PhoneRate  = 250_000
+	LaptopRate = 2_000_000
+	CardRate   = 10_000_000_000
 )
 
 // Method is a way to show something about a ticket's holder.

@@ -302,8 +302,7 @@ var methods = Setting{
 	Form: Form{Group: "lanes", Placeholder: "presale signed own 5000", Empty: "none",
 		Hint: "One per line: a name, signed or blind, own for codes of this server or the key that proofline issuer " +
 			"methods prints for another issuer, and how many credentials the room takes at most, 0 for any number. " +
-			"Or a name, work, and 1 to 40 bits: about 20 " +
-			"take a phone a second."},
+			"Or a name, work, and 1 to 40 bits: " + workCosts(20) + " on average. Each more bit doubles that."},
 	Row: Row{Label: "method"},
 }
 

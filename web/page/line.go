@@ -64,6 +64,28 @@ func (p *linePage) HasMessage() bool {
 	return p.View.Room.Message.Words != "" && !p.In(Ended, Revoked)
 }
 
+// HasWork reports whether the page can have a task for the visitor's browser.
+func (p *linePage) HasWork() bool {
+	return len(p.View.Works) > 0 || slices.ContainsFunc(p.View.Confirmations, func(c Confirmation) bool { return c.Work != nil })
+}
+
+// Ways returns the number of lanes that the page leads to with credentials.
+func (p *linePage) Ways() int { return len(p.View.Works) + len(p.View.Confirmations) }
+
+// taskPage is the template data of one task.
+type taskPage struct {
+	*linePage
+	Task *Work
+}
+
+// Of returns the data of the task w.
+func (p *linePage) Of(w *Work) *taskPage { return &taskPage{p, w} }
+
+// Placeholder returns an element that scripts fill.
+func (p *linePage) Placeholder(name string) template.HTML {
+	return trusted(`<span data-` + name + `></span>`)
+}
+
 // Open returns the page as it is at the opening of the line.
 func (p *linePage) Open() *linePage {
 	v := *p.View

@@ -164,10 +164,11 @@ type View struct {
 	// Vouched is set if every lane needs credentials, which the page cannot make.
 	Vouched bool
 	Party   uint32 // seats that a visitor may join for; 0 and 1: one
-	// Confirmations lead to the issuers of lanes that need one credential. Own is the ticket that the cookie's
+	// Confirmations lead to the issuers of lanes that need one, and Works are of lanes that need nothing else. Own is the ticket that the cookie's
 	// secret makes, even before it has joined; empty: there is no cookie. Returned is set if the page is the answer
 	// to a form that has set the cookie.
 	Confirmations []Confirmation
+	Works         []Work
 	Own           string
 	Returned      bool
 	// Target is the origin to which a claim redirects, such as "https://shop.example.com"; empty if
@@ -185,7 +186,7 @@ type View struct {
 	Refresh time.Duration // reload interval; 0 unless the visitor chose one
 }
 
-// Confirmation is a lane that needs one credential, and the page that gives it.
+// Confirmation is a lane that needs a credential of an issuer, and the page that gives it.
 type Confirmation struct {
 	Lane, Method string
 	Issuer       string // name
@@ -193,6 +194,17 @@ type Confirmation struct {
 	Blind        bool   // the issuer cannot learn the ticket
 	Here         bool   // the page is on the host of the room
 	Key, Entry   string // for Blind: the issuer's key and the hash of the room entry, in hex
+	Work         *Work  // work that the lane needs as well; nil: none
+}
+
+// Work is a task that the visitor's browser solves to join a lane.
+type Work struct {
+	Lane, Method string
+	Bits         uint8
+	Needs        string    // method of the issuer that the lane needs as well; empty: none
+	Entry        string    // hash of the room entry, in hex
+	Due          time.Time // time at which the beacon's round appears
+	Round        string    // the round's signature, in hex; empty: not known
 }
 
 // Ticket is the data of the visitor's own place.

@@ -92,6 +92,8 @@ func Previews(s Sample) []Example {
 		{"joinable-open", "Open, and your site lets people in without waiting", with(bare(Joinable), func(v *View) { v.HasGate, v.Open, v.Way = true, true, s.Target })},
 		{"joinable-vouched", "Open, and every lane needs credentials",
 			with(bare(Joinable), func(v *View) { v.Vouched = true })},
+		{"joinable-work", "Open, and devices solve a task to join",
+			with(bare(Joinable), func(v *View) { v.Vouched, v.Works = true, []Work{{Lane: "general", Method: "work", Bits: 20}} })},
 		{"full", "The line is full for now", bare(Full)},
 		{"waiting", "In a group that is not drawn", waiting},
 		{"waiting-paused", "The same in a pause", with(waiting, paused)},

@@ -21,6 +21,8 @@ const (
 	scriptFile  = "page.js"
 	checkerFile = "checker.js"
 	blindFile   = "blind.js"
+	workFile    = "work.js"
+	solverFile  = "solver.js"
 	styleFile   = "page.css"
 	iconFile    = "icon.svg"
 )
@@ -37,7 +39,7 @@ func parse(manifest []byte) (*set, error) {
 	if err := json.Unmarshal(manifest, &s.files); err != nil {
 		return nil, fmt.Errorf("read manifest: %w", err)
 	}
-	for _, name := range []string{scriptFile, checkerFile, blindFile, styleFile, iconFile} {
+	for _, name := range []string{scriptFile, checkerFile, blindFile, workFile, solverFile, styleFile, iconFile} {
 		if s.files[name] == "" {
 			return nil, fmt.Errorf("%w: %s", ErrManifest, name)
 		}

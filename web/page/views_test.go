@@ -100,6 +100,13 @@ var confirmations = []page.Confirmation{
 	{Lane: "early", Method: "presale", Issuer: "Example", URL: "https://queue.example.com/issuer/a.presale", Blind: true, Here: true},
 }
 
+// task is work for a lane, and both is a lane that needs a confirmation as well.
+var (
+	task = page.Work{Lane: "general", Method: "task", Bits: 20, Entry: "cd", Due: at(1)}
+	both = page.Confirmation{Lane: "members", Method: "club", Issuer: "Club <b>", URL: "https://club.example.org/derby",
+		Work: &page.Work{Lane: "members", Method: "task", Bits: 20, Needs: "club", Entry: "cd", Due: at(1), Round: "ef"}}
+)
+
 // lines are pages of a line, one or more for every state.
 var lines = map[string]page.View{
 	"upcoming":         change(view(page.Upcoming), func(v *page.View) { v.Opens, v.Starts = at(27), at(57) }),
@@ -119,6 +126,19 @@ var lines = map[string]page.View{
 	"joinable-confirm": change(view(page.Joinable), func(v *page.View) { v.Confirmations, v.Own = confirmations, confirmed }),
 	"left-confirm": change(settled(page.Left), func(v *page.View) {
 		v.Vouched, v.Without, v.Confirmations, v.Own = true, page.Joinable, confirmations[:1], v.Ticket.ID
+	}),
+	"joinable-work-begin": change(view(page.Joinable), func(v *page.View) { v.Vouched, v.Works, v.Returned = true, []page.Work{task}, true }),
+	"joinable-work": change(view(page.Joinable), func(v *page.View) {
+		v.Vouched, v.Works, v.Own, v.Returned = true, []page.Work{task}, confirmed, true
+	}),
+	"upcoming-work": change(view(page.Upcoming), func(v *page.View) {
+		v.Opens, v.Starts, v.Vouched, v.Works = at(27), at(57), true, []page.Work{task}
+	}),
+	"joinable-both": change(view(page.Joinable), func(v *page.View) {
+		v.Works, v.Confirmations, v.Own = []page.Work{task}, []page.Confirmation{both}, confirmed
+	}),
+	"left-work": change(settled(page.Left), func(v *page.View) {
+		v.Vouched, v.Without, v.Works, v.Own = true, page.Joinable, []page.Work{task}, v.Ticket.ID
 	}),
 	"joinable-open": change(view(page.Joinable), func(v *page.View) {
 		v.HasGate, v.Open, v.Way = true, true, "https://shop.example.com/tickets?day=1&seats=2"
@@ -205,7 +225,7 @@ var failures = map[string]page.ErrorView{
 	"error-failed":     {Kind: page.Failed, Again: "/r/concert", RequestID: "01J9ZK3VQ7"},
 }
 
-const manifest = `{"page.js": "page.a1.js", "checker.js": "checker.a1.js", "blind.js": "blind.a1.js", "page.css": "page.a1.css", "icon.svg": "icon.a1.svg"}`
+const manifest = `{"page.js": "page.a1.js", "checker.js": "checker.a1.js", "blind.js": "blind.a1.js", "work.js": "work.a1.js", "solver.js": "solver.a1.js", "page.css": "page.a1.css", "icon.svg": "icon.a1.svg"}`
 
 func newPages(t *testing.T, manifest string) *page.Pages {
 	t.Helper()

@@ -15,6 +15,8 @@ const pages = {
     { in: "src/page/main.ts", out: "page" },
     { in: "src/page/checker.ts", out: "checker" },
     { in: "src/page/blind.ts", out: "blind" },
+    { in: "src/page/work.ts", out: "work" },
+    { in: "src/page/solver.ts", out: "solver" },
     { in: "src/style/page.css", out: "page" },
     { in: "src/console/main.ts", out: "console" },
     { in: "src/style/console.css", out: "console" },

@@ -1,28 +1,15 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 
-import { concat, equal, utf8 } from "../check/bytes.ts";
+import { concat, equal } from "../check/bytes.ts";
 import { ed25519Verifier, isReduced } from "../check/ed25519.ts";
 import { FormatError } from "../check/errors.ts";
 import { fromHex } from "../check/hex.ts";
-import type { Hash } from "../check/merkle.ts";
 import { type Credential, type Method, methodAllowed, nullifierSize } from "../check/method.ts";
 import { encodeMessage, integer, powerOf65537 } from "./rsa.ts";
-
-/** What a credential is good for. */
-export interface Subject {
-  room: Hash; // SHA-256 of the room entry
-  lane: string;
-  ticket: Uint8Array; // 16 bytes
-  round: Uint8Array; // for work: the beacon's signature of the first round after the room opens, or empty
-}
+import { messageOf, type Subject } from "./subject.ts";
 
 /** What is wrong with a credential. */
 export type Fault = "method" | "nullifier" | "size" | "range" | "signature" | "round" | "work";
-
-/** What an issuer signs, and what work is done for. */
-export function messageOf({ room, lane, ticket }: Subject, method: string, nullifier: Uint8Array): Uint8Array {
-  return concat(utf8("proofline/credential/v1\0"), room, utf8(`${method}\0${lane}\0`), ticket, nullifier);
-}
 
 /** Verifies the credentials of one method. */
 export class Verifier {

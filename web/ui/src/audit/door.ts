@@ -5,8 +5,9 @@ import type { Hash } from "../check/merkle.ts";
 import type { Credential, Method } from "../check/method.ts";
 import { uuidBytes } from "../check/uuid.ts";
 import type { Arrival } from "./arrivals.ts";
-import { type Subject, Verifier } from "./credential.ts";
+import { Verifier } from "./credential.ts";
 import { must } from "./rule.ts";
+import type { Subject } from "./subject.ts";
 
 /** A method of the policy, and what it has taken. */
 interface Taking {

@@ -1,5 +1,5 @@
-import { messageOf } from "../audit/credential.ts";
 import { encodeMessage, integer, powerOf65537 } from "../audit/rsa.ts";
+import { messageOf } from "../audit/subject.ts";
 import { equal } from "../check/bytes.ts";
 import { fromHex } from "../check/hex.ts";
 import { uuidBytes } from "../check/uuid.ts";

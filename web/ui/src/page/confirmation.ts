@@ -11,6 +11,22 @@ export function signatureOf(hash: string): { method: string; signature: string }
   return found ? { method: found[1]!, signature: found[2]! } : undefined;
 }
 
+/** A credential as a join has it. */
+export interface Shown {
+  method: string;
+  nullifier?: string;
+  evidence: string;
+}
+
+/** Reads the credential with which an issuer sends a visitor back, in the fragment of the address. */
+export function credentialOf(hash: string): { ticket: string; shown: Shown } | undefined {
+  const fields = new URLSearchParams(hash.slice(1));
+  const found = /^([a-z0-9-]{1,32}) ([0-9a-f]{64}) ([0-9a-f]{128})$/.exec(fields.get("credential") ?? "");
+  if (!found) return undefined;
+  const [, method, nullifier, evidence] = found as unknown as [string, string, string, string];
+  return { ticket: fields.get("ticket") ?? "", shown: { method, nullifier, evidence } };
+}
+
 /** A form that leads to an issuer who signs blindly. */
 export class Confirmation {
   readonly #form: HTMLFormElement;
@@ -36,13 +52,18 @@ export class Confirmation {
     this.#form.submit();
   }
 
-  /** Joins with the issuer's signature. Throws if it is not for this ticket, or the room refuses it. */
-  async finish(room: string, signature: string): Promise<void> {
+  /** The credential that the issuer's signature hides. Throws if it is not for this ticket. */
+  async credential(signature: string): Promise<Shown> {
     const { unblind } = await this.#load();
-    const { ticket, lane, method } = this.#wish;
     const evidence = this.#kept && unblind(this.#wish, this.#kept.factor, signature);
     if (evidence === undefined) throw new NotOurs();
-    await post(`${room}/join`, { ticket, lane, credentials: [{ method, evidence }] });
+    return { method: this.#wish.method, evidence };
+  }
+
+  /** Joins with the issuer's signature. Throws if it is not for this ticket, or the room refuses it. */
+  async finish(room: string, signature: string): Promise<void> {
+    const { ticket, lane } = this.#wish;
+    await post(`${room}/join`, { ticket, lane, credentials: [await this.credential(signature)] });
     localStorage.removeItem(this.#key);
   }
 

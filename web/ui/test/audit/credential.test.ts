@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { messageOf, Verifier, verifyBlind } from "../../src/audit/credential.ts";
+import { Verifier, verifyBlind } from "../../src/audit/credential.ts";
+import { messageOf } from "../../src/audit/subject.ts";
 import { FormatError } from "../../src/check/errors.ts";
 import { fromHex, toHex } from "../../src/check/hex.ts";
 import { parseCredential, parseMethod } from "../../src/check/method.ts";

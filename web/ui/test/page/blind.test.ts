@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { generateKeyPairSync } from "node:crypto";
 import { test } from "node:test";
 
-import { messageOf, verifyBlind } from "../../src/audit/credential.ts";
+import { verifyBlind } from "../../src/audit/credential.ts";
 import { integer, powerOf65537 } from "../../src/audit/rsa.ts";
+import { messageOf } from "../../src/audit/subject.ts";
 import { fromHex } from "../../src/check/hex.ts";
 import { uuidBytes } from "../../src/check/uuid.ts";
 import { blind, unblind } from "../../src/page/blind.ts";
