@@ -138,7 +138,7 @@ scenes("work", () => {
               { name: "task", kind: "work", bits: 8 },
               { name: "presale", kind, key: "own" },
             ],
-            lanes: [{ name: "early", weight: 1, needs: ["presale", "task"] }],
+            lanes: [{ name: "early", weight: 1, needs: ["task", "presale"] }],
           }),
           server,
         );
