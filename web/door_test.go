@@ -248,8 +248,7 @@ func TestMerit(t *testing.T) {
 	s.post(path, body(phone.Show(s.subjectOf(v, "general"), 0), v.secret)).problem(http.StatusGone, "credential-late")
 }
 
-// TestVouchedPage: where every lane needs credentials, the page has no button that joins without one, and where no lane
-// needs work it loads no script for that.
+// TestVouchedPage: where every lane needs credentials, the page has no button that joins without one.
 func TestVouchedPage(t *testing.T) {
 	t.Parallel()
 	s := newDoor(t)

@@ -260,6 +260,9 @@ func TestForms(t *testing.T) {
 				want = append(slices.Clone(want), c.URL)
 			}
 		}
+		if got, needed := strings.Contains(html, "/assets/work.a1.js"), len(v.Works) > 0; got != needed {
+			t.Errorf("%s loads the script of tasks: %t, want %t", name, got, needed)
+		}
 		var got []string
 		for _, form := range parseHTML(t, name, html).named("form") {
 			got = append(got, strings.TrimPrefix(form.attributes["action"], "/r/concert/"))
