@@ -66,7 +66,8 @@ func (p *linePage) HasMessage() bool {
 
 // HasWork reports whether the page can have a task for the visitor's browser.
 func (p *linePage) HasWork() bool {
-	return len(p.View.Works) > 0 || slices.ContainsFunc(p.View.Confirmations, func(c Confirmation) bool { return c.Work != nil })
+	needs := func(c Confirmation) bool { return c.Work != nil }
+	return len(p.View.Works) > 0 || slices.ContainsFunc(p.View.Confirmations, needs)
 }
 
 // Ways returns the number of lanes that the page leads to with credentials.

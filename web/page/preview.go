@@ -93,7 +93,9 @@ func Previews(s Sample) []Example {
 		{"joinable-vouched", "Open, and every lane needs credentials",
 			with(bare(Joinable), func(v *View) { v.Vouched = true })},
 		{"joinable-work", "Open, and devices solve a task to join",
-			with(bare(Joinable), func(v *View) { v.Vouched, v.Works = true, []Work{{Lane: "general", Method: "work", Bits: 20}} })},
+			with(bare(Joinable), func(v *View) {
+				v.Vouched, v.Works = true, []Work{{Lane: "general", Method: "work", Bits: 20}}
+			})},
 		{"full", "The line is full for now", bare(Full)},
 		{"waiting", "In a group that is not drawn", waiting},
 		{"waiting-paused", "The same in a pause", with(waiting, paused)},
