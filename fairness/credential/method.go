@@ -21,7 +21,7 @@ const (
 	MaxBits = 40 // of work
 )
 
-// Tries a second at work: of the page in a browser on an old phone and on a laptop, and of a program on a graphics card.
+// Tries a second at work: of the page on an old phone and on a laptop, and of a program on a graphics card.
 const (
 	PhoneRate  = 250_000
 	LaptopRate = 2_000_000

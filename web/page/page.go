@@ -161,13 +161,12 @@ type View struct {
 	// Without is the state of the page without the ticket. A visitor who missed or left a place, or
 	// whose visit is over, may join again if it is Joinable.
 	Without State
-	// Vouched is set if every lane needs credentials, which the page cannot make.
+	// Vouched is set if every lane needs credentials.
 	Vouched bool
 	Party   uint32 // seats that a visitor may join for; 0 and 1: one
 	// Confirmations lead to the issuers of lanes that need one, and Works are of lanes that need nothing else.
-	// Own is the ticket that the cookie's
-	// secret makes, even before it has joined; empty: there is no cookie. Returned is set if the page is the answer
-	// to a form that has set the cookie.
+	// Own is the ticket that the cookie's secret makes, even before it has joined; empty: there is no cookie. Returned
+	// is set if the page is the answer to a form that has set the cookie.
 	Confirmations []Confirmation
 	Works         []Work
 	Own           string
