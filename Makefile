@@ -35,7 +35,7 @@ PARALLEL ?= 8
 
 # Packages that start goroutines, which are tested under the race detector, except
 # those that only compute, where it would find nothing.
-PURE := audit cmd/proofline/internal/transcript console/simulate console/simulate/chart fairness/beacon room/setting room/style verifier/evidence verifier/stats verifier/ticket vrf web/brand web/console/format web/page web/sse
+PURE := audit cmd/proofline/internal/transcript console/simulate console/simulate/chart fairness/beacon room/setting room/style verifier/evidence verifier/stats verifier/ticket vrf web/console/format web/page web/sse
 RACE := ./audit/... ./connector/... ./console/... ./fairness/beacon/... ./room/... ./web/... ./verifier/... ./vrf/... ./internal/localpg ./cmd/proofline/internal/...
 
 .PHONY: help

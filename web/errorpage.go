@@ -60,7 +60,22 @@ func (e *errorAnswers) sendErrorPage(c echo.Context, p problem) error {
 
 // kindOf maps a problem to the kind of error page.
 func kindOf(p problem) page.Kind {
-	return page.KindOf(strings.TrimPrefix(p.Type, problemTypes), p.Status)
+	kind, ok := page.KindOf(strings.TrimPrefix(p.Type, problemTypes))
+	switch {
+	case ok:
+		return kind
+	case p.Status == http.StatusNotFound:
+		return page.NotFound
+	case p.Status == http.StatusConflict:
+		return page.Early
+	case p.Status == http.StatusGone:
+		return page.Gone
+	case p.Status == http.StatusServiceUnavailable:
+		return page.Busy
+	case p.Status >= http.StatusInternalServerError:
+		return page.Failed
+	}
+	return page.Refused
 }
 
 // chargeErrorPage charges an error page, unless it is cached. If the network has no budget left, the

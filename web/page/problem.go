@@ -1,9 +1,6 @@
 package page
 
-import (
-	"html/template"
-	"net/http"
-)
+import "html/template"
 
 // errorPage is the data of an error page.
 type errorPage struct {
@@ -21,40 +18,13 @@ func (p *errorPage) Text() (template.HTML, error) {
 	return p.Say("error." + string(p.Error.Kind) + ".text")
 }
 
-// KindOf returns the kind of the page for a problem, named as in PROBLEMS.md, with an HTTP status.
-func KindOf(problem string, status int) Kind {
-	switch problem {
-	case "network-limit":
-		return Crowded
-	case "room-limit", "server-limit":
-		return Limited
-	case "verdict":
-		return Suspected
-	case "full":
-		return NoRoom
-	case "credential-malformed", "credential-unknown-method", "credential-missing", "credential-invalid":
-		return Unproven
-	case "credential-used":
-		return Used
-	case "method-full":
-		return Spent
-	case "records-missing":
-		return Missing
-	case "records-lost":
-		return Lost
-	}
-	switch status {
-	case http.StatusNotFound:
-		return NotFound
-	case http.StatusConflict:
-		return Early
-	case http.StatusGone:
-		return Gone
-	case http.StatusServiceUnavailable:
-		return Busy
-	}
-	if status >= http.StatusInternalServerError {
-		return Failed
-	}
-	return Refused
+// KindOf returns the kind of the page for a problem, named as in PROBLEMS.md; false if its HTTP status says it.
+func KindOf(problem string) (Kind, bool) {
+	kind, ok := map[string]Kind{
+		"network-limit": Crowded, "room-limit": Limited, "server-limit": Limited, "verdict": Suspected, "full": NoRoom,
+		"credential-malformed": Unproven, "credential-unknown-method": Unproven, "credential-missing": Unproven,
+		"credential-invalid": Unproven, "credential-used": Used, "method-full": Spent, "records-missing": Missing,
+		"records-lost": Lost,
+	}[problem]
+	return kind, ok
 }
