@@ -28,20 +28,33 @@ type codesPage struct {
 	Methods    []string // for which the server's own issuer vouches
 	Method     string
 	Count      string
+	Address    string   // of the room
+	Made       []string // new codes, to print
 }
+
+// usualCount is proposed for methods whose room takes any number of credentials.
+const usualCount = 500
 
 // Most returns the maximum number of codes made at once.
 func (codesPage) Most() int { return control.MaxCodes }
 
 func (h *codes) page(r *room.Room) codesPage {
-	return codesPage{Slug: r.Slug, Name: r.Snapshot().Title, Methods: h.control.OwnMethods(r)}
+	p := codesPage{Slug: r.Slug, Name: r.Snapshot().Title, Methods: h.control.OwnMethods(r), Address: r.URL}
+	count := usualCount
+	for _, m := range r.Policy().Methods {
+		if len(p.Methods) > 0 && m.Name == p.Methods[0] && m.Limit > 0 {
+			count = int(min(m.Limit, control.MaxCodes))
+		}
+	}
+	p.Count = strconv.Itoa(count)
+	return p
 }
 
 func (h *codes) show(_ context.Context, x *shell.Request, r *room.Room) error {
 	return x.Page("room-codes", h.page(r))
 }
 
-// make answers with a file of new codes, which has their only copy.
+// make answers with a page or a file of new codes, which is their only copy.
 func (h *codes) make(ctx context.Context, x *shell.Request, r *room.Room) error {
 	page, method := h.page(r), x.FormWord("method")
 	page.Method, page.Count = method, x.FormWord("count")
@@ -52,6 +65,10 @@ func (h *codes) make(ctx context.Context, x *shell.Request, r *room.Room) error 
 	made, _, err := h.control.MakeCodes(ctx, x.Actor, r.Slug, method, count)
 	if err != nil {
 		return x.Invalid("room-codes", page, err)
+	}
+	if x.Form("do") == "sheet" {
+		page.Made = made
+		return x.Page("room-codes-sheet", page)
 	}
 	return x.Download(r.Slug+"-"+method+"-codes.csv", "text/csv; charset=utf-8",
 		[]byte("code\r\n"+strings.Join(made, "\r\n")+"\r\n"))

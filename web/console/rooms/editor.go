@@ -57,9 +57,10 @@ type editorPage struct {
 	Flow      *flow
 	Trial     trialForm
 	Result    *trialResult
-	Part      bool // show only the part that a script requested
-	IsNet     bool // the preset is a safety net
-	Focus     int  // window row that gets the focus; -1: none
+	Part      bool   // show only the part that a script requested
+	From      preset // of a new room
+	Lacks     string // what the server lacks for the preset; empty: nothing
+	Focus     int    // window row that gets the focus; -1: none
 }
 
 // Action returns the target of the form.
@@ -153,13 +154,13 @@ func (p editorPage) Fields(group string) []formField {
 func (h *editor) newRoom(x *shell.Request) error {
 	chosen, ok := findPreset(x.QueryParam("preset"))
 	if !ok {
-		data := map[string]any{"Presets": presets, "Gains": &h.gains}
+		data := map[string]any{"Presets": presets, "Gains": &h.gains, "Control": h.control}
 		return x.Render(http.StatusOK, "room-new", shell.View{Data: data, Beacon: beaconWarning(h.control)})
 	}
 	ctx, cancel := x.Wait()
 	defer cancel()
-	p := editorPage{Form: chosen.form(x.Now(), h.defaultBeacon()), Trial: defaultTrial(), IsNet: chosen.IsNet(),
-		Focus: -1}
+	p := editorPage{Form: chosen.form(x.Now(), h.defaultBeacon()), Trial: defaultTrial(), From: chosen,
+		Lacks: chosen.Lacks(h.control), Focus: -1}
 	return h.showEditor(ctx, x, http.StatusOK, p)
 }
 
@@ -384,6 +385,9 @@ func (e *edit) create(ctx context.Context) error {
 	}
 	if err != nil {
 		return e.refused(ctx, err)
+	}
+	if len(e.control.OwnMethods(r)) > 0 {
+		return e.x.Done("/rooms/"+r.Slug+"/codes", "room-published")
 	}
 	return e.x.Done("/rooms/"+r.Slug, "room-published")
 }

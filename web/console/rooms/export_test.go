@@ -4,17 +4,41 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/proofline/proofline/console/simulate"
 )
 
 // AtOnce returns the outline of a room that opens when it is published.
 const AtOnce = atOnce
 
-// PresetNames lists the presets.
+// PresetNames lists the presets with an open door.
 func PresetNames() (names []string) {
 	for _, p := range presets {
-		names = append(names, p.Name)
+		if p.door == nil {
+			names = append(names, p.Name)
+		}
 	}
 	return names
+}
+
+// DoorPresets lists the presets whose rooms need something of a join.
+func DoorPresets() (names []string) {
+	for _, p := range presets {
+		if p.door != nil {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// DoorComparison simulates a preset with each kind of door.
+func DoorComparison(ctx context.Context, name string) ([]simulate.Row, error) {
+	p, _ := findPreset(name)
+	plan, err := p.doorPlan(p.door.kind)
+	if err != nil {
+		return nil, err
+	}
+	return simulate.CompareDoors(ctx, plan, nil)
 }
 
 // PresetConfig returns the configuration that a preset starts with, with other values for fields: names and

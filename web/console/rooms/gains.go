@@ -13,17 +13,30 @@ import (
 type gains struct {
 	once  sync.Once
 	words map[string]string
+	doors map[string]doorWords
 }
 
 // Of describes what a bot gains from a preset.
 func (g *gains) Of(name string) string {
-	g.once.Do(func() {
-		g.words = map[string]string{}
-		for _, p := range presets {
-			g.words[p.Name] = p.gain()
-		}
-	})
+	g.once.Do(g.simulate)
 	return g.words[name]
+}
+
+// Door describes what the door of a preset is worth.
+func (g *gains) Door(name string) doorWords {
+	g.once.Do(g.simulate)
+	return g.doors[name]
+}
+
+func (g *gains) simulate() {
+	g.words, g.doors = map[string]string{}, map[string]doorWords{}
+	for _, p := range presets {
+		if p.door == nil {
+			g.words[p.Name] = p.gain()
+		} else if words, err := p.words(context.Background()); err == nil { // its plan is valid, as a test shows
+			g.doors[p.Name] = words
+		}
+	}
 }
 
 // gain simulates the sale that the editor proposes for the preset.

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/proofline/proofline/console/simulate"
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console/format"
 )
@@ -18,6 +20,7 @@ type preset struct {
 	short   bool          // joining ends at the start
 	windows []presetWindow
 	net     *netPreset // settings of a safety net; nil: not a safety net
+	door    *door      // what a join needs; nil: nothing
 }
 
 // netPreset holds the initial settings of a safety net. At that rate, if visitors browse for five minutes and then
@@ -72,6 +75,22 @@ var presets = []preset{
 		windows: []presetWindow{{0, 10 * time.Second}},
 		net:     &netPreset{perMinute: 300, maxActive: 5000, session: 10 * time.Minute},
 	},
+	doorPreset("members-only", "Members only",
+		"Fan clubs, associations and subscribers: each member confirms the membership once and gets one place. "+
+			"Others cannot join.",
+		door{kind: simulate.Accounts, method: "members", shows: "membership"}),
+	doorPreset("one-place-per-account", "One place per account",
+		"Shops whose customers have accounts: each account gets one place, however many tickets somebody asks for. "+
+			"It is worth as much as it takes to open another account.",
+		door{kind: simulate.Accounts, method: "account", shows: "account"}),
+	doorPreset("presale-codes", "Presale codes",
+		"Presales for people whom you invite: you print or send 500 codes, and each is good for one place. You can "+
+			"change the number until you publish the room.",
+		door{kind: simulate.Codes, method: "presale", shows: "code", codes: 500}),
+	doorPreset("open-with-work", "Open, with a cost for bots",
+		"Sales for everyone, without accounts or codes: each device computes for a few seconds before it joins. "+
+			"That slows a script down; it does not stop one who rents computers.",
+		door{kind: simulate.Work, method: "work"}),
 }
 
 // safetyNet is the name of the preset for safety nets.
@@ -106,6 +125,10 @@ func (p preset) form(now time.Time, beacon string) roomForm {
 		f.set("outflow.per_minute", strconv.Itoa(p.net.perMinute))
 		f.set("outflow.max_active", strconv.Itoa(p.net.maxActive))
 		f.set("session", format.Duration(p.net.session))
+	}
+	if p.door != nil {
+		f.set("methods", p.door.line())
+		f.set("lanes", string(fairness.General)+" 1 "+p.door.method)
 	}
 	for i, w := range p.windows {
 		row := windowField{Length: format.Duration(w.length)}

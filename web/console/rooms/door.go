@@ -1,0 +1,154 @@
+package rooms
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/simulate"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/room/setting"
+	"github.com/proofline/proofline/web/console/format"
+)
+
+// door is what the only lane of a preset needs of a join.
+type door struct {
+	kind   simulate.DoorKind
+	method string // name of the method
+	shows  string // what a visitor shows, as a noun; empty: work
+	codes  int    // number of codes that the room takes; 0: any number
+}
+
+// doorPreset returns a preset with one draw until the start, then one each minute, for visitors who show something.
+func doorPreset(name, title, suits string, d door) preset {
+	return preset{
+		Name: name, Title: title, Suits: suits, early: halfHour,
+		windows: []presetWindow{{0, halfHour}, {halfHour, time.Minute}}, door: &d,
+	}
+}
+
+// line returns the method as it is typed.
+func (d *door) line() string {
+	if d.kind == simulate.Work {
+		return fmt.Sprintf("%s %s %d", d.method, credential.Work, simulate.Default().Door.Bits)
+	}
+	return fmt.Sprintf("%s %s %s %d", d.method, credential.Signed, setting.OwnKey, d.codes)
+}
+
+// HasDoor reports whether joins need something.
+func (p preset) HasDoor() bool { return p.door != nil }
+
+// Lacks says what the server lacks for rooms of the preset, and what to do; empty: nothing.
+func (p preset) Lacks(rooms *control.Rooms) string {
+	switch {
+	case p.door == nil:
+	case p.door.kind == simulate.Work && rooms.Beacons()[0] == fairness.NoBeacon:
+		return "This server has no beacon, and the work of a join begins with a beacon's round: ask its operator to name " +
+			"relays with --beacon-relays."
+	case p.door.kind != simulate.Work && rooms.Issuer == nil:
+		return "This server runs no issuer, which would confirm visitors. Ask its operator to start it with --issuer own. " +
+			"Or write under “Methods”, in place of own, the key of another organization’s issuer: its command " +
+			"“proofline issuer methods” prints the line."
+	}
+	return ""
+}
+
+// Steps says what the organizer does with a room of the preset, in order.
+func (p preset) Steps() []string {
+	d := p.door
+	if d == nil || d.kind == simulate.Work {
+		return nil
+	}
+	const then = "Each visitor opens the room’s page, chooses “Confirm”, types the code and comes back with a place. " +
+		"The page says what is wrong if there is no code, a wrong one or a used one."
+	switch {
+	case d.codes > 0:
+		return []string{
+			fmt.Sprintf("Enter a title below, check the times, and publish. The room takes %d codes: the last figure of the line under “Methods”.",
+				d.codes),
+			"The page that follows makes the codes. It shows them once, as a sheet to print and cut, or as a table.",
+			"Give each person one code and the room’s address, which is on the sheet, too.",
+			then,
+		}
+	default:
+		return []string{
+			"Enter a title below, check the times, and publish.",
+			fmt.Sprintf("The page that follows makes codes: send one with each %s. Or keep the numbers that people have already, "+
+				"such as number and birthday: the page shows the command that reads your list.", d.shows),
+			then,
+		}
+	}
+}
+
+// The crowd with which doors are compared: people who all come before the draw, and one script.
+const (
+	doorPeople  = 10_000
+	doorTickets = 1_000 // that the script asks for, and that are on sale
+)
+
+// doorPlan returns the simulation of a sale with the door.
+func (p preset) doorPlan(kind simulate.DoorKind) (simulate.Plan, error) {
+	trial := defaultTrial()
+	trial.Visitors, trial.Tickets = format.Number(doorPeople+doorTickets), format.Number(doorTickets)
+	editor := editorPage{Form: p.form(time.Unix(0, 0), ""), Trial: trial}
+	plan, problems := editor.plan(trialVisitors)
+	plan.Arrivals.Early = 1
+	plan.Bots.Count, plan.Bots.PerOperator = doorTickets, doorTickets
+	plan.Door.Kind, plan.Door.Codes = kind, p.door.codes
+	return plan, problems.Err()
+}
+
+// doorWords describes in words of the simulator what a door is worth.
+type doorWords struct {
+	Script string // what a script gets that asks for many tickets
+	Person string // what a visitor pays
+}
+
+// words simulates a sale with the preset's door, and one without.
+func (p preset) words(ctx context.Context) (w doorWords, err error) {
+	of := func(kind simulate.DoorKind) (plan simulate.Plan, r *simulate.Result, err error) {
+		if plan, err = p.doorPlan(kind); err == nil {
+			r, err = simulate.Run(ctx, plan, nil)
+		}
+		return plan, r, err
+	}
+	_, open, err := of(simulate.Open)
+	if err != nil {
+		return w, err
+	}
+	plan, own, err := of(p.door.kind)
+	if err != nil {
+		return w, err
+	}
+	script, _ := own.Group(simulate.Machines)
+	operator, person := plan.Prices(&simulate.Row{Door: p.door.kind, Result: own})
+	if noun := p.door.shows; noun != "" {
+		operator, person = plural(script.Cost.Shown, noun), person+" "+noun
+	}
+	before, _ := open.Group(simulate.Machines)
+	w.Script = fmt.Sprintf("%s in line, %s. That takes %s. With an open door: %s.",
+		plural(script.Places, "place"), ofTheFirst(own, &script), operator, ofTheFirst(open, &before))
+	w.Person = strings.ToUpper(person[:1]) + person[1:] + "."
+	if people, _ := own.Group(simulate.Humans); people.Barred > 0 {
+		w.Person += fmt.Sprintf(" %s of the %s people were given none or sold theirs, and cannot join.", format.Number(people.Barred),
+			format.Number(people.Visitors))
+	}
+	return w, nil
+}
+
+// ofTheFirst says how many of the first places a group has.
+func ofTheFirst(r *simulate.Result, g *simulate.Group) string {
+	return fmt.Sprintf("%s of the first %s (%s)", format.Number(g.Front), format.Number(r.Front),
+		simulate.Percent(float64(g.Front)/float64(max(r.Front, 1))))
+}
+
+// plural counts things.
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return format.Number(n) + " " + noun + "s"
+}

@@ -1,0 +1,119 @@
+package rooms_test
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/proofline/proofline/console/simulate"
+	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/internal/consoletest"
+	"github.com/proofline/proofline/internal/issuertest"
+	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console/format"
+	"github.com/proofline/proofline/web/console/rooms"
+)
+
+// TestDoorCards: each card has the figures of the simulator, for its own door and an open one.
+func TestDoorCards(t *testing.T) {
+	t.Parallel()
+	s := consoletest.New(t)
+	page := html.UnescapeString(s.Get(consoletest.Operator, "/console/rooms/new").Want(http.StatusOK).Body)
+	kinds := map[string]simulate.DoorKind{"members-only": simulate.Accounts, "one-place-per-account": simulate.Accounts,
+		"presale-codes": simulate.Codes, "open-with-work": simulate.Work}
+	if len(rooms.DoorPresets()) != len(kinds) {
+		t.Fatalf("presets %v", rooms.DoorPresets())
+	}
+	for _, name := range rooms.DoorPresets() {
+		before, _, found := strings.Cut(page, `?preset=`+name+`"`)
+		if !found {
+			t.Fatalf("%s has no card", name)
+		}
+		card := before[strings.LastIndex(before, "<li"):]
+		rows, err := rooms.DoorComparison(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []simulate.DoorKind{kinds[name], simulate.Open} {
+			i := slices.IndexFunc(rows, func(r simulate.Row) bool { return r.Door == kind })
+			script, _ := rows[i].Result.Group(simulate.Machines)
+			want := fmt.Sprintf("%s of the first %s (", format.Number(script.Front), format.Number(rows[i].Result.Front))
+			if !strings.Contains(card, want) {
+				t.Errorf("%s: no %q in %s", name, want, card)
+			}
+			if places := format.Number(script.Places) + " places in line"; kind != simulate.Open && !strings.Contains(card, places) {
+				t.Errorf("%s: no %q in %s", name, places, card)
+			}
+		}
+	}
+	for _, price := range []string{"One membership.", "One account.", "One code. 9,525 of the 10,000 people were given none or sold theirs, and cannot join.",
+		" on an old phone."} {
+		if !strings.Contains(page, "<dd>"+price) && !strings.Contains(page, price+"</dd>") {
+			t.Errorf("no price %q", price)
+		}
+	}
+}
+
+// TestDoorPresets: with an issuer and a beacon each preset is a room that can be published. Without them the page says
+// what is missing, on the card and in the editor.
+func TestDoorPresets(t *testing.T) {
+	t.Parallel()
+	s := consoletest.New(t)
+	for _, name := range rooms.DoorPresets() {
+		says := "This server runs no issuer"
+		if name == "open-with-work" {
+			says = "This server has no beacon"
+		}
+		s.Get(consoletest.Owner, "/console/rooms/new").Has(says)
+		s.Get(consoletest.Owner, "/console/rooms/new?preset="+name).Want(http.StatusOK).Has(says)
+	}
+	own := &ownIssuer{key: issuertest.Signed("presale", 0).Method.Key}
+	s.Control.Issuer, s.Control.Rooms.Issuer = own, own
+	s.Get(consoletest.Owner, "/console/rooms/new").Lacks("This server runs no issuer")
+	for name, line := range map[string]string{"members-only": "members signed own 0", "one-place-per-account": "account signed own 0",
+		"presale-codes": "presale signed own 500"} {
+		s.Get(consoletest.Owner, "/console/rooms/new?preset="+name).Has(line, "From here to the first visitor").Lacks("This server runs no issuer")
+		config, err := rooms.PresetConfig(name, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := room.ParseConfig(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if problems := s.Control.Rooms.Problems(c); len(problems) > 0 || len(c.Lanes) != 1 || len(c.Lanes[0].Needs) != 1 {
+			t.Errorf("%s: %v, lanes %+v", name, problems, c.Lanes)
+		}
+	}
+	config, err := rooms.PresetConfig("open-with-work", "work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := room.ParseConfig(config)
+	if err != nil || len(c.Methods) != 1 || c.Methods[0] != (credential.Method{Name: "work", Kind: credential.Work, Bits: 20}) {
+		t.Errorf("%+v, %v", c.Methods, err)
+	}
+}
+
+// TestPublishLeadsToCodes publishes a presale: the page that follows makes as many codes as the room takes, on a sheet
+// that shows them with the room's address.
+func TestPublishLeadsToCodes(t *testing.T) {
+	t.Parallel()
+	s := consoletest.New(t)
+	own := &ownIssuer{key: issuertest.Signed("presale", 0).Method.Key}
+	s.Control.Issuer, s.Control.Rooms.Issuer = own, own
+	draft := draftOf(s, "version", "0", "title", "Presale", "slug", "early", "windows[0].length", "1 min",
+		"methods", "presale signed own 3", "lanes", "general 1 presale", "beacon", "none")
+	s.Post(consoletest.Owner, draft, "do", "publish-saved", "version", "1", "confirmed", "1").
+		RedirectsTo("/console/rooms/early/codes?done=room-published")
+	const path = "/console/rooms/early/codes"
+	s.Get(consoletest.Owner, path).Want(http.StatusOK).Has(`value="3"`, "--list early.presale")
+	a := s.Post(consoletest.Owner, path, "method", "presale", "count", "3", "do", "sheet").Want(http.StatusOK)
+	a.Has("3 codes for Presale", "<b>early-presale-1</b>", "<b>early-presale-3</b>", "/r/early</small>", "only copy")
+	if strings.Count(a.Body, "<b>early-presale-") != 3 || a.Header.Get("Cache-Control") == "" {
+		t.Errorf("%v\n%s", a.Header, a.Body)
+	}
+}
