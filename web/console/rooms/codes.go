@@ -9,6 +9,7 @@ import (
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/console/format"
 	"github.com/proofline/proofline/web/console/shell"
 )
 
@@ -36,7 +37,7 @@ type codesPage struct {
 const usualCount = 500
 
 // Most returns the maximum number of codes made at once.
-func (codesPage) Most() int { return control.MaxCodes }
+func (codesPage) Most() string { return format.Number(control.MaxCodes) }
 
 func (h *codes) page(r *room.Room) codesPage {
 	p := codesPage{Slug: r.Slug, Name: r.Snapshot().Title, Methods: h.control.OwnMethods(r), Address: r.URL}

@@ -1,0 +1,97 @@
+// From the preset "Presale codes" to printed codes, from the console alone, and what visitors read who have a code, none,
+// or one that was used.
+import assert from "node:assert/strict";
+import { after, before } from "node:test";
+
+import { Organizer } from "../stage/organizer.mjs";
+import { Room } from "../stage/room.mjs";
+import { scene } from "../stage/scene.mjs";
+import { Server } from "../stage/server.mjs";
+
+let server;
+let kept; // the owner's cookies
+
+before(async () => (server = await Server.start({ beacon: true })));
+after(() => server?.stop());
+
+async function owner(stage, options) {
+  stage.origins = [server.url];
+  const organizer = await Organizer.at(stage, server, "owner@example.com", { storageState: kept, ...options });
+  if (!kept) {
+    await organizer.setUp("Concert hall", "Box office");
+    kept = await organizer.context.storageState();
+  }
+  return organizer;
+}
+
+/** Follows the organizer from the list of presets to the sheet, and returns the room and its codes. */
+async function print(organizer, title) {
+  const { page } = organizer;
+  await organizer.go("/rooms/new");
+  await organizer.inspect("presets-new");
+  const card = page.locator(".preset", { hasText: "Presale codes" });
+  assert.match(
+    await card.innerText(),
+    /\d+ places in line, \d+ of the first \d+ \(.*%\)\. .*open door: \d+ of the first 1,000/,
+  );
+  await card.getByRole("link").click();
+  await page.getByText("From here to the first visitor").waitFor();
+  assert.equal(await page.getByLabel("Methods", { exact: true }).inputValue(), "presale signed own 500");
+  await organizer.fill({ Title: title });
+  await page.getByLabel("Opens", { exact: true }).and(page.locator("input")).fill("");
+  await organizer.inspect("presets-editor");
+  await organizer.decide("Publish");
+  await organizer.told("The room is published");
+  await organizer.heading(title);
+  assert.equal(await page.getByLabel("How many").inputValue(), "500");
+  await organizer.inspect("presets-codes");
+  await organizer.press("Make a sheet to print");
+  await organizer.heading(`500 codes for ${title}`);
+  const codes = await page.locator(".sheet b").allTextContents();
+  assert.equal(new Set(codes).size, 500);
+  await organizer.fits("the sheet");
+  await organizer.view(`presets-sheet-${organizer.name}`);
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await page.locator(".unprinted").isVisible(), false, "only the codes are printed");
+  await organizer.view(`presets-sheet-${organizer.name}-print`);
+  await page.emulateMedia({ media: "screen" });
+  const slug = new URL(page.url()).pathname.split("/")[3];
+  return { room: await Room.at(server, slug), codes };
+}
+
+/** Goes from the room's page to the issuer's and types a code. */
+async function show({ page }, room, code) {
+  await page.goto(room.url);
+  await page.getByRole("button", { name: /^Confirm with / }).click();
+  await page.getByRole("button", { name: /^Continue to / }).click();
+  await page.getByLabel("Your code", { exact: true }).fill(code);
+  await page.getByRole("button", { name: "Confirm" }).click();
+}
+
+for (const size of ["desktop", "phone"]) {
+  scene(`presale codes on a ${size}: from the preset to a sheet, and three visitors`, async (stage) => {
+    const organizer = await owner(stage, { size });
+    const { room, codes } = await print(organizer, `Presale on a ${size}`);
+    stage.rooms.push(room);
+
+    const first = await stage.visitor({ size });
+    await first.visit(room);
+    await first.inspect("presets-visitor");
+    await show(first, room, codes[499]);
+    await first.page.getByRole("button", { name: "Return to the room" }).click();
+    await first.is("waiting");
+
+    const none = await stage.visitor({ size });
+    none.watch.expect(/status of 40[39]/);
+    await show(none, room, "no-code-at-all");
+    await none.page.getByRole("alert").filter({ hasText: "not on the list" }).waitFor();
+    await none.inspect("presets-no-code");
+
+    const late = await stage.visitor({ size });
+    late.watch.expect(/status of 40[39]/);
+    await show(late, room, codes[499]);
+    await late.page.getByRole("alert").filter({ hasText: "A place was already confirmed with this" }).waitFor();
+    await late.inspect("presets-used-code");
+    assert.equal((await room.transcript()).filter(({ kind }) => kind === "arrive").length, 1);
+  });
+}
