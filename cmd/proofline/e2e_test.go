@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/doctest"
+
 	"github.com/proofline/proofline/cmd/proofline/internal/load"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/internal/wire"
@@ -151,14 +153,16 @@ func TestE2EDemoShop(t *testing.T) {
 }
 
 // TestE2EDemoBots rehearses a small attack: with an open door the script gets all places that it asks for, and with one
-// that needs an account as many as it has accounts.
+// that needs an account or a code as many as it has of these. The README explains the table in the same words.
 func TestE2EDemoBots(t *testing.T) {
 	t.Parallel()
 	p := launch(t, nil, "demo", "--bots", "--visitors", "300")
 	p.until(`(✓ Everything was as expected)\.`, 2*time.Minute)
 	said := p.said()
 	for _, want := range []string{
-		`(?m)^  nothing +30 of 330 +\d+ +\d+\.\d%$`, `(?m)^  an account; the script has 10 +10 of 310 +\d+ +\d+\.\d%$`,
+		`(?m)^  nothing +30 of 330 +\d+ of 30 +\d+\.\d%$`, `(?m)^  an account; the script has 10 +10 of 310 +\d+ of 30 +\d+\.\d%$`,
+		`(?m)^  work of 12 bits +30 of \d+ +\d+ of 30 +\d+\.\d%$`, `To join the lane general, a ticket had to show: work\.`,
+		`(?m)^  a code; the script bought 1 +1 of 20 +1 of 20 +5\.0%$`, `19 of 19 people have joined\. The script holds 1 of the 30 places`,
 		`300 of 300 people have joined\. The script holds 10 of the 30 places`, `level 3, 330 tickets`, `level 3, 310 tickets`,
 		`To join the lane general, a ticket had to show: account\.`, `account was shown by 310 tickets: the word of the issuer`,
 		`No nullifier was used twice`,
@@ -166,6 +170,13 @@ func TestE2EDemoBots(t *testing.T) {
 		if !regexp.MustCompile(want).MatchString(said) {
 			t.Errorf("the demo does not say %q:\n%s", want, said)
 		}
+	}
+	_, words, _ := strings.Cut(said, "a code; the script bought")
+	_, words, _ = strings.Cut(words, "\n\n")
+	words, _, _ = strings.Cut(words, "\n\n")
+	readme := strings.Join(strings.Fields(doctest.Read(t, "../../README.md")), " ")
+	if words = strings.Join(strings.Fields(words), " "); len(words) < 100 || !strings.Contains(readme, words) {
+		t.Errorf("the README does not say what the demo says under its table: %q", words)
 	}
 	if strings.Contains(said, "✗ unexpected") || strings.Contains(said, "level=") {
 		t.Errorf("the demo reports a problem:\n%s", said)

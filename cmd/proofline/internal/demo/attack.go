@@ -30,6 +30,9 @@ const (
 	lastJoin      = time.Second      // before the draw, people no longer join
 	drawing       = 30 * time.Second // limits the time from the end of joining until all places are published
 	accounts      = 10               // of the script; each person has one
+	invited       = 20               // one in so many people has a code
+	soldOn        = 20               // one in so many codes is sold to the script
+	fewestCodes   = 20               // that are given out
 	minAsked      = 2 * accounts     // tickets
 	senders       = 48               // people who join at the same time; the script has a third of them
 	unlikely      = 6                // standard deviations
@@ -43,14 +46,52 @@ func joining(people int) time.Duration {
 	return max(time.Duration(people)*time.Second/perSecond, briefly).Round(time.Second)
 }
 
+// door is what the joins of a room need.
+type door struct {
+	slug   string
+	needs  string // in the table
+	told   string // about the room
+	desk   guard  // nil: a join needs nothing
+	visits int    // people who want to join, and can
+	holds  int    // accounts or codes of the script; 0: it needs none
+}
+
+// guard makes joins need a credential, and gives credentials to the people and the script.
+type guard interface {
+	guard(config map[string]any)
+	serve(ctx context.Context, r *demoRoom) error
+	vouch(account string, t fairness.Ticket) (credential.Credential, error)
+}
+
+// doors are those of the console's presets. A membership is an account of a club.
+func doors(people int, d *desk) []door {
+	codes := max(people/invited, fewestCodes)
+	sold := codes / soldOn
+	return []door{
+		{slug: "open", needs: "nothing", told: "Its door is open: a join needs nothing.", visits: people},
+		{
+			slug: "work", needs: fmt.Sprintf("work of %d bits", workBits), desk: &worker{}, visits: people,
+			told: "A join needs work, which each device does once the beacon's next round is known.",
+		},
+		{
+			slug: "accounts", needs: fmt.Sprintf("an account; the script has %d", accounts), desk: d, visits: people, holds: accounts,
+			told: fmt.Sprintf("A join needs an account, for which the issuer signs. The script has %d.", accounts),
+		},
+		{
+			slug: "codes", needs: fmt.Sprintf("a code; the script bought %d", sold), desk: d, visits: codes - sold, holds: sold,
+			told: fmt.Sprintf("A join needs a code. %s people were given one, and the script bought %d of these.",
+				numeral.Group(codes), sold),
+		},
+	}
+}
+
 // attack is a script's attempt to get many places in one room.
 type attack struct {
+	door
 	room    *demoRoom
 	checks  *checks
-	desk    *desk // nil: a join needs nothing
 	opens   time.Time
 	starts  time.Time
-	visits  int // people who want to join
 	tickets int // that the script asks for
 
 	mu      sync.Mutex
@@ -61,7 +102,7 @@ type attack struct {
 	report  *verifier.Report
 }
 
-// playAttacks rehearses the attack on a room with an open door, and on one that needs an account, and compares them.
+// playAttacks rehearses the attack on a room with each door, and compares them.
 func (d *demo) playAttacks(ctx context.Context) error {
 	return d.guarded(ctx, attackTimeout, func(ctx context.Context, _ context.CancelCauseFunc) error {
 		k, err := openDesk(d.dir)
@@ -69,9 +110,9 @@ func (d *demo) playAttacks(ctx context.Context) error {
 			return err
 		}
 		defer k.close()
-		d.Narrator.Say("The server listens on %s. An issuer vouches for accounts, with a key of its own.", d.server.URL)
+		d.Narrator.Say("The server listens on %s. An issuer vouches for accounts and codes, with a key of its own.", d.server.URL)
 		var all []*attack
-		for _, door := range []*desk{nil, k} {
+		for _, door := range doors(d.Visitors, k) {
 			a, err := d.attack(ctx, door)
 			if err != nil {
 				return err
@@ -84,25 +125,14 @@ func (d *demo) playAttacks(ctx context.Context) error {
 }
 
 // attack runs one room, and returns what the script got.
-func (d *demo) attack(ctx context.Context, door *desk) (*attack, error) {
-	a := &attack{checks: d.checks, desk: door, visits: d.Visitors, tickets: asked(d.Visitors),
-		script: map[string]bool{}}
-	slug, what := "open", "Its door is open: a join needs nothing."
-	if door != nil {
-		slug = "accounts"
-		what = fmt.Sprintf("A join needs an account, for which the issuer signs. The script has %d.", accounts)
-	}
-	if err := d.makeRoom(ctx, slug, a.config); err != nil {
+func (d *demo) attack(ctx context.Context, door door) (*attack, error) {
+	a := &attack{door: door, checks: d.checks, tickets: asked(d.Visitors), script: map[string]bool{}}
+	if err := d.makeRoom(ctx, door.slug, a.config); err != nil {
 		return nil, err
 	}
 	a.room = d.room
-	if door != nil {
-		if err := door.serve(ctx, a.room); err != nil {
-			return nil, err
-		}
-	}
 	say := d.Narrator.Say
-	say("The organizer creates a room, %s. %s", a.room.URL, what)
+	say("The organizer creates a room, %s. %s", a.room.URL, a.told)
 	say("%s people join within %s, and a script asks for %s tickets at the opening. All are drawn together.",
 		numeral.Group(a.visits), joining(a.visits), numeral.Group(a.tickets))
 	for _, chapter := range []func(context.Context) error{a.rush, a.end} {
@@ -136,6 +166,11 @@ func (a *attack) config() map[string]any {
 // rush sends the people and the script, and returns when the room has answered all of them. People who cannot be
 // sent in time, because the machine is slow, do not come.
 func (a *attack) rush(ctx context.Context) error {
+	if a.desk != nil {
+		if err := a.desk.serve(ctx, a.room); err != nil {
+			return err
+		}
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	arrivals := make(chan int)
 	group.Go(func() error {
@@ -173,8 +208,8 @@ func (a *attack) rush(ctx context.Context) error {
 	a.checks.Say("%s of %s people have joined. The script holds %s of the %s places that it asked for.",
 		numeral.Group(a.people), numeral.Group(a.visits), numeral.Group(len(a.script)), numeral.Group(a.tickets))
 	want := a.tickets
-	if a.desk != nil {
-		want = accounts
+	if a.holds > 0 {
+		want = a.holds
 	}
 	a.checks.expect(len(a.script) == want && a.refused == a.tickets-want,
 		"the script has %d places and was refused %d, want %d places", len(a.script), a.refused, want)
@@ -216,9 +251,13 @@ func (a *attack) joinPerson(ctx context.Context, n int) error {
 	return nil
 }
 
-// joinScript joins with one ticket of the script. Its tickets share its accounts.
+// joinScript joins with one ticket of the script. Its tickets share its accounts or codes.
 func (a *attack) joinScript(ctx context.Context, n int) error {
-	ticket, err := a.join(ctx, fmt.Sprintf("script %d", n%accounts))
+	holder := n
+	if a.holds > 0 {
+		holder %= a.holds
+	}
+	ticket, err := a.join(ctx, fmt.Sprintf("script %d", holder))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
@@ -275,8 +314,8 @@ func (a *attack) end(ctx context.Context) error {
 	return err
 }
 
-// first is the number of first places that are looked at: as many as the script asks for.
-func (a *attack) first() int { return a.tickets }
+// first is the number of first places that are looked at: as many as the script asks for, or all.
+func (a *attack) first() int { return min(a.tickets, a.people+len(a.script)) }
 
 // count counts the script's tickets among the first places, in the published transcript.
 func (a *attack) count(ctx context.Context, i *inspector) error {
@@ -336,16 +375,13 @@ func (a *attack) audit(ctx context.Context, by *auditor) (err error) {
 func (d *demo) compare(all []*attack) {
 	p := d.Narrator.Print
 	p("\nWhat the script got\n\n")
-	const form = "  %-34s %20s %24s %10s\n"
-	p(form, "a join needs", "places in line", "of the first "+numeral.Group(all[0].first()), "share")
+	const form = "  %-34s %18s %24s %8s\n"
+	p(form, "a join needs", "places in line", "of the first places", "share")
 	for _, a := range all {
-		needs := "nothing"
-		if a.desk != nil {
-			needs = fmt.Sprintf("an account; the script has %d", accounts)
-		}
-		p(form, needs, numeral.Group(len(a.script))+" of "+numeral.Group(a.people+len(a.script)), numeral.Group(a.ahead),
-			fmt.Sprintf("%.1f%%", 100*float64(a.ahead)/float64(a.first())))
+		p(form, a.needs, numeral.Group(len(a.script))+" of "+numeral.Group(a.people+len(a.script)),
+			numeral.Group(a.ahead)+" of "+numeral.Group(a.first()), fmt.Sprintf("%.1f%%", 100*float64(a.ahead)/float64(a.first())))
 	}
+	p("\n  %s\n", strings.Join(wrap(meaning, textWidth), "\n  "))
 	p("\nWhat the verifier says about the door\n\n")
 	for _, a := range all {
 		p("  $ proofline-verify audit %s\n\n", a.room.URL)
@@ -364,6 +400,14 @@ func (d *demo) compare(all []*attack) {
 	}
 	p("✓ Everything was as expected.\n")
 }
+
+// meaning says what the table shows, and what it does not.
+const meaning = "A draw gives the script its share of the line, so the door decides: behind one that needs an account or a " +
+	"membership its share is that of its accounts, and behind one that needs a code that of the codes which people sell. " +
+	"Work changes no share. Here it is a millisecond, and the console proposes 256 times as much: seconds of an old phone, " +
+	"and minutes of one core for a thousand tickets. " +
+	"Addresses do not count here: all requests come from this machine, and the server has no limits per network. A script " +
+	"that has a thousand addresses passes those limits, too."
 
 // textWidth is the length of the verifier's lines.
 const textWidth = 72

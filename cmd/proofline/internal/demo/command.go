@@ -30,8 +30,9 @@ HTTP, and the standalone verifier, which checks the published transcript and
 finds a forgery.
 
 With --bots it rehearses an attack instead: one script asks for a tenth as many
-tickets as there are people, once with an open door, and once with a door that
-needs an account of an issuer, of which the script has ten.
+tickets as there are people: with an open door, with one that needs work, with one
+that needs an account of an issuer, of which the script has ten, and with one that
+needs a code, of which people sell the script one in twenty.
 
 It exits with 0 only if everything was as expected.`,
 		Example: `  proofline demo
@@ -48,7 +49,7 @@ It exits with 0 only if everything was as expected.`,
 	flags.StringVar(&o.Data, "data", "", "keep the data in `DIR` (default: a temporary directory)")
 	flags.BoolVar(&o.Shop, "shop", false, "open the shop for a browser until Ctrl-C, instead of the sale")
 	flags.BoolVar(&o.Bots, "bots", false,
-		"let a script ask for many tickets, with an open door and with one that needs an account (default 10000 visitors)")
+		"let a script ask for many tickets, with an open door and others (default 10000 visitors)")
 	flags.BoolVar(&o.Keep, "keep", false, "keep the data, and the server running until Ctrl-C")
 	c.MarkFlagsMutuallyExclusive("shop", "visitors")
 	c.MarkFlagsMutuallyExclusive("shop", "keep")

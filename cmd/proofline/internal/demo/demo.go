@@ -38,7 +38,7 @@ type Options struct {
 	Data     string // data directory; empty: a temporary one
 	Keep     bool   // keep data and server until the context ends
 	Shop     bool   // instead of a sale, open the shop for a browser until the context ends
-	Bots     bool   // instead of a sale, rehearse an attack by a script, with and without a door
+	Bots     bool   // instead of a sale, rehearse an attack by a script, with several doors
 	Program  string // path of this binary, which also runs the proxy
 	Verifier string // path of proofline-verify
 	Narrator *Narrator

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -146,9 +147,26 @@ func TestAttack(t *testing.T) {
 	}
 }
 
+// TestDoors: behind each door the script asks for more tickets than it has accounts or codes, and every person has one.
+func TestDoors(t *testing.T) {
+	for people, want := range map[int][4]int{MinVisitors: {0, 0, 10, 1}, 10_000: {0, 0, 10, 25}, MaxVisitors: {0, 0, 10, 50}} {
+		var holds [4]int
+		for i, one := range doors(people, &desk{}) {
+			holds[i] = one.holds
+			if one.holds >= asked(people) || one.visits > people ||
+				one.holds > 0 && (one.desk == nil || !strings.Contains(one.needs, strconv.Itoa(one.holds))) {
+				t.Errorf("%d people: %+v", people, one)
+			}
+		}
+		if holds != want {
+			t.Errorf("%d people: the script has %d, want %d", people, holds, want)
+		}
+	}
+}
+
 // TestBringPeople: people who cannot be sent in time do not come.
 func TestBringPeople(t *testing.T) {
-	a := &attack{visits: 1_000, opens: time.Now().Add(-5 * time.Second), starts: time.Now().Add(lastJoin)}
+	a := &attack{door: door{visits: 1_000}, opens: time.Now().Add(-5 * time.Second), starts: time.Now().Add(lastJoin)}
 	arrivals := make(chan int)
 	done := make(chan error)
 	go func() { done <- a.bringPeople(t.Context(), arrivals) }()

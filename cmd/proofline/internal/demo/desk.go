@@ -48,17 +48,22 @@ func (d *desk) guard(config map[string]any) {
 }
 
 // serve makes the issuer vouch for visitors of a room.
-func (d *desk) serve(ctx context.Context, r *demoRoom) error {
+func (d *desk) serve(ctx context.Context, r *demoRoom) (err error) {
+	d.offer.Room, err = r.entry(ctx)
+	return err
+}
+
+// entry returns the hash of the room's first entry.
+func (r *demoRoom) entry(ctx context.Context) (hash [32]byte, err error) {
 	var state wire.State
 	if _, err := r.visitor.Call(ctx, http.MethodGet, "/state", nil, &state); err != nil {
-		return err
+		return hash, err
 	}
 	entry, err := hex.DecodeString(state.Entry)
-	if err != nil || len(entry) != len(d.offer.Room) {
-		return fmt.Errorf("the room's first entry has the hash %q", state.Entry)
+	if err != nil || len(entry) != len(hash) {
+		return hash, fmt.Errorf("the room's first entry has the hash %q", state.Entry)
 	}
-	copy(d.offer.Room[:], entry)
-	return nil
+	return [32]byte(entry), nil
 }
 
 // vouch returns a credential of an account for a ticket.
