@@ -404,10 +404,10 @@ func (d *demo) compare(all []*attack) {
 // meaning says what the table shows, and what it does not.
 const meaning = "A draw gives the script its share of the line, so the door decides: behind one that needs an account or a " +
 	"membership its share is that of its accounts, and behind one that needs a code that of the codes which people sell. " +
-	"Work changes no share. Here it is a millisecond, and the console proposes 256 times as much: seconds of an old phone, " +
-	"and minutes of one core for a thousand tickets. " +
-	"Addresses do not count here: all requests come from this machine, and the server has no limits per network. A script " +
-	"that has a thousand addresses passes those limits, too."
+	"Work changes no share. Here it is a millisecond, and the console proposes 256 times as much: seconds on an old phone, " +
+	"and two minutes of one core for a thousand tickets. All requests come from this machine, so its server has no limits " +
+	"per network. Such limits hold a script back that has one /24 or one /48, and not one with addresses in a thousand " +
+	"networks; what an account or a code is worth does not depend on addresses."
 
 // textWidth is the length of the verifier's lines.
 const textWidth = 72
