@@ -165,6 +165,7 @@ func TestE2EDemoBots(t *testing.T) {
 		`(?m)^  a code; the script bought 1 +1 of 20 +1 of 20 +5\.0%$`, `19 of 19 people have joined\. The script holds 1 of the 30 places`,
 		`300 of 300 people have joined\. The script holds 10 of the 30 places`, `level 3, 330 tickets`, `level 3, 310 tickets`,
 		`To join the lane general, a ticket had to show: account\.`, `account was shown by 310 tickets: the word of the issuer`,
+		`code was shown by 20 tickets: the word of the issuer`,
 		`No nullifier was used twice`,
 	} {
 		if !regexp.MustCompile(want).MatchString(said) {

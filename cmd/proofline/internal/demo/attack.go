@@ -78,7 +78,7 @@ func doors(people int, d *desk) []door {
 			told: fmt.Sprintf("A join needs an account, for which the issuer signs. The script has %d.", accounts),
 		},
 		{
-			slug: "codes", needs: fmt.Sprintf("a code; the script bought %d", sold), desk: d, visits: codes - sold, holds: sold,
+			slug: "codes", needs: fmt.Sprintf("a code; the script bought %d", sold), desk: d.offering("code"), visits: codes - sold, holds: sold,
 			told: fmt.Sprintf("A join needs a code. %s people were given one, and the script bought %d of these.",
 				numeral.Group(codes), sold),
 		},
@@ -365,7 +365,7 @@ func (a *attack) audit(ctx context.Context, by *auditor) (err error) {
 	if a.desk != nil {
 		want = joined
 	}
-	a.checks.expect(shown == want, "%d tickets showed an account, want %d", shown, want)
+	a.checks.expect(shown == want, "%d tickets showed a credential, want %d", shown, want)
 	a.checks.Say("The standalone verifier has replayed the transcript: level %d, %s tickets.", a.report.Level,
 		numeral.Group(joined))
 	return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/proofline/proofline/internal/wire"
 )
 
-// desk is an issuer, which vouches for accounts with a key of its own. In a real sale another organization may run it,
+// desk is an issuer, which vouches for accounts or codes with a key of its own. In a real sale another organization may run it,
 // and its pages ask for proof of an account; here it believes each visitor.
 type desk struct {
 	store  *issuer.Store
@@ -35,8 +35,13 @@ func openDesk(dir string) (*desk, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start issuer: %w", err)
 	}
+	return (&desk{store: store, issuer: i}).offering("account"), nil
+}
+
+// offering returns the issuer with another method, which has nullifiers of its own.
+func (d *desk) offering(method string) *desk {
 	lanes := []string{string(fairness.General)}
-	return &desk{store, i, issuer.Offer{Name: "account", Method: "account", Lanes: lanes}}, nil
+	return &desk{d.store, d.issuer, issuer.Offer{Name: method, Method: method, Lanes: lanes}}
 }
 
 func (d *desk) close() { _ = d.store.Close() }
