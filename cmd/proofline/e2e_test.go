@@ -161,7 +161,7 @@ func TestE2EDemoBots(t *testing.T) {
 	said := p.said()
 	for _, want := range []string{
 		`(?m)^  nothing +30 of 330 +\d+ of 30 +\d+\.\d%$`, `(?m)^  an account; the script has 10 +10 of 310 +\d+ of 30 +\d+\.\d%$`,
-		`(?m)^  work of 12 bits +30 of \d+ +\d+ of 30 +\d+\.\d%$`, `To join the lane general, a ticket had to show: work\.`,
+		`(?m)^  work of 8 bits +30 of \d+ +\d+ of 30 +\d+\.\d%$`, `To join the lane general, a ticket had to show: work\.`,
 		`(?m)^  a code; the script bought 1 +1 of 20 +1 of 20 +5\.0%$`, `19 of 19 people have joined\. The script holds 1 of the 30 places`,
 		`300 of 300 people have joined\. The script holds 10 of the 30 places`, `level 3, 330 tickets`, `level 3, 310 tickets`,
 		`To join the lane general, a ticket had to show: account\.`, `account was shown by 310 tickets: the word of the issuer`,

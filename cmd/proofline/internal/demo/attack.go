@@ -24,7 +24,7 @@ import (
 
 // The attack: one script among many people.
 const (
-	attackTimeout = 3 * time.Minute // limits both rooms and their audits, which take about half of it
+	attackTimeout = 4 * time.Minute // limits all rooms and their audits, which take about half of it
 	perSecond     = 500             // people who join per second; joins last at least briefly
 	briefly       = 5 * time.Second
 	lastJoin      = time.Second      // before the draw, people no longer join
@@ -74,11 +74,13 @@ func doors(people int, d *desk) []door {
 			told: "A join needs work, which each device does once the beacon's next round is known.",
 		},
 		{
-			slug: "accounts", needs: fmt.Sprintf("an account; the script has %d", accounts), desk: d, visits: people, holds: accounts,
-			told: fmt.Sprintf("A join needs an account, for which the issuer signs. The script has %d.", accounts),
+			slug: "accounts", needs: fmt.Sprintf("an account; the script has %d", accounts), desk: d, visits: people,
+			holds: accounts,
+			told:  fmt.Sprintf("A join needs an account, for which the issuer signs. The script has %d.", accounts),
 		},
 		{
-			slug: "codes", needs: fmt.Sprintf("a code; the script bought %d", sold), desk: d.offering("code"), visits: codes - sold, holds: sold,
+			slug: "codes", needs: fmt.Sprintf("a code; the script bought %d", sold), desk: d.offering("code"),
+			visits: codes - sold, holds: sold,
 			told: fmt.Sprintf("A join needs a code. %s people were given one, and the script bought %d of these.",
 				numeral.Group(codes), sold),
 		},
@@ -379,7 +381,8 @@ func (d *demo) compare(all []*attack) {
 	p(form, "a join needs", "places in line", "of the first places", "share")
 	for _, a := range all {
 		p(form, a.needs, numeral.Group(len(a.script))+" of "+numeral.Group(a.people+len(a.script)),
-			numeral.Group(a.ahead)+" of "+numeral.Group(a.first()), fmt.Sprintf("%.1f%%", 100*float64(a.ahead)/float64(a.first())))
+			numeral.Group(a.ahead)+" of "+numeral.Group(a.first()),
+			fmt.Sprintf("%.1f%%", 100*float64(a.ahead)/float64(a.first())))
 	}
 	p("\n  %s\n", strings.Join(wrap(meaning, textWidth), "\n  "))
 	p("\nWhat the verifier says about the door\n\n")
@@ -404,7 +407,7 @@ func (d *demo) compare(all []*attack) {
 // meaning says what the table shows, and what it does not.
 const meaning = "A draw gives the script its share of the line, so the door decides: behind one that needs an account or a " +
 	"membership its share is that of its accounts, and behind one that needs a code that of the codes which people sell. " +
-	"Work changes no share. Here it is a millisecond, and the console proposes 256 times as much: seconds on an old phone, " +
+	"Work changes no share. Here it is a moment, and the console proposes 4,096 times as much: seconds on an old phone, " +
 	"and two minutes of one core for a thousand tickets. All requests come from this machine, so its server has no limits " +
 	"per network. Such limits hold a script back that has one /24 or one /48, and not one with addresses in a thousand " +
 	"networks; what an account or a code is worth does not depend on addresses."

@@ -14,8 +14,8 @@ import (
 	"github.com/proofline/proofline/internal/wire"
 )
 
-// desk is an issuer, which vouches for accounts or codes with a key of its own. In a real sale another organization may run it,
-// and its pages ask for proof of an account; here it believes each visitor.
+// desk is an issuer, which vouches for accounts or codes with a key of its own. In a real sale another organization may
+// run it, and its pages ask for proof of an account; here it believes each visitor.
 type desk struct {
 	store  *issuer.Store
 	issuer *issuer.Issuer

@@ -13,8 +13,8 @@ import (
 	"github.com/proofline/proofline/internal/wire"
 )
 
-// workBits is little work, so that one machine can do it for a whole crowd: about a millisecond each.
-const workBits = 12
+// workBits is little work, so that one busy machine can do it for a whole crowd.
+const workBits = 8
 
 // worker does the work of joins.
 type worker struct {
