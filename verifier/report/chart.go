@@ -80,8 +80,8 @@ func admissionChart(s *Story, m moments) *chart {
 	}
 	c := newTimeChart(t, m, "Called, admitted and skipped over time")
 	c.Top = numeral.Group(most)
-	c.About = fmt.Sprintf("How many by then: %s of the line called, %s admitted, %s skipped.",
-		numeral.Count(t.sum(called), "place", "places"), numeral.Count(t.sum(admitted), "person",
+	c.About = fmt.Sprintf("How many by then: %s called, %s admitted, %s skipped.",
+		numeral.Count(t.sum(called), "ticket", "tickets"), numeral.Count(t.sum(admitted), "person",
 			"people"), numeral.Count(t.sum(skipped), "ticket", "tickets"))
 	c.Legend = true
 	for _, line := range []struct {
@@ -163,7 +163,7 @@ func positionChart(s *Story) *chart {
 	}
 	for _, p := range s.Points {
 		fmt.Fprintf(&dots, "M%d %dh0", scale(2*p.Arrival-1, 2*s.Arrivals, side),
-			scale(2*uint64(min(p.Position, 1<<50))-1, 2*s.Arrivals, side))
+			scale(2*p.Place-1, 2*s.Arrivals, side))
 	}
 	class := "dot"
 	if len(s.Points) <= fewPoints {

@@ -231,6 +231,26 @@ func TestSelfContained(t *testing.T) {
 	}
 }
 
+// Places of nobody are not counted as called, and tickets are whose places are stated after their call.
+func TestCalledTickets(t *testing.T) {
+	r := Record(nil)
+	r.story.Policy = &fairness.Policy{Slots: 1000, Lanes: []fairness.LaneRule{{Name: "general"}}}
+	for _, e := range []fairness.Entry{
+		&fairness.Assign{Lane: "general", Position: 2, Ticket: fairness.Ticket{1}},
+		&fairness.Assign{Lane: "general", Position: 5, Ticket: fairness.Ticket{2}},
+		&fairness.Call{Time: 100, UpTo: []fairness.Position{6}},
+		&fairness.Assign{Lane: "general", Position: 6, Ticket: fairness.Ticket{3}},
+		&fairness.Assign{Lane: "general", Position: 9, Ticket: fairness.Ticket{4}},
+		&fairness.Call{Time: 200, UpTo: []fairness.Position{8}},
+	} {
+		r.entry(e)
+	}
+	s := r.Story()
+	if l := s.Lanes["general"]; l.Places != 4 || l.Called != 3 || s.Times.sum(called) != 3 {
+		t.Errorf("of %d tickets with a place %d are called, in the chart %d", l.Places, l.Called, s.Times.sum(called))
+	}
+}
+
 // The page of a large room is not much longer than that of a small one.
 func TestLargeRoom(t *testing.T) {
 	keys := newKeys(t)
@@ -248,8 +268,8 @@ func TestLargeRoom(t *testing.T) {
 	}
 	for _, p := range s.Points {
 		w := s.Windows[(p.Arrival-1)*12/30_000]
-		if uint64(p.Position) <= w.Before || uint64(p.Position) > w.Before+w.Arrivals {
-			t.Errorf("arrival %d has place %d outside of %+v", p.Arrival, p.Position, w)
+		if p.Place <= w.Before || p.Place > w.Before+w.Arrivals {
+			t.Errorf("arrival %d has place %d outside of %+v", p.Arrival, p.Place, w)
 		}
 	}
 	if page := written(t, a); len(page) > 200_000 {

@@ -56,14 +56,46 @@ type Milestone struct {
 
 // Lane summarizes a lane.
 type Lane struct {
-	Arrivals, Places uint64
-	Called           fairness.Position
+	Arrivals uint64
+	Places   uint64 // tickets with a place
+	Called   uint64 // tickets whose places are called or passed over
+	upTo     fairness.Position
+	uncalled []fairness.Position // stated places beyond upTo, in a room in which other places are nobody's
 }
 
-// Point is an arrival, counted from 1 in the whole room, with its place.
+// assign takes note of the place of a ticket, and returns how many tickets are called thereby: places may be stated
+// after their call.
+func (l *Lane) assign(at fairness.Position, hasGaps bool) (n int64) {
+	l.Places++
+	switch {
+	case !hasGaps:
+	case at <= l.upTo:
+		n = 1
+	default:
+		l.uncalled = append(l.uncalled, at)
+	}
+	l.Called += uint64(n) //nolint:gosec // not negative
+	return n
+}
+
+// call moves the pointer up to a place, and returns how many tickets it passes.
+func (l *Lane) call(upTo fairness.Position, hasGaps bool) (n int64) {
+	if !hasGaps {
+		n = int64(upTo - l.upTo)
+	}
+	for hasGaps && len(l.uncalled) > 0 && l.uncalled[0] <= upTo {
+		l.uncalled = l.uncalled[1:]
+		n++
+	}
+	l.upTo = upTo
+	l.Called += uint64(n) //nolint:gosec // not negative
+	return n
+}
+
+// Point is an arrival, counted from 1 in the whole room, and its place among the tickets of its lane.
 type Point struct {
-	Arrival  uint64
-	Position fairness.Position
+	Arrival uint64
+	Place   uint64
 }
 
 // Recorder is a source that records a story while it is audited: it passes on all data, and
@@ -118,7 +150,7 @@ func (r *Recorder) Story() *Story {
 	defer r.mu.Unlock()
 	r.story.Points = nil
 	for _, p := range r.sample {
-		if p.Position > 0 {
+		if p.Place > 0 {
 			r.story.Points = append(r.story.Points, *p)
 		}
 	}
@@ -163,12 +195,7 @@ func (r *Recorder) entry(e fairness.Entry) {
 	case *fairness.Draw:
 		r.draw(e, index)
 	case *fairness.Assign:
-		if lane := s.lane(e.Lane); lane != nil {
-			lane.Places++
-		}
-		if p := r.sample[e.Ticket]; p != nil {
-			p.Position = e.Position
-		}
+		r.assign(e)
 	case *fairness.Call:
 		s.call(e)
 	case *fairness.Admit:
@@ -192,15 +219,28 @@ func (r *Recorder) entry(e fairness.Entry) {
 	}
 }
 
+func (r *Recorder) assign(e *fairness.Assign) {
+	s := &r.story
+	lane := s.lane(e.Lane)
+	if lane == nil || s.Policy == nil {
+		return
+	}
+	if n := lane.assign(e.Position, s.Policy.HasGaps()); n > 0 {
+		s.at(s.Last, called, n)
+	}
+	if p := r.sample[e.Ticket]; p != nil {
+		p.Place = lane.Places
+	}
+}
+
 func (s *Story) call(e *fairness.Call) {
 	if s.Policy == nil {
 		return
 	}
 	for i, upTo := range e.UpTo[:min(len(e.UpTo), len(s.Policy.Lanes))] {
 		lane := s.lane(s.Policy.Lanes[i].Name)
-		if lane != nil && upTo > lane.Called {
-			s.at(e.Time, called, int64(upTo-lane.Called))
-			lane.Called = upTo
+		if lane != nil && upTo > lane.upTo {
+			s.at(e.Time, called, lane.call(upTo, s.Policy.HasGaps()))
 		}
 	}
 }

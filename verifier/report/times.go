@@ -7,7 +7,7 @@ type series int
 
 const (
 	arrived series = iota
-	called         // places called
+	called         // tickets whose places are called or passed over
 	admitted
 	skipped // and not restored
 	allSeries

@@ -224,7 +224,7 @@ func (p *page) tables() {
 	for _, name := range slices.Sorted(maps.Keys(s.Lanes)) {
 		l := s.Lanes[name]
 		p.Lanes = append(p.Lanes, laneView{string(name), numeral.Group(l.Arrivals), numeral.Group(l.Places),
-			numeral.Group(uint64(l.Called))})
+			numeral.Group(l.Called)})
 	}
 	p.Skips = []fact{
 		{"no-show: called, but not claimed in time", numeral.Group(s.Skips[fairness.NoShow])},
