@@ -44,6 +44,8 @@ type Standing struct {
 	// given-up places included. They are equal once drawn and 0 once called. While its window is open
 	// AheadMax grows with every arrival.
 	AheadMin, AheadMax uint64
+	// TicketsMin and TicketsMax are the numbers of tickets that have these places: without slots and lots all of them.
+	TicketsMin, TicketsMax uint64
 	// BeforeMin and BeforeMax bound the number of tickets called before the ticket in all lanes: without slots and
 	// lots at least AheadMin and AheadMax. BeforeMin assumes that the other lanes get no more places and have only the
 	// largest parties; BeforeMax, that they never run out of places and have no parties. With slots or lots, the
@@ -79,6 +81,7 @@ func (s *State) Standing(t Ticket, size uint64, now Time) (Standing, bool) {
 		st.Status, st.Reason = end.outcome.status(), reasons[end.outcome]
 		st.Settled, st.SettledIndex = end.time, end.index
 		st.AheadMin, st.AheadMax, st.BeforeMin, st.BeforeMax, st.Left, st.Extended = 0, 0, 0, 0, 0, false
+		st.TicketsMin, st.TicketsMax = 0, 0
 	}
 	return st, true
 }
@@ -113,6 +116,7 @@ func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
 		st.Left, st.Extended = max(0, c.left(s.clockAt(now))), c.extended
 		return
 	}
+	st.TicketsMin, st.TicketsMax = ticketsMin, ticketsMax
 	st.BeforeMin = ticketsMin + s.lanes.others(lane, seatsMin, party, false)
 	st.BeforeMax = ticketsMax + s.lanes.others(lane, seatsMax, 1, true)
 }

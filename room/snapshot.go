@@ -184,6 +184,12 @@ func (s *Snapshot) SlotLots() map[fairness.Lane][]uint32 {
 	return lots
 }
 
+// First returns the first window.
+func (s *Snapshot) First() (from, to time.Time) {
+	w, _ := s.schedule.At(s.schedule.Opens())
+	return millis.Time(w.From), millis.Time(w.To)
+}
+
 // Window returns the window that is open at now, and its arrivals so far.
 func (s *Snapshot) Window(now time.Time) (fairness.WindowSum, bool) {
 	w, ok := s.schedule.At(millis.Of(now))

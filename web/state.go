@@ -188,7 +188,7 @@ func (o *object) state(r *room.Room, s *room.Snapshot, now time.Time) {
 	}
 	o.windows(s, now)
 	o.slots(s)
-	o.lanes(s.Lanes)
+	o.lanes(s)
 }
 
 // slots writes the lots in each slot of the first window, by lane, until that window is drawn.
@@ -279,15 +279,16 @@ func (o *object) window(w *fairness.WindowSum) {
 }
 
 // lanes writes the counts of each lane.
-func (o *object) lanes(lanes []room.Lane) {
+func (o *object) lanes(s *room.Snapshot) {
 	o.open("lanes")
-	for i := range lanes {
-		o.lane(&lanes[i])
+	for i := range s.Lanes {
+		o.lane(&s.Lanes[i], s.HasGaps())
 	}
 	o.close()
 }
 
-func (o *object) lane(l *room.Lane) {
+// lane writes the counts of a lane; with the number of tickets called if places may be nobody's.
+func (o *object) lane(l *room.Lane, hasGaps bool) {
 	n := &l.Counts
 	o.open(string(l.Name))
 	o.number("weight", uint64(l.Weight))
@@ -298,6 +299,9 @@ func (o *object) lane(l *room.Lane) {
 	o.number("drawn", n.Drawn)
 	o.number("assigned", n.Assigned)
 	o.number("called", n.Called)
+	if hasGaps {
+		o.number("passed", l.Passed)
+	}
 	o.number("admitted", n.Admitted)
 	o.number("skipped", n.NoShows+n.Left+n.TooLarge+n.Revoked)
 	o.number("waiting", n.Waiting)

@@ -116,6 +116,7 @@ type State struct {
 		Weight                                                        uint32
 		Needs                                                         []string // names of methods
 		Arrivals, Drawn, Assigned, Called, Admitted, Skipped, Waiting uint64
+		Passed                                                        *uint64 // tickets among the places called; nil: all of them
 	} `json:"lanes"`
 	Poll struct {
 		AfterMS int64   `json:"after_ms"`

@@ -94,8 +94,13 @@ func (p *linePage) Open() *linePage {
 	return &linePage{frame: p.frame, View: &v}
 }
 
-// Base returns the number of people who joined in earlier windows.
-func (p *linePage) Base() uint64 { return p.View.Ticket.Called + p.View.Ticket.AheadMin }
+// Base returns the number of people who joined in earlier windows; with gaps, see Rank.
+func (p *linePage) Base() uint64 {
+	if p.View.HasGaps {
+		return p.View.Ticket.Passed + p.View.Ticket.AheadMin
+	}
+	return p.View.Ticket.Called + p.View.Ticket.AheadMin
+}
 
 // Scripted returns the attribute of elements that scripts show.
 func (p *linePage) Scripted() template.HTMLAttr { return hidden(p.Inline == nil) }

@@ -181,6 +181,9 @@ type View struct {
 	// Cookie is set if the request had the visitor's secret as a cookie. After a join, it tells the
 	// script whether the browser keeps cookies.
 	Cookie  bool
+	HasGaps bool          // places may be nobody's: numbers of people ahead are bounds
+	Slots   *Slots        // nil: the first window has none, or does not matter to the visitor
+	Issued  *Issued       // what an issuer confirms, before the visitor has chosen the number of seats; mostly nil
 	Ticket  *Ticket       // nil if upcoming, joinable, full or closed, and if ended for visitors without a place
 	Poll    time.Duration // time until the first poll of the room's state
 	Refresh time.Duration // reload interval; 0 unless the visitor chose one
@@ -207,15 +210,20 @@ type Work struct {
 	Round        string    // the round's signature, in hex; empty: not known
 }
 
+// Issued is the form that an issuer's page sends, to be sent again with a number of seats.
+type Issued struct{ Ticket, Lane, Method, Nullifier, Evidence string }
+
 // Ticket is the data of the visitor's own place.
 type Ticket struct {
-	ID       string
-	Lane     string
-	Seats    uint32 // seats that the visitor joined for
-	Joined   time.Time
-	Window   Window
-	Called   uint64 // position up to which visitors are called
-	Position uint64 // 0 until drawn
+	ID            string
+	Lane          string
+	Seats         uint32 // seats that the visitor joined for
+	Joined        time.Time
+	Window        Window
+	Called        uint64 // position up to which visitors are called
+	Position      uint64 // 0 until drawn
+	Passed, Drawn uint64 // with gaps: people of the lane whose places are called, and who have one
+	Lots          int    // lots in the draw; 0: every place has one
 	// AheadMin and AheadMax bound the number of uncalled people ahead; equal once drawn.
 	AheadMin, AheadMax uint64
 	Expected           *Span         // expected time of the call; nil: unknown
