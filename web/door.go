@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/hex"
+	"io"
 	"mime"
 	"net/http"
 	"net/url"
@@ -12,6 +13,7 @@ import (
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/door"
+	"github.com/proofline/proofline/web/page"
 	"github.com/proofline/proofline/web/reply"
 )
 
@@ -130,6 +132,7 @@ func sendShown(c echo.Context, r *room.Room) error {
 type issued struct {
 	ticket fairness.Ticket
 	lane   fairness.Lane
+	seats  string // empty: the visitor has not chosen yet
 	door.Written
 }
 
@@ -146,7 +149,7 @@ func readIssued(r *http.Request) (f issued, err error) {
 	if err != nil {
 		return f, invalid.Field("", "must be a form")
 	}
-	f.lane = fairness.Lane(form.Get("lane"))
+	f.lane, f.seats = fairness.Lane(form.Get("lane")), form.Get("seats")
 	f.Written = writtenIn(form.Get("method"), form.Get("nullifier"), form.Get("evidence"))
 	f.ticket, err = parseTicket(form.Get("ticket"))
 	return f, err
@@ -154,7 +157,8 @@ func readIssued(r *http.Request) (f issued, err error) {
 
 // joinIssued joins a ticket with the credential in an issuer page's form, and redirects to the room's page, which
 // knows the visitor by the cookie. A form of another site comes without the cookie, and can do no more than any client.
-func (j *joins) joinIssued(c echo.Context, r *room.Room) error {
+// In a room with parties the visitor first chooses the seats, on a page that sends the form again.
+func (p *pages) joinIssued(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = reply.NoStore
 	f, err := readIssued(c.Request())
 	if err != nil {
@@ -164,16 +168,36 @@ func (j *joins) joinIssued(c echo.Context, r *room.Room) error {
 	if err != nil {
 		return err
 	}
-	if err := j.budgets.join(c, r); err != nil {
+	if _, joined := r.Standing(f.ticket); f.seats == "" && r.Policy().Party > 1 && !joined {
+		return p.chooseSeats(c, r, &f)
+	}
+	seats, err := parseSeats(f.seats)
+	if err != nil {
 		return err
 	}
-	if err := j.budgets.judge(c, r, f.ticket); err != nil {
+	if err := p.joins.budgets.join(c, r); err != nil {
 		return err
 	}
-	joined, err := r.JoinLane(j.deadlines.next(), f.ticket, f.lane, 1, shown)
-	j.budgets.settle(c, r, &joined, err)
+	if err := p.joins.budgets.judge(c, r, f.ticket); err != nil {
+		return err
+	}
+	joined, err := r.JoinLane(p.joins.deadlines.next(), f.ticket, f.lane, seats, shown)
+	p.joins.budgets.settle(c, r, &joined, err)
 	if err != nil {
 		return err
 	}
 	return back(c, r)
+}
+
+// chooseSeats serves the page on which a confirmed visitor chooses the seats.
+func (p *pages) chooseSeats(c echo.Context, r *room.Room, f *issued) error {
+	if err := p.budgets.page(c); err != nil {
+		return err
+	}
+	v, err := p.renderer.view(c, r, fairness.Ticket{})
+	if err != nil {
+		return err
+	}
+	v.Issued = &page.Issued{Ticket: f.ticket.String(), Lane: string(f.lane), Method: f.Method, Nullifier: f.Nullifier, Evidence: f.Evidence}
+	return sendPage(c, http.StatusOK, func(w io.Writer) error { return p.renderer.pages.Visitor(w, v) })
 }

@@ -345,7 +345,7 @@ func TestIssuerSendsVisitor(t *testing.T) {
 	}
 	method := of.Method(&issuer.Offer{Name: "derby", Method: "fans"})
 	s := newDoor(t, method)
-	s.create(`{"slug":"fans","windows":[{"length":"24h"}],"methods":[` + string(must(json.Marshal(method))) + `],"lanes":[{"name":"members","weight":1,"needs":["fans"]}]}`)
+	s.create(`{"slug":"fans","windows":[{"length":"24h"}],"party":4,"methods":[` + string(must(json.Marshal(method))) + `],"lanes":[{"name":"members","weight":1,"needs":["fans"]}]}`)
 	state := decode[wire.State](s.get("/r/fans/state"))
 	entry := [32]byte(must(hex.DecodeString(state.Entry)))
 	club := newVouch(t, of, s.url+"/r/fans", entry)
@@ -357,16 +357,30 @@ func TestIssuerSendsVisitor(t *testing.T) {
 		return s.post("/r/fans/credential", form.Encode(), "Content-Type: application/x-www-form-urlencoded",
 			"Origin: "+club.URL, "Sec-Fetch-Site: cross-site", "Accept: text/html")
 	}
+	choice := back(form).want(http.StatusOK).body
+	for name := range form {
+		if !strings.Contains(choice, `<input type="hidden" name="`+name+`" value="`+form.Get(name)+`">`) {
+			t.Errorf("the choice of seats does not keep %s: %s", name, choice)
+		}
+	}
+	if !strings.Contains(choice, `<option>4</option></select>`) || strings.Contains(choice, "<option>5") || strings.Contains(choice, "<script") {
+		t.Errorf("the choice of seats: %s", choice)
+	}
+	form.Set("seats", "5")
+	back(form).want(http.StatusBadRequest)
+	form.Set("seats", "3")
 	for range 2 {
 		if a := back(form).want(http.StatusSeeOther); a.header.Get("Location") != "/r/fans" || a.header.Get("Set-Cookie") != "" {
 			t.Errorf("answer %v", a.header)
 		}
 	}
 	place := decode[wire.Place](loose(s.get("/r/fans/tickets/" + v.ticket)))
-	if place.Lane != "members" {
+	if place.Lane != "members" || place.Seats != 3 {
 		t.Errorf("%+v", place)
 	}
-	stolen := url.Values{"ticket": {newVisitor("fans").ticket}}
+	form.Del("seats")
+	back(form).want(http.StatusSeeOther) // who has joined has chosen
+	stolen := url.Values{"ticket": {newVisitor("fans").ticket}, "seats": {"1"}}
 	for _, name := range []string{"lane", "method", "nullifier", "evidence"} {
 		stolen.Set(name, form.Get(name))
 	}

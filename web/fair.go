@@ -24,7 +24,8 @@ const reportPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'n
 func (p *pages) fairPage(c echo.Context, r *room.Room) error {
 	settings, _ := r.Settings()
 	lang := language(c, brand.Languages(&settings.Brand)...)
-	v := page.FairView{Room: p.renderer.roomView(c, r, lang), Lang: lang, Now: r.Now(), URL: r.URL, Chance: chanceOf(r)}
+	v := page.FairView{Room: p.renderer.roomView(c, r, lang), Lang: lang, Now: r.Now(), URL: r.URL, Chance: chanceOf(r),
+		Slots: r.Snapshot().Slots > 0}
 	if p.reports != nil {
 		switch head, err := p.reports.ReportHead(c.Request().Context(), r.ID); {
 		case err == nil:

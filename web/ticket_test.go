@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -116,7 +117,25 @@ func TestSlots(t *testing.T) {
 	s.create(`{"slug":"slots","windows":[{"length":"3s"},{"from":"` + time.Now().Add(time.Hour).Format(time.RFC3339) + `","length":"1m"}],"slots":"750ms",` +
 		`"lanes":[{"name":"general","weight":1},{"name":"members","weight":1}]}`)
 	v, w := newVisitor("slots"), newVisitor("slots")
+	page := func(v visitor, want ...string) {
+		t.Helper()
+		path, now := "/r/slots", "Cookie: lang=en"
+		if v.ticket != "" {
+			path += "?fragment=1&ticket=" + v.ticket
+		}
+		text := s.get(path, now, "Accept: text/html").want(http.StatusOK).body
+		for _, words := range want {
+			if !strings.Contains(text, words) {
+				t.Errorf("the page does not say %q: %s", words, text)
+			}
+		}
+		if strings.Contains(text, "same chance") {
+			t.Errorf("the page speaks of the same chance: %s", text)
+		}
+	}
 	s.post("/r/slots/join", v.joinBody()).want(http.StatusCreated)
+	page(visitor{}, "is cut into 4 slots", "it is slot ", "<svg data-slots")
+	page(v, "You came in slot ", " of 4, from ", "Nobody is in an earlier group.")
 	eventually(t, "the second slot begins", func() bool {
 		state := decode[wire.State](s.get("/r/slots/state"))
 		return state.Now.Sub(state.Opens) > 800*time.Millisecond
@@ -138,6 +157,9 @@ func TestSlots(t *testing.T) {
 		state = decode[wire.State](s.get("/r/slots/state"))
 		return state.Slots == nil && state.Lanes["members"].Drawn == 1
 	})
+	if l := state.Lanes["members"]; l.Passed == nil || *l.Passed > l.Called || *l.Passed > 1 {
+		t.Errorf("lane %+v", l)
+	}
 	if place = decode[wire.Place](s.get("/r/slots/tickets/" + w.ticket)); place.Slot == nil || place.Position == nil {
 		t.Errorf("drawn: %+v", place)
 	}

@@ -53,6 +53,7 @@ type pages struct {
 	hosts    *customHosts
 	budgets  *budgets
 	reports  Reports
+	joins    joins
 	looks    brand.Sheets
 }
 
@@ -61,6 +62,7 @@ func (p *pages) register(e *echo.Echo) {
 	e.Match(read, inRoom+"/check", p.pageOf(p.checkPage))
 	e.Match(read, inRoom+"/fair", p.pageOf(p.fairPage))
 	e.Match(read, inRoom+"/report", p.pageOf(p.report))
+	e.POST(inRoom+"/credential", p.finder.inLine(p.joinIssued))
 	e.Match(read, inRoom+"/brand.css", p.finder.inLine(p.brandStyle))
 	e.Match(read, inRoom+"/logo", p.finder.inLine(p.logo))
 }

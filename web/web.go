@@ -203,7 +203,7 @@ func (s *Server) newParts(o Options, hosts *customHosts, protection *http.CrossO
 		},
 		&health{o.Rooms, o.Ready, &s.draining},
 		&resources{finder, joins{s.budgets, due}, sessions{s.budgets, due}, s.feed},
-		&pages{renderer: r, finder: finder, hosts: hosts, budgets: s.budgets, reports: o.Reports},
+		&pages{renderer: r, finder: finder, hosts: hosts, budgets: s.budgets, reports: o.Reports, joins: joins{s.budgets, due}},
 		&actions{finder, protection, s.budgets, due},
 		links,
 	}
@@ -271,7 +271,6 @@ func (rs *resources) register(e *echo.Echo) {
 	e.POST(inRoom+"/tickets/:ticket/extend", bounded(in(changeTicket((*room.Room).Extend))))
 	e.POST(inRoom+"/tickets/:ticket/credentials", bounded(in(rs.joins.show)))
 	e.POST(inRoom+"/join", in(rs.joins.join))
-	e.POST(inRoom+"/credential", rs.finder.inLine(rs.joins.joinIssued))
 	e.POST(inRoom+"/beacon", bounded(in(takeRound)))
 }
 

@@ -22,6 +22,7 @@ type FairView struct {
 	Now    time.Time
 	URL    string // address of the room
 	Chance Chance
+	Slots  bool       // the first window is cut into slots
 	Report *time.Time // time of the organizer's report; nil: none
 }
 

@@ -146,10 +146,18 @@ func TestStates(t *testing.T) {
 		{"upcoming", []string{"The line opens at 12:30 UTC", "People are let in from 13:00 UTC.", "As of 12:03 UTC."}, []string{"Join the line"}},
 		{"joinable", []string{"Join the line", "no advantage"}, []string{"12:03:07", "Check my place"}},
 		{"joinable-closes", []string{"You can join until 2030-05-02 18:03 UTC.", "Doors open at 19:00."}, nil},
+		{"upcoming-slots", []string{"The time from 12:30 UTC to 13:30 UTC is cut into 6 slots, which take turns", "There is no need to hurry"}, []string{"At 12:03", "counts no more"}},
+		{"joinable-slots", []string{"is cut into 6 slots", "At 12:03 UTC it is slot 3 of 6, until 12:13 UTC. So far 400 people are in it. As it stands, its places are about 1.5 times as good as those of the fullest slot."}, []string{"being a few seconds faster"}},
+		{"joinable-slots-fullest", []string{"So far 800 lots are in it. As it stands, no slot is fuller"}, []string{"times as good"}},
+		{"joinable-slots-same", []string{"about as good as those of the fullest slot."}, []string{"times as good"}},
+		{"joinable-slots-first", []string{"slot 1 of 6, until 12:12 UTC. Nobody is in it yet."}, []string{"As it stands"}},
+		{"waiting-slots", []string{"At most 3,210 people are in earlier groups.", "You came in slot 3 of 6, from 12:03 UTC to 12:13 UTC. Slots take turns", "Your place has 2 lots in the draw."}, []string{"same chance"}},
+		{"drawn-slots", []string{"At most 1,020 people are ahead of you.", "You came in slot 1 of 6", "Your place has 1 lot in the draw."}, []string{"same chance"}},
+		{"joinable-issued", []string{"You are confirmed", "How many seats do you need?"}, []string{"As of"}},
 		{"waiting", []string{
 			"You are in the group that joined between 12:03 UTC and 12:04 UTC", "3,210 people are in earlier groups. Places are drawn at 12:04 UTC.",
 			"Your turn is likely between 12:20 UTC and 12:31 UTC.", "So far 412 people are in it.", "5 minutes", "Leave the line",
-		}, []string{"Your place is 4,211", "being drawn", "paused"}},
+		}, []string{"slot", "lot in", "At most", "Your place is 4,211", "being drawn", "paused"}},
 		{"waiting-instant", []string{"You joined at 12:03:07 UTC", "at the same moment as you has the same chance"}, []string{"joined between", "Earlier groups go first"}},
 		{"drawn-instant", []string{"at the same moment as you had the same chance"}, []string{"joined between"}},
 		{"revoked-branded", []string{"contact the organizer and give your ticket number", "Help"}, nil},
@@ -252,6 +260,9 @@ func TestForms(t *testing.T) {
 			for range v.Works {
 				want = append(slices.Clone(want), "line") // which sets the cookie
 			}
+		}
+		if v.Issued != nil {
+			want = []string{"credential"}
 		}
 		for _, c := range v.Confirmations {
 			if v.Own == "" || v.Ticket != nil {

@@ -140,13 +140,13 @@ func (p *linePage) SlotBars() template.HTML {
 	s := p.View.Slots
 	most := max(slices.Max(s.Lots), 1)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="slots" aria-hidden="true" viewBox="0 0 %d %d" preserveAspectRatio="none">`, barWidth*len(s.Lots), barHeight)
+	fmt.Fprintf(&b, `<svg data-slots aria-hidden="true" viewBox="0 0 %d %d" preserveAspectRatio="none">`, barWidth*len(s.Lots), barHeight)
 	for i, n := range s.Lots {
-		class, height := "", max(uint64(n)*barHeight/uint64(most), 1)
+		mark, height := "", max(uint64(n)*barHeight/uint64(most), 1)
 		if i == p.slot() {
-			class = ` class="own"`
+			mark = ` data-own`
 		}
-		fmt.Fprintf(&b, `<rect%s x="%d" y="%d" width="%d" height="%d"/>`, class, i*barWidth+1, barHeight-height, barWidth-2, height)
+		fmt.Fprintf(&b, `<rect%s x="%d" y="%d" width="%d" height="%d"/>`, mark, i*barWidth+1, barHeight-height, barWidth-2, height)
 	}
 	b.WriteString("</svg>")
 	return trusted(b.String())

@@ -91,6 +91,11 @@ func instant(v *page.View) {
 	v.Ticket.Window.To = v.Ticket.Window.From.Add(100 * time.Millisecond)
 }
 
+// slots are six of ten minutes.
+func slots(from time.Time, lots []uint32, own int) *page.Slots {
+	return &page.Slots{From: from, To: from.Add(time.Hour), Length: 10 * time.Minute, Lots: lots, Own: own}
+}
+
 const confirmed = "cda3f665-387e-8031-a3d9-8534adbd7fa3"
 
 // confirmations are of a club, and blind ones of a club and of the room's own server.
@@ -139,6 +144,26 @@ var lines = map[string]page.View{
 	}),
 	"left-work": change(settled(page.Left), func(v *page.View) {
 		v.Vouched, v.Without, v.Works, v.Own = true, page.Joinable, []page.Work{task}, v.Ticket.ID
+	}),
+	"joinable-issued": change(view(page.Joinable), func(v *page.View) {
+		v.Party, v.Issued = 4, &page.Issued{Ticket: confirmed, Lane: "members", Method: "club", Nullifier: "ab", Evidence: "cd"}
+	}),
+	"joinable-blind-party": change(view(page.Joinable), func(v *page.View) { v.Party, v.Confirmations, v.Own = 4, confirmations[1:2], confirmed }),
+	"upcoming-slots": change(view(page.Upcoming), func(v *page.View) {
+		v.Opens, v.Starts, v.Slots = at(27), at(57), slots(at(27), nil, -1)
+	}),
+	"joinable-slots": change(view(page.Joinable), func(v *page.View) { v.Slots = slots(at(-20), []uint32{800, 400, 400, 0, 0, 0}, -1) }),
+	"joinable-slots-fullest": change(view(page.Joinable), func(v *page.View) {
+		v.Slots = slots(at(-20), []uint32{400, 400, 800, 0, 0, 0}, -1)
+		v.Slots.AreLots = true
+	}),
+	"joinable-slots-first": change(view(page.Joinable), func(v *page.View) { v.Slots = slots(at(-1), make([]uint32, 6), -1) }),
+	"joinable-slots-same":  change(view(page.Joinable), func(v *page.View) { v.Slots = slots(at(-20), []uint32{410, 400, 400, 0, 0, 0}, -1) }),
+	"waiting-slots": change(withTicket(page.Waiting), func(v *page.View) {
+		v.Slots, v.HasGaps, v.Ticket.Lots, v.Ticket.Passed = slots(at(-20), nil, 2), true, 2, 400
+	}),
+	"drawn-slots": change(drawn(), func(v *page.View) {
+		v.Slots, v.HasGaps, v.Ticket.Lots, v.Ticket.Passed = slots(at(-60), nil, 0), true, 1, 400
 	}),
 	"joinable-open": change(view(page.Joinable), func(v *page.View) {
 		v.HasGate, v.Open, v.Way = true, true, "https://shop.example.com/tickets?day=1&seats=2"

@@ -59,8 +59,12 @@ function placeOf(position: number): Place {
     closes: 0,
     draws: 0,
     base: 0,
+    drawn: 0,
     position,
+    rank: position,
     called: 0,
+    passed: 0,
+    slotEnds: Infinity,
     left: 0,
   };
 }
@@ -87,6 +91,7 @@ function roomAt(now: number): Room {
     freed: Infinity,
     drawn: Infinity,
     called: Math.floor((now / minute) * perMinute),
+    passed: Math.floor((now / minute) * perMinute),
     groups: new Map(),
     after: 2000,
     most: 60_000,

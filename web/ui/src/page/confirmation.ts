@@ -3,6 +3,11 @@ import { post } from "./http.ts";
 
 type Blind = typeof import("./blind.ts");
 
+/** What is stored until the issuer sends the visitor back. */
+interface Kept extends Blinded {
+  seats?: number;
+}
+
 /** Reads the blind signature with which an issuer sends a visitor back, in the fragment of the address. */
 export function signatureOf(hash: string): { method: string; signature: string } | undefined {
   const found = /^([a-z0-9-]{1,32}) ([0-9a-f]{512,1024})$/.exec(
@@ -46,7 +51,8 @@ export class Confirmation {
    */
   async send(): Promise<void> {
     const { blind } = await this.#load();
-    const blinded = this.#kept ?? blind(this.#wish);
+    const seats = this.#form.querySelector("select")?.value; // in a room with parties
+    const blinded = { ...(this.#kept ?? blind(this.#wish)), ...(seats !== undefined && { seats: Number(seats) }) };
     localStorage.setItem(this.#key, JSON.stringify(blinded));
     this.#form.querySelector<HTMLInputElement>("[name=blinded]")!.value = blinded.message;
     this.#form.submit();
@@ -63,13 +69,15 @@ export class Confirmation {
   /** Joins with the issuer's signature. Throws if it is not for this ticket, or the room refuses it. */
   async finish(room: string, signature: string): Promise<void> {
     const { ticket, lane } = this.#wish;
-    await post(`${room}/join`, { ticket, lane, credentials: [await this.credential(signature)] });
+    const seats = this.#kept?.seats;
+    const credentials = [await this.credential(signature)];
+    await post(`${room}/join`, { ticket, lane, ...(seats !== undefined && { seats }), credentials });
     localStorage.removeItem(this.#key);
   }
 
-  get #kept(): Blinded | undefined {
+  get #kept(): Kept | undefined {
     const text = localStorage.getItem(this.#key);
-    return text === null ? undefined : (JSON.parse(text) as Blinded);
+    return text === null ? undefined : (JSON.parse(text) as Kept);
   }
 
   async #load(): Promise<Blind> {

@@ -21,14 +21,19 @@ export interface Place {
   closes: number; // when the group closes
   draws: number;
   base: number; // people in earlier groups
+  drawn: number; // people who had a place
   position: number | undefined;
+  rank: number | undefined; // the position, if places of nobody are not counted
   called: number;
+  passed: number; // people whose places were called
+  slotEnds: number; // when the page is to speak of the next slot; Infinity: never
   left: number; // when called: milliseconds to go in
 }
 
 /** Reads the data attributes of the page. */
 export function readPlace(data: DOMStringMap): Place {
   const number = (text: string | undefined) => Number(text ?? 0);
+  const maybe = (text: string | undefined) => (text === undefined ? undefined : Number(text));
   return {
     state: data.state ?? "",
     room: data.room ?? "",
@@ -48,8 +53,12 @@ export function readPlace(data: DOMStringMap): Place {
     closes: number(data.closes),
     draws: number(data.draws),
     base: number(data.base),
-    position: data.position === undefined ? undefined : number(data.position),
+    drawn: number(data.drawn ?? data.base),
+    position: maybe(data.position),
+    rank: maybe(data.rank ?? data.position),
     called: number(data.called),
+    passed: number(data.passed ?? data.called),
+    slotEnds: maybe(data.slotEnds) ?? Infinity,
     left: number(data.left),
   };
 }
@@ -65,9 +74,9 @@ export function hasMoved(place: Place, room: Room, now: number): boolean {
     case "joinable":
     case "full":
     case "closed":
-      return stateWithout(room, now) !== place.state;
+      return stateWithout(room, now) !== place.state || now >= place.slotEnds;
     case "waiting": // windows are drawn in order, so mine is when more is drawn than was before it
-      return over || room.drawn > place.base;
+      return over || room.drawn > place.drawn;
     case "drawn":
       return over || room.called >= (place.position ?? Infinity);
     case "called": // in a pause the time to go in stands still: the server knows how much is left
@@ -124,14 +133,14 @@ export function calledUpTo(place: Place, room: Pick<Room, "called">): number {
   return Math.max(place.called, room.called);
 }
 
-/** How many people are still to be called before this place: exactly, once drawn. */
-export function ahead(place: Place, room: Pick<Room, "called" | "groups">): { min: number; max: number } {
-  const called = calledUpTo(place, room);
-  if (place.position !== undefined) {
-    const exactly = Math.max(0, place.position - 1 - called);
+/** How many people are still to be called before this place: exactly, once drawn. Places of nobody are not counted. */
+export function ahead(place: Place, room: Pick<Room, "passed" | "groups">): { min: number; max: number } {
+  const passed = Math.max(place.passed, room.passed);
+  if (place.rank !== undefined) {
+    const exactly = Math.max(0, place.rank - 1 - passed);
     return { min: exactly, max: exactly };
   }
-  const min = Math.max(0, place.base - called);
+  const min = Math.max(0, place.base - passed);
   return { min, max: min + Math.max(1, room.groups.get(place.window) ?? 1) - 1 };
 }
 

@@ -20,6 +20,7 @@ export interface Room {
   freed: number; // places a minute that become free from then on, at least
   drawn: number; // places drawn
   called: number; // places called
+  passed: number; // people whose places are called: some places may be nobody's
   groups: Map<number, number>; // people in the latest windows
   after: number; // milliseconds until the next poll
   most: number; // longest interval between polls, in milliseconds
@@ -65,6 +66,7 @@ export function readRoom(json: unknown, name?: string): Room {
     freed: doc.at("outflow").number("freed_per_minute", Infinity),
     drawn: line.number("drawn"),
     called: line.number("called"),
+    passed: passedIn(line),
     groups: new Map(doc.list("windows").map((window) => [window.number("index"), arrivalsOf(window, own)])),
     after: poll.number("after_ms"),
     most: poll.number("most_ms"),
@@ -83,10 +85,15 @@ function sharesOf(lanes: Reader, own: string): Pick<Room, "share" | "shareNow"> 
     const lane = lanes.at(name);
     const weight = lane.number("weight", 1);
     all += weight;
-    if (name === own || lane.number("drawn") > lane.number("called")) busy += weight;
+    if (name === own || lane.number("drawn") > passedIn(lane)) busy += weight;
   }
   const weight = lanes.at(own).number("weight", 1);
   return { share: weight / all, shareNow: weight / busy };
+}
+
+/** The people of a lane whose places are called: where every place is somebody's, as many as places. */
+function passedIn(lane: Reader): number {
+  return lane.number("passed", lane.number("called"));
 }
 
 /** The arrivals of a window in a lane. */
