@@ -226,3 +226,9 @@ test("a place that the organizer took away is noticed in any room, paused or not
   }
   assert.equal(hasMoved(placeOf({ state: "revoked" }), roomOf({ revoked: 2, withdrawn }), noon), false);
 });
+
+test("places of nobody are not counted as people ahead", () => {
+  const room = roomOf({ called: 1000, passed: 400 });
+  assert.deepEqual(ahead(drawnOf(3000, { called: 1000, passed: 380, rank: 501 }), room), { min: 100, max: 100 });
+  assert.deepEqual(ahead(placeOf({ base: 450, passed: 380 }), room), { min: 50, max: 461 });
+});

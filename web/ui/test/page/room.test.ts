@@ -75,6 +75,7 @@ test("a state document", () => {
     freed: Infinity,
     drawn: 18,
     called: 2,
+    passed: 2,
     groups: new Map([[3, 7]]),
     after: 2000,
     most: 60_000,
