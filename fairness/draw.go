@@ -60,14 +60,15 @@ func Shuffle(seed Seed, lane Lane, n uint32) []uint32 {
 	return order
 }
 
-// Lot is a lot of a lane: its number in the drum of a slot. One that is not below the number of the drum's lots is empty.
+// Lot is a lot of a lane: its number in the drum of a slot. One that is not below the number of the drum's lots is
+// empty.
 type Lot struct {
 	Slot int
 	Seq  uint32
 }
 
-// Deal returns the order in which the lots of a lane are drawn, given how many there are in each slot of the window; most
-// windows have one. Slots are shuffled alone and take turns: the first lot of each, the second of each, and so on, in
+// Deal returns the order in which the lots of a lane are drawn, given how many there are in each slot of the window;
+// most windows have one. Slots are shuffled alone and take turns: the first lot of each, the second of each, and so on, in
 // an order of slots that comes from the same seed. See [Fill] for the empty lots.
 func Deal(seed Seed, lane Lane, lots []uint32) (line []Lot) {
 	turns, orders := []uint32{0}, [][]uint32{nil}
@@ -79,7 +80,7 @@ func Deal(seed Seed, lane Lane, lots []uint32) (line []Lot) {
 			orders[i] = Shuffle(seed, Lane(fmt.Sprintf("%s/%d", lane, i)), n)
 		}
 	}
-	for round := 0; round < int(slices.Max(lots)); round++ {
+	for round := range int(slices.Max(lots)) {
 		for _, slot := range turns {
 			if round < len(orders[slot]) {
 				line = append(line, Lot{int(slot), orders[slot][round]})

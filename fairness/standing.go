@@ -369,8 +369,8 @@ func (s *State) LaneCounts() []Counts {
 	return list
 }
 
-// Passed returns for each lane how many tickets have places that its pointer has passed. Without slots and lots these are
-// all places that it has passed.
+// Passed returns for each lane how many tickets have places that its pointer has passed. Without slots and lots these
+// are all places that it has passed.
 func Passed(s *State) []uint64 {
 	list := make([]uint64, len(s.lanes.all))
 	for i := range s.lanes.all {

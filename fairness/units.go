@@ -52,5 +52,5 @@ const (
 	MaxWeight    uint32 = 100     // of a lane
 	MaxParty     uint32 = 20      // seats of an arrival
 	MaxRules            = 1000    // window rules
-	MaxArrivals         = 1 << 29 // seats of a room's arrivals: with all lots, their places are below 2^32, as shuffle words are
+	MaxArrivals         = 1 << 29 // seats of a room's arrivals: with all lots, places are below 2^32
 )

@@ -198,6 +198,8 @@ func (p *pages) chooseSeats(c echo.Context, r *room.Room, f *issued) error {
 	if err != nil {
 		return err
 	}
-	v.Issued = &page.Issued{Ticket: f.ticket.String(), Lane: string(f.lane), Method: f.Method, Nullifier: f.Nullifier, Evidence: f.Evidence}
+	v.Issued = &page.Issued{
+		Ticket: f.ticket.String(), Lane: string(f.lane), Method: f.Method, Nullifier: f.Nullifier, Evidence: f.Evidence,
+	}
 	return sendPage(c, http.StatusOK, func(w io.Writer) error { return p.renderer.pages.Visitor(w, v) })
 }

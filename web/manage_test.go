@@ -78,26 +78,6 @@ type roomListJSON struct {
 	Next *string `json:"next"`
 }
 
-// standingJSON is the state of a ticket in the management API.
-type standingJSON struct {
-	Ticket     string                                `json:"ticket"`
-	Index      uint64                                `json:"index"`
-	Joined     time.Time                             `json:"joined"`
-	Window     uint64                                `json:"window"`
-	WindowFrom time.Time                             `json:"window_from"`
-	WindowTo   time.Time                             `json:"window_to"`
-	Seq        uint32                                `json:"seq"`
-	Lane       string                                `json:"lane"`
-	Status     string                                `json:"status"`
-	Reason     string                                `json:"reason"`
-	Position   *uint64                               `json:"position"`
-	Ahead      struct{ Min, Max int }                `json:"ahead"`
-	ETA        *struct{ Earliest, Latest time.Time } `json:"eta"`
-	LeftMS     *int64                                `json:"left_ms"`
-	Settled    *time.Time                            `json:"settled"`
-	SettledAt  *uint64                               `json:"settled_index"`
-}
-
 // TestManage performs all operations of an organizer on a room.
 func TestManage(t *testing.T) {
 	t.Parallel()

@@ -44,7 +44,9 @@ type Door struct {
 }
 
 func defaultDoor() Door {
-	return Door{Kind: Open, Bits: 20, PhoneRate: credential.PhoneRate, CoreRate: 10_000_000, Cores: 16, Accounts: 10, Sold: 0.05}
+	return Door{
+		Kind: Open, Bits: 20, PhoneRate: credential.PhoneRate, CoreRate: 10_000_000, Cores: 16, Accounts: 10, Sold: 0.05,
+	}
 }
 
 // Label describes the door in a few words.

@@ -116,7 +116,8 @@ type State struct {
 		Weight                                                        uint32
 		Needs                                                         []string // names of methods
 		Arrivals, Drawn, Assigned, Called, Admitted, Skipped, Waiting uint64
-		Passed                                                        *uint64 // tickets among the places called; nil: all of them
+		// tickets among the places called; nil: all of them
+		Passed *uint64
 	} `json:"lanes"`
 	Poll struct {
 		AfterMS int64   `json:"after_ms"`

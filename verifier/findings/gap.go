@@ -69,7 +69,8 @@ func (g *gaps) words(of *Finding) string {
 		text += ", nobody lost a turn."
 	} else {
 		text += ", in which " +
-			numeral.Count(g.lost, "called visitor lost a turn", "called visitors lost their turns") + ": no more than the grace was left to each."
+			numeral.Count(g.lost, "called visitor lost a turn", "called visitors lost their turns") +
+			": no more than the grace was left to each."
 	}
 	return text + " Nothing was written for longer than the grace while called visitors could claim: the server was down, or the operator held it. The time to claim ran for no more than the grace in each gap."
 }
