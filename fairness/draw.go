@@ -68,8 +68,8 @@ type Lot struct {
 }
 
 // Deal returns the order in which the lots of a lane are drawn, given how many there are in each slot of the window;
-// most windows have one. Slots are shuffled alone and take turns: the first lot of each, the second of each, and so on, in
-// an order of slots that comes from the same seed. See [Fill] for the empty lots.
+// most windows have one. Slots are shuffled alone and take turns: the first lot of each, the second of each, and so
+// on, in an order of slots that comes from the same seed. See [Fill] for the empty lots.
 func Deal(seed Seed, lane Lane, lots []uint32) (line []Lot) {
 	turns, orders := []uint32{0}, [][]uint32{nil}
 	if lots = Fill(lots); len(lots) == 1 {

@@ -204,7 +204,8 @@ func (s *Server) newParts(o Options, hosts *customHosts, protection *http.CrossO
 		&health{o.Rooms, o.Ready, &s.draining},
 		&resources{finder, joins{s.budgets, due}, sessions{s.budgets, due}, s.feed},
 		&pages{
-			renderer: r, finder: finder, hosts: hosts, budgets: s.budgets, reports: o.Reports, joins: joins{s.budgets, due},
+			renderer: r, finder: finder, hosts: hosts, budgets: s.budgets, reports: o.Reports,
+			joins: joins{s.budgets, due},
 		},
 		&actions{finder, protection, s.budgets, due},
 		links,

@@ -45,7 +45,8 @@ type Door struct {
 
 func defaultDoor() Door {
 	return Door{
-		Kind: Open, Bits: 20, PhoneRate: credential.PhoneRate, CoreRate: 10_000_000, Cores: 16, Accounts: 10, Sold: 0.05,
+		Kind: Open, Bits: 20, PhoneRate: credential.PhoneRate, CoreRate: 10_000_000, Cores: 16,
+		Accounts: 10, Sold: 0.05,
 	}
 }
 
