@@ -234,7 +234,8 @@ func TestStanding(t *testing.T) {
 	check := func(when string, size uint64, now Time) {
 		t.Helper()
 		got, ok := r.Standing(ticket, size, now)
-		want.BeforeMin, want.BeforeMax = want.AheadMin, want.AheadMax // there is one lane
+		want.BeforeMin, want.BeforeMax = want.AheadMin, want.AheadMax   // there is one lane
+		want.TicketsMin, want.TicketsMax = want.AheadMin, want.AheadMax // of a plain room
 		if diff := cmp.Diff(want, got); !ok || diff != "" {
 			t.Errorf("%s (-want +got):\n%s", when, diff)
 		}

@@ -382,6 +382,10 @@ func (c *recount) check(t *testing.T, s *State, size uint64, now Time) {
 		if !gaps && (got.BeforeMin < got.AheadMin || got.BeforeMax < got.AheadMax) || got.BeforeMax < got.BeforeMin || s.lanes.isPlain && got.BeforeMax != got.AheadMax {
 			t.Fatalf("ticket %v: %d to %d ahead, and %d to %d before", ticket, got.AheadMin, got.AheadMax, got.BeforeMin, got.BeforeMax)
 		}
+		if got.TicketsMin > got.AheadMin || got.TicketsMax > got.AheadMax || !gaps && (got.TicketsMin != got.AheadMin || got.TicketsMax != got.AheadMax) {
+			t.Fatalf("ticket %v: %d to %d places ahead, and %d to %d tickets", ticket, got.AheadMin, got.AheadMax, got.TicketsMin, got.TicketsMax)
+		}
+		want.TicketsMin, want.TicketsMax = got.TicketsMin, got.TicketsMax
 		want.BeforeMin, want.BeforeMax = got.BeforeMin, got.BeforeMax
 		if size < s.Size() && len(c.policy.Lots) > 0 && got.Status == StatusWaiting {
 			want.AheadMax = max(want.AheadMax, got.AheadMax) // may count lots that tickets got since

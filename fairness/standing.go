@@ -107,7 +107,7 @@ func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
 		seatsMin = l.seatsBetween(called, position)
 		seatsMax, ticketsMin = seatsMin, st.AheadMin
 		if s.policy.HasGaps() {
-			ticketsMin = l.ticketsOf(seatsMin)
+			ticketsMin = min(ticketsMin, l.ticketsOf(seatsMin))
 		}
 		ticketsMax = ticketsMin
 	default:
@@ -133,7 +133,7 @@ func ticketsIn(s *State, lane int, called Position, places uint64) uint64 {
 	if !s.policy.HasGaps() {
 		return places
 	}
-	l, tickets := &s.lanes.all[lane], uint64(0)
+	l, tickets, ahead := &s.lanes.all[lane], uint64(0), places
 	if called < l.places {
 		next := l.partAt(called + 1)
 		tickets = l.ticketsOf(uint64(l.lined - next.seats[called+1-next.first]))
@@ -143,7 +143,7 @@ func ticketsIn(s *State, lane int, called Position, places uint64) uint64 {
 	for i := s.windows.drawn; i < len(s.windows.all); i++ {
 		all += uint64(s.windows.all[i].placesOf(lane, len(s.lanes.all)))
 	}
-	return tickets + places*(l.arrivals-l.drawn)/max(all, 1)
+	return min(ahead, tickets+places*(l.arrivals-l.drawn)/max(all, 1))
 }
 
 // settledAt returns the settlement of an arrival when the transcript had size entries; nil if it had none.

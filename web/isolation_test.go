@@ -93,11 +93,15 @@ func (s *tenants) fill(n manage.Needs, in account.Actor, exists bool) string {
 				s.revoke(slug, ticket)
 			}
 			return ticket
+		case what == "method":
+			return "club"
+		case what == "slug" && strings.HasSuffix(n.Path, "/codes"):
+			what = "presale"
 		case what == "slug" && (strings.HasSuffix(n.Path, "/archive") || strings.HasSuffix(n.Path, "/summary")):
 			what = "ended"
 		}
 		name := s.make(what, in)
-		if what == "slug" {
+		if parameter == "{slug}" {
 			slug = name
 		}
 		if strings.HasSuffix(n.Path, "/pull") {

@@ -28,8 +28,10 @@ import (
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/setting"
 )
 
 // tenants is a site with all objects of organizers, in the organizations main and other.
@@ -90,9 +92,24 @@ func run(t testing.TB, what func(context.Context)) {
 	t.Cleanup(func() { cancel(); <-stopped })
 }
 
+// ownIssuer stands for the server's own issuer.
+type ownIssuer struct{}
+
+const ownKey = "5866666666666666666666666666666666666666666666666666666666666666"
+
+func (ownIssuer) Key(string, credential.Method) (string, error) { return ownKey, nil }
+func (ownIssuer) Page(slug, method string) string {
+	return "https://example.com/issuer/" + slug + "." + method
+}
+func (ownIssuer) Owns(_ string, m credential.Method) bool { return m.Key == ownKey }
+func (ownIssuer) AddCodes(_, _ string, count int) ([]string, int, error) {
+	return make([]string, count), count, nil
+}
+
 func newTenants(t testing.TB) *tenants {
 	t.Helper()
 	rooms, pool := newRooms(t)
+	rooms.Issuer = ownIssuer{}
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	out := &tenants{names: &names{records: map[string]string{}}, clock: &movable{}}
 	rehearsals := rehearse.New(rooms, log)
@@ -106,7 +123,7 @@ func newTenants(t testing.TB) *tenants {
 	record := activity.New(activity.Options{
 		Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
 	})
-	counter := control.New(control.Options{Rooms: rooms, Store: pgcontrol.NewStore(pool), Records: pgroom.NewStore(pool), Activity: record, Rehearsals: rehearsals, Log: log, OwnsHost: func(ctx context.Context, org uuid.UUID, host string) (bool, error) {
+	counter := control.New(control.Options{Rooms: rooms, Issuer: ownIssuer{}, Store: pgcontrol.NewStore(pool), Records: pgroom.NewStore(pool), Activity: record, Rehearsals: rehearsals, Log: log, OwnsHost: func(ctx context.Context, org uuid.UUID, host string) (bool, error) {
 		owner, ok, err := out.accounts.Hosts.Owner(ctx, host)
 		return ok && owner == org, err
 	}, OrganizerName: func(ctx context.Context, org uuid.UUID) string {
@@ -198,6 +215,11 @@ func (s *tenants) make(what string, in account.Actor) string {
 	switch what {
 	case "slug":
 		_, err := s.control.Create(ctx, in, room.Config{Slug: short, Beacon: "none"}, control.Place{})
+		fail(err)
+		return short
+	case "presale":
+		own := credential.Method{Name: "club", Kind: credential.Signed, Key: setting.OwnKey}
+		_, err := s.control.Create(ctx, in, room.Config{Slug: short, Beacon: "none", Methods: []credential.Method{own}}, control.Place{})
 		fail(err)
 		return short
 	case "ended":

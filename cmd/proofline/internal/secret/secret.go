@@ -61,7 +61,12 @@ func Read(path string) (string, error) {
 
 // Create writes a secret durably to a new file of mode 0600, whole or not at all.
 // It leaves an existing file alone and returns [fs.ErrExist].
-func Create(path, secret string) (err error) {
+func Create(path, secret string) error {
+	return write(path, secret, os.Link) // unlike a rename, a link never replaces a file
+}
+
+// write writes a secret to a temporary file, which publish gives its path.
+func write(path, secret string, publish func(from, to string) error) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("create secret: %w", err)
@@ -72,12 +77,12 @@ func Create(path, secret string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // the link below remains
+	defer func() { _ = os.Remove(f.Name()) }() // the path remains
 	_, err = f.WriteString(secret + "\n")
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err := os.Link(f.Name(), path); err != nil { // unlike a rename, a link never replaces a file
+	if err := publish(f.Name(), path); err != nil {
 		return err
 	}
 	return syncDir(dir)
@@ -99,13 +104,9 @@ func Ensure(path string, newSecret func() (string, error)) (string, error) {
 	return Read(path) // another process created it first
 }
 
-// Replace writes a secret as [Create] does, but replaces an existing file.
-func Replace(path, secret string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("replace secret: %w", err)
-	}
-	return Create(path, secret)
-}
+// Replace writes a secret as [Create] does, but replaces an existing file. Of several processes that do so at once, the
+// last wins.
+func Replace(path, secret string) error { return write(path, secret, os.Rename) }
 
 // syncDir makes the file names in a directory durable.
 func syncDir(dir string) error {
