@@ -27,7 +27,6 @@ type editor struct {
 	control *control.Rooms
 	hosts   func(ctx context.Context, by account.Actor) ([]string, error) // nil: none
 	trials  *trials
-	gains   gains
 	log     *slog.Logger
 }
 
@@ -154,7 +153,7 @@ func (p editorPage) Fields(group string) []formField {
 func (h *editor) newRoom(x *shell.Request) error {
 	chosen, ok := findPreset(x.QueryParam("preset"))
 	if !ok {
-		data := map[string]any{"Presets": presets, "Gains": &h.gains, "Control": h.control}
+		data := map[string]any{"Presets": presets, "Gains": &gained, "Control": h.control}
 		return x.Render(http.StatusOK, "room-new", shell.View{Data: data, Beacon: beaconWarning(h.control)})
 	}
 	ctx, cancel := x.Wait()

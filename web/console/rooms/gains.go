@@ -9,12 +9,15 @@ import (
 )
 
 // gains describes what a bot gains from each preset: the simulator's verdict on the preset's own plan and crowd,
-// so that the cards and the editor agree. It is computed on first use.
+// so that the cards and the editor agree. It is computed on first use, which takes seconds.
 type gains struct {
 	once  sync.Once
 	words map[string]string
 	doors map[string]doorWords
 }
+
+// gained is the same on every server.
+var gained gains
 
 // Of describes what a bot gains from a preset.
 func (g *gains) Of(name string) string {
