@@ -68,10 +68,15 @@ func (p *Policy) methodSet(names []string) (set methodSet, ok bool) {
 	return set, true
 }
 
+// method returns the index of a method; -1 if no method has that name.
+func (d *door) method(name string) int {
+	return slices.IndexFunc(d.methods, func(m method) bool { return m.Name == name })
+}
+
 // lotsFor returns how many lots credentials give.
 func (d *door) lotsFor(list []credential.Credential) (n int) {
 	for _, c := range list {
-		i := slices.IndexFunc(d.methods, func(m method) bool { return m.Name == c.Method })
+		i := d.method(c.Method)
 		n += int(d.lots >> i & 1)
 	}
 	return n
@@ -93,7 +98,7 @@ func (s *State) check(list []credential.Credential, before methodSet, lane int, 
 	l, next := &s.lanes.all[lane], 0
 	subject := s.Subject(l.name, t)
 	for _, c := range list {
-		i := slices.IndexFunc(s.door.methods, func(m method) bool { return m.Name == c.Method })
+		i := s.door.method(c.Method)
 		if i < next || before&(1<<i) != 0 {
 			return violation(RuleCredential, "method %q is not one of the policy, in its order, each once", c.Method)
 		}
@@ -124,7 +129,7 @@ func (d *door) take(arrival uint32, list []credential.Credential) {
 		d.shown.Add(0)
 	}
 	for _, c := range list {
-		i := slices.IndexFunc(d.methods, func(m method) bool { return m.Name == c.Method })
+		i := d.method(c.Method)
 		n := nullifier{method: uint8(i)}
 		unique := copy(n.value[:], c.Nullifier) > 0
 		if unique {

@@ -75,7 +75,7 @@ func newLanes(p *Policy) lanes {
 		needs, _ := p.methodSet(r.Needs)
 		all[i] = lane{name: r.Name, needs: needs, step: quantum / uint64(r.Weight)}
 	}
-	return lanes{all: all, isPlain: len(all) == 1 && p.Party == 0 && len(p.Lots) == 0 && p.Slots == 0}
+	return lanes{all: all, isPlain: len(all) == 1 && p.Party == 0 && !p.HasGaps()}
 }
 
 // index returns the index of a lane; false if the room has no such lane.
@@ -290,13 +290,10 @@ func (t *turns) commit(now Time) {
 		if at.upTo == l.called() {
 			continue
 		}
-		for p := l.called() + 1; p <= at.upTo; p++ {
-			if s.lanes.isPlain { // no place is nobody's
-				l.passed += uint64(at.upTo - l.called())
-				break
-			}
-			if _, ok := l.holder(&s.arrivals, p); ok {
-				l.passed++
+		l.passed += uint64(at.upTo - l.called())
+		for p := l.called() + 1; p <= at.upTo && s.policy.HasGaps(); p++ {
+			if _, ok := l.holder(&s.arrivals, p); !ok {
+				l.passed--
 			}
 		}
 		l.calls = append(l.calls, call{index: EntryIndex(s.size), clock: s.clockAt(now), upTo: at.upTo})

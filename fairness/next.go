@@ -1,8 +1,6 @@
 package fairness
 
 import (
-	"slices"
-
 	"github.com/proofline/proofline/fairness/credential"
 )
 
@@ -193,11 +191,6 @@ func (d Door) NextMerit(now Time, t Ticket, c credential.Credential) (Merit, boo
 	}
 	seq := s.windows.nextSeq(s.windows.of(number).Window, s.arrivals.drumOf(number, &s.lanes))
 	return Merit{Time: now, Ticket: t, Seq: seq, Credential: c}, true
-}
-
-// method returns the index of a method; -1 if no method has that name.
-func (d *door) method(name string) int {
-	return slices.IndexFunc(d.methods, func(m method) bool { return m.Name == name })
 }
 
 // hasOwnClaim reports whether the claim of an arrival is not that of the call that reached its place.

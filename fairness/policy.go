@@ -69,6 +69,9 @@ func (b *Beacon) CosignedInTime(at, frozen Time, round uint64) bool {
 // cannot both have it unless a witness signs both.
 func (p *Policy) Majority() int { return len(p.Witnesses)/2 + 1 }
 
+// HasGaps reports whether places may be nobody's: those of empty lots, and of further lots of a ticket.
+func (p *Policy) HasGaps() bool { return p.Slots > 0 || len(p.Lots) > 0 }
+
 // Outflow limits how fast visitors are admitted.
 type Outflow struct {
 	PerMinute uint32 // calls that end in an admission, per minute; 1 to [MaxRate]

@@ -121,9 +121,6 @@ func (s *State) place(st *Standing, number uint32, size uint64, now Time) {
 	st.BeforeMax = ticketsMax + s.lanes.others(lane, seatsMax, 1, true)
 }
 
-// HasGaps reports whether places may be nobody's: those of empty lots, and of further lots of a ticket.
-func (p *Policy) HasGaps() bool { return p.Slots > 0 || len(p.Lots) > 0 }
-
 // ticketsOf returns how many tickets of a lane have so many seats; with parties, on average.
 func (l *lane) ticketsOf(seats uint64) uint64 { return seats * l.arrivals / max(l.seats, 1) }
 

@@ -229,7 +229,7 @@ func (a *auditor) assert(e fairness.Entry, text []byte) {
 		last := a.last[e.Lane]
 		p := a.state.Policy() // without further and empty lots, everybody's places follow one another
 		if e.Position <= last.Position || e.Window < last.Window ||
-			e.Position > last.Position+1 && len(p.Lots) == 0 && p.Slots == 0 {
+			e.Position > last.Position+1 && !p.HasGaps() {
 			a.breach(checkFIFO, text, fmt.Sprintf("place %d of window %d follows place %d of window %d", e.Position,
 				e.Window, last.Position, last.Window))
 		}

@@ -219,16 +219,13 @@ func (r *Recorder) entry(e fairness.Entry) {
 	}
 }
 
-// hasGaps reports whether places may be nobody's: those of empty lots, and of further lots of a ticket.
-func hasGaps(p *fairness.Policy) bool { return p.Slots > 0 || len(p.Lots) > 0 }
-
 func (r *Recorder) assign(e *fairness.Assign) {
 	s := &r.story
 	lane := s.lane(e.Lane)
 	if lane == nil || s.Policy == nil {
 		return
 	}
-	if n := lane.assign(e.Position, hasGaps(s.Policy)); n > 0 {
+	if n := lane.assign(e.Position, s.Policy.HasGaps()); n > 0 {
 		s.at(s.Last, called, n)
 	}
 	if p := r.sample[e.Ticket]; p != nil {
@@ -243,7 +240,7 @@ func (s *Story) call(e *fairness.Call) {
 	for i, upTo := range e.UpTo[:min(len(e.UpTo), len(s.Policy.Lanes))] {
 		lane := s.lane(s.Policy.Lanes[i].Name)
 		if lane != nil && upTo > lane.upTo {
-			s.at(e.Time, called, lane.call(upTo, hasGaps(s.Policy)))
+			s.at(e.Time, called, lane.call(upTo, s.Policy.HasGaps()))
 		}
 	}
 }

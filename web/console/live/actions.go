@@ -169,10 +169,19 @@ func (h *controls) changeOutflow(x *shell.Request, r *room.Room) error {
 // wantTicket explains the ticket field.
 const wantTicket = `Enter a ticket, such as cda3f665-387e-8031-a3d9-8534adbd7fa3. Visitors find theirs under "Check my place", in the technical details.`
 
-func (h *controls) askRevoke(x *shell.Request, r *room.Room) (shell.Question, error) {
+// ticketIn reads the ticket of a form.
+func ticketIn(x *shell.Request) (fairness.Ticket, error) {
 	t, err := fairness.ParseTicket(strings.TrimSpace(x.Form("ticket")))
 	if err != nil {
-		return shell.Question{}, invalid.Field("ticket", wantTicket)
+		return t, invalid.Field("ticket", wantTicket)
+	}
+	return t, nil
+}
+
+func (h *controls) askRevoke(x *shell.Request, r *room.Room) (shell.Question, error) {
+	t, err := ticketIn(x)
+	if err != nil {
+		return shell.Question{}, err
 	}
 	st, err := r.Place(x.Request().Context(), t)
 	if err != nil {
@@ -197,9 +206,9 @@ func (h *controls) askRevoke(x *shell.Request, r *room.Room) (shell.Question, er
 }
 
 func (h *controls) revokeTicket(x *shell.Request, r *room.Room) error {
-	t, err := fairness.ParseTicket(strings.TrimSpace(x.Form("ticket")))
+	t, err := ticketIn(x)
 	if err != nil {
-		return invalid.Field("ticket", wantTicket)
+		return err
 	}
 	_, err = h.rooms.Revoke(x.Request().Context(), x.Actor, r.Slug, t, fairness.Reason(x.Form("reason")))
 	return err

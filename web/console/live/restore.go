@@ -3,7 +3,6 @@ package live
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
@@ -13,9 +12,9 @@ import (
 )
 
 func (h *controls) askRestore(x *shell.Request, r *room.Room) (shell.Question, error) {
-	t, err := fairness.ParseTicket(strings.TrimSpace(x.Form("ticket")))
+	t, err := ticketIn(x)
 	if err != nil {
-		return shell.Question{}, invalid.Field("ticket", wantTicket)
+		return shell.Question{}, err
 	}
 	st, err := r.Place(x.Request().Context(), t)
 	if err != nil {
@@ -35,9 +34,9 @@ func (h *controls) askRestore(x *shell.Request, r *room.Room) (shell.Question, e
 }
 
 func (h *controls) restoreTicket(x *shell.Request, r *room.Room) error {
-	t, err := fairness.ParseTicket(strings.TrimSpace(x.Form("ticket")))
+	t, err := ticketIn(x)
 	if err != nil {
-		return invalid.Field("ticket", wantTicket)
+		return err
 	}
 	_, err = h.rooms.Restore(x.Request().Context(), x.Actor, r.Slug, t)
 	return err

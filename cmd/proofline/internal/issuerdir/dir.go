@@ -119,7 +119,7 @@ func (d Dir) listPath(name string) (string, error) {
 	return filepath.Join(d.file("lists"), name+".list"), nil
 }
 
-// List reads a list. It returns [fs.ErrNotExist] if there is none.
+// List reads a list. It returns [fs.ErrNotExist] if there is no such list.
 func (d Dir) List(i *issuer.Issuer, name string) (*issuer.List, error) {
 	path, err := d.listPath(name)
 	if err != nil {
@@ -132,7 +132,7 @@ func (d Dir) List(i *issuer.Issuer, name string) (*issuer.List, error) {
 	return i.ReadList(name, bytes.NewReader(text))
 }
 
-// Written returns when a list was written, and how long it is. It returns [fs.ErrNotExist] if there is none.
+// Written returns when a list was written, and how long it is. It returns [fs.ErrNotExist] if there is no such list.
 func (d Dir) Written(name string) (at time.Time, size int64, err error) {
 	path, err := d.listPath(name)
 	if err != nil {
@@ -145,7 +145,7 @@ func (d Dir) Written(name string) (at time.Time, size int64, err error) {
 	return info.ModTime(), info.Size(), nil
 }
 
-// AddCodes makes codes and adds them to a list, which it creates if there is none. It returns the codes, which are
+// AddCodes makes codes and adds them to a list, which it creates if necessary. It returns the codes, which are
 // stored nowhere, and the length of the list.
 func (d Dir) AddCodes(i *issuer.Issuer, name string, count int) (codes []string, total int, err error) {
 	err = d.Change(i, name, func(l *issuer.List) (*issuer.List, error) {
@@ -177,7 +177,7 @@ const (
 	lockInterval = 50 * time.Millisecond
 )
 
-// Change replaces a list by what change makes of it, whole or not at all. The list is nil if there is none. Of
+// Change replaces a list by what change makes of it, whole or not at all. A new list is nil. Of
 // two changes, by any processes, the second one waits.
 func (d Dir) Change(i *issuer.Issuer, name string, change func(*issuer.List) (*issuer.List, error)) error {
 	path, err := d.listPath(name)

@@ -94,7 +94,7 @@ fields, and --json prints the simulated plan. Flags override the plan.`,
 	flags.BoolVar(&f.compare, "compare", false, "also simulate windows of other lengths with the same crowd")
 	flags.BoolVar(&f.doors, "compare-doors", false, "also simulate each kind of door with the same crowd")
 	flags.IntVar(&f.slots, "compare-slots", 0,
-		"also cut the first window into `N` slots, while nobody, half and all of the people choose theirs")
+		"also cut the first window into `N` slots, and let none, half and all of the people choose theirs")
 	flags.BoolVar(&f.lots, "compare-lots", false, "also show what a second lot in the draw is worth")
 	flags.StringVar(&f.html, "html", "", "write a page with charts to `FILE`")
 	flags.BoolVar(&f.json, "json", false, "print plan, result and findings as JSON")
