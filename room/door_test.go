@@ -23,7 +23,7 @@ import (
 // issuers vouch for visitors of the rooms of [doorConfig].
 type issuers struct{ task, club, phone *issuertest.Issuer }
 
-var vouchers = issuers{issuertest.Work("task", 8), issuertest.Signed("club", 5), issuertest.Blind("phone", 0)}
+var vouchers = issuers{issuertest.Work("task", 16), issuertest.Signed("club", 5), issuertest.Blind("phone", 0)}
 
 // doorConfig is a room whose first lane needs work, whose second one a club, and whose third one a club and a phone.
 func doorConfig(slug string) Config {

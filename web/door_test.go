@@ -51,7 +51,7 @@ func (r rounds) Wait(ctx context.Context, round uint64) ([]byte, error) {
 }
 
 var (
-	task  = issuertest.Work("task", 8)
+	task  = issuertest.Work("task", 16)
 	club  = issuertest.Signed("club", 2)
 	phone = issuertest.Blind("phone", 0)
 )
@@ -108,7 +108,7 @@ func TestDoor(t *testing.T) {
 	t.Parallel()
 	s := newDoor(t)
 	state := decode[wire.State](s.get("/r/door/state"))
-	want := []wire.Method{{Name: "task", Kind: "work", Bits: 8}, {Name: "club", Kind: "signed", Key: club.Method.Key, Limit: 2}}
+	want := []wire.Method{{Name: "task", Kind: "work", Bits: 16}, {Name: "club", Kind: "signed", Key: club.Method.Key, Limit: 2}}
 	if fmt.Sprint(state.Methods[:2]) != fmt.Sprint(want) || len(state.Methods[2].Key) != 512 || fmt.Sprint(state.Lanes["members"].Needs) != "[club]" {
 		t.Errorf("methods %+v, lanes %+v", state.Methods, state.Lanes)
 	}
@@ -257,7 +257,7 @@ func TestVouchedPage(t *testing.T) {
 		t.Errorf("the page offers a join without work, or no work:\n%s", page)
 	}
 	s.post("/r/door/line", `{}`, "Origin: "+publicURL).problem(http.StatusForbidden, "credential-missing")
-	s.create(`{"slug":"half","windows":[{"length":"24h"}],"methods":[{"name":"task","kind":"work","bits":8}],"lanes":[{"name":"first","weight":1,` +
+	s.create(`{"slug":"half","windows":[{"length":"24h"}],"methods":[{"name":"task","kind":"work","bits":16}],"lanes":[{"name":"first","weight":1,` +
 		`"needs":["task"]},{"name":"second","weight":1}]}`)
 	if page := s.get("/r/half", "Accept: text/html").want(http.StatusOK).body; !strings.Contains(page, `action="/r/half/line"`) {
 		t.Error("the page offers no join of the lane that needs nothing")

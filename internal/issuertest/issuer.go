@@ -40,7 +40,8 @@ func Blind(name string, limit uint32) *Issuer {
 	}}
 }
 
-// Work returns a worker.
+// Work returns a worker. Work for another subject is accepted once in 2^bits times: a test that wants it refused takes
+// 16 bits.
 func Work(name string, bits uint8) *Issuer {
 	return &Issuer{Method: credential.Method{Name: name, Kind: credential.Work, Bits: bits}}
 }
