@@ -104,14 +104,16 @@ $(E2E_MODULES): $(E2E)/package-lock.json
 ROOMS ?= 10000
 
 .PHONY: differential
-differential: need-go $(UI_BUILT) ## compare both verifiers on more than a million texts, most of them mutated, and on ROOMS rooms (10000); takes an hour
+differential: need-go $(UI_BUILT) ## compare both verifiers on more than a million texts, most of them mutated, and on ROOMS rooms (10000), and play as many through outages; takes an hour
 	PROOFLINE_CASES=100000 PROOFLINE_ROOMS=$(ROOMS) go test -count=1 -timeout 0 -run 'TestSecondProgramReads|TestSecondProgramDecides$$' -v ./verifier
+	PROOFLINE_ROOMS=$(ROOMS) go test -count=1 -timeout 0 -run TestOutages -v ./fairness
 
 .PHONY: conformance
-conformance: need-go need-postgres $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES) ## test middleware, proxy, nginx and edge with one table of requests and responses
-	@for p in nginx:nginx apache2:apache2 php:php-cli; do command -v $${p%:*} >/dev/null || apt-get install -y $${p#*:}; done
+conformance: need-go need-postgres $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES) ## test middleware, proxy, nginx and edge with one table of requests and responses, and rooms behind nginx and HAProxy
+	@for p in nginx:nginx haproxy:haproxy apache2:apache2 php:php-cli; do command -v $${p%:*} >/dev/null || apt-get install -y $${p#*:}; done
 	go test -count=1 -v -run 'Conformance|Nginx' ./connector/proxy
 	go test -count=1 -v -run Origins ./connector/rules
+	go test -count=1 -v -run Behind ./web
 	cd $(CLIENT) && npm test
 	cd $(EDGE) && npm test
 	PROOFLINE_CONFORMANCE=1 go test -count=1 -v ./$(EDGE)

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -473,13 +475,14 @@ func (o *outages) play() {
 
 // TestOutages plays rooms with any of the mechanisms while the server, the beacon and the witnesses are away at random.
 // Each room can always go on or end, and does end; no place gets worse; an outage takes no more than the grace off a
-// called visitor's time, and nothing else does but time in which entries are written.
+// called visitor's time, and nothing else does but time in which entries are written. With PROOFLINE_ROOMS=N there are N
+// rooms.
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	const comparisons = 20 // in one of so many rooms, because a comparison takes as long as a room
-	rooms, first := uint64(2000), *outageSeed
-	if testing.Short() {
-		rooms = 200
+	rooms, first := uint64(200), *outageSeed
+	if n, err := strconv.ParseUint(os.Getenv("PROOFLINE_ROOMS"), 10, 32); err == nil {
+		rooms = n
 	}
 	if first == 0 {
 		first = rand.Uint64()
