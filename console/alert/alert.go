@@ -1,6 +1,7 @@
 // Package alert watches the rooms of a node and sends alerts through package webhook: when the line is full, when
-// many called visitors do not show up, when admissions fall behind the outflow, and when the database's clock
-// jumps or a room cannot be stored. It also warns before an API token in use expires.
+// many called visitors do not show up, when admissions fall behind the outflow, when the database's clock jumps,
+// when a room cannot be stored, and when the database lacks entries of the log of rooms. It also warns before an API
+// token in use expires.
 //
 // Package webhook itself sends the alerts that follow from a single event.
 package alert
@@ -82,10 +83,13 @@ var kinds = []webhook.AlertKind{webhook.AlertLineFull, webhook.AlertNoShows, web
 // check checks all loaded rooms whose organizations want alerts. Ended rooms are checked for problems
 // with the database only.
 func (w *Watcher) check(ctx context.Context) {
-	step := w.Rooms.Health().Step
+	step, isHeld := w.Rooms.Health().Step, w.Rooms.Register.IsHeld()
 	for _, r := range w.Rooms.Loaded() {
 		if step != 0 {
 			w.send(ctx, r, webhook.AlertDatabase, stepText(step))
+		}
+		if isHeld {
+			w.send(ctx, r, webhook.AlertForkSeen, registerText)
 		}
 		if stuck := r.Stuck(); stuck > 0 {
 			w.send(ctx, r, webhook.AlertDatabase, stuckText(stuck))
@@ -151,6 +155,9 @@ func stepText(step time.Duration) string {
 		"while the servers' own clocks agree with it, or confirm it with: proofline clock confirm",
 		step.Round(time.Second))
 }
+
+const registerText = "The database lacks entries of the server's log of rooms that were published, so no room can be created and the " +
+	"log is not shown. Rooms that exist go on. Run: proofline recover /rooms"
 
 func stuckText(stuck time.Duration) string {
 	return fmt.Sprintf("A server has been unable to store pending entries of this room for %.0f seconds. Joins, claims "+

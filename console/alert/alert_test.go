@@ -11,12 +11,15 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
@@ -126,4 +129,31 @@ func TestRooms(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	check(good)
+}
+
+// TestRegisterHeld checks that an alert says when the database lacks entries of the log of rooms.
+func TestRegisterHeld(t *testing.T) {
+	t.Parallel()
+	rooms := servertest.Rooms(t, servertest.Pool(t, pgtest.URL(t)))
+	if _, err := rooms.Create(t.Context(), room.Config{Slug: "sale"}); err != nil {
+		t.Fatal(err)
+	}
+	alerts := &sent{texts: map[webhook.AlertKind]string{}, wants: []webhook.AlertKind{webhook.AlertForkSeen}}
+	w := New(Options{Rooms: rooms, Sender: alerts, Log: slog.New(slog.DiscardHandler)})
+	w.check(t.Context())
+	if len(alerts.texts) != 0 {
+		t.Errorf("alerts %q", alerts.texts)
+	}
+	seen := pglog.Mark{Size: 1_000, Root: audit.LeafHash([]byte("another"))}
+	if err := rooms.Logs.Hold(t.Context(), pgroom.RegisterID, seen, "another server"); err != nil {
+		t.Fatal(err)
+	}
+	rooms.Register.Suspect()
+	if _, err := rooms.Register.Checkpoint(t.Context()); err == nil {
+		t.Fatal("the log of rooms is shown")
+	}
+	w.check(t.Context())
+	if text := alerts.texts[webhook.AlertForkSeen]; !strings.Contains(text, "proofline recover /rooms") {
+		t.Errorf("alert %q", text)
+	}
 }

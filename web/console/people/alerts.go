@@ -31,7 +31,7 @@ func (h *alerts) routes() []shell.Route {
 
 // alertWords describe when an alert is sent.
 var alertWords = map[webhook.AlertKind]string{
-	webhook.AlertForkSeen:         "a server or a witness has seen a different history of the room, and the room is held",
+	webhook.AlertForkSeen:         "a server or a witness has seen a different history of a room or of the log of rooms, which is held",
 	webhook.AlertBeaconLate:       "a draw has waited for its round for 30 seconds",
 	webhook.AlertDatabase:         "the database has not answered for 30 seconds",
 	webhook.AlertPaused:           "calls are paused, or claims frozen",
