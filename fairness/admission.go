@@ -154,6 +154,9 @@ func (e *Skip) apply(s *State, _ Oracle) error {
 	case a.position > 0:
 		l.ready--
 	}
+	if o == tooLarge { // it was next
+		l.clear = Position(a.position)
+	}
 	s.arrivals.settle(number, o, EntryIndex(s.size), e.Time)
 	l.settled[o]++
 	return nil

@@ -96,6 +96,7 @@ func (e *Restore) apply(s *State, _ Oracle) error {
 	case position > l.called():
 		l.wake(s.lanes.virtual)
 		l.ready++
+		l.clear = min(l.clear, position-1)
 	default:
 		if err := s.pay(RuleRestore, e.Time, seats); err != nil {
 			return err

@@ -46,6 +46,7 @@ type lane struct {
 	stated   uint64               // of these, those that assign entries have stated
 	passed   uint64               // of these, those that the serving pointer has passed
 	assigned Position             // places before the next one to state
+	clear    Position             // no place between the serving pointer and the one after this is ready
 	calls    []call
 	parts    []part
 }
@@ -224,7 +225,7 @@ func (t *turns) peek() (lane int, number uint32, ok bool) {
 		return 0, 0, false
 	}
 	l := &t.of.lanes.all[lane]
-	for p := t.lanes[lane].upTo + 1; ; p++ {
+	for p := max(t.lanes[lane].upTo, l.clear) + 1; ; p++ {
 		number, ok = l.holder(&t.of.arrivals, p)
 		if ok && !t.of.arrivals.outcome(t.of.arrivals.At(number)).skipped() {
 			return lane, number, true

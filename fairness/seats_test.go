@@ -128,6 +128,27 @@ func TestPartyBlocksNobody(t *testing.T) {
 	}
 }
 
+// TestPartyRestored: a party that gets its place back is next again, in front of those that were passed over meanwhile.
+func TestPartyRestored(t *testing.T) {
+	r := parties(t, 3)
+	for range 4 {
+		r.party(base, 4)
+	}
+	r.settleWindows(base + minute)
+	now := base + minute
+	r.must(&Skip{now, r.ticketAt(1), Revoked})
+	r.must(&Skip{now, r.ticketAt(2), TooLarge})
+	mark := r.Mark()
+	r.must(&Restore{now, r.ticketAt(1)})
+	r.refuse(RuleSkip, &Skip{now, r.ticketAt(3), TooLarge})
+	r.must(&Skip{now, r.ticketAt(1), TooLarge})
+	r.must(&Skip{now, r.ticketAt(3), TooLarge})
+	r.Undo(mark)
+	if ticket, ok := r.TooLarge(); !ok || ticket != r.ticketAt(3) {
+		t.Errorf("too large after an undo: %v, %v", ticket, ok)
+	}
+}
+
 func TestAmendSeats(t *testing.T) {
 	seats := func(at Time, n uint32) *Amend { return &Amend{Time: at, Change: ChangeSeats, Seats: n} }
 	plain := newScript(t, testPolicy())

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/roomtest"
 	"github.com/proofline/proofline/verifier"
 )
@@ -34,6 +35,35 @@ func claim(t *testing.T, keys *roomtest.Keys, size uint64, root audit.Hash) []by
 		t.Fatal(err)
 	}
 	return signed
+}
+
+// TestManyPartiesPassedOver: the time of an audit does not grow with the square of the number of parties that were
+// passed over one after the other, as when one seat is left.
+func TestManyPartiesPassedOver(t *testing.T) {
+	const parties = 40_000
+	keys := newKeys(t, origin, "honest")
+	policy := keys.Policy()
+	policy.Party, policy.Seats = 2, 1
+	room := roomtest.Open(keys, policy)
+	for i := range uint64(parties) {
+		e, _ := room.State().NextArrive(roomtest.Opens, roomtest.Ticket(origin, i), fairness.General)
+		e.Seats = 2
+		room.Append(&e)
+	}
+	room.Settle(roomtest.Opens + 60_000)
+	for p := range fairness.Position(parties) {
+		room.Skip(room.State().Now(), room.At(p+1), fairness.TooLarge)
+	}
+	if room.Err() != nil {
+		t.Fatal(room.Err())
+	}
+	start := time.Now()
+	if r := auditOf(t, publish(t, keys, room.Entries()), knowing(keys)); !r.OK {
+		t.Errorf("%+v", r)
+	}
+	if took := time.Since(start); took > 10*time.Second { // half a second, and 25 with the square
+		t.Errorf("the audit took %v", took)
+	}
 }
 
 func TestMalformedCheckpoints(t *testing.T) {

@@ -49,7 +49,8 @@ export class Draws {
 
   /** Reports whether a ticket's window is frozen and not drawn. */
   awaits({ window }: Arrival): boolean {
-    return this.#frozen.some((frozen) => frozen.window === window);
+    const [first, last] = [this.#frozen[0], this.#frozen.at(-1)]; // those between are frozen, too
+    return first !== undefined && first.window <= window && window <= last!.window;
   }
 
   /** Freezes a window. The tree holds the entries before this one. */

@@ -18,6 +18,7 @@ export interface Lane {
   stated: number; // places before the next one to be stated by an assign entry
   ready: number; // places that are drawn, not called, and not skipped
   time: number; // virtual
+  clear: number; // no place between the serving pointer and the one after this is ready
 }
 
 /** A lane after some people of it have been served. */
@@ -39,6 +40,7 @@ export class Lanes {
         stated: 0,
         ready: 0,
         time: 0,
+        clear: 0,
       };
     });
   }
@@ -66,9 +68,10 @@ export class Lanes {
   }
 
   /** Makes a drawn place ready that was skipped and is not passed. */
-  ready(lane: Lane): void {
+  ready(lane: Lane, place: number): void {
     this.#wake(lane);
     lane.ready++;
+    lane.clear = Math.min(lane.clear, place - 1);
   }
 
   /** Lets a lane pay for seats that are called out of turn. */
@@ -132,8 +135,10 @@ export class Lanes {
   next(): Arrival | undefined {
     const next = this.#next(this.all);
     if (next === undefined) return undefined;
-    const { called, line } = this.all[next]!;
-    return line.slice(called).find(isToCall);
+    const { called, clear, line } = this.all[next]!;
+    let before = Math.max(called, clear); // not a search from the pointer: many parties may be passed over, one by one
+    while (!isToCall(line[before])) before++;
+    return line[before];
   }
 
   /** The lane whose turn it is, as its index. */

@@ -68,7 +68,7 @@ export class Serving {
     const { lane, place } = arrival;
     if (place > 0 && place <= lane.called) this.#callAgain(time, arrival);
     else {
-      if (place > 0) this.#lanes.ready(lane);
+      if (place > 0) this.#lanes.ready(lane, place);
       this.#done--;
     }
     arrival.settled = "no";
@@ -137,6 +137,7 @@ export class Serving {
     } else {
       this.#done++;
       if (arrival.place > 0) arrival.lane.ready--;
+      if (reason === "too-large") arrival.lane.clear = arrival.place; // it was next
     }
     arrival.settled = "skipped";
     arrival.revoked = reason.startsWith("revoked");
