@@ -11,8 +11,9 @@ import (
 type between struct {
 	known    fairness.Time // when the next draw's outcome could be known; 0: no window is frozen and not drawn
 	window   fairness.WindowIndex
-	left     uint64 // visitors who left
-	restored uint64 // tickets that got their place back
+	frozen   []fairness.WindowIndex // windows that are frozen and not drawn, in their order, which is that of their draws
+	left     uint64                 // visitors who left
+	restored uint64                 // tickets that got their place back
 	amends   uint64
 	others   uint64 // other entries, such as arrivals; they are counted, and not listed
 }
@@ -54,10 +55,12 @@ func (f *Finder) noteBetween(s *fairness.State, e fairness.Entry) {
 // expect finds the next draw whose outcome can be known, after a freeze or a draw.
 func (b *between) expect(windows map[fairness.WindowIndex]*window) {
 	b.known = 0
-	for index, w := range windows {
-		if w.frozen > 0 && (b.known == 0 || index < b.window) {
-			b.known, b.window = w.known, index
-		}
+	for len(b.frozen) > 0 && windows[b.frozen[0]] == nil { // drawn
+		b.frozen = b.frozen[1:]
+	}
+	if len(b.frozen) > 0 {
+		b.window = b.frozen[0]
+		b.known = windows[b.window].known
 	}
 }
 

@@ -205,6 +205,7 @@ func (f *Finder) freeze(s *fairness.State, e *fairness.Freeze) {
 	if b := s.Policy().Beacon; b != nil {
 		w.known = fairness.Time(b.Emitted(e.Round))
 	}
+	f.between.frozen = append(f.between.frozen, e.Window)
 	f.between.expect(f.windows)
 	if late := fairness.Millis(e.Time - w.to); late > freezeSlack {
 		f.add(LateFreeze, s, "", "Window "+number(e.Window)+" was closed "+span(late)+" after its end.", late)
