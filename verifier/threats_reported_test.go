@@ -456,3 +456,40 @@ func thrownAway(t *testing.T) {
 		t.Errorf("past the log: %v", err)
 	}
 }
+
+// seatsForAFriend: an operator passes over the parties ahead of a friend, by taking seats away for a moment, or by adding
+// most of them later.
+func seatsForAFriend(t *testing.T) {
+	const parties = 3
+	keys := newKeys(t, origin, "honest")
+	for name, first := range map[string]uint32{"was passed over with 1 seat in all; before, there had been 100.": 100,
+		"There were 100 seats in all from here on, after 3 parties had been passed over with 1.": 1} {
+		policy := patient(keys)
+		policy.Party, policy.Seats = 2, first
+		room := roomtest.Open(keys, policy)
+		for i := range uint64(parties) {
+			e, _ := room.State().NextArrive(after(0), roomtest.Ticket(origin, i), fairness.General)
+			e.Seats = 2
+			room.Append(&e)
+		}
+		room.Settle(after(60_000))
+		friend, _ := room.State().NextArrive(room.State().Now(), roomtest.Ticket(origin, parties), fairness.General)
+		room.Append(&friend)
+		room.Settle(after(80_000))
+		now := room.State().Now()
+		seats := func(n uint32) { room.Append(&fairness.Amend{Time: now, Change: fairness.ChangeSeats, Seats: n}) }
+		amends, cases := uint64(1), uint64(1)
+		if first > 1 {
+			seats(1)
+			amends, cases = 2, parties
+		}
+		for p := range fairness.Position(parties) {
+			room.Skip(now, room.At(p+1), fairness.TooLarge)
+		}
+		seats(100)
+		room.Call(now, parties+1)
+		list := found(t, keys, room)
+		wantFound(t, list, findings.PassedOver, cases, 0, "3 parties were passed over for want of seats", name)
+		wantFound(t, list, findings.Amendments, amends, 0, "of the published rules: ", "of the seats. Each is")
+	}
+}

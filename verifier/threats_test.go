@@ -105,6 +105,7 @@ var threats = map[string]func(*testing.T){
 	"extended twice":            extendedTwice,
 	"stock that rises":          stockThatRises,
 	"open gate":                 openGate,
+	"seats for a friend":        seatsForAFriend,
 	"thrown-away room":          thrownAway,
 	"one party's tickets":       stuffed,
 }

@@ -63,6 +63,7 @@ const (
 	Undrawn    ID = "undrawn"     // the room ended while windows were closed but not drawn
 	Single     ID = "single"      // a window had one arrival
 	ShortClaim ID = "short-claim" // called visitors had less than a minute
+	PassedOver ID = "passed-over" // parties did not fit, while the operator had changed the number of seats
 	Restored   ID = "restored"    // revoked tickets got their place back
 	Extended   ID = "extended"    // called tickets were given more time
 	Slots      ID = "slots"       // what the slots of the first window held
@@ -72,7 +73,7 @@ const (
 )
 
 var order = []ID{Gate, FailOpen, Contrary, Between, LateDraw, LateFreeze, Gap, Undrawn, Single, ShortClaim,
-	Restored, Extended, Slots, Lots, Told, Amendments}
+	PassedOver, Restored, Extended, Slots, Lots, Told, Amendments}
 
 // Finder collects findings during an audit. The zero value is ready to use.
 type Finder struct {
@@ -88,6 +89,7 @@ type Finder struct {
 	opened  fairness.Time // time of the room entry
 
 	restored restored
+	passed   passedOver
 	gaps     gaps
 	ended    bool
 }
@@ -106,6 +108,7 @@ func (f *Finder) Add(s *fairness.State, e fairness.Entry) {
 	f.last = s.Now()
 	f.noteBetween(s, e)
 	f.told.follow(f, s, e)
+	f.passed.follow(f, s, e)
 	switch e := e.(type) {
 	case *fairness.Room:
 		f.room(s)

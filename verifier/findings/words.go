@@ -22,6 +22,7 @@ var titles = map[ID]string{
 	Undrawn:    "The room ended before all arrivals were drawn",
 	Single:     "Groups of one",
 	ShortClaim: "Called visitors had less than a minute to go in",
+	PassedOver: "Parties were passed over, and the number of seats was changed",
 	Restored:   "Revoked tickets got their place back",
 	Extended:   "Called visitors were given more time",
 	Slots:      "The slots of the first window",
@@ -65,6 +66,8 @@ func (f *Finder) words(of *Finding) string {
 			". There is nothing to draw in such a group: its place depends only on the time of arrival."
 	case ShortClaim:
 		return of.Items[0].Text + " A visitor who looks away for a moment loses the place, and it counts as a no-show."
+	case PassedOver:
+		return f.passed.words()
 	case Restored:
 		return f.restored.words(n)
 	case Extended:
@@ -95,7 +98,7 @@ var kindWords = []struct{ kind, one, many string }{
 	{"windows", "change of the schedule", "changes of the schedule"},
 	{"pause", "pause", "pauses"}, {"freeze-claims", "freeze of claims", "freezes of claims"},
 	{"resume", "resumption", "resumptions"},
-	{"message", "message", "messages"},
+	{"message", "message", "messages"}, {"seats", "change of the seats", "changes of the seats"},
 	{"open", "opening past the line", "openings past the line"}, {"shut", "end of one", "ends of one"},
 }
 
