@@ -19,6 +19,12 @@ var ErrWrong = errors.New("the log of rooms is wrong")
 // ErrNoLog is returned for a log whose first entry does not name its key, when the reader does not know that either.
 var ErrNoLog = errors.New("not a log of rooms")
 
+// MaxEntries is the maximum size of a log that [Read] reads: the list is kept in memory.
+const MaxEntries = 1 << 20
+
+// ErrTooLarge is returned for a log of more than [MaxEntries] entries.
+var ErrTooLarge = errors.New("the log of rooms is too large to read")
+
 // Published is a log of rooms that was read and verified.
 type Published struct {
 	List
@@ -28,12 +34,16 @@ type Published struct {
 
 // Read reads the log behind a signed checkpoint: every entry and every tile of hashes. The key is vkey, or, if that
 // is empty, the one in the log's first entry, which its author chose. Witnesses are those that the reader knows.
-// Errors are [ErrWrong], [ErrEntry] for a log that is signed but breaks the rules, [ErrNoLog], and those of fetch.
+// Errors are [ErrWrong], [ErrEntry] for a log that is signed but breaks the rules, [ErrNoLog], [ErrTooLarge], and those
+// of fetch.
 func Read(ctx context.Context, fetch audit.TileFetcher, signed []byte, vkey string,
 	witnesses ...audit.Witness) (*Published, error) {
 	claimed, err := audit.UnverifiedCheckpoint(signed)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrWrong, err)
+	}
+	if claimed.Size > MaxEntries {
+		return nil, fmt.Errorf("%w: it has %d entries", ErrTooLarge, claimed.Size)
 	}
 	p := &Published{}
 	leaves, refused, err := p.readEntries(ctx, fetch, claimed.Size)

@@ -8,6 +8,7 @@
 package roomlog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -41,6 +42,9 @@ const version = "1"
 
 // maxTime is the largest time of an entry, as in transcripts.
 const maxTime = 1<<53 - 2
+
+// maxOrigin is the maximum length of an origin, as in policies.
+const maxOrigin = 255
 
 // minEnded is the minimum size of the transcript of a room that ended: its first entry, and its end.
 const minEnded = 2
@@ -113,10 +117,16 @@ func Parse(text []byte) (Entry, error) {
 	if err := errors.Join(errTime, errKey, errRoom, errSize, errRoot); err != nil {
 		return e, fmt.Errorf("%w: %.80q: %w", ErrEntry, text, err)
 	}
-	if e.Time < 1 || e.Time > maxTime || e.Size > audit.MaxSize || string(e.Append(nil)) != string(text) {
+	if e.Time < 1 || e.Time > maxTime || e.Size > audit.MaxSize || len(nameOf(e.VKey)) > maxOrigin ||
+		!isPrintable(text) || string(e.Append(nil)) != string(text) {
 		return e, fmt.Errorf("%w: %.80q", ErrEntry, text)
 	}
 	return e, nil
+}
+
+// isPrintable reports whether a text is printable ASCII: other letters can look like those of another name.
+func isPrintable(text []byte) bool {
+	return !bytes.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 // Listed is a room in the log.

@@ -84,22 +84,25 @@ func TestRefused(t *testing.T) {
 	entries := example(t)
 	root := hash("x").String()
 	for name, text := range map[string]string{
-		"a second beginning":   entries[0],
-		"an address again":     entries[2],
-		"earlier":              fmt.Sprintf("room %d %s %s", created, keyOf(t, "example.com/r/other"), root),
-		"the end of nothing":   fmt.Sprintf("end %d 7 13 %s", int64(created+7_200_000), root),
-		"the end of the log":   fmt.Sprintf("end %d 0 13 %s", int64(created+7_200_000), root),
-		"an end of one entry":  fmt.Sprintf("end %d 1 1 %s", int64(created+7_200_000), root),
-		"a bad key":            fmt.Sprintf("room %d example.com/r/other+00000000+AAAA %s", int64(created+7_200_000), root),
-		"a bad hash":           fmt.Sprintf("end %d 1 13 %s", int64(created+7_200_000), root[:20]),
-		"a zero in front":      fmt.Sprintf("end %d 01 13 %s", int64(created+7_200_000), root),
-		"a newline":            entries[3] + "\n",
-		"a field too many":     entries[3] + " 1",
-		"two spaces":           strings.Replace(entries[3], " ", "  ", 1),
-		"no time":              "end",
-		"an unknown kind":      strings.Replace(entries[3], "end", "begin", 1),
-		"a time out of bounds": fmt.Sprintf("end %d 1 13 %s", int64(1)<<53, root),
-		"no text":              "",
+		"a second beginning":               entries[0],
+		"an address again":                 entries[2],
+		"earlier":                          fmt.Sprintf("room %d %s %s", created, keyOf(t, "example.com/r/other"), root),
+		"the end of nothing":               fmt.Sprintf("end %d 7 13 %s", int64(created+7_200_000), root),
+		"the end of the log":               fmt.Sprintf("end %d 0 13 %s", int64(created+7_200_000), root),
+		"an end of one entry":              fmt.Sprintf("end %d 1 1 %s", int64(created+7_200_000), root),
+		"a bad key":                        fmt.Sprintf("room %d example.com/r/other+00000000+AAAA %s", int64(created+7_200_000), root),
+		"a bad hash":                       fmt.Sprintf("end %d 1 13 %s", int64(created+7_200_000), root[:20]),
+		"a zero in front":                  fmt.Sprintf("end %d 01 13 %s", int64(created+7_200_000), root),
+		"a newline":                        entries[3] + "\n",
+		"a field too many":                 entries[3] + " 1",
+		"two spaces":                       strings.Replace(entries[3], " ", "  ", 1),
+		"no time":                          "end",
+		"an unknown kind":                  strings.Replace(entries[3], "end", "begin", 1),
+		"a time out of bounds":             fmt.Sprintf("end %d 1 13 %s", int64(1)<<53, root),
+		"no text":                          "",
+		"a letter that looks like another": fmt.Sprintf("room %d %s %s", int64(created+7_200_000), keyOf(t, "example.com/r/l\u0430unch"), root),
+		"a mark without a width":           fmt.Sprintf("room %d %s %s", int64(created+7_200_000), keyOf(t, "example.com/r/launch\u200b"), root),
+		"a long name":                      fmt.Sprintf("room %d %s %s", int64(created+7_200_000), keyOf(t, "example.com/r/"+strings.Repeat("a", 242)), root),
 	} {
 		l := &roomlog.List{}
 		for _, e := range entries[:3] {
@@ -276,4 +279,23 @@ func FuzzParse(f *testing.F) {
 		}
 		_ = new(roomlog.List).Add(text)
 	})
+}
+
+// TestTooLarge: a log whose claimed size no reader can keep is not read.
+func TestTooLarge(t *testing.T) {
+	signer, _, err := audit.NewSigner("example.com/rooms", bytes.Repeat([]byte{7}, 32))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := audit.SignCheckpoint(audit.Checkpoint{Origin: "example.com/rooms", Size: roomlog.MaxEntries + 1}, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = roomlog.Read(t.Context(), func(context.Context, audit.Tile) ([]byte, error) {
+		t.Fatal("it is read")
+		return nil, nil
+	}, signed, "")
+	if !errors.Is(err, roomlog.ErrTooLarge) {
+		t.Error(err)
+	}
 }
