@@ -86,7 +86,7 @@ func (f *archiveFlags) run(ctx context.Context, t *terminal, arg, out string) er
 		return unreadable(err)
 	}
 	const withStats = true
-	done, err := audited(ctx, t, arg, &pinned{stored, src.checkpoint}, trust, withStats)
+	done, err := f.audited(ctx, t, arg, &pinned{stored, src.checkpoint}, trust, withStats)
 	if err != nil {
 		return unreadable(err)
 	}

@@ -82,7 +82,7 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 	if err != nil {
 		return err
 	}
-	done, err := audited(ctx, t, arg, src, trust, f.html != "")
+	done, err := f.audited(ctx, t, arg, src, trust, f.html != "")
 	if err != nil {
 		return unreadable(err)
 	}
@@ -145,7 +145,7 @@ func (f *auditFlags) prepare(ctx context.Context, t *terminal, arg string) (*pin
 }
 
 // audited audits a transcript. If withStats, it also collects statistics for the page.
-func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust verifier.Trust,
+func (f *auditFlags) audited(ctx context.Context, t *terminal, arg string, src *pinned, trust verifier.Trust,
 	withStats bool) (*report.Audit, error) {
 	done := &report.Audit{
 		Trust: trust, Checkpoint: src.checkpoint, Source: arg, Command: command(arg, trust),
@@ -177,7 +177,7 @@ func audited(ctx context.Context, t *terminal, arg string, src *pinned, trust ve
 		r.NotProven = append(r.NotProven, fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg,
 			printable(r.Origin)))
 	}
-	lookUp(ctx, arg, rooms.Audited{Source: src, Origin: r.Origin, Checkpoint: done.Checkpoint, IsEnded: isEnded}, done)
+	f.lookUp(ctx, t, arg, rooms.Audited{Source: src, Origin: r.Origin, Checkpoint: done.Checkpoint, IsEnded: isEnded}, done)
 	return done, nil
 }
 
@@ -318,9 +318,17 @@ func readText(flag, text string) (string, error) {
 // named reports whether arg can be the room with that origin: a URL with the same host and path, or
 // a directory, which may contain any room.
 func named(arg, origin string) bool {
+	name := addressName(arg)
+	return name == "" || name == origin
+}
+
+// addressName returns the origin that a room, or a log of rooms, at a URL should have; "" for a directory.
+func addressName(arg string) string {
 	u, err := url.Parse(arg)
-	return err != nil || u.Host == "" || u.Host+strings.TrimRight(strings.TrimSuffix(u.Path, "/checkpoint"),
-		"/") == origin
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.Host + strings.TrimRight(strings.TrimSuffix(u.Path, "/checkpoint"), "/")
 }
 
 // finishCopy adds a check to the report of an audit that passed: whether the files of a copy that

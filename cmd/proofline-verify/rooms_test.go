@@ -21,7 +21,9 @@ const logOfRooms = "queue.example.com/rooms"
 // registerOf returns the entries of a log of rooms with the key, and one room for each entry that create writes.
 func registerOf(vkey string, entries ...roomlog.Entry) (texts [][]byte) {
 	for i, e := range append([]roomlog.Entry{{Kind: roomlog.Begin, VKey: vkey}}, entries...) {
-		e.Time = 1_767_225_600_000 + int64(i)
+		if e.Time == 0 {
+			e.Time = int64(roomtest.Opens) - 3_600_000 + int64(i) // when rooms are created
+		}
 		texts = append(texts, e.Append(nil))
 	}
 	return texts
@@ -90,9 +92,9 @@ func TestRooms(t *testing.T) {
 		want []string
 	}{
 		{"the first rooms", keys, entries[:4], exitVerified, []string{"✓ INTACT", "4 entries: 3 rooms, of which 1 was called a rehearsal and 3 have not ended",
-			"2 queue.example.com/r/sale-rehearsal created 2026-01-01 00:00:00 UTC as a rehearsal, not ended",
+			"2 queue.example.com/r/sale-rehearsal created 2025-12-31 23:00:00 UTC as a rehearsal, not ended",
 			"you have no earlier checkpoint of this log", "no witness that you named has signed"}},
-		{"ends", keys, entries, exitVerified, []string{"saw 4 entries", "ended 2026-01-01 00:00:00 UTC with 13 entries", "because entries were lost: 7 entries are left"}},
+		{"ends", keys, entries, exitVerified, []string{"saw 4 entries", "ended 2025-12-31 23:00:00 UTC with 13 entries", "because entries were lost: 7 entries are left"}},
 		{"the last entry dropped", keys, entries[:5], exitFailed, []string{"it had 6 entries and now has 5", "proofline-verify compare"}},
 		{"a room dropped", keys, registerOf(keys.VKey, sale, tour, room(t, "a"), room(t, "b"), room(t, "c")), exitFailed, []string{"its first 6 entries were replaced"}},
 		{"rooms swapped", keys, registerOf(keys.VKey, rehearsal, sale, tour, end, lost), exitFailed, []string{"its first 6 entries were replaced"}},
@@ -200,19 +202,37 @@ func TestAuditListed(t *testing.T) {
 	wrongEnd.Size++
 	wrongRoot := end
 	wrongRoot.Root = audit.Hash{}
+	lost := wrongEnd
+	lost.Kind, lost.Size = roomlog.Lost, end.Size-1
+	late := sale // after its draw
+	late.Time = int64(roomtest.Opens) + 90_000
+	unended, err := roomtest.Publish(keys, r.Entries()[:tree.Size()-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var without audit.Tree
+	for _, e := range r.Entries()[:tree.Size()-1] {
+		without.Append(audit.LeafHash(e))
+	}
+	endless := roomlog.Entry{Kind: roomlog.End, Room: 1, Size: without.Size(), Root: without.Root()}
+	renamed := newKeys(t, "elsewhere.example.com/rooms", "honest")
 	for _, c := range []struct {
 		name    string
 		entries []roomlog.Entry
 		want    []string
 	}{
 		{"listed", []roomlog.Entry{other, sale, named("tour", "honest", audit.Hash{}), end}, []string{
-			"This room is in its server's log of rooms. Entry 2 of 5", "ended 2026-01-01 00:00:00 UTC with",
+			"This room is in its server's log of rooms. Entry 2 of 5", "ended 2025-12-31 23:00:00 UTC with",
 			"The log has 2 other rooms; 1 has a name like this one's, and 2 have not ended", host + "/r/sale-1, not ended"}},
 		{"not listed", []roomlog.Entry{other}, []string{"The server's log of rooms contradicts this room", "The log does not have this room."}},
 		{"another key", []roomlog.Entry{named("sale", "rival", sale.Root)}, []string{"and another key"}},
 		{"another beginning", []roomlog.Entry{named("sale", "honest", audit.Hash{})}, []string{"another first entry"}},
 		{"another end", []roomlog.Entry{other, sale, wrongEnd}, []string{"but its transcript has"}},
 		{"another root", []roomlog.Entry{other, sale, wrongRoot}, []string{"but its transcript has"}},
+		{"entries lost that are there", []roomlog.Entry{other, sale, lost}, []string{"The log says that entries are lost"}},
+		{"late", []roomlog.Entry{other, late}, []string{"The server's log of rooms contradicts this room",
+			"The log has had this room since 2026-01-01 00:01:30 UTC, and its first entry says 2025-12-31 23:00:00 UTC"}},
+		{"no end", []roomlog.Entry{sale}, []string{"Its transcript has ended, and the log does not say so"}},
 		{"wrong", []roomlog.Entry{sale, sale}, []string{"The server's log of rooms is wrong. Nothing in it counts"}},
 		{"none", nil, []string{"That this room was not one of several tries: the server publishes no log of rooms."}},
 	} {
@@ -230,6 +250,49 @@ func TestAuditListed(t *testing.T) {
 			if !strings.Contains(said, want) {
 				t.Errorf("%s: %q is not in %s", c.name, want, said)
 			}
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		room    roomtest.Files
+		log     *roomtest.Keys
+		entries []roomlog.Entry
+		want    []string
+	}{
+		{"an end without the room's", unended, log, []roomlog.Entry{sale, endless}, []string{"The log says that the room ended with", "has no end."}},
+		{"an end to come", unended, log, []roomlog.Entry{other, sale, end}, []string{"This room is in its server's log of rooms."}},
+		{"another name", transcript, renamed, []roomlog.Entry{sale}, []string{"it calls itself elsewhere.example.com/rooms."}},
+	} {
+		files = map[string]roomtest.Files{"/r/sale/": c.room}
+		if files["/rooms/"], err = roomtest.Publish(c.log, registerOf(c.log.VKey, c.entries...)); err != nil {
+			t.Fatal(err)
+		}
+		code, said := program(t, t.TempDir(), "audit", server.URL+"/r/sale", "--no-keep")
+		for _, want := range c.want {
+			if code != exitVerified || !strings.Contains(said, want) {
+				t.Errorf("%s: exit code %d: %q is not in %s", c.name, code, want, said)
+			}
+		}
+	}
+
+	// What was kept of the log at the address is compared, whatever the log calls itself now.
+	state := t.TempDir()
+	replaced := func(keys *roomtest.Keys, command, address string, entries ...roomlog.Entry) (int, string) {
+		files = map[string]roomtest.Files{"/r/sale/": transcript}
+		if files["/rooms/"], err = roomtest.Publish(keys, registerOf(keys.VKey, entries...)); err != nil {
+			t.Fatal(err)
+		}
+		return program(t, state, command, server.URL+address)
+	}
+	if code, said := replaced(log, "audit", "/r/sale", other, sale); code != exitVerified {
+		t.Errorf("exit code %d: %s", code, said)
+	}
+	for _, keys := range []*roomtest.Keys{renamed, log} {
+		if code, said := replaced(keys, "audit", "/r/sale", sale); code != exitVerified || !strings.Contains(said, "The server's log of rooms is wrong") {
+			t.Errorf("%s: exit code %d: %s", keys.Origin, code, said)
+		}
+		if code, said := replaced(keys, "rooms", "", sale); code != exitFailed || !strings.Contains(said, "not the one of the earlier check") {
+			t.Errorf("%s: exit code %d: %s", keys.Origin, code, said)
 		}
 	}
 	files = map[string]roomtest.Files{"/r/sale/": transcript, "/rooms/": {}}
@@ -285,7 +348,7 @@ func TestWatchRegister(t *testing.T) {
 	if err != nil || r.Err() != nil {
 		t.Fatal(err, r.Err())
 	}
-	rival := newKeys(t, host+"/rooms", "rival")
+	rival, renamed := newKeys(t, host+"/rooms", "rival"), newKeys(t, "elsewhere.example.com/rooms", "honest")
 	state := t.TempDir()
 	for _, c := range []struct {
 		name    string
@@ -299,6 +362,7 @@ func TestWatchRegister(t *testing.T) {
 		{"two rooms", log, []roomlog.Entry{room(t, "a"), room(t, "b")}, exitVerified, "the log of rooms has 3 entries"},
 		{"shorter", log, []roomlog.Entry{room(t, "a")}, exitVerified, "warning: log of rooms: the published files do not match, which proves nothing yet: 2 entries after 3"},
 		{"forked", log, []roomlog.Entry{room(t, "b"), room(t, "a")}, exitFailed, "the log of rooms does not continue: "},
+		{"replaced under another name", renamed, []roomlog.Entry{room(t, "a")}, exitFailed, "the log of rooms was replaced"},
 		{"replaced", rival, []roomlog.Entry{room(t, "a"), room(t, "b")}, exitFailed, "the log of rooms was replaced"},
 	} {
 		files = map[string]roomtest.Files{"/r/sale/": transcript}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/proofline/proofline/verifier/findings"
 	"github.com/proofline/proofline/verifier/numeral"
@@ -49,12 +50,15 @@ func (t *terminal) printRegister(g *register, trusted int) error {
 	return err
 }
 
+// registerTime is the time to read a log of rooms in: one that never ends must not keep an audit from its verdict.
+const registerTime = 2 * time.Minute
+
 // noTry begins what is not proven about a room whose server's log of rooms could not be used.
 const noTry = "That this room was not one of several tries: "
 
 // lookUp looks for a room, which the audit has read, in the log of rooms of its server, and adds to the report what
 // that says. It does not change the verdict, which is about the room's own transcript.
-func lookUp(ctx context.Context, arg string, room rooms.Audited, done *report.Audit) {
+func (f *auditFlags) lookUp(ctx context.Context, t *terminal, arg string, room rooms.Audited, done *report.Audit) {
 	address, isRoom := registerAddress(arg)
 	if !done.Report.OK {
 		return // what it says about itself does not hold
@@ -64,7 +68,16 @@ func lookUp(ctx context.Context, arg string, room rooms.Audited, done *report.Au
 			noTry+"the log of rooms is read only in an audit of the room's address, which ends in /r/NAME.")
 		return
 	}
-	g, err := readRegister(ctx, address, "", known(done.Trust), func(string) ([]byte, error) { return nil, nil })
+	ctx, cancel := context.WithTimeout(ctx, registerTime)
+	defer cancel()
+	var keeper *keeper
+	g, err := readRegister(ctx, address, "", known(done.Trust), func(origin string) ([]byte, error) {
+		keeper = newKeeper(&auditFlags{state: f.state, noKeep: f.noKeep}, t, origin)
+		return keeper.load()
+	})
+	if err == nil && g.IsNamed { // otherwise it would be compared with the real log of that name
+		keeper.save(g.signed)
+	}
 	var found findings.Finding
 	if err == nil {
 		found, err = g.Judge(ctx, room)
@@ -85,6 +98,10 @@ func lookUp(ctx context.Context, arg string, room rooms.Audited, done *report.Au
 		found.Items[i].Text = printable(found.Items[i].Text)
 	}
 	done.Findings = append(done.Findings, found)
+	if g != nil && !g.IsNamed {
+		done.Report.NotProven = append(done.Report.NotProven, fmt.Sprintf(
+			"That this is the log of rooms of %s: it calls itself %s.", address, printable(g.Head.Origin)))
+	}
 	if g == nil || len(g.Cosigners) == 0 {
 		done.Report.NotProven = append(done.Report.NotProven,
 			"That all people see the same log of rooms: no witness that you know has signed its checkpoint.")

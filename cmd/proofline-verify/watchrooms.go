@@ -90,13 +90,18 @@ func (w *watchRun) beginRegister(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.keeper = newKeeper(&auditFlags{state: w.flags.state, noKeep: w.flags.noKeep}, w.t, first.origin())
+	name, isNamed := first.origin(), named(r.address, first.origin())
+	if !isNamed { // one that was here before had the name of the address
+		name = addressName(r.address)
+	}
+	r.keeper = newKeeper(&auditFlags{state: w.flags.state, noKeep: w.flags.noKeep}, w.t, name)
 	kept, err := r.keeper.load()
 	if err != nil {
 		return err
 	}
-	if !named(r.address, first.origin()) { // it would be compared with the real log of that name
-		r.keeper.file, kept = "", nil
+	if !isNamed && kept == nil { // it would be compared with the real log of that name
+		r.keeper.file = ""
+		w.t.warn(fmt.Sprintf("log of rooms: it calls itself %s, which cannot be verified", printable(first.origin())))
 	}
 	r.log = watch.NewLog(src, watch.Config{Kept: kept, Late: fairness.Millis(w.flags.late.Milliseconds())})
 	return nil

@@ -146,10 +146,10 @@ func (l *Log) Judge(ctx context.Context, room Audited) (findings.Finding, error)
 		return findings.Finding{}, fmt.Errorf("read the room again: %w", err)
 	}
 	if why == "" {
-		return l.listing(r), nil
+		return l.listing(r, room.IsEnded), nil
 	}
-	text := fmt.Sprintf("%s The log is %s, signed, with %s. A server stores a room and its entry together: "+
-		"this room was created past the log, or the log was replaced.", why, l.Head.Origin,
+	text := fmt.Sprintf("%s The log is %s, signed, with %s. A server stores a room and its entry together, and writes "+
+		"its end at once: this room was created past the log, or one of the two was changed.", why, l.Head.Origin,
 		numeral.Count(l.Head.Size, "entry", "entries"))
 	return findings.Finding{ID: Unlisted, Title: "The server's log of rooms contradicts this room", Text: text,
 		Items: []findings.Item{}}, nil
@@ -163,7 +163,7 @@ func Wrong(address string, err error) findings.Finding {
 }
 
 // listing says that a room is in the log, and which others might have been tries.
-func (l *Log) listing(r *roomlog.Listed) findings.Finding {
+func (l *Log) listing(r *roomlog.Listed, isEnded bool) findings.Finding {
 	f := findings.Finding{ID: Listed, Title: "This room is in its server's log of rooms", Items: []findings.Item{}}
 	alike, open := l.Alike(r.Origin), uint64(0)
 	for _, other := range l.Rooms() {
@@ -173,6 +173,9 @@ func (l *Log) listing(r *roomlog.Listed) findings.Finding {
 	}
 	f.Text = fmt.Sprintf("Entry %s of %s in %s has its key and its first entry, which all entries of that log together prove. It was %s. ",
 		numeral.Group(r.Index), numeral.Group(l.Head.Size), l.Head.Origin, Words(r))
+	if isEnded && r.Ended == 0 {
+		f.Text += "Its transcript has ended, and the log does not say so: an end follows within seconds. "
+	}
 	f.Text += fmt.Sprintf("The log has %s; %s a name like this one's, and %s not ended. "+
 		"To see all: proofline-verify rooms %s", numeral.Count(uint64(len(l.Rooms())-1), "other room", "other rooms"),
 		numeral.Count(uint64(len(alike)), "has", "have"), numeral.Count(open, "has", "have"), l.Address)
@@ -212,14 +215,41 @@ func contradiction(ctx context.Context, r *roomlog.Listed, room Audited) (string
 		return "The log has a room with this address and another key.", nil
 	case audit.LeafHash(first) != r.First:
 		return "The log has a room with this address and key, and another first entry.", nil
-	case r.Ended != 0 && r.Size > head.Size && !room.IsEnded: // it ended after this checkpoint
+	}
+	if late := r.Created - created(first); late > maxLate {
+		return fmt.Sprintf("The log has had this room since %s, and its first entry says %s: the room was there before.",
+			moment(r.Created), moment(created(first))), nil
+	}
+	switch isShort := r.Size > head.Size && !room.IsEnded; { // the room ended after this checkpoint
+	case r.Ended == 0 || isShort:
 		return "", nil
-	case r.Ended != 0 && !r.IsLost && (r.Size != head.Size || r.Root != head.Root):
+	case !room.IsEnded && !r.IsLost:
+		return fmt.Sprintf("The log says that the room ended with %s, but its transcript of %s has no end.",
+			numeral.Count(r.Size, "entry", "entries"), numeral.Count(head.Size, "entry", "entries")), nil
+	case r.IsLost && (r.Size != head.Size || r.Root != head.Root):
+		return fmt.Sprintf("The log says that entries are lost, and that %s with the root %v are left, but the transcript has %s "+
+			"and the root %v.", numeral.Count(r.Size, "entry", "entries"), r.Root,
+			numeral.Count(head.Size, "entry", "entries"), head.Root), nil
+	case r.Size != head.Size || r.Root != head.Root:
 		return fmt.Sprintf("The log says that the room ended with %s and the root %v, but its transcript has %s "+
 			"and the root %v.", numeral.Count(r.Size, "entry", "entries"), r.Root,
 			numeral.Count(head.Size, "entry", "entries"), head.Root), nil
 	}
 	return "", nil
+}
+
+// maxLate is how much later than its first entry a room may be in the log, in milliseconds. A server stores both in one
+// transaction, which takes no longer.
+const maxLate = 30_000
+
+// created returns the time of a room's first entry, in milliseconds since the Unix epoch. The audit has accepted it.
+func created(first []byte) int64 {
+	if e, err := fairness.ParseEntry(first); err == nil {
+		if room, ok := e.(*fairness.Room); ok {
+			return int64(room.Created)
+		}
+	}
+	return 0
 }
 
 // isSigned reports whether a key has signed a checkpoint.
