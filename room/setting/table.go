@@ -86,8 +86,8 @@ var table = []Setting{
 			"so that fewer people in a slot get better places; such a first window cannot change",
 		Default: "none",
 		Form: Form{Group: "slots", Empty: "none", Placeholder: "none",
-			Hint: "For a long first window: visitors spread over it, because a quiet slot gives better places, up to " +
-				"about 1.75 times as good as a busy one."},
+			Hint: "For a long first window: visitors spread over it, because a quiet slot gives better places: " +
+				"twice the chance to be among the first with half as many people, and far more if nearly all come in one slot."},
 		Row: Row{Label: "slots", Format: "of %s in the first window"},
 	},
 	methods,

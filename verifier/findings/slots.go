@@ -59,7 +59,9 @@ func (f *Finder) freezeSlots(s *fairness.State, e *fairness.Freeze) {
 				numeral.Count(arrivals, "arrival", "arrivals"), numeral.Count(uint64(lots[slot]), "lot", "lots"),
 				numeral.Count(uint64(filled[slot]-lots[slot]), "empty lot", "empty lots"))
 			if lots[slot] > 0 {
-				text += fmt.Sprintf("; mean place of a lot %s", numeral.Group(uint64(MeanPlace(filled, slot)+0.5)))
+				text += fmt.Sprintf("; mean place of a lot %s, behind %s of tickets",
+					numeral.Group(uint64(MeanPlace(filled, slot)+0.5)),
+					numeral.Count(uint64(MeanAhead(lots, filled, slot)+0.5), "lot", "lots"))
 			}
 			f.add(Slots, s, "", text+".", 0)
 		}
@@ -69,18 +71,33 @@ func (f *Finder) freezeSlots(s *fairness.State, e *fairness.Freeze) {
 // MeanPlace returns the mean place of a lot of a slot among those of its window and lane, given the numbers of lots of
 // each slot, empty ones included: section 9 of fairness/RULES.md.
 func MeanPlace(filled []uint32, slot int) float64 {
-	own := float64(filled[slot])
-	mean := (own + 1) / 2
-	for j, n := range filled {
-		switch other := float64(n); {
-		case j == slot:
-		case other >= own:
-			mean += own / 2
-		default:
-			mean += other - other*other/(2*own)
+	mean := float64(filled[slot]+1) / 2
+	for j := range filled {
+		if j != slot {
+			mean += before(filled, slot, j)
 		}
 	}
 	return mean
+}
+
+// MeanAhead returns the mean number of lots of tickets before a lot of a slot: empty ones are passed over.
+func MeanAhead(lots, filled []uint32, slot int) float64 {
+	mean := float64(lots[slot]-1) / 2
+	for j, n := range lots {
+		if j != slot && n > 0 {
+			mean += before(filled, slot, j) * float64(n) / float64(filled[j])
+		}
+	}
+	return mean
+}
+
+// before returns the mean number of lots of another slot before a lot of a slot, empty ones included.
+func before(filled []uint32, slot, other int) float64 {
+	own, n := float64(filled[slot]), float64(filled[other])
+	if n >= own {
+		return own / 2
+	}
+	return n - n*n/(2*own)
 }
 
 // close adds the methods that gave a lot.

@@ -16,16 +16,28 @@ func TestMeanPlace(t *testing.T) {
 	t.Parallel()
 	lots := []uint32{12, 3, 0, 25, 7}
 	filled, sums, counts := fairness.Fill(lots), make([]float64, len(lots)), make([]float64, len(lots))
+	aheads := make([]float64, len(lots)) // of lots of tickets
 	for i := range 10_000 {
 		seed := fairness.Seed{byte(i), byte(i >> 8)}
+		tickets := 0
 		for k, lot := range fairness.Deal(seed, "general", lots) {
 			sums[lot.Slot] += float64(k + 1)
 			counts[lot.Slot]++
+			if lot.Seq < lots[lot.Slot] {
+				aheads[lot.Slot] += float64(tickets) / float64(lots[lot.Slot]) / 10_000
+				tickets++
+			}
 		}
 	}
 	for slot := range lots {
 		if want, got := findings.MeanPlace(filled, slot), sums[slot]/counts[slot]; math.Abs(got-want) > 0.2 {
 			t.Errorf("slot %d: mean place %.2f, want %.2f", slot, got, want)
+		}
+		if lots[slot] == 0 {
+			continue
+		}
+		if got := findings.MeanAhead(lots, filled, slot); math.Abs(got-aheads[slot]) > 0.2 {
+			t.Errorf("slot %d: behind %.2f lots of tickets, want %.2f", slot, got, aheads[slot])
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (f *Finder) words(of *Finding) string {
 		return numeral.Count(n, "group was", "groups were") +
 			" never drawn. Where the outcome could be known, the operator could see it and end the room instead of publishing it."
 	case Slots:
-		return "Each slot was shuffled alone, and slots took turns, so a quiet slot gave better places. Slots with less than half of the mean were filled up with empty lots, which nobody has."
+		return "Each slot was shuffled alone, and slots took turns, so a quiet slot gave better places. Slots with less than half of the mean were filled up with empty lots, which nobody has: their places are passed over, so the lots of tickets before one's own count, not the places."
 	case Lots:
 		return f.slots.words()
 	case Single:
