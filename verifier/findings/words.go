@@ -50,7 +50,7 @@ func (f *Finder) words(of *Finding) string {
 		return fmt.Sprintf("%s more than %s after the outcome could be known, the longest %s. The outcome was fixed by then, but the operator could know it that much earlier than all others.",
 			numeral.Count(n, "draw came", "draws came"), span(drawSlack), span(of.Longest))
 	case LateFreeze:
-		return fmt.Sprintf("%s closed more than %s after its end, the longest %s. No visitor could join it any more; the randomness of its draw comes after the closing, so a late closing selects a later round.",
+		return fmt.Sprintf("%s closed more than %s after its end, the longest %s. Up to its closing the operator could still write arrivals and credentials into it, with earlier times; the randomness of its draw comes after the closing, so a late closing selects a later round.",
 			numeral.Count(n, "group was", "groups were"), span(freezeSlack), span(of.Longest))
 	case Gap:
 		return f.gaps.words(of)
