@@ -7,8 +7,8 @@
 // An [Offer] is what an issuer vouches for in one room. Its accounts are texts, such as an address or
 // a member's number. Only keyed hashes of them leave this package:
 //
-//	account   HMAC-SHA-256(offer's account key, account)[0:16]       in the store
-//	nullifier HMAC-SHA-256(room's nullifier key, method || 0 || account)   in credentials
+//	nullifier HMAC-SHA-256(room's nullifier key, method || 0 || account)   in signed credentials
+//	record    HMAC-SHA-256(offer's account key, nullifier)[0:16]           in the store; for blind offers, of the account
 //
 // Those who know the secret can find out which of the accounts that they can think of have a place.
 package issuer
@@ -19,7 +19,6 @@ import (
 	"crypto/hmac"
 	"crypto/rsa"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -27,9 +26,9 @@ import (
 	"strings"
 
 	"github.com/cloudflare/circl/blindsign/blindrsa"
-	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/fairness/credential/issued"
 )
 
 // Errors of [Issuer.Issue].
@@ -116,12 +115,11 @@ func (i *Issuer) Issue(o *Offer, account string, r Request) (Issued, error) {
 	if !slices.Contains(o.Lanes, r.Lane) {
 		return Issued{}, ErrLane
 	}
-	again, err := i.record(o, account, append([]byte(r.Lane+"\x00"), r.Ticket[:]...), o.Once)
+	nullifier := keyed(i.Derive("nullifier", hex.EncodeToString(o.Room[:])), o.Method+"\x00"+account)
+	again, err := i.record(o, string(nullifier), asked(r), o.Once)
 	if err != nil {
 		return Issued{}, err
 	}
-	room := hex.EncodeToString(o.Room[:])
-	nullifier := keyed(i.Derive("nullifier", room), o.Method+"\x00"+account)
 	subject := credential.Subject{Room: o.Room, Lane: r.Lane, Ticket: r.Ticket}
 	signature := ed25519.Sign(i.key, subject.AppendMessage(nil, o.Method, nullifier))
 	return Issued{nullifier, signature, again}, nil
@@ -139,11 +137,20 @@ func (i *Issuer) issueBlind(o *Offer, account string, blinded []byte) (Issued, e
 	return Issued{nil, signature, again}, nil
 }
 
-// record stores that an account asked for something.
+// record stores that an account, or its nullifier, asked for something.
 func (i *Issuer) record(o *Offer, account string, asked []byte, once bool) (again bool, err error) {
-	id := keyed(i.Derive("account", o.Name, hex.EncodeToString(o.Room[:])), account)
-	return i.store.take(o, [hashSize]byte(id), [hashSize]byte(keyed(id, string(asked))), once)
+	id, request := i.hashes(o, account, asked)
+	return i.store.take(o, id, request, once)
 }
+
+// hashes returns what the store keeps of an account, or its nullifier, and of what it asked for.
+func (i *Issuer) hashes(o *Offer, account string, asked []byte) (id, request [hashSize]byte) {
+	key := keyed(i.Derive("account", o.Name, hex.EncodeToString(o.Room[:])), account)
+	return [hashSize]byte(key), [hashSize]byte(keyed(key, string(asked)))
+}
+
+// asked returns what a request for a signed credential asks for.
+func asked(r Request) []byte { return append([]byte(r.Lane+"\x00"), r.Ticket[:]...) }
 
 func keyed(key []byte, text string) []byte {
 	mac := hmac.New(sha256.New, key)
@@ -151,42 +158,20 @@ func keyed(key []byte, text string) []byte {
 	return mac.Sum(nil)
 }
 
-// statement is the first line of a signed count.
-const statement = "proofline/issued/v1"
-
 // VerifierKey returns the key that verifies counts signed under a name, in signed-note form.
 func (i *Issuer) VerifierKey(name string) (string, error) {
-	return note.NewEd25519VerifierKey(name, i.key.Public().(ed25519.PublicKey))
+	return issued.VerifierKey(name, i.key.Public().(ed25519.PublicKey))
 }
 
-// Count returns how many accounts have a credential of each offer, signed under a name as a
-// [signed note]. The text has these lines:
-//
-//	proofline/issued/v1
-//	time MILLISECONDS
-//	OFFER METHOD ROOM COUNT LIMIT
-//
-// ROOM is the SHA-256 of the room entry in hex. The last line repeats for each offer.
-//
-// [signed note]: https://c2sp.org/signed-note
+// Count returns how many accounts have a credential of each offer, signed under a name as package issued reads it.
 func (i *Issuer) Count(name string, offers []*Offer, millis int64) ([]byte, error) {
-	verifier, err := i.VerifierKey(name)
-	if err != nil {
-		return nil, fmt.Errorf("sign count: %w", err)
-	}
-	hash := strings.SplitN(verifier, "+", 3)[1]
-	signer, err := note.NewSigner("PRIVATE+KEY+" + name + "+" + hash + "+" +
-		base64.StdEncoding.EncodeToString(append([]byte{1}, i.key.Seed()...)))
-	if err != nil {
-		return nil, fmt.Errorf("sign count: %w", err)
-	}
-	text := fmt.Appendf(nil, "%s\ntime %d\n", statement, millis)
+	c := issued.Count{By: name, Millis: millis}
 	for _, o := range offers {
 		n, err := i.store.count(o)
 		if err != nil {
 			return nil, err
 		}
-		text = fmt.Appendf(text, "%s %s %x %d %d\n", o.Name, o.Method, o.Room, n, o.Limit)
+		c.Offers = append(c.Offers, issued.Offer{Name: o.Name, Method: o.Method, Room: o.Room, Accounts: uint64(n), Limit: o.Limit})
 	}
-	return note.Sign(&note.Note{Text: string(text)}, signer)
+	return c.Sign(i.key)
 }

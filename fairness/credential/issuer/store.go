@@ -93,7 +93,7 @@ func (s *Store) count(o *Offer) (int, error) {
 }
 
 func (s *Store) ledger(o *Offer) (*ledger, error) {
-	name := fmt.Sprintf("%s-%x.log", o.Name, o.Room[:8])
+	name := ledgerName(o)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l := s.ledgers[name]; l != nil {
@@ -106,6 +106,8 @@ func (s *Store) ledger(o *Offer) (*ledger, error) {
 	s.ledgers[name] = l
 	return l, nil
 }
+
+func ledgerName(o *Offer) string { return fmt.Sprintf("%s-%x.log", o.Name, o.Room[:8]) }
 
 // ledger holds the records of one offer.
 type ledger struct {
@@ -144,18 +146,27 @@ func (l *ledger) load() error {
 	if err != nil {
 		return err
 	}
-	whole := bytes.LastIndexByte(text, '\n') + 1
-	for at := 0; at < whole; at += recordSize {
-		account, asked, ok := parseRecord(text[at:min(at+recordSize, whole)])
-		if !ok {
-			return fmt.Errorf("%w: %s, byte %d", ErrStore, l.file.Name(), at)
-		}
-		l.asked[account] = asked
+	whole, err := readRecords(text, l.asked)
+	if err != nil {
+		return fmt.Errorf("%w: %s", err, l.file.Name())
 	}
 	if whole < len(text) {
 		return errors.Join(l.file.Truncate(int64(whole)), l.file.Sync())
 	}
 	return nil
+}
+
+// readRecords reads the whole lines of a ledger, and returns how long they are.
+func readRecords(text []byte, records map[[hashSize]byte][hashSize]byte) (whole int, err error) {
+	whole = bytes.LastIndexByte(text, '\n') + 1
+	for at := 0; at < whole; at += recordSize {
+		account, asked, ok := parseRecord(text[at:min(at+recordSize, whole)])
+		if !ok {
+			return at, fmt.Errorf("%w: byte %d", ErrStore, at)
+		}
+		records[account] = asked
+	}
+	return whole, nil
 }
 
 func appendRecord(dst []byte, account, asked [hashSize]byte) []byte {
