@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -33,6 +34,7 @@ type auditFlags struct {
 	vkey   string
 	trust  trustFlags
 	about  aboutFlags
+	issued issuedFlags
 	json   bool
 	html   string
 	kept   string
@@ -53,11 +55,13 @@ The command keeps the last verified checkpoint of each room. The next audit
 checks that no earlier entry was rewritten.`,
 		Example: `  proofline-verify audit https://example.com/r/sale
   proofline-verify audit ./sale --vkey @sale.vkey --json
-  proofline-verify audit https://example.com/r/sale --html report.html`,
+  proofline-verify audit https://example.com/r/sale --html report.html
+  proofline-verify audit https://example.com/r/sale --issued https://club.example.org/issued`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error { return f.run(c.Context(), t, args[0]) },
 	}
 	f.define(c)
+	f.issued.define(c)
 	c.Flags().BoolVar(&f.json, "json", false, "print the report as JSON")
 	c.Flags().StringVar(&f.html, "html", "",
 		"also write the report to this `FILE`, as an HTML page to read, print and share")
@@ -86,6 +90,9 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 	if err != nil {
 		return unreadable(err)
 	}
+	if done.Issued, err = f.issued.compare(ctx, done); err != nil {
+		return err
+	}
 	if err := f.print(t, done); err != nil {
 		return unreadable(err)
 	}
@@ -100,7 +107,7 @@ func (f *auditFlags) run(ctx context.Context, t *terminal, arg string) error {
 	if !unconfirmed(arg, done) { // otherwise it would be compared with the real room of that name
 		keeper.save(src.checkpoint)
 	}
-	return nil
+	return contradiction(done.Issued)
 }
 
 // rewritten returns an error if the signed history contradicts that of an earlier audit. Entries that are
@@ -161,6 +168,9 @@ func (f *auditFlags) audited(ctx context.Context, t *terminal, arg string, src *
 	trust.OnEntry = func(s *fairness.State, e fairness.Entry) {
 		finder.Add(s, e)
 		isEnded = s.Ended()
+		if room, ok := e.(*fairness.Room); ok {
+			done.Entry = sha256.Sum256(fairness.AppendEntry(nil, room))
+		}
 	}
 	r, err := auditWhole(ctx, t, src, from, trust)
 	if err != nil {
@@ -246,7 +256,7 @@ func (f *auditFlags) writePage(ctx context.Context, src *pinned, a *report.Audit
 
 func (f *auditFlags) print(t *terminal, a *report.Audit) error {
 	if !f.json {
-		return t.printReport(a.Report, a.Findings)
+		return t.printReport(a.Report, a.Findings, a.Issued...)
 	}
 	return writeJSON(t.out, jsonOf(a))
 }

@@ -21,9 +21,10 @@ const (
 type auditJSON struct {
 	*verifier.Report
 	Findings []findings.Finding `json:"findings"`
+	Issued   []report.Issued    `json:"issued,omitempty"`
 }
 
-func jsonOf(a *report.Audit) auditJSON { return auditJSON{a.Report, a.Findings} }
+func jsonOf(a *report.Audit) auditJSON { return auditJSON{a.Report, a.Findings, a.Issued} }
 
 // printGate prints at the top for how long visitors were admitted past the line.
 func printGate(b *strings.Builder, list []findings.Finding, colour func(int, string) string) {

@@ -35,11 +35,12 @@ var meanings = map[int]string{
 
 // printReport prints a report as text: the verdict, the checks, other findings (nil: omitted) and
 // what is not proven.
-func (t *terminal) printReport(r *verifier.Report, found []findings.Finding) error {
+func (t *terminal) printReport(r *verifier.Report, found []findings.Finding, issued ...report.Issued) error {
 	var b strings.Builder
 	colour := t.colour()
 	b.WriteString(verdict(r, colour))
 	printGate(&b, found, colour)
+	printContradictions(&b, issued, colour)
 	fmt.Fprintf(&b, "  room     %s\n", printable(r.Origin))
 	fmt.Fprintf(&b, "  read     %s, %s in %s,\n           %s, %s\n", numeral.Count(r.Entries, "entry", "entries"),
 		numeral.Count(r.Arrivals, "arrival", "arrivals"), numeral.Count(r.Windows, "window", "windows"),
@@ -56,6 +57,9 @@ func (t *terminal) printReport(r *verifier.Report, found []findings.Finding) err
 		for _, text := range door {
 			printItem(&b, "   - ", text, func(s string) string { return s })
 		}
+	}
+	for _, i := range issued {
+		printItem(&b, "   - ", printable(i.Text()), func(s string) string { return s })
 	}
 	printFindings(&b, found)
 	b.WriteString("\nNot proven\n")

@@ -10,6 +10,7 @@ package report
 
 import (
 	"bytes"
+	"crypto/sha256"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -35,7 +36,9 @@ type Audit struct {
 	Report     *verifier.Report
 	Story      *Story
 	Findings   []findings.Finding // events that the rules allow but a reader should know about
+	Issued     []Issued           // what issuers count, for the methods that were compared
 	Statistics *stats.Result      // nil: none
+	Entry      [sha256.Size]byte  // SHA-256 of the room entry
 	Trust      verifier.Trust     // trust as given to the audit
 	Checkpoint []byte             // audited checkpoint, verbatim
 	Title      string             // title of the event, given by the publisher of the report; "": unknown

@@ -60,8 +60,14 @@ type page struct {
 
 type fact struct{ Name, Value string }
 
-// Door returns what a join needed, and what was shown.
-func (p *page) Door() []string { return Door(p.Report) }
+// Door returns what a join needed, what was shown, and what issuers count.
+func (p *page) Door() []string {
+	lines := Door(p.Report)
+	for _, i := range p.Issued {
+		lines = append(lines, i.Text())
+	}
+	return lines
+}
 
 // Address returns the room's address; "" if it is unknown.
 func (p *page) Address() string { return p.base }
