@@ -19,6 +19,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
 	"github.com/proofline/proofline/cmd/proofline/internal/transcript"
+	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/verifier/source"
 )
 
@@ -37,7 +38,8 @@ organization. web/issuer/README.md explains its settings.`,
 		Args: cobra.NoArgs,
 		RunE: cli.CommandMissing,
 	}
-	c.AddCommand(serveCommand(t), methodsCommand(t), codesCommand(t), membersCommand(t), roomCommand(t))
+	c.AddCommand(serveCommand(t), methodsCommand(t), codesCommand(t), membersCommand(t), roomCommand(t),
+		checkCommand(t))
 	return c
 }
 
@@ -117,14 +119,9 @@ func firstEntry(ctx context.Context, url string) (first []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	checkpoint, err := src.Checkpoint(ctx)
+	size, err := sizeOf(ctx, src, url)
 	if err != nil {
 		return nil, err
-	}
-	lines := strings.SplitN(string(checkpoint), "\n", 3)
-	size, err := strconv.ParseUint(lines[min(1, len(lines)-1)], 10, 63)
-	if err != nil || size == 0 {
-		return nil, fmt.Errorf("%s is not a checkpoint", url)
 	}
 	errDone := errors.New("done")
 	err = transcript.Each(ctx, src, min(size, audit.TileWidth), func(entry []byte) error {
@@ -135,4 +132,18 @@ func firstEntry(ctx context.Context, url string) (first []byte, err error) {
 		err = nil
 	}
 	return first, err
+}
+
+// sizeOf returns the number of entries in the checkpoint of a log, whose signature is not checked.
+func sizeOf(ctx context.Context, src verifier.Source, url string) (uint64, error) {
+	checkpoint, err := src.Checkpoint(ctx)
+	if err != nil {
+		return 0, err
+	}
+	lines := strings.SplitN(string(checkpoint), "\n", 3)
+	size, err := strconv.ParseUint(lines[min(1, len(lines)-1)], 10, 63)
+	if err != nil || size == 0 {
+		return 0, fmt.Errorf("%s is not a checkpoint", url)
+	}
+	return size, nil
 }
