@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/counted"
 	"github.com/proofline/proofline/verifier/findings"
 	"github.com/proofline/proofline/verifier/numeral"
 	"github.com/proofline/proofline/verifier/report"
@@ -21,7 +22,7 @@ const (
 type auditJSON struct {
 	*verifier.Report
 	Findings []findings.Finding `json:"findings"`
-	Issued   []report.Issued    `json:"issued,omitempty"`
+	Issued   []counted.Method   `json:"issued,omitempty"`
 }
 
 func jsonOf(a *report.Audit) auditJSON { return auditJSON{a.Report, a.Findings, a.Issued} }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/proofline/proofline/fairness/credential/issued"
 	"github.com/proofline/proofline/internal/roomtest"
-	"github.com/proofline/proofline/verifier/report"
+	"github.com/proofline/proofline/verifier/counted"
 )
 
 // countedRoom writes a room in which two tickets showed club, and returns its directory and the hash of its entry.
@@ -117,11 +117,11 @@ func TestIssued(t *testing.T) {
 	var out, ignored bytes.Buffer
 	code := run(t.Context(), []string{"audit", dir, "--no-keep", "--json", "--html", page, "--issued", file}, &out, &ignored, func(string) string { return "" })
 	var found struct {
-		OK     bool            `json:"ok"`
-		Issued []report.Issued `json:"issued"`
+		OK     bool             `json:"ok"`
+		Issued []counted.Method `json:"issued"`
 	}
 	err = json.Unmarshal(out.Bytes(), &found)
-	if want := (report.Issued{By: "club.example.org", Method: "club", Accounts: 1, Shown: 2, Millis: 1_800_000_000_000}); err != nil ||
+	if want := (counted.Method{By: "club.example.org", Method: "club", Accounts: 1, Shown: 2, Millis: 1_800_000_000_000}); err != nil ||
 		code != exitFailed || !found.OK || len(found.Issued) != 1 || found.Issued[0] != want {
 		t.Errorf("exit code %d, %+v, %v", code, found, err)
 	}

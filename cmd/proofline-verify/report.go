@@ -8,6 +8,7 @@ import (
 
 	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/counted"
 	"github.com/proofline/proofline/verifier/findings"
 	"github.com/proofline/proofline/verifier/numeral"
 	"github.com/proofline/proofline/verifier/report"
@@ -35,7 +36,7 @@ var meanings = map[int]string{
 
 // printReport prints a report as text: the verdict, the checks, other findings (nil: omitted) and
 // what is not proven.
-func (t *terminal) printReport(r *verifier.Report, found []findings.Finding, issued ...report.Issued) error {
+func (t *terminal) printReport(r *verifier.Report, found []findings.Finding, issued ...counted.Method) error {
 	var b strings.Builder
 	colour := t.colour()
 	b.WriteString(verdict(r, colour))

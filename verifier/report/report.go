@@ -19,6 +19,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/verifier"
+	"github.com/proofline/proofline/verifier/counted"
 	"github.com/proofline/proofline/verifier/findings"
 	"github.com/proofline/proofline/verifier/stats"
 )
@@ -36,7 +37,7 @@ type Audit struct {
 	Report     *verifier.Report
 	Story      *Story
 	Findings   []findings.Finding // events that the rules allow but a reader should know about
-	Issued     []Issued           // what issuers count, for the methods that were compared
+	Issued     []counted.Method   // what issuers count, for the methods that were compared
 	Statistics *stats.Result      // nil: none
 	Entry      [sha256.Size]byte  // SHA-256 of the room entry
 	Trust      verifier.Trust     // trust as given to the audit
