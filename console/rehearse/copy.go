@@ -31,8 +31,8 @@ const (
 // Copy returns the configuration of a rehearsal room that opens at opens. The time before the start
 // is compressed to at most before, with its windows in proportion, so that a single draw for early
 // visitors stays a single draw. Windows after the start last at most window. Visitors can join
-// until ends. Beacon, witnesses, outflow, branding and targets are those of base, and so is the number of slots. Lanes
-// need nothing and credentials give no lots, because no issuer vouches for synthetic visitors.
+// until ends. All else is as in base, and so is the number of slots: beacon, witnesses, methods, lanes, lots, parties,
+// outflow, branding and targets.
 func Copy(base room.Config, opens, ends time.Time, before, window time.Duration) room.Config {
 	rules := SimulatedRoom(base)
 	c := base
@@ -43,10 +43,6 @@ func Copy(base room.Config, opens, ends time.Time, before, window time.Duration)
 	c.Opens, c.Starts, c.Closes, c.Windows = &opens, &starts, &ends, nil
 	claim, notice := room.Duration(min(time.Duration(rules.Claim), maxClaim)), room.Duration(minNotice)
 	c.Claim, c.Notice = &claim, &notice
-	c.Methods, c.Lots, c.Lanes = nil, nil, slices.Clone(base.Lanes)
-	for i := range c.Lanes {
-		c.Lanes[i].Needs = nil
-	}
 	at, last := starts, length
 	for _, w := range rules.Rules() {
 		from, each := opens, max(min(time.Duration(w.Length), window), minWindow)

@@ -9,6 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/console/simulate"
+	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/internal/issuertest"
 	"github.com/proofline/proofline/room"
 )
 
@@ -28,16 +31,21 @@ func shapeOf(c room.Config, now time.Time) shape {
 	return s
 }
 
-// TestCopyOfSlots: a copy has as many slots as its original, and no lots, for which it has no methods.
+// TestCopyOfSlots: a copy has as many slots as its original, and the same door and lots.
 func TestCopyOfSlots(t *testing.T) {
 	t.Parallel()
 	opens := time.Date(2030, 5, 1, 11, 30, 0, 0, time.UTC)
 	starts, slots := opens.Add(30*time.Minute), room.Duration(7*time.Minute)
-	base := room.Config{Slug: "sale", Opens: &opens, Starts: &starts, Slots: &slots, Lots: []string{"club"}}
+	base := room.Config{Slug: "sale", Opens: &opens, Starts: &starts, Slots: &slots, Lots: []string{"club"}, Party: 3,
+		Methods: []credential.Method{issuertest.Signed("club", 7).Method},
+		Lanes:   []room.LaneRule{{Name: fairness.General, Weight: 1, Needs: []string{"club"}}}}
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	got := Copy(base, now.Add(lead), now.Add(lasts), maxBefore, maxWindow)
-	if got.Slots == nil || *got.Slots != room.Duration(12*time.Second) || got.Lots != nil { // 5 in a minute
-		t.Errorf("slots of %v, lots %v", got.Slots, got.Lots)
+	if got.Slots == nil || *got.Slots != room.Duration(12*time.Second) { // 5 in a minute
+		t.Errorf("slots of %v", got.Slots)
+	}
+	if !cmp.Equal(got.Methods, base.Methods) || !cmp.Equal(got.Lanes, base.Lanes) || !cmp.Equal(got.Lots, base.Lots) || got.Party != 3 {
+		t.Errorf("%+v", got)
 	}
 	if problems := got.Problems(now); len(problems) > 0 {
 		t.Errorf("%v", problems)

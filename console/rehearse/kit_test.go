@@ -20,11 +20,11 @@ type server struct {
 	*Rehearsals
 }
 
-func newServer(t *testing.T) *server {
+func newServer(t *testing.T, change ...func(*room.Options)) *server {
 	t.Helper()
 	pool := servertest.Pool(t, pgtest.URL(t))
 	log := servertest.Log(t)
-	s := &server{store: pgroom.NewStore(pool), rooms: servertest.Rooms(t, pool)}
+	s := &server{store: pgroom.NewStore(pool), rooms: servertest.Rooms(t, pool, change...)}
 	s.Rehearsals = New(s.rooms, log)
 	s.lead = time.Second
 	t.Cleanup(func() {

@@ -109,7 +109,10 @@ func (rs *Rehearsals) Start(ctx context.Context, owner pgroom.Owner, base room.C
 	now := time.Now()
 	c := Copy(base, now.Add(rs.lead), now.Add(rs.lasts), p.Before, p.Window)
 	owner.Host = nil // copies are published under the server's own host
-	r, err := rs.rooms.CreateFor(ctx, owner, c)
+	var r *room.Room
+	if one.desk, err = newDesk(&c); err == nil {
+		r, err = rs.rooms.CreateFor(ctx, owner, c)
+	}
 	if err != nil {
 		rs.forget(one)
 		rs.work.Done()

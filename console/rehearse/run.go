@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	mathrand "math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,8 +13,10 @@ import (
 
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/visitor"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/door"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -30,6 +34,7 @@ type run struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the run is over
 	joins  *rate.Limiter
+	desk   *desk
 
 	mu   sync.Mutex // guards the fields below
 	room *room.Room // nil until it has been created
@@ -85,8 +90,8 @@ func (r *run) note(count func(*Progress)) {
 // play runs all visitors, waits for the end, and ends the room.
 func (r *run) play(rs *Rehearsals, guests []simulate.Guest) {
 	var crowd sync.WaitGroup
-	for _, g := range guests {
-		crowd.Go(func() { r.visit(&g) })
+	for n, g := range guests {
+		crowd.Go(func() { r.visit(&g, n) })
 	}
 	r.watch(rs.lingers)
 	r.cancel()
@@ -125,15 +130,47 @@ func (r *run) watch(lingers time.Duration) {
 // guest is one visitor of a run.
 type guest struct {
 	*run
+	wish
 	ticket fairness.Ticket
 	secret [fairness.SecretSize]byte
-	pass   string // pass; empty until admitted
+	shown  []credential.Credential // as soon as it has all of them
+	pass   string                  // pass; empty until admitted
 	called bool
 }
 
-// visit plays one visitor, from before the arrival to the end of the session or of the run.
-func (r *run) visit(g *simulate.Guest) {
-	v := &guest{run: r}
+// wish is what a visitor joins with.
+type wish struct {
+	lane    fairness.Lane
+	seats   uint32
+	account int      // number of its account and its code with each issuer
+	shows   []string // methods
+}
+
+// wish draws what the visitor with an account joins with: lanes have visitors by their weights, parties have all sizes,
+// and half of the visitors have what gives one more lot.
+func (r *run) wish(account int) wish {
+	p := r.room.Policy()
+	w := wish{seats: 1 + mathrand.Uint32N(max(p.Party, 1)), account: account} //nolint:gosec // no secret
+	var lane fairness.LaneRule
+	weights := uint32(0)
+	for _, one := range p.Lanes {
+		if weights += one.Weight; mathrand.Uint32N(weights) < one.Weight { //nolint:gosec // no secret
+			lane = one
+		}
+	}
+	w.lane = lane.Name
+	for _, m := range p.Methods {
+		isNeeded := slices.Contains(lane.Needs, m.Name)
+		if isNeeded || slices.Contains(p.Lots, m.Name) && mathrand.IntN(2) == 0 { //nolint:gosec // no secret
+			w.shows = append(w.shows, m.Name)
+		}
+	}
+	return w
+}
+
+// visit plays the n-th visitor, from before the arrival to the end of the session or of the run.
+func (r *run) visit(g *simulate.Guest, n int) {
+	v := &guest{run: r, wish: r.wish(n)}
 	_, _ = rand.Read(v.secret[:]) // never fails
 	v.ticket = fairness.NewTicket(r.room.Origin, v.secret)
 	arrives := r.state().Opens.Add(time.Duration(g.Arrives)).Sub(r.room.Now())
@@ -161,19 +198,60 @@ func (v *guest) send(ctx context.Context, request visitor.Request) (a visitor.An
 }
 
 func (v *guest) join(ctx context.Context) visitor.Answer {
-	_, err := v.room.Join(ctx, v.ticket)
+	err := v.prepare()
+	if err == nil {
+		_, err = v.room.JoinLane(ctx, v.ticket, v.lane, v.seats, v.shown...)
+	}
 	if err == nil {
 		v.note(func(p *Progress) { p.Joined++ })
 		return visitor.Answer{Pause: pollInterval}
 	}
-	if errors.Is(err, room.ErrClosed) || errors.Is(err, room.ErrStopping) {
+	if isFinal(err) {
 		v.note(func(p *Progress) { p.Failed++ })
 		return visitor.Answer{Outcome: visitor.Over}
 	}
 	if early, ok := errors.AsType[*room.EarlyError](err); ok {
 		return visitor.Answer{Outcome: visitor.Again, Pause: early.Wait}
 	}
+	if early, ok := errors.AsType[*door.WorkError](err); ok {
+		return visitor.Answer{Outcome: visitor.Again, Pause: max(early.Wait, pollInterval)}
+	}
 	return visitor.Answer{Outcome: visitor.Again, Pause: retry}
+}
+
+// isFinal reports whether the room will never take a join that it has refused.
+func isFinal(err error) bool {
+	return errors.Is(err, room.ErrClosed) || errors.Is(err, room.ErrStopping) || errors.Is(err, errNothing) ||
+		errors.Is(err, errUsed) || door.Methods(err) != nil
+}
+
+// prepare gets the credentials that the visitor shows, once. It returns a [*door.WorkError] until work can begin, and
+// errors of [desk.vouch].
+func (v *guest) prepare() error {
+	d := v.room.Snapshot().Door
+	if v.shown != nil || len(v.shows) == 0 || d == nil {
+		return nil
+	}
+	s := credential.Subject{Room: d.Entry, Lane: string(v.lane), Ticket: v.ticket}
+	if d.Work != nil {
+		s.Round = d.Work.Signature
+	}
+	var list []credential.Credential
+	for _, m := range d.Methods {
+		switch {
+		case !slices.Contains(v.shows, m.Name):
+			continue
+		case m.Kind == credential.Work && s.Round == nil:
+			return &door.WorkError{Round: d.Work.Round, Wait: d.Work.Due.Sub(v.room.Now())}
+		}
+		c, err := v.desk.vouch(&m.Method, s, v.account)
+		if err != nil {
+			return err
+		}
+		list = append(list, c)
+	}
+	v.shown = list
+	return nil
 }
 
 func (v *guest) look() visitor.Answer {

@@ -65,6 +65,7 @@ type rehearsalPage struct {
 	Visitors string
 	Before   string // maximum seconds from opening to start
 	Window   string // maximum seconds of a window
+	Work     int    // maximum bits of work
 	Of       []rehearse.Rehearsal
 	Other    *rehearse.Rehearsal // a running rehearsal of another room: only one can run
 	Running  bool
@@ -79,7 +80,8 @@ func (h *rehearsals) rehearsalPage(x *shell.Request) (rehearsalPage, error) {
 	if err != nil {
 		return rehearsalPage{}, err
 	}
-	v := rehearsalPage{rehearsed: of, Visitors: strconv.Itoa(rehearse.DefaultVisitors), Before: "60", Window: "30"}
+	v := rehearsalPage{rehearsed: of, Visitors: strconv.Itoa(rehearse.DefaultVisitors), Before: "60", Window: "30",
+		Work: rehearse.MaxWork}
 	for _, one := range list {
 		switch isOwn := one.Of != nil && *one.Of == of.ID || !of.Draft && one.Slug == of.Slug; {
 		case isOwn:

@@ -21,7 +21,7 @@ func TestRehearsal(t *testing.T) {
 	opens := time.Now().Add(time.Hour)
 	r := s.Create(consoletest.Operator, room.Config{Slug: "sale", Title: "Sale", Opens: &opens})
 	const path = "/console/rooms/sale/rehearsal"
-	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("Start the rehearsal", "No rehearsal has run")
+	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("Start the rehearsal", "No rehearsal has run", "work has 12 bits at most")
 	s.Get(consoletest.Viewer, path).Want(http.StatusForbidden)
 	for field, value := range map[string]string{"visitors": "5", "before": "soon", "window": "-1"} {
 		s.Post(consoletest.Operator, path, field, value).Want(http.StatusBadRequest).Has(`id="e-`+field+`"`, `value="`+value+`"`)
