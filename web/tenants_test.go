@@ -112,7 +112,7 @@ func newTenants(t testing.TB) *tenants {
 	rooms.Issuer = ownIssuer{}
 	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	out := &tenants{names: &names{records: map[string]string{}}, clock: &movable{}}
-	rehearsals := rehearse.New(rooms, log)
+	rehearsals := rehearse.New(rooms, nil, log)
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

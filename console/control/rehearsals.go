@@ -42,7 +42,11 @@ func (rs *Rooms) RehearseDraft(ctx context.Context, actor account.Actor, id uuid
 
 func (rs *Rooms) rehearse(ctx context.Context, actor account.Actor, object string, of uuid.UUID, c room.Config,
 	p rehearse.Plan) (started rehearse.Rehearsal, err error) {
-	err = rs.Activity.Do(ctx, actor, "rehearsal.start", object, map[string]any{"visitors": p.Visitors}, func() error {
+	details := map[string]any{"visitors": p.Visitors}
+	if p.Script.Tickets > 0 {
+		details["script"] = p.Script.Tickets
+	}
+	err = rs.Activity.Do(ctx, actor, "rehearsal.start", object, details, func() error {
 		started, err = rs.Rehearsals.Start(ctx, pgroom.Owner{Org: actor.Org, RehearsalOf: &of}, c, p)
 		return err
 	})

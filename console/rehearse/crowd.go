@@ -33,6 +33,8 @@ type Plan struct {
 	// Before is the maximum time between opening and start, and Window the maximum length of a
 	// window after it; 0: a minute, and 30 seconds.
 	Before, Window time.Duration
+	// Script asks for tickets in addition to the visitors, and takes the place of the crowd's bots.
+	Script Script
 }
 
 func (p Plan) withDefaults() Plan {
@@ -52,6 +54,7 @@ func (p Plan) problems() (list invalid.List) {
 	if p.Window < minWindow || p.Window > lasts/2 {
 		list.Add("window", "must be between 100ms and 15m")
 	}
+	list = append(list, p.Script.problems()...)
 	if p.Crowd != nil {
 		for _, problem := range p.Crowd.Problems() {
 			list.Add("crowd."+problem.Field, problem.Detail)
@@ -60,8 +63,8 @@ func (p Plan) problems() (list invalid.List) {
 	return list
 }
 
-// guests draws the visitors for a copy.
-func (p Plan) guests(c room.Config) []simulate.Guest {
+// crowd returns the sale whose visitors come to a copy. They take the time that the work of its door takes.
+func (p *Plan) crowd(c room.Config, e *Entrance) simulate.Plan {
 	crowd := simulate.Default()
 	crowd.Visitors, crowd.Bots.Count, crowd.Seed = p.Visitors, p.Visitors/20, rand.Uint64()
 	crowd.Arrivals.Shape, crowd.Arrivals.HalfLife = simulate.Early, simulate.Duration(15*time.Second)
@@ -71,7 +74,17 @@ func (p Plan) guests(c room.Config) []simulate.Guest {
 		crowd.Bots = given.Bots
 		crowd.Bots.Count = int(int64(given.Bots.Count) * int64(p.Visitors) / int64(given.Visitors))
 	}
-	crowd.Room = SimulatedRoom(c)
+	if n := p.Script.Tickets; n > 0 {
+		crowd.Visitors += n
+		crowd.Bots.Count, crowd.Bots.PerOperator = n, n
+	}
+	crowd.Room, crowd.Door = SimulatedRoom(c), e.Door
+	return crowd
+}
+
+// guests draws the visitors for a copy.
+func (p *Plan) guests(c room.Config, e *Entrance) []simulate.Guest {
+	crowd := p.crowd(c, e)
 	list := crowd.Guests()
 	simulate.Compress(list, crowd.Room.Starts, simulate.Duration(latest))
 	for i := range list {

@@ -25,7 +25,7 @@ func newServer(t *testing.T, change ...func(*room.Options)) *server {
 	pool := servertest.Pool(t, pgtest.URL(t))
 	log := servertest.Log(t)
 	s := &server{store: pgroom.NewStore(pool), rooms: servertest.Rooms(t, pool, change...)}
-	s.Rehearsals = New(s.rooms, log)
+	s.Rehearsals = New(s.rooms, nil, log)
 	s.lead = time.Second
 	t.Cleanup(func() {
 		ctx, stop := context.WithTimeout(context.Background(), time.Minute)

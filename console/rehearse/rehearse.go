@@ -44,7 +44,7 @@ var (
 	ErrStopping = errors.New("the server is stopping")
 )
 
-// Rehearsal is the state of a rehearsal. The counts cover synthetic visitors only.
+// Rehearsal is the state of a rehearsal. The counts cover synthetic visitors only; the script's are separate.
 type Rehearsal struct {
 	Slug, Title, URL string
 	Org              uuid.UUID
@@ -54,7 +54,8 @@ type Rehearsal struct {
 	Starts           time.Time
 	Ends             time.Time // deadline; once over, the actual end
 	Over             bool
-	Visitors         int
+	Visitors         int  // without the script's
+	Raid             Raid // of the script; without Tickets: there is none
 	Progress
 }
 
@@ -73,11 +74,12 @@ func (p Progress) through() int { return p.Admitted + p.Missed + p.Left + p.Fail
 
 // Rehearsals manages the rehearsals of a server. It is safe for concurrent use.
 type Rehearsals struct {
-	rooms   *room.Rooms
-	log     *slog.Logger
-	lead    time.Duration
-	lingers time.Duration
-	lasts   time.Duration
+	rooms    *room.Rooms
+	networks Networks
+	log      *slog.Logger
+	lead     time.Duration
+	lingers  time.Duration
+	lasts    time.Duration
 
 	ctx    context.Context // done when the server stops
 	cancel context.CancelFunc
@@ -88,10 +90,10 @@ type Rehearsals struct {
 	closed bool
 }
 
-// New returns the rehearsals of a server.
-func New(rooms *room.Rooms, log *slog.Logger) *Rehearsals {
+// New returns the rehearsals of a server. The joins of a script are charged to networks.
+func New(rooms *room.Rooms, networks Networks, log *slog.Logger) *Rehearsals {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Rehearsals{rooms: rooms, log: log, lead: lead, lingers: lingers, lasts: lasts, ctx: ctx, cancel: cancel}
+	return &Rehearsals{rooms: rooms, networks: networks, log: log, lead: lead, lingers: lingers, lasts: lasts, ctx: ctx, cancel: cancel}
 }
 
 // Start makes a copy of a room and sends it the visitors of a plan. owner names the organization
@@ -118,10 +120,13 @@ func (rs *Rehearsals) Start(ctx context.Context, owner pgroom.Owner, base room.C
 		rs.work.Done()
 		return Rehearsal{}, fmt.Errorf("start rehearsal: %w", err)
 	}
+	raid := p.newRaid(base)
 	one.begin(r, c, p, now)
+	one.note(func(r *Rehearsal) { r.Raid = raid })
 	go func() {
 		defer rs.work.Done()
-		one.play(rs, p.guests(c))
+		one.foresee(rs, &p, c)
+		one.play(rs, p.guests(c, &raid.Entrance))
 		rs.over(one)
 	}()
 	return one.state(), nil

@@ -216,9 +216,10 @@ func TestPlanProblems(t *testing.T) {
 	wrong.People.NoShow = 2
 	for field, p := range map[string]Plan{
 		"visitors": {Visitors: 9}, "before": {Before: time.Hour}, "window": {Window: time.Millisecond},
-		"crowd.people.no_show": {Crowd: &wrong},
+		"crowd.people.no_show": {Crowd: &wrong}, "script": {Script: Script{Tickets: MaxTickets + 1}},
+		"networks": {Script: Script{Networks: -1}},
 	} {
-		_, err := New(nil, nil).Start(t.Context(), owner(1), sale("sale"), p)
+		_, err := New(nil, nil, nil).Start(t.Context(), owner(1), sale("sale"), p)
 		wrong, ok := errors.AsType[*invalid.Error](err)
 		if !ok || len(wrong.Problems) != 1 || wrong.Problems[0].Field != field {
 			t.Errorf("%s: got %v", field, err)
@@ -238,7 +239,7 @@ func TestGuests(t *testing.T) {
 		p := Plan{Visitors: 500, Crowd: crowd}.withDefaults()
 		now := time.Now()
 		c := Copy(sale("sale"), now.Add(lead), now.Add(lasts), p.Before, p.Window)
-		list := p.guests(c)
+		list := p.guests(c, &Entrance{Door: simulate.Default().Door})
 		bots, early := 0, 0
 		for _, g := range list {
 			if time.Duration(g.Arrives) > p.Before+latest+time.Second || time.Duration(g.Stay) > maxStay {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	mathrand "math/rand/v2"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -81,17 +82,40 @@ func (r *run) finish(now time.Time) {
 }
 
 // note updates the progress.
-func (r *run) note(count func(*Progress)) {
+func (r *run) note(change func(*Rehearsal)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	count(&r.now.Progress)
+	change(&r.now)
+}
+
+// foresee notes what the simulator predicts for the script.
+func (r *run) foresee(rs *Rehearsals, p *Plan, c room.Config) {
+	raid := r.state().Raid
+	if raid.Tickets == 0 {
+		return
+	}
+	share, err := p.predict(r.ctx, c, &raid)
+	if err != nil {
+		rs.log.Error("cannot predict a rehearsal", "room", r.room.Slug, "err", err)
+	}
+	r.note(func(now *Rehearsal) { now.Raid.Predicted = share })
 }
 
 // play runs all visitors, waits for the end, and ends the room.
 func (r *run) play(rs *Rehearsals, guests []simulate.Guest) {
 	var crowd sync.WaitGroup
-	for n, g := range guests {
-		crowd.Go(func() { r.visit(&g, n) })
+	raid, host, policy := r.state().Raid, anyHost(), r.room.Policy()
+	person, ticket := raid.accounts(), 0
+	for _, g := range guests {
+		var w wish
+		if g.Bot && raid.Tickets > 0 {
+			w = raid.wish(ticket, &policy, host)
+			ticket++
+		} else {
+			w = newWish(person, &policy)
+			person++
+		}
+		crowd.Go(func() { r.visit(rs, &g, w) })
 	}
 	r.watch(rs.lingers)
 	r.cancel()
@@ -117,7 +141,7 @@ func (r *run) watch(lingers time.Duration) {
 		}
 		now, snapshot := r.state(), r.room.Snapshot()
 		n := snapshot.Counts
-		busy := now.through() < now.Visitors || n.Admitted+n.NoShows+n.Left+n.Revoked < n.Arrivals
+		busy := now.through() < now.Visitors || now.Raid.through() < now.Raid.Tickets || n.Admitted+n.NoShows+n.Left+n.Revoked < n.Arrivals
 		if busy {
 			quiet = time.Now()
 		}
@@ -131,25 +155,27 @@ func (r *run) watch(lingers time.Duration) {
 type guest struct {
 	*run
 	wish
-	ticket fairness.Ticket
-	secret [fairness.SecretSize]byte
-	shown  []credential.Credential // as soon as it has all of them
-	pass   string                  // pass; empty until admitted
-	called bool
+	networks Networks // nil: no limits
+	ticket   fairness.Ticket
+	secret   [fairness.SecretSize]byte
+	shown    []credential.Credential // as soon as it has all of them
+	pass     string                  // pass; empty until admitted
+	called   bool
+	placed   bool
 }
 
 // wish is what a visitor joins with.
 type wish struct {
 	lane    fairness.Lane
 	seats   uint32
-	account int      // number of its account and its code with each issuer
-	shows   []string // methods
+	account int        // number of its account and its code with each issuer
+	shows   []string   // methods
+	from    netip.Addr // address of the script; zero: of somebody else
 }
 
-// wish draws what the visitor with an account joins with: lanes have visitors by their weights, parties have all sizes,
-// and half of the visitors have what gives one more lot.
-func (r *run) wish(account int) wish {
-	p := r.room.Policy()
+// newWish draws what the visitor with an account joins with: lanes have visitors by their weights, parties have all
+// sizes, and half of the visitors have what gives one more lot.
+func newWish(account int, p *fairness.Policy) wish {
 	w := wish{seats: 1 + mathrand.Uint32N(max(p.Party, 1)), account: account} //nolint:gosec // no secret
 	var lane fairness.LaneRule
 	weights := uint32(0)
@@ -168,9 +194,9 @@ func (r *run) wish(account int) wish {
 	return w
 }
 
-// visit plays the n-th visitor, from before the arrival to the end of the session or of the run.
-func (r *run) visit(g *simulate.Guest, n int) {
-	v := &guest{run: r, wish: r.wish(n)}
+// visit plays one visitor, from before the arrival to the end of the session or of the run.
+func (r *run) visit(rs *Rehearsals, g *simulate.Guest, w wish) {
+	v := &guest{run: r, wish: w, networks: rs.networks}
 	_, _ = rand.Read(v.secret[:]) // never fails
 	v.ticket = fairness.NewTicket(r.room.Origin, v.secret)
 	arrives := r.state().Opens.Add(time.Duration(g.Arrives)).Sub(r.room.Now())
@@ -197,17 +223,34 @@ func (v *guest) send(ctx context.Context, request visitor.Request) (a visitor.An
 	return a, err
 }
 
+// isScript reports whether the script joins with this ticket.
+func (v *guest) isScript() bool { return v.from.IsValid() }
+
+// count updates the progress of the people, or that of the script.
+func (v *guest) count(change func(*Progress)) {
+	v.note(func(r *Rehearsal) {
+		if v.isScript() {
+			change(&r.Raid.Progress)
+		} else {
+			change(&r.Progress)
+		}
+	})
+}
+
 func (v *guest) join(ctx context.Context) visitor.Answer {
 	err := v.prepare()
 	if err == nil {
-		_, err = v.room.JoinLane(ctx, v.ticket, v.lane, v.seats, v.shown...)
+		err = v.ask(ctx)
 	}
 	if err == nil {
-		v.note(func(p *Progress) { p.Joined++ })
+		v.count(func(p *Progress) { p.Joined++ })
 		return visitor.Answer{Pause: pollInterval}
 	}
 	if isFinal(err) {
-		v.note(func(p *Progress) { p.Failed++ })
+		v.count(func(p *Progress) { p.Failed++ })
+		if v.isScript() {
+			v.note(func(r *Rehearsal) { r.Raid.refuse(err) })
+		}
 		return visitor.Answer{Outcome: visitor.Over}
 	}
 	if early, ok := errors.AsType[*room.EarlyError](err); ok {
@@ -219,10 +262,25 @@ func (v *guest) join(ctx context.Context) visitor.Answer {
 	return visitor.Answer{Outcome: visitor.Again, Pause: retry}
 }
 
+// ask sends the join. Those of the script are charged to their network, as in package web.
+func (v *guest) ask(ctx context.Context) error {
+	if v.isScript() && v.networks != nil {
+		if v.networks.Join(v.from, v.room.Slug) != nil {
+			v.room.Refused.ByNetwork()
+			return errNetwork
+		}
+	}
+	_, err := v.room.JoinLane(ctx, v.ticket, v.lane, v.seats, v.shown...)
+	if err != nil && v.isScript() && v.networks != nil {
+		v.networks.NoTicket(v.from, v.room.Slug)
+	}
+	return err
+}
+
 // isFinal reports whether the room will never take a join that it has refused.
 func isFinal(err error) bool {
 	return errors.Is(err, room.ErrClosed) || errors.Is(err, room.ErrStopping) || errors.Is(err, errNothing) ||
-		errors.Is(err, errUsed) || door.Methods(err) != nil
+		errors.Is(err, errUsed) || errors.Is(err, errNetwork) || door.Methods(err) != nil
 }
 
 // prepare gets the credentials that the visitor shows, once. It returns a [*door.WorkError] until work can begin, and
@@ -236,14 +294,15 @@ func (v *guest) prepare() error {
 	if d.Work != nil {
 		s.Round = d.Work.Signature
 	}
+	methods := slices.DeleteFunc(slices.Clone(d.Methods), func(m room.Method) bool {
+		return !slices.Contains(v.shows, m.Name)
+	})
+	isWork := func(m room.Method) bool { return m.Kind == credential.Work }
+	if s.Round == nil && slices.ContainsFunc(methods, isWork) {
+		return &door.WorkError{Round: d.Work.Round, Wait: d.Work.Due.Sub(v.room.Now())}
+	}
 	var list []credential.Credential
-	for _, m := range d.Methods {
-		switch {
-		case !slices.Contains(v.shows, m.Name):
-			continue
-		case m.Kind == credential.Work && s.Round == nil:
-			return &door.WorkError{Round: d.Work.Round, Wait: d.Work.Due.Sub(v.room.Now())}
-		}
+	for _, m := range methods {
 		c, err := v.desk.vouch(&m.Method, s, v.account)
 		if err != nil {
 			return err
@@ -255,29 +314,48 @@ func (v *guest) prepare() error {
 }
 
 func (v *guest) look() visitor.Answer {
-	switch st, _ := v.room.Standing(v.ticket); {
+	st, _ := v.room.Standing(v.ticket)
+	v.place(st.Position)
+	switch {
 	case st.Status == fairness.StatusSkipped: // a no-show, or revoked by the organizer
 		return v.skipped()
 	case st.Status != fairness.StatusCalled:
 		return visitor.Answer{Outcome: visitor.Again, Pause: pollInterval}
 	case !v.called:
 		v.called = true
-		v.note(func(p *Progress) { p.Called++ })
+		v.count(func(p *Progress) { p.Called++ })
 	}
 	return visitor.Answer{Outcome: visitor.Called, Pause: pollInterval}
+}
+
+// place counts the visitor among those with one of the first places in the script's lane, once.
+func (v *guest) place(p fairness.Position) {
+	if v.placed || p == 0 {
+		return
+	}
+	v.placed = true
+	v.note(func(r *Rehearsal) {
+		if v.lane != r.Raid.Lane || p > fairness.Position(r.Raid.First) {
+			return
+		}
+		r.Raid.Drawn++
+		if v.isScript() {
+			r.Raid.Ahead++
+		}
+	})
 }
 
 func (v *guest) leave(ctx context.Context) visitor.Answer {
 	if v.room.Leave(ctx, v.ticket, v.secret) != nil { // the visitor was called meanwhile, or the database is away
 		return visitor.Answer{Outcome: visitor.Again, Pause: pollInterval}
 	}
-	v.note(func(p *Progress) { p.Left++ })
+	v.count(func(p *Progress) { p.Left++ })
 	return visitor.Answer{}
 }
 
 // skipped counts a visitor who has lost their place.
 func (v *guest) skipped() visitor.Answer {
-	v.note(func(p *Progress) {
+	v.count(func(p *Progress) {
 		if v.called {
 			p.Missed++
 		} else {
@@ -296,6 +374,6 @@ func (v *guest) claim(ctx context.Context) visitor.Answer {
 		return visitor.Answer{Outcome: visitor.Again, Pause: retry}
 	}
 	v.pass = pass.Token
-	v.note(func(p *Progress) { p.Admitted++ })
+	v.count(func(p *Progress) { p.Admitted++ })
 	return visitor.Answer{}
 }

@@ -95,9 +95,12 @@ type Guest struct {
 // Forever is the patience of visitors that never give up, and the claim delay of no-shows.
 const Forever = Duration(forever) * Duration(time.Millisecond)
 
-// Guests draws all visitors of a valid plan, in the order of arrival.
+// Guests draws all visitors of a valid plan, in the order in which they join: work delays them.
 func (p *Plan) Guests() []Guest {
 	crowd := newCrowd(p)
+	if p.Door.Kind == Work {
+		p.equip(crowd)
+	}
 	list := make([]Guest, len(crowd))
 	for i, v := range crowd {
 		list[i] = Guest{since(v.arrives), min(since(fairness.Time(v.patience)), Forever),

@@ -163,7 +163,7 @@ func newControl(t testing.TB, pool *pgxpool.Pool) *control.Rooms {
 	owns := func(_ context.Context, org uuid.UUID, host string) (bool, error) {
 		return org == account.MainOrg && host == "queue.example.org", nil
 	}
-	rehearsals := rehearse.New(rooms, log)
+	rehearsals := rehearse.New(rooms, nil, log)
 	t.Cleanup(func() {
 		if err := rehearsals.Close(context.Background()); err != nil {
 			t.Error(err)

@@ -10,12 +10,23 @@ import (
 )
 
 func newRehearsal(r rehearse.Rehearsal) wire.Rehearsal {
-	return wire.Rehearsal{
+	out := wire.Rehearsal{
 		Slug: r.Slug, Title: r.Title, URL: r.URL, Of: r.Of, Started: r.Started.UTC(), Opens: r.Opens.UTC(),
 		Starts: r.Starts.UTC(), Ends: r.Ends.UTC(), Over: r.Over,
 		Visitors: r.Visitors, Joined: r.Joined, Called: r.Called, Admitted: r.Admitted, Missed: r.Missed, Left: r.Left,
 		Failed: r.Failed,
 	}
+	if raid := r.Raid; raid.Tickets > 0 {
+		out.Script = &wire.Raid{
+			Tickets: raid.Tickets, Networks: raid.Networks, Lane: string(raid.Lane), Needs: append([]string{}, raid.Needs...),
+			Holds: raid.Holds, Joined: raid.Joined, First: raid.First, Drawn: raid.Drawn, Ahead: raid.Ahead,
+			Predicted: raid.Predicted, Refused: wire.Refused{
+				Account: raid.Refused[rehearse.ByAccount], Limit: raid.Refused[rehearse.ByLimit],
+				Network: raid.Refused[rehearse.ByNetwork], Late: raid.Refused[rehearse.TooLate],
+			},
+		}
+	}
+	return out
 }
 
 // rehearsals serves rehearsals of rooms and drafts.
@@ -27,8 +38,9 @@ func (a rehearsals) routes() []route {
 		method: http.MethodPost, path: "rooms/{slug}/rehearsals", scope: account.Operate, name: "rehearseRoom",
 		tag:     tag,
 		summary: "Rehearse a room",
-		more:    "A copy of it opens at once, with hours shortened to minutes, and simulated visitors join it. One rehearsal runs at a time.",
-		in:      wire.RehearsalInput{}, blank: true, example: `{"visitors": 10}`, out: wire.Rehearsal{},
+		more: "A copy of it opens at once, with hours shortened to minutes, and simulated visitors join it, with what its joins need. " +
+			"A script can ask for many tickets, too. One rehearsal runs at a time.",
+		in: wire.RehearsalInput{}, blank: true, example: `{"visitors": 10}`, out: wire.Rehearsal{},
 		status: http.StatusCreated, key: keyKept, do: a.rehearseRoom,
 	}
 	draft := start
@@ -69,7 +81,9 @@ func (c *call) crowd() (rehearse.Plan, error) {
 		return rehearse.Plan{}, nil
 	}
 	in, err := decode[wire.RehearsalInput](c)
-	return rehearse.Plan{Visitors: in.Visitors}, err
+	return rehearse.Plan{
+		Visitors: in.Visitors, Script: rehearse.Script{Tickets: in.Script, Networks: in.Networks},
+	}, err
 }
 
 func (a rehearsals) rehearseRoom(c *call) (reply, error) {

@@ -46,7 +46,7 @@ func Part(o Options) shell.Part {
 		Routes: (&controls{o.Control, o.Sites}).routes(),
 		Functions: map[string]any{
 			"turn": turn, "windowState": windowState, "ahead": ahead, "until": until, "emptied": emptied,
-			"verdict": verdict,
+			"verdict": verdict, "raid": raid,
 		},
 	}
 	if o.Figures != nil {

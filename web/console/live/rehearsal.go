@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -66,6 +67,8 @@ type rehearsalPage struct {
 	Before   string // maximum seconds from opening to start
 	Window   string // maximum seconds of a window
 	Work     int    // maximum bits of work
+	Script   string // name of the chosen script
+	Scripts  []script
 	Of       []rehearse.Rehearsal
 	Other    *rehearse.Rehearsal // a running rehearsal of another room: only one can run
 	Running  bool
@@ -81,7 +84,7 @@ func (h *rehearsals) rehearsalPage(x *shell.Request) (rehearsalPage, error) {
 		return rehearsalPage{}, err
 	}
 	v := rehearsalPage{rehearsed: of, Visitors: strconv.Itoa(rehearse.DefaultVisitors), Before: "60", Window: "30",
-		Work: rehearse.MaxWork}
+		Work: rehearse.MaxWork, Scripts: scripts}
 	for _, one := range list {
 		switch isOwn := one.Of != nil && *one.Of == of.ID || !of.Draft && one.Slug == of.Slug; {
 		case isOwn:
@@ -102,6 +105,20 @@ func (h *rehearsals) showRehearsals(x *shell.Request) error {
 	return x.Page("room-rehearsal", v)
 }
 
+// script is a script that a rehearsal can have.
+type script struct {
+	Name, Label string
+	rehearse.Script
+}
+
+// scripts are those that the form offers.
+var scripts = []script{
+	{"", "No script", rehearse.Script{}},
+	{"machine", "1,000 tickets from one machine", rehearse.Script{Tickets: 1_000, Networks: 1}},
+	{"networks", "1,000 tickets from a thousand networks", rehearse.Script{Tickets: 1_000, Networks: 1_000}},
+	{"small", "100 tickets from one machine", rehearse.Script{Tickets: 100, Networks: 1}},
+}
+
 // readRehearsal reads the form of a rehearsal.
 func readRehearsal(x *shell.Request) (rehearse.Plan, error) {
 	var p rehearse.Plan
@@ -118,6 +135,11 @@ func readRehearsal(x *shell.Request) (rehearse.Plan, error) {
 		numbers[name] = n
 	}
 	p.Visitors = numbers["visitors"]
+	chosen := slices.IndexFunc(scripts, func(s script) bool { return s.Name == x.Form("script") })
+	if chosen < 0 {
+		return p, invalid.Field("script", "must be one of the list")
+	}
+	p.Script = scripts[chosen].Script
 	p.Before, p.Window = time.Duration(numbers["before"])*time.Second, time.Duration(numbers["window"])*time.Second
 	return p, nil
 }
@@ -142,7 +164,8 @@ func (h *rehearsals) startRehearsal(x *shell.Request) error {
 	if failed != nil {
 		return failed
 	}
-	for name, into := range map[string]*string{"visitors": &v.Visitors, "before": &v.Before, "window": &v.Window} {
+	for name, into := range map[string]*string{"visitors": &v.Visitors, "before": &v.Before, "window": &v.Window,
+		"script": &v.Script} {
 		if sent := x.Form(name); sent != "" {
 			*into = sent
 		}

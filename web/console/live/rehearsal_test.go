@@ -26,10 +26,11 @@ func TestRehearsal(t *testing.T) {
 	for field, value := range map[string]string{"visitors": "5", "before": "soon", "window": "-1"} {
 		s.Post(consoletest.Operator, path, field, value).Want(http.StatusBadRequest).Has(`id="e-`+field+`"`, `value="`+value+`"`)
 	}
+	s.Post(consoletest.Operator, path, "script", "many").Want(http.StatusBadRequest).Has(`id="e-script"`)
 	s.Post(consoletest.Viewer, path, "visitors", "10").Want(http.StatusForbidden)
 	s.Post(consoletest.Stranger, path, "visitors", "10").Want(http.StatusNotFound)
-	s.Post(consoletest.Operator, path, "visitors", "10", "before", "1", "window", "1").RedirectsTo(path + "?done=rehearsal-started")
-	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("running", "Rehearsal: Sale").Lacks("Start the rehearsal")
+	s.Post(consoletest.Operator, path, "visitors", "10", "before", "1", "window", "1", "script", "small").RedirectsTo(path + "?done=rehearsal-started")
+	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("running", "Rehearsal: Sale", "It asks for 100 tickets from one machine.").Lacks("Start the rehearsal")
 	s.Post(consoletest.Operator, path, "visitors", "10").Want(http.StatusBadRequest).Has("already has a running rehearsal")
 	running := s.Control.Rehearsals.List(r.Owner.Org)[0]
 	if running.Of == nil || *running.Of != pgroom.RoomID("sale") || !strings.HasPrefix(running.Slug, "sale-rehearsal-") {
@@ -50,7 +51,7 @@ func TestRehearsal(t *testing.T) {
 	if err != nil || !copied.Snapshot().Ended || r.Snapshot().Size != 1 {
 		t.Errorf("the copy ended: %v; the room has %d entries", err, r.Snapshot().Size)
 	}
-	s.Get(consoletest.Viewer, "/console/activity").Want(http.StatusOK).Has("started a rehearsal", "stopped a rehearsal", "visitors: 10")
+	s.Get(consoletest.Viewer, "/console/activity").Want(http.StatusOK).Has("started a rehearsal", "stopped a rehearsal", "visitors: 10", "script: 100")
 }
 
 // TestRehearseDraft rehearses a room before anyone else can see it.

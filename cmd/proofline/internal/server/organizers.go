@@ -53,7 +53,7 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ErrPublicURL, err)
 	}
 	o := &s.organizers
-	rehearsals := rehearse.New(s.rooms, s.cfg.Log)
+	rehearsals := rehearse.New(s.rooms, s.limits, s.cfg.Log)
 	s.atStop(rehearsals.Close)
 	o.activity = activity.New(activity.Options{
 		Store: pgactivity.NewStore(s.pool), IsRefusal: control.IsRefusal, Log: s.cfg.Log,
