@@ -1,9 +1,7 @@
 package rooms
 
 import (
-	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/proofline/proofline/console/control"
@@ -11,7 +9,6 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/room/setting"
-	"github.com/proofline/proofline/web/console/format"
 )
 
 // door is what the only lane of a preset needs of a join.
@@ -83,72 +80,8 @@ func (p preset) Steps() []string {
 	}
 }
 
-// The crowd with which doors are compared: people who all come before the draw, and one script.
-const (
-	doorPeople  = 10_000
-	doorTickets = 1_000 // that the script asks for, and that are on sale
-)
-
-// doorPlan returns the simulation of a sale with the door.
-func (p preset) doorPlan(kind simulate.DoorKind) (simulate.Plan, error) {
-	trial := defaultTrial()
-	trial.Visitors, trial.Tickets = format.Number(doorPeople+doorTickets), format.Number(doorTickets)
-	editor := editorPage{Form: p.form(time.Unix(0, 0), ""), Trial: trial}
-	plan, problems := editor.plan(trialVisitors)
-	plan.Arrivals.Early = 1
-	plan.Bots.Count, plan.Bots.PerOperator = doorTickets, doorTickets
-	plan.Door.Kind, plan.Door.Codes = kind, p.door.codes
-	return plan, problems.Err()
-}
-
 // doorWords describes in words of the simulator what a door is worth.
 type doorWords struct {
-	Script string // what a script gets that asks for many tickets
-	Person string // what a visitor pays
-}
-
-// words simulates a sale with the preset's door, and one without.
-func (p preset) words(ctx context.Context) (w doorWords, err error) {
-	of := func(kind simulate.DoorKind) (plan simulate.Plan, r *simulate.Result, err error) {
-		if plan, err = p.doorPlan(kind); err == nil {
-			r, err = simulate.Run(ctx, plan, nil)
-		}
-		return plan, r, err
-	}
-	_, open, err := of(simulate.Open)
-	if err != nil {
-		return w, err
-	}
-	plan, own, err := of(p.door.kind)
-	if err != nil {
-		return w, err
-	}
-	script, _ := own.Group(simulate.Machines)
-	operator, person := plan.Prices(&simulate.Row{Door: p.door.kind, Result: own})
-	if noun := p.door.shows; noun != "" {
-		operator, person = plural(script.Cost.Shown, noun), person+" "+noun
-	}
-	before, _ := open.Group(simulate.Machines)
-	w.Script = fmt.Sprintf("%s in line, %s. That takes %s. With an open door: %s.",
-		plural(script.Places, "place"), ofTheFirst(own, &script), operator, ofTheFirst(open, &before))
-	w.Person = strings.ToUpper(person[:1]) + person[1:] + "."
-	if people, _ := own.Group(simulate.Humans); people.Barred > 0 {
-		w.Person += fmt.Sprintf(" %s of the %s people were given none or sold theirs, and cannot join.", format.Number(people.Barred),
-			format.Number(people.Visitors))
-	}
-	return w, nil
-}
-
-// ofTheFirst says how many of the first places a group has.
-func ofTheFirst(r *simulate.Result, g *simulate.Group) string {
-	return fmt.Sprintf("%s of the first %s (%s)", format.Number(g.Front), format.Number(r.Front),
-		simulate.Percent(float64(g.Front)/float64(max(r.Front, 1))))
-}
-
-// plural counts things.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return format.Number(n) + " " + noun + "s"
+	Script string `json:"script"` // what a script gets that asks for many tickets
+	Person string `json:"person"` // what a visitor pays
 }

@@ -1,11 +1,8 @@
 package rooms
 
 import (
-	"context"
 	"encoding/json"
 	"time"
-
-	"github.com/proofline/proofline/console/simulate"
 )
 
 // AtOnce returns the outline of a room that opens when it is published.
@@ -31,14 +28,12 @@ func DoorPresets() (names []string) {
 	return names
 }
 
-// DoorComparison simulates a preset with each kind of door.
-func DoorComparison(ctx context.Context, name string) ([]simulate.Row, error) {
-	p, _ := findPreset(name)
-	plan, err := p.doorPlan(p.door.kind)
-	if err != nil {
-		return nil, err
+// PresetWords returns what the card of a preset says about bots.
+func PresetWords(name string) []string {
+	if p, _ := findPreset(name); p.door == nil {
+		return []string{gained.Of(name)}
 	}
-	return simulate.CompareDoors(ctx, plan, nil)
+	return []string{gained.Door(name).Script, gained.Door(name).Person}
 }
 
 // PresetConfig returns the configuration that a preset starts with, with other values for fields: names and
@@ -51,22 +46,4 @@ func PresetConfig(name, slug string, fields ...string) (json.RawMessage, error) 
 		form.set(fields[i], fields[i+1])
 	}
 	return form.config(nil)
-}
-
-// PresetVerdict returns the simulator's verdict on a preset, or "" if it cannot be simulated.
-func PresetVerdict(ctx context.Context, name string) (string, error) {
-	p, _ := findPreset(name)
-	if p.IsNet() {
-		return "", nil
-	}
-	editor := editorPage{Form: p.form(time.Now(), ""), Trial: defaultTrial()}
-	plan, problems := editor.plan(trialVisitors)
-	if err := problems.Err(); err != nil {
-		return "", err
-	}
-	result, err := simulateSale(ctx, plan, false)
-	if err != nil {
-		return "", err
-	}
-	return result.Findings[0], nil
 }

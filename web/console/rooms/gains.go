@@ -1,60 +1,31 @@
 package rooms
 
 import (
-	"context"
-	"sync"
-	"time"
-
-	"github.com/proofline/proofline/console/simulate"
+	_ "embed"
+	"encoding/json"
 )
 
-// gains describes what a bot gains from each preset: the simulator's verdict on the preset's own plan and crowd,
-// so that the cards and the editor agree. It is computed on first use, which takes seconds.
+// gains describes what a bot gains from each preset, in words of the simulator. They are the same on every server, and
+// take seconds to compute: a test writes them into a file.
 type gains struct {
-	once  sync.Once
-	words map[string]string
-	doors map[string]doorWords
+	Windows map[string]string    `json:"windows"` // by preset; none for those with a door
+	Doors   map[string]doorWords `json:"doors"`   // by preset with a door
 }
 
-// gained is the same on every server.
-var gained gains
+//go:embed gains.json
+var gainsJSON []byte
+
+var gained = readGains(gainsJSON)
+
+func readGains(text []byte) (g gains) {
+	if err := json.Unmarshal(text, &g); err != nil {
+		panic("gains.json: " + err.Error()) // it is part of the program
+	}
+	return g
+}
 
 // Of describes what a bot gains from a preset.
-func (g *gains) Of(name string) string {
-	g.once.Do(g.simulate)
-	return g.words[name]
-}
+func (g *gains) Of(name string) string { return g.Windows[name] }
 
 // Door describes what the door of a preset is worth.
-func (g *gains) Door(name string) doorWords {
-	g.once.Do(g.simulate)
-	return g.doors[name]
-}
-
-func (g *gains) simulate() {
-	g.words, g.doors = map[string]string{}, map[string]doorWords{}
-	for _, p := range presets {
-		if p.door == nil {
-			g.words[p.Name] = p.gain()
-		} else if words, err := p.words(context.Background()); err == nil { // its plan is valid, as a test shows
-			g.doors[p.Name] = words
-		}
-	}
-}
-
-// gain simulates the sale that the editor proposes for the preset.
-func (p preset) gain() string {
-	if p.IsNet() {
-		return p.bots // a safety net has no start that can be simulated
-	}
-	editor := editorPage{Form: p.form(time.Unix(0, 0), ""), Trial: defaultTrial()}
-	plan, problems := editor.plan(trialVisitors)
-	if len(problems) > 0 {
-		return p.bots
-	}
-	result, err := simulate.Run(context.Background(), plan, nil)
-	if err != nil {
-		return p.bots
-	}
-	return simulate.BotGain(result)
-}
+func (g *gains) Door(name string) doorWords { return g.Doors[name] }

@@ -26,7 +26,7 @@ type outlineVector struct {
 
 const outlineFile = "testdata/outlines.json"
 
-var update = flag.Bool("update", false, "write testdata/outlines.json; review the diff")
+var update = flag.Bool("update", false, "write testdata/outlines.json and gains.json; review the diff")
 
 func TestOutline(t *testing.T) {
 	t.Parallel()
