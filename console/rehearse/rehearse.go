@@ -93,7 +93,9 @@ type Rehearsals struct {
 // New returns the rehearsals of a server. The joins of a script are charged to networks.
 func New(rooms *room.Rooms, networks Networks, log *slog.Logger) *Rehearsals {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Rehearsals{rooms: rooms, networks: networks, log: log, lead: lead, lingers: lingers, lasts: lasts, ctx: ctx, cancel: cancel}
+	return &Rehearsals{
+		rooms: rooms, networks: networks, log: log, lead: lead, lingers: lingers, lasts: lasts, ctx: ctx, cancel: cancel,
+	}
 }
 
 // Start makes a copy of a room and sends it the visitors of a plan. owner names the organization

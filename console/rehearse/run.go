@@ -141,7 +141,8 @@ func (r *run) watch(lingers time.Duration) {
 		}
 		now, snapshot := r.state(), r.room.Snapshot()
 		n := snapshot.Counts
-		busy := now.through() < now.Visitors || now.Raid.through() < now.Raid.Tickets || n.Admitted+n.NoShows+n.Left+n.Revoked < n.Arrivals
+		busy := now.through() < now.Visitors || now.Raid.through() < now.Raid.Tickets ||
+			n.Admitted+n.NoShows+n.Left+n.Revoked < n.Arrivals
 		if busy {
 			quiet = time.Now()
 		}

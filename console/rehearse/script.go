@@ -107,8 +107,8 @@ type Entrance struct {
 	crowd int           // number of people who come to this lane
 }
 
-// entrance finds the easiest lane of a room: one that needs nothing, or else work, or else an account or a code. Of each
-// the script has as many as in the simulator: ten accounts, or the codes that one in twenty of the people sell.
+// entrance finds the easiest lane of a room: one that needs nothing, or else work, or else an account or a code. Of
+// these the script has as many as in the simulator: ten accounts, or the codes that one in twenty of the people sell.
 func (p *Plan) entrance(base room.Config) (e Entrance) {
 	methods := map[string]credential.Method{}
 	for _, m := range base.Methods {
@@ -169,8 +169,8 @@ func (e *Entrance) firsts(seats uint32) int {
 // samples is how many crowds the simulator plays for a prediction.
 const samples = 8
 
-// predict returns the share of the first places that the script gets in the simulator, which knows of windows and of the
-// door, but not of networks and lots.
+// predict returns the share of the first places that the script gets in the simulator, which knows of windows and of
+// the door, but not of networks and lots.
 func (p *Plan) predict(ctx context.Context, c room.Config, raid *Raid) (float64, error) {
 	sale := p.crowd(c, &raid.Entrance)
 	sale.Visitors, sale.Tickets = raid.crowd+raid.Tickets, raid.First

@@ -18,8 +18,8 @@ func newRehearsal(r rehearse.Rehearsal) wire.Rehearsal {
 	}
 	if raid := r.Raid; raid.Tickets > 0 {
 		out.Script = &wire.Raid{
-			Tickets: raid.Tickets, Networks: raid.Networks, Lane: string(raid.Lane), Needs: append([]string{}, raid.Needs...),
-			Holds: raid.Holds, Joined: raid.Joined, First: raid.First, Drawn: raid.Drawn, Ahead: raid.Ahead,
+			Tickets: raid.Tickets, Networks: raid.Networks, Lane: string(raid.Lane),
+			Needs: append([]string{}, raid.Needs...), Holds: raid.Holds, Joined: raid.Joined, First: raid.First, Drawn: raid.Drawn, Ahead: raid.Ahead,
 			Predicted: raid.Predicted, Refused: wire.Refused{
 				Account: raid.Refused[rehearse.ByAccount], Limit: raid.Refused[rehearse.ByLimit],
 				Network: raid.Refused[rehearse.ByNetwork], Late: raid.Refused[rehearse.TooLate],

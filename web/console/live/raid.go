@@ -22,10 +22,11 @@ func raid(r rehearse.Raid) []string {
 	}
 	first := "No place has been drawn yet."
 	if r.Drawn > 0 {
-		first = fmt.Sprintf("Of the first %s it has %s: %s.", counted(r.Drawn, "place"), format.Number(r.Ahead), simulate.Percent(r.Share()))
+		first = fmt.Sprintf("Of the first %s it has %s: %s.", counted(r.Drawn, "place"), format.Number(r.Ahead),
+			simulate.Percent(r.Share()))
 	}
-	return []string{asks, got, fmt.Sprintf("%s The simulator, which knows the windows and the door but no limits of networks, predicts %s.",
-		first, simulate.Percent(r.Predicted))}
+	return []string{asks, got, first + " The simulator, which knows the windows and the door but no limits of networks, " +
+		"predicts " + simulate.Percent(r.Predicted) + "."}
 }
 
 // raidDoor says what a join needs, and what the script has.

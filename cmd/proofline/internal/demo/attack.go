@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"math"
 	mathrand "math/rand/v2"
@@ -24,24 +25,25 @@ import (
 
 // The attack: one script among many people.
 const (
-	attackTimeout = 4 * time.Minute // limits all rooms and their audits, which take about half of it
-	perSecond     = 500             // people who join per second; joins last at least briefly
-	briefly       = 5 * time.Second
-	lastJoin      = time.Second      // before the draw, people no longer join
-	drawing       = 30 * time.Second // limits the time from the end of joining until all places are published
-	accounts      = 10               // of the script; each person has one
-	invited       = 20               // one in so many people has a code
-	soldOn        = 20               // one in so many codes is sold to the script
-	fewestCodes   = 20               // that are given out
-	minAsked      = 2 * accounts     // tickets
-	senders       = 48               // people who join at the same time; the script has a third of them
-	unlikely      = 6                // standard deviations
+	attackTimeout = 6 * time.Minute // limits all rooms and their audits, which take about two minutes
+	perSecond     = 900             // people of all rooms who join per second; joins last at least briefly
+	briefly       = 8 * time.Second
+	lastJoin      = time.Second  // before the draw, people no longer join
+	drawing       = time.Minute  // limits the time from the end of joining until all places are published
+	accounts      = 10           // of the script; each person has one
+	invited       = 20           // one in so many people has a code
+	soldOn        = 20           // one in so many codes is sold to the script
+	fewestCodes   = 20           // that are given out
+	minAsked      = 2 * accounts // tickets
+	senders       = 16           // people who join a room at the same time; the script has half of them
+	auditors      = 2            // verifiers that run at the same time
+	unlikely      = 6            // standard deviations
 )
 
 // asked returns how many tickets the script asks for: one for ten people.
 func asked(people int) int { return max(people/10, minAsked) }
 
-// joining returns the time from the opening to the draw.
+// joining returns the time from the opening to the draw, in which so many people join all rooms.
 func joining(people int) time.Duration {
 	return max(time.Duration(people)*time.Second/perSecond, briefly).Round(time.Second)
 }
@@ -50,7 +52,6 @@ func joining(people int) time.Duration {
 type door struct {
 	slug   string
 	needs  string // in the table
-	told   string // about the room
 	desk   guard  // nil: a join needs nothing
 	visits int    // people who want to join, and can
 	holds  int    // accounts or codes of the script; 0: it needs none
@@ -68,21 +69,15 @@ func doors(people int, d *desk) []door {
 	codes := max(people/invited, fewestCodes)
 	sold := codes / soldOn
 	return []door{
-		{slug: "open", needs: "nothing", told: "Its door is open: a join needs nothing.", visits: people},
+		{slug: "open", needs: "nothing", visits: people},
+		{slug: "work", needs: fmt.Sprintf("work of %d bits", workBits), desk: &worker{}, visits: people},
 		{
-			slug: "work", needs: fmt.Sprintf("work of %d bits", workBits), desk: &worker{}, visits: people,
-			told: "A join needs work, which each device does once the beacon's next round is known.",
-		},
-		{
-			slug: "accounts", needs: fmt.Sprintf("an account; the script has %d", accounts), desk: d, visits: people,
-			holds: accounts,
-			told:  fmt.Sprintf("A join needs an account, for which the issuer signs. The script has %d.", accounts),
+			slug: "accounts", needs: fmt.Sprintf("an account; the script has %d", accounts), desk: d.offering("account"),
+			visits: people, holds: accounts,
 		},
 		{
 			slug: "codes", needs: fmt.Sprintf("a code; the script bought %d", sold), desk: d.offering("code"),
 			visits: codes - sold, holds: sold,
-			told: fmt.Sprintf("A join needs a code. %s people were given one, and the script bought %d of these.",
-				numeral.Group(codes), sold),
 		},
 	}
 }
@@ -90,6 +85,10 @@ func doors(people int, d *desk) []door {
 // attack is a script's attempt to get many places in one room.
 type attack struct {
 	door
+	from    networks
+	number  int           // of the room
+	length  time.Duration // of joining
+	most    int           // tickets that the script gets
 	room    *demoRoom
 	checks  *checks
 	opens   time.Time
@@ -104,7 +103,8 @@ type attack struct {
 	report  *verifier.Report
 }
 
-// playAttacks rehearses the attack on a room with each door, and compares them.
+// playAttacks rehearses the attack on rooms with each door, from each kind of networks, all at the same time, and
+// compares them.
 func (d *demo) playAttacks(ctx context.Context) error {
 	return d.guarded(ctx, attackTimeout, func(ctx context.Context, _ context.CancelCauseFunc) error {
 		k, err := openDesk(d.dir)
@@ -112,51 +112,84 @@ func (d *demo) playAttacks(ctx context.Context) error {
 			return err
 		}
 		defer k.close()
-		d.Narrator.Say("The server listens on %s. An issuer vouches for accounts and codes, with a key of its own.", d.server.URL)
-		var all []*attack
-		for _, door := range doors(d.Visitors, k) {
-			a, err := d.attack(ctx, door)
-			if err != nil {
-				return err
+		all := d.attacks(k)
+		say := d.Narrator.Say
+		say("The server listens on %s. An issuer vouches for accounts and codes, with a key of its own.", d.server.URL)
+		say("The organizer creates %d rooms. In each, a script asks for %s tickets at the opening.", len(all),
+			numeral.Group(asked(d.Visitors)))
+		say("%s people join each room within %s, or all who have a code. All are drawn together.",
+			numeral.Group(d.Visitors), all[0].length)
+		say("One network, a /24 or a /48, may have %d tickets of a room.", ticketLimit(d.Visitors))
+		busy := make(chan struct{}, auditors)
+		group, ctx := errgroup.WithContext(ctx)
+		for _, a := range all {
+			if err := d.makeRoom(ctx, a.slug+"-"+a.from.slug, a.config); err != nil {
+				return errors.Join(err, group.Wait())
 			}
-			all = append(all, a)
+			a.room = d.room
+			group.Go(func() error { return d.attack(ctx, a, busy) })
 		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		d.checks.ClearStatus()
 		d.compare(all)
 		return nil
 	})
 }
 
-// attack runs one room, and returns what the script got.
-func (d *demo) attack(ctx context.Context, door door) (*attack, error) {
-	a := &attack{door: door, checks: d.checks, tickets: asked(d.Visitors), script: map[string]bool{}}
-	if err := d.makeRoom(ctx, door.slug, a.config); err != nil {
-		return nil, err
+// attacks lists the attacks, door by door.
+func (d *demo) attacks(k *desk) (all []*attack) {
+	visits := 0
+	for i := range doors(d.Visitors, k) {
+		for _, from := range scriptNetworks(asked(d.Visitors)) {
+			door := doors(d.Visitors, k)[i] // each room has a guard of its own
+			a := &attack{
+				door: door, from: from, number: len(all), checks: d.checks, tickets: asked(d.Visitors), script: map[string]bool{},
+			}
+			a.most = a.tickets
+			if a.holds > 0 {
+				a.most = a.holds
+			}
+			if from.isOne {
+				a.most = min(a.most, ticketLimit(d.Visitors))
+			}
+			all, visits = append(all, a), visits+a.visits
+		}
 	}
-	a.room = d.room
-	say := d.Narrator.Say
-	say("The organizer creates a room, %s. %s", a.room.URL, a.told)
-	say("%s people join within %s, and a script asks for %s tickets at the opening. All are drawn together.",
-		numeral.Group(a.visits), joining(a.visits), numeral.Group(a.tickets))
+	for _, a := range all {
+		a.length = joining(visits)
+	}
+	return all
+}
+
+// attack plays one room and audits it, when fewer than so many others are being audited.
+func (d *demo) attack(ctx context.Context, a *attack, busy chan struct{}) error {
 	for _, chapter := range []func(context.Context) error{a.rush, a.end} {
 		if err := chapter(ctx); err != nil {
-			return nil, err
+			return fmt.Errorf("room %s: %w", a.room.Slug, err)
 		}
+	}
+	select {
+	case busy <- struct{}{}:
+		defer func() { <-busy }()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 	s := &sale{room: a.room, checks: d.checks, dir: d.dir, size: a.room.Size}
 	if err := a.count(ctx, &inspector{sale: s}); err != nil {
-		return nil, err
+		return err
 	}
-	return a, a.audit(ctx, &auditor{sale: s, program: d.Verifier, trust: d.thirdParties.trust()})
+	return a.audit(ctx, &auditor{sale: s, program: d.Verifier, trust: d.thirdParties.trust()})
 }
 
 // config returns the configuration of the room without the slug.
 func (a *attack) config() map[string]any {
 	a.opens = time.Now().Add(lead).Truncate(time.Millisecond)
-	length := joining(a.visits)
-	a.starts = a.opens.Add(length)
+	a.starts = a.opens.Add(a.length)
 	config := map[string]any{
 		"title": "Rehearsed attack", "opens": a.opens, "starts": a.starts,
-		"windows": []map[string]any{{"from": a.opens, "length": length.String()}},
+		"windows": []map[string]any{{"from": a.opens, "length": a.length.String()}},
 		"margin":  margin.String(), "quorum": len(witnessNames),
 	}
 	if a.desk != nil {
@@ -189,12 +222,12 @@ func (a *attack) rush(ctx context.Context) error {
 			return nil
 		})
 	}
-	for worker := range senders / 3 {
+	for worker := range senders / 2 {
 		group.Go(func() error {
 			if err := visitor.Sleep(ctx, time.Until(a.opens.Add(edge))); err != nil {
 				return err
 			}
-			for n := worker; n < a.tickets; n += senders / 3 {
+			for n := worker; n < a.tickets; n += senders / 2 {
 				if err := a.joinScript(ctx, n); err != nil {
 					return err
 				}
@@ -202,19 +235,11 @@ func (a *attack) rush(ctx context.Context) error {
 			return nil
 		})
 	}
-	err := group.Wait()
-	a.checks.ClearStatus()
-	if err != nil {
+	if err := group.Wait(); err != nil {
 		return err
 	}
-	a.checks.Say("%s of %s people have joined. The script holds %s of the %s places that it asked for.",
-		numeral.Group(a.people), numeral.Group(a.visits), numeral.Group(len(a.script)), numeral.Group(a.tickets))
-	want := a.tickets
-	if a.holds > 0 {
-		want = a.holds
-	}
-	a.checks.expect(len(a.script) == want && a.refused == a.tickets-want,
-		"the script has %d places and was refused %d, want %d places", len(a.script), a.refused, want)
+	a.checks.expect(len(a.script) == a.most && a.refused == a.tickets-a.most,
+		"the script has %d places and was refused %d, want %d places", len(a.script), a.refused, a.most)
 	return nil
 }
 
@@ -242,30 +267,33 @@ func (a *attack) bringPeople(ctx context.Context, arrivals chan<- int) error {
 }
 
 func (a *attack) joinPerson(ctx context.Context, n int) error {
+	ctx = from(ctx, personAddress(n, a.visits))
 	if _, err := a.join(ctx, fmt.Sprintf("person %d", n)); err != nil {
 		return fmt.Errorf("person %d: %w", n, err)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.people++
-	a.checks.Status("%s and %s tickets of the script have joined", numeral.Count(uint64(a.people), "person", "people"), //nolint:gosec // not negative
-		numeral.Group(len(a.script)))
+	joins, _ := a.checks.joined()
+	a.checks.Status("%s tickets have joined, and %s joins of the scripts were refused", numeral.Group(joins),
+		numeral.Group(a.checks.refusals()))
 	return nil
 }
 
-// joinScript joins with one ticket of the script. Its tickets share its accounts or codes.
+// joinScript joins with one ticket of the script. Its tickets share its networks, and its accounts or codes.
 func (a *attack) joinScript(ctx context.Context, n int) error {
 	holder := n
 	if a.holds > 0 {
 		holder %= a.holds
 	}
+	ctx = from(ctx, a.from.address(a.number, n))
 	ticket, err := a.join(ctx, fmt.Sprintf("script %d", holder))
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch {
 	case err == nil:
 		a.script[ticket] = true
-	case a.desk != nil && isRefusal(err, http.StatusConflict):
+	case a.holds > 0 && isRefusal(err, http.StatusConflict), a.from.isOne && isRefusal(err, http.StatusTooManyRequests):
 		a.refused++
 		a.checks.refuse()
 	default:
@@ -368,25 +396,25 @@ func (a *attack) audit(ctx context.Context, by *auditor) (err error) {
 		want = joined
 	}
 	a.checks.expect(shown == want, "%d tickets showed a credential, want %d", shown, want)
-	a.checks.Say("The standalone verifier has replayed the transcript: level %d, %s tickets.", a.report.Level,
-		numeral.Group(joined))
+	a.checks.Say("The standalone verifier has replayed %s: level %d, %s people, %s tickets of the script.",
+		a.room.Slug, a.report.Level, numeral.Group(a.people), numeral.Group(len(a.script)))
 	return nil
 }
 
 // compare prints what the script got from each room, and what the verifier says about the doors.
 func (d *demo) compare(all []*attack) {
 	p := d.Narrator.Print
-	p("\nWhat the script got\n\n")
-	const form = "  %-34s %18s %24s %8s\n"
-	p(form, "a join needs", "places in line", "of the first places", "share")
-	for _, a := range all {
-		p(form, a.needs, numeral.Group(len(a.script))+" of "+numeral.Group(a.people+len(a.script)),
-			numeral.Group(a.ahead)+" of "+numeral.Group(a.first()),
-			fmt.Sprintf("%.1f%%", 100*float64(a.ahead)/float64(a.first())))
-	}
+	p("\nWhat the script got, which asked for %s tickets\n\n", numeral.Group(asked(d.Visitors)))
+	table(p, "its places in line, from", all, func(a *attack) string { return numeral.Group(len(a.script)) })
+	p("\n")
+	first := fmt.Sprintf("its share of the first %s places, from", numeral.Group(all[0].first()))
+	table(p, first, all, func(a *attack) string {
+		return fmt.Sprintf("%.1f%%", 100*float64(a.ahead)/float64(a.first()))
+	})
 	p("\n  %s\n", strings.Join(wrap(meaning, textWidth), "\n  "))
 	p("\nWhat the verifier says about the door\n\n")
-	for _, a := range all {
+	for i := 0; i < len(all); i += columns {
+		a := all[i]
 		p("  $ proofline-verify audit %s\n\n", a.room.URL)
 		lines := report.Door(a.report)
 		if len(lines) == 0 {
@@ -404,13 +432,27 @@ func (d *demo) compare(all []*attack) {
 	p("✓ Everything was as expected.\n")
 }
 
+// columns is the number of kinds of networks.
+const columns = 3
+
+// table prints a figure of all attacks: a line for each door, and a column for each kind of networks.
+func table(p func(string, ...any), what string, all []*attack, figure func(*attack) string) {
+	const form = "  %-42s%9s%9s%16s\n"
+	p(form, what, all[0].from.name, all[1].from.name, all[2].from.name)
+	for n := 0; n < len(all); n += columns {
+		p(form, "  "+all[n].needs, figure(all[n]), figure(all[n+1]), figure(all[n+2]))
+	}
+}
+
 // meaning says what the table shows, and what it does not.
-const meaning = "A draw gives the script its share of the line, so the door decides: behind one that needs an account or a " +
-	"membership its share is that of its accounts, and behind one that needs a code that of the codes which people sell. " +
-	"Work changes no share. Here it is a moment, and the console proposes 4,096 times as much: seconds on an old phone, " +
-	"and two minutes of one core for a thousand tickets. All requests come from this machine, so its server has no limits " +
-	"per network. Such limits hold a script back that has one /24 or one /48, and not one with addresses in a thousand " +
-	"networks; what an account or a code is worth does not depend on addresses."
+const meaning = "A draw gives the script its share of the line. A limit of tickets per network makes that small for a script " +
+	"with one /24 or one /48, and does nothing against one with addresses in a thousand networks, which anybody can rent. " +
+	"What holds that script is the door: behind one that needs an account or a membership its share is that of its accounts, " +
+	"and behind one that needs a code that of the codes which people sell, wherever its joins come from. Work changes no " +
+	"share. Here it is a moment, and the console proposes 4,096 times as much: seconds on an old phone, and two minutes of " +
+	"one core for a thousand tickets. The limit is chosen for this table. By default a network may have 10,000 tickets of a " +
+	"room, because campuses and carriers are one network, too, and then even one /24 gets all that this script asks for. " +
+	"Where there are fewer first places than the head of the table says, as with codes, all places count."
 
 // textWidth is the length of the verifier's lines.
 const textWidth = 72

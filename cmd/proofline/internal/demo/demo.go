@@ -17,6 +17,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/demo/shop"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/verifier/numeral"
+	"github.com/proofline/proofline/web/limit"
 )
 
 // ErrFailed is returned when a check failed. The narrator has reported which one.
@@ -74,10 +75,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	d.Narrator.Say("A server starts, with its own PostgreSQL in %s,", d.dir)
 	d.Narrator.Say("along with a beacon and two witnesses. In a real sale these three must not be run by the organizer.")
-	// Without limits per network, because the whole crowd is on this machine.
-	d.server, err = server.Start(ctx, server.Config{
-		Addr: o.Addr, Data: d.dir, Log: o.Log, Chains: d.thirdParties.chains, Witnesses: d.thirdParties.asked,
-	})
+	d.server, err = server.Start(ctx, d.config())
 	if err != nil {
 		return err
 	}
@@ -98,6 +96,19 @@ func Run(ctx context.Context, o Options) (err error) {
 		return d.server.Wait(ctx)
 	}
 	return nil
+}
+
+// config returns the configuration of the server. It has no limits per network, because the whole crowd is on this
+// machine, unless an attack gives its joins other addresses.
+func (d *demo) config() server.Config {
+	c := server.Config{
+		Addr: d.Addr, Data: d.dir, Log: d.Log, Chains: d.thirdParties.chains, Witnesses: d.thirdParties.asked,
+	}
+	if d.Bots {
+		c.TrustedProxies, c.Limits = proxies, limit.Default()
+		c.Limits.Tickets = ticketLimit(d.Visitors)
+	}
+	return c
 }
 
 // makeDir makes the data directory. Other users may enter a temporary one but not list it: if this

@@ -2,7 +2,11 @@ package demo
 
 import (
 	"bytes"
+	"context"
 	"math"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -133,17 +137,95 @@ func TestChangeByte(t *testing.T) {
 	}
 }
 
-// TestAttack: the script asks for enough tickets to see what its accounts limit, and joins last long enough for all
-// people.
-func TestAttack(t *testing.T) {
+// TestAttacks: the script asks for enough tickets to see what its accounts and the limits per network hold back, and
+// joins last long enough for the people of all rooms.
+func TestAttacks(t *testing.T) {
 	for people, want := range map[int]struct {
-		asked int
-		time  time.Duration
-	}{MinVisitors: {20, 5 * time.Second}, 5_000: {500, 10 * time.Second}, 10_000: {1_000, 20 * time.Second},
-		MaxVisitors: {2_000, 40 * time.Second}} {
-		if n, d := asked(people), joining(people); n != want.asked || d != want.time || n < 2*accounts {
-			t.Errorf("%d people: %d tickets, %s", people, n, d)
+		asked, limit int
+		time         time.Duration
+		most         []int
+	}{
+		MinVisitors: {20, 5, 8 * time.Second, []int{5, 5, 20, 5, 5, 20, 5, 5, 10, 1, 1, 1}},
+		10_000:      {1_000, 100, 102 * time.Second, []int{100, 100, 1_000, 100, 100, 1_000, 10, 10, 10, 25, 25, 25}},
+		MaxVisitors: {2_000, 200, 203 * time.Second, []int{200, 200, 2_000, 200, 200, 2_000, 10, 10, 10, 50, 50, 50}},
+	} {
+		d := &demo{Options: Options{Visitors: people, Bots: true}}
+		if d.config().Limits.Tickets != want.limit || len(d.config().TrustedProxies) == 0 {
+			t.Errorf("%d people: %+v", people, d.config())
 		}
+		all := d.attacks(&desk{})
+		var most []int
+		for _, a := range all {
+			most = append(most, a.most)
+			if a.tickets != want.asked || a.length != want.time {
+				t.Errorf("%d people: %d tickets, %s", people, a.tickets, a.length)
+			}
+		}
+		if !slices.Equal(most, want.most) {
+			t.Errorf("%d people: the script gets %v, want %v", people, most, want.most)
+		}
+	}
+}
+
+// TestAddresses: the server's limits see one network of a script or one for each ticket, no two rooms share any, and
+// no network of people has more of them than may join.
+func TestAddresses(t *testing.T) {
+	for _, people := range []int{MinVisitors, 10_000, MaxVisitors} {
+		d, owner := &demo{Options: Options{Visitors: people}}, map[netip.Prefix]int{}
+		network := func(a netip.Addr) netip.Prefix {
+			bits := 24
+			if a.Is6() {
+				bits = 48
+			}
+			p, err := a.Prefix(bits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		for _, a := range d.attacks(&desk{}) {
+			own := map[netip.Prefix]bool{}
+			for n := range a.tickets {
+				p := network(a.from.address(a.number, n))
+				if other, taken := owner[p]; taken && other != a.number {
+					t.Fatalf("rooms %d and %d share %s", a.number, other, p)
+				}
+				own[p], owner[p] = true, a.number
+			}
+			if a.from.isOne != (len(own) == 1) || !a.from.isOne && len(own) != a.tickets {
+				t.Errorf("%d people, %s: %d networks", people, a.from.name, len(own))
+			}
+			crowd, addresses := map[netip.Prefix]int{}, map[netip.Addr]bool{}
+			for n := range a.visits {
+				from := personAddress(n, a.visits)
+				crowd[network(from)]++
+				addresses[from] = true
+				if _, taken := owner[network(from)]; taken || crowd[network(from)] > ticketLimit(people) {
+					t.Fatalf("%d of %d people come from %s", crowd[network(from)], a.visits, network(from))
+				}
+			}
+			if len(addresses) != a.visits {
+				t.Errorf("%d people have %d addresses", a.visits, len(addresses))
+			}
+		}
+	}
+}
+
+// TestForwarding names the address of a request, if it has one.
+func TestForwarding(t *testing.T) {
+	var got string
+	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("X-Forwarded-For") }))
+	defer site.Close()
+	for want, ctx := range map[string]context.Context{"": t.Context(), "10.1.2.3": from(t.Context(), netip.MustParseAddr("10.1.2.3"))} {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, site.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := visitorsHTTP().Do(r)
+		if err != nil || got != want {
+			t.Fatalf("%q, want %q: %v", got, want, err)
+		}
+		_ = a.Body.Close()
 	}
 }
 

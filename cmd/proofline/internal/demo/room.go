@@ -48,7 +48,7 @@ func visitorsHTTP() *http.Client {
 	t := &http.Transport{
 		MaxConnsPerHost: connections, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute,
 	}
-	return &http.Client{Transport: t, Timeout: 20 * time.Second}
+	return &http.Client{Transport: forwarding{t}, Timeout: 20 * time.Second}
 }
 
 // origin returns the name of the room's log.
