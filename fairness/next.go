@@ -170,8 +170,39 @@ func (d Door) Verifier(method string) *credential.Verifier {
 
 // IsUsed reports whether a method of the policy has taken a nullifier.
 func (d Door) IsUsed(method string, value []byte) bool {
-	n := nullifier{method: uint8(d.state.door.method(method))}
-	return copy(n.value[:], value) > 0 && d.state.door.used(&n)
+	_, used := d.Holder(method, value)
+	return used
+}
+
+// Holder returns the ticket that has shown a nullifier of a method of the policy; false if none has.
+func (d Door) Holder(method string, value []byte) (Ticket, bool) {
+	door := &d.state.door
+	n := nullifier{method: uint8(door.method(method))}
+	if copy(n.value[:], value) == 0 {
+		return Ticket{}, false
+	}
+	number, ok := door.index.Find(n.value[:], func(number uint32) bool { return door.taken.At(number).nullifier == n })
+	if !ok {
+		return Ticket{}, false
+	}
+	return d.state.arrivals.At(door.taken.At(number).arrival).ticket, true
+}
+
+// Holders returns at most limit tickets that have shown a method of the policy, in the order of their arrivals from the
+// one with number from on, and the number to go on with; 0: there are no more.
+func (d Door) Holders(method string, from uint32, limit int) (list []Ticket, next uint32) {
+	door := &d.state.door
+	i := door.method(method)
+	for ; i >= 0 && from < door.shown.Len(); from++ {
+		if *door.shown.At(from)&(1<<i) == 0 {
+			continue
+		}
+		if len(list) == limit {
+			return list, from
+		}
+		list = append(list, d.state.arrivals.At(from).ticket)
+	}
+	return list, 0
 }
 
 // HasShown reports whether a ticket has shown a method of the policy.

@@ -8,6 +8,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room/projection"
+	"github.com/proofline/proofline/room/revocation"
 	"github.com/proofline/proofline/room/session"
 )
 
@@ -112,12 +113,10 @@ func (r *Room) Extend(ctx context.Context, t fairness.Ticket, secret [fairness.S
 func (r *Room) Revoke(ctx context.Context, t fairness.Ticket, reason fairness.Reason) error {
 	r.touch()
 	if !reason.IsRevoked() {
-		return invalid.Field("reason", wantReason)
+		return invalid.Field("reason", revocation.WantReason)
 	}
 	return r.skip(ctx, t, reason)
 }
-
-const wantReason = "must be revoked, revoked-bot, revoked-duplicate, revoked-fraud or revoked-request"
 
 // skip skips a ticket that can still be called or claimed.
 func (r *Room) skip(ctx context.Context, t fairness.Ticket, reason fairness.Reason) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/room/register"
 	"github.com/proofline/proofline/room/regression"
+	"github.com/proofline/proofline/room/revocation"
 	"github.com/proofline/proofline/room/sequence"
 	"github.com/proofline/proofline/room/transfer"
 )
@@ -27,9 +28,6 @@ var (
 	// ErrSettled is returned when a place that is given up was already claimed, skipped or revoked, or its
 	// room has ended.
 	ErrSettled = errors.New("the place can no longer be given up")
-	// ErrDrawing is returned when a ticket is revoked or restored while its window is frozen but not drawn: its outcome
-	// may be known to the operator and not to the visitors.
-	ErrDrawing = errors.New("the draw of this ticket's group is under way")
 	// ErrNotPull is returned for a pull in a room whose calls are made by the clock.
 	ErrNotPull = errors.New("the room's clock calls its visitors, not a backend")
 )
@@ -43,6 +41,8 @@ var (
 	ErrSecret    = transfer.ErrSecret
 	ErrTaken     = register.ErrTaken
 	ErrRegressed = regression.ErrRegressed
+	ErrDrawing   = revocation.ErrDrawing
+	ErrEnded     = revocation.ErrEnded
 	ErrAbandoned = regression.ErrAbandoned
 )
 

@@ -21,6 +21,7 @@ import (
 	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room/evidence"
+	"github.com/proofline/proofline/room/revocation"
 	"github.com/proofline/proofline/verifier"
 )
 
@@ -171,6 +172,13 @@ func TestBeaconAway(t *testing.T) {
 	first := pending()[0]
 	if err := r.Revoke(t.Context(), waiting[0].ticket, fairness.RevokedBot); !errors.Is(err, ErrDrawing) {
 		t.Errorf("revoked between freeze and draw: %v, want ErrDrawing", err)
+	}
+	list := revocation.Selection{Tickets: []fairness.Ticket{waiting[0].ticket, waiting[1].ticket}}
+	if tally, err := r.Lists.Check(t.Context(), list, 0); err != nil || tally.Drawing != 2 || tally.Pending() != 0 {
+		t.Errorf("tickets of a list between freeze and draw: %+v, %v", tally, err)
+	}
+	if _, err := r.Lists.Revoke(t.Context(), list, fairness.RevokedBot); !errors.Is(err, ErrDrawing) {
+		t.Errorf("revoked a list between freeze and draw: %v, want ErrDrawing", err)
 	}
 	eventually(t, "the round is out", func() bool { return millis.Of(time.Now()) > first.Due+1000 })
 	joinMany(t, r, 2) // in a later window

@@ -20,6 +20,7 @@ import (
 	"github.com/proofline/proofline/room/projection"
 	"github.com/proofline/proofline/room/queueit"
 	"github.com/proofline/proofline/room/regression"
+	"github.com/proofline/proofline/room/revocation"
 	"github.com/proofline/proofline/room/safetynet"
 	"github.com/proofline/proofline/room/sequence"
 	"github.com/proofline/proofline/room/session"
@@ -41,6 +42,7 @@ type Room struct {
 	Evidence   *evidence.Collector
 	QueueIt    *queueit.Connection
 	Transfers  *transfer.Transfers
+	Lists      *revocation.Lists
 	Transcript Transcript
 	Refused    Refusals
 

@@ -30,6 +30,7 @@ import (
 	"github.com/proofline/proofline/room/queueit"
 	"github.com/proofline/proofline/room/register"
 	"github.com/proofline/proofline/room/regression"
+	"github.com/proofline/proofline/room/revocation"
 	"github.com/proofline/proofline/room/safetynet"
 	"github.com/proofline/proofline/room/sequence"
 	"github.com/proofline/proofline/room/session"
@@ -277,6 +278,7 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	r.pace.server, r.pace.most = &rs.pace, rs.JoinsPerMinute
 	r.details = newDetails(r.ID, rs.Store, record.Title, r.sequencer.Wake)
 	r.Evidence = evidence.NewCollector(target, known, rs.Store.Evidence, r.view, r.sequencer, rs.limiter)
+	r.Lists = revocation.New(r.sequencer)
 	r.Transfers = transfer.New(r.ID, r.Origin, r, rs.Store.Transfers)
 	if err := rs.poller.readControls(ctx, r); err != nil {
 		return nil, fmt.Errorf("open room %s: %w", record.Slug, err)

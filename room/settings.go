@@ -35,6 +35,8 @@ type Settings struct {
 	// TimeZone is the event's time zone, such as "Europe/Vienna"; empty: UTC. Reports and pages without
 	// scripts use it.
 	TimeZone string `json:"time_zone,omitempty"`
+	// Appeal is the mail address or https URL to which visitors can turn whose place was revoked; empty: none.
+	Appeal string `json:"appeal,omitempty"`
 }
 
 // SettingsChange is a change of the settings; nil members stay as they are.
@@ -47,6 +49,7 @@ type SettingsChange struct {
 	JoinsPerMinute *uint32         `json:"joins_per_minute,omitempty"`
 	MinScore       *uint32         `json:"min_score,omitempty"`
 	TimeZone       *string         `json:"time_zone,omitempty"`
+	Appeal         *string         `json:"appeal,omitempty"`
 }
 
 // on returns the settings after the change.

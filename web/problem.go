@@ -112,7 +112,7 @@ var kinds = []kind{
 	{as[*fairness.Violation], http.StatusConflict, "against-the-rules", "Against the rules of the room", 0},
 	{is(room.ErrClosed), http.StatusGone, "closed", "Closed", 0},
 	{is(room.ErrExpired), http.StatusGone, "expired", "Ticket expired", 0},
-	{is(room.ErrSettled), http.StatusGone, "settled", "Place settled", 0},
+	{is(room.ErrSettled, room.ErrEnded), http.StatusGone, "settled", "Place settled", 0},
 	{is(session.ErrSessionOver), http.StatusGone, "session-over", "Session over", 0},
 	{is(control.ErrChanged), http.StatusPreconditionFailed, "changed", "Changed in the meantime", 0},
 	{is(errTooLarge, shell.ErrTooLarge), http.StatusRequestEntityTooLarge, "too-large", "Body too large", 0},

@@ -14,6 +14,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/web/brand"
 	"github.com/proofline/proofline/web/confirm"
 	"github.com/proofline/proofline/web/page"
@@ -110,6 +111,7 @@ func (re *renderer) roomView(c echo.Context, r *room.Room, lang page.Lang) page.
 		Slug: r.Slug, Title: snapshot.Title,
 		Message: messageView(c, snapshot.Message(r.Now()), lang, brand.Languages(&settings.Brand)), Origin: r.Origin,
 		VKey: r.VKey, URL: r.URL, Zone: settings.Zone(), Chance: chanceOf(r),
+		Appeal: settings.Appeal, AppealURL: setting.AppealURL(settings.Appeal),
 	}
 	if re.organizations != nil {
 		ctx := c.Request().Context()

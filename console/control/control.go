@@ -73,12 +73,14 @@ type Rooms struct {
 	Options
 	Drafts  *Drafts  // operations on drafts of rooms
 	Reports *Reports // reports on rooms that have ended
+	Lists   *Lists   // operations on many tickets
 }
 
 // New returns the operations on the rooms of a server.
 func New(o Options) *Rooms {
 	rs := &Rooms{Options: o}
 	rs.Drafts, rs.Reports = &Drafts{rooms: rs, store: o.Store.Drafts}, &Reports{rooms: rs}
+	rs.Lists = &Lists{rs}
 	return rs
 }
 
@@ -94,6 +96,7 @@ var refusals = []error{
 	ErrChanged, ErrDraftUnknown, ErrNotEnded, ErrNotOwn, ErrMembers, ErrNotOver, ErrAuditing, ErrTooLong,
 	account.ErrForbidden, account.ErrNotFound, account.ErrExists,
 	room.ErrNotFound, room.ErrExists, room.ErrTicketUnknown, room.ErrSettled, room.ErrNotPull, room.ErrClosed,
+	room.ErrDrawing, room.ErrEnded,
 	rehearse.ErrRunning, rehearse.ErrBusy, rehearse.ErrUnknown,
 }
 

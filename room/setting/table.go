@@ -246,6 +246,15 @@ var table = []Setting{
 		Row: Row{Label: "return URL", Format: "only if a connector has signed it, else the first target"},
 	},
 	{
+		Name: "appeal", Change: Free, Kind: Text{Max: maxAppeal, Check: isAppeal, Wants: wantAppeal},
+		Label:   "Contact for appeals",
+		Help:    "mail address or https URL to which visitors can turn whose place was revoked; their page shows it",
+		Default: "none",
+		Form: Form{Group: "line", Placeholder: "help@example.com", Empty: "none",
+			Hint: "A mail address, or a page that begins with https://. Visitors whose place you revoke see it next to the reason."},
+		Row: Row{Label: "appeals", Format: "to %s"},
+	},
+	{
 		Name: "brand", Change: Free, Kind: brand, Label: "Brand",
 		Help: "appearance of the pages: `logo` (data URL; without one, the organization's), `color`, `background`, " +
 			"`dark`, `texts`, `languages`, `font`, `corners` and `css`; THEMING.md describes them",

@@ -95,7 +95,7 @@ func New(o Options) *API {
 func newParts(o Options) (list []part) {
 	l := links{o.PublicURL}
 	if r := o.Control; r != nil {
-		list = append(list, rooms{r, l}, queueIt{r}, brandChecks{}, controls{r}, tickets{r}, drafts{r, l})
+		list = append(list, rooms{r, l}, queueIt{r}, brandChecks{}, controls{r}, tickets{r}, lists{r}, drafts{r, l})
 	}
 	if o.Activity != nil {
 		list = append(list, activityLog{o.Activity})

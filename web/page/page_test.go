@@ -107,7 +107,7 @@ func checkPolicy(t *testing.T, name string, doc *element) {
 // isOrganizers reports whether a link comes from the organizer's settings.
 func isOrganizers(e *element) bool {
 	for ; e != nil; e = e.parent {
-		if e.attributes["class"] == "links" || e.has("data-help") {
+		if e.attributes["class"] == "links" || e.has("data-help") || e.has("data-appeal") {
 			return true
 		}
 	}
@@ -187,6 +187,7 @@ func TestStates(t *testing.T) {
 		{"missed-again", []string{"Your turn has passed", "Take a new place"}, []string{"Nobody can join"}},
 		{"left", []string{"You left the line", "Take a new place"}, nil},
 		{"revoked", []string{"Your place was withdrawn", "at 12:01 UTC", "contact Fans & Friends and give your ticket number: 6f9619ff-8b86-8011-b42d-00cf4fc964ff."}, []string{"Take a new place", "Nobody can join"}},
+		{"revoked-appeal", []string{"one person had several places", "turn to help@example.com and give your ticket number: 6f9619ff-8b86-8011-b42d-00cf4fc964ff."}, []string{"contact Fans & Friends"}},
 		{"closed", []string{"This line is closed"}, nil},
 		{"ended", []string{"This line has ended", "Nobody is let in"}, []string{"Check my place"}},
 		{"ended-waiting", []string{"It ended before your turn came.", "Check my place"}, nil},

@@ -101,6 +101,12 @@ func (f frame) OrganizerName() template.HTML {
 	return trusted("<bdi>" + template.HTMLEscapeString(f.Room.Organizer) + "</bdi>")
 }
 
+// AppealLink returns the link to the contact for visitors whose place was revoked.
+func (f frame) AppealLink() template.HTML {
+	return trusted(`<a href="` + template.HTMLEscapeString(f.Room.AppealURL) + `" target="_blank" rel="noopener noreferrer" data-appeal><bdi dir="ltr">` +
+		template.HTMLEscapeString(f.Room.Appeal) + `</bdi></a>`)
+}
+
 // Offers reports whether visitors can choose language l.
 func (f frame) Offers(l Lang) bool {
 	return f.Room == nil || len(f.Room.Offered) == 0 || slices.Contains(f.Room.Offered, l)

@@ -217,10 +217,13 @@ var lines = map[string]page.View{
 	"revoked":          change(settled(page.Revoked), func(v *page.View) { v.Without, v.Ticket.CanReturn = page.Closed, true }),
 	"revoked-ended":    change(settled(page.Revoked), func(v *page.View) { v.Without, v.Ticket.CanReturn = page.Ended, true }),
 	"revoked-again":    settled(page.Revoked),
-	"revoked-large":    change(settled(page.Revoked), func(v *page.View) { v.Ticket.Reason = page.ReasonLarge }),
-	"closed":           view(page.Closed),
-	"ended":            view(page.Ended),
-	"ended-waiting":    withTicket(page.Ended),
+	"revoked-appeal": change(settled(page.Revoked), func(v *page.View) {
+		v.Ticket.Reason, v.Room.Appeal, v.Room.AppealURL = page.ReasonDuplicate, "help@example.com", "mailto:help@example.com"
+	}),
+	"revoked-large": change(settled(page.Revoked), func(v *page.View) { v.Ticket.Reason = page.ReasonLarge }),
+	"closed":        view(page.Closed),
+	"ended":         view(page.Ended),
+	"ended-waiting": withTicket(page.Ended),
 }
 
 // checks are the pages on which a visitor checks a place.

@@ -49,6 +49,7 @@ func Part(o Options) shell.Part {
 			"verdict": verdict, "raid": raid,
 		},
 	}
+	p.Routes = append(p.Routes, (&lists{o.Control}).routes()...)
 	if o.Figures != nil {
 		p.Routes = append(p.Routes, (&dashboard{
 			figures: o.Figures, rooms: o.Control, reports: o.Control.Reports, sites: o.Sites, closing: o.Closing,

@@ -50,6 +50,8 @@ var verbWords = map[string]string{
 	"room.end":             "ended the room",
 	"room.report":          "audited the room and published the report",
 	"room.revoke":          "revoked a place",
+	"room.revoke-list":     "revoked a list of places",
+	"room.restore-list":    "gave a list of revoked places back",
 	"room.tell":            "stated something in a transcript",
 	"room.restore-ticket":  "gave a revoked place back",
 	"room.rotate-keys":     "rotated the key for passes",

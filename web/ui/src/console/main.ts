@@ -15,6 +15,7 @@ const islands: Record<string, Island> = {
   preview: previewChoices,
   link: followLink,
   message: messageControl,
+  continue: (form) => (form as HTMLFormElement).requestSubmit(),
   copy: copyButton,
   print: printButton,
   rehearsal,

@@ -1,0 +1,80 @@
+// Package listfile reads the lists that people upload or give to a command: one value a line, or a CSV file in which one
+// column has the values.
+package listfile
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/proofline/proofline/internal/invalid"
+)
+
+// named is how many bad lines an error names.
+const named = 20
+
+// Read reads a list of at most so many values. They are in the column that the first line calls name, such as "ticket",
+// or else in the first one; the separator is a comma, a semicolon or a tab. Empty lines count for nothing. The error is an
+// [*invalid.Error] that names the first bad lines by their numbers, and says how many more there are.
+func Read[T any](text, name string, most int, parse func(string) (T, error)) (list []T, err error) {
+	rows := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
+	rows.Comma, rows.FieldsPerRecord, rows.LazyQuotes, rows.ReuseRecord = separator(text), -1, true, true
+	var problems invalid.List
+	bad, column := 0, 0
+	for isFirst := true; ; isFirst = false {
+		cells, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil { // cannot happen with lazy quotes
+			return nil, invalid.Field("", "cannot be read: "+err.Error())
+		}
+		if isFirst {
+			if at := slices.IndexFunc(cells, func(cell string) bool { return strings.EqualFold(strings.TrimSpace(cell), name) }); at >= 0 {
+				column = at
+				continue
+			}
+		}
+		cell, line := "", 0
+		if column < len(cells) {
+			cell = strings.TrimSpace(cells[column])
+			line, _ = rows.FieldPos(column)
+		} else {
+			line, _ = rows.FieldPos(0)
+		}
+		if cell == "" && strings.TrimSpace(strings.Join(cells, "")) == "" {
+			continue
+		}
+		value, err := parse(cell)
+		switch {
+		case err != nil:
+			if bad++; bad <= named {
+				problems.Add(fmt.Sprintf("line %d:", line), fmt.Sprintf("%.60q is no %s", cell, name))
+			}
+		case len(list) == most:
+			return nil, invalid.Field("", fmt.Sprintf("has more than %d lines: split it", most))
+		default:
+			list = append(list, value)
+		}
+	}
+	switch {
+	case bad > named:
+		problems.Add("", fmt.Sprintf("and %d more lines", bad-named))
+	case bad == 0 && len(list) == 0:
+		problems.Add("", "has no "+name)
+	}
+	return list, problems.Err()
+}
+
+// separator returns what separates the columns of a file: what its first line has.
+func separator(text string) rune {
+	first, _, _ := strings.Cut(text, "\n")
+	for _, r := range "\t;" {
+		if strings.ContainsRune(first, r) {
+			return r
+		}
+	}
+	return ','
+}
