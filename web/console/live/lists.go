@@ -256,6 +256,7 @@ func (h *lists) do(ctx context.Context, x *shell.Request, p *listPage) (err erro
 		sent = len(part.Nullifiers)
 	}
 	if err != nil {
+		p.Packed = ""
 		return err
 	}
 	var tally revocation.Tally
@@ -304,7 +305,7 @@ func pack(s revocation.Selection) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-var errPacked = invalid.Field("list", "The list is damaged. Upload it again.")
+var errPacked = invalid.Field("", "The list is damaged. Upload it again.")
 
 // unpack reads the first part of a packed list, and returns the rest of it.
 func unpack[T ~[16]byte | ~[32]byte](text string) (list []T, rest string, err error) {

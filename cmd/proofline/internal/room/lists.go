@@ -63,7 +63,7 @@ func (f *listFlags) checkArgs(c *cobra.Command, args []string) (isOne bool, err 
 }
 
 // parts reads the lists, in parts of as many lines as a request may have. It is not called for all tickets of a method.
-func (f *listFlags) parts(m *remote.Manager) (parts []wire.Tickets, err error) {
+func (f *listFlags) parts(m *remote.Manager) (parts []wire.NamedTickets, err error) {
 	file, name := f.list, "ticket"
 	parse := func(text string) (string, error) { _, err := fairness.ParseTicket(text); return text, err }
 	if f.method != "" {
@@ -80,9 +80,9 @@ func (f *listFlags) parts(m *remote.Manager) (parts []wire.Tickets, err error) {
 	}
 	for part := range slices.Chunk(lines, revocation.Most) {
 		if f.method != "" {
-			parts = append(parts, wire.Tickets{Method: f.method, Nullifiers: part})
+			parts = append(parts, wire.NamedTickets{Method: f.method, Nullifiers: part})
 		} else {
-			parts = append(parts, wire.Tickets{Tickets: part})
+			parts = append(parts, wire.NamedTickets{Tickets: part})
 		}
 	}
 	return parts, nil
@@ -93,16 +93,16 @@ func (f *listFlags) parts(m *remote.Manager) (parts []wire.Tickets, err error) {
 type bulk struct {
 	*remote.Manager
 	path string
-	in   func(wire.Tickets) any
+	in   func(wire.NamedTickets) any
 	read func(raw []byte) (next *uint32, err error)
 }
 
 // send sends the parts of a list one after the other, and shows how far it is.
-func (b *bulk) send(c *cobra.Command, f *listFlags, parts []wire.Tickets, doing string) error {
+func (b *bulk) send(c *cobra.Command, f *listFlags, parts []wire.NamedTickets, doing string) error {
 	live := b.Live()
 	defer live.Clear()
 	if f.all {
-		parts = []wire.Tickets{{Method: f.method, All: true}}
+		parts = []wire.NamedTickets{{Method: f.method, All: true}}
 	}
 	sent := 0
 	for i := 0; i < len(parts); i++ {
@@ -124,7 +124,7 @@ func (b *bulk) send(c *cobra.Command, f *listFlags, parts []wire.Tickets, doing 
 			return err
 		}
 		if sent += len(part.Tickets) + len(part.Nullifiers); next != nil {
-			parts = append(parts, wire.Tickets{Method: f.method, All: true, From: *next})
+			parts = append(parts, wire.NamedTickets{Method: f.method, All: true, From: *next})
 			sent += revocation.Most
 		}
 		live.Show("%s: %d", doing, sent)
@@ -173,15 +173,15 @@ func revokeMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug, reason 
 	if err != nil {
 		return err
 	}
-	var parts []wire.Tickets
+	var parts []wire.NamedTickets
 	if !f.all {
 		if parts, err = f.parts(m); err != nil {
 			return err
 		}
 	}
 	var sum wire.Revocations
-	b := &bulk{m, roomPath(slug, "/revocations"), func(t wire.Tickets) any {
-		return wire.RevocationsInput{Tickets: t, Reason: class, SkipUnknown: f.skipUnknown}
+	b := &bulk{m, roomPath(slug, "/revocations"), func(t wire.NamedTickets) any {
+		return wire.RevocationsInput{NamedTickets: t, Reason: class, SkipUnknown: f.skipUnknown}
 	}, func(raw []byte) (*uint32, error) {
 		var one wire.Revocations
 		if err := remote.Decode(raw, &one); err != nil {
@@ -218,7 +218,7 @@ func revokeMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug, reason 
 
 // restoreMany gives the tickets that the flags name their places back.
 func restoreMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug string, since uint64) error {
-	var parts []wire.Tickets
+	var parts []wire.NamedTickets
 	var err error
 	if !f.all {
 		if parts, err = f.parts(m); err != nil {
@@ -226,8 +226,8 @@ func restoreMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug string,
 		}
 	}
 	var sum wire.Restorations
-	b := &bulk{m, roomPath(slug, "/restorations"), func(t wire.Tickets) any {
-		return wire.RestorationsInput{Tickets: t, Since: since, SkipUnknown: f.skipUnknown}
+	b := &bulk{m, roomPath(slug, "/restorations"), func(t wire.NamedTickets) any {
+		return wire.RestorationsInput{NamedTickets: t, Since: since, SkipUnknown: f.skipUnknown}
 	}, func(raw []byte) (*uint32, error) {
 		var one wire.Restorations
 		if err := remote.Decode(raw, &one); err != nil {
