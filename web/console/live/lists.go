@@ -91,6 +91,14 @@ func (p listPage) Affected() int {
 	return p.Tally.Pending()
 }
 
+// Places returns a number of places in words.
+func (listPage) Places(n int) string {
+	if n == 1 {
+		return "1 place"
+	}
+	return format.Number(n) + " places"
+}
+
 // ReasonWords describes the reason.
 func (p listPage) ReasonWords() string {
 	for _, one := range reasonViews {

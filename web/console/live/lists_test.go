@@ -64,7 +64,7 @@ func TestLists(t *testing.T) {
 	}
 	s.Do(consoletest.Viewer, http.MethodPost, revoke, consoletest.Form(again(checked)...)).Want(http.StatusForbidden)
 	s.Post(consoletest.Stranger, revoke, "confirmed", "1", "by", "tickets").Want(http.StatusNotFound)
-	s.Upload(consoletest.Operator, revoke, nil, again(checked)...).Want(http.StatusOK).Has("3 places are revoked", restore+"?since=4", "entry 4 of the transcript")
+	s.Upload(consoletest.Operator, revoke, nil, again(checked)...).Want(http.StatusOK).Has("Revoked: 3 places", restore+"?since=4", "entry 4 of the transcript")
 	for _, ticket := range tickets {
 		if st, _ := r.Standing(ticket); st.Reason != fairness.RevokedBot {
 			t.Errorf("%v: %+v", ticket, st)
@@ -72,7 +72,7 @@ func TestLists(t *testing.T) {
 	}
 	upload(revoke, file).Want(http.StatusOK).Has("Revoke 0 places?", "There is nothing to do.").Lacks(`name="packed"`)
 	back := upload(restore, file, "since", "4").Want(http.StatusOK).Has("Give 3 places back?")
-	s.Upload(consoletest.Operator, restore, nil, again(back)...).Want(http.StatusOK).Has("3 places are given back")
+	s.Upload(consoletest.Operator, restore, nil, again(back)...).Want(http.StatusOK).Has("Given back: 3 places")
 	if n := r.Snapshot().Counts.Revoked; n != 0 {
 		t.Errorf("%d are still revoked", n)
 	}
@@ -100,8 +100,8 @@ func TestLongList(t *testing.T) {
 	fmt.Fprintln(&list, joined)
 	const path = "/console/rooms/sale/revoke-list"
 	a := s.Upload(consoletest.Operator, path, []consoletest.File{{Field: "file", Content: list.String()}},
-		"by", "tickets", "reason", "revoked-bot", "skip_unknown", "1").Want(http.StatusOK).Has("Revoke 1 places?", "25,000")
-	for _, want := range []string{"10,000 of 25,001 lines are done", "20,000 of 25,001 lines are done", "1 places are revoked"} {
+		"by", "tickets", "reason", "revoked-bot", "skip_unknown", "1").Want(http.StatusOK).Has("Revoke 1 place?", "25,000")
+	for _, want := range []string{"10,000 of 25,001 lines are done", "20,000 of 25,001 lines are done", "Revoked: 1 place"} {
 		a = s.Upload(consoletest.Operator, path, nil, again(a)...).Want(http.StatusOK).Has(want)
 	}
 	if st, _ := r.Standing(joined); st.Reason != fairness.RevokedBot {
@@ -128,11 +128,11 @@ func TestWithdrawn(t *testing.T) {
 	const path = "/console/rooms/sale/revoke-list"
 	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("Visitors whose confirmation was withdrawn", "<option>club</option>")
 	form := []string{"by", "nullifiers", "method", "club", "reason", "revoked-fraud", "list", fmt.Sprintf("%x\n%064x\n", shown[1].Nullifier, 5)}
-	checked := s.Upload(consoletest.Operator, path, nil, form...).Want(http.StatusOK).Has("Revoke 1 places?", "No ticket of this room has shown the unknown nullifiers.")
-	s.Upload(consoletest.Operator, path, nil, again(checked)...).Want(http.StatusOK).Has("1 places are revoked")
+	checked := s.Upload(consoletest.Operator, path, nil, form...).Want(http.StatusOK).Has("Revoke 1 place?", "No ticket of this room has shown the unknown nullifiers.")
+	s.Upload(consoletest.Operator, path, nil, again(checked)...).Want(http.StatusOK).Has("Revoked: 1 place")
 	s.Upload(consoletest.Operator, path, nil, "by", "nullifiers", "method", "club", "reason", "revoked-fraud", "list", "ABC").Want(http.StatusBadRequest).Has("is no nullifier")
 	checked = s.Upload(consoletest.Operator, path, nil, "by", "method", "method", "club", "reason", "revoked").Want(http.StatusOK).Has("Revoke 2 places?")
-	s.Upload(consoletest.Operator, path, nil, again(checked)...).Want(http.StatusOK).Has("2 places are revoked")
+	s.Upload(consoletest.Operator, path, nil, again(checked)...).Want(http.StatusOK).Has("Revoked: 2 places")
 	if n := r.Snapshot().Counts.Revoked; n != 3 {
 		t.Errorf("%d are revoked, want 3", n)
 	}
