@@ -29,6 +29,9 @@ type Issuer interface {
 	Owns(slug string, m credential.Method) bool
 	// AddCodes makes codes for a method of a room, and returns them with the number of all. Error: [ErrMembers].
 	AddCodes(slug, method string, count int) (codes []string, total int, err error)
+	// SetMembers replaces the members of a method of a room, or with check only reads them. Errors: [*invalid.Error],
+	// [ErrCodes].
+	SetMembers(slug, method string, columns []string, rows [][]string, check bool) (Members, error)
 }
 
 // MakeCodes makes codes, each of which is good for one place. They are stored nowhere: the issuer keeps keyed hashes.

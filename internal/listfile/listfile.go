@@ -68,6 +68,24 @@ func Read[T any](text, name string, most int, parse func(string) (T, error)) (li
 	return list, problems.Err()
 }
 
+// Table reads a file of at most so many rows of equal length below a row with the names of the columns.
+func Table(text string, most int) (columns []string, rows [][]string, err error) {
+	in := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
+	in.Comma, in.TrimLeadingSpace = separator(text), true
+	all, err := in.ReadAll()
+	switch {
+	case err != nil:
+		return nil, nil, invalid.Field("", "cannot be read: "+err.Error())
+	case len(all) < 2:
+		return nil, nil, invalid.Field("", "must have a row with the names of the columns, and one for each person")
+	case len(all)-1 > most:
+		return nil, nil, invalid.Field("", fmt.Sprintf("has more than %d rows", most))
+	case slices.ContainsFunc(all[0], func(name string) bool { return strings.ContainsAny(name, "@0123456789") }):
+		return nil, nil, invalid.Field("", "must begin with the names of the columns, such as number or address, and not with a person")
+	}
+	return all[0], all[1:], nil
+}
+
 // separator returns what separates the columns of a file: what its first line has.
 func separator(text string) rune {
 	first, _, _ := strings.Cut(text, "\n")

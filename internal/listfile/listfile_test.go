@@ -66,3 +66,34 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestTable(t *testing.T) {
+	columns, rows, err := Table("\ufeffNumber; Birthday\r\n17;\"1980; May\"\r\n", 1)
+	if err != nil || fmt.Sprint(columns, rows) != "[Number Birthday] [[17 1980; May]]" {
+		t.Errorf("%v, %v, %v", columns, rows, err)
+	}
+	for text, want := range map[string]string{
+		"": "must have a row", "number\n": "must have a row", "number\n1\n2\n": "has more than 1 rows",
+		"a@example.com\nb@example.com\n": "must begin with the names", "a,b\n1\n": "cannot be read", "a\n\"b\n": "cannot be read",
+	} {
+		if _, _, err := Table(text, 1); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func FuzzTable(f *testing.F) {
+	f.Add("a,b\n1,2\n")
+	f.Add("a\tb\n\"1\"\t2")
+	f.Fuzz(func(t *testing.T, text string) {
+		columns, rows, err := Table(text, 10)
+		if err == nil && (len(rows) == 0 || len(rows) > 10) || err != nil && invalid.Problems(err) == nil {
+			t.Errorf("%q: %q, %v", text, rows, err)
+		}
+		for _, row := range rows {
+			if len(row) != len(columns) {
+				t.Errorf("%q: %q below %q", text, row, columns)
+			}
+		}
+	})
+}

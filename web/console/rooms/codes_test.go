@@ -17,6 +17,9 @@ import (
 type ownIssuer struct {
 	key  string
 	made int
+
+	members  [][]string
+	hasCodes bool
 }
 
 // Key implements [room.Issuer].

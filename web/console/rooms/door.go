@@ -74,7 +74,7 @@ func (p preset) Steps() []string {
 		return []string{
 			"Enter a title below, check the times, and publish.",
 			fmt.Sprintf("The page that follows makes codes: send one with each %s. Or keep the numbers that people have already, "+
-				"such as number and birthday: the page shows the command that reads your list.", d.shows),
+				"such as number and birthday: upload a list of members there.", d.shows),
 			then,
 		}
 	}

@@ -47,7 +47,7 @@ func Part(o Options) shell.Part {
 			(&editor{control: o.Control, hosts: o.Hosts, trials: newTrials(), log: o.Log}).routes(),
 			(&settings{o.Control, o.Sites}).routes(),
 			(&queueIt{o.Control}).routes(),
-			(&codes{o.Control}).routes(),
+			(&codes{o.Control}).routes(), (&members{o.Control}).routes(),
 			newBrands(o).routes(),
 		),
 	}

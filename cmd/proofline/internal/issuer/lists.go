@@ -151,26 +151,17 @@ func members(t *cli.Terminal, dir issuerdir.Dir, name, path string) error {
 	if err != nil {
 		return err
 	}
-	total := 0
-	err = dir.Change(i, name, func(before *issuer.List) (*issuer.List, error) {
-		if before != nil && before.IsCodes {
-			return nil, cli.Usage(fmt.Errorf("the list %s has codes", name), "choose another name with --list")
-		}
-		list, err := i.NewList(name, false, rows[0]...)
-		if err != nil {
-			return nil, cli.Usage(fmt.Errorf("%s: %w", path, err),
-				"give 1 to 4 columns with different names, without commas")
-		}
-		for n, row := range rows[1:] {
-			if !list.Add(row...) {
-				t.Warn(fmt.Sprintf("row %d is empty, or a member again: it is left out", n+2))
-			}
-		}
-		total = list.Len()
-		return list, nil
-	})
-	if err != nil {
+	m, err := dir.SetMembers(i, name, rows[0], rows[1:], false)
+	switch {
+	case errors.Is(err, issuerdir.ErrCodes):
+		return cli.Usage(fmt.Errorf("the list %s has codes", name), "choose another name with --list")
+	case errors.Is(err, issuer.ErrList):
+		return cli.Usage(fmt.Errorf("%s: %w", path, err), "give 1 to 4 columns with different names, without commas")
+	case err != nil:
 		return err
 	}
-	return t.Printf("the list %s has %d members\n", name, total)
+	for _, n := range m.LeftOut {
+		t.Warn(fmt.Sprintf("row %d is empty, or a member again: it is left out", n+1))
+	}
+	return t.Printf("the list %s has %d members\n", name, m.Count)
 }

@@ -168,8 +168,50 @@ func (d Dir) AddCodes(i *issuer.Issuer, name string, count int) (codes []string,
 	return codes, total, err
 }
 
-// ErrMembers is returned when codes are added to a list of members.
-var ErrMembers = errors.New("the list has members")
+// ErrMembers is returned when codes are added to a list of members, and ErrCodes when members are to replace codes.
+var (
+	ErrMembers = errors.New("the list has members")
+	ErrCodes   = errors.New("the list has codes")
+)
+
+// Members describes a list of members that was made of rows.
+type Members struct {
+	Count   int   // members
+	Before  int   // members of the list that it replaces
+	LeftOut []int // numbers of the rows, from 1, that lack a value or repeat a member
+}
+
+// SetMembers replaces the members of a list by rows of values, which the columns name; with check it only reads them. It
+// returns [issuer.ErrList] for impossible columns.
+func (d Dir) SetMembers(i *issuer.Issuer, name string, columns []string, rows [][]string, check bool) (m Members, err error) {
+	read := func(before *issuer.List) (*issuer.List, error) {
+		m = Members{}
+		if before != nil {
+			if m.Before = before.Len(); before.IsCodes {
+				return nil, ErrCodes
+			}
+		}
+		list, err := i.NewList(name, false, columns...)
+		if err != nil {
+			return nil, err
+		}
+		for n, row := range rows {
+			if !list.Add(row...) {
+				m.LeftOut = append(m.LeftOut, n+1)
+			}
+		}
+		m.Count = list.Len()
+		return list, nil
+	}
+	if !check {
+		return m, d.Change(i, name, read)
+	}
+	before, err := d.List(i, name)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		_, err = read(before)
+	}
+	return m, err
+}
 
 // Attempts to lock the lists, which another process holds for the time that it takes to write one.
 const (

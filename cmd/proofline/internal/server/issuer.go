@@ -17,6 +17,7 @@ import (
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/fairness/credential/issuer"
+	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/client"
 	web "github.com/proofline/proofline/web/issuer"
@@ -144,6 +145,18 @@ func (o *ownIssuer) AddCodes(slug, method string, count int) (codes []string, to
 		err = control.ErrMembers
 	}
 	return codes, total, err
+}
+
+// SetMembers implements [control.Issuer].
+func (o *ownIssuer) SetMembers(slug, method string, columns []string, rows [][]string, check bool) (control.Members, error) {
+	m, err := o.dir.SetMembers(o.issuer, offerName(slug, method), columns, rows, check)
+	switch {
+	case errors.Is(err, issuerdir.ErrCodes):
+		err = control.ErrCodes
+	case errors.Is(err, issuer.ErrList):
+		err = invalid.Field("file", "must have one to four columns with different names of at most 64 characters")
+	}
+	return control.Members(m), err
 }
 
 // find returns the offer for a method of a room. Rooms that ended long ago keep theirs: what it issues is good for
