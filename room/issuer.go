@@ -13,7 +13,8 @@ import (
 
 // Issuer is the server's own issuer of credentials. It knows of rooms what is public.
 type Issuer interface {
-	// Key returns the public key for a method of a room, in hex. It creates the key if necessary.
+	// Key returns the public key, in hex, for a method of a room whose configuration has [setting.OwnKey] or
+	// [setting.OwnPuzzleKey] for it. It creates the key if necessary.
 	Key(slug string, m credential.Method) (string, error)
 	// Page returns the URL of the page on which visitors are confirmed for a method of a room.
 	Page(slug, method string) string
@@ -30,7 +31,7 @@ func (c Config) withStandIns() Config {
 	c.Methods = slices.Clone(c.Methods)
 	for i := range c.Methods {
 		switch m := &c.Methods[i]; {
-		case m.Key != setting.OwnKey:
+		case !setting.IsOwnKey(m.Key):
 		case m.Kind == credential.Blind:
 			m.Key = standInBlind
 		case m.Kind == credential.Signed:
@@ -43,8 +44,13 @@ func (c Config) withStandIns() Config {
 // ownKeys lists methods with the key of an issuer of the server, which is nil if it has none.
 func (c Config) ownKeys(of Issuer) (problems invalid.List) {
 	for i, m := range c.Methods {
-		if m.Key == setting.OwnKey && of == nil {
-			problems.Add(fmt.Sprintf("methods[%d].key", i), "is own, but this server runs no issuer: give an issuer's key")
+		key := fmt.Sprintf("methods[%d].key", i)
+		switch {
+		case !setting.IsOwnKey(m.Key):
+		case of == nil:
+			problems.Add(key, "is "+m.Key+", but this server runs no issuer: give an issuer's key")
+		case m.Key == setting.OwnPuzzleKey && m.Kind == credential.Blind:
+			problems.Add(key, "is own-puzzle, which only a signed method can have")
 		}
 	}
 	return problems
@@ -55,7 +61,7 @@ func (c Config) withKeysOf(of Issuer) (_ Config, err error) {
 	c.Methods, c.Issuers = slices.Clone(c.Methods), slices.Clone(c.Issuers)
 	for i := range c.Methods {
 		m := &c.Methods[i]
-		if m.Key != setting.OwnKey {
+		if !setting.IsOwnKey(m.Key) {
 			continue
 		}
 		if m.Key, err = of.Key(c.Slug, *m); err != nil {

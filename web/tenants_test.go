@@ -102,6 +102,7 @@ func (ownIssuer) Page(slug, method string) string {
 	return "https://example.com/issuer/" + slug + "." + method
 }
 func (ownIssuer) Owns(_ string, m credential.Method) bool { return m.Key == ownKey }
+func (ownIssuer) OwnsPuzzle(credential.Method) bool       { return false }
 func (ownIssuer) AddCodes(_, _ string, count int) ([]string, int, error) {
 	return make([]string, count), count, nil
 }

@@ -15,7 +15,7 @@ import (
 
 var (
 	// ErrNotOwn means that the server's own issuer does not vouch for a method.
-	ErrNotOwn = errors.New("the server's own issuer does not vouch for this method: its key is not own, or the issuer is off")
+	ErrNotOwn = errors.New("the server's own issuer takes no codes for this method: its key is not own, or the issuer is off")
 	// ErrMembers means that a method's list has members, to which codes cannot be added.
 	ErrMembers = errors.New("the method's list has members, and no codes")
 )
@@ -25,8 +25,10 @@ const MaxCodes = 100_000
 
 // Issuer is the server's own issuer.
 type Issuer interface {
-	// Owns reports whether the key of a room's method is the issuer's for that method.
+	// Owns reports whether the key of a room's method is the one with which the issuer confirms codes and members.
 	Owns(slug string, m credential.Method) bool
+	// OwnsPuzzle reports whether it is the one with which it confirms solved puzzles.
+	OwnsPuzzle(m credential.Method) bool
 	// AddCodes makes codes for a method of a room, and returns them with the number of all. Error: [ErrMembers].
 	AddCodes(slug, method string, count int) (codes []string, total int, err error)
 	// SetMembers replaces the members of a method of a room, or with check only reads them. Errors: [*invalid.Error],
@@ -52,7 +54,7 @@ func (rs *Rooms) MakeCodes(ctx context.Context, actor account.Actor, slug, metho
 	return codes, total, err
 }
 
-// OwnMethods returns the names of the methods of a room for which the server's own issuer vouches.
+// OwnMethods returns the names of the methods of a room for which the server's own issuer takes codes.
 func (rs *Rooms) OwnMethods(r *room.Room) (names []string) {
 	for _, m := range r.Policy().Methods {
 		if rs.owns(r, m.Name) {
@@ -62,7 +64,7 @@ func (rs *Rooms) OwnMethods(r *room.Room) (names []string) {
 	return names
 }
 
-// owns reports whether the server's own issuer vouches for a method of a room.
+// owns reports whether the server's own issuer takes codes for a method of a room.
 func (rs *Rooms) owns(r *room.Room, method string) bool {
 	return rs.Issuer != nil && slices.ContainsFunc(r.Policy().Methods, func(m credential.Method) bool {
 		return m.Name == method && rs.Issuer.Owns(r.Slug, m)
@@ -74,8 +76,15 @@ func (rs *Rooms) owns(r *room.Room, method string) bool {
 func (rs *Rooms) forCopy(r *room.Room, c room.Config) room.Config {
 	c.Methods, c.Issuers = slices.Clone(c.Methods), slices.Clone(c.Issuers)
 	for i, m := range c.Methods {
-		if rs.owns(r, m.Name) {
-			c.Methods[i].Key = setting.OwnKey
+		own := ""
+		switch {
+		case rs.owns(r, m.Name):
+			own = setting.OwnKey
+		case rs.Issuer != nil && rs.Issuer.OwnsPuzzle(m):
+			own = setting.OwnPuzzleKey
+		}
+		if own != "" {
+			c.Methods[i].Key = own
 			c.Issuers = slices.DeleteFunc(c.Issuers, func(text string) bool {
 				page, _ := setting.ParseIssuer(text)
 				return page.Method == m.Name

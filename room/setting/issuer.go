@@ -10,8 +10,14 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// OwnKey stands for the key of the server's own issuer in the configuration of a new room.
-const OwnKey = "own"
+// In the configuration of a new room these stand for keys of the server's own issuer.
+const (
+	OwnKey       = "own"        // confirms codes and members
+	OwnPuzzleKey = "own-puzzle" // confirms that a small puzzle was solved
+)
+
+// IsOwnKey reports whether a key is of the server's own issuer.
+func IsOwnKey(key string) bool { return key == OwnKey || key == OwnPuzzleKey }
 
 // maxIssuerName is the maximum length of an issuer's name in characters.
 const maxIssuerName = 80

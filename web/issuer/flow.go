@@ -34,6 +34,8 @@ type flow struct {
 	IsKnown bool   `json:",omitempty"` // the address may have a credential
 
 	State, Nonce, Verifier string `json:",omitempty"` // of OpenID Connect
+
+	Puzzle *asked `json:",omitempty"`
 }
 
 // stage is the form or cookie that a sealed flow is for.
@@ -43,6 +45,7 @@ const (
 	asking  stage = "ask"
 	mailed  stage = "mail"
 	signing stage = "oidc"
+	solving stage = "puzzle"
 )
 
 func newSealing(key []byte) (cipher.AEAD, error) {

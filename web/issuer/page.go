@@ -89,6 +89,8 @@ type view struct {
 	Link     string // of the provider
 	Provider string
 	Hidden   [][2]string // fields of the form that returns to the room
+	Puzzle   *puzzleView
+	Note     string // key of a message that is no failure
 
 	Lang    language.Tag
 	Words   catalog
@@ -126,7 +128,11 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, v *view)
 		return
 	}
 	if v.Offer != nil {
-		w.Header().Set("Content-Security-Policy", policy(origin(v.Offer.RoomURL)))
+		allowed := policy(origin(v.Offer.RoomURL))
+		if v.Puzzle != nil && v.Puzzle.Sound != nil {
+			allowed += "; media-src data:"
+		}
+		w.Header().Set("Content-Security-Policy", allowed)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Vary", "Accept-Language")

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/proofline/proofline/fairness/credential/issuer"
+	"github.com/proofline/proofline/web/issuer/puzzle"
 	"github.com/proofline/proofline/web/limit"
 )
 
@@ -30,8 +31,15 @@ func (s *Site) enter(w http.ResponseWriter, r *http.Request, o *Offer) error {
 		}
 		v.Provider = s.Provider.Name
 	case ByMail:
+	case ByPuzzle:
+		if v, err = s.newPuzzle(r, o, f, puzzle.Words); err != nil {
+			return err
+		}
 	}
-	if v.Flow, err = s.seal(asking, f); err != nil {
+	if v.Flow == "" {
+		v.Flow, err = s.seal(asking, f)
+	}
+	if err != nil {
 		return err
 	}
 	s.show(w, r, http.StatusOK, v)
@@ -57,7 +65,7 @@ func (s *Site) prove(w http.ResponseWriter, r *http.Request, o *Offer) error {
 		return s.finish(w, r, o, f, account)
 	case ByMail:
 		return s.sendCode(w, r, o, f)
-	case ByOIDC:
+	case ByOIDC, ByPuzzle:
 	}
 	return errForm
 }

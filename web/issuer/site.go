@@ -8,6 +8,7 @@
 package issuer
 
 import (
+	"cmp"
 	"context"
 	"crypto/cipher"
 	"embed"
@@ -50,6 +51,8 @@ const (
 	ByList Proof = "list" // values of a list of codes or members
 	ByMail Proof = "mail" // a code sent to an address
 	ByOIDC Proof = "oidc" // sign-in with OpenID Connect
+	// ByPuzzle takes a small puzzle, with no account behind it: what it proves is that somebody took some trouble.
+	ByPuzzle Proof = "puzzle"
 )
 
 // Mailer sends mail.
@@ -63,12 +66,13 @@ type Config struct {
 	URL    *url.URL // public address; its path is that of all pages
 	Name   string   // of the organization, for visitors
 	Offers []*Offer
-	// Find returns other offers by name, which are proven with a list; nil: there is none of that name, or no other.
+	// Find returns other offers by name, which are proven with a list or a puzzle; nil: there is none of that name, or no other.
 	Find     func(ctx context.Context, name string) *Offer
 	Provider *Provider // for [ByOIDC]
 	Mailer   Mailer    // for [ByMail]
 	Clients  *client.Addresses
-	// Limits has budgets of [limit.Pages], and of [limit.Passes] for wrong codes, members and addresses.
+	// Limits has budgets of [limit.Pages], of [limit.Passes] for wrong codes, members, addresses and puzzles, and of
+	// [limit.Joins] for solved puzzles.
 	Limits *limit.Limits
 	Now    func() time.Time
 	Log    *slog.Logger // gets no personal data
@@ -80,14 +84,17 @@ type Site struct {
 	sealing cipher.AEAD
 	offers  map[string]*Offer
 	post    *postOffice
+	sent    *sentForms
 	words   *words
 	mux     *http.ServeMux
 }
 
-// Default limits of a network, each a minute: of wrong codes, members and mails, and of pages.
+// Default limits of a network, each a minute: of wrong codes, members and puzzles, and of mails; of pages; and of solved
+// puzzles.
 const (
 	DefaultAttempts = 10
 	DefaultPages    = 1000
+	DefaultPuzzles  = 300
 )
 
 // reserved are addresses of the site that are no offers.
@@ -116,19 +123,25 @@ func New(c Config) (*Site, error) {
 			return nil, fmt.Errorf("offer %s: a mail server is missing", o.Name)
 		case o.Proof == ByOIDC && c.Provider == nil:
 			return nil, fmt.Errorf("offer %s: an OpenID Connect provider is missing", o.Name)
+		case o.Proof == ByPuzzle && (o.List != nil || len(o.Domains) > 0):
+			return nil, fmt.Errorf("offer %s: a puzzle has no list and no domains", o.Name)
 		case o.Proof != ByList && o.List != nil && len(o.List.Fields) != 1:
 			return nil, fmt.Errorf("offer %s: a list of addresses has one field", o.Name)
 		}
-		s.offers[o.Name] = o.once()
+		s.offers[o.Name] = o.withRules()
 	}
 	s.post = newPostOffice(c.Mailer, c.Log, c.Now)
+	s.sent = newSentForms(c.Now())
 	s.route()
 	return s, nil
 }
 
-// once makes a code good for one place.
-func (o *Offer) once() *Offer {
+// withRules makes a code good for one place, and gives puzzles their key.
+func (o *Offer) withRules() *Offer {
 	o.Once = o.Once || o.Proof == ByList && o.List.IsCodes
+	if o.Proof == ByPuzzle {
+		o.Purpose = PuzzleKey
+	}
 	return o
 }
 
@@ -138,7 +151,7 @@ func (s *Site) offer(ctx context.Context, name string) *Offer {
 		return o
 	}
 	if o := s.Find(ctx, name); o != nil {
-		return o.once()
+		return o.withRules()
 	}
 	return nil
 }
@@ -185,6 +198,7 @@ func (s *Site) route() {
 	s.mux.HandleFunc(at("POST", "/{offer}"), offered(s.enter, func(o *Offer) string { return origin(o.RoomURL) }))
 	s.mux.HandleFunc(at("POST", "/{offer}/prove"), offered(s.prove, ours))
 	s.mux.HandleFunc(at("POST", "/{offer}/code"), offered(s.code, ours))
+	s.mux.HandleFunc(at("POST", "/{offer}/puzzle"), offered(s.solve, ours))
 	s.mux.HandleFunc(at("GET", "/{offer}/issued"), offered(func(w http.ResponseWriter, _ *http.Request, o *Offer) error {
 		return s.sendCount(w, []*issuer.Offer{o.Offer})
 	}, nil))
@@ -264,6 +278,8 @@ var (
 	errOften    = errors.New("too many mails to one address")
 	errProvider = errors.New("the sign-in failed")
 	errAway     = errors.New("the provider does not answer")
+	errPuzzle   = errors.New("not what fits")
+	errOver     = errors.New("the puzzle is over")
 )
 
 // retry is an error after which a visitor can fill in the same form again.
@@ -290,6 +306,8 @@ var problems = []struct {
 	{errOften, http.StatusTooManyRequests, "error.often"},
 	{errProvider, http.StatusForbidden, "error.provider"},
 	{errAway, http.StatusServiceUnavailable, "error.away"},
+	{errPuzzle, http.StatusForbidden, "error.puzzle"},
+	{errOver, http.StatusGone, "error.over"},
 	{issuer.ErrUsed, http.StatusConflict, "error.used"},
 	{issuer.ErrLimit, http.StatusConflict, "error.limit"},
 	{issuer.ErrLane, http.StatusBadRequest, "error.form"},
@@ -316,7 +334,7 @@ func (s *Site) fail(w http.ResponseWriter, r *http.Request, o *Offer, err error)
 	v := &view{Page: "error"}
 	if again, ok := errors.AsType[*retry](err); ok { // the form again, as it was
 		v = again.view
-		v.Flow = r.PostFormValue("flow")
+		v.Flow = cmp.Or(v.Flow, r.PostFormValue("flow"))
 	}
 	v.Offer, v.Text = o, key
 	if status == http.StatusInternalServerError {

@@ -17,6 +17,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -98,14 +99,16 @@ func newBench(t *testing.T) *bench {
 	byCode, byMember, byMail, byOIDC, blind := offer("codes", ByList), offer("members", ByList), offer("mail", ByMail),
 		offer("account", ByOIDC), offer("blind", ByList)
 	byCode.List, byMember.List, byMail.List, blind.List = codes, members, friends, codes
+	byPuzzle, blindly := offer("puzzle", ByPuzzle), offer("blindly", ByPuzzle)
+	byPuzzle.Method, byPuzzle.Limit, blindly.Key = "human", 3, key
 	byCode.Limit, byMail.Domains, byOIDC.Domains, blind.Key = 5, []string{"example.org", "example.net"}, []string{"example.org"}, key
 	b.oidc = oidctest.Start(t)
 	own, _ := url.Parse("https://club.example.org")
 	log := slog.New(slog.NewTextHandler(&b.log, nil))
 	b.site, err = New(Config{Issuer: b.issuer, URL: own, Name: "Example <Club>",
-		Offers:   []*Offer{byCode, byMember, byMail, byOIDC, blind},
+		Offers:   []*Offer{byCode, byMember, byMail, byOIDC, blind, byPuzzle, blindly},
 		Provider: &Provider{Issuer: b.oidc.URL, ClientID: oidctest.ClientID, ClientSecret: oidctest.ClientSecret, Name: "Club ID"},
-		Mailer:   b.mail, Clients: client.New(nil, log), Limits: limit.New(limit.Options{Passes: 1, Pages: 1000, Log: log}),
+		Mailer:   b.mail, Clients: client.New(nil, log), Limits: limit.New(limit.Options{Passes: 1, Pages: 1000, Joins: 3, Log: log}),
 		Now: func() time.Time { return b.now }, Log: log})
 	if err != nil {
 		t.Fatal(err)
@@ -261,14 +264,24 @@ func (v *visitor) returned(p page, ticket string) credential.Credential {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	verifier, err := credential.NewVerifier(v.issuer.Method(v.site.offers["codes"].Offer))
-	if err != nil {
-		v.t.Fatal(err)
+	offer := "codes"
+	if c.Method == v.site.offers["puzzle"].Method {
+		offer = "puzzle"
 	}
-	if err := verifier.Verify(credential.Subject{Room: roomHash, Lane: "members", Ticket: ticketOf(ticket)}, c); err != nil {
+	if err := v.verify(c, offer, ticket); err != nil {
 		v.t.Error(err)
 	}
 	return c
+}
+
+// verify verifies a credential with the key of an offer.
+func (v *visitor) verify(c credential.Credential, offer, ticket string) error {
+	v.t.Helper()
+	verifier, err := credential.NewVerifier(v.issuer.Method(v.site.offers[offer].Offer))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return verifier.Verify(credential.Subject{Room: roomHash, Lane: "members", Ticket: ticketOf(ticket)}, c)
 }
 
 // refused checks that a page explains an error.
@@ -589,11 +602,13 @@ func TestOffersThatCannotBe(t *testing.T) {
 	offer := func(name string, proof Proof) *Offer {
 		return &Offer{RoomURL: room, Proof: proof, Offer: &issuer.Offer{Name: name, Method: "club", Lanes: []string{"general"}}}
 	}
+	restricted := offer("restricted", ByPuzzle)
+	restricted.Domains = []string{"example.org"}
 	two := offer("two", ByMail)
 	two.List = b.list("two", false, "a", "b")
 	for name, offers := range map[string][]*Offer{
 		"no list": {offer("a", ByList)}, "no mail server": {offer("a", ByMail)}, "no provider": {offer("a", ByOIDC)},
-		"a taken address": {offer("issued", ByMail)}, "a list with two fields": {two}, "twice": {b.site.Offers[0], b.site.Offers[0]},
+		"a taken address": {offer("issued", ByMail)}, "a puzzle with a domain": {restricted}, "a list with two fields": {two}, "twice": {b.site.Offers[0], b.site.Offers[0]},
 	} {
 		c := b.site.Config
 		c.Offers = offers
@@ -658,7 +673,7 @@ func TestFailuresWithoutAddress(t *testing.T) {
 }
 
 var (
-	messageKey  = regexp.MustCompile(`"((?:direction|title|home|about|prove|list|mail|code|oidc|done|error)\.?[a-z_]*)"`)
+	messageKey  = regexp.MustCompile(`"((?:direction|title|home|about|puzzle|prove|list|mail|code|oidc|done|error)\.?[a-z_]*)"`)
 	placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 )
 
@@ -671,7 +686,8 @@ func TestMessages(t *testing.T) {
 	used := map[string]bool{}
 	files, _ := filepath.Glob("templates/*.html")
 	sources, _ := filepath.Glob("*.go")
-	for _, file := range append(files, sources...) {
+	makers, _ := filepath.Glob("puzzle/*.go")
+	for _, file := range slices.Concat(files, sources, makers) {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

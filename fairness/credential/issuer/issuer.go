@@ -54,6 +54,8 @@ type Offer struct {
 	Limit  uint32            // maximum number of accounts; 0: no limit
 	Key    *rsa.PrivateKey   // signs blindly, for this offer alone; nil: credentials are signed
 	Once   bool              // an account gets a credential for one place; blind signatures always
+	// Purpose is what the key that signs is for; empty: accounts. What is signed for one purpose is good for no other.
+	Purpose string
 }
 
 // Request is what a visitor asks for. A blind request names neither lane nor ticket.
@@ -73,7 +75,7 @@ type Issued struct {
 // Issuer signs credentials. It is safe for concurrent use.
 type Issuer struct {
 	secret []byte
-	key    ed25519.PrivateKey
+	key    ed25519.PrivateKey // signs for accounts, and counts
 	store  *Store
 }
 
@@ -99,11 +101,19 @@ func (i *Issuer) Derive(purpose ...string) []byte {
 // Method returns the method that a policy names for an offer.
 func (i *Issuer) Method(o *Offer) credential.Method {
 	m := credential.Method{Name: o.Method, Kind: credential.Signed, Limit: o.Limit,
-		Key: hex.EncodeToString(i.key.Public().(ed25519.PublicKey))}
+		Key: hex.EncodeToString(i.keyOf(o).Public().(ed25519.PublicKey))}
 	if o.Key != nil {
 		m.Kind, m.Key = credential.Blind, hex.EncodeToString(o.Key.N.Bytes())
 	}
 	return m
+}
+
+// keyOf returns the key that signs credentials of an offer.
+func (i *Issuer) keyOf(o *Offer) ed25519.PrivateKey {
+	if o.Purpose == "" {
+		return i.key
+	}
+	return ed25519.NewKeyFromSeed(i.Derive("ed25519", o.Purpose))
 }
 
 // Issue signs a credential for an account. When it returns, the store has recorded that. The same request again has
@@ -121,7 +131,7 @@ func (i *Issuer) Issue(o *Offer, account string, r Request) (Issued, error) {
 		return Issued{}, err
 	}
 	subject := credential.Subject{Room: o.Room, Lane: r.Lane, Ticket: r.Ticket}
-	signature := ed25519.Sign(i.key, subject.AppendMessage(nil, o.Method, nullifier))
+	signature := ed25519.Sign(i.keyOf(o), subject.AppendMessage(nil, o.Method, nullifier))
 	return Issued{nullifier, signature, again}, nil
 }
 

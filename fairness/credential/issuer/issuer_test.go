@@ -87,6 +87,24 @@ func TestSigned(t *testing.T) {
 	}
 }
 
+// TestPurpose: what is signed for one purpose is not valid for another one.
+func TestPurpose(t *testing.T) {
+	i, _ := openIssuer(t, t.TempDir())
+	accounts, puzzles := club(), club()
+	puzzles.Purpose = "puzzle"
+	for _, test := range []struct{ signs, verifies *Offer }{
+		{accounts, accounts}, {puzzles, puzzles}, {accounts, puzzles}, {puzzles, accounts},
+	} {
+		issued, err := i.Issue(test.signs, "anna", ask(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := verify(t, i, test.verifies, ask(1), issued); (err == nil) != (test.signs == test.verifies) {
+			t.Errorf("signed for %q, verified for %q: %v", test.signs.Purpose, test.verifies.Purpose, err)
+		}
+	}
+}
+
 func TestOnceAndLimit(t *testing.T) {
 	i, _ := openIssuer(t, t.TempDir())
 	o := club()

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -128,8 +129,10 @@ func (o *offerConfig) check() (err error) {
 		return fmt.Errorf("kind: %q is neither signed nor blind", o.Kind)
 	case o.Kind == credential.Blind && len(o.Lanes) > 1:
 		return errors.New("lanes: a blind key is for one lane, so offer each lane by itself")
-	case o.Proof != web.ByList && o.Proof != web.ByMail && o.Proof != web.ByOIDC:
-		return fmt.Errorf("proof: %q is neither list, mail nor oidc", o.Proof)
+	case !slices.Contains([]web.Proof{web.ByList, web.ByMail, web.ByOIDC, web.ByPuzzle}, o.Proof):
+		return fmt.Errorf("proof: %q is neither list, mail, oidc nor puzzle", o.Proof)
+	case o.Proof == web.ByPuzzle && (o.List != "" || len(o.Domains) > 0):
+		return errors.New("a puzzle has no list and no domains: nobody is behind it")
 	case o.Proof == web.ByList && o.List == "":
 		return errors.New("list is missing: the name of a list of codes or members")
 	case o.Proof == web.ByList && len(o.Domains) > 0:
@@ -149,6 +152,9 @@ func (o *offerConfig) offer(dir issuerdir.Dir) (*issuer.Offer, error) {
 	offer := &issuer.Offer{Name: o.Name, Method: o.Method, Lanes: o.Lanes, Limit: o.Limit}
 	entry, _ := hex.DecodeString(o.Entry) // checked
 	copy(offer.Room[:], entry)
+	if o.Proof == web.ByPuzzle {
+		offer.Purpose = web.PuzzleKey
+	}
 	var err error
 	if o.Kind == credential.Blind {
 		offer.Key, err = dir.BlindKey(o.Name)

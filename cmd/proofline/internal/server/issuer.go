@@ -19,6 +19,7 @@ import (
 	"github.com/proofline/proofline/fairness/credential/issuer"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/web/client"
 	web "github.com/proofline/proofline/web/issuer"
 	"github.com/proofline/proofline/web/limit"
@@ -89,7 +90,7 @@ func (s *Server) openIssuerSite(context.Context) (err error) {
 		Issuer: s.issuer.issuer, URL: s.issuer.url, Name: s.issuer.url.Host, Find: s.issuer.find,
 		Clients: client.New(s.cfg.TrustedProxies, log), Now: time.Now, Log: log,
 		Limits: limit.New(limit.Options{Passes: web.DefaultAttempts, Pages: web.DefaultPages,
-			Exempt: s.cfg.Limits.Exempt, Log: log}),
+			Joins: web.DefaultPuzzles, Exempt: s.cfg.Limits.Exempt, Log: log}),
 	})
 	if err != nil {
 		return err
@@ -114,6 +115,9 @@ func offerName(slug, method string) string { return slug + "." + method }
 // Key implements [room.Issuer].
 func (o *ownIssuer) Key(slug string, m credential.Method) (string, error) {
 	offer := &issuer.Offer{Method: m.Name}
+	if m.Key == setting.OwnPuzzleKey {
+		offer.Purpose = web.PuzzleKey
+	}
 	if m.Kind == credential.Blind {
 		key, err := o.dir.BlindKey(offerName(slug, m.Name))
 		if err != nil {
@@ -136,6 +140,11 @@ func (o *ownIssuer) Owns(slug string, m credential.Method) bool {
 	}
 	key, err := o.Key(slug, m)
 	return err == nil && key == m.Key
+}
+
+// OwnsPuzzle implements [control.Issuer].
+func (o *ownIssuer) OwnsPuzzle(m credential.Method) bool {
+	return m.Kind == credential.Signed && m.Key == o.issuer.Method(&issuer.Offer{Purpose: web.PuzzleKey}).Key
 }
 
 // AddCodes implements [control.Issuer].
@@ -169,7 +178,7 @@ func (o *ownIssuer) find(ctx context.Context, name string) *web.Offer {
 	}
 	door := r.Snapshot().Door
 	for _, m := range door.Methods {
-		if m.Name == method && o.Owns(slug, m.Method) {
+		if m.Name == method && (o.Owns(slug, m.Method) || o.OwnsPuzzle(m.Method)) {
 			offer, err := o.offer(ctx, r, m.Method, door.Entry)
 			if err != nil {
 				o.server.cfg.Log.Error("cannot open an offer of the own issuer", "offer", name, "err", err)
@@ -187,21 +196,25 @@ func (o *ownIssuer) offer(ctx context.Context, r *room.Room, m credential.Method
 	if err != nil {
 		return nil, err
 	}
-	list, err := o.list(name)
-	if err != nil {
-		return nil, err
-	}
 	offer := &issuer.Offer{Name: name, Method: m.Name, Room: entry, Limit: m.Limit}
 	for _, l := range r.Snapshot().Lanes {
 		offer.Lanes = append(offer.Lanes, string(l.Name))
+	}
+	found := &web.Offer{Offer: offer, RoomURL: to, Proof: web.ByPuzzle, IsRooms: true,
+		Organizer: o.server.organizerName(ctx, r.Owner.Org)}
+	if o.OwnsPuzzle(m) {
+		return found, nil
+	}
+	found.Proof = web.ByList
+	if found.List, err = o.list(name); err != nil {
+		return nil, err
 	}
 	if m.Kind == credential.Blind {
 		if offer.Key, err = o.dir.BlindKey(name); err != nil {
 			return nil, err
 		}
 	}
-	return &web.Offer{Offer: offer, RoomURL: to, Proof: web.ByList, List: list, IsRooms: true,
-		Organizer: o.server.organizerName(ctx, r.Owner.Org)}, nil
+	return found, nil
 }
 
 // list returns the list of an offer, which is empty before its first code. It reads the file again if another
