@@ -70,7 +70,7 @@ var issuers = Setting{
 	Label: "Pages of issuers",
 	Help: "list of texts such as `club https://club.example.org/derby Example Fan Club`: for a method, the page on which " +
 		"its issuer confirms visitors, and the issuer's name; the room's page sends visitors there",
-	Default: "for methods with the key `own`, the pages of this server",
+	Default: "for methods with the key `own` or `own-puzzle`, the pages of this server",
 	Form: Form{Group: "lanes", Placeholder: "club https://club.example.org/derby Example Fan Club", Empty: "none",
 		Hint: "One per line: a method, the address of the page on which its issuer confirms visitors, and the issuer's " +
 			"name. It is not in the policy: a wrong address can confirm nobody, because the policy has the key."},
