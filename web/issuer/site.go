@@ -94,7 +94,7 @@ type Site struct {
 const (
 	DefaultAttempts = 10
 	DefaultPages    = 1000
-	DefaultPuzzles  = 300
+	DefaultSolved   = 120
 )
 
 // reserved are addresses of the site that are no offers.

@@ -131,8 +131,6 @@ func (o *offerConfig) check() (err error) {
 		return errors.New("lanes: a blind key is for one lane, so offer each lane by itself")
 	case !slices.Contains([]web.Proof{web.ByList, web.ByMail, web.ByOIDC, web.ByPuzzle}, o.Proof):
 		return fmt.Errorf("proof: %q is neither list, mail, oidc nor puzzle", o.Proof)
-	case o.Proof == web.ByPuzzle && (o.List != "" || len(o.Domains) > 0):
-		return errors.New("a puzzle has no list and no domains: nobody is behind it")
 	case o.Proof == web.ByList && o.List == "":
 		return errors.New("list is missing: the name of a list of codes or members")
 	case o.Proof == web.ByList && len(o.Domains) > 0:

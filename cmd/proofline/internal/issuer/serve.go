@@ -31,7 +31,7 @@ type serveFlags struct {
 	addr, config, smtp string
 	proxies            []string
 	attempts, pages    int
-	puzzles            int
+	solved             int
 }
 
 func serveCommand(t *cli.Terminal) *cobra.Command {
@@ -63,9 +63,9 @@ Lists and the configuration are read at the start.`,
 		"wrong codes, members and puzzles, and mails a minute per network: at most `N`, in a burst ten times as many; 0: no limit")
 	flags.IntVar(&f.pages, "limit-pages", web.DefaultPages,
 		"pages a minute per network: at most `N`, in a burst twice as many; 0: no limit")
-	flags.IntVar(&f.puzzles, "limit-puzzles", web.DefaultPuzzles,
+	flags.IntVar(&f.solved, "limit-solved", web.DefaultSolved,
 		"solved puzzles a minute per network: at most `N`, in a burst twice as many; 0: no limit")
-	cli.InEnv(flags, "addr", "smtp", "trusted-proxies", "limit-attempts", "limit-pages", "limit-puzzles")
+	cli.InEnv(flags, "addr", "smtp", "trusted-proxies", "limit-attempts", "limit-pages", "limit-solved")
 	return c
 }
 
@@ -95,12 +95,12 @@ func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
 
 // site returns the pages of the configuration.
 func (f *serveFlags) site(c *config, t *cli.Terminal, store *issuer.Store) (*web.Site, error) {
-	if f.attempts < 0 || f.pages < 0 || f.puzzles < 0 {
+	if f.attempts < 0 || f.pages < 0 || f.solved < 0 {
 		return nil, cli.Usage(errors.New("limits must not be negative"), "run proofline issuer serve --help")
 	}
 	log := slog.New(slog.NewTextHandler(t.Err, nil))
 	s := web.Config{URL: c.url, Name: c.Name, Now: time.Now, Log: log,
-		Limits: limit.New(limit.Options{Passes: f.attempts, Pages: f.pages, Joins: f.puzzles, Log: log})}
+		Limits: limit.New(limit.Options{Passes: f.attempts, Pages: f.pages, Joins: f.solved, Log: log})}
 	var networks []netip.Prefix
 	for _, text := range f.proxies {
 		network, err := netip.ParsePrefix(strings.TrimSpace(text))

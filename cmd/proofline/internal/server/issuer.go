@@ -90,7 +90,7 @@ func (s *Server) openIssuerSite(context.Context) (err error) {
 		Issuer: s.issuer.issuer, URL: s.issuer.url, Name: s.issuer.url.Host, Find: s.issuer.find,
 		Clients: client.New(s.cfg.TrustedProxies, log), Now: time.Now, Log: log,
 		Limits: limit.New(limit.Options{Passes: web.DefaultAttempts, Pages: web.DefaultPages,
-			Joins: web.DefaultPuzzles, Exempt: s.cfg.Limits.Exempt, Log: log}),
+			Joins: web.DefaultSolved, Exempt: s.cfg.Limits.Exempt, Log: log}),
 	})
 	if err != nil {
 		return err
