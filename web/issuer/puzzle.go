@@ -165,7 +165,8 @@ func newSentForms(now time.Time) *sentForms {
 // puzzle may be sent again, which gives the same credential again. With too many forms in a short time the error is
 // [errAway].
 func (s *sentForms) take(a *asked, solved bool, now time.Time) error {
-	if until := time.Unix(a.Until, 0); now.After(until) || until.Add(-puzzleTime).Before(s.began.Truncate(time.Second)) {
+	until := time.Unix(a.Until, 0)
+	if now.After(until) || until.Add(-puzzleTime).Before(s.began.Truncate(time.Second)) {
 		return errOver
 	}
 	s.mu.Lock()

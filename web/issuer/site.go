@@ -66,7 +66,8 @@ type Config struct {
 	URL    *url.URL // public address; its path is that of all pages
 	Name   string   // of the organization, for visitors
 	Offers []*Offer
-	// Find returns other offers by name, which are proven with a list or a puzzle; nil: there is none of that name, or no other.
+	// Find returns other offers by name, which are proven with a list or a puzzle; nil: there is none of that name, or
+	// no other.
 	Find     func(ctx context.Context, name string) *Offer
 	Provider *Provider // for [ByOIDC]
 	Mailer   Mailer    // for [ByMail]
@@ -89,8 +90,8 @@ type Site struct {
 	mux     *http.ServeMux
 }
 
-// Default limits of a network, each a minute: of wrong codes, members and puzzles, and of mails; of pages; and of solved
-// puzzles.
+// Default limits of a network, each a minute: of wrong codes, members and puzzles, and of mails; of pages; and of
+// solved puzzles.
 const (
 	DefaultAttempts = 10
 	DefaultPages    = 1000

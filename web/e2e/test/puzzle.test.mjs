@@ -202,12 +202,14 @@ scenes("puzzles", () => {
     await page.keyboard.press("Space");
     const lines = () => page.locator(".options path").evaluateAll((list) => list.map((one) => one.getAttribute("d")));
     const before = await lines();
+    const form = page.locator('input[name="flow"]');
+    const earlier = await form.getAttribute("value");
     await press(page, "More time");
     await page.getByRole("status").filter({ hasText: "You have more time now" }).waitFor();
     assert.deepEqual(await lines(), before);
     assert.ok(await page.getByLabel("Field 2", { exact: true }).isChecked());
     await visitor.picture("puzzle-extended-plain");
-    await page.goBack(); // to the form whose time was extended
+    await form.evaluate((field, value) => field.setAttribute("value", value), earlier);
     await press(page, "Confirm");
     await page
       .getByRole("alert")

@@ -11,7 +11,7 @@ type words struct{}
 // wordOptions is the number of words in a puzzle.
 const wordOptions = 10
 
-// groups has the messages with the question and the words of each group, which have equally many words in all languages.
+// groups has the messages with the question and the words of each group. A group has as many words in each language.
 var groups = []struct{ question, words string }{
 	{"puzzle.animals", "puzzle.animals_words"},
 	{"puzzle.fruits", "puzzle.fruits_words"},
