@@ -24,6 +24,7 @@ type Metrics struct {
 	Appended time.Duration // duration of this node's latest append; 0 before the first
 	// time since this node last stored something, or found nothing due; negative before the first
 	Stored    time.Duration
+	Age       time.Duration // time since this node last knew everything that was stored
 	Stuck     time.Duration // how long it has failed to store what was due; 0: it has not
 	HasBeacon bool
 	Pending   int                // draws waiting for a beacon round
@@ -59,7 +60,7 @@ type Published struct {
 // Metrics returns the room's figures as of the durable transcript.
 func (r *Room) Metrics() Metrics {
 	m := Metrics{Now: r.Now(), Snapshot: r.Snapshot(), Queued: r.sequencer.Queued(), Appended: r.sequencer.Took(),
-		Stored: -1, Stuck: r.Stuck(), HasBeacon: r.policy.Beacon != nil}
+		Stored: -1, Age: r.view.Age(), Stuck: r.Stuck(), HasBeacon: r.policy.Beacon != nil}
 	if ago, ever := r.sequencer.Stored(); ever {
 		m.Stored = ago
 	}

@@ -5,11 +5,15 @@ import (
 
 	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/room/door"
+	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/room/projection"
 )
 
 // Refusals counts the joins that a room refuses although it takes joins. Each minute the transcript states the counts.
-type Refusals struct{ room *Room }
+type Refusals struct {
+	room  *Room
+	meter *meter.Meter
+}
 
 // ByNetwork counts a join that was refused because its network has used up its limit, unless the room would not have
 // taken it anyway, as it is not open.
@@ -47,5 +51,6 @@ func (f Refusals) note(err error) {
 }
 
 func (f Refusals) add(why projection.Refusal) {
+	f.meter.Refused(why.String())
 	f.room.controls.Refusals.Add(why, millis.Of(f.room.Now()))
 }

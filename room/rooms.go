@@ -25,6 +25,7 @@ import (
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
+	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/room/projection"
 	"github.com/proofline/proofline/room/queueit"
@@ -58,6 +59,8 @@ type Options struct {
 	JoinsPerMinute uint32
 	// Issuer is the server's own issuer; nil: rooms name the keys of others.
 	Issuer Issuer
+	// Meter measures what this node does; nil: nothing is measured.
+	Meter *meter.Meter
 }
 
 // Rooms manages all rooms of a server. It is safe for concurrent use.
@@ -106,7 +109,7 @@ func New(o Options) *Rooms {
 	}
 	rs.watcher, rs.poller = clock.NewWatcher(rs.clock, o.Logs, o.Log), newControlsPoller(o.Store, rs.clock, o.Log)
 	rs.Register = register.New(register.Options{Logs: o.Logs, Store: o.Store, MasterKey: o.MasterKey, Marks: o.Marks,
-		Witnesses: o.Witnesses, Origin: originOf(o.PublicURL + "/" + roomlog.Path), Log: o.Log, Now: rs.clock.Now})
+		Witnesses: o.Witnesses, Origin: originOf(o.PublicURL + "/" + roomlog.Path), Meter: o.Meter, Log: o.Log, Now: rs.clock.Now})
 	rs.settler = regression.NewSettler(rs.sources(), o.Log, func() error { return rs.restore(ctx) }, rs.suspect)
 	if o.Logs != nil {
 		o.Logs.Stamp(rs.clock.Stamp)
@@ -263,10 +266,10 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	}
 	known := &evidence.Known{}
 	target := evidence.Target{ID: r.ID, Slug: r.Slug, Origin: r.Origin, Signer: k.Log, Logs: rs.Logs, Holder: r.guard,
-		Forks: &evidence.Forks{}, Log: rs.Log, Now: r.Now}
+		Forks: &evidence.Forks{}, Meter: rs.Meter, Log: rs.Log, Now: r.Now}
 	r.sequencer = sequence.New(sequence.Options{
 		ID: r.ID, Slug: r.Slug, Origin: r.Origin, Keys: k, Store: rs.Logs, Log: rs.Log, Guard: r.guard,
-		Controls: r.controls, Evidence: known,
+		Controls: r.controls, Evidence: known, Meter: rs.Meter,
 		IsFull: func(n fairness.Counts) bool { return r.details.IsFull(n) },
 		Consult: func(ctx context.Context, p *projection.Projection) {
 			rs.witnesses.Consult(ctx, target, p.Policy().Witnesses, p.Size())
@@ -274,7 +277,7 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 		Restore: rs.restore, Changed: r.refresh,
 	})
 	r.view = r.sequencer.View()
-	r.Transcript, r.Refused = Transcript{r}, Refusals{r}
+	r.Transcript, r.Refused = Transcript{r}, Refusals{r, rs.Meter}
 	r.pace.server, r.pace.most = &rs.pace, rs.JoinsPerMinute
 	r.details = newDetails(r.ID, rs.Store, record.Title, r.sequencer.Wake)
 	r.Evidence = evidence.NewCollector(target, known, rs.Store.Evidence, r.view, r.sequencer, rs.limiter)

@@ -53,12 +53,12 @@ type feed struct {
 	documents documents
 	budgets   *budgets
 	max       int             // maximum number of open streams
-	open      atomic.Int64    // number of open streams
+	open      *atomic.Int64   // number of open streams
 	closing   <-chan struct{} // closed when the server stops
 }
 
-func newFeed(b *budgets, maxStreams int, closing <-chan struct{}) *feed {
-	f := &feed{budgets: b, max: maxStreams, closing: closing}
+func newFeed(b *budgets, maxStreams int, open *atomic.Int64, closing <-chan struct{}) *feed {
+	f := &feed{budgets: b, max: maxStreams, open: open, closing: closing}
 	if maxStreams > 0 {
 		f.documents.listenAhead = streamAhead
 	}

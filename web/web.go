@@ -40,6 +40,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"log/slog"
@@ -111,6 +112,8 @@ type Options struct {
 	// MaxStreams is the maximum number of open event streams, such as [DefaultStreams]; 0: no
 	// streams.
 	MaxStreams int
+	// Streams counts the open ones; nil: nobody else reads it.
+	Streams *atomic.Int64
 	// TrustedProxies are the networks of proxies whose X-Forwarded-For header is used. Empty: the
 	// connection's address counts.
 	TrustedProxies []netip.Prefix
@@ -163,7 +166,7 @@ func New(o Options) *Server {
 		clients: client.New(o.TrustedProxies, o.Log), problems: problems{o.Ready},
 	}
 	s.budgets = &budgets{o.Limits, s.clients}
-	s.feed = newFeed(s.budgets, o.MaxStreams, s.closing)
+	s.feed = newFeed(s.budgets, o.MaxStreams, cmp.Or(o.Streams, &atomic.Int64{}), s.closing)
 	s.echo.IPExtractor = s.clients.Extractor()
 	s.echo.SchemeExtractor = echo.ExtractSchemeDirect()
 	s.echo.Use(s.frame)

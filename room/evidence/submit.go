@@ -15,6 +15,7 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/internal/timing"
+	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/room/regression"
 )
 
@@ -55,6 +56,7 @@ type Target struct {
 	Logs   Logs
 	Holder Holder
 	Forks  *Forks
+	Meter  *meter.Meter
 	Log    *slog.Logger
 	Now    func() time.Time // never before the latest entry
 }
@@ -121,6 +123,7 @@ func (s *submitter) note(ctx context.Context, answered bool, err error) {
 		}
 		s.fails = 0
 	case ctx.Err() == nil:
+		s.room.Meter.Failed(s.key.Name())
 		s.room.Forks.note(s.key.Name(), s.room.Now(), err)
 		s.hold(ctx, err)
 		if s.fails++; s.fails == 1 {
@@ -140,6 +143,7 @@ func (s *submitter) ask(ctx context.Context, size uint64) (c audit.Cosignature, 
 		switch {
 		case err == nil:
 			s.seen = size
+			s.room.Meter.Cosigned(s.key.Name(), time.Unix(c.Time(), 0).Sub(s.room.Now().Truncate(time.Second)))
 			return c, nil
 		case !isConflict, conflict.Size == s.seen: // the witness has a different checkpoint of that size
 			return c, err

@@ -26,6 +26,9 @@ const (
 var refusalNames = [refusals]fairness.Lane{"network-limit", "full", "method-full", "busy", "room-limit",
 	"server-limit", "verdict"}
 
+// String returns the reason as in the transcript.
+func (r Refusal) String() string { return string(refusalNames[r]) }
+
 // toldInterval is the time after which refusals are stated in the transcript, in milliseconds.
 const toldInterval = fairness.Time(60_000)
 

@@ -25,6 +25,7 @@ import (
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
+	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/room/regression"
 )
@@ -49,6 +50,7 @@ type Options struct {
 	Marks     *mark.Store
 	Witnesses []evidence.Witness // cosign the log's checkpoints
 	Origin    string             // name of a new log
+	Meter     *meter.Meter
 	Log       *slog.Logger
 	Now       func() time.Time
 }
@@ -102,7 +104,7 @@ func (g *Register) target(ctx context.Context) (*evidence.Target, error) {
 
 func (g *Register) targetLocked() *evidence.Target {
 	return &evidence.Target{ID: pgroom.RegisterID, Slug: pgroom.RegisterName, Origin: g.signer.Name(), Signer: g.signer,
-		Logs: g.o.Logs, Holder: g.guard, Forks: &g.forks, Log: g.o.Log, Now: g.o.Now}
+		Logs: g.o.Logs, Holder: g.guard, Forks: &g.forks, Meter: g.o.Meter, Log: g.o.Log, Now: g.o.Now}
 }
 
 // open reads the key, or returns [ErrNotFound] before the first room.

@@ -10,6 +10,7 @@ import (
 	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/room/door"
 	"github.com/proofline/proofline/room/keys"
+	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/room/projection"
 )
 
@@ -33,6 +34,7 @@ type filler struct {
 	isPartial  bool // there are more assignments than chunk
 	root       func() audit.Hash
 	text       []byte
+	done       meter.Append // what it has added
 }
 
 // fill appends the entries that are due and those that w requests. The order matters: windows that are over are
@@ -69,6 +71,7 @@ func (f *filler) emit(e fairness.Entry) error {
 	if f.projection.Ended() {
 		f.batch.Publish() // so that those who are told of the end can audit it at once
 	}
+	f.done.Entries++
 	return f.batch.Add(f.text)
 }
 
@@ -82,19 +85,22 @@ func (f *filler) draws() error {
 		if !ok || f.projection.Ended() {
 			break
 		}
+		next := f.projection.Pending()[0]
 		if err := f.emit(draw); err != nil {
 			if v, ok := errors.AsType[*fairness.Violation](err); ok && v.Rule == fairness.RuleWitness {
-				f.evidence.Refuse(f.projection.Pending()[0])
+				f.evidence.Refuse(next)
 			}
 			return fmt.Errorf("draw window %d: %w", draw.Window, err)
 		}
+		f.done.Draws = append(f.done.Draws, millis.Time(f.now).Sub(millis.Time(max(next.Due, next.Frozen))))
 	}
 	return nil
 }
 
 // freeze freezes the window that is over, if it has arrivals. The rules accept no other entry before that.
 func (f *filler) freeze() error {
-	if due, ok := f.projection.FreezeDue(); !ok || f.projection.Ended() || f.now < due {
+	due, ok := f.projection.FreezeDue()
+	if !ok || f.projection.Ended() || f.now < due {
 		return nil
 	}
 	freeze, alpha, _ := f.projection.NextFreeze(f.now, f.batch.Root())
@@ -103,6 +109,7 @@ func (f *filler) freeze() error {
 	if err := f.emit(freeze); err != nil {
 		return fmt.Errorf("freeze window %d: %w", freeze.Window, err)
 	}
+	f.done.Freezes = append(f.done.Freezes, millis.Time(f.now).Sub(millis.Time(due)))
 	f.batch.Publish()
 	return nil
 }

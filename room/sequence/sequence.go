@@ -30,6 +30,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/timing"
 	"github.com/proofline/proofline/room/keys"
+	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/room/projection"
 	"github.com/proofline/proofline/room/regression"
 )
@@ -75,6 +76,7 @@ type Options struct {
 	Guard    *regression.Guard
 	Controls *projection.Controls
 	Evidence Evidence
+	Meter    *meter.Meter
 	// IsFull reports whether the organizer's limit stops visitors from joining.
 	IsFull func(fairness.Counts) bool
 	// Consult holds the room if a witness has seen more or different entries than its log, which is new to this node.

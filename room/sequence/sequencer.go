@@ -9,6 +9,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/timing"
 	"github.com/proofline/proofline/room/clock"
+	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/room/projection"
 	"github.com/proofline/proofline/room/regression"
 )
@@ -103,6 +104,7 @@ func (s *Sequencer) append(ctx context.Context, w *work) (*pglog.Appended, error
 	}
 	began := time.Now()
 	var undone error
+	var done meter.Append
 	var before *projection.Mark // without the batch
 	p := s.view.projection
 	appended, err := s.entries.Append(ctx, s.readLocked, func(b *pglog.Batch) error {
@@ -112,6 +114,7 @@ func (s *Sequencer) append(ctx context.Context, w *work) (*pglog.Appended, error
 		f := filler{keys: s.o.Keys, evidence: s.o.Evidence, isFull: s.o.IsFull, projection: p, batch: b,
 			now: fairness.Time(b.Now), chunk: s.chunk, root: b.Root}
 		undone = f.fill(w)
+		done = f.done
 		if f.isPartial {
 			s.queue.duties() // more is due, to be appended after the requests already waiting
 		}
@@ -131,6 +134,10 @@ func (s *Sequencer) append(ctx context.Context, w *work) (*pglog.Appended, error
 	took := time.Since(began)
 	s.resize(took)
 	s.took.Store(int64(took))
+	if appended != nil {
+		done.Took = took
+		s.o.Meter.Appended(done)
+	}
 	if w.duties {
 		s.report(undone)
 	}

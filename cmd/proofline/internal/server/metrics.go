@@ -1,12 +1,16 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +19,7 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/web/limit"
 )
 
@@ -41,7 +46,7 @@ func (s *Server) serveMetrics(context.Context) error {
 	if s.metrics == nil {
 		return nil
 	}
-	handler, err := metricsHandler(s.rooms, s.limits)
+	handler, err := metricsHandler(metrics{s.rooms, s.limits, &s.streams}, s.meter)
 	if err != nil {
 		return err
 	}
@@ -60,10 +65,10 @@ func (s *Server) serveMetrics(context.Context) error {
 	return nil
 }
 
-func metricsHandler(rooms *room.Rooms, limits *limit.Limits) (http.Handler, error) {
+func metricsHandler(m metrics, meter *meter.Meter) (http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{
-		metrics{rooms, limits}, collectors.NewGoCollector(),
+		m, meter, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := registry.Register(c); err != nil {
@@ -80,10 +85,14 @@ func metricsHandler(rooms *room.Rooms, limits *limit.Limits) (http.Handler, erro
 	return mux, nil
 }
 
+// maxMeasured is the number of rooms with metrics of their own. The others are counted in proofline_rooms_unmeasured.
+const maxMeasured = 1_000
+
 // metrics collects metrics of the server and of the rooms in its memory.
 type metrics struct {
-	rooms  *room.Rooms
-	limits *limit.Limits
+	rooms   *room.Rooms
+	limits  *limit.Limits
+	streams *atomic.Int64
 }
 
 // metric is one metric family: its description, its type, and a function that reads
@@ -165,11 +174,21 @@ var roomMetrics = []metric[vitals]{
 		func(v vitals) float64 { return v.Appended.Seconds() }, "room"),
 	gauge("room_stuck_seconds", "How long this server has failed to store entries that are due; 0: it stores them.",
 		func(v vitals) float64 { return v.Stuck.Seconds() }, "room"),
+	gauge("room_view_age_seconds", "Time since this server last knew every entry that was stored for the room.",
+		func(v vitals) float64 { return v.Age.Seconds() }, "room"),
 	gauge("room_draws_pending", "Draws waiting for a beacon round.",
 		func(v vitals) float64 { return float64(v.Pending) }, "room"),
 	gauge("room_paused", "Whether calls are paused.", func(v vitals) float64 { return bit(v.Snapshot.Paused) }, "room"),
 	gauge("room_ended", "Whether the room has ended.", func(v vitals) float64 { return bit(v.Snapshot.Ended) }, "room"),
 }
+
+var (
+	beaconUp = prometheus.NewDesc("proofline_beacon_up", "Whether the relays of the beacon served it when they were last asked.",
+		[]string{"beacon"}, nil)
+	streams    = prometheus.NewDesc("proofline_streams", "Open event streams of visitors.", nil, nil)
+	unmeasured = prometheus.NewDesc("proofline_rooms_unmeasured", "Rooms in memory without metrics of their own, as there are too many.",
+		nil, nil)
+)
 
 var refused = prometheus.NewDesc("proofline_refused_total",
 	"Requests refused because their network had used up a budget.", []string{"budget"}, nil)
@@ -183,6 +202,9 @@ func (metrics) Describe(to chan<- *prometheus.Desc) {
 		to <- m.desc
 	}
 	to <- refused
+	to <- beaconUp
+	to <- streams
+	to <- unmeasured
 }
 
 // Collect implements [prometheus.Collector].
@@ -191,13 +213,38 @@ func (c metrics) Collect(to chan<- prometheus.Metric) {
 	for _, m := range serverMetrics {
 		to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.read(h))
 	}
-	for _, r := range c.rooms.Loaded() {
+	loaded := c.rooms.Loaded()
+	measured := mostInLine(loaded)
+	for _, r := range measured {
 		v := r.Metrics()
 		for _, m := range roomMetrics {
 			to <- prometheus.MustNewConstMetric(m.desc, m.kind, m.read(v), r.Slug)
 		}
 	}
+	constant := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	for _, chain := range c.rooms.Chains {
+		constant(beaconUp, bit(chain.Err() == nil), chain.Name())
+	}
+	constant(streams, float64(c.streams.Load()))
+	constant(unmeasured, float64(len(loaded)-len(measured)))
 	for budget, n := range c.limits.Refused() {
 		to <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(n), budget)
 	}
+}
+
+// mostInLine returns the rooms with the most visitors in line, at most maxMeasured.
+func mostInLine(rooms []*room.Room) []*room.Room {
+	if len(rooms) <= maxMeasured {
+		return rooms
+	}
+	inLine := make(map[*room.Room]uint64, len(rooms))
+	for _, r := range rooms {
+		inLine[r] = r.Snapshot().Counts.InLine
+	}
+	slices.SortFunc(rooms, func(a, b *room.Room) int {
+		return cmp.Or(cmp.Compare(inLine[b], inLine[a]), strings.Compare(a.Slug, b.Slug))
+	})
+	return rooms[:maxMeasured]
 }

@@ -15,6 +15,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -28,6 +29,7 @@ import (
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
+	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/web"
 	issuerweb "github.com/proofline/proofline/web/issuer"
@@ -140,7 +142,9 @@ type Server struct {
 	masterKey  *keys.MasterKey
 	rooms      *room.Rooms
 	limits     *limit.Limits
-	issuer     *ownIssuer // nil: turned off
+	meter      *meter.Meter
+	streams    atomic.Int64 // open event streams
+	issuer     *ownIssuer   // nil: turned off
 	issuerSite *issuerweb.Site
 	served     chan error // receives the HTTP server's result
 
@@ -152,7 +156,7 @@ type Server struct {
 // Start starts all parts of the server, and returns when visitors can join rooms.
 func Start(ctx context.Context, cfg Config) (*Server, error) {
 	cfg.Limits.Log = cfg.Log
-	s := &Server{cfg: cfg, limits: limit.New(cfg.Limits), served: make(chan error, 1)}
+	s := &Server{cfg: cfg, limits: limit.New(cfg.Limits), meter: meter.New(), served: make(chan error, 1)}
 	if cfg.DatabaseURL != "" && cfg.MasterKey == "" {
 		return nil, ErrNoMasterKey
 	}
@@ -260,7 +264,7 @@ func (s *Server) openRooms(ctx context.Context) error {
 	o := room.Options{
 		Logs: pglog.NewStore(s.pool), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey,
 		PublicURL: s.cfg.PublicURL, Log: s.cfg.Log, Chains: s.cfg.Chains, Witnesses: s.cfg.Witnesses, Marks: marks,
-		JoinsPerMinute: s.cfg.JoinsPerMinute,
+		JoinsPerMinute: s.cfg.JoinsPerMinute, Meter: s.meter,
 	}
 	if s.issuer != nil {
 		o.Issuer = s.issuer
@@ -325,7 +329,7 @@ func (s *Server) serve(ctx context.Context) error {
 	handler := web.New(web.Options{
 		Limits: s.limits, Issuer: issuing,
 		Rooms: s.rooms, Control: o.control, Keys: o.keys, Activity: o.activity, Accounts: o.accounts, Live: o.live,
-		Webhooks: o.webhooks, Sites: o.sites, AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams,
+		Webhooks: o.webhooks, Sites: o.sites, AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, Streams: &s.streams,
 		Contacts: s.cfg.Contacts,
 		Reports:  pgroom.NewStore(s.pool), TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
 	})
