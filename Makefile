@@ -84,7 +84,9 @@ scripts: $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES) ## test only the scripts 
 .PHONY: e2e
 e2e: build need-postgres need-chromium $(E2E_MODULES) ## test the real binaries end to end, including crashes, and the pages in Chromium
 	@command -v pgbouncer >/dev/null || apt-get install -y pgbouncer
+	@command -v promtool >/dev/null || apt-get install -y prometheus
 	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || apt-get install -y libfaketime
+	go test -count=1 -v -run Alerts ./cmd/proofline/internal/server
 	PROOFLINE_TEST_SLOW=1 go test -count=1 -run 'E2E|Crash|Nodes' -v ./cmd/...
 	cd $(E2E) && npm test
 

@@ -170,14 +170,13 @@ var roomMetrics = []metric[vitals]{
 		func(v vitals) float64 { return float64(v.Published.Size) }, "room"),
 	gauge("room_queued", "Requests waiting for an append.", func(v vitals) float64 { return float64(v.Queued) },
 		"room"),
-	gauge("room_append_seconds", "How long the latest append of this server took.",
-		func(v vitals) float64 { return v.Appended.Seconds() }, "room"),
 	gauge("room_stuck_seconds", "How long this server has failed to store entries that are due; 0: it stores them.",
 		func(v vitals) float64 { return v.Stuck.Seconds() }, "room"),
 	gauge("room_view_age_seconds", "Time since this server last knew every entry that was stored for the room.",
 		func(v vitals) float64 { return v.Age.Seconds() }, "room"),
 	gauge("room_draws_pending", "Draws waiting for a beacon round.",
 		func(v vitals) float64 { return float64(v.Pending) }, "room"),
+	gauge("room_draw_late_seconds", "How long the earliest pending draw has been late; 0: it is not.", drawLate, "room"),
 	gauge("room_paused", "Whether calls are paused.", func(v vitals) float64 { return bit(v.Snapshot.Paused) }, "room"),
 	gauge("room_ended", "Whether the room has ended.", func(v vitals) float64 { return bit(v.Snapshot.Ended) }, "room"),
 }
@@ -232,6 +231,14 @@ func (c metrics) Collect(to chan<- prometheus.Metric) {
 	for budget, n := range c.limits.Refused() {
 		to <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(n), budget)
 	}
+}
+
+// drawLate returns how long ago the beacon round appeared that the earliest pending draw needs, in seconds.
+func drawLate(v vitals) float64 {
+	if len(v.Awaited) == 0 {
+		return 0
+	}
+	return max(0, v.Now.Sub(v.Awaited[0].Due).Seconds())
 }
 
 // mostInLine returns the rooms with the most visitors in line, at most maxMeasured.
