@@ -338,7 +338,8 @@ func TestIssuerReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"issuer.yaml": doctest.Blocks(t, readme, "yaml")[0], "oidc-secret": "a secret", "members.csv": "number,birthday\n1,1990-01-02\n",
+		"issuer.yaml": doctest.Blocks(t, readme, "yaml")[0], "oidc-secret": "a secret", "captcha-secret": "a secret",
+		"members.csv": "number,birthday\n1,1990-01-02\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -352,10 +353,12 @@ func TestIssuerReadme(t *testing.T) {
 			switch {
 			case args[1] == "room":
 				args = append(args, "--data", data)
+			case args[1] == "serve":
+				args = append(args, "--data", filepath.Join(dir, "another"), "--beacon-relays", "none")
 			case args[2] != "room" && !slices.Contains(args, "--data"):
 				args = append(args, "--data", filepath.Join(dir, "issuer"))
 			}
-			if ran++; args[2] == "serve" {
+			if ran++; slices.Contains(args[1:3], "serve") {
 				p := &process{t: t, exited: make(chan error, 1), cmd: exec.Command(args[0], append(args[1:], "--addr", "127.0.0.1:0")...)}
 				p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, p, p
 				if err := p.cmd.Start(); err != nil {
@@ -374,7 +377,7 @@ func TestIssuerReadme(t *testing.T) {
 			}
 		}
 	}
-	if ran != 7 {
+	if ran != 8 {
 		t.Errorf("%d commands in the README", ran)
 	}
 	server.stop()

@@ -7,6 +7,7 @@ import (
 	"html"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -206,4 +207,55 @@ func (b *ownBench) hasNot(secret string) {
 	if err != nil {
 		b.Error(err)
 	}
+}
+
+// TestOwnCaptcha confirms a visitor who solves the check of a CAPTCHA service, and nobody with a code.
+func TestOwnCaptcha(t *testing.T) {
+	t.Parallel()
+	const secretText = "secret-of-the-service"
+	siteverify := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.PostFormValue("secret") != secretText || r.URL.RawQuery != "" {
+			t.Errorf("%s %v", r.URL, r.PostForm)
+		}
+		fmt.Fprintf(w, `{"success": %t, "hostname": "127.0.0.1", "action": "sale_captcha"}`, r.PostFormValue("response") == "solved")
+	}))
+	t.Cleanup(siteverify.Close)
+	b := &ownBench{T: t, dir: tempDir(t)}
+	secretFile := filepath.Join(t.TempDir(), "captcha-secret")
+	if err := os.WriteFile(secretFile, []byte(secretText+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.process = startServer(t, []string{"PROOFLINE_CAPTCHA_SECRET=" + secretFile}, "--data", b.dir, "--addr", "127.0.0.1:0",
+		"--captcha", "turnstile", "--captcha-site-key", "site-key", "--captcha-verify", siteverify.URL)
+	room := `{"slug": "sale", "beacon": "none", "windows": [{"length": "24h"}], "methods": [{"name": "captcha", "kind": "signed", "key": "own"}],
+		"lanes": [{"name": "early", "weight": 1, "needs": ["captcha"]}]}`
+	if _, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(room), &struct{}{}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms/sale/methods/captcha/codes", []byte(`{"count": 1}`), &struct{}{})
+	if err == nil || !strings.Contains(err.Error(), "visitors solve a CAPTCHA") {
+		t.Errorf("codes: %v", err)
+	}
+	at := b.url + server.IssuerPath + "/sale.captcha"
+	_, page := b.send(at, b.url, url.Values{"ticket": {b.ticket(1).String()}, "lane": {"early"}})
+	flow := html.UnescapeString(flowField.FindStringSubmatch(page)[1])
+	if status, page := b.send(at+"/captcha", b.url, url.Values{"flow": {flow}}); status != http.StatusOK || !strings.Contains(page, `data-action="sale_captcha"`) {
+		t.Errorf("status %d:\n%s", status, page)
+	}
+	if status, _ := b.send(at+"/prove", b.url, url.Values{"flow": {flow}, "cf-turnstile-response": {"wrong"}}); status != http.StatusForbidden {
+		t.Errorf("a wrong response: status %d", status)
+	}
+	status, page := b.send(at+"/prove", b.url, url.Values{"flow": {flow}, "cf-turnstile-response": {"solved"}})
+	if status != http.StatusOK {
+		t.Fatalf("status %d:\n%s", status, page)
+	}
+	form := url.Values{}
+	for _, field := range hiddenField.FindAllStringSubmatch(page, -1) {
+		form.Set(field[1], field[2])
+	}
+	if status, page := b.send(b.url+"/r/sale/credential", b.url, form); status != http.StatusSeeOther {
+		t.Errorf("join: status %d:\n%s", status, page)
+	}
+	b.stop()
+	b.hasNot(secretText)
 }

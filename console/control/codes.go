@@ -18,6 +18,8 @@ var (
 	ErrNotOwn = errors.New("the server's own issuer takes no codes for this method: its key is not own, or the issuer is off")
 	// ErrMembers means that a method's list has members, to which codes cannot be added.
 	ErrMembers = errors.New("the method's list has members, and no codes")
+	// ErrCaptcha means that visitors show a method with a solved CAPTCHA.
+	ErrCaptcha = errors.New("visitors solve a CAPTCHA for this method, and no code is taken")
 )
 
 // MaxCodes is the maximum number of codes made at once.
@@ -29,7 +31,8 @@ type Issuer interface {
 	Owns(slug string, m credential.Method) bool
 	// OwnsPuzzle reports whether it is the one with which it confirms solved puzzles.
 	OwnsPuzzle(m credential.Method) bool
-	// AddCodes makes codes for a method of a room, and returns them with the number of all. Error: [ErrMembers].
+	// AddCodes makes codes for a method of a room, and returns them with the number of all. Errors: [ErrMembers],
+	// [ErrCaptcha].
 	AddCodes(slug, method string, count int) (codes []string, total int, err error)
 	// SetMembers replaces the members of a method of a room, or with check only reads them. Errors: [*invalid.Error],
 	// [ErrCodes].
@@ -37,7 +40,7 @@ type Issuer interface {
 }
 
 // MakeCodes makes codes, each of which is good for one place. They are stored nowhere: the issuer keeps keyed hashes.
-// Errors: those of [Rooms.Room], [*invalid.Error], [ErrNotOwn], [ErrMembers].
+// Errors: those of [Rooms.Room], [*invalid.Error], [ErrNotOwn], [ErrMembers], [ErrCaptcha].
 func (rs *Rooms) MakeCodes(ctx context.Context, actor account.Actor, slug, method string,
 	count int) (codes []string, total int, err error) {
 	if count < 1 || count > MaxCodes {

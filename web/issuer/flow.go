@@ -145,7 +145,7 @@ func (s *Site) finish(w http.ResponseWriter, r *http.Request, o *Offer, f *flow,
 func (s *Site) leave(w http.ResponseWriter, r *http.Request, o *Offer, values url.Values) error {
 	to := *o.RoomURL
 	to.Fragment, to.RawFragment = "", ""
-	w.Header().Set("Content-Security-Policy", policy(origin(o.RoomURL))) // browsers check it for redirected forms
+	w.Header().Set("Content-Security-Policy", o.returns()) // browsers check it for redirected forms
 	//nolint:gosec // the configuration names the room; only the fragment depends on the request
 	http.Redirect(w, r, to.String()+"#"+values.Encode(), http.StatusSeeOther)
 	return nil

@@ -88,6 +88,8 @@ type view struct {
 	Address  string
 	Link     string // of the provider
 	Provider string
+	Captcha  *Captcha    // on the pages of a CAPTCHA
+	Action   string      // of the widget
 	Hidden   [][2]string // fields of the form that returns to the room
 	Puzzle   *puzzleView
 	Note     string // key of a message that is no failure
@@ -102,6 +104,9 @@ type view struct {
 
 // field is one that a visitor fills in. Without a label it is for a code.
 type field struct{ Name, Label, Value string }
+
+// Hosts are the hosts of the CAPTCHA service.
+func (v *view) Hosts() string { return strings.Join(v.Captcha.Hosts, ", ") }
 
 // Return is the address of the form that returns to the room.
 func (v *view) Return() string { return v.Offer.RoomURL.JoinPath("credential").String() }
@@ -127,8 +132,14 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, v *view)
 		http.Error(w, "internal error", http.StatusInternalServerError)
 		return
 	}
-	if v.Offer != nil {
-		allowed := policy(origin(v.Offer.RoomURL))
+	switch {
+	case v.Page == "widget":
+		w.Header().Set("Content-Security-Policy", s.widgetPolicy(v.Offer))
+		// Windows that the widget's scripts open get pages of this server in another browsing context group: those pages
+		// say same-origin. So the scripts cannot reach into them.
+		w.Header().Set("Cross-Origin-Opener-Policy", "unsafe-none")
+	case v.Offer != nil:
+		allowed := v.Offer.returns()
 		if v.Puzzle != nil && v.Puzzle.Sound != nil {
 			allowed += "; media-src data:"
 		}

@@ -30,6 +30,8 @@ func (s *Site) enter(w http.ResponseWriter, r *http.Request, o *Offer) error {
 			return err
 		}
 		v.Provider = s.Provider.Name
+	case ByCaptcha:
+		v.Captcha = s.Captcha
 	case ByMail:
 	case ByPuzzle:
 		if v, err = s.newPuzzle(r, o, f, puzzle.Words); err != nil {
@@ -46,7 +48,7 @@ func (s *Site) enter(w http.ResponseWriter, r *http.Request, o *Offer) error {
 	return nil
 }
 
-// prove receives what a visitor typed in: values of a list, or an address.
+// prove receives what a visitor typed in, values of a list or an address, or the response of a CAPTCHA.
 func (s *Site) prove(w http.ResponseWriter, r *http.Request, o *Offer) error {
 	f, err := s.form(asking, r, o)
 	if err != nil {
@@ -65,6 +67,12 @@ func (s *Site) prove(w http.ResponseWriter, r *http.Request, o *Offer) error {
 		return s.finish(w, r, o, f, account)
 	case ByMail:
 		return s.sendCode(w, r, o, f)
+	case ByCaptcha:
+		account, err := s.solved(r, o)
+		if err != nil {
+			return &retry{err, s.widget(o)}
+		}
+		return s.finish(w, r, o, f, account)
 	case ByOIDC, ByPuzzle:
 	}
 	return errForm

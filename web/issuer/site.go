@@ -1,7 +1,7 @@
 // Package issuer serves the pages on which visitors prove something to an issuer of credentials and get one for
 // their place in a room. README.md has the forms by which a room's page sends visitors here and gets them back.
 //
-// The pages work without scripts and keep no sessions: what a visitor asks for travels in the forms themselves,
+// The pages work without scripts, but for a CAPTCHA, and keep no sessions: what a visitor asks for travels in the forms themselves,
 // sealed ([flow]). A visitor comes in by a form of the room's page, which the browser's Origin header shows;
 // otherwise any site could have a visitor's account vouch for a stranger's ticket. Credentials go back in the
 // fragment of the room's address, or in a form: never in a part of a URL that servers see.
@@ -33,7 +33,7 @@ type Offer struct {
 	// Proof is how a visitor proves an account. [ByList] needs a List.
 	Proof Proof
 	// List has the codes or members that visitors type in or, for the other proofs, the addresses that
-	// may have a credential; nil: all.
+	// may have a credential; nil: all. [ByCaptcha] has none.
 	List *issuer.List
 	// Domains are the domains of addresses that may have a credential; none: all.
 	Domains []string
@@ -52,7 +52,8 @@ const (
 	ByMail Proof = "mail" // a code sent to an address
 	ByOIDC Proof = "oidc" // sign-in with OpenID Connect
 	// ByPuzzle takes a small puzzle, with no account behind it: what it proves is that somebody took some trouble.
-	ByPuzzle Proof = "puzzle"
+	ByPuzzle  Proof = "puzzle"
+	ByCaptcha Proof = "captcha" // a check of a CAPTCHA service, which has no account
 )
 
 // Mailer sends mail.
@@ -60,20 +61,21 @@ type Mailer interface {
 	Send(ctx context.Context, to, subject, text string) error
 }
 
-// Config configures a site. All fields but Find, Provider and Mailer are required.
+// Config configures a site. All fields but Find, Provider, Mailer and Captcha are required.
 type Config struct {
 	Issuer *issuer.Issuer
 	URL    *url.URL // public address; its path is that of all pages
 	Name   string   // of the organization, for visitors
 	Offers []*Offer
-	// Find returns other offers by name, which are proven with a list or a puzzle; nil: there is none of that name, or
+	// Find returns other offers by name, whose proof the site has what it needs for; nil: there is none of that name, or
 	// no other.
 	Find     func(ctx context.Context, name string) *Offer
 	Provider *Provider // for [ByOIDC]
 	Mailer   Mailer    // for [ByMail]
+	Captcha  *Captcha  // for [ByCaptcha]
 	Clients  *client.Addresses
-	// Limits has budgets of [limit.Pages], of [limit.Passes] for wrong codes, members, addresses and puzzles, and of
-	// [limit.Joins] for solved puzzles.
+	// Limits has budgets of [limit.Pages], of [limit.Passes] for wrong codes, members, addresses, puzzles and checks, and
+	// of [limit.Joins] for solved puzzles and checks.
 	Limits *limit.Limits
 	Now    func() time.Time
 	Log    *slog.Logger // gets no personal data
@@ -91,7 +93,7 @@ type Site struct {
 }
 
 // Default limits of a network, each a minute: of wrong codes, members and puzzles, and of mails; of pages; and of
-// solved puzzles.
+// solved puzzles and checks.
 const (
 	DefaultAttempts = 10
 	DefaultPages    = 1000
@@ -126,6 +128,10 @@ func New(c Config) (*Site, error) {
 			return nil, fmt.Errorf("offer %s: an OpenID Connect provider is missing", o.Name)
 		case o.Proof == ByPuzzle && (o.List != nil || len(o.Domains) > 0):
 			return nil, fmt.Errorf("offer %s: a puzzle has no list and no domains", o.Name)
+		case o.Proof == ByCaptcha && c.Captcha == nil:
+			return nil, fmt.Errorf("offer %s: a CAPTCHA service is missing", o.Name)
+		case o.Proof == ByCaptcha && (o.Key != nil || o.List != nil || len(o.Domains) > 0):
+			return nil, fmt.Errorf("offer %s: a CAPTCHA has no account that a list, domains or a blind key could be for", o.Name)
 		case o.Proof != ByList && o.List != nil && len(o.List.Fields) != 1:
 			return nil, fmt.Errorf("offer %s: a list of addresses has one field", o.Name)
 		}
@@ -137,9 +143,9 @@ func New(c Config) (*Site, error) {
 	return s, nil
 }
 
-// withRules makes a code good for one place, and gives puzzles their key.
+// withRules makes a code, and a solved check, good for one place, and gives puzzles their key.
 func (o *Offer) withRules() *Offer {
-	o.Once = o.Once || o.Proof == ByList && o.List.IsCodes
+	o.Once = o.Once || o.Proof == ByCaptcha || o.Proof == ByList && o.List.IsCodes
 	if o.Proof == ByPuzzle {
 		o.Purpose = PuzzleKey
 	}
@@ -200,6 +206,7 @@ func (s *Site) route() {
 	s.mux.HandleFunc(at("POST", "/{offer}/prove"), offered(s.prove, ours))
 	s.mux.HandleFunc(at("POST", "/{offer}/code"), offered(s.code, ours))
 	s.mux.HandleFunc(at("POST", "/{offer}/puzzle"), offered(s.solve, ours))
+	s.mux.HandleFunc(at("POST", "/{offer}/captcha"), offered(s.captcha, ours))
 	s.mux.HandleFunc(at("GET", "/{offer}/issued"), offered(func(w http.ResponseWriter, _ *http.Request, o *Offer) error {
 		return s.sendCount(w, []*issuer.Offer{o.Offer})
 	}, nil))
@@ -223,7 +230,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	h.Set("Content-Security-Policy", policy(""))
+	h.Set("Content-Security-Policy", policy(ownStyles, "'self'"))
 	// A form to the room names this site, and nothing else of its address.
 	h.Set("Referrer-Policy", "strict-origin")
 	if s.URL.Scheme == "https" {
@@ -232,11 +239,17 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// policy returns the Content-Security-Policy of a page whose forms may go to another origin.
-func policy(formOrigin string) string {
-	forms := strings.TrimSpace("'self' " + formOrigin)
-	return "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action " + forms
+// ownStyles are the sources of all pages but the one with a CAPTCHA.
+const ownStyles = "style-src 'self'"
+
+// policy returns the Content-Security-Policy of a page that loads things from some sources, and whose forms go to some
+// places.
+func policy(sources, forms string) string {
+	return "default-src 'none'; " + sources + "; base-uri 'none'; frame-ancestors 'none'; form-action " + forms
 }
+
+// returns is the policy of a page that leads back to an offer's room.
+func (o *Offer) returns() string { return policy(ownStyles, "'self' "+origin(o.RoomURL)) }
 
 // issued serves the signed count of all offers.
 func (s *Site) issued(w http.ResponseWriter, r *http.Request) {
@@ -281,6 +294,9 @@ var (
 	errAway     = errors.New("the provider does not answer")
 	errPuzzle   = errors.New("not what fits")
 	errOver     = errors.New("the puzzle is over")
+
+	errCaptcha     = errors.New("the check was not solved")
+	errCaptchaAway = errors.New("the CAPTCHA service does not answer")
 )
 
 // retry is an error after which a visitor can fill in the same form again.
@@ -309,6 +325,8 @@ var problems = []struct {
 	{errAway, http.StatusServiceUnavailable, "error.away"},
 	{errPuzzle, http.StatusForbidden, "error.puzzle"},
 	{errOver, http.StatusGone, "error.over"},
+	{errCaptcha, http.StatusForbidden, "error.captcha"},
+	{errCaptchaAway, http.StatusServiceUnavailable, "error.captcha_away"},
 	{issuer.ErrUsed, http.StatusConflict, "error.used"},
 	{issuer.ErrLimit, http.StatusConflict, "error.limit"},
 	{issuer.ErrLane, http.StatusBadRequest, "error.form"},

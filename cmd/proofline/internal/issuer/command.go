@@ -29,9 +29,9 @@ func Command(t *cli.Terminal) *cobra.Command {
 		Use:   "issuer",
 		Short: "Vouch for visitors of rooms: codes, members, addresses, accounts or puzzles",
 		Long: `Run an issuer of credentials. It confirms to rooms that a visitor has a code, a
-membership, an address or an account, or has solved a small puzzle, with a key of
-its own that the room's policy names. It needs no access to the room and may
-belong to another organization. web/issuer/README.md explains its settings.`,
+membership, an address or an account, or has solved a small puzzle or a CAPTCHA,
+with a key of its own that the room's policy names. It needs no access to the room
+and may belong to another organization. web/issuer/README.md explains its settings.`,
 		Example: `  proofline issuer codes --list early --count 500 --out codes.csv --sheet codes.html
   proofline issuer methods --config issuer.yaml
   proofline issuer serve --config issuer.yaml`,

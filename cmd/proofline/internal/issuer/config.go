@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
 
+	"github.com/proofline/proofline/cmd/proofline/internal/captcha"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
@@ -24,10 +25,11 @@ import (
 
 // config is the configuration file. web/issuer/README.md explains it.
 type config struct {
-	URL    string         `json:"url"`
-	Name   string         `json:"name"`
-	OIDC   *oidcConfig    `json:"oidc"`
-	Offers []*offerConfig `json:"offers"`
+	URL     string         `json:"url"`
+	Name    string         `json:"name"`
+	OIDC    *oidcConfig    `json:"oidc"`
+	Captcha *captchaConfig `json:"captcha"`
+	Offers  []*offerConfig `json:"offers"`
 
 	url *url.URL
 }
@@ -37,6 +39,13 @@ type oidcConfig struct {
 	ClientID     string `json:"client_id"`
 	ClientSecret string `json:"client_secret"` // file
 	Name         string `json:"name"`
+}
+
+type captchaConfig struct {
+	Service string `json:"service"`
+	SiteKey string `json:"site_key"`
+	Secret  string `json:"secret"` // file
+	Verify  string `json:"verify"` // address of siteverify; default: the service's
 }
 
 type offerConfig struct {
@@ -81,6 +90,9 @@ func readConfig(path string) (*config, error) {
 		if err := o.check(); err != nil {
 			return nil, invalid(path, fmt.Errorf("offers[%d]: %w", i, err))
 		}
+	}
+	if c.Captcha != nil && c.Captcha.Secret == "" {
+		return nil, invalid(path, errors.New("captcha: secret is missing: the name of a file"))
 	}
 	if c.OIDC != nil {
 		if _, err := parseURL(c.OIDC.Issuer); err != nil || c.OIDC.ClientID == "" || c.OIDC.ClientSecret == "" {
@@ -129,8 +141,8 @@ func (o *offerConfig) check() (err error) {
 		return fmt.Errorf("kind: %q is neither signed nor blind", o.Kind)
 	case o.Kind == credential.Blind && len(o.Lanes) > 1:
 		return errors.New("lanes: a blind key is for one lane, so offer each lane by itself")
-	case !slices.Contains([]web.Proof{web.ByList, web.ByMail, web.ByOIDC, web.ByPuzzle}, o.Proof):
-		return fmt.Errorf("proof: %q is neither list, mail, oidc nor puzzle", o.Proof)
+	case !slices.Contains([]web.Proof{web.ByList, web.ByMail, web.ByOIDC, web.ByPuzzle, web.ByCaptcha}, o.Proof):
+		return fmt.Errorf("proof: %q is neither list, mail, oidc, puzzle nor captcha", o.Proof)
 	case o.Proof == web.ByList && o.List == "":
 		return errors.New("list is missing: the name of a list of codes or members")
 	case o.Proof == web.ByList && len(o.Domains) > 0:
@@ -200,4 +212,16 @@ func (c *config) provider() (*web.Provider, error) {
 		name = u.Host
 	}
 	return &web.Provider{Issuer: c.OIDC.Issuer, ClientID: c.OIDC.ClientID, ClientSecret: text, Name: name}, nil
+}
+
+// captcha returns the account at a CAPTCHA service; nil without one.
+func (c *config) captcha() (*web.Captcha, error) {
+	if c.Captcha == nil {
+		return nil, nil
+	}
+	opened, err := captcha.Open(c.Captcha.Service, c.Captcha.SiteKey, c.Captcha.Secret, c.Captcha.Verify)
+	if err != nil {
+		return nil, cli.Usage(fmt.Errorf("captcha: %w", err), "web/issuer/README.md explains the configuration")
+	}
+	return opened, nil
 }

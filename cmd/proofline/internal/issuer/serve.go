@@ -64,7 +64,7 @@ Lists and the configuration are read at the start.`,
 	flags.IntVar(&f.pages, "limit-pages", web.DefaultPages,
 		"pages a minute per network: at most `N`, in a burst twice as many; 0: no limit")
 	flags.IntVar(&f.solved, "limit-solved", web.DefaultSolved,
-		"solved puzzles a minute per network: at most `N`, in a burst twice as many; 0: no limit")
+		"solved puzzles and CAPTCHAs a minute per network: at most `N`, in a burst twice as many; 0: no limit")
 	cli.InEnv(flags, "addr", "smtp", "trusted-proxies", "limit-attempts", "limit-pages", "limit-solved")
 	return c
 }
@@ -118,6 +118,9 @@ func (f *serveFlags) site(c *config, t *cli.Terminal, store *issuer.Store) (*web
 		return nil, err
 	}
 	if s.Provider, err = c.provider(); err != nil {
+		return nil, err
+	}
+	if s.Captcha, err = c.captcha(); err != nil {
 		return nil, err
 	}
 	if f.smtp != "" {

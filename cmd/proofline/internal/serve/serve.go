@@ -39,6 +39,7 @@ type serveFlags struct {
 	witnesses []string
 	limits    limitFlags
 	oidc      oidcFlags
+	captcha   captchaFlags
 	webhooks  webhookFlags
 	issuer    string
 	logFormat string
@@ -99,6 +100,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet, t *cli.Terminal) {
 			"a database only one may (default own with a private PostgreSQL, otherwise off)")
 	f.limits.add(flags, &f.Limits)
 	f.oidc.add(flags)
+	f.captcha.add(flags)
 	f.webhooks.add(flags)
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
@@ -202,6 +204,13 @@ func (f *serveFlags) check(t *cli.Terminal) (err error) {
 	default:
 		return cli.Usage(fmt.Errorf("--issuer: %q is neither own nor off", f.issuer),
 			"another organization's issuer is a setting of a room: its methods have that issuer's key")
+	}
+	if f.captcha.service != "" && !f.OwnIssuer {
+		return cli.Usage(errors.New("--captcha needs the server's own issuer, which is off"),
+			"start with --issuer own, or give the CAPTCHA to proofline issuer")
+	}
+	if f.Captcha, err = f.captcha.config(); err != nil {
+		return err
 	}
 	f.Version = t.Version
 	f.Data, err = filepath.Abs(f.Data)

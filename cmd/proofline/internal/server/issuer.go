@@ -30,6 +30,9 @@ const (
 	IssuerDir = "own-issuer"
 	// IssuerPath is the path of its pages.
 	IssuerPath = "/issuer"
+	// CaptchaMethod is the name of the methods for which the own issuer has a check of a CAPTCHA service, if the server
+	// has one. The name is in the policy, so it cannot change during a sale.
+	CaptchaMethod = "captcha"
 )
 
 // ownIssuer vouches for visitors of this server's rooms with a secret, lists and records of its own. It knows of a
@@ -89,6 +92,7 @@ func (s *Server) openIssuerSite(context.Context) (err error) {
 	s.issuerSite, err = web.New(web.Config{
 		Issuer: s.issuer.issuer, URL: s.issuer.url, Name: s.issuer.url.Host, Find: s.issuer.find,
 		Clients: client.New(s.cfg.TrustedProxies, log), Now: time.Now, Log: log,
+		Captcha: s.cfg.Captcha,
 		Limits: limit.New(limit.Options{Passes: web.DefaultAttempts, Pages: web.DefaultPages,
 			Joins: web.DefaultSolved, Exempt: s.cfg.Limits.Exempt, Log: log}),
 	})
@@ -149,6 +153,9 @@ func (o *ownIssuer) OwnsPuzzle(m credential.Method) bool {
 
 // AddCodes implements [control.Issuer].
 func (o *ownIssuer) AddCodes(slug, method string, count int) (codes []string, total int, err error) {
+	if o.hasCaptcha(method) {
+		return nil, 0, control.ErrCaptcha
+	}
 	codes, total, err = o.dir.AddCodes(o.issuer, offerName(slug, method), count)
 	if errors.Is(err, issuerdir.ErrMembers) {
 		err = control.ErrMembers
@@ -205,6 +212,9 @@ func (o *ownIssuer) offer(ctx context.Context, r *room.Room, m credential.Method
 	if o.OwnsPuzzle(m) {
 		return found, nil
 	}
+	if found.Proof = web.ByCaptcha; o.hasCaptcha(m.Name) && m.Kind == credential.Signed {
+		return found, nil
+	}
 	found.Proof = web.ByList
 	if found.List, err = o.list(name); err != nil {
 		return nil, err
@@ -215,6 +225,11 @@ func (o *ownIssuer) offer(ctx context.Context, r *room.Room, m credential.Method
 		}
 	}
 	return found, nil
+}
+
+// hasCaptcha reports whether visitors show for a method that they have solved a CAPTCHA.
+func (o *ownIssuer) hasCaptcha(method string) bool {
+	return method == CaptchaMethod && o.server.cfg.Captcha != nil
 }
 
 // list returns the list of an offer, which is empty before its first code. It reads the file again if another

@@ -94,6 +94,9 @@ type Config struct {
 	JoinsPerMinute uint32
 	// OIDC configures sign-in with OpenID Connect; nil: off.
 	OIDC *account.OIDCConfig
+	// Captcha is the service whose check the own issuer uses for methods of the name [CaptchaMethod]; nil: those have
+	// lists, too.
+	Captcha *issuerweb.Captcha
 	// WebhookNetworks are the networks, besides public addresses, that webhooks may
 	// call.
 	WebhookNetworks []netip.Prefix
