@@ -29,23 +29,27 @@ type flow struct {
 	Fragment bool  // the credential goes back in the fragment of the room's address, otherwise in a form
 	Until    int64 // Unix time
 
-	Address string `json:",omitempty"` // to which the code was sent
+	Address string `json:",omitempty"` // to which the code was sent, or that was proven
 	Code    string `json:",omitempty"`
 	IsKnown bool   `json:",omitempty"` // the address may have a credential
 
 	State, Nonce, Verifier string `json:",omitempty"` // of OpenID Connect
 
-	Puzzle *asked `json:",omitempty"`
+	Puzzle  *asked          `json:",omitempty"`
+	Account string          `json:",omitempty"` // that was proven, while a passkey for it is made
+	Session json.RawMessage `json:",omitempty"` // of WebAuthn
 }
 
 // stage is the form or cookie that a sealed flow is for.
 type stage string
 
 const (
-	asking  stage = "ask"
-	mailed  stage = "mail"
-	signing stage = "oidc"
-	solving stage = "puzzle"
+	asking    stage = "ask"
+	mailed    stage = "mail"
+	signing   stage = "oidc"
+	solving   stage = "puzzle"
+	keeping   stage = "keep"
+	returning stage = "return"
 )
 
 func newSealing(key []byte) (cipher.AEAD, error) {

@@ -115,9 +115,9 @@ func (s *Site) callback(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.setCookie(w, "", -time.Second) // it is good once
-	account, err := s.identify(r.Context(), o, f, r.URL.Query().Get("code"))
+	account, address, err := s.identify(r.Context(), o, f, r.URL.Query().Get("code"))
 	if err == nil {
-		err = s.finish(w, r, o, f, account)
+		err = s.isProven(w, r, o, f, account, address)
 	}
 	if err != nil {
 		s.fail(w, r, o, err)
@@ -137,37 +137,40 @@ func (s *Site) signedIn(r *http.Request) (*flow, *Offer, error) {
 	return f, o, err
 }
 
-// identify trades an authorization code for an account.
-func (s *Site) identify(ctx context.Context, o *Offer, f *flow, code string) (string, error) {
+// identify trades an authorization code for an account and its verified address, if it has one.
+func (s *Site) identify(ctx context.Context, o *Offer, f *flow, code string) (account, address string, err error) {
 	config, verifier, err := s.provider(ctx)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	asking, cancel := context.WithTimeout(oidc.ClientContext(ctx, providerClient), providerTimeout)
 	defer cancel()
 	granted, err := config.Exchange(asking, code, oauth2.VerifierOption(f.Verifier))
 	if err != nil {
 		s.Log.Warn("cannot exchange the provider's code", "err", err)
-		return "", errProvider
+		return "", "", errProvider
 	}
 	raw, _ := granted.Extra("id_token").(string)
 	token, err := verifier.Verify(asking, raw)
 	if err != nil || token.Nonce != f.Nonce {
 		s.Log.Warn("the provider's token is not valid", "err", err)
-		return "", errProvider
+		return "", "", errProvider
 	}
 	var said struct {
 		Email    string `json:"email"`
 		Verified bool   `json:"email_verified"`
 	}
 	if err := token.Claims(&said); err != nil {
-		return "", errProvider
+		return "", "", errProvider
+	}
+	address, ok := issuer.NormalAddress(said.Email)
+	if !ok || !said.Verified {
+		address = ""
 	}
 	if o.List != nil || len(o.Domains) > 0 {
-		address, ok := issuer.NormalAddress(said.Email)
-		if !ok || !said.Verified || !o.isIn(address) || !o.has(address) {
-			return "", errAddress
+		if address == "" || !o.isIn(address) || !o.has(address) {
+			return "", "", errAddress
 		}
 	}
-	return "oidc" + unit + token.Issuer + unit + token.Subject, nil
+	return "oidc" + unit + token.Issuer + unit + token.Subject, address, nil
 }

@@ -90,6 +90,7 @@ type view struct {
 	Provider string
 	Captcha  *Captcha    // on the pages of a CAPTCHA
 	Action   string      // of the widget
+	Options  string      // of WebAuthn, on the pages with a passkey
 	Hidden   [][2]string // fields of the form that returns to the room
 	Puzzle   *puzzleView
 	Note     string // key of a message that is no failure
@@ -135,9 +136,11 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, v *view)
 	switch {
 	case v.Page == "widget":
 		w.Header().Set("Content-Security-Policy", s.widgetPolicy(v.Offer))
-		// Windows that the widget's scripts open get pages of this server in another browsing context group: those pages
-		// say same-origin. So the scripts cannot reach into them.
+		// Windows that the widget's scripts open get pages of this server in another browsing context group, because
+		// those pages say same-origin. So the scripts cannot reach into them.
 		w.Header().Set("Cross-Origin-Opener-Policy", "unsafe-none")
+	case v.Options != "":
+		w.Header().Set("Content-Security-Policy", s.ceremonyPolicy(v.Offer))
 	case v.Offer != nil:
 		allowed := v.Offer.returns()
 		if v.Puzzle != nil && v.Puzzle.Sound != nil {

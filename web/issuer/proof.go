@@ -150,7 +150,7 @@ func (s *Site) code(w http.ResponseWriter, r *http.Request, o *Offer) error {
 	if err := s.attempt(r, ok, errCode); err != nil {
 		return &retry{err, &view{Page: "code", Address: f.Address}}
 	}
-	return s.finish(w, r, o, f, "mail"+unit+f.Address)
+	return s.isProven(w, r, o, f, "mail"+unit+f.Address, f.Address)
 }
 
 // isIn reports whether an address is in a domain of the offer.

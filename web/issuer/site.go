@@ -1,10 +1,10 @@
 // Package issuer serves the pages on which visitors prove something to an issuer of credentials and get one for
 // their place in a room. README.md has the forms by which a room's page sends visitors here and gets them back.
 //
-// The pages work without scripts, but for a CAPTCHA, and keep no sessions: what a visitor asks for travels in the forms themselves,
-// sealed ([flow]). A visitor comes in by a form of the room's page, which the browser's Origin header shows;
-// otherwise any site could have a visitor's account vouch for a stranger's ticket. Credentials go back in the
-// fragment of the room's address, or in a form: never in a part of a URL that servers see.
+// The pages work without scripts, but for a CAPTCHA and passkeys, and keep no sessions: what a visitor asks for travels
+// in the forms themselves, sealed ([flow]). A visitor comes in by a form of the room's page, which the browser's Origin
+// header shows; otherwise any site could have a visitor's account vouch for a stranger's ticket. Credentials go back in
+// the fragment of the room's address, or in a form: never in a part of a URL that servers see.
 package issuer
 
 import (
@@ -21,6 +21,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-webauthn/webauthn/webauthn"
 	"github.com/proofline/proofline/fairness/credential/issuer"
 	"github.com/proofline/proofline/web/client"
 	"github.com/proofline/proofline/web/limit"
@@ -37,6 +38,9 @@ type Offer struct {
 	List *issuer.List
 	// Domains are the domains of addresses that may have a credential; none: all.
 	Domains []string
+	// Passkeys means that visitors can save a passkey for their account, and come back with it. For [ByMail] and
+	// [ByOIDC].
+	Passkeys bool
 	// Organizer is the name that visitors see; empty: the site's.
 	Organizer string
 	// IsRooms means that the program that serves the room serves these pages, too.
@@ -67,8 +71,7 @@ type Config struct {
 	URL    *url.URL // public address; its path is that of all pages
 	Name   string   // of the organization, for visitors
 	Offers []*Offer
-	// Find returns other offers by name, whose proof the site has what it needs for; nil: there is none of that name, or
-	// no other.
+	// Find returns other offers by name, without passkeys; nil: there is none of that name, or no other.
 	Find     func(ctx context.Context, name string) *Offer
 	Provider *Provider // for [ByOIDC]
 	Mailer   Mailer    // for [ByMail]
@@ -84,12 +87,13 @@ type Config struct {
 // Site is the pages of an issuer.
 type Site struct {
 	Config
-	sealing cipher.AEAD
-	offers  map[string]*Offer
-	post    *postOffice
-	sent    *sentForms
-	words   *words
-	mux     *http.ServeMux
+	sealing  cipher.AEAD
+	passkeys *webauthn.WebAuthn
+	offers   map[string]*Offer
+	post     *postOffice
+	sent     *sentForms
+	words    *words
+	mux      *http.ServeMux
 }
 
 // Default limits of a network, each a minute: of wrong codes, members and puzzles, and of mails; of pages; and of
@@ -116,6 +120,11 @@ func New(c Config) (*Site, error) {
 	if s.words, err = newWords(); err != nil {
 		return nil, err
 	}
+	if slices.ContainsFunc(c.Offers, func(o *Offer) bool { return o.Passkeys }) {
+		if s.passkeys, err = c.newPasskeys(); err != nil {
+			return nil, err
+		}
+	}
 	for _, o := range c.Offers {
 		switch {
 		case s.offers[o.Name] != nil || slices.Contains(reserved, o.Name):
@@ -132,6 +141,8 @@ func New(c Config) (*Site, error) {
 			return nil, fmt.Errorf("offer %s: a CAPTCHA service is missing", o.Name)
 		case o.Proof == ByCaptcha && (o.Key != nil || o.List != nil || len(o.Domains) > 0):
 			return nil, fmt.Errorf("offer %s: a CAPTCHA has no account that a list, domains or a blind key could be for", o.Name)
+		case o.Passkeys && o.Proof != ByMail && o.Proof != ByOIDC:
+			return nil, fmt.Errorf("offer %s: passkeys are for the proofs mail and oidc", o.Name)
 		case o.Proof != ByList && o.List != nil && len(o.List.Fields) != 1:
 			return nil, fmt.Errorf("offer %s: a list of addresses has one field", o.Name)
 		}
@@ -166,8 +177,8 @@ func (s *Site) offer(ctx context.Context, name string) *Offer {
 // Close waits until all mail was sent, or failed.
 func (s *Site) Close() { s.post.close() }
 
-//go:embed style.css
-var styleFile embed.FS
+//go:embed style.css passkey.js
+var files embed.FS
 
 func (s *Site) route() {
 	own := origin(s.URL)
@@ -199,7 +210,9 @@ func (s *Site) route() {
 	s.mux.HandleFunc(at("GET", "/healthz"), func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 	})
-	s.mux.Handle(at("GET", "/style.css"), http.StripPrefix(s.URL.Path, http.FileServerFS(styleFile)))
+	for _, file := range []string{"/style.css", "/passkey.js"} {
+		s.mux.Handle(at("GET", file), http.StripPrefix(s.URL.Path, http.FileServerFS(files)))
+	}
 	s.mux.HandleFunc(at("GET", CallbackPath), s.callback)
 	s.mux.HandleFunc(at("GET", "/{offer}"), offered(s.about, nil))
 	s.mux.HandleFunc(at("POST", "/{offer}"), offered(s.enter, func(o *Offer) string { return origin(o.RoomURL) }))
@@ -207,6 +220,9 @@ func (s *Site) route() {
 	s.mux.HandleFunc(at("POST", "/{offer}/code"), offered(s.code, ours))
 	s.mux.HandleFunc(at("POST", "/{offer}/puzzle"), offered(s.solve, ours))
 	s.mux.HandleFunc(at("POST", "/{offer}/captcha"), offered(s.captcha, ours))
+	s.mux.HandleFunc(at("POST", "/{offer}/passkey"), offered(s.passkey, ours))
+	s.mux.HandleFunc(at("POST", "/{offer}/return"), offered(s.comeBack, ours))
+	s.mux.HandleFunc(at("POST", "/{offer}/keep"), offered(s.keep, ours))
 	s.mux.HandleFunc(at("GET", "/{offer}/issued"), offered(func(w http.ResponseWriter, _ *http.Request, o *Offer) error {
 		return s.sendCount(w, []*issuer.Offer{o.Offer})
 	}, nil))
@@ -239,7 +255,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// ownStyles are the sources of all pages but the one with a CAPTCHA.
+// ownStyles are the sources of all pages but those with a CAPTCHA or a passkey.
 const ownStyles = "style-src 'self'"
 
 // policy returns the Content-Security-Policy of a page that loads things from some sources, and whose forms go to some
@@ -294,6 +310,7 @@ var (
 	errAway     = errors.New("the provider does not answer")
 	errPuzzle   = errors.New("not what fits")
 	errOver     = errors.New("the puzzle is over")
+	errPasskey  = errors.New("not a passkey of an account that may have a credential")
 
 	errCaptcha     = errors.New("the check was not solved")
 	errCaptchaAway = errors.New("the CAPTCHA service does not answer")
@@ -325,6 +342,9 @@ var problems = []struct {
 	{errAway, http.StatusServiceUnavailable, "error.away"},
 	{errPuzzle, http.StatusForbidden, "error.puzzle"},
 	{errOver, http.StatusGone, "error.over"},
+	{errPasskey, http.StatusForbidden, "error.passkey"},
+	{issuer.ErrNoPasskey, http.StatusForbidden, "error.passkey"},
+	{issuer.ErrPasskeys, http.StatusConflict, "error.passkeys"},
 	{errCaptcha, http.StatusForbidden, "error.captcha"},
 	{errCaptchaAway, http.StatusServiceUnavailable, "error.captcha_away"},
 	{issuer.ErrUsed, http.StatusConflict, "error.used"},

@@ -673,7 +673,7 @@ func TestFailuresWithoutAddress(t *testing.T) {
 }
 
 var (
-	messageKey  = regexp.MustCompile(`"((?:direction|title|home|about|puzzle|prove|list|mail|code|oidc|captcha|done|error)\.?[a-z_]*)"`)
+	messageKey  = regexp.MustCompile(`"((?:direction|title|home|about|puzzle|prove|list|mail|code|oidc|captcha|passkey|keep|done|error)\.?[a-z_]*)"`)
 	placeholder = regexp.MustCompile(`\{[a-z]+\}`)
 )
 

@@ -29,6 +29,7 @@ const recordSize = 4*hashSize + 2
 //
 //	lock                         held while the store is open
 //	issued/<offer>-<room>.log    a line for each account: its keyed hash, and that of what it asked for
+//	passkeys.log                 a line for each passkey: keyed hashes, and its sealed record
 //
 // <room> is the beginning of the room's hash. Files only grow, and a record is on the disk before its
 // credential leaves the program. A crash can leave part of a last line, whose visitor has no credential
@@ -39,6 +40,8 @@ type Store struct {
 
 	mu      sync.Mutex
 	ledgers map[string]*ledger // by file name
+
+	passkeys *passkeys // nil: not opened yet
 }
 
 // OpenStore opens or creates a store. It fails with [ErrLocked] if another process has it open.
@@ -61,6 +64,9 @@ func (s *Store) Close() error {
 	var errs []error
 	for _, l := range s.ledgers {
 		errs = append(errs, l.file.Close())
+	}
+	if s.passkeys != nil {
+		errs = append(errs, s.passkeys.file.Close())
 	}
 	return errors.Join(append(errs, s.lock.Close())...)
 }

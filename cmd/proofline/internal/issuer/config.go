@@ -49,16 +49,17 @@ type captchaConfig struct {
 }
 
 type offerConfig struct {
-	Name    string          `json:"name"`
-	Method  string          `json:"method"` // default: the name
-	Kind    credential.Kind `json:"kind"`
-	Room    string          `json:"room"`  // address of the room's page
-	Entry   string          `json:"entry"` // SHA-256 of the room entry
-	Lanes   []string        `json:"lanes"` // default: general
-	Limit   uint32          `json:"limit"`
-	Proof   web.Proof       `json:"proof"`
-	List    string          `json:"list"`
-	Domains []string        `json:"domains"`
+	Name     string          `json:"name"`
+	Method   string          `json:"method"` // default: the name
+	Kind     credential.Kind `json:"kind"`
+	Room     string          `json:"room"`  // address of the room's page
+	Entry    string          `json:"entry"` // SHA-256 of the room entry
+	Lanes    []string        `json:"lanes"` // default: general
+	Limit    uint32          `json:"limit"`
+	Proof    web.Proof       `json:"proof"`
+	List     string          `json:"list"`
+	Domains  []string        `json:"domains"`
+	Passkeys bool            `json:"passkeys"`
 
 	room *url.URL
 }
@@ -179,7 +180,7 @@ func (c *config) offers(dir issuerdir.Dir, i *issuer.Issuer) (offers []*web.Offe
 			return nil, cli.Usage(fmt.Errorf("offer %s: the room's entry is missing", o.Name),
 				"create the room with the lines of proofline issuer methods, then run proofline issuer room URL")
 		}
-		offer := &web.Offer{RoomURL: o.room, Proof: o.Proof, Domains: o.Domains}
+		offer := &web.Offer{RoomURL: o.room, Proof: o.Proof, Domains: o.Domains, Passkeys: o.Passkeys}
 		if offer.Offer, err = o.offer(dir); err != nil {
 			return nil, err
 		}
