@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -31,23 +32,82 @@ class Site {
         site.received.push({ path: request.url, origin, cookie, form: new URLSearchParams(body) });
       }
       const headers = { "Content-Type": "text/html", "Referrer-Policy": "strict-origin" };
-      answer.writeHead(200, headers).end(site.page(new URL(request.url, site.origin).searchParams.get("response")));
+      answer.writeHead(200, headers).end(site.page(new URL(request.url, site.origin).searchParams));
     });
     await new Promise((done) => site.server.listen(0, "127.0.0.1", done));
     site.origin = `http://127.0.0.1:${site.server.address().port}`;
     return site;
   }
 
-  page(response) {
+  page(query) {
     return `<!doctype html><html lang="en"><title>Room</title><link rel="icon" href="data:,"><h1>Room</h1>
-      <form method="post" action="${this.issuer}/derby"><input type="hidden" name="ticket" value="${ticket}">
-      <input type="hidden" name="lane" value="general"><input type="hidden" name="response" value="${response ?? ""}">
+      <form method="post" action="${this.issuer}/${query.get("offer") ?? "derby"}"><input type="hidden" name="ticket" value="${ticket}">
+      <input type="hidden" name="lane" value="general"><input type="hidden" name="response" value="${query.get("response") ?? ""}">
       <button>Confirm with the club</button></form>`;
   }
 
   close() {
     this.server.closeAllConnections();
     this.server.close();
+  }
+}
+
+/** Stands in for the siteverify of Cloudflare Turnstile. The stand-in of the widget makes responses "solved-NUMBER". */
+class Siteverify {
+  used = new Set();
+  down = false;
+
+  static async open() {
+    const service = new Siteverify();
+    service.server = createServer(async (request, answer) => {
+      let body = "";
+      for await (const part of request) body += part;
+      const [secret, response] = ["secret", "response"].map((name) => new URLSearchParams(body).get(name));
+      const good = secret === "the-secret" && response.startsWith("solved-") && !service.used.has(response);
+      service.used.add(response);
+      answer.writeHead(service.down ? 502 : 200, { "Content-Type": "application/json" });
+      answer.end(
+        JSON.stringify(
+          good
+            ? { success: true, hostname: "localhost", action: "human" }
+            : { success: false, "error-codes": ["timeout-or-duplicate"] },
+        ),
+      );
+    });
+    await new Promise((done) => service.server.listen(0, "127.0.0.1", done));
+    service.address = `http://127.0.0.1:${service.server.address().port}/siteverify`;
+    return service;
+  }
+}
+
+/** A mail server that keeps the codes of mails. */
+class MailServer {
+  codes = [];
+
+  static async open() {
+    const mail = new MailServer();
+    mail.server = createTcpServer((socket) => {
+      let reading = false;
+      createInterface({ input: socket }).on("line", (line) => {
+        if (reading) {
+          mail.codes.push(...(line.match(/\b[0-9A-Z]{4}(-[0-9A-Z]{4}){3}\b/g) ?? []));
+          if (line !== ".") return;
+        }
+        reading = line === "DATA";
+        socket.write(reading ? "354 go on\r\n" : "250 ok\r\n");
+      });
+      socket.on("error", () => {});
+      socket.write("220 test\r\n");
+    });
+    await new Promise((done) => mail.server.listen(0, "127.0.0.1", done));
+    mail.address = `smtp://127.0.0.1:${mail.server.address().port}?from=club@example.org`;
+    return mail;
+  }
+
+  /** The code of the next mail. */
+  async code() {
+    while (this.codes.length === 0) await new Promise((done) => setTimeout(done, 20));
+    return this.codes.shift();
   }
 }
 
@@ -60,18 +120,24 @@ async function freePort() {
   return port;
 }
 
-let browser, room, foreign, child, dir, issuer, codes;
+let browser, room, foreign, siteverify, mail, child, dir, issuer, codes;
 
 before(async () => {
   dir = await mkdtemp(join(tmpdir(), "proofline-issuer-"));
   [room, foreign] = [await Site.open(), await Site.open()];
+  [siteverify, mail] = [await Siteverify.open(), await MailServer.open()];
   const addr = `127.0.0.1:${await freePort()}`;
-  issuer = room.issuer = foreign.issuer = `http://${addr}`;
+  issuer = room.issuer = foreign.issuer = `http://localhost:${addr.split(":")[1]}`; // passkeys need a name
   const config = join(dir, "issuer.yaml");
   await writeFile(
     config,
     `url: ${issuer}
 name: Example Club
+captcha:
+  service: turnstile
+  site_key: site-key
+  secret: ${join(dir, "captcha-secret")}
+  verify: ${siteverify.address}
 offers:
 - name: derby
   method: club
@@ -80,13 +146,28 @@ offers:
   entry: ${"3f".repeat(32)}
   proof: list
   list: early
+- name: human
+  method: club
+  kind: signed
+  room: ${room.origin}/r/derby
+  entry: ${"3f".repeat(32)}
+  proof: captcha
+- name: fans
+  method: club
+  kind: signed
+  room: ${room.origin}/r/derby
+  entry: ${"3f".repeat(32)}
+  proof: mail
+  passkeys: true
 `,
   );
+  await writeFile(join(dir, "captcha-secret"), "the-secret", { mode: 0o600 });
   const data = ["--data", join(dir, "data")];
   const out = join(dir, "codes.csv");
   await run(program("proofline"), ["issuer", "codes", "--list", "early", "--count", "4", "--out", out, ...data]);
   codes = (await readFile(out, "utf8")).trim().split("\n").slice(1);
   child = spawn(program("proofline"), ["issuer", "serve", "--config", config, "--addr", addr, ...data], {
+    env: { ...process.env, PROOFLINE_SMTP: mail.address },
     stdio: ["ignore", "pipe", "ignore"],
   });
   await new Promise((done, fail) => {
@@ -101,20 +182,22 @@ after(async () => {
   child?.kill("SIGTERM");
   room.close();
   foreign.close();
+  siteverify.server.close();
+  mail.server.close();
   await rm(dir, { recursive: true, force: true });
 });
 
 /** Opens a site's page in a new browser, and fails the test for what the browser complains about. */
-async function visit(site, response, options = {}) {
+async function visit(site, response, options = {}, offer = "derby") {
   const context = await browser.newContext({ viewport: { width: 320, height: 640 }, ...options });
   const page = await context.newPage();
   const complaints = [];
   page.on("console", (message) => {
-    if (message.type() === "error" && !message.text().includes("the server responded with a status of 40")) {
+    if (message.type() === "error" && !/the server responded with a status of (40|503)/.test(message.text())) {
       complaints.push(message.text());
     }
   });
-  await page.goto(`${site.origin}/r/derby?response=${response}`);
+  await page.goto(`${site.origin}/r/derby?response=${response}&offer=${offer}`);
   return { page, context, complaints };
 }
 
@@ -182,5 +265,169 @@ test("a page of an issuer cannot be framed", async () => {
   }, `${issuer}/derby`);
   const inside = page.frames().find((frame) => frame !== page.mainFrame());
   assert.ok(!inside.url().startsWith(issuer), `the frame shows ${inside.url()}`);
+  await context.close();
+});
+
+/**
+ * What stands in for the widget of a CAPTCHA service: it is solved with a tap. Then it tries what a script of another
+ * company should not do, and tells what came of it in the title.
+ */
+const widget = `
+  const element = document.querySelector(".cf-turnstile");
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = "I am a person";
+  button.onclick = async () => {
+    const input = document.createElement("input");
+    Object.assign(input, { type: "hidden", name: "cf-turnstile-response", value: "solved-" + Math.random() });
+    element.replaceChildren(input, "Solved");
+    const tried = [];
+    await fetch("/issued").catch(() => tried.push("fetch"));
+    await new Promise((done) => {
+      const script = document.createElement("script");
+      script.onerror = () => done(tried.push("script"));
+      script.onload = done;
+      script.src = "https://elsewhere.example/script.js";
+      document.head.append(script);
+    });
+    document.title = tried.join(" ");
+  };
+  element.append(button);`;
+
+/** Opens the offer with a CAPTCHA, and returns the addresses of other hosts that the browser turns to from then on. */
+async function visitCaptcha(options) {
+  const opened = await visit(room, "fragment", options, "human");
+  const others = [];
+  await opened.context.route(/^https:/, (route) => {
+    const url = route.request().url();
+    others.push(url);
+    if (url === "https://challenges.cloudflare.com/turnstile/v0/api.js") {
+      return route.fulfill({ contentType: "text/javascript", body: widget });
+    }
+    return route.abort();
+  });
+  await confirm(opened.page);
+  return { ...opened, others };
+}
+
+const load = (page) => page.getByRole("button", { name: "Load the check" }).click();
+
+test("a CAPTCHA loads when the visitor has read who gets what, and reaches nothing else", async () => {
+  const { page, context, others } = await visitCaptcha();
+  await page.getByText("The check comes from challenges.cloudflare.com").waitFor();
+  await accessible(page, "the issuer's page before a CAPTCHA");
+  assert.deepEqual(others, []);
+  await load(page);
+  const solve = page.getByRole("button", { name: "I am a person" });
+  await solve.waitFor();
+  await accessible(page, "the issuer's page with a CAPTCHA");
+  const width = await page.evaluate(() => document.documentElement.scrollWidth);
+  assert.ok(width <= 320, `${width} pixels wide`);
+  await page.getByRole("button", { name: "Continue" }).click(); // too early
+  await page.getByRole("alert").filter({ hasText: "The check was not solved" }).waitFor();
+  await solve.click();
+  await page.waitForFunction(() => document.title.endsWith("script"));
+  assert.equal(await page.title(), "fetch script");
+  siteverify.down = true;
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.getByRole("alert").filter({ hasText: "does not answer" }).waitFor();
+  siteverify.down = false;
+  await solve.click();
+  await page.waitForFunction(() => document.title.endsWith("script"));
+  await page.getByRole("button", { name: "Continue" }).click();
+  await page.waitForURL(`${room.origin}/r/derby#*`);
+  const values = new URLSearchParams(new URL(page.url()).hash.slice(1));
+  assert.match(values.get("credential"), /^club [0-9a-f]{64} [0-9a-f]{128}$/);
+  assert.deepEqual([...new Set(others)], ["https://challenges.cloudflare.com/turnstile/v0/api.js"]);
+  await context.close();
+});
+
+test("beside a CAPTCHA, no form goes to another page of the server", async () => {
+  const { page, context } = await visitCaptcha();
+  await load(page);
+  await page.getByRole("button", { name: "I am a person" }).waitFor();
+  const blocked = await page.evaluate(() => {
+    const form = document.createElement("form");
+    Object.assign(form, { method: "post", action: "/derby" });
+    document.body.append(form);
+    return new Promise((done) => {
+      document.addEventListener("securitypolicyviolation", (violation) => done(violation.effectiveDirective));
+      form.submit();
+    });
+  });
+  assert.equal(blocked, "form-action");
+  await context.close();
+});
+
+test("a CAPTCHA says what it needs without scripts, and when its service is away", async () => {
+  const { page, context } = await visitCaptcha({ javaScriptEnabled: false });
+  await load(page);
+  await page.getByRole("alert").filter({ hasText: "needs JavaScript" }).waitFor();
+  await context.close();
+  const away = await visit(room, "fragment", {}, "human");
+  await away.context.route(/^https:/, (route) => route.abort());
+  await confirm(away.page);
+  await load(away.page);
+  await away.page.getByText("your browser could not load it from challenges.cloudflare.com").waitFor();
+  await away.context.close();
+});
+
+/** Takes the page of the offer with passkeys, and returns the nullifier with which the browser is back in the room. */
+async function nullifier(page) {
+  await page.waitForURL(`${room.origin}/r/derby*#*`);
+  return new URLSearchParams(new URL(page.url()).hash.slice(1)).get("credential").split(" ")[1];
+}
+
+test("a passkey is a way back to an account that was proven by mail", async () => {
+  const { page, context, complaints } = await visit(room, "fragment", {}, "fans");
+  const device = await context.newCDPSession(page);
+  await device.send("WebAuthn.enable");
+  const { authenticatorId } = await device.send("WebAuthn.addVirtualAuthenticator", {
+    options: {
+      protocol: "ctap2",
+      transport: "internal",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true,
+    },
+  });
+  await confirm(page);
+  await page.getByText("Did you save a passkey here?").waitFor();
+  await accessible(page, "the issuer's form with passkeys");
+  await page.getByLabel("Your email address").fill("anna@example.org");
+  await page.getByRole("button", { name: "Send me a code" }).click();
+  await page.getByLabel("The code from the mail").fill(await mail.code());
+  await page.getByRole("button", { name: "Confirm" }).click();
+  await page.getByText("It gives you no second place").waitFor();
+  await accessible(page, "the issuer's offer to save a passkey");
+  await page.getByRole("button", { name: "Save a passkey" }).click();
+  const proven = await nullifier(page);
+  const { credentials } = await device.send("WebAuthn.getCredentials", { authenticatorId });
+  assert.equal(credentials.length, 1);
+  assert.equal(credentials[0].rpId, "localhost");
+
+  const back = async () => {
+    await page.goto(`${room.origin}/r/derby?response=fragment&offer=fans&again=${Math.random()}`);
+    await confirm(page);
+    await page.getByRole("button", { name: "Use a passkey" }).click();
+    await page.getByRole("button", { name: "Continue with the passkey" }).click();
+  };
+  await back();
+  assert.equal(await nullifier(page), proven);
+  await device.send("WebAuthn.clearCredentials", { authenticatorId });
+  await back();
+  await page.getByRole("alert").filter({ hasText: "did not work on this device" }).waitFor();
+  await accessible(page, "the issuer's page of a passkey that does not work");
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test("without scripts the page of passkeys says that they need some", async () => {
+  const { page, context } = await visit(room, "fragment", { javaScriptEnabled: false }, "fans");
+  await confirm(page);
+  await page.getByRole("button", { name: "Use a passkey" }).click();
+  await page.getByRole("alert").filter({ hasText: "Passkeys need JavaScript" }).waitFor();
+  assert.equal(await page.getByRole("button", { name: "Continue with the passkey" }).isVisible(), false);
   await context.close();
 });
