@@ -54,8 +54,8 @@ type Rehearsal struct {
 	Starts           time.Time
 	Ends             time.Time // deadline; once over, the actual end
 	Over             bool
-	Visitors         int  // without the script's
-	Raid             Raid // of the script; without Tickets: there is none
+	Visitors         int          // without the script's
+	Script           ScriptResult // of the script; without Tickets: there is none
 	Progress
 }
 
@@ -94,7 +94,8 @@ type Rehearsals struct {
 func New(rooms *room.Rooms, networks Networks, log *slog.Logger) *Rehearsals {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Rehearsals{
-		rooms: rooms, networks: networks, log: log, lead: lead, lingers: lingers, lasts: lasts, ctx: ctx, cancel: cancel,
+		rooms: rooms, networks: networks, log: log, lead: lead, lingers: lingers, lasts: lasts,
+		ctx: ctx, cancel: cancel,
 	}
 }
 
@@ -122,13 +123,13 @@ func (rs *Rehearsals) Start(ctx context.Context, owner pgroom.Owner, base room.C
 		rs.work.Done()
 		return Rehearsal{}, fmt.Errorf("start rehearsal: %w", err)
 	}
-	raid := p.newRaid(base)
+	script := p.newScript(base)
 	one.begin(r, c, p, now)
-	one.note(func(r *Rehearsal) { r.Raid = raid })
+	one.note(func(r *Rehearsal) { r.Script = script })
 	go func() {
 		defer rs.work.Done()
 		one.foresee(rs, &p, c)
-		one.play(rs, p.guests(c, &raid.Entrance))
+		one.play(rs, p.guests(c, &script.Entrance))
 		rs.over(one)
 	}()
 	return one.state(), nil

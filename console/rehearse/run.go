@@ -90,26 +90,26 @@ func (r *run) note(change func(*Rehearsal)) {
 
 // foresee notes what the simulator predicts for the script.
 func (r *run) foresee(rs *Rehearsals, p *Plan, c room.Config) {
-	raid := r.state().Raid
-	if raid.Tickets == 0 {
+	script := r.state().Script
+	if script.Tickets == 0 {
 		return
 	}
-	share, err := p.predict(r.ctx, c, &raid)
+	share, err := p.predict(r.ctx, c, &script)
 	if err != nil {
 		rs.log.Error("cannot predict a rehearsal", "room", r.room.Slug, "err", err)
 	}
-	r.note(func(now *Rehearsal) { now.Raid.Predicted = share })
+	r.note(func(now *Rehearsal) { now.Script.Predicted = share })
 }
 
 // play runs all visitors, waits for the end, and ends the room.
 func (r *run) play(rs *Rehearsals, guests []simulate.Guest) {
 	var crowd sync.WaitGroup
-	raid, host, policy := r.state().Raid, anyHost(), r.room.Policy()
-	person, ticket := raid.accounts(), 0
+	script, host, policy := r.state().Script, anyHost(), r.room.Policy()
+	person, ticket := script.accounts(), 0
 	for _, g := range guests {
 		var w wish
-		if g.Bot && raid.Tickets > 0 {
-			w = raid.wish(ticket, &policy, host)
+		if g.Bot && script.Tickets > 0 {
+			w = script.wish(ticket, &policy, host)
 			ticket++
 		} else {
 			w = newWish(person, &policy)
@@ -141,7 +141,7 @@ func (r *run) watch(lingers time.Duration) {
 		}
 		now, snapshot := r.state(), r.room.Snapshot()
 		n := snapshot.Counts
-		busy := now.through() < now.Visitors || now.Raid.through() < now.Raid.Tickets ||
+		busy := now.through() < now.Visitors || now.Script.through() < now.Script.Tickets ||
 			n.Admitted+n.NoShows+n.Left+n.Revoked < n.Arrivals
 		if busy {
 			quiet = time.Now()
@@ -231,7 +231,7 @@ func (v *guest) isScript() bool { return v.from.IsValid() }
 func (v *guest) count(change func(*Progress)) {
 	v.note(func(r *Rehearsal) {
 		if v.isScript() {
-			change(&r.Raid.Progress)
+			change(&r.Script.Progress)
 		} else {
 			change(&r.Progress)
 		}
@@ -250,7 +250,7 @@ func (v *guest) join(ctx context.Context) visitor.Answer {
 	if isFinal(err) {
 		v.count(func(p *Progress) { p.Failed++ })
 		if v.isScript() {
-			v.note(func(r *Rehearsal) { r.Raid.refuse(err) })
+			v.note(func(r *Rehearsal) { r.Script.refuse(err) })
 		}
 		return visitor.Answer{Outcome: visitor.Over}
 	}
@@ -336,12 +336,12 @@ func (v *guest) place(p fairness.Position) {
 	}
 	v.placed = true
 	v.note(func(r *Rehearsal) {
-		if v.lane != r.Raid.Lane || p > fairness.Position(r.Raid.First) {
+		if v.lane != r.Script.Lane || p > fairness.Position(r.Script.First) {
 			return
 		}
-		r.Raid.Drawn++
+		r.Script.Drawn++
 		if v.isScript() {
-			r.Raid.Ahead++
+			r.Script.Ahead++
 		}
 	})
 }

@@ -53,8 +53,8 @@ type Networks interface {
 	NoTicket(from netip.Addr, room string)
 }
 
-// Raid is a script's attempt at the first places of a rehearsal.
-type Raid struct {
+// ScriptResult is a script's attempt at the first places of a rehearsal.
+type ScriptResult struct {
 	Script
 	Entrance
 	Progress
@@ -78,10 +78,10 @@ const (
 )
 
 // Share returns the script's share of the first places that are drawn.
-func (r *Raid) Share() float64 { return float64(r.Ahead) / float64(max(r.Drawn, 1)) }
+func (r *ScriptResult) Share() float64 { return float64(r.Ahead) / float64(max(r.Drawn, 1)) }
 
 // refuse counts a refused join.
-func (r *Raid) refuse(err error) {
+func (r *ScriptResult) refuse(err error) {
 	why := TooLate
 	var used *door.UsedError
 	switch {
@@ -171,13 +171,13 @@ const samples = 8
 
 // predict returns the share of the first places that the script gets in the simulator, which knows of windows and of
 // the door, but not of networks and lots.
-func (p *Plan) predict(ctx context.Context, c room.Config, raid *Raid) (float64, error) {
-	sale := p.crowd(c, &raid.Entrance)
-	sale.Visitors, sale.Tickets = raid.crowd+raid.Tickets, raid.First
+func (p *Plan) predict(ctx context.Context, c room.Config, script *ScriptResult) (float64, error) {
+	sale := p.crowd(c, &script.Entrance)
+	sale.Visitors, sale.Tickets = script.crowd+script.Tickets, script.First
 	if d := &sale.Door; d.Kind == simulate.Codes { // whoever sells a code does not come
-		sale.Visitors += raid.Holds
-		d.Codes = min(d.Codes, raid.crowd+raid.Holds)
-		d.Sold = float64(raid.Holds) / float64(d.Codes)
+		sale.Visitors += script.Holds
+		d.Codes = min(d.Codes, script.crowd+script.Holds)
+		d.Sold = float64(script.Holds) / float64(d.Codes)
 	}
 	ahead, all := 0, 0
 	for range samples {
@@ -193,7 +193,7 @@ func (p *Plan) predict(ctx context.Context, c room.Config, raid *Raid) (float64,
 }
 
 // accounts returns how many accounts or codes the script has with each issuer. Those of people have higher numbers.
-func (r *Raid) accounts() int {
+func (r *ScriptResult) accounts() int {
 	if r.Tickets == 0 {
 		return 0
 	}
@@ -202,7 +202,7 @@ func (r *Raid) accounts() int {
 
 // wish returns what the script joins with for its n-th ticket: its accounts or codes in turn, as many seats as it may,
 // and with each account once what gives it one more lot.
-func (r *Raid) wish(n int, p *fairness.Policy, host byte) wish {
+func (r *ScriptResult) wish(n int, p *fairness.Policy, host byte) wish {
 	holds := r.accounts()
 	w := wish{lane: r.Lane, seats: max(p.Party, 1), account: n % holds, from: r.address(n, host)}
 	for _, m := range p.Methods {
@@ -216,9 +216,9 @@ func (r *Raid) wish(n int, p *fairness.Policy, host byte) wish {
 // anyHost returns the part of the script's addresses in which rehearsals differ, so that they share no budgets.
 func anyHost() byte { return byte(rand.UintN(256)) } //nolint:gosec // no secret
 
-// newRaid returns what a plan's script sets out to do. Without a script, it only has the entrance that people use.
-func (p *Plan) newRaid(base room.Config) Raid {
-	r := Raid{Script: p.Script, Entrance: p.entrance(base)}
+// newScript returns what a plan's script sets out to do. Without a script, it only has the entrance that people use.
+func (p *Plan) newScript(base room.Config) ScriptResult {
+	r := ScriptResult{Script: p.Script, Entrance: p.entrance(base)}
 	if r.Tickets == 0 {
 		return r
 	}

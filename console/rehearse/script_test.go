@@ -58,18 +58,18 @@ func TestScript(t *testing.T) {
 			}
 			eventually(t, "the rehearsal is over", func() bool { return s.List(owner(1).Org)[0].Over })
 			end := s.List(owner(1).Org)[0]
-			raid := end.Raid
-			if raid.Joined != tt.joined || raid.Failed != 60-tt.joined || raid.Refused != tt.refused || raid.Admitted != tt.joined {
-				t.Errorf("the script: %+v", raid)
+			script := end.Script
+			if script.Joined != tt.joined || script.Failed != 60-tt.joined || script.Refused != tt.refused || script.Admitted != tt.joined {
+				t.Errorf("the script: %+v", script)
 			}
 			if end.Joined != 60 || end.Failed != 0 || end.Visitors != 60 {
 				t.Errorf("the people: %+v", end.Progress)
 			}
-			if raid.First != 30 || raid.Drawn != 30 || raid.Ahead > tt.joined {
-				t.Errorf("%d of %d, of %d first places", raid.Ahead, raid.Drawn, raid.First)
+			if script.First != 30 || script.Drawn != 30 || script.Ahead > tt.joined {
+				t.Errorf("%d of %d, of %d first places", script.Ahead, script.Drawn, script.First)
 			}
-			if tt.refused[ByNetwork] == 0 && math.Abs(raid.Share()-raid.Predicted) > 0.35 {
-				t.Errorf("the script has %.2f of the first places, and the simulator predicts %.2f", raid.Share(), raid.Predicted)
+			if tt.refused[ByNetwork] == 0 && math.Abs(script.Share()-script.Predicted) > 0.35 {
+				t.Errorf("the script has %.2f of the first places, and the simulator predicts %.2f", script.Share(), script.Predicted)
 			}
 		})
 	}
@@ -92,8 +92,8 @@ func TestPredict(t *testing.T) {
 		early.Arrivals.Shape, early.Arrivals.Early = simulate.Early, 1
 		p.Crowd = &early
 		now := time.Now()
-		raid := p.newRaid(c.base)
-		got, err := p.predict(t.Context(), Copy(c.base, now.Add(lead), now.Add(lasts), p.Before, p.Window), &raid)
+		script := p.newScript(c.base)
+		got, err := p.predict(t.Context(), Copy(c.base, now.Add(lead), now.Add(lasts), p.Before, p.Window), &script)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,10 +150,10 @@ func TestAddresses(t *testing.T) {
 		}
 	}
 	p := &fairness.Policy{Methods: []credential.Method{issuertest.Signed("club", 0).Method}, Lots: []string{"club"}, Party: 6}
-	raid := Raid{Script: Script{Tickets: 20}, Entrance: Entrance{Door: simulate.Default().Door}}
+	script := ScriptResult{Script: Script{Tickets: 20}, Entrance: Entrance{Door: simulate.Default().Door}}
 	var shows int
 	for n := range 20 {
-		w := raid.wish(n, p, 1)
+		w := script.wish(n, p, 1)
 		if w.seats != 6 {
 			t.Errorf("%d seats", w.seats)
 		}

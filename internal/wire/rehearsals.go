@@ -8,27 +8,27 @@ import (
 
 // Rehearsal is the state of a rehearsal. Numbers count simulated visitors.
 type Rehearsal struct {
-	Slug     string     `json:"slug" doc:"Slug of the copy."`
-	Title    string     `json:"title"`
-	URL      string     `json:"url" doc:"Address at which people can join it, too."`
-	Of       *uuid.UUID `json:"of" doc:"ID of the room or draft that it rehearses."`
-	Started  time.Time  `json:"started"`
-	Opens    time.Time  `json:"opens"`
-	Starts   time.Time  `json:"starts"`
-	Ends     time.Time  `json:"ends" doc:"Latest end, or the actual end once it is over."`
-	Over     bool       `json:"over"`
-	Visitors int        `json:"visitors"`
-	Joined   int        `json:"joined"`
-	Called   int        `json:"called"`
-	Admitted int        `json:"admitted"`
-	Missed   int        `json:"missed" doc:"Number of visitors that were called but did not claim."`
-	Left     int        `json:"left"`
-	Failed   int        `json:"failed" doc:"Number of visitors that could not join."`
-	Script   *Raid      `json:"script" doc:"What a script got; null: there is none. The other numbers do not count it."`
+	Slug     string        `json:"slug" doc:"Slug of the copy."`
+	Title    string        `json:"title"`
+	URL      string        `json:"url" doc:"Address at which people can join it, too."`
+	Of       *uuid.UUID    `json:"of" doc:"ID of the room or draft that it rehearses."`
+	Started  time.Time     `json:"started"`
+	Opens    time.Time     `json:"opens"`
+	Starts   time.Time     `json:"starts"`
+	Ends     time.Time     `json:"ends" doc:"Latest end, or the actual end once it is over."`
+	Over     bool          `json:"over"`
+	Visitors int           `json:"visitors"`
+	Joined   int           `json:"joined"`
+	Called   int           `json:"called"`
+	Admitted int           `json:"admitted"`
+	Missed   int           `json:"missed" doc:"Number of visitors that were called but did not claim."`
+	Left     int           `json:"left"`
+	Failed   int           `json:"failed" doc:"Number of visitors that could not join."`
+	Script   *ScriptResult `json:"script" doc:"What a script got; null: there is none. The other numbers do not count it."`
 }
 
-// Raid is a script's attempt at the first places of a rehearsal.
-type Raid struct {
+// ScriptResult is a script's attempt at the first places of a rehearsal.
+type ScriptResult struct {
 	Tickets   int      `json:"tickets" doc:"Number of tickets that it asks for."`
 	Networks  int      `json:"networks" doc:"Number of networks that its joins come from."`
 	Lane      string   `json:"lane" doc:"The lane that is the easiest to get into, which it joins."`

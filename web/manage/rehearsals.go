@@ -16,13 +16,14 @@ func newRehearsal(r rehearse.Rehearsal) wire.Rehearsal {
 		Visitors: r.Visitors, Joined: r.Joined, Called: r.Called, Admitted: r.Admitted, Missed: r.Missed, Left: r.Left,
 		Failed: r.Failed,
 	}
-	if raid := r.Raid; raid.Tickets > 0 {
-		out.Script = &wire.Raid{
-			Tickets: raid.Tickets, Networks: raid.Networks, Lane: string(raid.Lane),
-			Needs: append([]string{}, raid.Needs...), Holds: raid.Holds, Joined: raid.Joined, First: raid.First, Drawn: raid.Drawn, Ahead: raid.Ahead,
-			Predicted: raid.Predicted, Refused: wire.Refused{
-				Account: raid.Refused[rehearse.ByAccount], Limit: raid.Refused[rehearse.ByLimit],
-				Network: raid.Refused[rehearse.ByNetwork], Late: raid.Refused[rehearse.TooLate],
+	if script := r.Script; script.Tickets > 0 {
+		out.Script = &wire.ScriptResult{
+			Tickets: script.Tickets, Networks: script.Networks, Lane: string(script.Lane),
+			Needs: append([]string{}, script.Needs...), Holds: script.Holds, Joined: script.Joined,
+			First: script.First, Drawn: script.Drawn, Ahead: script.Ahead,
+			Predicted: script.Predicted, Refused: wire.Refused{
+				Account: script.Refused[rehearse.ByAccount], Limit: script.Refused[rehearse.ByLimit],
+				Network: script.Refused[rehearse.ByNetwork], Late: script.Refused[rehearse.TooLate],
 			},
 		}
 	}

@@ -46,7 +46,7 @@ func Part(o Options) shell.Part {
 		Routes: (&controls{o.Control, o.Sites}).routes(),
 		Functions: map[string]any{
 			"turn": turn, "windowState": windowState, "ahead": ahead, "until": until, "emptied": emptied,
-			"verdict": verdict, "raid": raid,
+			"verdict": verdict, "script": scriptWords,
 		},
 	}
 	p.Routes = append(p.Routes, (&lists{o.Control}).routes()...)

@@ -72,8 +72,8 @@ func doors(people int, d *desk) []door {
 		{slug: "open", needs: "nothing", visits: people},
 		{slug: "work", needs: fmt.Sprintf("work of %d bits", workBits), desk: &worker{}, visits: people},
 		{
-			slug: "accounts", needs: fmt.Sprintf("an account; the script has %d", accounts), desk: d.offering("account"),
-			visits: people, holds: accounts,
+			slug: "accounts", needs: fmt.Sprintf("an account; the script has %d", accounts),
+			desk: d.offering("account"), visits: people, holds: accounts,
 		},
 		{
 			slug: "codes", needs: fmt.Sprintf("a code; the script bought %d", sold), desk: d.offering("code"),
@@ -145,7 +145,8 @@ func (d *demo) attacks(k *desk) (all []*attack) {
 		for _, from := range scriptNetworks(asked(d.Visitors)) {
 			door := doors(d.Visitors, k)[i] // each room has a guard of its own
 			a := &attack{
-				door: door, from: from, number: len(all), checks: d.checks, tickets: asked(d.Visitors), script: map[string]bool{},
+				door: door, from: from, number: len(all), checks: d.checks, tickets: asked(d.Visitors),
+				script: map[string]bool{},
 			}
 			a.most = a.tickets
 			if a.holds > 0 {

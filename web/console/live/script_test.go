@@ -9,15 +9,15 @@ import (
 	"github.com/proofline/proofline/console/simulate"
 )
 
-// TestRaid says in words what a script got, for each door.
-func TestRaid(t *testing.T) {
+// TestScriptWords says in words what a script got, for each door.
+func TestScriptWords(t *testing.T) {
 	t.Parallel()
 	const predicts = " The simulator, which knows the windows and the door but no limits of networks, predicts "
-	var r rehearse.Raid
+	var r rehearse.ScriptResult
 	r.Tickets, r.Networks, r.Door.Kind, r.Predicted = 1_000, 1, simulate.Open, 0.5
 	want := []string{"It asks for 1,000 tickets from one machine. A join needs nothing.", "It got 0 places in line.",
 		"No place has been drawn yet." + predicts + "50%."}
-	if got := raid(r); !slices.Equal(got, want) {
+	if got := scriptWords(r); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	r.Networks, r.Needs, r.Door.Kind, r.Holds = 1_000, []string{"club", "work"}, simulate.Accounts, 10
@@ -27,14 +27,14 @@ func TestRaid(t *testing.T) {
 		"It got 10 places in line. 990 joins were refused: 986 because their account or code had a place; 1 because the room " +
 			"takes no more of these credentials; 2 because their network had reached its limit; 1 because the room took no more joins.",
 		"Of the first 100 places it has 5: 5%." + predicts + "4.8%."}
-	if got := raid(r); !slices.Equal(got, want) {
+	if got := scriptWords(r); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
 	for kind, words := range map[simulate.DoorKind]string{simulate.Work: "16 processor cores of the script do it for all of its tickets.",
 		simulate.Codes: "and the script bought 1 code."} {
 		r.Door, r.Holds = simulate.Default().Door, 1
 		r.Door.Kind = kind
-		if got := raid(r)[0]; !strings.HasSuffix(got, words) {
+		if got := scriptWords(r)[0]; !strings.HasSuffix(got, words) {
 			t.Errorf("%q", got)
 		}
 	}

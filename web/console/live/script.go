@@ -9,13 +9,13 @@ import (
 	"github.com/proofline/proofline/web/console/format"
 )
 
-// raid says what a script of a rehearsal asked for, what it got, and what the simulator predicts.
-func raid(r rehearse.Raid) []string {
+// scriptWords says what a script of a rehearsal asked for, what it got, and what the simulator predicts.
+func scriptWords(r rehearse.ScriptResult) []string {
 	from := "one machine"
 	if r.Networks > 1 {
 		from = counted(r.Networks, "network")
 	}
-	asks := fmt.Sprintf("It asks for %s from %s. %s", counted(r.Tickets, "ticket"), from, raidDoor(r))
+	asks := fmt.Sprintf("It asks for %s from %s. %s", counted(r.Tickets, "ticket"), from, scriptDoor(r))
 	got := fmt.Sprintf("It got %s in line.", counted(r.Joined, "place"))
 	if r.Failed > 0 {
 		got += fmt.Sprintf(" %s refused: %s.", wereRefused(r.Failed), strings.Join(refusals(r), "; "))
@@ -29,12 +29,13 @@ func raid(r rehearse.Raid) []string {
 		"predicts " + simulate.Percent(r.Predicted) + "."}
 }
 
-// raidDoor says what a join needs, and what the script has.
-func raidDoor(r rehearse.Raid) string {
+// scriptDoor says what a join needs, and what the script has.
+func scriptDoor(r rehearse.ScriptResult) string {
 	needs := fmt.Sprintf("A join needs %s", strings.Join(r.Needs, " and "))
 	switch r.Door.Kind {
 	case simulate.Work:
-		return fmt.Sprintf("%s: %s of the script do it for all of its tickets.", needs, counted(r.Door.Cores, "processor core"))
+		return fmt.Sprintf("%s: %s of the script do it for all of its tickets.", needs,
+			counted(r.Door.Cores, "processor core"))
 	case simulate.Accounts:
 		return fmt.Sprintf("%s, and the script has %s.", needs, counted(r.Holds, "account"))
 	case simulate.Codes:
@@ -45,7 +46,7 @@ func raidDoor(r rehearse.Raid) string {
 }
 
 // refusals lists why joins of the script were refused.
-func refusals(r rehearse.Raid) (list []string) {
+func refusals(r rehearse.ScriptResult) (list []string) {
 	for why, words := range [...]string{
 		rehearse.ByAccount: "because their account or code had a place",
 		rehearse.ByLimit:   "because the room takes no more of these credentials",
