@@ -35,7 +35,7 @@ const (
 	soldOn        = 20           // one in so many codes is sold to the script
 	fewestCodes   = 20           // that are given out
 	minAsked      = 2 * accounts // tickets
-	senders       = 16           // people who join a room at the same time; the script has half of them
+	senders       = 32           // people who join a room at the same time; the script has half of them
 	auditors      = 2            // verifiers that run at the same time
 	unlikely      = 6            // standard deviations
 )
@@ -413,6 +413,11 @@ func (d *demo) compare(all []*attack) {
 		return fmt.Sprintf("%.1f%%", 100*float64(a.ahead)/float64(a.first()))
 	})
 	p("\n  %s\n", strings.Join(wrap(meaning, textWidth), "\n  "))
+	if late := latecomers(all); late > 0 {
+		text := fmt.Sprintf("This machine was too busy to send %s in time: with them, the shares would be smaller.",
+			numeral.Count(uint64(late), "person", "people")) //nolint:gosec // not negative
+		p("\n  %s\n", strings.Join(wrap(text, textWidth), "\n  "))
+	}
 	p("\nWhat the verifier says about the door\n\n")
 	for i := 0; i < len(all); i += columns {
 		a := all[i]
@@ -431,6 +436,14 @@ func (d *demo) compare(all []*attack) {
 		return
 	}
 	p("✓ Everything was as expected.\n")
+}
+
+// latecomers returns how many people of all rooms did not come, because it was too late to join.
+func latecomers(all []*attack) (n int) {
+	for _, a := range all {
+		n += a.visits - a.people
+	}
+	return n
 }
 
 // columns is the number of kinds of networks.
