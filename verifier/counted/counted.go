@@ -1,7 +1,7 @@
 // Package counted compares what issuers count with what a room's tickets showed.
 //
-// An issuer publishes a signed count of the accounts that have a credential ([issued.Count]). If more tickets showed one,
-// the issuer signs more than it counts, or somebody else has its key.
+// An issuer publishes a signed count of the accounts that have a credential ([issued.Count]). If more tickets showed
+// one, the issuer signs more than it counts, or somebody else has its key.
 package counted
 
 import (
@@ -98,9 +98,9 @@ func Read(ctx context.Context, from string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(response.Body, issued.MaxSize+1))
 }
 
-// Compare compares a count with the tickets of each method that it is about, in a room with the hash of its first entry.
-// The keys in the policy verify it, and others that the reader trusts: they are of issuers that only sign blindly, which
-// no policy names. It returns [ErrRoom], or an error of [issued.Open].
+// Compare compares a count with the tickets of each method that it is about. entry is the hash of the room's first
+// entry. The keys in the policy verify the count, and others that the reader trusts: they are of issuers that only sign
+// blindly, which no policy names. It returns [ErrRoom], or an error of [issued.Open].
 func Compare(count []byte, r *verifier.Report, entry [sha256.Size]byte, others []ed25519.PublicKey) ([]Method, error) {
 	keys := slices.Clone(others)
 	for _, m := range r.Methods {
@@ -120,7 +120,8 @@ func Compare(count []byte, r *verifier.Report, entry [sha256.Size]byte, others [
 		for _, m := range r.Methods {
 			isCounted := m.Kind == credential.Blind || m.Kind == credential.Signed && m.Key == hex.EncodeToString(key)
 			if accounts, isOffered := c.Of(entry, m.Name); isOffered && isCounted {
-				list = append(list, Method{By: c.By, Method: m.Name, Accounts: accounts, Shown: uint64(m.Shown), Millis: c.Millis})
+				list = append(list, Method{By: c.By, Method: m.Name, Accounts: accounts, Shown: uint64(m.Shown),
+					Millis: c.Millis})
 			}
 		}
 		if list == nil {

@@ -7,8 +7,8 @@
 //	time MILLISECONDS
 //	OFFER METHOD ROOM ACCOUNTS LIMIT
 //
-// ROOM is the SHA-256 of the room entry in hex. A limit of 0 is no limit. The key is the one with which the issuer signs
-// credentials of the kind signed, so the policy of a room names it, and the note says under which name it was used.
+// ROOM is the SHA-256 of the room entry in hex. A limit of 0 is no limit. The key is the one with which the issuer
+// signs credentials of the kind signed, so the policy of a room names it. The note has the name for the key.
 //
 // [signed note]: https://c2sp.org/signed-note
 package issued

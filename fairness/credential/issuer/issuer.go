@@ -181,7 +181,8 @@ func (i *Issuer) Count(name string, offers []*Offer, millis int64) ([]byte, erro
 		if err != nil {
 			return nil, err
 		}
-		c.Offers = append(c.Offers, issued.Offer{Name: o.Name, Method: o.Method, Room: o.Room, Accounts: uint64(n), Limit: o.Limit})
+		c.Offers = append(c.Offers, issued.Offer{Name: o.Name, Method: o.Method, Room: o.Room, Accounts: uint64(n),
+			Limit: o.Limit})
 	}
 	return c.Sign(i.key)
 }

@@ -84,11 +84,13 @@ func (c *config) check(ctx context.Context, t *cli.Terminal, dir issuerdir.Dir) 
 }
 
 // checkMethod compares the tickets of one method with the records of its offers.
-func (c *config) checkMethod(ctx context.Context, t *cli.Terminal, i *issuer.Issuer, dir issuerdir.Dir, of []*offerConfig) (foreign int, err error) {
+func (c *config) checkMethod(ctx context.Context, t *cli.Terminal, i *issuer.Issuer, dir issuerdir.Dir,
+	of []*offerConfig) (foreign int, err error) {
 	room, name := of[0].room.String(), of[0].Method
 	shown, entry, err := readShown(ctx, room, name)
 	if err != nil {
-		return 0, cli.Unreachable(fmt.Errorf("room %s: %w", room, err), "give the address of the room in the configuration")
+		return 0, cli.Unreachable(fmt.Errorf("room %s: %w", room, err),
+			"give the address of the room in the configuration")
 	}
 	var records []*issuer.Records // read after the transcript: they have all that it has
 	for _, o := range of {
