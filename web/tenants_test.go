@@ -106,6 +106,9 @@ func (ownIssuer) OwnsPuzzle(credential.Method) bool       { return false }
 func (ownIssuer) AddCodes(_, _ string, count int) ([]string, int, error) {
 	return make([]string, count), count, nil
 }
+func (ownIssuer) SetMembers(_, _ string, _ []string, rows [][]string, _ bool) (control.Members, error) {
+	return control.Members{Count: len(rows)}, nil
+}
 
 func newTenants(t testing.TB) *tenants {
 	t.Helper()
