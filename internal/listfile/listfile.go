@@ -16,9 +16,9 @@ import (
 // named is how many bad lines an error names.
 const named = 20
 
-// Read reads a list of at most so many values. They are in the column that the first line calls name, such as "ticket",
-// or else in the first one; the separator is a comma, a semicolon or a tab. Empty lines count for nothing. The error is an
-// [*invalid.Error] that names the first bad lines by their numbers, and says how many more there are.
+// Read reads a list of at most so many values. They are in the column that the first line calls name, such as
+// "ticket", or else in the first one; the separator is a comma, a semicolon or a tab. Empty lines count for nothing.
+// The error is an [*invalid.Error] that names the first bad lines by their numbers, and says how many more there are.
 func Read[T any](text, name string, most int, parse func(string) (T, error)) (list []T, err error) {
 	rows := csv.NewReader(strings.NewReader(strings.TrimPrefix(text, "\ufeff")))
 	rows.Comma, rows.FieldsPerRecord, rows.LazyQuotes, rows.ReuseRecord = separator(text), -1, true, true
@@ -32,7 +32,8 @@ func Read[T any](text, name string, most int, parse func(string) (T, error)) (li
 			return nil, invalid.Field("", "cannot be read: "+err.Error())
 		}
 		if isFirst {
-			if at := slices.IndexFunc(cells, func(cell string) bool { return strings.EqualFold(strings.TrimSpace(cell), name) }); at >= 0 {
+			at := slices.IndexFunc(cells, func(cell string) bool { return strings.EqualFold(strings.TrimSpace(cell), name) })
+			if at >= 0 {
 				column = at
 				continue
 			}

@@ -67,8 +67,10 @@ func (in NamedTickets) Selection(skipUnknown bool) (s revocation.Selection, err 
 	s = revocation.Selection{SkipUnknown: skipUnknown, Method: in.Method, From: in.From}
 	var problems invalid.List
 	problems.Check(len(in.Tickets) == 0 || in.Method == "", "tickets", "cannot be given with a method")
-	problems.Check(in.Method != "" || len(in.Nullifiers) == 0 && !in.All, "method", "must be given with nullifiers or all")
-	problems.Check(in.Method == "" || len(in.Nullifiers) > 0 != in.All, "method", "must be given with either nullifiers or all")
+	problems.Check(in.Method != "" || len(in.Nullifiers) == 0 && !in.All, "method",
+		"must be given with nullifiers or all")
+	problems.Check(in.Method == "" || len(in.Nullifiers) > 0 != in.All, "method",
+		"must be given with either nullifiers or all")
 	problems.Check(in.All || in.From == 0, "from", "can only be given with all")
 	for i, text := range in.Tickets {
 		t, err := fairness.ParseTicket(text)
@@ -88,8 +90,9 @@ func (in NamedTickets) Selection(skipUnknown bool) (s revocation.Selection, err 
 // NewTicketTally returns a tally as the API writes it.
 func NewTicketTally(t revocation.Tally) TicketTally {
 	out := TicketTally{
-		Waiting: t.Waiting, Called: t.Called, Drawing: t.Drawing, Admitted: t.Admitted, Gone: t.Gone, Revoked: t.Revoked,
-		Again: t.Again, Passed: t.Passed, Unknown: t.Unknown, Repeated: t.Repeated,
+		Waiting: t.Waiting, Called: t.Called, Drawing: t.Drawing, Admitted: t.Admitted, Gone: t.Gone,
+		Revoked: t.Revoked,
+		Again:   t.Again, Passed: t.Passed, Unknown: t.Unknown, Repeated: t.Repeated,
 	}
 	if t.Next > 0 {
 		out.Next = &t.Next

@@ -22,9 +22,9 @@ type Restored struct {
 	Later  int // places that the line has passed, and that outflow, seats or a pause keep from being called now
 }
 
-// Restore gives the revoked tickets of a selection their places back, once each: those that wait together or not at all,
-// and those whose place the line has passed one by one, in the order of their places, for as long as outflow and seats
-// allow. Tickets whose revocation is an entry before since stay revoked. Errors: as for [Lists.Revoke].
+// Restore gives the revoked tickets of a selection their places back, once each: those that wait together or not at
+// all, and those whose place the line has passed one by one, in the order of their places, for as long as outflow and
+// seats allow. Tickets whose revocation is an entry before since stay revoked. Errors: as for [Lists.Revoke].
 func (l *Lists) Restore(ctx context.Context, s Selection, since uint64) (done Restored, err error) {
 	var passed []place
 	err = l.room.Do(ctx, func(p *projection.Projection, now fairness.Time) (entries []fairness.Entry, err error) {

@@ -160,7 +160,8 @@ func (p place) isPending() bool {
 }
 
 // places returns the standings of a selection's tickets when the transcript had size entries.
-func (s *Selection) places(p *projection.Projection, size uint64, now fairness.Time) (list []place, tally Tally, err error) {
+func (s *Selection) places(p *projection.Projection, size uint64, now fairness.Time) (list []place,
+	tally Tally, err error) {
 	tickets, err := s.tickets(p, &tally)
 	if err != nil {
 		return nil, tally, err
@@ -176,8 +177,8 @@ func (s *Selection) places(p *projection.Projection, size uint64, now fairness.T
 		st, ok := p.Standing(t, size, now)
 		if !ok {
 			tally.Unknown++
-			problems.Check(s.SkipUnknown || s.Method != "" || len(problems) >= invalid.Max, fmt.Sprintf("tickets[%d]", i),
-				t.String()+" has not joined this room")
+			problems.Check(s.SkipUnknown || s.Method != "" || len(problems) >= invalid.Max,
+				fmt.Sprintf("tickets[%d]", i), t.String()+" has not joined this room")
 			continue
 		}
 		list = append(list, place{st, p.AwaitsDraw(t)})
@@ -200,7 +201,8 @@ func (s *Selection) tickets(p *projection.Projection, tally *Tally) (list []fair
 	}
 	for _, m := range p.Policy().Methods {
 		if m.Name == s.Method && m.Kind != credential.Signed {
-			return nil, invalid.Field("method", "has no nullifiers, because its kind is "+string(m.Kind)+": name all of its tickets instead")
+			return nil, invalid.Field("method", "has no nullifiers, because its kind is "+string(m.Kind)+
+				": name all of its tickets instead")
 		}
 	}
 	for _, n := range s.Nullifiers {

@@ -91,5 +91,6 @@ func (a lists) restore(c *call) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	return answer(wire.Restorations{Tally: wire.NewTicketTally(done.Tally), Done: done.Length, Called: done.Called, Later: done.Later})
+	return answer(wire.Restorations{Tally: wire.NewTicketTally(done.Tally), Done: done.Length, Called: done.Called,
+		Later: done.Later})
 }

@@ -25,8 +25,8 @@ const (
 	maxListUpload = 12 << 20 // bytes
 )
 
-// lists serves the pages that revoke and restore many tickets. The list travels in the forms: a first one is checked, and
-// the next ones revoke [revocation.Most] tickets each, so that no request takes long and nothing has to be remembered.
+// lists serves the pages that revoke and restore many tickets. The list travels in the forms: a first one is checked,
+// and the next ones revoke [revocation.Most] tickets each, so that no request takes long and nothing has to be remembered.
 type lists struct{ control *control.Rooms }
 
 func (h *lists) routes() (list []shell.Route) {
@@ -165,7 +165,8 @@ func (p *listPage) read(x *shell.Request) error {
 			*into = uint64(n)
 		}
 	}
-	for name, into := range map[string]*int{"total": &p.Total, "sent": &p.Sent, "done": &p.Done, "called": &p.Called, "later": &p.Later} {
+	for name, into := range map[string]*int{"total": &p.Total, "sent": &p.Sent, "done": &p.Done, "called": &p.Called,
+		"later": &p.Later} {
 		*into, _ = strconv.Atoi(x.Form(name)) // what this page has written; only shown
 	}
 	from, _ := strconv.ParseUint(x.Form("from"), 10, 32)

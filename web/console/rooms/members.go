@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime/multipart"
-	"slices"
 	"strings"
 
 	"github.com/proofline/proofline/console/account"
@@ -106,9 +104,11 @@ func (h *members) set(ctx context.Context, x *shell.Request, r *room.Room) error
 // membersText returns the uploaded file, or the text that was checked before.
 func membersText(x *shell.Request) (string, error) {
 	if form := x.Request().MultipartForm; form != nil {
-		files := slices.DeleteFunc(form.File["file"], func(f *multipart.FileHeader) bool { return f.Size == 0 })
-		if len(files) > 0 {
-			file, err := files[0].Open()
+		for _, header := range form.File["file"] {
+			if header.Size == 0 {
+				continue // no file was chosen
+			}
+			file, err := header.Open()
 			if err != nil {
 				return "", fmt.Errorf("read members: %w", err)
 			}
