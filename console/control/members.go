@@ -22,8 +22,8 @@ type Members struct {
 }
 
 // SetMembers replaces the members for whom the server's own issuer vouches for a method of a room, or with check only
-// reads them. Each row has the values that a member types in, in the order of the columns, which name them. Errors: those
-// of [Rooms.Room], [*invalid.Error], [ErrNotOwn], [ErrCodes].
+// reads them. Each row has the values that a member types in, in the order of the columns, which name them. Errors:
+// those of [Rooms.Room], [*invalid.Error], [ErrNotOwn], [ErrCodes].
 func (rs *Rooms) SetMembers(ctx context.Context, actor account.Actor, slug, method string, columns []string,
 	rows [][]string, check bool) (m Members, err error) {
 	set := func(r *room.Room) error {

@@ -1,5 +1,5 @@
-// Package listfile reads the lists that people upload or give to a command: one value a line, or a CSV file in which one
-// column has the values.
+// Package listfile reads the lists that people upload or give to a command: one value a line, or a CSV file in which
+// one column has the values, or a table.
 package listfile
 
 import (
@@ -82,7 +82,8 @@ func Table(text string, most int) (columns []string, rows [][]string, err error)
 	case len(all)-1 > most:
 		return nil, nil, invalid.Field("", fmt.Sprintf("has more than %d rows", most))
 	case slices.ContainsFunc(all[0], func(name string) bool { return strings.ContainsAny(name, "@0123456789") }):
-		return nil, nil, invalid.Field("", "must begin with the names of the columns, such as number or address, and not with a person")
+		return nil, nil, invalid.Field("", "must begin with the names of the columns, such as number or address, "+
+			"and not with a person")
 	}
 	return all[0], all[1:], nil
 }

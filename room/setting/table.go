@@ -251,7 +251,8 @@ var table = []Setting{
 		Help:    "mail address or https URL to which visitors can turn whose place was revoked; their page shows it",
 		Default: "none",
 		Form: Form{Group: "line", Placeholder: "help@example.com", Empty: "none",
-			Hint: "A mail address, or a page that begins with https://. Visitors whose place you revoke see it next to the reason."},
+			Hint: "A mail address, or a page that begins with https://. Visitors whose place you revoke see it next to " +
+				"the reason."},
 		Row: Row{Label: "appeals", Format: "to %s"},
 	},
 	{

@@ -103,8 +103,8 @@ func (f frame) OrganizerName() template.HTML {
 
 // AppealLink returns the link to the contact for visitors whose place was revoked.
 func (f frame) AppealLink() template.HTML {
-	return trusted(`<a href="` + template.HTMLEscapeString(f.Room.AppealURL) + `" target="_blank" rel="noopener noreferrer" data-appeal><bdi dir="ltr">` +
-		template.HTMLEscapeString(f.Room.Appeal) + `</bdi></a>`)
+	return trusted(`<a href="` + template.HTMLEscapeString(f.Room.AppealURL) +
+		`" target="_blank" rel="noopener noreferrer" data-appeal><bdi dir="ltr">` + template.HTMLEscapeString(f.Room.Appeal) + `</bdi></a>`)
 }
 
 // Offers reports whether visitors can choose language l.

@@ -26,7 +26,8 @@ const (
 )
 
 // lists serves the pages that revoke and restore many tickets. The list travels in the forms: a first one is checked,
-// and the next ones revoke [revocation.Most] tickets each, so that no request takes long and nothing has to be remembered.
+// and the next ones revoke [revocation.Most] tickets each, so that no request takes long and nothing has to be
+// remembered.
 type lists struct{ control *control.Rooms }
 
 func (h *lists) routes() (list []shell.Route) {
@@ -295,7 +296,8 @@ func (h *lists) do(ctx context.Context, x *shell.Request, p *listPage) (err erro
 func listWords(err error) error {
 	switch {
 	case errors.Is(err, room.ErrDrawing):
-		return invalid.Field("", "Some of these places are being drawn at this moment, so nothing was done. Try again after the draw.")
+		return invalid.Field("", "Some of these places are being drawn at this moment, so nothing was done. "+
+			"Try again after the draw.")
 	case errors.Is(err, room.ErrEnded):
 		return invalid.Field("", "The room has ended: its places can no longer be revoked or given back.")
 	}

@@ -181,9 +181,10 @@ type Members struct {
 	LeftOut []int // numbers of the rows, from 1, that lack a value or repeat a member
 }
 
-// SetMembers replaces the members of a list by rows of values, which the columns name; with check it only reads them. It
-// returns [issuer.ErrList] for impossible columns.
-func (d Dir) SetMembers(i *issuer.Issuer, name string, columns []string, rows [][]string, check bool) (m Members, err error) {
+// SetMembers replaces the members of a list by rows of values, which the columns name; with check it only reads them.
+// Errors: [issuer.ErrList] for impossible columns, and [ErrCodes].
+func (d Dir) SetMembers(i *issuer.Issuer, name string, columns []string, rows [][]string,
+	check bool) (m Members, err error) {
 	read := func(before *issuer.List) (*issuer.List, error) {
 		m = Members{}
 		if before != nil {

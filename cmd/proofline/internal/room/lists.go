@@ -32,7 +32,8 @@ type listFlags struct {
 
 func (f *listFlags) add(c *cobra.Command) {
 	flags := c.Flags()
-	flags.StringVar(&f.list, "list", "", "`FILE` of tickets, one a line or a CSV file with a column called ticket; - for standard input")
+	flags.StringVar(&f.list, "list", "",
+		"`FILE` of tickets, one a line or a CSV file with a column called ticket; - for standard input")
 	flags.StringVar(&f.method, "method", "", "tickets that have shown this `METHOD`, with --nullifiers or --all")
 	flags.StringVar(&f.nullifiers, "nullifiers", "", "`FILE` of nullifiers of the method, one a line, in hex")
 	flags.BoolVar(&f.all, "all", false, "all tickets that have shown the method")
@@ -49,7 +50,8 @@ func (f *listFlags) isGiven() bool {
 
 // wantList explains which arguments the commands take.
 func wantList(command string) error {
-	return cli.Usage(errors.New("give either a ticket, or --list FILE, or --method METHOD with --nullifiers FILE or --all"),
+	return cli.Usage(errors.New("give either a ticket, or --list FILE, or --method METHOD with --nullifiers FILE "+
+		"or --all"),
 		"run proofline room "+command+" --help")
 }
 
@@ -76,7 +78,8 @@ func (f *listFlags) parts(m *remote.Manager) (parts []wire.NamedTickets, err err
 	}
 	lines, err := listfile.Read(string(text), name, maxListed, parse)
 	if err != nil {
-		return nil, cli.Failed(fmt.Errorf("%s: %s", file, strings.ReplaceAll(err.Error(), "; line", "\n  line")), "nothing was done")
+		return nil, cli.Failed(fmt.Errorf("%s: %s", file, strings.ReplaceAll(err.Error(), "; line", "\n  line")),
+			"nothing was done")
 	}
 	for part := range slices.Chunk(lines, revocation.Most) {
 		if f.method != "" {
@@ -250,7 +253,8 @@ func restoreMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug string,
 			err = m.Printf("%d places are given back; of these visitors %d are called at once\n", sum.Done, sum.Called)
 		}
 		if err == nil && sum.Later > 0 {
-			err = m.Printf("%d more would be called at once, and have to wait for outflow, seats or the end of a pause: run it again\n", sum.Later)
+			err = m.Printf("%d more would be called at once, and have to wait for outflow, seats or the end of a pause: "+
+				"run it again\n", sum.Later)
 		}
 		return err
 	})

@@ -164,7 +164,8 @@ func (o *ownIssuer) AddCodes(slug, method string, count int) (codes []string, to
 }
 
 // SetMembers implements [control.Issuer].
-func (o *ownIssuer) SetMembers(slug, method string, columns []string, rows [][]string, check bool) (control.Members, error) {
+func (o *ownIssuer) SetMembers(slug, method string, columns []string, rows [][]string,
+	check bool) (control.Members, error) {
 	m, err := o.dir.SetMembers(o.issuer, offerName(slug, method), columns, rows, check)
 	switch {
 	case errors.Is(err, issuerdir.ErrCodes):
