@@ -32,7 +32,9 @@ func Read[T any](text, name string, most int, parse func(string) (T, error)) (li
 			return nil, invalid.Field("", "cannot be read: "+err.Error())
 		}
 		if isFirst {
-			at := slices.IndexFunc(cells, func(cell string) bool { return strings.EqualFold(strings.TrimSpace(cell), name) })
+			at := slices.IndexFunc(cells, func(cell string) bool {
+				return strings.EqualFold(strings.TrimSpace(cell), name)
+			})
 			if at >= 0 {
 				column = at
 				continue
