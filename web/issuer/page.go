@@ -140,7 +140,7 @@ func (s *Site) show(w http.ResponseWriter, r *http.Request, status int, v *view)
 		// those pages say same-origin. So the scripts cannot reach into them.
 		w.Header().Set("Cross-Origin-Opener-Policy", "unsafe-none")
 	case v.Options != "":
-		w.Header().Set("Content-Security-Policy", s.ceremonyPolicy(v.Offer))
+		w.Header().Set("Content-Security-Policy", s.passkeys.ceremonyPolicy(v.Offer))
 	case v.Offer != nil:
 		allowed := v.Offer.returns()
 		if v.Puzzle != nil && v.Puzzle.Sound != nil {

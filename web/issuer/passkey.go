@@ -18,6 +18,12 @@ import (
 // A passkey is a way back to an account that was proven by mail or OpenID Connect, and the account stays what counts:
 // its nullifier is the same. A program makes as many passkeys as it likes, so they must not be accounts.
 
+// passkeys are the pages that make passkeys and take them.
+type passkeys struct {
+	*Site
+	authn *webauthn.WebAuthn
+}
+
 // holder is an account as WebAuthn sees it.
 type holder struct {
 	id    []byte
@@ -30,11 +36,11 @@ func (h *holder) WebAuthnName() string                       { return h.name }
 func (h *holder) WebAuthnDisplayName() string                { return h.name }
 func (h *holder) WebAuthnCredentials() []webauthn.Credential { return h.owned }
 
-func (s *Site) holder(account, name string, owned ...webauthn.Credential) *holder {
+func (s passkeys) holder(account, name string, owned ...webauthn.Credential) *holder {
 	return &holder{s.Issuer.Derive("passkey user", account), name, owned}
 }
 
-func (c *Config) newPasskeys() (*webauthn.WebAuthn, error) {
+func (c *Config) newWebAuthn() (*webauthn.WebAuthn, error) {
 	if _, err := netip.ParseAddr(c.URL.Hostname()); err == nil {
 		return nil, fmt.Errorf("passkeys need a host with a name, not %s", c.URL.Hostname())
 	}
@@ -53,7 +59,7 @@ func (s *Site) isProven(w http.ResponseWriter, r *http.Request, o *Offer, f *flo
 		return s.finish(w, r, o, f, account)
 	}
 	f.Account, f.Address, f.Code = account, address, ""
-	v, err := s.keepPage(f)
+	v, err := s.passkeys.keepPage(f)
 	if err != nil {
 		return err
 	}
@@ -63,7 +69,7 @@ func (s *Site) isProven(w http.ResponseWriter, r *http.Request, o *Offer, f *flo
 }
 
 // nameOf is the name of an account on the visitor's device.
-func (s *Site) nameOf(f *flow) string {
+func (s passkeys) nameOf(f *flow) string {
 	if f.Address != "" {
 		return f.Address
 	}
@@ -71,8 +77,8 @@ func (s *Site) nameOf(f *flow) string {
 }
 
 // keepPage is the page that offers to save a passkey.
-func (s *Site) keepPage(f *flow) (*view, error) {
-	options, session, err := s.passkeys.BeginRegistration(s.holder(f.Account, s.nameOf(f)),
+func (s passkeys) keepPage(f *flow) (*view, error) {
+	options, session, err := s.authn.BeginRegistration(s.holder(f.Account, s.nameOf(f)),
 		webauthn.WithResidentKeyRequirement(protocol.ResidentKeyRequirementRequired),
 		webauthn.WithConveyancePreference(protocol.PreferNoAttestation))
 	if err != nil {
@@ -82,7 +88,7 @@ func (s *Site) keepPage(f *flow) (*view, error) {
 }
 
 // ceremony returns a page on which the browser turns to a device, with what it needs for that.
-func (s *Site) ceremony(page string, at stage, f *flow, options any, session *webauthn.SessionData) (*view, error) {
+func (s passkeys) ceremony(page string, at stage, f *flow, options any, session *webauthn.SessionData) (*view, error) {
 	text, err := json.Marshal(options)
 	if err != nil {
 		return nil, fmt.Errorf("write options: %w", err)
@@ -98,12 +104,12 @@ func (s *Site) ceremony(page string, at stage, f *flow, options any, session *we
 }
 
 // ceremonyPolicy returns the Content-Security-Policy of such a page: it has a script of this site, and no other.
-func (s *Site) ceremonyPolicy(o *Offer) string {
+func (s passkeys) ceremonyPolicy(o *Offer) string {
 	return policy(ownStyles+"; script-src "+origin(s.URL)+s.URL.Path+"/passkey.js", "'self' "+origin(o.RoomURL))
 }
 
 // keep saves a passkey, if the visitor made one, and gives the account its credential.
-func (s *Site) keep(w http.ResponseWriter, r *http.Request, o *Offer) error {
+func (s passkeys) keep(w http.ResponseWriter, r *http.Request, o *Offer) error {
 	f, err := s.form(keeping, r, o)
 	if err != nil {
 		return err
@@ -122,7 +128,7 @@ func (s *Site) keep(w http.ResponseWriter, r *http.Request, o *Offer) error {
 	return s.finish(w, r, o, f, f.Account)
 }
 
-func (s *Site) keepPasskey(f *flow, made string) error {
+func (s passkeys) keepPasskey(f *flow, made string) error {
 	var session webauthn.SessionData
 	if err := json.Unmarshal(f.Session, &session); err != nil {
 		return fmt.Errorf("read session: %w", err)
@@ -131,7 +137,7 @@ func (s *Site) keepPasskey(f *flow, made string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errPasskey, err)
 	}
-	credential, err := s.passkeys.CreateCredential(s.holder(f.Account, s.nameOf(f)), session, parsed)
+	credential, err := s.authn.CreateCredential(s.holder(f.Account, s.nameOf(f)), session, parsed)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errPasskey, err)
 	}
@@ -144,7 +150,7 @@ func (s *Site) keepPasskey(f *flow, made string) error {
 }
 
 // passkey shows the page on which a visitor comes back with a passkey.
-func (s *Site) passkey(w http.ResponseWriter, r *http.Request, o *Offer) error {
+func (s passkeys) passkey(w http.ResponseWriter, r *http.Request, o *Offer) error {
 	f, err := s.form(asking, r, o)
 	if err != nil {
 		return err
@@ -161,8 +167,8 @@ func (s *Site) passkey(w http.ResponseWriter, r *http.Request, o *Offer) error {
 	return nil
 }
 
-func (s *Site) passkeyPage(f *flow) (*view, error) {
-	options, session, err := s.passkeys.BeginDiscoverableLogin()
+func (s passkeys) passkeyPage(f *flow) (*view, error) {
+	options, session, err := s.authn.BeginDiscoverableLogin()
 	if err != nil {
 		return nil, fmt.Errorf("ask for a passkey: %w", err)
 	}
@@ -170,7 +176,7 @@ func (s *Site) passkeyPage(f *flow) (*view, error) {
 }
 
 // comeBack gives a credential to the account of a passkey.
-func (s *Site) comeBack(w http.ResponseWriter, r *http.Request, o *Offer) error {
+func (s passkeys) comeBack(w http.ResponseWriter, r *http.Request, o *Offer) error {
 	f, err := s.form(returning, r, o)
 	if err != nil {
 		return err
@@ -190,7 +196,7 @@ func (s *Site) comeBack(w http.ResponseWriter, r *http.Request, o *Offer) error 
 }
 
 // known returns the passkey with which a browser has signed, or [errPasskey].
-func (s *Site) known(f *flow, signed string) (p issuer.Passkey, err error) {
+func (s passkeys) known(f *flow, signed string) (p issuer.Passkey, err error) {
 	var session webauthn.SessionData
 	if err := json.Unmarshal(f.Session, &session); err != nil {
 		return p, fmt.Errorf("read session: %w", err)
@@ -209,7 +215,7 @@ func (s *Site) known(f *flow, signed string) (p issuer.Passkey, err error) {
 	if err := json.Unmarshal(p.Credential, &credential); err != nil {
 		return p, fmt.Errorf("read passkey: %w", err)
 	}
-	_, err = s.passkeys.ValidateDiscoverableLogin(func(id, user []byte) (webauthn.User, error) {
+	_, err = s.authn.ValidateDiscoverableLogin(func(id, user []byte) (webauthn.User, error) {
 		h := s.holder(p.Account, "", credential)
 		if !bytes.Equal(user, h.id) || !bytes.Equal(id, credential.ID) {
 			return nil, errPasskey

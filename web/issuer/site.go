@@ -21,7 +21,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-webauthn/webauthn/webauthn"
 	"github.com/proofline/proofline/fairness/credential/issuer"
 	"github.com/proofline/proofline/web/client"
 	"github.com/proofline/proofline/web/limit"
@@ -88,7 +87,7 @@ type Config struct {
 type Site struct {
 	Config
 	sealing  cipher.AEAD
-	passkeys *webauthn.WebAuthn
+	passkeys passkeys
 	offers   map[string]*Offer
 	post     *postOffice
 	sent     *sentForms
@@ -113,6 +112,7 @@ const maxBody = 16 << 10
 // New returns the site. [Site.Close] must be called when it serves no longer.
 func New(c Config) (*Site, error) {
 	s := &Site{Config: c, offers: map[string]*Offer{}, mux: http.NewServeMux()}
+	s.passkeys.Site = s
 	var err error
 	if s.sealing, err = newSealing(c.Issuer.Derive("flow")); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func New(c Config) (*Site, error) {
 		return nil, err
 	}
 	if slices.ContainsFunc(c.Offers, func(o *Offer) bool { return o.Passkeys }) {
-		if s.passkeys, err = c.newPasskeys(); err != nil {
+		if s.passkeys.authn, err = c.newWebAuthn(); err != nil {
 			return nil, err
 		}
 	}
@@ -220,9 +220,9 @@ func (s *Site) route() {
 	s.mux.HandleFunc(at("POST", "/{offer}/code"), offered(s.code, ours))
 	s.mux.HandleFunc(at("POST", "/{offer}/puzzle"), offered(s.solve, ours))
 	s.mux.HandleFunc(at("POST", "/{offer}/captcha"), offered(s.captcha, ours))
-	s.mux.HandleFunc(at("POST", "/{offer}/passkey"), offered(s.passkey, ours))
-	s.mux.HandleFunc(at("POST", "/{offer}/return"), offered(s.comeBack, ours))
-	s.mux.HandleFunc(at("POST", "/{offer}/keep"), offered(s.keep, ours))
+	s.mux.HandleFunc(at("POST", "/{offer}/passkey"), offered(s.passkeys.passkey, ours))
+	s.mux.HandleFunc(at("POST", "/{offer}/return"), offered(s.passkeys.comeBack, ours))
+	s.mux.HandleFunc(at("POST", "/{offer}/keep"), offered(s.passkeys.keep, ours))
 	s.mux.HandleFunc(at("GET", "/{offer}/issued"), offered(func(w http.ResponseWriter, _ *http.Request, o *Offer) error {
 		return s.sendCount(w, []*issuer.Offer{o.Offer})
 	}, nil))
