@@ -303,7 +303,7 @@ func TestPasskeysWhereThereAreNone(t *testing.T) {
 func FuzzPasskeyResponse(f *testing.F) {
 	u, _ := url.Parse(ours)
 	c := Config{URL: u, Name: "Example Club"}
-	w, err := c.newPasskeys()
+	w, err := c.newWebAuthn()
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func FuzzPasskeyResponse(f *testing.F) {
 	if c.Issuer, err = issuer.New(make([]byte, issuer.SecretSize), store); err != nil {
 		f.Fatal(err)
 	}
-	s := &Site{Config: c, passkeys: w}
+	s := passkeys{&Site{Config: c}, w}
 	f.Add(`{"id":"AAAA","rawId":"AAAA","type":"public-key","response":{"clientDataJSON":"e30","authenticatorData":"AAAA","signature":"AAAA","userHandle":"AAAA"}}`)
 	f.Add(`{"id":"AAAA","rawId":"AAAA","type":"public-key","response":{"clientDataJSON":"e30","attestationObject":"oA"}}`)
 	challenge := b64.EncodeToString(binary.BigEndian.AppendUint64(make([]byte, 24), 1))
