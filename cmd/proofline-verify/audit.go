@@ -187,7 +187,8 @@ func (f *auditFlags) audited(ctx context.Context, t *terminal, arg string, src *
 		r.NotProven = append(r.NotProven, fmt.Sprintf("That this is the room at %s: it calls itself %s.", arg,
 			printable(r.Origin)))
 	}
-	f.lookUp(ctx, t, arg, rooms.Audited{Source: src, Origin: r.Origin, Checkpoint: done.Checkpoint, IsEnded: isEnded}, done)
+	audited := rooms.Audited{Source: src, Origin: r.Origin, Checkpoint: done.Checkpoint, IsEnded: isEnded}
+	f.lookUp(ctx, t, arg, audited, done)
 	return done, nil
 }
 

@@ -86,8 +86,9 @@ type register struct {
 	signed []byte
 }
 
-// readRegister reads a log of rooms, and compares it with the checkpoint that was kept of the log of that name or, if it
-// has another name than its address, of the log at the address: otherwise a replaced log would only need a new name. Errors for which isWrong is true are about the log, all others about reading it.
+// readRegister reads a log of rooms, and compares it with the checkpoint that was kept of the log of that name or, if
+// it has another name than its address, of the log at the address: otherwise a replaced log would only need a new name.
+// Errors for which isWrong is true are about the log, all others about reading it.
 func readRegister(ctx context.Context, address, vkey string, witnesses []audit.Witness,
 	kept func(origin string) ([]byte, error)) (*register, error) {
 	src, err := open(address)
@@ -128,7 +129,8 @@ func (g *register) compare(ctx context.Context, src verifier.Source, earlier []b
 	old, _, err := audit.OpenCheckpoint(earlier, key)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: its key has changed, and it calls itself %s: %w", errRewritten, printable(g.Head.Origin), err)
+		return fmt.Errorf("%w: its key has changed, and it calls itself %s: %w", errRewritten, printable(g.Head.Origin),
+			err)
 	case old.Size > g.Head.Size:
 		return fmt.Errorf("%w: it had %s and now has %s", errRewritten, numeral.Count(old.Size, "entry", "entries"),
 			numeral.Count(g.Head.Size, "entry", "entries"))

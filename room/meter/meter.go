@@ -32,7 +32,8 @@ func New() *Meter {
 	}
 	m.appendTime = histogram("append_seconds", "Duration of appends to a transcript, until they are durable.",
 		prometheus.ExponentialBuckets(0.001, 2, 14)) // to 8 s
-	m.appended = histogram("append_entries", "Entries of an append.", prometheus.ExponentialBuckets(1, 4, 9)) // to 65,536
+	m.appended = histogram("append_entries", "Entries of an append.",
+		prometheus.ExponentialBuckets(1, 4, 9)) // to 65,536
 	m.freezeDelay = histogram("freeze_delay_seconds", "Time from a window's end until its freeze was appended.",
 		prometheus.ExponentialBuckets(0.05, 2, 14)) // to 7 minutes
 	m.drawDelay = histogram("draw_delay_seconds", "Time from a draw's beacon round, or its freeze without a beacon, until the draw was appended.",

@@ -11,7 +11,7 @@ import (
 type between struct {
 	known    fairness.Time // when the next draw's outcome could be known; 0: no window is frozen and not drawn
 	window   fairness.WindowIndex
-	frozen   []fairness.WindowIndex // windows that are frozen and not drawn, in their order, which is that of their draws
+	frozen   []fairness.WindowIndex // windows that are frozen and not drawn, in the order of their draws
 	left     uint64                 // visitors who left
 	restored uint64                 // tickets that got their place back
 	amends   uint64

@@ -26,8 +26,10 @@ func (p *passedOver) follow(f *Finder, s *fairness.State, e fairness.Entry) {
 		}
 		if e.Seats > p.seats && p.seats == p.most && p.since > 0 {
 			p.parties += p.since
-			f.add(PassedOver, s, "", fmt.Sprintf("There were %s in all from here on, after %s had been passed over with %s.",
-				numeral.Count(uint64(e.Seats), "seat", "seats"), numeral.Count(p.since, "party", "parties"), rate(p.seats)), 0)
+			text := fmt.Sprintf("There were %s in all from here on, after %s had been passed over with %s.",
+				numeral.Count(uint64(e.Seats), "seat", "seats"), numeral.Count(p.since, "party", "parties"),
+				rate(p.seats))
+			f.add(PassedOver, s, "", text, 0)
 		}
 		p.seats, p.most, p.since = e.Seats, max(p.most, e.Seats), 0
 	case *fairness.Skip:

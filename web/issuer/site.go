@@ -76,8 +76,8 @@ type Config struct {
 	Mailer   Mailer    // for [ByMail]
 	Captcha  *Captcha  // for [ByCaptcha]
 	Clients  *client.Addresses
-	// Limits has budgets of [limit.Pages], of [limit.Passes] for wrong codes, members, addresses, puzzles and checks, and
-	// of [limit.Joins] for solved puzzles and checks.
+	// Limits has budgets of [limit.Pages], of [limit.Passes] for wrong codes, members, addresses, puzzles and checks,
+	// and of [limit.Joins] for solved puzzles and checks.
 	Limits *limit.Limits
 	Now    func() time.Time
 	Log    *slog.Logger // gets no personal data

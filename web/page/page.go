@@ -116,8 +116,8 @@ type Room struct {
 	// Offered lists the languages to choose from, the room's own first; nil: all.
 	Offered []Lang
 	Texts   Texts // the organizer's texts, in the visitor's language or the room's
-	// Appeal is whom visitors can ask whose place was revoked: a mail address or a URL, as they read it. AppealURL is its
-	// link. Empty: the organizer names none.
+	// Appeal is whom visitors can ask whose place was revoked: a mail address or a URL, as they read it. AppealURL is
+	// its link. Empty: the organizer names none.
 	Appeal, AppealURL string
 }
 
