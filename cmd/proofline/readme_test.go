@@ -77,8 +77,11 @@ func TestOrganizersReadme(t *testing.T) {
 	for _, name := range []string{"README", "ACCOUNTS", "SALE"} {
 		for _, block := range doctest.Blocks(t, "../../web/console/"+name+".md", "sh") {
 			for _, line := range doctest.Commands(block) {
-				if strings.Contains(line, "proofline serve") { // the server above is used instead
+				switch {
+				case strings.Contains(line, "proofline serve"): // the server above is used instead
 					continue
+				case strings.Contains(line, " --list ") || strings.Contains(line, " --nullifiers "):
+					continue // needs tickets: testdata/scripts/room.txtar revokes and restores lists
 				}
 				shell(t, dir, p.url, here.Replace(line))
 				ran++
