@@ -129,8 +129,7 @@ func (g *register) compare(ctx context.Context, src verifier.Source, earlier []b
 	old, _, err := audit.OpenCheckpoint(earlier, key)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: its key has changed, and it calls itself %s: %w", errRewritten, printable(g.Head.Origin),
-			err)
+		return fmt.Errorf("%w: its key has changed, and it is %s: %w", errRewritten, printable(g.Head.Origin), err)
 	case old.Size > g.Head.Size:
 		return fmt.Errorf("%w: it had %s and now has %s", errRewritten, numeral.Count(old.Size, "entry", "entries"),
 			numeral.Count(g.Head.Size, "entry", "entries"))
