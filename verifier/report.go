@@ -238,7 +238,7 @@ func (a *auditor) notProven() []string {
 		"That others are shown the same history, up to its end: too few witnesses that you know have cosigned this checkpoint. Compare checkpoints with other people.")
 	add(r.Level >= LevelUnpredictable,
 		"That beacon and witnesses are independent of the operator, and of each other: only you can judge that.")
-	add(n.Amends > 0, "That the policy stayed the same: it was amended, and the findings list each of the %d changes with its time and effect.", n.Amends)
+	add(n.Amends > 0, "That the policy stayed the same: it was amended, and the findings list each change with its time and effect.")
 	add(n.Left > 0, "That those who left (%d) did so themselves: leaving needs no proof.", n.Left)
 	add(n.Revoked > 0, "Why the organizer took places away (%d).", n.Revoked)
 	add(s.InForce().Outflow.MaxActive > 0,

@@ -107,7 +107,7 @@ func TestHonestRoomIsVerified(t *testing.T) {
 		t.Errorf("ok %v, level %d, origin %q, counts %v, want %v", r.OK, r.Level, r.Origin, got, want)
 	}
 	if text := strings.Join(r.NotProven, "\n"); len(r.NotProven) != 13 || !strings.Contains(text, "operator's claims") ||
-		!strings.Contains(text, fmt.Sprintf("each of the %d changes", counts.Amends)) || !strings.Contains(text, fmt.Sprintf("That those who left (%d) did so themselves", counts.Left)) {
+		!strings.Contains(text, "list each change with its time") || !strings.Contains(text, fmt.Sprintf("That those who left (%d) did so themselves", counts.Left)) {
 		t.Errorf("not proven: %q", r.NotProven)
 	}
 }

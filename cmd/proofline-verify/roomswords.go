@@ -33,7 +33,7 @@ func (t *terminal) printRegister(g *register, trusted int) error {
 	fmt.Fprintf(&b, "  read     %s: %s, of which %s called a rehearsal and %s not ended\n",
 		numeral.Count(g.Head.Size, "entry", "entries"), numeral.Count(uint64(len(g.Rooms())), "room", "rooms"),
 		numeral.Count(rehearsals, "was", "were"), numeral.Count(open, "has", "have"))
-	fmt.Fprintf(&b, "  witness  %d of the %d that you named have signed this checkpoint\n\nRooms\n", len(g.Cosigners), trusted)
+	fmt.Fprintf(&b, "  witness  %d of the %d that you named have signed this checkpoint\n\nRooms, by their entry; the end of a room is an entry, too\n", len(g.Cosigners), trusted)
 	for _, r := range g.Rooms() {
 		printItem(&b, fmt.Sprintf("  %4d ", r.Index), printable(r.Origin), plain)
 		printItem(&b, "       ", printable(rooms.Words(r)), plain)

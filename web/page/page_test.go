@@ -190,7 +190,7 @@ func TestStates(t *testing.T) {
 		{"revoked-appeal", []string{"one person had several places", "turn to help@example.com and give your ticket number: 6f9619ff-8b86-8011-b42d-00cf4fc964ff."}, []string{"contact Fans & Friends"}},
 		{"closed", []string{"This line is closed"}, nil},
 		{"ended", []string{"This line has ended", "Nobody is let in"}, []string{"Check my place"}},
-		{"ended-waiting", []string{"It ended before your turn came.", "Check my place"}, nil},
+		{"ended-waiting", []string{"It ended before you went in.", "Check my place"}, nil},
 		{"check-none", []string{"nothing to check"}, nil},
 		{"error-failed", []string{"Something went wrong here", "Try again", "01J9ZK3VQ7"}, nil},
 		{"error-busy", []string{"One moment, please", "Try again"}, []string{"Number of this error"}},

@@ -46,7 +46,7 @@ type trialForm struct {
 	Bots, NoShow      string // percentages
 }
 
-func defaultTrial() trialForm { return trialForm{"20,000", "2,000", "10", "10"} }
+func defaultTrial() trialForm { return trialForm{"10,000", "1,000", "10", "10"} }
 
 func readTrialForm(v url.Values) trialForm {
 	if !v.Has("sim_visitors") {
