@@ -83,6 +83,21 @@ type Confirmation struct {
 	Work   credential.Method // without a name: the lane needs none
 }
 
+// MoreLots lists the confirmations that give a ticket of a lane one more lot each, for methods that it has not shown,
+// as far as the room takes more of them and knows their issuers.
+func MoreLots(s *Snapshot, settings *Settings, lane fairness.Lane, methods []string) (list []Confirmation) {
+	if s.Door == nil {
+		return nil
+	}
+	for _, m := range s.Door.Methods {
+		from, known := settings.Issuer(m.Name)
+		if isSpent := m.Limit > 0 && m.Taken >= m.Limit; known && !isSpent && slices.Contains(methods, m.Name) {
+			list = append(list, Confirmation{Lane: lane, Method: m.Method, Issuer: from})
+		}
+	}
+	return list
+}
+
 // Confirmations lists the lanes that need credentials, and that visitors' pages can join.
 func Confirmations(s *Snapshot, settings *Settings) (list []Confirmation) {
 	if s.Door == nil {

@@ -210,17 +210,19 @@ func (r *Room) Standing(t fairness.Ticket) (fairness.Standing, bool) {
 	return r.view.Standing(t, millis.Of(r.Now()))
 }
 
-// Lots returns the number of lots that a ticket has in its draw.
-func (r *Room) Lots(t fairness.Ticket) (n int) {
+// Lots returns the number of lots that a ticket has in its draw, and the methods that give it one more each.
+func (r *Room) Lots(t fairness.Ticket) (n int, more []string) {
 	n = 1
 	r.view.Read(func(p *projection.Projection, _ uint64) {
 		for _, method := range r.policy.Lots {
 			if fairness.DoorOf(p.State).HasShown(t, method) {
 				n++
+			} else {
+				more = append(more, method)
 			}
 		}
 	})
-	return n
+	return n, more
 }
 
 // isStale reports whether other nodes may have changed the room without this node's knowledge. A room that

@@ -6,10 +6,12 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/fairness"
+	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/door"
@@ -157,6 +159,7 @@ func readIssued(r *http.Request) (f issued, err error) {
 
 // joinIssued joins a ticket with the credential in an issuer page's form, and redirects to the room's page, which
 // knows the visitor by the cookie. A form of another site comes without the cookie, and can do no more than any client.
+// A ticket that has joined shows the credential if it gives one more lot.
 // In a room with parties the visitor first chooses the seats, on a page that sends the form again.
 func (p *pages) joinIssued(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = reply.NoStore
@@ -169,7 +172,7 @@ func (p *pages) joinIssued(c echo.Context, r *room.Room) error {
 		return err
 	}
 	if _, joined := r.Standing(f.ticket); f.seats == "" && r.Policy().Party > 1 && !joined {
-		return p.chooseSeats(c, r, &f)
+		return p.useIssued(c, r, &f, false)
 	}
 	seats, err := parseSeats(f.seats)
 	if err != nil {
@@ -186,11 +189,33 @@ func (p *pages) joinIssued(c echo.Context, r *room.Room) error {
 	if err != nil {
 		return err
 	}
+	if _, more := r.Lots(f.ticket); slices.Contains(more, shown.Method) { // the ticket has joined without it
+		return p.addLot(c, r, &f, shown)
+	}
 	return back(c, r)
 }
 
-// chooseSeats serves the page on which a confirmed visitor chooses the seats.
-func (p *pages) chooseSeats(c echo.Context, r *room.Room, f *issued) error {
+// addLot shows a credential for one more lot of a ticket that has joined, if the form came with the ticket's cookie.
+// From another site it comes without: then the visitor sends it again, on a page of this one.
+func (p *pages) addLot(c echo.Context, r *room.Room, f *issued, shown credential.Credential) error {
+	own, ok := holderOf(c, r)
+	switch {
+	case ok && own.ticket == f.ticket:
+		if err := p.budgets.show(c); err != nil {
+			return err
+		}
+		if _, err := r.Show(c.Request().Context(), own.ticket, own.secret, shown); err != nil {
+			return err
+		}
+		return back(c, r)
+	case f.seats == "":
+		return p.useIssued(c, r, f, true)
+	}
+	return errNoPlace
+}
+
+// useIssued serves the page on which a confirmed visitor chooses the seats, or takes one more lot.
+func (p *pages) useIssued(c echo.Context, r *room.Room, f *issued, isLot bool) error {
 	if err := p.budgets.page(c); err != nil {
 		return err
 	}
@@ -199,7 +224,8 @@ func (p *pages) chooseSeats(c echo.Context, r *room.Room, f *issued) error {
 		return err
 	}
 	v.Issued = &page.Issued{
-		Ticket: f.ticket.String(), Lane: string(f.lane), Method: f.Method, Nullifier: f.Nullifier, Evidence: f.Evidence,
+		IsLot: isLot, Ticket: f.ticket.String(), Lane: string(f.lane), Method: f.Method, Nullifier: f.Nullifier,
+		Evidence: f.Evidence,
 	}
 	return sendPage(c, http.StatusOK, func(w io.Writer) error { return p.renderer.pages.Visitor(w, v) })
 }

@@ -80,7 +80,6 @@ func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (
 		Poll: poll.Room(snapshot, now), Refresh: refresh(c),
 	}
 	v.Without, v.Returned = v.State, c.QueryParam("confirm") == "1"
-	v.Confirmations, v.Works = confirm.Of(r, v.Room.Organizer)
 	if own, ok := holderOf(c, r); ok {
 		v.Own = own.ticket.String()
 	}
@@ -99,6 +98,7 @@ func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (
 		}
 		place.AddLots(&v, r, &st, snapshot)
 	}
+	confirm.Add(&v, r, ticket)
 	return v, nil
 }
 

@@ -1,39 +1,70 @@
-// Package confirm says how visitors get the credentials of a room's lanes on its page: from issuers, and by work.
+// Package confirm says how visitors get credentials on a room's page: from issuers, and by work.
 package confirm
 
 import (
 	"cmp"
 	"encoding/hex"
+	"slices"
 	"strings"
 
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/page"
 )
 
-// Of returns the confirmations that a room's page offers, and the work of lanes that need nothing else. The server's own
-// issuer has the name of the organizer, if that is known.
-func Of(r *room.Room, organizer string) (list []page.Confirmation, works []page.Work) {
+// Add adds the confirmations that a room's page offers a visitor, and the work of lanes that need nothing else. A ticket
+// that waits in an open window can get more lots, and other visitors a place: in the lane that needs nothing, with one
+// more lot.
+func Add(v *page.View, r *room.Room, t fairness.Ticket) {
 	s := r.Snapshot()
 	settings, _ := r.Settings()
+	if v.State == page.Waiting {
+		if _, more := r.Lots(t); v.Now.Before(v.Ticket.Window.To) {
+			addLots(v, r, room.MoreLots(s, settings, fairness.Lane(v.Ticket.Lane), more))
+		}
+		return
+	}
+	var needed []string
 	for _, from := range room.Confirmations(s, settings) {
 		work := workOf(s, from)
 		if from.Method.Name == "" {
-			works = append(works, *work)
+			v.Works = append(v.Works, *work)
 			continue
 		}
-		to := from.Issuer.URL
-		one := page.Confirmation{Lane: string(from.Lane), Method: from.Method.Name, Issuer: from.Issuer.Name,
-			URL: to.String(), Here: strings.HasPrefix(r.URL, to.Scheme+"://"+to.Host+"/"), Work: work}
-		if one.Here {
-			one.Issuer = cmp.Or(organizer, one.Issuer)
-		}
-		if one.Blind = from.Method.Kind == credential.Blind; one.Blind {
-			one.Key, one.Entry = from.Method.Key, hex.EncodeToString(s.Door.Entry[:])
-		}
-		list = append(list, one)
+		one := way(v, r, &from)
+		one.Work = work
+		needed = append(needed, one.Method)
+		v.Confirmations = append(v.Confirmations, one)
 	}
-	return list, works
+	if open := s.OpenLane(); v.Ticket == nil && open != "" {
+		_, more := r.Lots(t)
+		more = slices.DeleteFunc(more, func(m string) bool { return slices.Contains(needed, m) }) // those lanes count it
+		addLots(v, r, room.MoreLots(s, settings, open, more))
+	}
+}
+
+func addLots(v *page.View, r *room.Room, list []room.Confirmation) {
+	for _, from := range list {
+		one := way(v, r, &from)
+		one.IsLot = true
+		v.Confirmations = append(v.Confirmations, one)
+	}
+}
+
+// way returns the way to an issuer. The server's own has the name of the organizer, if that is known.
+func way(v *page.View, r *room.Room, from *room.Confirmation) page.Confirmation {
+	to := from.Issuer.URL
+	one := page.Confirmation{Lane: string(from.Lane), Method: from.Method.Name, Issuer: from.Issuer.Name,
+		URL: to.String(), Here: strings.HasPrefix(r.URL, to.Scheme+"://"+to.Host+"/")}
+	if one.Here {
+		one.Issuer = cmp.Or(v.Room.Organizer, one.Issuer)
+	}
+	if one.Blind = from.Method.Kind == credential.Blind; one.Blind {
+		entry := r.Snapshot().Door.Entry
+		one.Key, one.Entry = from.Method.Key, hex.EncodeToString(entry[:])
+	}
+	return one
 }
 
 // workOf returns the work that a lane needs; nil: none.

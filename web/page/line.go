@@ -71,7 +71,26 @@ func (p *linePage) HasWork() bool {
 }
 
 // Ways returns the number of lanes that the page leads to with credentials.
-func (p *linePage) Ways() int { return len(p.View.Works) + len(p.View.Confirmations) }
+func (p *linePage) Ways() int {
+	n := len(p.View.Works)
+	for _, c := range p.View.Confirmations {
+		if !c.IsLot {
+			n++
+		}
+	}
+	return n
+}
+
+// Bearer returns the ticket that an issuer is to confirm; empty: the visitor needs a new one first.
+func (p *linePage) Bearer(c *Confirmation) string {
+	switch t := p.View.Ticket; {
+	case t == nil:
+		return p.View.Own
+	case c.IsLot:
+		return t.ID
+	}
+	return ""
+}
 
 // taskPage is the template data of one task.
 type taskPage struct {

@@ -167,7 +167,8 @@ type View struct {
 	// Vouched is set if every lane needs credentials.
 	Vouched bool
 	Party   uint32 // seats that a visitor may join for; 0 and 1: one
-	// Confirmations lead to the issuers of lanes that need one, and Works are of lanes that need nothing else.
+	// Confirmations lead to the issuers of lanes that need one, and of more lots; for a place, only of lots. Works are of
+	// lanes that need nothing else.
 	// Own is the ticket that the cookie's secret makes, even before it has joined; empty: there is no cookie. Returned
 	// is set if the page is the answer to a form that has set the cookie.
 	Confirmations []Confirmation
@@ -186,14 +187,15 @@ type View struct {
 	Cookie  bool
 	HasGaps bool          // places may be nobody's: numbers of people ahead are bounds
 	Slots   *Slots        // nil: the first window has none, or does not matter to the visitor
-	Issued  *Issued       // what an issuer confirms, before the visitor has chosen the number of seats; mostly nil
+	Issued  *Issued       // what an issuer confirms, for the visitor to use; mostly nil
 	Ticket  *Ticket       // nil if upcoming, joinable, full or closed, and if ended for visitors without a place
 	Poll    time.Duration // time until the first poll of the room's state
 	Refresh time.Duration // reload interval; 0 unless the visitor chose one
 }
 
-// Confirmation is a lane that needs a credential of an issuer, and the page that gives it.
+// Confirmation is a credential of an issuer that a lane needs or that gives one more lot, and the page that gives it.
 type Confirmation struct {
+	IsLot        bool // the lane does not need it: a place has one more lot with it
 	Lane, Method string
 	Issuer       string // name
 	URL          string // to which a form is sent
@@ -213,8 +215,12 @@ type Work struct {
 	Round        string    // the round's signature, in hex; empty: not known
 }
 
-// Issued is the form that an issuer's page sends, to be sent again with a number of seats.
-type Issued struct{ Ticket, Lane, Method, Nullifier, Evidence string }
+// Issued is the form that an issuer's page sends, to be sent again by the visitor: to join with a number of seats, or for
+// one more lot.
+type Issued struct {
+	IsLot                                     bool
+	Ticket, Lane, Method, Nullifier, Evidence string
+}
 
 // Ticket is the data of the visitor's own place.
 type Ticket struct {

@@ -105,6 +105,12 @@ var confirmations = []page.Confirmation{
 	{Lane: "early", Method: "presale", Issuer: "Example", URL: "https://queue.example.com/issuer/a.presale", Blind: true, Here: true},
 }
 
+// lots are ways to one more lot each.
+var lots = []page.Confirmation{
+	{IsLot: true, Lane: "general", Method: "club", Issuer: "Club <b>", URL: "https://club.example.org/derby"},
+	{IsLot: true, Lane: "general", Method: "phone", Issuer: "Phones", URL: "https://phone.example.org/derby", Blind: true, Key: "ab", Entry: "cd"},
+}
+
 // task is work for a lane, and both is a lane that needs a confirmation as well.
 var (
 	task = page.Work{Lane: "general", Method: "task", Bits: 20, Entry: "cd", Due: at(1)}
@@ -149,6 +155,12 @@ var lines = map[string]page.View{
 		v.Party, v.Issued = 4, &page.Issued{Ticket: confirmed, Lane: "members", Method: "club", Nullifier: "ab", Evidence: "cd"}
 	}),
 	"joinable-blind-party": change(view(page.Joinable), func(v *page.View) { v.Party, v.Confirmations, v.Own = 4, confirmations[1:2], confirmed }),
+	"joinable-lots-begin":  change(view(page.Joinable), func(v *page.View) { v.Confirmations, v.Returned = lots, true }),
+	"joinable-lots":        change(view(page.Joinable), func(v *page.View) { v.Confirmations, v.Own = lots, confirmed }),
+	"waiting-lots":         change(withTicket(page.Waiting), func(v *page.View) { v.Confirmations, v.Ticket.Lots, v.Party = lots, 1, 4 }),
+	"joinable-issued-lot": change(view(page.Joinable), func(v *page.View) {
+		v.Issued = &page.Issued{IsLot: true, Ticket: confirmed, Lane: "general", Method: "club", Nullifier: "ab", Evidence: "cd"}
+	}),
 	"upcoming-slots": change(view(page.Upcoming), func(v *page.View) {
 		v.Opens, v.Starts, v.Slots = at(27), at(57), slots(at(27), nil, -1)
 	}),

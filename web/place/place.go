@@ -28,7 +28,7 @@ func AddLots(v *page.View, r *room.Room, st *fairness.Standing, s *room.Snapshot
 			Length: s.Slots, Own: st.Slot}
 	}
 	if len(policy.Lots) > 0 {
-		v.Ticket.Lots = r.Lots(st.Ticket)
+		v.Ticket.Lots, _ = r.Lots(st.Ticket)
 	}
 }
 

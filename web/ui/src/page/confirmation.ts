@@ -1,5 +1,5 @@
 import type { Blinded, Wish } from "./blind.ts";
-import { post } from "./http.ts";
+import { post, postForm } from "./http.ts";
 
 type Blind = typeof import("./blind.ts");
 
@@ -66,12 +66,17 @@ export class Confirmation {
     return { method: this.#wish.method, evidence };
   }
 
-  /** Joins with the issuer's signature. Throws if it is not for this ticket, or the room refuses it. */
+  /**
+   * Joins with the issuer's signature, or shows it for one more lot. Throws if it is not for this ticket, or the room
+   * refuses it.
+   */
   async finish(room: string, signature: string): Promise<void> {
     const { ticket, lane } = this.#wish;
     const seats = this.#kept?.seats;
-    const credentials = [await this.credential(signature)];
-    await post(`${room}/join`, { ticket, lane, ...(seats !== undefined && { seats }), credentials });
+    const shown = await this.credential(signature);
+    if (this.#form.dataset.lot !== undefined)
+      await postForm(`${room}/credential`, { ticket, lane, method: shown.method, evidence: shown.evidence });
+    else await post(`${room}/join`, { ticket, lane, ...(seats !== undefined && { seats }), credentials: [shown] });
     localStorage.removeItem(this.#key);
   }
 

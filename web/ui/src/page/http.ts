@@ -47,6 +47,16 @@ export async function getMain(url: string, credentials: RequestCredentials): Pro
   return main;
 }
 
+/** Sends a form, as a page does. */
+export async function postForm(url: string, fields: Record<string, string>): Promise<void> {
+  await ask(url, {
+    method: "POST",
+    credentials: "same-origin",
+    headers: { Accept: "application/json" },
+    body: new URLSearchParams(fields),
+  });
+}
+
 /** Sends an object and returns the one in the response. */
 export async function post(url: string, body: object): Promise<Record<string, unknown>> {
   const answer = await ask(url, {

@@ -121,11 +121,11 @@ export class LinePage {
     if (!this.#holder.isBlocked) this.#holder.forgetLink();
   }
 
-  /** Joins with the blind signature of an issuer, which is in the address. */
+  /** Joins with the blind signature of an issuer, which is in the address, or gets one more lot. */
   async #confirmed(method: string, signature: string): Promise<void> {
     const form = this.#screen.find<HTMLFormElement>(`form[data-blind][data-method="${method}"]`);
     this.#holder.forgetLink();
-    if (!form) return; // the visitor has a place
+    if (!form) return; // the visitor has the place, or the lot
     try {
       await new Confirmation(form).finish(this.#place.room, signature);
     } catch (failure) {
@@ -136,6 +136,7 @@ export class LinePage {
       throw failure;
     }
     await this.#refresh();
+    if (form.dataset.lot !== undefined) this.#screen.announce(this.#screen.words("[data-lots]"));
   }
 
   #stay(): void {
