@@ -5,16 +5,15 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"slices"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/credential"
-	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/door"
+	"github.com/proofline/proofline/web/confirm"
 	"github.com/proofline/proofline/web/page"
 	"github.com/proofline/proofline/web/reply"
 )
@@ -83,7 +82,8 @@ func (j *joins) show(c echo.Context, r *room.Room) error {
 	if err != nil {
 		return err
 	}
-	shown, err := writtenIn(texts["method"], texts["nullifier"], texts["evidence"]).Parse()
+	w := door.Written{Method: texts["method"], Nullifier: texts["nullifier"], Evidence: texts["evidence"]}
+	shown, err := w.Parse()
 	if err != nil {
 		return err
 	}
@@ -92,10 +92,6 @@ func (j *joins) show(c echo.Context, r *room.Room) error {
 		return err
 	}
 	return sendMerit(c, &merit, shown.Method)
-}
-
-func writtenIn(method, nullifier, evidence string) door.Written {
-	return door.Written{Method: method, Nullifier: nullifier, Evidence: evidence}
 }
 
 // sendMerit answers with the entry that shows the method: 201, or 200 if the ticket had shown it before.
@@ -130,40 +126,28 @@ func sendShown(c echo.Context, r *room.Room) error {
 	return reply.Send(c, http.StatusOK, reply.Text, r.Transcript.Merits(st.Ticket))
 }
 
-// issued is the form with which the page of an issuer sends a visitor back.
-type issued struct {
-	ticket fairness.Ticket
-	lane   fairness.Lane
-	seats  string // empty: the visitor has not chosen yet
-	door.Written
-}
-
-// readIssued reads the form.
-func readIssued(r *http.Request) (f issued, err error) {
+// readIssued reads the form with which the page of an issuer sends a visitor back.
+func readIssued(r *http.Request) (f confirm.Form, ticket fairness.Ticket, err error) {
 	body, err := readAll(r, nil, visitorBody)
 	if err != nil {
-		return f, err
+		return f, ticket, err
 	}
 	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/x-www-form-urlencoded" {
-		return f, errMediaType
+		return f, ticket, errMediaType
 	}
-	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		return f, invalid.Field("", "must be a form")
+	if f, err = confirm.ParseForm(body); err == nil {
+		ticket, err = parseTicket(f.Ticket)
 	}
-	f.lane, f.seats = fairness.Lane(form.Get("lane")), form.Get("seats")
-	f.Written = writtenIn(form.Get("method"), form.Get("nullifier"), form.Get("evidence"))
-	f.ticket, err = parseTicket(form.Get("ticket"))
-	return f, err
+	return f, ticket, err
 }
 
 // joinIssued joins a ticket with the credential in an issuer page's form, and redirects to the room's page, which
 // knows the visitor by the cookie. A form of another site comes without the cookie, and can do no more than any client.
-// A ticket that has joined shows the credential if it gives one more lot.
-// In a room with parties the visitor first chooses the seats, on a page that sends the form again.
+// In a room with parties the visitor first chooses the seats, on a page that sends the form again. A ticket that has
+// joined shows the credential if it gives one more lot.
 func (p *pages) joinIssued(c echo.Context, r *room.Room) error {
 	c.Response().Header()["Cache-Control"] = reply.NoStore
-	f, err := readIssued(c.Request())
+	f, ticket, err := readIssued(c.Request())
 	if err != nil {
 		return err
 	}
@@ -171,36 +155,37 @@ func (p *pages) joinIssued(c echo.Context, r *room.Room) error {
 	if err != nil {
 		return err
 	}
-	if _, joined := r.Standing(f.ticket); f.seats == "" && r.Policy().Party > 1 && !joined {
+	if _, joined := r.Standing(ticket); f.Seats == "" && r.Policy().Party > 1 && !joined {
 		return p.useIssued(c, r, &f, false)
 	}
-	seats, err := parseSeats(f.seats)
+	seats, err := parseSeats(f.Seats)
 	if err != nil {
 		return err
 	}
 	if err := p.joins.budgets.join(c, r); err != nil {
 		return err
 	}
-	if err := p.joins.budgets.judge(c, r, f.ticket); err != nil {
+	if err := p.joins.budgets.judge(c, r, ticket); err != nil {
 		return err
 	}
-	joined, err := r.JoinLane(p.joins.deadlines.next(), f.ticket, f.lane, seats, shown)
+	joined, err := r.JoinLane(p.joins.deadlines.next(), ticket, f.Lane, seats, shown)
 	p.joins.budgets.settle(c, r, &joined, err)
 	if err != nil {
 		return err
 	}
-	if _, more := r.Lots(f.ticket); slices.Contains(more, shown.Method) { // the ticket has joined without it
-		return p.addLot(c, r, &f, shown)
+	if _, more := r.Lots(ticket); slices.Contains(more, shown.Method) { // the ticket has joined without it
+		return p.addLot(c, r, &f, ticket, shown)
 	}
 	return back(c, r)
 }
 
 // addLot shows a credential for one more lot of a ticket that has joined, if the form came with the ticket's cookie.
 // From another site it comes without: then the visitor sends it again, on a page of this one.
-func (p *pages) addLot(c echo.Context, r *room.Room, f *issued, shown credential.Credential) error {
+func (p *pages) addLot(c echo.Context, r *room.Room, f *confirm.Form, ticket fairness.Ticket,
+	shown credential.Credential) error {
 	own, ok := holderOf(c, r)
 	switch {
-	case ok && own.ticket == f.ticket:
+	case ok && own.ticket == ticket:
 		if err := p.budgets.show(c); err != nil {
 			return err
 		}
@@ -208,14 +193,14 @@ func (p *pages) addLot(c echo.Context, r *room.Room, f *issued, shown credential
 			return err
 		}
 		return back(c, r)
-	case f.seats == "":
+	case f.Seats == "":
 		return p.useIssued(c, r, f, true)
 	}
 	return errNoPlace
 }
 
 // useIssued serves the page on which a confirmed visitor chooses the seats, or takes one more lot.
-func (p *pages) useIssued(c echo.Context, r *room.Room, f *issued, isLot bool) error {
+func (p *pages) useIssued(c echo.Context, r *room.Room, f *confirm.Form, isLot bool) error {
 	if err := p.budgets.page(c); err != nil {
 		return err
 	}
@@ -223,9 +208,8 @@ func (p *pages) useIssued(c echo.Context, r *room.Room, f *issued, isLot bool) e
 	if err != nil {
 		return err
 	}
-	v.Issued = &page.Issued{
-		IsLot: isLot, Ticket: f.ticket.String(), Lane: string(f.lane), Method: f.Method, Nullifier: f.Nullifier,
-		Evidence: f.Evidence,
+	if v.Issued = f.Again(isLot); isLot {
+		v.State = page.Joinable // as for the ticket: the room may be full
 	}
 	return sendPage(c, http.StatusOK, func(w io.Writer) error { return p.renderer.pages.Visitor(w, v) })
 }

@@ -1,11 +1,9 @@
 // Small puzzles of the server's own issuer: each kind solved by keyboard alone, with what a visitor without sight or
 // without sound gets of it, with and without scripts.
 import assert from "node:assert/strict";
-import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 
 import { reachable } from "../stage/keyboard.mjs";
-import { top } from "../stage/places.mjs";
+import { byReading, keyOf, press, spoken, tabTo, tick } from "../stage/puzzle.mjs";
 import { scene, scenes } from "../stage/scene.mjs";
 
 /** A room with a lane for visitors who solve a puzzle. */
@@ -19,56 +17,11 @@ const puzzled = (slug) => ({
   ],
 });
 
-const words = JSON.parse(await readFile(join(top, "web/issuer/messages/en.json"), "utf8"));
-const keyOf = (text) => Object.keys(words).find((key) => key.startsWith("puzzle.") && words[key] === text);
-
 /** Goes from the room's page to the puzzle. */
 async function toPuzzle({ page }, begin = /^Confirm with /, go = /^Continue to /) {
   await page.getByRole("button", { name: begin }).click();
   await page.getByRole("button", { name: go }).click();
   await page.locator("fieldset legend").waitFor();
-}
-
-/** What the focused element is called. */
-const focused = (page) =>
-  page.locator(":focus").evaluate((element) => (element.labels?.[0] ?? element).textContent.trim());
-
-/** Presses Tab until the focus is on what is called so. */
-async function tabTo(page, name) {
-  for (let pressed = 0; pressed < 40; pressed++) {
-    await page.keyboard.press("Tab");
-    if ((await page.locator(":focus").count()) > 0 && (await focused(page)) === name) return;
-  }
-  assert.fail(`Tab does not lead to ${name}`);
-}
-
-/** Ticks options and confirms, by keyboard alone. */
-async function tick(page, labels) {
-  for (const label of labels) {
-    await tabTo(page, label);
-    await page.keyboard.press("Space");
-  }
-  await tabTo(page, "Confirm");
-  await page.keyboard.press("Enter");
-}
-
-async function press(page, name) {
-  await tabTo(page, name);
-  await page.keyboard.press("Enter");
-}
-
-/** What a screen reader says of the puzzle: the question, and the names of the options. */
-async function spoken(page) {
-  const text = await page.locator("main").ariaSnapshot();
-  const [, question] = /group "([^"]+)"/.exec(text);
-  return { text, question, options: [...text.matchAll(/checkbox "([^"]+)"/g)].map(([, name]) => name) };
-}
-
-/** Solves words by reading. */
-async function byReading(page) {
-  const { question, options } = await spoken(page);
-  const known = words[`${keyOf(question)}_words`].split(", ");
-  return options.filter((word) => known.includes(word));
 }
 
 /** Solves pictures by their outlines: how often a line comes near the middle tells what it shows. */
