@@ -74,6 +74,11 @@ func TestMoreLots(t *testing.T) {
 	}
 
 	blind := phone.Show(subject, 0)
+	limit := func(waiting string) {
+		s.do(http.MethodPatch, "/v1/rooms/lots", `{"max_waiting":`+waiting+`}`, "Authorization: Bearer "+token,
+			"Content-Type: application/json").want(http.StatusOK)
+	}
+	limit("1") // a full room is not full for who has a place
 	asks := s.back("lots", v, blind).want(http.StatusOK).body
 	if !strings.Contains(asks, "Take the lot") || !strings.Contains(asks, `name="seats" value="1"`) || strings.Contains(asks, "<script") {
 		t.Errorf("from another site: %s", asks)
@@ -95,6 +100,7 @@ func TestMoreLots(t *testing.T) {
 		t.Errorf("shown: %q", shown)
 	}
 
+	limit("100")
 	s.post("/r/lots/join", other.joinBody()).want(http.StatusCreated)
 	used := s.back("lots", other, club.Show(s.lotsSubject(other), 1), "Cookie: "+secretCookie+"lots="+other.secret)
 	if used.want(http.StatusConflict); !strings.Contains(used.body, "This confirmation was used already") {

@@ -12,7 +12,7 @@
 //	GET  /r/{slug}/tickets/{ticket}[/receipt]      the state of one ticket
 //	GET  /r/{slug}/tickets/{ticket}/credentials    what it has shown after its arrival
 //	POST /r/{slug}/tickets/{ticket}/credentials    show a credential after the arrival, authorized by the secret
-//	POST /r/{slug}/credential                      a join with the form of an issuer's page
+//	POST /r/{slug}/credential                      a join, or one more lot, with the form of an issuer's page
 //	POST /r/{slug}/beacon                          a beacon round that the room waits for, from any client
 //	POST /r/{slug}/tickets/{ticket}/claim          a called ticket's pass, in exchange for its secret
 //	POST /r/{slug}/tickets/{ticket}/leave          give up a place, authorized by its secret

@@ -13,9 +13,9 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
-// Add adds the confirmations that a room's page offers a visitor, and the work of lanes that need nothing else. A ticket
-// that waits in an open window can get more lots, and other visitors a place: in the lane that needs nothing, with one
-// more lot.
+// Add adds the confirmations that a room's page offers a visitor, and the work of lanes that need nothing else. A
+// ticket that waits in an open window can get more lots, and other visitors a place: in the lane that needs nothing,
+// with one more lot.
 func Add(v *page.View, r *room.Room, t fairness.Ticket) {
 	s := r.Snapshot()
 	settings, _ := r.Settings()
@@ -39,7 +39,8 @@ func Add(v *page.View, r *room.Room, t fairness.Ticket) {
 	}
 	if open := s.OpenLane(); v.Ticket == nil && open != "" {
 		_, more := r.Lots(t)
-		more = slices.DeleteFunc(more, func(m string) bool { return slices.Contains(needed, m) }) // those lanes count it
+		// what such a lane needs counts there, too
+		more = slices.DeleteFunc(more, func(m string) bool { return slices.Contains(needed, m) })
 		addLots(v, r, room.MoreLots(s, settings, open, more))
 	}
 }

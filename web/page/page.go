@@ -167,8 +167,8 @@ type View struct {
 	// Vouched is set if every lane needs credentials.
 	Vouched bool
 	Party   uint32 // seats that a visitor may join for; 0 and 1: one
-	// Confirmations lead to the issuers of lanes that need one, and of more lots; for a place, only of lots. Works are of
-	// lanes that need nothing else.
+	// Confirmations lead to the issuers of lanes that need one, and of more lots; for a place, only of lots. Works are
+	// of lanes that need nothing else.
 	// Own is the ticket that the cookie's secret makes, even before it has joined; empty: there is no cookie. Returned
 	// is set if the page is the answer to a form that has set the cookie.
 	Confirmations []Confirmation
@@ -215,8 +215,8 @@ type Work struct {
 	Round        string    // the round's signature, in hex; empty: not known
 }
 
-// Issued is the form that an issuer's page sends, to be sent again by the visitor: to join with a number of seats, or for
-// one more lot.
+// Issued is the form that an issuer's page sends, to be sent again by the visitor: to join with a number of seats, or
+// for one more lot.
 type Issued struct {
 	IsLot                                     bool
 	Ticket, Lane, Method, Nullifier, Evidence string

@@ -105,8 +105,15 @@ async function freePort() {
   return port;
 }
 
-/** A room with a lane for members of a club, and the club. */
-async function clubRoom(stage, slug, kind) {
+const membersLane = {
+  lanes: [
+    { name: "general", weight: 1 },
+    { name: "members", weight: 3, needs: ["club"] },
+  ],
+};
+
+/** A room that uses what a club confirms, mostly for a lane of members, and the club. */
+async function clubRoom(stage, slug, kind, more = membersLane, offer = {}) {
   let room;
   const club = await Club.start(
     async (method) => {
@@ -114,14 +121,11 @@ async function clubRoom(stage, slug, kind) {
         slug,
         windows: [{ length: "24h" }],
         methods: [method],
-        lanes: [
-          { name: "general", weight: 1 },
-          { name: "members", weight: 3, needs: ["club"] },
-        ],
+        ...more,
       });
       return room;
     },
-    { kind },
+    { kind, ...offer },
   );
   await room.amend({ issuers: [`club ${club.origin}/derby Example Club`] });
   stage.origins.push(club.origin);
@@ -268,6 +272,40 @@ scenes("confirmations", () => {
       await club.stop();
     }
   });
+
+  scene(
+    "a club on another site gives one more lot: before joining, and by one more tap while waiting",
+    async (stage) => {
+      const { room, club } = await clubRoom(stage, "club-lots", "signed", { lots: ["club"] }, { lanes: "[general]" });
+      try {
+        const early = await stage.visitor();
+        await early.visit(room);
+        await toIssuer(early);
+        await answer(early, "number", "FC-1");
+        await early.page.getByRole("button", { name: "Return to the room" }).click();
+        await early.page.locator('main[data-state="waiting"] [data-lots="2"]').waitFor();
+
+        for (const javaScriptEnabled of [true, false]) {
+          const visitor = await stage.visitor({ size: "phone", javaScriptEnabled });
+          const { page } = visitor;
+          visitor.watch.expect(refused);
+          await visitor.join(room);
+          await page.getByRole("button", { name: "Confirm with Example Club for one more lot" }).click();
+          await answer(visitor, "number", javaScriptEnabled ? "FC-1" : "FC-2");
+          await page.getByRole("button", { name: "Return to the room" }).click();
+          await page.getByText("One more step, and your place has one more lot").waitFor();
+          if (javaScriptEnabled) await visitor.inspect("lots-take");
+          await page.getByRole("button", { name: "Take the lot" }).click();
+          if (javaScriptEnabled)
+            await page.getByRole("heading", { name: "This confirmation was used already" }).waitFor();
+          else await page.locator('main[data-state="waiting"] [data-lots="2"]').waitFor();
+        }
+        assert.equal((await room.transcript()).filter(({ kind }) => kind === "merit").length, 1);
+      } finally {
+        await club.stop();
+      }
+    },
+  );
 
   scene("in German and Arabic, on the room's page and on the issuer's", async (stage) => {
     const room = await stage.room(coded("sprachen", "signed"));
