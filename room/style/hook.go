@@ -65,7 +65,7 @@ var Classes = []Hook{
 	{"countdown", "the remaining time", true},
 	{"track", "the way to the front", true},
 	{"expected", "the expected time of the call", true},
-	{"confirm", "how an issuer confirms the visitor, and what is published", true},
+	{"confirm", "how an issuer confirms the visitor, for a place or for one more lot, and what is published", true},
 	{"verdict", "the result of the check", true},
 	{"lines", "the lines of the check", true},
 	{"status", "the result of one line", true},
