@@ -94,7 +94,7 @@ func TestPublishLeadsToCodes(t *testing.T) {
 	s.Post(consoletest.Owner, draft, "do", "publish-saved", "version", "1", "confirmed", "1").
 		RedirectsTo("/console/rooms/early/codes?done=room-published")
 	const path = "/console/rooms/early/codes"
-	s.Get(consoletest.Owner, path).Want(http.StatusOK).Has(`value="3"`, "--list early.presale")
+	s.Get(consoletest.Owner, path).Want(http.StatusOK).Has(`value="3"`, `href="/console/rooms/early/members"`)
 	a := s.Post(consoletest.Owner, path, "method", "presale", "count", "3", "do", "sheet").Want(http.StatusOK)
 	a.Has("3 codes for Presale", "<b>early-presale-1</b>", "<b>early-presale-3</b>", "/r/early</small>", "only copy")
 	if strings.Count(a.Body, "<b>early-presale-") != 3 || a.Header.Get("Cache-Control") == "" {
