@@ -13,9 +13,12 @@ import (
 
 // Issuer is the server's own issuer of credentials. It knows of rooms what is public.
 type Issuer interface {
-	// Key returns the public key, in hex, for a method of a room whose configuration has [setting.OwnKey] or
-	// [setting.OwnPuzzleKey] for it. It creates the key if necessary.
+	// Key returns the public key, in hex, for a method of a room whose configuration has one of [setting.OwnKeys] for it.
+	// It creates the key if necessary.
 	Key(slug string, m credential.Method) (string, error)
+	// Lacks says what the server lacks to confirm visitors of new rooms with one of [setting.OwnKeys], and how to get it;
+	// empty: nothing.
+	Lacks(key string) string
 	// Page returns the URL of the page on which visitors are confirmed for a method of a room.
 	Page(slug, method string) string
 }
@@ -49,8 +52,10 @@ func (c Config) ownKeys(of Issuer) (problems invalid.List) {
 		case !setting.IsOwnKey(m.Key):
 		case of == nil:
 			problems.Add(key, "is "+m.Key+", but this server runs no issuer: give an issuer's key")
-		case m.Key == setting.OwnPuzzleKey && m.Kind == credential.Blind:
-			problems.Add(key, "is own-puzzle, which only a signed method can have")
+		case of.Lacks(m.Key) != "":
+			problems.Add(key, "is "+m.Key+", but "+of.Lacks(m.Key))
+		case setting.IsSignedOnly(m.Key) && m.Kind == credential.Blind:
+			problems.Add(key, "is "+m.Key+", which only a signed method can have")
 		}
 	}
 	return problems

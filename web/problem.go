@@ -98,7 +98,7 @@ var kinds = []kind{
 	{is(account.ErrInUse), http.StatusConflict, "in-use", "In use", 0},
 	{is(account.ErrUnverified), http.StatusConflict, "unverified", "Not verified", 0},
 	{is(control.ErrNotEnded, control.ErrNotOver, live.ErrNotEnded), http.StatusConflict, "not-ended", "Not ended", 0},
-	{is(control.ErrNotOwn, control.ErrMembers, control.ErrCodes, control.ErrCaptcha), http.StatusConflict, "no-codes",
+	{is(control.ErrNotOwn, control.ErrMembers, control.ErrCodes), http.StatusConflict, "no-codes",
 		"No codes for this method", 0},
 	{is(webhook.ErrDisabled), http.StatusConflict, "webhook-disabled", "Webhook disabled", 0},
 	{is(rehearse.ErrRunning), http.StatusConflict, "rehearsing", "Rehearsing already", 0},

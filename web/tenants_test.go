@@ -101,8 +101,10 @@ func (ownIssuer) Key(string, credential.Method) (string, error) { return ownKey,
 func (ownIssuer) Page(slug, method string) string {
 	return "https://example.com/issuer/" + slug + "." + method
 }
-func (ownIssuer) Owns(_ string, m credential.Method) bool { return m.Key == ownKey }
-func (ownIssuer) OwnsPuzzle(credential.Method) bool       { return false }
+func (ownIssuer) Lacks(string) string { return "" }
+func (ownIssuer) OwnKey(_ string, m credential.Method) string {
+	return map[string]string{ownKey: setting.OwnKey}[m.Key]
+}
 func (ownIssuer) AddCodes(_, _ string, count int) ([]string, int, error) {
 	return make([]string, count), count, nil
 }

@@ -217,7 +217,7 @@ func TestOwnCaptcha(t *testing.T) {
 		if r.PostFormValue("secret") != secretText || r.URL.RawQuery != "" {
 			t.Errorf("%s %v", r.URL, r.PostForm)
 		}
-		fmt.Fprintf(w, `{"success": %t, "hostname": "127.0.0.1", "action": "sale_captcha"}`, r.PostFormValue("response") == "solved")
+		fmt.Fprintf(w, `{"success": %t, "hostname": "127.0.0.1", "action": "sale_check"}`, r.PostFormValue("response") == "solved")
 	}))
 	t.Cleanup(siteverify.Close)
 	b := &ownBench{T: t, dir: tempDir(t)}
@@ -227,19 +227,23 @@ func TestOwnCaptcha(t *testing.T) {
 	}
 	b.process = startServer(t, []string{"PROOFLINE_CAPTCHA_SECRET=" + secretFile}, "--data", b.dir, "--addr", "127.0.0.1:0",
 		"--captcha", "turnstile", "--captcha-site-key", "site-key", "--captcha-verify", siteverify.URL)
-	room := `{"slug": "sale", "beacon": "none", "windows": [{"length": "24h"}], "methods": [{"name": "captcha", "kind": "signed", "key": "own"}],
-		"lanes": [{"name": "early", "weight": 1, "needs": ["captcha"]}]}`
+	room := `{"slug": "sale", "beacon": "none", "windows": [{"length": "24h"}], "methods": [{"name": "check", "kind": "signed", "key": "own-captcha"}],
+		"lanes": [{"name": "early", "weight": 1, "needs": ["check"]}]}`
+	blind := strings.NewReplacer(`"sale"`, `"other"`, "signed", "blind").Replace(room)
+	if _, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(blind), &struct{}{}); err == nil || !strings.Contains(err.Error(), "only a signed method") {
+		t.Errorf("a blind method with a CAPTCHA: %v", err)
+	}
 	if _, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(room), &struct{}{}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms/sale/methods/captcha/codes", []byte(`{"count": 1}`), &struct{}{})
-	if err == nil || !strings.Contains(err.Error(), "visitors solve a CAPTCHA") {
+	_, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms/sale/methods/check/codes", []byte(`{"count": 1}`), &struct{}{})
+	if err == nil || !strings.Contains(err.Error(), "takes no codes") {
 		t.Errorf("codes: %v", err)
 	}
-	at := b.url + server.IssuerPath + "/sale.captcha"
+	at := b.url + server.IssuerPath + "/sale.check"
 	_, page := b.send(at, b.url, url.Values{"ticket": {b.ticket(1).String()}, "lane": {"early"}})
 	flow := html.UnescapeString(flowField.FindStringSubmatch(page)[1])
-	if status, page := b.send(at+"/captcha", b.url, url.Values{"flow": {flow}}); status != http.StatusOK || !strings.Contains(page, `data-action="sale_captcha"`) {
+	if status, page := b.send(at+"/captcha", b.url, url.Values{"flow": {flow}}); status != http.StatusOK || !strings.Contains(page, `data-action="sale_check"`) {
 		t.Errorf("status %d:\n%s", status, page)
 	}
 	if status, _ := b.send(at+"/prove", b.url, url.Values{"flow": {flow}, "cf-turnstile-response": {"wrong"}}); status != http.StatusForbidden {
@@ -258,4 +262,14 @@ func TestOwnCaptcha(t *testing.T) {
 	}
 	b.stop()
 	b.hasNot(secretText)
+
+	b.process = startServer(t, nil, "--data", b.dir, "--addr", strings.TrimPrefix(b.url, "http://"))
+	if status, _ := b.send(at, b.url, url.Values{"ticket": {b.ticket(2).String()}, "lane": {"early"}}); status != http.StatusNotFound {
+		t.Errorf("without a CAPTCHA service: status %d", status)
+	}
+	other := strings.Replace(room, `"sale"`, `"other"`, 1)
+	if _, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(other), &struct{}{}); err == nil || !strings.Contains(err.Error(), "start it with --captcha") {
+		t.Errorf("a room without a CAPTCHA service: %v", err)
+	}
+	b.stop()
 }

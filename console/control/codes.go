@@ -18,8 +18,6 @@ var (
 	ErrNotOwn = errors.New("the server's own issuer takes no codes for this method: its key is not own, or the issuer is off")
 	// ErrMembers means that a method's list has members, to which codes cannot be added.
 	ErrMembers = errors.New("the method's list has members, and no codes")
-	// ErrCaptcha means that visitors show a method with a solved CAPTCHA.
-	ErrCaptcha = errors.New("visitors solve a CAPTCHA for this method, and no code is taken")
 )
 
 // MaxCodes is the maximum number of codes made at once.
@@ -27,12 +25,10 @@ const MaxCodes = 100_000
 
 // Issuer is the server's own issuer.
 type Issuer interface {
-	// Owns reports whether the key of a room's method is the one with which the issuer confirms codes and members.
-	Owns(slug string, m credential.Method) bool
-	// OwnsPuzzle reports whether it is the one with which it confirms solved puzzles.
-	OwnsPuzzle(m credential.Method) bool
-	// AddCodes makes codes for a method of a room, and returns them with the number of all. Errors: [ErrMembers],
-	// [ErrCaptcha].
+	room.Issuer
+	// OwnKey returns which of [setting.OwnKeys] the key of a room's method stands for; empty: another issuer's.
+	OwnKey(slug string, m credential.Method) string
+	// AddCodes makes codes for a method of a room, and returns them with the number of all. Errors: [ErrMembers].
 	AddCodes(slug, method string, count int) (codes []string, total int, err error)
 	// SetMembers replaces the members of a method of a room, or with check only reads them. Errors: [*invalid.Error],
 	// [ErrCodes].
@@ -40,7 +36,7 @@ type Issuer interface {
 }
 
 // MakeCodes makes codes, each of which is good for one place. They are stored nowhere: the issuer keeps keyed hashes.
-// Errors: those of [Rooms.Room], [*invalid.Error], [ErrNotOwn], [ErrMembers], [ErrCaptcha].
+// Errors: those of [Rooms.Room], [*invalid.Error], [ErrNotOwn], [ErrMembers].
 func (rs *Rooms) MakeCodes(ctx context.Context, actor account.Actor, slug, method string,
 	count int) (codes []string, total int, err error) {
 	if count < 1 || count > MaxCodes {
@@ -69,9 +65,16 @@ func (rs *Rooms) OwnMethods(r *room.Room) (names []string) {
 
 // owns reports whether the server's own issuer takes codes for a method of a room.
 func (rs *Rooms) owns(r *room.Room, method string) bool {
-	return rs.Issuer != nil && slices.ContainsFunc(r.Policy().Methods, func(m credential.Method) bool {
-		return m.Name == method && rs.Issuer.Owns(r.Slug, m)
+	return slices.ContainsFunc(r.Policy().Methods, func(m credential.Method) bool {
+		return m.Name == method && rs.ownKey(r, m) == setting.OwnKey
 	})
+}
+
+func (rs *Rooms) ownKey(r *room.Room, m credential.Method) string {
+	if rs.Issuer == nil {
+		return ""
+	}
+	return rs.Issuer.OwnKey(r.Slug, m)
 }
 
 // forCopy gives the methods of a copy of a room keys and pages of their own, where the server's own issuer vouches
@@ -79,14 +82,7 @@ func (rs *Rooms) owns(r *room.Room, method string) bool {
 func (rs *Rooms) forCopy(r *room.Room, c room.Config) room.Config {
 	c.Methods, c.Issuers = slices.Clone(c.Methods), slices.Clone(c.Issuers)
 	for i, m := range c.Methods {
-		own := ""
-		switch {
-		case rs.owns(r, m.Name):
-			own = setting.OwnKey
-		case rs.Issuer != nil && rs.Issuer.OwnsPuzzle(m):
-			own = setting.OwnPuzzleKey
-		}
-		if own != "" {
+		if own := rs.ownKey(r, m); own != "" {
 			c.Methods[i].Key = own
 			c.Issuers = slices.DeleteFunc(c.Issuers, func(text string) bool {
 				page, _ := setting.ParseIssuer(text)

@@ -93,8 +93,7 @@ func IsRefusal(err error) bool {
 }
 
 var refusals = []error{
-	ErrChanged, ErrDraftUnknown, ErrNotEnded, ErrNotOwn, ErrMembers, ErrCodes, ErrCaptcha, ErrNotOver, ErrAuditing,
-	ErrTooLong,
+	ErrChanged, ErrDraftUnknown, ErrNotEnded, ErrNotOwn, ErrMembers, ErrCodes, ErrNotOver, ErrAuditing, ErrTooLong,
 	account.ErrForbidden, account.ErrNotFound, account.ErrExists,
 	room.ErrNotFound, room.ErrExists, room.ErrTicketUnknown, room.ErrSettled, room.ErrNotPull, room.ErrClosed,
 	room.ErrDrawing, room.ErrEnded,

@@ -3,6 +3,7 @@ package setting
 import (
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -10,14 +11,23 @@ import (
 	"github.com/proofline/proofline/fairness"
 )
 
-// In the configuration of a new room these stand for keys of the server's own issuer.
+// In the configuration of a new room these stand for keys of the server's own issuer. Each of them chooses what
+// visitors show.
 const (
-	OwnKey       = "own"        // confirms codes and members
-	OwnPuzzleKey = "own-puzzle" // confirms that a small puzzle was solved
+	OwnKey        = "own"         // a code, or what a member knows
+	OwnPuzzleKey  = "own-puzzle"  // a solved puzzle
+	OwnCaptchaKey = "own-captcha" // a solved check of the server's CAPTCHA service
 )
 
+// OwnKeys are the keys of the server's own issuer.
+var OwnKeys = []string{OwnKey, OwnPuzzleKey, OwnCaptchaKey}
+
 // IsOwnKey reports whether a key is of the server's own issuer.
-func IsOwnKey(key string) bool { return key == OwnKey || key == OwnPuzzleKey }
+func IsOwnKey(key string) bool { return slices.Contains(OwnKeys, key) }
+
+// IsSignedOnly reports whether only signed methods can have a key of the server's own issuer: no account is behind what
+// visitors show, for which an issuer could sign blindly once.
+func IsSignedOnly(key string) bool { return key == OwnPuzzleKey || key == OwnCaptchaKey }
 
 // maxIssuerName is the maximum length of an issuer's name in characters.
 const maxIssuerName = 80
@@ -70,7 +80,7 @@ var issuers = Setting{
 	Label: "Pages of issuers",
 	Help: "list of texts such as `club https://club.example.org/derby Example Fan Club`: for a method, the page on which " +
 		"its issuer confirms visitors, and the issuer's name; the room's page sends visitors there",
-	Default: "for methods with the key `own` or `own-puzzle`, the pages of this server",
+	Default: "for methods with a key of the server's own issuer, such as `own`, the pages of this server",
 	Form: Form{Group: "lanes", Placeholder: "club https://club.example.org/derby Example Fan Club", Empty: "none",
 		Hint: "One per line: a method, the address of the page on which its issuer confirms visitors, and the issuer's " +
 			"name. It is not in the policy: a wrong address can confirm nobody, because the policy has the key."},

@@ -114,7 +114,7 @@ func (b *bench) withCaptcha(c *Captcha, limits *limit.Limits) {
 	config := b.site.Config
 	config.Captcha, config.Limits = c, limits
 	config.Offers = append(slices.Clone(config.Offers), &Offer{RoomURL: room, Proof: ByCaptcha,
-		Offer: &issuer.Offer{Name: "human", Method: "club", Room: roomHash, Lanes: []string{"general", "members"}}})
+		Offer: &issuer.Offer{Name: "human", Method: "check", Room: roomHash, Lanes: []string{"general", "members"}}})
 	site, err := New(config)
 	if err != nil {
 		b.t.Fatal(err)

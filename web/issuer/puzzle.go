@@ -16,10 +16,6 @@ import (
 	"github.com/proofline/proofline/web/limit"
 )
 
-// PuzzleKey is the purpose of the key that signs for solved puzzles. No account is behind them, so they have a key
-// that vouches for nothing else.
-const PuzzleKey = "puzzle"
-
 // puzzleTime is the time to solve a puzzle, and what a tap on "More time" gives, as often as a visitor likes. A minute
 // before its end style.css shows a warning.
 const puzzleTime = 5 * time.Minute
@@ -113,9 +109,9 @@ func (s *Site) solve(w http.ResponseWriter, r *http.Request, o *Offer) error {
 // holder comes. Blind requests have no ticket: there it is the puzzle.
 func (f *flow) solver() string {
 	if f.Request.Blinded != nil {
-		return PuzzleKey + unit + f.Puzzle.ID
+		return string(ByPuzzle) + unit + f.Puzzle.ID
 	}
-	return PuzzleKey + unit + fairness.Ticket(f.Request.Ticket).String()
+	return string(ByPuzzle) + unit + fairness.Ticket(f.Request.Ticket).String()
 }
 
 // puzzleView is a puzzle with what is ticked.

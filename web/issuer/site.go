@@ -154,12 +154,19 @@ func New(c Config) (*Site, error) {
 	return s, nil
 }
 
-// withRules makes a code, and a solved check, good for one place, and gives puzzles their key.
+// Purpose is that of the key which signs for a proof. Behind puzzles and checks is no account, so they have keys of
+// their own, and pass for no account.
+func (p Proof) Purpose() string {
+	if p == ByPuzzle || p == ByCaptcha {
+		return string(p)
+	}
+	return ""
+}
+
+// withRules makes a code, and a solved check, good for one place, and gives proofs without an account their keys.
 func (o *Offer) withRules() *Offer {
 	o.Once = o.Once || o.Proof == ByCaptcha || o.Proof == ByList && o.List.IsCodes
-	if o.Proof == ByPuzzle {
-		o.Purpose = PuzzleKey
-	}
+	o.Purpose = cmp.Or(o.Proof.Purpose(), o.Purpose)
 	return o
 }
 

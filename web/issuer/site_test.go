@@ -264,9 +264,12 @@ func (v *visitor) returned(p page, ticket string) credential.Credential {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	offer := "codes"
-	if c.Method == v.site.offers["puzzle"].Method {
+	offer := "codes" // its key is that of all accounts
+	switch c.Method {
+	case "human":
 		offer = "puzzle"
+	case "check":
+		offer = "human"
 	}
 	if err := v.verify(c, offer, ticket); err != nil {
 		v.t.Error(err)

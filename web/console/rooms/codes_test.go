@@ -11,6 +11,7 @@ import (
 	"github.com/proofline/proofline/internal/consoletest"
 	"github.com/proofline/proofline/internal/issuertest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/setting"
 )
 
 // ownIssuer is an issuer of the server's own with one key for all codes, and one for puzzles.
@@ -35,11 +36,13 @@ func (o *ownIssuer) Page(slug, method string) string {
 	return "https://example.com/issuer/" + slug + "." + method
 }
 
-// Owns implements [control.Issuer].
-func (o *ownIssuer) Owns(_ string, m credential.Method) bool { return m.Key == o.key }
+// Lacks implements [room.Issuer].
+func (o *ownIssuer) Lacks(string) string { return "" }
 
-// OwnsPuzzle implements [control.Issuer].
-func (o *ownIssuer) OwnsPuzzle(m credential.Method) bool { return m.Key == o.puzzleKey }
+// OwnKey implements [control.Issuer].
+func (o *ownIssuer) OwnKey(_ string, m credential.Method) string {
+	return map[string]string{o.key: setting.OwnKey, o.puzzleKey: setting.OwnPuzzleKey}[m.Key]
+}
 
 // AddCodes implements [control.Issuer].
 func (o *ownIssuer) AddCodes(slug, method string, count int) (codes []string, total int, err error) {

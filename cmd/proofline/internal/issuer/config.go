@@ -160,12 +160,9 @@ func (o *offerConfig) check() (err error) {
 
 // offer returns the offer with its keys.
 func (o *offerConfig) offer(dir issuerdir.Dir) (*issuer.Offer, error) {
-	offer := &issuer.Offer{Name: o.Name, Method: o.Method, Lanes: o.Lanes, Limit: o.Limit}
+	offer := &issuer.Offer{Name: o.Name, Method: o.Method, Lanes: o.Lanes, Limit: o.Limit, Purpose: o.Proof.Purpose()}
 	entry, _ := hex.DecodeString(o.Entry) // checked
 	copy(offer.Room[:], entry)
-	if o.Proof == web.ByPuzzle {
-		offer.Purpose = web.PuzzleKey
-	}
 	var err error
 	if o.Kind == credential.Blind {
 		offer.Key, err = dir.BlindKey(o.Name)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/captcha"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
-	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/room/setting"
 	web "github.com/proofline/proofline/web/issuer"
 )
 
@@ -18,7 +18,7 @@ type captchaFlags struct{ service, siteKey, secretFile, verify string }
 
 func (f *captchaFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.service, "captcha", "",
-		"`SERVICE` whose check confirms visitors for methods with the name "+server.CaptchaMethod+" and the key own: "+
+		"`SERVICE` whose check confirms visitors for methods with the key "+setting.OwnCaptchaKey+": "+
 			strings.Join(web.CaptchaNames(), ", ")+" (default off)")
 	flags.StringVar(&f.siteKey, "captcha-site-key", "", "`KEY` of this site at the service")
 	flags.StringVar(&f.secretFile, "captcha-secret", "", "`FILE` of the secret that the service gave for the key")

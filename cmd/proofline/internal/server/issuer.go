@@ -30,10 +30,15 @@ const (
 	IssuerDir = "own-issuer"
 	// IssuerPath is the path of its pages.
 	IssuerPath = "/issuer"
-	// CaptchaMethod is the name of the methods for which the own issuer has a check of a CAPTCHA service, if the server
-	// has one. The name is in the policy, so it cannot change during a sale.
-	CaptchaMethod = "captcha"
 )
+
+// proofs are the ways in which the own issuer confirms visitors, by the key in the configuration of a new room. Each has
+// a key that signs for nothing else, so the key in a room's policy decides what visitors show.
+var proofs = map[string]web.Proof{
+	setting.OwnKey:        web.ByList,
+	setting.OwnPuzzleKey:  web.ByPuzzle,
+	setting.OwnCaptchaKey: web.ByCaptcha,
+}
 
 // ownIssuer vouches for visitors of this server's rooms with a secret, lists and records of its own. It knows of a
 // room what is public. Its offer for a method of a room has the name SLUG.METHOD, and so has its list.
@@ -118,10 +123,7 @@ func offerName(slug, method string) string { return slug + "." + method }
 
 // Key implements [room.Issuer].
 func (o *ownIssuer) Key(slug string, m credential.Method) (string, error) {
-	offer := &issuer.Offer{Method: m.Name}
-	if m.Key == setting.OwnPuzzleKey {
-		offer.Purpose = web.PuzzleKey
-	}
+	offer := &issuer.Offer{Method: m.Name, Purpose: proofs[m.Key].Purpose()}
 	if m.Kind == credential.Blind {
 		key, err := o.dir.BlindKey(offerName(slug, m.Name))
 		if err != nil {
@@ -137,25 +139,34 @@ func (o *ownIssuer) Page(slug, method string) string {
 	return o.url.JoinPath(offerName(slug, method)).String()
 }
 
-// Owns implements [control.Issuer].
-func (o *ownIssuer) Owns(slug string, m credential.Method) bool {
-	if m.Kind == credential.Work || m.Kind == credential.Blind && !o.dir.HasBlindKey(offerName(slug, m.Name)) {
-		return false
+// Lacks implements [room.Issuer].
+func (o *ownIssuer) Lacks(key string) string {
+	if key == setting.OwnCaptchaKey && o.server.cfg.Captcha == nil {
+		return "this server has no CAPTCHA service: start it with --captcha"
 	}
-	key, err := o.Key(slug, m)
-	return err == nil && key == m.Key
+	return ""
 }
 
-// OwnsPuzzle implements [control.Issuer].
-func (o *ownIssuer) OwnsPuzzle(m credential.Method) bool {
-	return m.Kind == credential.Signed && m.Key == o.issuer.Method(&issuer.Offer{Purpose: web.PuzzleKey}).Key
+// OwnKey implements [control.Issuer].
+func (o *ownIssuer) OwnKey(slug string, m credential.Method) string {
+	if m.Kind == credential.Work {
+		return ""
+	}
+	for _, own := range setting.OwnKeys {
+		if m.Kind == credential.Blind && (setting.IsSignedOnly(own) || !o.dir.HasBlindKey(offerName(slug, m.Name))) {
+			continue
+		}
+		of := m
+		of.Key = own
+		if key, err := o.Key(slug, of); err == nil && key == m.Key {
+			return own
+		}
+	}
+	return ""
 }
 
 // AddCodes implements [control.Issuer].
 func (o *ownIssuer) AddCodes(slug, method string, count int) (codes []string, total int, err error) {
-	if o.hasCaptcha(method) {
-		return nil, 0, control.ErrCaptcha
-	}
 	codes, total, err = o.dir.AddCodes(o.issuer, offerName(slug, method), count)
 	if errors.Is(err, issuerdir.ErrMembers) {
 		err = control.ErrMembers
@@ -186,8 +197,8 @@ func (o *ownIssuer) find(ctx context.Context, name string) *web.Offer {
 	}
 	door := r.Snapshot().Door
 	for _, m := range door.Methods {
-		if m.Name == method && (o.Owns(slug, m.Method) || o.OwnsPuzzle(m.Method)) {
-			offer, err := o.offer(ctx, r, m.Method, door.Entry)
+		if own := o.OwnKey(slug, m.Method); m.Name == method && own != "" {
+			offer, err := o.offer(ctx, r, m.Method, own, door.Entry)
 			if err != nil {
 				o.server.cfg.Log.Error("cannot open an offer of the own issuer", "offer", name, "err", err)
 				return nil
@@ -198,7 +209,12 @@ func (o *ownIssuer) find(ctx context.Context, name string) *web.Offer {
 	return nil
 }
 
-func (o *ownIssuer) offer(ctx context.Context, r *room.Room, m credential.Method, entry [32]byte) (*web.Offer, error) {
+// offer returns the offer for a method of a room whose key stands for own.
+func (o *ownIssuer) offer(ctx context.Context, r *room.Room, m credential.Method, own string,
+	entry [32]byte) (*web.Offer, error) {
+	if lacks := o.Lacks(own); lacks != "" {
+		return nil, errors.New(lacks)
+	}
 	name := offerName(r.Slug, m.Name)
 	to, err := url.Parse(r.URL)
 	if err != nil {
@@ -208,17 +224,12 @@ func (o *ownIssuer) offer(ctx context.Context, r *room.Room, m credential.Method
 	for _, l := range r.Snapshot().Lanes {
 		offer.Lanes = append(offer.Lanes, string(l.Name))
 	}
-	found := &web.Offer{Offer: offer, RoomURL: to, Proof: web.ByPuzzle, IsRooms: true,
+	found := &web.Offer{Offer: offer, RoomURL: to, Proof: proofs[own], IsRooms: true,
 		Organizer: o.server.organizerName(ctx, r.Owner.Org)}
-	if o.OwnsPuzzle(m) {
-		return found, nil
-	}
-	if found.Proof = web.ByCaptcha; o.hasCaptcha(m.Name) && m.Kind == credential.Signed {
-		return found, nil
-	}
-	found.Proof = web.ByList
-	if found.List, err = o.list(name); err != nil {
-		return nil, err
+	if own == setting.OwnKey {
+		if found.List, err = o.list(name); err != nil {
+			return nil, err
+		}
 	}
 	if m.Kind == credential.Blind {
 		if offer.Key, err = o.dir.BlindKey(name); err != nil {
@@ -226,11 +237,6 @@ func (o *ownIssuer) offer(ctx context.Context, r *room.Room, m credential.Method
 		}
 	}
 	return found, nil
-}
-
-// hasCaptcha reports whether visitors show for a method that they have solved a CAPTCHA.
-func (o *ownIssuer) hasCaptcha(method string) bool {
-	return method == CaptchaMethod && o.server.cfg.Captcha != nil
 }
 
 // list returns the list of an offer, which is empty before its first code. It reads the file again if another

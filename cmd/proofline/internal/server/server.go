@@ -94,8 +94,8 @@ type Config struct {
 	JoinsPerMinute uint32
 	// OIDC configures sign-in with OpenID Connect; nil: off.
 	OIDC *account.OIDCConfig
-	// Captcha is the service whose check the own issuer uses for methods of the name [CaptchaMethod]; nil: those have
-	// lists, too.
+	// Captcha is the service whose check the own issuer uses for methods with the key own-captcha; nil: rooms cannot
+	// have them.
 	Captcha *issuerweb.Captcha
 	// WebhookNetworks are the networks, besides public addresses, that webhooks may
 	// call.
