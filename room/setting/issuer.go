@@ -17,10 +17,11 @@ const (
 	OwnKey        = "own"         // a code, or what a member knows
 	OwnPuzzleKey  = "own-puzzle"  // a solved puzzle
 	OwnCaptchaKey = "own-captcha" // a solved check of the server's CAPTCHA service
+	OwnMailKey    = "own-mail"    // a code that the server sent to an address
 )
 
 // OwnKeys are the keys of the server's own issuer.
-var OwnKeys = []string{OwnKey, OwnPuzzleKey, OwnCaptchaKey}
+var OwnKeys = []string{OwnKey, OwnPuzzleKey, OwnCaptchaKey, OwnMailKey}
 
 // IsOwnKey reports whether a key is of the server's own issuer.
 func IsOwnKey(key string) bool { return slices.Contains(OwnKeys, key) }

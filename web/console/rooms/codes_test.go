@@ -21,6 +21,7 @@ type ownIssuer struct {
 
 	members  [][]string
 	hasCodes bool
+	mails    bool
 }
 
 // Key implements [room.Issuer].
@@ -37,7 +38,12 @@ func (o *ownIssuer) Page(slug, method string) string {
 }
 
 // Lacks implements [room.Issuer].
-func (o *ownIssuer) Lacks(string) string { return "" }
+func (o *ownIssuer) Lacks(key string) string {
+	if key == setting.OwnMailKey && !o.mails {
+		return "this server sends no mail"
+	}
+	return ""
+}
 
 // OwnKey implements [control.Issuer].
 func (o *ownIssuer) OwnKey(_ string, m credential.Method) string {

@@ -17,6 +17,18 @@ type door struct {
 	method string // name of the method
 	shows  string // what a visitor shows, as a noun; empty: work
 	codes  int    // number of codes that the room takes; 0: any number
+	byMail string // the audience where the server sends mail, which then takes the place of codes; empty: it does not
+	mails  bool   // the server sends mail, see [preset.on]
+}
+
+// on returns the preset as the server can have it.
+func (p preset) on(rooms *control.Rooms) preset {
+	if p.door != nil && p.door.byMail != "" && rooms.Issuer != nil && rooms.Issuer.Lacks(setting.OwnMailKey) == "" {
+		d := *p.door
+		d.mails = true
+		p.door, p.Suits = &d, d.byMail
+	}
+	return p
 }
 
 // doorPreset returns a preset with one draw until the start, then one each minute, for visitors who show something.
@@ -32,7 +44,11 @@ func (d *door) line() string {
 	if d.kind == simulate.Work {
 		return fmt.Sprintf("%s %s %d", d.method, credential.Work, simulate.Default().Door.Bits)
 	}
-	return fmt.Sprintf("%s %s %s %d", d.method, credential.Signed, setting.OwnKey, d.codes)
+	key := setting.OwnKey
+	if d.mails {
+		key = setting.OwnMailKey
+	}
+	return fmt.Sprintf("%s %s %s %d", d.method, credential.Signed, key, d.codes)
 }
 
 // HasDoor reports whether joins need something.
@@ -62,6 +78,13 @@ func (p preset) Steps() []string {
 	const then = "Each visitor opens the room’s page, chooses “Confirm”, types the code and comes back with a place. " +
 		"The page says what is wrong if there is no code, a wrong one or a used one."
 	switch {
+	case d.mails:
+		return []string{
+			"Ask whoever runs your mail server how many mails it sends an hour: each visitor needs one.",
+			"Enter a title below, check the times, and publish. There is nothing else to set up.",
+			"Each visitor opens the room’s page, chooses “Confirm”, types an email address and then the code from the mail, and " +
+				"comes back with a place. Another ticket for the same address, with or without “+” and a word, gets none.",
+		}
 	case d.codes > 0:
 		return []string{
 			fmt.Sprintf("Enter a title below, check the times, and publish. The room takes %d codes: the last figure of the line under “Methods”.",

@@ -72,6 +72,10 @@ func TestDoorPresets(t *testing.T) {
 			t.Errorf("%s: %v, lanes %+v", name, problems, c.Lanes)
 		}
 	}
+	own.mails = true
+	s.Get(consoletest.Owner, "/console/rooms/new").Has("each email address gets one place")
+	s.Get(consoletest.Owner, "/console/rooms/new?preset=one-place-per-account").Has("account signed own-mail 0", "types an email address").Lacks("upload a list")
+	s.Get(consoletest.Owner, "/console/rooms/new?preset=members-only").Has("members signed own 0")
 	config, err := rooms.PresetConfig("open-with-work", "work")
 	if err != nil {
 		t.Fatal(err)

@@ -153,11 +153,16 @@ func (p editorPage) Fields(group string) []formField {
 func (h *editor) newRoom(x *shell.Request) error {
 	chosen, ok := findPreset(x.QueryParam("preset"))
 	if !ok {
-		data := map[string]any{"Presets": presets, "Gains": &gained, "Control": h.control}
+		list := make([]preset, len(presets))
+		for i, p := range presets {
+			list[i] = p.on(h.control)
+		}
+		data := map[string]any{"Presets": list, "Gains": &gained, "Control": h.control}
 		return x.Render(http.StatusOK, "room-new", shell.View{Data: data, Beacon: beaconWarning(h.control)})
 	}
 	ctx, cancel := x.Wait()
 	defer cancel()
+	chosen = chosen.on(h.control)
 	p := editorPage{Form: chosen.form(x.Now(), h.defaultBeacon()), Trial: defaultTrial(), From: chosen,
 		Lacks: chosen.Lacks(h.control), Focus: -1}
 	return h.showEditor(ctx, x, http.StatusOK, p)

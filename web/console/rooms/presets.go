@@ -82,7 +82,9 @@ var presets = []preset{
 	doorPreset("one-place-per-account", "One place per account",
 		"Shops whose customers have accounts: each account gets one place, however many tickets somebody asks for. "+
 			"It is worth as much as it takes to open another account.",
-		door{kind: simulate.Accounts, method: "account", shows: "account"}),
+		door{kind: simulate.Accounts, method: "account", shows: "account",
+			byMail: "Sales for everyone, without accounts or codes: each email address gets one place, however many tickets " +
+				"somebody asks for. It is worth as much as it takes to get another address, which some providers give away."}),
 	doorPreset("presale-codes", "Presale codes",
 		"Presales for people whom you invite: you print or send 500 codes, and each is good for one place. You can "+
 			"change the number until you publish the room.",

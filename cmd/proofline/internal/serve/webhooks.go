@@ -12,6 +12,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/console/webhook"
+	"github.com/proofline/proofline/room/setting"
 )
 
 // webhookFlags are the flags for webhooks and mail.
@@ -24,7 +25,8 @@ func (f *webhookFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.networks, "webhook-networks", nil,
 		"`NETWORKS` that webhooks may call besides public addresses, such as 10.0.0.0/8; only these also without TLS")
 	flags.StringVar(&f.smtp, "smtp", "",
-		"mail server for alerts and invitations, smtp(s)://USER:PASSWORD@HOST:PORT?from=ADDRESS, or a `FILE` with that URL")
+		"mail server for alerts, invitations and the codes of methods with the key "+setting.OwnMailKey+
+			", smtp(s)://USER:PASSWORD@HOST:PORT?from=ADDRESS, or a `FILE` with that URL")
 	cli.InEnv(flags, "webhook-networks", "smtp")
 }
 

@@ -30,6 +30,9 @@ const (
 	IssuerDir = "own-issuer"
 	// IssuerPath is the path of its pages.
 	IssuerPath = "/issuer"
+	// mailPatience is how long a server that stops waits for the mail server to take visitors' codes. Most of
+	// [stopTimeout] is for rooms and the database.
+	mailPatience = 2 * time.Second
 )
 
 // proofs are the ways in which the own issuer confirms visitors, by the key in the configuration of a new room. Each has
@@ -38,6 +41,15 @@ var proofs = map[string]web.Proof{
 	setting.OwnKey:        web.ByList,
 	setting.OwnPuzzleKey:  web.ByPuzzle,
 	setting.OwnCaptchaKey: web.ByCaptcha,
+	setting.OwnMailKey:    web.ByMail,
+}
+
+// purpose is that of the key which signs for a proof.
+func purpose(p web.Proof) string {
+	if p == web.ByList {
+		return ""
+	}
+	return string(p)
 }
 
 // ownIssuer vouches for visitors of this server's rooms with a secret, lists and records of its own. It knows of a
@@ -94,18 +106,30 @@ func (s *Server) openIssuerSite(context.Context) (err error) {
 		return nil
 	}
 	log := s.cfg.Log.With("part", "issuer")
-	s.issuerSite, err = web.New(web.Config{
+	c := web.Config{
 		Issuer: s.issuer.issuer, URL: s.issuer.url, Name: s.issuer.url.Host, Find: s.issuer.find,
 		Clients: client.New(s.cfg.TrustedProxies, log), Now: time.Now, Log: log,
 		Captcha: s.cfg.Captcha,
 		Limits: limit.New(limit.Options{Passes: web.DefaultAttempts, Pages: web.DefaultPages,
 			Joins: web.DefaultSolved, Exempt: s.cfg.Limits.Exempt, Log: log}),
-	})
-	if err != nil {
+	}
+	if s.cfg.Mail != nil {
+		c.Mailer = s.cfg.Mail
+	}
+	if s.issuerSite, err = web.New(c); err != nil {
 		return err
 	}
 	s.atStop(func(context.Context) error {
-		s.issuerSite.Close()
+		sent := make(chan struct{})
+		go func() {
+			defer close(sent)
+			s.issuerSite.Close()
+		}()
+		select {
+		case <-sent:
+		case <-time.After(mailPatience):
+			log.Warn("codes for visitors were not sent: the mail server did not take them in time")
+		}
 		return nil
 	})
 	return nil
@@ -121,11 +145,19 @@ func withoutCookies(next http.Handler) http.Handler {
 
 func offerName(slug, method string) string { return slug + "." + method }
 
+// blindName is the name of the RSA key for a method whose key in the room's configuration was own.
+func blindName(slug, method, own string) string {
+	if name := purpose(proofs[own]); name != "" {
+		return offerName(slug, method) + "." + name
+	}
+	return offerName(slug, method)
+}
+
 // Key implements [room.Issuer].
 func (o *ownIssuer) Key(slug string, m credential.Method) (string, error) {
-	offer := &issuer.Offer{Method: m.Name, Purpose: proofs[m.Key].Purpose()}
+	offer := &issuer.Offer{Method: m.Name, Purpose: purpose(proofs[m.Key])}
 	if m.Kind == credential.Blind {
-		key, err := o.dir.BlindKey(offerName(slug, m.Name))
+		key, err := o.dir.BlindKey(blindName(slug, m.Name, m.Key))
 		if err != nil {
 			return "", err
 		}
@@ -141,8 +173,11 @@ func (o *ownIssuer) Page(slug, method string) string {
 
 // Lacks implements [room.Issuer].
 func (o *ownIssuer) Lacks(key string) string {
-	if key == setting.OwnCaptchaKey && o.server.cfg.Captcha == nil {
+	switch {
+	case key == setting.OwnCaptchaKey && o.server.cfg.Captcha == nil:
 		return "this server has no CAPTCHA service: start it with --captcha"
+	case key == setting.OwnMailKey && o.server.cfg.Mail == nil:
+		return "this server sends no mail: start it with --smtp"
 	}
 	return ""
 }
@@ -153,7 +188,7 @@ func (o *ownIssuer) OwnKey(slug string, m credential.Method) string {
 		return ""
 	}
 	for _, own := range setting.OwnKeys {
-		if m.Kind == credential.Blind && (setting.IsSignedOnly(own) || !o.dir.HasBlindKey(offerName(slug, m.Name))) {
+		if m.Kind == credential.Blind && (setting.IsSignedOnly(own) || !o.dir.HasBlindKey(blindName(slug, m.Name, own))) {
 			continue
 		}
 		of := m
@@ -220,7 +255,7 @@ func (o *ownIssuer) offer(ctx context.Context, r *room.Room, m credential.Method
 	if err != nil {
 		return nil, err
 	}
-	offer := &issuer.Offer{Name: name, Method: m.Name, Room: entry, Limit: m.Limit}
+	offer := &issuer.Offer{Name: name, Method: m.Name, Room: entry, Limit: m.Limit, Purpose: purpose(proofs[own])}
 	for _, l := range r.Snapshot().Lanes {
 		offer.Lanes = append(offer.Lanes, string(l.Name))
 	}
@@ -232,7 +267,7 @@ func (o *ownIssuer) offer(ctx context.Context, r *room.Room, m credential.Method
 		}
 	}
 	if m.Kind == credential.Blind {
-		if offer.Key, err = o.dir.BlindKey(name); err != nil {
+		if offer.Key, err = o.dir.BlindKey(blindName(r.Slug, m.Name, own)); err != nil {
 			return nil, err
 		}
 	}

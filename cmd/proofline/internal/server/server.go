@@ -100,7 +100,7 @@ type Config struct {
 	// WebhookNetworks are the networks, besides public addresses, that webhooks may
 	// call.
 	WebhookNetworks []netip.Prefix
-	// Mail sends alerts and invitations; nil: no mail.
+	// Mail sends alerts, invitations, and the codes of methods with the key own-mail; nil: no mail.
 	Mail *webhook.SMTP
 	// OwnIssuer runs an issuer of credentials below [IssuerPath], with a key of its own in [IssuerDir].
 	OwnIssuer bool
