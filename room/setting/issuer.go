@@ -18,10 +18,11 @@ const (
 	OwnPuzzleKey  = "own-puzzle"  // a solved puzzle
 	OwnCaptchaKey = "own-captcha" // a solved check of the server's CAPTCHA service
 	OwnMailKey    = "own-mail"    // a code that the server sent to an address
+	OwnOIDCKey    = "own-oidc"    // a sign-in at the server's OpenID Connect provider
 )
 
 // OwnKeys are the keys of the server's own issuer.
-var OwnKeys = []string{OwnKey, OwnPuzzleKey, OwnCaptchaKey, OwnMailKey}
+var OwnKeys = []string{OwnKey, OwnPuzzleKey, OwnCaptchaKey, OwnMailKey, OwnOIDCKey}
 
 // IsOwnKey reports whether a key is of the server's own issuer.
 func IsOwnKey(key string) bool { return slices.Contains(OwnKeys, key) }

@@ -300,7 +300,8 @@ var methods = Setting{
 				"codes can be made once the room exists; `own-puzzle`, for `signed`: the key with which it confirms that a " +
 				"visitor has solved a small puzzle; `own-captcha`, for `signed`: that a visitor has solved the check of the " +
 				"CAPTCHA service of `proofline serve --captcha`; `own-mail`: that a visitor has received a code at an address, " +
-				"sent by the server of `proofline serve --smtp`",
+				"sent by the server of `proofline serve --smtp`; `own-oidc`: that a visitor has signed in at the provider of " +
+				"`proofline serve --issuer-oidc`",
 		},
 		{
 			Name: "limit", Kind: anyNumber,
@@ -310,12 +311,12 @@ var methods = Setting{
 	Label: "Methods",
 	Help: "list of `{\"name\": text, \"kind\": text, ...}`: ways to show something about a visitor, which lanes may " +
 		"need: proof of work with `bits`, or an issuer's signature, `signed` or `blind`, with its `key` and a `limit`; " +
-		"`proofline issuer` prints what it offers, and the keys `own`, `own-puzzle`, `own-captcha` and `own-mail` are of the " +
-		"server's own issuer",
+		"`proofline issuer` prints what it offers, and the keys `own`, `own-puzzle`, `own-captcha`, `own-mail` and `own-oidc` " +
+		"are of the server's own issuer",
 	Default: "none",
 	Form: Form{Group: "lanes", Placeholder: "presale signed own 5000", Empty: "none",
 		Hint: "One per line: a name, signed or blind, own for codes of this server, own-mail for addresses that it mails a " +
-			"code to, own-puzzle for its small puzzles, own-captcha for its CAPTCHA or the key that proofline issuer methods prints for another issuer, and how many credentials the room takes at " +
+			"code to, own-oidc for accounts at its sign-in provider, own-puzzle for its small puzzles, own-captcha for its CAPTCHA or the key that proofline issuer methods prints for another issuer, and how many credentials the room takes at " +
 			"most, 0 for any number. " +
 			"Or a name, work, and 1 to 40 bits: " + workCosts(20) + " on average. Each more bit doubles that."},
 	Row: Row{Label: "method"},

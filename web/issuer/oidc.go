@@ -69,8 +69,8 @@ func (s *Site) provider(ctx context.Context) (*oauth2.Config, *oidc.IDTokenVerif
 	return config, verify, err
 }
 
-// cookieName is a name that browsers accept only from this very host, where that is possible.
-func (s *Site) cookieName() string {
+// CookieName is the name of the only cookie, one that browsers accept only from this very host, where that is possible.
+func (s *Site) CookieName() string {
 	if s.URL.Scheme == "https" {
 		return "__Host-flow"
 	}
@@ -79,7 +79,7 @@ func (s *Site) cookieName() string {
 
 func (s *Site) setCookie(w http.ResponseWriter, value string, life time.Duration) {
 	//nolint:gosec // an http address is one of this machine, for tests
-	http.SetCookie(w, &http.Cookie{Name: s.cookieName(), Value: value, Path: "/", MaxAge: int(life / time.Second),
+	http.SetCookie(w, &http.Cookie{Name: s.CookieName(), Value: value, Path: "/", MaxAge: int(life / time.Second),
 		Secure: s.URL.Scheme == "https", HttpOnly: true, SameSite: http.SameSiteLaxMode})
 }
 
@@ -126,7 +126,7 @@ func (s *Site) callback(w http.ResponseWriter, r *http.Request) {
 
 // signedIn returns the flow of the browser that the provider sent back.
 func (s *Site) signedIn(r *http.Request) (*flow, *Offer, error) {
-	cookie, err := r.Cookie(s.cookieName())
+	cookie, err := r.Cookie(s.CookieName())
 	if err != nil || s.Provider == nil {
 		return nil, nil, errExpired
 	}

@@ -10,7 +10,10 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
+	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/room/setting"
+	web "github.com/proofline/proofline/web/issuer"
 )
 
 // oidcFlags are the flags for sign-in with OpenID Connect.
@@ -38,16 +41,14 @@ func (f *oidcFlags) config() (*account.OIDCConfig, error) {
 		}
 		return nil, nil
 	}
-	u, err := url.Parse(f.issuer)
-	isLocal := err == nil && u.Scheme == "http" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost")
-	if err != nil || u.Scheme != "https" && !isLocal || u.Host == "" || u.User != nil {
-		return nil, cli.Usage(errors.New("--oidc-issuer: not an https URL"),
-			"give the issuer's URL, such as https://login.example.com")
+	if _, err := parseProvider("--oidc-issuer", f.issuer); err != nil {
+		return nil, err
 	}
 	if f.clientID == "" || f.secretFile == "" {
 		return nil, cli.Usage(errors.New("--oidc-issuer needs --oidc-client-id and --oidc-client-secret"),
 			"register this server at the issuer, with the redirect URL PUBLIC-URL"+account.OIDCPath)
 	}
+	var err error
 	c := &account.OIDCConfig{Issuer: f.issuer, ClientID: f.clientID, Name: f.name, Domains: map[string]account.Role{}}
 	for _, text := range f.domains {
 		domain, role, _ := strings.Cut(text, "=")
@@ -63,4 +64,46 @@ func (f *oidcFlags) config() (*account.OIDCConfig, error) {
 	}
 	c.ClientSecret = strings.TrimSpace(text)
 	return c, nil
+}
+
+// parseProvider parses the URL of an OpenID Connect provider.
+func parseProvider(flag, text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	isLocal := err == nil && u.Scheme == "http" && (u.Hostname() == "127.0.0.1" || u.Hostname() == "localhost")
+	if err != nil || u.Scheme != "https" && !isLocal || u.Host == "" || u.User != nil {
+		return nil, cli.Usage(errors.New(flag+": not an https URL"),
+			"give the issuer's URL, such as https://login.example.com")
+	}
+	return u, nil
+}
+
+// visitorOIDCFlags are the flags for the OpenID Connect provider of the own issuer.
+type visitorOIDCFlags struct{ issuer, clientID, secretFile string }
+
+func (f *visitorOIDCFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.issuer, "issuer-oidc", "",
+		"`URL` of an OpenID Connect provider at which visitors sign in, for methods with the key "+setting.OwnOIDCKey)
+	flags.StringVar(&f.clientID, "issuer-oidc-client", "", "`ID` of this server at that provider")
+	flags.StringVar(&f.secretFile, "issuer-oidc-secret", "", "`FILE` of the client secret")
+	cli.InEnv(flags, "issuer-oidc", "issuer-oidc-client", "issuer-oidc-secret")
+}
+
+// config parses the flags; it returns nil if none is set.
+func (f *visitorOIDCFlags) config() (*web.Provider, error) {
+	if *f == (visitorOIDCFlags{}) {
+		return nil, nil
+	}
+	if f.issuer == "" || f.clientID == "" || f.secretFile == "" {
+		return nil, cli.Usage(errors.New("--issuer-oidc, --issuer-oidc-client and --issuer-oidc-secret belong together"),
+			"register this server at the provider, with the redirect URL PUBLIC-URL"+server.IssuerPath+web.CallbackPath)
+	}
+	u, err := parseProvider("--issuer-oidc", f.issuer)
+	if err != nil {
+		return nil, err
+	}
+	text, err := secret.Read(f.secretFile)
+	if err != nil {
+		return nil, cli.Failed(fmt.Errorf("--issuer-oidc-secret: %w", err), "the file must contain only the secret")
+	}
+	return &web.Provider{Issuer: f.issuer, ClientID: f.clientID, ClientSecret: strings.TrimSpace(text), Name: u.Host}, nil
 }

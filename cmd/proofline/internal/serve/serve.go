@@ -40,6 +40,7 @@ type serveFlags struct {
 	limits    limitFlags
 	oidc      oidcFlags
 	captcha   captchaFlags
+	visitors  visitorOIDCFlags
 	webhooks  webhookFlags
 	issuer    string
 	logFormat string
@@ -101,6 +102,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet, t *cli.Terminal) {
 	f.limits.add(flags, &f.Limits)
 	f.oidc.add(flags)
 	f.captcha.add(flags)
+	f.visitors.add(flags)
 	f.webhooks.add(flags)
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
@@ -208,6 +210,13 @@ func (f *serveFlags) check(t *cli.Terminal) (err error) {
 	if f.captcha.service != "" && !f.OwnIssuer {
 		return cli.Usage(errors.New("--captcha needs the server's own issuer, which is off"),
 			"start with --issuer own, or give the CAPTCHA to proofline issuer")
+	}
+	if f.visitors.issuer != "" && !f.OwnIssuer {
+		return cli.Usage(errors.New("--issuer-oidc needs the server's own issuer, which is off"),
+			"start with --issuer own, or give the provider to proofline issuer")
+	}
+	if f.IssuerOIDC, err = f.visitors.config(); err != nil {
+		return err
 	}
 	if f.Captcha, err = f.captcha.config(); err != nil {
 		return err

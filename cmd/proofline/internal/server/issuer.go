@@ -42,6 +42,7 @@ var proofs = map[string]web.Proof{
 	setting.OwnPuzzleKey:  web.ByPuzzle,
 	setting.OwnCaptchaKey: web.ByCaptcha,
 	setting.OwnMailKey:    web.ByMail,
+	setting.OwnOIDCKey:    web.ByOIDC,
 }
 
 // purpose is that of the key which signs for a proof.
@@ -109,7 +110,7 @@ func (s *Server) openIssuerSite(context.Context) (err error) {
 	c := web.Config{
 		Issuer: s.issuer.issuer, URL: s.issuer.url, Name: s.issuer.url.Host, Find: s.issuer.find,
 		Clients: client.New(s.cfg.TrustedProxies, log), Now: time.Now, Log: log,
-		Captcha: s.cfg.Captcha,
+		Captcha: s.cfg.Captcha, Provider: s.cfg.IssuerOIDC,
 		Limits: limit.New(limit.Options{Passes: web.DefaultAttempts, Pages: web.DefaultPages,
 			Joins: web.DefaultSolved, Exempt: s.cfg.Limits.Exempt, Log: log}),
 	}
@@ -135,10 +136,14 @@ func (s *Server) openIssuerSite(context.Context) (err error) {
 	return nil
 }
 
-// withoutCookies hides cookies from a handler: those of rooms hold visitors' secrets.
-func withoutCookies(next http.Handler) http.Handler {
+// withoutCookies hides cookies from a handler but one of a name: those of rooms hold visitors' secrets.
+func withoutCookies(next http.Handler, but string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		kept, err := r.Cookie(but)
 		r.Header.Del("Cookie")
+		if err == nil {
+			r.AddCookie(kept)
+		}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -178,6 +183,8 @@ func (o *ownIssuer) Lacks(key string) string {
 		return "this server has no CAPTCHA service: start it with --captcha"
 	case key == setting.OwnMailKey && o.server.cfg.Mail == nil:
 		return "this server sends no mail: start it with --smtp"
+	case key == setting.OwnOIDCKey && o.server.cfg.IssuerOIDC == nil:
+		return "this server has no OpenID Connect provider for visitors: start it with --issuer-oidc"
 	}
 	return ""
 }

@@ -97,6 +97,8 @@ type Config struct {
 	// Captcha is the service whose check the own issuer uses for methods with the key own-captcha; nil: rooms cannot
 	// have them.
 	Captcha *issuerweb.Captcha
+	// IssuerOIDC is the provider at which visitors sign in for methods with the key own-oidc; nil: rooms cannot have them.
+	IssuerOIDC *issuerweb.Provider
 	// WebhookNetworks are the networks, besides public addresses, that webhooks may
 	// call.
 	WebhookNetworks []netip.Prefix
@@ -327,7 +329,7 @@ func (s *Server) serve(ctx context.Context) error {
 	o := &s.organizers
 	var issuing http.Handler
 	if s.issuerSite != nil {
-		issuing = withoutCookies(s.issuerSite)
+		issuing = withoutCookies(s.issuerSite, s.issuerSite.CookieName())
 	}
 	handler := web.New(web.Options{
 		Limits: s.limits, Issuer: issuing,
