@@ -13,8 +13,8 @@ import (
 
 // Issuer is the server's own issuer of credentials. It knows of rooms what is public.
 type Issuer interface {
-	// Key returns the public key, in hex, for a method of a room whose configuration has one of [setting.OwnKeys] for it.
-	// It creates the key if necessary.
+	// Key returns the public key, in hex, for a method of a room whose configuration has one of [setting.OwnKeys] for
+	// it. It creates the key if necessary.
 	Key(slug string, m credential.Method) (string, error)
 	// Lacks says what the server lacks to confirm visitors of new rooms with one of [setting.OwnKeys], and how to get it;
 	// empty: nothing.

@@ -114,3 +114,20 @@ func TestOwnOIDC(t *testing.T) {
 	}
 	b.stop()
 }
+
+// TestIssuerOIDCFlags: the provider of the own issuer is configured as a whole, or not at all.
+func TestIssuerOIDCFlags(t *testing.T) {
+	t.Parallel()
+	for want, flags := range map[string][]string{
+		"belong together":       {"--issuer-oidc", "https://login.example.org"},
+		"redirect URL":          {"--issuer-oidc-client", "proofline"},
+		"not an https URL":      {"--issuer-oidc", "http://login.example.org", "--issuer-oidc-client", "a", "--issuer-oidc-secret", "b"},
+		"own issuer, which is":  {"--issuer-oidc", "https://login.example.org", "--issuer", "off"},
+		"--issuer-oidc-secret:": {"--issuer-oidc", "https://login.example.org", "--issuer-oidc-client", "a", "--issuer-oidc-secret", "missing"},
+	} {
+		_, stderr, code := proofline(t, "", append([]string{"serve", "--data", t.TempDir()}, flags...)...)
+		if code == 0 || !strings.Contains(stderr, want) {
+			t.Errorf("%q: exit status %d, %s", flags, code, stderr)
+		}
+	}
+}

@@ -52,3 +52,18 @@ func FuzzParseIssuer(f *testing.F) {
 		}
 	})
 }
+
+// TestOwnKeys: every key of the server's own issuer can be configured, and is explained.
+func TestOwnKeys(t *testing.T) {
+	key, ok := Find("methods[].key")
+	methods, _ := Find("methods")
+	if !ok || isKey("own-") || isKey("own-other") || IsOwnKey("") || IsOwnKey("00") {
+		t.Error("no setting, or other keys are own")
+	}
+	for _, own := range OwnKeys {
+		if !isKey(own) || !IsOwnKey(own) || !strings.Contains(key.Help, "`"+own+"`") || !strings.Contains(methods.Help, "`"+own+"`") ||
+			!strings.Contains(methods.Form.Hint, own+" for ") {
+			t.Errorf("%s is no key, or not explained", own)
+		}
+	}
+}

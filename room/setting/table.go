@@ -294,7 +294,8 @@ var methods = Setting{
 			Help: "for `work`: zero bits that a visitor's device searches for, 1 to 40; each one doubles the work",
 		},
 		{
-			Name: "key", Kind: Text{Check: isKey, Wants: "must be in lower-case hex, or one of " + strings.Join(OwnKeys, ", ")},
+			Name: "key",
+			Kind: Text{Check: isKey, Wants: "must be in lower-case hex, or one of " + strings.Join(OwnKeys, ", ")},
 			Help: "issuer's public key in lower-case hex: for `signed` Ed25519, 32 bytes; " +
 				"for `blind` an RSA modulus of 256 to 512 bytes. `own`: a key of the server's own issuer, for which " +
 				"codes can be made once the room exists; `own-puzzle`, for `signed`: the key with which it confirms that a " +

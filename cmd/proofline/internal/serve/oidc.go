@@ -105,5 +105,6 @@ func (f *visitorOIDCFlags) config() (*web.Provider, error) {
 	if err != nil {
 		return nil, cli.Failed(fmt.Errorf("--issuer-oidc-secret: %w", err), "the file must contain only the secret")
 	}
-	return &web.Provider{Issuer: f.issuer, ClientID: f.clientID, ClientSecret: strings.TrimSpace(text), Name: u.Host}, nil
+	return &web.Provider{Issuer: f.issuer, ClientID: f.clientID, ClientSecret: strings.TrimSpace(text),
+		Name: u.Host}, nil
 }

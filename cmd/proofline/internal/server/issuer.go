@@ -35,8 +35,8 @@ const (
 	mailPatience = 2 * time.Second
 )
 
-// proofs are the ways in which the own issuer confirms visitors, by the key in the configuration of a new room. Each has
-// a key that signs for nothing else, so the key in a room's policy decides what visitors show.
+// proofs are the ways in which the own issuer confirms visitors, by the key in the configuration of a new room. Each
+// has a key that signs for nothing else, so the key in a room's policy decides what visitors show.
 var proofs = map[string]web.Proof{
 	setting.OwnKey:        web.ByList,
 	setting.OwnPuzzleKey:  web.ByPuzzle,
@@ -195,8 +195,9 @@ func (o *ownIssuer) OwnKey(slug string, m credential.Method) string {
 		return ""
 	}
 	for _, own := range setting.OwnKeys {
-		if m.Kind == credential.Blind && (setting.IsSignedOnly(own) || !o.dir.HasBlindKey(blindName(slug, m.Name, own))) {
-			continue
+		isBlind := m.Kind == credential.Blind
+		if isBlind && (setting.IsSignedOnly(own) || !o.dir.HasBlindKey(blindName(slug, m.Name, own))) {
+			continue // and make no key
 		}
 		of := m
 		of.Key = own

@@ -97,7 +97,8 @@ type Config struct {
 	// Captcha is the service whose check the own issuer uses for methods with the key own-captcha; nil: rooms cannot
 	// have them.
 	Captcha *issuerweb.Captcha
-	// IssuerOIDC is the provider at which visitors sign in for methods with the key own-oidc; nil: rooms cannot have them.
+	// IssuerOIDC is the provider at which visitors sign in for methods with the key own-oidc; nil: rooms cannot have
+	// them.
 	IssuerOIDC *issuerweb.Provider
 	// WebhookNetworks are the networks, besides public addresses, that webhooks may
 	// call.
