@@ -16,8 +16,8 @@ type Issuer interface {
 	// Key returns the public key, in hex, for a method of a room whose configuration has one of [setting.OwnKeys] for
 	// it. It creates the key if necessary.
 	Key(slug string, m credential.Method) (string, error)
-	// Lacks says what the server lacks to confirm visitors of new rooms with one of [setting.OwnKeys], and how to get it;
-	// empty: nothing.
+	// Lacks says what the server lacks to confirm visitors of new rooms with one of [setting.OwnKeys], and how to get
+	// it; empty: nothing.
 	Lacks(key string) string
 	// Page returns the URL of the page on which visitors are confirmed for a method of a room.
 	Page(slug, method string) string

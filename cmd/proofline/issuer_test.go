@@ -377,7 +377,7 @@ func TestIssuerReadme(t *testing.T) {
 			}
 		}
 	}
-	if ran != 8 {
+	if ran != 9 {
 		t.Errorf("%d commands in the README", ran)
 	}
 	server.stop()
