@@ -111,11 +111,13 @@ func (rs *Rehearsals) Start(ctx context.Context, owner pgroom.Owner, base room.C
 	if err != nil {
 		return Rehearsal{}, err
 	}
-	now := time.Now()
-	c := Copy(base, now.Add(rs.lead), now.Add(rs.lasts), p.Before, p.Window)
 	owner.Host = nil // copies are published under the server's own host
+	script := p.newScript(base)
+	one.desk, err = newDesk(&base)
+	now := time.Now() // after the desk has made its keys, which may take seconds
+	c := Copy(base, now.Add(rs.lead), now.Add(rs.lasts), p.Before, p.Window)
 	var r *room.Room
-	if one.desk, err = newDesk(&c); err == nil {
+	if err == nil {
 		r, err = rs.rooms.CreateFor(ctx, owner, c)
 	}
 	if err != nil {
@@ -123,7 +125,6 @@ func (rs *Rehearsals) Start(ctx context.Context, owner pgroom.Owner, base room.C
 		rs.work.Done()
 		return Rehearsal{}, fmt.Errorf("start rehearsal: %w", err)
 	}
-	script := p.newScript(base)
 	one.begin(r, c, p, now)
 	one.note(func(r *Rehearsal) { r.Script = script })
 	go func() {
