@@ -1,5 +1,5 @@
 // From the preset "Presale codes" to printed codes, from the console alone, and what visitors read who have a code, none,
-// or one that was used.
+// or one that was used. The same with a list of members.
 import assert from "node:assert/strict";
 import { after, before } from "node:test";
 
@@ -95,3 +95,50 @@ for (const size of ["desktop", "phone"]) {
     assert.equal((await room.transcript()).filter(({ kind }) => kind === "arrive").length, 1);
   });
 }
+
+scene("members only: an uploaded list, a member and a stranger", async (stage) => {
+  for (const size of ["desktop", "phone"]) {
+    const organizer = await owner(stage, { size });
+    const { page } = organizer;
+    const room = await Room.create(
+      {
+        slug: `members-${size}`,
+        windows: [{ length: "24h" }],
+        methods: [{ name: "members", kind: "signed", key: "own" }],
+        lanes: [{ name: "general", weight: 1, needs: ["members"] }],
+      },
+      server,
+    );
+    stage.rooms.push(room);
+    await organizer.go(`/rooms/${room.slug}/members`);
+    await organizer.heading(room.slug);
+    await organizer.inspect("members-form");
+    await page.getByLabel("Members (CSV)").setInputFiles({
+      name: "members.csv",
+      mimeType: "text/csv",
+      buffer: Buffer.from("number,birthday\n1001,1990-01-02\n1002,1980-03-04\n1002,1980-03-04\n"),
+    });
+    await organizer.press("Check the list");
+    await page.getByRole("heading", { name: "Use this list of 2 members?" }).waitFor();
+    await organizer.inspect("members-question");
+    await organizer.press("Use this list");
+    await page.getByRole("heading", { name: "2 members can be confirmed" }).waitFor();
+    await organizer.inspect("members-done");
+
+    const visitor = await stage.visitor({ size });
+    visitor.watch.expect(/status of 403/);
+    await visitor.page.goto(room.url);
+    await visitor.page.getByRole("button", { name: /^Confirm with / }).click();
+    await visitor.page.getByRole("button", { name: /^Continue to / }).click();
+    await visitor.page.getByLabel("number").fill("1001");
+    await visitor.page.getByLabel("birthday").fill("1980-03-04");
+    await visitor.page.getByRole("button", { name: "Confirm" }).click();
+    await visitor.page.getByRole("alert").filter({ hasText: "not on the list" }).waitFor();
+    await visitor.inspect("members-stranger");
+    await visitor.page.getByLabel("number").fill("1001");
+    await visitor.page.getByLabel("birthday").fill("1990-01-02");
+    await visitor.page.getByRole("button", { name: "Confirm" }).click();
+    await visitor.page.getByRole("button", { name: "Return to the room" }).click();
+    await visitor.is("waiting");
+  }
+});
