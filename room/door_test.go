@@ -275,7 +275,7 @@ func TestMerit(t *testing.T) {
 	t.Parallel()
 	nodes, b := doorNodes(t, 2)
 	c := doorConfig("merit")
-	c.Windows = []WindowRule{{Length: Duration(5 * time.Second)}}
+	c.Windows = []WindowRule{{Length: Duration(8 * time.Second)}}
 	r := create(t, nodes[0], c)
 	elsewhere := get(t, nodes[1], c.Slug)
 	waitForWork(t, r)

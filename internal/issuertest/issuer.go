@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/big"
+	"slices"
 
 	"github.com/cloudflare/circl/blindsign/blindrsa"
 
@@ -67,12 +68,12 @@ func (i *Issuer) Show(s credential.Subject, account int) credential.Credential {
 }
 
 func search(message []byte, bits int) []byte {
-	for n := uint64(0); ; n++ {
-		nonce := binary.BigEndian.AppendUint64(nil, n)
-		if credential.ZeroBits(append(message[:len(message):len(message)], nonce...)) >= bits {
-			return nonce
-		}
+	tried := append(slices.Clone(message), make([]byte, 8)...)
+	nonce := tried[len(message):]
+	for credential.ZeroBits(tried) < bits {
+		binary.BigEndian.PutUint64(nonce, binary.BigEndian.Uint64(nonce)+1)
 	}
+	return nonce
 }
 
 // blindly blinds, signs and unblinds. The result does not depend on chance.
