@@ -109,8 +109,8 @@ scene("lanes and seats have their figures", async (stage) => {
   );
   stage.rooms.push(room);
   await room.open();
-  await room.crowd(20, { seats: "2" });
-  await room.crowd(20, { lane: "members", seats: "2" });
+  await room.crowd(20, { seats: 2 });
+  await room.crowd(20, { lane: "members", seats: 2 });
   await until("the seats are called", async () => (await room.state()).lanes.members.called === 10);
   for (const size of ["desktop", "phone"]) {
     const one = await owner(stage, { size });
