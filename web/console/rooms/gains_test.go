@@ -72,7 +72,7 @@ func (p preset) gain(ctx context.Context) (string, error) {
 	if p.IsNet() {
 		return p.bots, nil // a safety net has no start that can be simulated
 	}
-	editor := editorPage{Form: p.form(time.Unix(0, 0), ""), Trial: trialForm{"20,000", "2,000", "10", "10"}}
+	editor := editorPage{Form: p.form(time.Unix(0, 0), ""), Trial: defaultTrial()}
 	plan, problems := editor.plan(trialVisitors)
 	if err := problems.Err(); err != nil {
 		return "", err
