@@ -112,7 +112,10 @@ func TestDoor(t *testing.T) {
 	nodes, b := doorNodes(t, 1)
 	r, other := create(t, nodes[0], doorConfig("door")), create(t, nodes[0], doorConfig("other"))
 	v := newVisitor(r)
-	if _, err := r.JoinLane(t.Context(), v.ticket, "", 1, show(r, v.ticket, "general", 0, "task")...); !strings.HasPrefix(failure(err), "work ") {
+	early := subject(r, v.ticket, "general")
+	early.Round = nil
+	_, err := r.JoinLane(t.Context(), v.ticket, "", 1, vouchers.task.Show(early, 0))
+	if got := failure(err); !strings.HasPrefix(got, "work ") && got != "invalid task" { // the round may have come already
 		t.Errorf("before the round: %v", err)
 	}
 	waitForWork(t, r)
