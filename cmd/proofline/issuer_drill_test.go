@@ -313,7 +313,7 @@ func (d *drill) forger() *issuer.Issuer {
 	return i
 }
 
-// forged returns a credential of the method club for an account that nobody has proven.
+// forged returns a credential of the method club for an account without a proof.
 func (d *drill) forged(i *issuer.Issuer, ticket fairness.Ticket, account string) credential.Credential {
 	d.t.Helper()
 	in, err := i.Issue(&issuer.Offer{Name: "club", Method: "club", Room: d.entry, Lanes: []string{"members"}}, account,
@@ -406,7 +406,7 @@ func TestCrashIssuer(t *testing.T) {
 	d.server.stop()
 }
 
-// TestCrashIssuerKey gives the issuer's key to somebody else, who vouches for accounts that do not exist. The transcript
+// TestCrashIssuerKey gives the issuer's key to another program, which vouches for accounts that do not exist. The transcript
 // alone does not show it. The signed count does, the issuer finds the tickets, and the organizer revokes them and goes on
 // in another room with another key.
 func TestCrashIssuerKey(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/proofline/proofline/verifier/numeral"
 )
 
-// networks are those that a script joins from. No address belongs to anybody: they are for private networks, benchmarks
+// networks are those that a script joins from. All addresses are those for private networks, benchmarks
 // and documents.
 type networks struct {
 	name    string // in the table
