@@ -13,10 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/proofline/proofline/internal/doctest"
 	"github.com/proofline/proofline/room/meter"
 )
 
@@ -187,5 +189,21 @@ func TestMetricsDocs(t *testing.T) {
 		}
 	} else if want != string(text) {
 		t.Errorf("%s is out of date: run go test ./cmd/proofline/internal/server -run TestMetricsDocs -update", path)
+	}
+}
+
+// TestRunbook checks that the runbook has a section for each alert, and for no other.
+func TestRunbook(t *testing.T) {
+	t.Parallel()
+	var want []string
+	for _, a := range alerts(t) {
+		want = append(want, a.Alert)
+	}
+	var got []string
+	for _, m := range regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(doctest.Read(t, root+"docs/operate/RUNBOOK.md"), -1) {
+		got = append(got, m[1])
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("sections of the runbook (-alerts +sections):\n%s", diff)
 	}
 }
