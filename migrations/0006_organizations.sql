@@ -6,6 +6,11 @@ create table organizations (
   slug       text not null unique check (slug ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'),
   name       text not null,
   created_at timestamptz not null default now(),
+  -- What the organization may use at most; 0: no limit.
+  max_rooms   bigint not null default 0 check (max_rooms >= 0),   -- that have not ended
+  max_waiting bigint not null default 0 check (max_waiting >= 0), -- visitors in line in all rooms
+  max_streams bigint not null default 0 check (max_streams >= 0), -- event streams open at each server
+  max_entries bigint not null default 0 check (max_entries >= 0), -- entries of all transcripts
   -- Shown on pages of rooms without a logo of their own.
   logo       text not null default '', -- version of the image; empty: none
   logo_type  text,                     -- media type

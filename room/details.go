@@ -22,6 +22,8 @@ type details struct {
 	room    uuid.UUID
 	store   detailStore
 	changed func() // called when readers need a new snapshot
+	// overQuota reports whether a quota of the organization stops visitors from joining; nil: there is none.
+	overQuota func() bool
 
 	title    atomic.Pointer[string]
 	settings atomic.Pointer[storedSettings]
@@ -64,10 +66,10 @@ func (d *details) Settings() (settings *Settings, version int64) {
 // QueueIt returns the room's queue-it configuration.
 func (d *details) QueueIt() *queueit.Stored { return &d.settings.Load().queueIt }
 
-// IsFull reports whether the organizer's limit stops visitors from joining.
+// IsFull reports whether the organizer's limit, or a quota of the organization, stops visitors from joining.
 func (d *details) IsFull(n fairness.Counts) bool {
 	settings, _ := d.Settings()
-	return settings.MaxWaiting > 0 && n.Unsettled() >= uint64(settings.MaxWaiting)
+	return d.overQuota != nil && d.overQuota() || settings.MaxWaiting > 0 && n.Unsettled() >= uint64(settings.MaxWaiting)
 }
 
 // Change stores a title (nil: unchanged) and a change of the settings, and applies them.

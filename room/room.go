@@ -19,6 +19,7 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/room/projection"
 	"github.com/proofline/proofline/room/queueit"
+	"github.com/proofline/proofline/room/quota"
 	"github.com/proofline/proofline/room/regression"
 	"github.com/proofline/proofline/room/revocation"
 	"github.com/proofline/proofline/room/safetynet"
@@ -45,6 +46,7 @@ type Room struct {
 	Lists      *revocation.Lists
 	Transcript Transcript
 	Refused    Refusals
+	Quota      *quota.Share // of the owning organization
 
 	log       *slog.Logger
 	clock     *clock.Clock

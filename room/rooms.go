@@ -29,6 +29,7 @@ import (
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/room/projection"
 	"github.com/proofline/proofline/room/queueit"
+	"github.com/proofline/proofline/room/quota"
 	"github.com/proofline/proofline/room/register"
 	"github.com/proofline/proofline/room/regression"
 	"github.com/proofline/proofline/room/revocation"
@@ -67,6 +68,7 @@ type Options struct {
 type Rooms struct {
 	Options
 	Register *register.Register // the log of rooms
+	Quotas   *quota.Quotas      // what organizations may use of this node
 	clock    *clock.Clock
 	pace     pace.Limit // of JoinsPerMinute
 
@@ -110,6 +112,13 @@ func New(o Options) *Rooms {
 	rs.watcher, rs.poller = clock.NewWatcher(rs.clock, o.Logs, o.Log), newControlsPoller(o.Store, rs.clock, o.Log)
 	rs.Register = register.New(register.Options{Logs: o.Logs, Store: o.Store, MasterKey: o.MasterKey, Marks: o.Marks,
 		Witnesses: o.Witnesses, Origin: originOf(o.PublicURL + "/" + roomlog.Path), Meter: o.Meter, Log: o.Log, Now: rs.clock.Now})
+	rs.Quotas = quota.New(o.Store, o.Log, func() map[uuid.UUID]uint64 {
+		waiting := map[uuid.UUID]uint64{}
+		for _, r := range rs.Loaded() {
+			waiting[r.Owner.Org] += r.Snapshot().Counts.Unsettled()
+		}
+		return waiting
+	})
 	rs.settler = regression.NewSettler(rs.sources(), o.Log, func() error { return rs.restore(ctx) }, rs.suspect)
 	if o.Logs != nil {
 		o.Logs.Stamp(rs.clock.Stamp)
@@ -280,6 +289,8 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	r.Transcript, r.Refused = Transcript{r}, Refusals{r, rs.Meter}
 	r.pace.server, r.pace.most = &rs.pace, rs.JoinsPerMinute
 	r.details = newDetails(r.ID, rs.Store, record.Title, r.sequencer.Wake)
+	r.Quota = rs.Quotas.Of(r.Owner.Org)
+	r.details.overQuota = r.Quota.IsFull
 	r.Evidence = evidence.NewCollector(target, known, rs.Store.Evidence, r.view, r.sequencer, rs.limiter)
 	r.Lists = revocation.New(r.sequencer)
 	r.Transfers = transfer.New(r.ID, r.Origin, r, rs.Store.Transfers)

@@ -19,6 +19,7 @@ import (
 	"github.com/proofline/proofline/internal/timing"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/room/projection"
+	"github.com/proofline/proofline/room/quota"
 	"github.com/proofline/proofline/room/sequence"
 )
 
@@ -40,6 +41,7 @@ func (rs *Rooms) Run(ctx context.Context) {
 	others.Go(func() { rs.adoptAll(ctx) })
 	others.Go(func() { rs.Register.Run(ctx) })
 	others.Go(func() { timing.Every(ctx, cleanupInterval, rs.cleanUp) })
+	others.Go(func() { timing.Every(ctx, quota.Interval, rs.Quotas.Compare) })
 	timing.Every(ctx, tickInterval, rs.tick)
 	others.Wait()
 }

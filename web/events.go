@@ -37,6 +37,11 @@ func (f *feed) events(c echo.Context, r *room.Room) error {
 		return errStreams
 	}
 	defer f.open.Add(-1)
+	done, err = r.Quota.OpenStream()
+	if err != nil {
+		return err
+	}
+	defer done()
 	out, err := sse.Open(c)
 	if err != nil {
 		return invalid.Field("", err.Error())

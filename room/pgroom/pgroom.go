@@ -85,7 +85,8 @@ func NewStore(pool *pgxpool.Pool) *Store {
 }
 
 // Insert stores a room and its keys, and calls also in the same transaction. If the room exists, Insert changes
-// nothing and does not call also. isNew reports whether the room is new.
+// nothing and does not call also. isNew reports whether the room is new. Insert returns [ErrQuota] if the organization may
+// have no further room.
 func (s *Store) Insert(ctx context.Context, r Room, keys []Key, also func(pgx.Tx) error) (isNew bool, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `insert into rooms (room_id, slug, origin, title, org_id, host, rehearsal_of) values ($1, $2, $3, $4, $5, $6, $7) on conflict do nothing`,
@@ -94,6 +95,9 @@ func (s *Store) Insert(ctx context.Context, r Room, keys []Key, also func(pgx.Tx
 			return err
 		}
 		isNew = true
+		if err := allow(ctx, tx, r.Org); err != nil {
+			return err
+		}
 		for _, k := range keys {
 			if _, err := tx.Exec(ctx, `insert into room_keys (room_id, purpose, sealed) values ($1, $2, $3)`, r.ID,
 				k.Purpose, k.Sealed); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/webhook"
+	"github.com/proofline/proofline/web/manage/jsonschema"
 )
 
 // Prefix is the path prefix of all routes.
@@ -87,7 +88,7 @@ func New(o Options) *API {
 	for _, p := range a.parts {
 		a.routes = append(a.routes, p.routes()...)
 	}
-	a.document = sync.OnceValue(func() []byte { return newDocument(a.routes, a.publicURL, allowUnknown) })
+	a.document = sync.OnceValue(func() []byte { return newDocument(a.routes, a.publicURL, jsonschema.AllowUnknown) })
 	return a
 }
 

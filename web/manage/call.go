@@ -25,6 +25,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/jsontext"
+	"github.com/proofline/proofline/web/manage/jsonschema"
 )
 
 // maxBody is the default maximum size of a body in bytes. It fits a room with two logos and texts in
@@ -197,15 +198,15 @@ func membersOf(t reflect.Type) map[string]reflect.Type {
 }
 
 func readMembers(t reflect.Type) map[string]reflect.Type {
-	for t != nil && known[t] == nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice) {
+	for t != nil && !jsonschema.IsKnown(t) && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice) {
 		t = t.Elem()
 	}
-	if t == nil || t.Kind() != reflect.Struct || known[t] != nil {
+	if t == nil || t.Kind() != reflect.Struct || jsonschema.IsKnown(t) {
 		return nil
 	}
 	list := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {
-		if name, _, ok := memberOf(f); ok {
+		if name, _, ok := jsonschema.MemberOf(f); ok {
 			list[name] = f.Type
 		}
 	}

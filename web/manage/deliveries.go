@@ -9,6 +9,7 @@ import (
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/wire"
+	"github.com/proofline/proofline/web/manage/jsonschema"
 )
 
 // maxDeliveries is the maximum page size of the delivery log.
@@ -30,7 +31,7 @@ func (a deliveries) routes() []route {
 				},
 				parameter{
 					name: "state", about: "Only deliveries in this state.",
-					schema: enum(webhook.Waiting, webhook.Delivered, webhook.Failed),
+					schema: jsonschema.Enum(webhook.Waiting, webhook.Delivered, webhook.Failed),
 				},
 				parameter{name: "type", about: "Only events of this type.", schema: schema{"type": "string"}},
 				parameter{name: "room", about: "Only events of this room.", schema: schema{"type": "string"}}),

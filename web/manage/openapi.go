@@ -13,6 +13,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/web/manage/jsonschema"
 )
 
 const documentPath = Prefix + "openapi.json"
@@ -31,16 +32,21 @@ func (a *API) sendDocument(c echo.Context) error {
 
 // StrictDocument returns the OpenAPI document for tests: it allows no unknown members in answers.
 // Clients must allow them, because later versions may add members.
-func (a *API) StrictDocument() []byte { return newDocument(a.routes, a.publicURL, refuseUnknown) }
+func (a *API) StrictDocument() []byte {
+	return newDocument(a.routes, a.publicURL, jsonschema.RefuseUnknown)
+}
+
+// schema is a JSON Schema.
+type schema = jsonschema.Schema
+
+// types adds operations to the schemas of their types.
+type types struct{ *jsonschema.Types }
 
 // newDocument generates the OpenAPI 3.1 document from the route table.
 //
 // https://spec.openapis.org/oas/v3.1.0
-func newDocument(routes []route, publicURL string, u unknownMembers) []byte {
-	s := &schemas{
-		unknown: u, named: map[string]schema{"Problem": problemSchema},
-		types: map[string]reflect.Type{"Problem": nil},
-	}
+func newDocument(routes []route, publicURL string, u jsonschema.UnknownMembers) []byte {
+	s := types{jsonschema.New(u, "Problem", problemSchema)}
 	paths := map[string]map[string]any{}
 	for i := range routes {
 		r := &routes[i]
@@ -60,7 +66,7 @@ func newDocument(routes []route, publicURL string, u unknownMembers) []byte {
 		"tags":    tags(routes),
 		"paths":   paths,
 		"components": schema{
-			"schemas": s.named,
+			"schemas": s.Named(),
 			"securitySchemes": schema{"token": schema{"type": "http", "scheme": "bearer",
 				"description": "A token of the organization, or the server's own token."}},
 			"parameters": sharedParameters,
@@ -133,7 +139,7 @@ var sharedParameters = schema{
 	},
 }
 
-func (s *schemas) operation(r *route) schema {
+func (s types) operation(r *route) schema {
 	out := schema{
 		"operationId": r.name, "tags": []string{r.tag}, "summary": r.summary, "parameters": r.documentedParameters(),
 		"responses": schema{strconv.Itoa(r.success()): s.success(r),
@@ -146,7 +152,7 @@ func (s *schemas) operation(r *route) schema {
 			"description": "Not modified since the version with this ETag."}
 	}
 	if r.in != nil {
-		content := schema{"schema": s.of(reflect.TypeOf(r.in), inRequest)}
+		content := schema{"schema": s.Of(reflect.TypeOf(r.in), jsonschema.InRequest)}
 		if r.example != "" {
 			content["example"] = json.RawMessage(r.example)
 		}
@@ -168,10 +174,10 @@ func (r *route) needs() string {
 
 func (r *route) success() int { return reply{}.statusOf(r) }
 
-func (s *schemas) success(r *route) schema {
+func (s types) success(r *route) schema {
 	out := schema{"description": http.StatusText(r.success())}
 	if r.out != nil {
-		content := schema{"application/json": schema{"schema": s.of(reflect.TypeOf(r.out), inAnswer)}}
+		content := schema{"application/json": schema{"schema": s.Of(reflect.TypeOf(r.out), jsonschema.InAnswer)}}
 		if r.csv {
 			content["text/csv"] = schema{"schema": schema{"type": "string"}}
 		}

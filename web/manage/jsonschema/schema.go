@@ -1,4 +1,5 @@
-package manage
+// Package jsonschema makes JSON Schemas of the Go types that the management API sends and takes.
+package jsonschema
 
 import (
 	"cmp"
@@ -20,86 +21,99 @@ import (
 	"github.com/proofline/proofline/room/setting"
 )
 
-// schema is a JSON Schema of dialect 2020-12, which OpenAPI 3.1 uses.
-type schema = map[string]any
+// Schema is a JSON Schema of dialect 2020-12, which OpenAPI 3.1 uses.
+type Schema = map[string]any
 
-// schemas generates the schemas of Go types. JSON tags give the names, "doc" describes a member,
+// Types makes the schemas of Go types. JSON tags give the names, "doc" describes a member,
 // "enum" lists its values, and "need" marks required members of a body.
-type schemas struct {
-	unknown unknownMembers
-	named   map[string]schema
+type Types struct {
+	unknown UnknownMembers
+	named   map[string]Schema
 	types   map[string]reflect.Type // types by schema name
 }
 
-// unknownMembers determines how the schemas of answers treat members that they do not name.
-type unknownMembers bool
+// New returns Types with a schema that follows from no type, such as that of errors.
+func New(u UnknownMembers, name string, s Schema) *Types {
+	return &Types{unknown: u, named: map[string]Schema{name: s}, types: map[string]reflect.Type{name: nil}}
+}
 
+// Named returns the schemas that others refer to, by name.
+func (s *Types) Named() map[string]Schema { return s.named }
+
+// UnknownMembers determines how the schemas of answers treat members that they do not name.
+type UnknownMembers bool
+
+// Values of [UnknownMembers].
 const (
-	allowUnknown  unknownMembers = false
-	refuseUnknown unknownMembers = true
+	AllowUnknown  UnknownMembers = false
+	RefuseUnknown UnknownMembers = true
 )
 
 // Uses of a type: schemas of requests allow no unknown members, and list those that are required.
 const (
-	inAnswer  = false
-	inRequest = true
+	InAnswer  = false
+	InRequest = true
 )
 
-func enum[T ~string](values ...T) schema {
+// IsKnown reports whether the JSON of a type does not follow from its structure.
+func IsKnown(t reflect.Type) bool { return known[t] != nil }
+
+// Enum returns the schema of a string that has one of the values.
+func Enum[T ~string](values ...T) Schema {
 	list := make([]any, len(values))
 	for i, v := range values {
 		list[i] = string(v)
 	}
-	return schema{"type": "string", "enum": list}
+	return Schema{"type": "string", "enum": list}
 }
 
 // wantDuration describes the format of durations.
 const wantDuration = "A duration such as 30s, 5m or 1h30m."
 
 // known lists the types whose JSON does not follow from their structure.
-var known = map[reflect.Type]schema{
+var known = map[reflect.Type]Schema{
 	reflect.TypeFor[time.Time]():         {"type": "string", "format": "date-time"},
 	reflect.TypeFor[uuid.UUID]():         {"type": "string", "format": "uuid"},
 	reflect.TypeFor[json.RawMessage]():   {"type": "object"},
 	reflect.TypeFor[room.Duration]():     {"type": "string", "description": wantDuration},
 	reflect.TypeFor[simulate.Duration](): {"type": "string", "description": wantDuration},
-	reflect.TypeFor[room.Phase](): enum(room.PhaseUpcoming, room.PhaseOpen, room.PhaseServing, room.PhasePaused,
+	reflect.TypeFor[room.Phase](): Enum(room.PhaseUpcoming, room.PhaseOpen, room.PhaseServing, room.PhasePaused,
 		room.PhaseClaimsFrozen, room.PhaseClosed, room.PhaseEnded, room.PhaseStopped),
-	reflect.TypeFor[activity.Outcome](): enum("", activity.Done, activity.Refused, activity.Failed),
-	reflect.TypeFor[account.Role]():     enum(account.Owner, account.Operator, account.Viewer),
-	reflect.TypeFor[fairness.Reason](): enum(fairness.NoShow, fairness.Left, fairness.TooLarge, fairness.Revoked,
+	reflect.TypeFor[activity.Outcome](): Enum("", activity.Done, activity.Refused, activity.Failed),
+	reflect.TypeFor[account.Role]():     Enum(account.Owner, account.Operator, account.Viewer),
+	reflect.TypeFor[fairness.Reason](): Enum(fairness.NoShow, fairness.Left, fairness.TooLarge, fairness.Revoked,
 		fairness.RevokedBot, fairness.RevokedDuplicate, fairness.RevokedFraud, fairness.RevokedRequest),
-	reflect.TypeFor[simulate.Shape](): enum(simulate.Burst, simulate.Steady, simulate.Early, simulate.Recorded),
+	reflect.TypeFor[simulate.Shape](): Enum(simulate.Burst, simulate.Steady, simulate.Early, simulate.Recorded),
 }
 
-// of returns the schema of a type: in a request body if sent is set, else in an answer.
-func (s *schemas) of(t reflect.Type, sent bool) schema {
+// Of returns the schema of a type: in a request body if sent is set, else in an answer.
+func (s *Types) Of(t reflect.Type, sent bool) Schema {
 	if fixed, ok := known[t]; ok {
 		return clone(fixed)
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return s.of(t.Elem(), sent)
+		return s.Of(t.Elem(), sent)
 	case reflect.Struct:
 		return s.reference(t, sent)
 	case reflect.Slice, reflect.Array:
-		return schema{"type": "array", "items": s.of(t.Elem(), sent)}
+		return Schema{"type": "array", "items": s.Of(t.Elem(), sent)}
 	case reflect.Map:
-		return schema{"type": "object", "additionalProperties": s.of(t.Elem(), sent)}
+		return Schema{"type": "object", "additionalProperties": s.Of(t.Elem(), sent)}
 	case reflect.String:
-		return schema{"type": "string"}
+		return Schema{"type": "string"}
 	case reflect.Bool:
-		return schema{"type": "boolean"}
+		return Schema{"type": "boolean"}
 	case reflect.Float64:
-		return schema{"type": "number"}
+		return Schema{"type": "number"}
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		return schema{"type": "integer", "minimum": 0}
+		return Schema{"type": "integer", "minimum": 0}
 	}
-	return schema{"type": "integer"}
+	return Schema{"type": "integer"}
 }
 
-func clone(s schema) schema {
-	out := schema{}
+func clone(s Schema) Schema {
+	out := Schema{}
 	for name, value := range s {
 		out[name] = value
 	}
@@ -107,7 +121,7 @@ func clone(s schema) schema {
 }
 
 // reference returns a reference to the schema of a struct, and generates the schema if needed.
-func (s *schemas) reference(t reflect.Type, sent bool) schema {
+func (s *Types) reference(t reflect.Type, sent bool) Schema {
 	name := nameOf(t)
 	if sent && !strings.HasSuffix(name, "Input") {
 		name += "Input"
@@ -119,7 +133,7 @@ func (s *schemas) reference(t reflect.Type, sent bool) schema {
 		s.named[name] = nil // a type may contain itself
 		s.named[name] = s.object(t, sent)
 	}
-	return schema{"$ref": "#/components/schemas/" + name}
+	return Schema{"$ref": "#/components/schemas/" + name}
 }
 
 // nameOf returns the schema name of a struct: wire.Room is Room, and live.Figures is LiveFigures.
@@ -138,10 +152,10 @@ func capital(name string) string {
 	return string(letters)
 }
 
-func (s *schemas) object(t reflect.Type, sent bool) schema {
-	members, needed := schema{}, []string{}
+func (s *Types) object(t reflect.Type, sent bool) Schema {
+	members, needed := Schema{}, []string{}
 	for _, f := range reflect.VisibleFields(t) {
-		name, optional, ok := memberOf(f)
+		name, optional, ok := MemberOf(f)
 		if !ok || isFixed(t, f) {
 			continue
 		}
@@ -150,19 +164,19 @@ func (s *schemas) object(t reflect.Type, sent bool) schema {
 			needed = append(needed, name)
 		}
 	}
-	out := schema{"type": "object", "properties": members}
+	out := Schema{"type": "object", "properties": members}
 	if len(needed) > 0 {
 		slices.Sort(needed)
 		out["required"] = needed
 	}
-	if sent || s.unknown == refuseUnknown {
+	if sent || s.unknown == RefuseUnknown {
 		out["additionalProperties"] = false
 	}
 	return out
 }
 
-// memberOf returns the JSON name of a field; false if it is not encoded.
-func memberOf(f reflect.StructField) (name string, optional, ok bool) {
+// MemberOf returns the JSON name of a field; false if it is not encoded.
+func MemberOf(f reflect.StructField) (name string, optional, ok bool) {
 	name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 	if !f.IsExported() || name == "-" || name == "" {
 		return "", false, false // fields of embedded structs are visited separately
@@ -171,13 +185,13 @@ func memberOf(f reflect.StructField) (name string, optional, ok bool) {
 }
 
 // member returns the schema of one field. A pointer without omitempty may be null.
-func (s *schemas) member(f reflect.StructField, in reflect.Type, sent, optional bool) schema {
-	out := s.of(f.Type, sent)
+func (s *Types) member(f reflect.StructField, in reflect.Type, sent, optional bool) Schema {
+	out := s.Of(f.Type, sent)
 	if values := f.Tag.Get("enum"); values != "" {
-		out = enum(strings.Split(values, ",")...)
+		out = Enum(strings.Split(values, ",")...)
 	}
 	if f.Type.Kind() == reflect.Pointer && !optional {
-		out = schema{"anyOf": []any{out, schema{"type": "null"}}}
+		out = Schema{"anyOf": []any{out, Schema{"type": "null"}}}
 	}
 	about := f.Tag.Get("doc")
 	if s, ok := settingOf(in, f); ok {
@@ -249,7 +263,7 @@ func addParts(found map[reflect.Type]string, in reflect.Type, prefix string) {
 }
 
 // bounds adds a setting's bounds to its schema.
-func bounds(out schema, s setting.Setting) {
+func bounds(out Schema, s setting.Setting) {
 	switch k := s.Kind.(type) {
 	case setting.Number:
 		out["minimum"], out["maximum"] = k.Min, k.Max
