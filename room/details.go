@@ -69,7 +69,8 @@ func (d *details) QueueIt() *queueit.Stored { return &d.settings.Load().queueIt 
 // IsFull reports whether the organizer's limit, or a quota of the organization, stops visitors from joining.
 func (d *details) IsFull(n fairness.Counts) bool {
 	settings, _ := d.Settings()
-	return d.overQuota != nil && d.overQuota() || settings.MaxWaiting > 0 && n.Unsettled() >= uint64(settings.MaxWaiting)
+	return d.overQuota != nil && d.overQuota() ||
+		settings.MaxWaiting > 0 && n.Unsettled() >= uint64(settings.MaxWaiting)
 }
 
 // Change stores a title (nil: unchanged) and a change of the settings, and applies them.

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/room/pgroom"
+	"github.com/proofline/proofline/room/quota"
 	"github.com/proofline/proofline/room/register"
 	"github.com/proofline/proofline/room/regression"
 	"github.com/proofline/proofline/room/revocation"
@@ -44,6 +46,8 @@ var (
 	ErrDrawing   = revocation.ErrDrawing
 	ErrEnded     = revocation.ErrEnded
 	ErrAbandoned = regression.ErrAbandoned
+	ErrQuota     = pgroom.ErrQuota
+	ErrStreams   = quota.ErrStreams
 )
 
 // EarlyError is returned when a room is joined before it opens.

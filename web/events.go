@@ -1,7 +1,6 @@
 package web
 
 import (
-	"errors"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -21,9 +20,6 @@ const (
 	streamLook = 500 * time.Millisecond
 )
 
-// errStreams means that the maximum number of streams is open.
-var errStreams = errors.New("too many streams are open: poll the state instead")
-
 // events sends the room's state document whenever it has changed, as server-sent events
 // (https://html.spec.whatwg.org/multipage/server-sent-events.html).
 func (f *feed) events(c echo.Context, r *room.Room) error {
@@ -34,7 +30,7 @@ func (f *feed) events(c echo.Context, r *room.Room) error {
 	defer done()
 	if f.open.Add(1) > int64(f.max) {
 		f.open.Add(-1)
-		return errStreams
+		return room.ErrStreams
 	}
 	defer f.open.Add(-1)
 	done, err = r.Quota.OpenStream()

@@ -23,8 +23,6 @@ import (
 	"github.com/proofline/proofline/room/clock"
 	"github.com/proofline/proofline/room/door"
 	"github.com/proofline/proofline/room/evidence"
-	"github.com/proofline/proofline/room/pgroom"
-	"github.com/proofline/proofline/room/quota"
 	"github.com/proofline/proofline/room/register"
 	"github.com/proofline/proofline/room/session"
 	"github.com/proofline/proofline/room/transfer"
@@ -97,7 +95,7 @@ var kinds = []kind{
 	{is(account.ErrExists), http.StatusConflict, "exists", "Already taken", 0},
 	{is(account.ErrLastOwner), http.StatusConflict, "last-owner", "Last owner", 0},
 	{as[*account.LimitError], http.StatusConflict, "too-many", "Too many", 0},
-	{is(pgroom.ErrQuota), http.StatusConflict, "quota", "Quota of the organization reached", 0},
+	{is(room.ErrQuota), http.StatusConflict, "quota", "Quota of the organization reached", 0},
 	{is(account.ErrInUse), http.StatusConflict, "in-use", "In use", 0},
 	{is(account.ErrUnverified), http.StatusConflict, "unverified", "Not verified", 0},
 	{is(control.ErrNotEnded, control.ErrNotOver, live.ErrNotEnded), http.StatusConflict, "not-ended", "Not ended", 0},
@@ -131,7 +129,7 @@ var kinds = []kind{
 	{is(control.ErrTooLong), http.StatusConflict, "too-long", "Too long", 0},
 	{is(room.ErrBusy, rehearse.ErrBusy, control.ErrAuditing), http.StatusServiceUnavailable, "busy", "Busy",
 		time.Second},
-	{is(errStreams, quota.ErrStreams, live.ErrStreams), http.StatusServiceUnavailable, "too-many-streams", "Too many streams", poll.Max},
+	{is(room.ErrStreams, live.ErrStreams), http.StatusServiceUnavailable, "too-many-streams", "Too many streams", poll.Max},
 	{as[*room.StaleError], http.StatusServiceUnavailable, "stale", "Out of date", 2 * time.Second},
 	{is(clock.ErrStep), http.StatusServiceUnavailable, "clock", "Clock jumped", 5 * time.Second},
 	{is(register.ErrHeld, room.ErrRegressed), http.StatusServiceUnavailable, "records-missing", "Records missing",

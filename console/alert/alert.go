@@ -126,9 +126,14 @@ func (w *Watcher) checkFigures(ctx context.Context, r *room.Room, f live.Figures
 	send := func(kind webhook.AlertKind, text string) { w.send(ctx, r, kind, text) }
 	if r.IsFull() {
 		settings, _ := r.Settings()
-		send(webhook.AlertLineFull, fmt.Sprintf("The line is full: %d people are waiting, and the limit is %d. "+
-			"New visitors are turned away without a place. To let more in, raise the limit in the room's settings.",
-			f.Waiting, settings.MaxWaiting))
+		text := "New visitors are turned away without a place: the organization has used up its quota of visitors in line " +
+			"or of entries. Ask the server's administrator for more."
+		if !r.Quota.IsFull() {
+			text = fmt.Sprintf("The line is full: %d people are waiting, and the limit is %d. "+
+				"New visitors are turned away without a place. To let more in, raise the limit in the room's settings.",
+				f.Waiting, settings.MaxWaiting)
+		}
+		send(webhook.AlertLineFull, text)
 	}
 	send(webhook.AlertNoShows, noShows(f, w.Sender.NoShowPercent(r.Owner.Org)))
 	if since, ok := w.behindSince(r.ID, f); ok && f.At.Sub(since) >= minBehind {

@@ -74,13 +74,14 @@ type Rooms struct {
 	Drafts  *Drafts  // operations on drafts of rooms
 	Reports *Reports // reports on rooms that have ended
 	Lists   *Lists   // operations on many tickets
+	Quotas  *Quotas  // what organizations may use
 }
 
 // New returns the operations on the rooms of a server.
 func New(o Options) *Rooms {
 	rs := &Rooms{Options: o}
 	rs.Drafts, rs.Reports = &Drafts{rooms: rs, store: o.Store.Drafts}, &Reports{rooms: rs}
-	rs.Lists = &Lists{rs}
+	rs.Lists, rs.Quotas = &Lists{rs}, &Quotas{rs}
 	return rs
 }
 
@@ -96,7 +97,7 @@ var refusals = []error{
 	ErrChanged, ErrDraftUnknown, ErrNotEnded, ErrNotOwn, ErrMembers, ErrCodes, ErrNotOver, ErrAuditing, ErrTooLong,
 	account.ErrForbidden, account.ErrNotFound, account.ErrExists,
 	room.ErrNotFound, room.ErrExists, room.ErrTicketUnknown, room.ErrSettled, room.ErrNotPull, room.ErrClosed,
-	room.ErrDrawing, room.ErrEnded,
+	room.ErrDrawing, room.ErrEnded, room.ErrQuota,
 	rehearse.ErrRunning, rehearse.ErrBusy, rehearse.ErrUnknown,
 }
 

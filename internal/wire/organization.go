@@ -146,3 +146,28 @@ type MadeToken struct {
 	Token
 	Secret string `json:"token" doc:"Bearer token. It is shown once."`
 }
+
+// MaxQuota is the largest quota.
+const MaxQuota = 1_000_000_000_000
+
+// QuotaInput is what an organization may use at most.
+type QuotaInput struct {
+	Rooms   uint64 `json:"rooms" doc:"Rooms that have not ended, with drafts left out. 0: no limit."`
+	Waiting uint64 `json:"waiting" doc:"Visitors in line in all rooms together. 0: no limit."`
+	Streams uint64 `json:"streams" doc:"Event streams open at each server. 0: no limit."`
+	Entries uint64 `json:"entries" doc:"Entries of all transcripts, three or four for each visitor. 0: no limit."`
+}
+
+// QuotaUsage is the quota of an organization, and its use.
+type QuotaUsage struct {
+	Rooms   Use `json:"rooms" doc:"Rooms that have not ended."`
+	Waiting Use `json:"waiting" doc:"Visitors in line, as this server sees them. While the quota is used up, the rooms are full."`
+	Streams Use `json:"streams" doc:"Event streams open at this server."`
+	Entries Use `json:"entries" doc:"Entries of all transcripts. While the quota is used up, the rooms are full."`
+}
+
+// Use is how much of something is used.
+type Use struct {
+	Used uint64 `json:"used"`
+	Most uint64 `json:"most" doc:"Quota; 0: no limit."`
+}

@@ -42,11 +42,11 @@ func (s *Store) Usages(ctx context.Context) ([]Usage, error) {
 	return list, nil
 }
 
-// Usage returns the usage of an organization.
+// Usage returns the usage of an organization; that of one that does not exist is empty.
 func (s *Store) Usage(ctx context.Context, org uuid.UUID) (Usage, error) {
 	rows, _ := s.pool.Query(ctx, usage+`where o.org_id = $1 group by o.org_id`, org)
 	u, err := pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[Usage])
-	if err != nil {
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
 		return u, fmt.Errorf("read quota: %w", err)
 	}
 	return u, nil
@@ -66,13 +66,14 @@ func (s *Store) SetQuota(ctx context.Context, org uuid.UUID, q Quota) error {
 // Until the transaction ends, no other room of the organization is allowed.
 func allow(ctx context.Context, tx pgx.Tx, org uuid.UUID) error {
 	var most, open uint64
-	if err := tx.QueryRow(ctx, `select max_rooms from organizations where org_id = $1 for update`, org).Scan(&most); err != nil {
-		return err
-	}
-	if most == 0 {
+	err := tx.QueryRow(ctx, `select max_rooms from organizations where org_id = $1 for update`, org).Scan(&most)
+	if errors.Is(err, pgx.ErrNoRows) || err == nil && most == 0 {
 		return nil
 	}
-	err := tx.QueryRow(ctx, `select count(*) from rooms where org_id = $1 and ended_at is null`, org).Scan(&open)
+	if err != nil {
+		return err
+	}
+	err = tx.QueryRow(ctx, `select count(*) from rooms where org_id = $1 and ended_at is null`, org).Scan(&open)
 	if err == nil && open > most {
 		return ErrQuota
 	}

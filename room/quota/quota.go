@@ -21,8 +21,8 @@ import (
 // Interval is how often a node compares use and quotas.
 const Interval = time.Second
 
-// ErrStreams is returned when an organization has as many streams open at this node as it may.
-var ErrStreams = errors.New("the organization has too many streams open: poll the state instead")
+// ErrStreams is returned when as many streams are open at this node as may be, of an organization or in all.
+var ErrStreams = errors.New("too many streams are open: poll the state instead")
 
 // Store has the quotas of all organizations. [pgroom.Store] implements it.
 type Store interface {

@@ -102,6 +102,9 @@ func parts(o Options) []shell.Part {
 	if o.Activity != nil {
 		inPeople.Activity = o.Activity
 	}
+	if o.Control != nil {
+		inPeople.Quotas = o.Control.Quotas
+	}
 	list := []shell.Part{homePart(), rooms.Part(inRooms), live.Part(inLive), people.Part(inPeople)}
 	if o.Sites != nil {
 		list = append(list, sites.Part(sites.Options{

@@ -73,6 +73,7 @@ var verbWords = map[string]string{
 	"member.role":          "changed a role",
 	"member.uninvite":      "withdrew an invitation",
 	"organization.change":  "changed the organization",
+	"organization.quota":   "changed what the organization may use",
 	"organization.create":  "created an organization",
 	"owner.link":           "created a link for an owner",
 	"password.change":      "changed their password",

@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room/branding"
 	"github.com/proofline/proofline/web/console/shell"
@@ -18,6 +19,7 @@ type organization struct {
 	members       *account.Members
 	invitations   *account.Invitations
 	hosts         *account.Hosts
+	quotas        *control.Quotas // nil: none are shown
 }
 
 func (h *organization) routes() []shell.Route {
@@ -42,7 +44,8 @@ type organizationPage struct {
 	Members     []account.Member
 	Invitations []account.Invitation // shown to owners
 	Hosts       []account.Host
-	Self        uuid.UUID // the person who views the page
+	Quota       []quotaLine // of limits that are set
+	Self        uuid.UUID   // the person who views the page
 	Fresh       bool
 	Roles       []account.Role
 	Form        map[string]string // fields as sent
@@ -56,6 +59,9 @@ func (h *organization) organizationPage(ctx context.Context, x *shell.Request) (
 	if page.Organization, err = h.organizations.Get(ctx, x.Actor); err != nil {
 		return page, err
 	}
+	if page.Quota, err = h.quotaLines(ctx, x.Actor); err != nil {
+		return page, err
+	}
 	if page.Members, err = h.members.List(ctx, x.Actor); err != nil {
 		return page, err
 	}
@@ -64,6 +70,33 @@ func (h *organization) organizationPage(ctx context.Context, x *shell.Request) (
 	}
 	page.Invitations, err = h.invitations.List(ctx, x.Actor)
 	return page, err
+}
+
+// quotaLine is one limit of the organization.
+type quotaLine struct {
+	What       string
+	Used, Most uint64
+}
+
+// IsReached reports whether nothing is left.
+func (l quotaLine) IsReached() bool { return l.Used >= l.Most }
+
+func (h *organization) quotaLines(ctx context.Context, actor account.Actor) (list []quotaLine, err error) {
+	if h.quotas == nil {
+		return nil, nil
+	}
+	u, err := h.quotas.Usage(ctx, actor)
+	for _, l := range []quotaLine{
+		{"Rooms that have not ended", u.OpenRooms, u.Rooms},
+		{"Visitors in line in all rooms", u.InLine, u.Waiting},
+		{"Live streams of pages at this server", u.Open, u.Streams},
+		{"Entries of all transcripts", u.Stored, u.Entries},
+	} {
+		if l.Most > 0 {
+			list = append(list, l)
+		}
+	}
+	return list, err
 }
 
 func (h *organization) showOrganization(x *shell.Request) error {

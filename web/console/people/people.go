@@ -16,6 +16,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/activity"
+	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/web/console/format"
@@ -32,6 +33,7 @@ type Options struct {
 	Accounts  *account.Accounts
 	Activity  ActivityLog
 	Webhooks  *webhook.Service
+	Quotas    *control.Quotas
 	PublicURL string // URL of the server
 	Log       *slog.Logger
 }
@@ -49,7 +51,7 @@ func Part(o Options) shell.Part {
 			(&signIn{a.SignIns, a.SignInLinks, a.OIDC, a.People, a.Members, s, o.PublicURL, o.Log}).routes(),
 			(&invitations{a.Invitations, a.SignInLinks, s}).routes(),
 			me.routes(),
-			(&organization{a.Organizations, a.Members, a.Invitations, a.Hosts}).routes(),
+			(&organization{a.Organizations, a.Members, a.Invitations, a.Hosts, o.Quotas}).routes(),
 			(&tokens{a.Tokens}).routes(),
 		)
 	}

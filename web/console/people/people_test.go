@@ -21,6 +21,7 @@ import (
 	"github.com/proofline/proofline/internal/oidctest"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/web/console/shell"
 )
 
@@ -494,6 +495,19 @@ func TestHostsPage(t *testing.T) {
 	v.Post("/console/organization/hosts/verify", "claimed", "queue.halls.example").RedirectsTo("/console/organization?done=host-verified")
 	v.Get("/console/organization").Want(http.StatusOK).Has(`<span class="badge good">verified</span>`).Lacks("_proofline.")
 	v.Post("/console/organization/hosts/remove", "claimed", "queue.halls.example", "confirmed", "1").RedirectsTo("/console/organization?done=host-removed")
+}
+
+// TestQuotaShown shows the limits of an organization once it has some.
+func TestQuotaShown(t *testing.T) {
+	t.Parallel()
+	w := consoletest.NewTown(t)
+	v := w.Setup()
+	v.Get("/console/organization").Want(http.StatusOK).Lacks("quota-head")
+	server := account.ServerActor(account.MainOrg)
+	if _, err := w.Control.Quotas.Set(t.Context(), server, pgroom.Quota{Rooms: 3, Entries: 1}); err != nil {
+		t.Fatal(err)
+	}
+	v.Get("/console/organization").Want(http.StatusOK).Has("quota-head", "Rooms that have not ended", `data-label="At most">3<`).Lacks("Visitors in line in all rooms")
 }
 
 func TestAccountPage(t *testing.T) {

@@ -17,17 +17,17 @@ func OrganizationCommand(t *cli.Terminal) *cobra.Command {
 	m := remote.New(t, remote.MissingOrganization)
 	c := &cobra.Command{
 		Use:   "organization",
-		Short: "Create and list the organizations of a server",
+		Short: "Create and list the organizations of a server, and limit them",
 		Long: `Create and list the organizations of a running server. An organization's members,
 rooms and tokens are invisible to others. Every server has one called main. This
 takes the server's own management token, which it has written to DIR/admin-token.`,
-		Example:           "  proofline organization create arena --name 'The Arena'",
+		Example:           "  proofline organization create arena --name 'The Arena'\n  proofline organization quota arena --rooms 20",
 		Args:              cobra.NoArgs,
 		RunE:              cli.CommandMissing,
 		PersistentPreRunE: t.FromEnv,
 	}
 	m.AddFlags(c)
-	c.AddCommand(createOrganizationCommand(m), listOrganizationsCommand(m))
+	c.AddCommand(createOrganizationCommand(m), listOrganizationsCommand(m), quotaCommand(m))
 	return c
 }
 

@@ -54,6 +54,9 @@ func (m *Manager) AddOrganization(c *cobra.Command) {
 	cli.InEnv(flags, "organization")
 }
 
+// ActIn makes the requests act in an organization.
+func (m *Manager) ActIn(organization string) { m.organization = organization }
+
 // Client returns a client of the server.
 func (m *Manager) Client(c *cobra.Command) (*api.Client, error) {
 	u, err := m.server.URL()
