@@ -409,7 +409,9 @@ func TestErrors(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&EarlyError{Wait: 90*time.Second + 400*time.Millisecond}, "the room opens in 1m30s"},
+		{&EarlyError{Wait: 90 * time.Second}, "the room opens in 1m30s"},
+		{&EarlyError{Wait: 90*time.Second + 400*time.Millisecond}, "the room opens in 1m31s"},
+		{&EarlyError{Wait: 3 * time.Millisecond}, "the room opens in 1s"},
 	} {
 		if test.err.Error() != test.want {
 			t.Errorf("%q, want %q", test.err, test.want)

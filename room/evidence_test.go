@@ -31,9 +31,12 @@ type testBeacon struct {
 	isAway atomic.Bool
 }
 
-func newBeacon(t testing.TB) *testBeacon {
+func newBeacon(t testing.TB) *testBeacon { return newBeaconAt(t, time.Now) }
+
+// newBeaconAt returns a chain whose rounds appear by a clock.
+func newBeaconAt(t testing.TB, now func() time.Time) *testBeacon {
 	t.Helper()
-	b, err := local.New(local.NewKey(), local.Config{ID: "test", Genesis: time.Now().Unix() - 1000, Period: 1})
+	b, err := local.New(local.NewKey(), local.Config{ID: "test", Genesis: now().Unix() - 1000, Period: 1, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func (d *dial) pass(by time.Duration, nodes ...*Rooms) {
 	d.t.Helper()
 	d.Pass(by)
 	for _, rs := range nodes {
-		eventually(d.t, "the node follows the clock", func() bool { return (rs.clock.Ahead() - d.Ahead).Abs() < 30*time.Second })
+		eventually(d.t, "the node follows the clock", func() bool { return (rs.clock.Ahead() - d.Ahead()).Abs() < 30*time.Second })
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -14,10 +15,10 @@ import (
 // Clock is the clock of a schema, which a test can advance, so that hours pass instantly and no
 // window closes because the machine is slow.
 type Clock struct {
-	URL   string        // URL of the schema; all connections through it use this clock
-	Ahead time.Duration // how far the clock is ahead of real time
+	URL string // URL of the schema; all connections through it use this clock
 
-	t testing.TB
+	t     testing.TB
+	ahead atomic.Int64 // how far the clock is ahead of real time, in nanoseconds
 }
 
 // NewClock returns the clock of a fresh, migrated schema. The schema's functions shadow
@@ -42,9 +43,15 @@ func NewClock(t testing.TB) *Clock {
 // Pass advances the clock; a negative duration sets it back. Servers notice a little later.
 func (c *Clock) Pass(by time.Duration) {
 	c.t.Helper()
-	c.Ahead += by
-	c.exec(fmt.Sprintf(`update clock_ahead set ahead = make_interval(secs => %f)`, c.Ahead.Seconds()))
+	ahead := time.Duration(c.ahead.Add(int64(by)))
+	c.exec(fmt.Sprintf(`update clock_ahead set ahead = make_interval(secs => %f)`, ahead.Seconds()))
 }
+
+// Ahead returns how far the clock is ahead of real time.
+func (c *Clock) Ahead() time.Duration { return time.Duration(c.ahead.Load()) }
+
+// Now returns the time that the clock shows. Other clocks can follow it.
+func (c *Clock) Now() time.Time { return time.Now().Add(c.Ahead()) }
 
 func (c *Clock) exec(statements string) {
 	c.t.Helper()

@@ -76,7 +76,7 @@ func Pass(t testing.TB, c *pgtest.Clock, by time.Duration, rooms *room.Rooms) {
 	t.Helper()
 	c.Pass(by)
 	end := time.Now().Add(clockTimeout)
-	for ; (rooms.Health().Ahead - c.Ahead).Abs() > 30*time.Second; time.Sleep(5 * time.Millisecond) {
+	for ; (rooms.Health().Ahead - c.Ahead()).Abs() > 30*time.Second; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the rooms did not notice the new time")
 		}

@@ -55,7 +55,8 @@ type EarlyError struct{ Wait time.Duration }
 
 // Error implements error.
 func (e *EarlyError) Error() string {
-	return fmt.Sprintf("the room opens in %s", e.Wait.Round(time.Second))
+	wait := max(e.Wait, 1) + time.Second - 1 // a part of a second counts as one
+	return fmt.Sprintf("the room opens in %s", wait.Truncate(time.Second))
 }
 
 // Evidence provides what draws need, and learns when the rules refuse it.
