@@ -88,7 +88,13 @@ e2e: build need-postgres need-chromium $(E2E_MODULES) ## test the real binaries 
 	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || apt-get install -y libfaketime
 	go test -count=1 -v -run Alerts ./cmd/proofline/internal/server
 	PROOFLINE_TEST_SLOW=1 go test -count=1 -run 'E2E|Crash|Nodes' -v ./cmd/...
+	$(MAKE) --no-print-directory alarms
 	cd $(E2E) && npm test
+
+.PHONY: alarms
+alarms: build need-postgres ## raise the shipped alerts with real faults of two servers, with Prometheus; DRAW=1 draws the dashboards
+	@command -v promtool >/dev/null || apt-get install -y prometheus
+	PROOFLINE_TEST_SLOW=1 PROOFLINE_TEST_DRAW=$(DRAW) go test -count=1 -run Alarms -v ./cmd/proofline
 
 # The number of kills.
 N ?= 200

@@ -9,8 +9,8 @@ import (
 const (
 	// probeTime is the time limit for one probe of all relays.
 	probeTime = 6 * time.Second
-	// probeInterval is the time between probes by Run.
-	probeInterval = 30 * time.Second
+	// probeInterval is the time between probes by Run: monitoring shows a beacon that is away within ten seconds.
+	probeInterval = 5 * time.Second
 	// freshFor is how long [Monitor.Check] reuses a successful probe.
 	freshFor = 10 * time.Second
 )
