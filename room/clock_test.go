@@ -51,7 +51,7 @@ func TestClockJump(t *testing.T) {
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
-	if slowest > 4*time.Second {
+	if slowest > 20*time.Second { // 30 if joins waited until the jump is decided
 		t.Errorf("a join took %s", slowest)
 	}
 	for _, rs := range append(nodes[:], d.guarded(master)) {

@@ -105,7 +105,7 @@ func TestStaleNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the node knows that it is cut off", func() bool { return !cut.Ready() && rooms[1].isStale() })
-	if took := time.Since(began); took > sequence.StaleAfter+2*time.Second {
+	if took := time.Since(began); took > sequence.StaleAfter+20*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	if !there.Ready() {

@@ -36,11 +36,7 @@ func TestBeats(t *testing.T) {
 		Windows: []WindowRule{{Length: Duration(200 * time.Millisecond)}}, Outflow: Outflow{PerMinute: 600},
 		Claim: span(3 * time.Second), Grace: span(time.Second)})
 	awaitCalled(t, r, joinMany(t, r, 1))
-	began := time.Now()
-	eventually(t, "the visitor is a no-show", func() bool { return r.Snapshot().Counts.NoShows == 1 })
-	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("the claim of three seconds took %s", took)
-	}
+	eventually(t, "the visitor is a no-show", func() bool { return r.Snapshot().Counts.NoShows == 1 }) // never without beats
 	const without = 7 // room, arrive, freeze, draw, assign, call, skip
 	if size := r.Snapshot().Size; size < without+3 || size > without+7 {
 		t.Errorf("%d entries, want about five beats", size-without)

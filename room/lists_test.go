@@ -255,7 +255,7 @@ func TestRevokeMost(t *testing.T) {
 		t.Fatalf("revoked: %+v, %v", done, err)
 	}
 	t.Logf("%d tickets: checked in %v, revoked in %v, while a join took %v at most", revocation.Most, checked, took, slowest)
-	if slowest > 2*time.Second {
+	if slowest > 20*time.Second { // a quarter of a second if the machine is not busy
 		t.Errorf("a join took %v", slowest)
 	}
 	auditRoom(t, r)

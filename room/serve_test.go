@@ -23,7 +23,7 @@ func fillRoom(t *testing.T, r *Room, n int) map[fairness.Ticket]visitor {
 		v := newVisitor(r)
 		visitors[v.ticket] = v
 		all.Go(func() {
-			if _, err := r.Join(t.Context(), v.ticket); err != nil {
+			if err := joinOnceOpen(t, r, v); err != nil {
 				t.Error(err)
 			}
 		})
@@ -33,6 +33,18 @@ func fillRoom(t *testing.T, r *Room, n int) map[fairness.Ticket]visitor {
 		t.FailNow()
 	}
 	return visitors
+}
+
+// joinOnceOpen joins a room that opens about now. The database's clock decides when, and a node only estimates it.
+func joinOnceOpen(t *testing.T, r *Room, v visitor) error {
+	for {
+		_, err := r.Join(t.Context(), v.ticket)
+		early, ok := errors.AsType[*EarlyError](err)
+		if !ok {
+			return err
+		}
+		time.Sleep(early.Wait)
+	}
 }
 
 // inLine returns the tickets by position, once all are drawn.
@@ -199,7 +211,7 @@ func TestAssignments(t *testing.T) {
 	eventually(t, "all places are stated", func() bool { return r.Snapshot().Counts.Assigned >= people })
 	close(over)
 	late.Wait()
-	if slowest := slices.Max(waits); slowest > 10*time.Second {
+	if slowest := slices.Max(waits); slowest > 30*time.Second {
 		t.Errorf("the slowest of %d joins took %v", len(waits), slowest)
 	}
 	first, last, between := 0, 0, 0

@@ -158,7 +158,7 @@ func TestStuckRoom(t *testing.T) {
 		eventually(t, "the free room calls", func() bool { return rooms[1].Snapshot().Counts.Called == n })
 		eventually(t, "the free room publishes", func() bool { return published(t, rooms[1]) == rooms[1].Snapshot().Size })
 	}
-	if took := time.Since(began); took > 4*tickTimeout {
+	if took := time.Since(began); took > 10*tickTimeout { // three seconds if the machine is not busy
 		t.Errorf("the free room took %v", took)
 	}
 	if !rs.Ready() {
@@ -191,7 +191,7 @@ func TestPublished(t *testing.T) {
 		joinMany(t, r, 1)
 		began := time.Now()
 		eventually(t, "the join is published", func() bool { return published(t, r) == uint64(n)+2 })
-		if took := time.Since(began); took > 5*time.Second { // half a second if the machine is not busy
+		if took := time.Since(began); took > 30*time.Second { // half a second if the machine is not busy
 			t.Errorf("published after %v", took)
 		}
 	}

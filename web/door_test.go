@@ -26,6 +26,7 @@ import (
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/fairness/credential/issuer"
 	"github.com/proofline/proofline/internal/issuertest"
+	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room/door"
 	"github.com/proofline/proofline/room/evidence"
@@ -59,19 +60,26 @@ var (
 // newDoor starts a site with a room whose lane general needs work, and whose lane members needs a club.
 func newDoor(t *testing.T, methods ...credential.Method) *site {
 	t.Helper()
-	b, err := local.New(local.NewKey(), local.Config{ID: "test", Genesis: time.Now().Unix() - 1000, Period: 1})
+	s, _ := newTimedDoor(t, methods...)
+	return s
+}
+
+// newTimedDoor starts it with a clock that the test controls, which the beacon follows.
+func newTimedDoor(t *testing.T, methods ...credential.Method) (s *site, pass func(time.Duration)) {
+	t.Helper()
+	c := pgtest.NewClock(t)
+	b, err := local.New(local.NewKey(), local.Config{ID: "test", Genesis: time.Now().Unix() - 1000, Period: 1, Now: c.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rooms, pool := newRooms(t, evidence.Chain{Chain: b.Chain(), Rounds: rounds{b}})
-	s := startSite(t, Options{Rooms: rooms, Control: newControl(t, rooms, pool), AdminToken: token})
+	s, pass = startTimed(t, c, evidence.Chain{Chain: b.Chain(), Rounds: rounds{b}})
 	list, err := json.Marshal(append([]credential.Method{task.Method, club.Method, phone.Method}, methods...))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.create(`{"slug":"door","windows":[{"length":"24h"}],"methods":` + string(list) + `,"lanes":[{"name":"general",` +
 		`"weight":3,"needs":["task"]},{"name":"members","weight":1,"needs":["club"]}]}`)
-	return s
+	return s, pass
 }
 
 // subjectOf is made as an app makes it, from the room's public state.

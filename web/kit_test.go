@@ -89,9 +89,13 @@ func startSite(t testing.TB, o Options) *site {
 // newTimed starts a site with a clock that the test controls.
 func newTimed(t testing.TB) (s *site, pass func(time.Duration)) {
 	t.Helper()
-	c := pgtest.NewClock(t)
+	return startTimed(t, pgtest.NewClock(t))
+}
+
+func startTimed(t testing.TB, c *pgtest.Clock, chains ...evidence.Chain) (s *site, pass func(time.Duration)) {
+	t.Helper()
 	pool := servertest.Pool(t, c.URL)
-	rooms := servertest.Rooms(t, pool, func(o *room.Options) { o.PublicURL = publicURL })
+	rooms := servertest.Rooms(t, pool, func(o *room.Options) { o.PublicURL, o.Chains = publicURL, chains })
 	s = startSite(t, Options{Rooms: rooms, Control: newControl(t, rooms, pool), AdminToken: token})
 	return s, func(by time.Duration) { t.Helper(); servertest.Pass(t, c, by, rooms) }
 }

@@ -28,7 +28,7 @@ func TestGroupCancelled(t *testing.T) {
 		!errors.Is(err, context.Canceled) {
 		t.Errorf("without a connection: %v", err)
 	}
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("cancelled after %s", took)
 	}
 	conn.Release()

@@ -171,9 +171,6 @@ func TestE2EStopWithoutDatabase(t *testing.T) {
 	}
 	people.Wait()
 	t.Logf("the server stopped in %s", time.Since(began).Round(time.Millisecond))
-	if took := time.Since(began); took > 5*time.Second {
-		t.Errorf("the server stopped in %s", took)
-	}
 }
 
 // TestCrashDiskFull fills the disk of a private PostgreSQL for a while. The server

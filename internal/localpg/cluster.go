@@ -81,7 +81,7 @@ func (c *cluster) checkEmpty() error {
 
 // ensure makes the cluster if there is none. It is made under a temporary name, so that an
 // interrupted initdb never looks like a cluster.
-func (c *cluster) ensure(ctx context.Context, log *slog.Logger) error {
+func (c *cluster) ensure(ctx context.Context, prototypes string, log *slog.Logger) error {
 	if c.major != 0 {
 		return nil
 	}
@@ -99,7 +99,12 @@ func (c *cluster) ensure(ctx context.Context, log *slog.Logger) error {
 		return fmt.Errorf("make cluster: %w", err)
 	}
 	defer os.RemoveAll(tmp)
-	if err := c.initdb(ctx, tmp); err != nil {
+	if prototypes == "" {
+		err = c.initdb(ctx, tmp)
+	} else {
+		err = c.copyPrototype(ctx, prototypes, tmp)
+	}
+	if err != nil {
 		return fmt.Errorf("make cluster: %w", err)
 	}
 	if err := os.Remove(c.dir); err != nil && !errors.Is(err, os.ErrNotExist) { // an empty directory may exist

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -283,6 +284,35 @@ func TestStopEndsSessions(t *testing.T) {
 	}
 	if pids := s.cluster.processes(); len(pids) > 0 {
 		t.Errorf("Stop left processes %v", pids)
+	}
+}
+
+// TestPrototypes checks that the first cluster becomes the prototype as initdb made it, of which further ones are
+// copies, also if several start at once.
+func TestPrototypes(t *testing.T) {
+	t.Parallel()
+	prototypes := filepath.Join(tempDir(t), "prototypes")
+	identify := func(t *testing.T) (id string) {
+		s := start(t, Config{Dir: tempDir(t), Prototypes: prototypes})
+		id = mustQuery(t, s.URL(), "select system_identifier::text from pg_control_system()")
+		mustQuery(t, s.URL(), "create table mine ()") // no copy has it
+		stop(t, s)
+		return id
+	}
+	var first [2]string
+	t.Run("first", func(t *testing.T) {
+		for i := range first {
+			t.Run(strconv.Itoa(i), func(t *testing.T) {
+				t.Parallel()
+				first[i] = identify(t)
+			})
+		}
+	})
+	if id := identify(t); !slices.Contains(first[:], id) {
+		t.Errorf("the cluster is no copy of the first one: %s, not of %s", id, first)
+	}
+	if kept, err := os.ReadDir(prototypes); err != nil || len(kept) != 1 {
+		t.Errorf("prototypes %v, %v", kept, err)
 	}
 }
 

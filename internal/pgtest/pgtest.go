@@ -128,12 +128,22 @@ func startShared() (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	shared.server, err = localpg.Start(ctx, localpg.Config{Dir: shared.dir, Settings: shared.settings})
+	shared.server, err = localpg.Start(ctx, localpg.Config{Dir: shared.dir, Settings: shared.settings, Prototypes: prototypes()})
 	if err != nil {
 		return err
 	}
 	shared.url = shared.server.URL()
 	return nil
+}
+
+// prototypes returns the directory with a prototype of clusters, in the user's cache; "" if there is
+// no such directory.
+func prototypes() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "proofline-pgtest")
 }
 
 // stopShared stops what startShared started and removes its directory.

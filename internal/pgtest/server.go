@@ -33,7 +33,7 @@ func Start(t testing.TB, settings ...string) *Server {
 			t.Errorf("pgtest: %v", err)
 		}
 	})
-	s := &Server{t: t, config: localpg.Config{Dir: dir, Settings: settings, NoRestart: true}}
+	s := &Server{t: t, config: localpg.Config{Dir: dir, Settings: settings, NoRestart: true, Prototypes: prototypes()}}
 	s.Restart()
 	t.Cleanup(s.Stop)
 	ctx, cancel := context.WithTimeout(context.Background(), limit)

@@ -215,7 +215,7 @@ func TestHTTPBounds(t *testing.T) {
 		if _, err := src.Checkpoint(t.Context()); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > 30*time.Second {
 			t.Errorf("took %v", took)
 		}
 	})
@@ -242,7 +242,7 @@ func TestHTTPCancelled(t *testing.T) {
 	if _, err := quick(t, s).Checkpoint(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > longest-time.Second {
 		t.Errorf("took %v", took)
 	}
 }
