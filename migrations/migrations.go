@@ -4,6 +4,10 @@
 // A file is named NNNN_name.sql, runs in one transaction, and never changes after a release. Names
 // in it are unqualified, so tables, including that of applied versions, are created in the first
 // schema of the search_path.
+//
+// Servers of two versions can share a database during an upgrade. A release that changes the schema adds to it first
+// (expand), and moves what is stored. A later release takes away what the earlier version used (contract), and raises
+// the floor in schema_floor, below which no version starts.
 package migrations
 
 import (
@@ -24,7 +28,7 @@ var files embed.FS
 var (
 	// ErrNoSchema is returned when no schema of the search_path exists.
 	ErrNoSchema = errors.New("no schema of the search_path exists")
-	// ErrNewer is returned when the schema has migrations that are unknown here.
+	// ErrNewer is returned when the schema lacks what this version uses: a newer version has taken it away.
 	ErrNewer = errors.New("the database belongs to a newer version of proofline: update this one")
 	// ErrOwner is returned when migrations are missing and the connection's role may not create
 	// tables.
@@ -80,7 +84,7 @@ func apply(ctx context.Context, db *sql.DB, files fs.FS) error {
 		return err
 	}
 	if applied > known {
-		return fmt.Errorf("%w: it is at migration %d, and this version knows %d", ErrNewer, applied, known)
+		return checkFloor(ctx, db, known)
 	}
 	_, err = provider.Up(ctx)
 	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
@@ -114,7 +118,19 @@ func check(ctx context.Context, db *sql.DB, files fs.FS) error {
 	case applied < known:
 		return fmt.Errorf("%w: it is at migration %d of %d", ErrOwner, applied, known)
 	case applied > known:
-		return fmt.Errorf("%w: it is at migration %d, and this version knows %d", ErrNewer, applied, known)
+		return checkFloor(ctx, db, known)
+	}
+	return nil
+}
+
+// checkFloor returns [ErrNewer] if the newer schema has no place for a version that knows so many migrations.
+func checkFloor(ctx context.Context, db *sql.DB, known int64) error {
+	var floor int64
+	if err := db.QueryRowContext(ctx, `select floor from schema_floor`).Scan(&floor); err != nil {
+		return err
+	}
+	if known < floor {
+		return fmt.Errorf("%w: it needs one that knows migration %d, and this version knows %d", ErrNewer, floor, known)
 	}
 	return nil
 }

@@ -185,12 +185,19 @@ func TestLock(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	url := emptySchema(t)
-	if err := migrations.UpFS(t.Context(), url, files("create table a ();", "create table b ();")); err != nil {
+	const one, two, three = "create table schema_floor as select 1 as floor;", "create table b ();", "update schema_floor set floor = 3;"
+	if err := migrations.UpFS(t.Context(), url, files(one, two)); err != nil {
 		t.Fatal(err)
 	}
-	err := migrations.UpFS(t.Context(), url, files("create table a ();"))
-	if !errors.Is(err, migrations.ErrNewer) || !strings.Contains(err.Error(), "migration 2") {
-		t.Errorf("fewer migrations than applied: %v, want ErrNewer", err)
+	if err := migrations.UpFS(t.Context(), url, files(one)); err != nil {
+		t.Errorf("the version before, on a schema that only has more: %v", err)
+	}
+	if err := migrations.UpFS(t.Context(), url, files(one, two, three)); err != nil {
+		t.Fatal(err)
+	}
+	err := migrations.UpFS(t.Context(), url, files(one, two))
+	if !errors.Is(err, migrations.ErrNewer) || !strings.Contains(err.Error(), "migration 3") {
+		t.Errorf("below the floor: %v, want ErrNewer", err)
 	}
 	err = migrations.Up(t.Context(), strings.Replace(url, "_empty", "_missing", 1))
 	if !errors.Is(err, migrations.ErrNoSchema) {
@@ -217,8 +224,12 @@ func TestServerRole(t *testing.T) {
 		t.Errorf("a migration is missing: %v, want ErrOwner", err)
 	}
 	run(t, connect(t, url), "insert into goose_db_version (version_id, is_applied) values (9999, true)")
+	if err := migrations.Up(t.Context(), server); err != nil {
+		t.Errorf("a newer schema that only has more: %v", err)
+	}
+	run(t, connect(t, url), "update schema_floor set floor = 9999")
 	if err := migrations.Up(t.Context(), server); !errors.Is(err, migrations.ErrNewer) {
-		t.Errorf("a newer schema: %v, want ErrNewer", err)
+		t.Errorf("a newer schema that has less: %v, want ErrNewer", err)
 	}
 }
 

@@ -112,6 +112,47 @@ func TestNodesCutOff(t *testing.T) {
 	two.stop()
 }
 
+// TestNodesUpgrade: the next version adds to all tables while two servers of this one run. They go on, and one can
+// start again. Once that version takes something away, this one does not start, and says why.
+func TestNodesUpgrade(t *testing.T) {
+	t.Parallel()
+	database, dir := pgtest.Start(t), tempDir(t)
+	key, ports := newKeyFile(t, dir), []string{freePort(t), freePort(t)}
+	argsOf := func(i int) []string {
+		return []string{"--data", dir, "--addr", "127.0.0.1:" + ports[i], "--public-url", "https://queue.example.com",
+			"--database-url", database.URL(), "--master-key", key}
+	}
+	one, two := startServer(t, nil, argsOf(0)...), startServer(t, nil, argsOf(1)...)
+	organizer := manager(t, one, dir)
+	c := gather(t, createRoom(t, organizer, "upgrade"), one.url, two.url)
+	more := func(what string) {
+		t.Helper()
+		before := c.count()
+		waitFor(t, what, func() bool { return c.count() > before+50 })
+	}
+	more("people join")
+	var tables []string
+	database.Get(`select array_agg(tablename::text) from pg_tables where schemaname = 'public'`, &tables)
+	for _, name := range tables { // one by one, because a migration that locks them all may deadlock with an append
+		database.Exec(`alter table ` + name + ` add column of_next_version text`)
+	}
+	database.Exec(`create table next_version (id bigint)`)
+	database.Exec(`insert into goose_db_version (version_id, is_applied) values (9999, true)`)
+	more("people join on the schema of the next version")
+	two.stop()
+	two = startServer(t, nil, argsOf(1)...)
+	more("people join after a restart")
+	two.stop()
+	database.Exec(`update schema_floor set floor = 9999`)
+	next := launch(t, nil, append([]string{"serve"}, argsOf(1)...)...)
+	if err := <-next.exited; err == nil || !strings.Contains(next.said(), "newer version of proofline") {
+		t.Errorf("below the floor: %v\n%s", err, next.said())
+	}
+	next.exited <- nil
+	c.finish(t, organizer)
+	one.stop()
+}
+
 // TestNodesClockStep: the database's clock jumps by an hour for eight seconds. Joins
 // continue with the earlier time, and no called visitor is skipped. Then it jumps for
 // good, and the operator confirms it.
