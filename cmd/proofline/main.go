@@ -23,6 +23,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/beacon"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/demo"
+	"github.com/proofline/proofline/cmd/proofline/internal/doctor"
 	"github.com/proofline/proofline/cmd/proofline/internal/issuer"
 	"github.com/proofline/proofline/cmd/proofline/internal/load"
 	"github.com/proofline/proofline/cmd/proofline/internal/proxy"
@@ -77,7 +78,7 @@ place, call and admission is an entry in a public, signed transcript.`,
 	root.AddCommand(
 		serve.Command(t), serve.RecoverCommand(t), room.Command(t), account.OrganizationCommand(t),
 		account.TokenCommand(t), account.Command(t), account.ClockCommand(t), site.Command(t), site.ConnectorCommand(t),
-		proxy.Command(t), demo.Command(t), load.Command(t), simulate.Command(t), beacon.Command(t),
+		proxy.Command(t), demo.Command(t), doctor.Command(t), load.Command(t), simulate.Command(t), beacon.Command(t),
 		issuer.Command(t), serve.MasterKeyCommand(t), versionCommand(t),
 	)
 	args.Name(root)

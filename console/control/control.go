@@ -23,6 +23,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/activity"
 	"github.com/proofline/proofline/console/control/pgcontrol"
+	"github.com/proofline/proofline/console/ready"
 	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
@@ -65,7 +66,9 @@ type Options struct {
 	Rehearsals *rehearse.Rehearsals
 	// Issuer is the server's own issuer; nil: there is none.
 	Issuer Issuer
-	Log    *slog.Logger
+	// Ready checks what has to be right before a sale; nil: nothing is checked.
+	Ready *ready.Ready
+	Log   *slog.Logger
 }
 
 // Rooms performs operations on rooms. It is safe for concurrent use.

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/labstack/echo/v4"
 
+	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/activity"
 	"github.com/proofline/proofline/console/activity/pgactivity"
@@ -23,6 +24,7 @@ import (
 	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/live/pglive"
+	"github.com/proofline/proofline/console/ready"
 	"github.com/proofline/proofline/console/rehearse"
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/site/pgsite"
@@ -33,6 +35,7 @@ import (
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/web/console"
 	"github.com/proofline/proofline/web/console/shell"
@@ -172,6 +175,13 @@ func newControl(t testing.TB, pool *pgxpool.Pool) *control.Rooms {
 	return control.New(control.Options{
 		Rooms: rooms, Store: pgcontrol.NewStore(pool), Records: pgroom.NewStore(pool), OwnsHost: owns,
 		Rehearsals: rehearsals, Log: log,
+		Ready: ready.New(ready.Options{
+			Rooms: rooms, Meter: meter.New(), Data: t.TempDir(), PublicURL: "http://127.0.0.1",
+			Conditions: func(ctx context.Context) (pglog.Conditions, error) { return pglog.ReadConditions(ctx, pool) },
+			Role:       func(ctx context.Context) error { return pglog.CheckRole(ctx, pool) },
+			HasOwner:   func(context.Context) (bool, error) { return true, nil },
+			Recipients: func(context.Context, account.Actor) (int, error) { return 0, nil },
+		}),
 		Activity: activity.New(activity.Options{
 			Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
 		}),

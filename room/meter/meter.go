@@ -3,6 +3,8 @@
 package meter
 
 import (
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +17,31 @@ type Meter struct {
 	refused                *prometheus.CounterVec
 	up, offset             *prometheus.GaugeVec
 	all                    []prometheus.Collector
+
+	mu        sync.Mutex // guards witnesses
+	witnesses map[string]Answer
+}
+
+// Answer is what a witness answered when it was last asked.
+type Answer struct {
+	Cosigned bool
+	Ahead    time.Duration // how far its clock was ahead of the rooms' time at its latest cosignature
+}
+
+// Witnesses returns the latest answers, by the name of the witness.
+func (m *Meter) Witnesses() map[string]Answer {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.witnesses)
+}
+
+func (m *Meter) note(witness string, a Answer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.witnesses == nil {
+		m.witnesses = map[string]Answer{}
+	}
+	m.witnesses[witness] = a
 }
 
 // New returns a meter that has seen nothing.
@@ -81,6 +108,7 @@ func (m *Meter) Cosigned(witness string, ahead time.Duration) {
 	if m != nil {
 		m.up.WithLabelValues(witness).Set(1)
 		m.offset.WithLabelValues(witness).Set(ahead.Seconds())
+		m.note(witness, Answer{true, ahead})
 	}
 }
 
@@ -88,6 +116,7 @@ func (m *Meter) Cosigned(witness string, ahead time.Duration) {
 func (m *Meter) Failed(witness string) {
 	if m != nil {
 		m.up.WithLabelValues(witness).Set(0)
+		m.note(witness, Answer{})
 	}
 }
 

@@ -105,7 +105,7 @@ func parts(o Options) []shell.Part {
 	if o.Control != nil {
 		inPeople.Quotas = o.Control.Quotas
 	}
-	list := []shell.Part{homePart(), rooms.Part(inRooms), live.Part(inLive), people.Part(inPeople)}
+	list := []shell.Part{homePart(checksOf(o.Control)), rooms.Part(inRooms), live.Part(inLive), people.Part(inPeople)}
 	if o.Sites != nil {
 		list = append(list, sites.Part(sites.Options{
 			Sites: o.Sites, Rooms: o.Control, Tokens: connectorTokens(o.Accounts), PublicURL: o.PublicURL,

@@ -13,8 +13,19 @@ import (
 	"github.com/proofline/proofline/console/rehearse"
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/webhook"
+	"github.com/proofline/proofline/internal/consoletest"
 	"github.com/proofline/proofline/web/console"
 )
+
+// TestReadyPage shows what was checked to those who can do something about it.
+func TestReadyPage(t *testing.T) {
+	t.Parallel()
+	s := consoletest.New(t)
+	s.Get(consoletest.Operator, "/console/ready").Want(http.StatusOK).Has("Ready for the sale?", "Nobody gets alerts.", "look at it", "database settings")
+	s.Get(consoletest.Stranger, "/console/ready").Want(http.StatusOK).Has("Nobody gets alerts.").Lacks("database settings")
+	s.Get(consoletest.Viewer, "/console/ready").Want(http.StatusForbidden)
+	s.Get(consoletest.Operator, "/console/guide").Has(`href="/console/ready"`)
+}
 
 // TestPagesAreLookedAt checks that the browser tests know every page: each is tested, or there is a reason
 // why not.

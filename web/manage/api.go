@@ -115,7 +115,7 @@ func newParts(o Options) (list []part) {
 			members{a.Members, a.Invitations}, tokens{a.Tokens}, hosts{a.Hosts})
 	}
 	if o.Control != nil {
-		list = append(list, clocks{o.Rooms}, quotas{o.Control.Quotas})
+		list = append(list, clocks{o.Rooms}, quotas{o.Control.Quotas}, readiness{o.Control.Ready})
 	}
 	if w := o.Webhooks; w != nil {
 		list = append(list, webhooks{w.Endpoints, l}, deliveries{w.Deliveries}, alerts{w.Alerts})

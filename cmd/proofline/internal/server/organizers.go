@@ -68,6 +68,7 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	if s.issuer != nil {
 		options.Issuer = s.issuer
 	}
+	options.Ready = s.newReady()
 	o.control = control.New(options)
 	o.accounts = account.New(account.Options{
 		Store: pgaccount.NewStore(s.pool), Sealer: s.masterKey, Activity: o.activity, URL: s.cfg.PublicURL,
