@@ -6,6 +6,8 @@ import (
 	"path"
 	"strings"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Attack is a hostile request for a protected page.
@@ -85,22 +87,38 @@ func Attacks() []Attack {
 	return list
 }
 
-func (a Attack) send(t testing.TB, addr string) reply {
-	t.Helper()
-	return exchange(t, addr, Case{Method: a.Method, Target: a.Target, Header: a.Header})
-}
-
 // RunAttacks sends all attacks to a connector in front of [Site], and reports those
 // that reach the site.
 func RunAttacks(t *testing.T, addr string) {
 	t.Helper()
-	answers := map[int]int{}
-	for _, a := range Attacks() {
-		r := a.send(t, addr)
-		answers[r.status]++
+	sendAll(t, addr, Attacks(), func(a Attack, r reply) {
 		if r.header.Get(SiteHeader) != "" {
 			t.Errorf("%s %s with %.80q gets past the line: status %d", a.Method, a.Target, a.Header, r.status)
 		}
+	})
+}
+
+// sendAll sends several attacks at a time, because some are answered only after a
+// timeout of the connector, and checks the answers.
+func sendAll(t *testing.T, addr string, attacks []Attack, check func(Attack, reply)) {
+	t.Helper()
+	const senders = 16
+	replies := make([]reply, len(attacks))
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(senders)
+	for i, a := range attacks {
+		group.Go(func() (err error) {
+			replies[i], err = try(ctx, addr, Case{Method: a.Method, Target: a.Target, Header: a.Header})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	answers := map[int]int{}
+	for i, r := range replies {
+		answers[r.status]++
+		check(attacks[i], r)
 	}
 	t.Logf("answers by status: %v", answers)
 }
@@ -110,20 +128,20 @@ func RunAttacks(t *testing.T, addr string) {
 // resolves to a path outside of the folder, or to a protected page.
 func RunClimbs(t *testing.T, addr, folder string) {
 	t.Helper()
-	answers := map[int]int{}
+	var climbs []Attack
 	for _, target := range Climbs() {
-		r := Attack{http.MethodGet, target, []string{"Accept: text/html"}}.send(t, addr)
-		answers[r.status]++
+		climbs = append(climbs, Attack{http.MethodGet, target, []string{"Accept: text/html"}})
+	}
+	sendAll(t, addr, climbs, func(a Attack, r reply) {
 		if r.header.Get(SiteHeader) == "" {
-			continue
+			return
 		}
 		for _, seen := range []string{r.header.Get(seenTarget), r.header.Get(seenPath)} {
 			if why := escapes(seen, folder); why != "" {
-				t.Errorf("%q reaches the site as %q, which %s", target, seen, why)
+				t.Errorf("%q reaches the site as %q, which %s", a.Target, seen, why)
 			}
 		}
-	}
-	t.Logf("answers by status: %v", answers)
+	})
 }
 
 // escapes describes how some server would misread a target; empty: no server would.

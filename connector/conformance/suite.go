@@ -3,6 +3,7 @@ package conformance
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/base64"
@@ -346,13 +347,22 @@ type reply struct {
 // exchange sends a request as it is, because HTTP clients refuse to send some of them.
 func exchange(t testing.TB, addr string, c Case) reply {
 	t.Helper()
+	r, err := try(t.Context(), addr, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// try does the same outside of a test's goroutine.
+func try(ctx context.Context, addr string, c Case) (reply, error) {
 	var d net.Dialer
 	if c.From != "" {
 		d.LocalAddr = &net.TCPAddr{IP: net.ParseIP(c.From)}
 	}
-	conn, err := d.DialContext(t.Context(), "tcp", addr)
+	conn, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		t.Fatal(err)
+		return reply{}, err
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
@@ -371,16 +381,16 @@ func exchange(t testing.TB, addr string, c Case) reply {
 		lines = append(lines, "Connection: close")
 	}
 	if _, err := io.WriteString(conn, strings.Join(append(lines, "", ""), "\r\n")); err != nil {
-		t.Fatal(err)
+		return reply{}, err
 	}
 	r, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: c.Method})
 	if err != nil {
-		return reply{header: http.Header{}}
+		return reply{header: http.Header{}}, nil
 	}
 	var body []byte
 	if r.StatusCode != http.StatusSwitchingProtocols {
 		body, _ = io.ReadAll(io.LimitReader(r.Body, 1<<20))
 		_ = r.Body.Close()
 	}
-	return reply{r.StatusCode, string(body), r.Header, r.Cookies()}
+	return reply{r.StatusCode, string(body), r.Header, r.Cookies()}, nil
 }

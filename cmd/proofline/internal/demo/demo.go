@@ -211,6 +211,7 @@ func (d *demo) makeSale(ctx context.Context) (*sale, error) {
 		p.opens.Format("15:04:05"), early)
 	say("  later ones within windows of %s; %s visitors a minute are admitted.",
 		short, numeral.Group(p.perMinute))
+	d.joinTooEarly(ctx, p.opens)
 	if err := d.openShop(ctx, maxShoppers/shop.SeatsInRow); err != nil {
 		return nil, err
 	}
@@ -224,7 +225,7 @@ func (d *demo) runChapters(ctx context.Context, s *sale) error {
 	check := inspector{sale: s}
 	auditor := auditor{sale: s, program: d.Verifier, trust: d.thirdParties.trust()}
 	for _, chapter := range []func(context.Context) error{
-		s.joinTooEarly, s.sell, s.crowd.tryBypasses, s.end,
+		s.sell, s.crowd.tryBypasses, s.end,
 		check.visitors, check.shop, check.transcript, auditor.audit, auditor.forge,
 	} {
 		if err := chapter(ctx); err != nil {

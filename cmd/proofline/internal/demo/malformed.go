@@ -76,13 +76,16 @@ func (s *sale) sendMalformed(ctx context.Context) error {
 	return nil
 }
 
-// joinTooEarly joins before the room opens.
-func (s *sale) joinTooEarly(ctx context.Context) error {
-	_, err := s.room.visitor.Join(ctx, "")
-	s.checks.expectStatus(err, http.StatusConflict, "a join before the opening")
-	if p := (*api.Problem)(nil); errors.As(err, &p) {
-		s.checks.expect(p.RetryAfter > 0, "the answer to an early join has no Retry-After")
-		s.checks.Say("A visitor arrives too early, and is asked to come back in %s.", p.RetryAfter)
+// joinTooEarly joins before the room opens, unless it opens within a second, because the machine is slow: that visitor
+// might get in.
+func (d *demo) joinTooEarly(ctx context.Context, opens time.Time) {
+	if time.Until(opens) < time.Second {
+		return
 	}
-	return nil
+	_, err := d.room.visitor.Join(ctx, "")
+	d.checks.expectStatus(err, http.StatusConflict, "a join before the opening")
+	if p := (*api.Problem)(nil); errors.As(err, &p) {
+		d.checks.expect(p.RetryAfter > 0, "the answer to an early join has no Retry-After")
+		d.checks.Say("A visitor arrives too early, and is asked to come back in %s.", p.RetryAfter)
+	}
 }
