@@ -229,7 +229,7 @@ func (r *Ready) witnesses(context.Context, account.Actor) []Check {
 	const name = "witnesses"
 	if len(r.o.Rooms.Witnesses) == 0 {
 		return one(name, Attention, "No witness signs the transcripts: only those who watch could notice a second history.",
-			"Ask an independent party to run one (verifier/README.md), and name it with --witnesses.")
+			"Ask an independent party to run one, and name it with --witnesses.")
 	}
 	known := r.o.Meter.Witnesses()
 	var list []Check
