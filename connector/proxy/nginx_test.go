@@ -109,7 +109,8 @@ func TestConformanceOfNginx(t *testing.T) {
 	t.Parallel()
 	room := conformance.NewRoom(t)
 	auth := start(t, forNginx(newConnector(t, room, loopback...)))
-	manyCases := []string{"burst=300", "burst=3000"} // TestNginxFlood tests the limit
+	manyCases := []string{"burst=300", "burst=3000", // TestNginxFlood tests the limit
+		"client_header_timeout 10s", "client_header_timeout 5s", "client_body_timeout   30s", "client_body_timeout 5s"}
 	addr, _ := nginx{site: start(t, conformance.Site()), auth: auth, changes: manyCases}.start(t)
 	// Behind nginx the connector does not see the site's responses.
 	conformance.RunOn(t, conformance.Nginx, room, addr, conformance.Unseen(cases(t)))
