@@ -158,6 +158,19 @@ func TestOwnIssuer(t *testing.T) {
 	if _, status := b.confirm(b.ticket(3), codes[0]); status != http.StatusConflict {
 		t.Errorf("a used code after a restart: status %d", status)
 	}
+	leaked := filepath.Join(t.TempDir(), "leaked.csv")
+	if err := os.WriteFile(leaked, []byte(codes[0]+"\n"+codes[2]+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, _ := proofline(t, "", "room", "void", "sale", "presale", "--list", leaked, "--data", b.dir); !strings.HasPrefix(stdout, "1 codes are void now; 1 were used already") {
+		t.Errorf("void: %s %s", stdout, stderr)
+	}
+	if _, status := b.confirm(b.ticket(3), codes[2]); status != http.StatusGone {
+		t.Errorf("a void code: status %d", status)
+	}
+	if form, status := b.confirm(b.ticket(1), codes[0]); form == nil {
+		t.Errorf("a code that was used before it leaked: status %d", status)
+	}
 	more := b.make("presale", 1)
 	if form, status := b.confirm(b.ticket(4), more[0]); form == nil || join(form) != http.StatusSeeOther {
 		t.Errorf("a code that was made later: status %d", status)

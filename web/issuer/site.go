@@ -354,6 +354,7 @@ var problems = []struct {
 	{issuer.ErrPasskeys, http.StatusConflict, "error.passkeys"},
 	{errCaptcha, http.StatusForbidden, "error.captcha"},
 	{errCaptchaAway, http.StatusServiceUnavailable, "error.captcha_away"},
+	{issuer.ErrVoid, http.StatusGone, "error.void"},
 	{issuer.ErrUsed, http.StatusConflict, "error.used"},
 	{issuer.ErrLimit, http.StatusConflict, "error.limit"},
 	{issuer.ErrLane, http.StatusBadRequest, "error.form"},

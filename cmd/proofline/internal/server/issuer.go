@@ -217,6 +217,48 @@ func (o *ownIssuer) AddCodes(slug, method string, count int) (codes []string, to
 	return codes, total, err
 }
 
+// codesOf returns the offer for a method of a room, with its codes.
+func (o *ownIssuer) codesOf(ctx context.Context, slug, method string) (*web.Offer, error) {
+	found := o.find(ctx, offerName(slug, method))
+	switch {
+	case found == nil:
+		return nil, control.ErrNotOwn
+	case !found.List.IsCodes:
+		return nil, control.ErrMembers
+	}
+	return found, nil
+}
+
+// Codes implements [control.Issuer].
+func (o *ownIssuer) Codes(ctx context.Context, slug, method string) (list []control.CodeBatch, err error) {
+	offer, err := o.codesOf(ctx, slug, method)
+	if err != nil {
+		return nil, err
+	}
+	batches, err := o.issuer.Batches(offer.Offer, offer.List)
+	for _, b := range batches {
+		list = append(list, control.CodeBatch{Made: time.UnixMilli(b.Millis), Unused: b.Unused, Used: b.Used, Void: b.Void})
+	}
+	return list, err
+}
+
+// VoidCodes implements [control.Issuer].
+func (o *ownIssuer) VoidCodes(ctx context.Context, slug, method string, which control.CodesToVoid,
+	check bool) (v control.VoidedCodes, err error) {
+	offer, err := o.codesOf(ctx, slug, method)
+	if err != nil {
+		return v, err
+	}
+	accounts, unknown := offer.List.Accounts(which.Codes)
+	if which.Batch != 0 {
+		if accounts = offer.List.Batch(which.Batch); len(accounts) == 0 {
+			return v, control.ErrNoBatch
+		}
+	}
+	t, err := o.issuer.Void(offer.Offer, accounts, check)
+	return control.VoidedCodes{Voided: t.Unused, Used: t.Used, Before: t.Void, Unknown: unknown}, err
+}
+
 // SetMembers implements [control.Issuer].
 func (o *ownIssuer) SetMembers(slug, method string, columns []string, rows [][]string,
 	check bool) (control.Members, error) {
