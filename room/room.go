@@ -45,6 +45,7 @@ type Room struct {
 	Lists      *revocation.Lists
 	Transcript Transcript
 	Refused    Refusals
+	Issuer     Issuer // the server's own; nil: it has none
 
 	log       *slog.Logger
 	clock     *clock.Clock

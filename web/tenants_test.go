@@ -102,6 +102,9 @@ func (ownIssuer) Page(slug, method string) string {
 	return "https://example.com/issuer/" + slug + "." + method
 }
 func (ownIssuer) Lacks(string) string { return "" }
+func (ownIssuer) Proof(string, credential.Method) (setting.Proof, string) {
+	return setting.ProofCode, ""
+}
 func (ownIssuer) OwnKey(_ string, m credential.Method) string {
 	return map[string]string{ownKey: setting.OwnKey}[m.Key]
 }

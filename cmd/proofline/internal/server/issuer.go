@@ -20,6 +20,7 @@ import (
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/setting"
+	"github.com/proofline/proofline/web/brand"
 	"github.com/proofline/proofline/web/client"
 	web "github.com/proofline/proofline/web/issuer"
 	"github.com/proofline/proofline/web/limit"
@@ -63,6 +64,14 @@ type ownIssuer struct {
 
 	mu    sync.Mutex
 	lists map[string]*readList // by name
+
+	owns sync.Map // by room and method, which of [setting.OwnKeys] a public key stands for
+}
+
+// methodOf is a method of a room.
+type methodOf struct {
+	slug string
+	credential.Method
 }
 
 // readList is a list as it was read from its file.
@@ -176,6 +185,27 @@ func (o *ownIssuer) Page(slug, method string) string {
 	return o.url.JoinPath(offerName(slug, method)).String()
 }
 
+// needs says what visitors need for a proof, besides those of a list.
+var needs = map[web.Proof]setting.Proof{
+	web.ByMail: setting.ProofMail, web.ByOIDC: setting.ProofAccount, web.ByPuzzle: setting.ProofPuzzle,
+	web.ByCaptcha: setting.ProofCaptcha,
+}
+
+// Proof implements [room.Issuer].
+func (o *ownIssuer) Proof(slug string, m credential.Method) (p setting.Proof, at string) {
+	own := o.OwnKey(slug, m)
+	if own == setting.OwnOIDCKey && o.server.cfg.IssuerOIDC != nil {
+		at = o.server.cfg.IssuerOIDC.Name
+	}
+	if own != setting.OwnKey {
+		return needs[proofs[own]], at
+	}
+	if list, err := o.list(offerName(slug, m.Name)); err == nil && !list.IsCodes {
+		return setting.ProofMember, ""
+	}
+	return setting.ProofCode, ""
+}
+
 // Lacks implements [room.Issuer].
 func (o *ownIssuer) Lacks(key string) string {
 	switch {
@@ -194,6 +224,19 @@ func (o *ownIssuer) OwnKey(slug string, m credential.Method) string {
 	if m.Kind == credential.Work {
 		return ""
 	}
+	of := methodOf{slug, credential.Method{Name: m.Name, Kind: m.Kind, Key: m.Key}}
+	if own, ok := o.owns.Load(of); ok {
+		return own.(string) //nolint:forcetypeassert // nothing else is stored
+	}
+	own := o.ownKey(slug, m)
+	if own != "" {
+		o.owns.Store(of, own)
+	}
+	return own
+}
+
+// ownKey returns which of [setting.OwnKeys] the key of a room's method stands for.
+func (o *ownIssuer) ownKey(slug string, m credential.Method) string {
 	for _, own := range setting.OwnKeys {
 		isBlind := m.Kind == credential.Blind
 		if isBlind && (setting.IsSignedOnly(own) || !o.dir.HasBlindKey(blindName(slug, m.Name, own))) {
@@ -309,8 +352,13 @@ func (o *ownIssuer) offer(ctx context.Context, r *room.Room, m credential.Method
 	for _, l := range r.Snapshot().Lanes {
 		offer.Lanes = append(offer.Lanes, string(l.Name))
 	}
-	found := &web.Offer{Offer: offer, RoomURL: to, Proof: proofs[own], IsRooms: true,
+	found := &web.Offer{Offer: offer, RoomURL: to, Proof: proofs[own], IsRooms: true, Title: r.Snapshot().Title,
 		Organizer: o.server.organizerName(ctx, r.Owner.Org)}
+	if to.Scheme == o.url.Scheme && to.Host == o.url.Host { // browsers load the brand from no other host
+		settings, version := r.Settings()
+		logo := o.server.organizers.accounts.Organizations.PublicLogo(ctx, r.Owner.Org)
+		found.Brand = web.Brand(brand.LinksOf(to.EscapedPath(), &settings.Brand, version, logo))
+	}
 	if own == setting.OwnKey {
 		if found.List, err = o.list(name); err != nil {
 			return nil, err
