@@ -10,6 +10,7 @@ import (
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/listfile"
+	"github.com/proofline/proofline/internal/qrcode"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console/format"
 	"github.com/proofline/proofline/web/console/shell"
@@ -32,8 +33,10 @@ type codesPage struct {
 	Methods    []string // for which the server's own issuer vouches
 	Method     string
 	Count      string
-	Address    string   // of the room
-	Made       []string // new codes, to print
+	Address    string       // of the room
+	Made       []string     // new codes, to print
+	Opens      string       // with the time zone; empty: the room has opened
+	QR         *qrcode.Code // of Address; nil: it is too long
 	Of         []methodCodes
 	Typed      string // codes to void
 
@@ -114,6 +117,18 @@ func (h *codes) refuse(ctx context.Context, x *shell.Request, page codesPage, pr
 	return x.Invalid("room-codes", page, problem)
 }
 
+// print adds what else each code on a sheet has.
+func (p *codesPage) print(r *room.Room) {
+	settings, _ := r.Settings()
+	if opens := r.Snapshot().Opens; opens.After(r.Now()) {
+		zone := settings.Zone()
+		p.Opens = format.Moment(opens.In(zone)) + " (" + zone.String() + ")"
+	}
+	if code, err := qrcode.Encode(r.URL); err == nil {
+		p.QR = &code
+	}
+}
+
 // maxCodesUpload is the maximum size of a form with codes to void, in bytes.
 const maxCodesUpload = 8 << 20
 
@@ -171,6 +186,7 @@ func (h *codes) make(ctx context.Context, x *shell.Request, r *room.Room) error 
 	}
 	if x.Form("do") == "sheet" {
 		page.Made = made
+		page.print(r)
 		return x.Page("room-codes-sheet", page)
 	}
 	return x.Download(r.Slug+"-"+method+"-codes.csv", "text/csv; charset=utf-8",

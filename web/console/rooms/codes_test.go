@@ -42,6 +42,11 @@ func (o *ownIssuer) Page(slug, method string) string {
 	return "https://example.com/issuer/" + slug + "." + method
 }
 
+// Proof implements [room.Issuer].
+func (o *ownIssuer) Proof(string, credential.Method) (setting.Proof, string) {
+	return setting.ProofCode, ""
+}
+
 // Lacks implements [room.Issuer].
 func (o *ownIssuer) Lacks(key string) string {
 	if key == setting.OwnMailKey && !o.mails {
@@ -115,7 +120,8 @@ func TestCodes(t *testing.T) {
 	s.Control.Issuer, s.Control.Rooms.Issuer = own, own
 	other := issuertest.Signed("club", 0).Method
 	other.Key = "58" + hex.EncodeToString([]byte(strings.Repeat("\x66", 31)))
-	r := s.Create(consoletest.Owner, room.Config{Slug: "sale",
+	opens := time.Date(2036, 5, 1, 8, 0, 0, 0, time.UTC)
+	r := s.Create(consoletest.Owner, room.Config{Slug: "sale", Opens: &opens, Settings: room.Settings{TimeZone: "Europe/Vienna"},
 		Methods: []credential.Method{{Name: "presale", Kind: credential.Signed, Key: "own", Limit: 9}, other, {Name: "human", Kind: credential.Signed, Key: "own-puzzle"}},
 		Lanes:   []room.LaneRule{{Name: "early", Weight: 1, Needs: []string{"presale"}}}})
 	if settings, _ := r.Settings(); fmt.Sprint(settings.Issuers) != "[presale https://example.com/issuer/sale.presale human https://example.com/issuer/sale.human]" ||
@@ -130,6 +136,9 @@ func TestCodes(t *testing.T) {
 	if a.Body != "code\r\nsale-presale-1\r\nsale-presale-2\r\n" || a.Header.Get("Content-Disposition") != `attachment; filename="sale-presale-codes.csv"` {
 		t.Errorf("%v %q", a.Header, a.Body)
 	}
+	s.Post(consoletest.Operator, path, "method", "presale", "count", "1", "do", "sheet").Want(http.StatusOK).
+		Has("<b>sale-presale-3</b>", "<small>Opens 1 May 2036, 10:00 (Europe/Vienna)</small>", `<use href="#qr"/>`, `<symbol id="qr"`, "<small>"+r.URL+"</small>")
+	own.made = 2
 	if a := s.Post(consoletest.Operator, path, "method", "club", "count", "2"); a.Status < 400 || own.made != 2 {
 		t.Errorf("codes for another issuer's method: %d", a.Status)
 	}
