@@ -28,7 +28,7 @@ server keeps keyed hashes: the CSV file is the only copy of the codes. Without
 --count, print how many codes there are of each batch, and what became of them.`,
 		Example: `  proofline room codes sale presale --count 500 --out codes.csv --sheet codes.html
   proofline room codes sale presale`,
-		Args:    cobra.ExactArgs(2),
+		Args: cobra.ExactArgs(2),
 		RunE: cli.Runs(func(c *cobra.Command, args []string) error {
 			path := roomPath(args[0], "/methods/"+url.PathEscape(args[1])+"/codes")
 			if !c.Flags().Changed("count") && files.Out == "" {
