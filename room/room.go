@@ -47,6 +47,7 @@ type Room struct {
 	Transcript Transcript
 	Refused    Refusals
 	Quota      *quota.Share // of the owning organization
+	Issuer     Issuer       // the server's own; nil: it has none
 
 	log       *slog.Logger
 	clock     *clock.Clock

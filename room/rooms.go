@@ -269,7 +269,7 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 		ID: record.ID, Slug: record.Slug, Owner: record.Owner, Origin: record.Origin, URL: rs.URL(record), VKey: k.VKey,
 		PassKeys: session.NewPassKeys(record.ID, k.Pass, rs.MasterKey, rs.Store.Controls, rs.clock),
 		log:      rs.Log, clock: rs.clock, keys: k, store: rs.Logs, pull: rs.Store.Controls,
-		controls: &projection.Controls{},
+		Issuer: rs.Issuer, controls: &projection.Controls{},
 		guard: regression.NewGuard(record.ID, mark.Log{Slug: record.Slug, Key: k.Log.KeyHash()}, rs.Logs, rs.Marks,
 			rs.Log),
 	}

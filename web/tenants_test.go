@@ -102,11 +102,23 @@ func (ownIssuer) Page(slug, method string) string {
 	return "https://example.com/issuer/" + slug + "." + method
 }
 func (ownIssuer) Lacks(string) string { return "" }
+func (ownIssuer) Proof(string, credential.Method) (setting.Proof, string) {
+	return setting.ProofCode, ""
+}
 func (ownIssuer) OwnKey(_ string, m credential.Method) string {
 	return map[string]string{ownKey: setting.OwnKey}[m.Key]
 }
 func (ownIssuer) AddCodes(_, _ string, count int) ([]string, int, error) {
 	return make([]string, count), count, nil
+}
+func (ownIssuer) Codes(context.Context, string, string) ([]control.CodeBatch, error) {
+	return []control.CodeBatch{{Made: time.UnixMilli(1_700_000_000_000), Unused: 3, Used: 2, Void: 1}}, nil
+}
+func (ownIssuer) VoidCodes(_ context.Context, _, _ string, which control.CodesToVoid, _ bool) (control.VoidedCodes, error) {
+	if which.Batch > 1 {
+		return control.VoidedCodes{}, control.ErrNoBatch
+	}
+	return control.VoidedCodes{Voided: len(which.Codes)}, nil
 }
 func (ownIssuer) SetMembers(_, _ string, _ []string, rows [][]string, _ bool) (control.Members, error) {
 	return control.Members{Count: len(rows)}, nil

@@ -105,32 +105,23 @@ func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (
 // roomView returns the data that every page of a room shows.
 func (re *renderer) roomView(c echo.Context, r *room.Room, lang page.Lang) page.Room {
 	snapshot := r.Snapshot()
-	settings, stored := r.Settings()
-	version := strconv.FormatInt(stored, 10)
+	settings, version := r.Settings()
 	v := page.Room{
 		Slug: r.Slug, Title: snapshot.Title,
 		Message: messageView(c, snapshot.Message(r.Now()), lang, brand.Languages(&settings.Brand)), Origin: r.Origin,
 		VKey: r.VKey, URL: r.URL, Zone: settings.Zone(), Chance: chanceOf(r),
 		Appeal: settings.Appeal, AppealURL: setting.AppealURL(settings.Appeal),
 	}
+	logo := ""
 	if re.organizations != nil {
 		ctx := c.Request().Context()
 		v.Organizer = re.organizations.PublicName(ctx, r.Owner.Org)
-		if logo := re.organizations.PublicLogo(ctx, r.Owner.Org); logo != "" {
-			v.Logo = pathOf(r) + "/logo?v=" + logo
-		}
+		logo = re.organizations.PublicLogo(ctx, r.Owner.Org)
 	}
 	b := &settings.Brand
 	v.Offered, v.Texts = brand.Languages(b), brand.Texts(b, lang)
-	if b.Logo != "" {
-		v.Logo = pathOf(r) + "/logo?v=" + version
-	}
-	if b.Dark.Logo != "" {
-		v.Dark = pathOf(r) + "/logo?scheme=dark&v=" + version
-	}
-	if brand.HasLooks(b) {
-		v.Brand = pathOf(r) + "/brand.css?v=" + version
-	}
+	links := brand.LinksOf(pathOf(r), b, version, logo)
+	v.Brand, v.Logo, v.Dark = links.CSS, links.Logo, links.Dark
 	return v
 }
 

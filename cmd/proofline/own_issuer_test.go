@@ -158,9 +158,30 @@ func TestOwnIssuer(t *testing.T) {
 	if _, status := b.confirm(b.ticket(3), codes[0]); status != http.StatusConflict {
 		t.Errorf("a used code after a restart: status %d", status)
 	}
+	leaked := filepath.Join(t.TempDir(), "leaked.csv")
+	if err := os.WriteFile(leaked, []byte(codes[0]+"\n"+codes[2]+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, _ := proofline(t, "", "room", "void", "sale", "presale", "--list", leaked, "--data", b.dir); !strings.HasPrefix(stdout, "1 codes are void now; 1 were used already") {
+		t.Errorf("void: %s %s", stdout, stderr)
+	}
+	if _, status := b.confirm(b.ticket(3), codes[2]); status != http.StatusGone {
+		t.Errorf("a void code: status %d", status)
+	}
+	if form, status := b.confirm(b.ticket(1), codes[0]); form == nil {
+		t.Errorf("a code that was used before it leaked: status %d", status)
+	}
 	more := b.make("presale", 1)
 	if form, status := b.confirm(b.ticket(4), more[0]); form == nil || join(form) != http.StatusSeeOther {
 		t.Errorf("a code that was made later: status %d", status)
+	}
+	stdout, stderr, code := proofline(t, "", "issuer", "check", "--room", b.url+"/r/sale", "--data", filepath.Join(b.dir, server.IssuerDir))
+	if code != 0 || stdout != "" || !strings.Contains(stderr, "2 tickets showed it, and this issuer has signed for 2 of them") {
+		t.Errorf("check: %d %s %s", code, stdout, stderr)
+	}
+	if _, stderr, code := proofline(t, "", "issuer", "check", "--room", b.url+"/r/sale", "--data", t.TempDir()); code == 0 ||
+		!strings.Contains(stderr, "no signed method of") {
+		t.Errorf("check of another issuer: %d %s", code, stderr)
 	}
 	for _, secret := range append(codes, b.ticket(1).String()) {
 		b.hasNot(secret)
@@ -180,7 +201,7 @@ func TestOwnIssuer(t *testing.T) {
 	if err := call(http.MethodPost, "/v1/rooms/sale/end", ""); err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, _ := command(t, "", "proofline-verify", "audit", b.url+"/r/sale", "--no-keep")
+	stdout, stderr, _ = command(t, "", "proofline-verify", "audit", b.url+"/r/sale", "--no-keep")
 	if text := strings.Join(strings.Fields(stdout), " "); !strings.Contains(text, "presale was shown by 2 tickets: the word of the issuer") ||
 		!strings.Contains(text, "Whether an issuer belongs to the room's operator cannot be seen here") {
 		t.Errorf("audit: %s %s", stdout, stderr)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/fairness/credential"
@@ -18,6 +19,8 @@ var (
 	ErrNotOwn = errors.New("the server's own issuer takes no codes for this method: its key is not own, or the issuer is off")
 	// ErrMembers means that a method's list has members, to which codes cannot be added.
 	ErrMembers = errors.New("the method's list has members, and no codes")
+	// ErrNoBatch means that a method has no batch of codes of that number.
+	ErrNoBatch = errors.New("no such batch of codes")
 )
 
 // MaxCodes is the maximum number of codes made at once.
@@ -30,6 +33,10 @@ type Issuer interface {
 	OwnKey(slug string, m credential.Method) string
 	// AddCodes makes codes for a method of a room, and returns them with the number of all. Errors: [ErrMembers].
 	AddCodes(slug, method string, count int) (codes []string, total int, err error)
+	// Codes returns the batches of codes of a method of a room, from the oldest. Errors: [ErrMembers].
+	Codes(ctx context.Context, slug, method string) ([]CodeBatch, error)
+	// VoidCodes voids codes of a method of a room, or with check only counts them. Errors: [ErrMembers], [ErrNoBatch].
+	VoidCodes(ctx context.Context, slug, method string, which CodesToVoid, check bool) (VoidedCodes, error)
 	// SetMembers replaces the members of a method of a room, or with check only reads them. Errors: [*invalid.Error],
 	// [ErrCodes].
 	SetMembers(slug, method string, columns []string, rows [][]string, check bool) (Members, error)
@@ -51,6 +58,75 @@ func (rs *Rooms) MakeCodes(ctx context.Context, actor account.Actor, slug, metho
 		return err
 	})
 	return codes, total, err
+}
+
+// CodeBatch counts codes that were made at once, by what became of them.
+type CodeBatch struct {
+	Made               time.Time
+	Unused, Used, Void int
+}
+
+// CodesToVoid names codes: those of a batch, numbered from 1, or else some codes.
+type CodesToVoid struct {
+	Batch int
+	Codes []string
+}
+
+// VoidedCodes counts the codes of a [CodesToVoid].
+type VoidedCodes struct {
+	Voided  int // were unused, and are void now; with check: would be
+	Used    int // confirmed a visitor before, who keeps that
+	Before  int // were void before
+	Unknown int // are no codes of the method, or repeat another one
+}
+
+// Codes returns the batches of codes of a method, from the oldest. Errors: those of [Rooms.Room], [ErrNotOwn],
+// [ErrMembers].
+func (rs *Rooms) Codes(ctx context.Context, actor account.Actor, slug, method string) ([]CodeBatch, error) {
+	r, err := rs.room(ctx, actor, account.Operate, slug)
+	if err != nil {
+		return nil, err
+	}
+	if !rs.owns(r, method) {
+		return nil, ErrNotOwn
+	}
+	return rs.Issuer.Codes(ctx, slug, method)
+}
+
+// VoidCodes voids codes that no visitor has used, or with check only counts them. Errors: those of [Rooms.Room],
+// [*invalid.Error], [ErrNotOwn], [ErrMembers].
+func (rs *Rooms) VoidCodes(ctx context.Context, actor account.Actor, slug, method string, which CodesToVoid,
+	check bool) (v VoidedCodes, err error) {
+	switch {
+	case (which.Batch == 0) == (len(which.Codes) == 0):
+		return v, invalid.Field("codes", "or a batch is required")
+	case len(which.Codes) > MaxCodes:
+		return v, invalid.Field("codes", fmt.Sprintf("must be at most %d", MaxCodes))
+	}
+	void := func(r *room.Room) error {
+		if !rs.owns(r, method) {
+			return ErrNotOwn
+		}
+		v, err = rs.Issuer.VoidCodes(ctx, slug, method, which, check)
+		if errors.Is(err, ErrNoBatch) {
+			err = invalid.Field("batch", "must be the number of a batch")
+		}
+		return err
+	}
+	if check {
+		r, err := rs.room(ctx, actor, account.Operate, slug)
+		if err != nil {
+			return v, err
+		}
+		return v, void(r)
+	}
+	detail := map[string]any{"method": method}
+	_, err = rs.control(ctx, actor, account.Operate, "room.void_codes", slug, detail, func(r *room.Room) error {
+		err := void(r)
+		detail["count"] = v.Voided
+		return err
+	})
+	return v, err
 }
 
 // OwnMethods returns the names of the methods of a room for which the server's own issuer takes codes.

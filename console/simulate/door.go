@@ -58,6 +58,9 @@ func (d *Door) Label() string {
 	case Accounts:
 		return "accounts, " + Count(d.Accounts) + " for each operator"
 	case Codes:
+		if d.Codes > 0 {
+			return Count(d.Codes) + " codes, " + Percent(d.Sold) + " of them sold on"
+		}
 		return "codes, " + Percent(d.Sold) + " of them sold on"
 	case Open:
 	}

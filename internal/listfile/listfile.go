@@ -16,6 +16,12 @@ import (
 // named is how many bad lines an error names.
 const named = 20
 
+// looks are examples of values.
+var looks = map[string]string{
+	"ticket":    "cda3f665-387e-8031-a3d9-8534adbd7fa3",
+	"nullifier": "b5bb9d8014a0f9b1d61e21e796d78dccdf1352f23cd32812f4850b878ae4944c",
+}
+
 // Read reads a list of at most so many values. They are in the column that the first line calls name, such as
 // "ticket", or else in the first one; the separator is a comma, a semicolon or a tab. Empty lines count for nothing.
 // The error is an [*invalid.Error] that names the first bad lines by their numbers, and says how many more there are.
@@ -62,9 +68,12 @@ func Read[T any](text, name string, most int, parse func(string) (T, error)) (li
 			list = append(list, value)
 		}
 	}
-	switch {
-	case bad > named:
+	if bad > named {
 		problems.Add("", fmt.Sprintf("and %d more lines", bad-named))
+	}
+	switch {
+	case bad > 0 && looks[name] != "":
+		problems.Add("", fmt.Sprintf("a %s looks like %s", name, looks[name]))
 	case bad == 0 && len(list) == 0:
 		problems.Add("", "has no "+name)
 	}

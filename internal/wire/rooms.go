@@ -105,6 +105,34 @@ type CodesInput struct {
 	Count int `json:"count" need:"true" doc:"How many codes to make, 1 to 100,000."`
 }
 
+// CodeBatches are the codes of a method.
+type CodeBatches struct {
+	Batches []CodeBatch `json:"batches" doc:"From the oldest. The number of a batch is its place here, from 1."`
+}
+
+// CodeBatch counts codes that were made at once.
+type CodeBatch struct {
+	Made   time.Time `json:"made"`
+	Unused int       `json:"unused"`
+	Used   int       `json:"used"`
+	Void   int       `json:"void"`
+}
+
+// VoidInput names codes to void: a batch or some codes.
+type VoidInput struct {
+	Batch int      `json:"batch" doc:"Number of a batch, from 1, in place of codes."`
+	Codes []string `json:"codes" doc:"At most 100,000 codes, in place of a batch."`
+	Check bool     `json:"check" doc:"Only count the codes."`
+}
+
+// Voided counts the codes of a request to void them.
+type Voided struct {
+	Voided  int `json:"voided" doc:"Number of codes that were unused, and are void now; with check, would be."`
+	Used    int `json:"used" doc:"Number of codes that were used before: their visitors stay confirmed."`
+	Before  int `json:"before" doc:"Number of codes that were void before."`
+	Unknown int `json:"unknown" doc:"Number of codes that the method does not have, or that repeat another one."`
+}
+
 // Codes are new codes, each of which confirms one visitor.
 type Codes struct {
 	Codes []string `json:"codes" doc:"The only copy: the server keeps keyed hashes."`

@@ -39,17 +39,37 @@ type Issuer struct {
 	Method string
 	URL    *url.URL // of the page to which the room's page sends a form
 	Name   string   // for visitors
+	Proof  Proof    // what visitors need there; empty: not known
+}
+
+// Proof is what visitors need at an issuer.
+type Proof string
+
+// What visitors need.
+const (
+	ProofCode    Proof = "code"    // that they were given
+	ProofMember  Proof = "member"  // what a member knows, such as a number
+	ProofAccount Proof = "account" // a sign-in
+	ProofMail    Proof = "mail"    // a confirmation by mail
+	ProofPuzzle  Proof = "puzzle"
+	ProofCaptcha Proof = "captcha"
+)
+
+// isProof reports whether a proof is known, or none.
+func isProof(p Proof) bool {
+	return slices.Contains([]Proof{"", ProofCode, ProofMember, ProofAccount, ProofMail, ProofPuzzle, ProofCaptcha}, p)
 }
 
 const wantIssuer = "must be a method, the URL of the issuer's page and its name, such as " +
 	"\"club https://club.example.org/derby Example Fan Club\"; the URL is of https, or of http in a private network"
 
-// ParseIssuer parses METHOD URL NAME. Without a name, it is the URL's host.
+// ParseIssuer parses METHOD URL NAME. Without a name, it is the URL's host. The URL may end with "#" and a [Proof].
 func ParseIssuer(text string) (i Issuer, ok bool) {
 	method, rest, _ := strings.Cut(text, " ")
 	address, name, _ := strings.Cut(rest, " ")
+	address, proof, hasProof := strings.Cut(address, "#")
 	u, err := url.Parse(address)
-	if err != nil || len(address) > MaxTarget || strings.ContainsAny(address, `#\`) || u.User != nil ||
+	if err != nil || len(address) > MaxTarget || hasProof != (proof != "") || !isProof(Proof(proof)) || strings.ContainsAny(address, `#\`) || u.User != nil ||
 		u.RawQuery != "" || !IsHost(u.Host) || !isPlainPath(u) || !isMethod(method) {
 		return i, false
 	}
@@ -61,7 +81,7 @@ func ParseIssuer(text string) (i Issuer, ok bool) {
 	}
 	isName := utf8.ValidString(name) && utf8.RuneCountInString(name) <= maxIssuerName &&
 		name == strings.TrimSpace(name) && !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) })
-	return Issuer{method, u, name}, isName
+	return Issuer{method, u, name, Proof(proof)}, isName
 }
 
 func isIssuer(text string) bool {
@@ -81,10 +101,12 @@ var issuers = Setting{
 		Wants: "must be a list of texts, each for one method"},
 	Label: "Pages of issuers",
 	Help: "list of texts such as `club https://club.example.org/derby Example Fan Club`: for a method, the page on which " +
-		"its issuer confirms visitors, and the issuer's name; the room's page sends visitors there",
+		"its issuer confirms visitors, and the issuer's name; the room's page sends visitors there. The page's address may end with what " +
+		"visitors need there, which the room's page then says: `#code`, `#member`, `#account`, `#mail`, `#puzzle` or `#captcha`",
 	Default: "for methods with a key of the server's own issuer, such as `own`, the pages of this server",
 	Form: Form{Group: "lanes", Placeholder: "club https://club.example.org/derby Example Fan Club", Empty: "none",
 		Hint: "One per line: a method, the address of the page on which its issuer confirms visitors, and the issuer's " +
-			"name. It is not in the policy: a wrong address can confirm nobody, because the policy has the key."},
+			"name. It is not in the policy: a wrong address can confirm nobody, because the policy has the key. The address may " +
+			"end with what visitors need there: #code, #member, #account, #mail, #puzzle or #captcha."},
 	Row: Row{Label: "issuer"},
 }

@@ -12,6 +12,11 @@ func TestParseIssuer(t *testing.T) {
 		"club http://127.0.0.1:8080/issuer/sale.club Club":         "club http://127.0.0.1:8080/issuer/sale.club Club",
 		"club http://10.1.2.3/issuer/sale.club Club":               "club http://10.1.2.3/issuer/sale.club Club",
 		"club http://queue/issuer/sale.club Club":                  "club http://queue/issuer/sale.club Club",
+		"club https://club.example.org/derby#member Club":          "club https://club.example.org/derby Club member",
+		"club https://club.example.org#captcha":                    "club https://club.example.org club.example.org captcha",
+		"club https://club.example.org/derby#number Club":          "",
+		"club https://club.example.org/derby# Club":                "",
+		"club https://club.example.org/derby#code#code Club":       "",
 		"club http://club.example.org/derby Club":                  "",
 		"club http://192.0.2.1/derby Club":                         "",
 		"Club https://club.example.org/derby":                      "",
@@ -30,7 +35,7 @@ func TestParseIssuer(t *testing.T) {
 		i, ok := ParseIssuer(text)
 		got := ""
 		if ok {
-			got = i.Method + " " + i.URL.String() + " " + i.Name
+			got = strings.TrimSpace(i.Method + " " + i.URL.String() + " " + i.Name + " " + string(i.Proof))
 		}
 		if got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
@@ -40,10 +45,15 @@ func TestParseIssuer(t *testing.T) {
 
 func FuzzParseIssuer(f *testing.F) {
 	f.Add("club https://club.example.org/derby Example Fan Club")
+	f.Add("club https://club.example.org/derby#code Example Fan Club")
 	f.Fuzz(func(t *testing.T, text string) {
 		if i, ok := ParseIssuer(text); ok {
-			again, ok := ParseIssuer(i.Method + " " + i.URL.String() + " " + i.Name)
-			if !ok || again.Method != i.Method || again.URL.String() != i.URL.String() || again.Name != i.Name {
+			proof := ""
+			if i.Proof != "" {
+				proof = "#" + string(i.Proof)
+			}
+			again, ok := ParseIssuer(i.Method + " " + i.URL.String() + proof + " " + i.Name)
+			if !ok || again.Method != i.Method || again.Proof != i.Proof || again.URL.String() != i.URL.String() || again.Name != i.Name {
 				t.Errorf("%q becomes %+v and then %+v", text, i, again)
 			}
 			if strings.ContainsAny(i.URL.Host, " ;,'\"") { // it goes into a Content-Security-Policy

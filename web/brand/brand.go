@@ -3,6 +3,8 @@
 package brand
 
 import (
+	"strconv"
+
 	"github.com/proofline/proofline/room/branding"
 	"github.com/proofline/proofline/room/style"
 	"github.com/proofline/proofline/web/page"
@@ -26,6 +28,31 @@ func Looks(b *branding.Brand) page.Brand {
 
 func colors(s branding.Scheme) page.Colors {
 	return page.Colors{Color: s.Color, Background: s.Background}
+}
+
+// Links are the addresses of what a room's pages look like.
+type Links struct {
+	CSS        string // style sheet; empty: the default one alone
+	Logo, Dark string // logo, and another one for dark pages; empty: none
+}
+
+// LinksOf returns the addresses below the path of a room's page. The version is that of the room's settings, and logo
+// that of its organization's logo; empty: it has none.
+func LinksOf(path string, b *branding.Brand, version int64, logo string) (l Links) {
+	of := strconv.FormatInt(version, 10)
+	if logo != "" {
+		l.Logo = path + "/logo?v=" + logo
+	}
+	if b.Logo != "" {
+		l.Logo = path + "/logo?v=" + of
+	}
+	if b.Dark.Logo != "" {
+		l.Dark = path + "/logo?scheme=dark&v=" + of
+	}
+	if HasLooks(b) {
+		l.CSS = path + "/brand.css?v=" + of
+	}
+	return l
 }
 
 // Languages returns the languages that visitors can choose, the room's own first; nil means all.

@@ -10,6 +10,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/web/page"
 )
 
@@ -61,11 +62,24 @@ func way(v *page.View, r *room.Room, from *room.Confirmation) page.Confirmation 
 	if one.Here {
 		one.Issuer = cmp.Or(v.Room.Organizer, one.Issuer)
 	}
+	proof, at := from.Issuer.Proof, one.Issuer
+	if own, place := ownProof(r, from); own != "" {
+		proof, at = own, place
+	}
+	one.Need, one.At = string(proof), at
 	if one.Blind = from.Method.Kind == credential.Blind; one.Blind {
 		entry := r.Snapshot().Door.Entry
 		one.Key, one.Entry = from.Method.Key, hex.EncodeToString(entry[:])
 	}
 	return one
+}
+
+// ownProof returns what visitors need for a method of the server's own issuer; empty: it is another issuer's.
+func ownProof(r *room.Room, from *room.Confirmation) (p setting.Proof, at string) {
+	if r.Issuer == nil || r.Issuer.Page(r.Slug, from.Method.Name) != from.Issuer.URL.String() {
+		return "", ""
+	}
+	return r.Issuer.Proof(r.Slug, from.Method)
 }
 
 // workOf returns the work that a lane needs; nil: none.

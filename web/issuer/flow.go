@@ -28,6 +28,7 @@ type flow struct {
 	Request  issuer.Request
 	Fragment bool  // the credential goes back in the fragment of the room's address, otherwise in a form
 	Until    int64 // Unix time
+	IsLot    bool  `json:",omitempty"` // for one more lot of a place that there is
 
 	Address string `json:",omitempty"` // to which the code was sent, or that was proven
 	Code    string `json:",omitempty"`
@@ -101,7 +102,8 @@ func (s *Site) form(at stage, r *http.Request, o *Offer) (*flow, error) {
 
 // ask reads what a room's page asks for, or returns [errForm] or [issuer.ErrLane].
 func ask(r *http.Request, o *Offer, now time.Time) (*flow, error) {
-	f := &flow{Offer: o.Name, Fragment: r.PostFormValue("response") == "fragment", Until: now.Add(flowLife).Unix()}
+	f := &flow{Offer: o.Name, Fragment: r.PostFormValue("response") == "fragment", Until: now.Add(flowLife).Unix(),
+		IsLot: r.PostFormValue("for") == "lot"}
 	if o.Key != nil {
 		var err error
 		f.Request.Blinded, err = hex.DecodeString(r.PostFormValue("blinded"))
@@ -139,7 +141,7 @@ func (s *Site) finish(w http.ResponseWriter, r *http.Request, o *Offer, f *flow,
 		text := strings.Join([]string{o.Method, nullifier, evidence}, " ")
 		return s.leave(w, r, o, url.Values{"credential": {text}, "ticket": {ticket}})
 	}
-	s.show(w, r, http.StatusOK, &view{Page: "done", Offer: o, Hidden: [][2]string{
+	s.show(w, r, http.StatusOK, &view{Page: "done", Offer: o, IsLot: f.IsLot, Hidden: [][2]string{
 		{"ticket", ticket}, {"lane", f.Request.Lane}, {"method", o.Method}, {"nullifier", nullifier},
 		{"evidence", evidence}}})
 	return nil

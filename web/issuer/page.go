@@ -94,6 +94,7 @@ type view struct {
 	Hidden   [][2]string // fields of the form that returns to the room
 	Puzzle   *puzzleView
 	Note     string // key of a message that is no failure
+	IsLot    bool   // the place that is confirmed gets one more lot
 
 	Lang    language.Tag
 	Words   catalog
@@ -112,8 +113,21 @@ func (v *view) Hosts() string { return strings.Join(v.Captcha.Hosts, ", ") }
 // Return is the address of the form that returns to the room.
 func (v *view) Return() string { return v.Offer.RoomURL.JoinPath("credential").String() }
 
-// Room is the host of the room, for visitors.
-func (v *view) Room() string { return v.Offer.RoomURL.Host }
+// Room is the title and the host of the room, for visitors.
+func (v *view) Room() string {
+	if v.Offer.Title != "" {
+		return v.Offer.Title + " (" + v.Offer.RoomURL.Host + ")"
+	}
+	return v.Offer.RoomURL.Host
+}
+
+// Brand is how the page looks. Pages with scripts load nothing else.
+func (v *view) Brand() Brand {
+	if v.Offer == nil || v.Page == "widget" || v.Options != "" {
+		return Brand{}
+	}
+	return v.Offer.Brand
+}
 
 // nameFor returns the issuer's name for visitors of an offer; nil: of no offer.
 func (s *Site) nameFor(o *Offer) string {

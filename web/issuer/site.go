@@ -42,8 +42,16 @@ type Offer struct {
 	Passkeys bool
 	// Organizer is the name that visitors see; empty: the site's.
 	Organizer string
+	Title     string // of the room; empty: not known
+	Brand     Brand  // of the room
 	// IsRooms means that the program that serves the room serves these pages, too.
 	IsRooms bool
+}
+
+// Brand is how an offer's pages look: paths on this site's host, or empty.
+type Brand struct {
+	CSS        string // style sheet
+	Logo, Dark string // logo, and another one for dark pages
 }
 
 // Proof is a way to prove an account.
@@ -272,7 +280,13 @@ func policy(sources, forms string) string {
 }
 
 // returns is the policy of a page that leads back to an offer's room.
-func (o *Offer) returns() string { return policy(ownStyles, "'self' "+origin(o.RoomURL)) }
+func (o *Offer) returns() string {
+	allowed := policy(ownStyles, "'self' "+origin(o.RoomURL))
+	if o.Brand.Logo != "" {
+		allowed += "; img-src 'self'"
+	}
+	return allowed
+}
 
 // issued serves the signed count of all offers.
 func (s *Site) issued(w http.ResponseWriter, r *http.Request) {
@@ -354,6 +368,7 @@ var problems = []struct {
 	{issuer.ErrPasskeys, http.StatusConflict, "error.passkeys"},
 	{errCaptcha, http.StatusForbidden, "error.captcha"},
 	{errCaptchaAway, http.StatusServiceUnavailable, "error.captcha_away"},
+	{issuer.ErrVoid, http.StatusGone, "error.void"},
 	{issuer.ErrUsed, http.StatusConflict, "error.used"},
 	{issuer.ErrLimit, http.StatusConflict, "error.limit"},
 	{issuer.ErrLane, http.StatusBadRequest, "error.form"},

@@ -719,3 +719,26 @@ func TestMessages(t *testing.T) {
 		}
 	}
 }
+
+// TestBrand: an offer's pages show the room's title and brand, and load nothing but that.
+func TestBrand(t *testing.T) {
+	b := newBench(t)
+	o := b.site.offers["codes"]
+	if page := b.visitor().do(http.MethodGet, "/codes", "", nil); strings.Contains(page.body, "<header>") {
+		t.Errorf("without a title:\n%s", page.body)
+	}
+	o.Title, o.Organizer = "Derby <at> home", "Arena"
+	o.Brand = Brand{CSS: "/r/derby/brand.css?v=3", Logo: "/r/derby/logo?v=3", Dark: "/r/derby/logo?scheme=dark&v=3"}
+	page := b.visitor().do(http.MethodGet, "/codes", "", nil)
+	for _, want := range []string{"<bdi>Derby &lt;at&gt; home</bdi> <small>Arena</small>", `<link rel="stylesheet" href="/r/derby/brand.css?v=3">`,
+		`srcset="/r/derby/logo?scheme=dark&amp;v=3"`, `<img src="/r/derby/logo?v=3" alt="Arena">`, "Derby &lt;at&gt; home (queue.example.com)"} {
+		if !strings.Contains(page.body, want) {
+			t.Errorf("the page lacks %s:\n%s", want, page.body)
+		}
+	}
+	want := "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; " +
+		"form-action 'self' https://queue.example.com; img-src 'self'"
+	if got := page.header.Get("Content-Security-Policy"); got != want {
+		t.Errorf("policy %s", got)
+	}
+}

@@ -81,10 +81,7 @@ func (a figures) showFigures(c *call) (reply, error) {
 		return reply{}, err
 	}
 	f, err := a.live.Figures(c, c.param("slug"))
-	if err != nil {
-		return reply{}, err
-	}
-	return answer(f)
+	return reply{body: f}, err
 }
 
 func (a figures) showRecent(c *call) (reply, error) {
@@ -92,10 +89,7 @@ func (a figures) showRecent(c *call) (reply, error) {
 		return reply{}, err
 	}
 	s, err := a.live.Recent(c, c.param("slug"))
-	if err != nil {
-		return reply{}, err
-	}
-	return answer(s)
+	return reply{body: s}, err
 }
 
 // wantsCSV parses the requested format.
@@ -170,8 +164,5 @@ func (a figures) export(c *call) (reply, error) {
 		return reply{}, err
 	}
 	e, err := a.live.Export(c, c.param("slug"))
-	if err != nil {
-		return reply{}, err
-	}
-	return answer(e)
+	return reply{body: e}, err
 }

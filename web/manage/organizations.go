@@ -119,10 +119,7 @@ func (a organizations) makeSignInLink(c *call) (reply, error) {
 		return reply{}, err
 	}
 	link, err := a.signInLinks.Make(c, c.actor, in.Email)
-	if err != nil {
-		return reply{}, err
-	}
-	return answer(wire.Link{Link: link})
+	return reply{body: wire.Link{Link: link}}, err
 }
 
 func (a organizations) makeOwnerLink(c *call) (reply, error) {
@@ -134,8 +131,5 @@ func (a organizations) makeOwnerLink(c *call) (reply, error) {
 		}
 	}
 	link, err := a.invitations.OwnerLink(c, c.actor, c.param("organization"), in.Email)
-	if err != nil {
-		return reply{}, err
-	}
-	return answer(wire.Link{Link: link})
+	return reply{body: wire.Link{Link: link}}, err
 }

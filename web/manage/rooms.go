@@ -132,6 +132,16 @@ func (a rooms) routes() []route {
 			in: wire.CodesInput{}, example: `{"count": 500}`, out: wire.Codes{}, status: http.StatusCreated,
 			key: keySecret, do: a.makeCodes,
 		},
+		{
+			method: http.MethodGet, path: "rooms/{slug}/methods/{method}/codes", scope: account.Operate,
+			name: "listCodes", tag: tag, summary: "Count the codes of a method by batch", out: wire.CodeBatches{},
+			do: a.listCodes,
+		},
+		{
+			method: http.MethodPost, path: "rooms/{slug}/methods/{method}/codes/void", scope: account.Operate,
+			name: "voidCodes", tag: tag, summary: "Void codes that were not used yet", in: wire.VoidInput{},
+			example: `{"codes": ["K7QF-9X2M-4TRB-0A8C"]}`, out: wire.Voided{}, most: 8 * maxBody, do: a.voidCodes,
+		},
 		a.archiveRoute("archive", "archiveRoom", "Archive a room that has ended",
 			"Lists no longer show it; its transcript stays published.", hiddenFromLists),
 		a.archiveRoute("unarchive", "unarchiveRoom", "Show an archived room in lists again", "", shownInLists),
@@ -234,10 +244,26 @@ func (a rooms) makeCodes(c *call) (reply, error) {
 		return reply{}, err
 	}
 	codes, total, err := a.control.MakeCodes(c, c.actor, c.param("slug"), c.param("method"), in.Count)
+	return reply{body: wire.Codes{Codes: codes, Total: total}}, err
+}
+
+func (a rooms) listCodes(c *call) (reply, error) {
+	batches, err := a.control.Codes(c, c.actor, c.param("slug"), c.param("method"))
+	list := wire.CodeBatches{Batches: []wire.CodeBatch{}}
+	for _, b := range batches {
+		list.Batches = append(list.Batches, wire.CodeBatch(b))
+	}
+	return reply{body: list}, err
+}
+
+func (a rooms) voidCodes(c *call) (reply, error) {
+	in, err := decode[wire.VoidInput](c)
 	if err != nil {
 		return reply{}, err
 	}
-	return answer(wire.Codes{Codes: codes, Total: total})
+	which := control.CodesToVoid{Batch: in.Batch, Codes: in.Codes}
+	v, err := a.control.VoidCodes(c, c.actor, c.param("slug"), c.param("method"), which, in.Check)
+	return reply{body: wire.Voided(v)}, err
 }
 
 func (a rooms) duplicate(c *call) (reply, error) {

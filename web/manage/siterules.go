@@ -108,8 +108,5 @@ func (a siteRules) showSiteVersion(c *call) (reply, error) {
 
 func (a siteRules) showSiteKey(c *call) (reply, error) {
 	key, err := a.sites.Key(c, c.actor)
-	if err != nil {
-		return reply{}, err
-	}
-	return answer(wire.SiteKey{Key: key})
+	return reply{body: wire.SiteKey{Key: key}}, err
 }

@@ -92,10 +92,7 @@ func (a alerts) routes() []route {
 
 func (a webhooks) listEndpoints(c *call) (reply, error) {
 	list, err := a.endpoints.List(c, c.actor)
-	if err != nil {
-		return reply{}, err
-	}
-	return answer(wire.EndpointList{Endpoints: list})
+	return reply{body: wire.EndpointList{Endpoints: list}}, err
 }
 
 func (a webhooks) createEndpoint(c *call) (reply, error) {
@@ -126,10 +123,7 @@ func (a webhooks) rotateSecret(c *call, id uuid.UUID) (any, error) {
 
 func (a alerts) showAlerts(c *call) (reply, error) {
 	s, err := a.alerts.Settings(c, c.actor)
-	if err != nil {
-		return reply{}, err
-	}
-	return answer(s)
+	return reply{body: s}, err
 }
 
 func (a alerts) setAlerts(c *call) (reply, error) {

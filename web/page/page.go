@@ -198,6 +198,8 @@ type Confirmation struct {
 	IsLot        bool // the lane does not need it: a place has one more lot with it
 	Lane, Method string
 	Issuer       string // name
+	Need         string // what the issuer asks for: code, member, account, mail, puzzle or captcha; empty: not known
+	At           string // for account: where it is
 	URL          string // to which a form is sent
 	Blind        bool   // the issuer cannot learn the ticket
 	Here         bool   // the page is on the host of the room

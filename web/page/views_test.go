@@ -105,6 +105,16 @@ var confirmations = []page.Confirmation{
 	{Lane: "early", Method: "presale", Issuer: "Example", URL: "https://queue.example.com/issuer/a.presale", Blind: true, Here: true},
 }
 
+// needing returns confirmations of which it is known what they need.
+func needing(of []page.Confirmation, needs ...string) (list []page.Confirmation) {
+	for i, need := range needs {
+		c := of[i%len(of)]
+		c.Need, c.At = need, "Club ID <b>"
+		list = append(list, c)
+	}
+	return list
+}
+
 // lots are ways to one more lot each.
 var lots = []page.Confirmation{
 	{IsLot: true, Lane: "general", Method: "club", Issuer: "Club <b>", URL: "https://club.example.org/derby"},
@@ -135,6 +145,16 @@ var lines = map[string]page.View{
 		v.Vouched, v.Confirmations, v.Returned = true, confirmations[:1], true
 	}),
 	"joinable-confirm": change(view(page.Joinable), func(v *page.View) { v.Confirmations, v.Own = confirmations, confirmed }),
+	"joinable-needs": change(view(page.Joinable), func(v *page.View) {
+		v.Vouched, v.Confirmations = true, needing(confirmations[:1], "code", "member", "account", "mail", "puzzle", "captcha")
+	}),
+	"joinable-need": change(view(page.Joinable), func(v *page.View) {
+		v.Vouched, v.Confirmations = true, needing(confirmations[:1], "account")
+	}),
+	"joinable-lots-need": change(view(page.Joinable), func(v *page.View) { v.Confirmations = needing(lots, "code") }),
+	"waiting-lots-need": change(withTicket(page.Waiting), func(v *page.View) {
+		v.Confirmations, v.Ticket.Lots = needing(lots, "puzzle"), 1
+	}),
 	"left-confirm": change(settled(page.Left), func(v *page.View) {
 		v.Vouched, v.Without, v.Confirmations, v.Own = true, page.Joinable, confirmations[:1], v.Ticket.ID
 	}),

@@ -36,5 +36,5 @@ func (i *Issuer) ReadRecords(dir string, o *Offer) (*Records, error) {
 func (rs *Records) Has(nullifier []byte, r Request) bool {
 	id, request := rs.issuer.hashes(rs.offer, string(nullifier), asked(r))
 	first, ok := rs.asked[id]
-	return ok && (!rs.offer.Once || first == request)
+	return ok && first != void && (!rs.offer.Once || first == request)
 }

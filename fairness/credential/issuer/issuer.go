@@ -34,6 +34,7 @@ import (
 // Errors of [Issuer.Issue].
 var (
 	ErrUsed    = errors.New("a credential was issued for another place") // the account, or the code, had its one
+	ErrVoid    = errors.New("the account was voided")                    // before it had a credential
 	ErrLimit   = errors.New("all credentials were issued")               // the offer's limit is reached
 	ErrLane    = errors.New("the offer is not for this lane")
 	ErrBlinded = errors.New("not a blinded message") // a value that the offer's key cannot sign
@@ -117,7 +118,7 @@ func (i *Issuer) keyOf(o *Offer) ed25519.PrivateKey {
 }
 
 // Issue signs a credential for an account. When it returns, the store has recorded that. The same request again has
-// the same result. It returns [ErrUsed], [ErrLimit], [ErrLane], [ErrBlinded], or an error of the store.
+// the same result. It returns [ErrUsed], [ErrVoid], [ErrLimit], [ErrLane], [ErrBlinded], or an error of the store.
 func (i *Issuer) Issue(o *Offer, account string, r Request) (Issued, error) {
 	if o.Key != nil {
 		return i.issueBlind(o, account, r.Blinded)
@@ -125,7 +126,7 @@ func (i *Issuer) Issue(o *Offer, account string, r Request) (Issued, error) {
 	if !slices.Contains(o.Lanes, r.Lane) {
 		return Issued{}, ErrLane
 	}
-	nullifier := keyed(i.Derive("nullifier", hex.EncodeToString(o.Room[:])), o.Method+"\x00"+account)
+	nullifier := keyed(i.nullifierKey(o), o.Method+"\x00"+account)
 	again, err := i.record(o, string(nullifier), asked(r), o.Once)
 	if err != nil {
 		return Issued{}, err
@@ -155,9 +156,13 @@ func (i *Issuer) record(o *Offer, account string, asked []byte, once bool) (agai
 
 // hashes returns what the store keeps of an account, or its nullifier, and of what it asked for.
 func (i *Issuer) hashes(o *Offer, account string, asked []byte) (id, request [hashSize]byte) {
-	key := keyed(i.Derive("account", o.Name, hex.EncodeToString(o.Room[:])), account)
+	key := keyed(i.accountKey(o), account)
 	return [hashSize]byte(key), [hashSize]byte(keyed(key, string(asked)))
 }
+
+func (i *Issuer) accountKey(o *Offer) []byte { return i.Derive("account", o.Name, hex.EncodeToString(o.Room[:])) }
+
+func (i *Issuer) nullifierKey(o *Offer) []byte { return i.Derive("nullifier", hex.EncodeToString(o.Room[:])) }
 
 // asked returns what a request for a signed credential asks for.
 func asked(r Request) []byte { return append([]byte(r.Lane+"\x00"), r.Ticket[:]...) }

@@ -474,6 +474,7 @@ func FuzzReadList(f *testing.F) {
 		f.Fatal(err)
 	}
 	l, _ := i.NewList("club", true, "code")
+	l.NewBatch(1)
 	l.Add("0123-4567")
 	var text bytes.Buffer
 	_, _ = l.WriteTo(&text)
@@ -490,6 +491,9 @@ func FuzzReadList(f *testing.F) {
 			t.Fatal(err)
 		}
 		_, _ = again.WriteTo(&twice)
+		if fmt.Sprint(again.made) != fmt.Sprint(l.made) {
+			t.Errorf("batches %v are written as %v", l.made, again.made)
+		}
 		if !bytes.Equal(once.Bytes(), twice.Bytes()) {
 			t.Errorf("%q is written as %q", once.Bytes(), twice.Bytes())
 		}

@@ -2,6 +2,8 @@ package issuer
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/hex"
@@ -10,6 +12,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 )
@@ -22,16 +25,19 @@ var ErrList = errors.New("not a list of this issuer")
 //	proofline/list/v1 codes|members
 //	CHECK
 //	FIELD,FIELD
+//	made MILLIS
 //	HASH
 //
-// CHECK is a hash that shows whether the list was made with the issuer's secret; the last line repeats.
+// CHECK is a hash that shows whether the list was made with the issuer's secret. The last line repeats, and in a list of
+// codes so does the one before it: it begins a batch, with the Unix time at which its codes were made.
 type List struct {
 	IsCodes bool     // each entry is good for one place
 	Fields  []string // names of the values that identify an account, such as "code", or "number" and "birthday"
 
 	name  string
 	key   []byte
-	known map[[hashSize]byte]struct{}
+	known map[[hashSize]byte]int // by entry, the number of its batch from 1; 0: none
+	made  []int64                // when each batch was made
 }
 
 const (
@@ -44,7 +50,7 @@ const (
 
 // NewList returns an empty list. It returns [ErrList] for impossible fields.
 func (i *Issuer) NewList(name string, isCodes bool, fields ...string) (*List, error) {
-	l := &List{IsCodes: isCodes, name: name, key: i.Derive("list", name), known: map[[hashSize]byte]struct{}{}}
+	l := &List{IsCodes: isCodes, name: name, key: i.Derive("list", name), known: map[[hashSize]byte]int{}}
 	for _, f := range fields {
 		f = strings.TrimSpace(f)
 		if f == "" || len(f) > 64 || slices.Contains(l.Fields, f) || strings.ContainsFunc(f, func(r rune) bool {
@@ -80,27 +86,43 @@ func (i *Issuer) ReadList(name string, r io.Reader) (*List, error) {
 		return nil, fmt.Errorf("%w: %s was made with another secret, or under another name", ErrList, name)
 	}
 	for lines.Scan() {
+		if made, isBatch := strings.CutPrefix(lines.Text(), "made "); isBatch && l.IsCodes {
+			millis, err := strconv.ParseInt(made, 10, 64)
+			if err != nil || millis < 0 {
+				return nil, fmt.Errorf("%w: %s, batch %d", ErrList, name, len(l.made)+1)
+			}
+			l.NewBatch(millis)
+			continue
+		}
 		h, err := hex.DecodeString(lines.Text())
-		if err != nil || len(h) != hashSize {
+		if err != nil || len(h) != hashSize || l.IsCodes && len(l.made) == 0 {
 			return nil, fmt.Errorf("%w: %s, entry %d", ErrList, name, len(l.known)+1)
 		}
-		l.known[[hashSize]byte(h)] = struct{}{}
+		l.known[[hashSize]byte(h)] = len(l.made)
 	}
 	return l, lines.Err()
 }
 
-// WriteTo writes the list. The order of entries tells nothing about that of the accounts.
+// WriteTo writes the list. The order of entries tells nothing about that of the accounts of a batch.
 func (l *List) WriteTo(w io.Writer) (int64, error) {
 	kind := "members"
 	if l.IsCodes {
 		kind = "codes"
 	}
 	text := fmt.Appendf(nil, "%s %s\n%s\n%s\n", listVersion, kind, l.check(), strings.Join(l.Fields, ","))
+	written := 0
+	begin := func(batch int) {
+		for ; written < batch; written++ {
+			text = fmt.Appendf(text, "made %d\n", l.made[written])
+		}
+	}
 	for _, h := range slices.SortedFunc(maps.Keys(l.known), func(a, b [hashSize]byte) int {
-		return strings.Compare(string(a[:]), string(b[:]))
+		return cmp.Or(l.known[a]-l.known[b], bytes.Compare(a[:], b[:]))
 	}) {
+		begin(l.known[h])
 		text = append(hex.AppendEncode(text, h[:]), '\n')
 	}
+	begin(len(l.made))
 	n, err := w.Write(text)
 	return int64(n), err
 }
@@ -110,13 +132,16 @@ func (l *List) check() string { return hex.EncodeToString(keyed(l.key, unit+list
 // Len returns the number of accounts.
 func (l *List) Len() int { return len(l.known) }
 
+// NewBatch begins a batch of codes, to which [List.Add] adds.
+func (l *List) NewBatch(millis int64) { l.made = append(l.made, millis) }
+
 // Add adds an account; false if a value is empty, or it was in the list before.
 func (l *List) Add(values ...string) bool {
 	h, ok := l.hash(values)
 	if _, has := l.known[h]; has || !ok {
 		return false
 	}
-	l.known[h] = struct{}{}
+	l.known[h] = len(l.made)
 	return true
 }
 
@@ -124,7 +149,34 @@ func (l *List) Add(values ...string) bool {
 func (l *List) Account(values ...string) (string, bool) {
 	h, ok := l.hash(values)
 	_, has := l.known[h]
-	return "list" + unit + l.name + unit + hex.EncodeToString(h[:]), ok && has
+	return l.account(h), ok && has
+}
+
+func (l *List) account(h [hashSize]byte) string { return "list" + unit + l.name + unit + hex.EncodeToString(h[:]) }
+
+// Accounts returns the accounts of codes, and how many of these are not in the list, or repeat another one.
+func (l *List) Accounts(codes []string) (accounts []string, unknown int) {
+	seen := map[string]bool{}
+	for _, code := range codes {
+		account, ok := l.Account(code)
+		if !ok || seen[account] {
+			unknown++
+			continue
+		}
+		seen[account] = true
+		accounts = append(accounts, account)
+	}
+	return accounts, unknown
+}
+
+// Batch returns the accounts of a batch, which is numbered from 1.
+func (l *List) Batch(number int) (accounts []string) {
+	for h, of := range l.known {
+		if of == number {
+			accounts = append(accounts, l.account(h))
+		}
+	}
+	return accounts
 }
 
 func (l *List) hash(values []string) (h [hashSize]byte, ok bool) {

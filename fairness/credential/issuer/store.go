@@ -28,7 +28,7 @@ const recordSize = 4*hashSize + 2
 // Store remembers who was issued a credential, in a directory of its own:
 //
 //	lock                         held while the store is open
-//	issued/<offer>-<room>.log    a line for each account: its keyed hash, and that of what it asked for
+//	issued/<offer>-<room>.log    a line for each account: its keyed hash, and that of what it asked for; zeros if it is void
 //	passkeys.log                 a line for each passkey: keyed hashes, and its sealed record
 //
 // <room> is the beginning of the room's hash. Files only grow, and a record is on the disk before its
@@ -95,7 +95,7 @@ func (s *Store) count(o *Offer) (int, error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.asked), l.failed
+	return len(l.asked) - l.void, l.failed
 }
 
 func (s *Store) ledger(o *Offer) (*ledger, error) {
@@ -121,6 +121,7 @@ type ledger struct {
 
 	mu      sync.Mutex
 	asked   map[[hashSize]byte][hashSize]byte // by account, those being written included
+	void    int                               // number of those that are void
 	next    *batch                            // to be written; nil: none
 	writing *batch                            // being written; nil: none
 	failed  error                             // of a write: nothing can be recorded until the file is opened again
@@ -155,6 +156,11 @@ func (l *ledger) load() error {
 	whole, err := readRecords(text, l.asked)
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, l.file.Name())
+	}
+	for _, asked := range l.asked {
+		if asked == void {
+			l.void++
+		}
 	}
 	if whole < len(text) {
 		return errors.Join(l.file.Truncate(int64(whole)), l.file.Sync())
@@ -198,16 +204,20 @@ func (l *ledger) add(account, asked [hashSize]byte, once bool, limit uint32) (b 
 	switch {
 	case l.failed != nil:
 		return nil, false, l.failed
+	case again && before == void && asked != void:
+		return nil, true, ErrVoid
 	case again && once && before != asked:
 		return nil, true, ErrUsed
 	case again && l.next != nil:
 		return l.next, true, nil // its record is in it, or in the one before
 	case again:
 		return l.writing, true, nil
-	case limit > 0 && len(l.asked) >= int(limit):
+	case limit > 0 && len(l.asked)-l.void >= int(limit):
 		return nil, false, ErrLimit
 	}
-	l.asked[account] = asked
+	if l.asked[account] = asked; asked == void {
+		l.void++
+	}
 	if l.next == nil {
 		l.next = &batch{done: make(chan struct{})}
 		if l.writing == nil {

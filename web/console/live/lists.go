@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/control"
@@ -74,6 +75,9 @@ type listPage struct {
 	Done   int    // places revoked or given back
 	Called int    // of these, visitors called at once
 	Later  int    // those that cannot be called at once now
+	Again  string // the parts of the list with such places, packed
+	Waits  int    // those of the round before: places that the page tries again to give back
+	Tries  int    // rounds before
 	First  uint64 // index of the first entry
 	IsOver bool
 }
@@ -167,9 +171,10 @@ func (p *listPage) read(x *shell.Request) error {
 		}
 	}
 	for name, into := range map[string]*int{"total": &p.Total, "sent": &p.Sent, "done": &p.Done, "called": &p.Called,
-		"later": &p.Later} {
+		"later": &p.Later, "waits": &p.Waits, "tries": &p.Tries} {
 		*into, _ = strconv.Atoi(x.Form(name)) // what this page has written; only shown
 	}
+	p.Again = x.Form("again")
 	from, _ := strconv.ParseUint(x.Form("from"), 10, 32)
 	p.From = uint32(from)
 	return problems.Err()
@@ -218,6 +223,9 @@ func listed[T any](x *shell.Request, name string, parse func(string) (T, error))
 			}
 			text = string(content)
 		}
+	}
+	if strings.TrimSpace(text) == "" {
+		return nil, invalid.Field("list", fmt.Sprintf("Enter %ss, one a line, or choose a file.", name))
 	}
 	list, err := listfile.Read(text, name, maxListed, parse)
 	for i, p := range invalid.Problems(err) { // which names lines, not fields
@@ -276,7 +284,9 @@ func (h *lists) do(ctx context.Context, x *shell.Request, p *listPage) (err erro
 			return err
 		}
 		tally = done.Tally
-		p.Done, p.Called, p.Later = p.Done+done.Length, p.Called+done.Called, p.Later+done.Later
+		if p.Done, p.Called, p.Later = p.Done+done.Length, p.Called+done.Called, p.Later+done.Later; done.Later > 0 {
+			p.Again += pack(part)
+		}
 	} else {
 		done, err := h.control.Lists.Revoke(ctx, x.Actor, p.Slug, part, fairness.Reason(p.Reason))
 		if err != nil {
@@ -288,9 +298,27 @@ func (h *lists) do(ctx context.Context, x *shell.Request, p *listPage) (err erro
 		}
 	}
 	p.Sent, p.Packed, p.From = p.Sent+sent, rest, tally.Next
-	p.IsOver = rest == "" && tally.Next == 0
+	if p.IsOver = rest == "" && tally.Next == 0; p.IsOver && p.Later > 0 {
+		p.repeat()
+	}
 	return nil
 }
+
+// repeat begins another round, with those parts of the list that have places for which the line has no room now.
+func (p *listPage) repeat() {
+	p.IsOver, p.Waits, p.Later, p.Tries = false, p.Later, 0, p.Tries+1
+	p.Packed, p.Again, p.Sent, p.Total = p.Again, "", 0, 0
+}
+
+// longestDelay is how long the page waits between two rounds at most, in seconds.
+const longestDelay = 60
+
+// Delay returns how long the page waits before the next round, in seconds: longer each time, because each round is in
+// the activity log.
+func (p listPage) Delay() int { return min(longestDelay, 5<<min(p.Tries-1, 4)) }
+
+// Begins reports whether the next form begins a round.
+func (p listPage) Begins() bool { return p.Waits > 0 && p.Sent == 0 && p.From == 0 }
 
 // listWords describes why a list is refused.
 func listWords(err error) error {

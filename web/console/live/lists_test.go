@@ -51,7 +51,8 @@ func TestLists(t *testing.T) {
 	s.Get(consoletest.Operator, "/console/rooms/sale").Want(http.StatusOK).Has(`href="` + revoke + `"`)
 	s.Get(consoletest.Operator, revoke).Want(http.StatusOK).Has("Check the list", "one of several places").Lacks("withdrawn")
 	s.Get(consoletest.Operator, restore+"?since=7").Want(http.StatusOK).Has(`value="7"`)
-	upload(revoke, "x\n"+tickets[0].String()+"\n<b>y</b>\n").Want(http.StatusBadRequest).Has("Line 1: &#34;x&#34; is no ticket", "Line 3:").Lacks("<b>y")
+	upload(revoke, "x\n"+tickets[0].String()+"\n<b>y</b>\n").Want(http.StatusBadRequest).Has("Line 1: &#34;x&#34; is no ticket", "Line 3:", "A ticket looks like cda3f665-387e-8031-a3d9-8534adbd7fa3.").Lacks("<b>y")
+	upload(revoke, " \n").Want(http.StatusBadRequest).Has("Enter tickets, one a line, or choose a file.")
 	upload(revoke, file+unknown.String()+","+unknown.String()).Want(http.StatusBadRequest).Has(unknown.String() + " has not joined this room")
 	upload(revoke, file, "reason", "left").Want(http.StatusOK) // the first field counts
 	s.Post(consoletest.Operator, revoke, "by", "tickets", "reason", "left", "list", tickets[0].String()).Want(http.StatusBadRequest).Has("Choose a reason.")
@@ -82,6 +83,62 @@ func TestLists(t *testing.T) {
 	}
 	s.Get(consoletest.Operator, revoke).Want(http.StatusOK).Has("The room has ended.").Lacks("Check the list")
 	s.Upload(consoletest.Operator, revoke, nil, again(checked)...).Want(http.StatusBadRequest).Has("The room has ended: its places")
+}
+
+// TestRestoreWaits: the page tries again to give places back whose visitors cannot be called yet, until all have theirs.
+func TestRestoreWaits(t *testing.T) {
+	t.Parallel()
+	s := consoletest.New(t)
+	r := s.Create(consoletest.Owner, room.Config{Slug: "sale", Windows: []room.WindowRule{{Length: room.Duration(time.Second)}}})
+	isCalled := func(tickets ...fairness.Ticket) {
+		t.Helper()
+		for _, ticket := range tickets {
+			for limit := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+				if st, ok := r.Standing(ticket); ok && st.Status == fairness.StatusCalled {
+					break
+				}
+				if time.Now().After(limit) {
+					t.Fatal("a visitor is not called")
+				}
+			}
+		}
+	}
+	join := func(n byte) fairness.Ticket {
+		t.Helper()
+		ticket := fairness.NewTicket(r.Origin, [fairness.SecretSize]byte{n})
+		if _, err := r.Join(t.Context(), ticket); err != nil {
+			t.Fatal(err)
+		}
+		return ticket
+	}
+	one, other := join(1), join(2)
+	isCalled(one, other)
+	list := []string{"by", "tickets", "reason", "revoked-bot", "list", one.String() + "\n" + other.String()}
+	const revoke, restore = "/console/rooms/sale/revoke-list", "/console/rooms/sale/restore-list"
+	checked := s.Upload(consoletest.Operator, revoke, nil, list...).Want(http.StatusOK)
+	s.Upload(consoletest.Operator, revoke, nil, again(checked)...).Want(http.StatusOK).Has("Revoked: 2 places")
+	isCalled(join(3)) // the line has passed them
+	if err := r.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	page := s.Upload(consoletest.Operator, restore, nil, list...).Want(http.StatusOK).Has("Give 2 places back?", "The line has passed 2")
+	for _, delay := range []string{"5", "10", "20"} {
+		page = s.Upload(consoletest.Operator, restore, nil, again(page)...).Want(http.StatusOK).Has("2 places cannot be given back yet",
+			"Given back so far: 0 places.", "in "+delay+" seconds", `data-island="later" data-delay="`+delay+`"`, "Try now")
+	}
+	if err := r.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for limit := time.Now().Add(time.Minute); !strings.Contains(page.Body, "Given back: 2 places"); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal(page.Body)
+		}
+		page = s.Upload(consoletest.Operator, restore, nil, again(page)...).Want(http.StatusOK)
+	}
+	if !strings.Contains(page.Body, "The line had passed 2 of these places") {
+		t.Error(page.Body)
+	}
+	isCalled(one, other)
 }
 
 // TestLongList revokes a list of more than one request may have: each form does a part, and the last one says the sum.

@@ -56,6 +56,7 @@ var verbWords = map[string]string{
 	"room.restore-ticket":  "gave a revoked place back",
 	"room.rotate-keys":     "rotated the key for passes",
 	"room.codes":           "made codes for visitors",
+	"room.void_codes":      "voided codes for visitors",
 	"room.members":         "replaced the members of a method",
 	"room.calls":           "changed who calls visitors",
 	"room.queue-it":        "changed the tokens for Queue-it connectors",

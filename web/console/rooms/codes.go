@@ -2,24 +2,28 @@ package rooms
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/internal/listfile"
+	"github.com/proofline/proofline/internal/qrcode"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console/format"
 	"github.com/proofline/proofline/web/console/shell"
 )
 
-// codes serves the page on which organizers make codes that confirm visitors.
+// codes serves the pages on which organizers make codes that confirm visitors, and void them.
 type codes struct{ control *control.Rooms }
 
 func (h *codes) routes() []shell.Route {
 	return []shell.Route{
 		shell.Get("/rooms/:slug/codes", account.Operate, shell.OfRoom(h.control, h.show)),
 		shell.Post("/rooms/:slug/codes", account.Operate, shell.OfRoom(h.control, h.make)),
+		shell.Post("/rooms/:slug/codes/void", account.Operate, shell.OfRoom(h.control, h.void)),
 	}
 }
 
@@ -29,9 +33,35 @@ type codesPage struct {
 	Methods    []string // for which the server's own issuer vouches
 	Method     string
 	Count      string
-	Address    string   // of the room
-	Made       []string // new codes, to print
+	Address    string       // of the room
+	Made       []string     // new codes, to print
+	Opens      string       // with the time zone; empty: the room has opened
+	QR         *qrcode.Code // of Address; nil: it is too long
+	Of         []methodCodes
+	Typed      string // codes to void
+
+	Void  *control.VoidedCodes // after the check
+	Batch int                  // to void; 0: the codes of Typed
+	Done  bool
 }
+
+// methodCodes is what there is of codes for a method.
+type methodCodes struct {
+	Method  string
+	Batches []control.CodeBatch
+	Sum     control.CodeBatch
+}
+
+// InWords returns a number of codes in words.
+func (codesPage) InWords(n int) string {
+	if n == 1 {
+		return "1 code"
+	}
+	return format.Number(n) + " codes"
+}
+
+// Total returns how many codes a batch has.
+func (codesPage) Total(b control.CodeBatch) int { return b.Unused + b.Used + b.Void }
 
 // usualCount is proposed for methods whose room takes any number of credentials.
 const usualCount = 500
@@ -51,8 +81,95 @@ func (h *codes) page(r *room.Room) codesPage {
 	return p
 }
 
-func (h *codes) show(_ context.Context, x *shell.Request, r *room.Room) error {
-	return x.Page("room-codes", h.page(r))
+// listed adds the codes that there are. Methods with members have none.
+func (h *codes) listed(ctx context.Context, x *shell.Request, p codesPage) (codesPage, error) {
+	for _, method := range p.Methods {
+		batches, err := h.control.Codes(ctx, x.Actor, p.Slug, method)
+		if errors.Is(err, control.ErrMembers) || err == nil && len(batches) == 0 {
+			continue
+		}
+		if err != nil {
+			return p, err
+		}
+		of := methodCodes{Method: method, Batches: batches}
+		for _, b := range batches {
+			of.Sum.Unused, of.Sum.Used, of.Sum.Void = of.Sum.Unused+b.Unused, of.Sum.Used+b.Used, of.Sum.Void+b.Void
+		}
+		p.Of = append(p.Of, of)
+	}
+	return p, nil
+}
+
+func (h *codes) show(ctx context.Context, x *shell.Request, r *room.Room) error {
+	page, err := h.listed(ctx, x, h.page(r))
+	if err != nil {
+		return err
+	}
+	return x.Page("room-codes", page)
+}
+
+// refuse shows the page again with the problems of a form.
+func (h *codes) refuse(ctx context.Context, x *shell.Request, page codesPage, problem error) error {
+	page, err := h.listed(ctx, x, page)
+	if err != nil {
+		return err
+	}
+	return x.Invalid("room-codes", page, problem)
+}
+
+// print adds what else each code on a sheet has.
+func (p *codesPage) print(r *room.Room) {
+	settings, _ := r.Settings()
+	if opens := r.Snapshot().Opens; opens.After(r.Now()) {
+		zone := settings.Zone()
+		p.Opens = format.Moment(opens.In(zone)) + " (" + zone.String() + ")"
+	}
+	if code, err := qrcode.Encode(r.URL); err == nil {
+		p.QR = &code
+	}
+}
+
+// maxCodesUpload is the maximum size of a form with codes to void, in bytes.
+const maxCodesUpload = 8 << 20
+
+// void shows what voiding codes would do, and does it once that is confirmed.
+func (h *codes) void(ctx context.Context, x *shell.Request, r *room.Room) error {
+	if err := x.ReadUpload(maxCodesUpload); err != nil {
+		return err
+	}
+	if x.IsElsewhere() {
+		return shell.ErrSwitched
+	}
+	page := h.page(r)
+	page.Method = x.FormWord("method")
+	page.Batch, _ = strconv.Atoi(x.FormWord("batch"))
+	which := control.CodesToVoid{Batch: page.Batch}
+	var err error
+	if which.Batch == 0 {
+		if page.Typed, err = uploaded(x); err != nil {
+			return err
+		}
+		which.Codes, err = listfile.Read(page.Typed, "code", control.MaxCodes, func(cell string) (string, error) {
+			return cell, nil // what is no code is counted
+		})
+		if err != nil {
+			return h.refuse(ctx, x, page, invalid.Field("text", strings.Join(details(err), "; ")))
+		}
+	}
+	found, err := h.control.VoidCodes(ctx, x.Actor, r.Slug, page.Method, which, !x.IsConfirmed())
+	if err != nil {
+		return h.refuse(ctx, x, page, err)
+	}
+	page.Void, page.Done = &found, x.IsConfirmed()
+	return x.Page("room-codes-void", page)
+}
+
+// details returns what an error says of a file.
+func details(err error) (list []string) {
+	for _, problem := range invalid.Problems(err) {
+		list = append(list, problem.Detail)
+	}
+	return list
 }
 
 // make answers with a page or a file of new codes, which is their only copy.
@@ -61,14 +178,15 @@ func (h *codes) make(ctx context.Context, x *shell.Request, r *room.Room) error 
 	page.Method, page.Count = method, x.FormWord("count")
 	count, err := strconv.Atoi(page.Count)
 	if err != nil {
-		return x.Invalid("room-codes", page, invalid.Field("count", "must be a whole number"))
+		return h.refuse(ctx, x, page, invalid.Field("count", "must be a whole number"))
 	}
 	made, _, err := h.control.MakeCodes(ctx, x.Actor, r.Slug, method, count)
 	if err != nil {
-		return x.Invalid("room-codes", page, err)
+		return h.refuse(ctx, x, page, err)
 	}
 	if x.Form("do") == "sheet" {
 		page.Made = made
+		page.print(r)
 		return x.Page("room-codes-sheet", page)
 	}
 	return x.Download(r.Slug+"-"+method+"-codes.csv", "text/csv; charset=utf-8",

@@ -76,7 +76,7 @@ func (h *members) set(ctx context.Context, x *shell.Request, r *room.Room) error
 	}
 	p := h.page(r)
 	p.Method = x.FormWord("method")
-	text, err := membersText(x)
+	text, err := uploaded(x)
 	if err != nil {
 		return err
 	}
@@ -101,8 +101,8 @@ func (h *members) set(ctx context.Context, x *shell.Request, r *room.Room) error
 	return x.Page("room-members", p)
 }
 
-// membersText returns the uploaded file, or the text that was checked before.
-func membersText(x *shell.Request) (string, error) {
+// uploaded returns the uploaded file or, without one, the text in the form.
+func uploaded(x *shell.Request) (string, error) {
 	if form := x.Request().MultipartForm; form != nil {
 		for _, header := range form.File["file"] {
 			if header.Size == 0 {
@@ -110,7 +110,7 @@ func membersText(x *shell.Request) (string, error) {
 			}
 			file, err := header.Open()
 			if err != nil {
-				return "", fmt.Errorf("read members: %w", err)
+				return "", fmt.Errorf("read upload: %w", err)
 			}
 			content, err := io.ReadAll(file)
 			return string(content), errors.Join(err, file.Close())

@@ -24,6 +24,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/web/console/format"
 	"github.com/proofline/proofline/web/console/shell"
 )
@@ -185,6 +186,7 @@ func (p *editorPage) plan(most int) (simulate.Plan, invalid.List) {
 	if starts > opens {
 		plan.Arrivals.Shape = simulate.Early
 	}
+	p.planDoor(&plan.Door)
 	problems := p.planFigures(&plan, most)
 	if len(problems) > 0 {
 		return plan, problems
@@ -193,6 +195,28 @@ func (p *editorPage) plan(most int) (simulate.Plan, invalid.List) {
 		problems.Add("simulation", fieldName(strings.TrimPrefix(problem.Field, "room."))+": "+problem.Detail)
 	}
 	return plan, problems
+}
+
+// planDoor reads how many codes the room takes, if its methods have a limit for codes. If all lanes need a code, so does
+// the simulated room.
+func (p *editorPage) planDoor(d *simulate.Door) {
+	for line := range strings.Lines(p.Form.Value("methods")) {
+		words := strings.Fields(line) // NAME KIND KEY LIMIT
+		if words = slices.DeleteFunc(words, func(w string) bool { return w == "method" }); len(words) != 4 || words[2] != setting.OwnKey {
+			continue
+		}
+		limit, ok := format.ReadCount(words[3])
+		if !ok || limit == 0 {
+			continue
+		}
+		d.Codes = int(min(limit, simulate.MaxVisitors))
+		lanes := slices.Collect(strings.Lines(p.Form.Value("lanes")))
+		needs := func(lane string) bool { return slices.Contains(strings.Fields(lane), words[0]) }
+		if len(lanes) > 0 && !slices.ContainsFunc(lanes, func(lane string) bool { return !needs(lane) }) {
+			d.Kind = simulate.Codes
+		}
+		return
+	}
 }
 
 // planFigures reads the figures of the form into the plan.

@@ -27,6 +27,10 @@ func TestTrial(t *testing.T) {
 			t.Error(part.Body)
 		}
 	}
+	codes := saleForm("methods", "presale signed own 120", "lanes", "general 1 presale", "part", "1")
+	s.Post(consoletest.Owner, path+"/simulate", codes...).Want(http.StatusOK).Has("120 codes, 5% of them sold on: bots hold", "they were given no code")
+	s.Post(consoletest.Owner, path+"/simulate", saleForm("methods", "presale signed own 120", "lanes", "general 1\nearly 1 presale", "part", "1")...).
+		Want(http.StatusOK).Has("120 codes, 5% of them sold on: bots hold").Lacks("they were given no code")
 	for field, wrong := range map[string]string{
 		"sim_visitors": "50,001", "sim_tickets": "many", "sim_bots": "91", "sim_no_show": "-1",
 	} {

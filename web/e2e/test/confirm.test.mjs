@@ -163,9 +163,9 @@ scenes("confirmations", () => {
       await says(visitor, "not on the list");
       await look("wrong");
       await answer(visitor, "Your code", code.toLowerCase().replaceAll("-", " "));
-      await page.getByRole("heading", { name: "You are confirmed" }).waitFor();
+      await page.getByRole("heading", { name: "One tap left: join the line" }).waitFor();
       await look("done");
-      await page.getByRole("button", { name: "Return to the room" }).click();
+      await page.getByRole("button", { name: "Join the line" }).click();
       await visitor.is("waiting");
       await look("waiting");
       const [entry] = await arrived(room);
@@ -183,7 +183,7 @@ scenes("confirmations", () => {
       await late.page.getByRole("link", { name: "Back to the room" }).click();
       await late.page.getByRole("button", { name: /^Continue to / }).click();
       await answer(late, "Your code", other);
-      await late.page.getByRole("button", { name: "Return to the room" }).click();
+      await late.page.getByRole("button", { name: "Join the line" }).click();
       await late.is("waiting");
       assert.equal((await arrived(room)).length, 2);
     });
@@ -236,7 +236,7 @@ scenes("confirmations", () => {
       await visitor.inspect("confirm-club");
       await toIssuer(visitor);
       await answer(visitor, "number", "fc 1");
-      await visitor.page.getByRole("button", { name: "Return to the room" }).click();
+      await visitor.page.getByRole("button", { name: "Join the line" }).click();
       await visitor.is("waiting");
       assert.equal((await visitor.data()).lane, "members");
 
@@ -245,7 +245,7 @@ scenes("confirmations", () => {
       await again.visit(room);
       await toIssuer(again);
       await answer(again, "number", "FC-1");
-      await again.page.getByRole("button", { name: "Return to the room" }).click();
+      await again.page.getByRole("button", { name: "Join the line" }).click();
       await again.page.getByRole("heading", { name: "This confirmation was used already" }).waitFor();
       await again.inspect("confirm-used-by-member");
       await again.page.getByRole("link", { name: "Go to the line" }).click();
@@ -282,7 +282,7 @@ scenes("confirmations", () => {
         await early.visit(room);
         await toIssuer(early);
         await answer(early, "number", "FC-1");
-        await early.page.getByRole("button", { name: "Return to the room" }).click();
+        await early.page.getByRole("button", { name: "Join the line" }).click();
         await early.page.locator('main[data-state="waiting"] [data-lots="2"]').waitFor();
 
         for (const javaScriptEnabled of [true, false]) {

@@ -214,8 +214,8 @@ test("without scripts, back by a form", async () => {
   await answer(page, "0000");
   await page.getByRole("alert").filter({ hasText: "not on the list" }).waitFor();
   await answer(page, codes[0].toLowerCase());
-  await page.getByRole("heading", { name: "You are confirmed" }).waitFor();
-  await page.getByRole("button", { name: "Return to the room" }).click();
+  await page.getByRole("heading", { name: "One tap left: join the line" }).waitFor();
+  await page.getByRole("button", { name: "Join the line" }).click();
   await page.waitForURL(`${room.origin}/r/derby/credential`);
   const [{ path, origin, form }] = room.received;
   assert.equal(path, "/r/derby/credential");

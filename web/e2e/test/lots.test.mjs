@@ -31,7 +31,7 @@ async function pressLike(page, name) {
 async function solve({ page }) {
   await page.locator("fieldset legend").waitFor();
   await tick(page, await byReading(page));
-  await page.getByRole("heading", { name: "You are confirmed" }).waitFor();
+  await page.getByRole("heading", { name: "Almost done: take the lot" }).waitFor();
   await press(page, "Return to the room");
 }
 

@@ -76,9 +76,12 @@ for (const size of ["desktop", "phone"]) {
 
     const first = await stage.visitor({ size });
     await first.visit(room);
+    await first.page.getByRole("heading", { name: "Needed to join: the code that you were given" }).waitFor();
     await first.inspect("presets-visitor");
     await show(first, room, codes[499]);
-    await first.page.getByRole("button", { name: "Return to the room" }).click();
+    await first.page.getByRole("heading", { name: "One tap left: join the line" }).waitFor();
+    await first.inspect("presets-confirmed");
+    await first.page.getByRole("button", { name: "Join the line" }).click();
     await first.is("waiting");
 
     const none = await stage.visitor({ size });
@@ -93,6 +96,26 @@ for (const size of ["desktop", "phone"]) {
     await late.page.getByRole("alert").filter({ hasText: "A place was already confirmed with this" }).waitFor();
     await late.inspect("presets-used-code");
     assert.equal((await room.transcript()).filter(({ kind }) => kind === "arrive").length, 1);
+
+    await organizer.go(`/rooms/${room.slug}/codes`);
+    assert.match(await organizer.page.locator("main").innerText(), /Not used yet\s+499\s+Used\s+1\s+Void\s+0/);
+    await organizer.page.getByLabel("Codes", { exact: true }).fill(`${codes[0]}\n${codes[499]}\nno code`);
+    await organizer.inspect("presets-used");
+    await organizer.press("Check the codes");
+    await organizer.page.getByRole("heading", { name: "Void 1 code of presale?" }).waitFor();
+    await organizer.inspect("presets-void");
+    await organizer.press("Void 1 code");
+    await organizer.page.getByRole("heading", { name: "1 code of presale is void" }).waitFor();
+    await organizer.page.getByRole("link", { name: "To the codes" }).click();
+    await organizer.press("Void batch 1 of presale");
+    await organizer.page.getByRole("heading", { name: "Void 498 codes of presale?" }).waitFor();
+    await organizer.press("Void 498 codes");
+    await organizer.page.getByRole("heading", { name: "498 codes of presale are void" }).waitFor();
+    const leaked = await stage.visitor({ size });
+    leaked.watch.expect(/status of 410/);
+    await show(leaked, room, codes[0]);
+    await leaked.page.getByRole("alert").filter({ hasText: "The organizer has voided this code" }).waitFor();
+    await leaked.inspect("presets-void-code");
   });
 }
 
@@ -138,7 +161,7 @@ scene("members only: an uploaded list, a member and a stranger", async (stage) =
     await visitor.page.getByLabel("number").fill("1001");
     await visitor.page.getByLabel("birthday").fill("1990-01-02");
     await visitor.page.getByRole("button", { name: "Confirm" }).click();
-    await visitor.page.getByRole("button", { name: "Return to the room" }).click();
+    await visitor.page.getByRole("button", { name: "Join the line" }).click();
     await visitor.is("waiting");
   }
 });

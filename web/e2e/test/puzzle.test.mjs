@@ -75,8 +75,8 @@ async function byListening(page) {
 
 async function joins(visitor) {
   const { page } = visitor;
-  await page.getByRole("heading", { name: "You are confirmed" }).waitFor();
-  await press(page, "Return to the room");
+  await page.getByRole("heading", { name: "One tap left: join the line" }).waitFor();
+  await press(page, "Join the line");
   await visitor.is("waiting");
   assert.equal((await visitor.data()).lane, "people");
 }

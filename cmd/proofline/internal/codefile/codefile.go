@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/internal/listfile"
 )
 
 // Files are the files that a command writes.
@@ -65,6 +66,28 @@ func (f *Files) Write(rows [][]string, codes []string) error {
 		return err
 	}
 	return writeNew(f.Sheet, page.Bytes())
+}
+
+// maxCodes is the maximum number of codes read at once.
+const maxCodes = 100_000
+
+// Read reads a file of codes: one a line, or the column called code of a CSV file.
+func Read(path, text string) ([]string, error) {
+	codes, err := listfile.Read(text, "code", maxCodes, func(cell string) (string, error) { return cell, nil })
+	if err != nil {
+		return nil, cli.Failed(fmt.Errorf("%s: %w", path, err), "nothing was done")
+	}
+	return codes, nil
+}
+
+// Voided describes what became of codes that were voided, or with check would become.
+func Voided(voided, used, before, unknown int, check bool) string {
+	text := fmt.Sprintf("%d codes are void now", voided)
+	if check {
+		text = fmt.Sprintf("%d codes would be void", voided)
+	}
+	return fmt.Sprintf("%s; %d were used already, %d were void before, %d are unknown or repeated\n", text, used, before,
+		unknown)
 }
 
 // writeNew writes a file that only its owner can read, and that does not exist.

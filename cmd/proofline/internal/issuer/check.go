@@ -3,7 +3,10 @@ package issuer
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"io/fs"
+	"path"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +22,7 @@ import (
 
 func checkCommand(t *cli.Terminal) *cobra.Command {
 	var dir issuerdir.Dir
-	var path string
+	var file, own string
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Find tickets that show credentials of another holder of the key",
@@ -31,11 +34,20 @@ Blind credentials cannot be compared one by one, because the issuer does not kno
 their tickets: compare their number, with proofline-verify audit --issued. The
 transcript is taken as it is: audit it first. The issuer may be running.
 
+With --room, check the server's own issuer instead, which has no configuration: name
+its directory with --data, and the address of one of the server's rooms.
+
 Exit code 0: all are the issuer's; 1: some are not; 3: a room could not be read.`,
-		Example: "  proofline issuer check --config issuer.yaml > foreign.txt",
+		Example: `  proofline issuer check --config issuer.yaml > foreign.txt
+  proofline issuer check --data ./proofline-data/own-issuer --room https://queue.example.com/r/derby`,
 		Args:    cobra.NoArgs,
 		RunE: cli.Runs(func(c *cobra.Command, _ []string) error {
-			cfg, err := readConfig(path)
+			cfg, err := &config{}, error(nil)
+			if own != "" {
+				err = cfg.ofOwn(c.Context(), dir, own)
+			} else {
+				cfg, err = readConfig(file)
+			}
 			if err != nil {
 				return err
 			}
@@ -43,8 +55,54 @@ Exit code 0: all are the issuer's; 1: some are not; 3: a room could not be read.
 		}),
 	}
 	addData(c.Flags(), &dir, t)
-	addConfig(c.Flags(), &path)
+	addConfig(c.Flags(), &file)
+	c.Flags().StringVar(&own, "room", "", "`URL` of a room of the server whose own issuer to check")
+	c.MarkFlagsMutuallyExclusive("config", "room")
 	return c
+}
+
+// ofOwn adds the offers of a server's own issuer in a room: those for methods with a key of the issuer.
+func (c *config) ofOwn(ctx context.Context, dir issuerdir.Dir, address string) error {
+	i, err := dir.Issuer(nil)
+	if err != nil {
+		return err
+	}
+	at, err := parseURL(address)
+	if err != nil {
+		return cli.Usage(fmt.Errorf("--room: %w", err), "give the address of the room's page")
+	}
+	text, err := firstEntry(ctx, at.String())
+	if err != nil {
+		return cli.Unreachable(err, "give the address of the room's page")
+	}
+	entry, err := fairness.ParseEntry(text)
+	if err != nil {
+		return err
+	}
+	room, ok := entry.(*fairness.Room)
+	if !ok {
+		return fmt.Errorf("%s does not begin with a policy", at)
+	}
+	for _, m := range room.Methods {
+		of := &offerConfig{Name: path.Base(at.Path) + "." + m.Name, Method: m.Name, Kind: m.Kind, room: at,
+			Entry: fmt.Sprintf("%x", sha256.Sum256(text)), Limit: m.Limit}
+		of.List = of.Name
+		for _, of.Proof = range []web.Proof{web.ByList, web.ByMail, web.ByOIDC, web.ByPuzzle, web.ByCaptcha} {
+			offer := &issuer.Offer{Method: m.Name, Limit: m.Limit, Purpose: string(of.Proof)}
+			if of.Proof == web.ByList {
+				offer.Purpose = ""
+			}
+			if m.Kind == credential.Signed && i.Method(offer).Key == m.Key {
+				c.Offers = append(c.Offers, of)
+				break
+			}
+		}
+	}
+	if len(c.Offers) == 0 {
+		return cli.Failed(fmt.Errorf("no signed method of %s has a key of this issuer", at),
+			"name the issuer's directory with --data: own-issuer in the data directory of the server")
+	}
+	return nil
 }
 
 // method is a method of a room for which the issuer signs.
@@ -104,10 +162,10 @@ func (c *config) checkMethod(ctx context.Context, t *cli.Terminal, i *issuer.Iss
 		}
 		if o.Proof == web.ByList {
 			list, err := dir.List(i, o.List)
-			if err != nil {
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // without a list, nobody was confirmed
 				return 0, err
 			}
-			offer.Once = list.IsCodes
+			offer.Once = err == nil && list.IsCodes
 		}
 		of, err := i.ReadRecords(string(dir), offer)
 		if err != nil {

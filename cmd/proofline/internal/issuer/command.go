@@ -38,7 +38,7 @@ and may belong to another organization. web/issuer/README.md explains its settin
 		Args: cobra.NoArgs,
 		RunE: cli.CommandMissing,
 	}
-	c.AddCommand(serveCommand(t), methodsCommand(t), codesCommand(t), membersCommand(t), roomCommand(t),
+	c.AddCommand(serveCommand(t), methodsCommand(t), codesCommand(t), voidCommand(t), membersCommand(t), roomCommand(t),
 		checkCommand(t))
 	return c
 }

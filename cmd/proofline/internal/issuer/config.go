@@ -53,6 +53,7 @@ type offerConfig struct {
 	Method   string          `json:"method"` // default: the name
 	Kind     credential.Kind `json:"kind"`
 	Room     string          `json:"room"`  // address of the room's page
+	Title    string          `json:"title"` // of the room, for visitors; default: the host alone
 	Entry    string          `json:"entry"` // SHA-256 of the room entry
 	Lanes    []string        `json:"lanes"` // default: general
 	Limit    uint32          `json:"limit"`
@@ -177,7 +178,7 @@ func (c *config) offers(dir issuerdir.Dir, i *issuer.Issuer) (offers []*web.Offe
 			return nil, cli.Usage(fmt.Errorf("offer %s: the room's entry is missing", o.Name),
 				"create the room with the lines of proofline issuer methods, then run proofline issuer room URL")
 		}
-		offer := &web.Offer{RoomURL: o.room, Proof: o.Proof, Domains: o.Domains, Passkeys: o.Passkeys}
+		offer := &web.Offer{RoomURL: o.room, Proof: o.Proof, Domains: o.Domains, Passkeys: o.Passkeys, Title: o.Title}
 		if offer.Offer, err = o.offer(dir); err != nil {
 			return nil, err
 		}

@@ -5,8 +5,10 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/codefile"
 	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
 	"github.com/proofline/proofline/fairness/credential/issuer"
+	web "github.com/proofline/proofline/web/issuer"
 )
 
 // codesFlags are the flags of issuer codes.
@@ -115,6 +118,131 @@ func readCSV(path string) ([][]string, error) {
 		return nil, cli.Usage(fmt.Errorf("%s: %w", path, err), "save it as CSV with commas, in UTF-8")
 	}
 	return rows, nil
+}
+
+func voidCommand(t *cli.Terminal) *cobra.Command {
+	var dir issuerdir.Dir
+	var config, name, path string
+	var batch int
+	var check bool
+	c := &cobra.Command{
+		Use:   "void",
+		Short: "Void codes that leaked, before they are used",
+		Long: `Void codes of a list, in all offers of the configuration that use it: they confirm
+nobody from now on, and visitors who enter one read so. This cannot be undone. Codes
+that were used already keep what they confirmed. Stop the issuer for as long as
+this takes: only one program at a time can write its records.
+
+Without --from and --batch, print the batches of the list, and what became of them.`,
+		Example: `  proofline issuer void --config issuer.yaml --list early
+  proofline issuer void --config issuer.yaml --list early --from leaked.csv --check
+  proofline issuer void --config issuer.yaml --list early --batch 2`,
+		Args: cobra.NoArgs,
+		RunE: cli.Runs(func(*cobra.Command, []string) error {
+			if name == "" || path != "" && batch != 0 || batch < 0 {
+				return cli.Usage(errors.New("--list is required, and --from or --batch"), "run proofline issuer void --help")
+			}
+			cfg, err := readConfig(config)
+			if err != nil {
+				return err
+			}
+			var codes []string
+			if path != "" {
+				text, err := os.ReadFile(path)
+				if err != nil {
+					return cli.Usage(err, "")
+				}
+				if codes, err = codefile.Read(path, string(text)); err != nil {
+					return err
+				}
+			}
+			return cfg.voidCodes(t, dir, name, codes, batch, check)
+		}),
+	}
+	flags := c.Flags()
+	addData(flags, &dir, t)
+	addConfig(flags, &config)
+	flags.StringVar(&name, "list", "", "`NAME` of the list (required)")
+	flags.StringVar(&path, "from", "", "`FILE` of codes, one a line or a CSV file with a column called code")
+	flags.IntVar(&batch, "batch", 0, "all codes of batch `N`")
+	flags.BoolVar(&check, "check", false, "only count the codes, and change nothing")
+	return c
+}
+
+// voidCodes voids codes of a list in all offers that use it, or shows the batches if none are named.
+func (c *config) voidCodes(t *cli.Terminal, dir issuerdir.Dir, name string, codes []string, batch int, check bool) error {
+	store, err := issuer.OpenStore(string(dir))
+	if errors.Is(err, issuer.ErrLocked) {
+		return cli.Failed(err, "stop the issuer, void the codes, and start it again")
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	i, err := dir.Issuer(store)
+	if err != nil {
+		return err
+	}
+	list, err := dir.List(i, name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !list.IsCodes {
+		return cli.Usage(fmt.Errorf("there are no codes in a list %s", name), "name a list of codes with --list")
+	}
+	if err != nil {
+		return err
+	}
+	accounts, unknown := list.Accounts(codes)
+	if batch > 0 {
+		if accounts = list.Batch(batch); len(accounts) == 0 {
+			return cli.Usage(fmt.Errorf("the list %s has no batch %d", name, batch), "proofline issuer void --list "+name+" numbers them")
+		}
+	}
+	isUsed := false
+	for _, of := range c.Offers {
+		if of.Proof != web.ByList || of.List != name {
+			continue
+		}
+		isUsed = true
+		if of.Entry == "" {
+			return cli.Usage(fmt.Errorf("offer %s: the room's entry is missing", of.Name),
+				"take it from the room: proofline issuer room URL")
+		}
+		offer, err := of.offer(dir)
+		if err != nil {
+			return err
+		}
+		offer.Once = true
+		if batch == 0 && codes == nil {
+			if err := showBatches(t, i, offer, list); err != nil {
+				return err
+			}
+			continue
+		}
+		v, err := i.Void(offer, accounts, check)
+		if err != nil {
+			return err
+		}
+		if err := t.Printf("offer %s: %s", of.Name, codefile.Voided(v.Unused, v.Used, v.Void, unknown, check)); err != nil {
+			return err
+		}
+	}
+	if !isUsed {
+		return cli.Usage(fmt.Errorf("no offer uses the list %s", name), "name a list of the configuration with --list")
+	}
+	return nil
+}
+
+func showBatches(t *cli.Terminal, i *issuer.Issuer, offer *issuer.Offer, list *issuer.List) error {
+	batches, err := i.Batches(offer, list)
+	if err != nil {
+		return err
+	}
+	for n, b := range batches {
+		if err := t.Printf("offer %s: batch %d of %s has %d codes: %d used, %d void\n", offer.Name, n+1,
+			time.UnixMilli(b.Millis).UTC().Format(time.RFC3339), b.Unused+b.Used+b.Void, b.Used, b.Void); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func membersCommand(t *cli.Terminal) *cobra.Command {

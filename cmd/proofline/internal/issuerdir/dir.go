@@ -157,6 +157,7 @@ func (d Dir) AddCodes(i *issuer.Issuer, name string, count int) (codes []string,
 		if !l.IsCodes {
 			return nil, ErrMembers
 		}
+		l.NewBatch(time.Now().UnixMilli())
 		for range count {
 			code := issuer.NewCode()
 			l.Add(code)

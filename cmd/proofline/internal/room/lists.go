@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -102,11 +103,15 @@ type bulk struct {
 
 // send sends the parts of a list one after the other, and shows how far it is.
 func (b *bulk) send(c *cobra.Command, f *listFlags, parts []wire.NamedTickets, doing string) error {
-	live := b.Live()
-	defer live.Clear()
 	if f.all {
 		parts = []wire.NamedTickets{{Method: f.method, All: true}}
 	}
+	return b.sendParts(c, parts, doing)
+}
+
+func (b *bulk) sendParts(c *cobra.Command, parts []wire.NamedTickets, doing string) error {
+	live := b.Live()
+	defer live.Clear()
 	sent := 0
 	for i := 0; i < len(parts); i++ {
 		part := parts[i]
@@ -127,7 +132,7 @@ func (b *bulk) send(c *cobra.Command, f *listFlags, parts []wire.NamedTickets, d
 			return err
 		}
 		if sent += len(part.Tickets) + len(part.Nullifiers); next != nil {
-			parts = append(parts, wire.NamedTickets{Method: f.method, All: true, From: *next})
+			parts = append(parts, wire.NamedTickets{Method: part.Method, All: true, From: *next})
 			sent += revocation.Most
 		}
 		live.Show("%s: %d", doing, sent)
@@ -219,8 +224,14 @@ func revokeMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug, reason 
 	})
 }
 
+// Waits between two rounds of a restoration.
+const (
+	restoreDelay    = 5 * time.Second
+	maxRestoreDelay = time.Minute
+)
+
 // restoreMany gives the tickets that the flags name their places back.
-func restoreMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug string, since uint64) error {
+func restoreMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug string, since uint64, noWait bool) error {
 	var parts []wire.NamedTickets
 	var err error
 	if !f.all {
@@ -229,7 +240,10 @@ func restoreMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug string,
 		}
 	}
 	var sum wire.Restorations
+	var part wire.NamedTickets    // of the latest request
+	var later []wire.NamedTickets // those with tickets that cannot be called at once yet
 	b := &bulk{m, roomPath(slug, "/restorations"), func(t wire.NamedTickets) any {
+		part = t
 		return wire.RestorationsInput{NamedTickets: t, Since: since, SkipUnknown: f.skipUnknown}
 	}, func(raw []byte) (*uint32, error) {
 		var one wire.Restorations
@@ -237,7 +251,9 @@ func restoreMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug string,
 			return nil, err
 		}
 		add(&sum.Tally, one.Tally)
-		sum.Done, sum.Called, sum.Later = sum.Done+one.Done, sum.Called+one.Called, sum.Later+one.Later
+		if sum.Done, sum.Called, sum.Later = sum.Done+one.Done, sum.Called+one.Called, sum.Later+one.Later; one.Later > 0 {
+			later = append(later, part)
+		}
 		return one.Tally.Next, nil
 	}}
 	doing := "restoring"
@@ -247,6 +263,25 @@ func restoreMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug string,
 	if err := b.send(c, f, parts, doing); err != nil {
 		return err
 	}
+	first := sum.Tally // the rounds after it count the same tickets
+	for wait := restoreDelay; sum.Later > 0 && !f.check && !noWait; wait = min(2*wait, maxRestoreDelay) {
+		m.Note(fmt.Sprintf("%d places are given back; %d more would be called at once, and wait for outflow, seats or the end of "+
+			"a pause: the next attempt is in %v", sum.Done, sum.Later, wait))
+		select {
+		case <-c.Context().Done():
+			return c.Context().Err()
+		case <-time.After(wait):
+		}
+		again := later
+		if f.all {
+			again = later[:1] // the requests after it follow from its answer
+		}
+		sum.Later, later = 0, nil
+		if err := b.sendParts(c, again, doing); err != nil {
+			return err
+		}
+	}
+	sum.Tally = first
 	return m.Print(sum, func() error {
 		err := printTally(m, sum.Tally)
 		if err == nil && !f.check {
@@ -254,7 +289,7 @@ func restoreMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug string,
 		}
 		if err == nil && sum.Later > 0 {
 			err = m.Printf("%d more would be called at once, and have to wait for outflow, seats or the end of a pause: "+
-				"run it again\n", sum.Later)
+				"run it again, without --no-wait\n", sum.Later)
 		}
 		return err
 	})

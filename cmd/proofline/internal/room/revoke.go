@@ -65,6 +65,7 @@ Visitors who were admitted keep their sessions.`,
 
 func restoreCommand(m *remote.Manager) *cobra.Command {
 	var since uint64
+	var noWait bool
 	var many listFlags
 	c := &cobra.Command{
 		Use:   "restore SLUG [TICKET]",
@@ -75,14 +76,16 @@ needs outflow and seats, and the room must not be paused. A visitor who had been
 called has the time to go in that was left.
 
 A list that was revoked by mistake is restored with the same list. With --since,
-tickets that were revoked before stay so: proofline room revoke prints the entry.`,
+tickets that were revoked before stay so: proofline room revoke prints the entry.
+Those that the line has passed are called as fast as outflow and seats allow: the
+command goes on until all are given back.`,
 		Example: `  proofline room restore sale cda3f665-387e-8031-a3d9-8534adbd7fa3
   proofline room restore sale --list bots.csv --since 51203`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: cli.Runs(func(c *cobra.Command, args []string) error {
 			if isOne, err := many.checkArgs(c, args); err != nil || !isOne {
 				if err == nil {
-					err = restoreMany(m, c, &many, args[0], since)
+					err = restoreMany(m, c, &many, args[0], since, noWait)
 				}
 				return err
 			}
@@ -98,6 +101,7 @@ tickets that were revoked before stay so: proofline room revoke prints the entry
 		}),
 	}
 	c.Flags().Uint64Var(&since, "since", 0, "only tickets that entry `N` of the transcript or a later one revoked")
+	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for tickets of a list that cannot be called at once")
 	many.add(c)
 	return c
 }

@@ -31,7 +31,7 @@ from PROOFLINE_TOKEN or from a file: a server on this machine has written one.`,
 		createCommand(m), applyCommand(m), listCommand(m), showCommand(m), pauseCommand(m), freezeClaimsCommand(m),
 		resumeCommand(m), amendCommand(m), messageCommand(m), revokeCommand(m), restoreCommand(m),
 		tellCommand(m), endCommand(m), archiveCommand(m),
-		codesCommand(m), duplicateCommand(m), draftsCommand(m),
+		codesCommand(m), voidCommand(m), duplicateCommand(m), draftsCommand(m),
 	)
 	return c
 }

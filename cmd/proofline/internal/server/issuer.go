@@ -20,6 +20,7 @@ import (
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/setting"
+	"github.com/proofline/proofline/web/brand"
 	"github.com/proofline/proofline/web/client"
 	web "github.com/proofline/proofline/web/issuer"
 	"github.com/proofline/proofline/web/limit"
@@ -63,6 +64,14 @@ type ownIssuer struct {
 
 	mu    sync.Mutex
 	lists map[string]*readList // by name
+
+	owns sync.Map // by room and method, which of [setting.OwnKeys] a public key stands for
+}
+
+// methodOf is a method of a room.
+type methodOf struct {
+	slug string
+	credential.Method
 }
 
 // readList is a list as it was read from its file.
@@ -176,6 +185,27 @@ func (o *ownIssuer) Page(slug, method string) string {
 	return o.url.JoinPath(offerName(slug, method)).String()
 }
 
+// needs says what visitors need for a proof, besides those of a list.
+var needs = map[web.Proof]setting.Proof{
+	web.ByMail: setting.ProofMail, web.ByOIDC: setting.ProofAccount, web.ByPuzzle: setting.ProofPuzzle,
+	web.ByCaptcha: setting.ProofCaptcha,
+}
+
+// Proof implements [room.Issuer].
+func (o *ownIssuer) Proof(slug string, m credential.Method) (p setting.Proof, at string) {
+	own := o.OwnKey(slug, m)
+	if own == setting.OwnOIDCKey && o.server.cfg.IssuerOIDC != nil {
+		at = o.server.cfg.IssuerOIDC.Name
+	}
+	if own != setting.OwnKey {
+		return needs[proofs[own]], at
+	}
+	if list, err := o.list(offerName(slug, m.Name)); err == nil && !list.IsCodes {
+		return setting.ProofMember, ""
+	}
+	return setting.ProofCode, ""
+}
+
 // Lacks implements [room.Issuer].
 func (o *ownIssuer) Lacks(key string) string {
 	switch {
@@ -194,6 +224,19 @@ func (o *ownIssuer) OwnKey(slug string, m credential.Method) string {
 	if m.Kind == credential.Work {
 		return ""
 	}
+	of := methodOf{slug, credential.Method{Name: m.Name, Kind: m.Kind, Key: m.Key}}
+	if own, ok := o.owns.Load(of); ok {
+		return own.(string) //nolint:forcetypeassert // nothing else is stored
+	}
+	own := o.ownKey(slug, m)
+	if own != "" {
+		o.owns.Store(of, own)
+	}
+	return own
+}
+
+// ownKey returns which of [setting.OwnKeys] the key of a room's method stands for.
+func (o *ownIssuer) ownKey(slug string, m credential.Method) string {
 	for _, own := range setting.OwnKeys {
 		isBlind := m.Kind == credential.Blind
 		if isBlind && (setting.IsSignedOnly(own) || !o.dir.HasBlindKey(blindName(slug, m.Name, own))) {
@@ -215,6 +258,48 @@ func (o *ownIssuer) AddCodes(slug, method string, count int) (codes []string, to
 		err = control.ErrMembers
 	}
 	return codes, total, err
+}
+
+// codesOf returns the offer for a method of a room, with its codes.
+func (o *ownIssuer) codesOf(ctx context.Context, slug, method string) (*web.Offer, error) {
+	found := o.find(ctx, offerName(slug, method))
+	switch {
+	case found == nil:
+		return nil, control.ErrNotOwn
+	case !found.List.IsCodes:
+		return nil, control.ErrMembers
+	}
+	return found, nil
+}
+
+// Codes implements [control.Issuer].
+func (o *ownIssuer) Codes(ctx context.Context, slug, method string) (list []control.CodeBatch, err error) {
+	offer, err := o.codesOf(ctx, slug, method)
+	if err != nil {
+		return nil, err
+	}
+	batches, err := o.issuer.Batches(offer.Offer, offer.List)
+	for _, b := range batches {
+		list = append(list, control.CodeBatch{Made: time.UnixMilli(b.Millis), Unused: b.Unused, Used: b.Used, Void: b.Void})
+	}
+	return list, err
+}
+
+// VoidCodes implements [control.Issuer].
+func (o *ownIssuer) VoidCodes(ctx context.Context, slug, method string, which control.CodesToVoid,
+	check bool) (v control.VoidedCodes, err error) {
+	offer, err := o.codesOf(ctx, slug, method)
+	if err != nil {
+		return v, err
+	}
+	accounts, unknown := offer.List.Accounts(which.Codes)
+	if which.Batch != 0 {
+		if accounts = offer.List.Batch(which.Batch); len(accounts) == 0 {
+			return v, control.ErrNoBatch
+		}
+	}
+	t, err := o.issuer.Void(offer.Offer, accounts, check)
+	return control.VoidedCodes{Voided: t.Unused, Used: t.Used, Before: t.Void, Unknown: unknown}, err
 }
 
 // SetMembers implements [control.Issuer].
@@ -267,8 +352,13 @@ func (o *ownIssuer) offer(ctx context.Context, r *room.Room, m credential.Method
 	for _, l := range r.Snapshot().Lanes {
 		offer.Lanes = append(offer.Lanes, string(l.Name))
 	}
-	found := &web.Offer{Offer: offer, RoomURL: to, Proof: proofs[own], IsRooms: true,
+	found := &web.Offer{Offer: offer, RoomURL: to, Proof: proofs[own], IsRooms: true, Title: r.Snapshot().Title,
 		Organizer: o.server.organizerName(ctx, r.Owner.Org)}
+	if to.Scheme == o.url.Scheme && to.Host == o.url.Host { // browsers load the brand from no other host
+		settings, version := r.Settings()
+		logo := o.server.organizers.accounts.Organizations.PublicLogo(ctx, r.Owner.Org)
+		found.Brand = web.Brand(brand.LinksOf(to.EscapedPath(), &settings.Brand, version, logo))
+	}
 	if own == setting.OwnKey {
 		if found.List, err = o.list(name); err != nil {
 			return nil, err

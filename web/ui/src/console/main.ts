@@ -16,6 +16,9 @@ const islands: Record<string, Island> = {
   link: followLink,
   message: messageControl,
   continue: (form) => (form as HTMLFormElement).requestSubmit(),
+  later: (form) => {
+    setTimeout(() => (form as HTMLFormElement).requestSubmit(), Number(form.dataset.delay) * 1000);
+  },
   copy: copyButton,
   print: printButton,
   rehearsal,
