@@ -4,7 +4,10 @@ ARGS     ?=
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # Without a repository that git may read, Go cannot record the commit either.
 VCS     := $(shell git status --short >/dev/null 2>&1 || echo -buildvcs=false)
-GOBUILD := CGO_ENABLED=0 go build -trimpath $(VCS) -ldflags '-X main.version=$(VERSION)'
+# Packages have the time of the commit.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+LDFLAGS := -X main.version=$(VERSION)
+GOBUILD := CGO_ENABLED=0 go build -trimpath $(VCS) -ldflags '$(LDFLAGS)'
 
 # The visitor's pages built by npm, which the server embeds.
 UI         := web/ui
@@ -137,6 +140,7 @@ $(EDGE_MODULES): $(EDGE)/package-lock.json
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
 
 .PHONY: dist
+dist: LDFLAGS += -s -w
 dist: need-go $(UI_BUILT) $(EDGE_MODULES) ## build a release in dist/, with SBOM and checksums
 	rm -rf dist && mkdir dist
 	set -e; for platform in $(PLATFORMS); do \
@@ -149,6 +153,41 @@ dist: need-go $(UI_BUILT) $(EDGE_MODULES) ## build a release in dist/, with SBOM
 	cp $(EDGE)/proofline-edge.js $(CLIENT)/wait.js $(CLIENT)/wait.mjs dist/
 	go run ./internal/tools/sbom $(VERSION) $$(ls dist/proofline-*-* | sort) $(UI)/package-lock.json $(EDGE)/package-lock.json > dist/proofline.cdx.json
 	cd dist && sha256sum * > ../SHA256SUMS.new && mv ../SHA256SUMS.new SHA256SUMS
+
+# What packages and images are made of: programs for Linux, manual pages and completions.
+# They are built in build/, once per architecture.
+GOARCH ?= $(shell go env GOARCH)
+
+.PHONY: manual
+manual: build
+	rm -rf build/share
+	bin/proofline manual build/share
+	bin/proofline-verify manual build/share
+
+.PHONY: programs
+programs: LDFLAGS += -s -w
+programs: need-go $(UI_BUILT)
+	GOOS=linux GOARCH=$(GOARCH) $(GOBUILD) -o build/linux-$(GOARCH)/ ./cmd/proofline ./cmd/proofline-verify
+
+.PHONY: deb
+deb: programs manual ## build a Debian package in build/, for this machine or GOARCH
+	deploy/debian/build.sh $(VERSION) $(GOARCH) build/linux-$(GOARCH) build/share build
+
+# podman, buildah or docker builds the image. Some machines need flags, such as
+# ENGINE_FLAGS='--storage-driver vfs' and BUILD_FLAGS='--isolation chroot --network host'.
+ENGINE ?= $(firstword $(shell command -v podman buildah docker) podman)
+IMAGE  ?= localhost/proofline:latest
+CA     ?= /etc/ssl/certs/ca-certificates.crt
+FORMAT := $(if $(filter %docker,$(ENGINE)),,--format docker --timestamp $(SOURCE_DATE_EPOCH))
+
+.PHONY: image
+image: programs ## build the container image IMAGE with podman, buildah or docker
+	@command -v $(ENGINE) >/dev/null || { echo "install podman, buildah or docker, such as: apt install podman" >&2; exit 1; }
+	rm -rf build/image && mkdir -p build/image/data
+	cp build/linux-$(GOARCH)/proofline build/linux-$(GOARCH)/proofline-verify build/image/
+	install -m 644 $(CA) build/image/ca-certificates.crt
+	chmod 700 build/image/data
+	$(ENGINE) $(ENGINE_FLAGS) build $(BUILD_FLAGS) $(FORMAT) -f deploy/Containerfile -t $(IMAGE) build/image
 
 .PHONY: fuzz
 fuzz: need-go ## fuzz every target for FUZZTIME (20s)
@@ -179,7 +218,7 @@ generate: need-go ## generate files again
 
 .PHONY: clean
 clean: ## remove built files
-	rm -rf bin dist $(UI)/dist
+	rm -rf bin build dist $(UI)/dist
 
 .PHONY: need-go need-postgres need-chromium
 need-go:
