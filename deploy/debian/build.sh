@@ -5,7 +5,7 @@
 #	build.sh VERSION ARCH PROGRAMS SHARE OUT
 #
 # PROGRAMS holds proofline and proofline-verify, and SHARE what they write with
-# "manual". The package is OUT/proofline_VERSION_ARCH.deb, its name is printed.
+# "manual". DEB_LEVEL is that of xz, 0 to 9. The package is OUT/proofline_VERSION_ARCH.deb, its name is printed.
 set -eu
 version=$1 arch=$2 programs=$3 share=$4 out=$5
 here=$(dirname "$0")
@@ -91,5 +91,5 @@ chmod 644 "$stage"/DEBIAN/conffiles "$stage"/DEBIAN/control "$stage"/DEBIAN/md5s
 
 mkdir -p "$out"
 package=$out/proofline_${version}_$arch.deb
-dpkg-deb --root-owner-group --threads-max=1 -Zxz --build "$stage" "$package" >/dev/null
+dpkg-deb --root-owner-group --threads-max=1 -Zxz -z${DEB_LEVEL:-6} --build "$stage" "$package" >/dev/null
 echo "$package"
