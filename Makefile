@@ -91,6 +91,8 @@ e2e: build need-postgres need-chromium $(E2E_MODULES) ## test the real binaries 
 	@ls /usr/lib/*/faketime/libfaketime.so.1 >/dev/null 2>&1 || apt-get install -y libfaketime
 	go test -count=1 -v -run Alerts ./cmd/proofline/internal/server
 	PROOFLINE_TEST_SLOW=1 go test -count=1 -run 'E2E|Crash|Nodes' -v ./cmd/...
+	@for p in podman runc caddy; do command -v $$p >/dev/null || apt-get install -y --no-install-recommends $$p; done
+	PROOFLINE_TEST_SLOW=1 go test -count=1 -timeout 30m -v ./deploy
 	cd $(E2E) && npm test
 
 # The number of kills.
@@ -156,7 +158,7 @@ dist: need-go $(UI_BUILT) $(EDGE_MODULES) ## build a release in dist/, with SBOM
 
 # What packages and images are made of: programs for Linux, manual pages and completions.
 # They are built in build/, once per architecture.
-GOARCH ?= $(shell go env GOARCH)
+ARCH ?= $(shell go env GOARCH)
 
 .PHONY: manual
 manual: build
@@ -167,11 +169,22 @@ manual: build
 .PHONY: programs
 programs: LDFLAGS += -s -w
 programs: need-go $(UI_BUILT)
-	GOOS=linux GOARCH=$(GOARCH) $(GOBUILD) -o build/linux-$(GOARCH)/ ./cmd/proofline ./cmd/proofline-verify
+	GOOS=linux GOARCH=$(ARCH) $(GOBUILD) -o build/linux-$(ARCH)/ ./cmd/proofline ./cmd/proofline-verify
 
 .PHONY: deb
-deb: programs manual ## build a Debian package in build/, for this machine or GOARCH
-	deploy/debian/build.sh $(VERSION) $(GOARCH) build/linux-$(GOARCH) build/share build
+deb: programs manual ## build a Debian package in build/, for this machine or ARCH
+	deploy/debian/build.sh $(VERSION) $(ARCH) build/linux-$(ARCH) build/share build
+
+# The private key of OpenSSH that signs a release; deploy/allowed_signers has its public part.
+KEY ?=
+
+.PHONY: release
+release: need-key dist manual ## build a signed release in dist/, KEY=FILE: archives, Debian packages, chart, SBOM, checksums
+	internal/tools/release.sh $(VERSION) dist build/share $(KEY)
+
+.PHONY: need-key
+need-key:
+	@test -f "$(KEY)" || { echo "name the private key that signs: make release KEY=FILE (docs/operate/UPGRADES.md)" >&2; exit 1; }
 
 # podman, buildah or docker builds the image. Some machines need flags, such as
 # ENGINE_FLAGS='--storage-driver vfs' and BUILD_FLAGS='--isolation chroot --network host'.
@@ -184,7 +197,7 @@ FORMAT := $(if $(filter %docker,$(ENGINE)),,--format docker --timestamp $(SOURCE
 image: programs ## build the container image IMAGE with podman, buildah or docker
 	@command -v $(ENGINE) >/dev/null || { echo "install podman, buildah or docker, such as: apt install podman" >&2; exit 1; }
 	rm -rf build/image && mkdir -p build/image/data
-	cp build/linux-$(GOARCH)/proofline build/linux-$(GOARCH)/proofline-verify build/image/
+	cp build/linux-$(ARCH)/proofline build/linux-$(ARCH)/proofline-verify build/image/
 	install -m 644 $(CA) build/image/ca-certificates.crt
 	chmod 700 build/image/data
 	$(ENGINE) $(ENGINE_FLAGS) build $(BUILD_FLAGS) $(FORMAT) -f deploy/Containerfile -t $(IMAGE) build/image

@@ -138,7 +138,7 @@ func slow(t *testing.T) {
 // run runs a command to its end and returns its output.
 func run(t *testing.T, env []string, name string, args ...string) string {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), name, args...)
+	c := exec.Command(name, args...) // without the test's context: cleanups run commands, too
 	c.Env = append(os.Environ(), env...)
 	out, err := c.CombinedOutput()
 	if err != nil {
