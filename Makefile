@@ -4,7 +4,10 @@ ARGS     ?=
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # Without a repository that git may read, Go cannot record the commit either.
 VCS     := $(shell git status --short >/dev/null 2>&1 || echo -buildvcs=false)
-GOBUILD := CGO_ENABLED=0 go build -trimpath $(VCS) -ldflags '-X main.version=$(VERSION)'
+# Packages have the time of the commit.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+LDFLAGS := -X main.version=$(VERSION)
+GOBUILD := CGO_ENABLED=0 go build -trimpath $(VCS) -ldflags '$(LDFLAGS)'
 
 # The visitor's pages built by npm, which the server embeds.
 UI         := web/ui
@@ -92,6 +95,8 @@ e2e: build need-postgres need-chromium $(E2E_MODULES) ## test the real binaries 
 	go test -count=1 -v -run Alerts ./cmd/proofline/internal/server
 	PROOFLINE_TEST_SLOW=1 go test -count=1 -run 'E2E|Crash|Nodes' -v ./cmd/...
 	$(MAKE) --no-print-directory alarms
+	@for p in podman runc caddy; do command -v $$p >/dev/null || apt-get install -y --no-install-recommends $$p; done
+	PROOFLINE_TEST_SLOW=1 go test -count=1 -timeout 30m -v ./deploy
 	cd $(E2E) && npm test
 
 .PHONY: alarms
@@ -146,6 +151,7 @@ $(EDGE_MODULES): $(EDGE)/package-lock.json
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/arm64
 
 .PHONY: dist
+dist: LDFLAGS += -s -w
 dist: need-go $(UI_BUILT) $(EDGE_MODULES) ## build a release in dist/, with SBOM and checksums
 	rm -rf dist && mkdir dist
 	set -e; for platform in $(PLATFORMS); do \
@@ -158,6 +164,52 @@ dist: need-go $(UI_BUILT) $(EDGE_MODULES) ## build a release in dist/, with SBOM
 	cp $(EDGE)/proofline-edge.js $(CLIENT)/wait.js $(CLIENT)/wait.mjs dist/
 	go run ./internal/tools/sbom $(VERSION) $$(ls dist/proofline-*-* | sort) $(UI)/package-lock.json $(EDGE)/package-lock.json > dist/proofline.cdx.json
 	cd dist && sha256sum * > ../SHA256SUMS.new && mv ../SHA256SUMS.new SHA256SUMS
+
+# What packages and images are made of: programs for Linux, manual pages and completions.
+# They are built in build/, once per architecture.
+ARCH ?= $(shell go env GOARCH)
+
+.PHONY: manual
+manual: build
+	rm -rf build/share
+	bin/proofline manual build/share
+	bin/proofline-verify manual build/share
+
+.PHONY: programs
+programs: LDFLAGS += -s -w
+programs: need-go $(UI_BUILT)
+	GOOS=linux GOARCH=$(ARCH) $(GOBUILD) -o build/linux-$(ARCH)/ ./cmd/proofline ./cmd/proofline-verify
+
+.PHONY: deb
+deb: programs manual ## build a Debian package in build/, for this machine or ARCH
+	deploy/debian/build.sh $(VERSION) $(ARCH) build/linux-$(ARCH) build/share build
+
+# The private key of OpenSSH that signs a release; deploy/allowed_signers has its public part.
+KEY ?=
+
+.PHONY: release
+release: need-key dist manual ## build a signed release in dist/, KEY=FILE: archives, Debian packages, chart, SBOM, checksums
+	internal/tools/release.sh $(VERSION) dist build/share $(KEY)
+
+.PHONY: need-key
+need-key:
+	@test -f "$(KEY)" || { echo "name the private key that signs: make release KEY=FILE (docs/operate/UPGRADES.md)" >&2; exit 1; }
+
+# podman, buildah or docker builds the image. Some machines need flags, such as
+# ENGINE_FLAGS='--storage-driver vfs' and BUILD_FLAGS='--isolation chroot --network host'.
+ENGINE ?= $(firstword $(shell command -v podman buildah docker) podman)
+IMAGE  ?= localhost/proofline:latest
+CA     ?= /etc/ssl/certs/ca-certificates.crt
+FORMAT := $(if $(filter %docker,$(ENGINE)),,--format docker --timestamp $(SOURCE_DATE_EPOCH))
+
+.PHONY: image
+image: programs ## build the container image IMAGE with podman, buildah or docker
+	@command -v $(ENGINE) >/dev/null || { echo "install podman, buildah or docker, such as: apt install podman" >&2; exit 1; }
+	rm -rf build/image && mkdir -p build/image/data
+	cp build/linux-$(ARCH)/proofline build/linux-$(ARCH)/proofline-verify build/image/
+	install -m 644 $(CA) build/image/ca-certificates.crt
+	chmod 700 build/image/data
+	$(ENGINE) $(ENGINE_FLAGS) build $(BUILD_FLAGS) $(FORMAT) -f deploy/Containerfile -t $(IMAGE) build/image
 
 .PHONY: fuzz
 fuzz: need-go ## fuzz every target for FUZZTIME (20s)
@@ -188,7 +240,7 @@ generate: need-go ## generate files again
 
 .PHONY: clean
 clean: ## remove built files
-	rm -rf bin dist $(UI)/dist
+	rm -rf bin build dist $(UI)/dist
 
 .PHONY: need-go need-postgres need-chromium
 need-go:

@@ -60,8 +60,7 @@ func versionCommand(t *terminal) *cobra.Command {
 		Short: "Print the version of this program",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(t.out, "proofline-verify", version())
-			if err != nil {
+			if _, err := fmt.Fprintln(t.out, "proofline-verify", version()); err != nil {
 				return unreadable(err)
 			}
 			return nil

@@ -28,6 +28,7 @@ import (
 
 	arguments "github.com/proofline/proofline/internal/args"
 	"github.com/proofline/proofline/internal/heap"
+	"github.com/proofline/proofline/internal/manual"
 )
 
 // Exit codes.
@@ -61,8 +62,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, env func(
 	}
 	t := &terminal{stdout, stderr, env, isTerminal}
 	root.AddCommand(auditCommand(t), fetchCommand(t), watchCommand(t), evidenceCommand(t), compareCommand(t),
-		archiveCommand(t), ticketCommand(t), witnessCommand(t), statsCommand(t), roomsCommand(t),
-		versionCommand(t))
+		archiveCommand(t), ticketCommand(t), witnessCommand(t), statsCommand(t), roomsCommand(t), versionCommand(t),
+		manual.Program{Exit: []string{"Verified.", "A check failed.", "Wrong usage.", "Could not read."}}.Command())
 	arguments.Name(root)
 	root.SetArgs(args)
 	root.SetOut(stdout)

@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/demo"
 	"github.com/proofline/proofline/cmd/proofline/internal/doctor"
+	"github.com/proofline/proofline/cmd/proofline/internal/health"
 	"github.com/proofline/proofline/cmd/proofline/internal/issuer"
 	"github.com/proofline/proofline/cmd/proofline/internal/load"
 	"github.com/proofline/proofline/cmd/proofline/internal/proxy"
@@ -32,6 +34,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/simulate"
 	"github.com/proofline/proofline/cmd/proofline/internal/site"
 	"github.com/proofline/proofline/internal/args"
+	"github.com/proofline/proofline/internal/manual"
 )
 
 func main() {
@@ -79,7 +82,11 @@ place, call and admission is an entry in a public, signed transcript.`,
 		serve.Command(t), serve.RecoverCommand(t), room.Command(t), account.OrganizationCommand(t),
 		account.TokenCommand(t), account.Command(t), account.ClockCommand(t), site.Command(t), site.ConnectorCommand(t),
 		proxy.Command(t), demo.Command(t), doctor.Command(t), load.Command(t), simulate.Command(t), beacon.Command(t),
-		issuer.Command(t), serve.MasterKeyCommand(t), versionCommand(t),
+		issuer.Command(t), serve.MasterKeyCommand(t), health.Command(t), versionCommand(t),
+		manual.Program{
+			Exit:    []string{"Done.", "Failed.", "Wrong usage.", "The server or the database cannot be reached."},
+			Replace: strings.NewReplacer(t.DataDir(), "/var/lib/proofline"),
+		}.Command(),
 	)
 	args.Name(root)
 	return root

@@ -19,7 +19,8 @@ import (
 const superuser = "postgres"
 
 // settings suit a log that is appended to in large transactions: commits are durable and
-// checkpoints rare. Settings made by operators with ALTER SYSTEM take precedence.
+// checkpoints rare. Services may be forbidden to make memory executable, as JIT does. Settings made by
+// operators with ALTER SYSTEM take precedence.
 const settings = `# Written by proofline at every start; use ALTER SYSTEM for changes.
 max_connections = 100
 shared_buffers = 128MB
@@ -28,6 +29,7 @@ max_wal_size = 2GB
 checkpoint_timeout = 15min
 wal_compression = on
 wal_buffers = 16MB
+jit = off
 fsync = on
 synchronous_commit = on
 logging_collector = off

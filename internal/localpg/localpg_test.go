@@ -225,6 +225,7 @@ func TestStart(t *testing.T) {
 		"server_encoding":     "UTF8",
 		"lc_collate":          "C",
 		"max_connections":     "100",
+		"jit":                 "off",
 		"shared_buffers":      "64MB",
 		"work_mem":            "5MB",
 		"data_directory":      filepath.Join(dir, "postgres"),

@@ -1,5 +1,6 @@
 // Package secret stores secrets in files that only their owner may read, and
-// refuses to read others.
+// refuses to read others. A file of root's may also be readable by its group: that
+// is how systemd, Kubernetes and packages hand secrets to a service.
 package secret
 
 import (
@@ -45,7 +46,7 @@ func Read(path string) (string, error) {
 		return "", fmt.Errorf("read secret: %w", err)
 	case !info.Mode().IsRegular():
 		return "", fmt.Errorf("read secret: %s %w: not a regular file", path, ErrNotSecret)
-	case info.Mode().Perm()&0o077 != 0:
+	case isExposed(info):
 		return "", fmt.Errorf("read secret: %s has mode %04o, %w", path, info.Mode().Perm(), ErrExposed)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxSize+1))
@@ -57,6 +58,14 @@ func Read(path string) (string, error) {
 		return "", fmt.Errorf("read secret: %s %w: %d bytes", path, ErrNotSecret, len(text))
 	}
 	return secret, nil
+}
+
+func isExposed(info fs.FileInfo) bool {
+	forbidden := fs.FileMode(0o077)
+	if ofRoot(info) {
+		forbidden = 0o037
+	}
+	return info.Mode().Perm()&forbidden != 0
 }
 
 // Create writes a secret durably to a new file of mode 0600, whole or not at all.

@@ -50,6 +50,11 @@ func TestReadRefuses(t *testing.T) {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
+		if os.Geteuid() == 0 { // files of root are in TestReadOfRoot
+			if err := os.Chown(path, 1, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
 		if got, err := Read(path); !errors.Is(err, want) || (err == nil) != (got == "secret") {
 			t.Errorf("mode %v: %q, %v, want %v", mode, got, err, want)
 		}
@@ -70,6 +75,26 @@ func TestReadRefuses(t *testing.T) {
 	}
 	if _, err := Read(filepath.Join(dir, "missing")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no file: %v, want ErrNotExist", err)
+	}
+}
+
+// TestReadOfRoot: the group of a secret that belongs to root may read it, and nobody else.
+func TestReadOfRoot(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a file of root's")
+	}
+	path := filepath.Join(t.TempDir(), "secret")
+	if err := os.WriteFile(path, []byte("secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for mode, want := range map[fs.FileMode]error{0o600: nil, 0o640: nil, 0o440: nil, 0o660: ErrExposed, 0o644: ErrExposed,
+		0o650: ErrExposed} {
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Read(path); !errors.Is(err, want) {
+			t.Errorf("mode %v: %v, want %v", mode, err, want)
+		}
 	}
 }
 
