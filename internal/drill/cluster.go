@@ -117,7 +117,7 @@ func (s *stage) startEtcd() error {
 		}
 		c.etcds = append(c.etcds, p)
 	}
-	return s.until("etcd answers", time.Minute, func() bool { return s.status("http://"+addresses[0]+"/health") == 200 })
+	return s.until("etcd answers", time.Minute, func() bool { return s.answers("http://" + addresses[0] + "/health") })
 }
 
 func (s *stage) configureMember(m *member) error {
@@ -168,10 +168,13 @@ func (s *stage) status(url string) int {
 	return resp.StatusCode
 }
 
+// answers reports whether a URL answers with 200.
+func (s *stage) answers(url string) bool { return s.status(url) == http.StatusOK }
+
 // find returns the member of a role, such as primary or synchronous; nil: none.
 func (s *stage) find(role string) *member {
 	for _, m := range s.cluster.members {
-		if s.status("http://"+m.rest+"/"+role) == http.StatusOK {
+		if s.answers("http://" + m.rest + "/" + role) {
 			return m
 		}
 	}

@@ -76,26 +76,44 @@ func (s *stage) pause() error {
 	if err := s.more(2 * time.Second); err != nil {
 		return err
 	}
+	if err := s.awake(leader, before); err != nil {
+		return err
+	}
+	if err := s.untilHealthy(failover); err != nil {
+		return err
+	}
+	var late int
+	if err := s.query(next, "select count(*) from drill_writes where wrote like 'late%'", &late); err != nil {
+		return err
+	}
+	if late > 0 {
+		s.fault("%d late commits of the old primary are in the new one", late)
+	}
+	return nil
+}
+
+// awake lets the paused primary continue, without its Patroni at first, and tries to write to it: on a
+// connection from before, on a new one, and by way of a node.
+func (s *stage) awake(leader *member, before *pgx.Conn) error {
 	n := s.nodes[0]
 	for _, r := range n.relays {
 		r.lead(leader.address)
 	}
 	leader.freeze(syscall.SIGCONT)
-	late := make(chan error, 1)
+	late := make(chan error, 2)
 	go func() { late <- write(s.ctx, before, "late on a connection from before") }()
-	after := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(s.ctx, 20*time.Second)
+		ctx, cancel := context.WithTimeout(s.ctx, failover)
 		defer cancel()
 		conn, err := pgx.Connect(ctx, databaseURL(superuser, leader.address, "postgres"))
 		if err == nil {
 			defer drop(conn)
 			err = write(ctx, conn, "late on a new connection")
 		}
-		after <- err
+		late <- err
 	}()
-	if err := s.until("node1 notices the old primary", 20*time.Second, func() bool {
-		return n.process.says("database is an old primary")
+	if err := s.until("node1 notices the old primary", 30*time.Second, func() bool {
+		return strings.Contains(s.text(n.name), "database is an old primary")
 	}); err != nil {
 		s.fault("%v", err)
 	} else {
@@ -105,22 +123,12 @@ func (s *stage) pause() error {
 		r.lead(s.targets[i])
 	}
 	leader.patroni.signal(syscall.SIGCONT)
-	for _, end := range []chan error{late, after} {
-		if err := <-end; err == nil {
+	for range cap(late) {
+		if err := <-late; err == nil {
 			s.fault("the old primary confirmed a late commit")
 		} else {
 			s.note("a late commit on the old primary ended with: %s", firstLine(err))
 		}
-	}
-	if err := s.untilHealthy(failover); err != nil {
-		return err
-	}
-	var n2 int
-	if err := s.query(next, "select count(*) from drill_writes where wrote like 'late%'", &n2); err != nil {
-		return err
-	}
-	if n2 > 0 {
-		s.fault("%d late commits of the old primary are in the new one", n2)
 	}
 	return nil
 }
@@ -131,7 +139,7 @@ func firstLine(err error) string {
 }
 
 func write(ctx context.Context, conn *pgx.Conn, text string) error {
-	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, failover)
 	defer cancel()
 	_, err := conn.Exec(ctx, "insert into drill_writes (wrote) values ($1)", text)
 	return err

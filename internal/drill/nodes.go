@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"time"
@@ -64,7 +63,13 @@ func (s *stage) openNodes() error {
 			s.targets = append(s.targets, m.address)
 		}
 	}
-	if _, err := s.command(nil, filepath.Join(s.bin, "proofline"), "master-key", filepath.Join(s.dir, "master-key")); err != nil {
+	key := filepath.Join(s.dir, "master-key")
+	if _, err := s.command(nil, filepath.Join(s.bin, "proofline"), "master-key", key); err != nil {
+		return err
+	}
+	if err := s.until("HAProxy has found the primary", time.Minute, func() bool {
+		return strings.Count(s.text("haproxy"), "Server primary/db") == len(s.cluster.members)-1
+	}); err != nil {
 		return err
 	}
 	for _, n := range s.nodes {
@@ -79,7 +84,7 @@ func (s *stage) openNodes() error {
 			return err
 		}
 	}
-	return s.until("HAProxy reaches a node", time.Minute, func() bool { return s.status(s.front+"/readyz") == http.StatusOK })
+	return s.until("HAProxy reaches a node", time.Minute, func() bool { return s.answers(s.front + "/readyz") })
 }
 
 // startNode starts a node, and waits until it is ready.
@@ -90,5 +95,9 @@ func (s *stage) startNode(n *node) (err error) {
 	if err != nil {
 		return err
 	}
-	return s.until(n.name+" is ready", time.Minute, func() bool { return s.status(n.url()+"/readyz") == http.StatusOK })
+	return s.untilReady(n)
+}
+
+func (s *stage) untilReady(n *node) error {
+	return s.until(n.name+" is ready", time.Minute, func() bool { return s.answers(n.url() + "/readyz") })
 }

@@ -16,15 +16,14 @@ import (
 // process is a program that the drill has started. Its output goes to a file of the directory logs.
 type process struct {
 	cmd    *exec.Cmd
-	log    string
 	exited chan struct{} // closed when the program has ended
 }
 
 // start starts a program, as another user unless as is nil, in a process group of its own, so that
 // Ctrl-C reaches the drill alone.
 func (s *stage) start(name string, as *syscall.Credential, program string, args ...string) (*process, error) {
-	p := &process{log: filepath.Join(s.dir, "logs", name), exited: make(chan struct{})}
-	output, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // no secrets
+	p := &process{exited: make(chan struct{})}
+	output, err := os.OpenFile(filepath.Join(s.dir, "logs", name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // no secrets
 	if err != nil {
 		return nil, err
 	}
@@ -79,10 +78,10 @@ func (p *process) kill() {
 	<-p.exited
 }
 
-// says reports whether the program's log has a text.
-func (p *process) says(text string) bool {
-	log, err := os.ReadFile(p.log)
-	return err == nil && strings.Contains(string(log), text)
+// text returns what a program has printed so far.
+func (s *stage) text(name string) string {
+	log, _ := os.ReadFile(filepath.Join(s.dir, "logs", name)) // empty if it has printed nothing
+	return string(log)
 }
 
 // databaseUser returns the user that runs PostgreSQL: postgres under root; nil: this user.

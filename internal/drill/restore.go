@@ -15,12 +15,13 @@ import (
 // time before they did. The nodes must hold the room until the entries are recovered from the old cluster.
 func (s *stage) restore() error {
 	leader := s.find("primary")
-	backrest := func(m *member, args ...string) error {
-		_, err := s.command(s.cluster.as, "pgbackrest", append([]string{"--config=" + m.backrest(), "--stanza=proofline"},
-			args...)...)
-		return err
+	for _, do := range []string{"stanza-create", "backup"} {
+		if _, err := s.command(s.cluster.as, "pgbackrest", "--config="+leader.backrest(), "--stanza=proofline",
+			do); err != nil {
+			return err
+		}
 	}
-	if err := errors.Join(backrest(leader, "stanza-create"), backrest(leader, "backup", "--type=full")); err != nil {
+	if err := s.more(3 * time.Second); err != nil { // pgBackRest compares whole seconds
 		return err
 	}
 	var at string
@@ -45,7 +46,7 @@ func (s *stage) restore() error {
 	if err := s.until("both nodes hold the room", time.Minute, func() bool {
 		for _, n := range s.nodes {
 			if s.status(n.url()+"/r/"+s.room.Slug+"/checkpoint") != http.StatusServiceUnavailable ||
-				!n.process.says("room is held") {
+				!strings.Contains(s.text(n.name), "room is held") {
 				return false
 			}
 		}
@@ -95,7 +96,9 @@ func (s *stage) replaceCluster(leader *member, old, at string) error {
 	if err := s.startPatroni(leader); err != nil {
 		return err
 	}
-	if err := s.until("the restored server is the primary", failover, func() bool { return s.find("primary") == leader }); err != nil {
+	if err := s.until("the restored server is the primary", failover, func() bool {
+		return s.find("primary") == leader
+	}); err != nil {
 		return err
 	}
 	for _, m := range s.cluster.members {
@@ -119,11 +122,13 @@ func (s *stage) recoverFrom(leader *member, old string) error {
 	}
 	defer quit(old)
 	from := &member{address: address}
-	if err := s.until("the old cluster answers", time.Minute, func() bool { return s.query(from, "select") == nil }); err != nil {
+	if err := s.until("the old cluster answers", time.Minute, func() bool {
+		return s.query(from, "select") == nil
+	}); err != nil {
 		return err
 	}
 	n := s.nodes[0]
-	args := append([]string{"recover", s.room.Slug, "--from", databaseURL(server, address, "proofline")}, s.storage(n)...)
+	args := append(s.storage(n), "recover", s.room.Slug, "--from", databaseURL(server, address, "proofline"))
 	shown, err := s.command(nil, n.program, args...)
 	if err != nil {
 		return err

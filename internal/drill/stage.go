@@ -187,9 +187,7 @@ func (s *stage) untilWell() error {
 		return err
 	}
 	for _, n := range s.nodes {
-		if err := s.until(n.name+" is ready", time.Minute, func() bool {
-			return s.status(n.url()+"/readyz") == http.StatusOK
-		}); err != nil {
+		if err := s.untilReady(n); err != nil {
 			return err
 		}
 	}
@@ -242,9 +240,8 @@ func (s *stage) judge(d drill, path string) (r row, err error) {
 			numbers(wrote)), &kept); err != nil {
 			return r, err
 		}
-		if kept < len(wrote) {
-			r.faults = append(r.faults, fmt.Sprintf("the database lost %d of %d rows that it had confirmed", len(wrote)-kept,
-				len(wrote)))
+		if lost := len(wrote) - kept; lost > 0 {
+			r.faults = append(r.faults, fmt.Sprintf("the database lost %d rows that it had confirmed", lost))
 		}
 	}
 	r.audit, err = s.audit(s.front + path)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -62,14 +63,15 @@ func (r *row) columns() []string {
 	if len(r.broken()) > 0 {
 		verdict = "BROKEN"
 	}
+	n := strconv.Itoa
 	return []string{
-		r.drill.name, fmt.Sprint(r.receipts), fmt.Sprint(r.lost), fmt.Sprint(r.histories), short(r.paused),
-		short(r.database), short(r.allowed()), fmt.Sprint(r.claims), fmt.Sprint(r.lostClaims), fmt.Sprint(r.audit), verdict,
+		r.drill.name, n(r.receipts), n(r.lost), n(r.histories), short(r.paused), short(r.database), short(r.allowed()),
+		n(r.claims), n(r.lostClaims), n(r.audit), verdict,
 	}
 }
 
-var head = []string{"drill", "receipts", "lost", "second histories", "joins paused", "database paused", "allowed", "claims",
-	"lost", "audit", "promises"}
+var head = []string{"drill", "receipts", "lost", "second histories", "joins paused", "database paused", "allowed",
+	"claims", "lost", "audit", "promises"}
 
 // summary returns the row on some lines, with notes and broken promises.
 func (r *row) summary() string {
