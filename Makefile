@@ -219,6 +219,11 @@ fuzz: need-go ## fuzz every target for FUZZTIME (20s)
 bench: build need-postgres need-chromium $(E2E_MODULES) ## measure speed on this machine; ARGS="joins rooms" selects, BASE=ref compares with a commit
 	go run ./internal/bench $(if $(BASE),-base $(BASE)) $(ARGS)
 
+.PHONY: drill
+drill: build need-postgres ## break a cluster of Patroni and two nodes while visitors join, and check what they were promised; ARGS="crash pause" selects
+	@for p in patroni:patroni etcd:etcd-server haproxy:haproxy pgbackrest:pgbackrest; do command -v $${p%:*} >/dev/null || apt-get install -y $${p#*:}; done
+	go run ./internal/drill $(ARGS)
+
 .PHONY: lint
 lint: need-go $(LINT_MODULES) ## check Go with golangci-lint, scripts and styles with Biome
 	$(GOLANGCI) run
