@@ -21,6 +21,7 @@ import (
 	"github.com/proofline/proofline/audit/roomlog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pace"
+	"github.com/proofline/proofline/internal/traces"
 	"github.com/proofline/proofline/room/clock"
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/keys"
@@ -62,6 +63,8 @@ type Options struct {
 	Issuer Issuer
 	// Meter measures what this node does; nil: nothing is measured.
 	Meter *meter.Meter
+	// Tracer traces what this node does; nil: nothing is traced.
+	Tracer *traces.Tracer
 }
 
 // Rooms manages all rooms of a server. It is safe for concurrent use.
@@ -111,7 +114,8 @@ func New(o Options) *Rooms {
 	}
 	rs.watcher, rs.poller = clock.NewWatcher(rs.clock, o.Logs, o.Log), newControlsPoller(o.Store, rs.clock, o.Log)
 	rs.Register = register.New(register.Options{Logs: o.Logs, Store: o.Store, MasterKey: o.MasterKey, Marks: o.Marks,
-		Witnesses: o.Witnesses, Origin: originOf(o.PublicURL + "/" + roomlog.Path), Meter: o.Meter, Log: o.Log, Now: rs.clock.Now})
+		Witnesses: o.Witnesses, Origin: originOf(o.PublicURL + "/" + roomlog.Path), Meter: o.Meter, Tracer: o.Tracer, Log: o.Log,
+		Now: rs.clock.Now})
 	rs.Quotas = quota.New(o.Store, o.Log, func() map[uuid.UUID]uint64 {
 		waiting := map[uuid.UUID]uint64{}
 		for _, r := range rs.Loaded() {
@@ -275,10 +279,10 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	}
 	known := &evidence.Known{}
 	target := evidence.Target{ID: r.ID, Slug: r.Slug, Origin: r.Origin, Signer: k.Log, Logs: rs.Logs, Holder: r.guard,
-		Forks: &evidence.Forks{}, Meter: rs.Meter, Log: rs.Log, Now: r.Now}
+		Forks: &evidence.Forks{}, Meter: rs.Meter, Tracer: rs.Tracer, Log: rs.Log, Now: r.Now}
 	r.sequencer = sequence.New(sequence.Options{
 		ID: r.ID, Slug: r.Slug, Origin: r.Origin, Keys: k, Store: rs.Logs, Log: rs.Log, Guard: r.guard,
-		Controls: r.controls, Evidence: known, Meter: rs.Meter,
+		Controls: r.controls, Evidence: known, Meter: rs.Meter, Tracer: rs.Tracer,
 		IsFull: func(n fairness.Counts) bool { return r.details.IsFull(n) },
 		Consult: func(ctx context.Context, p *projection.Projection) {
 			rs.witnesses.Consult(ctx, target, p.Policy().Witnesses, p.Size())

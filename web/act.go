@@ -156,7 +156,7 @@ func (a *actions) line(c echo.Context, r *room.Room, in *submission) error {
 		own.keep(c, r)
 		return c.Redirect(http.StatusSeeOther, pathOf(r)+"?confirm=1")
 	}
-	ctx := a.deadlines.next()
+	ctx := a.deadlines.next(c.Request())
 	joined, err := r.JoinLane(ctx, own.ticket, r.Snapshot().OpenLane(), in.seats)
 	a.budgets.settle(c, r, &joined, err)
 	if _, unsure := tookTooLong(err); err == nil || unsure {

@@ -168,7 +168,7 @@ func (p *pages) joinIssued(c echo.Context, r *room.Room) error {
 	if err := p.joins.budgets.judge(c, r, ticket); err != nil {
 		return err
 	}
-	joined, err := r.JoinLane(p.joins.deadlines.next(), ticket, f.Lane, seats, shown)
+	joined, err := r.JoinLane(p.joins.deadlines.next(c.Request()), ticket, f.Lane, seats, shown)
 	p.joins.budgets.settle(c, r, &joined, err)
 	if err != nil {
 		return err

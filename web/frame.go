@@ -2,7 +2,6 @@ package web
 
 import (
 	"fmt"
-	"log/slog"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -56,8 +55,8 @@ func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
 		default:
 			h["Referrer-Policy"] = noReferrer
 		}
-		if s.log.Enabled(c.Request().Context(), slog.LevelDebug) {
-			defer s.logAccess(c, time.Now())
+		if end := s.observer.Begin(c); end != nil {
+			defer end()
 		}
 		handle := next
 		if isBelow(c, managementPath) {
@@ -119,13 +118,6 @@ func guard(next echo.HandlerFunc, c echo.Context) (err error) {
 		}
 	}()
 	return next(c)
-}
-
-// logAccess logs a request without query, headers and body, which may contain secrets.
-func (s *Server) logAccess(c echo.Context, began time.Time) {
-	r := c.Request()
-	s.log.Debug("request", "method", r.Method, "path", r.URL.Path, "status", c.Response().Status,
-		"bytes", c.Response().Size, "took", time.Since(began), "ip", c.RealIP(), "request_id", requestID(c))
 }
 
 func requestID(c echo.Context) string { return c.Response().Header()[requestid.Header][0] }

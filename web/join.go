@@ -43,7 +43,7 @@ func (j *joins) join(c echo.Context, r *room.Room) (err error) {
 	if err := j.budgets.judge(c, r, own.ticket); err != nil {
 		return err
 	}
-	ctx := j.deadlines.next()
+	ctx := j.deadlines.next(c.Request())
 	joined, err := r.JoinLane(ctx, own.ticket, own.lane, own.seats, own.credentials...)
 	j.budgets.settle(c, r, &joined, err)
 	if err != nil {

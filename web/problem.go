@@ -28,6 +28,7 @@ import (
 	"github.com/proofline/proofline/room/transfer"
 	"github.com/proofline/proofline/web/console/shell"
 	"github.com/proofline/proofline/web/crowded"
+	"github.com/proofline/proofline/web/health"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
 	"github.com/proofline/proofline/web/poll"
@@ -42,8 +43,6 @@ var (
 	errCrossOrigin = errors.New("the request comes from another site")
 	// errNoPlace means that a visitor sent no secret.
 	errNoPlace = errors.New("the request has neither the visitor's cookie nor a secret")
-	// errNotReady means that the server cannot accept joins yet.
-	errNotReady = errors.New("the server is starting, or its database is away")
 	// errInternal is the public form of all errors that are not in the table.
 	errInternal = errors.New("internal error; the server's log has details under the request_id")
 )
@@ -176,7 +175,7 @@ func isLimit(server bool) func(error) (string, bool) {
 
 // notReady also matches the errors of an unreachable database.
 func notReady(err error) (string, bool) {
-	return errNotReady.Error(), errors.Is(err, errNotReady) || room.IsAway(err)
+	return health.ErrNotReady.Error(), errors.Is(err, health.ErrNotReady) || room.IsAway(err)
 }
 
 func tookTooLong(err error) (string, bool) {
@@ -217,7 +216,7 @@ func (p problems) describe(err error) problem {
 		}
 	}
 	if !p.ready() {
-		return p.describe(errNotReady)
+		return p.describe(health.ErrNotReady)
 	}
 	return p.describe(errInternal)
 }
@@ -281,7 +280,7 @@ func (e *errorAnswers) fail(c echo.Context, err error) {
 		send = e.sendErrorPage
 	}
 	if err := send(c, p); err != nil {
-		e.log.Debug("cannot send the problem", "err", err, "request_id", requestID(c))
+		e.log.DebugContext(c.Request().Context(), "cannot send the problem", "err", err, "request_id", requestID(c))
 	}
 }
 

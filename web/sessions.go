@@ -54,7 +54,7 @@ func (s *sessions) change(c echo.Context, r *room.Room) error {
 	var touched, released []session.Outcome
 	err = s.budgets.inTurn(c, func() (err error) {
 		// a client must not be able to cancel this, or forged passes would cost it nothing
-		touched, released, err = r.Sessions.Change(s.deadlines.next(), in.Touch, in.Release)
+		touched, released, err = r.Sessions.Change(s.deadlines.next(c.Request()), in.Touch, in.Release)
 		return err
 	})
 	s.budgets.limits.GiveBack(network, limit.Passes, passes-invalidPasses(touched, released))

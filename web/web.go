@@ -58,13 +58,16 @@ import (
 	"github.com/proofline/proofline/console/live"
 	sites "github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/webhook"
+	"github.com/proofline/proofline/internal/traces"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/room/session"
 	"github.com/proofline/proofline/web/client"
 	"github.com/proofline/proofline/web/files"
+	"github.com/proofline/proofline/web/health"
 	"github.com/proofline/proofline/web/limit"
 	"github.com/proofline/proofline/web/manage"
+	"github.com/proofline/proofline/web/observe"
 	"github.com/proofline/proofline/web/reply"
 	"github.com/proofline/proofline/web/requestid"
 	"github.com/proofline/proofline/web/ui"
@@ -124,6 +127,8 @@ type Options struct {
 	Issuer http.Handler
 	// Limits holds the budgets of networks; nil: no limits.
 	Limits *limit.Limits
+	// Tracer traces requests; nil: they are not traced.
+	Tracer *traces.Tracer
 	Log    *slog.Logger
 }
 
@@ -139,6 +144,7 @@ type Server struct {
 	api      *manage.API
 	echo     *echo.Echo
 	ids      requestid.Source
+	observer observe.Observer
 	clients  *client.Addresses
 	budgets  *budgets
 	problems problems
@@ -165,6 +171,7 @@ func New(o Options) *Server {
 		rooms: o.Rooms, log: o.Log, echo: echo.New(), ids: requestid.New(), closing: make(chan struct{}),
 		clients: client.New(o.TrustedProxies, o.Log), problems: problems{o.Ready},
 	}
+	s.observer = observe.Observer{Clients: s.clients, Tracer: o.Tracer, Log: o.Log}
 	s.budgets = &budgets{o.Limits, s.clients}
 	s.feed = newFeed(s.budgets, o.MaxStreams, cmp.Or(o.Streams, &atomic.Int64{}), s.closing)
 	s.echo.IPExtractor = s.clients.Extractor()
@@ -199,12 +206,15 @@ func (s *Server) newParts(o Options, hosts *customHosts, protection *http.CrossO
 	finder, due := &roomFinder{o.Rooms, hosts}, &deadlines{}
 	links := &queueItLinks{rooms: o.Rooms, hosts: hosts, log: o.Log}
 	static.Register(s.echo)
+	healthy := &health.Health{Rooms: o.Rooms, Ready: o.Ready, Draining: &s.draining}
+	for path, answer := range healthy.Routes() {
+		s.echo.Match(read, path, answer)
+	}
 	return []part{
 		&home{
 			renderer: r, hosts: hosts, budgets: s.budgets, links: links, site: o.publicURL(),
 			hasConsole: o.Accounts != nil,
 		},
-		&health{o.Rooms, o.Ready, &s.draining},
 		&resources{finder, joins{s.budgets, due}, sessions{s.budgets, due}, s.feed},
 		&pages{
 			renderer: r, finder: finder, hosts: hosts, budgets: s.budgets, reports: o.Reports,

@@ -33,6 +33,7 @@ import (
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/freeport"
 	"github.com/proofline/proofline/internal/oidctest"
+	"github.com/proofline/proofline/internal/otlptest"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/room/door"
 	"github.com/proofline/proofline/verifier"
@@ -224,6 +225,7 @@ type private struct {
 	database          *pgtest.Server
 	provider          *oidctest.Issuer
 	mail              <-chan string
+	traces            *otlptest.Collector // of the server
 	entry             string
 	blind             credential.Method
 	slugs             []string            // of the rooms whose transcripts are searched
@@ -239,7 +241,7 @@ var offers = []struct{ name, kind, more string }{
 
 func newPrivate(t *testing.T) *private {
 	t.Helper()
-	p := &private{t: t, dir: t.TempDir(), data: tempDir(t), values: map[string][]string{}, slugs: []string{"sale"}}
+	p := &private{t: t, dir: t.TempDir(), data: tempDir(t), traces: otlptest.Start(t), values: map[string][]string{}, slugs: []string{"sale"}}
 	p.config = filepath.Join(p.dir, "issuer.yaml")
 	p.provider = oidctest.Start(t)
 	var smtp string
@@ -247,7 +249,7 @@ func newPrivate(t *testing.T) *private {
 	roomAddr, clubAddr := "127.0.0.1:"+freePort(t), freeport.Addr(t)
 	p.room, p.club = record(t, roomAddr), record(t, clubAddr)
 	p.database = pgtest.Start(t)
-	p.server = startServer(t, nil, "--data", p.data, "--addr", roomAddr, "--public-url", p.room.url, "--log-level", "debug",
+	p.server = startServer(t, p.traces.Env(), "--data", p.data, "--addr", roomAddr, "--public-url", p.room.url, "--log-level", "debug",
 		"--database-url", p.database.URL(), "--master-key", newKeyFile(t, p.data))
 	p.makeLists()
 	p.configure()
@@ -540,6 +542,7 @@ func (p *private) places() map[string][][]byte {
 		"the transcript":                   transcripts,
 		"the room's database":              p.tables(),
 		"the server's log":                 {[]byte(p.server.said())},
+		"the server's traces":              {p.traces.Received()},
 		"the issuer's log":                 {[]byte(p.issuer.said())},
 		"URLs and referrers of the room":   {p.room.read(&p.room.urls)},
 		"URLs and referrers of the issuer": {p.club.read(&p.club.urls)},
@@ -640,6 +643,7 @@ func TestE2EPrivacy(t *testing.T) {
 		}
 	})
 	plant("the server's log", "planted-log-1", func(value string) { _, _ = p.server.Write([]byte("level=INFO account=" + value)) })
+	plant("the server's traces", "planted-span", func(value string) { p.traces.Plant(value) })
 	plant("the issuer's log", "planted-log-2", func(value string) { _, _ = p.issuer.Write(fmt.Appendf(nil, "account=%x", value)) })
 	plant("URLs and referrers of the room", "planted/url&1", func(value string) { get(p.room, "/r/sale?q="+url.QueryEscape(value), "") })
 	plant("URLs and referrers of the issuer", "planted-url-2", func(value string) { get(p.club, "/derby", "https://login.example.org/"+value) })

@@ -14,6 +14,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
+	"github.com/proofline/proofline/internal/traces"
 )
 
 // ErrSMTP is returned for an invalid mail server URL.
@@ -27,8 +28,9 @@ type SMTP struct {
 	User      string // "": none
 	Password  string
 	From      netmail.Address
-	IsSMTPS   bool // TLS from the start; otherwise STARTTLS
-	IsInClear bool // no TLS, allowed only on a loopback address
+	IsSMTPS   bool           // TLS from the start; otherwise STARTTLS
+	IsInClear bool           // no TLS, allowed only on a loopback address
+	Tracer    *traces.Tracer // nil: mails are not traced
 }
 
 // ParseSMTP parses smtp(s)://user:password@host:port?from=address. The port defaults to 587, or 465
@@ -107,7 +109,10 @@ func (s *SMTP) send(ctx context.Context, to, subject, text, id string) error {
 	if err != nil {
 		return fmt.Errorf("send mail: %w", err)
 	}
-	if err := c.DialAndSendWithContext(ctx, m); err != nil {
+	ctx, span := s.Tracer.Call(ctx, "send a mail")
+	err = c.DialAndSendWithContext(ctx, m)
+	traces.End(span, err == nil)
+	if err != nil {
 		return fmt.Errorf("send mail: %w", err)
 	}
 	return nil

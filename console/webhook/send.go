@@ -17,8 +17,10 @@ import (
 	"unicode"
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
+	"github.com/proofline/proofline/internal/traces"
 )
 
 const (
@@ -46,6 +48,7 @@ type sender struct {
 	publicURL string                  // public URL of the server
 	clients   map[string]*http.Client // HTTP clients by scheme
 	slots     slots
+	tracer    *traces.Tracer
 	sending   sync.WaitGroup
 	now       func() time.Time
 	log       *slog.Logger
@@ -175,10 +178,13 @@ func (s *sender) attempt(ctx context.Context, t *pgwebhook.Taken) result {
 	if t.Target == pgwebhook.Mail {
 		return s.mail(ctx, &t.Delivery)
 	}
+	ctx, span := s.tracer.Call(ctx, "send a webhook", attribute.Int("proofline.attempt", t.Attempts))
 	r, err := s.post(ctx, t)
 	if err != nil {
 		r.failure = failureText(ctx, err)
 	}
+	span.SetAttributes(attribute.Int("http.response.status_code", r.status))
+	traces.End(span, r.failure == "")
 	return r
 }
 

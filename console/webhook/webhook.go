@@ -15,6 +15,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
+	"github.com/proofline/proofline/internal/traces"
 	"github.com/proofline/proofline/room"
 )
 
@@ -37,6 +38,8 @@ type Options struct {
 	Log      *slog.Logger
 	// Mail sends alerts by mail; nil if the server cannot send mail.
 	Mail *SMTP
+	// Tracer traces deliveries; nil: they are not traced.
+	Tracer *traces.Tracer
 	// Allowed are networks that endpoints may be in, besides public addresses.
 	Allowed []netip.Prefix
 
@@ -81,6 +84,7 @@ func New(o Options) *Service {
 	sender := &sender{
 		store: o.Store.Outbox, outbox: outbox, endpoints: endpoints, signer: signer, retry: retry{o.Now, o.Jitter},
 		clients: clients(guard, o.TLS), smtp: o.Mail, publicURL: o.Rooms.PublicURL, now: o.Now, log: o.Log,
+		tracer: o.Tracer,
 	}
 	return &Service{
 		Endpoints: endpoints, Alerts: alerts,

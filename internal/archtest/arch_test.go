@@ -140,7 +140,7 @@ func TestImports(t *testing.T) {
 		"connector/metrics": {module + "connector", "github.com/prometheus/client_golang/prometheus"},
 		"connector/proxy": {module + "connector", module + "internal/conns",
 			"github.com/prometheus/client_golang/prometheus"},
-		"connector/conformance": {"github.com/golang-jwt/jwt/v5", "golang.org/x/mod/sumdb/note"},
+		"connector/conformance": {"github.com/golang-jwt/jwt/v5", "golang.org/x/mod/sumdb/note", "golang.org/x/sync/errgroup"},
 		"console/simulate": {module + "fairness", module + "fairness/beacon", module + "fairness/credential",
 			module + "internal/invalid"},
 		"console/simulate/chart": {module + "console/simulate"},

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon"
 	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/internal/timing"
+	"github.com/proofline/proofline/internal/traces"
 )
 
 // ErrRound is returned for a beacon round that nothing waits for, or that does not verify.
@@ -191,7 +193,10 @@ func (c *Collector) readStored(ctx context.Context, pending []fairness.Pending, 
 
 // awaitRound fetches a round, however long that takes.
 func (c *Collector) awaitRound(ctx context.Context, rounds Rounds, round uint64) {
+	_, span := c.room.Tracer.Call(ctx, "fetch a beacon round", attribute.String("proofline.room", c.room.Slug),
+		attribute.Int64("proofline.round", int64(round)))
 	signature, err := rounds.Wait(ctx, round)
+	traces.End(span, err == nil)
 	if err == nil {
 		err = c.policy.Beacon.Verify(round, signature)
 	}

@@ -9,12 +9,14 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.opentelemetry.io/otel/attribute"
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/internal/timing"
+	"github.com/proofline/proofline/internal/traces"
 	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/room/regression"
 )
@@ -57,6 +59,7 @@ type Target struct {
 	Holder Holder
 	Forks  *Forks
 	Meter  *meter.Meter
+	Tracer *traces.Tracer
 	Log    *slog.Logger
 	Now    func() time.Time // never before the latest entry
 }
@@ -166,7 +169,11 @@ func (s *submitter) offer(ctx context.Context, old, size uint64) (none audit.Cos
 	if err != nil {
 		return none, err
 	}
-	return s.cosigner.AddCheckpoint(ctx, old, proof, signed)
+	ctx, span := r.Tracer.Call(ctx, "ask a witness", attribute.String("proofline.room", r.Slug),
+		attribute.String("proofline.witness", s.key.Name()), attribute.Int64("proofline.size", int64(size)))
+	c, err := s.cosigner.AddCheckpoint(ctx, old, proof, signed)
+	traces.End(span, err == nil)
+	return c, err
 }
 
 // acceptLarger accepts that the witness has a larger checkpoint, unless the log was never that large: then it

@@ -22,6 +22,7 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/audit/roomlog"
 	"github.com/proofline/proofline/internal/timing"
+	"github.com/proofline/proofline/internal/traces"
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
@@ -51,6 +52,7 @@ type Options struct {
 	Witnesses []evidence.Witness // cosign the log's checkpoints
 	Origin    string             // name of a new log
 	Meter     *meter.Meter
+	Tracer    *traces.Tracer
 	Log       *slog.Logger
 	Now       func() time.Time
 }
@@ -104,7 +106,7 @@ func (g *Register) target(ctx context.Context) (*evidence.Target, error) {
 
 func (g *Register) targetLocked() *evidence.Target {
 	return &evidence.Target{ID: pgroom.RegisterID, Slug: pgroom.RegisterName, Origin: g.signer.Name(), Signer: g.signer,
-		Logs: g.o.Logs, Holder: g.guard, Forks: &g.forks, Meter: g.o.Meter, Log: g.o.Log, Now: g.o.Now}
+		Logs: g.o.Logs, Holder: g.guard, Forks: &g.forks, Meter: g.o.Meter, Tracer: g.o.Tracer, Log: g.o.Log, Now: g.o.Now}
 }
 
 // open reads the key, or returns [ErrNotFound] before the first room.

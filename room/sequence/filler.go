@@ -8,6 +8,7 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/millis"
+	"github.com/proofline/proofline/internal/traces"
 	"github.com/proofline/proofline/room/door"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/meter"
@@ -35,6 +36,7 @@ type filler struct {
 	root       func() audit.Hash
 	text       []byte
 	done       meter.Append // what it has added
+	trace      *traced
 }
 
 // fill appends the entries that are due and those that w requests. The order matters: windows that are over are
@@ -86,7 +88,10 @@ func (f *filler) draws() error {
 			break
 		}
 		next := f.projection.Pending()[0]
-		if err := f.emit(draw); err != nil {
+		span := f.trace.window("draw", draw.Window)
+		err := f.emit(draw)
+		traces.End(span, err == nil)
+		if err != nil {
 			if v, ok := errors.AsType[*fairness.Violation](err); ok && v.Rule == fairness.RuleWitness {
 				f.evidence.Refuse(next)
 			}
@@ -104,9 +109,12 @@ func (f *filler) freeze() error {
 		return nil
 	}
 	freeze, alpha, _ := f.projection.NextFreeze(f.now, f.batch.Root())
+	span := f.trace.window("freeze", freeze.Window)
 	proof, _ := f.keys.VRF.Prove(alpha)
 	copy(freeze.Proof[:], proof)
-	if err := f.emit(freeze); err != nil {
+	err := f.emit(freeze)
+	traces.End(span, err == nil)
+	if err != nil {
 		return fmt.Errorf("freeze window %d: %w", freeze.Window, err)
 	}
 	f.done.Freezes = append(f.done.Freezes, millis.Time(f.now).Sub(millis.Time(due)))

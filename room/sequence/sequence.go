@@ -29,6 +29,7 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/timing"
+	"github.com/proofline/proofline/internal/traces"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/room/projection"
@@ -78,6 +79,7 @@ type Options struct {
 	Controls *projection.Controls
 	Evidence Evidence
 	Meter    *meter.Meter
+	Tracer   *traces.Tracer // nil: appends are not traced
 	// IsFull reports whether the organizer's limit stops visitors from joining.
 	IsFull func(fairness.Counts) bool
 	// Consult holds the room if a witness has seen more or different entries than its log, which is new to this node.
@@ -128,7 +130,7 @@ type Arrived struct {
 // package door, [ErrBusy], [ErrStopping], and that of ctx.
 func (s *Sequencer) Join(ctx context.Context, t fairness.Ticket, lane fairness.Lane, seats uint32,
 	shown []projection.Verified) (Arrived, error) {
-	j := &join{ctx: ctx, ticket: t, lane: lane, seats: seats, shown: shown, done: make(chan struct{})}
+	j := &join{ctx: s.wait(ctx), ticket: t, lane: lane, seats: seats, shown: shown, done: make(chan struct{})}
 	if err := s.queue.join(j); err != nil {
 		return Arrived{}, err
 	}
@@ -142,7 +144,7 @@ func (s *Sequencer) Join(ctx context.Context, t fairness.Ticket, lane fairness.L
 
 // Do waits until the entries of a change are durable or refused.
 func (s *Sequencer) Do(ctx context.Context, change Change) error {
-	c := &command{ctx: ctx, change: change, done: make(chan error, 1)}
+	c := &command{ctx: s.wait(ctx), change: change, done: make(chan error, 1)}
 	if err := s.queue.command(c); err != nil {
 		return err
 	}

@@ -107,14 +107,17 @@ func (s *Sequencer) append(ctx context.Context, w *work) (*pglog.Appended, error
 	var done meter.Append
 	var before *projection.Mark // without the batch
 	p := s.view.projection
+	t := s.trace(ctx, w)
 	appended, err := s.entries.Append(ctx, s.readLocked, func(b *pglog.Batch) error {
 		s.view.mu.Lock()
 		defer s.view.mu.Unlock()
+		t.part("lock")
 		before = p.Mark()
 		f := filler{keys: s.o.Keys, evidence: s.o.Evidence, isFull: s.o.IsFull, projection: p, batch: b,
-			now: fairness.Time(b.Now), chunk: s.chunk, root: b.Root}
+			now: fairness.Time(b.Now), chunk: s.chunk, root: b.Root, trace: t}
 		undone = f.fill(w)
 		done = f.done
+		t.part("apply")
 		if f.isPartial {
 			s.queue.duties() // more is due, to be appended after the requests already waiting
 		}
@@ -131,6 +134,7 @@ func (s *Sequencer) append(ctx context.Context, w *work) (*pglog.Appended, error
 	if err == nil {
 		p.ToldRefused()
 	}
+	t.end(done.Entries, appended != nil, err)
 	took := time.Since(began)
 	s.resize(took)
 	s.took.Store(int64(took))

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"github.com/proofline/proofline/internal/traces"
 	"golang.org/x/term"
 )
 
@@ -85,9 +86,9 @@ func (t *Terminal) Logger(format, level string) (*slog.Logger, error) {
 	options.Level = parsed
 	switch format {
 	case "text":
-		return slog.New(slog.NewTextHandler(t.Err, &options)), nil
+		return slog.New(traces.Log(slog.NewTextHandler(t.Err, &options))), nil
 	case "json":
-		return slog.New(slog.NewJSONHandler(t.Err, &options)), nil
+		return slog.New(traces.Log(slog.NewJSONHandler(t.Err, &options))), nil
 	}
 	return nil, fmt.Errorf("--log-format: %q is neither text nor json", format)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon/relay"
 	"github.com/proofline/proofline/internal/heap"
+	"github.com/proofline/proofline/internal/traces"
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/web"
 )
@@ -76,7 +77,8 @@ same one.`,
 func (f *serveFlags) add(flags *pflag.FlagSet, t *cli.Terminal) {
 	flags.StringVar(&f.Addr, "addr", "127.0.0.1:8080", "listen on this `HOST:PORT`; port 0 picks a free one")
 	flags.StringVar(&f.MetricsAddr, "metrics-addr", "",
-		"serve /metrics for Prometheus and /debug/pprof/ on this `HOST:PORT`, to every client that reaches it (default off)")
+		"serve /metrics for Prometheus, /livez, /readyz and /debug/pprof/ on this `HOST:PORT`, to every client that "+
+			"reaches it (default off)")
 	addStorage(flags, t, &f.Config)
 	flags.StringVar(&f.PublicURL, "public-url", "",
 		"`URL` at which visitors reach the server (default http:// and the address)")
@@ -129,6 +131,13 @@ func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
 	}
 	if err := f.findChain(ctx); err != nil {
 		return err
+	}
+	tracer, err := traces.Open(ctx, t.Version, f.Log)
+	if err != nil {
+		return cli.Usage(err, "see docs/operate/OBSERVE.md, or set OTEL_SDK_DISABLED=true")
+	}
+	if f.Tracer = tracer; f.Mail != nil {
+		f.Mail.Tracer = tracer
 	}
 	heap.Tune(garbage)
 	s, err := server.Start(ctx, f.Config)

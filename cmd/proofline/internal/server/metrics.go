@@ -40,13 +40,13 @@ func (s *Server) listenForMetrics(ctx context.Context) (err error) {
 	return nil
 }
 
-// serveMetrics serves /metrics and /debug/pprof/ on a separate address. It requires no credentials
+// serveMetrics serves /metrics, /livez, /readyz and /debug/pprof/ on a separate address. It requires no credentials
 // and is therefore off by default.
 func (s *Server) serveMetrics(context.Context) error {
 	if s.metrics == nil {
 		return nil
 	}
-	handler, err := metricsHandler(metrics{s.rooms, s.limits, &s.streams}, s.meter)
+	handler, err := metricsHandler(metrics{s.rooms, s.limits, &s.streams}, s.meter, http.HandlerFunc(s.answerHealth))
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,16 @@ func (s *Server) serveMetrics(context.Context) error {
 	return nil
 }
 
-func metricsHandler(m metrics, meter *meter.Meter) (http.Handler, error) {
+// answerHealth answers /livez and /readyz as on the server's own address.
+func (s *Server) answerHealth(w http.ResponseWriter, r *http.Request) {
+	if handler := s.handler.Load(); handler != nil {
+		handler.ServeHTTP(w, r)
+		return
+	}
+	waitingAnswer(w, r)
+}
+
+func metricsHandler(m metrics, meter *meter.Meter, health http.Handler) (http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{
 		m, meter, collectors.NewGoCollector(),
@@ -77,6 +86,8 @@ func metricsHandler(m metrics, meter *meter.Meter) (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	mux.Handle("GET /livez", health)
+	mux.Handle("GET /readyz", health)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

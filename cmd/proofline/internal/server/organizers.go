@@ -90,7 +90,7 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	}
 	o.webhooks = webhook.New(webhook.Options{
 		Store: pgwebhook.NewStore(s.pool), Rooms: s.rooms, Sealer: s.masterKey, Activity: o.activity, Log: s.cfg.Log,
-		Mail: s.cfg.Mail, Allowed: s.cfg.WebhookNetworks,
+		Mail: s.cfg.Mail, Tracer: s.cfg.Tracer, Allowed: s.cfg.WebhookNetworks,
 	})
 	o.sites = site.New(site.Options{
 		Store: pgsite.NewStore(s.pool), Records: records, Rooms: s.rooms, Sealer: s.masterKey, Activity: o.activity,

@@ -25,6 +25,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/internal/localpg"
+	"github.com/proofline/proofline/internal/traces"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/keys"
@@ -109,6 +110,8 @@ type Config struct {
 	OwnIssuer bool
 	// Version is the program's version.
 	Version string
+	// Tracer traces what the server does; nil: nothing is traced. Stop closes it.
+	Tracer *traces.Tracer
 	// Log must not be nil.
 	Log *slog.Logger
 }
@@ -152,7 +155,8 @@ type Server struct {
 	streams    atomic.Int64 // open event streams
 	issuer     *ownIssuer   // nil: turned off
 	issuerSite *issuerweb.Site
-	served     chan error // receives the HTTP server's result
+	handler    atomic.Pointer[web.Server] // nil until the server can answer
+	served     chan error                 // receives the HTTP server's result
 
 	organizers organizers
 
@@ -169,6 +173,10 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if cfg.OwnerURL != "" && cfg.DatabaseURL == "" {
 		return nil, ErrNoDatabase
 	}
+	s.atStop(func(ctx context.Context) error {
+		cfg.Tracer.Close(ctx)
+		return nil
+	})
 	for _, step := range []func(context.Context) error{
 		s.listen, s.listenForMetrics, s.openDatabase, s.openSecrets, s.openIssuer, s.openRooms,
 		s.serveMetrics, s.openOrganizers, s.openIssuerSite, s.keepAddress, s.serve,
@@ -270,7 +278,7 @@ func (s *Server) openRooms(ctx context.Context) error {
 	o := room.Options{
 		Logs: pglog.NewStore(s.pool), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey,
 		PublicURL: s.cfg.PublicURL, Log: s.cfg.Log, Chains: s.cfg.Chains, Witnesses: s.cfg.Witnesses, Marks: marks,
-		JoinsPerMinute: s.cfg.JoinsPerMinute, Meter: s.meter,
+		JoinsPerMinute: s.cfg.JoinsPerMinute, Meter: s.meter, Tracer: s.cfg.Tracer,
 	}
 	if s.issuer != nil {
 		o.Issuer = s.issuer
@@ -338,7 +346,9 @@ func (s *Server) serve(ctx context.Context) error {
 		Webhooks: o.webhooks, Sites: o.sites, AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, Streams: &s.streams,
 		Contacts: s.cfg.Contacts,
 		Reports:  pgroom.NewStore(s.pool), TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
+		Tracer: s.cfg.Tracer,
 	})
+	s.handler.Store(handler)
 	go func() {
 		defer close(ended)
 		s.served <- handler.Serve(serving, s.listener)

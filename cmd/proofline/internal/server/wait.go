@@ -51,10 +51,16 @@ func reach(ctx context.Context, url string) (isAway bool, err error) {
 	return isAway || err != nil && bounded.Err() != nil && ctx.Err() == nil, err
 }
 
-// answerWaiting answers requests with [waitingAnswer] until stop is called, which
-// leaves the listener open.
+// answerWaiting answers requests on both addresses with [waitingAnswer] until stop is called, which leaves the
+// listeners open.
 func (s *Server) answerWaiting() (stop func()) {
-	l, ok := s.listener.(*net.TCPListener)
+	public, metrics := waitOn(s.listener), waitOn(s.metrics)
+	return func() { public(); metrics() }
+}
+
+// waitOn answers requests on one address.
+func waitOn(listener net.Listener) (stop func()) {
+	l, ok := listener.(*net.TCPListener)
 	if !ok {
 		return func() {}
 	}

@@ -1,7 +1,9 @@
-package web
+// Package health tells load balancers and monitoring how a server is.
+package health
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -11,6 +13,9 @@ import (
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/reply"
 )
+
+// ErrNotReady means that the server cannot accept joins yet.
+var ErrNotReady = errors.New("the server is starting, or its database is away")
 
 // sendLive answers as long as the process runs: a server that waits for its database must not be
 // restarted for that.
@@ -30,29 +35,29 @@ type readiness struct {
 	Step     float64  `json:"clock_step_s"` // jump of the database's clock, which rooms ignore
 }
 
-// health serves the server's health.
-type health struct {
-	rooms    *room.Rooms
-	ready    func() bool
-	draining *atomic.Bool
+// Health serves the server's health.
+type Health struct {
+	Rooms    *room.Rooms
+	Ready    func() bool // reports whether the server can accept joins
+	Draining *atomic.Bool
 }
 
-func (h *health) register(e *echo.Echo) {
-	e.Match(read, "/livez", sendLive)
-	e.Match(read, "/readyz", h.readyz)
+// Routes returns the functions that answer, by path.
+func (h *Health) Routes() map[string]echo.HandlerFunc {
+	return map[string]echo.HandlerFunc{"/livez": sendLive, "/readyz": h.readyz}
 }
 
 // readyz answers 200 while the database answers and the rooms are loaded. A room that cannot store
 // entries is reported but does not make the server unready: the other rooms work, and another server
 // could not store its entries either.
-func (h *health) readyz(c echo.Context) error {
-	if h.draining.Load() {
+func (h *Health) readyz(c echo.Context) error {
+	if h.Draining.Load() {
 		return room.ErrStopping
 	}
-	if !h.ready() {
-		return errNotReady
+	if !h.Ready() {
+		return ErrNotReady
 	}
-	rooms := h.rooms.Health()
+	rooms := h.Rooms.Health()
 	r := readiness{
 		Status: "ok", Rooms: rooms.Rooms, Stuck: rooms.Stuck, Held: rooms.Held, Step: rooms.Step.Seconds(),
 		Database: time.Since(rooms.Answered).Milliseconds(),
