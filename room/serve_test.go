@@ -86,7 +86,7 @@ func TestOutflow(t *testing.T) {
 func outflow(t *testing.T) (wrong string) {
 	const perSecond, seconds = 100, 5
 	rs := node(t, pgtest.URL(t), newMaster(t))
-	opens := time.Now().Add(3 * time.Second) // time for a busy machine to create the room
+	opens := time.Now().Add(8 * time.Second) // time for a busy machine to create the room
 	r := create(t, rs, Config{
 		Slug: "outflow", Opens: &opens, Starts: at(opens.Add(time.Second)), Outflow: Outflow{PerMinute: 60 * perSecond},
 		Windows: []WindowRule{{Length: Duration(time.Second)}}, Claim: span(time.Second),

@@ -176,7 +176,7 @@ func TestPull(t *testing.T) {
 	c.Outflow.PerMinute = 120 // saves up credit for 20 visitors
 	url, master := pgtest.URL(t), newMaster(t)
 	nodes := [2]*Rooms{node(t, url, master), node(t, url, master)}
-	c.Starts = at(time.Now().Add(3 * time.Second)) // time for a busy machine to create the room
+	c.Starts = at(time.Now().Add(8 * time.Second)) // time for a busy machine to create the room
 	rooms := share(t, nodes, c)
 	r := rooms[0]
 	if _, err := r.Pull(t.Context(), 1); !errors.Is(err, ErrNotPull) {
@@ -242,7 +242,7 @@ func TestPullLimits(t *testing.T) {
 	c := quick("limits")
 	c.Outflow.MaxActive = 4
 	rs := node(t, pgtest.URL(t), newMaster(t))
-	c.Starts = at(time.Now().Add(3 * time.Second)) // time for a busy machine to create the room
+	c.Starts = at(time.Now().Add(8 * time.Second)) // time for a busy machine to create the room
 	r := create(t, rs, c)
 	if err := r.SetPull(t.Context(), true); err != nil {
 		t.Fatal(err)

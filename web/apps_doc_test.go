@@ -96,7 +96,7 @@ func TestAppsExamples(t *testing.T) {
 	for _, example := range examples {
 		script.WriteString("printf '\\n@@@'\n" + strings.NewReplacer("http://127.0.0.1:8080", s.url, "https://shop.example.com", shop).Replace(example[1]))
 	}
-	s.create(`{"slug":"sale","windows":[{"length":"6s"}],"outflow":{"per_minute":6000},"targets":["` + shop + `/"]}`)
+	s.create(`{"slug":"sale","windows":[{"length":"20s"}],"outflow":{"per_minute":6000},"targets":["` + shop + `/"]}`)
 	shell := exec.CommandContext(t.Context(), "sh", "-eu")
 	shell.Dir, shell.Stdin = t.TempDir(), strings.NewReader(script.String())
 	shell.Env = append(os.Environ(), "CURL_CA_BUNDLE="+certificate)

@@ -294,7 +294,7 @@ func TestDrafts(t *testing.T) {
 func TestDuplicate(t *testing.T) {
 	t.Parallel()
 	d, ctx := newControl(t), t.Context()
-	opens := time.Now().Add(4 * time.Second).Truncate(time.Second).UTC() // leaves a busy machine time to create the room
+	opens := time.Now().Add(8 * time.Second).Truncate(time.Second).UTC() // leaves a busy machine time to create the room
 	starts := opens.Add(time.Hour)
 	if _, err := d.Create(ctx, owner, room.Config{Slug: "weekly", Opens: &opens, Starts: &starts}, control.Place{}); err != nil {
 		t.Fatal(err)
