@@ -19,7 +19,7 @@ type Issuer interface {
 	// Lacks says what the server lacks to confirm visitors of new rooms with one of [setting.OwnKeys], and how to get
 	// it; empty: nothing.
 	Lacks(key string) string
-	// Proof returns what visitors need for a method of a room, and where an account is; empty: it confirms nobody for it.
+	// Proof returns what visitors need for a method of a room, and where an account is; empty: it confirms nobody.
 	Proof(slug string, m credential.Method) (p setting.Proof, at string)
 	// Page returns the URL of the page on which visitors are confirmed for a method of a room.
 	Page(slug, method string) string

@@ -69,7 +69,10 @@ func ParseIssuer(text string) (i Issuer, ok bool) {
 	address, name, _ := strings.Cut(rest, " ")
 	address, proof, hasProof := strings.Cut(address, "#")
 	u, err := url.Parse(address)
-	if err != nil || len(address) > MaxTarget || hasProof != (proof != "") || !isProof(Proof(proof)) || strings.ContainsAny(address, `#\`) || u.User != nil ||
+	if hasProof != (proof != "") || !isProof(Proof(proof)) {
+		return i, false
+	}
+	if err != nil || len(address) > MaxTarget || strings.ContainsAny(address, `#\`) || u.User != nil ||
 		u.RawQuery != "" || !IsHost(u.Host) || !isPlainPath(u) || !isMethod(method) {
 		return i, false
 	}

@@ -81,19 +81,6 @@ func (p *linePage) Ways() int {
 	return n
 }
 
-// Need says what an issuer asks for.
-func (p *linePage) Need(c *Confirmation) (template.HTML, error) {
-	return p.Say("need."+c.Need, "at", c.At)
-}
-
-// Needed returns the only confirmation of the page, if it is known what its issuer asks for; nil otherwise.
-func (p *linePage) Needed() *Confirmation {
-	if list := p.View.Confirmations; len(list) == 1 && p.Ways() == 1 && list[0].Need != "" {
-		return &list[0]
-	}
-	return nil
-}
-
 // Bearer returns the ticket that an issuer is to confirm; empty: the visitor needs a new one first.
 func (p *linePage) Bearer(c *Confirmation) string {
 	switch t := p.View.Ticket; {

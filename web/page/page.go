@@ -207,6 +207,15 @@ type Confirmation struct {
 	Work         *Work  // work that the lane needs as well; nil: none
 }
 
+// Needed returns the only confirmation that a visitor can join with, if it is known what its issuer asks for; nil
+// otherwise.
+func (v *View) Needed() *Confirmation {
+	if list := v.Confirmations; len(list) == 1 && len(v.Works) == 0 && !list[0].IsLot && list[0].Need != "" {
+		return &list[0]
+	}
+	return nil
+}
+
 // Work is a task that the visitor's browser solves to join a lane.
 type Work struct {
 	Lane, Method string

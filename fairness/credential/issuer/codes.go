@@ -50,8 +50,8 @@ func (i *Issuer) Batches(o *Offer, list *List) ([]Batch, error) {
 	return batches, nil
 }
 
-// Void voids accounts: those that have no credential of an offer yet get none. The tally is that of before. With check,
-// Void only counts. When it returns, the store has recorded what it did.
+// Void voids accounts: those that have no credential of an offer yet get none. The tally is that of before. With
+// check, Void only counts. When it returns, the store has recorded what it did.
 func (i *Issuer) Void(o *Offer, accounts []string, check bool) (t Tally, err error) {
 	l, err := i.store.ledger(o)
 	if err != nil {

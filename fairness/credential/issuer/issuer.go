@@ -160,9 +160,13 @@ func (i *Issuer) hashes(o *Offer, account string, asked []byte) (id, request [ha
 	return [hashSize]byte(key), [hashSize]byte(keyed(key, string(asked)))
 }
 
-func (i *Issuer) accountKey(o *Offer) []byte { return i.Derive("account", o.Name, hex.EncodeToString(o.Room[:])) }
+func (i *Issuer) accountKey(o *Offer) []byte {
+	return i.Derive("account", o.Name, hex.EncodeToString(o.Room[:]))
+}
 
-func (i *Issuer) nullifierKey(o *Offer) []byte { return i.Derive("nullifier", hex.EncodeToString(o.Room[:])) }
+func (i *Issuer) nullifierKey(o *Offer) []byte {
+	return i.Derive("nullifier", hex.EncodeToString(o.Room[:]))
+}
 
 // asked returns what a request for a signed credential asks for.
 func asked(r Request) []byte { return append([]byte(r.Lane+"\x00"), r.Ticket[:]...) }

@@ -28,8 +28,8 @@ var ErrList = errors.New("not a list of this issuer")
 //	made MILLIS
 //	HASH
 //
-// CHECK is a hash that shows whether the list was made with the issuer's secret. The last line repeats, and in a list of
-// codes so does the one before it: it begins a batch, with the Unix time at which its codes were made.
+// CHECK is a hash that shows whether the list was made with the issuer's secret. The last line repeats, and in a list
+// of codes so does the one before it: it begins a batch, with the Unix time at which its codes were made.
 type List struct {
 	IsCodes bool     // each entry is good for one place
 	Fields  []string // names of the values that identify an account, such as "code", or "number" and "birthday"
@@ -152,7 +152,9 @@ func (l *List) Account(values ...string) (string, bool) {
 	return l.account(h), ok && has
 }
 
-func (l *List) account(h [hashSize]byte) string { return "list" + unit + l.name + unit + hex.EncodeToString(h[:]) }
+func (l *List) account(h [hashSize]byte) string {
+	return "list" + unit + l.name + unit + hex.EncodeToString(h[:])
+}
 
 // Accounts returns the accounts of codes, and how many of these are not in the list, or repeat another one.
 func (l *List) Accounts(codes []string) (accounts []string, unknown int) {

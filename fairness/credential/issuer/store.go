@@ -28,7 +28,7 @@ const recordSize = 4*hashSize + 2
 // Store remembers who was issued a credential, in a directory of its own:
 //
 //	lock                         held while the store is open
-//	issued/<offer>-<room>.log    a line for each account: its keyed hash, and that of what it asked for; zeros if it is void
+//	issued/<offer>-<room>.log    a line for each account: its keyed hash, and of what it asked for, zeros if it is void
 //	passkeys.log                 a line for each passkey: keyed hashes, and its sealed record
 //
 // <room> is the beginning of the room's hash. Files only grow, and a record is on the disk before its

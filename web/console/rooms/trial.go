@@ -197,12 +197,13 @@ func (p *editorPage) plan(most int) (simulate.Plan, invalid.List) {
 	return plan, problems
 }
 
-// planDoor reads how many codes the room takes, if its methods have a limit for codes. If all lanes need a code, so does
-// the simulated room.
+// planDoor reads how many codes the room takes, if its methods have a limit for codes. If all lanes need a code, so
+// does the simulated room.
 func (p *editorPage) planDoor(d *simulate.Door) {
 	for line := range strings.Lines(p.Form.Value("methods")) {
 		words := strings.Fields(line) // NAME KIND KEY LIMIT
-		if words = slices.DeleteFunc(words, func(w string) bool { return w == "method" }); len(words) != 4 || words[2] != setting.OwnKey {
+		words = slices.DeleteFunc(words, func(w string) bool { return w == "method" })
+		if len(words) != 4 || words[2] != setting.OwnKey {
 			continue
 		}
 		limit, ok := format.ReadCount(words[3])

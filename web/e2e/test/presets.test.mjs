@@ -47,6 +47,7 @@ async function print(organizer, title) {
   await organizer.inspect("presets-codes");
   await organizer.press("Make a sheet to print");
   await organizer.heading(`500 codes for ${title}`);
+  await page.locator(".sheet li").nth(499).waitFor();
   const codes = await page.locator(".sheet b").allTextContents();
   assert.equal(new Set(codes).size, 500);
   await organizer.fits("the sheet");

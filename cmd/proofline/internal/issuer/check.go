@@ -40,7 +40,7 @@ its directory with --data, and the address of one of the server's rooms.
 Exit code 0: all are the issuer's; 1: some are not; 3: a room could not be read.`,
 		Example: `  proofline issuer check --config issuer.yaml > foreign.txt
   proofline issuer check --data ./proofline-data/own-issuer --room https://queue.example.com/r/derby`,
-		Args:    cobra.NoArgs,
+		Args: cobra.NoArgs,
 		RunE: cli.Runs(func(c *cobra.Command, _ []string) error {
 			cfg, err := &config{}, error(nil)
 			if own != "" {

@@ -170,7 +170,8 @@ Without --from and --batch, print the batches of the list, and what became of th
 }
 
 // voidCodes voids codes of a list in all offers that use it, or shows the batches if none are named.
-func (c *config) voidCodes(t *cli.Terminal, dir issuerdir.Dir, name string, codes []string, batch int, check bool) error {
+func (c *config) voidCodes(t *cli.Terminal, dir issuerdir.Dir, name string, codes []string, batch int,
+	check bool) error {
 	store, err := issuer.OpenStore(string(dir))
 	if errors.Is(err, issuer.ErrLocked) {
 		return cli.Failed(err, "stop the issuer, void the codes, and start it again")
@@ -193,7 +194,8 @@ func (c *config) voidCodes(t *cli.Terminal, dir issuerdir.Dir, name string, code
 	accounts, unknown := list.Accounts(codes)
 	if batch > 0 {
 		if accounts = list.Batch(batch); len(accounts) == 0 {
-			return cli.Usage(fmt.Errorf("the list %s has no batch %d", name, batch), "proofline issuer void --list "+name+" numbers them")
+			return cli.Usage(fmt.Errorf("the list %s has no batch %d", name, batch),
+				"proofline issuer void --list "+name+" numbers them")
 		}
 	}
 	isUsed := false
@@ -221,7 +223,8 @@ func (c *config) voidCodes(t *cli.Terminal, dir issuerdir.Dir, name string, code
 		if err != nil {
 			return err
 		}
-		if err := t.Printf("offer %s: %s", of.Name, codefile.Voided(v.Unused, v.Used, v.Void, unknown, check)); err != nil {
+		text := codefile.Voided(v.Unused, v.Used, v.Void, unknown, check)
+		if err := t.Printf("offer %s: %s", of.Name, text); err != nil {
 			return err
 		}
 	}

@@ -124,15 +124,19 @@ codes numbers the batches.`,
 				return err
 			}
 			var v wire.Voided
-			raw, err := m.Ask(c, http.MethodPost, roomPath(args[0], "/methods/"+url.PathEscape(args[1])+"/codes/void"), body, &v)
+			to := roomPath(args[0], "/methods/"+url.PathEscape(args[1])+"/codes/void")
+			raw, err := m.Ask(c, http.MethodPost, to, body, &v)
 			if err != nil {
 				return err
 			}
-			return m.Print(raw, func() error { return m.Printf("%s", codefile.Voided(v.Voided, v.Used, v.Before, v.Unknown, in.Check)) })
+			return m.Print(raw, func() error {
+				return m.Printf("%s", codefile.Voided(v.Voided, v.Used, v.Before, v.Unknown, in.Check))
+			})
 		}),
 	}
 	flags := c.Flags()
-	flags.StringVar(&path, "list", "", "`FILE` of codes, one a line or a CSV file with a column called code; - for standard input")
+	flags.StringVar(&path, "list", "",
+		"`FILE` of codes, one a line or a CSV file with a column called code; - for standard input")
 	flags.IntVar(&in.Batch, "batch", 0, "all codes of batch `N`")
 	flags.BoolVar(&in.Check, "check", false, "only count the codes, and change nothing")
 	return c
