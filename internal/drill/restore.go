@@ -42,7 +42,6 @@ func (s *stage) restore() error {
 	if err := s.replaceCluster(leader, old, at); err != nil {
 		return err
 	}
-	began := time.Now()
 	if err := s.until("both nodes hold the room", time.Minute, func() bool {
 		for _, n := range s.nodes {
 			if s.status(n.url()+"/r/"+s.room.Slug+"/checkpoint") != http.StatusServiceUnavailable ||
@@ -57,7 +56,9 @@ func (s *stage) restore() error {
 	if err := s.recoverFrom(leader, old); err != nil {
 		return err
 	}
-	s.repair = time.Since(began)
+	s.repair = time.Since(s.writer.back())
+	s.note("joins may also pause for the %s from the database's first commit until proofline recover was done",
+		short(s.repair))
 	return nil
 }
 
