@@ -45,7 +45,7 @@ func (s *stage) restore() error {
 	if err := s.until("both nodes hold the room", time.Minute, func() bool {
 		for _, n := range s.nodes {
 			if s.status(n.url()+"/r/"+s.room.Slug+"/checkpoint") != http.StatusServiceUnavailable ||
-				!strings.Contains(s.text(n.name), "room is held") {
+				!strings.Contains(output(s.dir, n.name), "room is held") {
 				return false
 			}
 		}
@@ -87,7 +87,7 @@ func (s *stage) replaceCluster(leader *member, old, at string) error {
 		err = os.WriteFile(filepath.Join(both, "patroni.yml"), text, 0o644) //nolint:gosec // see configure
 	}
 	if err == nil {
-		err = s.configure(filepath.Join(both, "restore.yml"), "restore.yml",
+		err = configure(filepath.Join(both, "restore.yml"), "restore.yml",
 			"/etc/pgbackrest.conf", leader.backrest(), "2026-01-31 20:15:00+00", at)
 	}
 	if err != nil {
