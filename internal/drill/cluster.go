@@ -48,7 +48,7 @@ func databaseURL(login, hosts, name string) string {
 }
 
 // configure writes a file of deploy/patroni with other addresses and paths, and returns where.
-func (s *stage) configure(to, name string, replace ...string) error {
+func configure(to, name string, replace ...string) error {
 	text, err := os.ReadFile(filepath.Join("deploy", "patroni", name))
 	if err != nil {
 		return fmt.Errorf("read configuration (run this from the top of the repository): %w", err)
@@ -103,7 +103,7 @@ func (s *stage) startEtcd() error {
 	for i := range s.etcds {
 		name := fmt.Sprintf("etcd%d", i+1)
 		file := filepath.Join(s.dir, name+".yml")
-		if err := s.configure(file, "etcd.yml",
+		if err := configure(file, "etcd.yml",
 			"name: etcd1", "name: "+name,
 			"etcd1=http://etcd1.example.com:2380,etcd2=http://etcd2.example.com:2380,etcd3=http://etcd3.example.com:2380",
 			strings.Join(cluster, ","),
@@ -129,7 +129,7 @@ func (s *stage) configureMember(m *member) error {
 			return err
 		}
 	}
-	if err := s.configure(m.config, "patroni.yml",
+	if err := configure(m.config, "patroni.yml",
 		"name: db1", "name: "+m.name,
 		"db1.example.com:5432", m.address, "db1.example.com:8008", m.rest,
 		"etcd1.example.com:2379,etcd2.example.com:2379,etcd3.example.com:2379", c.etcd,
@@ -141,7 +141,7 @@ func (s *stage) configureMember(m *member) error {
 		return err
 	}
 	_, port, _ := strings.Cut(m.address, ":")
-	return s.configure(m.backrest(), "pgbackrest.conf",
+	return configure(m.backrest(), "pgbackrest.conf",
 		"/var/lib/pgbackrest", filepath.Join(s.dir, "backups"),
 		"/var/log/pgbackrest", filepath.Join(m.dir, "lock"), "/tmp/pgbackrest", filepath.Join(m.dir, "lock"),
 		"/var/lib/postgresql/15/proofline", m.data(), "/var/run/postgresql", run, "pg1-port=5432", "pg1-port="+port)

@@ -23,7 +23,7 @@ const (
 	claimEvery = 4                // of so many visitors one claims
 	again      = time.Second      // pause of a visitor before a request is repeated; up to half as long again
 	patience   = 20 * time.Second // for one response: a join may wait for the database for 15 s
-	maxWaiting = 20_000           // visitors with an open request, above which no more arrive
+	maxWaiting = 4_000            // visitors with an open request, above which no more arrive
 	settle     = 45 * time.Second // for open requests at the end
 )
 

@@ -113,7 +113,7 @@ func (s *stage) awake(leader *member, before *pgx.Conn) error {
 		late <- err
 	}()
 	if err := s.until("node1 notices the old primary", 30*time.Second, func() bool {
-		return strings.Contains(s.text(n.name), "database is an old primary")
+		return strings.Contains(output(s.dir, n.name), "database is an old primary")
 	}); err != nil {
 		s.fault("%v", err)
 	} else {

@@ -27,9 +27,8 @@ import (
 type drill struct {
 	name, about string
 	run         func(s *stage) error
-	// extra is how much longer than the database joins may pause besides the usual second, and why.
+	// extra is how much longer than the database joins may pause besides the usual second.
 	extra time.Duration
-	why   string
 }
 
 var drills = []drill{
@@ -38,7 +37,7 @@ var drills = []drill{
 	{name: "pause", about: "the primary's machine stands still and comes back", run: (*stage).pause},
 	{name: "node", about: "a node is killed, and started again", run: (*stage).node},
 	{name: "partition", about: "the network between a node and the database is cut", run: (*stage).partition,
-		extra: 3 * time.Second, why: "a silent node may hold the lock of a room for about 2.75 s"},
+		extra: 3 * time.Second}, // a silent node may hold the lock of a room for about 2.75 s
 	{name: "standby", about: "the synchronous standby stands still", run: (*stage).standby},
 	{name: "standbys", about: "all standbys stand still: nothing may be confirmed", run: (*stage).standbys},
 	{name: "restore", about: "the database is restored to an earlier time, and recovered", run: (*stage).restore},

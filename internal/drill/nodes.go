@@ -50,7 +50,7 @@ func (s *stage) openNodes() error {
 		pairs = append(pairs, m.name+".example.com:5432 check port 8008", m.address+" check port "+rest)
 	}
 	file := filepath.Join(s.dir, "haproxy.cfg")
-	if err := s.configure(file, "haproxy.cfg", pairs...); err != nil {
+	if err := configure(file, "haproxy.cfg", pairs...); err != nil {
 		return err
 	}
 	var err error
@@ -68,7 +68,7 @@ func (s *stage) openNodes() error {
 		return err
 	}
 	if err := s.until("HAProxy has found the primary", time.Minute, func() bool {
-		return strings.Count(s.text("haproxy"), "Server primary/db") == len(s.cluster.members)-1
+		return strings.Count(output(s.dir, "haproxy"), "Server primary/db") == len(s.cluster.members)-1
 	}); err != nil {
 		return err
 	}

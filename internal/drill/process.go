@@ -23,14 +23,14 @@ type process struct {
 // Ctrl-C reaches the drill alone.
 func (s *stage) start(name string, as *syscall.Credential, program string, args ...string) (*process, error) {
 	p := &process{exited: make(chan struct{})}
-	output, err := os.OpenFile(filepath.Join(s.dir, "logs", name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // no secrets
+	file, err := os.OpenFile(filepath.Join(s.dir, "logs", name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644) //nolint:gosec // no secrets
 	if err != nil {
 		return nil, err
 	}
-	defer output.Close()
+	defer file.Close()
 	p.cmd = exec.Command(program, args...) //nolint:gosec,noctx // ended by close, in the right order
 	p.cmd.Dir = s.dir
-	p.cmd.Stdout, p.cmd.Stderr = output, output
+	p.cmd.Stdout, p.cmd.Stderr = file, file
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: as}
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
@@ -78,9 +78,9 @@ func (p *process) kill() {
 	<-p.exited
 }
 
-// text returns what a program has printed so far.
-func (s *stage) text(name string) string {
-	log, _ := os.ReadFile(filepath.Join(s.dir, "logs", name)) // empty if it has printed nothing
+// output returns what a program has printed so far.
+func output(dir, name string) string {
+	log, _ := os.ReadFile(filepath.Join(dir, "logs", name)) // empty if it has printed nothing
 	return string(log)
 }
 

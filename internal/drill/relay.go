@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -30,10 +31,14 @@ func newRelay(target string) (*relay, error) {
 	go func() {
 		for {
 			node, err := listener.Accept()
-			if err != nil {
+			switch {
+			case err == nil:
+				go r.connect(node)
+			case errors.Is(err, net.ErrClosed):
 				return
+			default:
+				time.Sleep(100 * time.Millisecond) // there may be too many open files
 			}
-			go r.connect(node)
 		}
 	}()
 	return r, nil

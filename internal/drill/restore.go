@@ -42,11 +42,10 @@ func (s *stage) restore() error {
 	if err := s.replaceCluster(leader, old, at); err != nil {
 		return err
 	}
-	began := time.Now()
 	if err := s.until("both nodes hold the room", time.Minute, func() bool {
 		for _, n := range s.nodes {
 			if s.status(n.url()+"/r/"+s.room.Slug+"/checkpoint") != http.StatusServiceUnavailable ||
-				!strings.Contains(s.text(n.name), "room is held") {
+				!strings.Contains(output(s.dir, n.name), "room is held") {
 				return false
 			}
 		}
@@ -57,7 +56,9 @@ func (s *stage) restore() error {
 	if err := s.recoverFrom(leader, old); err != nil {
 		return err
 	}
-	s.repair = time.Since(began)
+	s.repair = time.Since(s.writer.back())
+	s.note("joins may also pause for the %s from the database's first commit until proofline recover was done",
+		short(s.repair))
 	return nil
 }
 
@@ -86,7 +87,7 @@ func (s *stage) replaceCluster(leader *member, old, at string) error {
 		err = os.WriteFile(filepath.Join(both, "patroni.yml"), text, 0o644) //nolint:gosec // see configure
 	}
 	if err == nil {
-		err = s.configure(filepath.Join(both, "restore.yml"), "restore.yml",
+		err = configure(filepath.Join(both, "restore.yml"), "restore.yml",
 			"/etc/pgbackrest.conf", leader.backrest(), "2026-01-31 20:15:00+00", at)
 	}
 	if err != nil {

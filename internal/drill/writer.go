@@ -105,15 +105,25 @@ func (w *writer) restart() {
 	w.pauses = pauses{last: time.Now()}
 }
 
+// back returns when the longest pause has ended.
+func (w *writer) back() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pauses.ended
+}
+
 // pauses finds the longest time between two events.
 type pauses struct {
 	last    time.Time
 	longest time.Duration
+	ended   time.Time // end of the longest
 }
 
 func (p *pauses) tick(now time.Time) {
 	if !p.last.IsZero() {
-		p.longest = max(p.longest, now.Sub(p.last))
+		if pause := now.Sub(p.last); pause > p.longest {
+			p.longest, p.ended = pause, now
+		}
 	}
 	p.last = now
 }

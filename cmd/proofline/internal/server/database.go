@@ -31,13 +31,7 @@ func (s *Server) openDatabase(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.awaitDatabase(ctx, owner); err != nil {
-		return err
-	}
-	if err := migrations.Up(ctx, owner); err != nil { // Up opens and closes its own connections
-		return err
-	}
-	if _, err := reach(ctx, login); err != nil { // only now, because the migrations create its role
+	if err := s.prepareDatabase(ctx, owner, login); err != nil {
 		return err
 	}
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
@@ -48,6 +42,29 @@ func (s *Server) openDatabase(ctx context.Context) error {
 		return fmt.Errorf("open database: %w", err)
 	}
 	return s.checkRole(ctx)
+}
+
+// prepareDatabase waits for the database, and migrates it. If the database goes away meanwhile, as in a
+// failover, it begins again.
+func (s *Server) prepareDatabase(ctx context.Context, owner, login string) error {
+	for {
+		err := s.awaitDatabase(ctx, owner)
+		if err != nil {
+			return err
+		}
+		if err = migrations.Up(ctx, owner); err == nil { // Up opens and closes its own connections
+			_, err = reach(ctx, login) // only now, because the migrations create its role
+		}
+		if !pglog.IsAway(err) {
+			return err
+		}
+		s.cfg.Log.Warn("database went away during the start: the server begins again", "err", err)
+		select {
+		case <-time.After(reachInterval):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // reserveWAL makes the private PostgreSQL allocate its write-ahead log in advance, in the

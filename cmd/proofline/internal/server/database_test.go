@@ -3,10 +3,14 @@ package server
 import (
 	"bytes"
 	"errors"
+	"io"
 	"log/slog"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -139,5 +143,75 @@ func TestOwnDatabase(t *testing.T) {
 	ownerOnly := Config{Addr: "127.0.0.1:0", Data: t.TempDir(), OwnerURL: url, Log: slog.New(slog.DiscardHandler)}
 	if _, err := Start(t.Context(), ownerOnly); !errors.Is(err, ErrNoDatabase) {
 		t.Errorf("an owner's URL alone: %v, want ErrNoDatabase", err)
+	}
+}
+
+// TestDatabaseGone: if the database ends a connection during the migrations, as in a failover, the start
+// begins again instead of failing.
+func TestDatabaseGone(t *testing.T) {
+	u, err := url.Parse(pgtest.URL(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := u.Query()
+	if !strings.HasPrefix(q.Get("host"), "/") {
+		t.Skip("the given database has no socket")
+	}
+	socket := filepath.Join(q.Get("host"), ".s.PGSQL."+q.Get("port"))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	var cuts atomic.Int32
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go cutOnce(client, socket, []byte("has_schema_privilege"), &cuts)
+		}
+	}()
+	host, port, _ := net.SplitHostPort(listener.Addr().String())
+	q.Set("host", host)
+	q.Set("port", port)
+	q.Set("sslmode", "disable")
+	u.RawQuery = q.Encode()
+	s, err := Start(t.Context(), Config{
+		Addr: "127.0.0.1:0", Data: t.TempDir(), DatabaseURL: u.String(), MasterKey: masterKey,
+		Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Stop(); err != nil {
+		t.Error(err)
+	}
+	if cuts.Load() == 0 {
+		t.Error("no connection was ended: nothing was tested")
+	}
+}
+
+// cutOnce connects a client to a socket. The first connection on which the client sends a text is closed.
+func cutOnce(client net.Conn, socket string, text []byte, cuts *atomic.Int32) {
+	defer client.Close()
+	database, err := net.Dial("unix", socket)
+	if err != nil {
+		return
+	}
+	defer database.Close()
+	go func() {
+		defer client.Close()
+		_, _ = io.Copy(client, database)
+	}()
+	for buffer := make([]byte, 64<<10); ; {
+		n, err := client.Read(buffer)
+		if bytes.Contains(buffer[:n], text) && cuts.Add(1) == 1 {
+			return
+		}
+		if _, errWrite := database.Write(buffer[:n]); err != nil || errWrite != nil {
+			return
+		}
 	}
 }
