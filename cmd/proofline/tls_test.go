@@ -168,7 +168,8 @@ func TestServeTLS(t *testing.T) {
 	if to != url+"/r/sale?lane=a" || answer.StatusCode != http.StatusMovedPermanently {
 		t.Errorf("plain HTTP: %s to %s", answer.Status, to)
 	}
-	old := &tls.Dialer{Config: &tls.Config{MaxVersion: tls.VersionTLS11, InsecureSkipVerify: true}}
+	old := &tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11,
+		InsecureSkipVerify: true}} //nolint:gosec // a test
 	if c, err := old.DialContext(t.Context(), "tcp", addr); err == nil {
 		_ = c.Close()
 		t.Error("a client with TLS 1.1 is served")
@@ -204,6 +205,8 @@ func TestServeACME(t *testing.T) {
 		}
 		p.stop()
 	}
+	directory.mu.Lock()
+	defer directory.mu.Unlock()
 	if serials[0] != serials[1] || directory.orders != 1 {
 		t.Errorf("certificates %v in %d orders", serials, directory.orders)
 	}
@@ -217,8 +220,10 @@ func TestServeACME(t *testing.T) {
 type acmeServer struct {
 	*httptest.Server
 
-	ca        *authority
-	plain     string // where hosts answer challenges
+	ca    *authority
+	plain string // where hosts answer challenges
+
+	mu        sync.Mutex // guards the fields below
 	orders    int
 	isValid   bool
 	chain     []byte
@@ -229,10 +234,9 @@ type acmeServer struct {
 func serveACME(t *testing.T, ca *authority, plain string) *acmeServer {
 	t.Helper()
 	a := &acmeServer{ca: ca, plain: plain, challenge: "token-of-the-challenge"}
-	var mu sync.Mutex
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		mu.Lock()
-		defer mu.Unlock()
+		a.mu.Lock()
+		defer a.mu.Unlock()
 		w.Header().Set("Replay-Nonce", rand.Text())
 		if err := a.answer(w, r); err != nil {
 			t.Errorf("%s: %v", r.URL, err)
