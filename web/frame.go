@@ -46,6 +46,9 @@ func (s *Server) frame(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		h[requestid.Header] = []string{s.ids.Of(c.Request())}
 		h["X-Content-Type-Options"] = nosniff
+		if s.hsts != nil {
+			h["Strict-Transport-Security"] = s.hsts
+		}
 		h["Content-Security-Policy"] = noContent
 		switch {
 		case isPage(c.Path()):

@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -37,7 +38,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	server.RegisterOnShutdown(sync.OnceFunc(func() { close(s.closing) }))
 	drained := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() { drained <- s.drain(context.WithoutCancel(ctx), server, &open, abandon) })
-	if err := server.Serve(conns.LazyDeadlines(l)); !errors.Is(err, http.ErrServerClosed) {
+	l = conns.LazyDeadlines(l)
+	if s.tls != nil {
+		l = tls.NewListener(l, s.tls)
+	}
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		stop()
 		return fmt.Errorf("serve HTTP: %w", err)
 	}

@@ -42,6 +42,7 @@ package web
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -127,6 +128,9 @@ type Options struct {
 	Issuer http.Handler
 	// Limits holds the budgets of networks; nil: no limits.
 	Limits *limit.Limits
+	// TLS is the configuration of TLS; nil: plain HTTP. HSTS is the value of Strict-Transport-Security; empty: none.
+	TLS  *tls.Config
+	HSTS string
 	// Tracer traces requests; nil: they are not traced.
 	Tracer *traces.Tracer
 	Log    *slog.Logger
@@ -151,6 +155,8 @@ type Server struct {
 	failures *errorAnswers
 	feed     *feed
 	log      *slog.Logger
+	tls      *tls.Config // nil: plain HTTP
+	hsts     []string    // nil: none
 
 	closing  chan struct{} // closed when the server stops
 	draining atomic.Bool   // set while stopping: every answer closes its connection
@@ -172,6 +178,9 @@ func New(o Options) *Server {
 		clients: client.New(o.TrustedProxies, o.Log), problems: problems{o.Ready},
 	}
 	s.observer = observe.Observer{Clients: s.clients, Tracer: o.Tracer, Log: o.Log}
+	if s.tls = o.TLS; o.HSTS != "" {
+		s.hsts = []string{o.HSTS}
+	}
 	s.budgets = &budgets{o.Limits, s.clients}
 	s.feed = newFeed(s.budgets, o.MaxStreams, cmp.Or(o.Streams, &atomic.Int64{}), s.closing)
 	s.echo.IPExtractor = s.clients.Extractor()

@@ -78,8 +78,8 @@ func (c *Certificate) stamps() (list [2]fileStamp) {
 	return list
 }
 
-// get implements GetCertificate of [tls.Config].
-func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// Get implements GetCertificate of [tls.Config].
+func (c *Certificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.looked) >= certificateInterval {

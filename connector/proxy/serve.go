@@ -58,7 +58,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	if o.Certificate == nil {
 		err = s.Serve(l)
 	} else {
-		s.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: o.Certificate.get}
+		s.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: o.Certificate.Get}
 		err = s.ServeTLS(l, "", "")
 	}
 	if !errors.Is(err, http.ErrServerClosed) {

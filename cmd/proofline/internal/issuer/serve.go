@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/cmd/proofline/internal/https"
 	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
@@ -32,6 +33,7 @@ type serveFlags struct {
 	proxies            []string
 	attempts, pages    int
 	solved             int
+	https              https.Flags
 }
 
 func serveCommand(t *cli.Terminal) *cobra.Command {
@@ -65,6 +67,7 @@ Lists and the configuration are read at the start.`,
 		"pages a minute per network: at most `N`, in a burst twice as many; 0: no limit")
 	flags.IntVar(&f.solved, "limit-solved", web.DefaultSolved,
 		"solved puzzles and CAPTCHAs a minute per network: at most `N`, in a burst twice as many; 0: no limit")
+	f.https.Add(flags)
 	cli.InEnv(flags, "addr", "smtp", "trusted-proxies", "limit-attempts", "limit-pages", "limit-solved")
 	return c
 }
@@ -152,6 +155,10 @@ func (f *serveFlags) mailServer() (*webhook.SMTP, error) {
 }
 
 func (f *serveFlags) serve(ctx context.Context, t *cli.Terminal, c *config, site *web.Site) error {
+	speaks, err := f.https.Open(string(f.dir), slog.New(slog.NewTextHandler(t.Err, nil)))
+	if err != nil {
+		return err
+	}
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", f.addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -160,11 +167,20 @@ func (f *serveFlags) serve(ctx context.Context, t *cli.Terminal, c *config, site
 	if err != nil {
 		return cli.Failed(err, "")
 	}
-	if err := t.Printf("%s vouches for visitors at %s\nlistening on http://%s\n", c.Name, c.url,
-		listen.Address(l.Addr())); err != nil {
+	_, redirected, err := speaks.Redirect(ctx, l.Addr())
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	if err := t.Printf("%s vouches for visitors at %s\nlistening on %s://%s\n", c.Name, c.url,
+		speaks.Scheme(), listen.Address(l.Addr())); err != nil {
 		return errors.Join(err, l.Close())
 	}
 	const limit = 30 * time.Second // time limit of a request, and of stopping
-	return listen.Serve(ctx, l, limit, &http.Server{Handler: site, ReadTimeout: limit, WriteTimeout: limit,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)})
+	err = listen.Serve(ctx, speaks.Wrap(l), limit, &http.Server{Handler: speaks.Handle(site), ReadTimeout: limit,
+		WriteTimeout: limit,
+		IdleTimeout:  2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)})
+	if ctx.Err() != nil {
+		<-redirected
+	}
+	return err
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/witness"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/cmd/proofline/internal/https"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/beacon/relay"
@@ -43,6 +44,7 @@ type serveFlags struct {
 	captcha   captchaFlags
 	visitors  visitorOIDCFlags
 	webhooks  webhookFlags
+	https     https.Flags
 	issuer    string
 	logFormat string
 	logLevel  string
@@ -106,6 +108,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet, t *cli.Terminal) {
 	f.captcha.add(flags)
 	f.visitors.add(flags)
 	f.webhooks.add(flags)
+	f.https.Add(flags)
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
 	cli.InEnv(flags, "addr", "metrics-addr", "public-url", "database-wait", "admin-token-file", "trusted-proxies",
@@ -160,6 +163,11 @@ func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
 func greet(t *cli.Terminal, s *server.Server) error {
 	if err := t.Printf("listening on %s\n", s.URL); err != nil {
 		return err
+	}
+	if s.RedirectURL != "" {
+		if err := t.Printf("redirecting to https on %s\n", s.RedirectURL); err != nil {
+			return err
+		}
 	}
 	if s.MetricsURL != "" {
 		if err := t.Printf("metrics on %s\n", s.MetricsURL); err != nil {
@@ -231,7 +239,10 @@ func (f *serveFlags) check(t *cli.Terminal) (err error) {
 		return err
 	}
 	f.Version = t.Version
-	f.Data, err = filepath.Abs(f.Data)
+	if f.Data, err = filepath.Abs(f.Data); err != nil {
+		return err
+	}
+	f.HTTPS, err = f.https.Open(f.Data, f.Log)
 	return err
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/cmd/proofline/internal/https"
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/webhook"
@@ -59,6 +60,8 @@ type Config struct {
 	// MetricsAddr is the address that serves /metrics and /debug/pprof/, host:port,
 	// to every client that reaches it; empty: off.
 	MetricsAddr string
+	// HTTPS is how the server speaks TLS; nil: plain HTTP.
+	HTTPS *https.Server
 	// Data is the directory of the secrets and, without DatabaseURL, of a private
 	// PostgreSQL. Start creates it if it does not exist.
 	Data string
@@ -135,6 +138,8 @@ const readyInterval = 5 * time.Millisecond
 type Server struct {
 	// URL is where the server listens.
 	URL string
+	// RedirectURL is where plain HTTP is redirected to https; empty: nowhere.
+	RedirectURL string
 	// MetricsURL is where metrics are served; empty: off.
 	MetricsURL string
 	// Token is the management token.
@@ -178,7 +183,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 		return nil
 	})
 	for _, step := range []func(context.Context) error{
-		s.listen, s.listenForMetrics, s.openDatabase, s.openSecrets, s.openIssuer, s.openRooms,
+		s.listen, s.redirect, s.listenForMetrics, s.openDatabase, s.openSecrets, s.openIssuer, s.openRooms,
 		s.serveMetrics, s.openOrganizers, s.openIssuerSite, s.keepAddress, s.serve,
 	} {
 		if err := step(ctx); err != nil {
@@ -227,9 +232,12 @@ func (s *Server) listen(ctx context.Context) (err error) {
 		return fmt.Errorf("listen on %s: %w", s.cfg.Addr, err)
 	}
 	s.atStop(func(context.Context) error { return closed(s.listener.Close()) })
-	s.URL = "http://" + listen.Address(s.listener.Addr())
+	s.URL = s.cfg.HTTPS.Scheme() + "://" + listen.Address(s.listener.Addr())
 	if s.cfg.PublicURL == "" {
 		s.cfg.PublicURL = s.URL
+		if s.cfg.HTTPS != nil && s.cfg.HTTPS.Host != "" {
+			s.cfg.PublicURL = s.cfg.HTTPS.URL(s.listener.Addr())
+		}
 	}
 	s.cfg.PublicURL, err = ParsePublicURL(s.cfg.PublicURL)
 	return err
@@ -243,14 +251,36 @@ func closed(err error) error {
 	return err
 }
 
-// keepAddress writes the server's URL into its data directory, where commands that
-// are given the directory look for it.
+// redirect redirects plain HTTP to https, if the configuration says so.
+func (s *Server) redirect(context.Context) (err error) {
+	redirecting, stop := context.WithCancel(context.Background())
+	on, done, err := s.cfg.HTTPS.Redirect(redirecting, s.listener.Addr())
+	if err != nil {
+		stop()
+		return err
+	}
+	if on != "" {
+		s.RedirectURL = "http://" + on
+	}
+	s.atStop(func(context.Context) error {
+		stop()
+		<-done
+		return nil
+	})
+	return nil
+}
+
+// keepAddress writes the server's URL into its data directory, where commands that are given the directory look for
+// it: the public one if the server speaks TLS, because its certificate is for that.
 func (s *Server) keepAddress(context.Context) error {
 	if err := os.MkdirAll(s.cfg.Data, 0o700); err != nil {
 		return fmt.Errorf("make data directory: %w", err)
 	}
-	file := filepath.Join(s.cfg.Data, AddressFile)
-	if err := os.WriteFile(file, []byte(s.URL+"\n"), 0o600); err != nil {
+	file, url := filepath.Join(s.cfg.Data, AddressFile), s.URL
+	if s.cfg.HTTPS != nil {
+		url = s.cfg.PublicURL
+	}
+	if err := os.WriteFile(file, []byte(url+"\n"), 0o600); err != nil {
 		return fmt.Errorf("write the server's address: %w", err)
 	}
 	return nil
@@ -340,14 +370,18 @@ func (s *Server) serve(ctx context.Context) error {
 	if s.issuerSite != nil {
 		issuing = withoutCookies(s.issuerSite, s.issuerSite.CookieName())
 	}
-	handler := web.New(web.Options{
+	options := web.Options{
 		Limits: s.limits, Issuer: issuing,
 		Rooms: s.rooms, Control: o.control, Keys: o.keys, Activity: o.activity, Accounts: o.accounts, Live: o.live,
 		Webhooks: o.webhooks, Sites: o.sites, AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, Streams: &s.streams,
 		Contacts: s.cfg.Contacts,
 		Reports:  pgroom.NewStore(s.pool), TrustedProxies: s.cfg.TrustedProxies, Version: s.cfg.Version, Log: s.cfg.Log,
 		Tracer: s.cfg.Tracer,
-	})
+	}
+	if s.cfg.HTTPS != nil {
+		options.TLS, options.HSTS = s.cfg.HTTPS.Config, s.cfg.HTTPS.HSTS
+	}
+	handler := web.New(options)
 	s.handler.Store(handler)
 	go func() {
 		defer close(ended)

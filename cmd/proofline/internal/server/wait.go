@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/cmd/proofline/internal/https"
 )
 
 const (
@@ -54,12 +55,12 @@ func reach(ctx context.Context, url string) (isAway bool, err error) {
 // answerWaiting answers requests on both addresses with [waitingAnswer] until stop is called, which leaves the
 // listeners open.
 func (s *Server) answerWaiting() (stop func()) {
-	public, metrics := waitOn(s.listener), waitOn(s.metrics)
+	public, metrics := waitOn(s.listener, s.cfg.HTTPS), waitOn(s.metrics, nil)
 	return func() { public(); metrics() }
 }
 
 // waitOn answers requests on one address.
-func waitOn(listener net.Listener) (stop func()) {
+func waitOn(listener net.Listener, speaks *https.Server) (stop func()) {
 	l, ok := listener.(*net.TCPListener)
 	if !ok {
 		return func() {}
@@ -68,7 +69,7 @@ func waitOn(listener net.Listener) (stop func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = waiting.Serve(lent{l}) // until stop
+		_ = waiting.Serve(speaks.Wrap(lent{l})) // until stop
 	}()
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
