@@ -120,7 +120,10 @@ func addStorage(flags *pflag.FlagSet, t *cli.Terminal, c *server.Config) {
 		"`URL` of that database for the owner of its schema, who runs the migrations (default the database URL)")
 	flags.StringVar(&c.MasterKey, "master-key", "",
 		"`FILE` of the key that encrypts the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
-	cli.InEnv(flags, "data", "database-url", "owner-database-url", "master-key")
+	flags.StringVar(&c.MarksS3, "marks-s3", "",
+		"`URL` of a bucket, such as s3://bucket/prefix, that also keeps the marks of how far each log was seen; endpoint, "+
+			"region and credentials come from the AWS_* variables (default none)")
+	cli.InEnv(flags, "data", "database-url", "owner-database-url", "master-key", "marks-s3")
 }
 
 func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {

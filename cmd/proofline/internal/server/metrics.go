@@ -142,6 +142,10 @@ var serverMetrics = []metric[health]{
 		func(h health) float64 { return h.Step.Seconds() }),
 	gauge("marks_kept", "Whether the server writes marks of the logs to the data directory.",
 		func(h health) float64 { return bit(h.Marked) }),
+	gauge("marks_store_away_seconds", "How long the object storage of marks has not answered; 0: it answers, or none is set.",
+		func(h health) float64 { return h.Away.Seconds() }),
+	gauge("marks_store_lag_seconds", "How long the oldest mark that object storage lacks has waited; 0: it lacks none.",
+		func(h health) float64 { return h.Lag.Seconds() }),
 	gauge("rooms_loaded", "Rooms in memory.", func(h health) float64 { return float64(h.Rooms) }),
 	gauge("rooms_stuck", "Rooms that cannot store entries that are due.",
 		func(h health) float64 { return float64(h.Stuck) }),
@@ -184,7 +188,7 @@ var roomMetrics = []metric[vitals]{
 var (
 	beaconUp = prometheus.NewDesc("proofline_beacon_up", "Whether the relays of the beacon served it when they were last asked.",
 		[]string{"beacon"}, nil)
-	streams    = prometheus.NewDesc("proofline_streams", "Open event streams of visitors.", nil, nil)
+	streams     = prometheus.NewDesc("proofline_streams", "Open event streams of visitors.", nil, nil)
 	unmeasured = prometheus.NewDesc("proofline_rooms_unmeasured", "Rooms in memory without metrics of their own, as there are too many.",
 		nil, nil)
 )

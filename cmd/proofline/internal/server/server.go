@@ -29,6 +29,7 @@ import (
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
+	"github.com/proofline/proofline/room/mark/bucket"
 	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/web"
@@ -75,6 +76,8 @@ type Config struct {
 	// MasterKey is the key that seals the rooms' keys, or the name of its file;
 	// empty: Data/master-key, which is created for a private PostgreSQL.
 	MasterKey string
+	// MarksS3 is the URL of a bucket, s3://BUCKET/PREFIX, that keeps marks as well; empty: none does.
+	MarksS3 string
 	// TokenFile is the file of the management token; empty: Data/admin-token. Start
 	// creates it if it does not exist.
 	TokenFile string
@@ -149,8 +152,8 @@ type Server struct {
 	rooms      *room.Rooms
 	limits     *limit.Limits
 	meter      *meter.Meter
-	streams    atomic.Int64 // open event streams
-	issuer     *ownIssuer   // nil: turned off
+	streams    atomic.Int64                   // open event streams
+	issuer     *ownIssuer                     // nil: turned off
 	issuerSite *issuerweb.Site
 	served     chan error // receives the HTTP server's result
 
@@ -266,7 +269,10 @@ func (s *Server) RegisterKey(ctx context.Context) (string, error) { return s.roo
 
 // openRooms opens the rooms and starts their clock.
 func (s *Server) openRooms(ctx context.Context) error {
-	marks := s.openMarks()
+	marks, err := s.openMarks(ctx)
+	if err != nil {
+		return err
+	}
 	o := room.Options{
 		Logs: pglog.NewStore(s.pool), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey,
 		PublicURL: s.cfg.PublicURL, Log: s.cfg.Log, Chains: s.cfg.Chains, Witnesses: s.cfg.Witnesses, Marks: marks,
@@ -300,14 +306,29 @@ func (s *Server) openRooms(ctx context.Context) error {
 
 // openMarks opens the stored marks of how far this node has seen each log. If it cannot store them,
 // the server warns and starts anyway: they only matter once the database has lost entries.
-func (s *Server) openMarks() *mark.Store {
+//
+// The error is that of a wrong MarksS3: a store that does not answer is no reason not to start either.
+func (s *Server) openMarks(ctx context.Context) (*mark.Store, error) {
 	marks, err := mark.Open(filepath.Join(s.cfg.Data, MarksDir))
 	if err != nil {
 		s.cfg.Log.Warn("cannot store marks: after a restart this server cannot notice that its database lost entries; "+
 			"give it a persistent data directory with --data (README.md, Your own PostgreSQL)", "err", err)
-		return mark.Memory()
+		marks = mark.Memory()
 	}
-	return marks
+	return marks, openBucket(ctx, marks, &s.cfg)
+}
+
+// openBucket has marks kept in object storage as well, if the configuration names a bucket.
+func openBucket(ctx context.Context, marks *mark.Store, cfg *Config) error {
+	if cfg.MarksS3 == "" {
+		return nil
+	}
+	b, err := bucket.Open(ctx, cfg.MarksS3, marks.Node().String(), cfg.Log)
+	if err != nil {
+		return err
+	}
+	marks.Remote = b
+	return nil
 }
 
 // tryKey opens the keys of the newest room, so that a wrong master key fails the start rather than later
