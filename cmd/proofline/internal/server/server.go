@@ -23,6 +23,7 @@ import (
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/outsider"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/internal/localpg"
 	"github.com/proofline/proofline/room"
@@ -110,6 +111,9 @@ type Config struct {
 	Mail *webhook.SMTP
 	// OwnIssuer runs an issuer of credentials below [IssuerPath], with a key of its own in [IssuerDir].
 	OwnIssuer bool
+	// Watch is how late a freeze, a draw or a proof of a room may be before the server's watch of its own rooms raises
+	// an alarm; 0: it does not watch them.
+	Watch time.Duration
 	// Version is the program's version.
 	Version string
 	// Log must not be nil.
@@ -123,6 +127,7 @@ const (
 	SetupFile     = "setup-link" // exists until there is an owner
 	AddressFile   = "address"    // the server's URL on this machine, since its latest start
 	MarksDir      = "marks"
+	EvidenceDir   = "evidence" // of violations that the server's watch of its own rooms has found
 )
 
 // stopTimeout limits Stop. Open requests get most of it: [web.Server] gives them 8 s. If PostgreSQL
@@ -153,6 +158,7 @@ type Server struct {
 	limits     *limit.Limits
 	meter      *meter.Meter
 	streams    atomic.Int64                   // open event streams
+	watch      atomic.Pointer[outsider.Watch] // of the own rooms; nil: turned off
 	issuer     *ownIssuer                     // nil: turned off
 	issuerSite *issuerweb.Site
 	served     chan error // receives the HTTP server's result
