@@ -21,6 +21,8 @@ type Health struct {
 	Stuck    int           // of Rooms, those that cannot store anything
 	Held     int           // of Rooms, those that lack published entries; the log of rooms counts as one
 	Marked   bool          // marks are kept on disk, and the latest write succeeded
+	Away     time.Duration // how long the object storage of marks has not answered; 0: it answers, or there is none
+	Lag      time.Duration // how long the oldest mark that object storage lacks has waited; 0: it has all
 	Longest  time.Duration // how long the longest stuck room has been stuck
 	Pool     pglog.PoolUse
 }
@@ -41,6 +43,9 @@ func (rs *Rooms) Health() Health {
 		h.Answered, h.Took = a.asked, a.took
 	}
 	h.Marked = rs.Marks.IsKept() && rs.Marks.Err() == nil
+	if rs.Marks.Remote != nil {
+		h.Away, h.Lag = rs.Marks.Remote.Away(), rs.Marks.Remote.Lag()
+	}
 	for _, r := range rs.Loaded() {
 		if r.Regression() != nil {
 			h.Held++

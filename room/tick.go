@@ -40,6 +40,9 @@ func (rs *Rooms) Run(ctx context.Context) {
 	var others sync.WaitGroup
 	others.Go(func() { rs.adoptAll(ctx) })
 	others.Go(func() { rs.Register.Run(ctx) })
+	if rs.Marks.Remote != nil {
+		others.Go(func() { rs.Marks.Remote.Run(ctx, rs.settler.Compare) })
+	}
 	others.Go(func() { timing.Every(ctx, cleanupInterval, rs.cleanUp) })
 	others.Go(func() { timing.Every(ctx, quota.Interval, rs.Quotas.Compare) })
 	timing.Every(ctx, tickInterval, rs.tick)

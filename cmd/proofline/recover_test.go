@@ -2,10 +2,13 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +19,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/cmd/proofline/internal/transcript"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/s3test"
 	"github.com/proofline/proofline/internal/wire"
 )
 
@@ -307,5 +311,80 @@ func TestNodesWitnessRefuses(t *testing.T) {
 	r.goOn(third)
 	for _, p := range []*process{node, again, third} {
 		p.stop()
+	}
+}
+
+// TestNodesMarksElsewhere restores a backup after two servers have lost their data directories, too. New servers hold
+// the room by the marks in object storage, even if that was away when they started, and the room continues from a copy.
+func TestNodesMarksElsewhere(t *testing.T) {
+	slow(t)
+	t.Parallel()
+	for _, isAway := range []bool{false, true} {
+		t.Run(fmt.Sprintf("away %t", isAway), func(t *testing.T) {
+			t.Parallel()
+			database, objects, dir := pgtest.Start(t), s3test.Start(t), tempDir(t)
+			storage := []string{"--database-url", database.URL(), "--master-key", newKeyFile(t, dir), "--marks-s3",
+				"s3://" + s3test.Bucket + "/drill"}
+			run := func(name string) *process {
+				return startServer(t, objects.Env(), append([]string{"serve", "--data", filepath.Join(dir, name), "--addr",
+					"127.0.0.1:0", "--public-url", "https://queue.example.com", "--admin-token-file",
+					filepath.Join(dir, server.TokenFile)}, storage...)[1:]...)
+			}
+			one, two := run("one"), run("two")
+			g := &guests{t: t, room: createRoom(t, manager(t, one, dir), "elsewhere")}
+			g.join(one, 2)
+			backup := database.Backup()
+			g.join(one, 3)
+			g.join(two, 3)
+			var size int64
+			waitFor(t, "object storage has a mark of all receipts", func() bool {
+				for _, line := range objects.Objects("drill/elsewhere/") {
+					if fields := strings.Fields(line); len(fields) == 5 {
+						size, _ = strconv.ParseInt(fields[2], 10, 64)
+					}
+				}
+				return uint64(size) > g.joined[len(g.joined)-1].Index
+			})
+			one.kill()
+			two.kill()
+			before := database.Restore(backup)
+			for _, name := range []string{"one", "two"} {
+				if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			database.Exec("delete from log_nodes")
+
+			objects.Away.Store(isAway)
+			node := run("new")
+			if _, err := g.at(node).Join(t.Context(), ""); (err == nil) != isAway {
+				t.Errorf("a visitor joins the restored room: %v", err)
+			}
+			objects.Away.Store(false)
+			g.refused(node, "Records missing")
+			another := run("another")
+			g.refused(another, "Records missing")
+			if isAway { // the receipt that was given meanwhile is of a second history, which nothing can mend
+				return
+			}
+			recovers := func(args ...string) string {
+				t.Helper()
+				stdout, stderr, code := proofline(t, "", slices.Concat([]string{"recover", "elsewhere", "--data",
+					filepath.Join(dir, "new")}, storage[:4], args)...)
+				if code != 0 {
+					t.Fatalf("recover %q exits with %d: %s%s", args, code, stdout, stderr)
+				}
+				return stdout
+			}
+			if said := recovers(); !strings.Contains(said, "object storage has seen ") ||
+				!strings.Contains(said, "missing: entries ") {
+				t.Errorf("recover says %s", said)
+			}
+			recovers("--from", before.URL(), "--yes")
+			g.goOn(node)
+			g.goOn(another)
+			node.stop()
+			another.stop()
+		})
 	}
 }

@@ -26,6 +26,8 @@ const (
 	minBehind = 2 * time.Minute
 	// behindShare is the share of the outflow below which admissions are behind.
 	behindShare = 0.8
+	// maxLag is how long marks may be missing in object storage before an alert.
+	maxLag = 30 * time.Second
 	// minSettled is the number of settled claims below which a no-show rate is meaningless.
 	minSettled = 20
 )
@@ -83,10 +85,13 @@ var kinds = []webhook.AlertKind{webhook.AlertLineFull, webhook.AlertNoShows, web
 // check checks all loaded rooms whose organizations want alerts. Ended rooms are checked for problems
 // with the database only.
 func (w *Watcher) check(ctx context.Context) {
-	step, isHeld := w.Rooms.Health().Step, w.Rooms.Register.IsHeld()
+	health, isHeld := w.Rooms.Health(), w.Rooms.Register.IsHeld()
 	for _, r := range w.Rooms.Loaded() {
-		if step != 0 {
-			w.send(ctx, r, webhook.AlertDatabase, stepText(step))
+		if health.Step != 0 {
+			w.send(ctx, r, webhook.AlertDatabase, stepText(health.Step))
+		}
+		if lag := max(health.Away, health.Lag); lag > maxLag {
+			w.send(ctx, r, webhook.AlertDatabase, lagText(lag))
 		}
 		if isHeld {
 			w.send(ctx, r, webhook.AlertForkSeen, registerText)
@@ -159,6 +164,12 @@ func stepText(step time.Duration) string {
 		"not redeemed and sessions not extended. Correct the database's clock. If it is right now, wait half a minute "+
 		"while the servers' own clocks agree with it, or confirm it with: proofline clock confirm",
 		step.Round(time.Second))
+}
+
+func lagText(lag time.Duration) string {
+	return fmt.Sprintf("A server has been unable to store its marks of the rooms in object storage for %.0f seconds. Rooms go on. "+
+		"But if the database and the servers' data directories were lost now, missing entries might go unnoticed. The "+
+		"server's log has the reason; see also room/RECOVERY.md.", lag.Seconds())
 }
 
 const registerText = "The database lacks entries of the server's log of rooms that were published, so no room can be created and the " +

@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -91,4 +92,12 @@ func (f *Figures) alarms() []Alarm {
 		list = append(list, Alarm{LevelWarn, "Not ready: server " + strings.Join(away, ", ") + "."})
 	}
 	return list
+}
+
+// withSeen adds what is wrong with the room as its visitors see it, in words, which is the worst; empty: nothing.
+func withSeen(list []Alarm, seen string) []Alarm {
+	if seen == "" {
+		return list
+	}
+	return slices.Insert(list, 0, Alarm{LevelBad, seen})
 }

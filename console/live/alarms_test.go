@@ -43,3 +43,15 @@ func TestAlarms(t *testing.T) {
 		}
 	}
 }
+
+// TestSeen puts what visitors see before everything else.
+func TestSeen(t *testing.T) {
+	t.Parallel()
+	list := []Alarm{{LevelWarn, "Not ready: server a."}}
+	if got := withSeen(list, ""); len(got) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if got := withSeen(list, "A shorter history is shown."); len(got) != 2 || got[0] != (Alarm{LevelBad, "A shorter history is shown."}) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -282,6 +282,9 @@ func (l *Live) figures(t *track, v *room.Metrics) Figures {
 	defer t.mu.Unlock()
 	f.rates(&t.ring)
 	f.Alarms = f.alarms()
+	if l.Seen != nil {
+		f.Alarms = withSeen(f.Alarms, l.Seen(t.room.Slug))
+	}
 	return f
 }
 

@@ -73,6 +73,8 @@ type Options struct {
 	// Refused returns the number of requests that this node has refused since its start, by limit;
 	// nil: no limits.
 	Refused func() map[string]uint64
+	// Seen returns what is wrong with a room as its visitors see it, in words; empty: nothing was found.
+	Seen func(slug string) string
 	// MaxStreams is the limit of watchers on this node, and MaxOwn the limit per person or token;
 	// 0: [DefaultStreams], [DefaultOwn].
 	MaxStreams, MaxOwn int

@@ -20,6 +20,7 @@ package mark
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -29,6 +30,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,6 +52,28 @@ const (
 // ErrTaken is returned when too many nodes use a directory.
 var ErrTaken = errors.New("the directory of marks is used by too many servers")
 
+// RemoteName is the name of a [Remote] for logs and users.
+const RemoteName = "object storage"
+
+// Remote keeps marks where the loss of this machine does not reach them.
+type Remote interface {
+	// Put has a mark stored soon, unless a higher one is stored. It does not wait.
+	Put(log Log, m pglog.Mark)
+	// Get returns the stored mark of a log; zero: there is none.
+	Get(ctx context.Context, log Log) (pglog.Mark, error)
+	// Slugs returns the rooms of which marks were stored when this process started.
+	Slugs() []string
+	// Run stores marks until ctx is done. It passes marks that it finds to check, which reports whether the database
+	// continues them.
+	Run(ctx context.Context, check func(ctx context.Context, log Log, m pglog.Mark) (bool, error))
+	// Close stores the marks that wait, once Run has returned.
+	Close() error
+	// Away returns how long the place has not answered; 0: it answers.
+	Away() time.Duration
+	// Lag returns how long the oldest mark that is not stored yet has waited.
+	Lag() time.Duration
+}
+
 // Log identifies a log: a room that is created again under the same slug has a different key.
 type Log struct {
 	Slug string
@@ -58,6 +82,9 @@ type Log struct {
 
 // Store stores marks. It is safe for concurrent use.
 type Store struct {
+	// Remote keeps the marks as well; nil: there is none. It is set before the store is used.
+	Remote Remote
+
 	node uuid.UUID
 	path string // empty: in memory only
 	lock *os.File
@@ -151,7 +178,7 @@ func (s *Store) load(dir string) error {
 					s.node = node
 				}
 			}
-			if log, m, ok := parse(line); ok && m.Size > s.marks[log].Size {
+			if log, m, ok := ParseLine(line); ok && m.Size > s.marks[log].Size {
 				s.marks[log] = m
 			}
 		}
@@ -189,8 +216,27 @@ func (s *Store) All() map[Log]pglog.Mark {
 	return maps.Clone(s.marks)
 }
 
-// Knows reports whether this node has seen a log of the room.
+// Elsewhere returns the mark of a log in the remote place; zero: there is none.
+func (s *Store) Elsewhere(ctx context.Context, log Log) (pglog.Mark, error) {
+	if s.Remote == nil {
+		return pglog.Mark{}, nil
+	}
+	return s.Remote.Get(ctx, log)
+}
+
+// Slugs returns the rooms that the remote place knows, in no particular order.
+func (s *Store) Slugs() []string {
+	if s.Remote == nil {
+		return nil
+	}
+	return s.Remote.Slugs()
+}
+
+// Knows reports whether this node has seen a log of the room, or the remote place has.
 func (s *Store) Knows(slug string) bool {
+	if slices.Contains(s.Slugs(), slug) {
+		return true
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for log := range s.marks {
@@ -204,6 +250,9 @@ func (s *Store) Knows(slug string) bool {
 // Put stores the mark of a log with one write. If the write fails, Put returns the error, and the mark is kept in
 // memory only.
 func (s *Store) Put(log Log, m pglog.Mark) error {
+	if s.Remote != nil {
+		s.Remote.Put(log, m)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m.Size <= s.marks[log].Size {
@@ -222,7 +271,7 @@ func (s *Store) Put(log Log, m pglog.Mark) error {
 	if s.torn {
 		s.line = append(s.line, '\n')
 	}
-	s.line = appendLine(s.line, log, m)
+	s.line = AppendLine(s.line, log, m)
 	n, err := s.file.Write(s.line)
 	s.written += int64(n)
 	s.dirty, s.torn, s.err = true, err != nil, err
@@ -244,7 +293,7 @@ func (s *Store) Forget(slug string) error {
 func (s *Store) rewrite() error {
 	text := []byte("node " + s.node.String() + "\n")
 	for log, m := range s.marks {
-		text = appendLine(text, log, m)
+		text = AppendLine(text, log, m)
 	}
 	file, err := os.OpenFile(s.path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC|os.O_APPEND, 0o600)
 	if err != nil {
@@ -297,16 +346,20 @@ func (s *Store) flush() error {
 }
 
 // Close syncs all marks to disk and releases the file.
-func (s *Store) Close() error {
+func (s *Store) Close() (err error) {
+	if s.Remote != nil {
+		err = s.Remote.Close()
+	}
 	if s.path == "" {
-		return nil
+		return err
 	}
 	close(s.closed)
 	<-s.synced
-	return errors.Join(s.flush(), s.file.Close(), s.redeemed.close(), s.lock.Close())
+	return errors.Join(err, s.flush(), s.file.Close(), s.redeemed.close(), s.lock.Close())
 }
 
-func appendLine(dst []byte, log Log, m pglog.Mark) []byte {
+// AppendLine appends the line of a mark.
+func AppendLine(dst []byte, log Log, m pglog.Mark) []byte {
 	start := len(dst)
 	var key [4]byte
 	binary.BigEndian.PutUint32(key[:], log.Key)
@@ -322,8 +375,8 @@ func appendLine(dst []byte, log Log, m pglog.Mark) []byte {
 
 func sum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// parse parses a line. ok is false for an invalid one.
-func parse(line []byte) (log Log, m pglog.Mark, ok bool) {
+// ParseLine parses a line. ok is false for an invalid one.
+func ParseLine(line []byte) (log Log, m pglog.Mark, ok bool) {
 	fields, ok := checked(line, 5)
 	if !ok {
 		return log, m, false

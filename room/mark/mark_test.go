@@ -47,7 +47,7 @@ func TestKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	line := appendLine(nil, Log{"sale", 7}, at(6))
+	line := AppendLine(nil, Log{"sale", 7}, at(6))
 	wrong := bytes.Replace(line, []byte(" 6 "), []byte(" 8 "), 1)
 	if err := os.WriteFile(file, append(append(text, wrong...), line[:len(line)-3]...), 0o600); err != nil {
 		t.Fatal(err)
@@ -123,4 +123,20 @@ func BenchmarkPut(b *testing.B) {
 	for i := range b.N {
 		put(b, s, "sale", uint64(i+1)) //nolint:gosec // positive
 	}
+}
+
+// FuzzParseLine: a line that is accepted says the same when it is written again.
+func FuzzParseLine(f *testing.F) {
+	f.Add(AppendLine(nil, Log{"sale", 7}, at(5)))
+	f.Add(AppendLine(nil, Log{"/rooms", 0xffffffff}, at(1)))
+	f.Add([]byte("node x\n"))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		log, m, ok := ParseLine(line)
+		if !ok {
+			return
+		}
+		if again, n, ok := ParseLine(AppendLine(nil, log, m)); !ok || again != log || n != m {
+			t.Errorf("%q is %+v %+v, and then %+v %+v, %t", line, log, m, again, n, ok)
+		}
+	})
 }

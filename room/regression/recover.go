@@ -134,6 +134,16 @@ func Recover(ctx context.Context, from Sources, slug string) (*Recovery, error) 
 			}
 		}
 	}
+	m, err := from.Marks.Elsewhere(ctx, mark.Log{Slug: slug, Key: rec.signer.KeyHash()})
+	if err != nil {
+		return nil, fmt.Errorf("read mark: %w", err)
+	}
+	if !m.IsZero() {
+		rec.lacks = append(rec.lacks, m)
+		if m.Size > rec.Has.Size && m.Size > rec.Had.Size {
+			rec.Had, rec.By = m, mark.RemoteName
+		}
+	}
 	return rec, nil
 }
 

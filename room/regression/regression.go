@@ -130,6 +130,14 @@ func (g *Guard) Wanted(ctx context.Context) (*Wanted, error) {
 	if m := g.marks.Get(g.name); !m.IsZero() {
 		w.marks = append(w.marks, wantedMark{m, g.marks.Name(), false})
 	}
+	m, err := g.marks.Elsewhere(ctx, g.name)
+	switch {
+	case err != nil:
+		g.log.Debug("opening a room without its mark in object storage, which is compared later", "room", g.name.Slug,
+			"err", err)
+	case !m.IsZero():
+		w.marks = append(w.marks, wantedMark{m, mark.RemoteName, false})
+	}
 	_, h, err := g.store.State(ctx, g.id)
 	switch {
 	case errors.Is(err, pglog.ErrNotFound):

@@ -1,6 +1,7 @@
 package regression_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -185,5 +186,45 @@ func TestMissingRoom(t *testing.T) {
 	g := regression.MissingRoom(marks, slug)
 	if g == nil || g.Had.Size != 8 || g.Has != (pglog.Mark{Root: new(audit.Tree).Root()}) || g.By != marks.Name() {
 		t.Errorf("a room that was seen: %+v", g)
+	}
+}
+
+// elsewhere is a place outside of the database that has one mark.
+type elsewhere struct {
+	mark.Remote
+	mark pglog.Mark
+	err  error
+}
+
+func (e elsewhere) Get(context.Context, mark.Log) (pglog.Mark, error) { return e.mark, e.err }
+
+func (e elsewhere) Slugs() []string { return []string{slug, "lost"} }
+
+// TestElsewhere opens a log on a node without marks, by the mark that was kept elsewhere. If that cannot be read, the
+// log opens.
+func TestElsewhere(t *testing.T) {
+	t.Parallel()
+	d := newDatabase(t, 5)
+	d.from.Marks.Remote = elsewhere{err: errors.New("away")}
+	if _, err := d.load(d.guard()); err != nil {
+		t.Errorf("load: %v", err)
+	}
+	d.from.Marks.Remote = elsewhere{mark: d.mark(5)}
+	if _, err := d.load(d.guard()); err != nil {
+		t.Errorf("load: %v", err)
+	}
+	d.from.Marks.Remote = elsewhere{mark: d.mark(7)}
+	g := d.guard()
+	if _, err := d.load(g); !errors.Is(err, regression.ErrRegressed) || g.Regression().By != mark.RemoteName {
+		t.Errorf("load: %v, want ErrRegressed by the mark elsewhere", err)
+	}
+	if rec := d.recovered(); rec.Had != d.mark(7) || rec.By != mark.RemoteName {
+		t.Errorf("recover: %+v by %q", rec.Had, rec.By)
+	}
+	if missing := regression.MissingRoom(d.from.Marks, "lost"); missing == nil || missing.By != mark.RemoteName {
+		t.Errorf("a room of which only a mark elsewhere is left: %+v", missing)
+	}
+	if missing := regression.MissingRoom(d.from.Marks, "never"); missing != nil {
+		t.Errorf("a room that never was: %+v", missing)
 	}
 }

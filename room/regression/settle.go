@@ -112,11 +112,18 @@ func (s *Settler) compare(ctx context.Context) error {
 	for log := range seen {
 		ids = append(ids, pgroom.RoomID(log.Slug))
 	}
+	elsewhere := s.from.Marks.Slugs()
+	for _, slug := range elsewhere {
+		ids = append(ids, pgroom.RoomID(slug))
+	}
 	found, err := s.from.Logs.Marks(ctx, ids)
 	if err != nil {
 		return err
 	}
-	var missing []string
+	missing := slices.DeleteFunc(elsewhere, func(slug string) bool {
+		_, ok := found[pgroom.RoomID(slug)]
+		return ok
+	})
 	for log, m := range seen {
 		id := pgroom.RoomID(log.Slug)
 		has, ok := found[id]
@@ -124,46 +131,79 @@ func (s *Settler) compare(ctx context.Context) error {
 			missing = append(missing, log.Slug)
 			continue
 		}
-		if err := s.compareOne(ctx, log, m, has); err != nil {
+		if _, err := s.compareOne(ctx, log, m, has, s.from.Marks.Name()); err != nil {
 			return err
 		}
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
+		missing = slices.Compact(missing)
 		s.log.Error("database lacks rooms that this server has seen: "+
-			"check that it is the right one; if it is meant to be new, remove the directory of marks",
+			"check that it is the right one; if it is meant to be new, remove the directory of marks, and give another "+
+			"place in object storage",
 			"rooms", len(missing), "first", missing[:min(len(missing), 5)])
 	}
 	return nil
 }
 
-// compareOne holds a room if its log does not continue the mark.
-func (s *Settler) compareOne(ctx context.Context, log mark.Log, seen, has pglog.Mark) error {
+// Compare compares a mark from elsewhere with the database, and holds the room if its log does not continue the mark:
+// then it returns false. It is safe for concurrent use. The error is [pglog.ErrUnsettled] while the database itself is
+// being compared.
+func (s *Settler) Compare(ctx context.Context, log mark.Log, m pglog.Mark) (continues bool, err error) {
+	if err := s.isSettled(ctx); err != nil {
+		return false, err
+	}
+	id := pgroom.RoomID(log.Slug)
+	found, err := s.from.Logs.Marks(ctx, []uuid.UUID{id})
+	if err != nil {
+		return false, err
+	}
+	has, ok := found[id]
+	if !ok {
+		return false, nil
+	}
+	if err := s.isSettled(ctx); err != nil { // what was read may be of another database
+		return false, err
+	}
+	return s.compareOne(ctx, log, m, has, mark.RemoteName)
+}
+
+// isSettled returns [pglog.ErrUnsettled] unless the database is the one that was compared.
+func (s *Settler) isSettled(ctx context.Context) error {
+	now, err := s.from.Logs.Incarnation(ctx)
+	if accepted, ok := s.from.Logs.Accepted(); err == nil && (!ok || now != accepted) {
+		return pglog.ErrUnsettled
+	}
+	return err
+}
+
+// compareOne holds a room if its log does not continue the mark, and returns false then.
+func (s *Settler) compareOne(ctx context.Context, log mark.Log, seen, has pglog.Mark, by string) (bool, error) {
 	id := pgroom.RoomID(log.Slug)
 	root := has.Root
 	if has.Size > seen.Size {
 		var err error
 		if root, _, err = s.from.Logs.Growth(ctx, id, 0, seen.Size); err != nil && !errors.Is(err, pglog.ErrNotFound) {
-			return err
+			return false, err
 		}
 	}
 	if has.Size >= seen.Size && root == seen.Root {
-		return nil
+		return true, nil
 	}
 	signer, _, err := s.from.signer(ctx, log.Slug)
 	if err != nil && !errors.Is(err, keys.ErrMasterKey) {
-		return err
+		return false, err
 	}
 	if err != nil || signer.KeyHash() != log.Key {
-		return nil //nolint:nilerr // another room of this name; a wrong master key is reported when it is loaded
+		return true, nil //nolint:nilerr // another room of this name; a wrong master key is reported when it is loaded
 	}
-	s.log.Error("database lost entries: a room lacks some that this server has published", "room", log.Slug,
+	s.log.Error("database lost entries: a room lacks some that were published", "room", log.Slug, "seen_by", by,
 		"size", has.Size, "root", has.Root, "shown_size", seen.Size, "shown_root", seen.Root)
-	if err := s.from.Logs.Hold(ctx, id, seen, s.from.Marks.Name()); err != nil {
-		return err
+	if err := s.from.Logs.Hold(ctx, id, seen, by); err != nil {
+		return false, err
 	}
 	s.onHold(log.Slug)
-	return nil
+	return false, nil
 }
 
 // MissingRoom returns the regression of a room that the database does not have; nil: the marks do not know it
@@ -172,10 +212,10 @@ func MissingRoom(marks *mark.Store, slug string) *Regression {
 	if !marks.Knows(slug) {
 		return nil
 	}
-	g := &Regression{Since: time.Now(), By: marks.Name()}
+	g := &Regression{Since: time.Now(), By: mark.RemoteName}
 	for log, m := range marks.All() {
 		if log.Slug == slug && m.Size > g.Had.Size {
-			g.Had = m
+			g.Had, g.By = m, marks.Name()
 		}
 	}
 	g.Has.Root = new(audit.Tree).Root()

@@ -143,3 +143,42 @@ func newNode(d *database) *database {
 	another.from.Marks = mark.Memory()
 	return &another
 }
+
+// TestCompareElsewhere compares the marks that a place outside of the database has, and holds the room by them.
+func TestCompareElsewhere(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		seen      func(*database) pglog.Mark
+		continues bool
+	}{
+		"seen in part":    {func(d *database) pglog.Mark { return d.mark(3) }, true},
+		"all seen":        {func(d *database) pglog.Mark { return d.mark(5) }, true},
+		"more seen":       {func(d *database) pglog.Mark { return d.mark(6) }, false},
+		"another seen":    {func(d *database) pglog.Mark { return d.other(5) }, false},
+		"other beginning": {func(d *database) pglog.Mark { return d.other(3) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDatabase(t, 5)
+			seen := c.seen(d)
+			var did settled
+			s := did.settler(d)
+			if _, err := s.Compare(t.Context(), d.name(), seen); !errors.Is(err, pglog.ErrUnsettled) {
+				t.Errorf("before the database is settled: %v, want ErrUnsettled", err)
+			}
+			if err := s.Settle(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			continues, err := s.Compare(t.Context(), d.name(), seen)
+			if continues != c.continues || err != nil {
+				t.Errorf("continues: %t, %v", continues, err)
+			}
+			if _, hold := d.state(); hold.IsHeld() == c.continues || !c.continues && hold.By != mark.RemoteName {
+				t.Errorf("hold %+v", hold)
+			}
+			if (len(did.held) == 0) != c.continues {
+				t.Errorf("held %q", did.held)
+			}
+		})
+	}
+}

@@ -103,6 +103,9 @@ func (f *serveFlags) add(flags *pflag.FlagSet, t *cli.Terminal) {
 	flags.StringVar(&f.issuer, "issuer", "",
 		"whether the server runs an issuer of its own for methods with the key own: `own` or off; of several servers of "+
 			"a database only one may (default own with a private PostgreSQL, otherwise off)")
+	flags.DurationVar(&f.Watch, "watch", time.Minute,
+		"watch the server's own rooms as an outsider would, and raise an alarm if a freeze, a draw or a proof is late by "+
+			"this `TIME`; 0 turns the watch off")
 	f.limits.add(flags, &f.Limits)
 	f.oidc.add(flags)
 	f.captcha.add(flags)
@@ -112,7 +115,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet, t *cli.Terminal) {
 	flags.StringVar(&f.logFormat, "log-format", "text", "`FORMAT`, text or json")
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
 	cli.InEnv(flags, "addr", "metrics-addr", "public-url", "database-wait", "admin-token-file", "trusted-proxies",
-		"beacon-relays", "beacon-chain", "witnesses", "max-streams", "security-contact", "issuer",
+		"beacon-relays", "beacon-chain", "witnesses", "max-streams", "security-contact", "issuer", "watch",
 		"log-format", "log-level")
 }
 
@@ -125,7 +128,10 @@ func addStorage(flags *pflag.FlagSet, t *cli.Terminal, c *server.Config) {
 		"`URL` of that database for the owner of its schema, who runs the migrations (default the database URL)")
 	flags.StringVar(&c.MasterKey, "master-key", "",
 		"`FILE` of the key that encrypts the rooms' keys; the variable may hold the key itself (default DIR/master-key)")
-	cli.InEnv(flags, "data", "database-url", "owner-database-url", "master-key")
+	flags.StringVar(&c.MarksS3, "marks-s3", "",
+		"`URL` of a bucket, such as s3://bucket/prefix, that also keeps the marks of how far each log was seen; endpoint, "+
+			"region and credentials come from the AWS_* variables (default none)")
+	cli.InEnv(flags, "data", "database-url", "owner-database-url", "master-key", "marks-s3")
 }
 
 func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
@@ -201,6 +207,9 @@ func (f *serveFlags) check(t *cli.Terminal) (err error) {
 		return err
 	}
 	f.JoinsPerMinute = uint32(f.limits.all) //nolint:gosec // check has compared it with maxLimit
+	if f.Watch != 0 && f.Watch < time.Second {
+		return cli.Usage(errors.New("--watch is too short"), "give at least 1s, or 0 to turn the watch off")
+	}
 	if f.Witnesses, err = parseWitnesses(f.witnesses); err != nil {
 		return cli.Usage(fmt.Errorf("--witnesses: %w", err),
 			"give each as KEY=URL, as printed by proofline-verify witness")

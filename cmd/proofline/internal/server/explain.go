@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"syscall"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/migrations"
 	"github.com/proofline/proofline/room/keys"
+	"github.com/proofline/proofline/room/mark/bucket"
 )
 
 // Explain adds exit code and hint to an error of a server's start.
@@ -29,6 +31,8 @@ func Explain(err error) error {
 		return cli.Failed(err, "rooms open only with the key they were created with: restore it from your backup")
 	case errors.Is(err, secret.ErrExposed):
 		return cli.Failed(err, "restrict that file to its owner with chmod 600")
+	case errors.Is(err, bucket.ErrURL):
+		return cli.Usage(fmt.Errorf("--marks-s3: %w", err), "give s3://BUCKET/PREFIX")
 	case errors.Is(err, pglog.ErrPooler):
 		return cli.Failed(err, "give the address of PostgreSQL itself, or of a pool with pool_mode = session")
 	case errors.As(err, &unreachable):

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
+	"github.com/proofline/proofline/console/outsider"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/web/limit"
@@ -46,7 +47,7 @@ func (s *Server) serveMetrics(context.Context) error {
 	if s.metrics == nil {
 		return nil
 	}
-	handler, err := metricsHandler(metrics{s.rooms, s.limits, &s.streams}, s.meter, http.HandlerFunc(s.answerHealth))
+	handler, err := metricsHandler(metrics{s.rooms, s.limits, &s.streams, &s.watch}, s.meter, http.HandlerFunc(s.answerHealth))
 	if err != nil {
 		return err
 	}
@@ -104,6 +105,7 @@ type metrics struct {
 	rooms   *room.Rooms
 	limits  *limit.Limits
 	streams *atomic.Int64
+	watch   *atomic.Pointer[outsider.Watch]
 }
 
 // metric is one metric family: its description, its type, and a function that reads
@@ -153,6 +155,10 @@ var serverMetrics = []metric[health]{
 		func(h health) float64 { return h.Step.Seconds() }),
 	gauge("marks_kept", "Whether the server writes marks of the logs to the data directory.",
 		func(h health) float64 { return bit(h.Marked) }),
+	gauge("marks_store_away_seconds", "How long the object storage of marks has not answered; 0: it answers, or none is set.",
+		func(h health) float64 { return h.Away.Seconds() }),
+	gauge("marks_store_lag_seconds", "How long the oldest mark that object storage lacks has waited; 0: it lacks none.",
+		func(h health) float64 { return h.Lag.Seconds() }),
 	gauge("rooms_loaded", "Rooms in memory.", func(h health) float64 { return float64(h.Rooms) }),
 	gauge("rooms_stuck", "Rooms that cannot store entries that are due.",
 		func(h health) float64 { return float64(h.Stuck) }),
@@ -195,7 +201,13 @@ var roomMetrics = []metric[vitals]{
 var (
 	beaconUp = prometheus.NewDesc("proofline_beacon_up", "Whether the relays of the beacon served it when they were last asked.",
 		[]string{"beacon"}, nil)
-	streams    = prometheus.NewDesc("proofline_streams", "Open event streams of visitors.", nil, nil)
+	streams     = prometheus.NewDesc("proofline_streams", "Open event streams of visitors.", nil, nil)
+	watchAlarms = prometheus.NewDesc("proofline_watch_alarms",
+		"Rooms whose public pages show a violation, as this server's watch of its own rooms has found.", nil, nil)
+	watchEntries = prometheus.NewDesc("proofline_watch_entries",
+		"Entries of the checkpoints that this server's watch has read of its own rooms.", nil, nil)
+	watchUnread = prometheus.NewDesc("proofline_watch_unread",
+		"Rooms whose public pages this server's watch has not been able to read for two minutes.", nil, nil)
 	unmeasured = prometheus.NewDesc("proofline_rooms_unmeasured", "Rooms in memory without metrics of their own, as there are too many.",
 		nil, nil)
 )
@@ -215,6 +227,9 @@ func (metrics) Describe(to chan<- *prometheus.Desc) {
 	to <- beaconUp
 	to <- streams
 	to <- unmeasured
+	to <- watchAlarms
+	to <- watchUnread
+	to <- watchEntries
 }
 
 // Collect implements [prometheus.Collector].
@@ -238,6 +253,12 @@ func (c metrics) Collect(to chan<- prometheus.Metric) {
 		constant(beaconUp, bit(chain.Err() == nil), chain.Name())
 	}
 	constant(streams, float64(c.streams.Load()))
+	if c.watch != nil {
+		n := c.watch.Load().Counts()
+		constant(watchAlarms, float64(n.Alarms))
+		constant(watchUnread, float64(n.Unread))
+		constant(watchEntries, float64(n.Entries))
+	}
 	constant(unmeasured, float64(len(loaded)-len(measured)))
 	for budget, n := range c.limits.Refused() {
 		to <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(n), budget)

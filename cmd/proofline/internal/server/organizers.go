@@ -23,6 +23,7 @@ import (
 	"github.com/proofline/proofline/console/control/pgcontrol"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/live/pglive"
+	"github.com/proofline/proofline/console/outsider"
 	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/site/pgsite"
@@ -79,11 +80,12 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		o.accounts.Close()
 		return nil
 	})
+	watch := s.newWatch()
 	name, _ := os.Hostname() // may be empty
 	o.live = live.New(live.Options{
 		Rooms: s.rooms, Store: pglive.NewStore(s.pool), Records: records, Name: name, Version: s.cfg.Version,
 		Log:     s.cfg.Log,
-		Refused: s.limits.Refused,
+		Refused: s.limits.Refused, Seen: watch.Alarm,
 	})
 	if err := s.keepSetupLink(ctx); err != nil {
 		return fmt.Errorf("link for the first owner: %w", err)
@@ -101,8 +103,20 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		Sender: o.webhooks.Alerts,
 		Log:    s.cfg.Log,
 	})
-	s.inBackground(o.live.Run, o.webhooks.Run, alerts.Run, s.cleanUp)
+	s.inBackground(o.live.Run, o.webhooks.Run, alerts.Run, s.cleanUp,
+		func(ctx context.Context) { watch.Run(ctx, o.webhooks.Alerts) })
 	return nil
+}
+
+// newWatch returns the watch of the own rooms; nil: it is turned off.
+func (s *Server) newWatch() *outsider.Watch {
+	if s.cfg.Watch == 0 {
+		return nil
+	}
+	watch := outsider.New(outsider.Options{Rooms: s.rooms, Late: s.cfg.Watch, Log: s.cfg.Log,
+		Dir: filepath.Join(s.cfg.Data, EvidenceDir), Open: outsider.HTTP()})
+	s.watch.Store(watch)
+	return watch
 }
 
 // keepSetupLink creates the link for the first owner and writes it to a file, because the system's

@@ -48,6 +48,9 @@ func Recover(ctx context.Context, cfg Config) (rooms *room.Rooms, closeAll func(
 		return nil, nil, fmt.Errorf("master key: %w", err)
 	}
 	marks, err := mark.Read(filepath.Join(cfg.Data, MarksDir))
+	if err == nil {
+		err = openBucket(ctx, marks, &cfg)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/https"
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/outsider"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/internal/localpg"
 	"github.com/proofline/proofline/internal/traces"
@@ -31,6 +32,7 @@ import (
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
+	"github.com/proofline/proofline/room/mark/bucket"
 	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/web"
@@ -79,6 +81,8 @@ type Config struct {
 	// MasterKey is the key that seals the rooms' keys, or the name of its file;
 	// empty: Data/master-key, which is created for a private PostgreSQL.
 	MasterKey string
+	// MarksS3 is the URL of a bucket, s3://BUCKET/PREFIX, that keeps marks as well; empty: none does.
+	MarksS3 string
 	// TokenFile is the file of the management token; empty: Data/admin-token. Start
 	// creates it if it does not exist.
 	TokenFile string
@@ -111,6 +115,9 @@ type Config struct {
 	Mail *webhook.SMTP
 	// OwnIssuer runs an issuer of credentials below [IssuerPath], with a key of its own in [IssuerDir].
 	OwnIssuer bool
+	// Watch is how late a freeze, a draw or a proof of a room may be before the server's watch of its own rooms raises
+	// an alarm; 0: it does not watch them.
+	Watch time.Duration
 	// Version is the program's version.
 	Version string
 	// Tracer traces what the server does; nil: nothing is traced. Stop closes it.
@@ -126,6 +133,7 @@ const (
 	SetupFile     = "setup-link" // exists until there is an owner
 	AddressFile   = "address"    // the server's URL on this machine, since its latest start
 	MarksDir      = "marks"
+	EvidenceDir   = "evidence" // of violations that the server's watch of its own rooms has found
 )
 
 // stopTimeout limits Stop. Open requests get most of it: [web.Server] gives them 8 s. If PostgreSQL
@@ -157,8 +165,9 @@ type Server struct {
 	rooms      *room.Rooms
 	limits     *limit.Limits
 	meter      *meter.Meter
-	streams    atomic.Int64 // open event streams
-	issuer     *ownIssuer   // nil: turned off
+	streams    atomic.Int64                   // open event streams
+	watch      atomic.Pointer[outsider.Watch] // of the own rooms; nil: turned off
+	issuer     *ownIssuer                     // nil: turned off
 	issuerSite *issuerweb.Site
 	handler    atomic.Pointer[web.Server] // nil until the server can answer
 	served     chan error                 // receives the HTTP server's result
@@ -304,7 +313,10 @@ func (s *Server) RegisterKey(ctx context.Context) (string, error) { return s.roo
 
 // openRooms opens the rooms and starts their clock.
 func (s *Server) openRooms(ctx context.Context) error {
-	marks := s.openMarks()
+	marks, err := s.openMarks(ctx)
+	if err != nil {
+		return err
+	}
 	o := room.Options{
 		Logs: pglog.NewStore(s.pool), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey,
 		PublicURL: s.cfg.PublicURL, Log: s.cfg.Log, Chains: s.cfg.Chains, Witnesses: s.cfg.Witnesses, Marks: marks,
@@ -338,14 +350,29 @@ func (s *Server) openRooms(ctx context.Context) error {
 
 // openMarks opens the stored marks of how far this node has seen each log. If it cannot store them,
 // the server warns and starts anyway: they only matter once the database has lost entries.
-func (s *Server) openMarks() *mark.Store {
+//
+// The error is that of a wrong MarksS3: a store that does not answer is no reason not to start either.
+func (s *Server) openMarks(ctx context.Context) (*mark.Store, error) {
 	marks, err := mark.Open(filepath.Join(s.cfg.Data, MarksDir))
 	if err != nil {
 		s.cfg.Log.Warn("cannot store marks: after a restart this server cannot notice that its database lost entries; "+
 			"give it a persistent data directory with --data (README.md, Your own PostgreSQL)", "err", err)
-		return mark.Memory()
+		marks = mark.Memory()
 	}
-	return marks
+	return marks, openBucket(ctx, marks, &s.cfg)
+}
+
+// openBucket has marks kept in object storage as well, if the configuration names a bucket.
+func openBucket(ctx context.Context, marks *mark.Store, cfg *Config) error {
+	if cfg.MarksS3 == "" {
+		return nil
+	}
+	b, err := bucket.Open(ctx, cfg.MarksS3, marks.Node().String(), cfg.Log)
+	if err != nil {
+		return err
+	}
+	marks.Remote = b
+	return nil
 }
 
 // tryKey opens the keys of the newest room, so that a wrong master key fails the start rather than later
