@@ -330,6 +330,9 @@ func (d *documented) reports() {
 // ourCommand matches one of our programs with its arguments.
 var ourCommand = regexp.MustCompile(`(?:^|[\s;&|(])(?:bin/)?(proofline(?:-verify)?)((?:[ \t]+[^\s;&|<>()]+)*)`)
 
+// ourName matches our name where another program takes it as the name of a container or of a signer.
+var ourName = regexp.MustCompile(`(?:--name|-I|exec) proofline\b`)
+
 // TestCommandsOfDocs checks all commands of our programs in all documents: each
 // command exists and has the given flags.
 func TestCommandsOfDocs(t *testing.T) {
@@ -349,7 +352,7 @@ func TestCommandsOfDocs(t *testing.T) {
 			}
 		}
 		for _, c := range candidates {
-			for _, found := range ourCommand.FindAllStringSubmatch(c, -1) {
+			for _, found := range ourCommand.FindAllStringSubmatch(ourName.ReplaceAllString(c, ""), -1) {
 				lines[found[1]+found[2]] = document
 			}
 		}
