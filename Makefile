@@ -39,6 +39,9 @@ PARALLEL ?= 8
 # The number of packages that are tested at once: more than there are processors, because of the same waits.
 PACKAGES ?= 3
 
+# go vet has run; a package may take ten minutes, which is the default, on a very busy machine.
+TEST := -vet=off -timeout 30m -p $(PACKAGES) -parallel $(PARALLEL)
+
 # Packages that start goroutines, which are tested under the race detector, except
 # those that only compute, where it would find nothing.
 PURE := audit audit/roomlog cmd/proofline/internal/apply cmd/proofline/internal/issuerdir cmd/proofline/internal/transcript connector/internal/address console/live/pglive console/simulate console/simulate/chart fairness/beacon room/branding room/door room/keys room/locale room/queueit room/setting room/style room/transfer verifier/counted verifier/evidence verifier/findings verifier/numeral verifier/stats verifier/ticket vrf web/confirm web/console/format web/issuer/puzzle web/page web/picture web/poll web/sse
@@ -72,10 +75,10 @@ run: build need-postgres ## run the server, ARGS="--addr :8080"
 .PHONY: test
 test: need-go need-postgres $(UI_BUILT) ## vet and test everything: also concurrent packages under the race detector, and independent readers
 	go vet ./...
-	go test -vet=off -p $(PACKAGES) -parallel $(PARALLEL) ./...
+	go test $(TEST) ./...
 	@if [ "$$(go env CGO_ENABLED)" = 1 ] && command -v "$$(go env CC)" >/dev/null; then \
-		echo go test -race -short -parallel $(PARALLEL) $(RACE), without $(PURE); \
-		go list $(RACE) | grep -vxF "$$(printf 'github.com/proofline/proofline/%s\n' $(PURE))" | xargs go test -race -short -vet=off -p $(PACKAGES) -parallel $(PARALLEL); \
+		echo go test -race -short $(TEST) $(RACE), without $(PURE); \
+		go list $(RACE) | grep -vxF "$$(printf 'github.com/proofline/proofline/%s\n' $(PURE))" | xargs go test -race -short $(TEST); \
 	else echo "no C compiler, so no race detector: go test -race is left out"; fi
 	cd audit/interop && go test ./...
 	@if node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)'; then $(MAKE) --no-print-directory scripts; \

@@ -386,12 +386,12 @@ func (s *shop) isThrough(what string, r *http.Response) *http.Request {
 
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		if ok() {
 			return
 		}
 	}
-	t.Fatalf("not within a minute: %s", what)
+	t.Fatalf("not within three minutes: %s", what)
 }
 
 // bodyOf returns a response's body.

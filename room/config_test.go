@@ -437,7 +437,11 @@ func TestProblemsAnywhere(t *testing.T) {
 func TestManyProblems(t *testing.T) {
 	t.Parallel()
 	var names, windows []string
-	for i := range 40_000 {
+	many := 40_000
+	if testing.Short() {
+		many = 10_000
+	}
+	for i := range many {
 		names, windows = append(names, fmt.Sprintf(`"k%d":1`, i)), append(windows, "1")
 	}
 	for _, text := range []string{
@@ -451,7 +455,7 @@ func TestManyProblems(t *testing.T) {
 				t.Errorf("%.30s: %.100v", text, err)
 			}
 		}
-		if took := time.Since(began); took > 30*time.Second { // wait until the machine is not busy
+		if took := time.Since(began); took > 2*time.Minute { // a second if the machine is not busy
 			t.Errorf("%.30s took %v", text, took)
 		}
 	}

@@ -37,7 +37,8 @@ func TestBeats(t *testing.T) {
 		Claim: span(3 * time.Second), Grace: span(time.Second)})
 	awaitCalled(t, r, joinMany(t, r, 1))
 	eventually(t, "the visitor is a no-show", func() bool { return r.Snapshot().Counts.NoShows == 1 }) // never without beats
-	const without = 7                                                                                  // room, arrive, freeze, draw, assign, call, skip
+
+	const without = 7 // room, arrive, freeze, draw, assign, call, skip
 	if size := r.Snapshot().Size; size < without+3 || size > without+7 {
 		t.Errorf("%d entries, want about five beats", size-without)
 	}

@@ -52,7 +52,7 @@ func start(t testing.TB, pool *pgxpool.Pool, o Options) *Rooms {
 	stopped := make(chan struct{})
 	go func() { defer close(stopped); rs.Run(ctx) }()
 	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+		ctx, stop := context.WithTimeout(context.Background(), 3*time.Minute)
 		defer stop()
 		if err := rs.Close(ctx); err != nil {
 			t.Error(err)
@@ -252,12 +252,12 @@ func span(d time.Duration) *Duration { return (*Duration)(&d) }
 // eventually waits until ok returns true.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if ok() {
 			return
 		}
 	}
-	t.Fatalf("not within a minute: %s", what)
+	t.Fatalf("not within three minutes: %s", what)
 }
 
 // steadily runs a test that may fail because the machine is slow, which shows nothing: after a failure it runs the

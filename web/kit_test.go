@@ -244,10 +244,10 @@ func (v visitor) claimBody() string { return `{"secret":"` + v.secret + `"}` }
 // eventually waits until ok returns true.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(3 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if ok() {
 			return
 		}
 	}
-	t.Fatalf("not within a minute: %s", what)
+	t.Fatalf("not within three minutes: %s", what)
 }

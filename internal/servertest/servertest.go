@@ -20,8 +20,8 @@ import (
 
 // Timeouts for closing rooms and for learning the time.
 const (
-	closeTimeout = time.Minute
-	clockTimeout = time.Minute
+	closeTimeout = 3 * time.Minute
+	clockTimeout = 3 * time.Minute
 )
 
 // Pool returns a connection pool with the server's role, closed at the end of the test.
