@@ -78,7 +78,7 @@ type rooms struct {
 
 func (a rooms) routes() []route {
 	const tag = "rooms"
-	return []route{
+	return append(a.codeRoutes(), []route{
 		{
 			method: http.MethodGet, path: "rooms", scope: account.Read, name: "listRooms", tag: tag,
 			summary: "List the rooms of the organization, newest first",
@@ -123,6 +123,15 @@ func (a rooms) routes() []route {
 			more:    "Its times move by whole weeks, so that it opens in the future at the same time of the same weekday.",
 			out:     wire.Draft{}, status: http.StatusCreated, key: keyKept, tagged: true, do: a.duplicate,
 		},
+		a.archiveRoute("archive", "archiveRoom", "Archive a room that has ended",
+			"Lists no longer show it; its transcript stays published.", hiddenFromLists),
+		a.archiveRoute("unarchive", "unarchiveRoom", "Show an archived room in lists again", "", shownInLists),
+	}...)
+}
+
+func (a rooms) codeRoutes() []route {
+	const tag = "rooms"
+	return []route{
 		{
 			method: http.MethodPost, path: "rooms/{slug}/methods/{method}/codes", scope: account.Operate,
 			name: "makeCodes", tag: tag,
@@ -142,9 +151,6 @@ func (a rooms) routes() []route {
 			name: "voidCodes", tag: tag, summary: "Void codes that were not used yet", in: wire.VoidInput{},
 			example: `{"codes": ["K7QF-9X2M-4TRB-0A8C"]}`, out: wire.Voided{}, most: 8 * maxBody, do: a.voidCodes,
 		},
-		a.archiveRoute("archive", "archiveRoom", "Archive a room that has ended",
-			"Lists no longer show it; its transcript stays published.", hiddenFromLists),
-		a.archiveRoute("unarchive", "unarchiveRoom", "Show an archived room in lists again", "", shownInLists),
 	}
 }
 

@@ -31,8 +31,9 @@ async function pressLike(page, name) {
 async function solve({ page }) {
   await page.locator("fieldset legend").waitFor();
   await tick(page, await byReading(page));
-  await page.getByRole("heading", { name: "Almost done: take the lot" }).waitFor();
-  await press(page, "Return to the room");
+  // Before the join, and after it.
+  await page.getByRole("heading", { name: /^(One tap left: join the line|Almost done: take the lot)$/ }).waitFor();
+  await pressLike({ page }, /^(Join the line|Return to the room)$/);
 }
 
 const shown = async (room) => (await room.transcript()).filter(({ kind }) => kind === "merit");

@@ -198,21 +198,11 @@ func (c *config) voidCodes(t *cli.Terminal, dir issuerdir.Dir, name string, code
 				"proofline issuer void --list "+name+" numbers them")
 		}
 	}
-	isUsed := false
-	for _, of := range c.Offers {
-		if of.Proof != web.ByList || of.List != name {
-			continue
-		}
-		isUsed = true
-		if of.Entry == "" {
-			return cli.Usage(fmt.Errorf("offer %s: the room's entry is missing", of.Name),
-				"take it from the room: proofline issuer room URL")
-		}
-		offer, err := of.offer(dir)
-		if err != nil {
-			return err
-		}
-		offer.Once = true
+	offers, err := c.offersOf(dir, name)
+	if err != nil {
+		return err
+	}
+	for _, offer := range offers {
 		if batch == 0 && codes == nil {
 			if err := showBatches(t, i, offer, list); err != nil {
 				return err
@@ -224,14 +214,34 @@ func (c *config) voidCodes(t *cli.Terminal, dir issuerdir.Dir, name string, code
 			return err
 		}
 		text := codefile.Voided(v.Unused, v.Used, v.Void, unknown, check)
-		if err := t.Printf("offer %s: %s", of.Name, text); err != nil {
+		if err := t.Printf("offer %s: %s", offer.Name, text); err != nil {
 			return err
 		}
 	}
-	if !isUsed {
-		return cli.Usage(fmt.Errorf("no offer uses the list %s", name), "name a list of the configuration with --list")
-	}
 	return nil
+}
+
+// offersOf returns the offers that use a list of codes.
+func (c *config) offersOf(dir issuerdir.Dir, list string) (offers []*issuer.Offer, err error) {
+	for _, of := range c.Offers {
+		if of.Proof != web.ByList || of.List != list {
+			continue
+		}
+		if of.Entry == "" {
+			return nil, cli.Usage(fmt.Errorf("offer %s: the room's entry is missing", of.Name),
+				"take it from the room: proofline issuer room URL")
+		}
+		offer, err := of.offer(dir)
+		if err != nil {
+			return nil, err
+		}
+		offer.Once = true
+		offers = append(offers, offer)
+	}
+	if len(offers) == 0 {
+		return nil, cli.Usage(fmt.Errorf("no offer uses the list %s", list), "name a list of the configuration with --list")
+	}
+	return offers, nil
 }
 
 func showBatches(t *cli.Terminal, i *issuer.Issuer, offer *issuer.Offer, list *issuer.List) error {

@@ -1,6 +1,7 @@
 package room
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -230,6 +231,16 @@ const (
 	maxRestoreDelay = time.Minute
 )
 
+// pause waits, or fails with the error of the context if that ends before.
+func pause(ctx context.Context, wait time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(wait):
+		return nil
+	}
+}
+
 // restoreMany gives the tickets that the flags name their places back.
 func restoreMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug string, since uint64, noWait bool) error {
 	var parts []wire.NamedTickets
@@ -265,12 +276,10 @@ func restoreMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug string,
 	}
 	first := sum.Tally // the rounds after it count the same tickets
 	for wait := restoreDelay; sum.Later > 0 && !f.check && !noWait; wait = min(2*wait, maxRestoreDelay) {
-		m.Note(fmt.Sprintf("%d places are given back; %d more would be called at once, and wait for outflow, seats or the end of "+
-			"a pause: the next attempt is in %v", sum.Done, sum.Later, wait))
-		select {
-		case <-c.Context().Done():
-			return c.Context().Err()
-		case <-time.After(wait):
+		m.Note(fmt.Sprintf("%d places are given back; %d more would be called at once, and wait for outflow, seats or "+
+			"the end of a pause: the next attempt is in %v", sum.Done, sum.Later, wait))
+		if err := pause(c.Context(), wait); err != nil {
+			return err
 		}
 		again := later
 		if f.all {
