@@ -63,8 +63,7 @@ func (p preset) Lacks(rooms *control.Rooms) string {
 			"relays with --beacon-relays."
 	case p.door.kind != simulate.Work && rooms.Issuer == nil:
 		return "This server runs no issuer, which would confirm visitors. Ask its operator to start it with --issuer own. " +
-			"Or write under “Methods”, in place of own, the key of another organization’s issuer: its command " +
-			"“proofline issuer methods” prints the line."
+			"Or paste under “Methods” the key of another organization’s issuer: its command “proofline issuer methods” prints it."
 	}
 	return ""
 }
@@ -87,7 +86,7 @@ func (p preset) Steps() []string {
 		}
 	case d.codes > 0:
 		return []string{
-			fmt.Sprintf("Enter a title below, check the times, and publish. The room takes %d codes: the last figure of the line under “Methods”.",
+			fmt.Sprintf("Enter a title below, check the times, and publish. The room takes %d codes: “At most” under “Methods”.",
 				d.codes),
 			"The page that follows makes the codes. It shows them once, as a sheet to print and cut, or as a table.",
 			"Give each person one code and the room’s address, which is on the sheet, too.",
