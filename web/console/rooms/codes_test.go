@@ -22,6 +22,7 @@ type ownIssuer struct {
 	members  [][]string
 	hasCodes bool
 	mails    bool
+	signsIn  bool
 }
 
 // Key implements [room.Issuer].
@@ -41,6 +42,9 @@ func (o *ownIssuer) Page(slug, method string) string {
 func (o *ownIssuer) Lacks(key string) string {
 	if key == setting.OwnMailKey && !o.mails {
 		return "this server sends no mail"
+	}
+	if key == setting.OwnOIDCKey && !o.signsIn {
+		return "this server has no sign-in provider"
 	}
 	return ""
 }

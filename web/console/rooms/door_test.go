@@ -76,6 +76,12 @@ func TestDoorPresets(t *testing.T) {
 	s.Get(consoletest.Owner, "/console/rooms/new").Has("each email address gets one place")
 	s.Get(consoletest.Owner, "/console/rooms/new?preset=one-place-per-account").Has(`value="account"`, `<option value="own-mail" selected>`, "types an email address").Lacks("upload a list")
 	s.Get(consoletest.Owner, "/console/rooms/new?preset=members-only").Has(`value="members"`, `<option value="own" selected>`)
+	own.signsIn = true
+	s.Get(consoletest.Owner, "/console/rooms/new").Has("each account gets one place").Lacks("each email address gets one place")
+	s.Get(consoletest.Owner, "/console/rooms/new?preset=one-place-per-account").
+		Has(`<option value="own-oidc" selected>`, `<option value="own-mail">`, "signs in at this server’s provider", "choose a mailed code")
+	own.mails = false
+	s.Get(consoletest.Owner, "/console/rooms/new?preset=one-place-per-account").Has(`<option value="own-oidc" selected>`).Lacks(`value="own-mail"`, "mailed code under")
 	config, err := rooms.PresetConfig("open-with-work", "work")
 	if err != nil {
 		t.Fatal(err)
