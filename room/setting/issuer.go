@@ -24,6 +24,17 @@ const (
 // OwnKeys are the keys of the server's own issuer.
 var OwnKeys = []string{OwnKey, OwnPuzzleKey, OwnCaptchaKey, OwnMailKey, OwnOIDCKey}
 
+// OwnKeyLabel says in the console what visitors show for one of [OwnKeys].
+func OwnKeyLabel(key string) string {
+	return "This server: " + map[string]string{
+		OwnKey:        "codes, or a list of members",
+		OwnPuzzleKey:  "a small puzzle",
+		OwnCaptchaKey: "its CAPTCHA service",
+		OwnMailKey:    "a code that it mails to an address",
+		OwnOIDCKey:    "an account at its sign-in provider",
+	}[key] + " (" + key + ")"
+}
+
 // IsOwnKey reports whether a key is of the server's own issuer.
 func IsOwnKey(key string) bool { return slices.Contains(OwnKeys, key) }
 

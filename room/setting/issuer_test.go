@@ -72,7 +72,7 @@ func TestOwnKeys(t *testing.T) {
 	}
 	for _, own := range OwnKeys {
 		if !isKey(own) || !IsOwnKey(own) || !strings.Contains(key.Help, "`"+own+"`") || !strings.Contains(methods.Help, "`"+own+"`") ||
-			!strings.Contains(methods.Form.Hint, own+" for ") {
+			!strings.Contains(methods.Form.Hint, own) || !strings.Contains(OwnKeyLabel(own), ": ") || !strings.HasSuffix(OwnKeyLabel(own), " ("+own+")") {
 			t.Errorf("%s is no key, or not explained", own)
 		}
 	}

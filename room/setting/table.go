@@ -283,15 +283,21 @@ var methods = Setting{
 		`"limit": number}`, Members: []Setting{
 		{
 			Name: "name", Kind: Text{Check: isMethod, Wants: "must be 1 to 32 of a-z, 0-9 and '-', and not '-'"},
-			Help: "name of the method",
+			Help: "name of the method", Label: "Name",
+			Form: Form{Placeholder: "presale", Hint: "Lanes and lots refer to it: a-z, 0-9 and '-'."},
 		},
 		{
 			Name: "kind", Kind: Text{Check: isMethodKind, Wants: "must be work, signed or blind"},
-			Help: "`work`, `signed` or `blind`",
+			Help: "`work`, `signed` or `blind`", Label: "Kind",
+			Form: Form{Hint: "signed: the issuer vouches for one ticket. blind: it cannot link ticket and account. " +
+				"work: the visitor's device computes."},
 		},
 		{
 			Name: "bits", Kind: Number{Max: credential.MaxBits},
-			Help: "for `work`: zero bits that a visitor's device searches for, 1 to 40; each one doubles the work",
+			Help:  "for `work`: zero bits that a visitor's device searches for, 1 to 40; each one doubles the work",
+			Label: "Bits of work",
+			Form: Form{Placeholder: "20",
+				Hint: "1 to 40: " + workCosts(20) + " on average. Each more bit doubles that."},
 		},
 		{
 			Name: "key",
@@ -303,10 +309,13 @@ var methods = Setting{
 				"CAPTCHA service of `proofline serve --captcha`; `own-mail`: that a visitor has received a code at an address, " +
 				"sent by the server of `proofline serve --smtp`; `own-oidc`: that a visitor has signed in at the provider of " +
 				"`proofline serve --issuer-oidc`",
+			Label: "Who confirms visitors",
+			Form:  Form{Hint: "In lower-case hex, as proofline issuer methods prints it."},
 		},
 		{
 			Name: "limit", Kind: anyNumber,
-			Help: "for `signed` and `blind`: credentials that the room takes at most; 0: any number",
+			Help:  "for `signed` and `blind`: credentials that the room takes at most; 0: any number",
+			Label: "At most", Form: Form{Placeholder: "any number", Hint: "Tickets that can show it. 0: any number."},
 		},
 	}}},
 	Label: "Methods",
@@ -315,11 +324,9 @@ var methods = Setting{
 		"`proofline issuer` prints what it offers, and the keys `own`, `own-puzzle`, `own-captcha`, `own-mail` and `own-oidc` " +
 		"are of the server's own issuer",
 	Default: "none",
-	Form: Form{Group: "lanes", Placeholder: "presale signed own 5000", Empty: "none",
-		Hint: "One per line: a name, signed or blind, own for codes of this server, own-mail for addresses that it mails a " +
-			"code to, own-oidc for accounts at its sign-in provider, own-puzzle for its small puzzles, own-captcha for its CAPTCHA or the key that proofline issuer methods prints for another issuer, and how many credentials the room takes at " +
-			"most, 0 for any number. " +
-			"Or a name, work, and 1 to 40 bits: " + workCosts(20) + " on average. Each more bit doubles that."},
+	Form: Form{Group: "methods", Placeholder: "presale signed own 5000", Empty: "none",
+		Hint: "One per line: a name, signed or blind, the issuer's key or one of " + strings.Join(OwnKeys, ", ") + ", and how " +
+			"many credentials the room takes at most. Or a name, work, and its bits."},
 	Row: Row{Label: "method"},
 }
 

@@ -27,6 +27,7 @@ type ownIssuer struct {
 	members  [][]string
 	hasCodes bool
 	mails    bool
+	signsIn  bool
 }
 
 // Key implements [room.Issuer].
@@ -51,6 +52,9 @@ func (o *ownIssuer) Proof(string, credential.Method) (setting.Proof, string) {
 func (o *ownIssuer) Lacks(key string) string {
 	if key == setting.OwnMailKey && !o.mails {
 		return "this server sends no mail"
+	}
+	if key == setting.OwnOIDCKey && !o.signsIn {
+		return "this server has no sign-in provider"
 	}
 	return ""
 }

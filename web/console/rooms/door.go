@@ -2,6 +2,7 @@ package rooms
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/proofline/proofline/console/control"
@@ -17,16 +18,27 @@ type door struct {
 	method string // name of the method
 	shows  string // what a visitor shows, as a noun; empty: work
 	codes  int    // number of codes that the room takes; 0: any number
-	byMail string // the audience where the server sends mail, which then takes the place of codes; empty: it does not
-	mails  bool   // the server sends mail, see [preset.on]
+	// own has, by key of the server's own issuer, the audience where the server has what the key needs. It then takes
+	// the place of codes. nil: none does.
+	own map[string]string
+	// keys are those of them that the server has, the one to begin with first, see [preset.on].
+	keys []string
 }
+
+// accountKeys are keys behind which is an account, the strongest first.
+var accountKeys = []string{setting.OwnOIDCKey, setting.OwnMailKey}
 
 // on returns the preset as the server can have it.
 func (p preset) on(rooms *control.Rooms) preset {
-	if p.door != nil && p.door.byMail != "" && rooms.Issuer != nil && rooms.Issuer.Lacks(setting.OwnMailKey) == "" {
-		d := *p.door
-		d.mails = true
-		p.door, p.Suits = &d, d.byMail
+	if p.door == nil || rooms.Issuer == nil {
+		return p
+	}
+	d := *p.door
+	d.keys = slices.DeleteFunc(slices.Clone(accountKeys), func(key string) bool {
+		return d.own[key] == "" || rooms.Issuer.Lacks(key) != ""
+	})
+	if p.door = &d; len(d.keys) > 0 {
+		p.Suits = d.own[d.keys[0]]
 	}
 	return p
 }
@@ -44,11 +56,15 @@ func (d *door) line() string {
 	if d.kind == simulate.Work {
 		return fmt.Sprintf("%s %s %d", d.method, credential.Work, simulate.Default().Door.Bits)
 	}
-	key := setting.OwnKey
-	if d.mails {
-		key = setting.OwnMailKey
+	return fmt.Sprintf("%s %s %s %d", d.method, credential.Signed, d.key(), d.codes)
+}
+
+// key returns the key of the server's own issuer that the room begins with.
+func (d *door) key() string {
+	if len(d.keys) > 0 {
+		return d.keys[0]
 	}
-	return fmt.Sprintf("%s %s %s %d", d.method, credential.Signed, key, d.codes)
+	return setting.OwnKey
 }
 
 // HasDoor reports whether joins need something.
@@ -63,8 +79,7 @@ func (p preset) Lacks(rooms *control.Rooms) string {
 			"relays with --beacon-relays."
 	case p.door.kind != simulate.Work && rooms.Issuer == nil:
 		return "This server runs no issuer, which would confirm visitors. Ask its operator to start it with --issuer own. " +
-			"Or write under “Methods”, in place of own, the key of another organization’s issuer: its command " +
-			"“proofline issuer methods” prints the line."
+			"Or paste under “Methods” the key of another organization’s issuer: its command “proofline issuer methods” prints it."
 	}
 	return ""
 }
@@ -78,7 +93,18 @@ func (p preset) Steps() []string {
 	const then = "Each visitor opens the room’s page, chooses “Confirm”, types the code and comes back with a place. " +
 		"The page says what is wrong if there is no code, a wrong one or a used one."
 	switch {
-	case d.mails:
+	case d.key() == setting.OwnOIDCKey:
+		steps := []string{
+			"Enter a title below, check the times, and publish. There is nothing else to set up.",
+			"Each visitor opens the room’s page, chooses “Confirm”, signs in at this server’s provider and comes back with a " +
+				"place. Another ticket for the same account gets none.",
+		}
+		if slices.Contains(d.keys, setting.OwnMailKey) {
+			steps = append(steps, "Visitors who have no account there cannot join. For them, choose a mailed code under “Who "+
+				"confirms visitors” instead: each address gets one place.")
+		}
+		return steps
+	case d.key() == setting.OwnMailKey:
 		return []string{
 			"Ask whoever runs your mail server how many mails it sends an hour: each visitor needs one.",
 			"Enter a title below, check the times, and publish. There is nothing else to set up.",
@@ -87,7 +113,7 @@ func (p preset) Steps() []string {
 		}
 	case d.codes > 0:
 		return []string{
-			fmt.Sprintf("Enter a title below, check the times, and publish. The room takes %d codes: the last figure of the line under “Methods”.",
+			fmt.Sprintf("Enter a title below, check the times, and publish. The room takes %d codes: “At most” under “Methods”.",
 				d.codes),
 			"The page that follows makes the codes. It shows them once, as a sheet to print and cut, or as a table.",
 			"Give each person one code and the room’s address, which is on the sheet, too.",

@@ -57,9 +57,9 @@ func TestDoorPresets(t *testing.T) {
 	own := &ownIssuer{key: issuertest.Signed("presale", 0).Method.Key}
 	s.Control.Issuer, s.Control.Rooms.Issuer = own, own
 	s.Get(consoletest.Owner, "/console/rooms/new").Lacks("This server runs no issuer")
-	for name, line := range map[string]string{"members-only": "members signed own 0", "one-place-per-account": "account signed own 0",
-		"presale-codes": "presale signed own 500"} {
-		s.Get(consoletest.Owner, "/console/rooms/new?preset="+name).Has(line, "From here to the first visitor").Lacks("This server runs no issuer")
+	for name, method := range map[string][2]string{"members-only": {"members", "0"}, "one-place-per-account": {"account", "0"}, "presale-codes": {"presale", "500"}} {
+		s.Get(consoletest.Owner, "/console/rooms/new?preset="+name).Lacks("This server runs no issuer").
+			Has("From here to the first visitor", `name="methods[0].name" type="text" value="`+method[0]+`"`, `<option value="own" selected>`, `name="methods[0].limit" type="text" value="`+method[1]+`"`)
 		config, err := rooms.PresetConfig(name, name)
 		if err != nil {
 			t.Fatal(err)
@@ -74,8 +74,14 @@ func TestDoorPresets(t *testing.T) {
 	}
 	own.mails = true
 	s.Get(consoletest.Owner, "/console/rooms/new").Has("each email address gets one place")
-	s.Get(consoletest.Owner, "/console/rooms/new?preset=one-place-per-account").Has("account signed own-mail 0", "types an email address").Lacks("upload a list")
-	s.Get(consoletest.Owner, "/console/rooms/new?preset=members-only").Has("members signed own 0")
+	s.Get(consoletest.Owner, "/console/rooms/new?preset=one-place-per-account").Has(`value="account"`, `<option value="own-mail" selected>`, "types an email address").Lacks("upload a list")
+	s.Get(consoletest.Owner, "/console/rooms/new?preset=members-only").Has(`value="members"`, `<option value="own" selected>`)
+	own.signsIn = true
+	s.Get(consoletest.Owner, "/console/rooms/new").Has("each account gets one place").Lacks("each email address gets one place")
+	s.Get(consoletest.Owner, "/console/rooms/new?preset=one-place-per-account").
+		Has(`<option value="own-oidc" selected>`, `<option value="own-mail">`, "signs in at this server’s provider", "choose a mailed code")
+	own.mails = false
+	s.Get(consoletest.Owner, "/console/rooms/new?preset=one-place-per-account").Has(`<option value="own-oidc" selected>`).Lacks(`value="own-mail"`, "mailed code under")
 	config, err := rooms.PresetConfig("open-with-work", "work")
 	if err != nil {
 		t.Fatal(err)

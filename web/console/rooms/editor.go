@@ -49,6 +49,7 @@ type editorPage struct {
 
 	Hosts     []string
 	Beacons   []string
+	Keys      []control.IssuerKey // known keys of issuers
 	Witnesses int
 	BaseURL   string // what precedes the slug in the room's URL
 	Outline   []string
@@ -60,6 +61,7 @@ type editorPage struct {
 	From      preset // of a new room
 	Lacks     string // what the server lacks for the preset; empty: nothing
 	Focus     int    // window row that gets the focus; -1: none
+	Open      string // ID of a section that is open besides those with problems; empty: none
 }
 
 // Action returns the target of the form.
@@ -83,25 +85,8 @@ func (p editorPage) Wrong(field string) string {
 	return ""
 }
 
-// Blocking returns the number of problems that prevent publication.
-func (p editorPage) Blocking() int {
-	n := 0
-	for _, problem := range p.Problems {
-		if !slices.Contains(helperFields, problem.Field) {
-			n++
-		}
-	}
-	return n
-}
-
 // helperFields are fields that do not belong to the room.
 var helperFields = []string{"capacity", "simulation", "sim_visitors", "sim_tickets", "sim_bots", "sim_no_show"}
-
-// Rest returns the problems of members without a field in the form.
-func (p editorPage) Rest() invalid.List {
-	return slices.DeleteFunc(slices.Clone(p.Problems),
-		func(problem invalid.Problem) bool { return problem.Field == "" || p.Form.shows(problem.Field) })
-}
 
 // shows reports whether a problem of a member appears at a field of the form.
 func (f *roomForm) shows(field string) bool {
@@ -164,7 +149,7 @@ func (h *editor) newRoom(x *shell.Request) error {
 	defer cancel()
 	chosen = chosen.on(h.control)
 	p := editorPage{Form: chosen.form(x.Now(), h.defaultBeacon()), Trial: defaultTrial(), From: chosen,
-		Lacks: chosen.Lacks(h.control), Focus: -1}
+		Lacks: chosen.Lacks(h.control), Focus: -1, Open: chosen.opens()}
 	return h.showEditor(ctx, x, http.StatusOK, p)
 }
 
@@ -205,20 +190,46 @@ func (h *editor) showEditor(ctx context.Context, x *shell.Request, status int, p
 	if b := p.Form.Value("beacon"); b != "" && !slices.Contains(p.Beacons, b) {
 		p.Beacons = append(p.Beacons, b)
 	}
+	if p.Keys, err = h.control.IssuerKeys(ctx, x.Actor); err != nil {
+		return err
+	}
 	p.Witnesses = h.control.Witnesses()
 	p.BaseURL = h.control.BaseURL(p.Form.Host)
 	if p.Outline = p.Form.outline(); p.Form.Value("opens") == "" {
 		p.Outline = []string{atOnce}
 	}
-	p.Problems = byLine(p.Problems)
+	p.Problems = byLine(p.titleFirst(), p.Methods().AsText)
 	return x.Render(status, "room-editor", shell.View{
 		Data: p, Problems: p.Problems, Beacon: beaconWarning(h.control),
 	})
 }
 
+// titleFirst returns the problems. If nothing is typed from which an address could be made, the title is missing.
+func (p *editorPage) titleFirst() invalid.List {
+	list := slices.Clone(p.Problems)
+	for i := range list {
+		if list[i].Field != "slug" || p.Form.Value("slug") != "" {
+			continue
+		}
+		if p.Form.Value("title") == "" {
+			list[i] = invalid.Problem{Field: "title", Detail: "is needed: visitors read it, and the room's address is made from it"}
+		} else {
+			list[i].Detail = "is needed: the title has no letters a-z or digits to make it from"
+		}
+	}
+	return list
+}
+
 // byLine adds to each problem the lines of the field that it concerns, and merges equal problems of several lines.
-func byLine(problems invalid.List) (list invalid.List) {
+// Methods have lines if they are edited as text.
+func byLine(problems invalid.List, asText bool) (list invalid.List) {
 	lines := map[invalid.Problem][]string{}
+	fieldLine := func(p invalid.Problem) (of invalid.Problem, line string, ok bool) {
+		if !asText && strings.HasPrefix(p.Field, "methods[") {
+			return of, "", false
+		}
+		return fieldLine(p)
+	}
 	for _, p := range problems {
 		if rows, line, ok := fieldLine(p); ok {
 			lines[rows] = append(lines[rows], line)
@@ -308,14 +319,28 @@ func (p *editorPage) change(verb, argument string) bool {
 	switch verb {
 	case "add-window":
 		p.Form.addWindow()
-		p.Focus = len(p.Form.Windows) - 1
+		p.Focus, p.Open = len(p.Form.Windows)-1, "windows"
 	case "remove-window":
 		i, err := strconv.Atoi(argument)
 		if err != nil {
 			return false
 		}
 		p.Form.removeWindow(i)
+		p.Open = "windows"
+	case "add-method":
+		p.Form.set("methods", strings.TrimPrefix(p.Form.Value("methods")+"\n"+newMethod, "\n"))
+		p.Open = "door"
+	case "remove-method":
+		i, err := strconv.Atoi(argument)
+		if err != nil {
+			return false
+		}
+		p.Form.removeMethod(i)
+		p.Open = "door"
+	case "methods-as-text", "methods-in-rows":
+		p.Form.AsText, p.Open = verb == "methods-as-text", "door"
 	case "calculate", "use-capacity":
+		p.Open = "outflow"
 		f, ok := p.Capacity.flow()
 		if !ok {
 			p.Problems = invalid.List{{Field: "capacity",

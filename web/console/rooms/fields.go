@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/web/console/format"
 )
@@ -187,53 +186,6 @@ func objectText(members []setting.Setting, raw json.RawMessage) string {
 	return strings.Join(lines, "\n")
 }
 
-// methodLines reads methods, one per line: NAME work BITS, or NAME signed or blind, KEY and LIMIT. A line may begin
-// with the word method, as in a policy.
-func methodLines(text string) []map[string]any {
-	var list []map[string]any
-	for _, line := range textLines(text) {
-		words := strings.Fields(line)
-		if len(words) > 3 && words[0] == "method" && words[1] != string(credential.Signed) &&
-			words[1] != string(credential.Blind) {
-			words = words[1:]
-		}
-		names := []string{"name", "kind", "key", "limit"}
-		if len(words) > 1 && words[1] == string(credential.Work) {
-			names = []string{"name", "kind", "bits"}
-		}
-		method := map[string]any{}
-		for i, word := range words {
-			switch {
-			case i >= len(names):
-				method[""] = word
-			case names[i] == "bits" || names[i] == "limit":
-				method[names[i]] = jsonNumber(word)
-			default:
-				method[names[i]] = word
-			}
-		}
-		list = append(list, method)
-	}
-	return list
-}
-
-// methodText writes methods in the form that methodLines reads. Malformed ones are written as far as that goes.
-func methodText(raw json.RawMessage) string {
-	var methods []map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &methods) // a value that is not a list has a problem, which is shown
-	lines := make([]string, len(methods))
-	for i, m := range methods {
-		var words []string
-		for _, name := range []string{"name", "kind", "key", "bits", "limit"} {
-			if text := storedText(m[name]); text != "" {
-				words = append(words, strings.ReplaceAll(text, " ", ""))
-			}
-		}
-		lines[i] = strings.Join(words, " ")
-	}
-	return strings.Join(lines, "\n")
-}
-
 // listed replaces the separators of a list's items.
 func listed(k setting.Kind, text, from, to string) string {
 	if _, ok := k.(setting.List); ok {
@@ -265,7 +217,11 @@ func fieldName(field string) string {
 	if list, rest, ok := strings.Cut(field, "["); ok {
 		index, _, closed := strings.Cut(rest, "]")
 		if i, err := strconv.Atoi(index); err == nil && closed && fieldName(list) != list {
-			return fmt.Sprintf("%s, row %d", fieldName(list), i+1)
+			name := fmt.Sprintf("%s, row %d", fieldName(list), i+1)
+			if member, _ := setting.Find(list + "[]." + field[strings.LastIndexByte(field, '.')+1:]); member.Label != "" {
+				name += ", " + member.Label
+			}
+			return name
 		}
 	}
 	if parent := field[:max(0, strings.LastIndexByte(field, '.'))]; parent != "" {

@@ -7,6 +7,7 @@ import (
 	"github.com/proofline/proofline/console/simulate"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/web/console/format"
 )
 
@@ -83,8 +84,13 @@ var presets = []preset{
 		"Shops whose customers have accounts: each account gets one place, however many tickets somebody asks for. "+
 			"It is worth as much as it takes to open another account.",
 		door{kind: simulate.Accounts, method: "account", shows: "account",
-			byMail: "Sales for everyone, without accounts or codes: each email address gets one place, however many tickets " +
-				"somebody asks for. It is worth as much as it takes to get another address, which some providers give away."}),
+			own: map[string]string{
+				setting.OwnOIDCKey: "Sales for people with an account at this server’s sign-in provider: each account gets one " +
+					"place, however many tickets somebody asks for. It is worth as much as it takes to open another account there.",
+				setting.OwnMailKey: "Sales for everyone, without accounts or codes: each email address gets one place, however " +
+					"many tickets somebody asks for. It is worth as much as it takes to get another address, which some providers " +
+					"give away.",
+			}}),
 	doorPreset("presale-codes", "Presale codes",
 		"Presales for people whom you invite: you print or send 500 codes, and each is good for one place. You can "+
 			"change the number until you publish the room.",

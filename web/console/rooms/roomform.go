@@ -20,6 +20,7 @@ import (
 type roomForm struct {
 	Host    string
 	Windows []windowField
+	AsText  bool              // the methods are edited as text, not in rows
 	values  map[string]string // typed values by setting name
 }
 
@@ -46,6 +47,9 @@ func readRoomForm(v url.Values) roomForm {
 	f := roomForm{Host: format.Clean(v.Get("host"))}
 	for _, s := range formSettings() {
 		f.set(s.Name, cleanTyped(s.Kind, v.Get(s.Name)))
+	}
+	if f.AsText = v.Has("methods"); !f.AsText {
+		f.set("methods", readMethodRows(v))
 	}
 	for i := 0; v.Has(lengthName(i)) && i <= fairness.MaxRules; i++ {
 		from := format.ReadMoment(format.Clean(v.Get(fmt.Sprintf("windows[%d].from", i))))

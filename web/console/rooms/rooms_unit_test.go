@@ -45,7 +45,7 @@ func TestByLine(t *testing.T) {
 	got := byLine(invalid.List{
 		{Field: "title", Detail: "is too long"}, {Field: "targets[0]", Detail: "must be a URL"}, {Field: "targets[2]", Detail: "is too long"},
 		{Field: "targets[11]", Detail: "must be a URL"}, {Field: "targets", Detail: "must be at most 20"}, {Field: "methods[1].key", Detail: "must be sound"},
-	})
+	}, true)
 	want := invalid.List{
 		{Field: "title", Detail: "is too long"}, {Field: "targets[0]", Detail: "lines 1, 12 must be a URL"}, {Field: "targets[2]", Detail: "line 3 is too long"},
 		{Field: "targets", Detail: "must be at most 20"}, {Field: "methods[1].key", Detail: "line 2 key must be sound"},

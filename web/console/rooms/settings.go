@@ -342,7 +342,7 @@ func (p settingsPage) answer(x *shell.Request, status int, r *published) error {
 			time.Duration(rule.Length).Milliseconds()})
 	}
 	p.Outline = p.outline()
-	p.Problems = byLine(p.Problems)
+	p.Problems = byLine(p.Problems, true)
 	return x.Render(status, "room-settings", shell.View{Data: p, Problems: p.Problems})
 }
 

@@ -29,9 +29,19 @@ export class Organizer extends Visitor {
     return this;
   }
 
-  /** Types into fields, by their labels. */
+  /** Types into fields, by their labels. Sections that are folded are opened. */
   async fill(fields, within = this.page) {
-    for (const [label, value] of Object.entries(fields)) await within.getByLabel(label, { exact: true }).fill(value);
+    for (const [label, value] of Object.entries(fields)) {
+      const field = within.getByLabel(label, { exact: true });
+      await this.unfold(field);
+      await field.fill(value);
+    }
+  }
+
+  /** Opens the sections around an element by their headings. */
+  async unfold(element) {
+    const folded = element.locator("xpath=ancestor::details[not(@open)]");
+    while ((await folded.count()) > 0) await folded.first().locator("> summary").click();
   }
 
   /** Presses a button. */

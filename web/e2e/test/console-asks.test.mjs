@@ -193,3 +193,61 @@ scene("a revoked place is given back without scripts", async (stage) => {
   const { status } = await (await fetch(`${room.url}/tickets/${ticket}`)).json();
   assert.equal(status, "waiting");
 });
+
+for (const size of ["desktop", "phone"]) {
+  scene(`the editor's sections, its wrong fields and its methods on a ${size}`, async (stage) => {
+    const organizer = await owner(stage, { size });
+    const { page } = organizer;
+    organizer.watch.expect(/status of 400/);
+    const notice = page.locator("[data-wrong]");
+    const section = (id) => page.locator(`#${id}[data-section]`);
+    await organizer.go("/rooms/new?preset=draw-then-minutes");
+    await page.locator("#windows[open]").waitFor();
+    assert.equal(await page.locator("[data-section][open]").count(), 1, "only the times are open");
+    await organizer.inspect("editor-new");
+    await organizer.fill({ "People per minute": "abc" });
+    await section("outflow").locator("> summary").press("Enter"); // folds it
+    const said = section("outflow").locator("[data-said]");
+    assert.match(await said.innerText(), /People per minute: abc · /);
+    await organizer.press("Publish");
+    await notice.waitFor();
+    assert.match(await notice.innerText(), /2 fields below need a change/);
+    assert.equal(await page.locator("[data-section][open]").getAttribute("id"), "outflow");
+    await organizer.inspect("editor-wrong");
+    await notice.getByRole("link", { name: "Title" }).click();
+    assert.equal(await page.evaluate(() => document.activeElement.id), "f-title", "the link leads to the title");
+    await organizer.fill({ Title: `An evening on a ${size}` });
+    assert.match(await notice.innerText(), /one field below needs a change/);
+    await organizer.fill({ "People per minute": "600" });
+    assert.match(await notice.innerText(), /All fields named here were changed/);
+    assert.equal(await page.locator(".error").filter({ visible: true }).count(), 0);
+    await organizer.fill({ "People per minute": "abc" });
+    assert.match(await notice.innerText(), /one field below needs a change/, "the wrong value is wrong again");
+    await organizer.fill({ "People per minute": "600" });
+
+    await section("door").locator("> summary").click();
+    await organizer.press("Add a method");
+    const row = page.locator(".method");
+    await row.getByLabel("Name").fill("Fan Club");
+    await row.getByLabel("Kind").selectOption("work");
+    assert.equal(await row.getByLabel("Who confirms visitors").isVisible(), false, "work has no issuer");
+    await row.getByLabel("Bits of work").fill("many");
+    await organizer.press("Publish");
+    await notice.getByRole("link", { name: "Methods, row 1, Bits of work" }).click();
+    assert.equal(await row.getByLabel("Bits of work").inputValue(), "many");
+    assert.ok(await row.getByLabel("Bits of work").evaluate((one) => one === document.activeElement));
+    await row.getByLabel("Bits of work").fill("12");
+    await row.getByLabel("Kind").selectOption("signed");
+    await row.getByLabel("Who confirms visitors").selectOption("");
+    await row.getByLabel("Key of the issuer").fill("00ff");
+    await organizer.inspect("editor-methods");
+    await organizer.press("Edit as text");
+    assert.equal(await page.getByLabel("Methods", { exact: true }).inputValue(), "fan-club signed 00ff");
+    await page.getByLabel("Methods", { exact: true }).fill("fan-club work 12");
+    await organizer.press("Edit the methods in rows");
+    assert.equal(await row.getByLabel("Bits of work").inputValue(), "12");
+    await organizer.fill({ Lanes: "general 1 fan-club" });
+    await organizer.decide("Publish");
+    await organizer.told("The room is published");
+  });
+}

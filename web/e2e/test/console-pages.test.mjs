@@ -132,6 +132,7 @@ describe("pages of the console", { concurrency: 1 }, () => {
     const card = page.locator(".preset", { hasText: "Windows of a minute" });
     const promised = (await card.locator("p", { hasText: "Bots:" }).innerText()).replace(/^Bots:\s*/, "");
     await card.getByRole("link").click();
+    await page.locator("#trial > summary").click();
     await organizer.press("Try it out");
     const verdict = page.locator("[data-trial] .verdict");
     await verdict.waitFor();

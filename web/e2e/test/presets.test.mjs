@@ -36,9 +36,14 @@ async function print(organizer, title) {
   );
   await card.getByRole("link").click();
   await page.getByText("From here to the first visitor").waitFor();
-  assert.equal(await page.getByLabel("Methods", { exact: true }).inputValue(), "presale signed own 500");
+  const method = page.locator(".method");
+  assert.equal(await method.getByLabel("Name").inputValue(), "presale");
+  assert.equal(await method.getByLabel("Kind").inputValue(), "signed");
+  assert.equal(await method.getByLabel("Who confirms visitors").inputValue(), "own");
+  assert.equal(await method.getByLabel("At most").inputValue(), "500");
   await organizer.fill({ Title: title });
-  await page.getByLabel("Opens", { exact: true }).and(page.locator("input")).fill("");
+  await organizer.unfold(page.locator("#f-opens"));
+  await page.locator("#f-opens").fill("");
   await organizer.inspect("presets-editor");
   await organizer.decide("Publish");
   await organizer.told("The room is published");

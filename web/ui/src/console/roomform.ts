@@ -5,6 +5,7 @@ import { type Capacity, type Flow, flowOf } from "./capacity.ts";
 import { readLength, writeLength } from "./lengths.ts";
 import { localMoments, type Moment } from "./moments.ts";
 import { isPlan, localClock, outline, type Plan } from "./outline.ts";
+import { followMending, saySections } from "./sections.ts";
 import { slugOf } from "./slug.ts";
 import { Timeline } from "./timeline.ts";
 import { atOnce, type Handle, move, typed } from "./windows.ts";
@@ -19,6 +20,8 @@ export function roomForm(element: HTMLElement): void {
   proposeSlug(form);
   calculator(form);
   trySale(form);
+  saySections(form);
+  windows.changed.push(followMending(form));
   guardTyping(form, windows);
 }
 
