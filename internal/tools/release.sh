@@ -22,6 +22,9 @@ fail() {
 
 tar --version 2>/dev/null | grep -q GNU || fail "GNU tar is needed: it writes the same bytes each time"
 command -v dpkg-deb >/dev/null || fail "dpkg-deb is needed for the Debian packages: apt install dpkg"
+case $version in
+*-dirty) fail "there are changes that are not committed" ;;
+esac
 public=$(ssh-keygen -y -f "$key" | cut -d' ' -f1,2) || fail "KEY is not a private key of OpenSSH: ssh-keygen -t ed25519 -f FILE makes one"
 case $public in
 ssh-ed25519*) ;;
