@@ -110,7 +110,9 @@ type Sequencer struct {
 
 // New returns the sequencer of a room that is not loaded yet.
 func New(o Options) *Sequencer {
-	return &Sequencer{o: o, queue: newQueue(), done: make(chan struct{}), chunk: minChunk, retry: make(chan struct{}, 1)}
+	return &Sequencer{
+		o: o, queue: newQueue(), done: make(chan struct{}), retry: make(chan struct{}, 1), chunk: minChunk,
+	}
 }
 
 // View returns the room as readers see it.
