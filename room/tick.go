@@ -207,8 +207,12 @@ func (rs *Rooms) noteDown(running context.Context, err error) {
 }
 
 func (rs *Rooms) noteUp() {
-	if rs.isDown.Swap(false) {
-		rs.Log.Info("database answers again")
+	if !rs.isDown.Swap(false) {
+		return
+	}
+	rs.Log.Info("database answers again")
+	for _, r := range rs.Loaded() {
+		r.sequencer.Retry()
 	}
 }
 

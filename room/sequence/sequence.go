@@ -99,6 +99,7 @@ type Sequencer struct {
 	isSuspect atomic.Bool   // the database's log differs, or another node holds the room: Run must check
 	took      atomic.Int64  // duration of the latest append, in nanoseconds
 	backlog   backlog
+	retry     chan struct{} // capacity 1: an append that failed may be tried again at once
 
 	// Run alone uses these.
 	entries  *pglog.Log
@@ -112,7 +113,9 @@ type Sequencer struct {
 
 // New returns the sequencer of a room that is not loaded yet.
 func New(o Options) *Sequencer {
-	return &Sequencer{o: o, queue: newQueue(), done: make(chan struct{}), chunk: minChunk}
+	return &Sequencer{
+		o: o, queue: newQueue(), done: make(chan struct{}), retry: make(chan struct{}, 1), chunk: minChunk,
+	}
 }
 
 // View returns the room as readers see it.

@@ -1,8 +1,10 @@
 package sequence
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 )
 
 // TestQueue checks the limits of what waits and of what one append takes.
@@ -89,5 +91,21 @@ func TestQueueMemory(t *testing.T) {
 			}
 			want++
 		}
+	}
+}
+
+// TestRetry: the pause after a failed append ends when the database answers again, and when the room stops.
+func TestRetry(t *testing.T) {
+	t.Parallel()
+	s := New(Options{})
+	s.Retry()
+	s.Retry() // does not block
+	if !s.rest(t.Context(), time.Hour) {
+		t.Error("the pause ended as if the room had stopped")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if s.rest(ctx, time.Hour) {
+		t.Error("the room has stopped, and the append is tried again")
 	}
 }

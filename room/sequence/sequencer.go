@@ -80,11 +80,29 @@ func (s *Sequencer) perform(ctx context.Context, w work) {
 			timing.Sleep(ctx, lastRetry) // a reload is expensive, and may fail again
 			return
 		}
-		if !timing.Sleep(ctx, wait) {
+		if !s.rest(ctx, wait) {
 			w.fail(ErrStopping)
 			return
 		}
 	}
+}
+
+// Retry ends the pause before the next attempt, because the database answers again.
+func (s *Sequencer) Retry() {
+	select {
+	case s.retry <- struct{}{}:
+	default:
+	}
+}
+
+// rest waits before the next attempt, and returns false when ctx has ended.
+func (s *Sequencer) rest(ctx context.Context, wait time.Duration) bool {
+	select {
+	case <-time.After(wait):
+	case <-s.retry:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
 }
 
 // isBroken reports whether an error concerns the contents of the log, so that retrying does not help.
