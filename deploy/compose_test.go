@@ -82,7 +82,7 @@ func TestCompose(t *testing.T) {
 			t.Errorf("%s may get privileges, or is not restarted", name)
 		}
 	}
-	s := c.Services["proofline"]
+	s := c.Services["server"]
 	if !slices.Equal(s.Command, []string{"serve"}) || !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || len(s.Ports) != 0 {
 		t.Errorf("the server is %+v", s)
 	}
@@ -105,7 +105,7 @@ func TestCompose(t *testing.T) {
 func TestCaddyfile(t *testing.T) {
 	t.Parallel()
 	text := read(t, "compose/Caddyfile")
-	if !strings.Contains(text, "reverse_proxy proofline:8080 ") || compose(t).Services["caddy"].Environment["PROOFLINE_HOST"] == "" {
+	if !strings.Contains(text, "reverse_proxy server:8080 ") || compose(t).Services["caddy"].Environment["PROOFLINE_HOST"] == "" {
 		t.Error("Caddy does not reach the server")
 	}
 	run(t, []string{"PROOFLINE_HOST=queue.example.com", "HOME=" + t.TempDir()}, tool(t, "caddy"), "adapt", "--adapter", "caddyfile",

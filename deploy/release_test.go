@@ -44,7 +44,7 @@ func TestRelease(t *testing.T) {
 		t.Fatal(err)
 	}
 	said, err := release(t, share, key, signers)
-	line := "proofline namespaces=\"proofline-release\" " + strings.TrimSuffix(read(t, key+".pub"), " test\n")
+	line := "releases namespaces=\"proofline-release\" " + strings.TrimSuffix(read(t, key+".pub"), " test\n")
 	if err == nil || !strings.Contains(said, line+"\n") {
 		t.Fatalf("an unknown key signs, or the error does not give its line: %v\n%s", err, said)
 	}

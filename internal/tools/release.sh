@@ -31,7 +31,7 @@ ssh-ed25519*) ;;
 *) fail "the key is not an Ed25519 key, whose signatures are the same each time" ;;
 esac
 grep -qF "$public" "$signers" || fail "$signers does not have this key. Add the line, and commit it:
-proofline namespaces=\"proofline-release\" $public"
+releases namespaces=\"proofline-release\" $public"
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
@@ -82,4 +82,4 @@ rm -f SHA256SUMS SHA256SUMS.sig
 sha256sum -- * >"$stage/SHA256SUMS"
 mv "$stage/SHA256SUMS" SHA256SUMS
 ssh-keygen -Y sign -q -n proofline-release -f "$key" SHA256SUMS
-ssh-keygen -Y verify -f "$signers" -I proofline -n proofline-release -s SHA256SUMS.sig <SHA256SUMS
+ssh-keygen -Y verify -f "$signers" -I releases -n proofline-release -s SHA256SUMS.sig <SHA256SUMS

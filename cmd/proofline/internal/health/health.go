@@ -37,7 +37,8 @@ a proxy /.proofline/readyz.`,
 				address = args[0]
 			}
 			if u, err := url.Parse(address); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-				return cli.Usage(fmt.Errorf("%.200q is not an http URL", address), "give a URL such as http://127.0.0.1:8080/readyz")
+				return cli.Usage(fmt.Errorf("%.200q is not an http URL", address),
+					"give a URL such as http://127.0.0.1:8080/readyz")
 			}
 			r, err := http.NewRequestWithContext(c.Context(), http.MethodGet, address, nil)
 			if err != nil {
