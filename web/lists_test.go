@@ -56,6 +56,12 @@ func TestRevokeTickets(t *testing.T) {
 			t.Errorf("the page of a revoked place lacks %q: %s", want, page)
 		}
 	}
+	if one := decode[wire.Place](loose(s.get("/r/sale/tickets/" + visitors[0].ticket))); one.Reason != "revoked-duplicate" || one.Appeal != "help+line@example.com" {
+		t.Errorf("an app reads %+v", one)
+	}
+	if one := decode[wire.Place](loose(s.get("/r/sale/tickets/" + visitors[2].ticket))); one.Appeal != "" {
+		t.Errorf("an app reads of a waiting place: %+v", one)
+	}
 	undone := decode[wire.Restorations](s.post(restore, body(tickets[:3], fmt.Sprintf(`,"since":%d`, *done.First))).want(http.StatusOK))
 	if undone.Done != 2 || undone.Tally.Waiting != 1 || undone.Later != 0 {
 		t.Errorf("restored: %+v", undone)

@@ -67,7 +67,7 @@ func TestMoreLots(t *testing.T) {
 	subject := s.lotsSubject(v)
 	s.back("lots", v, club.Show(subject, 1)).want(http.StatusSeeOther)
 	waits := s.visit("lots", v)
-	if !strings.Contains(waits, "Your place has 2 lots in the draw") || strings.Contains(waits, clubForm) ||
+	if !strings.Contains(waits, "Your place has 2 lots in the draw") || !strings.Contains(waits, "Each lot has the same chance") || strings.Contains(waits, clubForm) ||
 		!strings.Contains(waits, `action="https://phone.example.org/lots" data-blind data-ticket="`+v.ticket+`"`) ||
 		!strings.Contains(waits, " data-lot ") {
 		t.Errorf("after a join with one more lot: %s", waits)

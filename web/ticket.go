@@ -12,6 +12,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/web/page"
 	"github.com/proofline/proofline/web/poll"
 	"github.com/proofline/proofline/web/reply"
 )
@@ -40,7 +41,11 @@ func sendStanding(c echo.Context, status int, r *room.Room, st *fairness.Standin
 	defer w.giveBack()
 	o := &w.answer
 	o.reset()
-	o.standing(c.Param("ticket"), st, r.Snapshot(), r.Now())
+	s := r.Snapshot()
+	o.standing(c.Param("ticket"), st, s, r.Now())
+	if settings, _ := r.Settings(); settings.Appeal != "" && stateOf(st, s) == page.Revoked {
+		o.text("appeal", settings.Appeal)
+	}
 	o.close()
 	return reply.Send(c, status, reply.JSON, o.b)
 }

@@ -77,7 +77,7 @@ func WriteSummary(w io.Writer, title string, s Summary) error {
 		{"slug", s.Slug}, {"title", title}, {"created", s.Created}, {"opens", s.Opens}, {"starts", s.Starts}, {"ended",
 			s.Ended}, {"duration_s", s.Duration},
 		{"entries", s.Entries}, {"arrivals", s.Arrivals}, {"drawn", s.Drawn}, {"called", s.Called}, {"admitted",
-			s.Admitted}, {"no_shows", s.NoShows},
+			s.Admitted}, {"no_shows", s.NoShows}, {"cut_off", s.CutOff},
 		{"left", s.Left}, {"revoked", s.Revoked}, {"draws", s.Draws}, {"changes", s.Changes}, {"no_show_rate",
 			s.NoShowRate},
 		{"peak_at", s.Peak.At}, {"peak_arrivals", s.Peak.Arrivals},

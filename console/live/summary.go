@@ -30,6 +30,7 @@ type Summary struct {
 	Called   uint64 `json:"called"`
 	Admitted uint64 `json:"admitted"`
 	NoShows  uint64 `json:"no_shows"`
+	CutOff   uint64 `json:"cut_off"` // called visitors who could still claim when the room ended
 	Left     uint64 `json:"left"`
 	Revoked  uint64 `json:"revoked"`
 	Draws    uint64 `json:"draws"`
@@ -383,6 +384,11 @@ func (d *digest) finish(slug string) Summary {
 	s := d.Summary
 	s.Slug, s.Duration = slug, max(s.Ended.Sub(s.Opens), 0).Seconds()
 	s.NoShowRate = share(s.NoShows, s.Admitted)
+	for _, p := range d.people {
+		if p.called && p.settled == 0 {
+			s.CutOff++
+		}
+	}
 	s.Windows = []WindowSummary{}
 	var toCall, toAdmission []uint32
 	for i := range d.windows {

@@ -94,6 +94,15 @@ func TestDigest(t *testing.T) {
 	if want := (Peak{time.UnixMilli(int64(opens) + 51_000).UTC(), 35}); got.Peak != want {
 		t.Errorf("peak %+v, want %+v", got.Peak, want)
 	}
+	cutOff := uint64(0)
+	for ticket := range toCall {
+		if _, ok := outcomes[ticket]; !ok {
+			cutOff++
+		}
+	}
+	if got.CutOff != cutOff || cutOff == 0 {
+		t.Errorf("%d could still claim at the end, want %d", got.CutOff, cutOff)
+	}
 	waits := func(in func(fairness.Time) bool) (calls, admissions []float64) {
 		for ticket, at := range joined {
 			if w, ok := toCall[ticket]; ok && in(at) {

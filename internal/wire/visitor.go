@@ -36,6 +36,7 @@ type Place struct {
 	Slot       *uint32   `json:"slot"`  // slot of the first window, from 0; nil: the window has none
 	Status     string    `json:"status"`
 	Reason     string    `json:"reason"`   // reason of a skip; empty: not skipped
+	Appeal     string    `json:"appeal"`   // revoked: mail address or URL to turn to; empty: the room names none
 	Position   *uint64   `json:"position"` // nil: not drawn yet
 	Ahead      Ahead     `json:"ahead"`
 	ETA        *struct {

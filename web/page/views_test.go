@@ -178,6 +178,7 @@ var lines = map[string]page.View{
 	"joinable-lots-begin":  change(view(page.Joinable), func(v *page.View) { v.Confirmations, v.Returned = lots, true }),
 	"joinable-lots":        change(view(page.Joinable), func(v *page.View) { v.Confirmations, v.Own = lots, confirmed }),
 	"waiting-lots":         change(withTicket(page.Waiting), func(v *page.View) { v.Confirmations, v.Ticket.Lots, v.Party = lots, 1, 4 }),
+	"drawn-lots":           change(withTicket(page.Drawn), func(v *page.View) { v.HasGaps, v.Ticket.Lots = true, 2 }),
 	"joinable-issued-lot": change(view(page.Joinable), func(v *page.View) {
 		v.Issued = &page.Issued{IsLot: true, Ticket: confirmed, Lane: "general", Method: "club", Nullifier: "ab", Evidence: "cd"}
 	}),

@@ -212,7 +212,8 @@ func (p *editorPage) titleFirst() invalid.List {
 			continue
 		}
 		if p.Form.Value("title") == "" {
-			list[i] = invalid.Problem{Field: "title", Detail: "is needed: visitors read it, and the room's address is made from it"}
+			list[i] = invalid.Problem{Field: "title",
+				Detail: "is needed: visitors read it, and the room's address is made from it"}
 		} else {
 			list[i].Detail = "is needed: the title has no letters a-z or digits to make it from"
 		}
