@@ -132,7 +132,7 @@ func TestNewCertificate(t *testing.T) {
 	}
 	name := func() string {
 		c.looked = time.Time{} // as if a second had passed
-		got, err := c.get(nil)
+		got, err := c.Get(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
