@@ -128,7 +128,8 @@ func startShared() (err error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	shared.server, err = localpg.Start(ctx, localpg.Config{Dir: shared.dir, Settings: shared.settings, Prototypes: prototypes()})
+	config := localpg.Config{Dir: shared.dir, Settings: shared.settings, Prototypes: prototypes()}
+	shared.server, err = localpg.Start(ctx, config)
 	if err != nil {
 		return err
 	}
