@@ -209,7 +209,7 @@ func (w *Watch) check(ctx context.Context, x *subject) {
 
 // step reads what is new of a room.
 func (w *Watch) step(ctx context.Context, x *subject) (*evidence.Evidence, error) {
-	now := fairness.Time(millis.Of(x.room.Now()))
+	now := millis.Of(x.room.Now())
 	config := watch.Config{VKey: x.room.VKey, Late: fairness.Millis(w.Late.Milliseconds())}
 	if x.src == nil {
 		src, err := w.Open(x.room.URL)

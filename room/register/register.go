@@ -106,7 +106,8 @@ func (g *Register) target(ctx context.Context) (*evidence.Target, error) {
 
 func (g *Register) targetLocked() *evidence.Target {
 	return &evidence.Target{ID: pgroom.RegisterID, Slug: pgroom.RegisterName, Origin: g.signer.Name(), Signer: g.signer,
-		Logs: g.o.Logs, Holder: g.guard, Forks: &g.forks, Meter: g.o.Meter, Tracer: g.o.Tracer, Log: g.o.Log, Now: g.o.Now}
+		Logs: g.o.Logs, Holder: g.guard, Forks: &g.forks, Meter: g.o.Meter, Tracer: g.o.Tracer,
+		Log: g.o.Log, Now: g.o.Now}
 }
 
 // open reads the key, or returns [ErrNotFound] before the first room.

@@ -75,7 +75,8 @@ func (f *Flags) Open(data string, log *slog.Logger) (*Server, error) {
 	case isFiles && isACME:
 		return nil, cli.Usage(errors.New("--acme-host and --tls-cert exclude each other"), "give one of them")
 	case !isFiles && !isACME && (f.redirect != "" || f.hsts != 0):
-		return nil, cli.Usage(errors.New("--redirect-http and --hsts need https"), "give --tls-cert or --acme-host, too")
+		return nil, cli.Usage(errors.New("--redirect-http and --hsts need https"),
+			"give --tls-cert or --acme-host, too")
 	case f.hsts < 0:
 		return nil, cli.Usage(errors.New("--hsts must not be negative"), "give a time such as 8760h, a year")
 	case !isFiles && !isACME:

@@ -223,6 +223,19 @@ func (f *serveFlags) check(t *cli.Terminal) (err error) {
 	if err := f.webhooks.check(&f.Config); err != nil {
 		return err
 	}
+	if err = f.checkIssuer(); err != nil {
+		return err
+	}
+	f.Version = t.Version
+	if f.Data, err = filepath.Abs(f.Data); err != nil {
+		return err
+	}
+	f.HTTPS, err = f.https.Open(f.Data, f.Log)
+	return err
+}
+
+// checkIssuer parses the flags of the server's own issuer.
+func (f *serveFlags) checkIssuer() (err error) {
 	switch f.issuer {
 	case "":
 		f.OwnIssuer = f.DatabaseURL == ""
@@ -244,14 +257,7 @@ func (f *serveFlags) check(t *cli.Terminal) (err error) {
 	if f.IssuerOIDC, err = f.visitors.config(); err != nil {
 		return err
 	}
-	if f.Captcha, err = f.captcha.config(); err != nil {
-		return err
-	}
-	f.Version = t.Version
-	if f.Data, err = filepath.Abs(f.Data); err != nil {
-		return err
-	}
-	f.HTTPS, err = f.https.Open(f.Data, f.Log)
+	f.Captcha, err = f.captcha.config()
 	return err
 }
 

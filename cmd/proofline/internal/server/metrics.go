@@ -47,7 +47,8 @@ func (s *Server) serveMetrics(context.Context) error {
 	if s.metrics == nil {
 		return nil
 	}
-	handler, err := metricsHandler(metrics{s.rooms, s.limits, &s.streams, &s.watch}, s.meter, http.HandlerFunc(s.answerHealth))
+	m := metrics{s.rooms, s.limits, &s.streams, &s.watch}
+	handler, err := metricsHandler(m, s.meter, http.HandlerFunc(s.answerHealth))
 	if err != nil {
 		return err
 	}
