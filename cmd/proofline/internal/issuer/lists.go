@@ -140,7 +140,8 @@ Without --from and --batch, print the batches of the list, and what became of th
 		Args: cobra.NoArgs,
 		RunE: cli.Runs(func(*cobra.Command, []string) error {
 			if name == "" || path != "" && batch != 0 || batch < 0 {
-				return cli.Usage(errors.New("--list is required, and --from or --batch"), "run proofline issuer void --help")
+				return cli.Usage(errors.New("--list is required, and --from or --batch"),
+					"run proofline issuer void --help")
 			}
 			cfg, err := readConfig(config)
 			if err != nil {
@@ -239,7 +240,8 @@ func (c *config) offersOf(dir issuerdir.Dir, list string) (offers []*issuer.Offe
 		offers = append(offers, offer)
 	}
 	if len(offers) == 0 {
-		return nil, cli.Usage(fmt.Errorf("no offer uses the list %s", list), "name a list of the configuration with --list")
+		return nil, cli.Usage(fmt.Errorf("no offer uses the list %s", list),
+			"name a list of the configuration with --list")
 	}
 	return offers, nil
 }

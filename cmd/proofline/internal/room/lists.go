@@ -262,7 +262,8 @@ func restoreMany(m *remote.Manager, c *cobra.Command, f *listFlags, slug string,
 			return nil, err
 		}
 		add(&sum.Tally, one.Tally)
-		if sum.Done, sum.Called, sum.Later = sum.Done+one.Done, sum.Called+one.Called, sum.Later+one.Later; one.Later > 0 {
+		sum.Done, sum.Called, sum.Later = sum.Done+one.Done, sum.Called+one.Called, sum.Later+one.Later
+		if one.Later > 0 {
 			later = append(later, part)
 		}
 		return one.Tally.Next, nil

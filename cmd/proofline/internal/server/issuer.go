@@ -280,7 +280,8 @@ func (o *ownIssuer) Codes(ctx context.Context, slug, method string) (list []cont
 	}
 	batches, err := o.issuer.Batches(offer.Offer, offer.List)
 	for _, b := range batches {
-		list = append(list, control.CodeBatch{Made: time.UnixMilli(b.Millis), Unused: b.Unused, Used: b.Used, Void: b.Void})
+		list = append(list, control.CodeBatch{Made: time.UnixMilli(b.Millis), Unused: b.Unused, Used: b.Used,
+			Void: b.Void})
 	}
 	return list, err
 }
