@@ -33,7 +33,7 @@ async function solve({ page }) {
   await tick(page, await byReading(page));
   // Before the join, and after it.
   await page.getByRole("heading", { name: /^(One tap left: join the line|Almost done: take the lot)$/ }).waitFor();
-  await pressLike({ page }, /^(Join the line|Return to the room)$/);
+  await pressLike(page, /^(Join the line|Return to the room)$/);
 }
 
 const shown = async (room) => (await room.transcript()).filter(({ kind }) => kind === "merit");
