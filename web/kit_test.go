@@ -36,7 +36,7 @@ const (
 
 // built is an example of npm's output.
 var built = fstest.MapFS{
-	"manifest.json":  {Data: []byte(`{"page.js": "page.A1.js", "checker.js": "checker.B2.js", "blind.js": "blind.E5.js", "work.js": "work.F6.js", "solver.js": "solver.A7.js", "page.css": "page.C3.css", "icon.svg": "icon.D4.svg"}`)},
+	"manifest.json":  {Data: []byte(`{"page.js": "page.A1.js", "check.js": "check.B2.js", "checker.js": "checker.B2.js", "blind.js": "blind.E5.js", "work.js": "work.F6.js", "solver.js": "solver.A7.js", "page.css": "page.C3.css", "icon.svg": "icon.D4.svg"}`)},
 	"page.A1.js":     {Data: []byte(strings.Repeat("go(on);", 100))},
 	"checker.B2.js":  {Data: []byte("check()")},
 	"blind.E5.js":    {Data: []byte("blind()")},

@@ -33,7 +33,7 @@ const Manifest = "manifest.json"
 
 // noManifest replaces the manifest if the assets are not built. Pages then have no scripts and
 // styles: these links return 404.
-const noManifest = `{"page.js": "page.js", "checker.js": "checker.js", "blind.js": "blind.js", "work.js": "work.js", "solver.js": "solver.js", "page.css": "page.css", "icon.svg": "icon.svg"}`
+const noManifest = `{"page.js": "page.js", "check.js": "check.js", "checker.js": "checker.js", "blind.js": "blind.js", "work.js": "work.js", "solver.js": "solver.js", "page.css": "page.css", "icon.svg": "icon.svg"}`
 
 // assetTypes maps the extensions of served files to their media types.
 var assetTypes = map[string][]string{

@@ -19,6 +19,7 @@ var templateFiles embed.FS
 // Built files that the pages use.
 const (
 	scriptFile  = "page.js"
+	checkFile   = "check.js"
 	checkerFile = "checker.js"
 	blindFile   = "blind.js"
 	workFile    = "work.js"
@@ -39,7 +40,7 @@ func parse(manifest []byte) (*set, error) {
 	if err := json.Unmarshal(manifest, &s.files); err != nil {
 		return nil, fmt.Errorf("read manifest: %w", err)
 	}
-	for _, name := range []string{scriptFile, checkerFile, blindFile, workFile, solverFile, styleFile, iconFile} {
+	for _, name := range []string{scriptFile, checkFile, checkerFile, blindFile, workFile, solverFile, styleFile, iconFile} {
 		if s.files[name] == "" {
 			return nil, fmt.Errorf("%w: %s", ErrManifest, name)
 		}

@@ -286,7 +286,7 @@ var failures = map[string]page.ErrorView{
 	"error-failed":     {Kind: page.Failed, Again: "/r/concert", RequestID: "01J9ZK3VQ7"},
 }
 
-const manifest = `{"page.js": "page.a1.js", "checker.js": "checker.a1.js", "blind.js": "blind.a1.js", "work.js": "work.a1.js", "solver.js": "solver.a1.js", "page.css": "page.a1.css", "icon.svg": "icon.a1.svg"}`
+const manifest = `{"page.js": "page.a1.js", "check.js": "check.a1.js", "checker.js": "checker.a1.js", "blind.js": "blind.a1.js", "work.js": "work.a1.js", "solver.js": "solver.a1.js", "page.css": "page.a1.css", "icon.svg": "icon.a1.svg"}`
 
 func newPages(t *testing.T, manifest string) *page.Pages {
 	t.Helper()

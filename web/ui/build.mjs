@@ -13,8 +13,9 @@ const pages = {
   ...shared,
   entryPoints: [
     { in: "src/page/main.ts", out: "page" },
+    { in: "src/page/checking.ts", out: "check" },
     { in: "src/page/checker.ts", out: "checker" },
-    { in: "src/page/blind.ts", out: "blind" },
+    { in: "src/page/blinding.ts", out: "blind" },
     { in: "src/page/work.ts", out: "work" },
     { in: "src/page/solver.ts", out: "solver" },
     { in: "src/style/page.css", out: "page" },

@@ -127,7 +127,7 @@ func (s subject) sample(b *branding.Brand, lang page.Lang) page.Sample {
 
 // noManifest replaces the manifest if the assets were not built: previews then have only the
 // organizer's style.
-const noManifest = `{"page.js": "page.js", "checker.js": "checker.js", "blind.js": "blind.js", "work.js": "work.js", "solver.js": "solver.js", "page.css": "page.css", "icon.svg": "icon.svg"}`
+const noManifest = `{"page.js": "page.js", "check.js": "check.js", "checker.js": "checker.js", "blind.js": "blind.js", "work.js": "work.js", "solver.js": "solver.js", "page.css": "page.css", "icon.svg": "icon.svg"}`
 
 // openPages loads the visitors' pages.
 func openPages(manifest []byte) (*page.Pages, error) {

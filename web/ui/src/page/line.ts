@@ -1,9 +1,9 @@
 import { Alert } from "./alert.ts";
 import { ServerClock } from "./clock.ts";
-import { Confirmation, NotOurs, signatureOf } from "./confirmation.ts";
+import { confirmationOf, signatureOf } from "./confirmation.ts";
 import { type Basis, Expectation, expect, grows, isOverdue, type Range, round } from "./expected.ts";
 import { Holder, type Joined, type Wish } from "./holder.ts";
-import { getPublic, Refusal } from "./http.ts";
+import { getPublic, post, postForm, Refusal } from "./http.ts";
 import { Listener } from "./listener.ts";
 import { Memory } from "./memory.ts";
 import {
@@ -126,17 +126,26 @@ export class LinePage {
     const form = this.#screen.find<HTMLFormElement>(`form[data-blind][data-method="${method}"]`);
     this.#holder.forgetLink();
     if (!form) return; // the visitor has the place, or the lot
+    const confirmation = await confirmationOf(form);
+    const shown = confirmation.credential(signature);
+    if (!shown) return this.#notice("unproven", true);
+    const { ticket = "", lane = "", lot } = form.dataset;
+    const { room } = this.#place;
+    const { seats } = confirmation;
     try {
-      await new Confirmation(form).finish(this.#place.room, signature);
+      if (lot !== undefined)
+        await postForm(`${room}/credential`, { ticket, lane, method: shown.method, evidence: shown.evidence });
+      else await post(`${room}/join`, { ticket, lane, ...(seats !== undefined && { seats }), credentials: [shown] });
     } catch (failure) {
       const isRefused = failure instanceof Refusal && [400, 403].includes(failure.status);
-      if (isRefused || failure instanceof NotOurs) return this.#notice("unproven", true);
+      if (isRefused) return this.#notice("unproven", true);
       if (failure instanceof Refusal && failure.status === 409 && failure.retryAfter === 0)
         return this.#notice("spent", true);
       throw failure;
     }
+    confirmation.forget();
     await this.#refresh();
-    if (form.dataset.lot !== undefined) this.#screen.announce(this.#screen.words("[data-lots]"));
+    if (lot !== undefined) this.#screen.announce(this.#screen.words("[data-lots]"));
   }
 
   #stay(): void {
@@ -415,7 +424,7 @@ export class LinePage {
       leave: () => this.#leave(),
       extend: () => this.#extend(),
     };
-    if (form.dataset.blind !== undefined) deeds[""] = () => new Confirmation(form).send();
+    if (form.dataset.blind !== undefined) deeds[""] = async () => (await confirmationOf(form)).send();
     const deed = deeds[form.dataset.post ?? ""];
     if (!deed) return;
     event.preventDefault();

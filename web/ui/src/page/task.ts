@@ -2,7 +2,7 @@ import { messageOf } from "../audit/subject.ts";
 import { concat } from "../check/bytes.ts";
 import { fromHex } from "../check/hex.ts";
 import { uuidBytes } from "../check/uuid.ts";
-import { Confirmation, credentialOf, type Shown, signatureOf } from "./confirmation.ts";
+import { confirmationOf, credentialOf, type Shown, signatureOf } from "./confirmation.ts";
 import { getPublic, post, Refusal } from "./http.ts";
 import { Memory } from "./memory.ts";
 import { retry } from "./retry.ts";
@@ -97,9 +97,9 @@ export class Task {
       const form = this.#section?.querySelector<HTMLFormElement>("form[data-blind]");
       const shown =
         signature !== undefined && form
-          ? await new Confirmation(form).credential(signature)
+          ? (await confirmationOf(form)).credential(signature)
           : credentialOf(hash)?.shown;
-      if (!shown) return;
+      if (!shown) return signature === undefined ? undefined : this.#become("wrong");
       this.#keep({ shown });
     } catch {
       return this.#become("wrong");
