@@ -1,6 +1,7 @@
 package rehearse
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,26 +115,50 @@ func (rs *Rehearsals) Start(ctx context.Context, owner pgroom.Owner, base room.C
 	owner.Host = nil // copies are published under the server's own host
 	script := p.newScript(base)
 	one.desk, err = newDesk(&base)
-	now := time.Now() // after the desk has made its keys, which may take seconds
-	c := Copy(base, now.Add(rs.lead), now.Add(rs.lasts), p.Before, p.Window)
-	var r *room.Room
+	var made copied
 	if err == nil {
-		r, err = rs.rooms.CreateFor(ctx, owner, c)
+		made, err = rs.create(ctx, owner, base, &p) // after the desk has made its keys, which may take seconds
 	}
 	if err != nil {
 		rs.forget(one)
 		rs.work.Done()
 		return Rehearsal{}, fmt.Errorf("start rehearsal: %w", err)
 	}
-	one.begin(r, c, p, now)
+	one.begin(made.room, made.config, p, made.began)
 	one.note(func(r *Rehearsal) { r.Script = script })
 	go func() {
 		defer rs.work.Done()
-		one.foresee(rs, &p, c)
-		one.play(rs, p.guests(c, &script.Entrance))
+		one.foresee(rs, &p, made.config)
+		one.play(rs, p.guests(made.config, &script.Entrance))
 		rs.over(one)
 	}()
 	return one.state(), nil
+}
+
+// copied is a copy that has been published.
+type copied struct {
+	room   *room.Room
+	config room.Config
+	began  time.Time // a moment before it was published
+}
+
+// maxLead is the largest lead of a copy.
+const maxLead = time.Minute
+
+// create publishes a copy. On a machine so slow that the copy would exist only after its opening, it tries again with
+// a larger lead.
+func (rs *Rehearsals) create(ctx context.Context, owner pgroom.Owner, base room.Config, p *Plan) (copied, error) {
+	slug := ""
+	for lead := rs.lead; ; lead *= 4 {
+		now := time.Now()
+		c := Copy(base, now.Add(lead), now.Add(rs.lasts), p.Before, p.Window)
+		c.Slug = cmp.Or(slug, c.Slug)
+		r, err := rs.rooms.CreateFor(ctx, owner, c)
+		if err == nil || time.Now().Before(*c.Opens) || lead >= maxLead {
+			return copied{r, c, now}, err
+		}
+		slug = c.Slug
+	}
 }
 
 // reserve adds a run if the limits allow it.

@@ -257,3 +257,17 @@ func TestGuests(t *testing.T) {
 		}
 	}
 }
+
+// TestSlowMachine starts a rehearsal whose copy would open before it exists.
+func TestSlowMachine(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.lead = time.Millisecond
+	one, err := s.Start(t.Context(), owner(1), sale("slow"), quick())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lead := one.Opens.Sub(one.Started); lead <= time.Millisecond {
+		t.Errorf("the copy opens %s after it was made", lead)
+	}
+}
