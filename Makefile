@@ -36,8 +36,8 @@ GOLANGCI     := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2
 # The number of tests of a package that run at once: many wait for a clock or a database.
 PARALLEL ?= 8
 
-# The number of packages that are tested at once: more than there are processors, because of the same waits.
-PACKAGES ?= 3
+# The number of packages that are tested at once.
+PACKAGES ?= 2
 
 # go vet has run; a package may take ten minutes, which is the default, on a very busy machine.
 TEST := -vet=off -timeout 30m -p $(PACKAGES) -parallel $(PARALLEL)

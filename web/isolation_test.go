@@ -95,7 +95,7 @@ func (s *tenants) fill(n manage.Needs, in account.Actor, exists bool) string {
 			return ticket
 		case what == "method":
 			return "club"
-		case what == "slug" && strings.HasSuffix(n.Path, "/codes"):
+		case what == "slug" && strings.Contains(n.Path, "/codes"):
 			what = "presale"
 		case what == "slug" && (strings.HasSuffix(n.Path, "/archive") || strings.HasSuffix(n.Path, "/summary")):
 			what = "ended"
