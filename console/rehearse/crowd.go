@@ -2,10 +2,12 @@ package rehearse
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/proofline/proofline/console/simulate"
+	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
 )
@@ -33,6 +35,8 @@ type Plan struct {
 	// Before is the maximum time between opening and start, and Window the maximum length of a
 	// window after it; 0: a minute, and 30 seconds.
 	Before, Window time.Duration
+	// PerMinute is the number of visitors called a minute, up to [fairness.MaxRate]; 0: as many as in the room.
+	PerMinute uint32
 	// Script asks for tickets in addition to the visitors, and takes the place of the crowd's bots.
 	Script Script
 }
@@ -53,6 +57,9 @@ func (p Plan) problems() (list invalid.List) {
 	}
 	if p.Window < minWindow || p.Window > lasts/2 {
 		list.Add("window", "must be between 100ms and 15m")
+	}
+	if p.PerMinute > fairness.MaxRate {
+		list.Add("per_minute", fmt.Sprintf("must be at most %d", fairness.MaxRate))
 	}
 	list = append(list, p.Script.problems()...)
 	if p.Crowd != nil {

@@ -152,7 +152,7 @@ func (rs *Rehearsals) create(ctx context.Context, owner pgroom.Owner, base room.
 	for lead := rs.lead; ; lead *= 4 {
 		now := time.Now()
 		c := Copy(base, now.Add(lead), now.Add(rs.lasts), p.Before, p.Window)
-		c.Slug = cmp.Or(slug, c.Slug)
+		c.Slug, c.Outflow.PerMinute = cmp.Or(slug, c.Slug), cmp.Or(p.PerMinute, c.Outflow.PerMinute)
 		r, err := rs.rooms.CreateFor(ctx, owner, c)
 		if err == nil || time.Now().Before(*c.Opens) || lead >= maxLead {
 			return copied{r, c, now}, err

@@ -57,7 +57,8 @@ type RehearsalList struct {
 
 // RehearsalInput describes the crowd of a rehearsal.
 type RehearsalInput struct {
-	Visitors int `json:"visitors" doc:"Number of simulated visitors, from 10 to 2000. Default: 200."`
-	Script   int `json:"script" doc:"Number of tickets that a script asks for in addition, up to 2000. Default: 0, no script."`
-	Networks int `json:"networks" doc:"Number of networks that the script's joins come from, up to 1000. Default: 1."`
+	Visitors  int    `json:"visitors" doc:"Number of simulated visitors, from 10 to 2000. Default: 200."`
+	PerMinute uint32 `json:"per_minute" doc:"Visitors called a minute. Default: 0, as many as in the room."`
+	Script    int    `json:"script" doc:"Number of tickets that a script asks for in addition, up to 2000. Default: 0, no script."`
+	Networks  int    `json:"networks" doc:"Number of networks that the script's joins come from, up to 1000. Default: 1."`
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/rehearse"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console/format"
 	"github.com/proofline/proofline/web/console/shell"
 )
@@ -39,6 +40,7 @@ type rehearsed struct {
 	Path        string    // path of its pages, below [Path]
 	ID          uuid.UUID // id of the room or draft
 	Draft       bool
+	PerMinute   uint32 // visitors called a minute
 }
 
 // rehearsed finds the room or the draft in the path.
@@ -50,14 +52,18 @@ func (h *rehearsals) rehearsed(x *shell.Request) (rehearsed, error) {
 			return rehearsed{}, control.ErrDraftUnknown
 		}
 		draft, err := h.rooms.Drafts.Get(ctx, x.Actor, id)
-		return rehearsed{draft.Slug, cmp.Or(draft.Title, draft.Slug, "New room"), "/drafts/" + id.String(), id, true},
-			err
+		c, _ := room.ParseConfig(draft.Draft.Config) // its problems are shown when the rehearsal starts
+		return rehearsed{
+			draft.Slug, cmp.Or(draft.Title, draft.Slug, "New room"), "/drafts/" + id.String(), id, true,
+			cmp.Or(c.Outflow.PerMinute, room.DefaultPerMinute),
+		}, err
 	}
 	r, err := h.rooms.Room(ctx, x.Actor, x.Param("slug"))
 	if err != nil {
 		return rehearsed{}, err
 	}
-	return rehearsed{r.Slug, r.Config().Title, "/rooms/" + r.Slug, r.ID, false}, nil
+	c := r.Config()
+	return rehearsed{r.Slug, c.Title, "/rooms/" + r.Slug, r.ID, false, c.Outflow.PerMinute}, nil
 }
 
 // rehearsalPage is the data of the page of rehearsals.
@@ -66,12 +72,24 @@ type rehearsalPage struct {
 	Visitors string
 	Before   string // maximum seconds from opening to start
 	Window   string // maximum seconds of a window
+	Pace     string // visitors called a minute
 	Work     int    // maximum bits of work
 	Script   string // name of the chosen script
 	Scripts  []script
 	Of       []rehearse.Rehearsal
 	Other    *rehearse.Rehearsal // a running rehearsal of another room: only one can run
 	Running  bool
+}
+
+// usefulPace is the smallest pace that the form suggests: it calls the usual number of visitors in five minutes.
+const usefulPace = rehearse.DefaultVisitors / 5
+
+// IsSlow reports whether a rehearsal at the room's own pace would take longer than the form suggests.
+func (p rehearsalPage) IsSlow() bool { return p.PerMinute < usefulPace }
+
+// Minutes is how long the usual number of visitors takes at the room's own pace.
+func (p rehearsalPage) Minutes() int {
+	return (rehearse.DefaultVisitors + int(p.PerMinute) - 1) / int(max(1, p.PerMinute))
 }
 
 func (h *rehearsals) rehearsalPage(x *shell.Request) (rehearsalPage, error) {
@@ -84,7 +102,7 @@ func (h *rehearsals) rehearsalPage(x *shell.Request) (rehearsalPage, error) {
 		return rehearsalPage{}, err
 	}
 	v := rehearsalPage{rehearsed: of, Visitors: strconv.Itoa(rehearse.DefaultVisitors), Before: "60", Window: "30",
-		Work: rehearse.MaxWork, Scripts: scripts}
+		Work: rehearse.MaxWork, Scripts: scripts, Pace: strconv.Itoa(int(max(of.PerMinute, usefulPace)))}
 	for _, one := range list {
 		switch isOwn := one.Of != nil && *one.Of == of.ID || !of.Draft && one.Slug == of.Slug; {
 		case isOwn:
@@ -123,7 +141,7 @@ var scripts = []script{
 func readRehearsal(x *shell.Request) (rehearse.Plan, error) {
 	var p rehearse.Plan
 	numbers := map[string]int{}
-	for _, name := range []string{"visitors", "before", "window"} {
+	for _, name := range []string{"visitors", "before", "window", "per_minute"} {
 		text := strings.TrimSpace(x.Form(name))
 		if text == "" {
 			continue
@@ -134,7 +152,7 @@ func readRehearsal(x *shell.Request) (rehearse.Plan, error) {
 		}
 		numbers[name] = n
 	}
-	p.Visitors = numbers["visitors"]
+	p.Visitors, p.PerMinute = numbers["visitors"], uint32(numbers["per_minute"]) //nolint:gosec // at most a million
 	chosen := slices.IndexFunc(scripts, func(s script) bool { return s.Name == x.Form("script") })
 	if chosen < 0 {
 		return p, invalid.Field("script", "must be one of the list")
@@ -165,7 +183,7 @@ func (h *rehearsals) startRehearsal(x *shell.Request) error {
 		return failed
 	}
 	for name, into := range map[string]*string{"visitors": &v.Visitors, "before": &v.Before, "window": &v.Window,
-		"script": &v.Script} {
+		"script": &v.Script, "per_minute": &v.Pace} {
 		if sent := x.Form(name); sent != "" {
 			*into = sent
 		}

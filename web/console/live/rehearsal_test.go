@@ -19,17 +19,17 @@ func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	s := consoletest.New(t)
 	opens := time.Now().Add(time.Hour)
-	r := s.Create(consoletest.Operator, room.Config{Slug: "sale", Title: "Sale", Opens: &opens})
+	r := s.Create(consoletest.Operator, room.Config{Slug: "sale", Title: "Sale", Opens: &opens, Outflow: room.Outflow{PerMinute: 9}})
 	const path = "/console/rooms/sale/rehearsal"
-	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("Start the rehearsal", "No rehearsal has run", "work has 12 bits at most")
+	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("Start the rehearsal", "No rehearsal has run", "work has 12 bits at most", `name="per_minute" type="text" value="40"`, "200 visitors would take 23 minutes")
 	s.Get(consoletest.Viewer, path).Want(http.StatusForbidden)
-	for field, value := range map[string]string{"visitors": "5", "before": "soon", "window": "-1"} {
+	for field, value := range map[string]string{"visitors": "5", "before": "soon", "window": "-1", "per_minute": "0"} {
 		s.Post(consoletest.Operator, path, field, value).Want(http.StatusBadRequest).Has(`id="e-`+field+`"`, `value="`+value+`"`)
 	}
 	s.Post(consoletest.Operator, path, "script", "many").Want(http.StatusBadRequest).Has(`id="e-script"`)
 	s.Post(consoletest.Viewer, path, "visitors", "10").Want(http.StatusForbidden)
 	s.Post(consoletest.Stranger, path, "visitors", "10").Want(http.StatusNotFound)
-	s.Post(consoletest.Operator, path, "visitors", "10", "before", "1", "window", "1", "script", "small").RedirectsTo(path + "?done=rehearsal-started")
+	s.Post(consoletest.Operator, path, "visitors", "10", "before", "1", "window", "1", "script", "small", "per_minute", "600").RedirectsTo(path + "?done=rehearsal-started")
 	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("running", "Rehearsal: Sale", "It asks for 100 tickets from one machine.").Lacks("Start the rehearsal")
 	s.Post(consoletest.Operator, path, "visitors", "10").Want(http.StatusBadRequest).Has("already has a running rehearsal")
 	running := s.Control.Rehearsals.List(r.Owner.Org)[0]
@@ -48,6 +48,9 @@ func TestRehearsal(t *testing.T) {
 	}
 	s.Get(consoletest.Operator, path).Want(http.StatusOK).Has("over", "Start the rehearsal")
 	copied, err := s.Control.Rooms.Get(t.Context(), running.Slug)
+	if copied != nil && copied.Snapshot().Outflow.PerMinute != 600 {
+		t.Errorf("the copy calls %d a minute", copied.Snapshot().Outflow.PerMinute)
+	}
 	if err != nil || !copied.Snapshot().Ended || r.Snapshot().Size != 1 {
 		t.Errorf("the copy ended: %v; the room has %d entries", err, r.Snapshot().Size)
 	}
