@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,20 +19,20 @@ import (
 // away is a place for marks that has not answered for a while.
 type away struct {
 	mark.Remote
-	lasts time.Duration
+	lasts atomic.Int64 // nanoseconds
 }
 
-func (away) Put(mark.Log, pglog.Mark) {}
+func (*away) Put(mark.Log, pglog.Mark) {}
 
-func (away) Get(context.Context, mark.Log) (m pglog.Mark, err error) { return m, nil }
+func (*away) Get(context.Context, mark.Log) (m pglog.Mark, err error) { return m, nil }
 
-func (away) Slugs() []string { return nil }
+func (*away) Slugs() []string { return nil }
 
-func (away) Run(context.Context, func(context.Context, mark.Log, pglog.Mark) (bool, error)) {}
+func (*away) Run(context.Context, func(context.Context, mark.Log, pglog.Mark) (bool, error)) {}
 
-func (a away) Away() time.Duration { return a.lasts }
+func (a *away) Away() time.Duration { return time.Duration(a.lasts.Load()) }
 
-func (away) Lag() time.Duration { return 0 }
+func (*away) Lag() time.Duration { return 0 }
 
 // TestMarksAway checks that an alert says when object storage does not take marks.
 func TestMarksAway(t *testing.T) {
@@ -46,11 +47,11 @@ func TestMarksAway(t *testing.T) {
 	}
 	alerts := &sent{texts: map[webhook.AlertKind]string{}, wants: []webhook.AlertKind{webhook.AlertDatabase}}
 	w := New(Options{Rooms: rooms, Sender: alerts, Log: slog.New(slog.DiscardHandler)})
-	place.lasts = maxLag
+	place.lasts.Store(int64(maxLag))
 	if w.check(t.Context()); len(alerts.texts) != 0 {
 		t.Errorf("alerts %q", alerts.texts)
 	}
-	place.lasts = 2 * maxLag
+	place.lasts.Store(int64(2 * maxLag))
 	w.check(t.Context())
 	if text := alerts.texts[webhook.AlertDatabase]; !strings.Contains(text, "object storage for 60 seconds") {
 		t.Errorf("alert %q", text)
