@@ -196,6 +196,13 @@ type witnessedRoom struct {
 	dir              string
 }
 
+// stored returns a number that the database has about the room's log.
+func (r *witnessedRoom) stored(what string) (n int64) {
+	r.t.Helper()
+	r.database.Get("select "+what+" from log_heads join rooms using (room_id) where slug = '"+r.room.Slug+"'", &n)
+	return n
+}
+
 func newWitnessedRoom(t *testing.T, slug string) *witnessedRoom {
 	t.Helper()
 	r := &witnessedRoom{guests: guests{t: t}, database: pgtest.Start(t), dir: tempDir(t)}
@@ -219,12 +226,10 @@ func newWitnessedRoom(t *testing.T, slug string) *witnessedRoom {
 	r.attend()
 	r.join(first, 3)
 	backup := r.database.Backup()
-	r.database.Get("select size from log_heads", &r.size)
+	r.size = r.stored("size")
 	waitFor(t, "the witness cosigns entries after the backup", func() bool {
 		r.join(first, 1)
-		var size int64
-		r.database.Get("select case when published like '%one.example.org%' then published_size else 0 end from log_heads", &size)
-		return size > r.size
+		return r.stored("case when published like '%one.example.org%' then published_size else 0 end") > r.size
 	})
 	first.kill()
 	r.before = r.database.Restore(backup)
@@ -268,8 +273,7 @@ func TestNodesNewServer(t *testing.T) {
 	}
 	r.refused(node, "Records missing")
 	time.Sleep(time.Second) // in which the log must not grow
-	var size int64
-	if r.database.Get("select size from log_heads", &size); size != r.size {
+	if size := r.stored("size"); size != r.size {
 		t.Errorf("the log grew from %d to %d entries", r.size, size)
 	}
 	if said := r.recovers("new"); !strings.Contains(said, "witness one.example.org has seen ") ||

@@ -72,7 +72,7 @@ func (f *fleet) more(what string, n int) {
 // size returns the log's size in a database, in entries, and its checkpoint.
 func (f *fleet) head(database *pgtest.Server) (size int64, checkpoint string) {
 	f.t.Helper()
-	database.Get("select size, checkpoint from log_heads", &size, &checkpoint)
+	database.Get("select size, checkpoint from log_heads join rooms using (room_id) where slug = '"+f.slug+"'", &size, &checkpoint)
 	return size, checkpoint
 }
 
