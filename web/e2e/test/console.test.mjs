@@ -124,6 +124,7 @@ async function startFollowed({ page }) {
 async function schedule(owner, opens, starts) {
   const { page } = owner;
   const field = (label) => page.getByLabel(label, { exact: true }).and(page.locator("input"));
+  for (const label of ["Opens", "Notice of changed windows", "From"]) await owner.unfold(field(label));
   await field("Opens").fill(typed(opens));
   await field("Starts").fill(typed(starts));
   await field("Notice of changed windows").fill("10 s");
