@@ -84,7 +84,8 @@ scenes("the script for pages", () => {
     await page.goto(front.origin);
     await page.goto(here);
     await page.waitForURL(`${room.url}?to=*`);
-    await page.evaluate(() => history.back()); // unlike the button, it does not skip pages without user activation
+    // Unlike the button, this does not skip pages without user activation. The call returns before the page is left.
+    await page.evaluate(() => void setTimeout(() => history.back()));
     await page.waitForURL(here);
     const dialog = page.getByRole("dialog");
     await dialog.waitFor();
