@@ -83,7 +83,8 @@ func (c *call) crowd() (rehearse.Plan, error) {
 	}
 	in, err := decode[wire.RehearsalInput](c)
 	return rehearse.Plan{
-		Visitors: in.Visitors, PerMinute: in.PerMinute, Script: rehearse.Script{Tickets: in.Script, Networks: in.Networks},
+		Visitors: in.Visitors, PerMinute: in.PerMinute,
+		Script: rehearse.Script{Tickets: in.Script, Networks: in.Networks},
 	}, err
 }
 

@@ -40,7 +40,9 @@ func parse(manifest []byte) (*set, error) {
 	if err := json.Unmarshal(manifest, &s.files); err != nil {
 		return nil, fmt.Errorf("read manifest: %w", err)
 	}
-	for _, name := range []string{scriptFile, checkFile, checkerFile, blindFile, workFile, solverFile, styleFile, iconFile} {
+	for _, name := range []string{
+		scriptFile, checkFile, checkerFile, blindFile, workFile, solverFile, styleFile, iconFile,
+	} {
 		if s.files[name] == "" {
 			return nil, fmt.Errorf("%w: %s", ErrManifest, name)
 		}
