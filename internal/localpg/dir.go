@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // openDir makes the data directory if needed, and returns its real path and the owner of the
@@ -46,13 +47,22 @@ func makeDir(dir string, o owner) error {
 	return os.Chmod(dir, mode) // unlike Mkdir, Chmod ignores the umask
 }
 
+// lockWait is how long a lock that was released may still be held: a child process that is being started has a copy of
+// every open file until it runs its program.
+const lockWait = 2 * time.Second
+
 // lockDir takes the lock of the data directory. The lock ends with the process.
 func lockDir(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock data directory: %w", err)
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	for end := time.Now().Add(lockWait); errors.Is(err, syscall.EWOULDBLOCK) && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	}
+	if err != nil {
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("%w: another proofline is running in %s: stop it, or choose another directory with --data", ErrInUse, dir)
