@@ -420,7 +420,7 @@ func count(n int, what string) string {
 
 func isAre(n int, what string) string {
 	if n == 1 {
-		return "1 " + what + " is"
+		return count(n, what) + " is"
 	}
-	return fmt.Sprintf("%d %ss are", n, what)
+	return count(n, what) + " are"
 }

@@ -49,7 +49,8 @@ type limited struct {
 	isFull bool // no visitor can join its rooms
 }
 
-// New returns quotas of which nothing is known, so nothing is limited. Call Run.
+// New returns quotas of which nothing is known, so nothing is limited. Call
+// [Quotas.Compare] every [Interval].
 func New(store Store, log *slog.Logger, waiting func() map[uuid.UUID]uint64) *Quotas {
 	q := &Quotas{store: store, log: log, waiting: waiting}
 	q.limited.Store(&map[uuid.UUID]limited{})

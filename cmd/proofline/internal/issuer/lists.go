@@ -128,8 +128,8 @@ func voidCommand(t *cli.Terminal) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "void",
 		Short: "Void codes that leaked, before they are used",
-		Long: `Void codes of a list, in all offers of the configuration that use it: they confirm
-nobody from now on, and visitors who enter one read so. This cannot be undone. Codes
+		Long: `Void codes of a list, in all offers of the configuration that use it: they are
+refused from now on, and visitors who enter one are told so. This cannot be undone. Codes
 that were used already keep what they confirmed. Stop the issuer for as long as
 this takes: only one program at a time can write its records.
 

@@ -96,8 +96,8 @@ func voidCommand(m *remote.Manager) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "void SLUG METHOD",
 		Short: "Void codes that leaked, before they are used",
-		Long: `Void codes of a method of a room: they confirm nobody from now on, and visitors who
-enter one read so. This cannot be undone. Codes that were used already keep what
+		Long: `Void codes of a method of a room: they are refused from now on, and visitors who
+enter one are told so. This cannot be undone. Codes that were used already keep what
 they confirmed; proofline room revoke takes places away.
 
 --list names the codes. They are not taken as arguments, which other users of the
