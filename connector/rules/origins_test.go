@@ -118,17 +118,31 @@ func origin(t *testing.T, addr string, name string, args ...string) string {
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // servers also end their workers
 	cmd.WaitDelay = 10 * time.Second
+	var output strings.Builder
+	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = cmd.Wait() })
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		if conn, err := net.Dial("tcp", addr); err == nil {
-			conn.Close()
-			return addr
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		<-ended
+		if t.Failed() {
+			t.Logf("%s: %v\n%s", name, cmd.ProcessState, output.String())
 		}
-		if time.Now().After(end) {
-			t.Fatalf("%s does not listen", name)
+	})
+	for {
+		select {
+		case <-ended:
+			t.Fatalf("%s ended", name)
+		case <-time.After(20 * time.Millisecond):
+			if conn, err := net.Dial("tcp", addr); err == nil {
+				conn.Close()
+				return addr
+			}
 		}
 	}
 }
