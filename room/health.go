@@ -12,6 +12,7 @@ import (
 // Health is the condition of this node and its database.
 type Health struct {
 	Ready    bool          // result of [Rooms.Ready]
+	Loaded   bool          // the rooms that existed at the start are loaded
 	Answers  bool          // the database answers, as of at most two seconds ago
 	Answered time.Time     // when the latest query that was answered was sent, by this machine's clock
 	Took     time.Duration // how long that answer took
@@ -36,7 +37,7 @@ type answer struct {
 // Health returns the condition of this node and its database.
 func (rs *Rooms) Health() Health {
 	h := Health{
-		Ready: rs.Ready(), Answers: rs.Answers(), Ahead: rs.clock.Ahead(),
+		Ready: rs.Ready(), Loaded: rs.adopted.Load(), Answers: rs.Answers(), Ahead: rs.clock.Ahead(),
 		Step: rs.clock.Step(), Rooms: len(rs.Loaded()), Pool: rs.Logs.PoolUse(),
 	}
 	if a := rs.answered.Load(); a != nil {

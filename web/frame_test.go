@@ -151,6 +151,14 @@ func TestHealth(t *testing.T) {
 	s.do("HEAD", "/readyz", "").want(http.StatusOK)
 	own := newSite(t)
 	eventually(t, "the rooms are ready", func() bool { return own.get("/readyz").status == http.StatusOK })
+	away := newSite(t, func(o *Options) { o.Ready = func() bool { return false } })
+	eventually(t, "the rooms are loaded", func() bool {
+		a := away.get("/readyz?exclude=database")
+		return a.status == http.StatusOK && strings.HasPrefix(a.body, `{"status":"database away"`)
+	})
+	if a := away.get("/readyz?exclude=rooms"); a.status != http.StatusServiceUnavailable {
+		t.Errorf("without its database: %d", a.status)
+	}
 }
 
 // TestDatabaseAway checks that errors of an unreachable database are not internal errors.

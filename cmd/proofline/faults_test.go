@@ -270,8 +270,10 @@ func TestCrashFrozen(t *testing.T) {
 	if took := time.Since(began); took > noticed {
 		t.Errorf("the server was ready for %s without its database", took)
 	}
-	if live := status(t, p.url+"/livez"); live != http.StatusOK {
-		t.Errorf("the server is alive: %d", live)
+	for _, path := range []string{"/livez", "/readyz?exclude=database"} {
+		if s := status(t, p.url+path); s != http.StatusOK {
+			t.Errorf("%s is answered with %d while the database is away", path, s)
+		}
 	}
 	waitFor(t, "the room is reported", func() bool { return strings.Contains(p.said(), "room cannot store anything") })
 	signal(syscall.SIGCONT)

@@ -26,7 +26,7 @@ func sendLive(c echo.Context) error {
 
 // readiness is the server's health, for load balancers and monitoring. It names no room.
 type readiness struct {
-	Status   string   `json:"status"`      // "ok", "rooms cannot store", "clock jumped" or "rooms lack records"
+	Status   string   `json:"status"`      // "ok", "rooms cannot store", "clock jumped", "rooms lack records" or "database away"
 	Database int64    `json:"database_ms"` // time since the database last answered
 	Rooms    int      `json:"rooms"`       // number of rooms in memory
 	Stuck    int      `json:"rooms_stuck"` // number of rooms with due entries that this server cannot store
@@ -50,14 +50,17 @@ func (h *Health) Routes() map[string]echo.HandlerFunc {
 // readyz answers 200 while the database answers and the rooms are loaded. A room that cannot store
 // entries is reported but does not make the server unready: the other rooms work, and another server
 // could not store its entries either.
+//
+// With ?exclude=database it also answers 200 while the database is away, once the rooms are loaded. If all
+// servers share the database, a load balancer that asked for more would turn visitors away.
 func (h *Health) readyz(c echo.Context) error {
 	if h.Draining.Load() {
 		return room.ErrStopping
 	}
-	if !h.Ready() {
+	ready, rooms := h.Ready(), h.Rooms.Health()
+	if !ready && !(rooms.Loaded && c.QueryParam("exclude") == "database") {
 		return ErrNotReady
 	}
-	rooms := h.Rooms.Health()
 	r := readiness{
 		Status: "ok", Rooms: rooms.Rooms, Stuck: rooms.Stuck, Held: rooms.Held, Step: rooms.Step.Seconds(),
 		Database: time.Since(rooms.Answered).Milliseconds(),
@@ -71,6 +74,9 @@ func (h *Health) readyz(c echo.Context) error {
 	}
 	if rooms.Held > 0 {
 		r.Status = "rooms lack records"
+	}
+	if !ready {
+		r.Status = "database away"
 	}
 	body, err := json.Marshal(r)
 	if err != nil {
