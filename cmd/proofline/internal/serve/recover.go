@@ -13,6 +13,7 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
+	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/regression"
 )
 
@@ -70,13 +71,9 @@ running. With a private PostgreSQL only --data is needed.`,
 }
 
 func (f *recoverFlags) run(ctx context.Context, t *cli.Terminal, slug string) (err error) {
-	f.Log = slog.New(slog.NewTextHandler(t.Err, &slog.HandlerOptions{Level: slog.LevelError}))
-	if f.Data, err = filepath.Abs(f.Data); err != nil {
-		return err
-	}
-	rooms, closeAll, err := server.Recover(ctx, f.Config)
+	rooms, closeAll, err := openRooms(ctx, t, f.Config)
 	if err != nil {
-		return server.Explain(err)
+		return err
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
 	rec, err := rooms.Recover(ctx, slug)
@@ -106,6 +103,20 @@ func (f *recoverFlags) run(ctx context.Context, t *cli.Terminal, slug string) (e
 		return t.Printf("With --yes the room continues despite that witness.\n")
 	}
 	return nil
+}
+
+// openRooms opens the database of a server for a command that works on its rooms.
+func openRooms(ctx context.Context, t *cli.Terminal, cfg server.Config) (*room.Rooms, func() error, error) {
+	cfg.Log = slog.New(slog.NewTextHandler(t.Err, &slog.HandlerOptions{Level: slog.LevelError}))
+	var err error
+	if cfg.Data, err = filepath.Abs(cfg.Data); err != nil {
+		return nil, nil, err
+	}
+	rooms, closeAll, err := server.OpenRooms(ctx, cfg)
+	if err != nil {
+		return nil, nil, server.Explain(err)
+	}
+	return rooms, closeAll, nil
 }
 
 // showRegression prints what is missing, as far as that is known without a copy.

@@ -22,9 +22,9 @@ import (
 	"github.com/proofline/proofline/verifier/source"
 )
 
-// Recover opens a server's database to recover its rooms. The server may be
-// running. The caller must call closeAll.
-func Recover(ctx context.Context, cfg Config) (rooms *room.Rooms, closeAll func() error, err error) {
+// OpenRooms opens a server's database for a command that works on its rooms. The
+// server may be running. The caller must call closeAll.
+func OpenRooms(ctx context.Context, cfg Config) (rooms *room.Rooms, closeAll func() error, err error) {
 	s := &Server{cfg: cfg}
 	defer func() {
 		if err != nil {
@@ -56,7 +56,7 @@ func Recover(ctx context.Context, cfg Config) (rooms *room.Rooms, closeAll func(
 	}
 	return room.New(room.Options{
 		Logs: pglog.NewStore(s.pool), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey, Log: cfg.Log,
-		Marks: marks,
+		Marks: marks, PublicURL: cfg.PublicURL,
 	}), s.Stop, nil
 }
 
