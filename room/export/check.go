@@ -22,6 +22,7 @@ import (
 	"github.com/proofline/proofline/verifier"
 	"github.com/proofline/proofline/verifier/rooms"
 	"github.com/proofline/proofline/verifier/source"
+	"golang.org/x/mod/sumdb/note"
 )
 
 // Checked is an export that has passed all checks.
@@ -65,17 +66,18 @@ func Check(ctx context.Context, file *source.TarFile, progress Progress) (*Check
 type checker struct {
 	Checked
 	file     *source.TarFile
+	record   []byte
 	isEnded  bool
 	messages [][fairness.HashSize]byte // of the transcript
 	register audit.Checkpoint          // of the log of rooms
 }
 
 func (c *checker) readRecord(context.Context) error {
-	text, err := c.file.Read(recordPath, maxRecord)
-	if err != nil {
+	var err error
+	if c.record, err = c.file.Read(recordPath, maxRecord); err != nil {
 		return err
 	}
-	d := json.NewDecoder(bytes.NewReader(text))
+	d := json.NewDecoder(bytes.NewReader(c.record))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&c.Record); err != nil {
 		return fmt.Errorf("%s: %w", recordPath, err)
@@ -175,6 +177,26 @@ func (c *checker) checkRegister(ctx context.Context) error {
 		return ErrRehearsal
 	}
 	c.register, c.Server, c.Ended = log.Head, log.Head.Origin, time.UnixMilli(listed.Ended)
+	return c.checkSignature(log.VKey())
+}
+
+// checkSignature checks that the key of the transcript has signed the record and the key of the log of rooms.
+func (c *checker) checkSignature(roomsKey string) error {
+	signed, err := c.file.Read(signaturePath, maxKey)
+	if err != nil {
+		return err
+	}
+	key, err := audit.ParseKey(c.VKey)
+	if err != nil {
+		return err
+	}
+	n, err := note.Open(signed, note.VerifierList(key))
+	if err == nil && (n.Text != signedText(c.Origin, c.record, roomsKey) || len(n.UnverifiedSigs) > 0) {
+		err = fmt.Errorf("it is for another %s or another log of rooms", recordPath)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", signaturePath, err)
+	}
 	return nil
 }
 
@@ -199,7 +221,7 @@ func (c *checker) checkMessages(context.Context) error {
 
 // checkNames checks that there are no other files than those that were checked.
 func (c *checker) checkNames(context.Context) error {
-	want := map[string]bool{recordPath: true}
+	want := map[string]bool{recordPath: true, signaturePath: true}
 	for dir, head := range map[string]audit.Checkpoint{source.TranscriptDir: c.head, roomsDir: c.register} {
 		want[dir+source.CheckpointPath], want[dir+source.VKeyPath] = true, true
 		for t := range audit.Tiles(head.Size) {

@@ -23,7 +23,7 @@ import (
 type Progress func(done, total uint64)
 
 // Write writes the export of a room. The same room and the same log of rooms give the same bytes. Errors:
-// [room.ErrNotFound], [ErrNotOver], [ErrRehearsal], [ErrHeld], and those of the database and the writer.
+// [room.ErrNotFound], [ErrNotOver], [ErrRehearsal], [ErrImported], [ErrHeld], and those of the database and the writer.
 func Write(ctx context.Context, rs *room.Rooms, slug string, to io.Writer, progress Progress) error {
 	record, err := rs.Store.Get(ctx, slug)
 	if errors.Is(err, pgroom.ErrNotFound) {
@@ -35,6 +35,8 @@ func Write(ctx context.Context, rs *room.Rooms, slug string, to io.Writer, progr
 	switch {
 	case record.RehearsalOf != nil:
 		return ErrRehearsal
+	case record.VKey != nil:
+		return ErrImported
 	case record.Ended == nil:
 		return ErrNotOver
 	}
@@ -45,7 +47,7 @@ func Write(ctx context.Context, rs *room.Rooms, slug string, to io.Writer, progr
 	case rec.By != "" && rec.Statement == "":
 		return ErrHeld
 	}
-	w := &writer{tar: tar.NewWriter(to), rooms: rs, progress: progress}
+	w := &writer{tar: tar.NewWriter(to), rooms: rs, progress: progress, origin: record.Origin, sign: rec.Sign}
 	signed, err := rs.Logs.Newest(ctx, record.ID)
 	if err == nil {
 		err = w.log(ctx, source.TranscriptDir, record.ID, signed, rec.VKey())
@@ -54,7 +56,10 @@ func Write(ctx context.Context, rs *room.Rooms, slug string, to io.Writer, progr
 		return fmt.Errorf("export room %s: %w", slug, err)
 	}
 	out := Record{Format: recordFormat, Slug: slug, Title: record.Title, Statement: rec.Statement}
-	err = errors.Join(w.register(ctx), w.record(ctx, record.ID, out), w.tar.Close())
+	roomsKey, err := w.register(ctx)
+	if err == nil {
+		err = errors.Join(w.record(ctx, record.ID, out, roomsKey), w.tar.Close())
+	}
 	if err != nil {
 		return fmt.Errorf("export room %s: %w", slug, err)
 	}
@@ -66,6 +71,8 @@ type writer struct {
 	tar      *tar.Writer
 	rooms    *room.Rooms
 	progress Progress
+	origin   string
+	sign     func(text string) ([]byte, error)
 	messages [][fairness.HashSize]byte // of the transcript, in order
 }
 
@@ -134,21 +141,20 @@ func appendMessage(list [][fairness.HashSize]byte, e fairness.Entry) [][fairness
 	return append(list, a.Message)
 }
 
-// register writes the log of rooms.
-func (w *writer) register(ctx context.Context) error {
+// register writes the log of rooms, and returns its key.
+func (w *writer) register(ctx context.Context) (vkey string, err error) {
 	signed, err := w.rooms.Register.Checkpoint(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
-	vkey, err := w.rooms.Register.VKey(ctx)
-	if err != nil {
-		return err
+	if vkey, err = w.rooms.Register.VKey(ctx); err != nil {
+		return "", err
 	}
-	return w.log(ctx, roomsDir, pgroom.RegisterID, signed, vkey)
+	return vkey, w.log(ctx, roomsDir, pgroom.RegisterID, signed, vkey)
 }
 
-// record adds settings and messages to the record, and writes it.
-func (w *writer) record(ctx context.Context, id uuid.UUID, r Record) error {
+// record adds settings and messages to the record, signs and writes it.
+func (w *writer) record(ctx context.Context, id uuid.UUID, r Record, roomsKey string) error {
 	stored, err := w.rooms.Store.Settings(ctx, id)
 	if err != nil {
 		return err
@@ -171,5 +177,10 @@ func (w *writer) record(ctx context.Context, id uuid.UUID, r Record) error {
 	if err != nil {
 		return err
 	}
-	return w.file(recordPath, append(text, '\n'))
+	text = append(text, '\n')
+	signed, err := w.sign(signedText(w.origin, text, roomsKey))
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.file(recordPath, text), w.file(signaturePath, signed))
 }

@@ -156,6 +156,11 @@ func (rec *Recovery) read(text []byte) error { return rec.apply(text, rec.log.Ro
 // VKey returns the key that verifies the room's checkpoints.
 func (rec *Recovery) VKey() string { return rec.vkey }
 
+// Sign signs a text, which is no checkpoint, with the key of the room's log.
+func (rec *Recovery) Sign(text string) (signed []byte, err error) {
+	return note.Sign(&note.Note{Text: text}, rec.signer)
+}
+
 // Compare reads a copy and returns the part that the database lacks. Errors: [ErrOtherHistory],
 // [ErrTooShort], and those of the copy.
 func (rec *Recovery) Compare(ctx context.Context, read Copy) (*Loss, error) {

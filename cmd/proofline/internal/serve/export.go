@@ -114,6 +114,8 @@ func explainExport(err error, slug string) error {
 			"; if it has just ended, try again in a few seconds")
 	case errors.Is(err, export.ErrRehearsal):
 		return cli.Failed(err, "export the room that was rehearsed")
+	case errors.Is(err, export.ErrImported):
+		return cli.Failed(err, "use the file that the room was imported from")
 	case errors.Is(err, export.ErrHeld):
 		return cli.Failed(err, "recover it first: proofline recover "+slug)
 	}
