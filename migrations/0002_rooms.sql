@@ -8,7 +8,10 @@ create table rooms (
   origin     text not null, -- name of the log, fixed at creation
   title      text not null,
   created_at timestamptz not null default now(),
-  ended_at   timestamptz    -- a hint which rooms need no node; the transcript decides
+  ended_at   timestamptz,   -- a hint which rooms need no node; the transcript decides
+  -- The log's public key, if another server created and ended the room: its private keys stay there.
+  -- Null: this server created it.
+  vkey       text
 );
 
 -- Private keys, sealed with the server's master key (AES-256-GCM).

@@ -75,7 +75,7 @@ func (a Amendment) problems() invalid.List {
 		list = append(list, setting.Check("outflow.per_minute", *o.PerMinute)...)
 	}
 	list = append(list, a.windowProblems()...)
-	return append(list, a.on(Settings{}).problems()...)
+	return append(list, a.on(Settings{}).Problems()...)
 }
 
 // windowProblems checks windows with the rules for new rooms.

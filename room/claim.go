@@ -27,7 +27,8 @@ func (r *Room) Claim(ctx context.Context, t fairness.Ticket, secret [fairness.Se
 	if st.Status == fairness.StatusCalled && r.Snapshot().ClaimsFrozen {
 		return session.Pass{}, ErrClaimsFrozen
 	}
-	if st.Status == fairness.StatusAdmitted && !r.Sessions.IsIn(ctx, st) {
+	// The pass of an imported room came from the server that admitted the visitor.
+	if st.Status == fairness.StatusAdmitted && (r.isImported || !r.Sessions.IsIn(ctx, st)) {
 		return session.Pass{}, ErrExpired
 	}
 	if st.Status == fairness.StatusCalled && st.Left > 0 {

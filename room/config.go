@@ -183,7 +183,7 @@ func (c Config) problems() invalid.List {
 			list.Add(fmt.Sprintf("windows[%d].from", i), "is needed for every rule but the first")
 		}
 	}
-	return append(list, c.Settings.problems()...)
+	return append(list, c.Settings.Problems()...)
 }
 
 // policy returns the policy to publish: identity comes from id, the rest from the configuration.

@@ -2,6 +2,7 @@ package room
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -53,6 +54,22 @@ func (c *MessageChange) At(now time.Time) Message {
 		m.Until = &until
 	}
 	return m
+}
+
+// ErrMessage is returned for a text that no amendment can have had.
+var ErrMessage = errors.New("not a message to visitors")
+
+// ParseMessage reads the canonical form of a message.
+func ParseMessage(text string) (m Message, err error) {
+	c := MessageChange{}
+	err = json.Unmarshal([]byte(text), &c.Message)
+	if err == nil {
+		err = c.problems().Err()
+	}
+	if err != nil || c.IsNone() || c.Canonical() != text {
+		return m, fmt.Errorf("%w: %.80q", ErrMessage, text)
+	}
+	return c.Message, nil
 }
 
 // isLive reports whether the message is shown at now.

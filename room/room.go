@@ -49,6 +49,8 @@ type Room struct {
 	Quota      *quota.Share // of the owning organization
 	Issuer     Issuer       // the server's own; nil: it has none
 
+	isImported bool // another server has ended the room
+
 	log       *slog.Logger
 	clock     *clock.Clock
 	keys      *keys.Keys

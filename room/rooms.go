@@ -271,14 +271,15 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 	}
 	r := &Room{
 		ID: record.ID, Slug: record.Slug, Owner: record.Owner, Origin: record.Origin, URL: rs.URL(record), VKey: k.VKey,
-		PassKeys: session.NewPassKeys(record.ID, k.Pass, rs.MasterKey, rs.Store.Controls, rs.clock),
-		log:      rs.Log, clock: rs.clock, keys: k, store: rs.Logs, pull: rs.Store.Controls,
+		PassKeys:   session.NewPassKeys(record.ID, k.Pass, rs.MasterKey, rs.Store.Controls, rs.clock),
+		isImported: record.VKey != nil,
+		log:        rs.Log, clock: rs.clock, keys: k, store: rs.Logs, pull: rs.Store.Controls,
 		Issuer: rs.Issuer, controls: &projection.Controls{},
 		guard: regression.NewGuard(record.ID, mark.Log{Slug: record.Slug, Key: k.Log.KeyHash()}, rs.Logs, rs.Marks,
 			rs.Log),
 	}
 	known := &evidence.Known{}
-	target := evidence.Target{ID: r.ID, Slug: r.Slug, Origin: r.Origin, Signer: k.Log, Logs: rs.Logs, Holder: r.guard,
+	target := evidence.Target{ID: r.ID, Slug: r.Slug, Origin: r.Origin, Signer: k.Log, IsImported: r.isImported, Logs: rs.Logs, Holder: r.guard,
 		Forks: &evidence.Forks{}, Meter: rs.Meter, Tracer: rs.Tracer, Log: rs.Log, Now: r.Now}
 	r.sequencer = sequence.New(sequence.Options{
 		ID: r.ID, Slug: r.Slug, Origin: r.Origin, Keys: k, Store: rs.Logs, Log: rs.Log, Guard: r.guard,

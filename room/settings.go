@@ -39,6 +39,11 @@ type Settings struct {
 	Appeal string `json:"appeal,omitempty"`
 }
 
+// Published returns those settings that the room's pages show to everyone.
+func (s Settings) Published() Settings {
+	return Settings{Targets: s.Targets, Issuers: s.Issuers, Brand: s.Brand, TimeZone: s.TimeZone, Appeal: s.Appeal}
+}
+
 // SettingsChange is a change of the settings; nil members stay as they are.
 type SettingsChange struct {
 	Targets        *[]string       `json:"targets,omitempty"`
@@ -63,8 +68,8 @@ func (c SettingsChange) on(s Settings) Settings {
 	return s
 }
 
-// problems lists what is invalid in the settings.
-func (s Settings) problems() invalid.List {
+// Problems lists what is invalid in the settings.
+func (s Settings) Problems() invalid.List {
 	brand := s.Brand
 	s.Brand = branding.Brand{} // the brand lists its own problems
 	return append(setting.CheckMembers(s), brand.Problems()...)

@@ -58,15 +58,15 @@ func TestTargets(t *testing.T) {
 		"": false,
 		"https://shop.example.com/" + strings.Repeat("x", setting.MaxTarget): false,
 	} {
-		problems := Settings{Targets: []string{"https://example.com", target}}.problems()
+		problems := Settings{Targets: []string{"https://example.com", target}}.Problems()
 		if got := len(problems) == 0; got != ok || !ok && problems[0].Field != "targets[1]" {
 			t.Errorf("%q: %v, want ok %t", target, problems, ok)
 		}
 	}
-	if got := (Settings{Targets: slices.Repeat([]string{"https://example.com"}, setting.MaxTargets)}).problems(); got != nil {
+	if got := (Settings{Targets: slices.Repeat([]string{"https://example.com"}, setting.MaxTargets)}).Problems(); got != nil {
 		t.Errorf("%d targets: %v", setting.MaxTargets, got)
 	}
-	if got := (Settings{Targets: slices.Repeat([]string{"https://example.com"}, setting.MaxTargets+1)}).problems(); len(got) != 1 || got[0].Field != "targets" {
+	if got := (Settings{Targets: slices.Repeat([]string{"https://example.com"}, setting.MaxTargets+1)}).Problems(); len(got) != 1 || got[0].Field != "targets" {
 		t.Errorf("%d targets: %v", setting.MaxTargets+1, got)
 	}
 }

@@ -1,5 +1,5 @@
 // Package roomlog reads and writes the entries of a server's log of rooms, which FORMAT.md specifies in section 13.
-// The log has an entry for each room that the server created, and one for its end. So an operator who dislikes a
+// The log has an entry for each room that the server created or took over, and one for its end. So an operator who dislikes a
 // draw cannot throw the room away and start another without leaving a trace.
 //
 //	server:  Entry.Append ─► audit/pglog        auditor:  Read ─► List.Add ─► Listed
@@ -33,9 +33,13 @@ const (
 	Begin     Kind = "rooms"     // the log begins
 	Room      Kind = "room"      // a room was created
 	Rehearsal Kind = "rehearsal" // a room was created that the operator called a rehearsal then
+	Import    Kind = "import"    // a room was taken over from another server, which ended it; its end follows at once
 	End       Kind = "end"       // a room has ended
 	Lost      Kind = "lost"      // the operator ended a room because part of its transcript is lost
 )
+
+// begins reports whether an entry of the kind is the first of a room.
+func (k Kind) begins() bool { return k == Room || k == Rehearsal || k == Import }
 
 // version is the version of the format in the first entry.
 const version = "1"
@@ -53,12 +57,12 @@ const minEnded = 2
 type Entry struct {
 	Kind Kind
 	Time int64 // milliseconds since the Unix epoch
-	// VKey is the key of this log (Begin), or of the room's (Room, Rehearsal).
+	// VKey is the key of this log (Begin), or of the room's (Room, Rehearsal, Import).
 	VKey string
 	// Room is the index of the room's entry in this log (End, Lost).
 	Room uint64
-	// Size and Root are those of the room's transcript: with its first entry alone (Room, Rehearsal, where
-	// Size is 1), or at its end.
+	// Size and Root are those of the room's transcript: with its first entry alone (Room, Rehearsal, Import,
+	// where Size is 1), or at its end.
 	Size uint64
 	Root audit.Hash
 }
@@ -71,11 +75,11 @@ func (e Entry) Append(dst []byte) []byte {
 		word(version)
 	}
 	word(strconv.FormatInt(e.Time, 10))
-	switch e.Kind {
-	case Begin:
+	switch {
+	case e.Kind == Begin:
 		word(e.VKey)
 		return dst
-	case Room, Rehearsal:
+	case e.Kind.begins():
 		word(e.VKey)
 	default:
 		word(strconv.FormatUint(e.Room, 10))
@@ -103,7 +107,7 @@ func Parse(text []byte) (Entry, error) {
 	case e.Kind == Begin && len(fields) == 1:
 		_, errKey = audit.ParseKey(fields[0])
 		e.VKey = fields[0]
-	case (e.Kind == Room || e.Kind == Rehearsal) && len(fields) == 2:
+	case e.Kind.begins() && len(fields) == 2:
 		_, errKey = audit.ParseKey(fields[0])
 		e.VKey, e.Size = fields[0], 1
 		e.Root, errRoot = tlog.ParseHash(fields[1])
@@ -134,9 +138,10 @@ type Listed struct {
 	Index       uint64 // of its entry in the log
 	Origin      string
 	VKey        string     // verifies the checkpoints of the room
-	Created     int64      // milliseconds since the Unix epoch
+	Created     int64      // of its entry in the log, in milliseconds since the Unix epoch
 	First       audit.Hash // leaf hash of its first entry, which is the root of a transcript of one entry
 	IsRehearsal bool       // the operator called it a rehearsal when it was created
+	IsImported  bool       // another server created and ended it
 
 	Ended  int64  // milliseconds since the Unix epoch; 0: the log has no end of it
 	IsLost bool   // part of its transcript is lost
@@ -175,12 +180,12 @@ func (l *List) Add(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("entry %d: %w", l.size, err)
 	}
-	switch e.Kind {
-	case Begin:
+	switch {
+	case e.Kind == Begin:
 		l.vkey, l.byIndex, l.byOrigin = e.VKey, map[uint64]*Listed{}, map[string]*Listed{}
-	case Room, Rehearsal:
+	case e.Kind.begins():
 		r := &Listed{Index: l.size, Origin: nameOf(e.VKey), VKey: e.VKey, Created: e.Time, First: e.Root,
-			IsRehearsal: e.Kind == Rehearsal}
+			IsRehearsal: e.Kind == Rehearsal, IsImported: e.Kind == Import}
 		l.rooms = append(l.rooms, r)
 		l.byIndex[r.Index], l.byOrigin[r.Origin] = r, r
 	default:
@@ -201,8 +206,12 @@ func (l *List) refusal(e Entry) error {
 	if e.Time < l.time {
 		return refuse("its time is before that of the entry before it")
 	}
+	if n := len(l.rooms); n > 0 && l.rooms[n-1].IsImported && l.rooms[n-1].Ended == 0 &&
+		(e.Room != l.rooms[n-1].Index || e.Kind != End && e.Kind != Lost) {
+		return refuse("the end of a room that was taken over follows at once")
+	}
 	switch e.Kind {
-	case Room, Rehearsal:
+	case Room, Rehearsal, Import:
 		if l.byOrigin[nameOf(e.VKey)] != nil {
 			return refuse("the log already has a room with the origin " + nameOf(e.VKey))
 		}

@@ -39,6 +39,8 @@ func example(t testing.TB) (entries []string) {
 		{Kind: roomlog.Room, Time: created + 3_600_000, VKey: keyOf(t, "example.com/r/launch"), Root: hash("entry 1")},
 		{Kind: roomlog.End, Time: created + 7_200_000, Room: 1, Size: 13, Root: hash("entry 2")},
 		{Kind: roomlog.Lost, Time: created + 7_300_000, Room: 2, Size: 4, Root: hash("entry 3")},
+		{Kind: roomlog.Import, Time: created + 7_400_000, VKey: keyOf(t, "example.org/r/gala"), Root: hash("entry 4")},
+		{Kind: roomlog.End, Time: created + 7_400_000, Room: 5, Size: 21, Root: hash("entry 5")},
 	} {
 		entries = append(entries, string(e.Append(nil)))
 	}
@@ -68,13 +70,40 @@ func TestList(t *testing.T) {
 		}
 	}
 	rehearsal, launch := l.Of("example.com/r/launch-rehearsal"), l.Of("example.com/r/launch")
-	if l.Size() != 5 || len(l.Rooms()) != 2 || l.VKey() != keyOf(t, "example.com/rooms") {
+	if l.Size() != 7 || len(l.Rooms()) != 3 || l.VKey() != keyOf(t, "example.com/rooms") {
 		t.Errorf("%+v", l)
 	}
 	if r := rehearsal; r.Index != 1 || !r.IsRehearsal || r.Ended != created+7_200_000 || r.IsLost || r.Size != 13 || r.First != hash("entry 0") || r.Root != hash("entry 2") {
 		t.Errorf("%+v", r)
 	}
 	if r := launch; r.Index != 2 || r.IsRehearsal || r.Created != created+3_600_000 || !r.IsLost || r.VKey != keyOf(t, r.Origin) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestImport: nothing comes between a room that was taken over and its end.
+func TestImport(t *testing.T) {
+	entries := example(t)
+	l := &roomlog.List{}
+	for _, e := range entries[:6] {
+		if err := l.Add([]byte(e)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root := hash("x").String()
+	for _, text := range []string{
+		fmt.Sprintf("room %d %s %s", int64(created+7_400_000), keyOf(t, "example.com/r/other"), root),
+		fmt.Sprintf("end %d 2 13 %s", int64(created+7_400_000), root),
+	} {
+		if err := l.Add([]byte(text)); !errors.Is(err, roomlog.ErrEntry) || l.Size() != 6 {
+			t.Errorf("%s: %v, %d entries", text, err, l.Size())
+		}
+	}
+	if err := l.Add([]byte(entries[6])); err != nil {
+		t.Fatal(err)
+	}
+	r := l.Of("example.org/r/gala")
+	if r == nil || !r.IsImported || r.Index != 5 || r.First != hash("entry 4") || r.Size != 21 || r.Root != hash("entry 5") || r.IsLost {
 		t.Errorf("%+v", r)
 	}
 }

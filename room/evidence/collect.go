@@ -86,7 +86,7 @@ func NewCollector(t Target, known *Known, store Store, view View, sequencer Sequ
 // others.
 func (c *Collector) Start(ctx context.Context, policy *fairness.Policy, chains []Chain, witnesses []Witness) {
 	c.policy = policy
-	if c.policy.Beacon == nil {
+	if c.policy.Beacon == nil || c.room.IsImported {
 		return
 	}
 	chain := c.policy.Beacon.Hash()

@@ -55,13 +55,15 @@ type Target struct {
 	Slug   string
 	Origin string
 	Signer note.Signer // signs checkpoints
-	Logs   Logs
-	Holder Holder
-	Forks  *Forks
-	Meter  *meter.Meter
-	Tracer *traces.Tracer
-	Log    *slog.Logger
-	Now    func() time.Time // never before the latest entry
+	// IsImported reports whether the log is that of a room that another server has ended: nothing is collected for it.
+	IsImported bool
+	Logs       Logs
+	Holder     Holder
+	Forks      *Forks
+	Meter      *meter.Meter
+	Tracer     *traces.Tracer
+	Log        *slog.Logger
+	Now        func() time.Time // never before the latest entry
 }
 
 // submitter submits checkpoints of one room to one witness.

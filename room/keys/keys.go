@@ -101,11 +101,14 @@ func (m *MasterKey) Open(purpose string, sealed []byte) ([]byte, error) {
 	return secret, nil
 }
 
+// ErrElsewhere is returned when something of an imported room is to be signed.
+var ErrElsewhere = errors.New("the room was imported: only the server that created it has its key")
+
 // Keys are the private keys of one room.
 type Keys struct {
-	Log  note.Signer
-	VKey string // verifies signatures of Log
-	VRF  *vrf.PrivateKey
+	Log  note.Signer        // of an imported room: signs nothing
+	VKey string             // verifies signatures of Log
+	VRF  *vrf.PrivateKey    // of an imported room: nil
 	Pass ed25519.PrivateKey // the room's first pass key; rotation adds others
 }
 
@@ -115,17 +118,21 @@ func Generate(m *MasterKey, id uuid.UUID) ([]pgroom.Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make room keys: %w", err)
 	}
-	logSeed, passSeed := make([]byte, ed25519.SeedSize), make([]byte, ed25519.SeedSize)
-	_, _ = rand.Read(logSeed)  // never fails
-	_, _ = rand.Read(passSeed) // never fails
-	return []pgroom.Key{
-		m.SealFor(id, "log", logSeed), m.SealFor(id, "vrf", k.Bytes()), m.SealFor(id, "pass", passSeed),
-	}, nil
+	logSeed := make([]byte, ed25519.SeedSize)
+	_, _ = rand.Read(logSeed) // never fails
+	return []pgroom.Key{m.SealFor(id, "log", logSeed), m.SealFor(id, "vrf", k.Bytes()), GeneratePass(m, id)}, nil
 }
 
 // Open opens the sealed keys of a room.
 func Open(m *MasterKey, r pgroom.Room, sealed []pgroom.Key) (*Keys, error) {
 	k := &Keys{}
+	if r.VKey != nil {
+		public, err := audit.ParseKey(*r.VKey)
+		if err != nil {
+			return nil, fmt.Errorf("open key of room %s: %w", r.Slug, err)
+		}
+		k.Log, k.VKey = elsewhere{public}, *r.VKey
+	}
 	for _, s := range sealed {
 		key, err := m.OpenFor(r.ID, s)
 		if err != nil {
@@ -143,10 +150,23 @@ func Open(m *MasterKey, r pgroom.Room, sealed []pgroom.Key) (*Keys, error) {
 			return nil, fmt.Errorf("open %s key: %w", s.Purpose, err)
 		}
 	}
-	if k.Log == nil || k.VRF == nil || k.Pass == nil {
+	if k.Log == nil || k.VRF == nil && r.VKey == nil || k.Pass == nil {
 		return nil, fmt.Errorf("%w: a key of room %s is missing", ErrMasterKey, r.Slug)
 	}
 	return k, nil
+}
+
+// elsewhere is the signer of a log whose private key another server has.
+type elsewhere struct{ note.Verifier }
+
+// Sign implements [note.Signer].
+func (elsewhere) Sign([]byte) ([]byte, error) { return nil, ErrElsewhere }
+
+// GeneratePass generates and seals the pass key of an imported room.
+func GeneratePass(m *MasterKey, id uuid.UUID) pgroom.Key {
+	seed := make([]byte, ed25519.SeedSize)
+	_, _ = rand.Read(seed) // never fails
+	return m.SealFor(id, "pass", seed)
 }
 
 // registerPurpose is the purpose of the sealed key of the log of rooms.

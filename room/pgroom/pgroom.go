@@ -47,6 +47,7 @@ type Room struct {
 	SettingsVersion int64
 	Owner
 	Archived *time.Time // when it was left out of lists; nil: it is listed
+	VKey     *string    // key of the log of an imported room, whose private key another server has; nil: it was created here
 }
 
 // Owner says which organization a room belongs to, and how the room is published and listed there.
@@ -112,7 +113,7 @@ func (s *Store) Insert(ctx context.Context, r Room, keys []Key, also func(pgx.Tx
 	return isNew, nil
 }
 
-const columns = `room_id, slug, origin, title, created_at, ended_at, settings_version, org_id, host, rehearsal_of, archived_at`
+const columns = `room_id, slug, origin, title, created_at, ended_at, settings_version, org_id, host, rehearsal_of, archived_at, vkey`
 
 // Get returns the room with the slug, or [ErrNotFound].
 func (s *Store) Get(ctx context.Context, slug string) (Room, error) {

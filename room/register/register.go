@@ -36,6 +36,10 @@ var (
 	ErrNotFound = errors.New("not in the log of rooms")
 	// ErrHeld is returned when no room can be created because the log lacks entries that were seen.
 	ErrHeld = errors.New("the server's log of rooms lacks entries, so no room can be created: run proofline recover /rooms")
+	// ErrOther is returned when a room is imported that the log knows with another key or another transcript.
+	ErrOther = errors.New("the log of rooms has a room of this name with another key or another transcript")
+	// ErrNameless is returned when the log does not exist yet, and the address that it is named after is unknown.
+	ErrNameless = errors.New("this server has no log of rooms yet, and the address that the log is named after is unknown")
 	// ErrTaken is returned when the log has had a room with this address, even if the database has none.
 	ErrTaken = errors.New("the log of rooms already has a room with this address: choose another slug")
 )
@@ -135,6 +139,9 @@ func (g *Register) open(ctx context.Context) error {
 
 // create stores the key of a new log.
 func (g *Register) create(ctx context.Context) error {
+	if g.o.Origin == "" {
+		return ErrNameless
+	}
 	return g.o.Store.InsertRegister(ctx, keys.GenerateRegister(g.o.MasterKey, g.o.Origin), g.o.Logs.Create)
 }
 
@@ -249,15 +256,7 @@ type Created struct {
 func (g *Register) Create(ctx context.Context, c Created) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	err := g.load(ctx)
-	if errors.Is(err, ErrNotFound) {
-		if err = g.create(ctx); err == nil {
-			err = g.load(ctx)
-		}
-	}
-	if _, isLacking := errors.AsType[*regression.Regression](err); isLacking {
-		return fmt.Errorf("%w: %w", ErrHeld, err)
-	}
+	err := g.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -274,13 +273,72 @@ func (g *Register) Create(ctx context.Context, c Created) error {
 		if g.list.Of(origin) != nil {
 			return fmt.Errorf("%w: %s", ErrTaken, origin)
 		}
-		if g.list.Size() == 0 {
-			if err := g.add(b, roomlog.Entry{Kind: roomlog.Begin, VKey: g.vkey}); err != nil {
-				return err
-			}
+		if err := g.addFirst(b); err != nil {
+			return err
 		}
 		return g.add(b, e)
 	}})
+	return g.done(err)
+}
+
+// begin loads the log, and creates it if it does not exist.
+func (g *Register) begin(ctx context.Context) error {
+	err := g.load(ctx)
+	if errors.Is(err, ErrNotFound) {
+		if err = g.create(ctx); err == nil {
+			err = g.load(ctx)
+		}
+	}
+	if _, isLacking := errors.AsType[*regression.Regression](err); isLacking {
+		return fmt.Errorf("%w: %w", ErrHeld, err)
+	}
+	return err
+}
+
+// addFirst adds the entry that begins the log, if it is empty.
+func (g *Register) addFirst(b *pglog.Batch) error {
+	if g.list.Size() > 0 {
+		return nil
+	}
+	return g.add(b, roomlog.Entry{Kind: roomlog.Begin, VKey: g.vkey})
+}
+
+// Imported is a room that another server has created and ended.
+type Imported struct {
+	VKey   string
+	First  audit.Hash // leaf hash of its first entry
+	End    pglog.Mark // its whole transcript
+	IsLost bool       // it has ended because entries are lost
+}
+
+// Import records that the server takes over a room. Recording it again changes nothing. Errors: [ErrOther],
+// [ErrNameless], [ErrHeld], and those of the database.
+func (g *Register) Import(ctx context.Context, i Imported) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.begin(ctx); err != nil {
+		return err
+	}
+	_, err := g.log.Append(ctx, g.apply, func(b *pglog.Batch) error {
+		if r := g.list.Of(originOf(i.VKey)); r != nil {
+			has := Imported{VKey: r.VKey, First: r.First, End: pglog.Mark{Size: r.Size, Root: r.Root}, IsLost: r.IsLost}
+			if has != i {
+				return fmt.Errorf("%w: %s", ErrOther, r.Origin)
+			}
+			return nil
+		}
+		if err := g.addFirst(b); err != nil {
+			return err
+		}
+		end := roomlog.Entry{Kind: roomlog.End, Room: g.list.Size(), Size: i.End.Size, Root: i.End.Root}
+		if i.IsLost {
+			end.Kind = roomlog.Lost
+		}
+		if err := g.add(b, roomlog.Entry{Kind: roomlog.Import, VKey: i.VKey, Root: i.First}); err != nil {
+			return err
+		}
+		return g.add(b, end)
+	})
 	return g.done(err)
 }
 

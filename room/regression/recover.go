@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 	"golang.org/x/mod/sumdb/note"
@@ -155,6 +156,11 @@ func (rec *Recovery) read(text []byte) error { return rec.apply(text, rec.log.Ro
 // VKey returns the key that verifies the room's checkpoints.
 func (rec *Recovery) VKey() string { return rec.vkey }
 
+// Sign signs a text, which is no checkpoint, with the key of the room's log.
+func (rec *Recovery) Sign(text string) (signed []byte, err error) {
+	return note.Sign(&note.Note{Text: text}, rec.signer)
+}
+
 // Compare reads a copy and returns the part that the database lacks. Errors: [ErrOtherHistory],
 // [ErrTooShort], and those of the copy.
 func (rec *Recovery) Compare(ctx context.Context, read Copy) (*Loss, error) {
@@ -249,6 +255,30 @@ func (rec *Recovery) Overrule(ctx context.Context) error {
 	return rec.from.Logs.Release(ctx, rec.id(), rec.hold.Size)
 }
 
+// ErrStatement is returned for a text that is not the statement of a log's operator that the log has ended.
+var ErrStatement = errors.New("not the operator's statement that the log has ended with loss")
+
+// CheckStatement checks that a log's key has signed a statement of [Recovery.End], with has as what is left.
+func CheckStatement(signed, vkey string, has pglog.Mark) error {
+	key, err := audit.ParseKey(vkey)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStatement, err)
+	}
+	n, err := note.Open([]byte(signed), note.VerifierList(key))
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStatement, err)
+	}
+	if !strings.HasPrefix(n.Text, statementBegin(key.Name(), has)) {
+		return fmt.Errorf("%w: it does not say that %d entries with root %v are left", ErrStatement, has.Size, has.Root)
+	}
+	return nil
+}
+
+// statementBegin returns the first lines of a statement.
+func statementBegin(origin string, has pglog.Mark) string {
+	return fmt.Sprintf("proofline.dev/ended-with-loss\n%s\n%d %v\n", origin, has.Size, has.Root)
+}
+
 // statementHead is the number of lines in a statement before the operator's words.
 const statementHead = 4
 
@@ -262,8 +292,7 @@ func (rec *Recovery) End(ctx context.Context, words string) (string, error) {
 	if rec.HasRoot() {
 		shown = rec.Had.Root.String()
 	}
-	text := fmt.Sprintf("proofline.dev/ended-with-loss\n%s\n%d %v\n%d %s\n%s\n", rec.signer.Name(), rec.Has.Size,
-		rec.Has.Root, rec.Had.Size, shown, words)
+	text := statementBegin(rec.signer.Name(), rec.Has) + fmt.Sprintf("%d %s\n%s\n", rec.Had.Size, shown, words)
 	signed, err := note.Sign(&note.Note{Text: text}, rec.signer)
 	if err != nil {
 		return "", fmt.Errorf("sign statement: %w", err)

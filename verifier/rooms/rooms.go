@@ -46,6 +46,7 @@ type Room struct {
 	First     string `json:"first"`   // leaf hash of its first entry
 	Created   int64  `json:"created"` // milliseconds since the Unix epoch
 	Rehearsal bool   `json:"rehearsal"`
+	Imported  bool   `json:"imported,omitempty"` // created and ended by another server
 	Ended     int64  `json:"ended"`             // milliseconds since the Unix epoch; 0: not
 	Lost      bool   `json:"lost,omitempty"`    // ended because entries are lost
 	Entries   uint64 `json:"entries,omitempty"` // at the end
@@ -59,7 +60,7 @@ func (l *Log) JSON() JSON {
 		Rooms: []Room{}, NotProven: l.NotProven()}
 	for _, r := range l.Rooms() {
 		room := Room{Entry: r.Index, Origin: r.Origin, VKey: r.VKey, First: r.First.String(), Created: r.Created,
-			Rehearsal: r.IsRehearsal, Ended: r.Ended, Lost: r.IsLost, Entries: r.Size}
+			Rehearsal: r.IsRehearsal, Imported: r.IsImported, Ended: r.Ended, Lost: r.IsLost, Entries: r.Size}
 		if r.Ended != 0 {
 			room.Root = r.Root.String()
 		}
@@ -105,7 +106,14 @@ func (l *Log) NotProven() []string {
 // Words says when a room was created and what became of it.
 func Words(r *roomlog.Listed) string {
 	text := "created " + moment(r.Created)
-	if r.IsRehearsal {
+	switch {
+	case r.IsImported && r.IsLost:
+		return "taken over from another server " + moment(r.Created) + ", which had given it up because entries were lost: " +
+			numeral.Count(r.Size, "entry", "entries") + " are left"
+	case r.IsImported:
+		return "taken over from another server " + moment(r.Created) + ", which had ended it with " +
+			numeral.Count(r.Size, "entry", "entries")
+	case r.IsRehearsal:
 		text += " as a rehearsal"
 	}
 	return text + ", " + endedWords(r)
@@ -173,6 +181,9 @@ func (l *Log) listing(r *roomlog.Listed, isEnded bool) findings.Finding {
 	}
 	f.Text = fmt.Sprintf("Entry %s of %s in %s has its key and its first entry, which all entries of that log together prove. It was %s. ",
 		numeral.Group(r.Index), numeral.Group(l.Head.Size), l.Head.Origin, Words(r))
+	if r.IsImported {
+		f.Text += "Whether it was one of several tries is in the log of rooms of that server, whose name the room has. "
+	}
 	if isEnded && r.Ended == 0 {
 		f.Text += "Its transcript has ended, and the log does not say so: an end follows within seconds. "
 	}
@@ -191,8 +202,11 @@ func (l *Log) listing(r *roomlog.Listed, isEnded bool) findings.Finding {
 const maxAlike = 100
 
 func kindOf(r *roomlog.Listed) roomlog.Kind {
-	if r.IsRehearsal {
+	switch {
+	case r.IsRehearsal:
 		return roomlog.Rehearsal
+	case r.IsImported:
+		return roomlog.Import
 	}
 	return roomlog.Room
 }
@@ -216,7 +230,7 @@ func contradiction(ctx context.Context, r *roomlog.Listed, room Audited) (string
 	case audit.LeafHash(first) != r.First:
 		return "The log has a room with this address and key, and another first entry.", nil
 	}
-	if late := r.Created - created(first); late > maxLate {
+	if late := r.Created - created(first); late > maxLate && !r.IsImported {
 		return fmt.Sprintf("The log has had this room since %s, and its first entry says %s: the room was there before.",
 			moment(r.Created), moment(created(first))), nil
 	}

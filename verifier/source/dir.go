@@ -49,7 +49,7 @@ func findLogs(path string) ([]string, error) {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		if info, err := os.Stat(filepath.Join(name, checkpointPath)); err == nil && info.Mode().IsRegular() {
+		if info, err := os.Stat(filepath.Join(name, CheckpointPath)); err == nil && info.Mode().IsRegular() {
 			found = append(found, name)
 			return fs.SkipDir
 		}
@@ -64,7 +64,7 @@ func findLogs(path string) ([]string, error) {
 
 // Checkpoint implements [verifier.Source].
 func (d dirSource) Checkpoint(context.Context) ([]byte, error) {
-	return readFile(string(d), checkpointPath, maxCheckpoint)
+	return readFile(string(d), CheckpointPath, maxCheckpoint)
 }
 
 // Tile implements [verifier.Source].

@@ -59,7 +59,7 @@ func TestStoreRepairsForged(t *testing.T) {
 		if err := publish(t, keys, forged).Write(dir); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, checkpointPath), files[checkpointPath], 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, CheckpointPath), files[CheckpointPath], 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := store(t, files, dir); err != nil || n > 20 {
@@ -84,7 +84,7 @@ func TestStoreMisfit(t *testing.T) {
 		if _, err := store(t, files, dir); !errors.Is(err, ErrMismatch) {
 			t.Errorf("error %v", err)
 		}
-		if got := stored(t, dir); !bytes.Equal(got["tile/entries/000"], bundle) || got[checkpointPath] == nil {
+		if got := stored(t, dir); !bytes.Equal(got["tile/entries/000"], bundle) || got[CheckpointPath] == nil {
 			t.Error("not stored as it is")
 		}
 	}

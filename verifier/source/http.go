@@ -51,13 +51,13 @@ func HTTP(rawURL string, client *http.Client) (verifier.Source, error) {
 		transport.MaxIdleConnsPerHost = parallel
 		client = &http.Client{Transport: transport}
 	}
-	base := strings.TrimRight(strings.TrimSuffix(u.String(), "/"+checkpointPath), "/")
+	base := strings.TrimRight(strings.TrimSuffix(u.String(), "/"+CheckpointPath), "/")
 	return &httpSource{base, client, timeout, firstPause}, nil
 }
 
 // Checkpoint implements [verifier.Source].
 func (s *httpSource) Checkpoint(ctx context.Context) ([]byte, error) {
-	return s.get(ctx, checkpointPath, maxCheckpoint)
+	return s.get(ctx, CheckpointPath, maxCheckpoint)
 }
 
 // Tile implements [verifier.Source].

@@ -290,7 +290,7 @@ func TestHTTPPartialTileFromFull(t *testing.T) {
 	keys := newKeys(t, origin)
 	entries := entriesOf(t, keys, 256)
 	files := publish(t, keys, entries)
-	files[checkpointPath] = publish(t, keys, entries[:100])[checkpointPath]
+	files[CheckpointPath] = publish(t, keys, entries[:100])[CheckpointPath]
 	var asked []string
 	s := serve(t, files, func(_ http.ResponseWriter, r *http.Request) bool {
 		asked = append(asked, r.URL.Path)

@@ -1,5 +1,5 @@
 // Package source reads published transcripts for package verifier: from a server over HTTP, from a
-// directory, or from a zip archive. All use the layout of tlog-tiles (https://c2sp.org/tlog-tiles),
+// directory, from a zip archive, or from an exported room. All use the layout of tlog-tiles (https://c2sp.org/tlog-tiles),
 // and [Store] copies a transcript to a directory.
 //
 // A source returns the published bytes without judging them, within limits of size and time. Errors
@@ -37,21 +37,27 @@ var (
 	ErrMismatch = errors.New("the copy does not match its checkpoint")
 )
 
+// CheckpointPath is the file of a log's signed checkpoint.
+const CheckpointPath = "checkpoint"
+
 const (
-	checkpointPath = "checkpoint"
-	maxCheckpoint  = 1 << 20 // limit for a signed note, which leaves space for many witnesses
-	maxBundle      = audit.TileWidth * (2 + audit.MaxEntrySize)
+	maxCheckpoint = 1 << 20 // limit for a signed note, which leaves space for many witnesses
+	maxBundle     = audit.TileWidth * (2 + audit.MaxEntrySize)
 )
 
 // Open returns the source for an argument: a URL that begins with http:// or https://, a zip
-// archive, or a directory.
+// archive, an exported room, or a directory.
 func Open(arg string) (verifier.Source, error) {
 	if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
 		return HTTP(arg, nil)
 	}
-	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() &&
-		strings.EqualFold(filepath.Ext(arg), ".zip") {
-		return Zip(arg)
+	if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() {
+		switch strings.ToLower(filepath.Ext(arg)) {
+		case ".zip":
+			return Zip(arg)
+		case ".tar":
+			return tarTranscript(arg)
+		}
 	}
 	return Dir(arg)
 }

@@ -118,7 +118,7 @@ func TestPartialTileFromFull(t *testing.T) {
 	entries := entriesOf(t, keys, size)
 	files := publish(t, keys, entries)
 	past := publish(t, keys, entries[:old])
-	files[checkpointPath] = past[checkpointPath]
+	files[CheckpointPath] = past[CheckpointPath]
 	files["tile/1/000.p/1"] = past["tile/1/000.p/1"] // there is no full one yet
 	dir := t.TempDir()
 	write(t, files, dir)

@@ -54,7 +54,7 @@ func Store(ctx context.Context, src verifier.Source, dir string,
 	if err := storeKey(dir, head.Size); err != nil {
 		return head, fmt.Errorf("store transcript: %w", err)
 	}
-	if err := WriteFile(filepath.Join(dir, checkpointPath), signed); err != nil {
+	if err := WriteFile(filepath.Join(dir, CheckpointPath), signed); err != nil {
 		return head, fmt.Errorf("store transcript: %w", err)
 	}
 	if mismatch != nil {
@@ -66,7 +66,7 @@ func Store(ctx context.Context, src verifier.Source, dir string,
 // checkStored rejects a directory with another log, or with a longer state of the same log, which
 // is evidence that must not be overwritten. It returns the stored checkpoint; nil if there is none.
 func checkStored(dir string, head audit.Checkpoint) (*audit.Checkpoint, error) {
-	signed, err := readFile(dir, checkpointPath, maxCheckpoint)
+	signed, err := readFile(dir, CheckpointPath, maxCheckpoint)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -76,7 +76,7 @@ func checkStored(dir string, head audit.Checkpoint) (*audit.Checkpoint, error) {
 	stored, err := verifier.Unverified(signed)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, checkpointPath), err)
+		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, CheckpointPath), err)
 	case stored.Origin != head.Origin:
 		return nil, fmt.Errorf("%w: %q, not %q", ErrOtherLog, stored.Origin, head.Origin)
 	case stored.Size > head.Size:

@@ -142,7 +142,7 @@ func TestStoreResumes(t *testing.T) {
 		t.Fatalf("error %v", err)
 	}
 	have := stored(t, dir)
-	if _, ok := have[checkpointPath]; ok {
+	if _, ok := have[CheckpointPath]; ok {
 		t.Error("there is a checkpoint already")
 	}
 	if n, err := store(t, files, dir); err != nil || n != int64(len(files)-1-len(have)) {
@@ -186,7 +186,7 @@ func TestStoreRefusesIncomplete(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 			}
 			have := stored(t, dir)
-			if _, ok := have[checkpointPath]; ok {
+			if _, ok := have[CheckpointPath]; ok {
 				t.Errorf("%s: the checkpoint was stored", path)
 			}
 			for name := range have {
@@ -211,7 +211,7 @@ func TestStoreKeepsExistingFiles(t *testing.T) {
 	for name, files := range map[string]roomtest.Files{
 		"another room": publish(t, other, entriesOf(t, other, 20)),
 		"rolled back":  publish(t, keys, entries[:9]),
-		"no log":       {checkpointPath: []byte("<!doctype html>")},
+		"no log":       {CheckpointPath: []byte("<!doctype html>")},
 	} {
 		if _, err := store(t, files, dir); err == nil || name != "no log" && !errors.Is(err, ErrOtherLog) {
 			t.Errorf("%s: error %v", name, err)
@@ -231,7 +231,7 @@ func TestStoreCancelled(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
-	if _, ok := stored(t, dir)[checkpointPath]; ok {
+	if _, ok := stored(t, dir)[CheckpointPath]; ok {
 		t.Error("the checkpoint was stored")
 	}
 }

@@ -109,13 +109,13 @@ func archived(archive *zip.Reader, size uint64) (map[string]*zip.File, error) {
 func findArchived(all map[string]*zip.File) (string, error) {
 	root, found := "", false
 	for name := range all {
-		if path.Base(name) != checkpointPath || strings.Count(name, "/") >= maxDepth {
+		if path.Base(name) != CheckpointPath || strings.Count(name, "/") >= maxDepth {
 			continue
 		}
 		if found {
 			return "", fmt.Errorf("%w: several", ErrNoTranscript)
 		}
-		root, found = strings.TrimSuffix(name, checkpointPath), true
+		root, found = strings.TrimSuffix(name, CheckpointPath), true
 	}
 	if !found {
 		return "", fmt.Errorf("%w: no checkpoint in it", ErrNoTranscript)
@@ -125,7 +125,7 @@ func findArchived(all map[string]*zip.File) (string, error) {
 
 // Checkpoint implements [verifier.Source].
 func (s *zipSource) Checkpoint(context.Context) ([]byte, error) {
-	return s.read(checkpointPath, maxCheckpoint)
+	return s.read(CheckpointPath, maxCheckpoint)
 }
 
 // Tile implements [verifier.Source].

@@ -33,7 +33,7 @@ type Room struct {
 // transcript_cursors.
 type Cursors struct{ pool *pgxpool.Pool }
 
-// Rooms returns the listeners' rooms whose end has not been processed.
+// Rooms returns the listeners' rooms whose end has not been processed, without those that were imported after it.
 func (s *Cursors) Rooms(ctx context.Context, listeners []Listener) ([]Room, error) {
 	orgs, since := make([]uuid.UUID, len(listeners)), make([]time.Time, len(listeners))
 	for i, l := range listeners {
@@ -44,7 +44,8 @@ func (s *Cursors) Rooms(ctx context.Context, listeners []Listener) ([]Room, erro
 		from unnest($1::uuid[], $2::timestamptz[]) as l (org_id, since)
 		join rooms r on r.org_id = l.org_id
 		left join transcript_cursors c on c.room_id = r.room_id
-		where case when c.room_id is null then r.ended_at is null or r.ended_at >= l.since else not c.done end`, orgs, since)
+		where r.vkey is null
+		and case when c.room_id is null then r.ended_at is null or r.ended_at >= l.since else not c.done end`, orgs, since)
 	list, err := pgx.CollectRows(rows, pgx.RowToStructByPos[Room])
 	if err != nil {
 		return nil, fmt.Errorf("read rooms to follow: %w", err)

@@ -70,15 +70,11 @@ running. With a private PostgreSQL only --data is needed.`,
 }
 
 func (f *recoverFlags) run(ctx context.Context, t *cli.Terminal, slug string) (err error) {
-	f.Log = slog.New(slog.NewTextHandler(t.Err, &slog.HandlerOptions{Level: slog.LevelError}))
-	if f.Data, err = filepath.Abs(f.Data); err != nil {
+	rooms, err := openRooms(ctx, t, f.Config)
+	if err != nil {
 		return err
 	}
-	rooms, closeAll, err := server.Recover(ctx, f.Config)
-	if err != nil {
-		return server.Explain(err)
-	}
-	defer func() { err = errors.Join(err, closeAll()) }()
+	defer func() { err = errors.Join(err, rooms.Stop()) }()
 	rec, err := rooms.Recover(ctx, slug)
 	if err != nil {
 		return cli.Failed(err, "check the name of the room, and --data or --database-url")
@@ -106,6 +102,20 @@ func (f *recoverFlags) run(ctx context.Context, t *cli.Terminal, slug string) (e
 		return t.Printf("With --yes the room continues despite that witness.\n")
 	}
 	return nil
+}
+
+// openRooms opens the database of a server for a command that works on its rooms.
+func openRooms(ctx context.Context, t *cli.Terminal, cfg server.Config) (*server.Opened, error) {
+	cfg.Log = slog.New(slog.NewTextHandler(t.Err, &slog.HandlerOptions{Level: slog.LevelError}))
+	var err error
+	if cfg.Data, err = filepath.Abs(cfg.Data); err != nil {
+		return nil, err
+	}
+	rooms, err := server.OpenRooms(ctx, cfg)
+	if err != nil {
+		return nil, server.Explain(err)
+	}
+	return rooms, nil
 }
 
 // showRegression prints what is missing, as far as that is known without a copy.
