@@ -14,6 +14,7 @@ import (
 	gomail "github.com/wneessen/go-mail"
 
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
+	"github.com/proofline/proofline/internal/outbound"
 	"github.com/proofline/proofline/internal/traces"
 )
 
@@ -153,7 +154,7 @@ func (s *sender) mail(ctx context.Context, d *pgwebhook.Delivery) result {
 	if err == nil {
 		return result{status: 250}
 	}
-	r := result{failure: failureText(ctx, err)}
+	r := result{failure: outbound.Failure(ctx, err)}
 	if e, ok := errors.AsType[*gomail.SendError](err); ok {
 		r.status = e.ErrorCode()
 		r.isFinal = r.status >= 500 && !e.IsTemp()
