@@ -59,7 +59,9 @@ func (s *sender) close() {
 
 // newClient returns the client for endpoints; config is nil for the default.
 func newClient(g outbound.Guard, config *tls.Config) *outbound.Client {
-	return g.Client(outbound.Options{Timeout: attemptTimeout, TLS: config, Idle: 2 * maxSending, IdleAHost: perEndpoint})
+	return g.Client(outbound.Options{
+		Timeout: attemptTimeout, TLS: config, Idle: 2 * maxSending, IdleAHost: perEndpoint,
+	})
 }
 
 // slots counts the deliveries in progress on this node.

@@ -203,6 +203,7 @@ type Confirmation struct {
 	URL          string // to which a form is sent
 	Blind        bool   // the issuer cannot learn the ticket
 	Here         bool   // the page is on the host of the room
+	Away         bool   // nobody can be confirmed there now
 	Key, Entry   string // for Blind: the issuer's key and the hash of the room entry, in hex
 	Work         *Work  // work that the lane needs as well; nil: none
 }
