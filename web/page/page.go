@@ -238,6 +238,7 @@ type Issued struct {
 type Ticket struct {
 	ID            string
 	Lane          string
+	Share, Calls  uint64 // calls of the lane among so many, while visitors wait in all lanes; 0: there is one lane
 	Seats         uint32 // seats that the visitor joined for
 	Joined        time.Time
 	Window        Window
