@@ -71,9 +71,10 @@ func restoredTwice(t *testing.T) {
 func restoredFriends(t *testing.T) {
 	keys, room, at := turnsRoom(t)
 	was, waits, passed := room.At(1), room.At(8), room.At(5)
-	for _, friend := range []fairness.Ticket{was, waits, passed} {
+	for _, friend := range []fairness.Ticket{was, waits} {
 		room.Skip(at, friend, fairness.Revoked)
 	}
+	room.Skip(at, passed, fairness.RevokedFraud)
 	at += 1000
 	e, _ := room.State().NextCall(at, 1)
 	if e == nil {
@@ -102,5 +103,5 @@ func restoredFriends(t *testing.T) {
 	}
 	list := found(t, keys, room)
 	wantFound(t, list, findings.Restored, 3, 0, "3 tickets got back a place", "2 were called at once",
-		"got its place back, 1 s after it was revoked. Its turn had come, so it was called at once.", "got its place back, 42 s after it was revoked.")
+		"got its place back, 1 s after it was revoked for fraud. Its turn had come, so it was called at once.", "got its place back, 42 s after it was revoked without a reason.", "They had been revoked without a reason (2), for fraud (1).")
 }

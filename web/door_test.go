@@ -15,6 +15,7 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ import (
 	"github.com/proofline/proofline/internal/issuertest"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/wire"
+	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/door"
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/web/client"
@@ -469,6 +471,30 @@ func TestConfirmations(t *testing.T) {
 	again := s.post("/r/door/line", "lane=members", "Content-Type: application/x-www-form-urlencoded", html, "Cookie: "+kept).want(http.StatusSeeOther)
 	if got, _, _ := strings.Cut(again.header.Get("Set-Cookie"), ";"); got != kept {
 		t.Error("a browser's ticket changes before it has joined")
+	}
+}
+
+// TestIssuerAway says on the room's page that an issuer is away, as long as it is.
+func TestIssuerAway(t *testing.T) {
+	t.Parallel()
+	var isAway atomic.Bool
+	rooms, pool := newRooms(t)
+	s := startSite(t, Options{Rooms: rooms, Control: newControl(t, rooms, pool), AdminToken: token,
+		IsAway: func(r *room.Room, c *room.Confirmation) bool {
+			return isAway.Load() && r.Slug == "door" && c.Issuer.URL.Host == "club.example.org"
+		}})
+	method, err := json.Marshal(club.Method)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.create(`{"slug": "door", "methods": [` + string(method) + `], "lanes": [{"name": "general", "weight": 1, "needs": ["club"]}],
+		"issuers": ["club https://club.example.org/derby Example Club"]}`)
+	for _, is := range []bool{false, true, false} {
+		isAway.Store(is)
+		body := s.get("/r/door", "Accept: text/html").want(http.StatusOK).body
+		if strings.Contains(body, "Confirming with Example Club does not work right now.") != is {
+			t.Errorf("away: %t\n%s", is, body)
+		}
 	}
 }
 

@@ -115,7 +115,7 @@ func TestSlots(t *testing.T) {
 	t.Parallel()
 	s, pass := newTimed(t)
 	s.create(`{"slug":"slots","windows":[{"length":"80m"},{"from":"` + time.Now().Add(9*time.Hour).Format(time.RFC3339) + `","length":"1m"}],"slots":"20m",` +
-		`"lanes":[{"name":"general","weight":1},{"name":"members","weight":1}]}`)
+		`"lanes":[{"name":"general","weight":2},{"name":"members","weight":6}]}`)
 	v, w := newVisitor("slots"), newVisitor("slots")
 	page := func(v visitor, want ...string) {
 		t.Helper()
@@ -135,9 +135,10 @@ func TestSlots(t *testing.T) {
 	}
 	s.post("/r/slots/join", v.joinBody()).want(http.StatusCreated)
 	page(visitor{}, "is cut into 4 slots", "it is slot ", "<svg data-slots")
-	page(v, "You came in slot ", " of 4, from ", "Nobody is in an earlier group.")
+	page(v, "You came in slot ", " of 4, from ", "Nobody is in an earlier group.", "Yours is general, with 1 of every 4 turns")
 	pass(30 * time.Minute)
 	s.post("/r/slots/join", `{"ticket":"`+w.ticket+`","lane":"members"}`).want(http.StatusCreated)
+	page(w, "Yours is members, with 3 of every 4 turns while people wait in all of them.")
 	place := decode[wire.Place](s.get("/r/slots/tickets/" + w.ticket))
 	if place.Slot == nil || *place.Slot != 1 || place.Ahead.Max != 3 { // the other three slots are filled up
 		t.Errorf("slot %v, ahead %+v", place.Slot, place.Ahead)

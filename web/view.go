@@ -52,6 +52,7 @@ func policyOf(c echo.Context) string {
 type renderer struct {
 	pages         *page.Pages
 	organizations *account.Organizations // nil: pages name no organizer
+	isAway        func(*room.Room, *room.Confirmation) bool
 }
 
 // view returns the data of a line's page for a ticket that may not have joined; the zero ticket is
@@ -98,7 +99,7 @@ func (re *renderer) view(c echo.Context, r *room.Room, ticket fairness.Ticket) (
 		}
 		place.AddLots(&v, r, &st, snapshot)
 	}
-	confirm.Add(&v, r, ticket)
+	confirm.Add(&v, r, ticket, re.isAway)
 	return v, nil
 }
 

@@ -126,6 +126,8 @@ type Options struct {
 	Contacts []string
 	// Issuer serves the server's own issuer below /issuer; nil: there is none.
 	Issuer http.Handler
+	// IsAway reports whether the issuer of a confirmation does not answer; nil: it is not known.
+	IsAway func(*room.Room, *room.Confirmation) bool
 	// Limits holds the budgets of networks; nil: no limits.
 	Limits *limit.Limits
 	// TLS is the configuration of TLS; nil: plain HTTP. HSTS is the value of Strict-Transport-Security; empty: none.
@@ -207,7 +209,7 @@ func (s *Server) newParts(o Options, hosts *customHosts, protection *http.CrossO
 	if err != nil {
 		panic(err) // templates and messages are part of the program
 	}
-	r := &renderer{pages: built}
+	r := &renderer{pages: built, isAway: o.IsAway}
 	if o.Accounts != nil {
 		r.organizations = o.Accounts.Organizations
 	}

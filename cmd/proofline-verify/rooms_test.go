@@ -206,6 +206,8 @@ func TestAuditListed(t *testing.T) {
 	lost.Kind, lost.Size = roomlog.Lost, end.Size-1
 	late := sale // after its draw
 	late.Time = int64(roomtest.Opens) + 90_000
+	rehearsal := named("sale-rehearsal-k7qa", "honest", audit.Hash{})
+	rehearsal.Kind = roomlog.Rehearsal
 	unended, err := roomtest.Publish(keys, r.Entries()[:tree.Size()-1])
 	if err != nil {
 		t.Fatal(err)
@@ -224,6 +226,8 @@ func TestAuditListed(t *testing.T) {
 		{"listed", []roomlog.Entry{other, sale, named("tour", "honest", audit.Hash{}), end}, []string{
 			"This room is in its server's log of rooms. Entry 2 of 5", "ended 2025-12-31 23:00:00 UTC with",
 			"The log has 2 other rooms; 1 has a name like this one's, and 2 have not ended", host + "/r/sale-1, not ended"}},
+		{"rehearsed", []roomlog.Entry{other, sale, rehearsal}, []string{"The log has 2 other rooms; 2 have a name like this one's, " +
+			"of which the operator called 1 a rehearsal, and 2 have not ended", host + "/r/sale-rehearsal-k7qa, called a rehearsal, not ended"}},
 		{"not listed", []roomlog.Entry{other}, []string{"The server's log of rooms contradicts this room", "The log does not have this room."}},
 		{"another key", []roomlog.Entry{named("sale", "rival", sale.Root)}, []string{"and another key"}},
 		{"another beginning", []roomlog.Entry{named("sale", "honest", audit.Hash{})}, []string{"another first entry"}},

@@ -1,7 +1,7 @@
 // Package alert watches the rooms of a node and sends alerts through package webhook: when the line is full, when
 // many called visitors do not show up, when admissions fall behind the outflow, when the database's clock jumps,
-// when a room cannot be stored, and when the database lacks entries of the log of rooms. It also warns before an API
-// token in use expires.
+// when a room cannot be stored, when an issuer that visitors need is away, and when the database lacks entries of the
+// log of rooms. It also warns before an API token in use expires.
 //
 // Package webhook itself sends the alerts that follow from a single event.
 package alert
@@ -10,11 +10,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/issuers"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/room"
@@ -48,6 +50,8 @@ type Sender interface {
 type Options struct {
 	Rooms   *room.Rooms
 	Figures func(ctx context.Context, slug string) (live.Figures, error)
+	// Issuers returns what is known of the issuers that a room needs.
+	Issuers func(*room.Room) []issuers.Finding
 	// ExpiringTokens lists the tokens of all organizations with a notice due.
 	ExpiringTokens func(ctx context.Context) ([]account.ExpiringToken, error)
 	Sender         Sender
@@ -103,6 +107,7 @@ func (w *Watcher) check(ctx context.Context) {
 			delete(w.behind, r.ID)
 			continue
 		}
+		w.send(ctx, r, webhook.AlertIssuerAway, issuersText(w.Issuers(r)))
 		if !w.isWanted(r.Owner.Org) {
 			continue
 		}
@@ -178,6 +183,17 @@ const registerText = "The database lacks entries of the server's log of rooms th
 func stuckText(stuck time.Duration) string {
 	return fmt.Sprintf("A server has been unable to store pending entries of this room for %.0f seconds. Joins, claims "+
 		"and calls are waiting. The server's log has the reason; see also /readyz and the dashboard.", stuck.Seconds())
+}
+
+// issuersText says which issuers are away; empty: none.
+func issuersText(found []issuers.Finding) string {
+	var texts []string
+	for _, f := range found {
+		if text, do := f.Text(); f.State == issuers.Away {
+			texts = append(texts, text+" "+do)
+		}
+	}
+	return strings.Join(texts, "\n\n")
 }
 
 // noShows returns the text of an alert if the recent no-show rate reaches percent, else "".

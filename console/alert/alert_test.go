@@ -13,6 +13,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/console/issuers"
 	"github.com/proofline/proofline/console/live"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/fairness"
@@ -41,6 +42,9 @@ func (s *sent) SendOnce(context.Context, uuid.UUID, webhook.AlertKind, string, s
 	panic("no token is checked")
 }
 
+// none is what is known of issuers in rooms without.
+func none(*room.Room) []issuers.Finding { return nil }
+
 // TestRooms checks which alerts are sent for a room, and only to organizations that want them.
 func TestRooms(t *testing.T) {
 	t.Parallel()
@@ -57,9 +61,11 @@ func TestRooms(t *testing.T) {
 	var now live.Figures
 	alerts := &sent{texts: map[webhook.AlertKind]string{}}
 	computed := 0
+	var found []issuers.Finding
 	w := New(Options{
 		Rooms: rooms, Sender: alerts, Log: slog.New(slog.DiscardHandler),
 		Figures: func(context.Context, string) (live.Figures, error) { computed++; return now, nil },
+		Issuers: func(*room.Room) []issuers.Finding { return found },
 	})
 	check := func(f live.Figures, want ...webhook.AlertKind) {
 		t.Helper()
@@ -105,14 +111,14 @@ func TestRooms(t *testing.T) {
 			t.Errorf("%s: still behind", name)
 		}
 	}
-	none := good
-	none.Rates.Recent = share(0.31)
-	check(none, webhook.AlertNoShows)
-	none.Admitted, none.NoShows = 5, 5
-	check(none)
+	noShows := good
+	noShows.Rates.Recent = share(0.31)
+	check(noShows, webhook.AlertNoShows)
+	noShows.Admitted, noShows.NoShows = 5, 5
+	check(noShows)
 	alerts.wants = []webhook.AlertKind{webhook.AlertOutflowBehind}
-	none.Admitted = 100
-	check(none)
+	noShows.Admitted = 100
+	check(noShows)
 
 	alerts.wants = kinds
 	if _, err := r.Join(t.Context(), fairness.NewTicket(r.Origin, [fairness.SecretSize]byte{1})); err != nil {
@@ -122,6 +128,17 @@ func TestRooms(t *testing.T) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	check(good, webhook.AlertLineFull)
+	away := issuers.Finding{Method: "club", Name: "club.example.org", State: issuers.Away, Reason: "the connection failed", Since: start}
+	other := away
+	other.Method, other.State = "phone", issuers.Absent
+	found, alerts.wants = []issuers.Finding{away, other}, []webhook.AlertKind{webhook.AlertIssuerAway}
+	check(good, webhook.AlertIssuerAway)
+	if text := alerts.texts[webhook.AlertIssuerAway]; strings.Contains(text, "phone") || !strings.Contains(text, "sale The issuer at "+
+		"club.example.org does not answer since 12:00 UTC: the connection failed. New visitors cannot show club") {
+		t.Errorf("alert %q", text)
+	}
+	found = []issuers.Finding{other}
+	check(good)
 	if err := r.End(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +156,7 @@ func TestRegisterHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	alerts := &sent{texts: map[webhook.AlertKind]string{}, wants: []webhook.AlertKind{webhook.AlertForkSeen}}
-	w := New(Options{Rooms: rooms, Sender: alerts, Log: slog.New(slog.DiscardHandler)})
+	w := New(Options{Rooms: rooms, Sender: alerts, Issuers: none, Log: slog.New(slog.DiscardHandler)})
 	w.check(t.Context())
 	if len(alerts.texts) != 0 {
 		t.Errorf("alerts %q", alerts.texts)

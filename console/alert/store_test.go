@@ -46,7 +46,7 @@ func TestMarksAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	alerts := &sent{texts: map[webhook.AlertKind]string{}, wants: []webhook.AlertKind{webhook.AlertDatabase}}
-	w := New(Options{Rooms: rooms, Sender: alerts, Log: slog.New(slog.DiscardHandler)})
+	w := New(Options{Rooms: rooms, Sender: alerts, Issuers: none, Log: slog.New(slog.DiscardHandler)})
 	place.lasts.Store(int64(maxLag))
 	if w.check(t.Context()); len(alerts.texts) != 0 {
 		t.Errorf("alerts %q", alerts.texts)

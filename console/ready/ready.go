@@ -1,5 +1,5 @@
 // Package ready checks what has to be right before a sale: the database and its settings, clocks, public randomness,
-// witnesses, disk, address, alerts, and the rooms that open soon.
+// witnesses, disk, address, alerts, the rooms that open soon, and the issuers that these need.
 //
 // A check changes nothing and takes a few seconds at most. Each has a result for people: what is the case, and, unless
 // that is fine, what to do.
@@ -21,6 +21,7 @@ import (
 
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/issuers"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/meter"
 )
@@ -60,7 +61,7 @@ func rank(s State) int { return slices.Index([]State{OK, Attention, Failed}, s) 
 const limit = 8 * time.Second
 
 // soon is how far ahead the rooms are looked at.
-const soon = 24 * time.Hour
+const soon = issuers.Soon
 
 // Options configures [New].
 type Options struct {
@@ -80,6 +81,8 @@ type Options struct {
 	HasOwner func(context.Context) (bool, error)
 	// Recipients returns the number of addresses and webhooks that get an organization's alerts.
 	Recipients func(context.Context, account.Actor) (int, error)
+	// Issuers returns what is known of the issuers that a room needs; nil: nothing is.
+	Issuers func(*room.Room) []issuers.Finding
 	// Client fetches PublicURL; nil: a default one.
 	Client *http.Client
 }
@@ -374,6 +377,7 @@ func (r *Ready) rooms(_ context.Context, actor account.Actor) []Check {
 			continue
 		}
 		list = append(list, r.room(found, opens))
+		list = append(list, r.issuers(found)...)
 	}
 	if len(list) == 0 {
 		return one("rooms", OK, "No room is open or opens within a day.", "")
@@ -400,6 +404,24 @@ func (r *Ready) room(found *room.Room, opens time.Time) Check {
 		c.State, c.Text = OK, when
 	}
 	return c
+}
+
+// issuers looks at the issuers that visitors of a room need.
+func (r *Ready) issuers(of *room.Room) (list []Check) {
+	if r.o.Issuers == nil {
+		return nil
+	}
+	for _, f := range r.o.Issuers(of) {
+		c := Check{Name: "issuer of " + of.Slug + ": " + f.Method, State: Attention}
+		c.Text, c.Do = f.Text()
+		if f.State == issuers.Present {
+			c.State = OK
+		} else if f.State == issuers.Away {
+			c.State = Failed
+		}
+		list = append(list, c)
+	}
+	return list
 }
 
 func size(n uint64) string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/issuers"
 	"github.com/proofline/proofline/console/ready"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
@@ -79,6 +80,13 @@ func TestChecks(t *testing.T) {
 		{"owner", func(o *ready.Options, _ *pglog.Conditions) {
 			o.HasOwner = func(context.Context) (bool, error) { return false, nil }
 		}, "accounts attention", "account"},
+		{"issuer", func(o *ready.Options, _ *pglog.Conditions) {
+			o.Issuers = func(r *room.Room) []issuers.Finding {
+				return []issuers.Finding{{Method: "club", Name: "club.example.org", State: issuers.Away, Reason: "it hangs"},
+					{Method: "phone", Name: "phone.example.org", State: issuers.Absent},
+					{Method: "mail", Name: "The mail server", IsOwn: true, State: issuers.Present}}
+			}
+		}, "issuer of soon: club failed, issuer of soon: phone attention", "club.example.org does not answer"},
 		{"alerts", func(o *ready.Options, _ *pglog.Conditions) {
 			o.Recipients = func(context.Context, account.Actor) (int, error) { return 0, nil }
 		}, "alerts attention", "Nobody gets alerts"},

@@ -16,6 +16,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
 	"github.com/proofline/proofline/internal/invalid"
+	"github.com/proofline/proofline/internal/outbound"
 )
 
 // Limits on endpoints.
@@ -83,8 +84,8 @@ func (c EndpointConfig) normal() EndpointConfig {
 }
 
 // problems lists the problems with a configuration.
-func (c EndpointConfig) problems(g guard) (list invalid.List) {
-	if wrong := g.checkURL(c.URL); wrong != "" {
+func (c EndpointConfig) problems(g outbound.Guard) (list invalid.List) {
+	if wrong := checkURL(g, c.URL); wrong != "" {
 		list.Add("url", wrong)
 	}
 	for _, k := range c.Events {
@@ -111,7 +112,7 @@ func isText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f })
 }
 
-func (c EndpointConfig) check(g guard) error {
+func (c EndpointConfig) check(g outbound.Guard) error {
 	return c.problems(g).Err()
 }
 
@@ -123,7 +124,7 @@ type Endpoints struct {
 	signer    *signer
 	alerts    *Alerts
 	activity  *recorder
-	guard     guard
+	guard     outbound.Guard
 	random    io.Reader
 	now       func() time.Time
 	log       *slog.Logger

@@ -49,6 +49,7 @@ const (
 	AlertLineFull         AlertKind = "line_full"      // visitors were turned away
 	AlertOutflowBehind    AlertKind = "outflow_behind" // admissions have been behind for two minutes
 	AlertTokenEnds        AlertKind = "token_ends"     // an API token in use expires
+	AlertIssuerAway       AlertKind = "issuer_away"    // an issuer that visitors need does not answer
 
 	alertTest AlertKind = "test"
 )
@@ -65,6 +66,7 @@ var alertTitles = map[AlertKind]string{
 	AlertLineFull:         "The line is full",
 	AlertOutflowBehind:    "Admissions are behind the outflow",
 	AlertTokenEnds:        "Token expires",
+	AlertIssuerAway:       "An issuer is away",
 	alertTest:             "Test",
 }
 
@@ -73,8 +75,8 @@ func (k AlertKind) Title() string { return alertTitles[k] }
 
 // AlertKinds returns the kinds of alerts, most serious first.
 func AlertKinds() []AlertKind {
-	return []AlertKind{AlertForkSeen, AlertBeaconLate, AlertDatabase, AlertPaused, AlertEnded, AlertOutflowBehind,
-		AlertNoShows, AlertLineFull, AlertTokenEnds, AlertEndpointDisabled}
+	return []AlertKind{AlertForkSeen, AlertBeaconLate, AlertDatabase, AlertIssuerAway, AlertPaused, AlertEnded,
+		AlertOutflowBehind, AlertNoShows, AlertLineFull, AlertTokenEnds, AlertEndpointDisabled}
 }
 
 func isEvent(k EventKind) bool { return slices.Contains(EventKinds(), k) }

@@ -2,18 +2,21 @@ package webhook
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
 	netmail "net/mail"
 	"net/netip"
+	"net/smtp"
 	"net/url"
 	"strconv"
 
 	gomail "github.com/wneessen/go-mail"
 
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
+	"github.com/proofline/proofline/internal/outbound"
 	"github.com/proofline/proofline/internal/traces"
 )
 
@@ -118,6 +121,35 @@ func (s *SMTP) send(ctx context.Context, to, subject, text, id string) error {
 	return nil
 }
 
+// Ask returns an error if the mail server does not greet. It neither signs in nor sends anything.
+func (s *SMTP) Ask(ctx context.Context) error {
+	if err := s.greet(ctx); err != nil {
+		return errors.New(outbound.Failure(ctx, err))
+	}
+	return nil
+}
+
+func (s *SMTP) greet(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	dial := (&net.Dialer{}).DialContext
+	if s.IsSMTPS {
+		dial = (&tls.Dialer{}).DialContext
+	}
+	conn, err := dial(ctx, "tcp", net.JoinHostPort(s.Host, strconv.Itoa(s.Port)))
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	c, err := smtp.NewClient(conn, s.Host)
+	if err != nil {
+		_ = conn.Close() // it has failed already
+		return err
+	}
+	return c.Quit()
+}
+
 func (s *SMTP) options() []gomail.Option {
 	options := []gomail.Option{gomail.WithPort(s.Port), gomail.WithTimeout(attemptTimeout)}
 	switch {
@@ -153,7 +185,7 @@ func (s *sender) mail(ctx context.Context, d *pgwebhook.Delivery) result {
 	if err == nil {
 		return result{status: 250}
 	}
-	r := result{failure: failureText(ctx, err)}
+	r := result{failure: outbound.Failure(ctx, err)}
 	if e, ok := errors.AsType[*gomail.SendError](err); ok {
 		r.status = e.ErrorCode()
 		r.isFinal = r.status >= 500 && !e.IsTemp()

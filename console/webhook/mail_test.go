@@ -354,6 +354,33 @@ func FuzzParseSMTP(f *testing.F) {
 	})
 }
 
+// TestAsk checks that a mail server is asked without a sign-in or a mail, and found to be away.
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	s := newMailServer(t)
+	if err := s.smtp(t).Ask(t.Context()); err != nil || len(s.letters()) > 0 || len(s.auth) > 0 {
+		t.Errorf("%v, %d mails, %d sign-ins", err, len(s.letters()), len(s.auth))
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0") // accepts and says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	silent := *s.smtp(t)
+	silent.Port = l.Addr().(*net.TCPAddr).Port
+	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if err := silent.Ask(soon); err == nil || err.Error() != "no response in time" {
+		t.Errorf("a silent server: %v", err)
+	}
+	wrong := *s.smtp(t)
+	wrong.IsSMTPS = true
+	if wrong.Ask(t.Context()) == nil {
+		t.Error("a server without TLS is taken for one with it")
+	}
+}
+
 // TestMailNeedsTLS checks that mail servers without TLS, or with an untrusted certificate, get no
 // mail.
 func TestMailNeedsTLS(t *testing.T) {

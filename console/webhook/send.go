@@ -3,13 +3,10 @@ package webhook
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
+	"github.com/proofline/proofline/internal/outbound"
 	"github.com/proofline/proofline/internal/traces"
 )
 
@@ -32,9 +30,8 @@ const (
 	maxSending        = 32 // concurrent deliveries on this node
 	maxSendingFailing = 16 // of these, deliveries to endpoints whose latest attempt failed
 
-	maxRead   = 4 << 10 // bytes read of a response
-	maxKept   = 512     // characters of a response kept in the log
-	userAgent = "proofline (+https://github.com/proofline/proofline)"
+	maxRead = 4 << 10 // bytes read of a response
+	maxKept = 512     // characters of a response kept in the log
 )
 
 // sender sends deliveries that are due.
@@ -44,9 +41,9 @@ type sender struct {
 	endpoints *Endpoints
 	signer    *signer
 	retry     retry
-	smtp      *SMTP                   // nil: the server cannot send mail
-	publicURL string                  // public URL of the server
-	clients   map[string]*http.Client // HTTP clients by scheme
+	smtp      *SMTP  // nil: the server cannot send mail
+	publicURL string // public URL of the server
+	client    *outbound.Client
 	slots     slots
 	tracer    *traces.Tracer
 	sending   sync.WaitGroup
@@ -57,27 +54,14 @@ type sender struct {
 // close waits for the attempts in progress.
 func (s *sender) close() {
 	s.sending.Wait()
-	for _, c := range s.clients {
-		c.CloseIdleConnections()
-	}
+	s.client.Close()
 }
 
-// clients returns the HTTP clients by scheme; config is nil for the default.
-func clients(g guard, config *tls.Config) map[string]*http.Client {
-	return map[string]*http.Client{"http": g.client("http", config), "https": g.client("https", config)}
-}
-
-// client returns the HTTP client for one scheme.
-func (g guard) client(scheme string, config *tls.Config) *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{
-			Proxy: nil, DialContext: g.dialer(scheme == "http"), TLSClientConfig: config, ForceAttemptHTTP2: true,
-			TLSHandshakeTimeout: attemptTimeout, ResponseHeaderTimeout: attemptTimeout,
-			MaxResponseHeaderBytes: 64 << 10,
-			MaxIdleConns:           2 * maxSending, MaxIdleConnsPerHost: perEndpoint, IdleConnTimeout: 30 * time.Second,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+// newClient returns the client for endpoints; config is nil for the default.
+func newClient(g outbound.Guard, config *tls.Config) *outbound.Client {
+	return g.Client(outbound.Options{
+		Timeout: attemptTimeout, TLS: config, Idle: 2 * maxSending, IdleAHost: perEndpoint,
+	})
 }
 
 // slots counts the deliveries in progress on this node.
@@ -181,7 +165,7 @@ func (s *sender) attempt(ctx context.Context, t *pgwebhook.Taken) result {
 	ctx, span := s.tracer.Call(ctx, "send a webhook", attribute.Int("proofline.attempt", t.Attempts))
 	r, err := s.post(ctx, t)
 	if err != nil {
-		r.failure = failureText(ctx, err)
+		r.failure = outbound.Failure(ctx, err)
 	}
 	span.SetAttributes(attribute.Int("http.response.status_code", r.status))
 	traces.End(span, r.failure == "")
@@ -200,15 +184,10 @@ func (s *sender) post(ctx context.Context, t *pgwebhook.Taken) (r result, err er
 		return r, err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", userAgent)
 	req.Header.Set(standardwebhooks.HeaderWebhookID, id)
 	req.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
 	req.Header.Set(standardwebhooks.HeaderWebhookSignature, signature)
-	client := s.clients[req.URL.Scheme]
-	if client == nil {
-		return r, ErrAddress
-	}
-	resp, err := client.Do(req) //nolint:gosec // the dialer checks the address
+	resp, err := s.client.Do(req)
 	if err != nil {
 		return r, err
 	}
@@ -221,32 +200,6 @@ func (s *sender) post(ctx context.Context, t *pgwebhook.Taken) (r result, err er
 			http.StatusText(resp.StatusCode)))
 	}
 	return r, nil
-}
-
-// failureText describes why an attempt failed, without revealing resolved addresses of the server's
-// network.
-func failureText(ctx context.Context, err error) string {
-	var dns *net.DNSError
-	var certificate *tls.CertificateVerificationError
-	switch {
-	case errors.Is(err, ErrAddress):
-		return ErrAddress.Error()
-	case errors.Is(ctx.Err(), context.DeadlineExceeded), isTimeout(err):
-		return "no response within 10 seconds"
-	case errors.As(err, &dns):
-		return "the host name cannot be resolved"
-	case errors.As(err, &certificate):
-		return "the host's certificate is not trusted"
-	}
-	if _, ok := errors.AsType[*url.Error](err); ok {
-		return "the connection failed"
-	}
-	return err.Error()
-}
-
-func isTimeout(err error) bool {
-	timeout, ok := errors.AsType[net.Error](err)
-	return ok && timeout.Timeout()
 }
 
 // printable returns the beginning of a response in printable form, for the log.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
+	"github.com/proofline/proofline/internal/outbound"
 	"github.com/proofline/proofline/internal/traces"
 	"github.com/proofline/proofline/room"
 )
@@ -68,7 +69,7 @@ type Service struct {
 // New returns the webhook service of a server. The caller must call Run.
 func New(o Options) *Service {
 	o = o.withDefaults()
-	activity, guard := &recorder{o.Activity}, guard{o.Allowed}
+	activity, guard := &recorder{o.Activity}, outbound.Guard{Allowed: o.Allowed}
 	listeners := newListeners(o.Store)
 	outbox := &outbox{o.Store.Outbox, o.Random, o.Now, make(chan struct{}, 1)}
 	signer := &signer{o.Sealer, o.Random}
@@ -83,7 +84,7 @@ func New(o Options) *Service {
 	}
 	sender := &sender{
 		store: o.Store.Outbox, outbox: outbox, endpoints: endpoints, signer: signer, retry: retry{o.Now, o.Jitter},
-		clients: clients(guard, o.TLS), smtp: o.Mail, publicURL: o.Rooms.PublicURL, now: o.Now, log: o.Log,
+		client: newClient(guard, o.TLS), smtp: o.Mail, publicURL: o.Rooms.PublicURL, now: o.Now, log: o.Log,
 		tracer: o.Tracer,
 	}
 	return &Service{

@@ -379,7 +379,9 @@ func TestRestored(t *testing.T) {
 		t.Errorf("%d skipped until %d, %+v", got, a.Story.Last, a.Report)
 	}
 	html := written(t, a)
-	for _, part := range []string{"3 tickets skipped", `revoked-fraud: the organizer claims fraud</th><td class="n">1</td>`, `revoked: the organizer took the place away</th><td class="n">0</td>`} {
+	for _, part := range []string{"3 tickets skipped", `revoked-fraud: the organizer claims fraud</th><td class="n">1</td>`, `revoked: the organizer took the place away</th><td class="n">0</td>`,
+		`restored: the place was taken away as revoked, and given back</th><td class="n">1</td>`,
+		`restored: the place was taken away as revoked-bot, and given back</th><td class="n">1</td>`} {
 		if !strings.Contains(html, part) {
 			t.Errorf("the report does not say %q", part)
 		}

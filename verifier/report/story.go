@@ -31,6 +31,7 @@ type Story struct {
 	Untold   uint64   // number of further windows with arrivals
 	Amends   uint64
 	Skips    map[fairness.Reason]uint64 // tickets that were skipped and not restored
+	Restored map[fairness.Reason]uint64 // restored tickets by the reason of their revocation
 	Lanes    map[fairness.Lane]*Lane
 	Cosigned map[uint32]uint64 // number of draws by key id of the witness that cosigned the freeze
 	Points   []Point           // sample of the arrivals with a place, by arrival
@@ -130,7 +131,8 @@ func Record(src verifier.Source) *Recorder {
 	return &Recorder{
 		Source: src, waiting: map[uint64]bundle{}, revoked: map[fairness.Ticket]fairness.Reason{},
 		sample: map[fairness.Ticket]*Point{}, highest: 1<<48 - 1,
-		story: Story{Skips: map[fairness.Reason]uint64{}, Lanes: map[fairness.Lane]*Lane{},
+		story: Story{Skips: map[fairness.Reason]uint64{}, Restored: map[fairness.Reason]uint64{},
+			Lanes:    map[fairness.Lane]*Lane{},
 			Cosigned: map[uint32]uint64{}},
 	}
 }
@@ -210,6 +212,7 @@ func (r *Recorder) entry(e fairness.Entry) {
 		if reason, ok := r.revoked[e.Ticket]; ok {
 			delete(r.revoked, e.Ticket)
 			s.Skips[reason]--
+			s.Restored[reason]++
 			s.at(e.Time, skipped, -1)
 		}
 	case *fairness.Amend:

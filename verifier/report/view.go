@@ -243,6 +243,10 @@ func (p *page) tables() {
 			p.Skips = append(p.Skips, fact{string(r.reason) + ": " + r.words, numeral.Group(n)})
 		}
 	}
+	for _, reason := range slices.Sorted(maps.Keys(s.Restored)) {
+		p.Skips = append(p.Skips, fact{"restored: the place was taken away as " + string(reason) + ", and given back",
+			numeral.Group(s.Restored[reason])})
+	}
 }
 
 // revocations are the organizers' reasons for taking places away.

@@ -173,7 +173,7 @@ func Wrong(address string, err error) findings.Finding {
 // listing says that a room is in the log, and which others might have been tries.
 func (l *Log) listing(r *roomlog.Listed, isEnded bool) findings.Finding {
 	f := findings.Finding{ID: Listed, Title: "This room is in its server's log of rooms", Items: []findings.Item{}}
-	alike, open := l.Alike(r.Origin), uint64(0)
+	alike, open, rehearsals := l.Alike(r.Origin), uint64(0), uint64(0)
 	for _, other := range l.Rooms() {
 		if other.Ended == 0 && other != r {
 			open++
@@ -187,13 +187,27 @@ func (l *Log) listing(r *roomlog.Listed, isEnded bool) findings.Finding {
 	if isEnded && r.Ended == 0 {
 		f.Text += "Its transcript has ended, and the log does not say so: an end follows within seconds. "
 	}
-	f.Text += fmt.Sprintf("The log has %s; %s a name like this one's, and %s not ended. "+
+	for _, other := range alike {
+		if other.IsRehearsal {
+			rehearsals++
+		}
+	}
+	called := ""
+	if rehearsals > 0 {
+		called = fmt.Sprintf(", of which the operator called %s",
+			numeral.Count(rehearsals, "a rehearsal", "rehearsals"))
+	}
+	f.Text += fmt.Sprintf("The log has %s; %s a name like this one's%s, and %s not ended. "+
 		"To see all: proofline-verify rooms %s", numeral.Count(uint64(len(l.Rooms())-1), "other room", "other rooms"),
-		numeral.Count(uint64(len(alike)), "has", "have"), numeral.Count(open, "has", "have"), l.Address)
+		numeral.Count(uint64(len(alike)), "has", "have"), called, numeral.Count(open, "has", "have"), l.Address)
 	f.Count = uint64(len(alike))
 	for _, other := range alike[:min(len(alike), maxAlike)] {
+		text := other.Origin + ", "
+		if other.IsRehearsal {
+			text += "called a rehearsal, "
+		}
 		f.Items = append(f.Items, findings.Item{Entry: other.Index, Time: fairness.Time(other.Created),
-			Kind: string(kindOf(other)), Text: other.Origin + ", " + endedWords(other)})
+			Kind: string(kindOf(other)), Text: text + endedWords(other)})
 	}
 	return f
 }

@@ -14,15 +14,18 @@ import (
 	"github.com/proofline/proofline/web/page"
 )
 
+// outage reports whether the issuer of a confirmation does not answer.
+type outage = func(*room.Room, *room.Confirmation) bool
+
 // Add adds the confirmations that a room's page offers a visitor, and the work of lanes that need nothing else. A
 // ticket that waits in an open window can get more lots, and other visitors a place: in the lane that needs nothing,
-// with one more lot.
-func Add(v *page.View, r *room.Room, t fairness.Ticket) {
+// with one more lot. isAway is nil if nothing is known of issuers.
+func Add(v *page.View, r *room.Room, t fairness.Ticket, isAway outage) {
 	s := r.Snapshot()
 	settings, _ := r.Settings()
 	if v.State == page.Waiting {
 		if _, more := r.Lots(t); v.Now.Before(v.Ticket.Window.To) {
-			addLots(v, r, room.MoreLots(s, settings, fairness.Lane(v.Ticket.Lane), more))
+			addLots(v, r, isAway, room.MoreLots(s, settings, fairness.Lane(v.Ticket.Lane), more))
 		}
 		return
 	}
@@ -33,7 +36,7 @@ func Add(v *page.View, r *room.Room, t fairness.Ticket) {
 			v.Works = append(v.Works, *work)
 			continue
 		}
-		one := way(v, r, &from)
+		one := way(v, r, &from, isAway)
 		one.Work = work
 		needed = append(needed, one.Method)
 		v.Confirmations = append(v.Confirmations, one)
@@ -42,26 +45,27 @@ func Add(v *page.View, r *room.Room, t fairness.Ticket) {
 		_, more := r.Lots(t)
 		// what such a lane needs counts there, too
 		more = slices.DeleteFunc(more, func(m string) bool { return slices.Contains(needed, m) })
-		addLots(v, r, room.MoreLots(s, settings, open, more))
+		addLots(v, r, isAway, room.MoreLots(s, settings, open, more))
 	}
 }
 
-func addLots(v *page.View, r *room.Room, list []room.Confirmation) {
+func addLots(v *page.View, r *room.Room, isAway outage, list []room.Confirmation) {
 	for _, from := range list {
-		one := way(v, r, &from)
+		one := way(v, r, &from, isAway)
 		one.IsLot = true
 		v.Confirmations = append(v.Confirmations, one)
 	}
 }
 
 // way returns the way to an issuer. The server's own has the name of the organizer, if that is known.
-func way(v *page.View, r *room.Room, from *room.Confirmation) page.Confirmation {
+func way(v *page.View, r *room.Room, from *room.Confirmation, isAway outage) page.Confirmation {
 	to := from.Issuer.URL
 	one := page.Confirmation{Lane: string(from.Lane), Method: from.Method.Name, Issuer: from.Issuer.Name,
 		URL: to.String(), Here: strings.HasPrefix(r.URL, to.Scheme+"://"+to.Host+"/")}
 	if one.Here {
 		one.Issuer = cmp.Or(v.Room.Organizer, one.Issuer)
 	}
+	one.Away = isAway != nil && isAway(r, from)
 	proof, at := from.Issuer.Proof, one.Issuer
 	if own, place := ownProof(r, from); own != "" {
 		proof, at = own, place

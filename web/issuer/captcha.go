@@ -164,6 +164,11 @@ func (c *Captcha) verify(ctx context.Context, response, host, action string) err
 	return c.judge(got.StatusCode, text, host, action)
 }
 
+// Ask returns an error if siteverify does not answer. It shows no response of a widget, so any answer will do.
+func (c *Captcha) Ask(ctx context.Context) error {
+	return reach(ctx, captchaClient, c.Verify, http.StatusInternalServerError)
+}
+
 // verdict is what siteverify says, in the spellings of all services.
 type verdict struct {
 	Success  bool     `json:"success"`

@@ -2,8 +2,10 @@ package issuer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/proofline/proofline/fairness/credential/issuer"
+	"github.com/proofline/proofline/internal/outbound"
 	"github.com/proofline/proofline/web/limit"
 )
 
@@ -59,6 +62,29 @@ func (p *Provider) discover(ctx context.Context, redirect string, now func() tim
 		RedirectURL: redirect, Scopes: []string{oidc.ScopeOpenID, "email"}}
 	p.verify = found.Verifier(&oidc.Config{ClientID: p.ClientID, Now: now})
 	return p.config, p.verify, nil
+}
+
+// Ask asks for the provider's configuration, and returns an error if it does not answer.
+func (p *Provider) Ask(ctx context.Context) error {
+	address := strings.TrimSuffix(p.Issuer, "/") + "/.well-known/openid-configuration"
+	return reach(ctx, providerClient, address, http.StatusBadRequest)
+}
+
+// reach requests an address, and returns an error if there is no response, or one with a status from wrong on.
+func reach(ctx context.Context, client *http.Client, address string, wrong int) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+	if err != nil {
+		return err
+	}
+	got, err := client.Do(r) //nolint:gosec // the operator configured it
+	if err != nil {
+		return errors.New(outbound.Failure(ctx, err))
+	}
+	_ = got.Body.Close() // not read
+	if got.StatusCode >= wrong {
+		return fmt.Errorf("it responded with %d %s", got.StatusCode, http.StatusText(got.StatusCode))
+	}
+	return nil
 }
 
 func (s *Site) provider(ctx context.Context) (*oauth2.Config, *oidc.IDTokenVerifier, error) {

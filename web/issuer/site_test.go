@@ -562,7 +562,13 @@ func TestOIDC(t *testing.T) {
 
 func TestProviderIsDown(t *testing.T) {
 	b := newBench(t)
+	if err := b.site.Provider.Ask(t.Context()); err != nil {
+		t.Errorf("asked while it is up: %v", err)
+	}
 	b.oidc.SetDown(true)
+	if err := b.site.Provider.Ask(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "it responded with 5") {
+		t.Errorf("asked while it is down: %v", err)
+	}
 	v := b.visitor()
 	v.refused(v.enter("account", "1", ""), http.StatusServiceUnavailable, "error.away")
 	b.oidc.SetDown(false)

@@ -203,6 +203,7 @@ type Confirmation struct {
 	URL          string // to which a form is sent
 	Blind        bool   // the issuer cannot learn the ticket
 	Here         bool   // the page is on the host of the room
+	Away         bool   // nobody can be confirmed there now
 	Key, Entry   string // for Blind: the issuer's key and the hash of the room entry, in hex
 	Work         *Work  // work that the lane needs as well; nil: none
 }
@@ -237,6 +238,7 @@ type Issued struct {
 type Ticket struct {
 	ID            string
 	Lane          string
+	Share, Calls  uint64 // calls of the lane among so many, while visitors wait in all lanes; 0: there is one lane
 	Seats         uint32 // seats that the visitor joined for
 	Joined        time.Time
 	Window        Window

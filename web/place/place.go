@@ -50,6 +50,7 @@ func Ticket(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ticket
 		lane := s.Lane(st.Lane)
 		t.Passed, t.Drawn, t.AheadMin, t.AheadMax = lane.Passed, lane.Counts.Drawn, st.TicketsMin, st.TicketsMax
 	}
+	t.Share, t.Calls = share(s, st.Lane)
 	if st.Status != fairness.StatusCalled || !st.Extended {
 		t.Extend = s.Extend
 	}
@@ -68,6 +69,22 @@ func Ticket(st *fairness.Standing, s *room.Snapshot, now time.Time) *page.Ticket
 		t.Grows = s.Grows(*st, now)
 	}
 	return t
+}
+
+// share returns a lane's share of the calls while visitors wait in all lanes, in lowest terms; 0: there is one lane.
+func share(s *room.Snapshot, lane fairness.Lane) (calls, of uint64) {
+	if len(s.Lanes) == 1 {
+		return 0, 0
+	}
+	for _, l := range s.Lanes {
+		of += uint64(l.Weight)
+	}
+	calls = uint64(s.Lane(lane).Weight)
+	a, b := calls, of
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return calls / a, of / a
 }
 
 // windowView returns the data of a ticket's window.

@@ -38,8 +38,8 @@ func Command(t *cli.Terminal) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check what has to be right before a sale",
 		Long: `Check a running server before a sale: the database and its settings, clocks, public
-randomness, witnesses, disk, address and certificate, alerts, and the rooms that open
-within a day. Nothing is changed. With --load, a rehearsal takes as many joins as it
+randomness, witnesses, disk, address and certificate, alerts, the rooms that open within a
+day, and the issuers that their visitors need. Nothing is changed. With --load, a rehearsal takes as many joins as it
 can for that time, so do that before the sale and not during one.
 
 The exit code is 0 if all is fine or needs attention, and 1 if something failed.`,

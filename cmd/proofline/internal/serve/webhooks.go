@@ -23,7 +23,8 @@ type webhookFlags struct {
 
 func (f *webhookFlags) add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.networks, "webhook-networks", nil,
-		"`NETWORKS` that webhooks may call besides public addresses, such as 10.0.0.0/8; only these also without TLS")
+		"`NETWORKS` that webhooks and checks of issuers may reach besides public addresses, such as 10.0.0.0/8; "+
+			"only these also without TLS")
 	flags.StringVar(&f.smtp, "smtp", "",
 		"mail server for alerts, invitations and the codes of methods with the key "+setting.OwnMailKey+
 			", smtp(s)://USER:PASSWORD@HOST:PORT?from=ADDRESS, or a `FILE` with that URL")

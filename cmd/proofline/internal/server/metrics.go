@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
+	"github.com/proofline/proofline/console/issuers"
 	"github.com/proofline/proofline/console/outsider"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/meter"
@@ -47,7 +48,7 @@ func (s *Server) serveMetrics(context.Context) error {
 	if s.metrics == nil {
 		return nil
 	}
-	m := metrics{s.rooms, s.limits, &s.streams, &s.watch}
+	m := metrics{s.rooms, s.limits, &s.streams, &s.watch, s.issuers}
 	handler, err := metricsHandler(m, s.meter, http.HandlerFunc(s.answerHealth))
 	if err != nil {
 		return err
@@ -107,6 +108,7 @@ type metrics struct {
 	limits  *limit.Limits
 	streams *atomic.Int64
 	watch   *atomic.Pointer[outsider.Watch]
+	issuers *issuers.Watch // nil: none
 }
 
 // metric is one metric family: its description, its type, and a function that reads
@@ -209,6 +211,8 @@ var (
 		"Entries of the checkpoints that this server's watch has read of its own rooms.", nil, nil)
 	watchUnread = prometheus.NewDesc("proofline_watch_unread",
 		"Rooms whose public pages this server's watch has not been able to read for two minutes.", nil, nil)
+	issuersAway = prometheus.NewDesc("proofline_issuers_away",
+		"Issuers that do not answer this server, and that visitors of rooms need that are open or open within a day.", nil, nil)
 	unmeasured = prometheus.NewDesc("proofline_rooms_unmeasured", "Rooms in memory without metrics of their own, as there are too many.",
 		nil, nil)
 )
@@ -228,6 +232,7 @@ func (metrics) Describe(to chan<- *prometheus.Desc) {
 	to <- beaconUp
 	to <- streams
 	to <- unmeasured
+	to <- issuersAway
 	to <- watchAlarms
 	to <- watchUnread
 	to <- watchEntries
@@ -260,6 +265,7 @@ func (c metrics) Collect(to chan<- prometheus.Metric) {
 		constant(watchUnread, float64(n.Unread))
 		constant(watchEntries, float64(n.Entries))
 	}
+	constant(issuersAway, float64(c.issuers.Count()))
 	constant(unmeasured, float64(len(loaded)-len(measured)))
 	for budget, n := range c.limits.Refused() {
 		to <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(n), budget)

@@ -100,8 +100,8 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	})
 	alerts := alert.New(alert.Options{
 		Rooms: s.rooms, Figures: o.live.Figures, ExpiringTokens: o.accounts.Tokens.AllExpiring,
-		Sender: o.webhooks.Alerts,
-		Log:    s.cfg.Log,
+		Sender: o.webhooks.Alerts, Issuers: s.issuers.Of,
+		Log: s.cfg.Log,
 	})
 	s.inBackground(o.live.Run, o.webhooks.Run, alerts.Run, s.cleanUp,
 		func(ctx context.Context) { watch.Run(ctx, o.webhooks.Alerts) })

@@ -13,6 +13,7 @@ func (s *Server) newReady() *ready.Ready {
 	o := &s.organizers
 	return ready.New(ready.Options{
 		Rooms: s.rooms, Meter: s.meter, IsPrivate: s.local != nil, Data: s.cfg.Data, PublicURL: s.cfg.PublicURL,
+		Issuers:    s.issuers.Of,
 		Conditions: func(ctx context.Context) (pglog.Conditions, error) { return pglog.ReadConditions(ctx, s.pool) },
 		Role:       func(ctx context.Context) error { return pglog.CheckRole(ctx, s.pool) },
 		HasOwner:   func(ctx context.Context) (bool, error) { return o.accounts.Invitations.HasOwner(ctx) },

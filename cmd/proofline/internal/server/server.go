@@ -24,6 +24,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/https"
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/console/issuers"
 	"github.com/proofline/proofline/console/outsider"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/internal/localpg"
@@ -111,8 +112,8 @@ type Config struct {
 	// IssuerOIDC is the provider at which visitors sign in for methods with the key own-oidc; nil: rooms cannot have
 	// them.
 	IssuerOIDC *issuerweb.Provider
-	// WebhookNetworks are the networks, besides public addresses, that webhooks may
-	// call.
+	// WebhookNetworks are the networks, besides public addresses, that webhooks and checks of
+	// issuers may reach.
 	WebhookNetworks []netip.Prefix
 	// Mail sends alerts, invitations, and the codes of methods with the key own-mail; nil: no mail.
 	Mail *webhook.SMTP
@@ -172,6 +173,7 @@ type Server struct {
 	watch      atomic.Pointer[outsider.Watch] // of the own rooms; nil: turned off
 	issuer     *ownIssuer                     // nil: turned off
 	issuerSite *issuerweb.Site
+	issuers    *issuers.Watch             // of those that rooms need
 	handler    atomic.Pointer[web.Server] // nil until the server can answer
 	served     chan error                 // receives the HTTP server's result
 
@@ -196,7 +198,7 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	})
 	for _, step := range []func(context.Context) error{
 		s.listen, s.redirect, s.listenForMetrics, s.openDatabase, s.openSecrets, s.openIssuer, s.openRooms,
-		s.serveMetrics, s.openOrganizers, s.openIssuerSite, s.keepAddress, s.serve,
+		s.watchIssuers, s.serveMetrics, s.openOrganizers, s.openIssuerSite, s.keepAddress, s.serve,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, s.Stop())
@@ -410,7 +412,7 @@ func (s *Server) serve(ctx context.Context) error {
 		issuing = withoutCookies(s.issuerSite, s.issuerSite.CookieName())
 	}
 	options := web.Options{
-		Limits: s.limits, Issuer: issuing,
+		Limits: s.limits, Issuer: issuing, IsAway: s.issuers.IsAway,
 		Rooms: s.rooms, Control: o.control, Keys: o.keys, Activity: o.activity, Accounts: o.accounts, Live: o.live,
 		Webhooks: o.webhooks, Sites: o.sites, AdminToken: s.Token, MaxStreams: s.cfg.MaxStreams, Streams: &s.streams,
 		Contacts: s.cfg.Contacts,
