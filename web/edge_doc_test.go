@@ -2,14 +2,8 @@ package web
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/certtest"
 	"github.com/proofline/proofline/internal/doctest"
 	"github.com/proofline/proofline/internal/freeport"
 	"github.com/proofline/proofline/web/limit"
@@ -73,22 +68,8 @@ func (e *edge) write(name, text string, changes ...string) string {
 // certificate writes a certificate and its key into one file.
 func (e *edge) certificate() string {
 	e.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		e.Fatal(err)
-	}
-	template := x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"queue.example.com"},
-		NotAfter: time.Now().Add(24 * time.Hour)}
-	cert, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
-	if err != nil {
-		e.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		e.Fatal(err)
-	}
-	return e.write("queue.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}))+
-		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+	certFile, keyFile, _ := certtest.New(e).Write(e.dir, "queue.example.com")
+	return e.write("queue.pem", doctest.Read(e, certFile)+doctest.Read(e, keyFile))
 }
 
 // run runs the proxy until the test ends.
