@@ -127,6 +127,14 @@ func (f *Flags) useACME(s *Server, data string) error {
 	return nil
 }
 
+// Reloading returns what SIGHUP reads again: the files of the certificate. ACME renews by itself.
+func (s *Server) Reloading() []cli.Reloading {
+	if s == nil || s.files == nil {
+		return nil
+	}
+	return []cli.Reloading{{Name: "certificate", Reload: func(context.Context) error { return s.files.reload() }}}
+}
+
 // Scheme returns the scheme of the command's URLs.
 func (s *Server) Scheme() string {
 	if s == nil {

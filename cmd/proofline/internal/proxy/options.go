@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -196,6 +197,21 @@ func (f *settings) readPage() (err error) {
 		return cli.Failed(err, "name a readable file with --page")
 	}
 	return nil
+}
+
+// reloading returns what SIGHUP reads again. The page comes before rules that may need it.
+func (f *settings) reloading(c *connector.Connector) []cli.Reloading {
+	all := f.speaks.Reloading()
+	if f.page != "" {
+		all = append(all, cli.Reloading{Name: "page", Reload: func(context.Context) error {
+			text, err := os.ReadFile(f.page)
+			if err != nil {
+				return err
+			}
+			return c.SetPage(text)
+		}})
+	}
+	return append(all, cli.Reloading{Name: "rules", Reload: c.Reload})
 }
 
 func (f *settings) readKey(t *cli.Terminal) error {

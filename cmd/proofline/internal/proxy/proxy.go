@@ -145,6 +145,7 @@ func (f *settings) addLimits(flags *pflag.FlagSet) {
 }
 
 func (f *settings) run(ctx context.Context, t *cli.Terminal) error {
+	hangups := t.Hangups()
 	if err := f.read(t); err != nil {
 		return err
 	}
@@ -163,5 +164,6 @@ func (f *settings) run(ctx context.Context, t *cli.Terminal) error {
 	}
 	defer c.Close()
 	f.proxy.Connector = c
+	go cli.Reload(ctx, hangups, f.proxy.Log, f.reloading(c))
 	return f.serve(ctx, t, all)
 }
