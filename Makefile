@@ -128,8 +128,8 @@ differential: need-go $(UI_BUILT) ## compare both verifiers on more than a milli
 	PROOFLINE_ROOMS=$(ROOMS) go test -count=1 -timeout 0 -run TestOutages -v ./fairness
 
 .PHONY: conformance
-conformance: need-go need-postgres $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES) ## test middleware, proxy, nginx and edge with one table of requests and responses, and rooms behind nginx and HAProxy
-	@for p in nginx:nginx haproxy:haproxy apache2:apache2 php:php-cli; do command -v $${p%:*} >/dev/null || apt-get install -y $${p#*:}; done
+conformance: need-go need-postgres $(UI_BUILT) $(CLIENT_MODULES) $(EDGE_MODULES) ## test middleware, proxy, nginx and edge with one table of requests and responses, and rooms behind nginx, HAProxy and Caddy
+	@for p in nginx:nginx haproxy:haproxy caddy:caddy apache2:apache2 php:php-cli; do command -v $${p%:*} >/dev/null || apt-get install -y $${p#*:}; done
 	go test -count=1 -v -run 'Conformance|Nginx' ./connector/proxy
 	go test -count=1 -v -run Origins ./connector/rules
 	go test -count=1 -v -run Behind ./web

@@ -132,6 +132,7 @@ var (
 type Connector struct {
 	options Options
 	current atomic.Pointer[config]
+	page    atomic.Pointer[[]byte] // of rooms whose failure is "page"
 	group   *background.Group
 	client  *roomapi.Client
 	token   *token.Token
@@ -174,6 +175,7 @@ func New(o Options) (*Connector, error) {
 		options: o, group: group, client: roomapi.NewClient(o.Client, group), probeNow: make(chan struct{}, 1),
 		token: token.New(o.Token, o.TokenFile, o.Log), redeemer: roomapi.NewRedeemer(o.Key, o.Now),
 	}
+	c.page.Store(&o.Page)
 	c.sessions = newSessions(&o, group)
 	if o.Token != "" {
 		c.unrecorded = reach.NewUnrecorded()
@@ -343,7 +345,7 @@ func (c *Connector) use(f *source.Rules) error {
 	}
 	for name, r := range f.Site.Rooms {
 		switch {
-		case r.Failure == rules.Page && len(c.options.Page) == 0:
+		case r.Failure == rules.Page && len(*c.page.Load()) == 0:
 			return fmt.Errorf("room %s: %w", name, ErrPage)
 		case r.Mode == rules.SafetyNet && c.options.Token == "":
 			return fmt.Errorf("room %s: %w", name, ErrReports)
@@ -365,6 +367,24 @@ func (c *Connector) use(f *source.Rules) error {
 	if old != nil && c.reporter != nil {
 		c.reporter.Soon()
 	}
+	return nil
+}
+
+// Reload puts the rules of the source into force at once, even if they seem to be unchanged. After an error the current
+// ones stay in force.
+func (c *Connector) Reload(ctx context.Context) error {
+	if c.loader == nil {
+		return nil
+	}
+	return c.loader.ReloadAll(ctx, c.use)
+}
+
+// SetPage replaces Options.Page. Error: [ErrPage], if there is none.
+func (c *Connector) SetPage(page []byte) error {
+	if len(page) == 0 {
+		return ErrPage
+	}
+	c.page.Store(&page)
 	return nil
 }
 

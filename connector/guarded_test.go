@@ -1,12 +1,13 @@
 package connector
 
 import (
-	"github.com/proofline/proofline/connector/internal/address"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/proofline/proofline/connector/internal/address"
 )
 
 // faulty is an http.RoundTripper that panics.

@@ -110,6 +110,6 @@ func (q *requestCheck) sendOwnerPage() *admittedRequest {
 	h.Set("Retry-After", "30")
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	q.w.WriteHeader(http.StatusServiceUnavailable)
-	_, _ = q.w.Write(q.c.options.Page)
+	_, _ = q.w.Write(*q.c.page.Load())
 	return nil
 }

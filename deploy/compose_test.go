@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/proofline/proofline/internal/doctest"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -101,12 +102,17 @@ func TestCompose(t *testing.T) {
 	help(t, "proofline", "health")
 }
 
-// TestCaddyfile has Caddy read its configuration.
+// TestCaddyfile has Caddy read its configuration, which is that of docs/EDGE.md: web tests it there.
 func TestCaddyfile(t *testing.T) {
 	t.Parallel()
 	text := read(t, "compose/Caddyfile")
-	if !strings.Contains(text, "reverse_proxy server:8080 ") || compose(t).Services["caddy"].Environment["PROOFLINE_HOST"] == "" {
-		t.Error("Caddy does not reach the server")
+	if compose(t).Services["caddy"].Environment["PROOFLINE_HOST"] == "" {
+		t.Error("Caddy does not get the host")
+	}
+	_, config, _ := strings.Cut(text, "\n{\n")
+	config = strings.NewReplacer("{$PROOFLINE_HOST}", "queue.example.com", "server:8080", "127.0.0.1:8080").Replace("{\n" + config)
+	if want := doctest.Blocks(t, "../docs/EDGE.md", "caddyfile")[0]; config != want {
+		t.Errorf("docs/EDGE.md has another configuration:\n%s\nwant\n%s", want, config)
 	}
 	run(t, []string{"PROOFLINE_HOST=queue.example.com", "HOME=" + t.TempDir()}, tool(t, "caddy"), "adapt", "--adapter", "caddyfile",
 		"--config", "compose/Caddyfile")

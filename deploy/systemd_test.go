@@ -36,6 +36,10 @@ func TestUnits(t *testing.T) {
 		line := strings.Fields(start[1])
 		checkFlags(t, unit, line)
 		command := settings[file[1]]
+		reloads := strings.Contains(text, "\nExecReload=/bin/kill -HUP $MAINPID\n")
+		if reloads != (command[0] == "proofline") { // a witness reads its files by itself, and ends on SIGHUP
+			t.Errorf("%s reloads: %t", unit, reloads)
+		}
 		if strings.Join(commandOf(line), " ") != strings.Join(command, " ") {
 			t.Errorf("%s starts %q, and %s is for %q", unit, line, file[1], command)
 		}

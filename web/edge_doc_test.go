@@ -1,15 +1,11 @@
 package web
 
 import (
+	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
+	"crypto/tls"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/certtest"
 	"github.com/proofline/proofline/internal/doctest"
 	"github.com/proofline/proofline/internal/freeport"
 	"github.com/proofline/proofline/web/limit"
@@ -29,24 +26,32 @@ import (
 
 const edgeDoc = "../docs/EDGE.md"
 
+// tile is the path of the room's first complete tile.
+const tile = "/r/sale/tile/0/000"
+
 // edge is a proxy of the document in front of a site.
 type edge struct {
 	*site
 
 	dir, addr string
+	secure    bool         // the proxy speaks TLS at addr
 	origin    string       // the server behind the proxy
 	states    atomic.Int64 // requests for the state that it got
+	tiles     atomic.Int64 // requests for the first tile
 }
 
 // newEdge starts a site whose networks may join twice.
 func newEdge(t *testing.T) *edge {
 	t.Helper()
-	s := newLimited(t, limit.Options{Joins: 1})
+	s := newLimited(t, limit.Options{Joins: 1}, func(o *Options) { o.MaxStreams = 2 })
 	s.create(`{"slug":"sale","windows":[{"length":"24h"}],"min_score":30}`)
 	e := &edge{site: s, dir: t.TempDir(), addr: freeport.Addr(t)}
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/state") {
 			e.states.Add(1)
+		}
+		if strings.HasSuffix(r.URL.Path, tile) {
+			e.tiles.Add(1)
 		}
 		s.ServeHTTP(w, r)
 	}))
@@ -73,22 +78,8 @@ func (e *edge) write(name, text string, changes ...string) string {
 // certificate writes a certificate and its key into one file.
 func (e *edge) certificate() string {
 	e.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		e.Fatal(err)
-	}
-	template := x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"queue.example.com"},
-		NotAfter: time.Now().Add(24 * time.Hour)}
-	cert, err := x509.CreateCertificate(rand.Reader, &template, &template, key.Public(), key)
-	if err != nil {
-		e.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		e.Fatal(err)
-	}
-	return e.write("queue.pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}))+
-		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+	certFile, keyFile, _ := certtest.New(e).Write(e.dir, "queue.example.com")
+	return e.write("queue.pem", doctest.Read(e, certFile)+doctest.Read(e, keyFile))
 }
 
 // run runs the proxy until the test ends.
@@ -99,6 +90,7 @@ func (e *edge) run(program string, args ...string) {
 		e.Skipf("%s is not installed: apt-get install %s", program, program)
 	}
 	cmd := exec.CommandContext(e.Context(), path, args...)
+	cmd.Env = append(os.Environ(), "HOME="+e.dir, "XDG_DATA_HOME="+e.dir, "XDG_CONFIG_HOME="+e.dir)
 	var said strings.Builder
 	cmd.Stderr = &said
 	if err := cmd.Start(); err != nil {
@@ -120,14 +112,18 @@ func (e *edge) run(program string, args ...string) {
 	})
 }
 
-// ask sends a request from an address of this machine to the proxy.
-func (e *edge) ask(from, method, path string, headers ...string) (status int, body string, header http.Header) {
+// open sends a request from an address of this machine to the proxy.
+func (e *edge) open(from, method, path string, headers ...string) *http.Response {
 	e.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IP(netip.MustParseAddr(from).AsSlice())}}
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return dialer.DialContext(ctx, "tcp", e.addr)
-	}}
-	r, err := http.NewRequestWithContext(e.Context(), method, "http://queue.example.com"+path, http.NoBody)
+	}, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	scheme := "http"
+	if e.secure {
+		scheme = "https"
+	}
+	r, err := http.NewRequestWithContext(e.Context(), method, scheme+"://queue.example.com"+path, http.NoBody)
 	if err != nil {
 		e.Fatal(err)
 	}
@@ -139,6 +135,14 @@ func (e *edge) ask(from, method, path string, headers ...string) (status int, bo
 	if err != nil {
 		e.Fatal(err)
 	}
+	e.Cleanup(func() { _ = answer.Body.Close() })
+	return answer
+}
+
+// ask sends a request, and reads the answer.
+func (e *edge) ask(from, method, path string, headers ...string) (status int, body string, header http.Header) {
+	e.Helper()
+	answer := e.open(from, method, path, headers...)
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
 	if err != nil {
@@ -147,10 +151,42 @@ func (e *edge) ask(from, method, path string, headers ...string) (status int, bo
 	return answer.StatusCode, string(text), answer.Header
 }
 
-// check checks what the document promises of a proxy.
+const person, bot = "127.0.7.1", "127.0.9.1"
+
+// check checks what the document promises of a proxy with a cache and a limit.
 func (e *edge) check() {
 	e.Helper()
-	const visitor, bot = "127.0.7.1", "127.0.9.1"
+	e.checkAll()
+	began := time.Now()
+	for range 100 {
+		if status, state, _ := e.ask(person, http.MethodGet, "/r/sale/state"); status != http.StatusOK || !strings.Contains(state, `"waiting"`) {
+			e.Fatalf("the state: %d %s", status, state)
+		}
+	}
+	if got, most := e.states.Load(), 3+2*int64(time.Since(began)/time.Second); got < 1 || got > most {
+		e.Errorf("the server got %d of 100 requests for the state, want at most %d", got, most)
+	}
+	if got := e.tiles.Load(); got != 1 {
+		e.Errorf("the server got %d requests for a tile, want 1", got)
+	}
+	flooded := false
+	for range 5_000 {
+		status, page, header := e.ask("127.0.8.1", http.MethodGet, "/favicon.ico")
+		if flooded = status == http.StatusTooManyRequests; flooded {
+			if header.Get("Retry-After") != "10" || !strings.Contains(page, "tries again by itself") {
+				e.Errorf("a flood gets %v %s", header, page)
+			}
+			break
+		}
+	}
+	if !flooded {
+		e.Error("a flood is not limited")
+	}
+}
+
+// checkAll checks what the document promises of every proxy.
+func (e *edge) checkAll() {
+	e.Helper()
 	join := func(from string, headers ...string) int {
 		status, _, _ := e.ask(from, http.MethodPost, "/r/sale/join", headers...)
 		return status
@@ -166,36 +202,49 @@ func (e *edge) check() {
 		if i == 2 {
 			want = http.StatusTooManyRequests
 		}
-		got := join(visitor, fmt.Sprintf("X-Forwarded-For: 198.51.%d.7", i), "X-Proofline-Verdict: refuse", "x-proofline-verdict: score=1")
+		got := join(person, fmt.Sprintf("X-Forwarded-For: 198.51.%d.7", i), "X-Proofline-Verdict: refuse", "x-proofline-verdict: score=1")
 		if got != want {
 			e.Errorf("join %d of a visitor gets %d, want %d", i, got, want)
 		}
 	}
-	began := time.Now()
-	for range 100 {
-		if status, state, _ := e.ask(visitor, http.MethodGet, "/r/sale/state"); status != http.StatusOK || !strings.Contains(state, `"waiting"`) {
-			e.Fatalf("the state: %d %s", status, state)
-		}
-	}
-	if got, most := e.states.Load(), 3+2*int64(time.Since(began)/time.Second); got < 1 || got > most {
-		e.Errorf("the server got %d of 100 requests for the state, want at most %d", got, most)
-	}
-	if status, page, _ := e.ask(visitor, http.MethodGet, "/r/sale"); status != http.StatusOK || !strings.Contains(page, `id="line"`) {
+	if status, page, _ := e.ask(person, http.MethodGet, "/r/sale"); status != http.StatusOK || !strings.Contains(page, `id="line"`) {
 		e.Errorf("the page: %d %.300s", status, page)
 	}
-	flooded := false
-	for range 5_000 {
-		status, page, header := e.ask("127.0.8.1", http.MethodGet, "/favicon.ico")
-		if flooded = status == http.StatusTooManyRequests; flooded {
-			if header.Get("Retry-After") != "10" || !strings.Contains(page, "tries again by itself") {
-				e.Errorf("a flood gets %v %s", header, page)
-			}
-			break
+	e.checkStream()
+	for i := range 256 { // fill a tile
+		e.post("/r/sale/join", "", from(fmt.Sprintf("10.1.%d.7", i))).want(http.StatusCreated)
+	}
+	for range 10 {
+		status, body, header := e.ask(person, http.MethodGet, tile)
+		if status != http.StatusOK || len(body) != 256*32 || !strings.Contains(header.Get("Cache-Control"), "immutable") {
+			e.Fatalf("a tile: %d, %d bytes, %v", status, len(body), header)
 		}
 	}
-	if !flooded {
-		e.Error("a flood is not limited")
+}
+
+// checkStream checks that the proxy passes on events at once, not when there are many.
+func (e *edge) checkStream() {
+	e.Helper()
+	answer := e.open(person, http.MethodGet, "/r/sale/events")
+	events := bufio.NewScanner(answer.Body)
+	next := func(want string) {
+		e.Helper()
+		late := time.AfterFunc(2*time.Minute, func() { _ = answer.Body.Close() })
+		defer late.Stop()
+		for events.Scan() {
+			if text, ok := strings.CutPrefix(events.Text(), "data: "); ok {
+				if !strings.Contains(text, want) {
+					e.Errorf("event %s, want %s", text, want)
+				}
+				return
+			}
+		}
+		e.Fatalf("the stream ends before %s: %v", want, events.Err())
 	}
+	next(`"arrivals":2`)
+	e.post("/r/sale/join", "", from("10.2.0.1")).want(http.StatusCreated)
+	next(`"arrivals":3`)
+	_ = answer.Body.Close()
 }
 
 // TestBehindNginx runs nginx with the configuration in the document.
@@ -231,4 +280,41 @@ func TestBehindHAProxy(t *testing.T) {
 		"maxconn 20000", "maxconn 2000", "gt 4000", "gt 400") // few file descriptors, a smaller flood
 	e.run("haproxy", "-f", config)
 	e.check()
+}
+
+// TestBehindCaddy runs Caddy with the configuration in the document, over TLS with a certificate of its own authority.
+func TestBehindCaddy(t *testing.T) {
+	t.Parallel()
+	e := newEdge(t)
+	e.secure = true
+	blocks := doctest.Blocks(t, edgeDoc, "caddyfile")
+	removes := "\t\trequest_header -X-Proofline-Verdict\n"
+	plain := freeport.Addr(t)
+	config := e.write("Caddyfile", strings.Replace(blocks[0], removes, removes+blocks[1], 1), "{\n\tservers", fmt.Sprintf(
+		"{\n\tadmin off\n\tlocal_certs\n\tskip_install_trust\n\tdefault_bind 127.0.0.1\n\thttp_port %s\n\thttps_port %s\n\tservers",
+		portOf(plain), portOf(e.addr)), "203.0.113.0/24", "127.0.9.0/24", "127.0.0.1:8080", e.origin)
+	e.run("caddy", "run", "--config", config, "--adapter", "caddyfile")
+	eventually(t, "Caddy has a certificate", func() bool {
+		conn, err := tls.Dial("tcp", e.addr, &tls.Config{ServerName: "queue.example.com", InsecureSkipVerify: true})
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+	e.checkAll()
+	for range 10 {
+		if status, state, _ := e.ask(person, http.MethodGet, "/r/sale/state"); status != http.StatusOK || !strings.Contains(state, `"waiting"`) {
+			t.Fatalf("the state: %d %s", status, state)
+		}
+	}
+	e.addr, e.secure = plain, false
+	status, _, header := e.ask(person, http.MethodGet, "/r/sale")
+	if to := header.Get("Location"); status != http.StatusPermanentRedirect || !strings.HasPrefix(to, "https://queue.example.com") {
+		t.Errorf("plain HTTP: %d to %q", status, to)
+	}
+}
+
+func portOf(addr string) string {
+	_, port, _ := net.SplitHostPort(addr)
+	return port
 }

@@ -2,18 +2,13 @@ package main
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,78 +17,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/https"
+	"github.com/proofline/proofline/internal/certtest"
 	"github.com/proofline/proofline/internal/freeport"
 )
-
-// authority signs certificates for tests.
-type authority struct {
-	t    *testing.T
-	key  *ecdsa.PrivateKey
-	root *x509.Certificate
-
-	mu     sync.Mutex // guards the fields below
-	serial int64
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{t: t, serial: 1}
-	a.key = newKey(t)
-	a.root = &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Test authority"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour), IsCA: true,
-		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, a.root, a.root, a.key.Public(), a.key)
-	if err == nil {
-		a.root, err = x509.ParseCertificate(der)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return a
-}
-
-func newKey(t *testing.T) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return key
-}
-
-// sign returns a certificate in PEM, with its chain, and its serial number.
-func (a *authority) sign(public any, names ...string) (chain []byte, serial int64) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.serial++
-	leaf := &x509.Certificate{SerialNumber: big.NewInt(a.serial), DNSNames: names, IPAddresses: []net.IP{{127, 0, 0, 1}},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(90 * 24 * time.Hour),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, leaf, a.root, public, a.key)
-	if err != nil {
-		a.t.Error(err)
-	}
-	return append(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.root.Raw})...), a.serial
-}
-
-// client returns a client that trusts the authority, and connects to an address for every host.
-func (a *authority) client(addr string) *http.Client {
-	pool := x509.NewCertPool()
-	pool.AddCert(a.root)
-	return &http.Client{
-		Transport: &http.Transport{
-			TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
-			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-				return new(net.Dialer).DialContext(ctx, network, addr)
-			},
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
 
 // ask requests a URL, and returns the answer and the serial number of the server's certificate.
 func ask(t *testing.T, c *http.Client, url string) (answer *http.Response, serial int64) {
@@ -122,96 +50,117 @@ func tryAsk(t *testing.T, c *http.Client, url string) (answer *http.Response, se
 	return answer, serial, nil
 }
 
-// TestServeTLS serves https from files, which change while a client is connected.
-func TestServeTLS(t *testing.T) {
-	t.Parallel()
-	dir, ca := tempDir(t), newAuthority(t)
-	certFile, keyFile := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	write := func() (serial int64) {
-		key := newKey(t)
-		der, err := x509.MarshalPKCS8PrivateKey(key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		chain, serial := ca.sign(key.Public(), "localhost")
-		for name, text := range map[string][]byte{
-			certFile: chain, keyFile: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}),
-		} {
-			if err := os.WriteFile(name, text, 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return serial
-	}
-	first := write()
-	p := launch(t, nil, "serve", "--data", filepath.Join(dir, "data"), "--addr", "127.0.0.1:0", "--tls-cert", certFile,
-		"--tls-key", keyFile, "--redirect-http", "127.0.0.1:0", "--hsts", "24h")
-	url := p.until(`listening on (https://\S+)`, startTime)
-	plain := p.until(`redirecting to https on (http://\S+)`, startTime)
-	addr := strings.TrimPrefix(url, "https://")
-	early := ca.client(addr)
-	answer, serial := ask(t, early, url+"/readyz")
-	if answer.StatusCode != http.StatusOK || answer.ProtoMajor != 2 || serial != first ||
-		answer.Header.Get("Strict-Transport-Security") != "max-age=86400" {
-		t.Errorf("%s %s, certificate %d, %v", answer.Proto, answer.Status, serial, answer.Header)
-	}
-	second := write()
-	waitFor(t, "a new connection gets the new certificate", func() bool {
-		_, serial, err := tryAsk(t, ca.client(addr), url+"/livez")
-		return err == nil && serial == second
-	})
-	if answer, serial := ask(t, early, url+"/livez"); serial != first || answer.StatusCode != http.StatusOK {
-		t.Errorf("the open connection is dropped: certificate %d, %s", serial, answer.Status)
-	}
-	answer, _ = ask(t, ca.client(strings.TrimPrefix(plain, "http://")), "http://"+addr+"/r/sale?lane=a")
-	to := answer.Header.Get("Location")
-	if to != url+"/r/sale?lane=a" || answer.StatusCode != http.StatusMovedPermanently {
-		t.Errorf("plain HTTP: %s to %s", answer.Status, to)
-	}
-	old := &tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11,
-		InsecureSkipVerify: true}} //nolint:gosec // a test
-	if c, err := old.DialContext(t.Context(), "tcp", addr); err == nil {
-		_ = c.Close()
-		t.Error("a client with TLS 1.1 is served")
-	}
-	p.stop()
+// tlsCommand is a command that speaks TLS itself: its flags but those about it, a path that it answers when it is
+// ready, and the directory in which it keeps certificates by ACME.
+type tlsCommand struct {
+	args        []string
+	ready, acme string
 }
 
-// TestServeACME gets a certificate from an authority by ACME, and keeps it.
-func TestServeACME(t *testing.T) {
+func tlsCommands(t *testing.T, dir string) map[string]tlsCommand {
+	t.Helper()
+	site := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(site.Close)
+	rules := filepath.Join(dir, "rules.json")
+	if err := os.WriteFile(rules, []byte(`{"version":1,"rules":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(dir, "data")
+	return map[string]tlsCommand{
+		"serve": {[]string{"serve", "--data", data, "--addr", "127.0.0.1:0"}, "/readyz", filepath.Join(data, https.CacheDir)},
+		"proxy": {[]string{"proxy", "--rules", rules, "--to", site.URL, "--listen", "127.0.0.1:0", "--key",
+			filepath.Join(dir, "key")}, "/.proofline/readyz", filepath.Join(dir, https.CacheDir)},
+	}
+}
+
+// TestTLS serves https from files, which change while a client is connected, and are read again at once on SIGHUP.
+func TestTLS(t *testing.T) {
 	t.Parallel()
-	data, ca := filepath.Join(tempDir(t), "data"), newAuthority(t)
-	plain := freeport.Addr(t)
-	directory := serveACME(t, ca, plain)
-	args := []string{"serve", "--data", data, "--addr", "127.0.0.1:0", "--acme-host", "queue.example.com", "--acme-email",
-		"ops@example.com", "--acme-directory", directory.URL, "--redirect-http", plain}
-	var serials []int64
-	for range 2 { // the second start has the certificate
-		p := launch(t, nil, args...)
-		addr := strings.TrimPrefix(p.until(`listening on (https://\S+)`, startTime), "https://")
-		client := ca.client(addr)
-		answer, serial := ask(t, client, "https://queue.example.com/livez")
-		if answer.StatusCode != http.StatusOK || answer.ProtoMajor != 2 {
-			t.Errorf("%s %s", answer.Proto, answer.Status)
-		}
-		serials = append(serials, serial)
-		if _, _, err := tryAsk(t, ca.client(addr), "https://other.example.com/livez"); err == nil {
-			t.Error("a certificate for another host is given")
-		}
-		_, port, _ := net.SplitHostPort(addr)
-		public, err := os.ReadFile(filepath.Join(data, "address"))
-		if err != nil || string(public) != "https://queue.example.com:"+port+"\n" {
-			t.Errorf("the address is %q, %v", public, err)
-		}
-		p.stop()
+	for _, name := range []string{"serve", "proxy"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, ca := tempDir(t), certtest.New(t)
+			c := tlsCommands(t, dir)[name]
+			certFile, keyFile, first := ca.Write(dir, "localhost")
+			p := launch(t, nil, append(c.args, "--tls-cert", certFile, "--tls-key", keyFile, "--redirect-http",
+				"127.0.0.1:0", "--hsts", "24h")...)
+			url := p.until(`listening on (https://\S+)`, startTime)
+			plain := p.until(`redirecting to https on (http://\S+)`, startTime)
+			addr := strings.TrimPrefix(url, "https://")
+			early := ca.Client(addr)
+			waitFor(t, "it is ready", func() bool {
+				answer, _, err := tryAsk(t, early, url+c.ready)
+				return err == nil && answer.StatusCode == http.StatusOK
+			})
+			answer, serial := ask(t, early, url+c.ready)
+			if answer.ProtoMajor != 2 || serial != first ||
+				fmt.Sprint(answer.Header.Values("Strict-Transport-Security")) != "[max-age=86400]" {
+				t.Errorf("%s %s, certificate %d, %v", answer.Proto, answer.Status, serial, answer.Header)
+			}
+			_, _, second := ca.Write(dir, "localhost")
+			waitFor(t, "a new connection gets the new certificate", func() bool {
+				_, serial, err := tryAsk(t, ca.Client(addr), url+c.ready)
+				return err == nil && serial == second
+			})
+			if answer, serial := ask(t, early, url+c.ready); serial != first || answer.StatusCode != http.StatusOK {
+				t.Errorf("the open connection is dropped: certificate %d, %s", serial, answer.Status)
+			}
+			answer, _ = ask(t, ca.Client(strings.TrimPrefix(plain, "http://")), "http://"+addr+"/r/sale?lane=a")
+			to := answer.Header.Get("Location")
+			if to != url+"/r/sale?lane=a" || answer.StatusCode != http.StatusMovedPermanently {
+				t.Errorf("plain HTTP: %s to %s", answer.Status, to)
+			}
+			old := &tls.Dialer{Config: &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11,
+				InsecureSkipVerify: true}} //nolint:gosec // a test
+			if c, err := old.DialContext(t.Context(), "tcp", addr); err == nil {
+				_ = c.Close()
+				t.Error("a client with TLS 1.1 is served")
+			}
+			p.stop()
+		})
 	}
-	directory.mu.Lock()
-	defer directory.mu.Unlock()
-	if serials[0] != serials[1] || directory.orders != 1 {
-		t.Errorf("certificates %v in %d orders", serials, directory.orders)
-	}
-	if kept, err := os.ReadDir(filepath.Join(data, https.CacheDir)); err != nil || len(kept) == 0 {
-		t.Error(kept, err)
+}
+
+// TestACME gets a certificate from an authority by ACME, and keeps it.
+func TestACME(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"serve", "proxy"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, ca := tempDir(t), certtest.New(t)
+			plain := freeport.Addr(t)
+			directory := serveACME(t, ca, plain)
+			c := tlsCommands(t, dir)[name]
+			args := append(c.args, "--acme-host", "queue.example.com", "--acme-email", "ops@example.com",
+				"--acme-directory", directory.URL, "--redirect-http", plain)
+			var serials []int64
+			for range 2 { // the second start has the certificate
+				p := launch(t, nil, args...)
+				addr := strings.TrimPrefix(p.until(`listening on (https://\S+)`, startTime), "https://")
+				answer, serial := ask(t, ca.Client(addr), "https://queue.example.com"+c.ready)
+				if answer.ProtoMajor != 2 {
+					t.Errorf("%s %s", answer.Proto, answer.Status)
+				}
+				serials = append(serials, serial)
+				if _, _, err := tryAsk(t, ca.Client(addr), "https://other.example.com"+c.ready); err == nil {
+					t.Error("a certificate for another host is given")
+				}
+				_, port, _ := net.SplitHostPort(addr)
+				public, err := os.ReadFile(filepath.Join(dir, "data", "address"))
+				if name == "serve" && (err != nil || string(public) != "https://queue.example.com:"+port+"\n") {
+					t.Errorf("the address is %q, %v", public, err)
+				}
+				p.stop()
+			}
+			directory.mu.Lock()
+			defer directory.mu.Unlock()
+			if serials[0] != serials[1] || directory.orders != 1 {
+				t.Errorf("certificates %v in %d orders", serials, directory.orders)
+			}
+			if kept, err := os.ReadDir(c.acme); err != nil || len(kept) == 0 {
+				t.Error(kept, err)
+			}
+		})
 	}
 }
 
@@ -220,7 +169,7 @@ func TestServeACME(t *testing.T) {
 type acmeServer struct {
 	*httptest.Server
 
-	ca    *authority
+	ca    *certtest.Authority
 	plain string // where hosts answer challenges
 
 	mu        sync.Mutex // guards the fields below
@@ -231,7 +180,7 @@ type acmeServer struct {
 	challenge string
 }
 
-func serveACME(t *testing.T, ca *authority, plain string) *acmeServer {
+func serveACME(t *testing.T, ca *certtest.Authority, plain string) *acmeServer {
 	t.Helper()
 	a := &acmeServer{ca: ca, plain: plain, challenge: "token-of-the-challenge"}
 	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -315,7 +264,7 @@ func (a *acmeServer) answer(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		a.chain, _ = a.ca.sign(request.PublicKey, a.host)
+		a.chain, _ = a.ca.Sign(request.PublicKey, a.host)
 		return send(http.StatusOK, order())
 	case "/cert":
 		w.Header().Set("Content-Type", "application/pem-certificate-chain")

@@ -74,6 +74,7 @@ func (e *exchange) finish() {
 func (e *exchange) WriteHeader(status int) {
 	if e.status == 0 && status >= http.StatusOK {
 		e.status = status
+		e.proxy.secure(e)
 	}
 	e.ResponseWriter.WriteHeader(status)
 }
@@ -82,6 +83,7 @@ func (e *exchange) WriteHeader(status int) {
 func (e *exchange) Write(b []byte) (int, error) {
 	if e.status == 0 {
 		e.status = http.StatusOK
+		e.proxy.secure(e)
 	}
 	defer e.bound()()
 	n, err := e.ResponseWriter.Write(b)

@@ -7,25 +7,6 @@ import (
 	"testing"
 )
 
-// FuzzHostname tests that a redirect goes to the request's host or nowhere.
-func FuzzHostname(f *testing.F) {
-	for _, text := range []string{"shop.example.com", "shop.example.com:80", "[::1]:8080", "a@b", "a/b", "a?b", "a#b",
-		`a\b`, "a%2fb", "", ":80", "[::1", "a:b"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		host, ok := hostname(text)
-		if !ok {
-			return
-		}
-		u, err := url.Parse("https://" + host + ":8443/path")
-		if err != nil || u.Host != host+":8443" || u.User != nil || u.Path != "/path" || u.RawQuery != "" ||
-			u.Fragment != "" {
-			t.Errorf("%q redirects to %q: %+v, %v", text, host, u, err)
-		}
-	})
-}
-
 // FuzzOriginal tests that the request checked for nginx is the original one, without
 // the headers of the subrequest.
 func FuzzOriginal(f *testing.F) {

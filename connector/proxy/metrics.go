@@ -50,7 +50,6 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	descUpgraded = describe("upgraded_connections", "Open WebSockets.")
-	descExpires  = describe("certificate_expires_seconds", "Expiry of the certificate in use, in seconds since 1970.")
 	descUp       = describe("address_up", "1 if an address of the site is up.", "to")
 	descWaiting  = describe("address_waiting", "Requests that an address has not responded to yet.", "to")
 	descRequests = describe("address_requests_total", "Requests sent to an address.", "to")
@@ -62,7 +61,7 @@ func (p *Proxy) Describe(to chan<- *prometheus.Desc) {
 	for _, c := range p.counters.all {
 		c.Describe(to)
 	}
-	for _, d := range []*prometheus.Desc{descUpgraded, descExpires, descUp, descWaiting, descRequests, descFailures} {
+	for _, d := range []*prometheus.Desc{descUpgraded, descUp, descWaiting, descRequests, descFailures} {
 		to <- d
 	}
 }
@@ -76,9 +75,6 @@ func (p *Proxy) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, kind, n, labels...)
 	}
 	add(descUpgraded, prometheus.GaugeValue, float64(p.upgraded.count()))
-	if c := p.options.Certificate; c != nil {
-		add(descExpires, prometheus.GaugeValue, float64(c.Expires().Unix()))
-	}
 	if p.site == nil {
 		return
 	}

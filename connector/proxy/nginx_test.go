@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/connector/conformance"
+	"github.com/proofline/proofline/internal/certtest"
 	"github.com/proofline/proofline/internal/doctest"
 	"github.com/proofline/proofline/internal/freeport"
 )
@@ -48,7 +49,7 @@ func (n nginx) start(t *testing.T) (plain, secure string) {
 	}
 	dir := t.TempDir()
 	plain, secure = freeport.Addr(t), freeport.Addr(t)
-	cert, key := writeCertificate(t, dir, "shop.example.com")
+	cert, key, _ := certtest.New(t).Write(dir, "shop.example.com")
 	pairs := append([]string{
 		"127.0.0.1:8099", n.auth, "127.0.0.1:3000", n.site, "listen 443 ssl http2;", "listen " + plain + "; listen " + secure + " ssl http2;" + n.also,
 		"/etc/ssl/shop.pem", cert, "/etc/ssl/shop.key", key,

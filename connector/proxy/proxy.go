@@ -54,7 +54,8 @@ type Options struct {
 	CheckHost string
 	// TrustedProxies are those of connector.Options: their X-Forwarded-* headers are passed on.
 	TrustedProxies []netip.Prefix
-	Certificate    *Certificate // nil: no TLS
+	// HSTS is the Strict-Transport-Security of all responses, in place of the site's; empty: the site's.
+	HSTS string
 	// Drain is how long the proxy, once asked to stop, keeps serving but is not ready, so that a load
 	// balancer in front sends no new requests.
 	Drain     time.Duration
@@ -171,6 +172,7 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
+	p.secure(w)
 	why := ""
 	switch {
 	case r.URL.Path == HealthPath:
@@ -190,6 +192,13 @@ func (p *Proxy) serveOwn(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Cache-Control", "no-store")
 	_, _ = io.WriteString(w, "ok\n")
 	return true
+}
+
+// secure sets the header of Options.HSTS.
+func (p *Proxy) secure(w http.ResponseWriter) {
+	if p.options.HSTS != "" {
+		w.Header().Set("Strict-Transport-Security", p.options.HSTS)
+	}
 }
 
 // refuse sends an error that must not be cached.

@@ -2,14 +2,11 @@ package proxy
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
@@ -27,9 +24,9 @@ func (p *Proxy) Run(ctx context.Context) {
 	}
 }
 
-// Serve serves l until ctx ends, over TLS if there is a certificate. After
-// Options.Drain it accepts no more connections. Running requests and upgraded
-// connections then have Options.Grace to end before they are closed.
+// Serve serves l, which may speak TLS, until ctx ends. After Options.Drain it accepts no more
+// connections. Running requests and upgraded connections then have Options.Grace to end before they
+// are closed.
 func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	o := &p.options
 	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
@@ -54,14 +51,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 		time.Sleep(o.Drain)
 		p.shutDown(s, cut)
 	})
-	var err error
-	if o.Certificate == nil {
-		err = s.Serve(l)
-	} else {
-		s.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: o.Certificate.Get}
-		err = s.ServeTLS(l, "", "")
-	}
-	if !errors.Is(err, http.ErrServerClosed) {
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		stop()
 		return fmt.Errorf("serve: %w", err)
 	}
@@ -124,44 +114,4 @@ func (t *tunnels) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-// Redirect returns a handler that redirects plain HTTP to https, at the port of
-// the given address.
-func Redirect(to net.Addr) http.Handler {
-	port := ""
-	if tcp, ok := to.(*net.TCPAddr); ok && tcp.Port != 443 {
-		port = fmt.Sprintf(":%d", tcp.Port)
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, ok := hostname(r.Host)
-		if !ok || r.URL.Path == "" || r.URL.Path[0] != '/' {
-			refuse(w, http.StatusBadRequest, "malformed request")
-			return
-		}
-		target := r.URL.EscapedPath()
-		if r.URL.RawQuery != "" {
-			target += "?" + r.URL.RawQuery
-		}
-		w.Header().Set("Connection", "close")
-		status := http.StatusPermanentRedirect
-		if r.Method == http.MethodGet || r.Method == http.MethodHead {
-			status = http.StatusMovedPermanently
-		}
-		w.Header().Set("Location", "https://"+host+port+target)
-		w.WriteHeader(status)
-	})
-}
-
-// hostname returns the host in a Host header without its port. It returns false if the host is not
-// valid in a URL.
-func hostname(host string) (string, bool) {
-	u, err := url.Parse("http://" + host)
-	if err != nil || u.Host != host || u.Hostname() == "" || strings.ContainsAny(host, `\%'"<>`) {
-		return "", false
-	}
-	if strings.Contains(u.Hostname(), ":") {
-		return "[" + u.Hostname() + "]", true
-	}
-	return u.Hostname(), true
 }

@@ -4,27 +4,19 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/proofline/proofline/connector/conformance"
+	"github.com/proofline/proofline/internal/certtest"
 )
 
 // running is a proxy that serves its own listener.
@@ -38,6 +30,11 @@ type running struct {
 // run serves a proxy in front of a site until the test ends.
 func run(t *testing.T, site http.Handler, change func(*Options)) *running {
 	t.Helper()
+	return runOn(t, func(l net.Listener) net.Listener { return l }, site, change)
+}
+
+func runOn(t *testing.T, wrap func(net.Listener) net.Listener, site http.Handler, change func(*Options)) *running {
+	t.Helper()
 	o := Options{Connector: newConnector(t, conformance.NewRoom(t)), To: to(t, start(t, site)), Log: quiet}
 	if change != nil {
 		change(&o)
@@ -48,7 +45,7 @@ func run(t *testing.T, site http.Handler, change func(*Options)) *running {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	r := &running{New(o), l.Addr().String(), stop, make(chan error, 1)}
-	go func() { r.done <- r.Serve(ctx, l); close(r.done) }()
+	go func() { r.done <- r.Serve(ctx, wrap(l)); close(r.done) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-r.done; err != nil {
@@ -58,43 +55,21 @@ func run(t *testing.T, site http.Handler, change func(*Options)) *running {
 	return r
 }
 
-// writeCertificate writes a certificate for a name.
-func writeCertificate(t *testing.T, dir, name string) (cert, key string) {
+// runTLS serves a proxy as run does, over TLS.
+func runTLS(t *testing.T, site http.Handler, change func(*Options)) *running {
 	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, key = filepath.Join(dir, "site.pem"), filepath.Join(dir, "site.key")
-	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der},
-		key: {Type: "PRIVATE KEY", Bytes: text}} {
-		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return cert, key
+	return runOn(t, func(l net.Listener) net.Listener {
+		return tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
+			Certificates: []tls.Certificate{certtest.New(t).Pair("shop.example.com")}})
+	}, site, change)
 }
 
 // TestTLS tests HTTP/2 and HTTP/1.1 over TLS 1.2 and newer.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	certFile, keyFile := writeCertificate(t, t.TempDir(), "shop.example.com")
-	c, err := LoadCertificate(certFile, keyFile, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := run(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p := runTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, r.Proto, " ", r.Header.Get("X-Forwarded-Proto"))
-	}), func(o *Options) { o.Certificate = c })
+	}), nil)
 	for _, try := range []struct {
 		h2   bool
 		most uint16
@@ -121,95 +96,29 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestNewCertificate tests that a renewed certificate is used, and an invalid one is not.
-func TestNewCertificate(t *testing.T) {
+// TestHSTS tests that all responses have the header of the option, once: those of the site, which may have another or
+// send hints first, of the connector and of the proxy itself.
+func TestHSTS(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	certFile, keyFile := writeCertificate(t, dir, "first.example.com")
-	c, err := LoadCertificate(certFile, keyFile, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := func() string {
-		c.looked = time.Time{} // as if a second had passed
-		got, err := c.Get(nil)
-		if err != nil {
-			t.Fatal(err)
+	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Strict-Transport-Security", "max-age=1")
+		if r.URL.Path == "/hints" {
+			w.WriteHeader(http.StatusEarlyHints)
 		}
-		return got.Leaf.Subject.CommonName
-	}
-	first, _ := os.ReadFile(certFile)
-	writeCertificate(t, dir, "second.example.com")
-	second, _ := os.ReadFile(certFile)
-	if got := name(); got != "second.example.com" || time.Until(c.Expires()) > time.Hour {
-		t.Errorf("uses that of %s", got)
-	}
-	for what, step := range map[string]func() error{
-		"of another key": func() error { return os.WriteFile(certFile, first, 0o600) },
-		"none":           func() error { return os.WriteFile(certFile, []byte("none"), 0o600) },
-		"gone":           func() error { return os.Remove(certFile) },
-	} {
-		if err := step(); err != nil {
-			t.Fatal(err)
-		}
-		if got := name(); got != "second.example.com" {
-			t.Errorf("%s: uses that of %s", what, got)
-		}
-		if err := os.WriteFile(certFile, second, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := name(); got != "second.example.com" {
-			t.Errorf("after %s: uses that of %s", what, got)
+		_, _ = io.WriteString(w, "page")
+	})
+	const want = "max-age=3600"
+	p := run(t, site, func(o *Options) { o.HSTS = want })
+	for _, path := range []string{"/about", "/hints", "/tickets", HealthPath} {
+		r := get(t, "http://"+p.addr+path, "Accept: text/html")
+		if got := r.Header.Values("Strict-Transport-Security"); len(got) != 1 || got[0] != want {
+			t.Errorf("%s: %d with %q", path, r.StatusCode, got)
 		}
 	}
-	writeCertificate(t, dir, "third.example.com")
-	if got := name(); got != "third.example.com" {
-		t.Errorf("uses that of %s", got)
-	}
-}
-
-// TestLoadCertificateRefuses tests that errors name the file.
-func TestLoadCertificateRefuses(t *testing.T) {
-	t.Parallel()
-	certFile, keyFile := writeCertificate(t, t.TempDir(), "a.example.com")
-	_, otherKey := writeCertificate(t, t.TempDir(), "b.example.com")
-	for what, c := range map[string]struct{ cert, key, want string }{
-		"no certificate": {certFile + "x", keyFile, "site.pemx: no such file"},
-		"no key":         {certFile, keyFile + "x", "site.keyx: no such file"},
-		"swapped":        {keyFile, certFile, "certificate"},
-		"another's key":  {certFile, otherKey, "private key does not match"},
-	} {
-		if _, err := LoadCertificate(c.cert, c.key, quiet); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-}
-
-// TestRedirect tests redirects to https at the same address.
-func TestRedirect(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		port                 int
-		method, host, target string
-		status               int
-		location             string
-	}{
-		{443, "GET", "shop.example.com", "/a%2fb?c=d&e", 301, "https://shop.example.com/a%2fb?c=d&e"},
-		{443, "GET", "shop.example.com:80", "/", 301, "https://shop.example.com/"},
-		{8443, "HEAD", "[::1]:8080", "//evil.example.com/", 301, "https://[::1]:8443//evil.example.com/"},
-		{443, "POST", "shop.example.com", "/", 308, "https://shop.example.com/"},
-		{443, "GET", "", "/", 400, ""},
-		{443, "GET", "shop.example.com@evil.example.com", "/", 400, ""},
-		{443, "GET", "shop.example.com/evil", "/", 400, ""},
-		{443, "OPTIONS", "shop.example.com", "*", 400, ""},
-	} {
-		r := httptest.NewRequest(c.method, c.target, nil)
-		r.Host = c.host
-		w := httptest.NewRecorder()
-		Redirect(&net.TCPAddr{Port: c.port}).ServeHTTP(w, r)
-		if got := w.Header().Get("Location"); w.Code != c.status || got != c.location {
-			t.Errorf("%s %s%s: %d to %q, want %d to %q", c.method, c.host, c.target, w.Code, got, c.status, c.location)
-		}
+	plain := run(t, site, nil)
+	r := get(t, "http://"+plain.addr+"/about", "Accept: text/html")
+	if got := r.Header.Values("Strict-Transport-Security"); len(got) != 1 || got[0] != "max-age=1" {
+		t.Errorf("without the option the site's header is %q", got)
 	}
 }
 
@@ -466,13 +375,8 @@ func TestStream(t *testing.T) {
 // TestPause tests a site that pauses for longer than clients may.
 func TestPause(t *testing.T) {
 	t.Parallel()
-	certFile, keyFile := writeCertificate(t, t.TempDir(), "shop.example.com")
-	c, err := LoadCertificate(certFile, keyFile, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
 	const stall = 1500 * time.Millisecond
-	p := run(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	p := runTLS(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
 			return
 		}
@@ -481,7 +385,7 @@ func TestPause(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			time.Sleep(3 * stall / 2)
 		}
-	}), func(o *Options) { o.Certificate, o.Limits.Stall = c, stall })
+	}), func(o *Options) { o.Limits.Stall = stall })
 	for _, h2 := range []bool{true, false} {
 		t.Run(fmt.Sprintf("http2 %t", h2), func(t *testing.T) {
 			t.Parallel()

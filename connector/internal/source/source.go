@@ -174,19 +174,33 @@ func (l *Loader) Run(ctx context.Context, use func(*Rules) error) {
 func (l *Loader) Reload(ctx context.Context, use func(*Rules) error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f, err := l.next(ctx)
-	if err == nil && f != nil {
-		err = l.put(f, use)
-	}
-	switch {
-	case ctx.Err() != nil:
-	case err != nil:
+	err := l.load(ctx, use)
+	if err != nil && ctx.Err() == nil {
 		l.logFailure(err)
-	case f != nil:
-		l.saveCopy()
-		l.options.Log.Info("new rules", "rules", len(f.Site.Rules), "rooms", len(f.Site.Rooms), "version", f.Version)
 	}
 	return err
+}
+
+// ReloadAll puts the rules of the source into force, even if they seem to be unchanged. It does not log errors.
+func (l *Loader) ReloadAll(ctx context.Context, use func(*Rules) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.changed, l.size, l.etag, l.text = time.Time{}, 0, "", nil
+	return l.load(ctx, use)
+}
+
+// load puts new rules into force, if there are any.
+func (l *Loader) load(ctx context.Context, use func(*Rules) error) error {
+	f, err := l.next(ctx)
+	if err != nil || f == nil {
+		return err
+	}
+	if err := l.put(f, use); err != nil {
+		return err
+	}
+	l.saveCopy()
+	l.options.Log.Info("new rules", "rules", len(f.Site.Rules), "rooms", len(f.Site.Rooms), "version", f.Version)
+	return nil
 }
 
 // logFailure logs why there are no new rules. While there are no rules at all, or the server does

@@ -10,8 +10,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -21,13 +23,12 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
-	"github.com/proofline/proofline/connector/proxy"
 )
 
 // CacheDir is the directory of keys and certificates that an authority has signed, in the data directory.
 const CacheDir = "acme"
 
-// Flags are the flags about TLS.
+// Flags are the flags about TLS. All can be set in the environment.
 type Flags struct {
 	cert, key        string
 	hosts            []string
@@ -63,6 +64,8 @@ type Server struct {
 
 	redirect   string
 	challenges func(http.Handler) http.Handler // answers challenges before the redirect
+	files      *certificate                    // nil: the certificate is by ACME
+	issued     issued
 }
 
 // Open returns what the flags say; nil: plain HTTP. Keys and certificates of an authority are kept in the data
@@ -89,11 +92,13 @@ func (f *Flags) Open(data string, log *slog.Logger) (*Server, error) {
 	if isACME {
 		return s, f.useACME(s, data)
 	}
-	c, err := proxy.LoadCertificate(f.cert, f.key, log)
-	if err != nil {
-		return nil, cli.Failed(err, "check --tls-cert and --tls-key")
+	var err error
+	if s.files, err = loadCertificate(f.cert, f.key, log); err != nil {
+		return nil, cli.Failed(err,
+			"give with --tls-cert and --tls-key the PEM files of a certificate and its key, the server's certificate first")
 	}
-	s.Config = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: c.Get, NextProtos: []string{"h2", "http/1.1"}}
+	s.Config = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.files.get,
+		NextProtos: []string{"h2", "http/1.1"}}
 	return s, nil
 }
 
@@ -115,10 +120,19 @@ func (f *Flags) useACME(s *Server, data string) error {
 	}
 	s.Config = m.TLSConfig()
 	s.Config.MinVersion = tls.VersionTLS12
+	s.Config.GetCertificate = s.issued.remember(m.GetCertificate)
 	if s.redirect != "" {
 		s.challenges = m.HTTPHandler
 	}
 	return nil
+}
+
+// Reloading returns what SIGHUP reads again: the files of the certificate. ACME renews by itself.
+func (s *Server) Reloading() []cli.Reloading {
+	if s == nil || s.files == nil {
+		return nil
+	}
+	return []cli.Reloading{{Name: "certificate", Reload: func(context.Context) error { return s.files.reload() }}}
 }
 
 // Scheme returns the scheme of the command's URLs.
@@ -171,7 +185,7 @@ func (s *Server) Redirect(ctx context.Context, to net.Addr) (on string, done <-c
 			"choose an address at which no other program listens; ports below 1024 need CAP_NET_BIND_SERVICE")
 	}
 	server := &http.Server{
-		Handler: s.challenges(proxy.Redirect(to)), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
+		Handler: s.challenges(redirect(to)), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second,
 		IdleTimeout: 30 * time.Second, MaxHeaderBytes: 16 << 10,
 	}
 	go func() {
@@ -179,4 +193,45 @@ func (s *Server) Redirect(ctx context.Context, to net.Addr) (on string, done <-c
 		_ = listen.Serve(ctx, l, time.Second, server) // until ctx ends
 	}()
 	return listen.Address(l.Addr()), ended, nil
+}
+
+// redirect returns a handler that redirects plain HTTP to https, at the port of
+// the given address.
+func redirect(to net.Addr) http.Handler {
+	port := ""
+	if tcp, ok := to.(*net.TCPAddr); ok && tcp.Port != 443 {
+		port = fmt.Sprintf(":%d", tcp.Port)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host, ok := hostname(r.Host)
+		if !ok || r.URL.Path == "" || r.URL.Path[0] != '/' {
+			w.Header().Set("Cache-Control", "no-store")
+			http.Error(w, "malformed request", http.StatusBadRequest)
+			return
+		}
+		target := r.URL.EscapedPath()
+		if r.URL.RawQuery != "" {
+			target += "?" + r.URL.RawQuery
+		}
+		w.Header().Set("Connection", "close")
+		status := http.StatusPermanentRedirect
+		if r.Method == http.MethodGet || r.Method == http.MethodHead {
+			status = http.StatusMovedPermanently
+		}
+		w.Header().Set("Location", "https://"+host+port+target)
+		w.WriteHeader(status)
+	})
+}
+
+// hostname returns the host in a Host header without its port. It returns false if the host is not
+// valid in a URL.
+func hostname(host string) (string, bool) {
+	u, err := url.Parse("http://" + host)
+	if err != nil || u.Host != host || u.Hostname() == "" || strings.ContainsAny(host, `\%'"<>`) {
+		return "", false
+	}
+	if strings.Contains(u.Hostname(), ":") {
+		return "[" + u.Hostname() + "]", true
+	}
+	return u.Hostname(), true
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 	"syscall"
 	"time"
@@ -34,6 +35,9 @@ type serveFlags struct {
 	attempts, pages    int
 	solved             int
 	https              https.Flags
+
+	base    web.Config // what all configurations share
+	hangups <-chan os.Signal
 }
 
 func serveCommand(t *cli.Terminal) *cobra.Command {
@@ -46,7 +50,8 @@ place in a room. Everything is kept in the directory of --data: the secret that
 signs, lists, and records of what was issued, all as keyed hashes. Back it up, and
 never run an older copy: it would issue again what it has forgotten.
 
-Lists and the configuration are read at the start.`,
+Lists, the configuration and the files that it names are read at the start, and
+again on SIGHUP.`,
 		Example: `  proofline issuer serve --config issuer.yaml
   proofline issuer serve --addr :8091 --smtp smtps://user:password@mail.example.org?from=club@example.org`,
 		Args:    cobra.NoArgs,
@@ -73,6 +78,7 @@ Lists and the configuration are read at the start.`,
 }
 
 func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
+	f.hangups = t.Hangups()
 	c, err := readConfig(f.config)
 	if err != nil {
 		return err
@@ -87,36 +93,45 @@ func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
 	if err != nil {
 		return cli.Failed(err, "choose another directory with --data")
 	}
-	site, err := f.site(c, t, store)
+	var p pages
+	if err := f.prepare(t, store); err != nil {
+		return errors.Join(err, store.Close())
+	}
+	site, err := f.site(c)
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
-	err = f.serve(ctx, t, c, site)
-	site.Close()
+	p.use(site)
+	err = f.serve(ctx, t, c, &p)
+	p.close()
 	return errors.Join(err, store.Close())
 }
 
-// site returns the pages of the configuration.
-func (f *serveFlags) site(c *config, t *cli.Terminal, store *issuer.Store) (*web.Site, error) {
+// prepare sets what all configurations share.
+func (f *serveFlags) prepare(t *cli.Terminal, store *issuer.Store) (err error) {
 	if f.attempts < 0 || f.pages < 0 || f.solved < 0 {
-		return nil, cli.Usage(errors.New("limits must not be negative"), "run proofline issuer serve --help")
+		return cli.Usage(errors.New("limits must not be negative"), "run proofline issuer serve --help")
 	}
 	log := slog.New(slog.NewTextHandler(t.Err, nil))
-	s := web.Config{URL: c.url, Name: c.Name, Now: time.Now, Log: log,
-		Limits: limit.New(limit.Options{Passes: f.attempts, Pages: f.pages, Joins: f.solved, Log: log})}
 	var networks []netip.Prefix
 	for _, text := range f.proxies {
 		network, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return nil, cli.Usage(fmt.Errorf("--trusted-proxies: %w", err), "give networks such as 10.0.0.0/8")
+			return cli.Usage(fmt.Errorf("--trusted-proxies: %w", err), "give networks such as 10.0.0.0/8")
 		}
 		networks = append(networks, network.Masked())
 	}
-	s.Clients = client.New(networks, log)
+	f.base = web.Config{Clients: client.New(networks, log), Now: time.Now, Log: log,
+		Limits: limit.New(limit.Options{Passes: f.attempts, Pages: f.pages, Joins: f.solved, Log: log})}
+	f.base.Issuer, err = f.dir.Issuer(store)
+	return err
+}
+
+// site returns the pages of a configuration.
+func (f *serveFlags) site(c *config) (*web.Site, error) {
+	s := f.base
+	s.URL, s.Name = c.url, c.Name
 	var err error
-	if s.Issuer, err = f.dir.Issuer(store); err != nil {
-		return nil, err
-	}
 	if s.Offers, err = c.offers(f.dir, s.Issuer); err != nil {
 		return nil, err
 	}
@@ -138,6 +153,20 @@ func (f *serveFlags) site(c *config, t *cli.Terminal, store *issuer.Store) (*web
 	return site, nil
 }
 
+// reload reads the configuration again, with its lists and secrets, and serves what it says.
+func (f *serveFlags) reload(p *pages) error {
+	c, err := readConfig(f.config)
+	if err != nil {
+		return err
+	}
+	site, err := f.site(c)
+	if err != nil {
+		return err
+	}
+	p.use(site)
+	return nil
+}
+
 func (f *serveFlags) mailServer() (*webhook.SMTP, error) {
 	text := f.smtp
 	if !strings.HasPrefix(text, "smtp://") && !strings.HasPrefix(text, "smtps://") {
@@ -154,11 +183,13 @@ func (f *serveFlags) mailServer() (*webhook.SMTP, error) {
 	return server, nil
 }
 
-func (f *serveFlags) serve(ctx context.Context, t *cli.Terminal, c *config, site *web.Site) error {
-	speaks, err := f.https.Open(string(f.dir), slog.New(slog.NewTextHandler(t.Err, nil)))
+func (f *serveFlags) serve(ctx context.Context, t *cli.Terminal, c *config, p *pages) error {
+	speaks, err := f.https.Open(string(f.dir), f.base.Log)
 	if err != nil {
 		return err
 	}
+	go cli.Reload(ctx, f.hangups, f.base.Log, append(speaks.Reloading(), cli.Reloading{Name: "configuration and lists",
+		Reload: func(context.Context) error { return f.reload(p) }}))
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", f.addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -176,7 +207,7 @@ func (f *serveFlags) serve(ctx context.Context, t *cli.Terminal, c *config, site
 		return errors.Join(err, l.Close())
 	}
 	const limit = 30 * time.Second // time limit of a request, and of stopping
-	err = listen.Serve(ctx, speaks.Wrap(l), limit, &http.Server{Handler: speaks.Handle(site), ReadTimeout: limit,
+	err = listen.Serve(ctx, speaks.Wrap(l), limit, &http.Server{Handler: speaks.Handle(p), ReadTimeout: limit,
 		WriteTimeout: limit,
 		IdleTimeout:  2 * time.Minute, MaxHeaderBytes: 32 << 10, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)})
 	if ctx.Err() != nil {

@@ -1,11 +1,11 @@
 package proxy
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
@@ -19,7 +19,6 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
 	"github.com/proofline/proofline/connector"
-	"github.com/proofline/proofline/connector/proxy"
 	"github.com/proofline/proofline/connector/rules"
 )
 
@@ -44,7 +43,7 @@ func (f *settings) read(t *cli.Terminal) error {
 	for _, step := range []func() error{
 		func() error { return f.readRules(t) }, f.readSite, f.readProxies, f.readPage,
 		func() error { return f.readKey(t) }, func() error { return f.readState(t) },
-		func() error { return f.readCertificate(log) },
+		func() error { return f.readTLS(t) },
 	} {
 		if err := step(); err != nil {
 			return err
@@ -200,6 +199,21 @@ func (f *settings) readPage() (err error) {
 	return nil
 }
 
+// reloading returns what SIGHUP reads again. The page comes before rules that may need it.
+func (f *settings) reloading(c *connector.Connector) []cli.Reloading {
+	all := f.speaks.Reloading()
+	if f.page != "" {
+		all = append(all, cli.Reloading{Name: "page", Reload: func(context.Context) error {
+			text, err := os.ReadFile(f.page)
+			if err != nil {
+				return err
+			}
+			return c.SetPage(text)
+		}})
+	}
+	return append(all, cli.Reloading{Name: "rules", Reload: c.Reload})
+}
+
 func (f *settings) readKey(t *cli.Terminal) error {
 	if f.key == "" {
 		f.key = filepath.Join(t.DataDir(), connectorKeyFile)
@@ -253,20 +267,12 @@ func (f *settings) stateDir(t *cli.Terminal) string {
 	return t.DataDir()
 }
 
-func (f *settings) readCertificate(log *slog.Logger) (err error) {
-	switch {
-	case (f.tlsCert == "") != (f.tlsKey == ""):
-		return cli.Usage(errors.New("--tls-cert and --tls-key are needed together"), "")
-	case f.tlsCert == "" && f.redirect != "":
-		return cli.Usage(errors.New("--redirect-http redirects to https, which needs --tls-cert and --tls-key"),
-			"leave it out if another program terminates TLS")
-	case f.tlsCert == "":
-		return nil
+// readTLS reads the flags about TLS. What an authority signs is kept next to the key.
+func (f *settings) readTLS(t *cli.Terminal) (err error) {
+	if f.speaks, err = f.https.Open(f.stateDir(t), f.proxy.Log); err == nil && f.speaks != nil {
+		f.proxy.HSTS = f.speaks.HSTS
 	}
-	if f.proxy.Certificate, err = proxy.LoadCertificate(f.tlsCert, f.tlsKey, log); err != nil {
-		return cli.Failed(err, "give the PEM files of a certificate and its key, the server's certificate first")
-	}
-	return nil
+	return err
 }
 
 // byteSize is a number of bytes, written in flags as 65536, 64k, 20m or 1g.

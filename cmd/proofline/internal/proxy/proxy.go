@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/cmd/proofline/internal/https"
 	"github.com/proofline/proofline/connector"
 	"github.com/proofline/proofline/connector/proxy"
 )
@@ -23,9 +24,8 @@ type settings struct {
 	tokenFile, keep   string
 	noKeep            bool
 	to                []string
-	tlsCert, tlsKey   string
-	listen, redirect  string
-	metrics           string
+	https             https.Flags
+	listen, metrics   string
 	key, page         string
 	state             string
 	proxies           []string
@@ -38,6 +38,7 @@ type settings struct {
 
 	connector connector.Options // options that read makes from the flags
 	proxy     proxy.Options
+	speaks    *https.Server // nil: plain HTTP
 }
 
 // Command returns "proofline proxy".
@@ -85,7 +86,8 @@ func (f *settings) add(flags *pflag.FlagSet, t *cli.Terminal) {
 	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL`, debug, info, warn or error")
 	var names []string
 	flags.VisitAll(func(flag *pflag.Flag) {
-		if flag.Name != "token-file" { // PROOFLINE_TOKEN_FILE may name the management token of other commands
+		// PROOFLINE_TOKEN_FILE may name the management token of other commands.
+		if flag.Name != "token-file" && flag.Annotations == nil {
 			names = append(names, flag.Name)
 		}
 	})
@@ -110,10 +112,7 @@ func (f *settings) addRules(flags *pflag.FlagSet) {
 
 func (f *settings) addListeners(flags *pflag.FlagSet) {
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:8081", "listen on this `HOST:PORT`; port 0 picks a free one")
-	flags.StringVar(&f.tlsCert, "tls-cert", "",
-		"`FILE` of the certificate with its chain, PEM, read again when it changes")
-	flags.StringVar(&f.tlsKey, "tls-key", "", "`FILE` of its key, PEM")
-	flags.StringVar(&f.redirect, "redirect-http", "", "redirect plain HTTP on this `HOST:PORT` to https")
+	f.https.Add(flags)
 	flags.StringVar(&f.metrics, "metrics", "",
 		"serve /metrics for Prometheus, healthz and readyz on this `HOST:PORT`, which should not be public")
 }
@@ -146,6 +145,7 @@ func (f *settings) addLimits(flags *pflag.FlagSet) {
 }
 
 func (f *settings) run(ctx context.Context, t *cli.Terminal) error {
+	hangups := t.Hangups()
 	if err := f.read(t); err != nil {
 		return err
 	}
@@ -164,5 +164,6 @@ func (f *settings) run(ctx context.Context, t *cli.Terminal) error {
 	}
 	defer c.Close()
 	f.proxy.Connector = c
+	go cli.Reload(ctx, hangups, f.proxy.Log, f.reloading(c))
 	return f.serve(ctx, t, all)
 }

@@ -17,21 +17,27 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
-	"github.com/proofline/proofline/connector"
 	"github.com/proofline/proofline/connector/metrics"
 	"github.com/proofline/proofline/connector/proxy"
 )
 
 // serve serves on all listeners until ctx ends.
 func (f *settings) serve(ctx context.Context, t *cli.Terminal, l listeners) error {
-	build, scheme, greeting := proxy.New, "http", ""
+	build, greeting := proxy.New, ""
 	if f.authOnly {
 		build = proxy.NewAuth
+	}
+	redirecting, stop := context.WithCancel(ctx)
+	defer stop()
+	on, redirected, err := f.speaks.Redirect(redirecting, l.main.Addr())
+	if err != nil {
+		l.close()
+		return err
 	}
 	p := build(f.proxy)
 	all, ctx := errgroup.WithContext(ctx)
 	if l.own != nil {
-		handler, err := metricsOf(f.proxy.Connector, p)
+		handler, err := f.metricsOf(p)
 		if err != nil {
 			l.close()
 			return err
@@ -39,26 +45,24 @@ func (f *settings) serve(ctx context.Context, t *cli.Terminal, l listeners) erro
 		greeting = fmt.Sprintf("metrics on http://%s/metrics\n", listen.Address(l.own.Addr()))
 		all.Go(func() error { return serveSmall(ctx, l.own, handler) })
 	}
-	if l.plain != nil {
-		greeting += fmt.Sprintf("redirecting to https on http://%s\n", listen.Address(l.plain.Addr()))
-		all.Go(func() error { return serveSmall(ctx, l.plain, proxy.Redirect(l.main.Addr())) })
+	if on != "" {
+		greeting += fmt.Sprintf("redirecting to https on http://%s\n", on)
 	}
-	if f.proxy.Certificate != nil {
-		scheme = "https"
-	}
-	all.Go(func() error { return p.Serve(ctx, l.main) })
+	all.Go(func() error { return p.Serve(ctx, f.speaks.Wrap(l.main)) })
 	all.Go(func() error {
-		return t.Printf("%slistening on %s://%s\n", greeting, scheme, listen.Address(l.main.Addr()))
+		return t.Printf("%slistening on %s://%s\n", greeting, f.speaks.Scheme(), listen.Address(l.main.Addr()))
 	})
-	return all.Wait()
+	err = all.Wait()
+	stop()
+	<-redirected
+	return err
 }
 
-// listeners are for visitors, for plain HTTP, and for metrics. The latter two may be
-// nil.
-type listeners struct{ main, plain, own net.Listener }
+// listeners are for visitors and, if it is not nil, for metrics.
+type listeners struct{ main, own net.Listener }
 
 func (l *listeners) close() {
-	for _, one := range []net.Listener{l.main, l.plain, l.own} {
+	for _, one := range []net.Listener{l.main, l.own} {
 		if one != nil {
 			_ = one.Close()
 		}
@@ -70,7 +74,7 @@ func (f *settings) listeners(ctx context.Context) (l listeners, err error) {
 	for _, one := range []struct {
 		into       *net.Listener
 		addr, flag string
-	}{{&l.main, f.listen, "--listen"}, {&l.plain, f.redirect, "--redirect-http"}, {&l.own, f.metrics, "--metrics"}} {
+	}{{&l.main, f.listen, "--listen"}, {&l.own, f.metrics, "--metrics"}} {
 		if one.addr == "" {
 			continue
 		}
@@ -83,10 +87,10 @@ func (f *settings) listeners(ctx context.Context) (l listeners, err error) {
 }
 
 // metricsOf returns the handler of metrics and health checks.
-func metricsOf(c *connector.Connector, p *proxy.Proxy) (http.Handler, error) {
+func (f *settings) metricsOf(p *proxy.Proxy) (http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	for _, one := range []prometheus.Collector{
-		metrics.Collector(c), p, collectors.NewGoCollector(),
+		metrics.Collector(f.proxy.Connector), p, f.speaks, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := registry.Register(one); err != nil {

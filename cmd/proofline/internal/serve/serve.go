@@ -137,9 +137,11 @@ func addStorage(flags *pflag.FlagSet, t *cli.Terminal, c *server.Config) {
 }
 
 func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
+	hangups := t.Hangups()
 	if err := f.check(t); err != nil {
 		return err
 	}
+	go cli.Reload(ctx, hangups, f.Log, f.HTTPS.Reloading())
 	if err := f.findChain(ctx); err != nil {
 		return err
 	}

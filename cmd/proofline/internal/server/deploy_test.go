@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"go.yaml.in/yaml/v3"
 
+	"github.com/proofline/proofline/cmd/proofline/internal/https"
 	"github.com/proofline/proofline/internal/doctest"
 	"github.com/proofline/proofline/room/meter"
 )
@@ -52,7 +53,9 @@ func metricsOf(t *testing.T, from ...prometheus.Collector) map[string]described 
 	return all
 }
 
-func ours(t *testing.T) map[string]described { return metricsOf(t, metrics{}, meter.New()) }
+func ours(t *testing.T) map[string]described {
+	return metricsOf(t, metrics{}, meter.New(), (*https.Server)(nil))
+}
 
 type rule struct {
 	Alert       string
@@ -76,7 +79,7 @@ func alerts(t *testing.T) []rule {
 // TestDeployNames checks that alerts and dashboards use metrics that exist.
 func TestDeployNames(t *testing.T) {
 	t.Parallel()
-	known := metricsOf(t, metrics{}, meter.New(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	known := metricsOf(t, metrics{}, meter.New(), (*https.Server)(nil), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	name := regexp.MustCompile(`\b(?:proofline|process)_\w+`)
 	used := map[string]bool{}
 	check := func(where, expr string) {

@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/proofline/proofline/cmd/proofline/internal/https"
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/console/issuers"
 	"github.com/proofline/proofline/console/outsider"
@@ -50,6 +51,8 @@ func (s *Server) serveMetrics(context.Context) error {
 	}
 	m := metrics{s.rooms, s.limits, &s.streams, &s.watch, s.issuers}
 	handler, err := metricsHandler(m, s.meter, http.HandlerFunc(s.answerHealth))
+	m := metrics{s.rooms, s.limits, &s.streams, &s.watch}
+	handler, err := metricsHandler(m, s.meter, s.cfg.HTTPS, http.HandlerFunc(s.answerHealth))
 	if err != nil {
 		return err
 	}
@@ -77,10 +80,10 @@ func (s *Server) answerHealth(w http.ResponseWriter, r *http.Request) {
 	waitingAnswer(w, r)
 }
 
-func metricsHandler(m metrics, meter *meter.Meter, health http.Handler) (http.Handler, error) {
+func metricsHandler(m metrics, meter *meter.Meter, tls *https.Server, health http.Handler) (http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	for _, c := range []prometheus.Collector{
-		m, meter, collectors.NewGoCollector(),
+		m, meter, tls, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := registry.Register(c); err != nil {

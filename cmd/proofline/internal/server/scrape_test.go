@@ -22,7 +22,7 @@ func BenchmarkScrape(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	handler, err := metricsHandler(metrics{rooms: rooms, streams: &atomic.Int64{}}, meter.New(), http.NotFoundHandler())
+	handler, err := metricsHandler(metrics{rooms: rooms, streams: &atomic.Int64{}}, meter.New(), nil, http.NotFoundHandler())
 	if err != nil {
 		b.Fatal(err)
 	}

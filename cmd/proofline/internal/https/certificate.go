@@ -1,6 +1,7 @@
-package proxy
+package https
 
 import (
+	"bytes"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
@@ -12,10 +13,10 @@ import (
 // certificateInterval is the time between checks of the files, during handshakes.
 const certificateInterval = time.Second
 
-// Certificate is a TLS certificate chain and its key, in two files. Changed files
+// certificate is a TLS certificate chain and its key, in two files. Changed files
 // are read again. If they are invalid, that is logged and the current certificate
 // stays in use.
-type Certificate struct {
+type certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
 
@@ -31,9 +32,9 @@ type fileStamp struct {
 	size    int64
 }
 
-// LoadCertificate reads a certificate from PEM files.
-func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, error) {
-	c := &Certificate{certFile: certFile, keyFile: keyFile, log: log, looked: time.Now()}
+// loadCertificate reads a certificate from PEM files.
+func loadCertificate(certFile, keyFile string, log *slog.Logger) (*certificate, error) {
+	c := &certificate{certFile: certFile, keyFile: keyFile, log: log, looked: time.Now()}
 	c.seen = c.stamps()
 	var err error
 	if c.current, err = c.load(); err != nil {
@@ -45,14 +46,7 @@ func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, 
 	return c, nil
 }
 
-// Expires returns when the certificate in use expires.
-func (c *Certificate) Expires() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.current.Leaf.NotAfter
-}
-
-func (c *Certificate) load() (*tls.Certificate, error) {
+func (c *certificate) load() (*tls.Certificate, error) {
 	cert, err := os.ReadFile(c.certFile)
 	if err != nil {
 		return nil, fmt.Errorf("read certificate: %w", err)
@@ -69,7 +63,7 @@ func (c *Certificate) load() (*tls.Certificate, error) {
 }
 
 // stamps returns the stamps of both files, zero for a missing one.
-func (c *Certificate) stamps() (list [2]fileStamp) {
+func (c *certificate) stamps() (list [2]fileStamp) {
 	for i, name := range []string{c.certFile, c.keyFile} {
 		if info, err := os.Stat(name); err == nil {
 			list[i] = fileStamp{info.ModTime(), info.Size()}
@@ -78,30 +72,51 @@ func (c *Certificate) stamps() (list [2]fileStamp) {
 	return list
 }
 
-// Get implements GetCertificate of [tls.Config].
-func (c *Certificate) Get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+// get implements GetCertificate of [tls.Config].
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := time.Now(); now.Sub(c.looked) >= certificateInterval {
 		c.looked = now
-		c.reload()
+		c.look()
 	}
 	return c.current, nil
 }
 
-// reload reads changed files. They are written one after the other, so for a moment they may not
-// match.
-func (c *Certificate) reload() {
-	seen := c.stamps()
-	if seen == c.seen {
+// look reads changed files. They are written one after the other, so for a moment they may not match.
+func (c *certificate) look() {
+	if c.stamps() == c.seen {
 		return
 	}
-	c.seen = seen
+	if err := c.read(); err != nil {
+		c.log.Error("cannot load the new certificate: keeping the current one", "err", err)
+	}
+}
+
+// reload reads the files now. If they are invalid, the current certificate stays in use.
+func (c *certificate) reload() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.read()
+}
+
+// read reads the files, and uses what they contain.
+func (c *certificate) read() error {
+	c.seen = c.stamps()
 	next, err := c.load()
 	if err != nil {
-		c.log.Error("cannot load the new certificate: keeping the current one", "err", err)
-		return
+		return err
 	}
-	c.current = next
-	c.log.Info("new certificate", "until", next.Leaf.NotAfter)
+	isNew := !bytes.Equal(next.Leaf.Raw, c.current.Leaf.Raw)
+	if c.current = next; isNew {
+		c.log.Info("new certificate", "until", next.Leaf.NotAfter)
+	}
+	return nil
+}
+
+// expires returns when the certificate in use expires.
+func (c *certificate) expires() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current.Leaf.NotAfter
 }
