@@ -19,6 +19,7 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/console/outsider"
+	"github.com/proofline/proofline/console/retention"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/web/limit"
@@ -47,7 +48,7 @@ func (s *Server) serveMetrics(context.Context) error {
 	if s.metrics == nil {
 		return nil
 	}
-	m := metrics{s.rooms, s.limits, &s.streams, &s.watch}
+	m := metrics{s.rooms, s.limits, &s.streams, &s.watch, &s.retention}
 	handler, err := metricsHandler(m, s.meter, http.HandlerFunc(s.answerHealth))
 	if err != nil {
 		return err
@@ -107,6 +108,8 @@ type metrics struct {
 	limits  *limit.Limits
 	streams *atomic.Int64
 	watch   *atomic.Pointer[outsider.Watch]
+	// retention is nil until the job runs.
+	retention *atomic.Pointer[retention.Job]
 }
 
 // metric is one metric family: its description, its type, and a function that reads
@@ -209,6 +212,10 @@ var (
 		"Entries of the checkpoints that this server's watch has read of its own rooms.", nil, nil)
 	watchUnread = prometheus.NewDesc("proofline_watch_unread",
 		"Rooms whose public pages this server's watch has not been able to read for two minutes.", nil, nil)
+	personalFailing = prometheus.NewDesc("proofline_personal_failing_seconds",
+		"How long this server has not been able to delete personal data whose time was up; 0: it is.", nil, nil)
+	personalDeleted = prometheus.NewDesc("proofline_personal_deleted_total",
+		"Rows that this server has deleted, or blanked, because the time of personal data was up.", []string{"table"}, nil)
 	unmeasured = prometheus.NewDesc("proofline_rooms_unmeasured", "Rooms in memory without metrics of their own, as there are too many.",
 		nil, nil)
 )
@@ -231,6 +238,8 @@ func (metrics) Describe(to chan<- *prometheus.Desc) {
 	to <- watchAlarms
 	to <- watchUnread
 	to <- watchEntries
+	to <- personalFailing
+	to <- personalDeleted
 }
 
 // Collect implements [prometheus.Collector].
@@ -259,6 +268,14 @@ func (c metrics) Collect(to chan<- prometheus.Metric) {
 		constant(watchAlarms, float64(n.Alarms))
 		constant(watchUnread, float64(n.Unread))
 		constant(watchEntries, float64(n.Entries))
+	}
+	if c.retention != nil {
+		if job := c.retention.Load(); job != nil {
+			constant(personalFailing, job.Failing().Seconds())
+			for table, n := range job.Deleted() {
+				to <- prometheus.MustNewConstMetric(personalDeleted, prometheus.CounterValue, float64(n), table)
+			}
+		}
 	}
 	constant(unmeasured, float64(len(loaded)-len(measured)))
 	for budget, n := range c.limits.Refused() {

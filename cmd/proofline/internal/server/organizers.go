@@ -25,10 +25,12 @@ import (
 	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/console/outsider"
 	"github.com/proofline/proofline/console/rehearse"
+	"github.com/proofline/proofline/console/retention"
 	"github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/site/pgsite"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
+	"github.com/proofline/proofline/internal/personal"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -103,9 +105,16 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		Sender: o.webhooks.Alerts,
 		Log:    s.cfg.Log,
 	})
-	s.inBackground(o.live.Run, o.webhooks.Run, alerts.Run, s.cleanUp,
+	s.inBackground(o.live.Run, o.webhooks.Run, alerts.Run, s.cleanUp, s.newRetention().Run,
 		func(ctx context.Context) { watch.Run(ctx, o.webhooks.Alerts) })
 	return nil
+}
+
+// newRetention returns the job that deletes personal data.
+func (s *Server) newRetention() *retention.Job {
+	job := retention.New(retention.Options{Store: personal.NewStore(s.pool), Keep: s.cfg.KeepPersonal, Log: s.cfg.Log})
+	s.retention.Store(job)
+	return job
 }
 
 // newWatch returns the watch of the own rooms; nil: it is turned off.
@@ -177,16 +186,13 @@ func (s *Server) inBackground(parts ...func(context.Context)) {
 	})
 }
 
-// cleanUp regularly deletes expired rows, and the file of a setup link that was used.
+// cleanUp regularly deletes connectors that stopped reporting, and the file of a setup link that was used.
 func (s *Server) cleanUp(ctx context.Context) {
 	ticker := time.NewTicker(cleanupInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			if err := s.organizers.accounts.Tidy(ctx); err != nil && ctx.Err() == nil {
-				s.cfg.Log.Warn("cannot delete expired sessions and links", "err", err)
-			}
 			if owned, err := s.organizers.accounts.Invitations.HasOwner(ctx); err == nil &&
 				owned { // perhaps through another node's link
 				s.removeSetupLink()

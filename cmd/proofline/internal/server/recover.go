@@ -12,6 +12,7 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/console/retention"
 	"github.com/proofline/proofline/internal/localpg"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/keys"
@@ -34,10 +35,7 @@ func Recover(ctx context.Context, cfg Config) (rooms *room.Rooms, closeAll func(
 	if s.cfg.DatabaseURL != "" && s.cfg.MasterKey == "" {
 		return nil, nil, ErrNoMasterKey
 	}
-	if local, ok := localpg.Running(ctx, cfg.Data); cfg.DatabaseURL == "" && ok {
-		s.cfg.DatabaseURL, s.cfg.OwnerURL = local.URLOf(pglog.Role), local.URL()
-	}
-	if err := s.openDatabase(ctx); err != nil {
+	if err := s.openStored(ctx); err != nil {
 		return nil, nil, err
 	}
 	text, err := s.masterKeyText(ctx)
@@ -58,6 +56,23 @@ func Recover(ctx context.Context, cfg Config) (rooms *room.Rooms, closeAll func(
 		Logs: pglog.NewStore(s.pool), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey, Log: cfg.Log,
 		Marks: marks,
 	}), s.Stop, nil
+}
+
+// openStored opens the database of a server that may be running.
+func (s *Server) openStored(ctx context.Context) error {
+	if local, ok := localpg.Running(ctx, s.cfg.Data); s.cfg.DatabaseURL == "" && ok {
+		s.cfg.DatabaseURL, s.cfg.OwnerURL = local.URLOf(pglog.Role), local.URL()
+	}
+	return s.openDatabase(ctx)
+}
+
+// Forget opens a server's database to delete personal data. The server may be running. The caller must call closeAll.
+func Forget(ctx context.Context, cfg Config) (job *retention.Job, closeAll func() error, err error) {
+	s := &Server{cfg: cfg}
+	if err := s.openStored(ctx); err != nil {
+		return nil, nil, errors.Join(err, s.Stop())
+	}
+	return s.newRetention(), s.Stop, nil
 }
 
 // CopyOf opens a copy of a room's transcript: a directory or archive that
