@@ -1,9 +1,13 @@
 package main
 
 import (
+	"fmt"
+	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/internal/pgtest"
 )
 
@@ -56,4 +60,65 @@ func TestE2EForget(t *testing.T) {
 		t.Error("the log has what was deleted")
 	}
 	p.stop()
+}
+
+// TestE2EForgetIssuer deletes what a server's own issuer knows, once the room has been over for long.
+func TestE2EForgetIssuer(t *testing.T) {
+	slow(t)
+	t.Parallel()
+	b := &ownBench{T: t, dir: tempDir(t)}
+	database := pgtest.Start(t)
+	storage := []string{"--data", b.dir, "--database-url", database.URL(), "--master-key", newKeyFile(t, b.dir)}
+	start := func(addr string) {
+		b.process = startServer(t, nil, append([]string{"--addr", addr, "--issuer", "own"}, storage...)...)
+	}
+	files := func() (n int) {
+		for _, pattern := range []string{"issued/*.log", "lists/*.list"} {
+			list, err := filepath.Glob(filepath.Join(b.dir, server.IssuerDir, pattern))
+			if err != nil {
+				t.Fatal(err)
+			}
+			n += len(list)
+		}
+		return n
+	}
+	forget := func() string {
+		stdout, stderr, code := proofline(t, "", append([]string{"forget", "--yes"}, storage...)...)
+		if code != 0 {
+			t.Fatal(stderr)
+		}
+		return stdout
+	}
+	start("127.0.0.1:0")
+	addr := strings.TrimPrefix(b.url, "http://")
+	call := func(path, body string) {
+		if _, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, path, []byte(body), &struct{}{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	call("/v1/rooms", fmt.Sprintf(ownRoom, "sale"))
+	codes := b.make("presale", 2)
+	if form, status := b.confirm(b.ticket(1), codes[0]); form == nil {
+		t.Fatalf("status %d", status)
+	}
+	call("/v1/rooms/sale/end", "")
+	waitFor(t, "the end is noted", func() bool {
+		var ended bool
+		database.Get(`select ended_at is not null from rooms`, &ended)
+		return ended
+	})
+	b.stop()
+	if out := forget(); strings.Contains(out, server.IssuerDir) || files() != 2 {
+		t.Errorf("of a room that has just ended, %d files are left: %s", files(), out)
+	}
+	database.Exec(`update rooms set ended_at = ended_at - interval '91 days'`)
+	start(addr)
+	if _, status := b.confirm(b.ticket(2), codes[1]); status != http.StatusNotFound {
+		t.Errorf("a code for a room that ended long ago: status %d", status)
+	}
+	waitFor(t, "the server deletes what its issuer knows", func() bool { return files() == 0 })
+	b.stop()
+	if out := forget(); !strings.Contains(out, "nothing is due") {
+		t.Error(out)
+	}
 }

@@ -25,12 +25,10 @@ import (
 	"github.com/proofline/proofline/console/live/pglive"
 	"github.com/proofline/proofline/console/outsider"
 	"github.com/proofline/proofline/console/rehearse"
-	"github.com/proofline/proofline/console/retention"
 	"github.com/proofline/proofline/console/site"
 	"github.com/proofline/proofline/console/site/pgsite"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
-	"github.com/proofline/proofline/internal/personal"
 	"github.com/proofline/proofline/room/pgroom"
 )
 
@@ -105,16 +103,9 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		Sender: o.webhooks.Alerts,
 		Log:    s.cfg.Log,
 	})
-	s.inBackground(o.live.Run, o.webhooks.Run, alerts.Run, s.cleanUp, s.newRetention().Run,
+	s.inBackground(o.live.Run, o.webhooks.Run, alerts.Run, s.cleanUp, s.newRetention(s.issuer.files()...).Run,
 		func(ctx context.Context) { watch.Run(ctx, o.webhooks.Alerts) })
 	return nil
-}
-
-// newRetention returns the job that deletes personal data.
-func (s *Server) newRetention() *retention.Job {
-	job := retention.New(retention.Options{Store: personal.NewStore(s.pool), Keep: s.cfg.KeepPersonal, Log: s.cfg.Log})
-	s.retention.Store(job)
-	return job
 }
 
 // newWatch returns the watch of the own rooms; nil: it is turned off.

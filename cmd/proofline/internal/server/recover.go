@@ -12,7 +12,6 @@ import (
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
-	"github.com/proofline/proofline/console/retention"
 	"github.com/proofline/proofline/internal/localpg"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/keys"
@@ -64,15 +63,6 @@ func (s *Server) openStored(ctx context.Context) error {
 		s.cfg.DatabaseURL, s.cfg.OwnerURL = local.URLOf(pglog.Role), local.URL()
 	}
 	return s.openDatabase(ctx)
-}
-
-// Forget opens a server's database to delete personal data. The server may be running. The caller must call closeAll.
-func Forget(ctx context.Context, cfg Config) (job *retention.Job, closeAll func() error, err error) {
-	s := &Server{cfg: cfg}
-	if err := s.openStored(ctx); err != nil {
-		return nil, nil, errors.Join(err, s.Stop())
-	}
-	return s.newRetention(), s.Stop, nil
 }
 
 // CopyOf opens a copy of a room's transcript: a directory or archive that
