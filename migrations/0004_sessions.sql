@@ -24,6 +24,17 @@ create table room_sessions (
 
 -- Sessions that end earlier or later than their passes expire.
 create index room_sessions_shifted on room_sessions (room_id, greatest(expires_ms, until_ms)) where until_ms <> expires_ms;
+-- Passes are made and deleted in the order of their time.
+create index room_sessions_by_time on room_sessions using brin (expires_ms);
+
+-- The server deletes sessions that ended a day ago and their passes expired, and no others: a pass must not be redeemed
+-- twice.
+alter table room_sessions enable row level security;
+create policy reads on room_sessions for select to proofline_server using (true);
+create policy adds on room_sessions for insert to proofline_server with check (true);
+create policy changes on room_sessions for update to proofline_server using (true);
+create policy forgets on room_sessions for delete to proofline_server
+  using (greatest(expires_ms, until_ms) < extract(epoch from clock_timestamp() - interval '1 day') * 1000);
 
 -- The source of calls. No row: the room's clock.
 create table room_flow (
@@ -45,5 +56,5 @@ create unique index room_transfers_code on room_transfers (room_id, code_hash);
 create index room_transfers_expired on room_transfers (expires_at);
 
 grant select, insert on room_pass_keys to proofline_server;
-grant select, insert, update on room_sessions, room_flow to proofline_server;
-grant select, insert, update, delete on room_transfers to proofline_server;
+grant select, insert, update on room_flow to proofline_server;
+grant select, insert, update, delete on room_sessions, room_transfers to proofline_server;

@@ -40,6 +40,13 @@ create table identities (
   unique (person_id, issuer)
 );
 
+-- Identities of people whose account was removed, as SHA-256 of issuer and subject: only an invitation lets them in
+-- again, even if everybody of their domain may have an account.
+create table former_identities (
+  hash       bytea primary key check (octet_length(hash) = 32),
+  removed_at timestamptz not null
+);
+
 -- The hash is SHA-256 of the token in the cookie.
 create table sessions (
   session_id   uuid  primary key,
@@ -95,5 +102,5 @@ create table attempts (
 
 create index attempts_by_time on attempts (at);
 
-grant select, insert, update on people to proofline_server;
-grant select, insert, update, delete on members, recovery_codes, identities, sessions, invitations, tokens, attempts to proofline_server;
+grant select, insert, delete on former_identities to proofline_server;
+grant select, insert, update, delete on people, members, recovery_codes, identities, sessions, invitations, tokens, attempts to proofline_server;

@@ -17,6 +17,16 @@ create table activity_log (
 );
 
 create index activity_log_by_object on activity_log (org_id, object, entry_id);
+-- Entries arrive and are deleted in the order of their time.
+create index activity_log_by_time on activity_log using brin (at);
+
+-- The server deletes entries that are kept no longer, but none of the latest day: an intruder with its login cannot
+-- remove traces that are fresh.
+alter table activity_log enable row level security;
+create policy reads on activity_log for select to proofline_server using (true);
+create policy adds on activity_log for insert to proofline_server with check (true);
+create policy finishes on activity_log for update to proofline_server using (true);
+create policy forgets on activity_log for delete to proofline_server using (at < clock_timestamp() - interval '1 day');
 
 -- Unpublished rooms, as the JSON of their configuration.
 create table drafts (
@@ -45,5 +55,5 @@ create table idempotency_keys (
 
 create index idempotency_keys_by_age on idempotency_keys (created_at);
 
-grant select, insert, update (outcome) on activity_log to proofline_server;
+grant select, insert, update (outcome), delete on activity_log to proofline_server;
 grant select, insert, update, delete on drafts, idempotency_keys to proofline_server;

@@ -50,5 +50,5 @@ create index connectors_by_age on connectors (seen_at);
 
 grant select, insert on site_keys to proofline_server;
 grant select, insert, update on sites to proofline_server;
-grant select, insert, delete on site_versions to proofline_server;
+grant select, insert, update (changed_by), delete on site_versions to proofline_server;
 grant select, insert, update, delete on connectors to proofline_server;

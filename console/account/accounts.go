@@ -3,7 +3,6 @@ package account
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -89,7 +88,7 @@ func New(o Options) *Accounts {
 		Organizations: &Organizations{
 			store: db.Organizations, people: db.People, activity: activity, random: random, now: now, log: o.Log,
 		},
-		Members: &Members{db.Members, activity},
+		Members: &Members{db.Members, activity, now},
 		Invitations: &Invitations{
 			store: db.Invitations, organizations: db.Organizations, members: db.Members, people: db.People,
 			passwords: passwords, sessions: sessions, starter: starter, mailer: o.Mailer, limits: limits,
@@ -126,9 +125,4 @@ func (o Options) withDefaults() Options {
 func (a *Accounts) Close() {
 	a.SignIns.background.Wait()
 	a.SignInLinks.background.Wait()
-}
-
-// Tidy deletes expired sessions, links, tokens and attempts. Call it about once an hour.
-func (a *Accounts) Tidy(ctx context.Context) error {
-	return errors.Join(a.Sessions.tidy(ctx), a.Invitations.tidy(ctx), a.Tokens.tidy(ctx), a.limits.tidy(ctx))
 }

@@ -296,9 +296,6 @@ func (is *Invitations) Join(ctx context.Context, s Session, token string) error 
 	return is.sessions.Switch(ctx, s, offer.Org)
 }
 
-// tidy deletes expired invitations.
-func (is *Invitations) tidy(ctx context.Context) error { return is.store.Tidy(ctx, is.now()) }
-
 // accept consumes a link.
 func (is *Invitations) accept(ctx context.Context, token string, j pgaccount.Joining) error {
 	v, err := is.store.Accept(ctx, hashOf(token), j, is.now())

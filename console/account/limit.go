@@ -111,15 +111,6 @@ func (ls *limiter) useLink(ctx context.Context, id string) error {
 	})
 }
 
-// attemptKept is how long counts are kept after the latest attempt. It is longer than the longest
-// interval and the life of a sign-in link.
-const attemptKept = 24 * time.Hour
-
-// tidy deletes old counts.
-func (ls *limiter) tidy(ctx context.Context) error {
-	return ls.store.Tidy(ctx, ls.now().Add(-attemptKept))
-}
-
 // network returns the key for limits per network: the address, or for IPv6 its /48, which may
 // belong to one customer. Limits per /64 would allow guesses from each of its 65,536 subnets.
 func network(addr netip.Addr) string {

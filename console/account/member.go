@@ -2,6 +2,7 @@ package account
 
 import (
 	"context"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -16,6 +17,7 @@ type Member = pgaccount.Member
 type Members struct {
 	store    *pgaccount.Members
 	activity *recorder
+	now      func() time.Time
 }
 
 // List returns the members of the actor's organization, owners first.
@@ -45,8 +47,8 @@ func (ms *Members) SetRole(ctx context.Context, by Actor, person uuid.UUID, role
 	return ms.activity.record(ctx, by, "member.role", m.Email, map[string]any{"from": m.Role, "to": string(role)})
 }
 
-// Remove removes a person from the actor's organization. Any member may leave. Tokens that
-// the person made stay valid. It returns [ErrNotFound] or [ErrLastOwner].
+// Remove removes a person from the actor's organization, and from the last one with the account. Any member may leave.
+// Tokens that the person made stay valid. It returns [ErrNotFound] or [ErrLastOwner].
 func (ms *Members) Remove(ctx context.Context, by Actor, person uuid.UUID) error {
 	if leaves := by.Kind == Person && by.ID == person; !leaves && !by.May(Admin) {
 		return ErrForbidden
@@ -55,7 +57,7 @@ func (ms *Members) Remove(ctx context.Context, by Actor, person uuid.UUID) error
 	if err != nil {
 		return mapError(err)
 	}
-	if err := ms.store.Remove(ctx, by.Org, person); err != nil {
+	if err := ms.store.Remove(ctx, by.Org, person, ms.now()); err != nil {
 		return mapError(err)
 	}
 	return ms.activity.record(ctx, by, "member.remove", m.Email, nil)

@@ -12,9 +12,9 @@ import (
 
 // Lifetimes of sessions and of confirmations.
 const (
-	SessionLife   = 7 * 24 * time.Hour // maximum, however much the session is used
+	SessionLife   = pgaccount.SessionLife // maximum, however much the session is used
 	ConfirmedLife = 15 * time.Minute
-	sessionIdle   = 12 * time.Hour
+	sessionIdle   = pgaccount.SessionIdle
 
 	seenInterval = time.Minute // precision of the time of last use
 )
@@ -166,10 +166,4 @@ func (ss *Sessions) EndOthers(ctx context.Context, s Session) error {
 // member.
 func (ss *Sessions) Switch(ctx context.Context, s Session, org uuid.UUID) error {
 	return mapError(ss.store.SetOrg(ctx, s.ID, org))
-}
-
-// tidy deletes expired sessions.
-func (ss *Sessions) tidy(ctx context.Context) error {
-	now := ss.now()
-	return ss.store.Tidy(ctx, now.Add(-SessionLife), now.Add(-sessionIdle))
 }

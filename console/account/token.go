@@ -18,7 +18,6 @@ const TokenPrefix = "plt_" //nolint:gosec // a prefix
 const (
 	TokenLife    = 90 * 24 * time.Hour  // default
 	MaxTokenLife = 365 * 24 * time.Hour // a year
-	tokenKept    = 30 * 24 * time.Hour  // expired tokens stay in lists this long
 )
 
 // maxTokens is the number of tokens that an organization may have.
@@ -176,11 +175,6 @@ func (ts *Tokens) Authenticate(ctx context.Context, bearer string) (Actor, error
 		return Actor{}, ErrToken
 	}
 	return Actor{Kind: Token, ID: t.ID, Name: t.Name, Org: t.Org, Scopes: Scope(t.Scopes), Expires: t.Expires}, nil
-}
-
-// tidy deletes tokens that expired long ago.
-func (ts *Tokens) tidy(ctx context.Context) error {
-	return ts.store.Tidy(ctx, ts.now().Add(-tokenKept))
 }
 
 // cachedToken is a recently read token.

@@ -19,7 +19,8 @@ import (
 const superuser = "postgres"
 
 // settings suit a log that is appended to in large transactions: commits are durable and
-// checkpoints rare. Services may be forbidden to make memory executable, as JIT does. Settings made by
+// checkpoints rare. Services may be forbidden to make memory executable, as JIT does. Details of errors would have values of rows, such
+// as mail addresses, so the log has none. Settings made by
 // operators with ALTER SYSTEM take precedence.
 const settings = `# Written by proofline at every start; use ALTER SYSTEM for changes.
 max_connections = 100
@@ -36,6 +37,7 @@ logging_collector = off
 log_destination = stderr
 log_checkpoints = off
 log_line_prefix = '%m [%p] '
+log_error_verbosity = terse
 `
 
 // cluster is a PostgreSQL data directory with the user and binaries to run it.

@@ -147,11 +147,14 @@ func TestControls(t *testing.T) {
 		t.Error("a key was stored twice")
 	}
 	for _, statement := range []string{
-		`delete from room_sessions`, `truncate room_sessions`, `delete from room_pass_keys`, `update room_pass_keys set created_at = now()`, `delete from room_flow`,
+		`truncate room_sessions`, `delete from room_pass_keys`, `update room_pass_keys set created_at = now()`, `delete from room_flow`,
 	} {
 		if _, err := pool.Exec(ctx, statement); err == nil {
 			t.Errorf("the server may %s", statement)
 		}
+	}
+	if tag, err := pool.Exec(ctx, `delete from room_sessions`); err != nil || tag.RowsAffected() != 0 {
+		t.Errorf("the server deleted %d sessions whose passes could be redeemed again, %v", tag.RowsAffected(), err)
 	}
 }
 

@@ -42,8 +42,3 @@ func (s *Attempts) Attempt(ctx context.Context, key [32]byte, now time.Time,
 func (s *Attempts) Forget(ctx context.Context, key [32]byte) error {
 	return exec(ctx, s.pool, "forget attempts", `delete from attempts where key = $1`, key[:])
 }
-
-// Tidy deletes the state of attempts before a time.
-func (s *Attempts) Tidy(ctx context.Context, before time.Time) error {
-	return exec(ctx, s.pool, "tidy attempts", `delete from attempts where at < $1`, before)
-}

@@ -65,11 +65,6 @@ func (s *Invitations) Remove(ctx context.Context, org, id uuid.UUID) (email stri
 		and invitation_id = $2 returning coalesce(email, '')`, org, id)
 }
 
-// Tidy deletes expired invitations.
-func (s *Invitations) Tidy(ctx context.Context, now time.Time) error {
-	return exec(ctx, s.pool, "tidy invitations", `delete from invitations where expires_at <= $1`, now)
-}
-
 // Joining is the person who accepts an invitation.
 type Joining struct {
 	Person

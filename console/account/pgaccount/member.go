@@ -60,10 +60,23 @@ func (s *Members) SetRole(ctx context.Context, org, person uuid.UUID, role strin
 	})
 }
 
-// Remove removes a person from an organization. It returns [ErrNotFound] or [ErrLastOwner].
-func (s *Members) Remove(ctx context.Context, org, person uuid.UUID) error {
+// Remove removes a person from an organization, and from the last one with the account. It returns [ErrNotFound] or
+// [ErrLastOwner].
+func (s *Members) Remove(ctx context.Context, org, person uuid.UUID, now time.Time) error {
 	return s.keepOwner(ctx, org, func(tx pgx.Tx) error {
-		return must(ctx, tx, "remove member", `delete from members where org_id = $1 and person_id = $2`, org, person)
+		if err := must(ctx, tx, "remove member", `delete from members where org_id = $1 and person_id = $2`, org,
+			person); err != nil {
+			return err
+		}
+		if err := lockPerson(ctx, tx, person); err != nil {
+			return err
+		}
+		remains, err := value[bool](ctx, tx, "look for organizations", `select exists (select from members
+			where person_id = $1)`, person)
+		if err != nil || remains {
+			return err
+		}
+		return removePerson(ctx, tx, person, now)
 	})
 }
 
@@ -101,8 +114,12 @@ func (s *Members) HasOwner(ctx context.Context) (bool, error) {
 	return value[bool](ctx, s.pool, "look for an owner", `select exists (select from members where role = 'owner')`)
 }
 
-// addMember adds a member, or raises the role of an existing one.
+// addMember adds a member, or raises the role of an existing one. It returns [ErrNotFound] if the account was removed
+// meanwhile.
 func addMember(ctx context.Context, tx pgx.Tx, org, person uuid.UUID, role string, now time.Time) error {
+	if err := lockPerson(ctx, tx, person); err != nil {
+		return err
+	}
 	return exec(ctx, tx, "add member", `insert into members (org_id, person_id, role, created_at)
 		values ($1, $2, $3, $4)
 		on conflict (org_id, person_id) do update set role = excluded.role

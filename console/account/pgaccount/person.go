@@ -2,6 +2,7 @@ package pgaccount
 
 import (
 	"context"
+	"crypto/sha256"
 	"time"
 
 	"github.com/google/uuid"
@@ -99,9 +100,18 @@ func addIdentity(ctx context.Context, q querier, person uuid.UUID, issuer, subje
 		issuer, subject, person)
 }
 
-// AddIdentified stores a new person with an identity, as a member. It returns [ErrExists].
+// AddIdentified stores a new person with an identity, as a member. It returns [ErrExists], or [ErrFormer] for the
+// identity of an account that was removed.
 func (s *People) AddIdentified(ctx context.Context, p Person, issuer, subject string, org uuid.UUID, role string) error {
 	return inTx(ctx, s.pool, func(tx pgx.Tx) error {
+		isFormer, err := value[bool](ctx, tx, "look for a removed identity", `select exists (select from former_identities
+			where hash = $1)`, identity{issuer, subject}.hash())
+		if err == nil && isFormer {
+			err = ErrFormer
+		}
+		if err != nil {
+			return err
+		}
 		if err := addPerson(ctx, tx, p); err != nil {
 			return err
 		}
@@ -110,4 +120,39 @@ func (s *People) AddIdentified(ctx context.Context, p Person, issuer, subject st
 		}
 		return addMember(ctx, tx, org, p.ID, role, p.Created)
 	})
+}
+
+// lockPerson makes changes of a person's organizations wait for each other. It returns [ErrNotFound].
+func lockPerson(ctx context.Context, tx pgx.Tx, id uuid.UUID) error {
+	_, err := value[uuid.UUID](ctx, tx, "lock person", `select person_id from people where person_id = $1 for update`, id)
+	return err
+}
+
+// removePerson deletes an account with everything that belongs to it alone. Its identities are remembered as hashes.
+func removePerson(ctx context.Context, tx pgx.Tx, id uuid.UUID, now time.Time) error {
+	identities, err := all[identity](ctx, tx, "list identities", `select issuer, subject from identities
+		where person_id = $1`, id)
+	if err != nil {
+		return err
+	}
+	for _, i := range identities {
+		if err := exec(ctx, tx, "remember identity", `insert into former_identities (hash, removed_at) values ($1, $2)
+			on conflict do nothing`, i.hash(), now); err != nil {
+			return err
+		}
+	}
+	for _, table := range []string{"recovery_codes", "identities", "sessions", "people"} {
+		if err := exec(ctx, tx, "remove person", `delete from `+table+` where person_id = $1`, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// identity is an account at an issuer.
+type identity struct{ Issuer, Subject string }
+
+func (i identity) hash() []byte {
+	h := sha256.Sum256([]byte("proofline/identity/v1\x00" + i.Issuer + "\x00" + i.Subject))
+	return h[:]
 }

@@ -24,6 +24,8 @@ var (
 	ErrExists = errors.New("already taken")
 	// ErrLastOwner is returned when an organization would lose its last owner.
 	ErrLastOwner = errors.New("an organization needs an owner")
+	// ErrFormer is returned when an identity belonged to an account that was removed.
+	ErrFormer = errors.New("the account was removed")
 	// ErrInUse is returned when removing a host under which a room is published.
 	ErrInUse = errors.New("a room uses it")
 )

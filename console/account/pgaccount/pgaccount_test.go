@@ -44,7 +44,7 @@ func TestGrants(t *testing.T) {
 	t.Parallel()
 	_, pool := store(t)
 	for _, statement := range []string{
-		"delete from people", "delete from organizations", "drop table sessions", "truncate tokens",
+		"delete from organizations", "update former_identities set removed_at = now()", "drop table sessions", "truncate tokens",
 		"alter table members add x int",
 	} {
 		_, err := pool.Exec(t.Context(), statement)
@@ -189,16 +189,10 @@ func TestHolder(t *testing.T) {
 	if got := holder(); got != "other viewer" {
 		t.Errorf("in %s", got)
 	}
-	if err := s.Members.Remove(ctx, other.ID, p.ID); err != nil { // other organizations may have no owner
+	if err := s.Members.Remove(ctx, other.ID, p.ID, now); err != nil { // other organizations may have no owner
 		t.Fatal(err)
 	}
 	if got := holder(); got != "main owner" {
-		t.Errorf("in %s", got)
-	}
-	if err := s.Members.Remove(ctx, mainOrg, p.ID); err != nil {
-		t.Fatal(err)
-	}
-	if got := holder(); got != " " {
 		t.Errorf("in %s", got)
 	}
 	if _, err := s.Sessions.Holder(ctx, session.Hash, now.Add(time.Second), now.Add(-time.Hour)); !errors.Is(err,
@@ -208,5 +202,111 @@ func TestHolder(t *testing.T) {
 	if _, err := s.Sessions.Holder(ctx, session.Hash, now.Add(-time.Hour), now.Add(time.Second)); !errors.Is(err,
 		pgaccount.ErrNotFound) {
 		t.Errorf("seen too long ago: %v", err)
+	}
+}
+
+// TestRemovePerson checks that an account ends with its last organization, and that only an invitation lets its
+// identity in again.
+func TestRemovePerson(t *testing.T) {
+	t.Parallel()
+	s, pool := store(t)
+	ctx, now := t.Context(), time.Now()
+	owner(t, s, mainOrg, "owner@example.com")
+	other := pgaccount.Organization{ID: uuid.New(), Slug: "other", Name: "Other", Created: now}
+	if err := s.Organizations.Add(ctx, other); err != nil {
+		t.Fatal(err)
+	}
+	p := pgaccount.Person{ID: uuid.New(), Email: "leaves@example.com", Name: "Leaves", Created: now}
+	if err := s.People.AddIdentified(ctx, p, "https://id.example.com", "subject", mainOrg, "viewer"); err != nil {
+		t.Fatal(err)
+	}
+	invite := func(org uuid.UUID, first byte, j pgaccount.Joining) error {
+		hash := append([]byte{first}, make([]byte, 31)...)
+		if err := s.Invitations.Add(ctx, pgaccount.Invitation{Org: org, ID: uuid.New(), Role: "viewer", Created: now,
+			Expires: now.Add(time.Hour)}, hash); err != nil {
+			t.Fatal(err)
+		}
+		_, err := s.Invitations.Accept(ctx, hash, j, now)
+		return err
+	}
+	if err := invite(other.ID, 1, pgaccount.Joining{Person: p}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Sessions.Add(ctx, pgaccount.Session{ID: uuid.New(), Hash: make([]byte, 32), Person: p.ID, Org: mainOrg,
+		Created: now, Seen: now, Confirmed: now}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Factors.SetCodes(ctx, p.ID, [][]byte{make([]byte, 32)}); err != nil {
+		t.Fatal(err)
+	}
+	left := func() (n int) {
+		for _, table := range []string{"people", "members", "identities", "recovery_codes", "sessions"} {
+			var rows int
+			if err := pool.QueryRow(ctx, "select count(*) from "+table+" where person_id = $1", p.ID).Scan(&rows); err != nil {
+				t.Fatal(err)
+			}
+			n += rows
+		}
+		return n
+	}
+	if err := s.Members.Remove(ctx, mainOrg, p.ID, now); err != nil {
+		t.Fatal(err)
+	}
+	if n := left(); n != 5 {
+		t.Errorf("%d rows of a member of another organization, want 5", n)
+	}
+	if err := s.Members.Remove(ctx, other.ID, p.ID, now); err != nil {
+		t.Fatal(err)
+	}
+	if n := left(); n != 0 {
+		t.Errorf("%d rows of an account that was removed", n)
+	}
+	again := pgaccount.Person{ID: uuid.New(), Email: p.Email, Name: "Returns", Created: now}
+	err := s.People.AddIdentified(ctx, again, "https://id.example.com", "subject", mainOrg, "viewer")
+	if !errors.Is(err, pgaccount.ErrFormer) {
+		t.Errorf("the identity makes an account again: %v", err)
+	}
+	if err := invite(mainOrg, 2, pgaccount.Joining{Person: p}); !errors.Is(err, pgaccount.ErrNotFound) {
+		t.Errorf("an invitation is accepted with an account that was removed meanwhile: %v", err)
+	}
+	if err := invite(mainOrg, 3, pgaccount.Joining{Person: again, New: true}); err != nil {
+		t.Error(err)
+	}
+	if err := s.People.AddIdentity(ctx, again.ID, "https://id.example.com", "subject"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRemoveTogether removes a person from two organizations at once: the account ends.
+func TestRemoveTogether(t *testing.T) {
+	t.Parallel()
+	s, pool := store(t)
+	ctx, now := t.Context(), time.Now()
+	p := owner(t, s, mainOrg, "a@example.com")
+	owner(t, s, mainOrg, "b@example.com")
+	orgs := []uuid.UUID{mainOrg, uuid.New()}
+	if err := s.Organizations.Add(ctx, pgaccount.Organization{ID: orgs[1], Slug: "other", Name: "O", Created: now}); err != nil {
+		t.Fatal(err)
+	}
+	hash := make([]byte, 32)
+	if err := s.Invitations.Add(ctx, pgaccount.Invitation{Org: orgs[1], ID: uuid.New(), Role: "viewer", Created: now,
+		Expires: now.Add(time.Hour)}, hash); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Invitations.Accept(ctx, hash, pgaccount.Joining{Person: p}, now); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for _, org := range orgs {
+		all.Go(func() {
+			if err := s.Members.Remove(ctx, org, p.ID, now); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	var people int
+	if err := pool.QueryRow(ctx, "select count(*) from people where person_id = $1", p.ID).Scan(&people); err != nil || people != 0 {
+		t.Errorf("%d accounts of the person, %v", people, err)
 	}
 }

@@ -109,9 +109,3 @@ func (s *Sessions) EndOthers(ctx context.Context, person, keep uuid.UUID) error 
 func endOthers(ctx context.Context, q querier, person, keep uuid.UUID) error {
 	return exec(ctx, q, "end sessions", `delete from sessions where person_id = $1 and session_id <> $2`, person, keep)
 }
-
-// Tidy deletes sessions that began or were last used at the given times or before.
-func (s *Sessions) Tidy(ctx context.Context, begun, seen time.Time) error {
-	return exec(ctx, s.pool, "tidy sessions", `delete from sessions where created_at <= $1 or seen_at <= $2`, begun,
-		seen)
-}

@@ -68,8 +68,3 @@ func (s *Tokens) Remove(ctx context.Context, org, id uuid.UUID) (name string, er
 	return value[string](ctx, s.pool, "revoke token", `delete from tokens where org_id = $1 and token_id = $2
 		returning name`, org, id)
 }
-
-// Tidy deletes tokens that expired before a time.
-func (s *Tokens) Tidy(ctx context.Context, before time.Time) error {
-	return exec(ctx, s.pool, "tidy tokens", `delete from tokens where expires_at < $1`, before)
-}

@@ -20,6 +20,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
@@ -253,6 +254,35 @@ func (d Dir) Change(i *issuer.Issuer, name string, change func(*issuer.List) (*i
 		return err
 	}
 	return os.Rename(temp.Name(), path)
+}
+
+// RemoveLists removes the lists that are used no longer, and returns how many entries they had; with check, it only
+// counts them.
+func (d Dir) RemoveLists(isOver func(name string) bool, check bool) (entries int64, err error) {
+	lock, err := d.lockLists()
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = lock.Close() }()
+	files, err := filepath.Glob(filepath.Join(d.file("lists"), "*.list"))
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range files {
+		if !isOver(strings.TrimSuffix(filepath.Base(path), ".list")) {
+			continue
+		}
+		text, err := os.ReadFile(path) //nolint:gosec // in the issuer's directory
+		if err == nil && !check {
+			err = os.Remove(path)
+		}
+		if err != nil {
+			return entries, err
+		}
+		const head = 3 // lines before the first entry
+		entries += max(0, int64(bytes.Count(text, []byte("\n"))-head))
+	}
+	return entries, nil
 }
 
 func (d Dir) lockLists() (*os.File, error) {

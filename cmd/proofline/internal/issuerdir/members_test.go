@@ -61,3 +61,33 @@ func TestSetMembers(t *testing.T) {
 		}
 	}
 }
+
+// TestRemoveLists removes the lists of a room that is over, and no others.
+func TestRemoveLists(t *testing.T) {
+	t.Parallel()
+	dir := Dir(t.TempDir())
+	i, err := dir.Issuer(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"sale.fans", "sale-2.fans"} {
+		if _, err := dir.SetMembers(i, name, []string{"number"}, [][]string{{"17"}, {"18"}}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	isOver := func(name string) bool { return name == "sale.fans" }
+	for _, c := range []struct {
+		isChecked bool
+		want      int64
+	}{{true, 2}, {false, 2}, {false, 0}} {
+		if n, err := dir.RemoveLists(isOver, c.isChecked); err != nil || n != c.want {
+			t.Errorf("%d entries, want %d, %v", n, c.want, err)
+		}
+	}
+	if _, err := dir.List(i, "sale.fans"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the list that was removed: %v", err)
+	}
+	if l, err := dir.List(i, "sale-2.fans"); err != nil || l.Len() != 2 {
+		t.Errorf("another list: %v", err)
+	}
+}

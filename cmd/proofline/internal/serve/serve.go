@@ -106,6 +106,7 @@ func (f *serveFlags) add(flags *pflag.FlagSet, t *cli.Terminal) {
 	flags.DurationVar(&f.Watch, "watch", time.Minute,
 		"watch the server's own rooms as an outsider would, and raise an alarm if a freeze, a draw or a proof is late by "+
 			"this `TIME`; 0 turns the watch off")
+	addKeep(flags, &f.KeepPersonal)
 	f.limits.add(flags, &f.Limits)
 	f.oidc.add(flags)
 	f.captcha.add(flags)

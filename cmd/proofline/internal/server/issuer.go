@@ -15,10 +15,12 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
 	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/console/retention"
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/fairness/credential/issuer"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/room"
+	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/room/setting"
 	"github.com/proofline/proofline/web/brand"
 	"github.com/proofline/proofline/web/client"
@@ -58,6 +60,7 @@ func purpose(p web.Proof) string {
 // room what is public. Its offer for a method of a room has the name SLUG.METHOD, and so has its list.
 type ownIssuer struct {
 	dir    issuerdir.Dir
+	store  *issuer.Store
 	issuer *issuer.Issuer
 	url    *url.URL
 	server *Server // of which it uses the public part of rooms, and the names of organizers
@@ -98,7 +101,7 @@ func (s *Server) openIssuer(context.Context) error {
 		return err
 	}
 	s.atStop(func(context.Context) error { return store.Close() })
-	own := &ownIssuer{dir: dir, server: s, lists: map[string]*readList{}}
+	own := &ownIssuer{dir: dir, store: store, server: s, lists: map[string]*readList{}}
 	if own.issuer, err = dir.Issuer(store); err != nil {
 		return err
 	}
@@ -317,12 +320,29 @@ func (o *ownIssuer) SetMembers(slug, method string, columns []string, rows [][]s
 	return control.Members(m), err
 }
 
-// find returns the offer for a method of a room. Rooms that ended long ago keep theirs: what it issues is good for
-// nothing.
+// files returns the personal data of the issuer; none for nil.
+func (o *ownIssuer) files() []retention.Files {
+	if o == nil {
+		return nil
+	}
+	return []retention.Files{issuerFiles{o.dir, o.store, pgroom.NewStore(o.server.pool)}}
+}
+
+// isForgotten reports whether a room ended so long ago that the records of what was issued are deleted, or about to be.
+func (o *ownIssuer) isForgotten(ctx context.Context, r *room.Room) bool {
+	if !r.Snapshot().Ended {
+		return false
+	}
+	stored, err := pgroom.NewStore(o.server.pool).Get(ctx, r.Slug)
+	return err != nil || stored.Ended != nil && stored.Ended.Before(o.server.cfg.KeepPersonal.Since(time.Now()))
+}
+
+// find returns the offer for a method of a room. Rooms that have ended keep theirs until the records are deleted: what it
+// issues is good for nothing.
 func (o *ownIssuer) find(ctx context.Context, name string) *web.Offer {
 	slug, method, _ := strings.Cut(name, ".")
 	r, err := o.server.rooms.Get(ctx, slug)
-	if err != nil || r.Snapshot().Door == nil {
+	if err != nil || r.Snapshot().Door == nil || o.isForgotten(ctx, r) {
 		return nil
 	}
 	door := r.Snapshot().Door

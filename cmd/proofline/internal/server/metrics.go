@@ -21,6 +21,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/console/issuers"
 	"github.com/proofline/proofline/console/outsider"
+	"github.com/proofline/proofline/console/retention"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/meter"
 	"github.com/proofline/proofline/web/limit"
@@ -50,6 +51,7 @@ func (s *Server) serveMetrics(context.Context) error {
 		return nil
 	}
 	m := metrics{s.rooms, s.limits, &s.streams, &s.watch, s.issuers}
+	m := metrics{s.rooms, s.limits, &s.streams, &s.watch, &s.retention}
 	handler, err := metricsHandler(m, s.meter, http.HandlerFunc(s.answerHealth))
 	m := metrics{s.rooms, s.limits, &s.streams, &s.watch}
 	handler, err := metricsHandler(m, s.meter, s.cfg.HTTPS, http.HandlerFunc(s.answerHealth))
@@ -112,6 +114,8 @@ type metrics struct {
 	streams *atomic.Int64
 	watch   *atomic.Pointer[outsider.Watch]
 	issuers *issuers.Watch // nil: none
+	// retention is nil until the job runs.
+	retention *atomic.Pointer[retention.Job]
 }
 
 // metric is one metric family: its description, its type, and a function that reads
@@ -216,6 +220,10 @@ var (
 		"Rooms whose public pages this server's watch has not been able to read for two minutes.", nil, nil)
 	issuersAway = prometheus.NewDesc("proofline_issuers_away",
 		"Issuers that do not answer this server, and that visitors of rooms need that are open or open within a day.", nil, nil)
+	personalFailing = prometheus.NewDesc("proofline_personal_failing_seconds",
+		"How long this server has not been able to delete personal data whose time was up; 0: it is.", nil, nil)
+	personalDeleted = prometheus.NewDesc("proofline_personal_deleted_total",
+		"Rows that this server has deleted, or blanked, because the time of personal data was up.", []string{"table"}, nil)
 	unmeasured = prometheus.NewDesc("proofline_rooms_unmeasured", "Rooms in memory without metrics of their own, as there are too many.",
 		nil, nil)
 )
@@ -239,6 +247,8 @@ func (metrics) Describe(to chan<- *prometheus.Desc) {
 	to <- watchAlarms
 	to <- watchUnread
 	to <- watchEntries
+	to <- personalFailing
+	to <- personalDeleted
 }
 
 // Collect implements [prometheus.Collector].
@@ -269,6 +279,14 @@ func (c metrics) Collect(to chan<- prometheus.Metric) {
 		constant(watchEntries, float64(n.Entries))
 	}
 	constant(issuersAway, float64(c.issuers.Count()))
+	if c.retention != nil {
+		if job := c.retention.Load(); job != nil {
+			constant(personalFailing, job.Failing().Seconds())
+			for table, n := range job.Deleted() {
+				to <- prometheus.MustNewConstMetric(personalDeleted, prometheus.CounterValue, float64(n), table)
+			}
+		}
+	}
 	constant(unmeasured, float64(len(loaded)-len(measured)))
 	for budget, n := range c.limits.Refused() {
 		to <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(n), budget)

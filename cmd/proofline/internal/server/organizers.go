@@ -103,7 +103,7 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 		Sender: o.webhooks.Alerts, Issuers: s.issuers.Of,
 		Log: s.cfg.Log,
 	})
-	s.inBackground(o.live.Run, o.webhooks.Run, alerts.Run, s.cleanUp,
+	s.inBackground(o.live.Run, o.webhooks.Run, alerts.Run, s.cleanUp, s.newRetention(s.issuer.files()...).Run,
 		func(ctx context.Context) { watch.Run(ctx, o.webhooks.Alerts) })
 	return nil
 }
@@ -177,16 +177,13 @@ func (s *Server) inBackground(parts ...func(context.Context)) {
 	})
 }
 
-// cleanUp regularly deletes expired rows, and the file of a setup link that was used.
+// cleanUp regularly deletes connectors that stopped reporting, and the file of a setup link that was used.
 func (s *Server) cleanUp(ctx context.Context) {
 	ticker := time.NewTicker(cleanupInterval)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			if err := s.organizers.accounts.Tidy(ctx); err != nil && ctx.Err() == nil {
-				s.cfg.Log.Warn("cannot delete expired sessions and links", "err", err)
-			}
 			if owned, err := s.organizers.accounts.Invitations.HasOwner(ctx); err == nil &&
 				owned { // perhaps through another node's link
 				s.removeSetupLink()

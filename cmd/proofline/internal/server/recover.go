@@ -47,6 +47,8 @@ func OpenRooms(ctx context.Context, cfg Config) (rooms *Opened, err error) {
 	}
 	if err := s.openDatabase(ctx); err != nil {
 		return nil, err
+	if err := s.openStored(ctx); err != nil {
+		return nil, nil, err
 	}
 	text, err := s.masterKeyText(ctx)
 	if err == nil {
@@ -70,6 +72,14 @@ func OpenRooms(ctx context.Context, cfg Config) (rooms *Opened, err error) {
 		Logs: s.logs(), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey, Log: cfg.Log, Marks: marks,
 		PublicURL: cfg.PublicURL,
 	}), owner, s.Stop}, nil
+}
+
+// openStored opens the database of a server that may be running.
+func (s *Server) openStored(ctx context.Context) error {
+	if local, ok := localpg.Running(ctx, s.cfg.Data); s.cfg.DatabaseURL == "" && ok {
+		s.cfg.DatabaseURL, s.cfg.OwnerURL = local.URLOf(pglog.Role), local.URL()
+	}
+	return s.openDatabase(ctx)
 }
 
 // CopyOf opens a copy of a room's transcript: a directory or archive that

@@ -26,6 +26,7 @@ import (
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/issuers"
 	"github.com/proofline/proofline/console/outsider"
+	"github.com/proofline/proofline/console/retention"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/internal/localpg"
 	"github.com/proofline/proofline/internal/traces"
@@ -122,6 +123,8 @@ type Config struct {
 	// Watch is how late a freeze, a draw or a proof of a room may be before the server's watch of its own rooms raises
 	// an alarm; 0: it does not watch them.
 	Watch time.Duration
+	// KeepPersonal is how long personal data is kept that nothing needs any longer.
+	KeepPersonal retention.Keep
 	// Version is the program's version.
 	Version string
 	// Tracer traces what the server does; nil: nothing is traced. Stop closes it.
@@ -171,6 +174,7 @@ type Server struct {
 	meter      *meter.Meter
 	streams    atomic.Int64                   // open event streams
 	watch      atomic.Pointer[outsider.Watch] // of the own rooms; nil: turned off
+	retention  atomic.Pointer[retention.Job]  // nil until it runs
 	issuer     *ownIssuer                     // nil: turned off
 	issuerSite *issuerweb.Site
 	issuers    *issuers.Watch             // of those that rooms need

@@ -1,0 +1,99 @@
+package issuer
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestForget deletes the records of an offer that is over, open or not, and leaves those of others.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	store, err := OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i, err := New(bytes.Repeat([]byte{7}, SecretSize), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := &Offer{Name: "derby.club", Method: "club", Lanes: []string{"general"}, Once: true}
+	on := &Offer{Name: "derby-2.club", Method: "club", Lanes: []string{"general"}, Once: true}
+	for n, account := range []string{"anna", "ben"} {
+		for _, o := range []*Offer{over, on} {
+			if _, err := i.Issue(o, account, Request{Lane: "general", Ticket: [16]byte{byte(n)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	isOver := func(offer string) bool { return offer == "derby.club" }
+	for _, isChecked := range []bool{true, false} {
+		if n, err := store.Forget(isOver, isChecked); err != nil || n != 2 {
+			t.Errorf("%d records, %v", n, err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "issued", "*.log"))
+		want := map[bool]int{true: 2, false: 1}[isChecked]
+		if err != nil || len(files) != want {
+			t.Errorf("files %q, want %d, %v", files, want, err)
+		}
+	}
+	if n, err := store.Forget(isOver, false); err != nil || n != 0 {
+		t.Errorf("again: %d records, %v", n, err)
+	}
+	if n, err := store.count(on); err != nil || n != 2 {
+		t.Errorf("%d records of another offer, %v", n, err)
+	}
+	if err := store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if store, err = OpenStore(dir); err != nil { // which has no ledger open
+		t.Fatal(err)
+	}
+	if n, err := store.Forget(func(offer string) bool { return strings.HasPrefix(offer, "derby") }, false); err != nil || n != 2 {
+		t.Errorf("%d records, %v", n, err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestForgetOpen deletes a ledger that a request has found before: it can record nothing more.
+func TestForgetOpen(t *testing.T) {
+	t.Parallel()
+	store, err := OpenStore(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &Offer{Name: "derby", Method: "club"}
+	l, err := store.ledger(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Forget(func(string) bool { return true }, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := l.add([hashSize]byte{1}, [hashSize]byte{2}, true, 0); !errors.Is(err, ErrForgotten) {
+		t.Error(err)
+	}
+	if err := store.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOfferOf reads names of ledgers as they are written, and no others.
+func TestOfferOf(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"derby", "a-b", "sale.club", "a-0011223344556677"} {
+		if got, ok := offerOf(ledgerName(&Offer{Name: name})); !ok || got != name {
+			t.Errorf("%s: %q, %t", name, got, ok)
+		}
+	}
+	for _, file := range []string{"", ".log", "derby.log", "derby-00.log", "derby-0011223344556677", "lock"} {
+		if got, ok := offerOf(file); ok {
+			t.Errorf("%s: %q", file, got)
+		}
+	}
+}
