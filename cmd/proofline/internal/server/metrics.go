@@ -50,10 +50,7 @@ func (s *Server) serveMetrics(context.Context) error {
 	if s.metrics == nil {
 		return nil
 	}
-	m := metrics{s.rooms, s.limits, &s.streams, &s.watch, s.issuers}
-	m := metrics{s.rooms, s.limits, &s.streams, &s.watch, &s.retention}
-	handler, err := metricsHandler(m, s.meter, http.HandlerFunc(s.answerHealth))
-	m := metrics{s.rooms, s.limits, &s.streams, &s.watch}
+	m := metrics{s.rooms, s.limits, &s.streams, &s.watch, s.issuers, &s.retention}
 	handler, err := metricsHandler(m, s.meter, s.cfg.HTTPS, http.HandlerFunc(s.answerHealth))
 	if err != nil {
 		return err

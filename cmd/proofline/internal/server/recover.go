@@ -42,13 +42,8 @@ func OpenRooms(ctx context.Context, cfg Config) (rooms *Opened, err error) {
 	if s.cfg.DatabaseURL != "" && s.cfg.MasterKey == "" {
 		return nil, ErrNoMasterKey
 	}
-	if local, ok := localpg.Running(ctx, cfg.Data); cfg.DatabaseURL == "" && ok {
-		s.cfg.DatabaseURL, s.cfg.OwnerURL = local.URLOf(pglog.Role), local.URL()
-	}
-	if err := s.openDatabase(ctx); err != nil {
-		return nil, err
 	if err := s.openStored(ctx); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	text, err := s.masterKeyText(ctx)
 	if err == nil {
