@@ -1,12 +1,14 @@
 package connector
 
 import (
-	"github.com/proofline/proofline/connector/internal/address"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/proofline/proofline/connector/internal/address"
+	"github.com/proofline/proofline/internal/testlog"
 )
 
 // faulty is an http.RoundTripper that panics.
@@ -62,7 +64,7 @@ func TestFaultyStart(t *testing.T) {
 	f := &faulty{}
 	f.isFaulty.Store(true)
 	q := newQueue(t, newClock())
-	c, err := New(Options{Site: q.site(`,"mode":"safety-net"`), Key: testKey, Client: &http.Client{Transport: f}, Server: q.URL, Token: testToken, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	c, err := New(Options{Site: q.site(`,"mode":"safety-net"`), Key: testKey, Client: &http.Client{Transport: f}, Server: q.URL, Token: testToken, Log: testlog.New(t, slog.LevelInfo)})
 	if err != nil {
 		t.Fatal(err)
 	}
