@@ -222,6 +222,9 @@ func TestReport(t *testing.T) {
 
 // TestLargestReport tests that the largest report is within the server's limit.
 func TestLargestReport(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes longer than a connector waits, under the race detector")
+	}
 	t.Parallel()
 	var rooms []string
 	for i := range report.MaxRooms {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/proofline/proofline/connector/internal/address"
+	"github.com/proofline/proofline/internal/testlog"
 )
 
 // faulty is an http.RoundTripper that panics.
@@ -63,7 +64,7 @@ func TestFaultyStart(t *testing.T) {
 	f := &faulty{}
 	f.isFaulty.Store(true)
 	q := newQueue(t, newClock())
-	c, err := New(Options{Site: q.site(`,"mode":"safety-net"`), Key: testKey, Client: &http.Client{Transport: f}, Server: q.URL, Token: testToken, Log: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	c, err := New(Options{Site: q.site(`,"mode":"safety-net"`), Key: testKey, Client: &http.Client{Transport: f}, Server: q.URL, Token: testToken, Log: testlog.New(t, slog.LevelInfo)})
 	if err != nil {
 		t.Fatal(err)
 	}

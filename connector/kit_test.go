@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/testlog"
+
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/proofline/proofline/connector/rules"
@@ -285,7 +287,7 @@ func newShopAt(t testing.TB, q *queue, members string, change ...func(*Options))
 	t.Helper()
 	k := q.clock
 	s := &shop{TB: t, clock: k, queue: q}
-	o := Options{Site: q.site(members), Key: testKey, Now: k.now, Probe: time.Hour, batchInterval: 5 * time.Millisecond, reportInterval: -1, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	o := Options{Site: q.site(members), Key: testKey, Now: k.now, Probe: time.Hour, batchInterval: 5 * time.Millisecond, reportInterval: -1, Log: testlog.New(t, slog.LevelInfo)}
 	for _, f := range change {
 		f(&o)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/testlog"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/connector/internal/id"
@@ -37,7 +39,7 @@ func (s *shop) open() {
 // failOpenIn returns the intervals in a file, without ids.
 func failOpenIn(t testing.TB, file string, now time.Time) []reach.Report {
 	t.Helper()
-	_, before := state.Open(file, slog.New(slog.NewTextHandler(t.Output(), nil)), func() time.Time { return now })
+	_, before := state.Open(file, testlog.New(t, slog.LevelInfo), func() time.Time { return now })
 	var all []reach.Report
 	for _, o := range before.FailOpen {
 		one := o.Report()

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/testlog"
+
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/audit"
@@ -75,7 +77,7 @@ func newWitness(t testing.TB, name string) *testWitness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := witness.New(key, store, time.Now, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	w := witness.New(key, store, time.Now, testlog.New(t, slog.LevelInfo))
 	server := httptest.NewServer(w.Handler(""))
 	t.Cleanup(func() {
 		server.Close()

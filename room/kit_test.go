@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/testlog"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -45,7 +47,7 @@ func start(t testing.TB, pool *pgxpool.Pool, o Options) *Rooms {
 		o.MaxClockStep = clock.AnyStep
 	}
 	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+		o.Log = testlog.New(t, slog.LevelInfo)
 	}
 	rs := New(o)
 	ctx, cancel := context.WithCancel(t.Context())

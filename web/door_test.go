@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/testlog"
+
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/audit"
@@ -299,7 +301,7 @@ func newVouch(t *testing.T, of *issuer.Issuer, roomURL string, entry [32]byte) *
 	to, _ := url.Parse(roomURL)
 	v.Server = httptest.NewUnstartedServer(nil)
 	own, _ := url.Parse("http://" + v.Listener.Addr().String())
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	log := testlog.New(t, slog.LevelInfo)
 	site, err := web.New(web.Config{Issuer: of, URL: own, Name: "Club", Clients: client.New(nil, log), Now: time.Now, Log: log,
 		Offers: []*web.Offer{{RoomURL: to, Proof: web.ByList, List: codes,
 			Offer: &issuer.Offer{Name: "derby", Method: "fans", Room: entry, Lanes: []string{"members"}}}}})

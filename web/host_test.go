@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/proofline/proofline/internal/testlog"
+
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
@@ -32,7 +34,7 @@ func (d dns) LookupTXT(_ context.Context, name string) ([]string, error) {
 func TestCustomHosts(t *testing.T) {
 	t.Parallel()
 	rooms, pool := newRooms(t)
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	log := testlog.New(t, slog.LevelInfo)
 	names := dns{}
 	accounts := account.New(account.Options{
 		Store: pgaccount.NewStore(pool), Sealer: rooms.MasterKey, URL: publicURL, Host: "example.com", Resolver: names,

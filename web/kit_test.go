@@ -13,6 +13,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/proofline/proofline/internal/testlog"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/console/activity"
@@ -78,7 +80,7 @@ func startSite(t testing.TB, o Options) *site {
 		o.Reports = o.Rooms.Store
 	}
 	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+		o.Log = testlog.New(t, slog.LevelWarn)
 	}
 	s := New(o)
 	listener := httptest.NewServer(s)
@@ -107,7 +109,7 @@ func newRooms(t testing.TB, chains ...evidence.Chain) (*room.Rooms, *pgxpool.Poo
 }
 
 func newControl(t testing.TB, rooms *room.Rooms, pool *pgxpool.Pool) *control.Rooms {
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	log := testlog.New(t, slog.LevelInfo)
 	return control.New(control.Options{
 		Rooms: rooms, Store: pgcontrol.NewStore(pool), Records: pgroom.NewStore(pool), Log: log,
 		Activity: activity.New(activity.Options{
@@ -127,7 +129,7 @@ type answer struct {
 
 // plain neither decompresses nor follows redirects, so that tests see the original responses.
 var plain = &http.Client{
-	Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}, Timeout: time.Minute,
+	Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 100}, Timeout: 5 * time.Minute,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 

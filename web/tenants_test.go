@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/testlog"
+
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
@@ -128,7 +130,7 @@ func newTenants(t testing.TB) *tenants {
 	t.Helper()
 	rooms, pool := newRooms(t)
 	rooms.Issuer = ownIssuer{}
-	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	log := testlog.New(t, slog.LevelWarn)
 	out := &tenants{names: &names{records: map[string]string{}}, clock: &movable{}}
 	rehearsals := rehearse.New(rooms, nil, log)
 	t.Cleanup(func() {

@@ -23,7 +23,7 @@ func TestAppend(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
 	l := tr.open()
-	for _, n := range []int{1, 254, 1, 1, 255, 256, 257, 70_000 - 65_000, 60_000, 8, 1, 1, 600} {
+	for _, n := range []int{1, 254, 1, 1, 255, 256, 257, 5_000, 15_000, 15_000, 15_000, 15_000, 8, 1, 1, 600} {
 		before := uint64(len(tr.entries))
 		a := tr.append(l, n)
 		if a.Start() != before || a.Size() != before+uint64(n) || a.Root() != tr.root(len(tr.entries)) {
@@ -51,11 +51,15 @@ func TestAppend(t *testing.T) {
 	tr.checkTiles()
 }
 
-// TestLargeBatch appends one batch that fills tiles of all levels at once.
+// TestLargeBatch appends a batch that fills tiles of all levels at once.
 func TestLargeBatch(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
-	tr.append(tr.open(), 70_000)
+	l := tr.open()
+	for range 4 {
+		tr.append(l, 15_000)
+	}
+	tr.append(l, 10_000)
 	tr.check()
 	tr.checkTiles()
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/proofline/proofline/internal/testlog"
+
 	"github.com/proofline/proofline/connector"
 	"github.com/proofline/proofline/connector/conformance"
 )
@@ -76,7 +78,7 @@ func TestSessionsOfBoth(t *testing.T) {
 	conformance.NeedsNode(t)
 	room := conformance.NewRoom(t)
 	c, err := connector.New(connector.Options{
-		Source: &connector.Source{URL: room.RulesURL(), SiteKey: room.SiteKey()}, Token: conformance.Token, Key: []byte(key), Page: []byte(conformance.Page), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Source: &connector.Source{URL: room.RulesURL(), SiteKey: room.SiteKey()}, Token: conformance.Token, Key: []byte(key), Page: []byte(conformance.Page), Log: testlog.New(t, slog.LevelInfo),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/testlog"
+
 	"github.com/proofline/proofline/connector"
 	"github.com/proofline/proofline/connector/conformance"
 	"github.com/proofline/proofline/internal/freeport"
@@ -27,7 +29,7 @@ func newConnector(t testing.TB, room *conformance.Room, trusted ...netip.Prefix)
 	t.Helper()
 	c, err := connector.New(connector.Options{
 		Source: &connector.Source{URL: room.RulesURL(), SiteKey: room.SiteKey()}, Token: conformance.Token,
-		Key: []byte(strings.Repeat("k", 32)), TrustedProxies: trusted, Page: []byte(conformance.Page), Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Key: []byte(strings.Repeat("k", 32)), TrustedProxies: trusted, Page: []byte(conformance.Page), Log: testlog.New(t, slog.LevelInfo),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/testlog"
+
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -43,7 +45,7 @@ func newServer(t testing.TB) *server {
 func (s *server) node(t testing.TB, name string) *server {
 	t.Helper()
 	pool := servertest.Pool(t, s.url)
-	log := slog.New(slog.NewTextHandler(t.Output(), nil))
+	log := testlog.New(t, slog.LevelInfo)
 	rooms := room.New(room.Options{Logs: pglog.NewStore(pool), Store: pgroom.NewStore(pool), MasterKey: s.master,
 		PublicURL: "https://example.com", Log: log, MaxClockStep: clock.AnyStep})
 	run(t, rooms.Run)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/testlog"
+
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -103,7 +105,7 @@ func newBench(t testing.TB, change ...func(*Options)) *bench {
 
 // node returns the service of another server on the same database.
 func (b *bench) node(change ...func(*Options)) *Service {
-	log := slog.New(slog.NewTextHandler(b.t.Output(), nil))
+	log := testlog.New(b.t, slog.LevelInfo)
 	rooms := room.New(room.Options{
 		Logs: pglog.NewStore(b.pool), Store: pgroom.NewStore(b.pool), MasterKey: b.key,
 		PublicURL: "https://example.com", Log: log, MaxClockStep: clock.AnyStep,

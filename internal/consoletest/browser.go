@@ -26,7 +26,7 @@ type Answer struct {
 
 // Client does not follow redirects, so that tests see them.
 var Client = &http.Client{
-	Timeout:       20 * time.Second,
+	Timeout:       5 * time.Minute,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 

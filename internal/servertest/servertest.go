@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/testlog"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit/pglog"
@@ -50,7 +52,7 @@ func MasterKey(t testing.TB) *keys.MasterKey {
 }
 
 // Log returns a logger that writes to the test's output.
-func Log(t testing.TB) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
+func Log(t testing.TB) *slog.Logger { return testlog.New(t, slog.LevelInfo) }
 
 // Rooms returns a server's rooms, published under https://example.com by default. Their clock runs
 // until the test ends.
