@@ -109,7 +109,8 @@ func Words(r *roomlog.Listed) string {
 	switch {
 	case r.IsImported && r.IsLost:
 		return "taken over from another server " + moment(r.Created) +
-			", which had given it up because entries were lost: " + numeral.Count(r.Size, "entry", "entries") + " are left"
+			", which had given it up because entries were lost: " +
+			numeral.Count(r.Size, "entry", "entries") + " are left"
 	case r.IsImported:
 		return "taken over from another server " + moment(r.Created) + ", which had ended it with " +
 			numeral.Count(r.Size, "entry", "entries")

@@ -51,7 +51,8 @@ the PostgreSQL is the server's private one.`,
 
 func offload(ctx context.Context, t *cli.Terminal, cfg server.Config, slug string, drop bool) (err error) {
 	if cfg.ArchiveDir == "" {
-		return cli.Usage(errors.New("the directory of the files is missing"), "give it with --archive-dir, as to the servers")
+		return cli.Usage(errors.New("the directory of the files is missing"),
+			"give it with --archive-dir, as to the servers")
 	}
 	if cfg.ArchiveDir, err = filepath.Abs(cfg.ArchiveDir); err != nil {
 		return err
