@@ -26,7 +26,8 @@ func codesCommand(m *remote.Manager) *cobra.Command {
 		Long: `Make codes for a method of a room whose key is "own": the server's own issuer
 confirms a visitor who types one in, and takes each code once, for one place. The
 server keeps keyed hashes: the CSV file is the only copy of the codes. The sheet has
-the room's address with its QR code, and its opening time. Without --count, print how many codes there are of each batch, and what became of them.`,
+the room's address with its QR code, and its opening time. Without --count, print
+how many codes there are of each batch, and what became of them.`,
 		Example: `  proofline room codes sale presale --count 500 --out codes.csv --sheet codes.html
   proofline room codes sale presale`,
 		Args: cobra.ExactArgs(2),
