@@ -1,11 +1,9 @@
 package main
 
 import (
-	"crypto/sha256"
 	"encoding/csv"
 	"fmt"
 	"html"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -17,13 +15,6 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/fairness"
 )
-
-// ownBench is a server with an issuer of its own.
-type ownBench struct {
-	*testing.T
-	dir string
-	*process
-}
 
 // make makes codes for a method of room sale with the command.
 func (b *ownBench) make(method string, count int) (codes []string) {
@@ -49,27 +40,6 @@ func (b *ownBench) make(method string, count int) (codes []string) {
 	return codes
 }
 
-// send sends a form as the page at an origin does.
-func (b *ownBench) send(to, origin string, form url.Values) (int, string) {
-	b.Helper()
-	r, err := http.NewRequestWithContext(b.Context(), http.MethodPost, to, strings.NewReader(form.Encode()))
-	if err != nil {
-		b.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	r.Header.Set("Origin", origin)
-	response, err := http.DefaultTransport.RoundTrip(r)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return response.StatusCode, string(body)
-}
-
 // confirm shows a code for a ticket, and returns the form that goes back to the room, or the status of the failure.
 func (b *ownBench) confirm(ticket fairness.Ticket, code string) (url.Values, int) {
 	b.Helper()
@@ -83,15 +53,7 @@ func (b *ownBench) confirm(ticket fairness.Ticket, code string) (url.Values, int
 	if status != http.StatusOK {
 		return nil, status
 	}
-	form := url.Values{}
-	for _, field := range hiddenField.FindAllStringSubmatch(page, -1) {
-		form.Set(field[1], field[2])
-	}
-	return form, status
-}
-
-func (b *ownBench) ticket(n int) fairness.Ticket {
-	return fairness.NewTicket(strings.TrimPrefix(b.url, "http://")+"/r/sale", sha256.Sum256(fmt.Append(nil, n)))
+	return fieldsOf(page), status
 }
 
 const ownRoom = `{"slug": "%s", "beacon": "none", "windows": [{"length": "24h"}],
@@ -103,26 +65,8 @@ const ownRoom = `{"slug": "%s", "beacon": "none", "windows": [{"length": "24h"}]
 // /issuer, remembered across a restart, and the auditor's program says on whose word they rest.
 func TestOwnIssuer(t *testing.T) {
 	t.Parallel()
-	b := &ownBench{T: t, dir: tempDir(t)}
-	addr := ""
-	start := func(more ...string) {
-		t.Helper()
-		if addr == "" {
-			addr = "127.0.0.1:0"
-		}
-		b.process = startServer(t, nil, append([]string{"--data", b.dir, "--addr", addr}, more...)...)
-		addr = strings.TrimPrefix(b.url, "http://")
-	}
-	call := func(method, path, body string) error {
-		var text []byte
-		if body != "" {
-			text = []byte(body)
-		}
-		_, err := manager(t, b.process, b.dir).Call(t.Context(), method, path, text, &struct{}{})
-		return err
-	}
-	start()
-	if err := call(http.MethodPost, "/v1/rooms", fmt.Sprintf(ownRoom, "sale")); err != nil {
+	b := newOwn(t, nil)
+	if err := b.create(fmt.Sprintf(ownRoom, "sale")); err != nil {
 		t.Fatal(err)
 	}
 	codes := b.make("presale", 3)
@@ -152,9 +96,8 @@ func TestOwnIssuer(t *testing.T) {
 			t.Errorf("%s: status %d", path, status)
 		}
 	}
-	b.stop()
 
-	start()
+	b.restart()
 	if _, status := b.confirm(b.ticket(3), codes[0]); status != http.StatusConflict {
 		t.Errorf("a used code after a restart: status %d", status)
 	}
@@ -186,48 +129,23 @@ func TestOwnIssuer(t *testing.T) {
 	for _, secret := range append(codes, b.ticket(1).String()) {
 		b.hasNot(secret)
 	}
-	b.stop()
 
-	start("--issuer", "off")
+	b.restart("--issuer", "off")
 	if _, status := b.confirm(b.ticket(5), codes[1]); status != http.StatusNotFound {
 		t.Errorf("turned off: status %d", status)
 	}
-	if err := call(http.MethodPost, "/v1/rooms", fmt.Sprintf(ownRoom, "other")); err == nil || !strings.Contains(err.Error(), "runs no issuer") {
+	if err := b.create(fmt.Sprintf(ownRoom, "other")); err == nil || !strings.Contains(err.Error(), "runs no issuer") {
 		t.Errorf("a room with the key own: %v", err)
 	}
-	if err := call(http.MethodPost, "/v1/rooms/sale/methods/presale/codes", `{"count": 1}`); err == nil || !strings.Contains(err.Error(), "the issuer is off") {
+	if err := b.manage(http.MethodPost, "/v1/rooms/sale/methods/presale/codes", `{"count": 1}`); err == nil || !strings.Contains(err.Error(), "the issuer is off") {
 		t.Errorf("codes: %v", err)
 	}
-	if err := call(http.MethodPost, "/v1/rooms/sale/end", ""); err != nil {
+	if err := b.manage(http.MethodPost, "/v1/rooms/sale/end", ""); err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, _ = command(t, "", "proofline-verify", "audit", b.url+"/r/sale", "--no-keep")
-	if text := strings.Join(strings.Fields(stdout), " "); !strings.Contains(text, "presale was shown by 2 tickets: the word of the issuer") ||
-		!strings.Contains(text, "Whether an issuer belongs to the room's operator cannot be seen here") {
-		t.Errorf("audit: %s %s", stdout, stderr)
-	}
+	b.audited("presale was shown by 2 tickets: the word of the issuer",
+		"Whether an issuer belongs to the room's operator cannot be seen here")
 	b.stop()
-}
-
-// hasNot checks that no file of the issuer and no line of the log has a text.
-func (b *ownBench) hasNot(secret string) {
-	b.Helper()
-	if strings.Contains(b.said(), secret) {
-		b.Error("the log has a code or a ticket")
-	}
-	err := filepath.WalkDir(filepath.Join(b.dir, server.IssuerDir), func(path string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err == nil && strings.Contains(string(text), secret) {
-			b.Errorf("%s has a code or a ticket", path)
-		}
-		return err
-	})
-	if err != nil {
-		b.Error(err)
-	}
 }
 
 // TestOwnCaptcha confirms a visitor who solves the check of a CAPTCHA service, and nobody with a code.
@@ -241,23 +159,22 @@ func TestOwnCaptcha(t *testing.T) {
 		fmt.Fprintf(w, `{"success": %t, "hostname": "127.0.0.1", "action": "sale_check"}`, r.PostFormValue("response") == "solved")
 	}))
 	t.Cleanup(siteverify.Close)
-	b := &ownBench{T: t, dir: tempDir(t)}
 	secretFile := filepath.Join(t.TempDir(), "captcha-secret")
 	if err := os.WriteFile(secretFile, []byte(secretText+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b.process = startServer(t, []string{"PROOFLINE_CAPTCHA_SECRET=" + secretFile}, "--data", b.dir, "--addr", "127.0.0.1:0",
+	b := newOwn(t, []string{"PROOFLINE_CAPTCHA_SECRET=" + secretFile},
 		"--captcha", "turnstile", "--captcha-site-key", "site-key", "--captcha-verify", siteverify.URL)
 	room := `{"slug": "sale", "beacon": "none", "windows": [{"length": "24h"}], "methods": [{"name": "check", "kind": "signed", "key": "own-captcha"}],
 		"lanes": [{"name": "early", "weight": 1, "needs": ["check"]}]}`
 	blind := strings.NewReplacer(`"sale"`, `"other"`, "signed", "blind").Replace(room)
-	if _, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(blind), &struct{}{}); err == nil || !strings.Contains(err.Error(), "only a signed method") {
+	if err := b.create(blind); err == nil || !strings.Contains(err.Error(), "only a signed method") {
 		t.Errorf("a blind method with a CAPTCHA: %v", err)
 	}
-	if _, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(room), &struct{}{}); err != nil {
+	if err := b.create(room); err != nil {
 		t.Fatal(err)
 	}
-	_, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms/sale/methods/check/codes", []byte(`{"count": 1}`), &struct{}{})
+	err := b.manage(http.MethodPost, "/v1/rooms/sale/methods/check/codes", `{"count": 1}`)
 	if err == nil || !strings.Contains(err.Error(), "takes no codes") {
 		t.Errorf("codes: %v", err)
 	}
@@ -274,22 +191,18 @@ func TestOwnCaptcha(t *testing.T) {
 	if status != http.StatusOK {
 		t.Fatalf("status %d:\n%s", status, page)
 	}
-	form := url.Values{}
-	for _, field := range hiddenField.FindAllStringSubmatch(page, -1) {
-		form.Set(field[1], field[2])
-	}
+	form := fieldsOf(page)
 	if status, page := b.send(b.url+"/r/sale/credential", b.url, form); status != http.StatusSeeOther {
 		t.Errorf("join: status %d:\n%s", status, page)
 	}
-	b.stop()
 	b.hasNot(secretText)
 
-	b.process = startServer(t, nil, "--data", b.dir, "--addr", strings.TrimPrefix(b.url, "http://"))
+	b.restart()
 	if status, _ := b.send(at, b.url, url.Values{"ticket": {b.ticket(2).String()}, "lane": {"early"}}); status != http.StatusNotFound {
 		t.Errorf("without a CAPTCHA service: status %d", status)
 	}
 	other := strings.Replace(room, `"sale"`, `"other"`, 1)
-	if _, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(other), &struct{}{}); err == nil || !strings.Contains(err.Error(), "start it with --captcha") {
+	if err := b.create(other); err == nil || !strings.Contains(err.Error(), "start it with --captcha") {
 		t.Errorf("a room without a CAPTCHA service: %v", err)
 	}
 	b.stop()

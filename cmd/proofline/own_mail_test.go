@@ -40,13 +40,8 @@ func (b *ownBench) typeCode(method, page, code string) (status int, answer strin
 func TestOwnMail(t *testing.T) {
 	t.Parallel()
 	smtp, mail := receiveMail(t)
-	b := &ownBench{T: t, dir: tempDir(t)}
-	b.process = startServer(t, []string{"PROOFLINE_SMTP=smtp://" + smtp + "?from=queue@example.com"}, "--data", b.dir, "--addr", "127.0.0.1:0")
-	create := func(room string) error {
-		_, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(room), &struct{}{})
-		return err
-	}
-	if err := create(mailRoom); err != nil {
+	b := newOwn(t, []string{"PROOFLINE_SMTP=smtp://" + smtp + "?from=queue@example.com"})
+	if err := b.create(mailRoom); err != nil {
 		t.Fatal(err)
 	}
 	ask := func(n int) url.Values { return url.Values{"ticket": {b.ticket(n).String()}, "lane": {"general"}} }
@@ -67,11 +62,7 @@ func TestOwnMail(t *testing.T) {
 		if status != http.StatusOK {
 			t.Fatalf("status %d:\n%s", status, page)
 		}
-		form := url.Values{}
-		for _, field := range hiddenField.FindAllStringSubmatch(page, -1) {
-			form.Set(field[1], field[2])
-		}
-		return form
+		return fieldsOf(page)
 	}
 	join := func(form url.Values) int {
 		t.Helper()
@@ -93,29 +84,25 @@ func TestOwnMail(t *testing.T) {
 	}
 
 	b.blindly(mail)
-	_, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms/sale/methods/account/codes", []byte(`{"count": 1}`), &struct{}{})
+	err := b.manage(http.MethodPost, "/v1/rooms/sale/methods/account/codes", `{"count": 1}`)
 	if err == nil || !strings.Contains(err.Error(), "takes no codes") {
 		t.Errorf("codes for addresses: %v", err)
 	}
 	for _, secret := range []string{"anna", "bob@", "carl", b.ticket(1).String()} {
 		b.hasNot(secret)
 	}
-	b.stop()
 
-	b.process = startServer(t, nil, "--data", b.dir, "--addr", strings.TrimPrefix(b.url, "http://"))
+	b.restart()
 	if status, _ := b.send(b.url+"/issuer/sale.account", b.url, ask(4)); status != http.StatusNotFound {
 		t.Errorf("without a mail server: status %d", status)
 	}
-	if err := create(strings.Replace(mailRoom, `"sale"`, `"other"`, 1)); err == nil || !strings.Contains(err.Error(), "start it with --smtp") {
+	if err := b.create(strings.Replace(mailRoom, `"sale"`, `"other"`, 1)); err == nil || !strings.Contains(err.Error(), "start it with --smtp") {
 		t.Errorf("a room without a mail server: %v", err)
 	}
-	if _, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms/sale/end", nil, &struct{}{}); err != nil {
+	if err := b.manage(http.MethodPost, "/v1/rooms/sale/end", ""); err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, _ := command(t, "", "proofline-verify", "audit", b.url+"/r/sale", "--no-keep")
-	if text := strings.Join(strings.Fields(stdout), " "); !strings.Contains(text, "account was shown by 2 tickets: the word of the issuer") {
-		t.Errorf("audit: %s %s", stdout, stderr)
-	}
+	b.audited("account was shown by 2 tickets: the word of the issuer")
 	b.stop()
 }
 

@@ -44,11 +44,7 @@ func (b *ownBench) signIn(provider *oidctest.Issuer, ticket fairness.Ticket, sub
 	r.AddCookie(&http.Cookie{Name: "proofline-sale", Value: "secret"})
 	r.AddCookie(cookies[0])
 	page, _ = b.fetch(r)
-	form := url.Values{}
-	for _, field := range hiddenField.FindAllStringSubmatch(page, -1) {
-		form.Set(field[1], field[2])
-	}
-	return form
+	return fieldsOf(page)
 }
 
 // fetch returns a page and the cookies that it sets.
@@ -74,14 +70,8 @@ func TestOwnOIDC(t *testing.T) {
 	if err := os.WriteFile(secretFile, []byte(oidctest.ClientSecret+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := &ownBench{T: t, dir: tempDir(t)}
-	b.process = startServer(t, []string{"PROOFLINE_ISSUER_OIDC_SECRET=" + secretFile}, "--data", b.dir, "--addr", "127.0.0.1:0",
-		"--issuer-oidc", provider.URL, "--issuer-oidc-client", oidctest.ClientID)
-	create := func(room string) error {
-		_, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(room), &struct{}{})
-		return err
-	}
-	if err := create(accountRoom); err != nil {
+	b := newOwn(t, []string{"PROOFLINE_ISSUER_OIDC_SECRET=" + secretFile}, "--issuer-oidc", provider.URL, "--issuer-oidc-client", oidctest.ClientID)
+	if err := b.create(accountRoom); err != nil {
 		t.Fatal(err)
 	}
 	first, again, other := b.signIn(provider, b.ticket(1), "anna"), b.signIn(provider, b.ticket(2), "anna"), b.signIn(provider, b.ticket(3), "bob")
@@ -99,19 +89,15 @@ func TestOwnOIDC(t *testing.T) {
 	for _, secret := range []string{"anna", oidctest.ClientSecret, b.ticket(1).String()} {
 		b.hasNot(secret)
 	}
-	b.stop()
 
-	b.process = startServer(t, nil, "--data", b.dir, "--addr", strings.TrimPrefix(b.url, "http://"))
-	if err := create(strings.Replace(accountRoom, `"sale"`, `"other"`, 1)); err == nil || !strings.Contains(err.Error(), "start it with --issuer-oidc") {
+	b.restart()
+	if err := b.create(strings.Replace(accountRoom, `"sale"`, `"other"`, 1)); err == nil || !strings.Contains(err.Error(), "start it with --issuer-oidc") {
 		t.Errorf("a room without a provider: %v", err)
 	}
-	if _, err := manager(t, b.process, b.dir).Call(t.Context(), http.MethodPost, "/v1/rooms/sale/end", nil, &struct{}{}); err != nil {
+	if err := b.manage(http.MethodPost, "/v1/rooms/sale/end", ""); err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, _ := command(t, "", "proofline-verify", "audit", b.url+"/r/sale", "--no-keep")
-	if text := strings.Join(strings.Fields(stdout), " "); !strings.Contains(text, "account was shown by 2 tickets: the word of the issuer") {
-		t.Errorf("audit: %s %s", stdout, stderr)
-	}
+	b.audited("account was shown by 2 tickets: the word of the issuer")
 	b.stop()
 }
 

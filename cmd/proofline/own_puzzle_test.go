@@ -72,11 +72,7 @@ func (b *ownBench) solve(ticket fairness.Ticket, lane string) url.Values {
 	if status != http.StatusOK {
 		b.Fatalf("status %d:\n%s", status, page)
 	}
-	form := url.Values{}
-	for _, field := range hiddenField.FindAllStringSubmatch(page, -1) {
-		form.Set(field[1], field[2])
-	}
-	return form
+	return fieldsOf(page)
 }
 
 // call sends JSON to the room.
@@ -102,10 +98,8 @@ func (b *ownBench) call(path string, body any) (int, string) {
 // after a join. Its keys for puzzles and for codes differ.
 func TestOwnPuzzle(t *testing.T) {
 	t.Parallel()
-	b := &ownBench{T: t, dir: tempDir(t)}
-	b.process = startServer(t, nil, "--data", b.dir, "--addr", "127.0.0.1:0")
-	manage := manager(t, b.process, b.dir)
-	if _, err := manage.Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(puzzleRoom), &struct{}{}); err != nil {
+	b := newOwn(t, nil)
+	if err := b.create(puzzleRoom); err != nil {
 		t.Fatal(err)
 	}
 	var state struct {
@@ -120,12 +114,12 @@ func TestOwnPuzzle(t *testing.T) {
 	if err != nil || len(state.Methods) != 2 || len(state.Methods[1].Key) != 64 || state.Methods[0].Key == state.Methods[1].Key {
 		t.Fatalf("methods %+v, %v", state.Methods, err)
 	}
-	if _, err := manage.Call(t.Context(), http.MethodPost, "/v1/rooms/sale/methods/human/codes", []byte(`{"count": 1}`), &struct{}{}); err == nil ||
+	if err := b.manage(http.MethodPost, "/v1/rooms/sale/methods/human/codes", `{"count": 1}`); err == nil ||
 		!strings.Contains(err.Error(), "takes no codes") {
 		t.Errorf("codes for puzzles: %v", err)
 	}
 	blind := strings.NewReplacer(`"sale"`, `"other"`, `"kind": "signed", "key": "own-puzzle"`, `"kind": "blind", "key": "own-puzzle"`).Replace(puzzleRoom)
-	if _, err := manage.Call(t.Context(), http.MethodPost, "/v1/rooms", []byte(blind), &struct{}{}); err == nil || !strings.Contains(err.Error(), "only a signed method") {
+	if err := b.create(blind); err == nil || !strings.Contains(err.Error(), "only a signed method") {
 		t.Errorf("a blind method with puzzles: %v", err)
 	}
 
@@ -149,12 +143,9 @@ func TestOwnPuzzle(t *testing.T) {
 	for _, secret := range []string{ticket.String(), b.ticket(1).String()} {
 		b.hasNot(secret)
 	}
-	if _, err := manage.Call(t.Context(), http.MethodPost, "/v1/rooms/sale/end", nil, &struct{}{}); err != nil {
+	if err := b.manage(http.MethodPost, "/v1/rooms/sale/end", ""); err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, _ := command(t, "", "proofline-verify", "audit", b.url+"/r/sale", "--no-keep")
-	if text := strings.Join(strings.Fields(stdout), " "); !strings.Contains(text, "human was shown by 2 tickets: the word of the issuer") {
-		t.Errorf("audit: %s %s", stdout, stderr)
-	}
+	b.audited("human was shown by 2 tickets: the word of the issuer")
 	b.stop()
 }

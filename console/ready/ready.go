@@ -406,19 +406,17 @@ func (r *Ready) room(found *room.Room, opens time.Time) Check {
 	return c
 }
 
+// states are the results for states of issuers; the others need attention.
+var states = map[issuers.State]State{issuers.Present: OK, issuers.Away: Failed}
+
 // issuers looks at the issuers that visitors of a room need.
 func (r *Ready) issuers(of *room.Room) (list []Check) {
 	if r.o.Issuers == nil {
 		return nil
 	}
 	for _, f := range r.o.Issuers(of) {
-		c := Check{Name: "issuer of " + of.Slug + ": " + f.Method, State: Attention}
+		c := Check{Name: "issuer of " + of.Slug + ": " + f.Method, State: cmp.Or(states[f.State], Attention)}
 		c.Text, c.Do = f.Text()
-		if f.State == issuers.Present {
-			c.State = OK
-		} else if f.State == issuers.Away {
-			c.State = Failed
-		}
 		list = append(list, c)
 	}
 	return list

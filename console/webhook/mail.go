@@ -147,7 +147,8 @@ func (s *SMTP) greet(ctx context.Context) error {
 		_ = conn.Close() // it has failed already
 		return err
 	}
-	return c.Quit()
+	_ = c.Quit() // it has greeted, and more is not asked
+	return nil
 }
 
 func (s *SMTP) options() []gomail.Option {

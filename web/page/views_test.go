@@ -156,8 +156,8 @@ var lines = map[string]page.View{
 		v.Confirmations[0].Away = true
 	}),
 	"joinable-lots-need": change(view(page.Joinable), func(v *page.View) { v.Confirmations = needing(lots, "code") }),
-	"waiting-lanes": change(withTicket(page.Waiting), func(v *page.View) { v.Ticket.Lane, v.Ticket.Share, v.Ticket.Calls = "members", 1, 4 }),
-	"drawn-lanes":   change(drawn(), func(v *page.View) { v.Ticket.Lane, v.Ticket.Share, v.Ticket.Calls = "members", 1, 4 }),
+	"waiting-lanes":      change(withTicket(page.Waiting), func(v *page.View) { v.Ticket.Lane, v.Ticket.Share, v.Ticket.Calls = "members", 1, 4 }),
+	"drawn-lanes":        change(drawn(), func(v *page.View) { v.Ticket.Lane, v.Ticket.Share, v.Ticket.Calls = "members", 1, 4 }),
 	"waiting-lots-need": change(withTicket(page.Waiting), func(v *page.View) {
 		v.Confirmations, v.Ticket.Lots = needing(lots, "puzzle"), 1
 	}),

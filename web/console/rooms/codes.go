@@ -3,14 +3,15 @@ package rooms
 import (
 	"context"
 	"errors"
+	"html/template"
 	"strconv"
 	"strings"
 
 	"github.com/proofline/proofline/console/account"
 	"github.com/proofline/proofline/console/control"
+	"github.com/proofline/proofline/internal/codesheet"
 	"github.com/proofline/proofline/internal/invalid"
 	"github.com/proofline/proofline/internal/listfile"
-	"github.com/proofline/proofline/internal/qrcode"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/web/console/format"
 	"github.com/proofline/proofline/web/console/shell"
@@ -33,10 +34,8 @@ type codesPage struct {
 	Methods    []string // for which the server's own issuer vouches
 	Method     string
 	Count      string
-	Address    string       // of the room
-	Made       []string     // new codes, to print
-	Opens      string       // with the time zone; empty: the room has opened
-	QR         *qrcode.Code // of Address; nil: it is too long
+	Made       int           // number of new codes
+	Slips      template.HTML // new codes, to print
 	Of         []methodCodes
 	Typed      string // codes to void
 
@@ -70,7 +69,7 @@ const usualCount = 500
 func (codesPage) Most() string { return format.Number(control.MaxCodes) }
 
 func (h *codes) page(r *room.Room) codesPage {
-	p := codesPage{Slug: r.Slug, Name: r.Snapshot().Title, Methods: h.control.OwnMethods(r), Address: r.URL}
+	p := codesPage{Slug: r.Slug, Name: r.Snapshot().Title, Methods: h.control.OwnMethods(r)}
 	count := usualCount
 	for _, m := range r.Policy().Methods {
 		if len(p.Methods) > 0 && m.Name == p.Methods[0] && m.Limit > 0 {
@@ -117,16 +116,14 @@ func (h *codes) refuse(ctx context.Context, x *shell.Request, page codesPage, pr
 	return x.Invalid("room-codes", page, problem)
 }
 
-// print adds what else each code on a sheet has.
-func (p *codesPage) print(r *room.Room) {
+// print adds the slips of new codes.
+func (p *codesPage) print(r *room.Room, codes []string) (err error) {
 	settings, _ := r.Settings()
-	if opens := r.Snapshot().Opens; opens.After(r.Now()) {
-		zone := settings.Zone()
-		p.Opens = format.Moment(opens.In(zone)) + " (" + zone.String() + ")"
-	}
-	if code, err := qrcode.Encode(r.URL); err == nil {
-		p.QR = &code
-	}
+	sheet := codesheet.Sheet{Title: p.Name, Address: r.URL, Codes: codes,
+		Opens: codesheet.Opens(r.Snapshot().Opens, r.Now(), settings.Zone())}
+	p.Made = len(codes)
+	p.Slips, err = sheet.Slips()
+	return err
 }
 
 // maxCodesUpload is the maximum size of a form with codes to void, in bytes.
@@ -185,8 +182,9 @@ func (h *codes) make(ctx context.Context, x *shell.Request, r *room.Room) error 
 		return h.refuse(ctx, x, page, err)
 	}
 	if x.Form("do") == "sheet" {
-		page.Made = made
-		page.print(r)
+		if err := page.print(r, made); err != nil {
+			return err
+		}
 		return x.Page("room-codes-sheet", page)
 	}
 	return x.Download(r.Slug+"-"+method+"-codes.csv", "text/csv; charset=utf-8",

@@ -24,16 +24,16 @@ export class Server {
     return new Server(url, token);
   }
 
-  /** Starts a server with a private PostgreSQL in its own directory, and with a beacon if wanted. */
-  static async start({ beacon = false } = {}) {
+  /** Starts a server with a private PostgreSQL in its own directory, with a beacon if wanted, and with more settings. */
+  static async start({ beacon = false, ...more } = {}) {
     const data = await mkdtemp(join(tmpdir(), "proofline-e2e-"));
     await chmod(data, 0o711); // PostgreSQL refuses to run as root, so it runs as another user, with its data below
     const relay = beacon ? await startBeacon(data) : undefined;
-    const child = serve(data, "127.0.0.1:0", relay);
+    const child = serve(data, "127.0.0.1:0", relay, more);
     const url = await greeting(child, "create the first account ");
     const setup = (await readFile(join(data, "setup-link"), "utf8")).trim();
     const token = (await readFile(join(data, "admin-token"), "utf8")).trim();
-    return new Server(url, token, { setup, data, child, relay });
+    return new Server(url, token, { setup, data, child, relay, more });
   }
 
   async stop() {
@@ -50,7 +50,7 @@ export class Server {
 
   /** Starts the server again at the same address. */
   async #again() {
-    this.child = serve(this.data, new URL(this.url).host, this.relay);
+    this.child = serve(this.data, new URL(this.url).host, this.relay, this.more);
     await greeting(this.child, "listening on ");
   }
 
@@ -99,11 +99,11 @@ function startBeacon(data) {
   });
 }
 
-function serve(data, addr, relay) {
+function serve(data, addr, relay, { flags = [], env: settings = {} }) {
   const args = ["serve", "--addr", addr, "--data", data, "--log-level", "warn", "--limit-exempt", "127.0.0.0/8"];
-  args.push("--beacon-relays", ...(relay ? [relay.url, "--beacon-chain", relay.chain] : ["none"]));
+  args.push("--beacon-relays", ...(relay ? [relay.url, "--beacon-chain", relay.chain] : ["none"]), ...flags);
   const { DATABASE_URL, ...env } = process.env;
-  return spawn(program("proofline"), args, { env, stdio: ["ignore", "pipe", "inherit"] });
+  return spawn(program("proofline"), args, { env: { ...env, ...settings }, stdio: ["ignore", "pipe", "inherit"] });
 }
 
 /** Returns the address that a server prints, after a line with a given beginning. */

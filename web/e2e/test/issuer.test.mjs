@@ -3,7 +3,6 @@ import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import { createServer as createTcpServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -13,6 +12,7 @@ import { chromium } from "playwright-core";
 
 import { accessible } from "../stage/axe.mjs";
 import { launch } from "../stage/launch.mjs";
+import { MailServer } from "../stage/mail.mjs";
 import { program } from "../stage/places.mjs";
 
 const run = promisify(execFile);
@@ -77,37 +77,6 @@ class Siteverify {
     await new Promise((done) => service.server.listen(0, "127.0.0.1", done));
     service.address = `http://127.0.0.1:${service.server.address().port}/siteverify`;
     return service;
-  }
-}
-
-/** A mail server that keeps the codes of mails. */
-class MailServer {
-  codes = [];
-
-  static async open() {
-    const mail = new MailServer();
-    mail.server = createTcpServer((socket) => {
-      let reading = false;
-      createInterface({ input: socket }).on("line", (line) => {
-        if (reading) {
-          mail.codes.push(...(line.match(/\b[0-9A-Z]{4}(-[0-9A-Z]{4}){3}\b/g) ?? []));
-          if (line !== ".") return;
-        }
-        reading = line === "DATA";
-        socket.write(reading ? "354 go on\r\n" : "250 ok\r\n");
-      });
-      socket.on("error", () => {});
-      socket.write("220 test\r\n");
-    });
-    await new Promise((done) => mail.server.listen(0, "127.0.0.1", done));
-    mail.address = `smtp://127.0.0.1:${mail.server.address().port}?from=club@example.org`;
-    return mail;
-  }
-
-  /** The code of the next mail. */
-  async code() {
-    while (this.codes.length === 0) await new Promise((done) => setTimeout(done, 20));
-    return this.codes.shift();
   }
 }
 
@@ -183,7 +152,7 @@ after(async () => {
   room.close();
   foreign.close();
   siteverify.server.close();
-  mail.server.close();
+  mail.close();
   await rm(dir, { recursive: true, force: true });
 });
 

@@ -3,30 +3,31 @@ package codefile
 
 import (
 	"bytes"
-	_ "embed"
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"html/template"
 	"io/fs"
 	"os"
 
 	"github.com/spf13/pflag"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
+	"github.com/proofline/proofline/internal/codesheet"
 	"github.com/proofline/proofline/internal/listfile"
 )
 
 // Files are the files that a command writes.
 type Files struct {
-	Out, Sheet, Title string
+	Out, Sheet string
+	// On has what is on each slip of the sheet besides its code.
+	On codesheet.Sheet
 }
 
 // Add adds the flags.
 func (f *Files) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Out, "out", "", "write the codes to this CSV `FILE`, which must not exist (required)")
 	flags.StringVar(&f.Sheet, "sheet", "", "write a page to print and cut to this HTML `FILE`, which must not exist")
-	flags.StringVar(&f.Title, "title", "Your code", "`TEXT` above each code on the sheet")
+	flags.StringVar(&f.On.Title, "title", "Your code", "`TEXT` above each code on the sheet")
 }
 
 const leftAlone = "choose another name: existing files are left alone"
@@ -44,14 +45,9 @@ func (f *Files) Check() error {
 	return nil
 }
 
-//go:embed sheet.html
-var sheetText string
-
-var sheet = template.Must(template.New("sheet").Parse(sheetText))
-
 // Write writes rows with codes to the table, and the codes to the sheet, if there is to be one.
 func (f *Files) Write(rows [][]string, codes []string) error {
-	var table, page bytes.Buffer
+	var table bytes.Buffer
 	w := csv.NewWriter(&table)
 	if err := w.WriteAll(rows); err != nil {
 		return err
@@ -62,10 +58,12 @@ func (f *Files) Write(rows [][]string, codes []string) error {
 	if f.Sheet == "" {
 		return nil
 	}
-	if err := sheet.Execute(&page, map[string]any{"Title": f.Title, "Codes": codes}); err != nil {
+	f.On.Codes = codes
+	page, err := f.On.Page()
+	if err != nil {
 		return err
 	}
-	return writeNew(f.Sheet, page.Bytes())
+	return writeNew(f.Sheet, page)
 }
 
 // maxCodes is the maximum number of codes read at once.

@@ -49,6 +49,7 @@ keeps the hashes alone: the CSV file is the only copy of the codes.`,
 	flags.IntVar(&f.count, "count", 0, "make `N` codes")
 	flags.StringVar(&f.people, "people", "", "make a code for each row of this CSV `FILE`, whose first row has names of columns")
 	f.Files.Add(flags)
+	flags.StringVar(&f.On.Address, "address", "", "`URL` of the room, for the sheet, with its QR code")
 	return c
 }
 

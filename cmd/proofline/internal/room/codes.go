@@ -13,6 +13,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/codefile"
 	"github.com/proofline/proofline/cmd/proofline/internal/remote"
+	"github.com/proofline/proofline/internal/codesheet"
 	"github.com/proofline/proofline/internal/wire"
 )
 
@@ -24,8 +25,9 @@ func codesCommand(m *remote.Manager) *cobra.Command {
 		Short: "Make codes that confirm visitors, or count them",
 		Long: `Make codes for a method of a room whose key is "own": the server's own issuer
 confirms a visitor who types one in, and takes each code once, for one place. The
-server keeps keyed hashes: the CSV file is the only copy of the codes. Without
---count, print how many codes there are of each batch, and what became of them.`,
+server keeps keyed hashes: the CSV file is the only copy of the codes. The sheet has
+the room's address with its QR code, and its opening time. Without --count, print
+how many codes there are of each batch, and what became of them.`,
 		Example: `  proofline room codes sale presale --count 500 --out codes.csv --sheet codes.html
   proofline room codes sale presale`,
 		Args: cobra.ExactArgs(2),
@@ -43,6 +45,16 @@ server keeps keyed hashes: the CSV file is the only copy of the codes. Without
 			body, err := json.Marshal(wire.CodesInput{Count: count})
 			if err != nil {
 				return err
+			}
+			if files.Sheet != "" { // asked for first: codes are shown once
+				var of wire.Room
+				if _, err := m.Ask(c, http.MethodGet, roomPath(args[0], ""), nil, &of); err != nil {
+					return err
+				}
+				files.On.Address = of.URL
+				if of.Opens != nil {
+					files.On.Opens = codesheet.Opens(*of.Opens, time.Now(), of.Zone())
+				}
 			}
 			var made wire.Codes
 			if _, err := m.Ask(c, http.MethodPost, path, body, &made); err != nil {
