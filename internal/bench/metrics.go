@@ -64,8 +64,8 @@ func (b *bench) metrics(v version) (func(int) ([]reading, error), error) {
 	}, nil
 }
 
-// cpuOfScrapes returns how long a scrape takes, and the CPU time in microseconds that it adds to what the server does at
-// rest.
+// cpuOfScrapes returns how long a scrape takes, and the CPU time in microseconds that it adds to what the server does
+// at rest.
 func (s *server) cpuOfScrapes(url string) (took time.Duration, cpu float64, err error) {
 	began := time.Now()
 	first, err := s.cpu()
