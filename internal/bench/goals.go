@@ -55,6 +55,10 @@ var (
 	ticketEcho  = &goal{"  bare Echo", "/s", noGoal, 0, 0}
 	ticketRatio = &goal{"  ratio", "of Echo", atLeast, 0.9, 0}
 
+	tileRate  = &goal{"complete tiles of entries, from PostgreSQL", "/s", noGoal, 0, 0}
+	tileEcho  = &goal{"  bare Echo", "/s", noGoal, 0, 0}
+	tileRatio = &goal{"  ratio", "of Echo", noGoal, 0, 0}
+
 	memoryVisitor = &goal{"memory of a waiting visitor, resident", "B", atMost, 100, 0}
 	memoryHeap    = &goal{"  of that, live heap", "B", noGoal, 0, 0}
 	memoryRooms   = &goal{"memory of a server with 1,000 rooms, resident", "MB", atMost, 150, 0}
@@ -73,6 +77,11 @@ var (
 
 	dashboardsJoin = &goal{"server CPU that 10 dashboards add to a join", "%", atMost, 5, 0}
 	dashboardsRest = &goal{"server CPU of 10 dashboards at rest", "% of a core", atMost, 5, 0}
+
+	scrapeTime  = &goal{"scrape of a server with 1,000 rooms", "ms", atMost, 100, 0}
+	scrapeEcho  = &goal{"  bare Echo, as many bytes", "ms", noGoal, 0, 0}
+	scrapesJoin = &goal{"  every 5 s, takes as much CPU as", "joins/s", atMost, 200, 0} // 1 % of 20,000
+	recordJoin  = &goal{"server CPU of a join that records metrics", "%", atMost, 1, 0}
 
 	proxyRate      = &goal{"requests through the connector's proxy", "/s", noGoal, 0, 0}
 	proxyBare      = &goal{"  bare reverse proxy", "/s", noGoal, 0, 0}

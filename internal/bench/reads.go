@@ -1,8 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 
+	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/internal/rawhttp"
 )
 
@@ -31,6 +33,18 @@ func (b *bench) tickets(v version) (func(int) ([]reading, error), error) {
 	t := statusTemplate("ticket")
 	return b.reading(s, "/r/ticket/tickets/"+n.ticket(0).String(), [3]*goal{ticketRate, ticketEcho, ticketRatio},
 		func(dst []byte, i int) []byte { return t.append(dst, n.ticket(i%readers)) })
+}
+
+// tiles measures complete tiles of entries, which the server reads from PostgreSQL unless a cache in front has them.
+func (b *bench) tiles(v version) (func(int) ([]reading, error), error) {
+	s, err := b.fleet.productWith(v, "tiles", newBatch(), readers)
+	if err != nil {
+		return nil, err
+	}
+	path := func(i int) string { return fmt.Sprintf("/r/tiles/tile/entries/%03d", i%(readers/audit.TileWidth)) }
+	return b.reading(s, path(0), [3]*goal{tileRate, tileEcho, tileRatio}, func(dst []byte, i int) []byte {
+		return rawhttp.AppendRequest(dst, http.MethodGet, "bench", path(i), "", "")
+	})
 }
 
 // statusTemplate is the request for the status of a ticket.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -72,8 +73,8 @@ func serveBare(text string) error {
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		return err
 	}
-	delete(a.Header, "Content-Length") // net/http writes these two
-	delete(a.Header, "Date")
+	a.Header.Set("Content-Length", strconv.Itoa(a.Size))
+	delete(a.Header, "Date") // net/http writes it
 	body := bytes.Repeat([]byte{'x'}, a.Size)
 	kind := a.Header.Get("Content-Type")
 	e := echo.New()

@@ -62,7 +62,8 @@ func (a *Authority) Sign(public any, names ...string) (chain []byte, serial int6
 	defer a.mu.Unlock()
 	a.serial++
 	leaf := &x509.Certificate{SerialNumber: big.NewInt(a.serial), DNSNames: names,
-		IPAddresses: []net.IP{{127, 0, 0, 1}}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(90 * 24 * time.Hour),
+		IPAddresses: []net.IP{{127, 0, 0, 1}},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(90 * 24 * time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
 	der, err := x509.CreateCertificate(rand.Reader, leaf, a.root, public, a.key)
 	if err != nil {

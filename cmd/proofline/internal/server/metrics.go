@@ -90,7 +90,9 @@ func metricsHandler(m metrics, meter *meter.Meter, tls *https.Server, health htt
 		}
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	// Compression would take a tenth of a scrape, to save little on a private network.
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry,
+		promhttp.HandlerOpts{MaxRequestsInFlight: 4, DisableCompression: true}))
 	mux.Handle("GET /livez", health)
 	mux.Handle("GET /readyz", health)
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
@@ -256,6 +258,8 @@ func (c metrics) Collect(to chan<- prometheus.Metric) {
 	}
 	loaded := c.rooms.Loaded()
 	measured := mostInLine(loaded)
+	// The registry sorts each metric by its labels, which takes a fifth of a scrape if they come in any order.
+	slices.SortFunc(measured, func(a, b *room.Room) int { return strings.Compare(a.Slug, b.Slug) })
 	for _, r := range measured {
 		v := r.Metrics()
 		for _, m := range roomMetrics {
