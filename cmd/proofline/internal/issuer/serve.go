@@ -19,6 +19,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
+	"github.com/proofline/proofline/console/retention"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/fairness/credential/issuer"
 	"github.com/proofline/proofline/web/client"
@@ -33,6 +34,7 @@ type serveFlags struct {
 	proxies            []string
 	attempts, pages    int
 	solved             int
+	keep               retention.Keep
 	https              https.Flags
 }
 
@@ -67,8 +69,12 @@ Lists and the configuration are read at the start.`,
 		"pages a minute per network: at most `N`, in a burst twice as many; 0: no limit")
 	flags.IntVar(&f.solved, "limit-solved", web.DefaultSolved,
 		"solved puzzles and CAPTCHAs a minute per network: at most `N`, in a burst twice as many; 0: no limit")
+	f.keep = retention.Default
+	flags.Var(&f.keep, "keep-personal",
+		"keep passkeys for so many `DAYS` after their latest use, and lists and records of an offer after its until: such as "+
+			"90d, or forever")
 	f.https.Add(flags)
-	cli.InEnv(flags, "addr", "smtp", "trusted-proxies", "limit-attempts", "limit-pages", "limit-solved")
+	cli.InEnv(flags, "addr", "smtp", "trusted-proxies", "limit-attempts", "limit-pages", "limit-solved", "keep-personal")
 	return c
 }
 
@@ -91,8 +97,16 @@ func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
 	if err != nil {
 		return errors.Join(err, store.Close())
 	}
+	forgetting, stop := context.WithCancel(ctx)
+	forgotten := make(chan struct{})
+	go func() {
+		defer close(forgotten)
+		f.forget(forgetting, c, store, slog.New(slog.NewTextHandler(t.Err, nil)))
+	}()
 	err = f.serve(ctx, t, c, site)
 	site.Close()
+	stop()
+	<-forgotten
 	return errors.Join(err, store.Close())
 }
 
@@ -117,7 +131,7 @@ func (f *serveFlags) site(c *config, t *cli.Terminal, store *issuer.Store) (*web
 	if s.Issuer, err = f.dir.Issuer(store); err != nil {
 		return nil, err
 	}
-	if s.Offers, err = c.offers(f.dir, s.Issuer); err != nil {
+	if s.Offers, err = c.offers(f.dir, s.Issuer, f.keep); err != nil {
 		return nil, err
 	}
 	if s.Provider, err = c.provider(); err != nil {
