@@ -45,7 +45,8 @@ func (o *offerConfig) isForgotten(keep retention.Keep, now time.Time) bool {
 	return !o.Until.IsZero() && o.Until.Before(keep.Since(now))
 }
 
-// isForgotten reports whether an offer of a name ended that long ago. One that the configuration does not name may return.
+// isForgotten reports whether an offer of a name ended that long ago. One that the configuration does not name may
+// return.
 func (c *config) isForgotten(offer string, keep retention.Keep, now time.Time) bool {
 	for _, o := range c.Offers {
 		if o.Name == offer {

@@ -74,7 +74,8 @@ Lists and the configuration are read at the start.`,
 		"keep passkeys for so many `DAYS` after their latest use, and lists and records of an offer after its until: such as "+
 			"90d, or forever")
 	f.https.Add(flags)
-	cli.InEnv(flags, "addr", "smtp", "trusted-proxies", "limit-attempts", "limit-pages", "limit-solved", "keep-personal")
+	cli.InEnv(flags, "addr", "smtp", "trusted-proxies", "limit-attempts", "limit-pages", "limit-solved",
+		"keep-personal")
 	return c
 }
 
