@@ -250,9 +250,11 @@ func (oi *OIDC) addIdentified(ctx context.Context, token *oidc.IDToken,
 		name = email
 	}
 	p := pgaccount.Person{ID: id, Email: email, Name: name, Created: oi.now()}
-	if err := oi.people.AddIdentified(ctx, p, token.Issuer, token.Subject, org, string(role)); errors.Is(err, pgaccount.ErrFormer) {
+	err = oi.people.AddIdentified(ctx, p, token.Issuer, token.Subject, org, string(role))
+	if errors.Is(err, pgaccount.ErrFormer) {
 		return p, ErrNoAccount
-	} else if err != nil {
+	}
+	if err != nil {
 		return p, mapError(err)
 	}
 	by := Actor{Kind: Person, ID: p.ID, Name: p.Email, Org: org}

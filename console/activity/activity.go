@@ -42,9 +42,10 @@ const (
 	Failed  = pgactivity.Failed
 )
 
-// Options configures [New]. All fields are required.
+// Options configures [New]. All fields but Kept are required.
 type Options struct {
 	Store *pgactivity.Store
+	Kept  time.Duration // how long entries are kept; 0: forever
 	// IsRefusal reports whether an operation's error means that it was refused: by the rules, or
 	// because the input was invalid. All other errors are failures of the server.
 	IsRefusal func(error) bool
@@ -127,7 +128,8 @@ func storable(text []byte) []byte {
 // Page is one page of the activity log, newest first.
 type Page struct {
 	Entries []Entry
-	Next    uuid.UUID // pass as before to get the next page; zero: last page
+	Next    uuid.UUID     // pass as before to get the next page; zero: last page
+	Kept    time.Duration // how long entries are kept; 0: forever
 }
 
 // Entries returns a page of the activity log of the actor's organization, with at most limit
@@ -147,7 +149,7 @@ func (l *Log) Entries(ctx context.Context, actor account.Actor, object string, b
 	if err != nil {
 		return Page{}, err
 	}
-	page := Page{Entries: list}
+	page := Page{Entries: list, Kept: l.o.Kept}
 	if len(list) > limit {
 		page.Entries, page.Next = list[:limit], list[limit-1].ID
 	}

@@ -34,7 +34,7 @@ var Impersonal = []Table{
 		"the transcripts: tickets and nullifiers, which only their holders can tie to a person"},
 	{"log_entries", "room_id index entry", "a view of the transcripts"},
 	{"log_heads", "room_id size root time_ms checkpoint published_size published published_at held_size " +
-		"held_root held_by overruled abandoned",
+		"held_root held_by overruled abandoned archived",
 		"sizes, roots and checkpoints of the transcripts"},
 	{"log_nodes", "node_id compared settled", "processes of servers"},
 	{"log_tile_roots", "room_id level index hash", "hashes of the transcripts"},
@@ -59,7 +59,7 @@ var Impersonal = []Table{
 	{"room_summaries", "room_id summary made_at", "counts, made of transcripts"},
 	{"room_transfers", "room_id expires_at", ""},
 	{"rooms", "room_id slug origin title created_at ended_at settings settings_version org_id host " +
-		"archived_at rehearsal_of",
+		"archived_at rehearsal_of vkey",
 		"names, settings and texts that the organizer publishes"},
 	{"schema_floor", "only_row floor", "the oldest version that works"},
 	{"sessions", "session_id org_id created_at seen_at confirmed_at", ""},

@@ -183,7 +183,7 @@ func newControl(t testing.TB, pool *pgxpool.Pool) *control.Rooms {
 			Recipients: func(context.Context, account.Actor) (int, error) { return 0, nil },
 		}),
 		Activity: activity.New(activity.Options{
-			Store: pgactivity.NewStore(pool), IsRefusal: control.IsRefusal, Log: log,
+			Store: pgactivity.NewStore(pool), Kept: 90 * 24 * time.Hour, IsRefusal: control.IsRefusal, Log: log,
 		}),
 	})
 }

@@ -81,7 +81,8 @@ func (s *Store) Count(ctx context.Context, r *Rule, t Times) (n int64, err error
 // Forget deletes or blanks at most limit rows, and returns how many. It returns [ErrBusy].
 func (s *Store) Forget(ctx context.Context, r *Rule, t Times, limit int) (int64, error) {
 	// A row that a transaction changes meanwhile is compared again.
-	rows := ` where ctid = any(array(select ctid from ` + r.Table + ` where ` + r.where() + ` limit @limit)) and ` + r.where()
+	where := ` where ` + r.where()
+	rows := ` where ctid = any(array(select ctid from ` + r.Table + where + ` limit @limit)) and ` + r.where()
 	statement := `delete from ` + r.Table + rows
 	if r.Blank != "" {
 		statement = `update ` + r.Table + ` set ` + r.Blank + rows

@@ -146,7 +146,8 @@ func (s passkeys) keepPasskey(f *flow, made string) error {
 	if err != nil {
 		return fmt.Errorf("write passkey: %w", err)
 	}
-	return s.Issuer.KeepPasskey(credential.ID, issuer.Passkey{Account: f.Account, Address: f.Address, Credential: text})
+	return s.Issuer.KeepPasskey(credential.ID, issuer.Passkey{Account: f.Account, Address: f.Address, Credential: text},
+		s.Now())
 }
 
 // passkey shows the page on which a visitor comes back with a passkey.
@@ -225,7 +226,7 @@ func (s passkeys) known(f *flow, signed string) (p issuer.Passkey, err error) {
 	if err != nil {
 		return p, fmt.Errorf("%w: %w", errPasskey, err)
 	}
-	return p, nil
+	return p, s.Issuer.UsedPasskey(parsed.RawID, s.Now())
 }
 
 // admits reports whether a passkey's account was proven as the offer wants it, and is one that may have a credential.

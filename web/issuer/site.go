@@ -40,6 +40,9 @@ type Offer struct {
 	// Passkeys means that visitors can save a passkey for their account, and come back with it. For [ByMail] and
 	// [ByOIDC].
 	Passkeys bool
+	// Until is when the offer ends; zero: never. Counted is until when it is counted, as long as its records are kept;
+	// zero: always.
+	Until, Counted time.Time
 	// Organizer is the name that visitors see; empty: the site's.
 	Organizer string
 	Title     string // of the room; empty: not known
@@ -181,6 +184,9 @@ func (o *Offer) withRules() *Offer {
 // offer returns the offer with a name; nil if there is none.
 func (s *Site) offer(ctx context.Context, name string) *Offer {
 	if o := s.offers[name]; o != nil || s.Find == nil {
+		if o != nil && o.Until.Before(s.Now()) && !o.Until.IsZero() {
+			return nil
+		}
 		return o
 	}
 	if o := s.Find(ctx, name); o != nil {
@@ -291,9 +297,11 @@ func (o *Offer) returns() string {
 // issued serves the signed count of all offers.
 func (s *Site) issued(w http.ResponseWriter, r *http.Request) {
 	err := s.Limits.Take(s.Clients.Of(r), limit.Pages, 1)
-	offers := make([]*issuer.Offer, len(s.Offers))
-	for i, o := range s.Offers {
-		offers[i] = o.Offer
+	var offers []*issuer.Offer
+	for _, o := range s.Offers {
+		if o.Counted.IsZero() || s.Now().Before(o.Counted) {
+			offers = append(offers, o.Offer)
+		}
 	}
 	if err == nil {
 		err = s.sendCount(w, offers)

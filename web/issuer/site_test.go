@@ -605,6 +605,35 @@ func TestIssued(t *testing.T) {
 	}
 }
 
+// TestUntil: an offer that has ended issues nothing, and is counted for as long as its records are kept.
+func TestUntil(t *testing.T) {
+	b := newBench(t)
+	v := b.visitor()
+	offer := b.site.offers["codes"]
+	offer.Until, offer.Counted = b.now.Add(time.Minute), b.now.Add(time.Hour)
+	asked := v.enter("codes", "1", "")
+	for _, c := range []struct {
+		after     time.Duration
+		status    int
+		isCounted bool
+	}{{0, http.StatusOK, true}, {2 * time.Minute, http.StatusNotFound, true}, {time.Hour, http.StatusNotFound, false}} {
+		before := b.now
+		b.now = b.now.Add(c.after)
+		if p := v.do(http.MethodGet, "/codes", "", nil); p.status != c.status {
+			t.Errorf("after %v: status %d, want %d", c.after, p.status, c.status)
+		}
+		if got := strings.Contains(v.do(http.MethodGet, "/issued", "", nil).body, "\ncodes club "); got != c.isCounted {
+			t.Errorf("after %v: counted: %t", c.after, got)
+		}
+		if c.after > 0 {
+			if p := v.submit(asked, "/codes/prove", "field0", b.codes[0]); p.status != http.StatusNotFound {
+				t.Errorf("after %v: a code: status %d", c.after, p.status)
+			}
+		}
+		b.now = before
+	}
+}
+
 func TestOffersThatCannotBe(t *testing.T) {
 	b := newBench(t)
 	room, _ := url.Parse(roomURL)

@@ -4,9 +4,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // ErrForgotten is returned when the records of an offer were deleted while it was asked for a credential.
@@ -59,4 +61,61 @@ func (s *Store) remove(name string) error {
 		delete(s.ledgers, name)
 	}
 	return errors.Join(os.Remove(filepath.Join(s.dir, name)), syncDir(s.dir))
+}
+
+// ForgetPasskeys deletes the passkeys that were last used before the day of a time, and returns how many. The file is
+// replaced whole.
+func (s *Store) ForgetPasskeys(before time.Time) (deleted int, err error) {
+	if _, err := os.Stat(s.passkeyFile()); errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	k, err := s.openPasskeys()
+	if err != nil {
+		return 0, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var text []byte
+	kept := map[[hashSize]byte]keptPasskey{}
+	for id, p := range k.known {
+		if p.day < dayOf(before) {
+			deleted++
+			continue
+		}
+		kept[id] = p
+		text = append(text, passkeyLine(id, p)...)
+	}
+	if deleted == 0 {
+		return 0, nil
+	}
+	file, err := replaceFile(s.passkeyFile(), text)
+	if err != nil {
+		return 0, fmt.Errorf("forget passkeys: %w", err)
+	}
+	_ = k.file.Close() // nothing waits to be written
+	k.file, k.failed, k.known, k.count = file, nil, map[[hashSize]byte]keptPasskey{}, map[[hashSize]byte]int{}
+	for id, p := range kept {
+		k.set(id, p)
+	}
+	return deleted, nil
+}
+
+// replaceFile replaces a file, and opens it to append.
+func replaceFile(path string, text []byte) (*os.File, error) {
+	temp, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // in the store's directory
+	if err != nil {
+		return nil, err
+	}
+	_, err = temp.Write(text)
+	if err = errors.Join(err, temp.Sync(), temp.Close()); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(temp.Name(), os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(os.Rename(temp.Name(), path), syncDir(filepath.Dir(path))); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }

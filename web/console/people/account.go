@@ -226,7 +226,8 @@ func (h *profile) newRecoveryCodes(x *shell.Request) error {
 func (h *profile) leaveOrganization(x *shell.Request) error {
 	if !x.IsConfirmed() {
 		return x.Confirm(shell.Ask("Leave "+x.Organization.Name+"?", "Leave",
-			"Only an owner can invite you again.").Dangerous(), "/account")
+			"Only an owner can invite you again.",
+			"If you belong to no other organization, your account is deleted.").Dangerous(), "/account")
 	}
 	ctx, stop := x.Wait()
 	defer stop()

@@ -125,7 +125,8 @@ func (h *activityLog) list(x *shell.Request) error {
 		Object string
 		List   []activityView
 		Next   string
-	}{Object: object}
+		Days   int // for which entries are kept; 0: forever
+	}{Object: object, Days: int(page.Kept / (24 * time.Hour))}
 	for _, a := range page.Entries {
 		v.List = append(v.List, newActivityView(a))
 	}

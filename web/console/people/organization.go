@@ -188,6 +188,7 @@ func (h *organization) removeMember(x *shell.Request) error {
 		}
 		return x.Confirm(shell.Ask("Remove "+who+"?", "Remove",
 			"This person immediately loses access to the rooms of your organization.",
+			"If it is the person's only organization, the account is deleted.",
 			"Tokens that this person created keep working until you revoke them.").Dangerous(), "/organization")
 	}
 	return h.onOrganization(x, "", "member-removed", func(ctx context.Context) error {

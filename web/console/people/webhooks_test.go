@@ -101,7 +101,7 @@ func TestWebhookPages(t *testing.T) {
 	s.Post(consoletest.Operator, path+"/delete", "confirmed", "1").RedirectsTo("/console/webhooks?done=webhook-deleted")
 	s.Get(consoletest.Operator, path).Want(http.StatusNotFound)
 	s.Get(consoletest.Operator, delivery).Want(http.StatusOK) // the log is kept
-	s.Get(consoletest.Operator, "/console/activity").Want(http.StatusOK).Has("tested a webhook").Lacks("whsec_")
+	s.Get(consoletest.Operator, "/console/activity").Want(http.StatusOK).Has("tested a webhook", "Entries are kept for 90 days.").Lacks("whsec_")
 }
 
 // TestWebhookOfOthers: objects of another organization look as if they did not exist.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/yaml"
@@ -18,6 +19,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
+	"github.com/proofline/proofline/console/retention"
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/fairness/credential/issuer"
 	web "github.com/proofline/proofline/web/issuer"
@@ -61,6 +63,7 @@ type offerConfig struct {
 	List     string          `json:"list"`
 	Domains  []string        `json:"domains"`
 	Passkeys bool            `json:"passkeys"`
+	Until    time.Time       `json:"until"` // nothing is issued from then on; zero: no end
 
 	room *url.URL
 }
@@ -172,13 +175,20 @@ func (o *offerConfig) offer(dir issuerdir.Dir) (*issuer.Offer, error) {
 }
 
 // offers returns the offers with their lists, for the site.
-func (c *config) offers(dir issuerdir.Dir, i *issuer.Issuer) (offers []*web.Offer, err error) {
+func (c *config) offers(dir issuerdir.Dir, i *issuer.Issuer, keep retention.Keep) (offers []*web.Offer, err error) {
 	for _, o := range c.Offers {
+		if o.isForgotten(keep, time.Now()) {
+			continue
+		}
 		if o.Entry == "" {
 			return nil, cli.Usage(fmt.Errorf("offer %s: the room's entry is missing", o.Name),
 				"create the room with the lines of proofline issuer methods, then run proofline issuer room URL")
 		}
-		offer := &web.Offer{RoomURL: o.room, Proof: o.Proof, Domains: o.Domains, Passkeys: o.Passkeys, Title: o.Title}
+		offer := &web.Offer{RoomURL: o.room, Proof: o.Proof, Domains: o.Domains, Passkeys: o.Passkeys, Title: o.Title,
+			Until: o.Until}
+		if !o.Until.IsZero() && keep != retention.Forever {
+			offer.Counted = o.Until.Add(time.Duration(keep))
+		}
 		if offer.Offer, err = o.offer(dir); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
 	"github.com/proofline/proofline/cmd/proofline/internal/listen"
 	"github.com/proofline/proofline/cmd/proofline/internal/secret"
+	"github.com/proofline/proofline/console/retention"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/fairness/credential/issuer"
 	"github.com/proofline/proofline/web/client"
@@ -34,9 +36,11 @@ type serveFlags struct {
 	proxies            []string
 	attempts, pages    int
 	solved             int
+	keep               retention.Keep
 	https              https.Flags
 
-	base    web.Config // what all configurations share
+	base    web.Config             // what all configurations share
+	current atomic.Pointer[config] // the configuration in use
 	hangups <-chan os.Signal
 }
 
@@ -72,8 +76,13 @@ again on SIGHUP.`,
 		"pages a minute per network: at most `N`, in a burst twice as many; 0: no limit")
 	flags.IntVar(&f.solved, "limit-solved", web.DefaultSolved,
 		"solved puzzles and CAPTCHAs a minute per network: at most `N`, in a burst twice as many; 0: no limit")
+	f.keep = retention.Default
+	flags.Var(&f.keep, "keep-personal",
+		"keep passkeys for so many `DAYS` after their latest use, and lists and records of an offer after its until: such as "+
+			"90d, or forever")
 	f.https.Add(flags)
-	cli.InEnv(flags, "addr", "smtp", "trusted-proxies", "limit-attempts", "limit-pages", "limit-solved")
+	cli.InEnv(flags, "addr", "smtp", "trusted-proxies", "limit-attempts", "limit-pages", "limit-solved",
+		"keep-personal")
 	return c
 }
 
@@ -102,8 +111,17 @@ func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {
 		return errors.Join(err, store.Close())
 	}
 	p.use(site)
+	f.current.Store(c)
+	forgetting, stop := context.WithCancel(ctx)
+	forgotten := make(chan struct{})
+	go func() {
+		defer close(forgotten)
+		f.forget(forgetting, store)
+	}()
 	err = f.serve(ctx, t, c, &p)
 	p.close()
+	stop()
+	<-forgotten
 	return errors.Join(err, store.Close())
 }
 
@@ -132,7 +150,7 @@ func (f *serveFlags) site(c *config) (*web.Site, error) {
 	s := f.base
 	s.URL, s.Name = c.url, c.Name
 	var err error
-	if s.Offers, err = c.offers(f.dir, s.Issuer); err != nil {
+	if s.Offers, err = c.offers(f.dir, s.Issuer, f.keep); err != nil {
 		return nil, err
 	}
 	if s.Provider, err = c.provider(); err != nil {
@@ -164,6 +182,7 @@ func (f *serveFlags) reload(p *pages) error {
 		return err
 	}
 	p.use(site)
+	f.current.Store(c)
 	return nil
 }
 

@@ -85,7 +85,8 @@ func (f *forgetFlags) run(ctx context.Context, t *cli.Terminal) (err error) {
 	if total == 0 {
 		return t.Printf("nothing is due: personal data is kept %s\n", kept)
 	}
-	if err := errors.Join(t.Printf("personal data is kept %s, and this is due:\n", kept), t.PrintTable(rows...)); err != nil {
+	err = t.Printf("personal data is kept %s, and this is due:\n", kept)
+	if err = errors.Join(err, t.PrintTable(rows...)); err != nil {
 		return err
 	}
 	if !f.yes {

@@ -337,8 +337,8 @@ func (o *ownIssuer) isForgotten(ctx context.Context, r *room.Room) bool {
 	return err != nil || stored.Ended != nil && stored.Ended.Before(o.server.cfg.KeepPersonal.Since(time.Now()))
 }
 
-// find returns the offer for a method of a room. Rooms that have ended keep theirs until the records are deleted: what it
-// issues is good for nothing.
+// find returns the offer for a method of a room. Rooms that have ended keep theirs until the records are deleted: what
+// it issues is good for nothing.
 func (o *ownIssuer) find(ctx context.Context, name string) *web.Offer {
 	slug, method, _ := strings.Cut(name, ".")
 	r, err := o.server.rooms.Get(ctx, slug)

@@ -57,7 +57,8 @@ func (s *Server) openOrganizers(ctx context.Context) error {
 	rehearsals := rehearse.New(s.rooms, s.limits, s.cfg.Log)
 	s.atStop(rehearsals.Close)
 	o.activity = activity.New(activity.Options{
-		Store: pgactivity.NewStore(s.pool), IsRefusal: control.IsRefusal, Log: s.cfg.Log,
+		Store: pgactivity.NewStore(s.pool), Kept: time.Duration(s.cfg.KeepPersonal), IsRefusal: control.IsRefusal,
+		Log: s.cfg.Log,
 	})
 	records := pgroom.NewStore(s.pool)
 	stored := pgcontrol.NewStore(s.pool)
