@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/proofline/proofline/internal/wire"
+)
+
+// TestMovedRoom moves a room to another server as an operator does, and looks at it there as a visitor and as an
+// auditor.
+func TestMovedRoom(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	from, to, file := filepath.Join(dir, "from"), filepath.Join(dir, "to"), filepath.Join(dir, "sale.tar")
+	old := startServer(t, nil, "--data", from, "--addr", "127.0.0.1:0")
+	organizer := manager(t, old, from)
+	g := &guests{t: t, room: createRoom(t, organizer, "sale")}
+	g.join(old, 5)
+	fails := func(want string, args ...string) {
+		t.Helper()
+		if stdout, stderr, code := proofline(t, "", args...); code != 1 || !strings.Contains(stderr, want) {
+			t.Errorf("%v: exit code %d, want %q\n%s%s", args, code, want, stdout, stderr)
+		}
+	}
+	does := func(want string, args ...string) {
+		t.Helper()
+		if stdout, stderr, code := proofline(t, "", args...); code != 0 || !strings.Contains(stdout, want) {
+			t.Fatalf("%v: exit code %d, want %q\n%s%s", args, code, want, stdout, stderr)
+		}
+	}
+	exports := []string{"export", "sale", file, "--data", from}
+	fails("the room is not over", exports...)
+	fails("no such room", "export", "none", file, "--data", from)
+	if _, err := organizer.Call(t.Context(), http.MethodPost, "/v1/rooms/sale/end", nil, &wire.Room{}); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the end is recorded", func() bool {
+		_, stderr, code := proofline(t, "", exports...)
+		return code == 0 || !strings.Contains(stderr, "the room is not over")
+	})
+	fails("exists", exports...)
+	if left, err := filepath.Glob(filepath.Join(dir, ".incomplete-*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	key := []string{"--vkey", g.room.VKey, "--no-keep"}
+	wantSaid(t, verified(t, 0, append([]string{"audit", file}, key...)...), "5 arrivals", "Every file of the copy is as the room published it")
+
+	// On a server that has never had a room, and is not running.
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	imports := []string{"import", file, "--data", to}
+	for name, changed := range map[string][]byte{
+		"changed": bytes.Replace(content, []byte("arrive "), []byte("arrivf "), 1), "cut off": content[:len(content)/2],
+	} {
+		other := filepath.Join(dir, name+".tar")
+		if err := os.WriteFile(other, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if stdout, stderr, code := proofline(t, "", "import", other, "--data", to); code != 1 {
+			t.Errorf("%s: exit code %d\n%s%s", name, code, stdout, stderr)
+		}
+	}
+	if _, err := os.Stat(to); err == nil {
+		t.Error("a refused file was stored")
+	}
+	fails("--public-url", imports...)
+	fails("no organization", append(imports, "--organization", "none")...)
+	does("is shown here at /r/sale", append(imports, "--public-url", "https://new.example.com")...)
+	fails("the room is there already", imports...)
+	fails("the room is there already", append(imports, "--slug", "another")...)
+	fails("the room is there already", "import", file, "--data", from)
+	fails("only the server that created it", "export", "sale", filepath.Join(dir, "again.tar"), "--data", to)
+
+	moved := startServer(t, nil, "--data", to, "--addr", "127.0.0.1:0", "--public-url", "https://new.example.com")
+	address := moved.url + "/r/sale"
+	wantSaid(t, verified(t, 0, append([]string{"audit", address}, key...)...), "5 arrivals",
+		"This room is in its server's log of rooms.", "taken over from another server")
+	wantSaid(t, verified(t, 0, "rooms", moved.url, "--no-keep", "--json"), `"imported": true`)
+	for _, j := range g.joined {
+		before, err := g.at(old).Place(t.Context(), j.Ticket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after, err := g.at(moved).Place(t.Context(), j.Ticket)
+		if err != nil || after.Status != before.Status {
+			t.Errorf("a ticket had %+v and has %+v: %v", before, after, err)
+		}
+		for _, path := range []string{"", "/receipt", "/credentials"} {
+			if was, is := status(t, old.url+"/r/sale/tickets/"+j.Ticket+path), status(t, address+"/tickets/"+j.Ticket+path); was != is {
+				t.Errorf("tickets/...%s had status %d and has %d", path, was, is)
+			}
+		}
+	}
+	if _, err := g.at(moved).Join(t.Context(), ""); err == nil {
+		t.Error("a visitor joins a room that is over")
+	}
+	if is := status(t, address); is != http.StatusOK {
+		t.Errorf("the room's page has status %d", is)
+	}
+	for _, p := range []*process{old, moved} {
+		p.stop()
+	}
+	if strings.Contains(moved.said(), "level=ERROR") {
+		t.Errorf("the other server complains:\n%s", moved.said())
+	}
+}
