@@ -39,7 +39,11 @@ create table log_heads (
   held_root      bytea  check (octet_length(held_root) = 32), -- null if a witness reported only the size
   held_by        text   not null default '', -- the node or witness that saw it
   overruled      bigint not null default 0,  -- reports by witnesses about sizes up to this one are ignored
-  abandoned      text   not null default ''  -- the operator's signed statement that the log ends here
+  abandoned      text   not null default '', -- the operator's signed statement that the log ends here
+
+  -- The name of the log in the servers' archive of static files, if its entries and tile roots were moved there; empty:
+  -- they are in the tables below.
+  archived       text   not null default ''
 );
 
 -- The nodes on this database, and the incarnation of the database that each has compared with its

@@ -48,6 +48,7 @@ var (
 	ErrAbandoned = regression.ErrAbandoned
 	ErrQuota     = pgroom.ErrQuota
 	ErrStreams   = quota.ErrStreams
+	ErrArchived  = pglog.ErrArchived
 )
 
 // EarlyError is returned when a room is joined before it opens.

@@ -57,15 +57,15 @@ var errStopped = errors.New("stopped")
 // hashes the next ones.
 func (l *Log) readEntries(ctx context.Context, conn *pgx.Conn, to uint64, read RunReader) error {
 	from := l.tree.Size()
-	rows, err := conn.Query(ctx, selectBundles, l.room, int64(tileStart(from)), int64(to)) //nolint:gosec // both below MaxSize
-	if err != nil {
-		return fmt.Errorf("read entries: %w", err)
+	each := func(read func(entry []byte) error) error {
+		return l.store.eachStored(ctx, conn, l.room, from, to, read)
 	}
+	var err error
 	chunks, used, stop := make(chan *chunk, readAhead), make(chan *chunk, readAhead), make(chan struct{})
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(chunks)
-		err = eachChunk(rows, from, to, func(c *chunk) (*chunk, error) {
+		err = eachChunk(each, from, func(c *chunk) (*chunk, error) {
 			select {
 			case chunks <- c:
 			case <-stop:
@@ -94,12 +94,12 @@ func (l *Log) readEntries(ctx context.Context, conn *pgx.Conn, to uint64, read R
 	return err
 }
 
-// eachChunk collects the entries of [eachEntry] in chunks, and passes each full one to next, which
-// returns the chunk to fill next.
-func eachChunk(rows pgx.Rows, from, to uint64, next func(*chunk) (*chunk, error)) error {
+// eachChunk collects the entries that each passes on, from an index on, in chunks, and passes each full one to next,
+// which returns the chunk to fill next.
+func eachChunk(each func(read func(entry []byte) error) error, from uint64, next func(*chunk) (*chunk, error)) error {
 	c := &chunk{}
 	index := from
-	err := eachEntry(rows, from, to, func(entry []byte) (err error) {
+	err := each(func(entry []byte) (err error) {
 		c.add(entry)
 		if index++; index%audit.TileWidth == 0 {
 			c.hash()

@@ -35,10 +35,9 @@ func (s *Store) Scan(ctx context.Context, room uuid.UUID, from uint64, limit int
 	if err != nil {
 		return nil, from, fmt.Errorf("scan log: %w", err)
 	}
-	next = min(uint64(size), from+maxScan)                                                 //nolint:gosec // never negative
-	rows, _ := s.pool.Query(ctx, selectBundles, room, int64(tileStart(from)), int64(next)) //nolint:gosec // at most MaxSize
+	next = min(uint64(size), from+maxScan) //nolint:gosec // never negative
 	index := from
-	err = eachEntry(rows, from, next, func(entry []byte) error {
+	err = s.eachStored(ctx, s.pool, room, from, next, func(entry []byte) error {
 		kind, _, _ := bytes.Cut(entry, []byte(" "))
 		if !slices.Contains(without, string(kind)) {
 			entries = append(entries, Entry{index, string(entry)})

@@ -53,6 +53,8 @@ type Store struct {
 	stalls *stalls
 	stamp  func(clock time.Time) (time.Time, error) // see [Store.Stamp]; nil: the database's clock
 
+	archive Archive // see [Store.ReadArchive]; nil: there is none
+
 	guarded     atomic.Bool                 // see [Store.Guard]
 	accepted    atomic.Pointer[Incarnation] // nil: none yet
 	begun       chan struct{}               // closed once an incarnation is accepted
@@ -188,7 +190,7 @@ func (s *Store) Tile(ctx context.Context, room uuid.UUID, t audit.Tile) ([]byte,
 		}
 	}
 	if n != t.Width {
-		return nil, ErrNotFound
+		return s.archivedTile(ctx, room, t)
 	}
 	return content, nil
 }

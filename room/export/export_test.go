@@ -13,6 +13,8 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -47,7 +49,17 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 // server starts the rooms of a server with a database of its own.
 func server(t testing.TB, publicURL string) *room.Rooms {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(pgtest.AsServer(pgtest.URL(t)))
+	master, err := keys.ParseMasterKey(keys.NewMasterKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return node(t, pgtest.URL(t), publicURL, master, nil)
+}
+
+// node starts the rooms of a server on a database.
+func node(t testing.TB, url, publicURL string, master *keys.MasterKey, archive pglog.Archive) *room.Rooms {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(pgtest.AsServer(url))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,12 +72,10 @@ func server(t testing.TB, publicURL string) *room.Rooms {
 		t.Fatal(err)
 	}
 	t.Cleanup(pool.Close)
-	master, err := keys.ParseMasterKey(keys.NewMasterKey())
-	if err != nil {
-		t.Fatal(err)
-	}
+	logs := pglog.NewStore(pool)
+	logs.ReadArchive(archive)
 	rs := room.New(room.Options{
-		Logs: pglog.NewStore(pool), Store: pgroom.NewStore(pool), MasterKey: master, PublicURL: publicURL,
+		Logs: logs, Store: pgroom.NewStore(pool), MasterKey: master, PublicURL: publicURL,
 		MaxClockStep: clock.AnyStep, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -311,6 +321,78 @@ func TestMove(t *testing.T) {
 	over(t, old, "open")
 	if err := export.Import(t.Context(), third, checked(t, written(t, old, "open")), here); !errors.Is(err, export.ErrTaken) {
 		t.Errorf("under a name that is taken: %v", err)
+	}
+}
+
+// TestArchive moves the transcript of a room out of the database, while one node has the room loaded.
+func TestArchive(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	master, err := keys.ParseMasterKey(keys.NewMasterKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := export.Archive(t.TempDir())
+	rs := node(t, url, "https://old.example.com", master, archive)
+	was, all := sale(t, rs, "sale")
+	if _, _, err := archive.Write(t.Context(), rs, "sale", nil); !errors.Is(err, export.ErrNotOver) {
+		t.Errorf("a room that is not over: %v", err)
+	}
+	if err := was.End(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	over(t, rs, "sale")
+	file := written(t, rs, "sale")
+	_, mark, err := archive.Write(t.Context(), rs, "sale", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What was changed since then is found before anything is removed, and replaced.
+	bundle := filepath.Join(archive.Of("sale"), "tile", "entries", "000")
+	content, err := os.ReadFile(bundle)
+	if err == nil {
+		content[len(content)-1] ^= 1
+		err = os.WriteFile(bundle, content, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, again, err := archive.Write(t.Context(), rs, "sale", nil)
+	if err != nil || again != mark || id != was.ID {
+		t.Fatalf("%v, not %v: %v", again, mark, err)
+	}
+	if _, err := pglog.Drop(t.Context(), url, id, "sale", mark); err != nil {
+		t.Fatal(err)
+	}
+	fresh := node(t, url, "https://old.example.com", master, archive)
+	for _, rs := range []*room.Rooms{rs, fresh} {
+		r, err := rs.Get(t.Context(), "sale")
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := verifier.Audit(t.Context(), r.Transcript, verifier.Trust{VKey: was.VKey})
+		if err != nil || !report.OK || report.Entries != mark.Size {
+			t.Fatalf("audit: %+v, %v", report, err)
+		}
+		for _, v := range all {
+			before, _ := was.Standing(v.ticket)
+			if after, ok := r.Standing(v.ticket); !ok || after.Position != before.Position || after.Status != before.Status {
+				t.Fatalf("a ticket had %+v and has %+v", before, after)
+			}
+		}
+	}
+	if again := written(t, fresh, "sale"); !bytes.Equal(file, again) {
+		t.Error("the export of an archived room is another")
+	}
+	if _, _, err := archive.Write(t.Context(), fresh, "sale", nil); err != nil {
+		t.Errorf("written again from the archive: %v", err)
+	}
+	blind := node(t, url, "https://old.example.com", master, nil)
+	if _, err := blind.Get(t.Context(), "sale"); !errors.Is(err, room.ErrArchived) {
+		t.Errorf("without the archive: %v", err)
+	}
+	if _, err := archive.Tile(t.Context(), "../sale", audit.Tile{Level: -1, Width: 1}); !errors.Is(err, source.ErrNoTranscript) {
+		t.Errorf("a path outside of the archive: %v", err)
 	}
 }
 

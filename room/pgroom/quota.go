@@ -41,7 +41,7 @@ func (s *Store) OrgOf(ctx context.Context, slug string) (id uuid.UUID, err error
 }
 
 const usage = `select o.org_id, o.max_rooms, o.max_waiting, o.max_streams, o.max_entries,
-	count(r.room_id) filter (where r.ended_at is null), coalesce(sum(h.size), 0)::bigint
+	count(r.room_id) filter (where r.ended_at is null), coalesce(sum(h.size) filter (where h.archived = ''), 0)::bigint
 	from organizations o left join rooms r using (org_id) left join log_heads h using (room_id) `
 
 // Usages returns the usage of all organizations that have a quota.

@@ -51,11 +51,11 @@ func exportRoom(ctx context.Context, t *cli.Terminal, cfg server.Config, slug, n
 	if _, err := os.Lstat(name); err == nil {
 		return cli.Failed(fmt.Errorf("%s exists", name), "choose another name")
 	}
-	rooms, closeAll, err := openRooms(ctx, t, cfg)
+	rooms, err := openRooms(ctx, t, cfg)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeAll()) }()
+	defer func() { err = errors.Join(err, rooms.Stop()) }()
 	file, err := os.CreateTemp(filepath.Dir(name), ".incomplete-*")
 	if err != nil {
 		return cli.Failed(err, "name a file in a directory that exists")
@@ -63,7 +63,7 @@ func exportRoom(ctx context.Context, t *cli.Terminal, cfg server.Config, slug, n
 	defer func() { err = errors.Join(err, file.Close(), gone(os.Remove(file.Name()))) }()
 	live := t.Live()
 	defer live.Clear()
-	if err := export.Write(ctx, rooms, slug, file, progress(live, "written")); err != nil {
+	if err := export.Write(ctx, rooms.Rooms, slug, file, progress(live, "written")); err != nil {
 		return explainExport(err, slug)
 	}
 	if err := errors.Join(file.Chmod(0o644), file.Sync()); err != nil {
@@ -181,11 +181,11 @@ func (f *importFlags) run(ctx context.Context, t *cli.Terminal, name string) (er
 	if err != nil {
 		return cli.Failed(err, "nothing was stored: export the room again, and copy the file without changes")
 	}
-	rooms, closeAll, err := openRooms(ctx, t, f.Config)
+	rooms, err := openRooms(ctx, t, f.Config)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeAll()) }()
+	defer func() { err = errors.Join(err, rooms.Stop()) }()
 	to := export.Target{Slug: f.slug}
 	if to.Org, err = rooms.Store.OrgOf(ctx, f.organization); errors.Is(err, pgroom.ErrNotFound) {
 		return cli.Failed(fmt.Errorf("no organization %.80q", f.organization), "see proofline organization list")
@@ -193,7 +193,7 @@ func (f *importFlags) run(ctx context.Context, t *cli.Terminal, name string) (er
 		return err
 	}
 	live.Show("storing")
-	if err := export.Import(ctx, rooms, checked, to); err != nil {
+	if err := export.Import(ctx, rooms.Rooms, checked, to); err != nil {
 		return explainImport(err)
 	}
 	live.Clear()

@@ -13,7 +13,6 @@ import (
 
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
-	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/regression"
 )
 
@@ -71,11 +70,11 @@ running. With a private PostgreSQL only --data is needed.`,
 }
 
 func (f *recoverFlags) run(ctx context.Context, t *cli.Terminal, slug string) (err error) {
-	rooms, closeAll, err := openRooms(ctx, t, f.Config)
+	rooms, err := openRooms(ctx, t, f.Config)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeAll()) }()
+	defer func() { err = errors.Join(err, rooms.Stop()) }()
 	rec, err := rooms.Recover(ctx, slug)
 	if err != nil {
 		return cli.Failed(err, "check the name of the room, and --data or --database-url")
@@ -106,17 +105,17 @@ func (f *recoverFlags) run(ctx context.Context, t *cli.Terminal, slug string) (e
 }
 
 // openRooms opens the database of a server for a command that works on its rooms.
-func openRooms(ctx context.Context, t *cli.Terminal, cfg server.Config) (*room.Rooms, func() error, error) {
+func openRooms(ctx context.Context, t *cli.Terminal, cfg server.Config) (*server.Opened, error) {
 	cfg.Log = slog.New(slog.NewTextHandler(t.Err, &slog.HandlerOptions{Level: slog.LevelError}))
 	var err error
 	if cfg.Data, err = filepath.Abs(cfg.Data); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	rooms, closeAll, err := server.OpenRooms(ctx, cfg)
+	rooms, err := server.OpenRooms(ctx, cfg)
 	if err != nil {
-		return nil, nil, server.Explain(err)
+		return nil, server.Explain(err)
 	}
-	return rooms, closeAll, nil
+	return rooms, nil
 }
 
 // showRegression prints what is missing, as far as that is known without a copy.

@@ -131,7 +131,9 @@ func addStorage(flags *pflag.FlagSet, t *cli.Terminal, c *server.Config) {
 	flags.StringVar(&c.MarksS3, "marks-s3", "",
 		"`URL` of a bucket, such as s3://bucket/prefix, that also keeps the marks of how far each log was seen; endpoint, "+
 			"region and credentials come from the AWS_* variables (default none)")
-	cli.InEnv(flags, "data", "database-url", "owner-database-url", "master-key", "marks-s3")
+	flags.StringVar(&c.ArchiveDir, "archive-dir", "",
+		"`DIR` with the transcripts that proofline offload has moved out of the database (default none)")
+	cli.InEnv(flags, "data", "database-url", "owner-database-url", "master-key", "marks-s3", "archive-dir")
 }
 
 func (f *serveFlags) run(ctx context.Context, t *cli.Terminal) error {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,9 +23,16 @@ import (
 	"github.com/proofline/proofline/verifier/source"
 )
 
+// Opened are the rooms of a server, for a command that works on them.
+type Opened struct {
+	*room.Rooms
+	OwnerURL string       // URL of the database for the owner of its schema
+	Stop     func() error // must be called
+}
+
 // OpenRooms opens a server's database for a command that works on its rooms. The
-// server may be running. The caller must call closeAll.
-func OpenRooms(ctx context.Context, cfg Config) (rooms *room.Rooms, closeAll func() error, err error) {
+// server may be running.
+func OpenRooms(ctx context.Context, cfg Config) (rooms *Opened, err error) {
 	s := &Server{cfg: cfg}
 	defer func() {
 		if err != nil {
@@ -32,32 +40,36 @@ func OpenRooms(ctx context.Context, cfg Config) (rooms *room.Rooms, closeAll fun
 		}
 	}()
 	if s.cfg.DatabaseURL != "" && s.cfg.MasterKey == "" {
-		return nil, nil, ErrNoMasterKey
+		return nil, ErrNoMasterKey
 	}
 	if local, ok := localpg.Running(ctx, cfg.Data); cfg.DatabaseURL == "" && ok {
 		s.cfg.DatabaseURL, s.cfg.OwnerURL = local.URLOf(pglog.Role), local.URL()
 	}
 	if err := s.openDatabase(ctx); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	text, err := s.masterKeyText(ctx)
 	if err == nil {
 		s.masterKey, err = keys.ParseMasterKey(text)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("master key: %w", err)
+		return nil, fmt.Errorf("master key: %w", err)
 	}
 	marks, err := mark.Read(filepath.Join(cfg.Data, MarksDir))
 	if err == nil {
 		err = openBucket(ctx, marks, &cfg)
 	}
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return room.New(room.Options{
-		Logs: pglog.NewStore(s.pool), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey, Log: cfg.Log,
-		Marks: marks, PublicURL: cfg.PublicURL,
-	}), s.Stop, nil
+	owner := cmp.Or(s.cfg.OwnerURL, s.cfg.DatabaseURL)
+	if s.local != nil {
+		owner = s.local.URL()
+	}
+	return &Opened{room.New(room.Options{
+		Logs: s.logs(), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey, Log: cfg.Log, Marks: marks,
+		PublicURL: cfg.PublicURL,
+	}), owner, s.Stop}, nil
 }
 
 // CopyOf opens a copy of a room's transcript: a directory or archive that

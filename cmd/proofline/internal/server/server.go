@@ -30,6 +30,7 @@ import (
 	"github.com/proofline/proofline/internal/traces"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/evidence"
+	"github.com/proofline/proofline/room/export"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/mark"
 	"github.com/proofline/proofline/room/mark/bucket"
@@ -83,6 +84,8 @@ type Config struct {
 	MasterKey string
 	// MarksS3 is the URL of a bucket, s3://BUCKET/PREFIX, that keeps marks as well; empty: none does.
 	MarksS3 string
+	// ArchiveDir is the directory of transcripts that were moved out of the database; empty: none was.
+	ArchiveDir string
 	// TokenFile is the file of the management token; empty: Data/admin-token. Start
 	// creates it if it does not exist.
 	TokenFile string
@@ -318,7 +321,7 @@ func (s *Server) openRooms(ctx context.Context) error {
 		return err
 	}
 	o := room.Options{
-		Logs: pglog.NewStore(s.pool), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey,
+		Logs: s.logs(), Store: pgroom.NewStore(s.pool), MasterKey: s.masterKey,
 		PublicURL: s.cfg.PublicURL, Log: s.cfg.Log, Chains: s.cfg.Chains, Witnesses: s.cfg.Witnesses, Marks: marks,
 		JoinsPerMinute: s.cfg.JoinsPerMinute, Meter: s.meter, Tracer: s.cfg.Tracer,
 	}
@@ -346,6 +349,15 @@ func (s *Server) openRooms(ctx context.Context) error {
 		return nil
 	})
 	return nil
+}
+
+// logs returns the logs of the database, and of the archive if there is one.
+func (s *Server) logs() *pglog.Store {
+	logs := pglog.NewStore(s.pool)
+	if s.cfg.ArchiveDir != "" {
+		logs.ReadArchive(export.Archive(s.cfg.ArchiveDir))
+	}
+	return logs
 }
 
 // openMarks opens the stored marks of how far this node has seen each log. If it cannot store them,

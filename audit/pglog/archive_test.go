@@ -1,0 +1,138 @@
+package pglog_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/proofline/proofline/audit"
+	"github.com/proofline/proofline/audit/pglog"
+	"github.com/proofline/proofline/internal/pgtest"
+)
+
+// files is an archive in memory with one log.
+type files map[audit.Tile][]byte
+
+func (f files) Tile(_ context.Context, log string, t audit.Tile) ([]byte, error) {
+	if b, ok := f[t]; ok && log == "sale" {
+		return b, nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+// TestArchive moves a log out of the database: everything that is read of it stays the same.
+func TestArchive(t *testing.T) {
+	t.Parallel()
+	tr := newTranscript(t)
+	const size = 2*audit.TileWidth + 100
+	for i := range size {
+		tr.entries = append(tr.entries, fmt.Appendf(nil, "entry %d", i))
+	}
+	log := tr.open()
+	if _, err := log.Append(t.Context(), noEntries, add(tr.entries)); err != nil {
+		t.Fatal(err)
+	}
+	mark := pglog.Mark{Size: log.Size(), Root: log.Root()}
+	tiles := map[audit.Tile][]byte{}
+	archive := files{}
+	for _, n := range []uint64{size, 300, 40} {
+		for tile := range audit.Tiles(n) {
+			content, err := tr.store.Tile(t.Context(), tr.room, tile)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tiles[tile] = content; n == size {
+				archive[tile] = content
+			}
+		}
+	}
+	receipt, err := tr.store.Receipt(t.Context(), tr.room, 300)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	drop := func(url string, m pglog.Mark) error {
+		_, err := pglog.Drop(t.Context(), url, tr.room, "sale", m)
+		return err
+	}
+	var refused *pgconn.PgError
+	if err := drop(pgtest.AsServer(tr.url), mark); !errors.As(err, &refused) || refused.Code != "42501" {
+		t.Errorf("the server's role drops entries: %v", err)
+	}
+	if err := drop(tr.url, pglog.Mark{Size: size, Root: audit.LeafHash(nil)}); !errors.Is(err, pglog.ErrMoved) {
+		t.Errorf("a log that was not written: %v", err)
+	}
+	if _, err := tr.store.Tile(t.Context(), tr.room, audit.Tile{Level: -1, Width: 1}); err != nil {
+		t.Errorf("a refused drop has removed entries: %v", err)
+	}
+	if err := drop(tr.url, mark); err != nil {
+		t.Fatal(err)
+	}
+	if err := drop(tr.url, mark); !errors.Is(err, pglog.ErrMoved) {
+		t.Errorf("dropped again: %v", err)
+	}
+
+	without, with := pglog.NewStore(tr.connect()), pglog.NewStore(tr.connect())
+	if _, err := without.Tile(t.Context(), tr.room, audit.Tile{Level: -1, Width: 1}); !errors.Is(err, pglog.ErrArchived) {
+		t.Errorf("a tile without the archive: %v", err)
+	}
+	if err := without.Open(tr.room, origin, tr.signer).Tail(t.Context(), noEntries); !errors.Is(err, pglog.ErrArchived) {
+		t.Errorf("a log without the archive: %v", err)
+	}
+	with.ReadArchive(archive)
+	for tile, want := range tiles {
+		if got, err := with.Tile(t.Context(), tr.room, tile); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %v", tile.Path(), err)
+		}
+	}
+	for _, tile := range []audit.Tile{{Level: -1, Index: 2, Width: 101}, {Level: 0, Index: 3, Width: 1}, {Level: 1, Width: 3}, {Level: 2, Width: 1}} {
+		if _, err := with.Tile(t.Context(), tr.room, tile); !errors.Is(err, pglog.ErrNotFound) {
+			t.Errorf("%s: %v", tile.Path(), err)
+		}
+	}
+	if again, err := with.Receipt(t.Context(), tr.room, 300); err != nil || !bytes.Equal(again, receipt) {
+		t.Errorf("receipt: %v", err)
+	}
+	if root, _, err := with.Growth(t.Context(), tr.room, 40, size); err != nil || root != mark.Root {
+		t.Errorf("growth: %v", err)
+	}
+	for _, from := range []uint64{0, 255, 256, 300, size - 1} {
+		found, next, err := with.Scan(t.Context(), tr.room, from, 10)
+		if n := min(10, size-from); err != nil || uint64(len(found)) != n || next != from+n || found[0].Index != from || found[0].Text != string(tr.entries[from]) {
+			t.Errorf("scan from %d: %d entries, next %d, %v", from, len(found), next, err)
+		}
+	}
+	again, n := with.Open(tr.room, origin, tr.signer), 0
+	if err := again.Tail(t.Context(), func(entry []byte) error {
+		if !bytes.Equal(entry, tr.entries[n]) {
+			t.Errorf("entry %d is %q", n, entry)
+		}
+		n++
+		return nil
+	}); err != nil || n != size || again.Root() != mark.Root {
+		t.Errorf("%d entries: %v", n, err)
+	}
+	if _, err := again.Append(t.Context(), noEntries, add([][]byte{[]byte("one more")})); !errors.Is(err, pglog.ErrCorrupt) {
+		t.Errorf("an entry after those in the archive: %v", err)
+	}
+
+	// An archive that is wrong, or lacks a file.
+	bundle := audit.Tile{Level: -1, Index: 1, Width: audit.TileWidth}
+	archive[bundle] = bytes.Replace(archive[bundle], []byte("entry 300"), []byte("entry 301"), 1)
+	if err := with.Open(tr.room, origin, tr.signer).Tail(t.Context(), func([]byte) error { return nil }); !errors.Is(err, pglog.ErrCorrupt) {
+		t.Errorf("a changed bundle: %v", err)
+	}
+	archive[bundle] = archive[bundle][:100]
+	if _, err := with.Tile(t.Context(), tr.room, bundle); !errors.Is(err, pglog.ErrArchived) {
+		t.Errorf("a bundle that is cut off: %v", err)
+	}
+	delete(archive, bundle)
+	if err := with.Open(tr.room, origin, tr.signer).Tail(t.Context(), func([]byte) error { return nil }); !errors.Is(err, pglog.ErrArchived) {
+		t.Errorf("a missing bundle: %v", err)
+	}
+}
