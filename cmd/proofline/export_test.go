@@ -111,3 +111,68 @@ func TestMovedRoom(t *testing.T) {
 		t.Errorf("the other server complains:\n%s", moved.said())
 	}
 }
+
+// TestOffloadedRoom moves the transcript of a room out of the database of a running server, and restarts that.
+func TestOffloadedRoom(t *testing.T) {
+	t.Parallel()
+	dir := tempDir(t)
+	data, archive := filepath.Join(dir, "data"), filepath.Join(dir, "transcripts")
+	run := func(args ...string) *process {
+		return startServer(t, nil, append([]string{"--data", data, "--addr", "127.0.0.1:0", "--public-url", "https://queue.example.com"}, args...)...)
+	}
+	p := run("--archive-dir", archive)
+	organizer := manager(t, p, data)
+	g := &guests{t: t, room: createRoom(t, organizer, "sale")}
+	g.join(p, 5)
+	open := &guests{t: t, room: createRoom(t, organizer, "open")}
+	open.join(p, 1)
+	offload := func(slug string, args ...string) (stdout, stderr string, code int) {
+		return proofline(t, "", append([]string{"offload", slug, "--data", data, "--archive-dir", archive}, args...)...)
+	}
+	if _, stderr, code := offload("sale", "--drop"); code != 1 || !strings.Contains(stderr, "the room is not over") {
+		t.Errorf("a room that is not over: exit code %d\n%s", code, stderr)
+	}
+	if _, stderr, code := proofline(t, "", "offload", "sale", "--data", data); code != 2 || !strings.Contains(stderr, "--archive-dir") {
+		t.Errorf("without a directory: exit code %d\n%s", code, stderr)
+	}
+	if _, err := organizer.Call(t.Context(), http.MethodPost, "/v1/rooms/sale/end", nil, &wire.Room{}); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "the transcript is written", func() bool {
+		_, _, code := offload("sale")
+		return code == 0
+	})
+	key := []string{"--vkey", g.room.VKey, "--no-keep"}
+	copied := filepath.Join(archive, "sale")
+	wantSaid(t, verified(t, 0, append([]string{"audit", copied}, key...)...), "5 arrivals", "Every file of the copy is as the room published it")
+	if stdout, stderr, code := offload("sale", "--drop"); code != 0 || !strings.Contains(stdout, "removed from the database") {
+		t.Fatalf("drop: exit code %d\n%s%s", code, stdout, stderr)
+	}
+	if _, stderr, code := offload("sale", "--drop"); code != 1 || !strings.Contains(stderr, "in the archive already") {
+		t.Errorf("drop again: exit code %d\n%s", code, stderr)
+	}
+	works := func(p *process) {
+		t.Helper()
+		address := p.url + "/r/sale"
+		wantSaid(t, verified(t, 0, append([]string{"audit", address}, key...)...), "5 arrivals", "This room is in its server's log of rooms.")
+		for _, path := range []string{"", "/state", "/check", "/tickets/" + g.joined[0].Ticket, "/tickets/" + g.joined[0].Ticket + "/receipt"} {
+			if is := status(t, address+path); is != http.StatusOK {
+				t.Errorf("%q has status %d", path, is)
+			}
+		}
+		open.join(p, 1)
+	}
+	works(p)
+	p.stop()
+	p = run("--archive-dir", archive)
+	works(p)
+	p.stop()
+	p = run()
+	for _, path := range []string{"/checkpoint", "/state"} {
+		if is := status(t, p.url+"/r/sale"+path); is != http.StatusServiceUnavailable {
+			t.Errorf("without the directory, %s has status %d", path, is)
+		}
+	}
+	open.join(p, 1)
+	p.stop()
+}
