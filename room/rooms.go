@@ -279,8 +279,9 @@ func (rs *Rooms) prepare(ctx context.Context, record pgroom.Room) (*Room, error)
 			rs.Log),
 	}
 	known := &evidence.Known{}
-	target := evidence.Target{ID: r.ID, Slug: r.Slug, Origin: r.Origin, Signer: k.Log, IsImported: r.isImported, Logs: rs.Logs, Holder: r.guard,
-		Forks: &evidence.Forks{}, Meter: rs.Meter, Tracer: rs.Tracer, Log: rs.Log, Now: r.Now}
+	target := evidence.Target{ID: r.ID, Slug: r.Slug, Origin: r.Origin, Signer: k.Log, IsImported: r.isImported,
+		Logs: rs.Logs, Holder: r.guard, Forks: &evidence.Forks{}, Meter: rs.Meter, Tracer: rs.Tracer, Log: rs.Log,
+		Now: r.Now}
 	r.sequencer = sequence.New(sequence.Options{
 		ID: r.ID, Slug: r.Slug, Origin: r.Origin, Keys: k, Store: rs.Logs, Log: rs.Log, Guard: r.guard,
 		Controls: r.controls, Evidence: known, Meter: rs.Meter, Tracer: rs.Tracer,

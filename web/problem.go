@@ -134,7 +134,7 @@ var kinds = []kind{
 	{is(clock.ErrStep), http.StatusServiceUnavailable, "clock", "Clock jumped", 5 * time.Second},
 	{is(register.ErrHeld, room.ErrRegressed), http.StatusServiceUnavailable, "records-missing", "Records missing",
 		10 * time.Second},
-	{is(room.ErrArchived), http.StatusServiceUnavailable, "records-archived", "Records in an archive", 10 * time.Second},
+	{is(room.ErrArchived), http.StatusServiceUnavailable, "records-archived", "Records archived", 10 * time.Second},
 	{is(room.ErrAbandoned), http.StatusGone, "records-lost", "Records lost", 0},
 	{is(room.ErrStopping, rehearse.ErrStopping), http.StatusServiceUnavailable, "stopping", "Stopping",
 		2 * time.Second},

@@ -1,6 +1,6 @@
 // Package roomlog reads and writes the entries of a server's log of rooms, which FORMAT.md specifies in section 13.
-// The log has an entry for each room that the server created or took over, and one for its end. So an operator who dislikes a
-// draw cannot throw the room away and start another without leaving a trace.
+// The log has an entry for each room that the server created or took over, and one for its end. So an operator who
+// dislikes a draw cannot throw the room away and start another without leaving a trace.
 //
 //	server:  Entry.Append ─► audit/pglog        auditor:  Read ─► List.Add ─► Listed
 //

@@ -161,7 +161,8 @@ func (c *checker) checkRegister(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found, err := log.Judge(ctx, rooms.Audited{Source: c.source, Origin: c.Origin, Checkpoint: c.signed, IsEnded: c.isEnded})
+	found, err := log.Judge(ctx,
+		rooms.Audited{Source: c.source, Origin: c.Origin, Checkpoint: c.signed, IsEnded: c.isEnded})
 	if err != nil {
 		return err
 	}

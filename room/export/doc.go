@@ -1,5 +1,5 @@
-// Package export moves rooms that are over between servers, as files, and their transcripts out of the database, into an
-// [Archive] of static files.
+// Package export moves rooms that are over between servers, as files, and their transcripts out of the database, into
+// an [Archive] of static files.
 //
 //	database ─► Write ─► FILE.tar ─► Check ─► Import ─► another database
 //

@@ -49,7 +49,8 @@ func Import(ctx context.Context, rs *room.Rooms, c *Checked, to Target) error {
 		return fmt.Errorf("write settings: %w", err)
 	}
 	end := pglog.Mark{Size: c.head.Size, Root: c.head.Root}
-	if err := rs.Register.Import(ctx, register.Imported{VKey: c.VKey, First: c.first, End: end, IsLost: c.IsLost}); err != nil {
+	listed := register.Imported{VKey: c.VKey, First: c.first, End: end, IsLost: c.IsLost}
+	if err := rs.Register.Import(ctx, listed); err != nil {
 		return err
 	}
 	id := pgroom.RoomID(to.Slug)

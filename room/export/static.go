@@ -41,7 +41,8 @@ func (a Archive) Tile(ctx context.Context, slug string, t audit.Tile) ([]byte, e
 // Write writes the transcript of a room that is over, or completes what an earlier call has written, has the disk store
 // it, and audits what it reads back. It returns the mark of the transcript. Errors: [room.ErrNotFound], [ErrNotOver],
 // [ErrHeld], [ErrFile] if what it reads back is wrong, those of [source.Store], and those of the database.
-func (a Archive) Write(ctx context.Context, rs *room.Rooms, slug string, progress Progress) (id uuid.UUID, m pglog.Mark, err error) {
+func (a Archive) Write(ctx context.Context, rs *room.Rooms, slug string,
+	progress Progress) (id uuid.UUID, m pglog.Mark, err error) {
 	record, err := rs.Store.Get(ctx, slug)
 	switch {
 	case errors.Is(err, pgroom.ErrNotFound):
@@ -78,7 +79,8 @@ func (a Archive) Write(ctx context.Context, rs *room.Rooms, slug string, progres
 		return id, m, fmt.Errorf("%s: %w: %w", dir, ErrFile, err)
 	}
 	if c.head.Size != rec.Has.Size || c.head.Root != rec.Has.Root {
-		return id, m, fmt.Errorf("%s: %w: it has %d entries, and the database %d", dir, ErrFile, c.head.Size, rec.Has.Size)
+		return id, m, fmt.Errorf("%s: %w: it has %d entries, and the database %d", dir, ErrFile, c.head.Size,
+			rec.Has.Size)
 	}
 	return record.ID, rec.Has, nil
 }

@@ -92,7 +92,8 @@ func (w *writer) log(ctx context.Context, dir string, id uuid.UUID, signed []byt
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(w.file(dir+source.CheckpointPath, signed), w.file(dir+source.VKeyPath, []byte(vkey+"\n"))); err != nil {
+	err = errors.Join(w.file(dir+source.CheckpointPath, signed), w.file(dir+source.VKeyPath, []byte(vkey+"\n")))
+	if err != nil {
 		return err
 	}
 	for t := range audit.Tiles(head.Size) {

@@ -47,10 +47,10 @@ type Room struct {
 	Created   int64  `json:"created"` // milliseconds since the Unix epoch
 	Rehearsal bool   `json:"rehearsal"`
 	Imported  bool   `json:"imported,omitempty"` // created and ended by another server
-	Ended     int64  `json:"ended"`             // milliseconds since the Unix epoch; 0: not
-	Lost      bool   `json:"lost,omitempty"`    // ended because entries are lost
-	Entries   uint64 `json:"entries,omitempty"` // at the end
-	Root      string `json:"root,omitempty"`    // at the end
+	Ended     int64  `json:"ended"`              // milliseconds since the Unix epoch; 0: not
+	Lost      bool   `json:"lost,omitempty"`     // ended because entries are lost
+	Entries   uint64 `json:"entries,omitempty"`  // at the end
+	Root      string `json:"root,omitempty"`     // at the end
 }
 
 // JSON returns the log for programs.
@@ -108,7 +108,8 @@ func Words(r *roomlog.Listed) string {
 	text := "created " + moment(r.Created)
 	switch {
 	case r.IsImported && r.IsLost:
-		return "taken over from another server " + moment(r.Created) + ", which had given it up because entries were lost: " +
+		return "taken over from another server " + moment(r.Created) +
+			", which had given it up because entries were lost: " +
 			numeral.Count(r.Size, "entry", "entries") + " are left"
 	case r.IsImported:
 		return "taken over from another server " + moment(r.Created) + ", which had ended it with " +

@@ -1,6 +1,6 @@
 // Package source reads published transcripts for package verifier: from a server over HTTP, from a
-// directory, from a zip archive, or from an exported room. All use the layout of tlog-tiles (https://c2sp.org/tlog-tiles),
-// and [Store] copies a transcript to a directory.
+// directory, from a zip archive, or from an exported room. All use the layout of tlog-tiles
+// (https://c2sp.org/tlog-tiles), and [Store] copies a transcript to a directory.
 //
 // A source returns the published bytes without judging them, within limits of size and time. Errors
 // contain the URL or file, and wrap [fs.ErrNotExist] if it does not exist.

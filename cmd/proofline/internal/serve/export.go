@@ -164,7 +164,8 @@ running. If it is interrupted, nothing of the room is stored: run it again.`,
 func (f *importFlags) run(ctx context.Context, t *cli.Terminal, name string) (err error) {
 	if f.PublicURL != "" {
 		if f.PublicURL, err = server.ParsePublicURL(f.PublicURL); err != nil {
-			return cli.Usage(fmt.Errorf("--public-url: %w", err), "give scheme and host, such as https://queue.example.com")
+			return cli.Usage(fmt.Errorf("--public-url: %w", err),
+				"give scheme and host, such as https://queue.example.com")
 		}
 	}
 	if f.slug != "" && setting.Check("slug", f.slug) != nil {

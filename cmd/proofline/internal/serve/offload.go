@@ -40,7 +40,9 @@ the PostgreSQL is the server's private one.`,
   proofline offload sale --archive-dir /srv/transcripts --drop`,
 		Args:    cobra.ExactArgs(1),
 		PreRunE: t.FromEnv,
-		RunE:    cli.Runs(func(c *cobra.Command, args []string) error { return offload(c.Context(), t, cfg, args[0], drop) }),
+		RunE: cli.Runs(func(c *cobra.Command, args []string) error {
+			return offload(c.Context(), t, cfg, args[0], drop)
+		}),
 	}
 	addStorage(c.Flags(), t, &cfg)
 	c.Flags().BoolVar(&drop, "drop", false, "remove the entries from the database after the files are verified")
@@ -49,7 +51,8 @@ the PostgreSQL is the server's private one.`,
 
 func offload(ctx context.Context, t *cli.Terminal, cfg server.Config, slug string, drop bool) (err error) {
 	if cfg.ArchiveDir == "" {
-		return cli.Usage(errors.New("the directory of the files is missing"), "give it with --archive-dir, as to the servers")
+		return cli.Usage(errors.New("the directory of the files is missing"),
+			"give it with --archive-dir, as to the servers")
 	}
 	if cfg.ArchiveDir, err = filepath.Abs(cfg.ArchiveDir); err != nil {
 		return err
@@ -70,11 +73,13 @@ func offload(ctx context.Context, t *cli.Terminal, cfg server.Config, slug strin
 	case errors.Is(err, export.ErrFile):
 		return cli.Failed(err, "nothing was removed: find out with proofline-verify what is wrong")
 	case errors.Is(err, export.ErrNotOver):
-		return cli.Failed(err, "end the room first: proofline room end "+slug+"; if it has just ended, try again in a few seconds")
+		return cli.Failed(err, "end the room first: proofline room end "+slug+
+			"; if it has just ended, try again in a few seconds")
 	case err != nil:
 		return explainExport(err, slug)
 	}
-	if err := t.Printf("%s verified in %s\n", numeral.Count(mark.Size, "entry", "entries"), archive.Of(slug)); err != nil || !drop {
+	err = t.Printf("%s verified in %s\n", numeral.Count(mark.Size, "entry", "entries"), archive.Of(slug))
+	if err != nil || !drop {
 		return err
 	}
 	freed, err := pglog.Drop(ctx, rooms.OwnerURL, id, slug, mark)
