@@ -47,13 +47,8 @@ how many codes there are of each batch, and what became of them.`,
 				return err
 			}
 			if files.Sheet != "" { // asked for first: codes are shown once
-				var of wire.Room
-				if _, err := m.Ask(c, http.MethodGet, roomPath(args[0], ""), nil, &of); err != nil {
+				if err := addRoom(m, c, args[0], &files.On); err != nil {
 					return err
-				}
-				files.On.Address = of.URL
-				if of.Opens != nil {
-					files.On.Opens = codesheet.Opens(*of.Opens, time.Now(), of.Zone())
 				}
 			}
 			var made wire.Codes
@@ -80,6 +75,19 @@ how many codes there are of each batch, and what became of them.`,
 	c.Flags().IntVar(&count, "count", 0, "make `N` codes, with --out")
 	files.Add(c.Flags())
 	return c
+}
+
+// addRoom adds to a sheet what it says of the room.
+func addRoom(m *remote.Manager, c *cobra.Command, slug string, to *codesheet.Sheet) error {
+	var of wire.Room
+	if _, err := m.Ask(c, http.MethodGet, roomPath(slug, ""), nil, &of); err != nil {
+		return err
+	}
+	to.Address = of.URL
+	if of.Opens != nil {
+		to.Opens = codesheet.Opens(*of.Opens, time.Now(), of.Zone())
+	}
+	return nil
 }
 
 // showCodes prints the batches of codes.
