@@ -79,8 +79,8 @@ place, call and admission is an entry in a public, signed transcript.`,
 		SilenceUsage:  true,
 	}
 	root.AddCommand(
-		serve.Command(t), serve.RecoverCommand(t), serve.ForgetCommand(t), serve.ExportCommand(t), serve.ImportCommand(t),
-		serve.OffloadCommand(t), room.Command(t), account.OrganizationCommand(t),
+		serve.Command(t), serve.RecoverCommand(t), serve.ForgetCommand(t), serve.ExportCommand(t),
+		serve.ImportCommand(t), serve.OffloadCommand(t), room.Command(t), account.OrganizationCommand(t),
 		account.TokenCommand(t), account.Command(t), account.ClockCommand(t), site.Command(t), site.ConnectorCommand(t),
 		proxy.Command(t), demo.Command(t), doctor.Command(t), load.Command(t), simulate.Command(t), beacon.Command(t),
 		issuer.Command(t), serve.MasterKeyCommand(t), health.Command(t), versionCommand(t),

@@ -19,9 +19,9 @@ import (
 const superuser = "postgres"
 
 // settings suit a log that is appended to in large transactions: commits are durable and
-// checkpoints rare. Services may be forbidden to make memory executable, as JIT does. Details of errors would have values of rows, such
-// as mail addresses, so the log has none. Settings made by
-// operators with ALTER SYSTEM take precedence.
+// checkpoints rare. Services may be forbidden to make memory executable, as JIT does. Details of errors
+// would have values of rows, such as mail addresses, so the log has none. Settings made by operators
+// with ALTER SYSTEM take precedence.
 const settings = `# Written by proofline at every start; use ALTER SYSTEM for changes.
 max_connections = 100
 shared_buffers = 128MB

@@ -58,7 +58,7 @@ func (h *Health) readyz(c echo.Context) error {
 		return room.ErrStopping
 	}
 	ready, rooms := h.Ready(), h.Rooms.Health()
-	if !ready && !(rooms.Loaded && c.QueryParam("exclude") == "database") {
+	if !ready && (!rooms.Loaded || c.QueryParam("exclude") != "database") {
 		return ErrNotReady
 	}
 	r := readiness{
