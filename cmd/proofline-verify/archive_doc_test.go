@@ -29,7 +29,11 @@ func TestArchiveDoc(t *testing.T) {
 	ran := 0
 	for _, block := range doctest.Blocks(t, "../../docs/operate/ARCHIVE.md", "sh") {
 		for _, command := range doctest.Commands(block) {
-			args := strings.Fields(where.Replace(command))[1:]
+			line, isOurs := strings.CutPrefix(where.Replace(command), "proofline-verify ")
+			if !isOurs { // the tests of proofline run its commands
+				continue
+			}
+			args := strings.Fields(line)
 			if args[0] == "audit" {
 				args = append(args, "--no-keep")
 			}

@@ -134,7 +134,7 @@ func TestRooms(t *testing.T) {
 	found, alerts.wants = []issuers.Finding{away, other}, []webhook.AlertKind{webhook.AlertIssuerAway}
 	check(good, webhook.AlertIssuerAway)
 	if text := alerts.texts[webhook.AlertIssuerAway]; strings.Contains(text, "phone") || !strings.Contains(text, "sale The issuer at "+
-		"club.example.org does not answer since 12:00 UTC: the connection failed. New visitors cannot show club") {
+		"club.example.org has not answered since 12:00 UTC: the connection failed. New visitors cannot show club") {
 		t.Errorf("alert %q", text)
 	}
 	found = []issuers.Finding{other}

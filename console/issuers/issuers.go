@@ -242,7 +242,11 @@ func (w *Watch) keep(t target, err error) {
 		}
 	}
 	if isAway := known.state == Away; isAway != (before == Away) {
-		w.Log.Warn("an issuer is away, or back", "issuer", t.name, "away", isAway, "reason", known.reason)
+		if isAway {
+			w.Log.Warn("an issuer does not answer", "issuer", t.name, "reason", known.reason)
+		} else {
+			w.Log.Info("an issuer answers again", "issuer", t.name)
+		}
 	}
 }
 
@@ -299,7 +303,7 @@ func (f *Finding) Text() (text, do string) {
 	}
 	switch f.State {
 	case Present:
-		return fmt.Sprintf("%s answers, so visitors can show %s.", who, f.Method), ""
+		return fmt.Sprintf("%s answers. Whether it confirms visitors for %s, only a visitor with an account can find out.", who, f.Method), ""
 	case Absent:
 		return fmt.Sprintf("%s answers that the page does not exist on which visitors get %s.", who, f.Method),
 			"Open the page in a browser; if it does not open, correct its address in the room, or ask the issuer."
@@ -307,7 +311,7 @@ func (f *Finding) Text() (text, do string) {
 		return fmt.Sprintf("%s, which visitors need for %s, cannot be checked: its address is not public.", who, f.Method),
 			"Check it yourself, or have the operator allow its network with --webhook-networks."
 	case Away:
-		return fmt.Sprintf("%s does not answer since %s: %s. New visitors cannot show %s; those in line keep their places.",
+		return fmt.Sprintf("%s has not answered since %s: %s. New visitors cannot show %s; those in line keep their places.",
 			who, f.Since.UTC().Format("15:04 UTC"), f.Reason, f.Method), f.remedy()
 	default:
 		return fmt.Sprintf("%s, which visitors need for %s, has not answered yet.", who, f.Method),

@@ -194,7 +194,7 @@ func TestOwn(t *testing.T) {
 	w.Round(t.Context())
 	f, says := only(t, w, r)
 	if f.State != issuers.Away || !f.IsOwn || !w.IsAway(r, confirmation(r)) ||
-		!strings.HasPrefix(says, "The mail server does not answer since") {
+		!strings.HasPrefix(says, "The mail server has not answered since") {
 		t.Errorf("%+v %q", f, says)
 	}
 	fails = nil

@@ -31,7 +31,7 @@ var Impersonal = []Table{
 		"max_active paused",
 		"counts per minute"},
 	{"log_bundles", "room_id first count entries",
-		"the transcripts: tickets and nullifiers, which only their holders can tie to a person"},
+		"the transcripts: tickets, which only their holders can link to a person, and nullifiers, which only their issuer can"},
 	{"log_entries", "room_id index entry", "a view of the transcripts"},
 	{"log_heads", "room_id size root time_ms checkpoint published_size published published_at held_size " +
 		"held_root held_by overruled abandoned archived",

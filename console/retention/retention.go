@@ -1,5 +1,5 @@
 // Package retention deletes personal data that a server keeps no longer. [Rules] is all personal data of the database,
-// and [Impersonal] everything else: a column belongs to one of them. Transcripts have none, so they verify as before.
+// and [Impersonal] everything else: a column belongs to one of them. It never changes transcripts, which verify as before.
 package retention
 
 import (
@@ -124,7 +124,7 @@ func (j *Job) Run(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		if err := j.Delete(ctx); err != nil && ctx.Err() == nil {
-			j.o.Log.Error("cannot delete personal data whose time is up: the next attempt is in ten minutes", "err", err)
+			j.o.Log.Error("cannot delete expired personal data: the next attempt is in ten minutes", "err", err)
 		}
 		select {
 		case <-ticker.C:
@@ -226,7 +226,7 @@ func (j *Job) count(name string, n int64) {
 	j.mu.Lock()
 	j.deleted[name] += uint64(n) //nolint:gosec // a number of rows
 	j.mu.Unlock()
-	j.o.Log.Info("deleted personal data whose time was up", "table", name, "rows", n)
+	j.o.Log.Info("deleted expired personal data", "table", name, "rows", n)
 }
 
 // times returns the times that rules compare with. A clock that is ahead, this machine's or the database's, must not

@@ -7,7 +7,7 @@ var Personal = []personal.Rule{
 	{
 		Table: "room_sessions", Columns: []string{"pass_id", "redeemed_by"},
 		Holds: "visits: the pass, when it was used and given back, and the connector's random number of the visitor",
-		Until: "from the end of the visit, so at the latest from the room's end",
+		Until: "from the end of the visit, or from the expiry of its pass if that is later",
 		Due:   "expires_ms < " + personal.Millis("@since") + " and until_ms < " + personal.Millis("@since"),
 	},
 	{

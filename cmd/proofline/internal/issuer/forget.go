@@ -25,10 +25,10 @@ func (f *serveFlags) forget(ctx context.Context, store *issuer.Store) {
 		entries, err2 := f.dir.RemoveLists(func(list string) bool { return c.isUnused(list, isOver) }, false)
 		passkeys, err3 := store.ForgetPasskeys(f.keep.Since(now))
 		if err := errors.Join(err, err2, err3); err != nil {
-			f.base.Log.Error("cannot delete personal data whose time is up: the next attempt is in ten minutes", "err", err)
+			f.base.Log.Error("cannot delete expired personal data: the next attempt is in ten minutes", "err", err)
 		}
 		if records+entries > 0 || passkeys > 0 {
-			f.base.Log.Info("deleted personal data whose time was up", "records", records, "entries_of_lists", entries,
+			f.base.Log.Info("deleted expired personal data", "records", records, "entries_of_lists", entries,
 				"passkeys", passkeys)
 		}
 		select {

@@ -78,8 +78,8 @@ again on SIGHUP.`,
 		"solved puzzles and CAPTCHAs a minute per network: at most `N`, in a burst twice as many; 0: no limit")
 	f.keep = retention.Default
 	flags.Var(&f.keep, "keep-personal",
-		"keep passkeys for so many `DAYS` after their latest use, and lists and records of an offer after its until: such as "+
-			"90d, or forever")
+		"delete passkeys this many `DAYS` after their last use, and an offer's lists and records after its until, such as "+
+			"90d; forever: keep them")
 	f.https.Add(flags)
 	cli.InEnv(flags, "addr", "smtp", "trusted-proxies", "limit-attempts", "limit-pages", "limit-solved",
 		"keep-personal")

@@ -20,8 +20,8 @@ import (
 func addKeep(flags *pflag.FlagSet, keep *retention.Keep) {
 	*keep = retention.Default
 	flags.Var(keep, "keep-personal",
-		"keep personal data that nothing needs any longer for so many `DAYS`, such as 90d, or forever; "+
-			"docs/operate/PRIVACY.md says from when they count")
+		"delete personal data this many `DAYS` after it was last needed, such as 90d; forever: keep it; "+
+			"docs/operate/PRIVACY.md says when they start")
 	cli.InEnv(flags, "keep-personal")
 }
 
@@ -35,14 +35,14 @@ func ForgetCommand(t *cli.Terminal) *cobra.Command {
 	var f forgetFlags
 	c := &cobra.Command{
 		Use:   "forget",
-		Short: "Delete personal data whose time is up",
+		Short: "Show personal data that is due for deletion, and delete it with --yes",
 		Long: `Show what personal data is kept longer than it should be, by table; with --yes
 delete it. Servers do the same by themselves, every ten minutes: this is for those
 who want to see it first, or who have just chosen a shorter time.
 
 Run it on the machine of a server, with that server's flags; the servers can keep
-running. With a private PostgreSQL only --data is needed. Transcripts have no
-personal data, and verify as before.`,
+running. With a private PostgreSQL only --data is needed. Transcripts are
+never changed, and verify as before.`,
 		Example: `  proofline forget
   proofline forget --keep-personal 30d --yes`,
 		Args:    cobra.NoArgs,

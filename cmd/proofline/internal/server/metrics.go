@@ -90,7 +90,7 @@ func metricsHandler(m metrics, meter *meter.Meter, tls *https.Server, health htt
 		}
 	}
 	mux := http.NewServeMux()
-	// Compression would take a tenth of a scrape, to save little on a private network.
+	// Compression costs CPU, and saves little on a private network.
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry,
 		promhttp.HandlerOpts{MaxRequestsInFlight: 4, DisableCompression: true}))
 	mux.Handle("GET /livez", health)
@@ -218,11 +218,11 @@ var (
 	watchUnread = prometheus.NewDesc("proofline_watch_unread",
 		"Rooms whose public pages this server's watch has not been able to read for two minutes.", nil, nil)
 	issuersAway = prometheus.NewDesc("proofline_issuers_away",
-		"Issuers that do not answer this server, and that visitors of rooms need that are open or open within a day.", nil, nil)
+		"Issuers, and services of the own issuer, that do not answer, of those that rooms need that are open or open within a day.", nil, nil)
 	personalFailing = prometheus.NewDesc("proofline_personal_failing_seconds",
-		"How long this server has not been able to delete personal data whose time was up; 0: it is.", nil, nil)
+		"How long deleting expired personal data has been failing on this server; 0: it works.", nil, nil)
 	personalDeleted = prometheus.NewDesc("proofline_personal_deleted_total",
-		"Rows that this server has deleted, or blanked, because the time of personal data was up.", []string{"table"}, nil)
+		"Rows that this server has deleted, or blanked, because it was expired personal data.", []string{"table"}, nil)
 	unmeasured = prometheus.NewDesc("proofline_rooms_unmeasured", "Rooms in memory without metrics of their own, as there are too many.",
 		nil, nil)
 )
@@ -258,7 +258,7 @@ func (c metrics) Collect(to chan<- prometheus.Metric) {
 	}
 	loaded := c.rooms.Loaded()
 	measured := mostInLine(loaded)
-	// The registry sorts each metric by its labels, which takes a fifth of a scrape if they come in any order.
+	// The registry sorts each metric by its labels, which is faster if they come sorted.
 	slices.SortFunc(measured, func(a, b *room.Room) int { return strings.Compare(a.Slug, b.Slug) })
 	for _, r := range measured {
 		v := r.Metrics()
