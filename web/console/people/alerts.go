@@ -34,6 +34,7 @@ var alertWords = map[webhook.AlertKind]string{
 	webhook.AlertForkSeen:         "a server or a witness has seen a different history of a room or of the log of rooms, which is held",
 	webhook.AlertBeaconLate:       "a draw has waited for its round for 30 seconds",
 	webhook.AlertDatabase:         "the database has not answered for 30 seconds",
+	webhook.AlertIssuerAway:       "an issuer that visitors of an open or coming room need does not answer",
 	webhook.AlertPaused:           "calls are paused, or claims frozen",
 	webhook.AlertEnded:            "the room has ended",
 	webhook.AlertOutflowBehind:    "the outflow has been below its target for two minutes",
