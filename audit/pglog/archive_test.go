@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io/fs"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
@@ -135,4 +137,61 @@ func TestArchive(t *testing.T) {
 	if err := with.Open(tr.room, origin, tr.signer).Tail(t.Context(), func([]byte) error { return nil }); !errors.Is(err, pglog.ErrArchived) {
 		t.Errorf("a missing bundle: %v", err)
 	}
+}
+
+// queried is an archive that needs a connection of a pool for each tile.
+type queried struct {
+	files
+	pool *pgxpool.Pool
+}
+
+func (q queried) Tile(ctx context.Context, log string, t audit.Tile) ([]byte, error) {
+	if err := q.pool.Ping(ctx); err != nil {
+		return nil, err
+	}
+	return q.files.Tile(ctx, log, t)
+}
+
+// TestArchiveConnections loads an archived log with a pool of one connection, which is free while files are read:
+// requests for many archived rooms must not take all connections and then wait for more.
+func TestArchiveConnections(t *testing.T) {
+	t.Parallel()
+	tr := newTranscript(t)
+	archive := tr.archive(300)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	pool := tr.connect(func(c *pgxpool.Config) { c.MaxConns = 1 })
+	tr.store = pglog.NewStore(pool)
+	tr.store.ReadArchive(queried{archive, pool})
+	n := 0
+	if err := tr.open().Tail(ctx, func([]byte) error { n++; return nil }); err != nil || n != 300 {
+		t.Errorf("%d entries: %v", n, err)
+	}
+	if found, _, err := tr.store.Scan(ctx, tr.room, 0, 1000); err != nil || len(found) != 300 {
+		t.Errorf("scan: %d entries, %v", len(found), err)
+	}
+	for tile := range archive {
+		if _, err := tr.store.Tile(ctx, tr.room, tile); err != nil {
+			t.Errorf("%s: %v", tile.Path(), err)
+		}
+	}
+}
+
+// archive appends n entries to an empty log and moves it out of the database.
+func (tr *transcript) archive(n int) files {
+	tr.t.Helper()
+	log := tr.open()
+	tr.append(log, n)
+	archive := files{}
+	for tile := range audit.Tiles(log.Size()) {
+		var err error
+		if archive[tile], err = tr.store.Tile(tr.t.Context(), tr.room, tile); err != nil {
+			tr.t.Fatal(err)
+		}
+	}
+	mark := pglog.Mark{Size: log.Size(), Root: log.Root()}
+	if _, err := pglog.Drop(tr.t.Context(), tr.url, tr.room, "sale", mark); err != nil {
+		tr.t.Fatal(err)
+	}
+	return archive
 }
