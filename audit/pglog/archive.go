@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit"
 )
@@ -27,10 +28,12 @@ func (s *Store) ReadArchive(a Archive) { s.archive = a }
 // querier is a pool or a connection.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
 // eachStored passes the entries of a room with indexes from from to to-1 to read, from the database or else from the
-// archive, as far as they are there. The entry is only valid during the call.
+// archive, as far as they are there. The entry is only valid during the call. A connection of the pool is released
+// before files are read, since they may be slow.
 func (s *Store) eachStored(ctx context.Context, from querier, room uuid.UUID, first, to uint64,
 	read func(entry []byte) error) error {
 	next := first
@@ -45,9 +48,12 @@ func (s *Store) eachStored(ctx context.Context, from querier, room uuid.UUID, fi
 	if err != nil || next == to {
 		return err
 	}
-	name, size, err := s.archived(ctx, room)
+	name, size, err := archived(ctx, from, room)
 	if errors.Is(err, ErrNotFound) {
 		return nil
+	}
+	if conn, ok := from.(*pgxpool.Conn); ok {
+		conn.Release()
 	}
 	for err == nil && next < min(to, size) {
 		var bundle []byte
@@ -68,9 +74,9 @@ func (s *Store) eachStored(ctx context.Context, from querier, room uuid.UUID, fi
 }
 
 // archived returns the name and size of an archived log, or [ErrNotFound] if the log is not archived.
-func (s *Store) archived(ctx context.Context, room uuid.UUID) (name string, size uint64, err error) {
+func archived(ctx context.Context, from querier, room uuid.UUID) (name string, size uint64, err error) {
 	var n int64
-	err = s.pool.QueryRow(ctx, `select archived, size from log_heads where room_id = $1 and archived <> ''`, room).
+	err = from.QueryRow(ctx, `select archived, size from log_heads where room_id = $1 and archived <> ''`, room).
 		Scan(&name, &n)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", 0, ErrNotFound
@@ -83,7 +89,7 @@ func (s *Store) archived(ctx context.Context, room uuid.UUID) (name string, size
 
 // archivedTile returns a tile of an archived log, or [ErrNotFound].
 func (s *Store) archivedTile(ctx context.Context, room uuid.UUID, t audit.Tile) ([]byte, error) {
-	name, size, err := s.archived(ctx, room)
+	name, size, err := archived(ctx, s.pool, room)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io/fs"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/audit/pglog"
@@ -135,4 +138,121 @@ func TestArchive(t *testing.T) {
 	if err := with.Open(tr.room, origin, tr.signer).Tail(t.Context(), func([]byte) error { return nil }); !errors.Is(err, pglog.ErrArchived) {
 		t.Errorf("a missing bundle: %v", err)
 	}
+}
+
+// queried is an archive that needs a connection of a pool for each tile.
+type queried struct {
+	files
+	pool *pgxpool.Pool
+}
+
+func (q queried) Tile(ctx context.Context, log string, t audit.Tile) ([]byte, error) {
+	if err := q.pool.Ping(ctx); err != nil {
+		return nil, err
+	}
+	return q.files.Tile(ctx, log, t)
+}
+
+// TestArchiveConnections loads an archived log with a pool of one connection, which is free while files are read:
+// requests for many archived rooms must not take all connections and then wait for more.
+func TestArchiveConnections(t *testing.T) {
+	t.Parallel()
+	tr := newTranscript(t)
+	archive := tr.archive(300)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	pool := tr.connect(func(c *pgxpool.Config) { c.MaxConns = 1 })
+	tr.store = pglog.NewStore(pool)
+	tr.store.ReadArchive(queried{archive, pool})
+	n := 0
+	if err := tr.open().Tail(ctx, func([]byte) error { n++; return nil }); err != nil || n != 300 {
+		t.Errorf("%d entries: %v", n, err)
+	}
+	if found, _, err := tr.store.Scan(ctx, tr.room, 0, 1000); err != nil || len(found) != 300 {
+		t.Errorf("scan: %d entries, %v", len(found), err)
+	}
+	for tile := range archive {
+		if _, err := tr.store.Tile(ctx, tr.room, tile); err != nil {
+			t.Errorf("%s: %v", tile.Path(), err)
+		}
+	}
+}
+
+// TestArchiveStays tries to store another transcript in place of an archived one, as the server's role.
+func TestArchiveStays(t *testing.T) {
+	t.Parallel()
+	const n = 300
+	tr := newTranscript(t)
+	pool := tr.connect()
+	old, err := pool.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = old.Rollback(context.Background()) }()
+	if _, err := old.Exec(t.Context(), `select from log_heads`); err != nil { // from now on it sees no change
+		t.Fatal(err)
+	}
+	archive := tr.archive(n)
+	tr.store.ReadArchive(archive)
+	want := func(code, sql string, args ...any) {
+		t.Helper()
+		_, err := pool.Exec(t.Context(), sql, args...)
+		if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != code {
+			t.Errorf("%s: %v, want code %s", sql, err, code)
+		}
+	}
+	const bundle = `insert into log_bundles (room_id, first, count, entries) values ($1, $2, 1, '\x000161')`
+	const root = `insert into log_tile_roots (room_id, level, index, hash)
+		values ($1, $2, $3, decode(repeat('00', 32), 'hex'))`
+	_, err = old.Exec(t.Context(), root, tr.room, 1, 0)
+	if e, ok := errors.AsType[*pgconn.PgError](err); !ok || e.Code != "40001" { // serialization_failure
+		t.Errorf("a transaction from before the drop: %v, want it refused", err)
+	}
+	_ = old.Rollback(t.Context()) // what it holds must not block the next statements
+	for _, first := range []int{0, 256, n} {
+		want("23505", bundle, tr.room, first)
+	}
+	for _, index := range []int{0, 1} {
+		want("23505", root, tr.room, 1, index)
+	}
+	want("23505", `insert into log_heads (room_id, root) values ($1, decode(repeat('00', 32), 'hex'))`, tr.room)
+	for _, sql := range []string{
+		`update log_heads set archived = '' where room_id = $1`,
+		`update log_heads set room_id = gen_random_uuid() where room_id = $1`,
+		`insert into log_heads as h (room_id, root) values ($1, '') on conflict (room_id) do update set archived = ''`,
+		`delete from log_heads where room_id = $1`,
+	} {
+		want("42501", sql, tr.room) // insufficient_privilege
+	}
+	tr.check()
+
+	// Not even rows that are there are read.
+	tr.superuser(`alter table log_bundles disable trigger all; alter table log_tile_roots disable trigger all`)
+	tr.superuser(bundle, tr.room, 0)
+	tr.superuser(root, tr.room, 1, 0)
+	tr.check()
+	for tile, content := range archive {
+		if got, err := tr.store.Tile(t.Context(), tr.room, tile); err != nil || !bytes.Equal(got, content) {
+			t.Errorf("%s: %v", tile.Path(), err)
+		}
+	}
+}
+
+// archive appends n entries to an empty log and moves it out of the database.
+func (tr *transcript) archive(n int) files {
+	tr.t.Helper()
+	log := tr.open()
+	tr.append(log, n)
+	archive := files{}
+	for tile := range audit.Tiles(log.Size()) {
+		var err error
+		if archive[tile], err = tr.store.Tile(tr.t.Context(), tr.room, tile); err != nil {
+			tr.t.Fatal(err)
+		}
+	}
+	mark := pglog.Mark{Size: log.Size(), Root: log.Root()}
+	if _, err := pglog.Drop(tr.t.Context(), tr.url, tr.room, "sale", mark); err != nil {
+		tr.t.Fatal(err)
+	}
+	return archive
 }

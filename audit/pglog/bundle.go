@@ -12,8 +12,12 @@ import (
 
 // selectBundles reads the rows of a room that begin at or after one index and before another. A row
 // has entries of one tile, so the rows of all entries from an index on begin at the start of its
-// tile.
-const selectBundles = `select first, entries from log_bundles where room_id = $1 and first >= $2 and first < $3 order by first`
+// tile. Of an archived log there are none.
+const selectBundles = `select first, entries from log_bundles where room_id = $1 and first >= $2 and first < $3
+	and ` + isHere + ` order by first`
+
+// isHere is a condition that a log is in the database. An archived one is read from its files alone.
+const isHere = `not exists (select from log_heads where room_id = $1 and archived <> '')`
 
 // tileStart returns the index of the first entry in the tile of an entry.
 func tileStart(index uint64) uint64 { return index - index%audit.TileWidth }

@@ -95,7 +95,7 @@ func (l *Log) TailRuns(ctx context.Context, read RunReader) error {
 	if err != nil {
 		return fmt.Errorf("tail log: %w", err)
 	}
-	return l.catchUp(ctx, conn.Conn(), h, read)
+	return l.catchUp(ctx, conn, h, read)
 }
 
 // head is a row of log_heads and the database time when it was read.
@@ -121,14 +121,14 @@ func scanHead(row pgx.Row) (h head, err error) {
 }
 
 // catchUp reads the entries up to h and compares the root.
-func (l *Log) catchUp(ctx context.Context, conn *pgx.Conn, h head, read RunReader) error {
+func (l *Log) catchUp(ctx context.Context, from querier, h head, read RunReader) error {
 	l.held = h.held
 	if h.size < l.tree.Size() {
 		return fmt.Errorf("%w: %w: it has %d entries, but %d were seen before", ErrCorrupt, ErrWentBack, h.size,
 			l.tree.Size())
 	}
 	if h.size > l.tree.Size() {
-		if err := l.readEntries(ctx, conn, h.size, read); err != nil {
+		if err := l.readEntries(ctx, from, h.size, read); err != nil {
 			return err
 		}
 	}

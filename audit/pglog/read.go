@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/proofline/proofline/audit"
 )
 
@@ -55,17 +53,17 @@ var errStopped = errors.New("stopped")
 
 // readEntries reads the entries up to index to. While they are applied, another goroutine reads and
 // hashes the next ones.
-func (l *Log) readEntries(ctx context.Context, conn *pgx.Conn, to uint64, read RunReader) error {
-	from := l.tree.Size()
+func (l *Log) readEntries(ctx context.Context, from querier, to uint64, read RunReader) error {
+	first := l.tree.Size()
 	each := func(read func(entry []byte) error) error {
-		return l.store.eachStored(ctx, conn, l.room, from, to, read)
+		return l.store.eachStored(ctx, from, l.room, first, to, read)
 	}
 	var err error
 	chunks, used, stop := make(chan *chunk, readAhead), make(chan *chunk, readAhead), make(chan struct{})
 	var reader sync.WaitGroup
 	reader.Go(func() {
 		defer close(chunks)
-		err = eachChunk(each, from, func(c *chunk) (*chunk, error) {
+		err = eachChunk(each, first, func(c *chunk) (*chunk, error) {
 			select {
 			case chunks <- c:
 			case <-stop:

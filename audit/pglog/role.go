@@ -36,11 +36,18 @@ const paths = `
 			when r.oid in (select datdba from pg_database where datname = current_database()) then 'owns the database'
 			when exists (
 				select from pg_class c join pg_namespace n on n.oid = c.relnamespace
-				where c.oid in ('log_bundles'::regclass, 'log_tile_roots'::regclass) and r.oid in (c.relowner, n.nspowner)
+				where c.oid in ('log_heads'::regclass, 'log_bundles'::regclass, 'log_tile_roots'::regclass)
+					and r.oid in (c.relowner, n.nspowner)
 			) then 'owns the tables of the log'
 			when exists (
+				select from (values ('log_heads'::regclass), ('log_bundles'), ('log_tile_roots')) as t (c)
+				where has_table_privilege(r.oid, c, 'update, delete, truncate, trigger')
+			) or exists (
 				select from (values ('log_bundles'::regclass), ('log_tile_roots')) as t (c)
-				where has_any_column_privilege(r.oid, c, 'update') or has_table_privilege(r.oid, c, 'delete, truncate, trigger')
+				where has_any_column_privilege(r.oid, c, 'update')
+			) or exists (
+				select from (values ('room_id'), ('archived')) as t (c)
+				where has_column_privilege(r.oid, 'log_heads', c, 'update')
 			) then 'may change the tables of the log'
 		end
 	) as p (power)

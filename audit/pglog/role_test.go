@@ -18,7 +18,8 @@ import (
 var waysBack = []string{
 	"reset role", "set role none", "set role postgres", "set role owner_of_schema", "reset session authorization",
 	"set session authorization postgres", "grant postgres to proofline_server", "alter role proofline_server superuser",
-	"grant update, delete, truncate on log_bundles, log_tile_roots to proofline_server", "discard all",
+	"grant update, delete, truncate on log_bundles, log_tile_roots to proofline_server",
+	"grant update, delete on log_heads to proofline_server", "discard all",
 }
 
 // changes are statements that change the log, which no session of the server may do.
@@ -27,6 +28,8 @@ var changes = []string{
 	"update log_tile_roots set hash = ''", "delete from log_tile_roots", "truncate log_tile_roots", "drop table log_bundles",
 	"alter table log_bundles add column forged text", "create trigger forge before insert on log_bundles execute function suppress_redundant_updates_trigger()",
 	"create rule forge as on insert to log_bundles do instead nothing", "alter table log_bundles disable trigger all",
+	"update log_heads set archived = ''", "update log_heads set room_id = gen_random_uuid()", "delete from log_heads",
+	"insert into log_heads (room_id, root, archived) values (gen_random_uuid(), decode(repeat('00', 32), 'hex'), 'sale')",
 	"copy (select 1) to program 'true'", "drop schema if exists public cascade",
 }
 
@@ -100,6 +103,8 @@ func TestCheckRole(t *testing.T) {
 		{member + ", pg_write_all_data", "LOGIN may change the tables"},
 		{member + "; grant update (entries) on log_bundles to LOGIN", "LOGIN may change the tables"},
 		{member + "; grant truncate on log_tile_roots to LOGIN", "LOGIN may change the tables"},
+		{member + "; grant update (archived) on log_heads to LOGIN", "LOGIN may change the tables"},
+		{member + "; grant delete on log_heads to LOGIN", "LOGIN may change the tables"},
 		{member + "; create role go; grant delete on log_bundles to go; grant go to LOGIN", "LOGIN may change the tables"},
 		{member + " noinherit; create role stay; grant delete on log_bundles to stay; grant stay to LOGIN", "LOGIN can become stay, which may change"},
 		{member + "; alter table log_bundles owner to LOGIN", "LOGIN owns the tables"},

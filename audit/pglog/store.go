@@ -162,7 +162,7 @@ func (s *Store) Tile(ctx context.Context, room uuid.UUID, t audit.Tile) ([]byte,
 	first, n := t.Index*audit.TileWidth, 0
 	if t.Level > 0 {
 		rows, _ := s.pool.Query(ctx, `select hash from log_tile_roots
-			where room_id = $1 and level = $2 and index >= $3 and index < $4 order by index`,
+			where room_id = $1 and level = $2 and index >= $3 and index < $4 and `+isHere+` order by index`,
 			room, int16(t.Level), int64(first), int64(first)+int64(t.Width)) //nolint:gosec // both bounded by In
 		var hash pgtype.DriverBytes
 		_, err := pgx.ForEachRow(rows, []any{&hash}, func() error {
