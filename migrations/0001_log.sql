@@ -42,7 +42,7 @@ create table log_heads (
   abandoned      text   not null default '', -- the operator's signed statement that the log ends here
 
   -- The name of the log in the servers' archive of static files, if its entries and tile roots were moved there; empty:
-  -- they are in the tables below. Only the owner of the schema sets it.
+  -- they are in the tables below, whose rows of an archived log are not read. Only the owner of the schema sets it.
   archived       text   not null default ''
 );
 
@@ -129,30 +129,6 @@ create table log_tile_roots (
   hash    bytea    not null check (octet_length(hash) = 32),
   primary key (room_id, level, index)
 );
-
--- Nothing is stored of a log that is in the archive. The lock makes a drop of the log's entries wait until this
--- transaction has ended, so neither misses what the other does.
--- +goose StatementBegin
-create function log_is_here() returns trigger language plpgsql as $$
-declare
-  place text := (select archived from log_heads where room_id = new.room_id for share);
-begin
-  if place <> '' then
-    raise unique_violation using message = format('the log is in the archive as %s: nothing is added to it', place);
-  end if;
-  return new;
-end
-$$;
--- +goose StatementEnd
--- +goose StatementBegin
-do $$
-begin
-  execute format('alter function log_is_here() set search_path = %I, pg_temp', current_schema());
-end
-$$;
--- +goose StatementEnd
-create trigger is_here before insert on log_bundles for each row execute function log_is_here();
-create trigger is_here before insert on log_tile_roots for each row execute function log_is_here();
 
 grant select, insert on log_bundles, log_tile_roots to proofline_server;
 grant select on log_entries to proofline_server;
