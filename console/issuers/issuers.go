@@ -197,7 +197,7 @@ func (w *Watch) get(ctx context.Context, page string) error {
 		return outbound.ErrAddress
 	}
 	if err != nil {
-		return errors.New(outbound.Failure(ctx, err)) //nolint:err113 // it is shown, and reveals no address
+		return outbound.Hide(ctx, err)
 	}
 	_ = resp.Body.Close() // not read
 	return verdict(resp.StatusCode)
@@ -243,7 +243,7 @@ func (w *Watch) keep(t target, err error) {
 	}
 	if isAway := known.state == Away; isAway != (before == Away) {
 		if isAway {
-			w.Log.Warn("an issuer does not answer", "issuer", t.name, "reason", known.reason)
+			w.Log.Warn("an issuer does not answer", "issuer", t.name, "err", outbound.Detail(err))
 		} else {
 			w.Log.Info("an issuer answers again", "issuer", t.name)
 		}

@@ -108,7 +108,7 @@ func TestPage(t *testing.T) {
 		want   issuers.State
 		says   string
 	}{
-		{200, issuers.Present, "answers, so visitors can show club"},
+		{200, issuers.Present, "answers. Whether it confirms visitors for club"},
 		{503, issuers.Present, "answers"},
 		{302, issuers.Present, "answers"},
 		{503, issuers.Present, "answers"},
