@@ -74,7 +74,8 @@ type Options struct {
 	Log   *slog.Logger
 }
 
-// Watch asks the issuers of a node's rooms. It is safe for concurrent use, except for Run and Round. A nil Watch asks nothing.
+// Watch asks the issuers of a node's rooms. It is safe for concurrent use, except for Run and Round. A nil Watch asks
+// nothing.
 type Watch struct {
 	Options
 	client *outbound.Client
