@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/internal/outbound"
 	"github.com/proofline/proofline/internal/timing"
@@ -30,7 +32,6 @@ const (
 	interval   = 30 * time.Second // between rounds
 	askTimeout = 5 * time.Second  // of one request
 	atOnce     = 8                // requests at the same time
-	maxAsked   = 256              // addresses and services in a round
 	// minFailures is the number of failures in a row after which an issuer is away: one may be a hiccup.
 	minFailures = 2
 )
@@ -73,17 +74,20 @@ type Options struct {
 	Log   *slog.Logger
 }
 
-// Watch asks the issuers of a node's rooms. It is safe for concurrent use, except for Run. A nil Watch asks nothing.
+// Watch asks the issuers of a node's rooms. It is safe for concurrent use, except for Run and Round. A nil Watch asks
+// nothing.
 type Watch struct {
 	Options
 	client *outbound.Client
 
-	mu    sync.Mutex // guards the field below
+	mu    sync.Mutex // guards the fields below
 	known map[string]*record
+	round uint64 // the present one
 }
 
 // record is what is known of an address or a service.
 type record struct {
+	asked    uint64 // the latest round in which it was asked
 	state    State
 	failures int // in a row
 	reason   string
@@ -107,6 +111,8 @@ type target struct {
 	method, name string
 	isOwn        bool
 	key          string // of what is known; the same for all rooms that need it
+	org          uuid.UUID
+	host         string // of a page, as it is counted
 	ask          func(context.Context) error
 }
 
@@ -115,10 +121,10 @@ func (w *Watch) target(r *room.Room, m credential.Method, i setting.Issuer) (t t
 	page := i.URL.String()
 	if r.Issuer == nil || r.Issuer.Page(r.Slug, m.Name) != page {
 		ask := func(ctx context.Context) error { return w.get(ctx, page) }
-		return target{m.Name, i.URL.Host, false, page, ask}, true
+		return target{m.Name, i.URL.Host, false, page, r.Owner.Org, hostOf(i.URL.Hostname()), ask}, true
 	}
 	if s := w.Own(r.Slug, m); s != nil {
-		return target{m.Name, s.Name, true, s.Name, s.Ask}, true
+		return target{m.Name, s.Name, true, s.Name, r.Owner.Org, "", s.Ask}, true
 	}
 	return target{}, false
 }
@@ -144,20 +150,38 @@ func (w *Watch) targets(r *room.Room) (list []target) {
 	return list
 }
 
-// Round asks all issuers that rooms need once.
+// Round asks the issuers that rooms need, as many as one round takes.
 func (w *Watch) Round(ctx context.Context) {
-	wanted := map[string]target{}
+	var needed []target
 	for _, r := range w.Rooms.Loaded() {
-		for _, t := range w.targets(r) {
-			if _, ok := wanted[t.key]; ok || len(wanted) < maxAsked {
-				wanted[t.key] = t
-			}
+		needed = append(needed, w.targets(r)...)
+	}
+	w.ask(ctx, w.next(needed))
+}
+
+// next begins a round. It forgets what no room needs any more, and returns whom to ask.
+func (w *Watch) next(needed []target) []target {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.round++
+	known := map[string]*record{}
+	for _, t := range needed {
+		if known[t.key] = w.known[t.key]; known[t.key] == nil {
+			known[t.key] = &record{}
 		}
 	}
-	w.forgetOthers(wanted)
+	w.known = known
+	drawn := draw(needed, func(key string) uint64 { return known[key].asked })
+	for _, t := range drawn {
+		known[t.key].asked = w.round
+	}
+	return drawn
+}
+
+func (w *Watch) ask(ctx context.Context, drawn []target) {
 	var asking sync.WaitGroup
 	free := make(chan struct{}, atOnce)
-	for _, t := range wanted {
+	for _, t := range drawn {
 		free <- struct{}{}
 		asking.Go(func() {
 			defer func() { <-free }()
@@ -170,17 +194,6 @@ func (w *Watch) Round(ctx context.Context) {
 		})
 	}
 	asking.Wait()
-}
-
-// forgetOthers forgets issuers that no room needs any more.
-func (w *Watch) forgetOthers(wanted map[string]target) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for key := range w.known {
-		if _, ok := wanted[key]; !ok {
-			delete(w.known, key)
-		}
-	}
 }
 
 // errAbsent is returned for the status of a page that does not exist.
@@ -197,7 +210,7 @@ func (w *Watch) get(ctx context.Context, page string) error {
 		return outbound.ErrAddress
 	}
 	if err != nil {
-		return errors.New(outbound.Failure(ctx, err)) //nolint:err113 // it is shown, and reveals no address
+		return outbound.Hide(ctx, err)
 	}
 	_ = resp.Body.Close() // not read
 	return verdict(resp.StatusCode)
@@ -218,19 +231,15 @@ func verdict(status int) error {
 func (w *Watch) keep(t target, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	known := w.known[t.key]
-	if known == nil {
-		known = &record{}
-		w.known[t.key] = known
-	}
+	known := w.known[t.key] // rounds do not overlap, so it is there
 	before := known.state
 	switch {
 	case err == nil:
-		*known = record{state: Present}
+		*known = record{asked: known.asked, state: Present}
 	case errors.Is(err, errAbsent):
-		*known = record{state: Absent}
+		*known = record{asked: known.asked, state: Absent}
 	case errors.Is(err, outbound.ErrAddress):
-		*known = record{state: Forbidden}
+		*known = record{asked: known.asked, state: Forbidden}
 	default:
 		if known.failures == 0 {
 			known.since = time.Now()
@@ -243,7 +252,7 @@ func (w *Watch) keep(t target, err error) {
 	}
 	if isAway := known.state == Away; isAway != (before == Away) {
 		if isAway {
-			w.Log.Warn("an issuer does not answer", "issuer", t.name, "reason", known.reason)
+			w.Log.Warn("an issuer does not answer", "issuer", t.name, "err", outbound.Detail(err))
 		} else {
 			w.Log.Info("an issuer answers again", "issuer", t.name)
 		}
@@ -315,7 +324,7 @@ func (f *Finding) Text() (text, do string) {
 			who, f.Since.UTC().Format("15:04 UTC"), f.Reason, f.Method), f.remedy()
 	default:
 		return fmt.Sprintf("%s, which visitors need for %s, has not answered yet.", who, f.Method),
-			"It is asked twice a minute: look again in a moment."
+			"It is asked when it is its turn: look again in a minute."
 	}
 }
 

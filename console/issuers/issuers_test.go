@@ -3,6 +3,7 @@ package issuers_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -231,5 +232,38 @@ func TestRooms(t *testing.T) {
 	r := create(t, rooms, sale("sale", page))
 	if unset.Of(r) != nil || unset.Count() != 0 || unset.IsAway(r, &room.Confirmation{Issuer: setting.Issuer{}}) {
 		t.Error("a watch that is not there has found something")
+	}
+}
+
+// TestTurns has rooms need more pages on one host than a round asks for.
+func TestTurns(t *testing.T) {
+	t.Parallel()
+	var asked [2]atomic.Int64
+	var page [2]string
+	for i := range page { // two ports are one host
+		site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			asked[i].Add(1)
+			w.WriteHeader(http.StatusBadGateway)
+		}))
+		t.Cleanup(site.Close)
+		page[i] = site.URL
+	}
+	rooms := newRooms(t)
+	var list []*room.Room
+	for i := range 6 {
+		slug := fmt.Sprint("sale", i)
+		list = append(list, create(t, rooms, sale(slug, page[i%2]+"/"+slug)))
+	}
+	w := watch(rooms, here, nil)
+	for round, away := range []int{0, 2, 4, 6} { // those asked longest ago come first
+		w.Round(t.Context())
+		if n := asked[0].Load() + asked[1].Load(); n != int64(4*(round+1)) || w.Count() != away {
+			t.Errorf("round %d: %d requests in all, %d issuers are away, want %d", round, n, w.Count(), away)
+		}
+	}
+	for _, r := range list {
+		if f, _ := only(t, w, r); f.State != issuers.Away {
+			t.Errorf("%s: %+v", r.Slug, f)
+		}
 	}
 }

@@ -86,7 +86,7 @@ func TestChecks(t *testing.T) {
 					{Method: "phone", Name: "phone.example.org", State: issuers.Absent},
 					{Method: "mail", Name: "The mail server", IsOwn: true, State: issuers.Present}}
 			}
-		}, "issuer of soon: club failed, issuer of soon: phone attention", "club.example.org does not answer"},
+		}, "issuer of soon: club failed, issuer of soon: phone attention", "club.example.org has not answered"},
 		{"alerts", func(o *ready.Options, _ *pglog.Conditions) {
 			o.Recipients = func(context.Context, account.Actor) (int, error) { return 0, nil }
 		}, "alerts attention", "Nobody gets alerts"},

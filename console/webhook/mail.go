@@ -124,7 +124,7 @@ func (s *SMTP) send(ctx context.Context, to, subject, text, id string) error {
 // Ask returns an error if the mail server does not greet. It neither signs in nor sends anything.
 func (s *SMTP) Ask(ctx context.Context) error {
 	if err := s.greet(ctx); err != nil {
-		return errors.New(outbound.Failure(ctx, err))
+		return outbound.Hide(ctx, err)
 	}
 	return nil
 }
@@ -187,7 +187,13 @@ func (s *sender) mail(ctx context.Context, d *pgwebhook.Delivery) result {
 		return result{status: 250}
 	}
 	r := result{failure: outbound.Failure(ctx, err)}
-	if e, ok := errors.AsType[*gomail.SendError](err); ok {
+	e, ok := errors.AsType[*gomail.SendError](err)
+	switch {
+	case !ok:
+		s.log.Warn("cannot send a mail", "delivery", d.ID, "err", err)
+	case e.ErrorCode() == 0: // the connection failed; the error has addresses of the network and of the recipient
+		s.log.Warn("cannot send a mail", "delivery", d.ID, "err", e.Reason)
+	default:
 		r.status = e.ErrorCode()
 		r.isFinal = r.status >= 500 && !e.IsTemp()
 		r.failure = printable(e.Error())

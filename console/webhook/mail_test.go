@@ -16,12 +16,14 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/proofline/proofline/console/account"
+	"github.com/proofline/proofline/internal/outbound"
 )
 
 // mailServer is an SMTP server that records mails.
 type mailServer struct {
-	addr   string
-	refuse func(rcpt string) string // returns the response to RCPT; "": accept
+	addr     string
+	listener net.Listener
+	refuse   func(rcpt string) string // returns the response to RCPT; "": accept
 
 	mu   sync.Mutex
 	got  []letterGot
@@ -41,7 +43,7 @@ func newMailServer(t testing.TB) *mailServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &mailServer{addr: l.Addr().String()}
+	s := &mailServer{addr: l.Addr().String(), listener: l}
 	var serving sync.WaitGroup
 	serving.Go(func() {
 		for {
@@ -286,6 +288,29 @@ func TestMailRetries(t *testing.T) {
 	}
 }
 
+// TestMailServerIsAway checks that organizers do not read the address of a mail server that is away.
+func TestMailServerIsAway(t *testing.T) {
+	t.Parallel()
+	s := newMailServer(t)
+	_ = s.listener.Close()
+	b := newBench(t, func(o *Options) { o.Mail = s.smtp(t) })
+	err := b.Alerts.SetSettings(t.Context(), operator, AlertSettings{Emails: []string{"a@example.com"}, Kinds: AlertKinds()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Alerts.Test(t.Context(), operator); err != nil {
+		t.Fatal(err)
+	}
+	pass(t, b.Service)
+	p, err := b.Deliveries.List(t.Context(), operator, DeliveryFilter{State: Waiting})
+	if err != nil || len(p.Deliveries) != 1 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if d := b.detail(p.Deliveries[0].ID); len(d.Log) != 1 || d.Log[0].Error != "the connection failed" {
+		t.Errorf("%+v", d.Log)
+	}
+}
+
 // TestParseSMTP checks that TLS is required except on loopback, and that no text contains the
 // password.
 func TestParseSMTP(t *testing.T) {
@@ -376,8 +401,29 @@ func TestAsk(t *testing.T) {
 	}
 	wrong := *s.smtp(t)
 	wrong.IsSMTPS = true
-	if wrong.Ask(t.Context()) == nil {
-		t.Error("a server without TLS is taken for one with it")
+	if err := wrong.Ask(t.Context()); err == nil || err.Error() != "the connection failed" {
+		t.Errorf("a server without TLS, asked for it: %v", err)
+	}
+	busy, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var greeting sync.WaitGroup
+	defer greeting.Wait()
+	greeting.Go(func() {
+		if c, err := busy.Accept(); err == nil {
+			_, _ = c.Write([]byte("554 mx1.internal [10.1.2.3] takes no mail\r\n"))
+			_ = c.Close()
+		}
+	})
+	away := *s.smtp(t)
+	away.Port = busy.Addr().(*net.TCPAddr).Port
+	for _, detail := range []string{"10.1.2.3", "127.0.0.1"} { // it refuses mail, and is closed then
+		err := away.Ask(t.Context())
+		if err == nil || err.Error() != "the connection failed" || !strings.Contains(outbound.Detail(err).Error(), detail) {
+			t.Errorf("%v, and for the operator: %v", err, outbound.Detail(err))
+		}
+		_ = busy.Close()
 	}
 }
 

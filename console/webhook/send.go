@@ -177,6 +177,7 @@ func (s *sender) post(ctx context.Context, t *pgwebhook.Taken) (r result, err er
 	id, now := "msg_"+t.ID.String(), s.now()
 	signature, err := s.signer.sign(t, id, now)
 	if err != nil {
+		s.logError("cannot sign a webhook", t, err)
 		return r, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.Recipient, strings.NewReader(t.Payload))

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -139,8 +138,8 @@ func (c *Client) Close() {
 	c.secure.CloseIdleConnections()
 }
 
-// Failure describes why a request failed, without revealing resolved addresses of the server's
-// network. ctx is the request's.
+// Failure describes why a request failed in one of a few fixed texts. They reveal nothing of the server's network, such
+// as an address or what a machine there answered. ctx is the request's.
 func Failure(ctx context.Context, err error) string {
 	var dns *net.DNSError
 	var certificate *tls.CertificateVerificationError
@@ -154,10 +153,26 @@ func Failure(ctx context.Context, err error) string {
 	case errors.As(err, &certificate):
 		return "the host's certificate is not trusted"
 	}
-	if _, ok := errors.AsType[*url.Error](err); ok {
-		return "the connection failed"
+	return "the connection failed"
+}
+
+// hidden is an error that says no more than [Failure].
+type hidden struct {
+	text string
+	err  error
+}
+
+func (h *hidden) Error() string { return h.text }
+
+// Hide returns an error for users, whose text is that of [Failure]. ctx is the request's. [Detail] returns the rest.
+func Hide(ctx context.Context, err error) error { return &hidden{Failure(ctx, err), err} }
+
+// Detail returns what the operator's log should say of an error: all that [Hide] has hidden.
+func Detail(err error) error {
+	if h, ok := errors.AsType[*hidden](err); ok {
+		return h.err
 	}
-	return err.Error()
+	return err
 }
 
 func isTimeout(err error) bool {

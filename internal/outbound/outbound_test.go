@@ -1,9 +1,18 @@
 package outbound
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
+	"net/textproto"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -98,5 +107,46 @@ func TestClient(t *testing.T) {
 		if _, err := c.Do(r); !errors.Is(err, ErrAddress) { //nolint:bodyclose // there is none
 			t.Errorf("%s: %v", address, err)
 		}
+	}
+}
+
+// TestFailure checks that what users read has nothing of the error, and the operator's log all of it.
+func TestFailure(t *testing.T) {
+	t.Parallel()
+	at := &net.TCPAddr{IP: net.IPv4(10, 1, 2, 3), Port: 587}
+	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: at, Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	const failed = "the connection failed"
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{refused, failed},
+		{fmt.Errorf("send mail: %w", refused), failed},
+		{&url.Error{Op: "Get", URL: "http://10.1.2.3/", Err: refused}, failed},
+		{&textproto.Error{Code: 554, Msg: "mx.10.1.2.3.internal takes no mail"}, failed},
+		{tls.RecordHeaderError{Msg: "first record of 10.1.2.3 is none"}, failed},
+		{&net.AddrError{Err: "mismatch", Addr: "10.1.2.3"}, failed},
+		{errors.New("an error that nobody foresaw at 10.1.2.3"), failed},
+		{&net.OpError{Op: "read", Net: "tcp", Addr: at, Err: os.ErrDeadlineExceeded}, "no response in time"},
+		{&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "mail.internal",
+			Server: "10.1.2.3:53", IsNotFound: true}}, "the host name cannot be resolved"},
+		{&net.OpError{Op: "dial", Net: "tcp", Addr: at, Err: ErrAddress}, ErrAddress.Error()},
+		{&tls.CertificateVerificationError{Err: errors.New("10.1.2.3 is not in it")}, "the host's certificate is not trusted"},
+	} {
+		shown := Hide(t.Context(), c.err)
+		if got := shown.Error(); got != c.want || Failure(t.Context(), c.err) != c.want {
+			t.Errorf("%v: %q", c.err, got)
+		}
+		if text := fmt.Sprintf("%v %+v %s %q", shown, shown, shown, shown); strings.Contains(text, "10.1.2.3") {
+			t.Errorf("%v: %s", c.err, text)
+		}
+		if Detail(shown).Error() != c.err.Error() || Detail(c.err).Error() != c.err.Error() {
+			t.Errorf("%v: the operator reads %v", c.err, Detail(shown))
+		}
+	}
+	late, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	if got := Failure(late, refused); got != "no response in time" {
+		t.Error(got)
 	}
 }

@@ -290,6 +290,52 @@ func TestCaptchaLimits(t *testing.T) {
 	other.refused(other.solve(shown, "good 6 club.example.org human"), http.StatusTooManyRequests, "error.limited")
 }
 
+// TestCaptchaAsk asks every service whether it is there, without the operator's secret or an address in what it says.
+func TestCaptchaAsk(t *testing.T) {
+	var status int
+	var got []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got = append(got, fmt.Sprintf("%s %s %q", r.Method, r.URL, body))
+		if sent := fmt.Sprint(r.URL, r.Header, string(body)); strings.Contains(sent, captchaSecret) {
+			t.Errorf("it sends the secret: %s", sent)
+		}
+		w.Header().Set("Location", "/elsewhere")
+		w.WriteHeader(status)
+	}))
+	defer server.Close()
+	var accounts []*Captcha
+	for _, service := range CaptchaNames() {
+		c, err := NewCaptcha(service, "site-key", captchaSecret, server.URL+"/siteverify")
+		if err != nil {
+			t.Fatal(err)
+		}
+		accounts = append(accounts, c)
+		for _, step := range []struct {
+			status int
+			want   string
+		}{
+			{200, ""}, {302, ""}, {307, ""}, {400, ""}, {405, ""}, {429, ""},
+			{500, "it responded with 500 Internal Server Error"}, {503, "it responded with 503 Service Unavailable"},
+		} {
+			status, got = step.status, nil
+			said := ""
+			if err := c.Ask(t.Context()); err != nil {
+				said = err.Error()
+			}
+			if said != step.want || !slices.Equal(got, []string{`GET /siteverify ""`}) {
+				t.Errorf("%s, status %d: %q, requests %q", service, status, said, got)
+			}
+		}
+	}
+	server.Close()
+	for _, c := range accounts {
+		if err := c.Ask(t.Context()); err == nil || err.Error() != "the connection failed" {
+			t.Errorf("%s is away: %v", c.Name, err)
+		}
+	}
+}
+
 // TestCaptchaHangs does not wait for a service that accepts connections and says nothing, nor follow it elsewhere.
 func TestCaptchaHangs(t *testing.T) {
 	var asked []string

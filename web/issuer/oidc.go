@@ -2,7 +2,6 @@ package issuer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -74,11 +73,11 @@ func (p *Provider) Ask(ctx context.Context) error {
 func reach(ctx context.Context, client *http.Client, address string, wrong int) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
 	if err != nil {
-		return err
+		return outbound.Hide(ctx, err)
 	}
 	got, err := client.Do(r) //nolint:gosec // the operator configured it
 	if err != nil {
-		return errors.New(outbound.Failure(ctx, err))
+		return outbound.Hide(ctx, err)
 	}
 	_ = got.Body.Close() // not read
 	if got.StatusCode >= wrong {

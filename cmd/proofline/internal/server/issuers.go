@@ -28,7 +28,7 @@ func (o *ownIssuer) service(slug string, m credential.Method) *issuers.Service {
 	}
 	switch own {
 	case setting.OwnMailKey:
-		return &issuers.Service{Name: "The mail server " + cfg.Mail.Host, Ask: cfg.Mail.Ask}
+		return &issuers.Service{Name: "The mail server", Ask: cfg.Mail.Ask}
 	case setting.OwnOIDCKey:
 		return &issuers.Service{Name: "The sign-in provider " + cfg.IssuerOIDC.Name, Ask: cfg.IssuerOIDC.Ask}
 	case setting.OwnCaptchaKey:
