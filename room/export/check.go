@@ -50,7 +50,7 @@ func Check(ctx context.Context, file *source.TarFile, progress Progress) (*Check
 	c := &checker{file: file, Checked: Checked{source: file.Log(source.TranscriptDir)}}
 	for _, step := range []func(context.Context) error{
 		c.readRecord, func(ctx context.Context) error { return c.audit(ctx, progress) }, c.checkEnd, c.checkRegister,
-		c.checkMessages, c.checkNames,
+		c.checkTimes, c.checkMessages, c.checkNames,
 	} {
 		if err := step(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -177,7 +177,8 @@ func (c *checker) checkRegister(ctx context.Context) error {
 	case listed.IsRehearsal:
 		return ErrRehearsal
 	}
-	c.register, c.Server, c.Ended = log.Head, log.Head.Origin, time.UnixMilli(listed.Ended)
+	c.register, c.Server = log.Head, log.Head.Origin
+	c.Ended = time.UnixMilli(listed.Ended).UTC()
 	return c.checkSignature(log.VKey())
 }
 
@@ -197,6 +198,26 @@ func (c *checker) checkSignature(roomsKey string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", signaturePath, err)
+	}
+	return nil
+}
+
+// maxAhead is how far the clock of the old server may be ahead.
+const maxAhead = 24 * time.Hour
+
+// checkTimes checks that nothing happened in the future.
+func (c *checker) checkTimes(context.Context) error {
+	limit := time.Now().Add(maxAhead)
+	for _, happened := range []struct {
+		what string
+		at   time.Time
+	}{
+		{"the room was created", c.Created}, {"its last entry was added", millis.Time(c.last)},
+		{"it ended, says the log of rooms,", c.Ended},
+	} {
+		if happened.at.After(limit) {
+			return fmt.Errorf("%s in the future: %s", happened.what, happened.at.Format(time.RFC3339))
+		}
 	}
 	return nil
 }

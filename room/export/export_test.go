@@ -770,6 +770,23 @@ func TestOwnHost(t *testing.T) {
 	}
 }
 
+// TestFuture lets the operator of the old server sign times that no clock has shown.
+func TestFuture(t *testing.T) {
+	t.Parallel()
+	then, late := int64(roomtest.Opens)+1, time.Now().Add(25*time.Hour).UnixMilli()
+	for name, times := range map[string][2]int64{
+		"the last entry": {late, then}, "the end": {then, late}, "the year 287396": {1<<53 - 2, 1<<53 - 2},
+	} {
+		file, _, _ := smallOf(t, "example.com", fairness.Time(times[0]), times[1])
+		if c, err := check(t, file); !errors.Is(err, export.ErrFile) || !strings.Contains(err.Error(), "in the future") {
+			t.Errorf("%s: %+v, %v", name, c, err)
+		}
+	}
+	soon := time.Now().Add(20 * time.Hour).UnixMilli()
+	file, _, _ := smallOf(t, "example.com", fairness.Time(soon), soon)
+	checked(t, file)
+}
+
 // TestRehearsal: a rehearsal stays where it is.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
