@@ -34,8 +34,9 @@ type Checked struct {
 	Created time.Time
 	Ended   time.Time // as the log of rooms says
 	IsLost  bool      // it ended because entries are lost
-	// Server is the origin of the log of rooms of the old server.
-	Server string
+	// Server is the origin of the log of rooms of the old server, and ServerVKey verifies that log.
+	Server     string
+	ServerVKey string
 
 	head   audit.Checkpoint
 	signed []byte
@@ -177,9 +178,9 @@ func (c *checker) checkRegister(ctx context.Context) error {
 	case listed.IsRehearsal:
 		return ErrRehearsal
 	}
-	c.register, c.Server = log.Head, log.Head.Origin
+	c.register, c.Server, c.ServerVKey = log.Head, log.Head.Origin, log.VKey()
 	c.Ended = time.UnixMilli(listed.Ended).UTC()
-	return c.checkSignature(log.VKey())
+	return c.checkSignature(c.ServerVKey)
 }
 
 // checkSignature checks that the key of the transcript has signed the record and the key of the log of rooms.

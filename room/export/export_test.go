@@ -223,7 +223,8 @@ func TestMove(t *testing.T) {
 		t.Error("the file lacks the message")
 	}
 	c := checked(t, file)
-	if c.Origin != was.Origin || c.VKey != was.VKey || c.Server != "old.example.com/rooms" || c.IsLost || !c.Report.OK {
+	if c.Origin != was.Origin || c.VKey != was.VKey || c.Server != "old.example.com/rooms" ||
+		!strings.HasPrefix(c.ServerVKey, c.Server+"+") || c.IsLost || !c.Report.OK {
 		t.Errorf("%+v", c)
 	}
 
