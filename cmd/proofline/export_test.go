@@ -55,7 +55,7 @@ func TestMovedRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	imports := []string{"import", file, "--data", to}
+	imports := []string{"import", file, "--data", to, "--vkey", g.room.VKey}
 	for name, changed := range map[string][]byte{
 		"changed": bytes.Replace(content, []byte("arrive "), []byte("arrivf "), 1), "cut off": content[:len(content)/2],
 	} {
@@ -63,19 +63,27 @@ func TestMovedRoom(t *testing.T) {
 		if err := os.WriteFile(other, changed, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if stdout, stderr, code := proofline(t, "", "import", other, "--data", to); code != 1 {
+		if stdout, stderr, code := proofline(t, "", "import", other, "--data", to, "--vkey", g.room.VKey); code != 1 {
 			t.Errorf("%s: exit code %d\n%s%s", name, code, stdout, stderr)
 		}
 	}
+	// Without the room's key it is only shown, and with another one refused.
+	for _, shown := range []string{g.room.VKey, g.room.Origin, "With --vkey KEY the room is stored"} {
+		does(shown, "import", file, "--data", to)
+	}
+	another := createRoom(t, organizer, "another")
+	fails("the room in the file has another key: "+g.room.VKey, "import", file, "--data", to, "--vkey", another.VKey)
 	if _, err := os.Stat(to); err == nil {
 		t.Error("a refused file was stored")
 	}
 	fails("--public-url", imports...)
 	fails("no organization", append(imports, "--organization", "none")...)
+	host, _, _ := strings.Cut(g.room.Origin, "/")
+	fails("has a host of this server", append(imports, "--public-url", "https://"+host)...)
 	does("is shown here at /r/sale", append(imports, "--public-url", "https://new.example.com")...)
 	fails("the room is there already", imports...)
 	fails("the room is there already", append(imports, "--slug", "another")...)
-	fails("the room is there already", "import", file, "--data", from)
+	fails("the room is there already", "import", file, "--data", from, "--vkey", g.room.VKey)
 	fails("only the server that created it", "export", "sale", filepath.Join(dir, "again.tar"), "--data", to)
 
 	moved := startServer(t, nil, "--data", to, "--addr", "127.0.0.1:0", "--public-url", "https://new.example.com")

@@ -34,8 +34,9 @@ type Checked struct {
 	Created time.Time
 	Ended   time.Time // as the log of rooms says
 	IsLost  bool      // it ended because entries are lost
-	// Server is the origin of the log of rooms of the old server.
-	Server string
+	// Server is the origin of the log of rooms of the old server, and ServerVKey verifies that log.
+	Server     string
+	ServerVKey string
 
 	head   audit.Checkpoint
 	signed []byte
@@ -50,7 +51,7 @@ func Check(ctx context.Context, file *source.TarFile, progress Progress) (*Check
 	c := &checker{file: file, Checked: Checked{source: file.Log(source.TranscriptDir)}}
 	for _, step := range []func(context.Context) error{
 		c.readRecord, func(ctx context.Context) error { return c.audit(ctx, progress) }, c.checkEnd, c.checkRegister,
-		c.checkMessages, c.checkNames,
+		c.checkTimes, c.checkMessages, c.checkNames,
 	} {
 		if err := step(ctx); err != nil {
 			if ctx.Err() != nil {
@@ -177,8 +178,9 @@ func (c *checker) checkRegister(ctx context.Context) error {
 	case listed.IsRehearsal:
 		return ErrRehearsal
 	}
-	c.register, c.Server, c.Ended = log.Head, log.Head.Origin, time.UnixMilli(listed.Ended)
-	return c.checkSignature(log.VKey())
+	c.register, c.Server, c.ServerVKey = log.Head, log.Head.Origin, log.VKey()
+	c.Ended = time.UnixMilli(listed.Ended).UTC()
+	return c.checkSignature(c.ServerVKey)
 }
 
 // checkSignature checks that the key of the transcript has signed the record and the key of the log of rooms.
@@ -197,6 +199,26 @@ func (c *checker) checkSignature(roomsKey string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", signaturePath, err)
+	}
+	return nil
+}
+
+// maxAhead is how far the clock of the old server may be ahead.
+const maxAhead = 24 * time.Hour
+
+// checkTimes checks that nothing happened in the future.
+func (c *checker) checkTimes(context.Context) error {
+	limit := time.Now().Add(maxAhead)
+	for _, happened := range []struct {
+		what string
+		at   time.Time
+	}{
+		{"the room was created", c.Created}, {"its last entry was added", millis.Time(c.last)},
+		{"it ended, says the log of rooms,", c.Ended},
+	} {
+		if happened.at.After(limit) {
+			return fmt.Errorf("%s in the future: %s", happened.what, happened.at.Format(time.RFC3339))
+		}
 	}
 	return nil
 }

@@ -12,7 +12,8 @@
 //
 // It has no private key, no session, and nothing about people but what the transcript says. Check audits the transcript
 // with the code that auditors run, and compares every file with what is signed, so that a file cannot be changed
-// without a signature of the old server. The new server can show the room, and can append nothing to it.
+// without a signature of the room's key. Which server has that key no file can say: the importer compares the key with
+// the one that the old server shows. The new server can show the room, and can append nothing to it.
 package export
 
 import (

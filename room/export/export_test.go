@@ -223,7 +223,8 @@ func TestMove(t *testing.T) {
 		t.Error("the file lacks the message")
 	}
 	c := checked(t, file)
-	if c.Origin != was.Origin || c.VKey != was.VKey || c.Server != "old.example.com/rooms" || c.IsLost || !c.Report.OK {
+	if c.Origin != was.Origin || c.VKey != was.VKey || c.Server != "old.example.com/rooms" ||
+		!strings.HasPrefix(c.ServerVKey, c.Server+"+") || c.IsLost || !c.Report.OK {
 		t.Errorf("%+v", c)
 	}
 
@@ -719,6 +720,74 @@ func TestRegister(t *testing.T) {
 	}
 }
 
+// TestOwnHost: nobody but this server can have created a room with its host.
+func TestOwnHost(t *testing.T) {
+	t.Parallel()
+	url := pgtest.URL(t)
+	master, err := keys.ParseMasterKey(keys.NewMasterKey())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its first room was created when it had another address, and the second at a host that it has no more.
+	lost, window := "lost.example.com", []room.WindowRule{{Length: room.Duration(time.Hour)}}
+	rs := node(t, url, "https://first.example.com", master, nil)
+	if _, err := rs.Create(t.Context(), room.Config{Slug: "open", Windows: window}); err != nil {
+		t.Fatal(err)
+	}
+	owner := pgroom.Owner{Org: pgroom.MainOrg, Host: &lost}
+	if _, err := rs.CreateFor(t.Context(), owner, room.Config{Slug: "hosted", Windows: window}); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err == nil {
+		_, err = conn.Exec(t.Context(), `insert into hosts (org_id, host, token, verified_at)
+			values ($1, 'custom.example.com', '', now()), ($1, 'claimed.example.com', '', null)`, pgroom.MainOrg)
+		err = errors.Join(err, conn.Close(t.Context()))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	rs = node(t, url, "https://new.example.com", master, nil)
+	before, err := rs.Register.Checkpoint(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, own := range []string{"new.example.com", "New.Example.com:443", "new.example.com.:8080", "new.example.com/other",
+		"first.example.com", lost, "custom.example.com"} {
+		file, _, _ := smallOf(t, own, roomtest.Opens+1, int64(roomtest.Opens)+1)
+		if err := export.Import(t.Context(), rs, checked(t, file), here); !errors.Is(err, register.ErrOwn) {
+			t.Errorf("%s: %v", own, err)
+		}
+		if _, err := rs.Get(t.Context(), "sale"); !errors.Is(err, room.ErrNotFound) {
+			t.Errorf("%s: the room was stored: %v", own, err)
+		}
+	}
+	if after, err := rs.Register.Checkpoint(t.Context()); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the log of rooms was changed: %v", err)
+	}
+	file, _, _ := smallOf(t, "claimed.example.com", roomtest.Opens+1, int64(roomtest.Opens)+1)
+	if err := export.Import(t.Context(), rs, checked(t, file), here); err != nil {
+		t.Errorf("a host that an organization has only claimed: %v", err)
+	}
+}
+
+// TestFuture lets the operator of the old server sign times that no clock has shown.
+func TestFuture(t *testing.T) {
+	t.Parallel()
+	then, late := int64(roomtest.Opens)+1, time.Now().Add(25*time.Hour).UnixMilli()
+	for name, times := range map[string][2]int64{
+		"the last entry": {late, then}, "the end": {then, late}, "the year 287396": {1<<53 - 2, 1<<53 - 2},
+	} {
+		file, _, _ := smallOf(t, "example.com", fairness.Time(times[0]), times[1])
+		if c, err := check(t, file); !errors.Is(err, export.ErrFile) || !strings.Contains(err.Error(), "in the future") {
+			t.Errorf("%s: %+v, %v", name, c, err)
+		}
+	}
+	soon := time.Now().Add(20 * time.Hour).UnixMilli()
+	file, _, _ := smallOf(t, "example.com", fairness.Time(soon), soon)
+	checked(t, file)
+}
+
 // TestRehearsal: a rehearsal stays where it is.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
@@ -734,6 +803,12 @@ func TestRehearsal(t *testing.T) {
 
 // small returns the export of a small room that no server has made.
 func small(t testing.TB) (file []byte, k, of *roomtest.Keys) {
+	t.Helper()
+	return smallOf(t, "example.com", roomtest.Opens+1, int64(roomtest.Opens)+1)
+}
+
+// smallOf is small for a host, with the times of the last entry and of the end in the log of rooms.
+func smallOf(t testing.TB, host string, last fairness.Time, ended int64) (file []byte, k, of *roomtest.Keys) {
 	t.Helper()
 	keysOf := func(origin string) *roomtest.Keys {
 		k, err := roomtest.NewKeys(origin, origin)
@@ -758,10 +833,10 @@ func small(t testing.TB) (file []byte, k, of *roomtest.Keys) {
 		}
 		return head
 	}
-	k, of = keysOf("example.com/r/sale"), keysOf("example.com/rooms")
+	k, of = keysOf(host+"/r/sale"), keysOf(host+"/rooms")
 	r := roomtest.Open(k, k.Policy())
 	r.Join(roomtest.Opens, 3)
-	r.Append(&fairness.End{Time: roomtest.Opens + 1})
+	r.Append(&fairness.End{Time: last})
 	if r.Err() != nil {
 		t.Fatal(r.Err())
 	}
@@ -771,7 +846,7 @@ func small(t testing.TB) (file []byte, k, of *roomtest.Keys) {
 	for _, e := range []roomlog.Entry{
 		{Kind: roomlog.Begin, Time: created, VKey: of.VKey},
 		{Kind: roomlog.Room, Time: created, VKey: k.VKey, Root: audit.LeafHash(r.Entries()[0])},
-		{Kind: roomlog.End, Time: int64(roomtest.Opens) + 1, Room: 1, Size: head.Size, Root: head.Root},
+		{Kind: roomlog.End, Time: ended, Room: 1, Size: head.Size, Root: head.Root},
 	} {
 		log = append(log, e.Append(nil))
 	}

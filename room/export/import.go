@@ -21,7 +21,8 @@ type Target struct {
 	Org  uuid.UUID // the organization that it belongs to from now on
 }
 
-// Import stores a checked room: first its entry in the log of rooms, and then, in one transaction, the room. An import
+// Import stores a checked room: first its entry in the log of rooms, and then, in one transaction, the room. The caller
+// must know [Checked.VKey] from elsewhere, because whoever writes a file can sign all of it with another key. An import
 // that was interrupted has stored no part of the room, and can be repeated. Errors: [ErrExists], [ErrTaken], those of
 // [register.Register.Import], and those of the database.
 func Import(ctx context.Context, rs *room.Rooms, c *Checked, to Target) error {

@@ -27,6 +27,16 @@ func (s *Store) Register(ctx context.Context) (r Register, err error) {
 	return r, nil
 }
 
+// Hosts returns the verified hosts of all organizations, in lower case and without port.
+func (s *Store) Hosts(ctx context.Context) ([]string, error) {
+	rows, _ := s.pool.Query(ctx, `select host from hosts where verified_at is not null`)
+	hosts, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return nil, fmt.Errorf("read hosts: %w", err)
+	}
+	return hosts, nil
+}
+
 // InsertRegister stores the log of rooms, and calls create with its id in the same transaction. If the log exists, it
 // does neither.
 func (s *Store) InsertRegister(ctx context.Context, r Register,

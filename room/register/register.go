@@ -12,6 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,6 +41,8 @@ var (
 	ErrHeld = errors.New("the server's log of rooms lacks entries, so no room can be created: run proofline recover /rooms")
 	// ErrOther is returned when a room is imported that the log knows with another key or another transcript.
 	ErrOther = errors.New("the log of rooms has a room of this name with another key or another transcript")
+	// ErrOwn is returned when a room is imported whose origin has a host of this server.
+	ErrOwn = errors.New("the room's name has a host of this server, but its log of rooms has no such room")
 	// ErrNameless is returned when the log does not exist yet, and the address that it is named after is unknown.
 	ErrNameless = errors.New("this server has no log of rooms yet, and the address that the log is named after is unknown")
 	// ErrTaken is returned when the log has had a room with this address, even if the database has none.
@@ -311,21 +316,34 @@ type Imported struct {
 	IsLost bool       // it has ended because entries are lost
 }
 
-// Import records that the server takes over a room. Recording it again changes nothing. Errors: [ErrOther],
+// Import records that the server takes over a room. Recording it again changes nothing. Errors: [ErrOther], [ErrOwn],
 // [ErrNameless], [ErrHeld], and those of the database.
 func (g *Register) Import(ctx context.Context, i Imported) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	hosts, err := g.o.Store.Hosts(ctx)
+	if err != nil {
+		return err
+	}
+	origin := originOf(i.VKey)
+	own := fmt.Errorf("%w: %s", ErrOwn, origin)
+	if err := g.load(ctx); errors.Is(err, ErrNotFound) && g.isOwn(origin, hosts) {
+		return own // and no log gets the name
+	}
 	if err := g.begin(ctx); err != nil {
 		return err
 	}
-	_, err := g.log.Append(ctx, g.apply, func(b *pglog.Batch) error {
-		if r := g.list.Of(originOf(i.VKey)); r != nil {
+	_, err = g.log.Append(ctx, g.apply, func(b *pglog.Batch) error {
+		if r := g.list.Of(origin); r != nil {
 			has := Imported{VKey: r.VKey, First: r.First, End: pglog.Mark{Size: r.Size, Root: r.Root}, IsLost: r.IsLost}
 			if has != i {
 				return fmt.Errorf("%w: %s", ErrOther, r.Origin)
 			}
 			return nil
+		}
+		// The address would confirm a room that nobody has created there, and never be free for another one.
+		if g.isOwn(origin, hosts) {
+			return own
 		}
 		if err := g.addFirst(b); err != nil {
 			return err
@@ -340,6 +358,27 @@ func (g *Register) Import(ctx context.Context, i Imported) error {
 		return g.add(b, end)
 	})
 	return g.done(err)
+}
+
+// isOwn reports whether an origin has a host that this server publishes rooms at, or has published them at: one of
+// hosts, or that of its log of rooms or of a room that it created.
+func (g *Register) isOwn(origin string, hosts []string) bool {
+	own := append([]string{hostOf(g.o.Origin)}, hosts...)
+	if g.list != nil {
+		own = append(own, hostOf(g.signer.Name()))
+		for _, r := range g.list.Rooms() {
+			if !r.IsImported {
+				own = append(own, hostOf(r.Origin))
+			}
+		}
+	}
+	return slices.Contains(own, hostOf(origin))
+}
+
+// hostOf returns the host in an origin, in lower case and without port.
+func hostOf(origin string) string {
+	host, _, _ := strings.Cut(origin, "/")
+	return strings.TrimSuffix(strings.ToLower((&url.URL{Host: host}).Hostname()), ".")
 }
 
 // done marks what was appended. After an error it has the log read again, because entries may be stored or not.

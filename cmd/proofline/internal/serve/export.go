@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/proofline/proofline/audit"
 	"github.com/proofline/proofline/cmd/proofline/internal/cli"
 	"github.com/proofline/proofline/cmd/proofline/internal/server"
 	"github.com/proofline/proofline/room"
@@ -85,8 +87,10 @@ func exportRoom(ctx context.Context, t *cli.Terminal, cfg server.Config, slug, n
 		}
 	}
 	live.Clear()
-	return t.Printf("%s of %s verified and written to %s\nimport it on another server with: proofline import %s\n",
-		numeral.Count(checked.Report.Entries, "entry", "entries"), cli.Printable(checked.Origin), name, name)
+	return t.Printf("%s of %s verified and written to %s\nimport it on another server with: "+
+		"proofline import %s --vkey '%s'\nsend this key by another way than the file: whoever can replace both can "+
+		"replace the room\n", numeral.Count(checked.Report.Entries, "entry", "entries"), cli.Printable(checked.Origin),
+		name, name, cli.Printable(checked.VKey))
 }
 
 // gone drops the error of a file that is not there any more.
@@ -126,6 +130,7 @@ type importFlags struct {
 	server.Config
 	slug         string
 	organization string
+	vkey         string
 }
 
 // ImportCommand returns "proofline import".
@@ -133,11 +138,16 @@ func ImportCommand(t *cli.Terminal) *cobra.Command {
 	var f importFlags
 	c := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Verify a room in a file, and store it on this server",
+		Short: "Verify a room in a file, and store it on this server with --vkey",
 		Long: `Verify a room that "proofline export" has written, and store it on this server.
 The whole transcript is audited with the code that auditors run, and every file is
 compared with what is signed, before anything is stored. A file that is incomplete
 or changed is refused.
+
+Without --vkey the command shows what the file holds, and stores nothing. Whoever
+writes a file can sign all of it with a key of their own. So give the room's key as
+the old server has it: "proofline export" and "proofline room show" print it there,
+and the room's page "Was it fair?" shows it.
 
 The room is over and stays over: this server shows it under its old name and key,
 visitors can look up their places, and auditors can verify it. The private keys
@@ -146,17 +156,20 @@ server gets an entry which says that it took the room over.
 
 Run it on the machine of a server, with that server's flags; the servers can keep
 running. If it is interrupted, nothing of the room is stored: run it again.`,
-		Example: "  proofline import sale.tar\n  proofline import sale.tar --slug sale-2026 --organization arena",
+		Example: "  proofline import sale.tar\n  proofline import sale.tar --vkey \"$KEY\"\n" +
+			"  proofline import sale.tar --vkey \"$KEY\" --slug sale-2026 --organization arena",
 		Args:    cobra.ExactArgs(1),
 		PreRunE: t.FromEnv,
 		RunE:    cli.Runs(func(c *cobra.Command, args []string) error { return f.run(c.Context(), t, args[0]) }),
 	}
 	flags := c.Flags()
 	addStorage(flags, t, &f.Config)
+	flags.StringVar(&f.vkey, "vkey", "", "`KEY` of the room on the old server; without it nothing is stored")
 	flags.StringVar(&f.slug, "slug", "", "`NAME` of the room in addresses here (default as on the old server)")
 	flags.StringVar(&f.organization, "organization", "main", "`SLUG` of the organization that gets the room")
 	flags.StringVar(&f.PublicURL, "public-url", "",
-		"public `URL` of this server, which its log of rooms is named after; needed only if it has had no room yet")
+		"public `URL` of this server, which its log of rooms is named after; needed only if it has had no room yet, "+
+			"or has another address now")
 	cli.InEnv(flags, "public-url")
 	return c
 }
@@ -171,6 +184,11 @@ func (f *importFlags) run(ctx context.Context, t *cli.Terminal, name string) (er
 	if f.slug != "" && setting.Check("slug", f.slug) != nil {
 		return cli.Usage(fmt.Errorf("--slug: %.80q", f.slug), "give 1 to 63 of a-z, 0-9 and -")
 	}
+	if f.vkey != "" {
+		if _, err := audit.ParseKey(f.vkey); err != nil {
+			return cli.Usage(fmt.Errorf("--vkey: %w", err), "give the whole key, in quotes, as the old server shows it")
+		}
+	}
 	live := t.Live()
 	defer live.Clear()
 	file, closer, err := source.OpenTar(name)
@@ -181,6 +199,15 @@ func (f *importFlags) run(ctx context.Context, t *cli.Terminal, name string) (er
 	checked, err := export.Check(ctx, file, progress(live, "verified"))
 	if err != nil {
 		return cli.Failed(err, "nothing was stored: export the room again, and copy the file without changes")
+	}
+	live.Clear()
+	switch f.vkey {
+	case "":
+		return preview(t, checked)
+	case checked.VKey:
+	default:
+		return cli.Failed(fmt.Errorf("the room in the file has another key: %s", cli.Printable(checked.VKey)),
+			"nothing was stored: get the file from the old server again, and compare --vkey with the key there")
 	}
 	rooms, err := openRooms(ctx, t, f.Config)
 	if err != nil {
@@ -207,8 +234,27 @@ func (f *importFlags) run(ctx context.Context, t *cli.Terminal, name string) (er
 		cli.Printable(checked.Server), slug)
 }
 
+// preview prints what a file holds.
+func preview(t *cli.Terminal, c *export.Checked) error {
+	moment := func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") }
+	ended := moment(c.Ended)
+	if c.IsLost {
+		ended += ", because entries are lost"
+	}
+	err := t.PrintTable([][]string{
+		{"room", c.Origin}, {"title", c.Title}, {"size", numeral.Count(c.Report.Entries, "entry", "entries")},
+		{"created", moment(c.Created)}, {"ended", ended}, {"key", c.VKey},
+		{"log of rooms", c.Server}, {"its key", c.ServerVKey},
+	}...)
+	return errors.Join(err, t.Printf("The file is consistent. Only its key tells whether it is the old server's room:\n"+
+		"compare it with the one there. With --vkey KEY the room is stored.\n"))
+}
+
 func explainImport(err error) error {
 	switch {
+	case errors.Is(err, register.ErrOwn):
+		return cli.Failed(err, "nothing was stored: the address would confirm a room that was never there; "+
+			"import rooms of a host before this server gets it, or publish the transcript with proofline-verify fetch")
 	case errors.Is(err, export.ErrExists):
 		return cli.Failed(err, "nothing was changed")
 	case errors.Is(err, export.ErrTaken):
