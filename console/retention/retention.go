@@ -1,5 +1,6 @@
 // Package retention deletes personal data that a server keeps no longer. [Rules] is all personal data of the database,
-// and [Impersonal] everything else: a column belongs to one of them. It never changes transcripts, which verify as before.
+// and [Impersonal] everything else: a column belongs to one of them. It never changes transcripts, which verify as
+// before.
 package retention
 
 import (
