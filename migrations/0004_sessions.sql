@@ -28,7 +28,7 @@ create index room_sessions_shifted on room_sessions (room_id, greatest(expires_m
 create index room_sessions_by_time on room_sessions using brin (expires_ms);
 
 -- The server deletes sessions that ended a day ago and their passes expired, and no others: a pass must not be redeemed
--- twice.
+-- twice. It cannot change when a pass expires, see the grants below, so nothing makes that time come earlier.
 alter table room_sessions enable row level security;
 create policy reads on room_sessions for select to proofline_server using (true);
 create policy adds on room_sessions for insert to proofline_server with check (true);
@@ -57,4 +57,5 @@ create index room_transfers_expired on room_transfers (expires_at);
 
 grant select, insert on room_pass_keys to proofline_server;
 grant select, insert, update on room_flow to proofline_server;
-grant select, insert, update, delete on room_sessions, room_transfers to proofline_server;
+grant select, insert, update (until_ms, redeemed_at, released_at), delete on room_sessions to proofline_server;
+grant select, insert, update, delete on room_transfers to proofline_server;

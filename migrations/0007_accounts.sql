@@ -44,7 +44,7 @@ create table identities (
 -- again, even if everybody of their domain may have an account.
 create table former_identities (
   hash       bytea primary key check (octet_length(hash) = 32),
-  removed_at timestamptz not null
+  removed_at timestamptz not null -- the latest time
 );
 
 -- The hash is SHA-256 of the token in the cookie.
@@ -102,5 +102,5 @@ create table attempts (
 
 create index attempts_by_time on attempts (at);
 
-grant select, insert, delete on former_identities to proofline_server;
+grant select, insert, update (removed_at), delete on former_identities to proofline_server;
 grant select, insert, update, delete on people, members, recovery_codes, identities, sessions, invitations, tokens, attempts to proofline_server;

@@ -21,7 +21,7 @@ create index activity_log_by_object on activity_log (org_id, object, entry_id);
 create index activity_log_by_time on activity_log using brin (at);
 
 -- The server deletes entries that are kept no longer, but none of the latest day: an intruder with its login cannot
--- remove traces that are fresh.
+-- remove traces that are fresh, but all others.
 alter table activity_log enable row level security;
 create policy reads on activity_log for select to proofline_server using (true);
 create policy adds on activity_log for insert to proofline_server with check (true);

@@ -3,6 +3,7 @@
 -- The visitor for whom a connector redeemed the pass. If the response is lost, the connector may
 -- redeem it again for the same visitor. Null: unknown.
 alter table room_sessions add column redeemed_by bytea check (octet_length(redeemed_by) = 16);
+grant update (redeemed_by) on room_sessions to proofline_server;
 
 -- Free sessions: visitors admitted without a ticket while the gate was open. Times are in
 -- milliseconds since the Unix epoch, by the database's clock.

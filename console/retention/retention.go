@@ -1,5 +1,6 @@
 // Package retention deletes personal data that a server keeps no longer. [Rules] is all personal data of the database,
-// and [Impersonal] everything else: a column belongs to one of them. It never changes transcripts, which verify as before.
+// and [Impersonal] everything else: a column belongs to one of them. It never changes transcripts, which verify as
+// before.
 package retention
 
 import (
@@ -99,6 +100,12 @@ type Options struct {
 	Keep  Keep
 	Log   *slog.Logger
 	Now   func() time.Time // nil: time.Now
+	// Rooms returns how far the rooms' time is ahead of this machine's clock, and the jump of the database's clock that
+	// they do not follow; 0: none. nil: rooms do not run here.
+	Rooms func() (ahead, step time.Duration)
+	// Settled is how long this machine's clock must go without a jump before Run deletes; 0: [personal.Settled],
+	// negative: it does at once.
+	Settled time.Duration
 }
 
 // Job deletes personal data. Of the servers of a database, one at a time does.
@@ -115,22 +122,38 @@ func New(o Options) *Job {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Rooms == nil {
+		o.Rooms = func() (ahead, step time.Duration) { return 0, 0 }
+	}
+	if o.Settled == 0 {
+		o.Settled = personal.Settled
+	}
 	return &Job{o: o, deleted: map[string]uint64{}}
 }
 
-// Run deletes what is due every ten minutes, until ctx ends.
+// Run deletes what is due every ten minutes, until ctx ends. It leaves a round out if a clock may be wrong.
 func (j *Job) Run(ctx context.Context) {
+	steady := personal.NewSteady()
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
+	j.o.Log.Info("expired personal data is deleted every ten minutes, once the clock has been steady", "for", j.o.Settled)
 	for {
-		if err := j.Delete(ctx); err != nil && ctx.Err() == nil {
-			j.o.Log.Error("cannot delete expired personal data: the next attempt is in ten minutes", "err", err)
-		}
+		j.round(ctx, steady)
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// round deletes what is due, unless a clock may be wrong.
+func (j *Job) round(ctx context.Context, steady *personal.Steady) {
+	if _, step := j.o.Rooms(); steady.For() < j.o.Settled || step != 0 {
+		return
+	}
+	if err := j.Delete(ctx); err != nil && ctx.Err() == nil {
+		j.o.Log.Error("cannot delete expired personal data: the next attempt is in ten minutes", "err", err)
 	}
 }
 
@@ -144,7 +167,7 @@ type Due struct {
 
 // Preview counts what Delete would delete now.
 func (j *Job) Preview(ctx context.Context) (list []Due, err error) {
-	times, err := j.times(ctx)
+	times, err := j.Times(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -170,7 +193,7 @@ func (j *Job) Preview(ctx context.Context) (list []Due, err error) {
 
 // Delete deletes what is due, in small batches. What a run does not get to is left to the next one.
 func (j *Job) Delete(ctx context.Context) error {
-	times, err := j.times(ctx)
+	times, err := j.Times(ctx)
 	if err == nil {
 		err = j.delete(ctx, times)
 	}
@@ -229,15 +252,19 @@ func (j *Job) count(name string, n int64) {
 	j.o.Log.Info("deleted expired personal data", "table", name, "rows", n)
 }
 
-// times returns the times that rules compare with. A clock that is ahead, this machine's or the database's, must not
-// delete anything before its time.
-func (j *Job) times(ctx context.Context) (personal.Times, error) {
+// Times returns the times that rules compare with now. They are of the earliest of three clocks: this machine's, the
+// database's and the rooms'. A single one that is ahead deletes nothing before its time.
+func (j *Job) Times(ctx context.Context) (personal.Times, error) {
 	now, err := j.o.Store.Now(ctx)
 	if err != nil {
 		return personal.Times{}, err
 	}
-	if own := j.o.Now(); own.Before(now) {
-		now = own
+	own := j.o.Now()
+	ahead, _ := j.o.Rooms()
+	for _, other := range []time.Time{own, own.Add(ahead)} {
+		if other.Before(now) {
+			now = other
+		}
 	}
 	return personal.Times{Since: j.o.Keep.Since(now), Now: now}, nil
 }

@@ -441,8 +441,8 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// TestSlowClock checks that neither clock that is ahead deletes anything before its time.
-func TestSlowClock(t *testing.T) {
+// TestAheadClock checks that this machine's clock deletes nothing before its time if it alone is ahead.
+func TestAheadClock(t *testing.T) {
 	t.Parallel()
 	k := newKit(t)
 	f := k.fill(time.Now().Add(-10 * day))
@@ -451,6 +451,43 @@ func TestSlowClock(t *testing.T) {
 	k.delete(j)
 	if _, ok := k.search(f)["activity_log.actor"]; !ok {
 		t.Error("a server whose clock is ahead deletes")
+	}
+}
+
+// TestRoomsClock checks that the rooms' time counts where both other clocks are ahead.
+func TestRoomsClock(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	f := k.fill(time.Now().Add(-100 * day))
+	j := retention.New(retention.Options{Store: personal.NewStore(k.server), Keep: retention.Default,
+		Log: slog.New(slog.DiscardHandler), Rooms: func() (ahead, step time.Duration) { return -20 * day, 0 }})
+	k.delete(j)
+	if _, isLeft := k.search(f)["activity_log.actor"]; !isLeft {
+		t.Error("deleted before the rooms' time")
+	}
+}
+
+// TestRounds checks when a job deletes by itself: not in the first hour, nor while rooms refuse the database's clock.
+func TestRounds(t *testing.T) {
+	t.Parallel()
+	k := newKit(t)
+	k.fill(time.Now().Add(-100 * day))
+	for _, c := range []struct {
+		name          string
+		settled, step time.Duration
+		want          uint64
+	}{
+		{"at the start", 0, 0, 0},
+		{"the database's clock has jumped", -1, time.Hour, 0},
+		{"settled", -1, 0, 1},
+	} {
+		j := retention.New(retention.Options{Store: personal.NewStore(k.server), Keep: retention.Default,
+			Log: slog.New(slog.DiscardHandler), Settled: c.settled,
+			Rooms: func() (ahead, step time.Duration) { return 0, c.step }})
+		j.Round(t.Context())
+		if n := j.Deleted()["activity_log"]; n != c.want {
+			t.Errorf("%s: %d entries deleted, want %d", c.name, n, c.want)
+		}
 	}
 }
 

@@ -115,12 +115,11 @@ func TestControls(t *testing.T) {
 	do(s.Sessions.Redeem(ctx, admission(busy, time.Hour), nil))
 	do(s.Sessions.Release(ctx, admission(busy, time.Hour)))
 	do(s.Sessions.Release(ctx, admission(busy, time.Hour)))
-	for range 2 {
-		a := admission(busy, time.Hour)
-		do(s.Sessions.Redeem(ctx, a, nil))
-		do(s.Sessions.Touch(ctx, a, 2*hour, a.Ends+hour))
-	}
-	if _, err := pool.Exec(ctx, `update room_sessions set expires_ms = expires_ms - $1::bigint where pass_id = (select pass_id from room_sessions where until_ms > expires_ms limit 1)`, hour+1); err != nil {
+	a := admission(busy, time.Hour)
+	do(s.Sessions.Redeem(ctx, a, nil))
+	do(s.Sessions.Touch(ctx, a, 2*hour, a.Ends+hour))
+	if _, err := pool.Exec(ctx, `insert into room_sessions (room_id, pass_id, expires_ms, until_ms, redeemed_at)
+		values ($1, $2, $3, $4, now())`, busy, uuid.New(), time.Now().UnixMilli()-1, a.Ends+hour); err != nil {
 		t.Fatal(err)
 	}
 	do(s.Sessions.Release(ctx, admission(other, time.Hour)))
@@ -148,10 +147,14 @@ func TestControls(t *testing.T) {
 	}
 	for _, statement := range []string{
 		`truncate room_sessions`, `delete from room_pass_keys`, `update room_pass_keys set created_at = now()`, `delete from room_flow`,
+		`update room_sessions set expires_ms = 0, until_ms = 0`, `update room_sessions set pass_id = gen_random_uuid()`,
 	} {
 		if _, err := pool.Exec(ctx, statement); err == nil {
 			t.Errorf("the server may %s", statement)
 		}
+	}
+	if _, err := pool.Exec(ctx, `update room_sessions set until_ms = 0`); err != nil {
+		t.Fatal(err)
 	}
 	if tag, err := pool.Exec(ctx, `delete from room_sessions`); err != nil || tag.RowsAffected() != 0 {
 		t.Errorf("the server deleted %d sessions whose passes could be redeemed again, %v", tag.RowsAffected(), err)

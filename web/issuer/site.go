@@ -360,6 +360,7 @@ var problems = []struct {
 	key    string
 }{
 	{errUnknown, http.StatusNotFound, "error.unknown"},
+	{issuer.ErrForgotten, http.StatusGone, "error.unknown"},
 	{errOrigin, http.StatusForbidden, "error.origin"},
 	{errForm, http.StatusBadRequest, "error.form"},
 	{errExpired, http.StatusGone, "error.expired"},

@@ -54,6 +54,7 @@ type bench struct {
 	t      *testing.T
 	site   *Site
 	issuer *issuer.Issuer
+	store  *issuer.Store
 	mail   *mailbox
 	oidc   *oidctest.Issuer
 	log    bytes.Buffer
@@ -75,7 +76,7 @@ func newBench(t *testing.T) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{t: t, mail: &mailbox{}, now: time.Unix(1_800_000_000, 0)}
+	b := &bench{t: t, store: store, mail: &mailbox{}, now: time.Unix(1_800_000_000, 0)}
 	if b.issuer, err = issuer.New(bytes.Repeat([]byte{5}, issuer.SecretSize), store); err != nil {
 		t.Fatal(err)
 	}
@@ -631,6 +632,25 @@ func TestUntil(t *testing.T) {
 			}
 		}
 		b.now = before
+	}
+}
+
+// TestForgotten: an offer whose records were deleted is as one that does not exist, also for those who had a credential.
+func TestForgotten(t *testing.T) {
+	b := newBench(t)
+	v := b.visitor()
+	asked := v.enter("codes", "1", "")
+	if p := v.submit(asked, "/codes/prove", "field0", b.codes[0]); p.status != http.StatusOK {
+		t.Fatal(p)
+	}
+	if n, err := b.store.Forget(func(string) bool { return true }, false); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	for _, code := range b.codes[:2] {
+		v.refused(v.submit(v.enter("codes", "1", ""), "/codes/prove", "field0", code), http.StatusGone, "error.unknown")
+	}
+	if p := v.do(http.MethodGet, "/issued", "", nil); p.status != http.StatusOK {
+		t.Error(p)
 	}
 }
 

@@ -95,9 +95,11 @@ func (s *People) TakeOver(ctx context.Context, person uuid.UUID, issuer, subject
 	})
 }
 
+// addIdentity links an identity to a person. From then on it is no identity of a removed account.
 func addIdentity(ctx context.Context, q querier, person uuid.UUID, issuer, subject string) error {
-	return exec(ctx, q, "store identity", `insert into identities (issuer, subject, person_id) values ($1, $2, $3)`,
-		issuer, subject, person)
+	return exec(ctx, q, "store identity", `with returned as (delete from former_identities where hash = $4)
+		insert into identities (issuer, subject, person_id) values ($1, $2, $3)`,
+		issuer, subject, person, identity{issuer, subject}.hash())
 }
 
 // AddIdentified stores a new person with an identity, as a member. It returns [ErrExists], or [ErrFormer] for the
@@ -137,7 +139,7 @@ func removePerson(ctx context.Context, tx pgx.Tx, id uuid.UUID, now time.Time) e
 	}
 	for _, i := range identities {
 		if err := exec(ctx, tx, "remember identity", `insert into former_identities (hash, removed_at) values ($1, $2)
-			on conflict do nothing`, i.hash(), now); err != nil {
+			on conflict (hash) do update set removed_at = excluded.removed_at`, i.hash(), now); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,7 @@ func TestGrants(t *testing.T) {
 	t.Parallel()
 	_, pool := store(t)
 	for _, statement := range []string{
-		"delete from organizations", "update former_identities set removed_at = now()", "drop table sessions", "truncate tokens",
+		"delete from organizations", "update former_identities set hash = null", "drop table sessions", "truncate tokens",
 		"alter table members add x int",
 	} {
 		_, err := pool.Exec(t.Context(), statement)
@@ -272,8 +272,33 @@ func TestRemovePerson(t *testing.T) {
 	if err := invite(mainOrg, 3, pgaccount.Joining{Person: again, New: true}); err != nil {
 		t.Error(err)
 	}
+	former := func() (removed []time.Time) {
+		rows, _ := pool.Query(ctx, "select removed_at from former_identities")
+		removed, err := pgx.CollectRows(rows, pgx.RowTo[time.Time])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return removed
+	}
+	if removed := former(); len(removed) != 1 {
+		t.Fatalf("removed at %v, want one identity", removed)
+	}
 	if err := s.People.AddIdentity(ctx, again.ID, "https://id.example.com", "subject"); err != nil {
 		t.Error(err)
+	}
+	if removed := former(); len(removed) != 0 {
+		t.Errorf("an identity that is linked again counts as removed at %v", removed)
+	}
+	if _, err := pool.Exec(ctx, `insert into former_identities (hash, removed_at)
+		values (sha256('proofline/identity/v1\000https://id.example.com\000subject'::bytea), $1)`, now); err != nil {
+		t.Fatal(err)
+	}
+	later := now.Add(24 * time.Hour).Truncate(time.Second)
+	if err := s.Members.Remove(ctx, mainOrg, again.ID, later); err != nil {
+		t.Fatal(err)
+	}
+	if removed := former(); len(removed) != 1 || !removed[0].Equal(later) {
+		t.Errorf("removed at %v, want the latest removal, %v", removed, later)
 	}
 }
 

@@ -1,6 +1,7 @@
 package issuer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,12 +16,18 @@ type Records struct {
 	asked  map[[hashSize]byte][hashSize]byte // by account
 }
 
-// ReadRecords reads the records of an offer from the directory of a store, which another process may have open.
+// ReadRecords reads the records of an offer from the directory of a store, which another process may have open. It
+// returns [ErrForgotten] if they were deleted.
 func (i *Issuer) ReadRecords(dir string, o *Offer) (*Records, error) {
 	rs := &Records{i, o, map[[hashSize]byte][hashSize]byte{}}
-	text, err := os.ReadFile(filepath.Join(dir, "issued", ledgerName(o))) //nolint:gosec // names of offers are checked
+	path := filepath.Join(dir, "issued", ledgerName(o))
+	text, err := os.ReadFile(path) //nolint:gosec // names of offers are checked
 	if errors.Is(err, fs.ErrNotExist) {
-		return rs, nil // nothing was issued
+		var isOver bool
+		if isOver, err = isForgotten(path); err == nil && !isOver {
+			return rs, nil // nothing was issued
+		}
+		err = cmp.Or(err, ErrForgotten)
 	}
 	if err == nil {
 		_, err = readRecords(text, rs.asked)

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// ErrForgotten is returned when the records of an offer were deleted while it was asked for a credential.
+// ErrForgotten is returned for an offer whose records were deleted: it issues nothing more.
 var ErrForgotten = errors.New("the offer is over")
 
 // offerOf returns the offer whose records a file has.
@@ -26,7 +26,8 @@ func offerOf(file string) (offer string, ok bool) {
 }
 
 // Forget deletes the records of offers that are over, and returns how many there were; with check, it only counts them.
-// An offer without records would issue to every account again, so it must be over for good.
+// Without records an offer would issue to every account again. An empty file says that they were deleted, so that it
+// issues nothing more, even if it goes on or was taken for over by a wrong clock.
 func (s *Store) Forget(isOver func(offer string) bool, check bool) (records int64, err error) {
 	files, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -49,10 +50,26 @@ func (s *Store) Forget(isOver func(offer string) bool, check bool) (records int6
 	return records, nil
 }
 
-// remove deletes the file of a ledger, which may be open.
+// markerOf returns the path of the file that says that a ledger was deleted.
+func markerOf(ledger string) string { return strings.TrimSuffix(ledger, ".log") + ".over" }
+
+// isForgotten reports whether the ledger with a path was deleted.
+func isForgotten(path string) (bool, error) {
+	_, err := os.Stat(markerOf(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// remove deletes the file of a ledger, which may be open. Its marker is on the disk before.
 func (s *Store) remove(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	path := filepath.Join(s.dir, name)
+	if err := errors.Join(os.WriteFile(markerOf(path), nil, 0o600), syncDir(s.dir)); err != nil {
+		return err
+	}
 	if l := s.ledgers[name]; l != nil {
 		l.mu.Lock()
 		l.failed = ErrForgotten
@@ -60,7 +77,7 @@ func (s *Store) remove(name string) error {
 		_ = l.file.Close() // what is being written fails, as it may
 		delete(s.ledgers, name)
 	}
-	return errors.Join(os.Remove(filepath.Join(s.dir, name)), syncDir(s.dir))
+	return errors.Join(os.Remove(path), syncDir(s.dir))
 }
 
 // ForgetPasskeys deletes the passkeys that were last used before the day of a time, and returns how many. The file is

@@ -83,6 +83,54 @@ func TestForgetOpen(t *testing.T) {
 	}
 }
 
+// TestForgotten has an offer go on whose records were deleted, as when a clock was ahead for a moment: it issues nothing
+// more, to anyone, also after a restart, while the count and other offers go on.
+func TestForgotten(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	offer := &Offer{Name: "derby", Method: "club", Lanes: []string{"general"}}
+	other := &Offer{Name: "final", Method: "club", Lanes: []string{"general"}}
+	for _, isRestarted := range []bool{false, true} {
+		store, err := OpenStore(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i, err := New(bytes.Repeat([]byte{7}, SecretSize), store)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !isRestarted {
+			if _, err := i.Issue(offer, "anna", Request{Lane: "general"}); err != nil {
+				t.Fatal(err)
+			}
+			if n, err := store.Forget(func(name string) bool { return name == "derby" }, false); n != 1 || err != nil {
+				t.Fatal(n, err)
+			}
+		}
+		for _, account := range []string{"anna", "ben"} {
+			if _, err := i.Issue(offer, account, Request{Lane: "general", Ticket: [16]byte{1}}); !errors.Is(err, ErrForgotten) {
+				t.Errorf("%s, restarted %t: %v", account, isRestarted, err)
+			}
+		}
+		if _, err := i.Issue(other, "anna", Request{Lane: "general"}); err != nil {
+			t.Error(err)
+		}
+		if _, err := i.ReadRecords(dir, offer); !errors.Is(err, ErrForgotten) {
+			t.Errorf("records: %v", err)
+		}
+		text, err := i.Count("club.example.org", []*Offer{offer, other}, 1)
+		if err != nil || bytes.Contains(text, []byte("derby")) || !bytes.Contains(text, []byte("final club")) {
+			t.Errorf("count %s, %v", text, err)
+		}
+		if n, err := store.Forget(func(name string) bool { return name == "derby" }, false); n != 0 || err != nil {
+			t.Errorf("again: %d, %v", n, err)
+		}
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestOfferOf reads names of ledgers as they are written, and no others.
 func TestOfferOf(t *testing.T) {
 	t.Parallel()

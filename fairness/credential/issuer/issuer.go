@@ -118,7 +118,8 @@ func (i *Issuer) keyOf(o *Offer) ed25519.PrivateKey {
 }
 
 // Issue signs a credential for an account. When it returns, the store has recorded that. The same request again has
-// the same result. It returns [ErrUsed], [ErrVoid], [ErrLimit], [ErrLane], [ErrBlinded], or an error of the store.
+// the same result. It returns [ErrUsed], [ErrVoid], [ErrLimit], [ErrLane], [ErrBlinded],
+// [ErrForgotten], or another error of the store.
 func (i *Issuer) Issue(o *Offer, account string, r Request) (Issued, error) {
 	if o.Key != nil {
 		return i.issueBlind(o, account, r.Blinded)
@@ -182,11 +183,15 @@ func (i *Issuer) VerifierKey(name string) (string, error) {
 	return issued.VerifierKey(name, i.key.Public().(ed25519.PublicKey))
 }
 
-// Count returns how many accounts have a credential of each offer, signed under a name as package issued reads it.
+// Count returns how many accounts have a credential of each offer whose records are kept, signed under a name as package
+// issued reads it.
 func (i *Issuer) Count(name string, offers []*Offer, millis int64) ([]byte, error) {
 	c := issued.Count{By: name, Millis: millis}
 	for _, o := range offers {
 		n, err := i.store.count(o)
+		if errors.Is(err, ErrForgotten) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package issuer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ const recordSize = 4*hashSize + 2
 //
 //	lock                         held while the store is open
 //	issued/<offer>-<room>.log    a line for each account: its keyed hash, and of what it asked for, zeros if it is void
+//	issued/<offer>-<room>.over   empty: the records were deleted, and the offer issues nothing more
 //	passkeys.log                 a line for each passkey: keyed hashes, and its sealed record
 //
 // <room> is the beginning of the room's hash. Files only grow, and a record is on the disk before its
@@ -135,8 +137,11 @@ type batch struct {
 	err  error
 }
 
-// openLedger reads a file, or creates it.
+// openLedger reads a file, or creates it. It returns [ErrForgotten] if it was deleted.
 func openLedger(path string) (*ledger, error) {
+	if isOver, err := isForgotten(path); err != nil || isOver {
+		return nil, cmp.Or(err, ErrForgotten)
+	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)

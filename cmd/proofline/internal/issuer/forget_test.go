@@ -9,10 +9,12 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/proofline/proofline/internal/personal"
 	web "github.com/proofline/proofline/web/issuer"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
@@ -76,19 +78,20 @@ func TestForget(t *testing.T) {
 		t.Fatal(err)
 	}
 	var logged bytes.Buffer
-	run := func(keep retention.Keep) {
+	run := func(keep retention.Keep, settled time.Duration) {
 		done, cancel := context.WithCancel(t.Context())
 		cancel() // after one round
-		f := &serveFlags{dir: dir, keep: keep, base: web.Config{Log: slog.New(slog.NewTextHandler(&logged, nil))}}
+		f := &serveFlags{dir: dir, keep: keep, settled: settled, base: web.Config{Log: slog.New(slog.NewTextHandler(&logged, nil))}}
 		f.current.Store(c)
 		f.forget(done, store)
 	}
-	run(retention.Forever)
+	run(retention.Forever, 0)
+	run(retention.Default, personal.Settled)
 	if logged.Len() > 0 {
-		t.Errorf("with forever: %s", logged.String())
+		t.Errorf("with forever, and at the start: %s", logged.String())
 	}
 	for range 2 { // the second one finds nothing
-		run(retention.Default)
+		run(retention.Default, 0)
 	}
 	if got := logged.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "records=2 entries_of_lists=1 passkeys=1") {
 		t.Errorf("logged %s", got)
@@ -101,9 +104,10 @@ func TestForget(t *testing.T) {
 	var left []string
 	files, err := os.ReadDir(filepath.Join(string(dir), "issued"))
 	for _, f := range files {
-		left = append(left, f.Name())
+		name, kind := f.Name(), filepath.Ext(f.Name())
+		left = append(left, name[:strings.LastIndexByte(name, '-')]+kind)
 	}
-	if err != nil || len(left) != 2 || !strings.HasPrefix(left[0], "endless-") || !strings.HasPrefix(left[1], "lately-") {
+	if err != nil || !slices.Equal(left, []string{"before-that.over", "endless.log", "lately.log", "long-ago.over"}) {
 		t.Errorf("records of %q, %v", left, err)
 	}
 	offers, err := c.offers(dir, i, retention.Default)

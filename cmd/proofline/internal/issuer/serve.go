@@ -24,6 +24,7 @@ import (
 	"github.com/proofline/proofline/console/retention"
 	"github.com/proofline/proofline/console/webhook"
 	"github.com/proofline/proofline/fairness/credential/issuer"
+	"github.com/proofline/proofline/internal/personal"
 	"github.com/proofline/proofline/web/client"
 	web "github.com/proofline/proofline/web/issuer"
 	"github.com/proofline/proofline/web/limit"
@@ -37,6 +38,7 @@ type serveFlags struct {
 	attempts, pages    int
 	solved             int
 	keep               retention.Keep
+	settled            time.Duration // how long the clock must go without a jump before it deletes
 	https              https.Flags
 
 	base    web.Config             // what all configurations share
@@ -45,7 +47,7 @@ type serveFlags struct {
 }
 
 func serveCommand(t *cli.Terminal) *cobra.Command {
-	var f serveFlags
+	f := serveFlags{settled: personal.Settled}
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the pages on which visitors are confirmed",

@@ -38,7 +38,8 @@ func ForgetCommand(t *cli.Terminal) *cobra.Command {
 		Short: "Show personal data that is due for deletion, and delete it with --yes",
 		Long: `Show what personal data is kept longer than it should be, by table; with --yes
 delete it. Servers do the same by themselves, every ten minutes: this is for those
-who want to see it first, or who have just chosen a shorter time.
+who want to see it first, or who have just chosen a shorter time. It shows what time
+it goes by, the earlier of the database's and this machine's: check that it is right.
 
 Run it on the machine of a server, with that server's flags; the servers can keep
 running. With a private PostgreSQL only --data is needed. Transcripts are
@@ -67,6 +68,10 @@ func (f *forgetFlags) run(ctx context.Context, t *cli.Terminal) (err error) {
 		return server.Explain(err)
 	}
 	defer func() { err = errors.Join(err, closeAll()) }()
+	times, err := job.Times(ctx)
+	if err != nil {
+		return err
+	}
 	due, err := job.Preview(ctx)
 	if err != nil {
 		return err
@@ -82,10 +87,11 @@ func (f *forgetFlags) run(ctx context.Context, t *cli.Terminal) (err error) {
 	if f.KeepPersonal == retention.Forever {
 		kept = "forever"
 	}
+	kept += ", and it is " + times.Now.UTC().Format("2006-01-02 15:04:05 UTC") + " now"
 	if total == 0 {
 		return t.Printf("nothing is due: personal data is kept %s\n", kept)
 	}
-	err = t.Printf("personal data is kept %s, and this is due:\n", kept)
+	err = t.Printf("personal data is kept %s; this is due:\n", kept)
 	if err = errors.Join(err, t.PrintTable(rows...)); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/proofline/proofline/cmd/proofline/internal/issuerdir"
 	"github.com/proofline/proofline/console/retention"
@@ -17,8 +18,14 @@ import (
 
 // newRetention returns the job that deletes personal data.
 func (s *Server) newRetention(files ...retention.Files) *retention.Job {
-	job := retention.New(retention.Options{Store: personal.NewStore(s.pool), Files: files, Keep: s.cfg.KeepPersonal,
-		Log: s.cfg.Log})
+	o := retention.Options{Store: personal.NewStore(s.pool), Files: files, Keep: s.cfg.KeepPersonal, Log: s.cfg.Log}
+	if s.rooms != nil {
+		o.Rooms = func() (ahead, step time.Duration) {
+			h := s.rooms.Health()
+			return h.Ahead, h.Step
+		}
+	}
+	job := retention.New(o)
 	s.retention.Store(job)
 	return job
 }
