@@ -183,8 +183,8 @@ func (i *Issuer) VerifierKey(name string) (string, error) {
 	return issued.VerifierKey(name, i.key.Public().(ed25519.PublicKey))
 }
 
-// Count returns how many accounts have a credential of each offer whose records are kept, signed under a name as package
-// issued reads it.
+// Count returns how many accounts have a credential of each offer whose records are kept, signed under a name as
+// package issued reads it.
 func (i *Issuer) Count(name string, offers []*Offer, millis int64) ([]byte, error) {
 	c := issued.Count{By: name, Millis: millis}
 	for _, o := range offers {
