@@ -19,15 +19,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/internal/testlog"
-
 	"github.com/golang-jwt/jwt/v5"
-
-	"github.com/proofline/proofline/connector/rules"
 
 	"github.com/proofline/proofline/connector/internal/id"
 	"github.com/proofline/proofline/connector/internal/report"
 	"github.com/proofline/proofline/connector/internal/roomapi"
+	"github.com/proofline/proofline/connector/rules"
+	"github.com/proofline/proofline/internal/testlog"
 )
 
 // queue is a server with one room, whose responses a test sets. The real one is tested in

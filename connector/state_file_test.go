@@ -10,13 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/internal/testlog"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/proofline/proofline/connector/internal/id"
 	"github.com/proofline/proofline/connector/internal/reach"
 	"github.com/proofline/proofline/connector/internal/state"
+	"github.com/proofline/proofline/internal/testlog"
 )
 
 // recorded returns a node with a state file.

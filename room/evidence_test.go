@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/internal/testlog"
-
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/audit"
@@ -22,6 +20,7 @@ import (
 	"github.com/proofline/proofline/fairness/beacon/local"
 	"github.com/proofline/proofline/internal/millis"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/testlog"
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/revocation"
 	"github.com/proofline/proofline/verifier"

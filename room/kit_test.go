@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/internal/testlog"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -22,6 +20,7 @@ import (
 	"github.com/proofline/proofline/fairness/credential"
 	"github.com/proofline/proofline/fairness/table"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/testlog"
 	"github.com/proofline/proofline/room/clock"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"

@@ -19,8 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/internal/testlog"
-
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/audit"
@@ -30,6 +28,7 @@ import (
 	"github.com/proofline/proofline/fairness/credential/issuer"
 	"github.com/proofline/proofline/internal/issuertest"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/testlog"
 	"github.com/proofline/proofline/internal/wire"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/door"

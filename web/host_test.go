@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/proofline/proofline/internal/testlog"
-
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
@@ -17,6 +15,7 @@ import (
 	"github.com/proofline/proofline/console/activity/pgactivity"
 	"github.com/proofline/proofline/console/control"
 	"github.com/proofline/proofline/console/control/pgcontrol"
+	"github.com/proofline/proofline/internal/testlog"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 )

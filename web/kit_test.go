@@ -13,8 +13,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/proofline/proofline/internal/testlog"
-
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/console/activity"
@@ -24,6 +22,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
+	"github.com/proofline/proofline/internal/testlog"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/evidence"
 	"github.com/proofline/proofline/room/pgroom"

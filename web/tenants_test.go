@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/internal/testlog"
-
 	"github.com/google/uuid"
 
 	"github.com/proofline/proofline/console/account"
@@ -31,6 +29,7 @@ import (
 	"github.com/proofline/proofline/console/webhook/pgwebhook"
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/fairness/credential"
+	"github.com/proofline/proofline/internal/testlog"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/pgroom"
 	"github.com/proofline/proofline/room/setting"

@@ -11,10 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/proofline/proofline/internal/testlog"
-
 	"github.com/proofline/proofline/connector"
 	"github.com/proofline/proofline/connector/conformance"
+	"github.com/proofline/proofline/internal/testlog"
 )
 
 // worker runs the connector between a room and a site, and returns its address.

@@ -16,11 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/internal/testlog"
-
 	"github.com/proofline/proofline/connector"
 	"github.com/proofline/proofline/connector/conformance"
 	"github.com/proofline/proofline/internal/freeport"
+	"github.com/proofline/proofline/internal/testlog"
 )
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}

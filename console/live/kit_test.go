@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/internal/testlog"
-
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/servertest"
+	"github.com/proofline/proofline/internal/testlog"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/clock"
 	"github.com/proofline/proofline/room/keys"

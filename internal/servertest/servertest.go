@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/proofline/proofline/internal/testlog"
-
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/proofline/proofline/audit/pglog"
 	"github.com/proofline/proofline/internal/pgtest"
+	"github.com/proofline/proofline/internal/testlog"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/clock"
 	"github.com/proofline/proofline/room/keys"

@@ -3,7 +3,6 @@ package export_test
 import (
 	"archive/tar"
 	"bytes"
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -11,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -23,7 +21,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 	"golang.org/x/mod/sumdb/note"
 
 	"github.com/proofline/proofline/audit"
@@ -32,9 +29,9 @@ import (
 	"github.com/proofline/proofline/fairness"
 	"github.com/proofline/proofline/internal/pgtest"
 	"github.com/proofline/proofline/internal/roomtest"
+	"github.com/proofline/proofline/internal/servertest"
 	"github.com/proofline/proofline/room"
 	"github.com/proofline/proofline/room/branding"
-	"github.com/proofline/proofline/room/clock"
 	"github.com/proofline/proofline/room/export"
 	"github.com/proofline/proofline/room/keys"
 	"github.com/proofline/proofline/room/pgroom"
@@ -49,48 +46,16 @@ func TestMain(m *testing.M) { pgtest.Main(m, "fsync = off") }
 // server starts the rooms of a server with a database of its own.
 func server(t testing.TB, publicURL string) *room.Rooms {
 	t.Helper()
-	master, err := keys.ParseMasterKey(keys.NewMasterKey())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return node(t, pgtest.URL(t), publicURL, master, nil)
+	return node(t, pgtest.URL(t), publicURL, servertest.MasterKey(t), nil)
 }
 
 // node starts the rooms of a server on a database.
 func node(t testing.TB, url, publicURL string, master *keys.MasterKey, archive pglog.Archive) *room.Rooms {
 	t.Helper()
-	config, err := pgxpool.ParseConfig(pgtest.AsServer(url))
-	if err != nil {
-		t.Fatal(err)
-	}
-	config.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-		_, err := conn.Exec(ctx, "set role "+pglog.Role)
-		return err
-	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(pool.Close)
-	logs := pglog.NewStore(pool)
-	logs.ReadArchive(archive)
-	rs := room.New(room.Options{
-		Logs: logs, Store: pgroom.NewStore(pool), MasterKey: master, PublicURL: publicURL,
-		MaxClockStep: clock.AnyStep, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	return servertest.Rooms(t, servertest.Pool(t, url), func(o *room.Options) {
+		o.MasterKey, o.PublicURL = master, publicURL
+		o.Logs.ReadArchive(archive)
 	})
-	ctx, cancel := context.WithCancel(t.Context())
-	stopped := make(chan struct{})
-	go func() { defer close(stopped); rs.Run(ctx) }()
-	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), 3*time.Minute)
-		defer stop()
-		if err := rs.Close(ctx); err != nil {
-			t.Error(err)
-		}
-		cancel()
-		<-stopped
-	})
-	return rs
 }
 
 func eventually(t testing.TB, what string, ok func() bool) {

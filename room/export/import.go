@@ -22,7 +22,7 @@ type Target struct {
 }
 
 // Import stores a checked room: first its entry in the log of rooms, and then, in one transaction, the room. The caller
-// must know [Checked.VKey] from elsewhere, because whoever writes a file can sign all of it with another key. An import
+// must know [Checked.VKey] from elsewhere, because anybody can write a file and sign it with another key. An import
 // that was interrupted has stored no part of the room, and can be repeated. Errors: [ErrExists], [ErrTaken], those of
 // [register.Register.Import], and those of the database.
 func Import(ctx context.Context, rs *room.Rooms, c *Checked, to Target) error {

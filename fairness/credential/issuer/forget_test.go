@@ -12,14 +12,7 @@ import (
 func TestForget(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	store, err := OpenStore(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	i, err := New(bytes.Repeat([]byte{7}, SecretSize), store)
-	if err != nil {
-		t.Fatal(err)
-	}
+	i, store := openIssuer(t, dir)
 	over := &Offer{Name: "derby.club", Method: "club", Lanes: []string{"general"}, Once: true}
 	on := &Offer{Name: "derby-2.club", Method: "club", Lanes: []string{"general"}, Once: true}
 	for n, account := range []string{"anna", "ben"} {
@@ -49,9 +42,7 @@ func TestForget(t *testing.T) {
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if store, err = OpenStore(dir); err != nil { // which has no ledger open
-		t.Fatal(err)
-	}
+	_, store = openIssuer(t, dir) // which has no ledger open
 	if n, err := store.Forget(func(offer string) bool { return strings.HasPrefix(offer, "derby") }, false); err != nil || n != 2 {
 		t.Errorf("%d records, %v", n, err)
 	}

@@ -14,18 +14,7 @@ import (
 // TestPasskeys keeps passkeys across a restart, and a limit for each account. The file tells neither accounts nor ids.
 func TestPasskeys(t *testing.T) {
 	dir := t.TempDir()
-	open := func() (*Issuer, *Store) {
-		t.Helper()
-		store, err := OpenStore(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		i, err := New(bytes.Repeat([]byte{7}, SecretSize), store)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return i, store
-	}
+	open := func() (*Issuer, *Store) { return openIssuer(t, dir) }
 	i, store := open()
 	now := time.Unix(1_800_000_000, 0)
 	anna := Passkey{Account: "mail\x1fanna@example.org", Address: "anna@example.org", Credential: []byte(`{"id":"a"}`)}
@@ -110,17 +99,7 @@ func FuzzPasskey(f *testing.F) {
 func TestForgetPasskeys(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	open := func() (*Issuer, *Store) {
-		store, err := OpenStore(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		i, err := New(bytes.Repeat([]byte{7}, SecretSize), store)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return i, store
-	}
+	open := func() (*Issuer, *Store) { return openIssuer(t, dir) }
 	i, store := open()
 	const day = 24 * time.Hour
 	saved := time.Unix(1_800_000_000, 0)

@@ -88,8 +88,8 @@ func exportRoom(ctx context.Context, t *cli.Terminal, cfg server.Config, slug, n
 	}
 	live.Clear()
 	return t.Printf("%s of %s verified and written to %s\nimport it on another server with: "+
-		"proofline import %s --vkey '%s'\nsend this key by another way than the file: whoever can replace both can "+
-		"replace the room\n", numeral.Count(checked.Report.Entries, "entry", "entries"), cli.Printable(checked.Origin),
+		"proofline import %s --vkey '%s'\ndo not send this key with the file: anybody who can replace both can replace "+
+		"the room\n", numeral.Count(checked.Report.Entries, "entry", "entries"), cli.Printable(checked.Origin),
 		name, name, cli.Printable(checked.VKey))
 }
 
@@ -144,8 +144,8 @@ The whole transcript is audited with the code that auditors run, and every file 
 compared with what is signed, before anything is stored. A file that is incomplete
 or changed is refused.
 
-Without --vkey the command shows what the file holds, and stores nothing. Whoever
-writes a file can sign all of it with a key of their own. So give the room's key as
+Without --vkey the command shows what the file holds, and stores nothing. Anybody
+can write such a file and sign it with a key of their own. So give the room's key as
 the old server has it: "proofline export" and "proofline room show" print it there,
 and the room's page "Was it fair?" shows it.
 
